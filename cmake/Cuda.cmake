@@ -1,0 +1,1 @@
+option(FLOWTRAIN_CUDA "Build the CUDA parts (on where nvcc is found)" ON)

@@ -1,0 +1,34 @@
+# Build type, language level, warnings, ccache and sanitizers: the same for every target.
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_CXX_VISIBILITY_PRESET default)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wall> $<$<COMPILE_LANGUAGE:CXX>:-Wextra>
+                    $<$<COMPILE_LANGUAGE:CXX>:-Wno-missing-field-initializers>)
+include_directories(${CMAKE_SOURCE_DIR})  # one spelling everywhere: #include "sampling/order.h"
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  # Sloppiness that ccache's manual asks for where precompiled headers are used.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
+endif()
+
+set(FLOWTRAIN_SANITIZE "" CACHE STRING "Sanitizers for every target: address,undefined or thread")
+if(FLOWTRAIN_SANITIZE)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${FLOWTRAIN_SANITIZE}>
+                      $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)
+  add_link_options(-fsanitize=${FLOWTRAIN_SANITIZE})
+endif()
+# The mutex twin of the lock-free queue: TSan cannot see the happens-before edges inside moodycamel's.
+option(FLOWTRAIN_LOCKED_QUEUE "Use the mutex twin of the bounded queue" OFF)
+if(FLOWTRAIN_LOCKED_QUEUE)
+  add_compile_definitions(FLOWTRAIN_LOCKED_QUEUE)
+endif()

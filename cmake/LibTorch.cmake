@@ -1,0 +1,27 @@
+# torch::torch: LibTorch's headers and CPU libraries as an imported target.
+# Looked for in this order: FLOWTRAIN_TORCH (CMake or environment: an unpacked LibTorch, a torch package's folder, or the
+# site-packages above it), CMAKE_PREFIX_PATH, then the wheel that cmake/go puts into the cache folder.
+# find_package(Torch) of the wheel is not used: it demands a whole CUDA toolkit.
+set(FLOWTRAIN_TORCH_VERSION 2.11.0)
+if(DEFINED ENV{XDG_CACHE_HOME})
+  set(_cache $ENV{XDG_CACHE_HOME})
+else()
+  set(_cache $ENV{HOME}/.cache)
+endif()
+set(_hints ${FLOWTRAIN_TORCH} $ENV{FLOWTRAIN_TORCH} ${CMAKE_PREFIX_PATH}
+           ${_cache}/flowtrain/torch-${FLOWTRAIN_TORCH_VERSION})
+find_path(TORCH_INCLUDE torch/csrc/api/include/torch/torch.h
+          HINTS ${_hints} PATH_SUFFIXES include torch/include NO_DEFAULT_PATH NO_CACHE)
+if(NOT TORCH_INCLUDE)
+  message(FATAL_ERROR "LibTorch was not found. Run cmake/go build, or name yours: -DFLOWTRAIN_TORCH=/path/to/torch")
+endif()
+get_filename_component(TORCH_ROOT ${TORCH_INCLUDE} DIRECTORY)
+message(STATUS "LibTorch: ${TORCH_ROOT}")
+
+add_library(torch::torch INTERFACE IMPORTED)
+target_include_directories(torch::torch SYSTEM INTERFACE ${TORCH_INCLUDE} ${TORCH_INCLUDE}/torch/csrc/api/include)
+# allow-shlib-undefined: libtorch_cpu of the CUDA wheel refers to CUDA libraries that its own run path provides.
+target_link_libraries(torch::torch INTERFACE ${TORCH_ROOT}/lib/libtorch_cpu.so ${TORCH_ROOT}/lib/libc10.so)
+target_link_options(torch::torch INTERFACE -Wl,--allow-shlib-undefined)
+set(CMAKE_BUILD_RPATH ${TORCH_ROOT}/lib)
+set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib;${TORCH_ROOT}/lib")

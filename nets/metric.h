@@ -1,0 +1,28 @@
+#pragma once
+// Validation metrics: sums over batches, exact over uneven sizes.
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nets/tensors.h"
+
+namespace flowtrain::nets {
+
+/// Collects over batches, then gives one figure. One thread.
+class Metric {
+ public:
+  virtual ~Metric() = default;
+  virtual void update(const NamedTensors& outputs, const NamedTensors& batch) = 0;
+  /// The figure over all batches since reset().
+  virtual double value() const = 0;
+  virtual void reset() = 0;
+};
+
+/// accuracy (0..1), top5 (0..1), and `loss` is always measured by the engine itself.
+/// Throws std::invalid_argument for an unknown name.
+std::unique_ptr<Metric> make_metric(const std::string& name);
+std::vector<std::string> metric_names();
+
+}  // namespace flowtrain::nets

@@ -1,0 +1,48 @@
+#pragma once
+// Nets: the door to models. User mistakes are std::invalid_argument with a message that stands by itself.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nets/tensors.h"
+
+namespace flowtrain::nets {
+
+/// What make_net needs: the keys of [net], and what the data says of itself.
+struct NetSpec {
+  std::string name;                    ///< mlp, lenet, resnet18, resnet34, resnet50, resnet101
+  std::string script;                  ///< a TorchScript file instead of a name
+  std::int64_t classes = 0;            ///< outputs of the classifier
+  std::int64_t channels = 3;           ///< of the input pictures
+  std::int64_t height = 0, width = 0;  ///< of the input pictures, pixels
+  std::vector<std::int64_t> hidden = {256, 128};  ///< mlp: widths of the hidden layers
+  double dropout = 0;                  ///< mlp, lenet: share of activations dropped while training, 0 ≤ p < 1
+};
+
+/// A model: named inputs to named outputs. One thread at a time.
+class Net {
+ public:
+  virtual ~Net() = default;
+
+  /// Classification nets read `image` (B, C, H, W) f32 and give `logits` (B, classes) f32.
+  virtual NamedTensors forward(const NamedTensors& batch) = 0;
+  /// Learnable tensors, names and order as the reference Python implementation's state_dict.
+  virtual NamedTensors parameters() const = 0;
+  /// Running statistics and the like; same naming.
+  virtual NamedTensors buffers() const = 0;
+  /// Train mode (dropout, batch statistics) or eval mode.
+  virtual void train(bool on) = 0;
+  /// Moves all tensors; channels_last lays 4-D weights out for NHWC kernels.
+  virtual void to(at::Device device, bool channels_last) = 0;
+};
+
+/// Builds a net; its initial weights are drawn from torch's default generator (seed it first).
+/// Throws std::invalid_argument for an unknown name (listing the known), an input too small, an unreadable script.
+std::unique_ptr<Net> make_net(const NetSpec& spec);
+
+/// Known names, sorted.
+std::vector<std::string> net_names();
+
+}  // namespace flowtrain::nets

@@ -1,0 +1,72 @@
+#pragma once
+// Data sets: numbered records of bytes and annotations. The door to everything under sampling/datasets/.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sampling/registry.h"
+
+namespace flowtrain {
+
+/// An annotated box, in pixels of the stored picture; x1, y1 are exclusive.
+struct Box {
+  float x0, y0, x1, y1;
+  std::int32_t label;  ///< class index, from 0
+};
+
+/// How a record's bytes are to be understood.
+enum class Encoding : std::uint8_t {
+  pixels,  ///< u8, rows of (height, width, channels)
+  image,   ///< a JPEG or PNG file; told apart by its first bytes
+  shapes,  ///< a recipe of the `shapes` data set (sampling/datasets/shapes.h)
+  bytes,   ///< anything else: for plugins
+};
+
+/// One sample as stored. Views point into the data set or the ReadBuffer, and last until that buffer is used again.
+struct Record {
+  std::uint64_t id = 0;
+  Encoding encoding = Encoding::bytes;
+  std::span<const std::byte> bytes;
+  std::uint32_t height = 0, width = 0, channels = 0;  ///< of `pixels` only
+  std::int64_t label = -1;                            ///< -1: none
+  std::span<const Box> boxes;
+  Box region{0, 0, 0, 0, -1};                         ///< the part of the picture that is the sample; empty = all of it
+};
+
+/// Memory that a row's bytes are read into; kept with the row and reused, so that a warm line allocates nothing.
+struct ReadBuffer {
+  std::vector<std::byte> bytes;
+  std::vector<Box> boxes;
+};
+
+/// A numbered collection of records. Every method is const and may be called from any thread.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+
+  /// Records; ids are 0 … size() - 1.
+  virtual std::uint64_t size() const = 0;
+  /// Gets record `id`. May block. Throws SampleError if this record cannot be read.
+  virtual Record read(std::uint64_t id, ReadBuffer& buffer) const = 0;
+  /// The class of a record without reading it; -1 where there is none.
+  virtual std::int64_t label(std::uint64_t id) const = 0;
+  /// Class names in label order; their number is the number of classes. Empty where there are no classes.
+  virtual std::vector<std::string> classes() const = 0;
+  /// What a message calls a record: a file's path, or "images.gz #17".
+  virtual std::string describe(std::uint64_t id) const = 0;
+  /// True when read() never blocks (the bytes are in memory): the line then needs no reader threads.
+  virtual bool resident() const { return false; }
+};
+
+struct DatasetInput {
+  bool training = true;
+};
+
+/// All data sets by name. Settings given to a factory hold `path`, `split` and the entry's own keys.
+/// Factories throw UserError: usage for settings, data for missing or damaged files.
+Registry<Dataset, DatasetInput>& datasets();
+
+}  // namespace flowtrain

@@ -1,0 +1,48 @@
+#pragma once
+// The two kinds of failure that flowtrain tells apart: the user's, and our own.
+
+#include <stdexcept>
+#include <string>
+
+namespace flowtrain {
+
+/// Exit codes of the program; a contract that scripts rely on.
+enum class Exit : int {
+  ok = 0,
+  usage = 2,        ///< command line or configuration
+  data = 3,         ///< data sets, samples, samplers
+  snapshot = 4,     ///< snapshots, run folders, disks
+  numerics = 5,     ///< non-finite loss or gradients
+  distributed = 6,  ///< ranks, rendezvous, collectives
+  bug = 70,         ///< flowtrain's own fault
+};
+
+/// Something the user can mend: shown as one message and a hint, without a stack.
+class UserError : public std::runtime_error {
+ public:
+  UserError(Exit code, const std::string& message, std::string hint = {})
+      : std::runtime_error(message), code_(code), hint_(std::move(hint)) {}
+
+  Exit code() const { return code_; }
+  /// The way out, as an imperative sentence; may be empty.
+  const std::string& hint() const { return hint_; }
+
+ private:
+  Exit code_;
+  std::string hint_;
+};
+
+/// One sample that cannot be read or decoded. The data line skips and replaces it, or stops, as `data.bad` says.
+/// The message says what is wrong ("truncated JPEG"); the line adds which sample it was.
+class SampleError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// An invariant of ours that does not hold: exit 70 and "please report".
+class InternalError : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,46 @@
+#pragma once
+// Orders: which record stands at which position of the endless stream. Pure functions: O(1) time and memory per
+// position unless said otherwise, so that any position can be reached at once (promises P1, P2).
+
+#include <cstdint>
+
+#include "sampling/dataset.h"
+
+namespace flowtrain {
+
+/// The sequence of one epoch. Any thread.
+class Order {
+ public:
+  virtual ~Order() = default;
+  /// Positions per epoch; > 0.
+  virtual std::uint64_t size() const = 0;
+  /// The record at `index` (< size()) of `epoch` (from 0).
+  virtual std::uint64_t at(std::uint64_t epoch, std::uint64_t index) const = 0;
+};
+
+struct OrderInput {
+  const Dataset& dataset;
+  std::uint64_t seed = 0;
+};
+
+/// All orders by name: sequential, shuffle, weighted, class_balanced, block_shuffle.
+Registry<Order, OrderInput>& orders();
+
+/// A keyed permutation of 0 … n-1, computed point by point: a balanced Feistel network over the next power of four,
+/// walking cycles until the value is in range (J. Black, P. Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA
+/// 2002). Expected < 4 rounds of walking.
+class Permutation {
+ public:
+  Permutation(std::uint64_t n, std::uint64_t key);
+  std::uint64_t size() const { return n_; }
+  /// The image of x < n.
+  std::uint64_t operator()(std::uint64_t x) const;
+  /// The x whose image is y < n.
+  std::uint64_t inverse(std::uint64_t y) const;
+
+ private:
+  std::uint64_t n_, key_;
+  int half_bits_;
+};
+
+}  // namespace flowtrain

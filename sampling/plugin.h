@@ -1,0 +1,31 @@
+#pragma once
+// The host's side of sampler plugins: loads a shared object and serves it as a Sampler.
+
+#include <memory>
+#include <string>
+
+#include "sampling/sampler.h"
+
+namespace flowtrain {
+
+/// A loaded plugin; the shared object stays loaded as long as one of its samplers lives.
+class SamplerPlugin {
+ public:
+  /// Opens `path` (dlopen). Throws UserError(usage) naming the path and what is wrong: no such file, not a shared
+  /// object, symbol missing, another interface version (both numbers named), a struct of another size.
+  explicit SamplerPlugin(const std::string& path);
+  ~SamplerPlugin();
+
+  std::string name() const;
+  std::string help() const;
+  /// The keys that the plugin adds to the [sampler] table; all are Kind::text or a number given as such.
+  std::vector<Key> keys() const;
+  /// A sampler of this plugin. Its fields are checked (names unique, shapes positive, dtype known).
+  std::unique_ptr<Sampler> make(const Settings& settings, const SamplerInput& input) const;
+
+ private:
+  struct Library;
+  std::shared_ptr<Library> library_;
+};
+
+}  // namespace flowtrain

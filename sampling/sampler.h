@@ -1,0 +1,54 @@
+#pragma once
+// Samplers: from a record to one row of the batch, written in place.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sampling/dataset.h"
+#include "sampling/random.h"
+
+namespace flowtrain {
+
+/// Element types of batch fields.
+enum class DType : std::uint8_t { u8, i32, i64, f32 };
+/// Bytes of one element.
+std::size_t size_of(DType type);
+/// "u8", "i32", "i64", "f32".
+const char* name_of(DType type);
+
+/// One field of a batch: what a single row holds; the batch adds a first axis. Pictures are (height, width, channels).
+struct Field {
+  std::string name;  ///< "image", "label", …
+  DType dtype;
+  std::vector<std::int64_t> shape;  ///< of one row; empty = a scalar
+  /// u8 pictures: the model sees (x / 255 - mean) / stddev, per channel; applied on the compute device. Empty: x / 255.
+  std::vector<double> mean = {}, stddev = {};
+
+  std::size_t row_bytes() const;
+};
+
+/// Where one row's fields are to be written: field i starts at row[i] and has fields()[i].row_bytes() bytes.
+using Row = std::span<std::byte* const>;
+
+/// Turns records into rows. Const and called from many threads at once; scratch memory is thread_local.
+class Sampler {
+ public:
+  virtual ~Sampler() = default;
+  /// The fields of a row, in the order of Row.
+  virtual std::vector<Field> fields() const = 0;
+  /// Writes every byte of the row. All randomness comes from `random`. Throws SampleError for a damaged record.
+  virtual void sample(const Record& record, Stream& random, Row row) const = 0;
+};
+
+struct SamplerInput {
+  const Dataset& dataset;
+  bool training = true;  ///< false: validation: no augmentation, no random draws
+};
+
+/// All samplers by name: classify, copy. `sampler.plugin` is served by load_sampler_plugin (sampling/plugin.h).
+Registry<Sampler, SamplerInput>& samplers();
+
+}  // namespace flowtrain
