@@ -1,0 +1,113 @@
+#include "pipeline/display.h"
+
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "pipeline/telemetry/format.h"
+#include "pipeline/telemetry/log.h"
+#include "stages/bounded_queue.h"
+#include "stages/named_thread.h"
+
+namespace flowtrain {
+
+namespace {
+
+struct Validation {
+  std::uint64_t iteration;
+  Figures figures;
+  bool improved;
+};
+
+std::optional<double> if_finite(double value) {
+  return std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
+
+struct Display::Impl {
+  // Queues carry plain bytes: a validation travels by pointer, owned by whoever holds the message.
+  struct Message {
+    StepEvent step;
+    Validation* validation;
+  };
+
+  Impl(ProgressMode mode, std::uint64_t max_iterations, MetricsFile* metrics_file)
+      : max_iter(max_iterations), metrics(metrics_file), progress(mode), thread(named_thread("ft-display", [this] { loop(); })) {}
+
+  void loop() {
+    Message message;
+    while (queue.pop(message)) {
+      if (message.validation) {
+        std::unique_ptr<Validation> owned(message.validation);
+        show(*owned);
+      } else {
+        show(message.step);
+      }
+    }
+    progress.finish();
+  }
+
+  void show(const StepEvent& event) {
+    Progress now;
+    now.iter = event.iteration;
+    now.max_iter = max_iter;
+    now.epoch = event.epoch + 1;
+    now.loss = if_finite(event.loss_avg);
+    now.lr = if_finite(event.lr);
+    now.samples_per_s = event.samples_per_s;
+    now.data_wait = event.data_wait;
+    now.eta_s = event.eta_s;
+    progress.update(now);
+    if (!event.report) return;
+    now.loss = if_finite(event.loss);
+    progress.report(now);
+    if (!metrics) return;
+    metrics->write("train", {{"iter", event.iteration},
+                             {"epoch", event.epoch + 1},
+                             {"loss", event.loss},
+                             {"lr", event.lr},
+                             {"samples_per_s", event.samples_per_s},
+                             {"data_wait", event.data_wait},
+                             {"loss_avg", event.loss_avg},
+                             {"data_time", event.data_time_s},
+                             {"step_time", event.step_time_s},
+                             {"grad_norm", event.grad_norm}});
+  }
+
+  void show(const Validation& validation) {
+    std::string line = say("validation at iteration ", validation.iteration, ": ");
+    std::vector<MetricField> fields{{"iter", validation.iteration}};
+    for (auto& [name, value] : validation.figures) {
+      line += (fields.size() > 1 ? "  " : "") + name + " " + format_loss(value);
+      fields.emplace_back(name, value);
+    }
+    log_info(line + (validation.improved ? "  (best so far)" : ""));
+    if (metrics) metrics->write("val", fields);
+  }
+
+  std::uint64_t max_iter;
+  MetricsFile* metrics;
+  ProgressDisplay progress;
+  BoundedQueue<Message> queue{64};
+  std::jthread thread;  // last: it uses all of the above
+};
+
+Display::Display(ProgressMode mode, std::uint64_t max_iterations, MetricsFile* metrics)
+    : impl_(std::make_unique<Impl>(mode, max_iterations, metrics)) {}
+
+Display::~Display() { finish(); }
+
+void Display::step(const StepEvent& event) { impl_->queue.push({event, nullptr}); }
+
+void Display::validation(std::uint64_t iteration, Figures figures, bool improved) {
+  auto owned = std::make_unique<Validation>(Validation{iteration, std::move(figures), improved});
+  if (impl_->queue.push({{}, owned.get()})) owned.release();
+}
+
+void Display::finish() {
+  impl_->queue.drain();
+  if (impl_->thread.joinable()) impl_->thread.join();
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,42 @@
+#pragma once
+// The display branch: the progress bar, log lines and metrics.jsonl, on a thread of its own, in step order.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "pipeline/telemetry/metrics.h"
+#include "pipeline/telemetry/progress.h"
+#include "stages/compute.h"
+
+namespace flowtrain {
+
+/// An iteration as seen by the compute thread. Figures that were not fetched are not finite.
+struct StepEvent {
+  std::uint64_t iteration = 0, epoch = 0;  ///< epoch from 0
+  double loss = 0, loss_avg = 0, lr = 0, grad_norm = 0;
+  double samples_per_s = 0, data_wait = 0;  ///< since the last report
+  double data_time_s = 0, step_time_s = 0;  ///< means per iteration since the last report
+  double eta_s = 0;
+  bool report = false;                      ///< write a line, not only move the bar
+};
+
+/// Shows what it is told. One thread calls; events are shown in their order.
+class Display {
+ public:
+  /// `metrics` may be null (runs without a folder).
+  Display(ProgressMode mode, std::uint64_t max_iterations, MetricsFile* metrics);
+  ~Display();
+  Display(const Display&) = delete;
+
+  void step(const StepEvent& event);
+  void validation(std::uint64_t iteration, Figures figures, bool improved);
+  /// Shows everything there is, and ends the thread and the bar.
+  void finish();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,37 @@
+#pragma once
+// What a run must remember beside tensors, so that a resumed one goes on as if nothing had happened: state.json.
+
+#include <cstdint>
+#include <deque>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "pipeline/snapshot/hash.h"
+
+namespace flowtrain {
+
+/// A validation's place in the ranking that chooses snapshots to keep.
+struct Ranked {
+  std::uint64_t iteration;
+  double value;  ///< of the ruling metric
+};
+
+/// State at the end of an iteration. Positions in the data are not here: they follow from the iteration.
+struct RunState {
+  std::uint64_t iteration = 0;
+  std::uint64_t samples_per_epoch = 0;   ///< of the data set at that time; another size means other data
+  Xxh64 order;                           ///< over the ids of all samples consumed, as little-endian u64
+  std::deque<double> losses;             ///< the last 20: `loss_avg`
+  std::vector<Ranked> best;              ///< best first
+  std::uint64_t validation_batches = 0;  ///< consumed from the validation line so far
+  bool validation_pending = false;       ///< interrupted within the validation after this iteration
+  std::set<std::uint64_t> bad_samples;   ///< ids
+  double elapsed_s = 0;                  ///< training time over all starts
+
+  std::string to_json() const;
+  /// Throws UserError(snapshot) for anything that to_json does not write.
+  static RunState from_json(const std::string& text);
+};
+
+}  // namespace flowtrain

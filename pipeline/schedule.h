@@ -1,0 +1,30 @@
+#pragma once
+// What happens when: the sequence of tickets of a run, a pure function of its numbers.
+
+#include <cstdint>
+#include <functional>
+
+#include "stages/decay.h"
+#include "stages/ticket.h"
+
+namespace flowtrain {
+
+/// Iterations count from 1. A period of 0 means never.
+struct Schedule {
+  std::uint64_t first = 1;           ///< iteration to begin with; later than 1 after a resume
+  std::uint64_t last = 0;            ///< iteration to end with
+  std::uint32_t accum = 1;           ///< micro-batches per iteration
+  std::uint64_t validate_every = 0;  ///< also after the last iteration
+  std::uint64_t snapshot_every = 0;
+  bool final_snapshot = true;        ///< after the last iteration, whatever the period
+  bool validate_first = false;       ///< finish a validation that the resumed run was interrupted in
+  Decay decay;
+
+  bool validates_after(std::uint64_t iteration) const;
+  bool snapshots_after(std::uint64_t iteration) const;
+
+  /// The tickets in sequence: learning_rate where it changes, the micro-batches, validate, snapshot; then end.
+  std::function<Ticket()> tickets() const;
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,207 @@
+#include "pipeline/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "pipeline/telemetry/interrupt.h"
+#include "pipeline/telemetry/log.h"
+
+namespace flowtrain {
+
+namespace {
+
+constexpr std::size_t loss_window = 20;
+
+double seconds(std::chrono::steady_clock::duration span) { return std::chrono::duration<double>(span).count(); }
+
+}  // namespace
+
+Trainer::Trainer(TrainerParts parts, RunState state) : parts_(std::move(parts)), state_(std::move(state)) {
+  parts_.bad_samples.restore(state_.bad_samples);
+  result_.iteration = state_.iteration;
+  snapshot_taken_ = state_.iteration;
+}
+
+TrainerResult Trainer::run() {
+  const double elapsed_before_s = state_.elapsed_s;
+  start_ = since_ = Clock::now();
+  parts_.line.start();
+  if (parts_.validation) parts_.validation->start();
+  bool more = true;
+  while (more && !interrupted()) {
+    more = step(await());
+    state_.elapsed_s = elapsed_before_s + seconds(Clock::now() - start_);
+  }
+  result_.wall_s = seconds(Clock::now() - start_);
+  if (result_.signal) {
+    if (state_.iteration > snapshot_taken_ || state_.validation_pending) snapshot(false);
+  } else {
+    parts_.line.check_finished();
+  }
+  parts_.line.stop();
+  if (parts_.validation) parts_.validation->stop();
+  return result_;
+}
+
+// One step of the run, whatever kind it is. False at the end.
+bool Trainer::step(const Ticket& ticket) {
+  switch (ticket.kind) {
+    case TicketKind::learning_rate:
+      lr_ = parts_.schedule.decay.at(ticket.iteration);
+      parts_.learner.set_learning_rate(lr_);
+      return true;
+    case TicketKind::batch:
+      train(ticket);
+      return true;
+    case TicketKind::validate:
+      validate(ticket.iteration);
+      return true;
+    case TicketKind::snapshot:
+      snapshot(false);
+      return true;
+    case TicketKind::bad:
+      std::rethrow_exception(parts_.line.slab(ticket).error());
+    case TicketKind::end:
+      return false;
+  }
+  throw InternalError("a ticket of an unknown kind");
+}
+
+// One micro-batch: forward and backward; the last of an iteration also updates the parameters.
+void Trainer::train(const Ticket& ticket) {
+  Slab& slab = parts_.line.slab(ticket);
+  parts_.bad_samples.account(slab);
+  const bool last = ticket.micro + 1u == parts_.schedule.accum;
+
+  const auto begin = Clock::now();
+  parts_.learner.train(slab, last);
+  compute_s_ += seconds(Clock::now() - begin);
+
+  for (auto& row : slab.rows()) state_.order.update(std::as_bytes(std::span(&row.id, 1)));
+  samples_ += slab.rows().size();
+  if (last) finish_iteration(ticket, slab);
+  parts_.line.release(ticket);
+}
+
+void Trainer::finish_iteration(const Ticket& ticket, const Slab& slab) {
+  const bool due = parts_.display_every > 0 && ticket.iteration % parts_.display_every == 0;
+  event_.loss = event_.grad_norm = std::numeric_limits<double>::quiet_NaN();
+  if (due || parts_.learner.result_is_cheap()) {
+    const StepResult done = parts_.learner.result();
+    if (!std::isfinite(done.loss)) stop_at_non_finite(done.loss, slab);
+    event_.loss = done.loss;
+    event_.grad_norm = done.grad_norm;
+    state_.losses.push_back(done.loss);
+    if (state_.losses.size() > loss_window) state_.losses.pop_front();
+  }
+  state_.iteration = result_.iteration = ticket.iteration;
+  state_.bad_samples = parts_.bad_samples.ids();
+  ++iterations_;
+  event_.report = due;
+  report(slab.epoch());
+}
+
+void Trainer::report(std::uint64_t epoch) {
+  const double wall_s = seconds(Clock::now() - since_), run_s = seconds(Clock::now() - start_);
+  const auto done = static_cast<double>(state_.iteration + 1 - parts_.schedule.first);
+  event_.iteration = state_.iteration;
+  event_.epoch = epoch;
+  event_.lr = lr_;
+  event_.loss_avg = 0;
+  for (double loss : state_.losses) event_.loss_avg += loss / static_cast<double>(state_.losses.size());
+  event_.samples_per_s = static_cast<double>(samples_) / wall_s;
+  event_.data_wait = waited_s_ / wall_s;
+  event_.data_time_s = waited_s_ / static_cast<double>(iterations_);
+  event_.step_time_s = compute_s_ / static_cast<double>(iterations_);
+  event_.eta_s = run_s / done * static_cast<double>(parts_.schedule.last - state_.iteration);
+  parts_.display.step(event_);
+  if (!event_.report) return;
+  since_ = Clock::now();
+  waited_s_ = compute_s_ = 0;
+  samples_ = iterations_ = 0;
+}
+
+// All batches of the validation, in eval mode. An interruption leaves it to the resumed run, from its start.
+void Trainer::validate(std::uint64_t iteration) {
+  const auto begin = Clock::now();
+  Line& line = *parts_.validation;
+  parts_.learner.begin_validation();
+  for (std::uint64_t batch = 0; batch < parts_.validation_batches; ++batch) {
+    if (parts_.interrupt && parts_.interrupt->requested()) {
+      parts_.learner.end_validation();
+      state_.validation_pending = true;
+      return;
+    }
+    Ticket ticket;
+    if (!line.next(ticket)) throw InternalError("the validation line ended");
+    Slab& slab = line.slab(ticket);
+    if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
+    parts_.learner.validate(slab);
+    line.release(ticket);
+  }
+  state_.validation_batches += parts_.validation_batches;
+  state_.validation_pending = false;
+  const Figures figures = parts_.learner.end_validation();
+  const bool improved = rank(iteration, figures);
+  parts_.display.validation(iteration, figures, improved);
+  if (improved) snapshot(true);
+  since_ += Clock::now() - begin;  // validation is no part of the training line's pace
+}
+
+// Enters the ranking. True where this validation is the best so far.
+bool Trainer::rank(std::uint64_t iteration, const Figures& figures) {
+  const auto ruling = std::find_if(figures.begin(), figures.end(), [&](auto& f) { return f.first == parts_.ruling_metric; });
+  if (ruling == figures.end() || !std::isfinite(ruling->second)) return false;
+  const bool lower_wins = parts_.ruling_metric == "loss";
+  auto better = [&](const Ranked& a, const Ranked& b) { return lower_wins ? a.value < b.value : a.value > b.value; };
+  const Ranked entry{iteration, ruling->second};
+  const auto place = std::upper_bound(state_.best.begin(), state_.best.end(), entry, better);
+  const bool improved = place == state_.best.begin();
+  state_.best.insert(place, entry);
+  if (state_.best.size() > std::max<std::size_t>(parts_.keep_best, 1)) state_.best.pop_back();
+  return improved;
+}
+
+void Trainer::snapshot(bool best) {
+  if (!parts_.snapshots || (snapshot_taken_ == state_.iteration && !best && !state_.validation_pending)) return;
+  parts_.snapshots->take(parts_.learner, state_, best);
+  snapshot_taken_ = state_.iteration;
+}
+
+bool Trainer::interrupted() {
+  // Only between iterations: a snapshot holds whole ones.
+  if (!parts_.interrupt || event_.iteration != state_.iteration) return false;
+  result_.signal = parts_.interrupt->requested();
+  return result_.signal.has_value();
+}
+
+Ticket Trainer::await() {
+  const auto begin = Clock::now();
+  Ticket ticket;
+  if (!parts_.line.next(ticket)) throw InternalError("the line ended before its end ticket");
+  const double waited = seconds(Clock::now() - begin);
+  waited_s_ += waited;
+  result_.wait_s += waited;
+  return ticket;
+}
+
+void Trainer::stop_at_non_finite(double loss, const Slab& slab) const {
+  std::string ids;
+  for (auto& row : slab.rows()) ids += (ids.empty() ? "" : ", ") + std::to_string(row.id);
+  throw UserError(Exit::numerics,
+                  say("the loss is ", loss, " at iteration ", slab.ticket().iteration, "; samples of its last batch: ", ids),
+                  "lower optim.lr, add lr.warmup, or set train.clip");
+}
+
+std::string params_xxh64(Learner& learner) {
+  LearnerState state;
+  learner.copy_state(state);
+  std::erase_if(state.model, [](auto& tensor) { return !tensor.parameter; });
+  std::sort(state.model.begin(), state.model.end(), [](auto& a, auto& b) { return a.name < b.name; });
+  Xxh64 hash;
+  for (auto& tensor : state.model) hash.update(tensor.bytes);
+  return hash.hex();
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,83 @@
+#pragma once
+// The compute thread's loop: takes tickets in sequence and does what they say.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "pipeline/display.h"
+#include "pipeline/graph.h"
+#include "pipeline/run_state.h"
+#include "pipeline/schedule.h"
+#include "pipeline/snapshot_branch.h"
+#include "stages/bad_samples.h"
+#include "stages/compute.h"
+
+namespace flowtrain {
+
+class Interrupt;
+
+/// What the loop works on; everything outlives the trainer. Branches that a run lacks are null.
+struct TrainerParts {
+  Schedule schedule;
+  Line& line;
+  Line* validation = nullptr;
+  std::uint64_t validation_batches = 0;  ///< of one validation
+  std::string ruling_metric = "loss";    ///< decides which snapshot is best; `loss`: lower is better
+  std::size_t keep_best = 1;             ///< length of the ranking
+  Learner& learner;
+  BadSamples& bad_samples;
+  Display& display;
+  SnapshotBranch* snapshots = nullptr;
+  const Interrupt* interrupt = nullptr;
+  std::uint64_t display_every = 20;      ///< iterations; 0 = never
+};
+
+/// How a run ended.
+struct TrainerResult {
+  std::uint64_t iteration = 0;          ///< the last one that was finished
+  std::optional<int> signal;            ///< that interrupted it
+  double wall_s = 0, wait_s = 0;        ///< of the loop; and of that, waiting for data
+};
+
+/// Runs on the thread that calls run(), which is the compute thread.
+class Trainer {
+ public:
+  /// Goes on from `state` (a fresh one: iteration 0).
+  Trainer(TrainerParts parts, RunState state);
+
+  /// From the schedule's first iteration to its last, or to an interruption. Errors of every stage surface here, in
+  /// their turn, after all threads have been stopped.
+  TrainerResult run();
+  const RunState& state() const { return state_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  bool step(const Ticket& ticket);
+  void train(const Ticket& ticket);
+  void finish_iteration(const Ticket& ticket, const Slab& slab);
+  void validate(std::uint64_t iteration);
+  void snapshot(bool best);
+  bool interrupted();
+  Ticket await();
+  void report(std::uint64_t epoch);
+  [[noreturn]] void stop_at_non_finite(double loss, const Slab& slab) const;
+  bool rank(std::uint64_t iteration, const Figures& figures);
+
+  TrainerParts parts_;
+  RunState state_;
+  TrainerResult result_;
+  double lr_ = 0;
+  std::uint64_t snapshot_taken_ = 0;  // iteration of the newest one, so that none is taken twice
+  // Since the last report:
+  Clock::time_point start_, since_;
+  double waited_s_ = 0, compute_s_ = 0;
+  std::uint64_t samples_ = 0, iterations_ = 0;
+  StepEvent event_;
+};
+
+/// `params_xxh64`: over the parameters' bytes in name order.
+std::string params_xxh64(Learner& learner);
+
+}  // namespace flowtrain

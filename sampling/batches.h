@@ -1,0 +1,50 @@
+#pragma once
+// How the endless stream of positions is cut into batches and epochs: pure arithmetic.
+
+#include <algorithm>
+#include <cstdint>
+
+#include "sampling/error.h"
+
+namespace flowtrain {
+
+/// What becomes of the last rows of an epoch when the batch does not divide it.
+enum class LastBatch : std::uint8_t {
+  wrap,  ///< the batch is filled up from the epoch's own start
+  drop,  ///< the rest is left out
+  pad,   ///< the batch is shorter; validation uses this, so that no sample counts twice
+};
+
+/// Batches are numbered from 0 over all epochs; no batch spans two epochs.
+class Batches {
+ public:
+  /// `samples` per epoch and `batch` rows, both > 0. Throws UserError(usage) when dropping leaves nothing.
+  Batches(std::uint64_t samples, std::uint64_t batch, LastBatch last) : samples_(samples), batch_(batch), last_(last) {
+    if (last == LastBatch::drop && samples < batch)
+      throw UserError(Exit::usage,
+                      "loader.last = \"drop\" leaves no batch: the data set has " + std::to_string(samples) +
+                          " samples, a batch has " + std::to_string(batch),
+                      "set a smaller loader.batch, or loader.last = \"wrap\"");
+  }
+
+  std::uint64_t per_epoch() const {
+    return last_ == LastBatch::drop ? samples_ / batch_ : (samples_ + batch_ - 1) / batch_;
+  }
+  std::uint64_t epoch(std::uint64_t number) const { return number / per_epoch(); }
+  /// Rows that batch `number` holds: `batch`, or fewer at the end of a padded epoch.
+  std::uint64_t rows(std::uint64_t number) const {
+    return last_ == LastBatch::pad ? std::min(batch_, samples_ - first(number)) : batch_;
+  }
+  /// Where a row stands within its epoch's order.
+  std::uint64_t index(std::uint64_t number, std::uint64_t row) const { return (first(number) + row) % samples_; }
+  /// The position that keys everything drawn for the row; no two rows of the stream share one.
+  std::uint64_t position(std::uint64_t number, std::uint64_t row) const { return number * batch_ + row; }
+
+ private:
+  std::uint64_t first(std::uint64_t number) const { return number % per_epoch() * batch_; }
+
+  std::uint64_t samples_, batch_;
+  LastBatch last_;
+};
+
+}  // namespace flowtrain

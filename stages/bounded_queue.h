@@ -1,0 +1,160 @@
+#pragma once
+// The queue at every thread boundary: bounded, blocking, with two ways to end. moodycamel's lock-free queue, wrapped
+// once, so that its limits are met in one place:
+//  - its capacity is a hint: the bound comes from a semaphore of free places;
+//  - it is FIFO per producer only: one producer token, and callers push one at a time;
+//  - it cannot be closed: close() and drain() wake every waiter;
+//  - Debian's timed waits use the wall clock: only untimed waits are used.
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <type_traits>
+
+#include <concurrentqueue.h>
+#include <lightweightsemaphore.h>
+
+namespace flowtrain {
+
+/// Many consumers, one producer at a time (pushes must not overlap; a serial graph node or one thread).
+template <class T>
+class LockFreeQueue {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  explicit LockFreeQueue(std::size_t capacity)
+      : queue_(capacity, 1, 0), token_(queue_), capacity_(capacity), free_(static_cast<ssize_t>(capacity), spins),
+        filled_(0, spins) {}
+
+  std::size_t capacity() const { return capacity_; }
+  /// Items inside; exact only while nobody pushes or pops.
+  std::size_t size() const { return pushed_.load() - popped_.load(); }
+
+  /// Waits for a place. False: closed or draining, the item was not taken.
+  bool push(T item) {
+    free_.wait();
+    return place(item);
+  }
+  /// Like push, but false at once when the queue is full.
+  bool try_push(T item) { return free_.tryWait() && place(item); }
+
+  /// Waits for an item. False: closed, or drained to the end.
+  bool pop(T& item) {
+    filled_.wait();
+    while (!closed_.load()) {
+      if (queue_.try_dequeue(item)) {
+        popped_.fetch_add(1);
+        free_.signal();
+        return true;
+      }
+      if (draining_.load() && size() == 0) break;
+    }
+    filled_.signal();  // the next waiter must see the end too
+    return false;
+  }
+
+  /// Ends at once: what is inside is dropped, everyone wakes.
+  void close() {
+    closed_ = true;
+    wake();
+  }
+  /// Ends in order: no more pushes, what is inside can still be popped. Call it from the producer's side.
+  void drain() {
+    draining_ = true;
+    wake();
+  }
+
+ private:
+  // A short spin: long ones (the library's default is 10,000 turns) take the cores from the workers they wait for.
+  static constexpr int spins = 64;
+
+  bool place(T item) {
+    if (closed_.load() || draining_.load()) {
+      free_.signal();
+      return false;
+    }
+    pushed_.fetch_add(1);
+    queue_.enqueue(token_, item);
+    filled_.signal();
+    return true;
+  }
+  void wake() {
+    free_.signal();
+    filled_.signal();
+  }
+
+  moodycamel::ConcurrentQueue<T> queue_;
+  moodycamel::ProducerToken token_;
+  std::size_t capacity_;
+  moodycamel::LightweightSemaphore free_, filled_;
+  std::atomic<std::size_t> pushed_{0}, popped_{0};
+  std::atomic<bool> closed_{false}, draining_{false};
+};
+
+/// The same contract with a mutex: for ThreadSanitizer, and as the reference in tests.
+template <class T>
+class LockedQueue {
+ public:
+  explicit LockedQueue(std::size_t capacity) : capacity_(capacity) {}
+
+  std::size_t capacity() const { return capacity_; }
+  std::size_t size() const {
+    std::lock_guard lock(mutex_);
+    return items_.size();
+  }
+  bool push(T item) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return ended() || items_.size() < capacity_; });
+    return place(item);
+  }
+  bool try_push(T item) {
+    std::unique_lock lock(mutex_);
+    return items_.size() < capacity_ && place(item);
+  }
+  bool pop(T& item) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return ended() || !items_.empty(); });
+    if (closed_ || items_.empty()) return false;
+    item = items_.front();
+    items_.pop_front();
+    changed_.notify_all();
+    return true;
+  }
+  void close() {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+    changed_.notify_all();
+  }
+  void drain() {
+    std::lock_guard lock(mutex_);
+    draining_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  bool ended() const { return closed_ || draining_; }
+  bool place(T item) {
+    if (ended()) return false;
+    items_.push_back(item);
+    changed_.notify_all();
+    return true;
+  }
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<T> items_;
+  std::size_t capacity_;
+  bool closed_ = false, draining_ = false;
+};
+
+#ifdef FLOWTRAIN_LOCKED_QUEUE
+template <class T>
+using BoundedQueue = LockedQueue<T>;
+#else
+template <class T>
+using BoundedQueue = LockFreeQueue<T>;
+#endif
+
+}  // namespace flowtrain

@@ -1,0 +1,79 @@
+#pragma once
+// The compute stage's door: what the graph asks of whatever learns. No torch here; the LibTorch learner is in
+// stages/torch/, and tests and data-only runs bring their own.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "stages/slab.h"
+
+namespace flowtrain {
+
+/// A named tensor as bytes: row-major, on the host.
+struct StateTensor {
+  std::string name;
+  std::string dtype;  ///< as safetensors spells it: "F32", "I64", …
+  std::vector<std::int64_t> shape;
+  bool parameter = false;  ///< learned by gradients, not a running statistic or an optimizer's
+  std::vector<std::byte> bytes;
+};
+
+/// All tensors that a snapshot keeps.
+struct LearnerState {
+  std::vector<StateTensor> model;  ///< parameters and buffers, names of the reference implementation
+  std::vector<StateTensor> optim;
+};
+
+/// What one iteration did.
+struct StepResult {
+  double loss = 0;       ///< mean over the iteration's micro-batches
+  double grad_norm = 0;  ///< before clipping
+};
+
+/// Named figures, e.g. {"loss", 0.31}, {"accuracy", 0.97}; the loss comes first.
+using Figures = std::vector<std::pair<std::string, double>>;
+
+/// Learns from batches. All methods are called by the compute thread, in step order.
+class Learner {
+ public:
+  virtual ~Learner() = default;
+
+  virtual void set_learning_rate(double lr) = 0;
+  /// Forward and backward of one micro-batch; with `last` also the update. The slab may be reused when it returns (on a
+  /// device that copies: after Device::consumed).
+  virtual void train(Slab& slab, bool last) = 0;
+  /// Of the iteration just finished. Waits for the device, so on a GPU it is asked only where the figures are shown.
+  virtual StepResult result() = 0;
+  /// Whether result() costs next to nothing, so that every iteration can be checked.
+  virtual bool result_is_cheap() const = 0;
+
+  /// Eval mode, sums at zero.
+  virtual void begin_validation() = 0;
+  virtual void validate(Slab& slab) = 0;
+  /// Means over all rows since begin_validation; back to train mode.
+  virtual Figures end_validation() = 0;
+
+  /// Copies the state to the host, into memory kept in `state` from the last time.
+  virtual void copy_state(LearnerState& state) = 0;
+  /// Puts a state back. Throws UserError(snapshot) where names or shapes differ.
+  virtual void load_state(const LearnerState& state) = 0;
+};
+
+/// Does nothing: for runs that only read data (--dry-run).
+class IdleLearner : public Learner {
+ public:
+  void set_learning_rate(double) override {}
+  void train(Slab&, bool) override {}
+  StepResult result() override { return {}; }
+  bool result_is_cheap() const override { return true; }
+  void begin_validation() override {}
+  void validate(Slab&) override {}
+  Figures end_validation() override { return {}; }
+  void copy_state(LearnerState&) override {}
+  void load_state(const LearnerState&) override {}
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,110 @@
+// One GPU with the CUDA runtime alone. Copies run on a stream of their own; compute is the legacy default stream, the
+// one that LibTorch uses unless told otherwise.
+
+#include <cuda_runtime_api.h>
+
+#include <cstdio>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "stages/cuda/entry.h"
+#include "stages/cuda/handles.h"
+#include "stages/cuda/normalise.h"
+#include "stages/device.h"
+
+namespace flowtrain::cuda {
+namespace {
+
+constexpr cudaStream_t kComputeStream = nullptr;
+
+/// Makes the GPU the calling thread's current one: that is a property of each thread.
+int select(int index) {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status != cudaSuccess || count == 0) {
+    cudaGetLastError();
+    throw std::runtime_error(std::string("no GPU answers: cudaGetDeviceCount: ") +
+                             (status == cudaSuccess ? "none is there" : cudaGetErrorString(status)));
+  }
+  if (index < 0 || index >= count) {
+    throw std::runtime_error("there is no such GPU; this machine has " + std::to_string(count) + ", counted from 0");
+  }
+  check(cudaSetDevice(index), "cudaSetDevice");
+  return index;
+}
+
+class CudaDevice final : public Device {
+ public:
+  CudaDevice(int index, std::uint32_t slots) : index_(select(index)), copied_(slots), consumed_(slots) {}
+
+  std::string name() const override { return "cuda:" + std::to_string(index_); }
+  bool copies() const override { return true; }
+
+  void* allocate_host(std::size_t bytes) override {
+    enter();
+    void* memory = nullptr;
+    check(cudaHostAlloc(&memory, bytes, cudaHostAllocPortable), "cudaHostAlloc of " + std::to_string(bytes) + " bytes");
+    return memory;
+  }
+  void free_host(void* memory) noexcept override { cudaFreeHost(memory); }
+
+  void* allocate_device(std::size_t bytes) override {
+    enter();
+    void* memory = nullptr;
+    check(cudaMalloc(&memory, bytes), "cudaMalloc of " + std::to_string(bytes) + " bytes");
+    return memory;
+  }
+  void free_device(void* memory) noexcept override { cudaFree(memory); }
+
+  void start_copy(std::uint32_t slot, void* to, const void* from, std::size_t bytes) override {
+    enter();
+    check(cudaStreamWaitEvent(transfer_.get(), consumed_.at(slot).get(), 0), "cudaStreamWaitEvent");
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, transfer_.get()), "cudaMemcpyAsync");
+    check(cudaEventRecord(copied_.at(slot).get(), transfer_.get()), "cudaEventRecord");
+  }
+
+  void wait_copy(std::uint32_t slot) override {
+    enter();
+    check(cudaStreamWaitEvent(kComputeStream, copied_.at(slot).get(), 0), "cudaStreamWaitEvent");
+  }
+
+  void consumed(std::uint32_t slot) override {
+    enter();
+    check(cudaEventRecord(consumed_.at(slot).get(), kComputeStream), "cudaEventRecord");
+  }
+
+  void wait_host_free(std::uint32_t slot) override {
+    check(cudaEventSynchronize(copied_.at(slot).get()), "cudaEventSynchronize");
+  }
+
+  void normalise(const std::uint8_t* from, float* to, std::size_t count, int channels, const float* mean,
+                 const float* stddev) override {
+    enter();
+    cuda::normalise(from, to, count, channels, mean, stddev, kComputeStream);
+  }
+
+ private:
+  void enter() const { check(cudaSetDevice(index_), "cudaSetDevice"); }
+
+  int index_;  // first: streams and events belong to the GPU that is current when they are made
+  Stream transfer_;
+  std::vector<Event> copied_;    // by slot: its copy has left host memory and is on the device
+  std::vector<Event> consumed_;  // by slot: compute has read the device memory
+};
+
+}  // namespace
+}  // namespace flowtrain::cuda
+
+extern "C" flowtrain::Device* flowtrain_cuda_device(int index, std::uint32_t slots, char* error,
+                                                    std::size_t error_size) {
+  static_assert(std::is_same_v<decltype(flowtrain_cuda_device), flowtrain::CudaDeviceEntry>);
+  try {
+    return new flowtrain::cuda::CudaDevice(index, slots);
+  } catch (const std::exception& failure) {
+    std::snprintf(error, error_size, "%s", failure.what());
+    return nullptr;
+  }
+}

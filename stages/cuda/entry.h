@@ -1,0 +1,18 @@
+#pragma once
+// What libflowtrain_cuda.so exports, for the program that opens it at run time: the program itself never links CUDA.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "stages/device.h"
+
+namespace flowtrain {
+
+/// The GPU `index` for `slots` slabs, owned by the caller; null with a message (ended by 0) in `error` where none
+/// answers.
+using CudaDeviceEntry = Device*(int index, std::uint32_t slots, char* error, std::size_t error_size);
+
+/// The name under which it is exported.
+inline constexpr char kCudaDeviceEntry[] = "flowtrain_cuda_device";
+
+}  // namespace flowtrain

@@ -1,0 +1,50 @@
+#pragma once
+// Owners of the CUDA runtime's handles, and its errors as exceptions.
+
+#include <cuda_runtime_api.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace flowtrain::cuda {
+
+/// Throws std::runtime_error naming the call that failed and the runtime's reason.
+inline void check(cudaError_t status, const std::string& call) {
+  if (status == cudaSuccess) return;
+  cudaGetLastError();  // or the next, innocent call would report it again
+  throw std::runtime_error(call + ": " + cudaGetErrorString(status));
+}
+
+/// A stream that does not wait for the default one, nor the other way round.
+class Stream {
+ public:
+  Stream() { check(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags"); }
+  ~Stream() { cudaStreamDestroy(handle_); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  cudaStream_t get() const { return handle_; }
+
+ private:
+  cudaStream_t handle_ = nullptr;
+};
+
+/// A point on a stream. Until it is first recorded, everybody who waits for it goes on at once.
+class Event {
+ public:
+  Event() {
+    // BlockingSync: a thread that waits sleeps, and leaves its core to the samplers.
+    check(cudaEventCreateWithFlags(&handle_, cudaEventDisableTiming | cudaEventBlockingSync),
+          "cudaEventCreateWithFlags");
+  }
+  ~Event() { cudaEventDestroy(handle_); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  cudaEvent_t get() const { return handle_; }
+
+ private:
+  cudaEvent_t handle_ = nullptr;
+};
+
+}  // namespace flowtrain::cuda

@@ -1,0 +1,55 @@
+#include "stages/sample.h"
+
+#include <array>
+
+namespace flowtrain {
+
+namespace {
+constexpr int max_fields = 32;
+constexpr int max_attempts = 16;
+}  // namespace
+
+bool SampleStage::operator()(Slab& slab, std::uint32_t chunk) const {
+  const std::size_t fields = slab.layout().fields().size();
+  if (fields > max_fields) throw InternalError("a row has more than 32 fields");
+  std::array<std::byte*, max_fields> pointers;
+  const Row row_pointers(pointers.data(), fields);
+
+  const auto rows = slab.chunk(chunk);
+  auto index = static_cast<std::uint32_t>(rows.data() - slab.rows().data());
+  bool complete = true;
+  for (auto& row : rows) {
+    if (row.state == RowWork::State::read) {
+      slab.row_pointers(index, {pointers.data(), fields});
+      Stream random(seed_, purpose_, row.position);
+      try {
+        sampler_.sample(row.record, random, row_pointers);
+        row.state = RowWork::State::done;
+      } catch (const SampleError& error) {
+        row.reason = std::string("sample: ") + error.what();
+        row.state = RowWork::State::failed;
+      } catch (const std::exception& error) {
+        throw InternalError("stage sample, " + dataset_.describe(row.id) + ": " + error.what());
+      }
+    }
+    if (row.state == RowWork::State::failed) replace(slab, row);
+    complete &= row.state == RowWork::State::done;
+    ++index;
+  }
+  return complete;
+}
+
+void SampleStage::replace(Slab& slab, RowWork& row) const {
+  if (++row.replaced > max_attempts)
+    throw UserError(Exit::data,
+                    "no usable sample for position " + std::to_string(row.position) + " after " +
+                        std::to_string(max_attempts) + " attempts; the last: " + dataset_.describe(row.id) + ": " + row.reason,
+                    "check the data set; `flowtrain bench CONFIG --stage read` reads it alone");
+  Stream random(seed_, Purpose::substitute, row.position * max_attempts + row.replaced - 1);
+  const std::uint64_t substitute = random.below(dataset_.size());
+  slab.add_bad({row.position, row.id, substitute, std::move(row.reason)});
+  row.id = substitute;
+  row.state = RowWork::State::pending;
+}
+
+}  // namespace flowtrain

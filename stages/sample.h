@@ -1,0 +1,31 @@
+#pragma once
+// The sample stage: runs the sampler on rows, straight into the slab, and replaces bad samples.
+
+#include <cstdint>
+
+#include "sampling/sampler.h"
+#include "stages/slab.h"
+
+namespace flowtrain {
+
+/// Called for different chunks from many threads at once.
+class SampleStage {
+ public:
+  SampleStage(const Dataset& dataset, const Sampler& sampler, std::uint64_t seed, Purpose purpose = Purpose::sample)
+      : dataset_(dataset), sampler_(sampler), seed_(seed), purpose_(purpose) {}
+
+  /// Works on the chunk's rows that were read. True: all rows are done; false: some got another record in place of a
+  /// bad one and must be read (again). The substitute is drawn from (seed, position, attempt), so it is the same on
+  /// every run and every number of workers. Throws UserError(data) where a row found no good record in 16 attempts.
+  bool operator()(Slab& slab, std::uint32_t chunk) const;
+
+ private:
+  void replace(Slab& slab, RowWork& row) const;
+
+  const Dataset& dataset_;
+  const Sampler& sampler_;
+  std::uint64_t seed_;
+  Purpose purpose_;
+};
+
+}  // namespace flowtrain

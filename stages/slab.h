@@ -1,0 +1,107 @@
+#pragma once
+// Slabs: one batch's memory, allocated once and reused for ever. Rows are written in place by the sample stage.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sampling/dataset.h"
+#include "sampling/sampler.h"
+#include "stages/device.h"
+#include "stages/ticket.h"
+
+namespace flowtrain {
+
+/// Where each field of a batch lies within a slab: one block, fields one after the other, each aligned to 64 bytes.
+class SlabLayout {
+ public:
+  SlabLayout(std::vector<Field> fields, std::uint32_t rows);
+
+  const std::vector<Field>& fields() const { return fields_; }
+  /// Rows that fit.
+  std::uint32_t rows() const { return rows_; }
+  std::size_t bytes() const { return bytes_; }
+  std::size_t offset(std::size_t field) const { return offsets_[field]; }
+  std::size_t row_bytes(std::size_t field) const { return row_bytes_[field]; }
+
+ private:
+  std::vector<Field> fields_;
+  std::vector<std::size_t> offsets_, row_bytes_;
+  std::uint32_t rows_;
+  std::size_t bytes_ = 0;
+};
+
+/// A sample that could not be used, and what took its place.
+struct BadSample {
+  std::uint64_t position;    ///< row of the stream
+  std::uint64_t id;          ///< record
+  std::uint64_t substitute;  ///< record used instead
+  std::string reason;        ///< with the stage that found it: "read: …", "sample: …"
+};
+
+/// One row on its way: which record it is, and how far it has come. Owned by the thread that holds its chunk.
+struct RowWork {
+  enum class State : std::uint8_t { pending, read, failed, done };
+
+  std::uint64_t position = 0;  ///< keys all random draws
+  std::uint64_t id = 0;        ///< record; changes when a bad one is replaced
+  State state = State::pending;
+  std::uint16_t replaced = 0;  ///< how often the record was replaced
+  std::string reason = {};     ///< of State::failed
+  Record record = {};
+  ReadBuffer buffer = {};
+};
+
+/// One batch. The stages pass it on by its slot; only the holder of a ticket (or of a chunk) touches it.
+class Slab {
+ public:
+  Slab(const SlabLayout& layout, Device& device);
+  ~Slab();
+  Slab(const Slab&) = delete;
+
+  /// Ready for another batch of `rows` rows, handled in `chunks` parts.
+  void begin(const Ticket& ticket, std::uint64_t epoch, std::uint32_t rows, std::uint32_t chunks);
+  /// The rows of one chunk.
+  std::span<RowWork> chunk(std::uint32_t index);
+  /// True for the caller that finished the last chunk: the batch is complete.
+  bool chunk_done() { return chunks_left_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+
+  const Ticket& ticket() const { return ticket_; }
+  std::uint64_t epoch() const { return epoch_; }
+  std::span<RowWork> rows() { return {rows_.data(), used_}; }
+  std::span<const RowWork> rows() const { return {rows_.data(), used_}; }
+  const SlabLayout& layout() const { return layout_; }
+  std::byte* host() { return host_; }
+  /// Where compute reads: device memory, or host() where the device does not copy.
+  const std::byte* device() const { return device_memory_; }
+  std::byte* device() { return device_memory_; }
+  /// Pointers to row `row` of each field, into `out`.
+  void row_pointers(std::uint32_t row, std::span<std::byte*> out);
+
+  /// Keeps the first error of the batch; the ticket goes on as `bad`.
+  void fail(std::exception_ptr error);
+  std::exception_ptr error() const { return error_; }
+  void add_bad(BadSample bad);
+  const std::vector<BadSample>& bad() const { return bad_; }
+
+ private:
+  const SlabLayout& layout_;
+  Device& device_;
+  std::byte* host_ = nullptr;
+  std::byte* device_memory_ = nullptr;
+  Ticket ticket_;
+  std::uint64_t epoch_ = 0;
+  std::uint32_t used_ = 0, chunks_ = 1;
+  std::vector<RowWork> rows_;
+  std::atomic<std::uint32_t> chunks_left_{0};
+  std::mutex mutex_;  // of the two below: several chunks may fail at once
+  std::exception_ptr error_;
+  std::vector<BadSample> bad_;
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,17 @@
+#include "stages/ticket.h"
+
+namespace flowtrain {
+
+const char* name_of(TicketKind kind) {
+  switch (kind) {
+    case TicketKind::batch: return "batch";
+    case TicketKind::bad: return "bad";
+    case TicketKind::learning_rate: return "learning_rate";
+    case TicketKind::validate: return "validate";
+    case TicketKind::snapshot: return "snapshot";
+    case TicketKind::end: return "end";
+  }
+  return "?";
+}
+
+}  // namespace flowtrain

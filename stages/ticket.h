@@ -1,0 +1,32 @@
+#pragma once
+// Tickets: the messages of the graph. Small and trivially copyable, because the flow graph copies them on the way;
+// what they speak of stays in its slab.
+
+#include <cstdint>
+#include <type_traits>
+
+namespace flowtrain {
+
+enum class TicketKind : std::uint8_t {
+  batch,          ///< a slab to fill, then to train on
+  bad,            ///< a slab that could not be filled; carries its error to the compute thread in its turn
+  learning_rate,  ///< the rate changes before this iteration
+  validate,       ///< validate after this iteration
+  snapshot,       ///< write a snapshot after this iteration
+  end,            ///< nothing follows
+};
+
+/// "batch", "learning_rate", …
+const char* name_of(TicketKind kind);
+
+struct Ticket {
+  std::uint64_t seq = 0;        ///< place in the sequence; no gaps, so order can be restored at any point
+  std::uint64_t iteration = 0;  ///< optimizer step it belongs to, from 1
+  std::uint32_t slot = 0;       ///< slab, for `batch` and `bad`
+  std::uint16_t micro = 0;      ///< micro-batch within the iteration, from 0
+  std::uint8_t chunk = 0;       ///< which part of the slab's rows, between `issue` and `sample`
+  TicketKind kind = TicketKind::batch;
+};
+static_assert(std::is_trivially_copyable_v<Ticket> && sizeof(Ticket) == 24);
+
+}  // namespace flowtrain

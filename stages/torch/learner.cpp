@@ -1,0 +1,256 @@
+#include "stages/torch/learner.h"
+
+#include <ATen/autocast_mode.h>
+#include <torch/torch.h>
+#include <torch/version.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+
+#include "nets/loss.h"
+#include "nets/metric.h"
+#include "nets/net.h"
+#include "nets/optimizer.h"
+#include "sampling/random.h"
+#include "stages/torch/batch.h"
+
+namespace flowtrain {
+
+namespace {
+
+const char* dtype_name(at::ScalarType type) {
+  switch (type) {
+    case at::kFloat: return "F32";
+    case at::kDouble: return "F64";
+    case at::kHalf: return "F16";
+    case at::kBFloat16: return "BF16";
+    case at::kLong: return "I64";
+    case at::kInt: return "I32";
+    case at::kShort: return "I16";
+    case at::kChar: return "I8";
+    case at::kByte: return "U8";
+    case at::kBool: return "BOOL";
+    default: throw InternalError("a tensor of a type that snapshots do not hold");
+  }
+}
+
+// nets/ reports the user's mistakes as std::invalid_argument, which knows nothing of exit codes.
+template <class Make>
+auto from_settings(Make make) {
+  try {
+    return make();
+  } catch (const std::invalid_argument& error) {
+    throw UserError(Exit::usage, error.what());
+  }
+}
+
+nets::NetSpec net_spec(const LearnerSpec& spec) {
+  nets::NetSpec net;
+  net.name = spec.net.text("name");
+  net.script = spec.net.text("script");
+  net.hidden = spec.net.integers("hidden");
+  net.dropout = spec.net.real("dropout");
+  net.classes = spec.classes;
+  for (auto& field : spec.train_layout.fields())
+    if (field.name == "image" && field.shape.size() == 3)
+      net.height = field.shape[0], net.width = field.shape[1], net.channels = field.shape[2];
+  return net;
+}
+
+nets::OptimizerSpec optimizer_spec(const Settings& optim) {
+  nets::OptimizerSpec spec;
+  spec.name = optim.text("name");
+  spec.lr = optim.real("lr");
+  spec.momentum = optim.real("momentum");
+  spec.nesterov = optim.boolean("nesterov");
+  spec.weight_decay = optim.real("weight_decay");
+  spec.beta1 = optim.reals("betas").at(0);
+  spec.beta2 = optim.reals("betas").at(1);
+  spec.eps = optim.real("eps");
+  return spec;
+}
+
+// Casts to bf16 where ATen's autocast lists say so, while it lives.
+class Autocast {
+ public:
+  Autocast(bool on, at::DeviceType device) : on_(on), device_(device) {
+    if (!on_) return;
+    at::autocast::set_autocast_dtype(device_, at::kBFloat16);
+    at::autocast::set_autocast_enabled(device_, true);
+  }
+  ~Autocast() {
+    if (!on_) return;
+    at::autocast::set_autocast_enabled(device_, false);
+    at::autocast::clear_cache();  // weights change with every step
+  }
+  Autocast(const Autocast&) = delete;
+
+ private:
+  bool on_;
+  at::DeviceType device_;
+};
+
+class TorchLearner : public Learner {
+ public:
+  explicit TorchLearner(const LearnerSpec& spec)
+      : device_(spec.device), where_(spec.device.name()), mode_(spec.mode), seed_(spec.seed),
+        accum_(static_cast<double>(spec.train.integer("accum"))), clip_(spec.train.real("clip")),
+        amp_(spec.train.text("amp") == "bf16") {
+    configure_torch(spec.run);
+    torch::manual_seed(Stream(seed_, Purpose::init, 0).next64());
+    const bool channels_last = spec.net.boolean("channels_last");
+    from_settings([&] {
+      net_ = nets::make_net(net_spec(spec));
+      net_->to(where_, channels_last);
+      parameters_ = net_->parameters();
+      optimizer_ = nets::make_optimizer(optimizer_spec(spec.optim), parameters_);
+      loss_ = nets::make_loss({spec.loss.text("name"), spec.loss.real("label_smoothing")});
+      for (auto& name : spec.metrics)
+        if (name != "loss") metrics_.emplace_back(name, nets::make_metric(name));
+      return true;
+    });
+    net_->train(true);
+    train_batch_.emplace(spec.train_layout, where_, device_, channels_last);
+    if (spec.val_layout) val_batch_.emplace(*spec.val_layout, where_, device_, channels_last);
+  }
+
+  void set_learning_rate(double lr) override { optimizer_->set_lr(lr); }
+
+  void train(Slab& slab, bool last) override {
+    const Ticket& ticket = slab.ticket();
+    if (ticket.micro == 0) {
+      optimizer_->zero_grad();
+      loss_sum_ = torch::Tensor();
+      grad_norm_ = torch::Tensor();
+    }
+    // What the net draws (dropout) is keyed by the step, so that it needs no state in snapshots.
+    torch::manual_seed(Stream(seed_, Purpose::net, ticket.iteration << 16 | ticket.micro).next64());
+    auto loss = forward((*train_batch_)(slab));
+    if (mode_ != TrainMode::forward_only) (accum_ == 1 ? loss : loss / accum_).backward();
+    if (device_.copies()) device_.consumed(ticket.slot);
+    loss_sum_ = loss_sum_.defined() ? loss_sum_ + loss.detach() : loss.detach();
+    if (!last || mode_ != TrainMode::full) return;
+    if (clip_ > 0) grad_norm_ = nets::clip_grad_norm(parameters_, clip_);
+    optimizer_->step();
+  }
+
+  StepResult result() override {
+    if (!grad_norm_.defined() && mode_ != TrainMode::forward_only)
+      grad_norm_ = nets::clip_grad_norm(parameters_, std::numeric_limits<double>::infinity());
+    return {loss_sum_.item<double>() / accum_, grad_norm_.defined() ? grad_norm_.item<double>() : 0};
+  }
+  bool result_is_cheap() const override { return !device_.copies(); }
+
+  void begin_validation() override {
+    net_->train(false);
+    val_loss_ = 0;
+    val_rows_ = 0;
+    for (auto& [name, metric] : metrics_) metric->reset();
+  }
+
+  void validate(Slab& slab) override {
+    const c10::InferenceMode no_gradients;
+    const auto batch = (*val_batch_)(slab);
+    const auto outputs = net_->forward(batch);
+    const auto rows = static_cast<double>(slab.rows().size());
+    val_loss_ += (*loss_)(outputs, batch).at("loss").item<double>() * rows;
+    val_rows_ += rows;
+    for (auto& [name, metric] : metrics_) metric->update(outputs, batch);
+    if (device_.copies()) device_.consumed(slab.ticket().slot);
+  }
+
+  Figures end_validation() override {
+    net_->train(true);
+    Figures figures{{"loss", val_rows_ > 0 ? val_loss_ / val_rows_ : std::nan("")}};
+    for (auto& [name, metric] : metrics_) figures.emplace_back(name, metric->value());
+    return figures;
+  }
+
+  void copy_state(LearnerState& state) override {
+    state.model.resize(parameters_.size() + net_->buffers().size());
+    auto to = state.model.begin();
+    for (auto& item : parameters_) copy_out(item, true, *to++);
+    for (auto& item : net_->buffers()) copy_out(item, false, *to++);
+    const auto slots = optimizer_->state();
+    state.optim.resize(slots.size());
+    to = state.optim.begin();
+    for (auto& item : slots) copy_out(item, false, *to++);
+  }
+
+  void load_state(const LearnerState& state) override {
+    nets::NamedTensors model;
+    for (auto& [name, tensor] : parameters_) model.set(name, tensor);
+    for (auto& [name, tensor] : net_->buffers()) model.set(name, tensor);
+    copy_in(state.model, model, "model");
+    copy_in(state.optim, optimizer_->state(), "optimizer");
+  }
+
+ private:
+  void configure_torch(const Settings& run) {
+    auto threads = static_cast<int>(run.integer("threads"));
+    if (threads == 0) threads = static_cast<int>(std::thread::hardware_concurrency());
+    torch::set_num_threads(threads);
+    const bool deterministic = run.boolean("deterministic");
+    at::globalContext().setDeterministicAlgorithms(deterministic, /*warn_only=*/true);
+    at::globalContext().setDeterministicCuDNN(deterministic);
+    at::globalContext().setBenchmarkCuDNN(!deterministic);
+  }
+
+  at::Tensor forward(const nets::NamedTensors& batch) {
+    const Autocast cast(amp_, where_.type());
+    return (*loss_)(net_->forward(batch), batch).at("loss");
+  }
+
+  static void copy_out(const nets::NamedTensors::Item& from, bool parameter, StateTensor& to) {
+    const auto tensor = from.second.detach().cpu().contiguous();
+    to.name = from.first;
+    to.dtype = dtype_name(tensor.scalar_type());
+    to.shape = tensor.sizes().vec();
+    to.parameter = parameter;
+    to.bytes.resize(tensor.nbytes());
+    std::memcpy(to.bytes.data(), tensor.const_data_ptr(), tensor.nbytes());
+  }
+
+  static void copy_in(const std::vector<StateTensor>& from, const nets::NamedTensors& to, const std::string& what) {
+    const torch::NoGradGuard no_gradients;
+    if (from.size() != to.size())
+      throw UserError(Exit::snapshot, "the snapshot's " + what + " has " + std::to_string(from.size()) +
+                                          " tensors, this one has " + std::to_string(to.size()),
+                      "resume with the configuration that the snapshot was made with");
+    for (auto& stored : from) {
+      if (!to.contains(stored.name))
+        throw UserError(Exit::snapshot, "the snapshot's " + what + " has '" + stored.name + "', this one has not",
+                        "resume with the configuration that the snapshot was made with");
+      at::Tensor own = to.at(stored.name);
+      if (own.sizes() != at::IntArrayRef(stored.shape) || dtype_name(own.scalar_type()) != stored.dtype)
+        throw UserError(Exit::snapshot, "'" + stored.name + "' of the snapshot's " + what + " has another shape or type",
+                        "resume with the configuration that the snapshot was made with");
+      own.copy_(torch::from_blob(const_cast<std::byte*>(stored.bytes.data()), stored.shape, own.scalar_type()));
+    }
+  }
+
+  Device& device_;
+  at::Device where_;
+  TrainMode mode_;
+  std::uint64_t seed_;
+  double accum_, clip_;
+  bool amp_;
+  std::unique_ptr<nets::Net> net_;
+  nets::NamedTensors parameters_;
+  std::unique_ptr<nets::Optimizer> optimizer_;
+  std::unique_ptr<nets::Loss> loss_;
+  std::vector<std::pair<std::string, std::unique_ptr<nets::Metric>>> metrics_;
+  std::optional<BatchAdapter> train_batch_, val_batch_;
+  at::Tensor loss_sum_, grad_norm_;  // of the iteration under way
+  double val_loss_ = 0, val_rows_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Learner> make_learner(const LearnerSpec& spec) { return std::make_unique<TorchLearner>(spec); }
+
+std::string torch_version() { return TORCH_VERSION; }
+
+}  // namespace flowtrain

@@ -1,0 +1,234 @@
+#include "pipeline/graph.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <set>
+
+#include "tests/pipeline/fakes.h"
+
+using namespace flowtrain;
+using namespace flowtrain::testing;
+
+namespace {
+
+struct Setup {
+  std::uint64_t samples = 1000;
+  std::size_t bytes = 16;
+  bool resident = true;
+  unsigned workers = 2, readers = 2;
+  std::uint32_t batch = 32, prefetch = 4;
+  std::uint64_t iterations = 100;
+  LastBatch last = LastBatch::wrap;
+};
+
+struct World {
+  explicit World(const Setup& s)
+      : setup(s), dataset(s.samples, s.bytes, s.resident), sampler(s.bytes), order(s.samples, 7), device(make_cpu_device()) {}
+  LineParts parts() {
+    return {"test", dataset, order, sampler, *device, Batches(setup.samples, setup.batch, setup.last), 42, setup.batch, 1,
+            setup.workers, setup.readers, setup.prefetch, batches_until(setup.iterations)};
+  }
+  Setup setup;
+  FakeDataset dataset;
+  FakeSampler sampler;
+  FakeOrder order;
+  std::unique_ptr<Device> device;
+};
+
+// Everything a run delivers: ids and all bytes of all rows, in order.
+std::vector<std::byte> deliver(const Setup& setup, const std::function<void(World&)>& prepare = {}) {
+  World world(setup);
+  if (prepare) prepare(world);
+  Line line(world.parts());
+  line.start();
+  std::vector<std::byte> seen;
+  for (Ticket ticket; line.next(ticket) && ticket.kind != TicketKind::end;) {
+    Slab& slab = line.slab(ticket);
+    if (slab.error()) std::rethrow_exception(slab.error());
+    for (auto& row : slab.rows()) {
+      auto* id = reinterpret_cast<const std::byte*>(&row.id);
+      seen.insert(seen.end(), id, id + sizeof row.id);
+    }
+    seen.insert(seen.end(), slab.host(), slab.host() + slab.layout().bytes());
+    line.release(ticket);
+  }
+  line.check_finished();
+  return seen;
+}
+
+// Threads that lines own; oneTBB's workers stay for the process.
+int line_threads() {
+  int count = 0;
+  for (auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::getline(std::ifstream(task.path() / "comm"), name);
+    count += name.starts_with("ft-");
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("what a line delivers does not depend on workers, readers, prefetch or where the data is") {
+  Scheduler scheduler(8);
+  Setup setup;
+  const auto expected = deliver(setup);
+  CHECK(expected.size() > 100 * 32 * 24);
+  for (unsigned workers : {1u, 2u, 4u})
+    for (std::uint32_t prefetch : {1u, 2u, 8u})
+      for (bool resident : {true, false}) {
+        CAPTURE(workers);
+        CAPTURE(prefetch);
+        CAPTURE(resident);
+        setup.workers = workers, setup.prefetch = prefetch, setup.resident = resident, setup.readers = 1 + workers % 3;
+        CHECK(deliver(setup) == expected);
+      }
+}
+
+TEST_CASE("no batch spans two epochs, and each epoch visits every record once") {
+  Scheduler scheduler(2);
+  for (auto last : {LastBatch::wrap, LastBatch::drop, LastBatch::pad}) {
+    Setup setup;
+    setup.samples = 101, setup.batch = 13, setup.last = last, setup.iterations = last == LastBatch::drop ? 14 : 16;
+    World world(setup);
+    Line line(world.parts());
+    line.start();
+    std::vector<std::multiset<std::uint64_t>> epochs(2);
+    for (Ticket ticket; line.next(ticket) && ticket.kind == TicketKind::batch; line.release(ticket)) {
+      Slab& slab = line.slab(ticket);
+      for (auto& row : slab.rows()) epochs.at(slab.epoch()).insert(row.id);
+    }
+    line.check_finished();
+    for (auto& epoch : epochs) {
+      const std::set<std::uint64_t> distinct(epoch.begin(), epoch.end());
+      CHECK(epoch.size() == (last == LastBatch::wrap ? 104 : last == LastBatch::drop ? 91 : 101));
+      CHECK(distinct.size() == (last == LastBatch::drop ? 91 : 101));
+    }
+  }
+}
+
+TEST_CASE("a bad sample is replaced by the same other one, whatever the workers are") {
+  Scheduler scheduler(8);
+  Setup setup;
+  auto break_some = [](World& world) {
+    world.dataset.before_read = [](std::uint64_t id) {
+      if (id % 50 == 3) throw SampleError("cannot be read");
+    };
+    world.sampler.before_sample = [](std::uint64_t id) {
+      if (id % 50 == 4) throw SampleError("cannot be decoded");
+    };
+  };
+  setup.resident = false;
+  const auto expected = deliver(setup, break_some);
+  for (unsigned workers : {1u, 4u})
+    for (bool resident : {true, false}) {
+      setup.workers = workers, setup.resident = resident;
+      CHECK(deliver(setup, break_some) == expected);
+    }
+}
+
+TEST_CASE("an error in a stage travels to compute in its turn") {
+  Scheduler scheduler(4);
+  for (bool in_read : {true, false}) {
+    Setup setup;
+    setup.resident = false;
+    World world(setup);
+    auto fault = [](std::uint64_t id) {
+      if (id == 500) throw std::runtime_error("disk on fire");
+    };
+    (in_read ? world.dataset.before_read : world.sampler.before_sample) = fault;
+    Line line(world.parts());
+    line.start();
+    Ticket ticket;
+    std::uint64_t good = 0;
+    while (line.next(ticket) && ticket.kind == TicketKind::batch) {
+      ++good;
+      line.release(ticket);
+    }
+    REQUIRE(ticket.kind == TicketKind::bad);
+    CHECK(ticket.iteration == good + 1);
+    CHECK_THROWS_WITH(std::rethrow_exception(line.slab(ticket).error()), doctest::Contains("disk on fire"));
+    line.stop();
+  }
+}
+
+TEST_CASE("a line stops at any moment, and leaves no thread") {
+  Scheduler scheduler(4);
+  auto round = [](std::uint64_t consume, bool resident) {
+    Setup setup;
+    setup.resident = resident, setup.iterations = 1'000'000;
+    World world(setup);
+    Line line(world.parts());
+    line.start();
+    Ticket ticket;
+    for (std::uint64_t i = 0; i < consume && line.next(ticket); ++i) line.release(ticket);
+    line.stop();
+    CHECK_FALSE(line.next(ticket));
+  };
+  for (std::uint64_t i = 0; i < 40; ++i) round(i, i % 2);
+  CHECK(line_threads() == 0);
+}
+
+TEST_CASE("a line never started can be dropped, and a slow consumer bounds what is prepared") {
+  Scheduler scheduler(4);
+  Setup setup;
+  {
+    World world(setup);
+    Line line(world.parts());
+  }
+  World world(setup);
+  std::atomic<int> sampled{0};
+  world.sampler.before_sample = [&](std::uint64_t) { ++sampled; };
+  Line line(world.parts());
+  line.start();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  CHECK(sampled <= static_cast<int>((setup.prefetch + 1) * setup.batch));
+}
+
+TEST_CASE("control tickets come in their place") {
+  Scheduler scheduler(4);
+  World world(Setup{});
+  auto parts = world.parts();
+  std::vector<TicketKind> plan;
+  for (int i = 0; i < 50; ++i)
+    for (auto kind : {TicketKind::learning_rate, TicketKind::batch, TicketKind::validate, TicketKind::snapshot}) plan.push_back(kind);
+  plan.push_back(TicketKind::end);
+  parts.source = [&plan, i = std::size_t{0}]() mutable {
+    Ticket ticket;
+    ticket.iteration = 1 + i / 4;
+    ticket.kind = plan.at(i++);
+    return ticket;
+  };
+  Line line(parts);
+  line.start();
+  for (auto kind : plan) {
+    Ticket ticket;
+    REQUIRE(line.next(ticket));
+    CHECK(ticket.kind == kind);
+    if (ticket.kind == TicketKind::batch) line.release(ticket);
+  }
+  line.check_finished();
+}
+
+TEST_CASE("an exception of the source reaches compute") {
+  Scheduler scheduler(2);
+  World world(Setup{});
+  auto parts = world.parts();
+  parts.source = [i = 0]() mutable -> Ticket {
+    if (++i > 3) throw std::runtime_error("no more tickets");
+    Ticket ticket;
+    ticket.iteration = static_cast<std::uint64_t>(i);
+    return ticket;
+  };
+  Line line(parts);
+  line.start();
+  Ticket ticket;
+  CHECK_THROWS_WITH(
+      [&] {
+        while (line.next(ticket)) line.release(ticket);
+      }(),
+      "no more tickets");
+}
