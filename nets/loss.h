@@ -23,7 +23,9 @@ class Loss {
   virtual NamedTensors operator()(const NamedTensors& outputs, const NamedTensors& batch) const = 0;
 };
 
+/// Throws std::invalid_argument for an unknown name, or a smoothing out of range or of a loss that has none.
 std::unique_ptr<Loss> make_loss(const LossSpec& spec);
+/// Known names, sorted.
 std::vector<std::string> loss_names();
 
 }  // namespace flowtrain::nets

@@ -14,15 +14,17 @@ namespace flowtrain::nets {
 class Metric {
  public:
   virtual ~Metric() = default;
+  /// Adds the rows of one batch: `logits` (B, K) against `label` (B) i64. Does not wait for the device.
   virtual void update(const NamedTensors& outputs, const NamedTensors& batch) = 0;
-  /// The figure over all batches since reset().
+  /// The figure over all batches since reset(), 0 before the first; waits for the device.
   virtual double value() const = 0;
   virtual void reset() = 0;
 };
 
-/// accuracy (0..1), top5 (0..1), and `loss` is always measured by the engine itself.
+/// accuracy (0..1), top5 (0..1; with fewer than five classes always 1); `loss` is always measured by the engine itself.
 /// Throws std::invalid_argument for an unknown name.
 std::unique_ptr<Metric> make_metric(const std::string& name);
+/// Known names, sorted.
 std::vector<std::string> metric_names();
 
 }  // namespace flowtrain::nets

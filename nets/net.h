@@ -13,7 +13,7 @@ namespace flowtrain::nets {
 /// What make_net needs: the keys of [net], and what the data says of itself.
 struct NetSpec {
   std::string name;                    ///< mlp, lenet, resnet18, resnet34, resnet50, resnet101
-  std::string script;                  ///< a TorchScript file instead of a name
+  std::string script;                  ///< a TorchScript file instead of a name; the other keys then do not matter
   std::int64_t classes = 0;            ///< outputs of the classifier
   std::int64_t channels = 3;           ///< of the input pictures
   std::int64_t height = 0, width = 0;  ///< of the input pictures, pixels
@@ -34,15 +34,26 @@ class Net {
   virtual NamedTensors buffers() const = 0;
   /// Train mode (dropout, batch statistics) or eval mode.
   virtual void train(bool on) = 0;
-  /// Moves all tensors; channels_last lays 4-D weights out for NHWC kernels.
+  /// Moves all tensors, which stay the same objects; channels_last lays 4-D weights out for NHWC kernels.
   virtual void to(at::Device device, bool channels_last) = 0;
 };
 
 /// Builds a net; its initial weights are drawn from torch's default generator (seed it first).
-/// Throws std::invalid_argument for an unknown name (listing the known), an input too small, an unreadable script.
+/// Throws std::invalid_argument for an unknown name (listing the known), a value out of range, an input too small, an
+/// unreadable script, and where both a name and a script are given.
+/// A script's arguments take the batch's tensors of their names, the first one `image` otherwise. Its result is
+/// `logits` if a tensor, `0`, `1` … if a tuple, and keeps its names if a dict.
 std::unique_ptr<Net> make_net(const NetSpec& spec);
 
 /// Known names, sorted.
 std::vector<std::string> net_names();
+
+/// How large a net is: its learnable tensors; buffers are not counted.
+struct NetSummary {
+  std::int64_t tensors = 0;
+  std::int64_t parameters = 0;  ///< elements of all of them
+  std::int64_t bytes = 0;
+};
+NetSummary summary(const Net& net);
 
 }  // namespace flowtrain::nets

@@ -1,0 +1,64 @@
+#include "nets/loss.h"
+
+#include <torch/torch.h>
+
+#include <stdexcept>
+
+#include "nets/names.h"
+
+namespace flowtrain::nets {
+namespace {
+
+class CrossEntropy final : public Loss {
+ public:
+  explicit CrossEntropy(double label_smoothing) : label_smoothing_(label_smoothing) {}
+
+  NamedTensors operator()(const NamedTensors& outputs, const NamedTensors& batch) const override {
+    constexpr std::int64_t ignore_nothing = -100;  // torch's default; no class has a negative number
+    return {{"loss", at::cross_entropy_loss(outputs.at("logits"), batch.at("label"), /*weight=*/{}, at::Reduction::Mean,
+                                            ignore_nothing, label_smoothing_)}};
+  }
+
+ private:
+  double label_smoothing_;
+};
+
+class MeanSquaredError final : public Loss {
+ public:
+  NamedTensors operator()(const NamedTensors& outputs, const NamedTensors& batch) const override {
+    const at::Tensor& logits = outputs.at("logits");
+    const at::Tensor target = batch.contains("target") ? batch.at("target") : one_hot(batch.at("label"), logits);
+    if (target.sizes() != logits.sizes()) {  // mse_loss would broadcast
+      throw std::invalid_argument(c10::str("loss mse: target has shape ", target.sizes(), ", expected that of logits, ",
+                                           logits.sizes()));
+    }
+    return {{"loss", at::mse_loss(logits, target)}};
+  }
+
+ private:
+  /// at::one_hot would read the labels back to the host to check them.
+  static at::Tensor one_hot(const at::Tensor& label, const at::Tensor& logits) {
+    return at::zeros_like(logits).scatter_(1, label.unsqueeze(1), 1);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Loss> make_loss(const LossSpec& spec) {
+  if (!(spec.label_smoothing >= 0 && spec.label_smoothing < 1)) {
+    throw std::invalid_argument("loss " + spec.name + ": label_smoothing is " + std::to_string(spec.label_smoothing) +
+                                ", expected 0 <= label_smoothing < 1");
+  }
+  if (spec.name == "cross_entropy") return std::make_unique<CrossEntropy>(spec.label_smoothing);
+  if (spec.name == "mse") {
+    if (spec.label_smoothing > 0) {
+      throw std::invalid_argument("loss mse has no label_smoothing, only cross_entropy has");
+    }
+    return std::make_unique<MeanSquaredError>();
+  }
+  throw unknown_name("loss", spec.name, loss_names());
+}
+
+std::vector<std::string> loss_names() { return {"cross_entropy", "mse"}; }
+
+}  // namespace flowtrain::nets

@@ -1,0 +1,116 @@
+#include "nets/net.h"
+
+#include <array>
+#include <stdexcept>
+
+#include "nets/module.h"
+#include "nets/names.h"
+
+namespace flowtrain::nets {
+namespace {
+
+struct Entry {
+  const char* name;
+  std::int64_t least_side;  ///< smallest height and width, pixels
+  std::shared_ptr<Classifier> (*make)(const NetSpec&);
+};
+
+// Sorted by name. Depths of the ResNets: K. He et al., "Deep residual learning for image recognition", CVPR 2016,
+// table 1.
+constexpr std::array<Entry, 6> entries = {{
+    {"lenet", 12, make_lenet},
+    {"mlp", 1, make_mlp},
+    {"resnet101", 1, [](const NetSpec& spec) { return make_resnet(spec, {true, {3, 4, 23, 3}}); }},
+    {"resnet18", 1, [](const NetSpec& spec) { return make_resnet(spec, {false, {2, 2, 2, 2}}); }},
+    {"resnet34", 1, [](const NetSpec& spec) { return make_resnet(spec, {false, {3, 4, 6, 3}}); }},
+    {"resnet50", 1, [](const NetSpec& spec) { return make_resnet(spec, {true, {3, 4, 6, 3}}); }},
+}};
+
+NamedTensors named(const torch::OrderedDict<std::string, at::Tensor>& from) {
+  NamedTensors tensors;
+  for (const auto& item : from) tensors.set(item.key(), item.value());
+  return tensors;
+}
+
+/// A classifier behind the door of Net.
+class ClassifierNet final : public Net {
+ public:
+  explicit ClassifierNet(std::shared_ptr<Classifier> module) : module_(std::move(module)) {}
+
+  NamedTensors forward(const NamedTensors& batch) override {
+    // Under autocast the last layer gives a reduced type; losses and metrics want f32.
+    return {{"logits", module_->forward(batch.at("image")).to(at::kFloat)}};
+  }
+  NamedTensors parameters() const override { return named(module_->named_parameters()); }
+  NamedTensors buffers() const override { return named(module_->named_buffers()); }
+  void train(bool on) override { module_->train(on); }
+  void to(at::Device device, bool channels_last) override {
+    module_->to(device);
+    lay_out(parameters(), channels_last);
+    lay_out(buffers(), channels_last);
+  }
+
+ private:
+  std::shared_ptr<Classifier> module_;
+};
+
+void check(const NetSpec& spec, const Entry& entry) {
+  const std::string net = "net " + spec.name + ": ";
+  if (spec.classes < 1) {
+    throw std::invalid_argument(net + "classes is " + std::to_string(spec.classes) + ", expected 1 or more");
+  }
+  if (spec.channels < 1) {
+    throw std::invalid_argument(net + "channels is " + std::to_string(spec.channels) + ", expected 1 or more");
+  }
+  if (!(spec.dropout >= 0 && spec.dropout < 1)) {
+    throw std::invalid_argument(net + "dropout is " + std::to_string(spec.dropout) + ", expected 0 <= dropout < 1");
+  }
+  if (spec.height < entry.least_side || spec.width < entry.least_side) {
+    const std::string least = std::to_string(entry.least_side);
+    throw std::invalid_argument(net + "pictures are " + std::to_string(spec.height) + " x " +
+                                std::to_string(spec.width) + " pixels, expected " + least + " x " + least + " or more");
+  }
+}
+
+}  // namespace
+
+void lay_out(const NamedTensors& tensors, bool channels_last) {
+  const auto format = channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+  for (const auto& [name, tensor] : tensors) {
+    if (tensor.dim() == 4) tensor.set_data(tensor.detach().contiguous(format));
+  }
+}
+
+std::unique_ptr<Net> make_net(const NetSpec& spec) {
+  if (!spec.script.empty()) {
+    if (!spec.name.empty()) {
+      throw std::invalid_argument("both a net's name ('" + spec.name + "') and a script ('" + spec.script +
+                                  "') are given, expected one of them");
+    }
+    return make_script_net(spec.script);
+  }
+  for (const Entry& entry : entries) {
+    if (spec.name != entry.name) continue;
+    check(spec, entry);
+    return std::make_unique<ClassifierNet>(entry.make(spec));
+  }
+  throw unknown_name("net", spec.name, net_names());
+}
+
+std::vector<std::string> net_names() {
+  std::vector<std::string> names;
+  for (const Entry& entry : entries) names.emplace_back(entry.name);
+  return names;
+}
+
+NetSummary summary(const Net& net) {
+  NetSummary summary;
+  for (const auto& [name, tensor] : net.parameters()) {
+    ++summary.tensors;
+    summary.parameters += tensor.numel();
+    summary.bytes += static_cast<std::int64_t>(tensor.nbytes());
+  }
+  return summary;
+}
+
+}  // namespace flowtrain::nets

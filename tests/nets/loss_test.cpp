@@ -1,0 +1,53 @@
+#include "nets/loss.h"
+
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+using namespace flowtrain::nets;
+
+namespace {
+
+const at::Tensor logits = at::tensor({1.0F, 2.0F, 0.5F, -1.0F, 0.0F, 3.0F}).view({2, 3});
+const at::Tensor label = at::tensor({2, 0}, at::kLong);
+
+double loss(const LossSpec& spec, const NamedTensors& batch) {
+  const NamedTensors losses = (*make_loss(spec))({{"logits", logits}}, batch);
+  CHECK(losses.begin()->first == "loss");
+  CHECK(losses.at("loss").dim() == 0);
+  return losses.at("loss").item<double>();
+}
+
+}  // namespace
+
+TEST_CASE("cross entropy is the mean of -log softmax at the label") {
+  auto row = [](double a, double b, double c, double own) {
+    return std::log(std::exp(a) + std::exp(b) + std::exp(c)) - own;
+  };
+  const double expected = (row(1, 2, 0.5, 0.5) + row(-1, 0, 3, -1)) / 2;
+  CHECK(loss({}, {{"label", label}}) == doctest::Approx(expected));
+
+  // Smoothing: the share s of the weight is spread over all classes evenly.
+  const double uniform = (row(1, 2, 0.5, 3.5 / 3) + row(-1, 0, 3, 2.0 / 3)) / 2;
+  CHECK(loss({.label_smoothing = 0.1}, {{"label", label}}) == doctest::Approx(0.9 * expected + 0.1 * uniform));
+}
+
+TEST_CASE("mse compares with the one-hot label, or with a target") {
+  const double expected = (1 + 4 + 0.25 + 4 + 0 + 9) / 6.0;
+  CHECK(loss({.name = "mse"}, {{"label", label}}) == doctest::Approx(expected));
+  CHECK(loss({.name = "mse"}, {{"label", label}, {"target", logits + 2}}) == doctest::Approx(4));
+  CHECK_THROWS_WITH_AS(loss({.name = "mse"}, {{"target", at::zeros({2, 1})}}),
+                       "loss mse: target has shape [2, 1], expected that of logits, [2, 3]", std::invalid_argument);
+}
+
+TEST_CASE("a loss that cannot be made says why") {
+  CHECK_THROWS_WITH_AS(make_loss({.name = "hinge"}), "unknown loss 'hinge'; known: cross_entropy, mse",
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(make_loss({.label_smoothing = 1}),
+                       "loss cross_entropy: label_smoothing is 1.000000, expected 0 <= label_smoothing < 1",
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(make_loss({.name = "mse", .label_smoothing = 0.1}),
+                       "loss mse has no label_smoothing, only cross_entropy has", std::invalid_argument);
+  CHECK_THROWS_WITH_AS(loss({}, {}), "no tensor named 'label'; there are: none", std::invalid_argument);
+}

@@ -1,0 +1,192 @@
+#include "nets/optimizer.h"
+
+#include <doctest/doctest.h>
+#include <torch/optim.h>
+
+#include <limits>
+
+using namespace flowtrain::nets;
+
+namespace {
+
+/// Parameters of some shapes in f64, where rounding hides nothing.
+NamedTensors make_parameters() {
+  at::manual_seed(3);
+  NamedTensors parameters;
+  parameters.set("weight", at::randn({5, 3, 3, 3}, at::kDouble).requires_grad_());
+  parameters.set("bias", at::randn({7}, at::kDouble).requires_grad_());
+  return parameters;
+}
+
+/// Gradients of step `step`, the same for both sides of a comparison.
+void set_gradients(const NamedTensors& parameters, int step) {
+  at::manual_seed(100 + step);
+  for (const auto& [name, parameter] : parameters) parameter.mutable_grad() = at::randn(parameter.sizes(), at::kDouble);
+}
+
+std::vector<at::Tensor> values(const NamedTensors& parameters) {
+  std::vector<at::Tensor> tensors;
+  for (const auto& [name, tensor] : parameters) tensors.push_back(tensor);
+  return tensors;
+}
+
+/// Twenty steps of ours and of torch's own, with a change of the learning rate on the way.
+template <class Reference, class Options>
+void compare(const OptimizerSpec& spec, Options options) {
+  const NamedTensors ours = make_parameters(), theirs = make_parameters();
+  const auto optimizer = make_optimizer(spec, ours);
+  Reference reference(values(theirs), options);
+  for (int step = 0; step < 20; ++step) {
+    if (step == 10) {
+      optimizer->set_lr(spec.lr / 10);
+      reference.param_groups()[0].options().set_lr(spec.lr / 10);
+    }
+    set_gradients(ours, step);
+    set_gradients(theirs, step);
+    optimizer->step();
+    reference.step();
+    for (const auto& [name, tensor] : ours) CHECK(at::allclose(tensor, theirs.at(name), 1e-12, 1e-14));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("sgd is torch.optim's") {
+  using torch::optim::SGD;
+  using torch::optim::SGDOptions;
+  compare<SGD>({.lr = 0.1}, SGDOptions(0.1));
+  compare<SGD>({.lr = 0.1, .weight_decay = 0.01}, SGDOptions(0.1).weight_decay(0.01));
+  compare<SGD>({.lr = 0.1, .momentum = 0.9}, SGDOptions(0.1).momentum(0.9));
+  compare<SGD>({.lr = 0.1, .momentum = 0.9, .nesterov = true, .weight_decay = 0.01},
+               SGDOptions(0.1).momentum(0.9).nesterov(true).weight_decay(0.01));
+}
+
+TEST_CASE("adam and adamw are torch.optim's") {
+  using namespace torch::optim;
+  compare<Adam>({.name = "adam", .lr = 0.01}, AdamOptions(0.01));
+  compare<Adam>({.name = "adam", .lr = 0.01, .weight_decay = 0.1, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-6},
+                AdamOptions(0.01).weight_decay(0.1).betas({0.8, 0.95}).eps(1e-6));
+  compare<AdamW>({.name = "adamw", .lr = 0.01, .weight_decay = 0.1}, AdamWOptions(0.01).weight_decay(0.1));
+}
+
+TEST_CASE("a gradient laid out otherwise than its parameter is applied element by element") {
+  for (const std::string& name : optimizer_names()) {
+    const NamedTensors plain = make_parameters(), relaid = make_parameters();
+    const at::Tensor& weight = relaid.at("weight");
+    weight.set_data(weight.detach().contiguous(at::MemoryFormat::ChannelsLast));
+    const OptimizerSpec spec{.name = name, .lr = 0.1, .momentum = 0.9};
+    const auto first = make_optimizer(spec, plain), second = make_optimizer(spec, relaid);
+    for (int step = 0; step < 3; ++step) {
+      set_gradients(plain, step);
+      set_gradients(relaid, step);
+      first->step();
+      second->step();
+    }
+    CHECK(at::allclose(plain.at("weight"), weight, 1e-12, 1e-14));
+  }
+}
+
+TEST_CASE("parameters without a gradient are left alone, and so is their state") {
+  for (const std::string& name : optimizer_names()) {
+    const NamedTensors parameters = make_parameters();
+    const auto optimizer = make_optimizer({.name = name, .momentum = 0.9, .weight_decay = 0.1}, parameters);
+    set_gradients(parameters, 0);
+    parameters.at("bias").mutable_grad().reset();
+    optimizer->step();
+    CHECK(at::equal(parameters.at("bias"), make_parameters().at("bias")));
+    CHECK_FALSE(at::equal(parameters.at("weight"), make_parameters().at("weight")));
+    for (const auto& [slot, tensor] : optimizer->state()) {
+      CAPTURE(slot);
+      CHECK(tensor.ne(0).any().item<bool>() == slot.ends_with("weight"));
+    }
+
+    optimizer->zero_grad();
+    CHECK_FALSE(parameters.at("weight").grad().defined());
+    optimizer->step();  // nothing to do
+  }
+}
+
+TEST_CASE("state is complete from the start") {
+  auto described = [](const OptimizerSpec& spec) {
+    std::string text;
+    const NamedTensors parameters = make_parameters();
+    for (const auto& [name, tensor] : make_optimizer(spec, parameters)->state()) {
+      CHECK(tensor.eq(0).all().item<bool>());
+      CHECK_FALSE(tensor.requires_grad());
+      text += name + (tensor.dim() == 0 && tensor.scalar_type() == at::kFloat ? "(f32) " : " ");
+    }
+    return text;
+  };
+  CHECK(described({}) == "");
+  CHECK(described({.momentum = 0.9}) == "momentum_buffer.weight momentum_buffer.bias ");
+  for (const std::string name : {"adam", "adamw"}) {
+    CHECK(described({.name = name}) ==
+          "step.weight(f32) step.bias(f32) exp_avg.weight exp_avg.bias exp_avg_sq.weight exp_avg_sq.bias ");
+  }
+}
+
+TEST_CASE("copying into the state goes on exactly where another optimizer stopped") {
+  for (const std::string& name : optimizer_names()) {
+    const OptimizerSpec spec{.name = name, .lr = 0.1, .momentum = 0.9};
+    auto steps = [](Optimizer& optimizer, const NamedTensors& parameters, int from, int to) {
+      for (int step = from; step < to; ++step) {
+        set_gradients(parameters, step);
+        optimizer.step();
+      }
+    };
+    const NamedTensors parameters = make_parameters(), resumed = make_parameters();
+    const auto before = make_optimizer(spec, parameters), after = make_optimizer(spec, resumed);
+    steps(*before, parameters, 0, 5);
+    for (const auto& [slot, tensor] : after->state()) tensor.copy_(before->state().at(slot));
+    for (const auto& [parameter, tensor] : resumed) tensor.detach().copy_(parameters.at(parameter).detach());
+    steps(*before, parameters, 5, 9);
+    steps(*after, resumed, 5, 9);
+    for (const auto& [parameter, tensor] : resumed) CHECK(at::equal(tensor, parameters.at(parameter)));
+  }
+}
+
+TEST_CASE("settings out of range are refused") {
+  const NamedTensors parameters = make_parameters();
+  auto refused = [&](const OptimizerSpec& spec, const char* message) {
+    CHECK_THROWS_WITH_AS(make_optimizer(spec, parameters), message, std::invalid_argument);
+  };
+  refused({.name = "lion"}, "unknown optimizer 'lion'; known: adam, adamw, sgd");
+  refused({.lr = -1}, "optimizer sgd: lr is -1, expected 0 or more");
+  refused({.lr = std::numeric_limits<double>::quiet_NaN()}, "optimizer sgd: lr is nan, expected 0 or more");
+  refused({.momentum = 1}, "optimizer sgd: momentum is 1, expected 0 <= momentum < 1");
+  refused({.nesterov = true}, "optimizer sgd: momentum is 0, expected momentum > 0 where nesterov is on");
+  refused({.weight_decay = -0.1}, "optimizer sgd: weight_decay is -0.1, expected 0 or more");
+  refused({.name = "adam", .beta1 = 1}, "optimizer adam: beta1 is 1, expected 0 <= beta1 < 1");
+  refused({.name = "adam", .beta2 = -1}, "optimizer adam: beta2 is -1, expected 0 <= beta2 < 1");
+  refused({.name = "adamw", .eps = -1}, "optimizer adamw: eps is -1, expected 0 or more");
+  CHECK_THROWS_WITH_AS(make_optimizer({}, {}), "optimizer sgd: the net has no parameters to learn",
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(make_optimizer({}, {{"a", at::zeros({1})}, {"b", at::zeros({1}, at::kDouble)}}),
+                       "optimizer sgd: parameter b is Double on cpu, but a is Float on cpu; expected one type on one "
+                       "device",
+                       std::invalid_argument);
+}
+
+TEST_CASE("clipping scales all gradients together, down only") {
+  const NamedTensors parameters{{"a", at::zeros({2}).requires_grad_()}, {"b", at::zeros({1}).requires_grad_()},
+                                {"c", at::zeros({4}).requires_grad_()}};
+  auto set = [&] {
+    parameters.at("a").mutable_grad() = at::tensor({2.0F, 3.0F});
+    parameters.at("b").mutable_grad() = at::tensor({6.0F});
+  };
+  auto gradient = [&](const char* name, int i) { return parameters.at(name).grad()[i].item<double>(); };
+
+  CHECK(clip_grad_norm(parameters, 1).item<double>() == 0);  // no gradients yet
+  set();
+  CHECK(clip_grad_norm(parameters, 3.5).item<double>() == doctest::Approx(7));
+  CHECK(gradient("a", 1) == doctest::Approx(1.5));
+  CHECK(gradient("b", 0) == doctest::Approx(3));
+  CHECK(clip_grad_norm(parameters, 10).item<double>() == doctest::Approx(3.5));
+  CHECK(gradient("b", 0) == doctest::Approx(3));
+
+  set();
+  CHECK(clip_grad_norm(parameters, std::numeric_limits<double>::infinity()).item<double>() == doctest::Approx(7));
+  CHECK(gradient("b", 0) == 6);
+  CHECK_THROWS_WITH_AS(clip_grad_norm(parameters, 0), "clip: the greatest norm is 0.000000, expected more than 0",
+                       std::invalid_argument);
+}
