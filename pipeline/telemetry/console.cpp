@@ -1,0 +1,89 @@
+#include "pipeline/telemetry/console.h"
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <mutex>
+
+namespace flowtrain::console {
+namespace {
+
+// To the line's start, then erase to the end of the screen. The cursor rests at the start of the status line: a
+// terminal that became narrower wraps the line below the cursor, and this erases every part of it.
+constexpr std::string_view kEraseStatus = "\r\033[J";
+
+struct State {
+  std::mutex mutex;
+  Status status;  // empty: none shown
+};
+
+// Never destroyed: threads may print until the very end of the process.
+State& state() {
+  static State* the_state = new State;
+  return *the_state;
+}
+
+// Nobody can be told when standard error itself fails, so errors end the attempt in silence.
+void write_all(std::string_view text) {
+  while (!text.empty()) {
+    auto written = ::write(STDERR_FILENO, text.data(), text.size());
+    if (written >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno == EAGAIN) {  // somebody made the terminal non-blocking
+      pollfd ready{STDERR_FILENO, POLLOUT, 0};
+      if (::poll(&ready, 1, 1000) <= 0) return;
+    } else if (errno != EINTR) {
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+bool is_terminal() {
+  const char* term = std::getenv("TERM");
+  return term && *term && std::string_view(term) != "dumb" && ::isatty(STDERR_FILENO) == 1;
+}
+
+bool has_colour() {
+  const char* no_colour = std::getenv("NO_COLOR");
+  return is_terminal() && !(no_colour && *no_colour);
+}
+
+int columns() {
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
+  return size.ws_col;
+}
+
+void print_line(std::string_view text) {
+  std::lock_guard lock(state().mutex);
+  std::string out;
+  if (state().status) out += kEraseStatus;
+  out.append(text).append("\n");
+  if (state().status) out.append(state().status(columns())).append("\r");
+  write_all(out);
+}
+
+void show_status(Status draw) {
+  std::lock_guard lock(state().mutex);
+  state().status = std::move(draw);
+  // Written over the old line and erased behind it: erasing first would flicker.
+  write_all(state().status(columns()).insert(0, 1, '\r').append("\033[J\r"));
+}
+
+void end_status() {
+  std::lock_guard lock(state().mutex);
+  if (!state().status) return;
+  write_all(std::string(kEraseStatus) + state().status(columns()) + "\n");
+  state().status = nullptr;
+}
+
+void erase_status_unlocked() {
+  if (is_terminal()) write_all(kEraseStatus);
+}
+
+}  // namespace flowtrain::console

@@ -1,0 +1,109 @@
+#include "pipeline/telemetry/environment.h"
+
+#include <gnu/libc-version.h>
+#include <sched.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <thread>
+
+#include "build_info.h"  // made by CMake
+#include "revision.h"    // made by CMake at every build
+
+namespace flowtrain {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The value after `separator` on the first line of a file that starts with `key`.
+std::string value_in_file(const char* path, std::string_view key, char separator) {
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with(key)) continue;
+    auto value = line.substr(std::min(line.find(separator), line.size() - 1) + 1);
+    std::erase(value, '"');
+    return value.substr(std::min(value.find_first_not_of(' '), value.size()));
+  }
+  return "unknown";
+}
+
+Json command_line() {
+  Json words = Json::array();
+  std::ifstream in("/proc/self/cmdline", std::ios::binary);
+  for (std::string word; std::getline(in, word, '\0');) words.push_back(word);
+  return words;
+}
+
+Json chosen_variables() {
+  std::vector<std::string_view> chosen;
+  for (char** variable = environ; variable && *variable; ++variable) {
+    std::string_view text = *variable;
+    if (text.starts_with("CUDA_VISIBLE_DEVICES=") || text.starts_with("OMP_") || text.starts_with("FLOWTRAIN_"))
+      chosen.push_back(text);
+  }
+  std::sort(chosen.begin(), chosen.end());
+  Json object = Json::object();
+  for (auto text : chosen) {
+    auto equals = text.find('=');
+    object[std::string(text.substr(0, equals))] = text.substr(equals + 1);
+  }
+  return object;
+}
+
+Json libraries() {
+  Json versions = Json::object();
+  for (auto [name, version] : build_info::kLibraries) versions[name] = version;
+  versions["glibc"] = ::gnu_get_libc_version();
+  return versions;
+}
+
+int usable_cores() {
+  cpu_set_t cores;
+  return ::sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 0;
+}
+
+std::string utc_now() {
+  std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+}  // namespace
+
+std::string program_version() {
+  return std::string("flowtrain ") + build_info::kVersion + " (" + build_info::kRevision + ", " +
+         build_info::kBuildType + ")";
+}
+
+std::string environment_json(const Facts& extra) {
+  utsname system{};
+  ::uname(&system);
+  Json json;
+  json["version"] = build_info::kVersion;
+  json["revision"] = build_info::kRevision;
+  json["build_type"] = build_info::kBuildType;
+  json["compiler"] = build_info::kCompiler;
+  json["libraries"] = libraries();
+  json["command"] = command_line();
+  json["started"] = utc_now();
+  json["host"] = system.nodename;
+  json["os"] = value_in_file("/etc/os-release", "PRETTY_NAME", '=');
+  json["kernel"] = std::string(system.sysname) + " " + system.release;
+  json["cpu"] = value_in_file("/proc/cpuinfo", "model name", ':');
+  json["cpu_cores"] = std::thread::hardware_concurrency();
+  json["cpu_cores_usable"] = usable_cores();
+  json["memory_bytes"] = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+  json["environment"] = chosen_variables();
+  for (const auto& [key, value] : extra) json[key] = value;
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace flowtrain

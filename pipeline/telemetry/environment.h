@@ -1,0 +1,21 @@
+#pragma once
+// runs/<name>/env.json: what a run ran on and what it was built from.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace flowtrain {
+
+/// "flowtrain 0.1.0 (3f2a1c9e0b7d-dirty, Release)"; the revision is "unknown" if built outside of a git checkout.
+std::string program_version();
+
+/// Facts that only the caller knows, such as {"torch", "2.11.0"} or {"gpu", "NVIDIA H200"}.
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+/// A JSON object, indented, with `extra` at its end: program, compiler, libraries, command line, start time (UTC),
+/// host, system, processor, memory. Of the environment's variables only those that change a run and hold no secrets:
+/// CUDA_VISIBLE_DEVICES, OMP_*, FLOWTRAIN_*. What cannot be found out is "unknown" or 0.
+std::string environment_json(const Facts& extra = {});
+
+}  // namespace flowtrain

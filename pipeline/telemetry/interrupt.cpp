@@ -1,0 +1,83 @@
+#include "pipeline/telemetry/interrupt.h"
+
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <string_view>
+
+#include "pipeline/telemetry/console.h"
+#include "sampling/error.h"
+
+namespace flowtrain {
+namespace {
+
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGPIPE};
+constexpr std::size_t kCaught = 2;  // the first ones; the last is ignored
+
+// What a signal handler may touch: lock-free atomics.
+std::atomic<bool> installed = false;
+std::atomic<int> first_signal = 0;  // 0: none yet
+std::atomic<std::int64_t> first_signal_ms = 0;
+std::atomic<std::int64_t> same_signal_ms = 0;
+std::atomic<bool> on_terminal = false;
+static_assert(std::atomic<std::int64_t>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
+
+std::array<struct sigaction, kSignals.size()> old_actions;
+
+std::int64_t now_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);  // async-signal-safe, unlike std::chrono on paper
+  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
+// Calls only what signal-safety(7) allows.
+void on_signal(int signal) {
+  int saved_errno = errno;
+  auto now = now_ms();
+  // The time first: a handler on another thread that sees the signal also sees its time.
+  std::int64_t no_time = 0;
+  first_signal_ms.compare_exchange_strong(no_time, now);
+  int no_signal = 0;
+  bool first = first_signal.compare_exchange_strong(no_signal, signal);
+  if (!first && now - first_signal_ms >= same_signal_ms) {
+    constexpr std::string_view erase_bar = "\r\033[J";
+    constexpr std::string_view text = "stopped at once by a second signal\n";
+    if (on_terminal) (void)!::write(STDERR_FILENO, erase_bar.data(), erase_bar.size());
+    (void)!::write(STDERR_FILENO, text.data(), text.size());
+    ::_exit(Interrupt::exit_code(signal));
+  }
+  errno = saved_errno;
+}
+
+}  // namespace
+
+Interrupt::Interrupt(std::chrono::milliseconds same_signal) {
+  if (installed.exchange(true)) throw InternalError("two Interrupt objects at a time");
+  first_signal = 0;
+  first_signal_ms = 0;
+  same_signal_ms = same_signal.count();
+  on_terminal = console::is_terminal();
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    struct sigaction action {};
+    action.sa_handler = i < kCaught ? on_signal : SIG_IGN;
+    action.sa_flags = SA_RESTART;  // reads and writes of other threads go on
+    ::sigaction(kSignals[i], &action, &old_actions[i]);
+  }
+}
+
+Interrupt::~Interrupt() {
+  for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &old_actions[i], nullptr);
+  installed = false;
+}
+
+std::optional<int> Interrupt::requested() const {
+  int signal = first_signal;
+  return signal == 0 ? std::nullopt : std::optional(signal);
+}
+
+}  // namespace flowtrain

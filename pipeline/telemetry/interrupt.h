@@ -1,0 +1,28 @@
+#pragma once
+// SIGINT and SIGTERM: the first asks for a clean end, the second ends the process at once.
+
+#include <chrono>
+#include <optional>
+
+namespace flowtrain {
+
+/// While it lives, the first SIGINT or SIGTERM is only remembered, for the run to end after a snapshot; another one
+/// ends the process with exit_code(). Signals that arrive within `same_signal` of the first count as one with it:
+/// timeout(1) and some launchers send SIGTERM twice in a row. SIGPIPE is ignored meanwhile: in `flowtrain … | tee log`
+/// a Ctrl-C ends tee first, and the snapshot must still be written. The old handlers come back at the end.
+/// One object at a time; more are a bug (InternalError).
+class Interrupt {
+ public:
+  explicit Interrupt(std::chrono::milliseconds same_signal = std::chrono::milliseconds(200));
+  ~Interrupt();
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+
+  /// The signal that arrived, if one did. Any thread.
+  std::optional<int> requested() const;
+
+  /// What a process ended by `signal` returns, as shells have it: 130 for SIGINT, 143 for SIGTERM.
+  static int exit_code(int signal) { return 128 + signal; }
+};
+
+}  // namespace flowtrain

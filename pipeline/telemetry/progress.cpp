@@ -1,0 +1,145 @@
+#include "pipeline/telemetry/progress.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+#include "pipeline/telemetry/console.h"
+#include "pipeline/telemetry/format.h"
+#include "pipeline/telemetry/log.h"
+#include "sampling/error.h"
+
+namespace flowtrain {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kRedrawInterval = 100ms;
+constexpr int kBarMin = 8, kBarMax = 30;  // cells between the brackets
+constexpr std::string_view kGap = "  ";
+
+// A piece of the line; the highest `drop` goes first where there is no room.
+struct Part {
+  std::string text;
+  int drop = 0;
+};
+
+std::string fixed(double value, int decimals) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", decimals, value);
+  return text;
+}
+
+std::string rate(double per_s) {
+  if (!std::isfinite(per_s) || per_s < 0 || per_s > 1e18) return "?";
+  return per_s < 10 ? fixed(per_s, 1) : format_count(static_cast<std::uint64_t>(std::llround(per_s)));
+}
+
+std::vector<Part> common_parts(const Progress& p, const char* wait) {
+  std::vector<Part> parts;
+  if (p.epoch) parts.push_back({say("epoch ", *p.epoch), 5});
+  if (p.loss) parts.push_back({"loss " + format_loss(*p.loss), 1});
+  if (p.lr) parts.push_back({say("lr ", *p.lr), 6});
+  if (p.samples_per_s) parts.push_back({rate(*p.samples_per_s) + " samples/s", 3});
+  if (p.data_wait) parts.push_back({say(wait, " ", fixed(100 * *p.data_wait, 1), " %"), 4});
+  if (p.eta_s) parts.push_back({"eta " + format_duration(*p.eta_s), 2});
+  return parts;
+}
+
+std::string join(const std::vector<Part>& parts) {
+  std::string line;
+  for (const auto& part : parts) line.append(line.empty() ? "" : kGap).append(part.text);
+  return line;
+}
+
+double share_done(const Progress& p) {
+  return std::min(1.0, static_cast<double>(p.iter) / static_cast<double>(p.max_iter));
+}
+
+// "[====>     ] ", or nothing where fewer than kBarMin cells fit.
+std::string bar(double share, int room) {
+  int cells = std::min(kBarMax, room - 3);
+  if (cells < kBarMin) return "";
+  int filled = static_cast<int>(share * cells);
+  std::string line(static_cast<std::size_t>(filled), '=');
+  if (filled < cells) line += '>';
+  line.resize(static_cast<std::size_t>(cells), ' ');
+  return "[" + line + "] ";
+}
+
+}  // namespace
+
+std::string format_line(const Progress& p) {
+  auto parts = common_parts(p, "data wait");
+  auto iter = say("iter ", p.iter);
+  if (p.max_iter > 0) iter += say("/", p.max_iter);
+  parts.insert(parts.begin(), {iter, 0});
+  return join(parts);
+}
+
+std::string format_bar(const Progress& p, int columns) {
+  // The last column stays free: a character there makes some terminals wrap.
+  int room = std::max(0, columns - 1);
+  auto parts = common_parts(p, "wait");
+  std::string percent;
+  if (p.max_iter > 0) {
+    char text[8];
+    std::snprintf(text, sizeof text, "%3.0f%% ", std::floor(100 * share_done(p)));
+    percent = text;
+    auto iter = format_count(p.iter), of = format_count(p.max_iter);
+    iter.insert(0, of.size() - std::min(of.size(), iter.size()), ' ');  // so that the bar keeps its length
+    parts.insert(parts.begin(), {iter + "/" + of, 0});
+  } else {
+    parts.insert(parts.begin(), {"iter " + format_count(p.iter), 0});
+  }
+  auto length = [&] { return static_cast<int>(percent.size() + join(parts).size()); };
+  while (length() > room && parts.size() > 1) {
+    parts.erase(std::max_element(parts.begin(), parts.end(), [](auto& a, auto& b) { return a.drop < b.drop; }));
+  }
+  std::string line = percent;
+  if (p.max_iter > 0) line += bar(share_done(p), room - length());
+  line += join(parts);
+  line.resize(std::min(line.size(), static_cast<std::size_t>(room)));
+  return line;
+}
+
+ProgressMode progress_mode(std::string_view name) {
+  if (name == "auto") return ProgressMode::automatic;
+  if (name == "bar") return ProgressMode::bar;
+  if (name == "plain") return ProgressMode::plain;
+  if (name == "off") return ProgressMode::off;
+  throw UserError(Exit::usage, say("progress cannot be shown as '", name, "'"), "known: auto, bar, plain, off");
+}
+
+ProgressDisplay::ProgressDisplay(ProgressMode mode) : mode_(mode) {
+  if (mode_ != ProgressMode::automatic) return;
+  mode_ = console::is_terminal() ? ProgressMode::bar : ProgressMode::plain;
+  if (console_level() == ConsoleLevel::quiet) mode_ = ProgressMode::off;
+}
+
+void ProgressDisplay::update(const Progress& progress) {
+  if (mode_ != ProgressMode::bar) return;
+  latest_ = progress;
+  auto now = std::chrono::steady_clock::now();
+  if (now < next_draw_) return;
+  next_draw_ = now + kRedrawInterval;
+  console::show_status([progress](int columns) { return format_bar(progress, columns); });
+}
+
+void ProgressDisplay::report(const Progress& progress) {
+  if (mode_ == ProgressMode::plain) {
+    log_info(format_line(progress));
+  } else {
+    log_debug(format_line(progress));
+  }
+}
+
+void ProgressDisplay::finish() {
+  if (next_draw_ == std::chrono::steady_clock::time_point{}) return;  // nothing was drawn
+  console::show_status([latest = latest_](int columns) { return format_bar(latest, columns); });
+  console::end_status();
+  next_draw_ = {};
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,37 @@
+#include "pipeline/telemetry/environment.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <regex>
+
+using namespace flowtrain;
+
+TEST_CASE("env.json says what the run ran on") {
+  ::setenv("OMP_TELEMETRY_TEST", "3", 1);
+  ::setenv("TELEMETRY_TEST_TOKEN", "hush", 1);
+  auto json = environment_json({{"torch", "2.11.0"}, {"gpu", "a \"b\""}});
+  ::unsetenv("OMP_TELEMETRY_TEST");
+  ::unsetenv("TELEMETRY_TEST_TOKEN");
+
+  auto holds = [&](const char* pattern) {
+    CAPTURE(pattern);
+    CHECK(std::regex_search(json, std::regex(pattern)));
+  };
+  holds("^\\{\n  \"version\": \"[0-9.]+\",\n");
+  holds("\"revision\": \"(unknown|[0-9a-f]{7,}(-dirty)?)\"");
+  holds("\"compiler\": \"[A-Za-z]+ [0-9.]+\"");
+  holds("\"tbb\": \"[0-9.]+\"");
+  holds("\"command\": \\[\n    \"[^\"]*test_[^\"]*\"");
+  holds("\"started\": \"\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ\"");
+  holds("\"cpu_cores\": [1-9]");
+  holds("\"memory_bytes\": [1-9]\\d{6}");
+  holds("\"OMP_TELEMETRY_TEST\": \"3\"");
+  holds("\"torch\": \"2\\.11\\.0\",\n  \"gpu\": \"a \\\\\"b\\\\\"\"\n\\}\n$");
+  CHECK(json.find("hush") == std::string::npos);
+  CHECK(json.find("\"PATH\"") == std::string::npos);
+}
+
+TEST_CASE("the version names the program and its build") {
+  CHECK(std::regex_match(program_version(), std::regex("flowtrain [0-9.]+ \\([^,]+, [A-Za-z]*\\)")));
+}

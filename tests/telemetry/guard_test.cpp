@@ -1,0 +1,100 @@
+#include "pipeline/telemetry/guard.h"
+
+#include <doctest/doctest.h>
+
+#include <regex>
+#include <stdexcept>
+#include <thread>
+
+#include "pipeline/telemetry/log.h"
+#include "pipeline/telemetry/progress.h"
+#include "sampling/error.h"
+#include "tests/sampling/temp_folder.h"
+#include "tests/telemetry/child.h"
+#include "tests/telemetry/read_text.h"
+
+using namespace flowtrain;
+using namespace flowtrain::testing;
+
+namespace {
+
+ChildResult guarded(const std::function<int()>& body, int columns = 0) {
+  return run_child(columns, [&] { return guarded_main(body); });
+}
+
+// "internal error: MESSAGE", stack lines, and the request to report.
+bool is_fault(const std::string& text, const std::string& message) {
+  return std::regex_match(text, std::regex("internal error: " + message + "\n([^\n]*\\[0x[0-9a-f]+\\]\n){3,}" +
+                                           "This is a fault of flowtrain: please report it with the lines above\\. " +
+                                           "flowtrain [^\n]*\n"));
+}
+
+}  // namespace
+
+TEST_CASE("a program that ends well") {
+  auto result = guarded([] { return 7; });
+  CHECK(result.exit_code == 7);
+  CHECK(result.output == "");
+}
+
+TEST_CASE("a user's error is a message, a hint, and its exit code") {
+  auto result = guarded([]() -> int { throw UserError(Exit::data, "no folder x", "make it"); });
+  CHECK(result.exit_code == 3);
+  CHECK(result.output == "error: no folder x\n  hint: make it\n");
+  result = guarded([]() -> int { throw UserError(Exit::numerics, "loss is nan"); });
+  CHECK(result.exit_code == 5);
+  CHECK(result.output == "error: loss is nan\n");
+}
+
+TEST_CASE("a user's error below a bar, and in the log file") {
+  TempFolder folder;
+  auto result = guarded(
+      [&]() -> int {
+        set_log_file(folder.path() / "train.log");
+        ProgressDisplay display(ProgressMode::bar);
+        display.update({.iter = 5});
+        throw UserError(Exit::data, "no folder x", "make it");
+      },
+      40);
+  CHECK(result.exit_code == 3);
+  CHECK(result.output.ends_with("\r\033[Jiter 5\r\n\033[1;31merror:\033[0m no folder x\r\n  hint: make it\r\n"));
+  CHECK(read_text(folder.path() / "train.log").ends_with(" error   no folder x\n  hint: make it\n"));
+}
+
+TEST_CASE("a fault of ours has a stack, exit 70, and a place in the log file") {
+  TempFolder folder;
+  auto result = guarded([&]() -> int {
+    set_log_file(folder.path() / "train.log");
+    throw InternalError("slab 3 freed twice");
+  });
+  CHECK(result.exit_code == 70);
+  CHECK(is_fault(result.output, "slab 3 freed twice"));
+  CHECK(is_fault(read_text(folder.path() / "train.log"), "slab 3 freed twice"));
+}
+
+TEST_CASE("so has everything else that is thrown") {
+  auto result = guarded([]() -> int { throw std::runtime_error("oops"); });
+  CHECK(result.exit_code == 70);
+  CHECK(is_fault(result.output, "oops \\(std::runtime_error\\)"));
+  result = guarded([]() -> int { throw 3; });
+  CHECK(result.exit_code == 70);
+  CHECK(is_fault(result.output, "an exception of type int"));
+  result = guarded([]() -> int { std::terminate(); });
+  CHECK(result.exit_code == 70);
+  CHECK(is_fault(result.output, "terminated without an exception"));
+}
+
+TEST_CASE("what escapes from other threads") {
+  auto result = guarded([] {
+    std::thread([] { throw InternalError("in a thread"); }).join();
+    return 0;
+  });
+  CHECK(result.exit_code == 70);
+  CHECK(is_fault(result.output, "in a thread"));
+  result = guarded([] {
+    std::thread([] { throw UserError(Exit::snapshot, "disk full", "make room"); }).join();
+    return 0;
+  });
+  CHECK(result.exit_code == 4);
+  CHECK(result.output == "error: disk full\n  hint: make room\n");
+}
