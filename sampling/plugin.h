@@ -14,13 +14,13 @@ class SamplerPlugin {
   /// Opens `path` (dlopen). Throws UserError(usage) naming the path and what is wrong: no such file, not a shared
   /// object, symbol missing, another interface version (both numbers named), a struct of another size.
   explicit SamplerPlugin(const std::string& path);
-  ~SamplerPlugin();
 
   std::string name() const;
   std::string help() const;
-  /// The keys that the plugin adds to the [sampler] table; all are Kind::text or a number given as such.
+  /// The keys that the plugin adds to the [sampler] table.
   std::vector<Key> keys() const;
-  /// A sampler of this plugin. Its fields are checked (names unique, shapes positive, dtype known).
+  /// A sampler of this plugin for `settings` with keys(). Throws UserError(usage) with the plugin's message if it
+  /// cannot be made, or if its fields are wrong (names unique, shapes positive, dtype known).
   std::unique_ptr<Sampler> make(const Settings& settings, const SamplerInput& input) const;
 
  private:

@@ -3,7 +3,9 @@
  *
  * A plugin is a shared object that exports one function:
  *     const ft_sampler_plugin *flowtrain_sampler_plugin(void);
- * Structures only ever grow at their end within one FT_SAMPLER_ABI; both sides check abi and struct_size. */
+ * Within one FT_SAMPLER_ABI, what the host hands out (ft_create, ft_record, ft_random) may grow at its end: a plugin
+ * checks that struct_size is at least the size it knows. Everything else is fixed: the host refuses a plugin of another
+ * abi, or whose ft_sampler_plugin has another struct_size. */
 #ifndef FLOWTRAIN_PLUGIN_ABI_H
 #define FLOWTRAIN_PLUGIN_ABI_H
 
@@ -15,11 +17,15 @@ extern "C" {
 #endif
 
 #define FT_SAMPLER_ABI 1
+#define FT_MAX_FIELDS 32
 #define FT_MAX_DIMS 6
+#define FT_MAX_CHANNELS 4
 
 enum ft_dtype { FT_U8 = 0, FT_I32 = 1, FT_I64 = 2, FT_F32 = 3 };
 /* How ft_record.bytes is to be understood; see Encoding in sampling/dataset.h. */
 enum ft_encoding { FT_PIXELS = 0, FT_IMAGE = 1, FT_SHAPES = 2, FT_BYTES = 3 };
+/* The type of a setting. */
+enum ft_kind { FT_TEXT = 0, FT_INTEGER = 1, FT_REAL = 2, FT_BOOLEAN = 3 };
 
 typedef struct ft_box {
   float x0, y0, x1, y1; /* pixels; x1, y1 exclusive */
@@ -37,6 +43,7 @@ typedef struct ft_record {
   int64_t label;                    /* -1: none */
   const ft_box *boxes;
   uint64_t boxes_count;
+  ft_box region; /* the part of the picture that is the sample; all zeros: all of it */
 } ft_record;
 
 /* The sample's own random numbers: the same for every worker count and on resume. */
@@ -47,17 +54,21 @@ typedef struct ft_random {
   double (*uniform)(void *state);  /* [0, 1) */
 } ft_random;
 
-/* One field of a row. Pictures are u8 (height, width, channels). */
+/* One field of a row. Pictures are u8 (height, width, channels); the model sees (x / 255 - mean) / stddev of them, per
+ * channel, computed on its device. */
 typedef struct ft_field {
   char name[64];
   uint32_t dtype; /* enum ft_dtype */
   uint32_t ndim;  /* 0: a scalar */
   int64_t shape[FT_MAX_DIMS];
+  uint32_t normalised_channels; /* how many of mean and stddev are set; 0: x / 255 */
+  float mean[FT_MAX_CHANNELS], stddev[FT_MAX_CHANNELS];
 } ft_field;
 
-/* One key of the [sampler] table that the plugin knows. Values reach create() as text: "3", "0.5", "true", "word". */
+/* One key of the [sampler] table that the plugin knows. Values, the fallback too, are text: "3", "0.5", "true", "a". */
 typedef struct ft_key {
   const char *name;
+  uint32_t kind; /* enum ft_kind */
   const char *fallback;
   const char *help;
 } ft_key;
@@ -67,7 +78,11 @@ typedef struct ft_create {
   uint32_t struct_size;
   int32_t training; /* 0: validation: no random augmentation */
   int64_t classes;  /* of the data set; 0: none */
-  const char *(*setting)(const struct ft_create *self, const char *name); /* a key's value; NULL if not declared */
+  uint64_t records; /* of the data set */
+  uint32_t encoding;                /* of its first record */
+  uint32_t height, width, channels; /* FT_PIXELS: of its first record; otherwise 0 */
+  /* A key's value, valid during create(); NULL for a key that is not in `keys`. */
+  const char *(*setting)(const struct ft_create *self, const char *name);
   void *host;
 } ft_create;
 
@@ -82,7 +97,7 @@ typedef struct ft_sampler_plugin {
   uint32_t keys_count;
   int (*create)(const ft_create *input, void **self, char *error, size_t error_size);
   void (*destroy)(void *self);
-  /* Writes up to `capacity` fields and returns their number (may be larger than capacity: an error). */
+  /* Writes up to `capacity` fields and returns their number (larger than `capacity`: refused; 0: failed). */
   uint32_t (*fields)(void *self, ft_field *out, uint32_t capacity);
   /* Fills one row: rows[i] is where field i goes. Non-zero: this sample is bad. */
   int (*sample)(void *self, const ft_record *record, ft_random *random, uint8_t *const *rows, char *error,

@@ -1,0 +1,45 @@
+#pragma once
+// Pictures in memory, and the one place that turns stored bytes into pixels.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sampling/dataset.h"
+
+namespace flowtrain {
+
+/// A view of u8 pixels (height, width, channels); rows may lie apart, as those of a crop do.
+struct Picture {
+  const std::uint8_t* pixels = nullptr;
+  int height = 0, width = 0, channels = 0;
+  std::size_t stride_bytes = 0;  ///< from one row to the next
+
+  const std::uint8_t* row(int y) const { return pixels + static_cast<std::size_t>(y) * stride_bytes; }
+};
+
+/// A picture that owns its pixels: (height, width, channels), rows without gaps. Keep it and decode into it again: its
+/// memory is reused.
+struct Image {
+  int height = 0, width = 0, channels = 0;
+  std::vector<std::uint8_t> pixels;
+
+  /// Sets the shape and makes room; throws SampleError for a picture of no pixels, of more than
+  /// 65535 a side, or of more than 2^28 in all.
+  void reshape(std::uint64_t new_height, std::uint64_t new_width, int new_channels);
+  Picture view() const;
+};
+
+/// Decodes a JPEG or PNG file, told apart by its first bytes, to RGB. Throws SampleError.
+void decode_image(std::span<const std::byte> file, Image& out);
+
+/// The picture of a record: a view of its bytes (pixels), or of `scratch` after decoding (image, shapes). Its region is
+/// not applied. Throws SampleError where the bytes do not make a picture.
+Picture picture_of(const Record& record, Image& scratch);
+
+/// The part of `picture` inside `region` (whole pixels, rounded outwards); all of it for an empty region. Throws
+/// SampleError if the region lies outside.
+Picture crop_to_region(const Picture& picture, const Box& region);
+
+}  // namespace flowtrain

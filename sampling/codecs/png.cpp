@@ -1,0 +1,130 @@
+#include "sampling/codecs/png.h"
+
+#include <png.h>
+
+#include <algorithm>
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+
+#include "sampling/error.h"
+
+namespace flowtrain {
+namespace {
+
+// Deflate packs at most 1032 bytes into one (zlib's manual).
+constexpr std::uint64_t max_raw_bytes_per_byte = 1032;
+
+/// One file being read. libpng is C, so errors leave it by longjmp; nothing between the setjmps and the handlers has a
+/// destructor to run.
+class PngReader {
+ public:
+  explicit PngReader(std::span<const std::byte> file) : left_(file), file_bytes_(file.size()) {
+    png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, leave, ignore);
+    info_ = png_ ? png_create_info_struct(png_) : nullptr;
+    if (!info_) {
+      png_destroy_read_struct(&png_, nullptr, nullptr);
+      throw std::bad_alloc();
+    }
+  }
+  ~PngReader() { png_destroy_read_struct(&png_, &info_, nullptr); }
+  PngReader(const PngReader&) = delete;
+  PngReader& operator=(const PngReader&) = delete;
+
+  void decode(Image& out) {
+    if (!read_header()) fail();
+    const auto height = png_get_image_height(png_, info_), width = png_get_image_width(png_, info_);
+    if (stored_row_bytes_ * height / max_raw_bytes_per_byte > file_bytes_)
+      throw SampleError("PNG: " + std::to_string(file_bytes_) + " bytes cannot hold " + std::to_string(width) + "x" +
+                        std::to_string(height) + " pixels");
+    out.reshape(height, width, 3);
+    if (!read_rows(out.pixels.data(), std::size_t{width} * 3)) fail();
+  }
+
+ private:
+  bool read_header() {
+    if (setjmp(escape_)) return false;
+    png_set_read_fn(png_, this, [](png_structp png, png_bytep to, std::size_t size) {
+      static_cast<PngReader*>(png_get_io_ptr(png))->read(to, size);
+    });
+    png_read_info(png_, info_);
+    stored_row_bytes_ = png_get_rowbytes(png_, info_);
+    png_set_expand(png_);  // palettes, few bits, a transparent colour
+    png_set_strip_16(png_);
+    png_set_gray_to_rgb(png_);
+    if ((png_get_color_type(png_, info_) & PNG_COLOR_MASK_ALPHA) || png_get_valid(png_, info_, PNG_INFO_tRNS)) {
+      const png_color_16 black{};
+      png_set_background(png_, &black, PNG_BACKGROUND_GAMMA_SCREEN, 0, 1.0);
+    }
+    passes_ = png_set_interlace_handling(png_);
+    png_read_update_info(png_, info_);
+    if (png_get_channels(png_, info_) != 3 || png_get_bit_depth(png_, info_) != 8)
+      png_error(png_, "unknown pixel format");
+    return true;
+  }
+
+  bool read_rows(std::uint8_t* out, std::size_t stride_bytes) {
+    if (setjmp(escape_)) return false;
+    const auto height = png_get_image_height(png_, info_);
+    for (int pass = 0; pass < passes_; ++pass)
+      for (std::uint32_t y = 0; y < height; ++y) png_read_row(png_, out + y * stride_bytes, nullptr);
+    png_read_end(png_, nullptr);
+    return true;
+  }
+
+  void read(png_bytep to, std::size_t size) {
+    if (size > left_.size()) png_error(png_, "truncated");
+    std::memcpy(to, left_.data(), size);
+    left_ = left_.subspan(size);
+  }
+
+  [[noreturn]] void fail() const { throw SampleError(std::string("PNG: ") + message_); }
+
+  [[noreturn]] static void leave(png_structp png, png_const_charp message) {
+    auto* self = static_cast<PngReader*>(png_get_error_ptr(png));
+    std::snprintf(self->message_, sizeof self->message_, "%s", message);
+    std::longjmp(self->escape_, 1);
+  }
+  // libpng warns of odd colour profiles and the like, which do not change the pixels.
+  static void ignore(png_structp, png_const_charp) {}
+
+  std::span<const std::byte> left_;
+  std::uint64_t file_bytes_;
+  std::uint64_t stored_row_bytes_ = 0;
+  int passes_ = 1;
+  png_structp png_ = nullptr;
+  png_infop info_ = nullptr;
+  std::jmp_buf escape_;
+  char message_[128] = {};
+};
+
+}  // namespace
+
+void decode_png(std::span<const std::byte> file, Image& out) { PngReader(file).decode(out); }
+
+std::vector<std::byte> encode_png(const Picture& picture) {
+  if (picture.channels != 1 && picture.channels != 3) throw InternalError("PNG of neither 1 nor 3 channels");
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  image.width = static_cast<std::uint32_t>(picture.width);
+  image.height = static_cast<std::uint32_t>(picture.height);
+  image.format = picture.channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  const auto stride = static_cast<png_int_32>(picture.stride_bytes);
+  png_alloc_size_t size_bytes = PNG_IMAGE_PNG_SIZE_MAX(image);
+  std::vector<std::byte> file(size_bytes);
+  if (!png_image_write_to_memory(&image, file.data(), &size_bytes, 0, picture.pixels, stride, nullptr))
+    throw InternalError(std::string("PNG: ") + image.message);
+  file.resize(size_bytes);
+  return file;
+}
+
+void write_png(const std::string& path, const Picture& picture) {
+  const auto file = encode_png(picture);
+  std::ofstream stream(path, std::ios::binary);
+  stream.write(reinterpret_cast<const char*>(file.data()), static_cast<std::streamsize>(file.size()));
+  stream.close();
+  if (!stream) throw UserError(Exit::snapshot, "cannot write '" + path + "'", "check the folder and the free space");
+}
+
+}  // namespace flowtrain

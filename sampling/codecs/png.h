@@ -1,0 +1,19 @@
+#pragma once
+// PNG files to pixels and back, with libpng.
+
+#include <string>
+
+#include "sampling/codecs/image.h"
+
+namespace flowtrain {
+
+/// Decodes to RGB: palettes and grey are expanded, 16 bits cut to 8, transparent pixels laid over black, interlaced
+/// files put together. Throws SampleError with libpng's text.
+void decode_png(std::span<const std::byte> file, Image& out);
+
+/// A PNG file of a picture with 1 (grey) or 3 (RGB) channels.
+std::vector<std::byte> encode_png(const Picture& picture);
+/// Writes it to `path`. Throws UserError(snapshot) if the file cannot be written.
+void write_png(const std::string& path, const Picture& picture);
+
+}  // namespace flowtrain

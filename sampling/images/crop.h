@@ -1,0 +1,30 @@
+#pragma once
+// Cutting and mirroring of u8 pictures (height, width, channels).
+
+#include <cstdint>
+#include <span>
+
+#include "sampling/codecs/image.h"
+#include "sampling/random.h"
+
+namespace flowtrain {
+
+/// A rectangle of a picture in pixels; may have fractions.
+struct Rect {
+  double x, y, width, height;
+};
+
+/// The part of `in` from (x, y) on; must lie inside.
+Picture crop(const Picture& in, int x, int y, int height, int width);
+/// Copies the window of (height, width) whose corner is at (x, y) of `in`; what lies outside becomes 0.
+void copy_window(const Picture& in, int x, int y, int height, int width, std::uint8_t* out);
+
+/// Mirrors rows left to right, in place.
+void flip_horizontally(std::uint8_t* pixels, int height, int width, int channels);
+
+/// Where RandomResizedCrop cuts: an area of `scale` and a shape (width / height) of `ratio`, both {least, most}; after
+/// ten misses the largest centred crop within `ratio`. Szegedy et al., "Going Deeper with Convolutions", 2014.
+Rect draw_resized_crop(int height, int width, std::span<const double> scale, std::span<const double> ratio,
+                       Stream& random);
+
+}  // namespace flowtrain

@@ -1,0 +1,163 @@
+#pragma once
+// For authors of sampler plugins: one class and one macro. Needs no library; see sampling/plugins/README.md.
+//
+// Everything here is inline and holds no static data, so that two plugins in one process share nothing.
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <initializer_list>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "sampling/plugin_abi.h"
+
+namespace flowtrain::plugin {
+
+/// Thrown for whatever is wrong with the settings or a record; the message reaches the user.
+using Error = std::runtime_error;
+
+/// What a sampler is made from: the settings, typed, and what is known of the data set.
+class Create {
+ public:
+  explicit Create(const ft_create& raw) : raw_(raw) {}
+
+  std::string text(const char* key) const {
+    const char* value = raw_.setting(&raw_, key);
+    if (!value) throw Error(std::string("the key '") + key + "' is not declared");
+    return value;
+  }
+  /// The host has checked that the value is of the declared kind.
+  long long integer(const char* key) const { return std::stoll(text(key)); }
+  double real(const char* key) const { return std::stod(text(key)); }
+  bool boolean(const char* key) const { return text(key) == "true"; }
+
+  bool training() const { return raw_.training != 0; }
+  /// Classes, records, and the first record's encoding, height, width and channels.
+  const ft_create& raw() const { return raw_; }
+
+ private:
+  const ft_create& raw_;
+};
+
+/// The sample's own random numbers; the same for every worker count and on resume.
+class Random {
+ public:
+  explicit Random(ft_random& raw) : raw_(raw) {}
+  std::uint32_t next() { return raw_.next(raw_.state); }
+  double uniform() { return raw_.uniform(raw_.state); }  ///< [0, 1)
+
+ private:
+  ft_random& raw_;
+};
+
+/// A field of a row; `mean` and `stddev` may be given for u8 pictures (height, width, channels).
+inline ft_field field(const char* name, ft_dtype dtype, std::initializer_list<std::int64_t> shape,
+                      std::initializer_list<float> mean = {}, std::initializer_list<float> stddev = {}) {
+  ft_field made{};
+  if (std::strlen(name) >= sizeof made.name) throw Error(std::string("the field name '") + name + "' is too long");
+  if (shape.size() > FT_MAX_DIMS || mean.size() > FT_MAX_CHANNELS || mean.size() != stddev.size())
+    throw Error(std::string("the field '") + name + "' has too many axes or channels");
+  std::strcpy(made.name, name);
+  made.dtype = dtype;
+  made.ndim = static_cast<std::uint32_t>(shape.size());
+  std::copy(shape.begin(), shape.end(), made.shape);
+  made.normalised_channels = static_cast<std::uint32_t>(mean.size());
+  std::copy(mean.begin(), mean.end(), made.mean);
+  std::copy(stddev.begin(), stddev.end(), made.stddev);
+  return made;
+}
+
+/// What a plugin derives from. It also needs a constructor that takes a const Create&.
+class Sampler {
+ public:
+  virtual ~Sampler() = default;
+  /// The fields of a row; asked once.
+  virtual std::vector<ft_field> fields() const = 0;
+  /// Writes every byte of every field: rows[i] is where field i goes. Called from many threads at once. Throw Error
+  /// for a record that is not as expected: the run counts it and goes on.
+  virtual void sample(const ft_record& record, Random& random, std::span<std::uint8_t* const> rows) const = 0;
+};
+
+namespace detail {
+
+/// Runs `body`, which must not let an exception out into C. Returns 0, or 1 with the message in `error`.
+template <class Body>
+int guarded(char* error, std::size_t error_size, Body body) noexcept {
+  try {
+    body();
+    return 0;
+  } catch (const std::exception& caught) {
+    std::snprintf(error, error_size, "%s", caught.what());
+  } catch (...) {
+    std::snprintf(error, error_size, "an exception of unknown type");
+  }
+  return 1;
+}
+
+/// What stands behind the table's `self`.
+struct Instance {
+  const Sampler* sampler;
+  std::vector<ft_field> fields;
+};
+
+template <class Made>
+int create(const ft_create* input, void** self, char* error, std::size_t error_size) {
+  return guarded(error, error_size, [&] {
+    if (input->struct_size < sizeof *input)
+      throw Error("this flowtrain is older than the header the plugin was built with");
+    const auto sampler = new Made(Create(*input));
+    try {
+      *self = new Instance{sampler, sampler->fields()};
+    } catch (...) {
+      delete sampler;
+      throw;
+    }
+  });
+}
+
+inline void destroy(void* self) {
+  const auto* instance = static_cast<Instance*>(self);
+  delete instance->sampler;
+  delete instance;
+}
+
+inline std::uint32_t fields(void* self, ft_field* out, std::uint32_t capacity) {
+  const auto& all = static_cast<Instance*>(self)->fields;
+  std::copy_n(all.begin(), std::min<std::size_t>(all.size(), capacity), out);
+  return static_cast<std::uint32_t>(all.size());
+}
+
+inline int sample(void* self, const ft_record* record, ft_random* random, std::uint8_t* const* rows, char* error,
+                  std::size_t error_size) {
+  return guarded(error, error_size, [&] {
+    const auto* instance = static_cast<Instance*>(self);
+    Random numbers(*random);
+    instance->sampler->sample(*record, numbers, {rows, instance->fields.size()});
+  });
+}
+
+}  // namespace detail
+}  // namespace flowtrain::plugin
+
+/// Exports `Class` as a sampler plugin. After its name and one line of help come its keys, if it has any:
+///     FLOWTRAIN_SAMPLER_PLUGIN(Edges, "edges", "one line of help", {"gain", FT_REAL, "1.0", "one line of help"})
+#define FLOWTRAIN_SAMPLER_PLUGIN(Class, plugin_name, plugin_help, ...)                                        \
+  extern "C" const ft_sampler_plugin* flowtrain_sampler_plugin(void) {                                        \
+    static const std::vector<ft_key> keys{__VA_ARGS__};                                                       \
+    static const ft_sampler_plugin table{FT_SAMPLER_ABI,                                                      \
+                                         sizeof(ft_sampler_plugin),                                           \
+                                         plugin_name,                                                         \
+                                         plugin_help,                                                         \
+                                         keys.data(),                                                         \
+                                         static_cast<std::uint32_t>(keys.size()),                             \
+                                         flowtrain::plugin::detail::create<Class>,                            \
+                                         flowtrain::plugin::detail::destroy,                                  \
+                                         flowtrain::plugin::detail::fields,                                   \
+                                         flowtrain::plugin::detail::sample};                                  \
+    return &table;                                                                                            \
+  }

@@ -1,0 +1,203 @@
+// The sampler `classify`: a picture, augmented as is usual for classification, and its class.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "sampling/images/color.h"
+#include "sampling/images/crop.h"
+#include "sampling/images/resize.h"
+#include "sampling/samplers/entries.h"
+#include "sampling/samplers/stored.h"
+
+namespace flowtrain {
+namespace {
+
+enum class Crop { random_resized, pad, none };
+
+std::vector<Key> classify_keys() {
+  const std::vector<double> none;
+  return {
+      {"size", Kind::integer, std::int64_t{0}, "height and width of the output; 0: as stored, for pictures of one size",
+       0, 4096},
+      {"channels", Kind::integer, std::int64_t{0}, "1 (grey) or 3 (RGB); 0: as stored (image files: 3)", 0, 3},
+      {.name = "crop",
+       .kind = Kind::text,
+       .fallback = std::string("auto"),
+       .help = "training: random_resized, pad (a random place in the padded picture), none (as in validation); auto: "
+               "none for pictures stored at the output size, otherwise random_resized",
+       .choices = {"auto", "random_resized", "pad", "none"}},
+      {"scale", Kind::reals, std::vector<double>{0.08, 1}, "random_resized: least and most share of the area", 1e-6, 1},
+      {"ratio", Kind::reals, std::vector<double>{3. / 4, 4. / 3}, "random_resized: least and most width / height", 1e-3,
+       1e3},
+      {"padding", Kind::integer, std::int64_t{4}, "pad: black pixels added on each side", 0, 4096},
+      {"resize", Kind::integer, std::int64_t{0},
+       "validation: the shorter side before the centre crop; 0: size * 256 / 224 with random_resized, otherwise size",
+       0, 16384},
+      {"flip", Kind::real, 0.5, "training: probability of mirroring left to right", 0, 1},
+      {"brightness", Kind::real, 0.0, "training: strength of brightness jitter, 0 = off", 0, 10},
+      {"contrast", Kind::real, 0.0, "training: strength of contrast jitter, 0 = off", 0, 10},
+      {"saturation", Kind::real, 0.0, "training: strength of saturation jitter, 0 = off", 0, 10},
+      {"mean", Kind::reals, none,
+       "per channel, of values in 0 .. 1; empty: ImageNet's for colour image files, else 0.5", 0, 1},
+      {"stddev", Kind::reals, none, "per channel; empty: ImageNet's for colour image files, else 0.5", 1e-6, 1e6},
+  };
+}
+
+std::vector<double> per_channel(const Settings& settings, const std::string& name, int channels, bool imagenet,
+                                std::vector<double> imagenet_values) {
+  const auto& values = settings.reals(name);
+  const auto count = static_cast<std::size_t>(channels);
+  if (values.empty()) return imagenet ? imagenet_values : std::vector<double>(count, 0.5);
+  if (values.size() != count)
+    throw settings.error(name, "has " + std::to_string(values.size()) + " values, the pictures have " +
+                                   std::to_string(channels) + " channel" + (channels == 1 ? "" : "s"));
+  return values;
+}
+
+std::vector<double> range(const Settings& settings, const std::string& name) {
+  const auto& values = settings.reals(name);
+  if (values.size() != 2 || values[0] > values[1])
+    throw settings.error(name, "must be [least, most]", Exit::usage, "write " + name + " = [0.5, 1.0], say");
+  return values;
+}
+
+class ClassifySampler : public Sampler {
+ public:
+  ClassifySampler(const Settings& settings, const SamplerInput& input)
+      : training_(input.training),
+        classes_(static_cast<std::int64_t>(input.dataset.classes().size())),
+        scale_(range(settings, "scale")),
+        ratio_(range(settings, "ratio")),
+        padding_(static_cast<int>(settings.integer("padding"))),
+        flip_(settings.real("flip")),
+        jitter_{settings.real("brightness"), settings.real("contrast"), settings.real("saturation")} {
+    if (classes_ == 0)
+      throw UserError(Exit::usage, "sampler.name: 'classify' needs a data set with classes, this one has none",
+                      "choose another data.dataset or sampler");
+    const StoredForm form = stored_form(input.dataset);
+    size_ = output_size(settings, form);
+    channels_ = output_channels(settings, form);
+    crop_ = training_crop(settings, form);
+    resize_ = static_cast<int>(settings.integer("resize"));
+    if (resize_ == 0) resize_ = crop_ == Crop::random_resized ? size_ * 256 / 224 : size_;
+    if (resize_ < size_)
+      throw settings.error("resize", "is " + std::to_string(resize_) + ", less than size = " + std::to_string(size_));
+    const bool imagenet = form.encoding == Encoding::image && channels_ == 3;
+    mean_ = per_channel(settings, "mean", channels_, imagenet, {0.485, 0.456, 0.406});
+    stddev_ = per_channel(settings, "stddev", channels_, imagenet, {0.229, 0.224, 0.225});
+  }
+
+  std::vector<Field> fields() const override {
+    return {{"image", DType::u8, {size_, size_, channels_}, mean_, stddev_}, {"label", DType::i64, {}}};
+  }
+
+  void sample(const Record& record, Stream& random, Row row) const override {
+    if (record.label < 0 || record.label >= classes_)
+      throw SampleError("label " + std::to_string(record.label) + " is out of range 0.." +
+                        std::to_string(classes_ - 1));
+    thread_local Image decoded;
+    thread_local std::vector<std::uint8_t> cut;  // the cut picture while it still has its stored channels
+    const Picture picture = crop_to_region(picture_of(record, decoded), record.region);
+    auto* image = reinterpret_cast<std::uint8_t*>(row[0]);
+    const int pixels = size_ * size_;
+    if (picture.channels == channels_) {
+      cut_out(picture, random, image);
+    } else if (picture.channels == 1 || picture.channels == 3) {
+      cut.resize(static_cast<std::size_t>(pixels * picture.channels));
+      cut_out(picture, random, cut.data());
+      convert_channels(cut.data(), picture.channels, pixels, channels_, image);
+    } else {
+      throw SampleError("a picture of " + std::to_string(picture.channels) + " channels; 1 or 3 are taken");
+    }
+    if (training_) {
+      if (flip_ > 0 && random.uniform() < flip_) flip_horizontally(image, size_, size_, channels_);
+      jitter_.apply(image, pixels, channels_, random);
+    }
+    std::memcpy(row[1], &record.label, sizeof record.label);
+  }
+
+ private:
+  static int output_size(const Settings& settings, const StoredForm& form) {
+    if (const auto size = settings.integer("size"); size > 0) return static_cast<int>(size);
+    if (form.height == 0)
+      throw settings.error("size", "must be given: the pictures of this data set have no common size", Exit::usage,
+                           "set sampler.size, for instance to 224");
+    if (form.height != form.width)
+      throw settings.error("size",
+                           "must be given: the stored pictures of " + std::to_string(form.width) + "x" +
+                               std::to_string(form.height) + " are not square",
+                           Exit::usage, "set sampler.size, for instance to " + std::to_string(form.height));
+    return form.height;
+  }
+
+  static int output_channels(const Settings& settings, const StoredForm& form) {
+    const auto channels = settings.integer("channels");
+    if (channels == 2) throw settings.error("channels", "must be 0, 1 or 3");
+    if (channels > 0) return static_cast<int>(channels);
+    if (form.channels != 1 && form.channels != 3)
+      throw UserError(Exit::usage, "sampler.name: 'classify' needs pictures of 1 or 3 channels, this data set has " +
+                                       std::to_string(form.channels));
+    return form.channels;
+  }
+
+  Crop training_crop(const Settings& settings, const StoredForm& form) const {
+    const auto& name = settings.text("crop");
+    if (name == "pad") return Crop::pad;
+    if (name == "none") return Crop::none;
+    if (name == "random_resized") return Crop::random_resized;
+    return form.height == size_ && form.width == size_ ? Crop::none : Crop::random_resized;
+  }
+
+  /// Writes the (size, size) part of the picture that is the sample, with the picture's own channels.
+  void cut_out(const Picture& picture, Stream& random, std::uint8_t* out) const {
+    if (!training_ || crop_ == Crop::none) return cut_centre(picture, out);
+    if (crop_ == Crop::pad) return cut_padded(picture, random, out);
+    const Rect part = draw_resized_crop(picture.height, picture.width, scale_, ratio_, random);
+    const auto w = static_cast<int>(part.width), h = static_cast<int>(part.height);
+    // Cut first, so that the filter sees nothing of what was cut away.
+    const Picture inside = crop(picture, static_cast<int>(part.x), static_cast<int>(part.y), h, w);
+    resize(inside, {0, 0, part.width, part.height}, size_, size_, out);
+  }
+
+  void cut_padded(const Picture& picture, Stream& random, std::uint8_t* out) const {
+    const int free_y = picture.height + 2 * padding_ - size_, free_x = picture.width + 2 * padding_ - size_;
+    if (free_y < 0 || free_x < 0)
+      throw SampleError("a picture of " + std::to_string(picture.width) + "x" + std::to_string(picture.height) +
+                        " padded by " + std::to_string(padding_) + " is smaller than " + std::to_string(size_) + "x" +
+                        std::to_string(size_));
+    const int y = static_cast<int>(random.below(static_cast<std::uint64_t>(free_y) + 1)) - padding_;
+    const int x = static_cast<int>(random.below(static_cast<std::uint64_t>(free_x) + 1)) - padding_;
+    copy_window(picture, x, y, size_, size_, out);
+  }
+
+  /// torchvision's Resize(resize) and CenterCrop(size) at once.
+  void cut_centre(const Picture& picture, std::uint8_t* out) const {
+    const double shorter = std::min(picture.height, picture.width);
+    const double scaled_height = std::floor(picture.height * resize_ / shorter);
+    const double scaled_width = std::floor(picture.width * resize_ / shorter);
+    const double step_y = picture.height / scaled_height, step_x = picture.width / scaled_width;
+    const double top = std::nearbyint((scaled_height - size_) / 2), left = std::nearbyint((scaled_width - size_) / 2);
+    resize(picture, {left * step_x, top * step_y, size_ * step_x, size_ * step_y}, size_, size_, out);
+  }
+
+  bool training_;
+  std::int64_t classes_;
+  std::vector<double> scale_, ratio_;
+  int padding_;
+  double flip_;
+  ColorJitter jitter_;
+  int size_ = 0, channels_ = 0, resize_ = 0;
+  Crop crop_ = Crop::none;
+  std::vector<double> mean_, stddev_;
+};
+
+}  // namespace
+
+SamplerEntry classify_entry() {
+  return {"classify", "a picture and its class, cropped, mirrored and jittered as usual", classify_keys(),
+          [](const Settings& settings, const SamplerInput& input) {
+            return std::make_unique<ClassifySampler>(settings, input);
+          }};
+}
+
+}  // namespace flowtrain

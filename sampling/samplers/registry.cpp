@@ -1,0 +1,14 @@
+#include "sampling/samplers/entries.h"
+
+namespace flowtrain {
+
+Registry<Sampler, SamplerInput>& samplers() {
+  static Registry<Sampler, SamplerInput> registry = [] {
+    Registry<Sampler, SamplerInput> all("sampler");
+    for (auto entry : {classify_entry, copy_entry}) all.add(entry());
+    return all;
+  }();
+  return registry;
+}
+
+}  // namespace flowtrain

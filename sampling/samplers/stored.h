@@ -1,0 +1,19 @@
+#pragma once
+// What a data set's records look like, found by reading one: samplers derive their fields from it.
+
+#include "sampling/dataset.h"
+
+namespace flowtrain {
+
+/// The form of the stored samples.
+struct StoredForm {
+  Encoding encoding = Encoding::bytes;
+  std::size_t bytes = 0;                    ///< of the record that was read
+  int height = 0, width = 0, channels = 0;  ///< of its picture; 0 where records differ (files, boxes) or hold none
+};
+
+/// Looks at the first record that can be read. Throws UserError(data) if the data set is empty or none of its first
+/// records can be read.
+StoredForm stored_form(const Dataset& dataset);
+
+}  // namespace flowtrain

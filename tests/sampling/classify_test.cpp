@@ -1,0 +1,268 @@
+// The samplers classify and copy.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <set>
+#include <string>
+
+#include "sampling/sampler.h"
+#include "tests/sampling/memory_dataset.h"
+#include "tests/sampling/pictures.h"
+#include "tests/sampling/settings_helper.h"
+
+namespace {
+thread_local long allocations = 0;  // by operator new, of this thread
+}
+
+// noinline keeps GCC from pairing an inlined free with the new that it sees.
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size ? size : 1)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace flowtrain {
+namespace {
+
+using Values = std::vector<std::pair<std::string, Value>>;
+
+Value whole(std::int64_t value) { return value; }
+Value text(const char* value) { return std::string(value); }
+
+std::unique_ptr<Sampler> make_sampler(const std::string& name, const Dataset& dataset, bool training = true,
+                                      const Values& values = {}) {
+  const auto& entry = samplers().at(name);
+  return entry.make(settings_for(entry.keys, values, "sampler"), {dataset, training});
+}
+
+struct Sample {
+  std::vector<std::uint8_t> image;
+  std::int64_t label = -1;
+  bool operator==(const Sample&) const = default;
+};
+
+/// One sample; `random` at `position`.
+Sample draw(const Sampler& sampler, const Dataset& dataset, std::uint64_t id, std::uint64_t position = 0) {
+  Sample out;
+  out.image.assign(sampler.fields()[0].row_bytes(), 0xee);
+  std::byte* row[] = {reinterpret_cast<std::byte*>(out.image.data()), reinterpret_cast<std::byte*>(&out.label)};
+  ReadBuffer buffer;
+  Stream random(1, Purpose::sample, position);
+  sampler.sample(dataset.read(id, buffer), random, row);
+  return out;
+}
+
+template <class Call>
+std::string usage_error(Call call) {
+  try {
+    call();
+  } catch (const UserError& error) {
+    CHECK(error.code() == Exit::usage);
+    return error.what();
+  }
+  return "nothing thrown";
+}
+
+std::string sample_error(const Sampler& sampler, const Dataset& dataset) {
+  try {
+    draw(sampler, dataset, 0);
+  } catch (const SampleError& error) {
+    return error.what();
+  }
+  return "nothing thrown";
+}
+
+MemoryDataset::Item jpeg_item(int height, int width, std::int64_t label = 1) {
+  return {Encoding::image, encode_jpeg(gradient_picture(height, width, 3)), 0, 0, 0, label};
+}
+
+}  // namespace
+
+TEST_CASE("classify: stored size, no crop") {
+  const MemoryDataset dataset({pixels_item(8, 8, 1, 3), pixels_item(8, 8, 1, 4, 3)});
+  const auto sampler = make_sampler("classify", dataset, true, {{"flip", 0.0}});
+  const auto fields = sampler->fields();
+  REQUIRE(fields.size() == 2);
+  CHECK(fields[0].name == "image");
+  CHECK(fields[0].dtype == DType::u8);
+  CHECK(fields[0].shape == std::vector<std::int64_t>{8, 8, 1});
+  CHECK(fields[0].mean == std::vector<double>{0.5});
+  CHECK(fields[0].stddev == std::vector<double>{0.5});
+  CHECK(fields[1].name == "label");
+  CHECK(fields[1].row_bytes() == 8);
+
+  const auto sample = draw(*sampler, dataset, 1);
+  CHECK(sample.label == 4);
+  for (std::size_t i = 0; i < 64; ++i) CHECK(sample.image[i] == static_cast<std::uint8_t>(3 * i));
+}
+
+TEST_CASE("classify: flips half of the samples, and only in training") {
+  const MemoryDataset dataset({pixels_item(4, 4, 3)});
+  const auto training = make_sampler("classify", dataset), validation = make_sampler("classify", dataset, false);
+  std::set<std::string> seen;
+  for (std::uint64_t position = 0; position < 20; ++position) {
+    const auto image = draw(*training, dataset, 0, position).image;
+    seen.emplace(image.begin(), image.end());
+  }
+  CHECK(seen.size() == 2);
+  CHECK(draw(*validation, dataset, 0, 1) == draw(*validation, dataset, 0, 2));
+  CHECK(draw(*training, dataset, 0, 9) == draw(*training, dataset, 0, 9));
+}
+
+TEST_CASE("classify: padded crop") {
+  const MemoryDataset dataset({pixels_item(8, 8, 1, 3, 0)});  // black; nothing to see of the padding
+  auto white = pixels_item(8, 8, 1);
+  std::fill(white.bytes.begin(), white.bytes.end(), std::byte{255});
+  const MemoryDataset whites({white});
+  const auto sampler = make_sampler("classify", whites, true, {{"crop", text("pad")}, {"padding", whole(2)}});
+  std::set<std::string> seen;
+  for (std::uint64_t position = 0; position < 200; ++position) {
+    const auto image = draw(*sampler, whites, 0, position).image;
+    CHECK(std::count(image.begin(), image.end(), 255) >= 36);
+    seen.emplace(image.begin(), image.end());
+  }
+  CHECK(seen.size() == 25);  // 5 x 5 places
+  const auto small = make_sampler("classify", dataset, true,
+                                  {{"crop", text("pad")}, {"padding", whole(2)}, {"size", whole(16)}});
+  CHECK(sample_error(*small, dataset) == "a picture of 8x8 padded by 2 is smaller than 16x16");
+}
+
+TEST_CASE("classify: image files") {
+  const MemoryDataset dataset({jpeg_item(90, 60), jpeg_item(40, 120)});
+  const auto training = make_sampler("classify", dataset, true, {{"size", whole(32)}});
+  CHECK(training->fields()[0].shape == std::vector<std::int64_t>{32, 32, 3});
+  CHECK(training->fields()[0].mean == std::vector<double>{0.485, 0.456, 0.406});
+  CHECK(draw(*training, dataset, 0, 1) != draw(*training, dataset, 0, 2));
+  CHECK(draw(*training, dataset, 1, 1) == draw(*training, dataset, 1, 1));
+
+  // Validation: 90 x 60 becomes 54 x 36, of which the centre is cut. Red grows from left to right, green downwards.
+  const auto validation = make_sampler("classify", dataset, false, {{"size", whole(32)}});
+  const auto image = draw(*validation, dataset, 0).image;
+  const auto value = [&](int y, int x, int c) { return int{image[static_cast<std::size_t>((y * 32 + x) * 3 + c)]}; };
+  CHECK(std::abs(value(16, 0, 0) - 255 * 2.5 / 36) < 6);
+  CHECK(std::abs(value(16, 31, 0) - 255 * 33.5 / 36) < 6);
+  CHECK(std::abs(value(0, 16, 1) - 255 * 11.5 / 54) < 6);
+  CHECK(std::abs(value(31, 16, 1) - 255 * 42.5 / 54) < 6);
+
+  const auto jitter = make_sampler("classify", dataset, true,
+                                   {{"size", whole(16)}, {"brightness", 0.4}, {"contrast", 0.4}, {"saturation", 0.4}});
+  CHECK(draw(*jitter, dataset, 0, 1) != draw(*jitter, dataset, 0, 2));
+}
+
+TEST_CASE("classify: grey to RGB and back") {
+  const MemoryDataset grey({pixels_item(6, 6, 1)}), color({pixels_item(6, 6, 3)});
+  const auto to_rgb = make_sampler("classify", grey, false, {{"channels", whole(3)}});
+  CHECK(to_rgb->fields()[0].mean.size() == 3);
+  const auto image = draw(*to_rgb, grey, 0).image;
+  CHECK(image[3] == 7);
+  CHECK(image[5] == 7);
+  const auto to_grey = make_sampler("classify", color, false, {{"channels", whole(1)}});
+  CHECK(to_grey->fields()[0].shape.back() == 1);
+  CHECK(draw(*to_grey, color, 0).image[0] == 6);  // luma of (0, 7, 14)
+}
+
+TEST_CASE("classify: the region is the picture") {
+  auto item = pixels_item(10, 10, 1);
+  item.region = {2, 3, 6, 7, 0};
+  const MemoryDataset dataset({item});
+  CHECK(usage_error([&] { make_sampler("classify", dataset); }) ==
+        "sampler.size: must be given: the pictures of this data set have no common size");
+  const auto sampler = make_sampler("classify", dataset, false, {{"size", whole(4)}});
+  CHECK(draw(*sampler, dataset, 0).image[0] == static_cast<std::uint8_t>(32 * 7));
+}
+
+TEST_CASE("classify: wrong settings") {
+  const MemoryDataset grey({pixels_item(8, 8, 1)}), wide({pixels_item(8, 9, 1)}), files({jpeg_item(9, 9)}),
+      none({pixels_item(8, 8, 1)}, 0), two({pixels_item(8, 8, 2)});
+  const auto error = [](const Dataset& dataset, const Values& values) {
+    return usage_error([&] { make_sampler("classify", dataset, true, values); });
+  };
+  CHECK(error(files, {}) == "sampler.size: must be given: the pictures of this data set have no common size");
+  CHECK(error(wide, {}) == "sampler.size: must be given: the stored pictures of 9x8 are not square");
+  CHECK(error(grey, {{"mean", std::vector<double>{0.1, 0.2, 0.3}}}) ==
+        "test.toml:1:1: sampler.mean: has 3 values, the pictures have 1 channel");
+  CHECK(error(grey, {{"scale", std::vector<double>{0.9, 0.1}}}) ==
+        "test.toml:1:1: sampler.scale: must be [least, most]");
+  CHECK(error(grey, {{"ratio", std::vector<double>{1}}}) == "test.toml:1:1: sampler.ratio: must be [least, most]");
+  CHECK(error(grey, {{"resize", whole(4)}}) == "test.toml:1:1: sampler.resize: is 4, less than size = 8");
+  CHECK(error(grey, {{"channels", whole(2)}}) == "test.toml:1:1: sampler.channels: must be 0, 1 or 3");
+  CHECK(error(grey, {{"crop", text("middle")}}).find("test.toml:1:1: sampler.crop: ") == 0);
+  CHECK(error(none, {}) == "sampler.name: 'classify' needs a data set with classes, this one has none");
+  CHECK(error(two, {}) == "sampler.name: 'classify' needs pictures of 1 or 3 channels, this data set has 2");
+  CHECK_THROWS_AS(make_sampler("classify", MemoryDataset({})), UserError);
+  CHECK(usage_error([] { samplers().at("clasify"); }) == "no sampler is called 'clasify'");
+}
+
+TEST_CASE("classify: wrong records") {
+  const auto error = [](MemoryDataset::Item item) {
+    const MemoryDataset good({pixels_item(8, 8, 1)}), bad({std::move(item)});
+    return sample_error(*make_sampler("classify", good), bad);
+  };
+  CHECK(error(pixels_item(8, 8, 1, 12)) == "label 12 is out of range 0..9");
+  CHECK(error(pixels_item(8, 8, 1, -1)) == "label -1 is out of range 0..9");
+  CHECK(error(pixels_item(8, 8, 2)) == "a picture of 2 channels; 1 or 3 are taken");
+  auto short_one = pixels_item(8, 8, 1);
+  short_one.bytes.pop_back();
+  CHECK(error(short_one) == "pixels of 8x8x1 do not fit 63 stored bytes");
+}
+
+TEST_CASE("an unreadable first record does not hide the others") {
+  auto broken = pixels_item(8, 8, 1);
+  broken.bytes.clear();
+  CHECK(make_sampler("classify", MemoryDataset({broken, pixels_item(8, 8, 1)}))->fields()[0].shape[0] == 8);
+  try {
+    make_sampler("copy", MemoryDataset({broken}));
+    FAIL("nothing thrown");
+  } catch (const UserError& error) {
+    CHECK(error.code() == Exit::data);
+    CHECK(std::string(error.what()) ==
+          "none of the first records can be read: memory #0: pixels of 8x8x1 do not fit 0 stored bytes");
+  }
+}
+
+TEST_CASE("copy") {
+  const MemoryDataset dataset({pixels_item(5, 7, 3, 2), pixels_item(5, 6, 3)});
+  const auto sampler = make_sampler("copy", dataset);
+  CHECK(sampler->fields()[0].name == "image");
+  CHECK(sampler->fields()[0].shape == std::vector<std::int64_t>{5, 7, 3});
+  const auto sample = draw(*sampler, dataset, 0);
+  CHECK(sample.label == 2);
+  CHECK(std::memcmp(sample.image.data(), pixels_item(5, 7, 3).bytes.data(), 105) == 0);
+  CHECK_THROWS_WITH_AS(draw(*sampler, dataset, 1), "it has 90 bytes, the first sample has 105", SampleError);
+
+  auto bytes = pixels_item(1, 9, 1);
+  bytes.encoding = Encoding::bytes;
+  CHECK(make_sampler("copy", MemoryDataset({bytes}))->fields()[0].name == "bytes");
+  CHECK(usage_error([] { make_sampler("copy", MemoryDataset({jpeg_item(9, 9)})); }) ==
+        "sampler.name: 'copy' needs samples of one size, the data set holds image files");
+}
+
+TEST_CASE("a warm sampler allocates nothing") {
+  const MemoryDataset files({jpeg_item(90, 60), jpeg_item(40, 120)}), pixels({pixels_item(32, 32, 1)});
+  const auto count = [](const Sampler& sampler, const Dataset& dataset) {
+    std::vector<std::byte> image(sampler.fields()[0].row_bytes()), label(8);
+    std::byte* row[] = {image.data(), label.data()};
+    ReadBuffer buffer;
+    const auto pass = [&] {
+      const long before = allocations;
+      for (std::uint64_t position = 0; position < 50; ++position) {
+        Stream random(1, Purpose::sample, position);
+        sampler.sample(dataset.read(position % dataset.size(), buffer), random, row);
+      }
+      return allocations - before;
+    };
+    pass();
+    return pass();
+  };
+  const Values jitter{{"size", whole(24)}, {"brightness", 0.4}, {"contrast", 0.4}, {"saturation", 0.4}};
+  CHECK(count(*make_sampler("classify", files, true, jitter), files) == 0);
+  CHECK(count(*make_sampler("classify", files, false, jitter), files) == 0);
+  CHECK(count(*make_sampler("classify", pixels, true, {{"channels", whole(3)}}), pixels) == 0);
+  CHECK(count(*make_sampler("copy", pixels), pixels) == 0);
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,64 @@
+#pragma once
+// Pictures and image files for tests.
+
+#include <cstdint>
+#include <cstdio>  // jpeglib.h needs FILE
+#include <cstdlib>
+
+#include <jpeglib.h>
+
+#include <vector>
+
+#include "sampling/codecs/image.h"
+
+namespace flowtrain {
+
+/// A smooth picture, so that JPEG changes it little.
+inline Image gradient_picture(int height, int width, int channels) {
+  Image image;
+  image.reshape(static_cast<std::uint64_t>(height), static_cast<std::uint64_t>(width), channels);
+  std::size_t i = 0;
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < width; ++x)
+      for (int c = 0; c < channels; ++c)
+        image.pixels[i++] = static_cast<std::uint8_t>(c == 0 ? 255 * x / width : c == 1 ? 255 * y / height : 128);
+  return image;
+}
+
+/// A JPEG file of quality 95; 1 channel: grey, 3: RGB, 4: CMYK as Adobe's programs write it (255 = no ink).
+inline std::vector<std::byte> encode_jpeg(const Image& image, bool progressive = false) {
+  jpeg_compress_struct info{};
+  jpeg_error_mgr errors{};
+  info.err = jpeg_std_error(&errors);
+  jpeg_create_compress(&info);
+  unsigned char* data = nullptr;
+  unsigned long size_bytes = 0;
+  jpeg_mem_dest(&info, &data, &size_bytes);
+  info.image_height = static_cast<JDIMENSION>(image.height);
+  info.image_width = static_cast<JDIMENSION>(image.width);
+  info.input_components = image.channels;
+  info.in_color_space = image.channels == 1 ? JCS_GRAYSCALE : image.channels == 3 ? JCS_RGB : JCS_CMYK;
+  jpeg_set_defaults(&info);
+  jpeg_set_quality(&info, 95, TRUE);
+  if (progressive) jpeg_simple_progression(&info);
+  jpeg_start_compress(&info, TRUE);
+  while (info.next_scanline < info.image_height) {
+    auto* row = const_cast<JSAMPROW>(image.view().row(static_cast<int>(info.next_scanline)));
+    jpeg_write_scanlines(&info, &row, 1);
+  }
+  jpeg_finish_compress(&info);
+  jpeg_destroy_compress(&info);
+  const auto* bytes = reinterpret_cast<const std::byte*>(data);
+  std::vector<std::byte> file(bytes, bytes + size_bytes);
+  std::free(data);
+  return file;
+}
+
+/// The mean of |a - b| over all bytes.
+inline double mean_difference(const std::vector<std::uint8_t>& a, const std::vector<std::uint8_t>& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += std::abs(int{a[i]} - int{b[i]});
+  return a.size() == b.size() ? sum / static_cast<double>(a.size()) : 256;
+}
+
+}  // namespace flowtrain

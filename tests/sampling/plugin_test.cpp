@@ -1,0 +1,166 @@
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <string>
+
+#include "sampling/plugin.h"
+#include "sampling/plugin_abi.h"
+#include "tests/sampling/memory_dataset.h"
+#include "tests/sampling/settings_helper.h"
+#include "tests/sampling/temp_folder.h"
+
+namespace flowtrain {
+namespace {
+
+std::string test_plugin(const std::string& name) { return FLOWTRAIN_BUILD_DIR "/test_plugins/" + name + ".so"; }
+const std::string edges_path = FLOWTRAIN_BUILD_DIR "/plugins/edges.so";
+
+/// What a call throws: its message without the plugin's path.
+template <class Call>
+std::string refusal(const std::string& path, Call call) {
+  try {
+    call();
+  } catch (const UserError& error) {
+    CHECK(error.code() == Exit::usage);
+    const std::string start = "sampler plugin '" + path + "': ", message = error.what();
+    CHECK(message.substr(0, start.size()) == start);
+    return message.substr(std::min(start.size(), message.size()));
+  }
+  return "nothing thrown";
+}
+
+std::string load_refusal(const std::string& path) {
+  return refusal(path, [&] { SamplerPlugin plugin(path); });
+}
+
+MemoryDataset grey_pictures() { return MemoryDataset({pixels_item(5, 4, 1)}); }
+
+std::unique_ptr<Sampler> make_failing(const std::string& where) {
+  const SamplerPlugin plugin(test_plugin("fails"));
+  const auto dataset = grey_pictures();
+  return plugin.make(settings_for(plugin.keys(), {{"where", where}}, "sampler"), {dataset});
+}
+
+std::string make_refusal(const std::string& where) {
+  return refusal(test_plugin("fails"), [&] { make_failing(where); });
+}
+
+std::string sample_failure(const std::string& where) {
+  const auto dataset = grey_pictures();
+  ReadBuffer buffer;
+  Stream random(1, Purpose::sample, 0);
+  float value = 0;
+  std::byte* row[] = {reinterpret_cast<std::byte*>(&value)};
+  try {
+    make_failing(where)->sample(dataset.read(0, buffer), random, row);
+  } catch (const SampleError& error) {
+    return error.what();
+  }
+  return "nothing thrown";
+}
+
+}  // namespace
+
+TEST_CASE("plugins that cannot be loaded say why") {
+  TempFolder folder;
+  const std::string missing = (folder.path() / "none.so").string();
+  CHECK(load_refusal(missing) == "no such file");
+  const std::string text = folder.write("text.so", std::string(200, 't')).string();
+  CHECK(load_refusal(text).find("cannot be loaded: ") == 0);
+  CHECK(load_refusal(text).find("invalid ELF header") != std::string::npos);
+  CHECK(load_refusal(folder.path().string()).find("cannot be loaded: ") == 0);
+  CHECK(load_refusal(test_plugin("no_entry")) == "does not export flowtrain_sampler_plugin");
+  CHECK(load_refusal(test_plugin("other_abi")) == "built for interface version 42, this flowtrain has version 1");
+  const auto size_bytes = std::to_string(sizeof(ft_sampler_plugin));
+  CHECK(load_refusal(test_plugin("other_size")) == "its table has " + std::to_string(sizeof(ft_sampler_plugin) - 8) +
+                                                       " bytes, this flowtrain's has " + size_bytes);
+  CHECK(load_refusal(test_plugin("empty_table")) == "its table is not filled in");
+  CHECK(load_refusal(test_plugin("bad_default")) == "the default of its key 'count' is not of its kind");
+}
+
+TEST_CASE("plugins that cannot be made say why") {
+  CHECK(make_refusal("create") == "cannot be created: the key 'where' asks for it");
+  CHECK(make_refusal("undeclared") == "cannot be created: the key 'missing' is not declared");
+  CHECK(make_refusal("fields") == "cannot be created: no fields today");
+  CHECK(make_refusal("long_name") == "cannot be created: the field name '" + std::string(64, 'x') + "' is too long");
+  CHECK(make_refusal("no_fields") == "states 0 fields, expected 1 to 32");
+  CHECK(make_refusal("same_names") == "two fields are called 'image'");
+  CHECK(make_refusal("bad_shape") == "field 0 has an axis of size 0");
+  CHECK(make_refusal("huge_shape") == "field 0 is larger than 2^40 elements");
+  CHECK(make_refusal("bad_dtype") == "field 0 has the unknown dtype 9");
+  CHECK(make_refusal("bad_mean") ==
+        "field 0 has a mean for 3 channels, but is no u8 picture (height, width, channels) with as many");
+}
+
+TEST_CASE("plugins that fail on a sample") {
+  CHECK(sample_failure("nowhere") == "nothing thrown");
+  CHECK(sample_failure("sample") == "plugin 'fails': this record is not to my taste");
+  CHECK(sample_failure("unknown") == "plugin 'fails': an exception of unknown type");
+  CHECK(sample_failure("long_message").size() < 600);
+}
+
+TEST_CASE("a plugin's keys are typed") {
+  const SamplerPlugin plugin(test_plugin("fails"));
+  const auto keys = plugin.keys();
+  REQUIRE(keys.size() == 3);
+  CHECK(keys[0].kind == Kind::text);
+  CHECK(keys[1].kind == Kind::integer);
+  CHECK(std::get<std::int64_t>(keys[1].fallback) == 3);
+  CHECK(keys[2].kind == Kind::boolean);
+  CHECK(std::get<bool>(keys[2].fallback));
+}
+
+TEST_CASE("a plugin draws from the sample's own stream") {
+  const auto sampler = make_failing("nowhere");
+  const auto dataset = grey_pictures();
+  ReadBuffer buffer;
+  float value = 0;
+  std::byte* row[] = {reinterpret_cast<std::byte*>(&value)};
+  Stream random(7, Purpose::sample, 123), same(7, Purpose::sample, 123);
+  sampler->sample(dataset.read(0, buffer), random, row);
+  CHECK(value == static_cast<float>(same.uniform()));
+}
+
+TEST_CASE("the example plugin") {
+  auto plugin = std::make_unique<SamplerPlugin>(edges_path);
+  CHECK(plugin->name() == "edges");
+  CHECK(plugin->help() == "the strength of the edges in stored pixels");
+  auto item = pixels_item(3, 4, 1, 6);
+  const int pixels[] = {0, 0, 100, 100, 0, 0, 100, 100, 0, 0, 100, 100};
+  for (std::size_t i = 0; i < 12; ++i) item.bytes[i] = static_cast<std::byte>(pixels[i]);
+  auto wide = pixels_item(3, 5, 1);
+  const MemoryDataset dataset({item, wide});
+  const auto sampler = plugin->make(settings_for(plugin->keys(), {{"gain", 2.0}}, "sampler"), {dataset});
+  plugin.reset();  // the sampler keeps the shared object open
+
+  const auto fields = sampler->fields();
+  REQUIRE(fields.size() == 2);
+  CHECK(fields[0].name == "image");
+  CHECK(fields[0].shape == std::vector<std::int64_t>{3, 4, 1});
+  CHECK(fields[0].mean == std::vector<double>{0.5});
+  CHECK(fields[1].dtype == DType::i64);
+  CHECK(fields[1].shape.empty());
+
+  std::vector<std::byte> image(fields[0].row_bytes());
+  std::int64_t label = 0;
+  std::byte* row[] = {image.data(), reinterpret_cast<std::byte*>(&label)};
+  ReadBuffer buffer;
+  Stream random(1, Purpose::sample, 0);
+  sampler->sample(dataset.read(0, buffer), random, row);
+  CHECK(label == 6);
+  const int expected[] = {0, 200, 200, 0, 0, 200, 200, 0, 0, 200, 200, 0};
+  for (std::size_t i = 0; i < 12; ++i) CHECK(static_cast<int>(image[i]) == expected[i]);
+  CHECK_THROWS_WITH_AS(sampler->sample(dataset.read(1, buffer), random, row),
+                       "plugin 'edges': its size is not that of the first picture", SampleError);
+}
+
+TEST_CASE("the example plugin needs pixels") {
+  const SamplerPlugin plugin(edges_path);
+  auto item = pixels_item(3, 4, 1);
+  item.encoding = Encoding::bytes;
+  const MemoryDataset dataset({item});
+  CHECK(refusal(edges_path, [&] { plugin.make(settings_for(plugin.keys(), {}, "sampler"), {dataset}); }) ==
+        "cannot be created: it needs a data set of stored pixels (idx, cifar); it decodes no files");
+}
+
+}  // namespace flowtrain
