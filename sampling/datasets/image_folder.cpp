@@ -1,0 +1,126 @@
+// Pictures in one folder per class: path/[split/]class/…/x.jpg. Labels are those of torchvision's ImageFolder: the
+// places of the folders' sorted names.
+
+#include <algorithm>
+#include <numeric>
+
+#include "sampling/datasets/entries.h"
+#include "sampling/files.h"
+
+namespace flowtrain {
+namespace {
+
+class ImageFolder : public Dataset {
+ public:
+  /// The pictures whose names start with `base`, which is empty or ends in a slash.
+  ImageFolder(Files files, const std::string& base) : files_(std::move(files)) {
+    const auto [first, last] = files_.range(base);
+    for (auto file = first; file < last; ++file) {
+      const auto name = files_.name(file).substr(base.size());
+      const auto slash = name.find('/');
+      if (slash == name.npos || !is_picture(name)) continue;
+      const auto folder = name.substr(0, slash);
+      if (classes_.empty() || classes_.back() != folder) classes_.emplace_back(folder);
+      samples_.push_back({static_cast<std::uint32_t>(file), static_cast<std::int32_t>(classes_.size() - 1)});
+    }
+    if (samples_.empty())
+      throw UserError(Exit::data, files_.describe(base) + ": no pictures (.jpg, .jpeg, .png) in sub-folders",
+                      "put the pictures of each class into a folder of its own");
+    sort_classes();
+  }
+
+  std::uint64_t size() const override { return samples_.size(); }
+
+  Record read(std::uint64_t id, ReadBuffer& buffer) const override {
+    files_.read(samples_[id].file, buffer.bytes);
+    return {.id = id, .encoding = Encoding::image, .bytes = buffer.bytes, .label = samples_[id].label};
+  }
+
+  std::int64_t label(std::uint64_t id) const override { return samples_[id].label; }
+  std::vector<std::string> classes() const override { return classes_; }
+  std::string describe(std::uint64_t id) const override { return files_.describe(samples_[id].file); }
+
+ private:
+  struct Sample {
+    std::uint32_t file;
+    std::int32_t label;
+  };
+
+  /// The paths' order is nearly that of the classes, but "cat-big/1.jpg" comes before "cat/1.jpg".
+  void sort_classes() {
+    std::vector<std::int32_t> order(classes_.size()), label(classes_.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [this](auto a, auto b) { return classes_[a] < classes_[b]; });
+    for (std::size_t i = 0; i < order.size(); ++i) label[order[i]] = static_cast<std::int32_t>(i);
+    for (auto& sample : samples_) sample.label = label[sample.label];
+    std::sort(classes_.begin(), classes_.end());
+  }
+
+  Files files_;
+  std::vector<std::string> classes_;
+  std::vector<Sample> samples_;
+};
+
+/// The deepest folder that holds all pictures: "", or ending in a slash.
+std::string common_folder(const Files& files) {
+  std::string common;
+  bool first = true;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const auto name = files.name(i);
+    if (!is_picture(name)) continue;
+    if (first) common = name;
+    first = false;
+    const auto end = std::mismatch(common.begin(), common.end(), name.begin(), name.end()).first;
+    common.erase(end, common.end());
+  }
+  common.erase(common.rfind('/') + 1);
+  return common;
+}
+
+bool has_folder(const Files& files, const std::string& name) {
+  const auto [first, last] = files.range(name + '/');
+  return first < last;
+}
+
+/// The folder that holds the classes' folders. Archives often wrap everything in one folder more, which is looked into.
+std::string find_base(const Files& files, const Settings& settings, bool training) {
+  const auto& split = settings.text("split");
+  auto wanted = training ? std::vector<std::string>{"train"} : std::vector<std::string>{"val", "test"};
+  if (!split.empty()) wanted = {split};
+  const auto common = common_folder(files);
+  for (std::size_t slash = 0; slash != common.npos; slash = common.find('/', slash + 1)) {
+    const auto outer = slash == 0 ? "" : common.substr(0, slash + 1);
+    for (const auto& name : wanted)
+      if (has_folder(files, outer + name)) return outer + name + '/';
+    if (!split.empty()) continue;
+    for (const std::string other : {"train", "val", "test"})
+      if (has_folder(files, outer + other))
+        throw settings.error("path", "there is '" + files.describe(outer + other) + "', but no folder " +
+                                         (training ? "'train'" : "'val' or 'test'") + " beside it", Exit::data,
+                             "name the folder with split");
+  }
+  if (!split.empty())
+    throw settings.error("split", "no folder '" + split + "' with files in " + settings.text("path"), Exit::data);
+  // Without splits the classes are the folders in the common one, unless that is itself the only class.
+  const auto [first, last] = files.range(common);
+  for (auto file = first; file < last; ++file)
+    if (is_picture(files.name(file)) && files.name(file).find('/', common.size()) != std::string::npos) return common;
+  const auto slash = common.size() < 2 ? common.npos : common.rfind('/', common.size() - 2);
+  return slash == common.npos ? "" : common.substr(0, slash + 1);
+}
+
+}  // namespace
+
+DatasetEntry image_folder_entry() {
+  return {.name = "image_folder",
+          .help = "pictures in one folder per class, in a folder or a .tar; labels follow the sorted folder names, so "
+                  "every split needs all classes. split: a sub-folder; default train, or val (test) to validate",
+          .keys = {},
+          .make = [](const Settings& settings, const DatasetInput& input) -> std::unique_ptr<Dataset> {
+            auto files = open_files(settings);
+            const auto base = find_base(files, settings, input.training);
+            return std::make_unique<ImageFolder>(std::move(files), base);
+          }};
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,237 @@
+// PASCAL VOC: JPEGImages/, Annotations/ and the splits' lists ImageSets/Main/<split>.txt, in a folder or an archive. A
+// sample is a picture with its boxes, or the part of a picture that one box cuts out.
+
+#include <algorithm>
+#include <set>
+
+#include "sampling/datasets/entries.h"
+#include "sampling/datasets/voc_annotation.h"
+#include "sampling/files.h"
+
+namespace flowtrain {
+namespace {
+
+/// A picture of the split, while the data set is being read.
+struct Annotated {
+  std::size_t file;
+  VocAnnotation annotation;
+};
+
+std::string known_lists(const Files& files) {
+  std::string known;
+  const std::string folder = "ImageSets/Main/";
+  for (std::size_t i = 0; i < files.size() && known.size() < 200; ++i) {
+    const auto name = files.name(i);
+    const auto at = name.rfind(folder);
+    if (at == name.npos || !name.ends_with(".txt")) continue;
+    const auto list = name.substr(at + folder.size());
+    known += (known.empty() ? "" : ", ") + std::string(list.substr(0, list.size() - 4));
+  }
+  return known;
+}
+
+/// The split's list; what stands before ImageSets/ in its name is the folder that all else is looked for in.
+std::size_t find_list(const Files& files, const Settings& settings, const std::string& split) {
+  const auto wanted = "ImageSets/Main/" + split + ".txt";
+  std::optional<std::size_t> found;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const auto name = files.name(i);
+    if (!name.ends_with(wanted) || (name.size() > wanted.size() && name[name.size() - wanted.size() - 1] != '/'))
+      continue;
+    if (found)
+      throw settings.error("path", "several data sets: " + files.describe(*found) + ", " + files.describe(i),
+                           Exit::data, "name the folder that holds ImageSets/ of one of them");
+    found = i;
+  }
+  if (found) return *found;
+  const auto known = known_lists(files);
+  throw settings.error("split", "no " + wanted + " in " + settings.text("path"), Exit::data,
+                       known.empty() ? "a PASCAL VOC data set has JPEGImages/, Annotations/ and ImageSets/Main/"
+                                     : "splits there: " + known);
+}
+
+/// Reads a file that the whole data set depends on: here a failure is not that of one sample.
+void read_needed(const Files& files, std::size_t index, std::size_t max_bytes, std::vector<std::byte>& bytes) {
+  try {
+    if (files.size_bytes(index) > max_bytes)
+      throw UserError(Exit::data, files.describe(index) + ": larger than " + std::to_string(max_bytes) + " bytes");
+    files.read(index, bytes);
+  } catch (const SampleError& error) {
+    throw UserError(Exit::data, error.what());
+  }
+}
+
+/// The first word of each line; lists of one class have a second column.
+std::vector<std::string> read_list(const Files& files, std::size_t list) {
+  std::vector<std::byte> bytes;
+  read_needed(files, list, 1 << 28, bytes);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto line = text.substr(at, text.find('\n', at) - at);
+    at += line.size() + 1;
+    const auto begin = std::min(line.find_first_not_of(" \t\r"), line.size());
+    const auto word = line.substr(begin, line.find_first_of(" \t\r", begin) - begin);
+    if (!word.empty()) words.emplace_back(word);
+  }
+  if (words.empty()) throw UserError(Exit::data, files.describe(list) + ": lists no pictures");
+  return words;
+}
+
+std::vector<Annotated> read_split(const Files& files, std::size_t list) {
+  const auto name = files.name(list);
+  const std::string root(name.substr(0, name.rfind("ImageSets/")));
+  std::vector<Annotated> pictures;
+  std::vector<std::byte> xml;
+  for (const auto& word : read_list(files, list)) {
+    std::optional<std::size_t> picture;
+    for (const char* ending : {".jpg", ".jpeg", ".png", ".JPG"})
+      if (!picture) picture = files.find(root + "JPEGImages/" + word + ending);
+    const auto annotation = files.find(root + "Annotations/" + word + ".xml");
+    if (!picture || !annotation)
+      throw UserError(Exit::data, files.describe(list) + ": '" + word + "' is listed, but there is no " +
+                                      (picture ? "Annotations/" + word + ".xml" : "JPEGImages/" + word + ".jpg"),
+                      "unpack the data set again, or take the line off the list");
+    read_needed(files, *annotation, max_voc_annotation_bytes, xml);
+    pictures.push_back({*picture, parse_voc(xml, files.describe(*annotation))});
+  }
+  return pictures;
+}
+
+/// The classes in label order.
+std::vector<std::string> class_names(const Settings& settings, const std::vector<Annotated>& pictures) {
+  const auto& given = settings.texts("class_names");
+  const std::set<std::string> distinct(given.begin(), given.end());
+  if (distinct.size() < given.size()) throw settings.error("class_names", "a name is there twice");
+  if (!given.empty()) return given;
+  std::set<std::string> found;
+  for (const auto& picture : pictures)
+    for (const auto& object : picture.annotation.objects) found.insert(object.name);
+  return {found.begin(), found.end()};
+}
+
+/// A box widened on each side by `margin` of its longer side, within the picture.
+Box widen(const Box& box, double margin, const VocAnnotation& picture) {
+  const auto by = static_cast<float>(margin) * std::max(box.x1 - box.x0, box.y1 - box.y0);
+  return {std::max(0.0f, box.x0 - by), std::max(0.0f, box.y0 - by), std::min(picture.width, box.x1 + by),
+          std::min(picture.height, box.y1 + by), box.label};
+}
+
+class Voc : public Dataset {
+ public:
+  Voc(Files files, std::size_t list, const Settings& settings)
+      : files_(std::move(files)), crops_(settings.text("mode") == "crops"), target_(settings.text("target")) {
+    const auto pictures = read_split(files_, list);
+    classes_ = class_names(settings, pictures);
+    if (!target_.empty()) choose_target(settings);
+    for (const auto& picture : pictures) add(picture, settings);
+    if (size() == 0)
+      throw UserError(Exit::data, files_.describe(list) + ": no boxes to crop in the pictures of this split",
+                      "look at data.class_names and data.difficult");
+  }
+
+  std::uint64_t size() const override { return crops_ ? boxes_.size() : pictures_.size(); }
+
+  Record read(std::uint64_t id, ReadBuffer& buffer) const override {
+    const auto at = crops_ ? picture_of_box(id) : id;
+    files_.read(pictures_[at].file, buffer.bytes);
+    Record record{.id = id, .encoding = Encoding::image, .bytes = buffer.bytes, .label = label(id)};
+    if (crops_) record.region = boxes_[id];
+    else record.boxes = boxes_of(at);
+    return record;
+  }
+
+  std::int64_t label(std::uint64_t id) const override {
+    if (crops_) return boxes_[id].label;
+    return target_.empty() ? -1 : !boxes_of(id).empty();
+  }
+
+  std::vector<std::string> classes() const override { return classes_; }
+
+  /// The picture's path, with the box's number (crops), or how many boxes without area were left out (images).
+  std::string describe(std::uint64_t id) const override {
+    const auto& picture = pictures_[crops_ ? picture_of_box(id) : id];
+    const auto path = files_.describe(picture.file);
+    if (crops_) return path + " box " + std::to_string(id - picture.first_box);
+    if (picture.without_area == 0) return path;
+    return path + " (" + std::to_string(picture.without_area) + " without area left out)";
+  }
+
+ private:
+  struct Picture {
+    std::size_t file;
+    std::uint32_t first_box;
+    std::uint32_t without_area;
+  };
+
+  void choose_target(const Settings& settings) {
+    if (crops_) throw settings.error("target", "a target needs mode = \"images\"");
+    if (std::find(classes_.begin(), classes_.end(), target_) == classes_.end()) {
+      const auto near = nearest(target_, classes_);
+      throw settings.error("target", "no class is called '" + target_ + "'", Exit::usage,
+                           near.empty() ? "" : "did you mean '" + near + "'?");
+    }
+    classes_ = {"absent", target_};
+  }
+
+  void add(const Annotated& picture, const Settings& settings) {
+    const auto& annotation = picture.annotation;
+    pictures_.push_back({picture.file, static_cast<std::uint32_t>(boxes_.size()), annotation.without_area});
+    for (const auto& object : annotation.objects) {
+      const auto place = std::find(classes_.begin(), classes_.end(), object.name) - classes_.begin();
+      const bool known = static_cast<std::size_t>(place) < classes_.size() && (target_.empty() || place == 1);
+      if (!known || (object.difficult && !settings.boolean("difficult"))) continue;
+      auto box = object.box;
+      box.label = static_cast<std::int32_t>(place);
+      if (crops_ && (annotation.width <= 0 || annotation.height <= 0))
+        throw UserError(Exit::data, files_.describe(picture.file) + ": its annotation has no <size>, which crops need");
+      boxes_.push_back(crops_ ? widen(box, settings.real("margin"), annotation) : box);
+    }
+  }
+
+  std::span<const Box> boxes_of(std::size_t picture) const {
+    const std::size_t begin = pictures_[picture].first_box;
+    const std::size_t end = picture + 1 < pictures_.size() ? pictures_[picture + 1].first_box : boxes_.size();
+    return std::span(boxes_).subspan(begin, end - begin);
+  }
+
+  std::size_t picture_of_box(std::size_t box) const {
+    const auto after = std::upper_bound(pictures_.begin(), pictures_.end(), box,
+                                        [](std::size_t value, const Picture& each) { return value < each.first_box; });
+    return static_cast<std::size_t>(after - pictures_.begin()) - 1;
+  }
+
+  Files files_;
+  bool crops_;
+  std::string target_;
+  std::vector<std::string> classes_;
+  std::vector<Picture> pictures_;
+  std::vector<Box> boxes_;  ///< picture by picture; of crops: with their margin
+};
+
+}  // namespace
+
+DatasetEntry voc_entry() {
+  return {
+      .name = "voc",
+      .help = "PASCAL VOC pictures and boxes, in a folder or a .tar. split: a list of ImageSets/Main; default train, "
+              "or val to validate",
+      .keys = {{.name = "mode", .kind = Kind::text, .fallback = std::string("images"),
+                .help = "what a sample is: a picture with its boxes, or what one box cuts out (labelled by its class)",
+                .choices = {"images", "crops"}},
+               {"target", Kind::text, std::string(),
+                "images: keep boxes of this class only; a picture's label is 1 if it has one, else 0"},
+               {"difficult", Kind::boolean, true, "use boxes that are marked difficult"},
+               {"class_names", Kind::texts, std::vector<std::string>(),
+                "classes in label order; boxes of others are left out. Default: those of the split's boxes, sorted; "
+                "give it where a split may lack a class"},
+               {"margin", Kind::real, 0.1, "crops: share of a box's longer side that is added on each side", 0}},
+      .make = [](const Settings& settings, const DatasetInput& input) -> std::unique_ptr<Dataset> {
+        auto files = open_files(settings);
+        const auto& split = settings.text("split");
+        const auto list = find_list(files, settings, !split.empty() ? split : input.training ? "train" : "val");
+        return std::make_unique<Voc>(std::move(files), list, settings);
+      }};
+}
+
+}  // namespace flowtrain

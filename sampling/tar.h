@@ -1,0 +1,27 @@
+#pragma once
+// Tar archives read in place: where each file's bytes lie, without unpacking.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "sampling/descriptor.h"
+
+namespace flowtrain {
+
+/// A regular file of an archive.
+struct TarEntry {
+  std::string_view name;  ///< relative, without a leading "./"; lasts during the call
+  std::uint64_t offset;   ///< of its bytes in the archive
+  std::uint64_t size_bytes;
+};
+
+/// Calls `found` for each regular file of the archive, in the archive's order; reads headers only. Knows the formats
+/// v7, ustar (POSIX.1-1988), GNU's long names and base-256 sizes, and pax (POSIX.1-2001) `path` and `size`; global pax
+/// headers are ignored. Folders, links and devices are skipped, as are absolute names and those with "..".
+/// Throws UserError(data) naming `path` and the byte offset for what is damaged, truncated (an archive without its end
+/// mark, too), sparse, or no tar at all.
+void scan_tar(const Descriptor& file, const std::string& path, const std::function<void(const TarEntry&)>& found);
+
+}  // namespace flowtrain

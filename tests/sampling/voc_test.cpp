@@ -1,0 +1,203 @@
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <map>
+
+#include "failure_helper.h"
+#include "sampling/datasets/entries.h"
+#include "sampling/datasets/voc_annotation.h"
+#include "settings_helper.h"
+#include "temp_folder.h"
+
+namespace flowtrain {
+namespace {
+
+using Texts = std::vector<std::string>;
+using Values = std::vector<std::pair<std::string, Value>>;
+
+std::unique_ptr<Dataset> open(const std::filesystem::path& path, Values values = {}, bool training = true) {
+  const auto entry = voc_entry();
+  values.push_back({"path", path.string()});
+  return entry.make(settings_for(entry.keys, values), {training});
+}
+
+std::string object(const std::string& name, int xmin, int ymin, int xmax, int ymax, bool difficult = false) {
+  const auto tag = [](const std::string& key, int value) {
+    return "<" + key + ">" + std::to_string(value) + "</" + key + ">";
+  };
+  return "<object><name>" + name + "</name>" + tag("difficult", difficult) + "<bndbox>" + tag("xmin", xmin) +
+         tag("ymin", ymin) + tag("xmax", xmax) + tag("ymax", ymax) + "</bndbox></object>";
+}
+
+std::string annotation(const std::string& objects) {
+  return "<annotation><size><width>100</width><height>50</height></size>" + objects + "</annotation>";
+}
+
+void add_picture(const TempFolder& temp, const std::string& name, const std::string& xml) {
+  temp.write("JPEGImages/" + name + ".jpg", "jpeg " + name);
+  temp.write("Annotations/" + name + ".xml", xml);
+}
+
+/// Two pictures to train on; "one" has a cat, a dog that is difficult and a box without area, "two" has a dog.
+struct SmallSet : TempFolder {
+  SmallSet() {
+    add_picture(*this, "one", annotation(object("cat", 1, 1, 100, 50) + object("dog", 11, 11, 30, 20, true) +
+                                         object("cat", 5, 5, 5, 5)));
+    add_picture(*this, "two", annotation(object("dog", 91, 41, 110, 60)));
+    write("ImageSets/Main/train.txt", "one  1\r\n\n two -1");
+    write("ImageSets/Main/val.txt", "two\n");
+  }
+};
+
+bool equal(const Box& a, const Box& b) {
+  return a.x0 == b.x0 && a.y0 == b.y0 && a.x1 == b.x1 && a.y1 == b.y1 && a.label == b.label;
+}
+
+TEST_CASE("voc: pictures with their boxes") {
+  const SmallSet temp;
+  const auto set = open(temp.path());
+  REQUIRE(set->size() == 2);
+  CHECK(set->classes() == Texts{"cat", "dog"});
+  ReadBuffer buffer;
+  const auto one = set->read(0, buffer);
+  CHECK(std::string(reinterpret_cast<const char*>(one.bytes.data()), one.bytes.size()) == "jpeg one");
+  CHECK(one.encoding == Encoding::image);
+  CHECK(one.label == -1);
+  REQUIRE(one.boxes.size() == 2);
+  CHECK(equal(one.boxes[0], {0, 0, 100, 50, 0}));
+  CHECK(equal(one.boxes[1], {10, 10, 30, 20, 1}));
+  const auto two = set->read(1, buffer);
+  REQUIRE(two.boxes.size() == 1);
+  CHECK(equal(two.boxes[0], {90, 40, 100, 50, 1}));  // clipped to the picture
+  CHECK(set->describe(0).ends_with("JPEGImages/one.jpg (1 without area left out)"));
+  CHECK(set->describe(1).ends_with("JPEGImages/two.jpg"));
+  CHECK(open(temp.path(), {}, false)->size() == 1);
+  CHECK(open(temp.path(), {{"split", std::string("val")}})->size() == 1);
+}
+
+TEST_CASE("voc: a target makes pictures with and without it") {
+  const SmallSet temp;
+  const auto set = open(temp.path(), {{"target", std::string("cat")}});
+  CHECK(set->classes() == Texts{"absent", "cat"});
+  CHECK(set->label(0) == 1);
+  CHECK(set->label(1) == 0);
+  ReadBuffer buffer;
+  const auto record = set->read(0, buffer);
+  CHECK(record.label == 1);
+  REQUIRE(record.boxes.size() == 1);
+  CHECK(record.boxes[0].label == 1);
+  const auto easy = open(temp.path(), {{"target", std::string("dog")}, {"difficult", false}});
+  CHECK(easy->label(0) == 0);
+  CHECK(easy->label(1) == 1);
+}
+
+TEST_CASE("voc: crops are boxes with a margin inside the picture") {
+  const SmallSet temp;
+  const auto set = open(temp.path(), {{"mode", std::string("crops")}, {"margin", 0.25}});
+  REQUIRE(set->size() == 3);
+  ReadBuffer buffer;
+  const auto dog = set->read(1, buffer);
+  CHECK(dog.label == 1);
+  CHECK(dog.boxes.empty());
+  CHECK(equal(dog.region, {5, 5, 35, 25, 1}));
+  CHECK(equal(set->read(2, buffer).region, {87.5, 37.5, 100, 50, 1}));
+  CHECK(set->describe(1).ends_with("JPEGImages/one.jpg box 1"));
+  CHECK(set->describe(2).ends_with("JPEGImages/two.jpg box 0"));
+  const auto chosen = open(temp.path(), {{"mode", std::string("crops")}, {"class_names", Texts{"dog"}}});
+  CHECK(chosen->size() == 2);
+  CHECK(chosen->label(0) == 0);
+}
+
+TEST_CASE("voc: what is wrong is named") {
+  const SmallSet temp;
+  const auto failure = [&](Values values) { return failure_of([&] { open(temp.path(), values); }); };
+  const auto split = failure({{"split", std::string("tes")}});
+  check_failure(split, Exit::data, "data.split: no ImageSets/Main/tes.txt");
+  CHECK(split.hint() == "splits there: train, val");
+  const auto target = failure({{"target", std::string("cats")}});
+  check_failure(target, Exit::usage, "data.target: no class is called 'cats'");
+  CHECK(target.hint() == "did you mean 'cat'?");
+  check_failure(failure({{"target", std::string("cat")}, {"mode", std::string("crops")}}), Exit::usage, "needs mode");
+  check_failure(failure({{"class_names", Texts{"a", "a"}}}), Exit::usage, "a name is there twice");
+  check_failure(failure({{"class_names", Texts{"cow"}}, {"mode", std::string("crops")}}), Exit::data, "no boxes");
+  check_failure(failure_of([] { open("no/such"); }), Exit::data, "no such folder or archive");
+
+  temp.write("ImageSets/Main/train.txt", "");
+  check_failure(failure({}), Exit::data, "train.txt: lists no pictures");
+  temp.write("ImageSets/Main/train.txt", "one\nthree\n");
+  check_failure(failure({}), Exit::data, "'three' is listed, but there is no JPEGImages/three.jpg");
+  temp.write("JPEGImages/three.jpg", "");
+  check_failure(failure({}), Exit::data, "'three' is listed, but there is no Annotations/three.xml");
+  temp.write("Annotations/three.xml", "<annotation><object>");
+  check_failure(failure({}), Exit::data, "Annotations/three.xml: malformed XML at byte ");
+  temp.write("Annotations/three.xml", std::string((1 << 20) + 1, ' '));
+  check_failure(failure({}), Exit::data, "Annotations/three.xml: larger than 1048576 bytes");
+  temp.write("Annotations/three.xml", "<annotation>" + object("cat", 1, 1, 3, 3) + "</annotation>");
+  check_failure(failure({{"mode", std::string("crops")}}), Exit::data, "three.jpg: its annotation has no <size>");
+  temp.write("other/ImageSets/Main/train.txt", "one");
+  check_failure(failure({}), Exit::data, "data.path: several data sets");
+}
+
+VocAnnotation parse(const std::string& xml) { return parse_voc(std::as_bytes(std::span(xml)), "x.xml"); }
+
+TEST_CASE("voc: annotations") {
+  const auto fractions = parse("<annotation><object><name>a</name><bndbox><xmin> 1.5 </xmin><ymin>2</ymin>"
+                               "<xmax>10</xmax><ymax>\n20</ymax></bndbox></object></annotation>");
+  REQUIRE(fractions.objects.size() == 1);
+  CHECK(equal(fractions.objects[0].box, {0.5, 1, 10, 20, -1}));
+  CHECK(fractions.width == 0);
+  const auto outside =
+      parse(annotation(object("a", 200, 1, 300, 9) + object("a", 9, 1, 3, 9) + object("a", 0, 0, 9, 9)));
+  CHECK(outside.without_area == 2);
+  CHECK(equal(outside.objects.at(0).box, {0, 0, 9, 9, -1}));
+  const auto refused = [](const std::string& xml, const std::string& part) {
+    check_failure(failure_of([&] { parse(xml); }), Exit::data, part);
+  };
+  refused("", "x.xml: malformed XML at byte 0");
+  refused("<other/>", "x.xml: no <annotation> in it");
+  refused("<annotation><object><name>a</name></object></annotation>", "no name or no bndbox");
+  refused("<annotation><object><name>a</name><bndbox><xmin>1</xmin></bndbox></object></annotation>", "<ymin>");
+  for (const auto* number : {"", "x", "nan", "inf", "1e300", "1 2"})
+    refused("<annotation><size><width>" + std::string(number) + "</width></size></annotation>",
+            "<width> at byte 13 is missing or no number");
+  std::string deep = "<annotation>";
+  for (int i = 0; i < 80'000; ++i) deep += "<a>";
+  refused(deep, "malformed XML");
+}
+
+TEST_CASE("voc: the blood cells of BCCD, in place in their archive") {
+  const std::filesystem::path archive = FLOWTRAIN_SOURCE_DIR "/../shared/data/bccd/bccd.tar";
+  if (!std::filesystem::exists(archive)) {
+    MESSAGE("skipped: there is no BCCD archive beside the sources");
+    return;
+  }
+  std::map<std::string, int> boxes;
+  int without_area = 0;
+  ReadBuffer buffer;
+  for (const auto& [split, pictures] : {std::pair{"train", 205u}, {"val", 87u}, {"test", 72u}}) {
+    const auto set = open(archive, {{"split", std::string(split)}});
+    CHECK(set->size() == pictures);
+    CHECK(set->classes() == Texts{"Platelets", "RBC", "WBC"});
+    for (std::uint64_t id = 0; id < set->size(); ++id) {
+      const auto record = set->read(id, buffer);
+      CHECK(std::to_integer<int>(record.bytes[0]) == 0xff);  // a JPEG
+      for (const auto& box : record.boxes) {
+        ++boxes[set->classes()[box.label]];
+        const bool inside = box.x0 >= 0 && box.y0 >= 0 && box.x0 < box.x1 && box.y0 < box.y1 && box.x1 <= 640 &&
+                            box.y1 <= 480;
+        CHECK(inside);
+      }
+      without_area += set->describe(id).ends_with("(1 without area left out)");
+    }
+    CHECK(open(archive, {{"split", std::string(split)}, {"target", std::string("WBC")}})->size() == pictures);
+  }
+  CHECK(without_area == 2);
+  CHECK(boxes["RBC"] + boxes["WBC"] + boxes["Platelets"] == 4155 + 372 + 361 - 2);
+  CHECK(boxes["WBC"] == 372);
+  CHECK(boxes["Platelets"] == 361);
+  const auto crops = open(archive, {{"split", std::string("trainval")}, {"mode", std::string("crops")}});
+  CHECK(crops->read(crops->size() - 1, buffer).region.x1 > 0);
+}
+
+}  // namespace
+}  // namespace flowtrain

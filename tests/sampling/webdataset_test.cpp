@@ -1,0 +1,158 @@
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "failure_helper.h"
+#include "sampling/datasets/entries.h"
+#include "settings_helper.h"
+#include "tar_helper.h"
+#include "temp_folder.h"
+
+namespace flowtrain {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+std::unique_ptr<Dataset> open(const std::filesystem::path& path, const std::string& split = "", int classes = 0,
+                              bool training = true) {
+  const auto entry = webdataset_entry();
+  const Value count = static_cast<std::int64_t>(classes);
+  return entry.make(settings_for(entry.keys, {{"path", path.string()}, {"split", split}, {"classes", count}}),
+                    {training});
+}
+
+/// A shard of labelled pictures; each picture's bytes are its key.
+std::string shard(const std::vector<std::pair<std::string, int>>& samples) {
+  TarBytes bytes;
+  for (const auto& [key, label] : samples) bytes.entry(key + ".cls", std::to_string(label)).entry(key + ".jpg", key);
+  return bytes.end();
+}
+
+Texts contents(const Dataset& set) {
+  ReadBuffer buffer;
+  Texts all;
+  for (std::uint64_t id = 0; id < set.size(); ++id) {
+    const auto bytes = set.read(id, buffer).bytes;
+    all.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  return all;
+}
+
+TEST_CASE("webdataset: runs of files with one key are samples") {
+  TempFolder temp;
+  const auto path = temp.write("s.tar", TarBytes().entry("./a/0001.json", "{}").entry("a/0001.seg.png", "mask")
+                                            .entry("a/0001.JPG", "first").entry("a/0001.png", "second")
+                                            .entry("a/0001.cls", " 2\n").entry("b/0001.cls", "0")
+                                            .entry("b/0001.jpeg", "third").entry("._b.jpg", "hidden")
+                                            .entry("notes.txt", "no picture").entry("plain", "").end());
+  const auto set = open(path);
+  REQUIRE(set->size() == 2);
+  CHECK(contents(*set) == Texts{"first", "third"});
+  CHECK(set->label(0) == 2);
+  CHECK(set->label(1) == 0);
+  CHECK(set->classes() == Texts{"0", "1", "2"});
+  CHECK(set->describe(0) == path.string() + ":a/0001.JPG");
+  CHECK_FALSE(set->resident());
+  ReadBuffer buffer;
+  const auto record = set->read(1, buffer);
+  CHECK(record.id == 1);
+  CHECK(record.encoding == Encoding::image);
+  CHECK(record.label == 0);
+  CHECK(open(path, "", 10)->classes().size() == 10);
+}
+
+TEST_CASE("webdataset: ids follow the shards' order") {
+  TempFolder temp;
+  for (int i = 0; i < 12; ++i) {
+    const auto digits = std::string(i < 10 ? "0" : "") + std::to_string(i);
+    const auto key = "k" + digits;
+    temp.write("d/s-" + digits + ".tar",
+               i == 4 ? TarBytes().end() : shard({{key + "a", i}, {key + "b", i}}));  // one shard is empty
+  }
+  const auto all = open(temp.path() / "d");
+  REQUIRE(all->size() == 22);
+  CHECK(all->describe(8).ends_with("s-05.tar:k05a.jpg"));
+  CHECK(all->label(21) == 11);
+  CHECK(contents(*all) == contents(*open(temp.path() / "d/s-{00..11}.tar")));
+  const auto some = open(temp.path() / "d/s-{08..10}.tar");
+  CHECK(contents(*some) == Texts{"k08a", "k08b", "k09a", "k09b", "k10a", "k10b"});
+  CHECK(contents(*open(temp.path() / "d", "s-{0..1}{0..1}.tar")).size() == 8);
+
+  std::vector<std::jthread> threads;  // for the race detectors
+  for (int i = 0; i < 4; ++i) threads.emplace_back([&] { contents(*all); });
+}
+
+TEST_CASE("webdataset: splits are sub-folders, shards or patterns") {
+  TempFolder temp;
+  temp.write("d/train/s.tar", shard({{"t", 0}}));
+  check_failure(failure_of([&] { open(temp.path() / "d", "", 0, false); }), Exit::data,
+                "no folder 'val' or 'test' beside it");
+  temp.write("d/val/s.tar", shard({{"v", 0}}));
+  temp.write("d/extra.tar", shard({{"x", 0}}));
+  CHECK(contents(*open(temp.path() / "d")) == Texts{"t"});
+  CHECK(contents(*open(temp.path() / "d", "", 0, false)) == Texts{"v"});
+  CHECK(contents(*open(temp.path() / "d", "val")) == Texts{"v"});
+  CHECK(contents(*open(temp.path() / "d", "extra.tar")) == Texts{"x"});
+}
+
+TEST_CASE("webdataset: a set without labels has no classes") {
+  TempFolder temp;
+  const auto set = open(temp.write("s.tar", TarBytes().entry("a.png", "1").end()));
+  CHECK(set->label(0) == -1);
+  CHECK(set->classes().empty());
+}
+
+TEST_CASE("webdataset: what is wrong is named") {
+  TempFolder temp;
+  const auto failure = [&](const std::string& bytes, int classes = 0) {
+    return failure_of([&] { open(temp.write("s.tar", bytes), "", classes); });
+  };
+  check_failure(failure(shard({{"a", 0}, {"dir/b", 3}}), 3), Exit::data,
+                "s.tar: sample 'dir/b': label 3 is not within 0 to 2");
+  check_failure(failure(shard({{"a", -1}})), Exit::data, "sample 'a': label -1 is not within 0 to");
+  check_failure(failure(shard({{"a", 2'000'000'000}})), Exit::data, "label 2000000000 is not within 0 to 1048575");
+  for (const std::string& label : Texts{"", "x", "1.5", "99999999999999999999", std::string(100, '1')})
+    check_failure(failure(TarBytes().entry("a.cls", label).entry("a.jpg", "").end()), Exit::data,
+                  "sample 'a': its .cls is no integer");
+  const auto mixed = TarBytes().entry("a.jpg", "").entry("b.jpg", "").entry("b.cls", "0").end();
+  check_failure(failure(mixed), Exit::data, "s.tar: a.jpg has no .cls beside it");
+  check_failure(failure(TarBytes().entry("a.jpg", "").end(), 5), Exit::data, "a.jpg has no .cls beside it");
+  check_failure(failure(TarBytes().entry("a.webp", "").end()), Exit::data, "s.tar: no samples with a picture");
+  check_failure(failure("junk"), Exit::data, "s.tar: at byte 0");
+
+  const auto at = [](const std::filesystem::path& path, const std::string& split = "") {
+    return failure_of([&] { open(path, split); });
+  };
+  check_failure(at(""), Exit::data, "data.path: this data set needs a .tar");
+  check_failure(at("no/such.tar"), Exit::data, "data.path: no such shard: no/such.tar");
+  check_failure(at(temp.path() / "s{0..1}.tar"), Exit::data, "s0.tar");
+  check_failure(at(temp.path(), "none"), Exit::data, "data.split: no such shard: " + (temp.path() / "none").string());
+  check_failure(at(temp.path() / "s.tar", "val"), Exit::usage, "data.split: path is no folder");
+  for (const char* pattern : {"{0..", "{a..b}", "{3..1}", "{0-9}", "{0..x}", "{}", "{..}"})
+    check_failure(at(pattern), Exit::usage, std::string("no pattern of shards: ") + pattern);
+  check_failure(at("{0..99999999999}"), Exit::usage, "more than 100000 shards");
+  check_failure(at("{0..9999}{0..9999}"), Exit::usage, "more than 100000 shards");
+  std::filesystem::create_directory(temp.path() / "empty");
+  check_failure(at(temp.path() / "empty"), Exit::data, "no .tar shards in");
+}
+
+TEST_CASE("webdataset: the first damaged shard is reported, whichever thread met it") {
+  TempFolder temp;
+  for (int i = 0; i < 9; ++i) temp.write("d/s" + std::to_string(i) + ".tar", i < 3 ? shard({{"a", 0}}) : "junk");
+  for (int round = 0; round < 20; ++round)
+    check_failure(failure_of([&] { open(temp.path() / "d"); }), Exit::data, "s3.tar");
+}
+
+TEST_CASE("webdataset: a shard cut after it was indexed gives bad samples") {
+  TempFolder temp;
+  const auto path = temp.write("s.tar", shard({{"a", 0}}));
+  const auto set = open(path);
+  std::filesystem::resize_file(path, 1024);
+  ReadBuffer buffer;
+  const auto error = failure_of<SampleError>([&] { set->read(0, buffer); });
+  CHECK(std::string(error.what()) == path.string() + ":a.jpg: ends 1 bytes early: was the file cut since?");
+}
+
+}  // namespace
+}  // namespace flowtrain
