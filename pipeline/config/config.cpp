@@ -1,0 +1,40 @@
+#include "pipeline/config/config.h"
+
+#include "pipeline/config/document.h"
+#include "pipeline/config/resolve.h"
+
+namespace flowtrain {
+
+Override parse_set(const std::string& argument) {
+  auto split = argument.find('=');
+  if (split == std::string::npos || split == 0)
+    throw UserError(Exit::usage, "--set " + argument + ": expected key=value", "--set loader.batch=32");
+  return {argument.substr(0, split), argument.substr(split + 1)};
+}
+
+Config::Config(std::map<std::string, Settings> tables, Settings train, Settings val)
+    : tables_(std::move(tables)), train_(std::move(train)), val_(std::move(val)) {}
+
+const Settings& Config::table(const std::string& name) const {
+  auto found = tables_.find(name);
+  if (found == tables_.end()) throw InternalError("no table [" + name + "]");
+  return found->second;
+}
+
+void Config::check_trainable() const {
+  auto& run = table("run");
+  if (run.integer("max_iter") == 0 && run.integer("max_epochs") == 0)
+    throw UserError(Exit::usage, "neither run.max_iter nor run.max_epochs is given",
+                    "say how long to train: --max-iter 1000, or max_epochs in [run]");
+  auto& net = table("net");
+  if (net.text("name").empty() && net.text("script").empty())
+    throw UserError(Exit::usage, "net.name must be given", "name = \"lenet\" in [net], or script = \"model.pt\"");
+}
+
+Config load_config(const std::filesystem::path& file, const std::vector<Override>& overrides) {
+  auto document = read_document(file);
+  for (auto& each : overrides) write_over(document, each.key, each.value, each.origin);
+  return resolve(std::move(document), file.stem().string());
+}
+
+}  // namespace flowtrain

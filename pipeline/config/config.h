@@ -1,0 +1,63 @@
+#pragma once
+// The configuration: TOML files, their bases and the command line's changes, as checked settings. Door of this folder.
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sampling/settings.h"
+
+namespace flowtrain {
+
+/// A change from the command line: `--set key=value`, or a flag that stands for a key ({"run.seed", "7", "--seed"}).
+struct Override {
+  std::string key;    ///< dotted: "loader.batch"
+  std::string value;  ///< as TOML writes it; a text may stand without quotes
+  std::string origin = "--set";
+};
+
+/// Splits "loader.batch=32" at the first '='. Throws UserError(usage) where there is no key or no '='.
+Override parse_set(const std::string& argument);
+
+/// All settings of a run: complete, with defaults, each with its origin. Immutable.
+class Config {
+ public:
+  /// `tables` by dotted name ("" holds the top level); `train` and `val` are the two data sets' complete settings.
+  Config(std::map<std::string, Settings> tables, Settings train, Settings val);
+
+  /// The run's name; usable as a folder's name.
+  const std::string& name() const { return table("").text("name"); }
+  /// "run", "loader", "lr.warmup" …; a name that no table has is a bug. For data sets use data().
+  const Settings& table(const std::string& name) const;
+  /// [data] with the changes of [data.train] or [data.val].
+  const Settings& data(bool training) const { return training ? train_ : val_; }
+
+  /// Throws UserError(usage) unless all is said that training needs and the data line does not: a net and an end.
+  void check_trainable() const;
+
+ private:
+  std::map<std::string, Settings> tables_;
+  Settings train_, val_;
+};
+
+/// Reads `file` and its bases, then applies `overrides` in their order, and checks everything that can be checked
+/// without opening data. Where a later source makes another choice (data.dataset, order.name, sampler.name or plugin,
+/// net.name or script, run.max_iter or max_epochs), what an earlier one wrote for the choice it replaces is left aside.
+/// Throws UserError(usage), one line with file:line:column or the flag at fault.
+Config load_config(const std::filesystem::path& file, const std::vector<Override>& overrides = {});
+
+/// Every key with its value and, as a comment, its origin. Loads again to equal settings.
+std::string to_toml(const Config& config);
+
+/// A key whose value differs between two configurations.
+struct Difference {
+  std::string key;       ///< dotted
+  std::string was, is;   ///< as TOML writes it; "(none)" where one side does not have the key
+  bool breaks = false;   ///< going on with this change no longer gives what the run would have given
+};
+
+/// What is different in `now`, table by table. How a start resumes (run.resume) is not part of a run and not compared.
+std::vector<Difference> diff(const Config& before, const Config& now);
+
+}  // namespace flowtrain

@@ -1,0 +1,79 @@
+// What changed between two configurations, and whether a run can go on with it bit for bit.
+
+#include <algorithm>
+#include <set>
+
+#include "pipeline/config/config.h"
+#include "pipeline/config/keys.h"
+
+namespace flowtrain {
+namespace {
+
+/// Keys that decide the parameters, sample by sample and step by step. A whole table by its name.
+const std::set<std::string> exact = {
+    "net",           "loss",        "optim",       "lr",          "lr.warmup",  "train",    "data",
+    "data.train",    "sampler",     "order",       "loader.batch", "loader.last", "run.seed", "run.threads",
+    "run.deterministic"};
+
+/// Exceptions within those tables: used at the start of a run only, or deciding only whether it stops.
+const std::set<std::string> harmless = {"net.pretrain",       "net.strict",      "data.bad",          "data.max_bad",
+                                        "data.train.bad",     "data.train.max_bad"};
+
+bool breaks(const std::string& table, const std::string& key) {
+  auto full = table + "." + key;
+  return (exact.contains(table) || exact.contains(full)) && !harmless.contains(full);
+}
+
+std::string text_of(const Settings& settings, const std::string& key) {
+  return settings.has(key) ? to_toml(settings.value(key)) : "(none)";
+}
+
+/// Names of all keys of either, in the order of `now`.
+std::vector<std::string> names_of(const Settings& before, const Settings& now) {
+  std::vector<std::string> names;
+  for (auto& key : now.keys()) names.push_back(key.name);
+  for (auto& key : before.keys())
+    if (!now.has(key.name)) names.push_back(key.name);
+  return names;
+}
+
+void compare(const std::string& table, const Settings& before, const Settings& now, std::vector<Difference>& found) {
+  for (auto& key : names_of(before, now)) {
+    auto full = table.empty() ? key : table + "." + key;
+    auto was = text_of(before, key), is = text_of(now, key);
+    if (was != is && full != "run.resume") found.push_back({full, was, is, breaks(table, key)});
+  }
+}
+
+/// What training and validation both see changed is told once, as [data].
+void compare_data(const Config& before, const Config& now, std::vector<Difference>& found) {
+  std::vector<Difference> train, val;
+  compare("data.train", before.data(true), now.data(true), train);
+  compare("data.val", before.data(false), now.data(false), val);
+  auto key_of = [](const Difference& each) { return each.key.substr(each.key.rfind('.') + 1); };
+  for (auto& each : train) {
+    auto same = std::find_if(val.begin(), val.end(), [&](auto& other) {
+      return key_of(other) == key_of(each) && other.was == each.was && other.is == each.is;
+    });
+    if (same != val.end()) {
+      each.key = "data." + key_of(each);
+      val.erase(same);
+    }
+    found.push_back(each);
+  }
+  found.insert(found.end(), val.begin(), val.end());
+}
+
+}  // namespace
+
+std::vector<Difference> diff(const Config& before, const Config& now) {
+  std::vector<Difference> found;
+  for (auto& table : core_tables()) {
+    if (table.name == "data") compare_data(before, now, found);
+    else if (!table.name.starts_with("data."))
+      compare(table.name, before.table(table.name), now.table(table.name), found);
+  }
+  return found;
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,39 @@
+#pragma once
+// What configuration files and flags say, before anything is known about keys: dotted names, values and where each was
+// written. The only door to TOML.
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "sampling/settings.h"
+
+namespace flowtrain {
+
+/// A value as it was written.
+struct Written {
+  Value value;
+  Origin origin;
+  /// Which source wrote it: files count up in the order they are merged, the command line comes last.
+  int layer = 0;
+  /// The bare text, where the command line wrote it: a key of kind text takes it as it is ("--set name=2024").
+  std::optional<std::string> text = {};
+};
+
+/// Values and tables by dotted name ("loader.batch", "data.train"); a later layer replaces values of an earlier one.
+struct Document {
+  std::map<std::string, Written> values;
+  std::map<std::string, Origin> tables;
+  int layers = 0;
+};
+
+/// Reads a TOML file, after the files that its `base = ["other.toml", …]` names (relative to itself), and theirs.
+/// Throws UserError(usage): missing or oversized files, syntax (file:line:column), circles, values of unusable types.
+Document read_document(const std::filesystem::path& file);
+
+/// Writes `key = text` over the document, in layer `document.layers`. `text` is taken as a TOML value ("3", "[1, 2]",
+/// "{t = 5}"); where it is none, as the text itself.
+void write_over(Document& document, const std::string& key, const std::string& text, const std::string& origin);
+
+}  // namespace flowtrain

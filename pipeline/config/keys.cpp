@@ -1,0 +1,143 @@
+#include "pipeline/config/keys.h"
+
+#include <algorithm>
+
+namespace flowtrain {
+namespace {
+
+constexpr std::int64_t zero = 0, one = 1;
+constexpr double most = 9e15;     // integers up to here are exact as doubles
+constexpr double finite = 1e300;  // keeps infinity out
+const std::string period = "iterations, \"2 epochs\", \"10 per epoch\", or 0 = never";
+std::string text(const char* value) { return value; }
+
+Key one_of(std::vector<std::string> choices, const char* name, const char* fallback, const char* help) {
+  return {.name = name, .kind = Kind::text, .fallback = text(fallback), .help = help, .choices = std::move(choices)};
+}
+
+/// A key that takes a number or the one word.
+Key count_or(const char* word, Key key) {
+  key.choices = {word};
+  return key;
+}
+
+const std::vector<KeyTable> tables = {
+    {"", "", {{"name", Kind::text, text(""), "the run's name; empty: the file's name without its ending"}}},
+    {"run",
+     "how long, on what, and where",
+     {{"max_iter", Kind::integer, zero, "iterations to train; 0 = not set", 0, most},
+      {"max_epochs", Kind::integer, zero, "epochs to train, instead of max_iter; 0 = not set", 0, most},
+      count_or("random", {"seed", Kind::integer_or_text, one, "of everything drawn; \"random\" draws a seed", 0, most}),
+      {"device", Kind::text, text("auto"), "where the net runs: auto, cpu, cuda, or cuda:N"},
+      {"threads", Kind::integer, zero, "threads that compute uses on the CPU; 0 = one per core", 0, 4096},
+      {"deterministic", Kind::boolean, true, "only kernels whose results are the same in every run"},
+      {"dir", Kind::text, text("runs"), "folder that holds the runs' folders"},
+      {"resume", Kind::text, text("none"),
+       "none, auto (the newest run of this name), or a run's or snapshot's folder"}}},
+    {"data",
+     "the data set, for training and validation; its own keys stand here too",
+     {{"dataset", Kind::text, text(""), "name of the data set's kind", 0, 0, {}, true},
+      {"path", Kind::text, text(""), "file or folder of the data set"},
+      {"split", Kind::text, text(""), "part of the data set; empty: the usual one for training or validation"},
+      one_of({"skip", "stop"}, "bad", "skip", "a damaged sample is replaced (skip) or ends the run (stop)"),
+      {"max_bad", Kind::integer_or_text, text("0.1%"),
+       "damaged samples after which the run stops: a number, or a share of the data set (then at least 1)", 0, most}}},
+    {"data.train", "keys of [data] that differ for training", {}},
+    {"data.val", "keys of [data] that differ for validation", {}},
+    {"sampler",
+     "from a stored sample to a row of the batch; the sampler's own keys stand here too",
+     {{"name", Kind::text, text("classify"), "a built-in sampler"},
+      {"plugin", Kind::text, text(""), "a sampler plugin (.so) instead of a name"}}},
+    {"order",
+     "the order in which samples are seen; the order's own keys stand here too",
+     {{"name", Kind::text, text("shuffle"), "name of the order"}}},
+    {"loader",
+     "the data line",
+     {{"batch", Kind::integer, std::int64_t{64}, "samples of a batch, over all ranks", 1, 1 << 24},
+      count_or("auto",
+               {"workers", Kind::integer_or_text, text("auto"), "threads that decode and augment", 1, 4096}),
+      {"prefetch", Kind::integer, std::int64_t{4}, "batches ready or under way ahead of the net", 1, 4096},
+      {"readers", Kind::integer, std::int64_t{2}, "threads that read files", 1, 1024},
+      one_of({"wrap", "drop", "pad"}, "last", "wrap",
+             "an epoch's last, incomplete batch: filled up from the epoch's start, left out, or padded without weight"),
+      {"pin", Kind::boolean, true, "page-locked batches where the device copies from them (CUDA)"}}},
+    {"net",
+     "the model",
+     {{"name", Kind::text, text(""), "a built-in net; needed for training, unless script is given"},
+      {"script", Kind::text, text(""), "a TorchScript file instead of a name"},
+      {"pretrain", Kind::text, text(""), "safetensors file with weights to start from"},
+      {"strict", Kind::boolean, false, "pretrain must hold exactly the net's tensors"},
+      {"hidden", Kind::integers, std::vector<std::int64_t>{256, 128}, "mlp: widths of the hidden layers", 1, 1 << 24},
+      {"dropout", Kind::real, 0.0, "mlp, lenet: share of activations dropped while training", 0, 0.999},
+      {"channels_last", Kind::boolean, true, "lays pictures and weights out with the channels innermost"}}},
+    {"loss",
+     "what is minimised",
+     {{"name", Kind::text, text("cross_entropy"), "name of the loss"},
+      {"label_smoothing", Kind::real, 0.0, "cross_entropy: share of the target spread over all classes", 0, 0.999}}},
+    {"optim",
+     "the optimizer",
+     {{"name", Kind::text, text("sgd"), "name of the optimizer"},
+      {"lr", Kind::real, 0.1, "base learning rate", 0, finite},
+      {"momentum", Kind::real, 0.0, "sgd: share of the last step that is kept", 0, 1},
+      {"nesterov", Kind::boolean, false, "sgd: Nesterov's momentum; needs momentum > 0"},
+      {"weight_decay", Kind::real, 0.0, "adamw: decoupled; otherwise added to the gradient", 0, finite},
+      {"betas", Kind::reals, std::vector<double>{0.9, 0.999}, "adam, adamw: decay of the two moments", 0, 1},
+      {"eps", Kind::real, 1e-8, "adam, adamw: added to the denominator", 0, finite}}},
+    {"lr",
+     "the learning rate's way: optim.lr / decay_rate^((i - 1) // stepsize) at iteration i",
+     {{"stepsize", Kind::integer_or_text, zero, "from decay to decay: " + period, 0, most},
+      {"decay_rate", Kind::real, 10.0, "what each decay divides by", 1e-6, 1e6}}},
+    {"lr.warmup",
+     "linear warm-up; the schedule goes on underneath",
+     {{"t", Kind::integer, zero, "length of the warm-up; 0 = none", 0, most},
+      one_of({"iter", "epoch"}, "by", "iter", "what t counts"),
+      one_of({"fix", "factor", "auto"}, "mode", "auto",
+             "start from init_lr (fix), from factor * the rate (factor), or from the rate / iterations (auto)"),
+      {"init_lr", Kind::real, 0.0, "fix: learning rate of the first iteration", 0, finite},
+      {"factor", Kind::real, 0.1, "factor: share of the learning rate in the first iteration", 0, 1}}},
+    {"train",
+     "the step",
+     {{"accum", Kind::integer, one, "batches whose gradients make one step", 1, 1 << 20},
+      {"clip", Kind::real, 0.0, "greatest 2-norm of all gradients together; 0 = off", 0, finite},
+      one_of({"off", "bf16"}, "amp", "off", "forward in mixed precision")}},
+    {"val",
+     "validation while training",
+     {{"every", Kind::integer_or_text, zero, period, 0, most},
+      {"batches", Kind::integer, zero, "batches of one validation; 0 = the whole set", 0, most},
+      {"batch", Kind::integer, zero, "samples of a batch; 0 = loader.batch", 0, 1 << 24},
+      {"workers", Kind::integer, one, "threads that decode", 1, 4096},
+      {"metrics", Kind::texts, std::vector<std::string>{"accuracy"},
+       "figures beside the loss; the first decides which snapshot is best"}}},
+    {"snapshot",
+     "the state on disk",
+     {{"every", Kind::integer_or_text, text("1 epoch"), period, 0, most},
+      {"keep_last", Kind::integer, std::int64_t{3}, "newest snapshots that are kept; at least 1", 1, 1 << 20},
+      {"keep_best", Kind::integer, one, "best snapshots that are kept beside them", 0, 1 << 20},
+      {"final", Kind::boolean, true, "also when training ends"}}},
+    {"display",
+     "what is shown while training",
+     {{"every", Kind::integer_or_text, std::int64_t{20}, period, 0, most},
+      one_of({"auto", "bar", "plain", "off"}, "progress", "auto", "auto: a bar on a terminal, plain lines elsewhere")}},
+};
+
+}  // namespace
+
+const std::vector<KeyTable>& core_tables() { return tables; }
+
+const std::vector<Key>& core_keys(const std::string& table) {
+  for (auto& each : tables)
+    if (each.name == table) return each.keys;
+  throw InternalError("no core table [" + table + "]");
+}
+
+std::vector<Key> joined(const std::vector<Key>& core, const std::vector<Key>& extra) {
+  auto keys = core;
+  for (auto& key : extra) {
+    auto same = std::find_if(keys.begin(), keys.end(), [&](auto& each) { return each.name == key.name; });
+    if (same == keys.end()) keys.push_back(key);
+    else *same = key;
+  }
+  return keys;
+}
+
+}  // namespace flowtrain

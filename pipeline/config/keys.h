@@ -1,0 +1,31 @@
+#pragma once
+// Every key of the configuration that does not belong to a data set, order, sampler or plugin.
+
+#include <string>
+#include <vector>
+
+#include "sampling/settings.h"
+
+namespace flowtrain {
+
+/// A table of the configuration and its keys.
+struct KeyTable {
+  std::string name;  ///< dotted: "loader", "lr.warmup"; "" is the top level
+  std::string help;
+  std::vector<Key> keys;
+};
+
+/// The core tables, in the order in which they are listed and written. [data], [sampler] and [order] also take the
+/// keys of the entry that they choose; [data.train] and [data.val] take those of [data].
+const std::vector<KeyTable>& core_tables();
+
+/// The core keys of one table; an unknown name is a bug.
+const std::vector<Key>& core_keys(const std::string& table);
+
+/// `extra` beside `core`; where both have a key of one name, the one of `extra` says more and is taken.
+std::vector<Key> joined(const std::vector<Key>& core, const std::vector<Key>& extra);
+
+/// All keys with types, defaults and help, as text for people: core ones, then those of every registered entry.
+std::string describe_keys();
+
+}  // namespace flowtrain

@@ -1,0 +1,235 @@
+#include "pipeline/config/resolve.h"
+
+#include <algorithm>
+
+#include "pipeline/config/checks.h"
+#include "pipeline/config/keys.h"
+#include "sampling/dataset.h"
+#include "sampling/order.h"
+#include "sampling/plugin.h"
+#include "sampling/sampler.h"
+
+namespace flowtrain {
+namespace {
+
+/// "lr.warmup.t" → {"lr.warmup", "t"}; "name" → {"", "name"}.
+std::pair<std::string, std::string> split(const std::string& key) {
+  auto dot = key.rfind('.');
+  if (dot == std::string::npos) return {"", key};
+  return {key.substr(0, dot), key.substr(dot + 1)};
+}
+
+const Key* find_key(const std::vector<Key>& keys, const std::string& name) {
+  auto found = std::find_if(keys.begin(), keys.end(), [&](auto& key) { return key.name == name; });
+  return found == keys.end() ? nullptr : &*found;
+}
+
+std::vector<Key> optional(std::vector<Key> keys) {
+  for (auto& key : keys) key.required = false;
+  return keys;
+}
+
+/// The value in the type that `key` wants, as far as what was written can be meant so.
+Value fitted(const Key& key, const Written& written) {
+  return key.kind == Kind::text && written.text ? Value(*written.text) : written.value;
+}
+
+/// Of two keys that exclude each other, the one of the later source stands.
+void keep_later(Document& document, const std::string& first, const std::string& second) {
+  auto a = document.values.find(first), b = document.values.find(second);
+  auto is_set = [&](auto found) {
+    return found != document.values.end() && found->second.value != Value(std::int64_t{0}) &&
+           found->second.value != Value(std::string());
+  };
+  if (!is_set(a) || !is_set(b)) return;
+  if (a->second.layer == b->second.layer)
+    throw UserError(
+        Exit::usage,
+        b->second.origin.text() + ": " + second + ": " + first + " is given too (" + a->second.origin.text() + ")",
+        "keep one of the two");
+  document.values.erase(a->second.layer < b->second.layer ? a : b);
+}
+
+class Resolver {
+ public:
+  Resolver(Document document, std::string default_name)
+      : document_(std::move(document)), default_name_(std::move(default_name)) {}
+
+  Config resolve() {
+    keep_later(document_, "run.max_iter", "run.max_epochs");
+    keep_later(document_, "sampler.name", "sampler.plugin");
+    keep_later(document_, "net.name", "net.script");
+    add_tables();
+    check_tables();
+    store_values();
+    auto train = data_of("data.train", train_keys_), val = data_of("data.val", val_keys_);
+    Config config(std::move(tables_), std::move(train), std::move(val));
+    check_values(config);
+    return config;
+  }
+
+ private:
+  bool is_written(const std::string& key) const { return document_.values.contains(key); }
+
+  /// `table` with the core keys of `kind`, of which only `key` is stored: enough to see a choice before its other keys
+  /// are known.
+  Settings choice(const std::string& table, const std::string& kind, const std::string& key) const {
+    Settings settings(table, core_keys(kind));
+    if (auto written = document_.values.find(table + "." + key); written != document_.values.end())
+      settings.set(key, fitted(*find_key(settings.keys(), key), written->second), written->second.origin);
+    return settings;
+  }
+
+  /// The keys of the entry that `settings` chooses by `key`; an unknown one is reported at its place.
+  template <class Registry>
+  static std::vector<Key> entry_keys(const Registry& registry, const Settings& settings, const std::string& key) {
+    try {
+      return registry.at(settings.text(key)).keys;
+    } catch (const UserError& error) {
+      throw settings.error(key, error.what(), error.code(), error.hint());
+    }
+  }
+
+  /// `table`: "data.train" or "data.val".
+  std::vector<Key> dataset_keys(const std::string& table) const {
+    auto settings = choice(is_written(table + ".dataset") ? table : "data", "data", "dataset");
+    settings.check_required();
+    return joined(core_keys("data"), entry_keys(datasets(), settings, "dataset"));
+  }
+
+  std::vector<Key> sampler_keys() const {
+    auto core = core_keys("sampler");
+    auto plugin = choice("sampler", "sampler", "plugin");
+    if (plugin.text("plugin").empty())
+      return joined(core, entry_keys(samplers(), choice("sampler", "sampler", "name"), "name"));
+    for (auto& key : core)
+      if (key.name == "name") key.fallback = std::string();  // no built-in sampler is chosen
+    try {
+      return joined(core, SamplerPlugin(plugin.text("plugin")).keys());
+    } catch (const UserError& error) {
+      throw plugin.error("plugin", error.what(), error.code(), error.hint());
+    }
+  }
+
+  void add_tables() {
+    for (auto& each : core_tables()) tables_.emplace(each.name, Settings(each.name, each.keys));
+    auto top = core_keys("");
+    top.front().fallback = default_name_;
+    tables_[""] = Settings("", top);
+    train_keys_ = dataset_keys("data.train");
+    val_keys_ = dataset_keys("data.val");
+    tables_["data"] = Settings("data", optional(joined(train_keys_, val_keys_)));
+    tables_["data.train"] = Settings("data.train", optional(train_keys_));
+    tables_["data.val"] = Settings("data.val", optional(val_keys_));
+    tables_["sampler"] = Settings("sampler", sampler_keys());
+    auto order = choice("order", "order", "name");
+    tables_["order"] = Settings("order", joined(core_keys("order"), entry_keys(orders(), order, "name")));
+  }
+
+  void check_tables() const {
+    for (auto& [name, origin] : document_.tables) {
+      if (tables_.contains(name)) continue;
+      auto [table, leaf] = split(name);
+      if (tables_.contains(table) && tables_.at(table).has(leaf))
+        throw UserError(Exit::usage, origin.text() + ": '" + name + "' is a key, not a table");
+      std::vector<std::string> known;
+      for (auto& [each, settings] : tables_) known.push_back(each);
+      throw UserError(Exit::usage,
+                      origin.text() + ": unknown table '" + name + "'" + did_you_mean(nearest(name, known)),
+                      "`flowtrain config --keys` lists all tables and keys");
+    }
+  }
+
+  /// Stores all values, in the order in which they were written, so that the first mistake is reported first.
+  void store_values() {
+    std::vector<const std::pair<const std::string, Written>*> all;
+    for (auto& each : document_.values) all.push_back(&each);
+    std::stable_sort(all.begin(), all.end(), [](auto* a, auto* b) {
+      auto place = [](const Written& w) { return std::tuple(w.layer, w.origin.line, w.origin.column); };
+      return place(a->second) < place(b->second);
+    });
+    for (auto* each : all) store(each->first, each->second);
+  }
+
+  void store(const std::string& key, const Written& written) {
+    auto [table, leaf] = split(key);
+    auto found = tables_.find(table);
+    if (found == tables_.end() || !found->second.has(leaf)) {
+      if (is_left_aside(table, leaf, written.layer)) return;
+      throw unknown_key(key, table, leaf, written.origin);
+    }
+    auto& settings = found->second;
+    settings.set(leaf, fitted(*find_key(settings.keys(), leaf), written), written.origin);
+  }
+
+  /// Whether a key belongs to a choice that a later source has replaced.
+  bool is_left_aside(const std::string& table, const std::string& leaf, int layer) const {
+    auto replaced = [&](const std::string& key) {
+      auto written = document_.values.find(key);
+      return written != document_.values.end() && written->second.layer > layer;
+    };
+    auto known = [&](auto& registry) {
+      auto names = registry.names();
+      return std::any_of(names.begin(), names.end(),
+                         [&](auto& name) { return find_key(registry.at(name).keys, leaf); });
+    };
+    if (table == "sampler") return (replaced("sampler.name") || replaced("sampler.plugin")) && known(samplers());
+    if (table == "order") return replaced("order.name") && known(orders());
+    if (table == "data" || table == "data.train" || table == "data.val")
+      return (replaced("data.dataset") || replaced("data.train.dataset") || replaced("data.val.dataset")) &&
+             known(datasets());
+    return false;
+  }
+
+  static std::string did_you_mean(const std::string& word) {
+    return word.empty() ? "" : "; did you mean '" + word + "'?";
+  }
+
+  UserError unknown_key(const std::string& key, const std::string& table, const std::string& leaf,
+                        const Origin& origin) const {
+    if (tables_.contains(key))
+      return UserError(Exit::usage, origin.text() + ": '" + key + "' is a table, not a key", "write [" + key + "]");
+    return UserError(Exit::usage,
+                     origin.text() + ": unknown key '" + key + "'" + did_you_mean(suggestion(key, table, leaf)),
+                     "`flowtrain config --keys` lists all tables and keys");
+  }
+
+  /// A slip of spelling in the same table, else the same key of another table, else one in the table's name.
+  std::string suggestion(const std::string& key, const std::string& table, const std::string& leaf) const {
+    std::vector<std::string> all, same_table, same_leaf;
+    for (auto& [name, settings] : tables_) {
+      for (auto& each : settings.keys()) {
+        auto full = name.empty() ? each.name : name + "." + each.name;
+        all.push_back(full);
+        if (name == table) same_table.push_back(each.name);
+        if (each.name == leaf) same_leaf.push_back(full);
+      }
+    }
+    if (auto near = nearest(leaf, same_table); !near.empty()) return table.empty() ? near : table + "." + near;
+    if (!same_leaf.empty()) return same_leaf.front();
+    return tables_.contains(table) ? "" : nearest(key, all);
+  }
+
+  /// [data] with the changes of `table`.
+  Settings data_of(const std::string& table, const std::vector<Key>& keys) const {
+    Settings settings("data", keys);
+    for (auto& key : keys)
+      for (auto* source : {&tables_.at("data"), &tables_.at(table)})
+        if (source->given(key.name)) settings.set(key.name, source->value(key.name), source->origin(key.name));
+    settings.check_required();
+    return settings;
+  }
+
+  Document document_;
+  std::string default_name_;
+  std::map<std::string, Settings> tables_;
+  std::vector<Key> train_keys_, val_keys_;
+};
+
+}  // namespace
+
+Config resolve(Document document, const std::string& default_name) {
+  return Resolver(std::move(document), default_name).resolve();
+}
+
+}  // namespace flowtrain

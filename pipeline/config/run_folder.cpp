@@ -1,0 +1,145 @@
+#include "pipeline/config/run_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <utility>
+
+namespace flowtrain {
+namespace fs = std::filesystem;
+namespace {
+
+UserError failed(const std::string& what, const fs::path& path, const std::string& reason) {
+  return UserError(Exit::snapshot, "cannot " + what + " '" + path.string() + "': " + reason,
+                   "give a folder that can be written: --run-dir DIR, or --set run.dir=DIR");
+}
+
+/// Makes a folder and those above it.
+void make_folders(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (!error && !fs::is_directory(path, error) && !error) error = std::make_error_code(std::errc::not_a_directory);
+  if (error) throw failed("make the folder", path, error.message());
+}
+
+/// N of "name-N" (written plainly, N >= 2), 1 of "name" itself, 0 of anything else.
+unsigned long number_of(const std::string& folder, const std::string& name) {
+  if (folder == name) return 1;
+  if (!folder.starts_with(name + "-")) return 0;
+  auto digits = std::string_view(folder).substr(name.size() + 1);
+  unsigned long number = 0;
+  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  bool plain = error == std::errc{} && end == digits.data() + digits.size() && digits.front() != '0';
+  return plain && number >= 2 && number < 1'000'000'000 ? number : 0;
+}
+
+std::string numbered(const std::string& name, unsigned long number) {
+  return number == 1 ? name : name + "-" + std::to_string(number);
+}
+
+/// The greatest number among the folders of `name` that `counts` accepts; 0: none.
+template <class Counts>
+unsigned long greatest(const fs::path& dir, const std::string& name, Counts counts) {
+  unsigned long most = 0;
+  std::error_code error;
+  for (fs::directory_iterator each(dir, error), end; !error && each != end; each.increment(error))
+    if (auto number = number_of(each->path().filename().string(), name); number > most && counts(each->path()))
+      most = number;
+  if (error && error != std::errc::no_such_file_or_directory) throw failed("list the folder", dir, error.message());
+  return most;
+}
+
+/// The process that wrote its id into the lock file, for a message.
+std::string holder(int descriptor) {
+  char digits[32];
+  auto size = pread(descriptor, digits, sizeof digits, 0);
+  std::string pid(digits, size > 0 ? static_cast<std::size_t>(size) : 0);
+  pid.erase(pid.find_last_not_of(" \n") + 1);
+  return pid.empty() ? "another process" : "process " + pid;
+}
+
+}  // namespace
+
+RunFolder RunFolder::create(const fs::path& dir, const std::string& name) {
+  make_folders(dir);
+  auto number = greatest(dir, name, [](auto&) { return true; }) + 1;
+  for (;; ++number) {
+    auto path = dir / numbered(name, number);
+    std::error_code error;
+    // Another start may have been quicker; then the folder is there and the next number is tried.
+    if (fs::create_directory(path, error)) return lock(path);
+    if (error && error != std::errc::file_exists) throw failed("make the folder", path, error.message());
+  }
+}
+
+RunFolder RunFolder::create_at(const fs::path& path) {
+  make_folders(path);
+  auto folder = lock(path);
+  if (holds_run(path))
+    throw UserError(Exit::usage, "--run-dir '" + path.string() + "' already holds a run",
+                    "go on in it with --resume auto or --iter N, name another --run-dir, or remove it");
+  return folder;
+}
+
+RunFolder RunFolder::open(const fs::path& path) {
+  if (!holds_run(path)) throw UserError(Exit::snapshot, "there is no run in '" + path.string() + "'");
+  return lock(path);
+}
+
+RunFolder RunFolder::lock(const fs::path& path) {
+  auto file = path / "run.lock";
+  int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (descriptor < 0) throw failed("open", file, std::strerror(errno));
+  RunFolder folder(path, descriptor);  // closes the descriptor from here on
+  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    int reason = errno;
+    if (reason != EWOULDBLOCK) throw failed("lock", file, std::strerror(reason));
+    throw UserError(Exit::snapshot, "the run in '" + path.string() + "' is being written by " + holder(descriptor),
+                    "wait for it or stop it, or start another run with --run-dir DIR");
+  }
+  auto pid = std::to_string(getpid()) + "\n";
+  if (ftruncate(descriptor, 0) != 0 || pwrite(descriptor, pid.data(), pid.size(), 0) < 0)
+    throw failed("write", file, std::strerror(errno));
+  make_folders(folder.snapshots());
+  return folder;
+}
+
+RunFolder::RunFolder(RunFolder&& other) noexcept
+    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
+
+RunFolder& RunFolder::operator=(RunFolder&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(lock_, other.lock_);
+  return *this;
+}
+
+RunFolder::~RunFolder() {
+  if (lock_ >= 0) close(lock_);  // and with it goes the lock; the file stays, or two could hold "the" lock
+}
+
+bool holds_run(const fs::path& path) {
+  std::error_code error;
+  if (fs::exists(path / "config.toml", error)) return true;
+  return fs::is_directory(path / "snapshots", error) && !fs::is_empty(path / "snapshots", error) && !error;
+}
+
+std::optional<fs::path> newest_run(const fs::path& dir, const std::string& name) {
+  auto number = greatest(dir, name, holds_run);
+  if (number == 0) return std::nullopt;
+  return dir / numbered(name, number);
+}
+
+std::optional<fs::path> as_run_folder(const fs::path& config) {
+  std::error_code error;
+  if (!fs::is_directory(config, error)) return std::nullopt;
+  if (!fs::exists(config / "config.toml", error))
+    throw UserError(Exit::usage, "'" + config.string() + "' is a folder without config.toml: not a run",
+                    "flowtrain CONFIG takes a .toml file or a run's folder");
+  return config;
+}
+
+}  // namespace flowtrain

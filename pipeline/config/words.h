@@ -1,0 +1,47 @@
+#pragma once
+// Values that are more than a number or a text: periods, shares, and numbers with a word in their place.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "sampling/settings.h"
+
+namespace flowtrain {
+
+/// How often something happens: `500` iterations, `"2 epochs"`, `"10 per epoch"`; 0 = never.
+struct Period {
+  enum class Unit { iterations, epochs, per_epoch };
+  Unit unit = Unit::iterations;
+  std::uint64_t count = 0;
+
+  bool off() const { return count == 0; }
+  /// Iterations from one time to the next; 0 = never. "n per epoch" is rounded to the nearest whole number of
+  /// iterations, at least 1; what no 64 bits hold is the greatest number there is.
+  std::uint64_t to_iterations(std::uint64_t iterations_per_epoch) const;
+};
+
+/// Throws UserError(usage) saying what was expected, without naming a key.
+Period parse_period(const Value& value);
+
+/// Some of a whole: a number of things, or a percentage: `20`, `"0.1%"`.
+struct Share {
+  bool relative = false;
+  std::uint64_t count = 0;
+  double fraction = 0;  ///< 0 … 1; relative ones only
+
+  /// How many of `total`, rounded down; a relative share above 0 is at least 1.
+  std::uint64_t of(std::uint64_t total) const;
+};
+
+/// Throws UserError(usage) saying what was expected, without naming a key.
+Share parse_share(const Value& value);
+
+/// The same for a key of a table; messages name it and where it was written.
+Period period(const Settings& settings, const std::string& key);
+Share share(const Settings& settings, const std::string& key);
+
+/// The number of a key that takes a number or one word ("auto", "random"); nothing where it holds the word.
+std::optional<std::int64_t> number(const Settings& settings, const std::string& key);
+
+}  // namespace flowtrain

@@ -1,0 +1,306 @@
+#include "pipeline/config/config.h"
+
+#include <doctest/doctest.h>
+
+#include "pipeline/config/keys.h"
+#include "tests/config/support.h"
+
+using namespace flowtrain;
+using namespace flowtrain::testing;
+
+namespace {
+
+const std::string letters = "[data]\ndataset = \"letters\"\n";
+
+/// The error that a file called a.toml with `text` ends in, its folder's name cut off.
+Failure refusal(const std::string& text, const std::vector<Override>& overrides = {}) {
+  add_entries();
+  TempFolder temp;
+  auto file = temp.write("a.toml", text);
+  auto failure = failure_of([&] { load_config(file, overrides); });
+  REQUIRE(failure);
+  auto folder = temp.path().string() + "/";
+  for (std::size_t at; (at = failure->message.find(folder)) != std::string::npos;)
+    failure->message.erase(at, folder.size());
+  CHECK(failure->code == Exit::usage);
+  return *failure;
+}
+
+Config loaded(const std::string& text, const std::vector<Override>& overrides = {}) {
+  add_entries();
+  TempFolder temp;
+  return load_config(temp.write("a.toml", text), overrides);
+}
+
+}  // namespace
+
+TEST_CASE("defaults stand where nothing was written") {
+  auto config = loaded(letters);
+  CHECK(config.name() == "a");
+  CHECK(config.table("loader").integer("batch") == 64);
+  CHECK_FALSE(config.table("loader").given("batch"));
+  CHECK(config.table("order").text("name") == "shuffle");
+  CHECK(config.table("lr.warmup").integer("t") == 0);
+  CHECK(config.data(true).text("alphabet") == "latin");
+  CHECK_THROWS_AS(config.table("nothing"), InternalError);
+}
+
+TEST_CASE("every value knows where it was written") {
+  add_entries();
+  TempFolder temp;
+  auto file = temp.write("a.toml", letters + "[loader]\nbatch = 32\n  workers = 3\n");
+  auto config = load_config(file, {{"run.seed", "7", "--seed"}, parse_set("loader.prefetch=8")});
+  auto& loader = config.table("loader");
+  CHECK(loader.origin("batch").text() == file.string() + ":4:1");
+  CHECK(loader.origin("workers").text() == file.string() + ":5:3");
+  CHECK(loader.origin("prefetch").text() == "--set");
+  CHECK(loader.origin("readers").text() == "default");
+  CHECK(config.table("run").origin("seed").text() == "--seed");
+  CHECK(loader.integer("prefetch") == 8);
+  CHECK(std::get<std::int64_t>(config.table("run").value("seed")) == 7);
+}
+
+TEST_CASE("a file is merged over its bases, table by table, the later over the earlier") {
+  add_entries();
+  TempFolder temp;
+  temp.write("base/one.toml", "name = \"one\"\n[loader]\nbatch = 1\nprefetch = 1\nreaders = 1\n[lr.warmup]\nt = 5\n");
+  temp.write("base/two.toml", "base = [\"deep/three.toml\"]\n[loader]\nbatch = 2\nprefetch = 2\n");
+  temp.write("base/deep/three.toml", letters + "[loader]\nbatch = 3\nworkers = 3\n");
+  auto config = load_config(temp.write(
+      "a.toml", "base = [\"base/one.toml\", \"base/two.toml\"]\nlr.warmup.by = \"epoch\"\n[loader]\nbatch = 9\n"));
+  auto& loader = config.table("loader");
+  CHECK(config.name() == "one");
+  CHECK(loader.integer("batch") == 9);
+  CHECK(loader.integer("prefetch") == 2);
+  CHECK(std::get<std::int64_t>(loader.value("workers")) == 3);
+  CHECK(loader.integer("readers") == 1);
+  CHECK(loader.origin("workers").source == (temp / "base/deep/three.toml").string());
+  CHECK(config.table("lr.warmup").integer("t") == 5);
+  CHECK(config.table("lr.warmup").text("by") == "epoch");
+}
+
+TEST_CASE("files that are each other's base are refused, one that is a base twice is not") {
+  add_entries();
+  TempFolder temp;
+  temp.write("b.toml", "base = [\"a.toml\"]\n");
+  auto failure = failure_of([&] { load_config(temp.write("a.toml", "\nbase = [\"./b.toml\"]\n")); });
+  REQUIRE(failure);
+  auto a = (temp / "a.toml").string(), b = (temp / "b.toml").string();
+  CHECK(failure->message == b + ":1:9: base: files are each other's base: " + a + " → " + b + " → " + a);
+  temp.write("leaf.toml", letters);
+  temp.write("left.toml", "base = [\"leaf.toml\"]\n");
+  temp.write("right.toml", "base = [\"leaf.toml\"]\n");
+  CHECK_NOTHROW(load_config(temp.write("top.toml", "base = [\"left.toml\", \"right.toml\"]\n")));
+}
+
+TEST_CASE("files that pull in others without end are stopped") {
+  add_entries();
+  TempFolder temp;
+  temp.write("0.toml", letters);
+  for (int i = 1; i < 30; ++i) {
+    auto below = "\"" + std::to_string(i - 1) + ".toml\"";
+    temp.write(std::to_string(i) + ".toml", "base = [" + below + ", " + below + "]\n");
+  }
+  auto failure = failure_of([&] { load_config(temp / "29.toml"); });
+  REQUIRE(failure);
+  CHECK(failure->message.ends_with("base: more than 64 files are pulled in by `base`"));
+}
+
+TEST_CASE("a wrong base names who asked for it") {
+  CHECK(refusal("base = \"x.toml\"\n").message == "a.toml:1:8: base: expected a list of files");
+  CHECK(refusal("base = [3]\n").message == "a.toml:1:8: base: expected a list of files");
+  CHECK(refusal("base = [\"gone.toml\"]\n").message ==
+        "a.toml:1:9: base: cannot read the configuration 'gone.toml': No such file or directory");
+}
+
+TEST_CASE("files that cannot be read are refused") {
+  TempFolder temp;
+  auto missing = failure_of([&] { load_config(temp / "gone.toml"); });
+  REQUIRE(missing);
+  CHECK(missing->code == Exit::usage);
+  CHECK(missing->message ==
+        "cannot read the configuration '" + (temp / "gone.toml").string() + "': No such file or directory");
+  auto folder = failure_of([&] { load_config(temp.path()); });
+  REQUIRE(folder);
+  CHECK(folder->message.ends_with("': it is a folder"));
+  CHECK(refusal(letters + "#" + std::string(1 << 20, '.')).message ==
+        "cannot read the configuration 'a.toml': it is larger than 1 MiB");
+}
+
+TEST_CASE("errors of syntax name line and column") {
+  CHECK(refusal("[data]\ndataset = \n").message.starts_with("a.toml:2:11: "));
+  CHECK(refusal("[loader\n").message.starts_with("a.toml:1:"));
+  CHECK(refusal("name = \"x\"\nname = \"y\"\n").message.starts_with("a.toml:2:"));
+  CHECK(refusal("name = \"\xff\"\n").message.starts_with("a.toml:1:"));
+  CHECK(refusal("x = " + std::string(100000, '[')).message.starts_with("a.toml:1:"));
+}
+
+TEST_CASE("unknown keys and tables are refused with the nearest known one") {
+  CHECK(refusal(letters + "\n[loader]\nprefech = 3\n").message ==
+        "a.toml:5:1: unknown key 'loader.prefech'; did you mean 'loader.prefetch'?");
+  CHECK(refusal("nam = \"x\"\n" + letters).message == "a.toml:1:1: unknown key 'nam'; did you mean 'name'?");
+  CHECK(refusal("max_iter = 3\n" + letters).message ==
+        "a.toml:1:1: unknown key 'max_iter'; did you mean 'run.max_iter'?");
+  CHECK(refusal(letters + "[loadr]\nbatch = 3\n").message ==
+        "a.toml:3:2: unknown table 'loadr'; did you mean 'loader'?");
+  CHECK(refusal(letters + "[data.trian]\n").message ==
+        "a.toml:3:7: unknown table 'data.trian'; did you mean 'data.train'?");
+  CHECK(refusal(letters + "zzzzzz = 1\n").message == "a.toml:3:1: unknown key 'data.zzzzzz'");
+  CHECK(refusal(letters + "\"a.b\" = 1\n").message == "a.toml:3:1: unknown key 'data.a.b'");
+  CHECK(refusal(letters, {{"loader.prefech", "3"}}).message ==
+        "--set: unknown key 'loader.prefech'; did you mean 'loader.prefetch'?");
+}
+
+TEST_CASE("a table is no key and a key no table") {
+  auto table = refusal("loader = 3\n" + letters);
+  CHECK(table.message == "a.toml:1:1: 'loader' is a table, not a key");
+  CHECK(table.hint == "write [loader]");
+  CHECK(refusal(letters + "[loader.batch]\nsize = 3\n").message == "a.toml:3:9: 'loader.batch' is a key, not a table");
+}
+
+TEST_CASE("wrong types and bounds are refused at their place") {
+  CHECK(refusal(letters + "[loader]\nbatch = \"many\"\n").message.starts_with("a.toml:4:1: loader.batch: "));
+  CHECK(refusal(letters + "[loader]\nbatch = 0\n").message.starts_with("a.toml:4:1: loader.batch: "));
+  CHECK(refusal(letters + "[loader]\nworkers = \"all\"\n").message.starts_with("a.toml:4:1: loader.workers: "));
+  CHECK(refusal(letters + "[optim]\nlr = inf\n").message.starts_with("a.toml:4:1: optim.lr: "));
+  CHECK(refusal(letters + "[optim]\nlr = nan\n").message.starts_with("a.toml:4:1: optim.lr: "));
+  CHECK(refusal(letters + "[run]\nseed = \"dice\"\n").message.starts_with("a.toml:4:1: run.seed: "));
+  CHECK(refusal(letters + "[optim]\nbetas = [[1]]\n").message ==
+        "a.toml:4:1: optim.betas: expected a list of numbers or a list of texts");
+  CHECK(refusal(letters + "[run]\nseed = 2026-01-01\n").message ==
+        "a.toml:4:1: run.seed: dates and times are not used here");
+}
+
+TEST_CASE("values that cannot be meant are refused") {
+  auto message = [](const std::string& set) { return refusal(letters, {parse_set(set)}).message; };
+  CHECK(message("name=a/b") == "--set: name: cannot be a folder's name: \"a/b\"");
+  CHECK(message("name=..") == "--set: name: cannot be a folder's name: \"..\"");
+  CHECK(message("run.device=gpu") == "--set: run.device: expected auto, cpu, cuda or cuda:N, got \"gpu\"");
+  CHECK(message("run.device=cuda:") == "--set: run.device: expected auto, cpu, cuda or cuda:N, got \"cuda:\"");
+  CHECK(message("run.device=cuda:x") == "--set: run.device: expected auto, cpu, cuda or cuda:N, got \"cuda:x\"");
+  CHECK(message("optim.betas=[0.9]") == "--set: optim.betas: expected two numbers below 1, got [0.9]");
+  CHECK(message("optim.betas=[0.9, 1.0]") == "--set: optim.betas: expected two numbers below 1, got [0.9, 1.0]");
+  CHECK(message("optim.nesterov=true") == "--set: optim.nesterov: needs optim.momentum > 0");
+  CHECK(message("snapshot.every=often").starts_with("--set: snapshot.every: expected a number of iterations"));
+  CHECK(message("lr.stepsize=-2 epochs").starts_with("--set: lr.stepsize: expected a number of iterations"));
+  CHECK(message("data.max_bad=101%").starts_with("--set: data.max_bad: expected a number or a percentage"));
+  CHECK_NOTHROW(loaded(letters, {parse_set("run.device=cuda:1"), parse_set("snapshot.every=10 per epoch")}));
+}
+
+TEST_CASE("the command line's values are TOML, or text as it stands") {
+  auto config =
+      loaded(letters, {parse_set("name=2024"), parse_set("loader.workers=auto"), parse_set("val.every=2 epochs"),
+                       parse_set("net.hidden=[8, 4]"), parse_set("val.metrics=[]"), parse_set("net.name=\"mlp\""),
+                       parse_set("lr.warmup={t = 3, by = \"epoch\"}"), parse_set("optim.lr=1"),
+                       parse_set("data.path=a=b"), parse_set("run.dir=1\n[loader]\nbatch = 3")});
+  CHECK(config.name() == "2024");
+  CHECK(config.table("loader").text("workers") == "auto");
+  CHECK(config.table("val").text("every") == "2 epochs");
+  CHECK(config.table("net").integers("hidden") == std::vector<std::int64_t>{8, 4});
+  CHECK(config.table("val").texts("metrics").empty());
+  CHECK(config.table("net").text("name") == "mlp");
+  CHECK(config.table("lr.warmup").integer("t") == 3);
+  CHECK(config.table("optim").real("lr") == 1);
+  CHECK(config.data(true).text("path") == "a=b");
+  CHECK(config.table("loader").integer("batch") == 64);
+}
+
+TEST_CASE("--set wants a key and a value") {
+  for (auto wrong : {"loader.batch", "=3", ""}) {
+    auto failure = failure_of([&] { parse_set(wrong); });
+    REQUIRE(failure);
+    CHECK(failure->message == std::string("--set ") + wrong + ": expected key=value");
+  }
+}
+
+TEST_CASE("[data.train] and [data.val] refine [data]") {
+  auto config =
+      loaded(letters + "path = \"all\"\nalphabet = \"greek\"\n[data.val]\nsplit = \"dev\"\nalphabet = \"thai\"\n");
+  CHECK(config.data(true).text("path") == "all");
+  CHECK(config.data(false).text("path") == "all");
+  CHECK(config.data(true).text("split") == "");
+  CHECK(config.data(false).text("split") == "dev");
+  CHECK(config.data(true).text("alphabet") == "greek");
+  CHECK(config.data(false).text("alphabet") == "thai");
+  CHECK(config.data(false).origin("alphabet").line == 7);
+}
+
+TEST_CASE("training and validation may use different data sets, each with its keys") {
+  auto config = loaded(
+      "[data]\npath = \"p\"\nalphabet = \"greek\"\nbase = 7\n[data.train]\ndataset = \"letters\"\n[data.val]\ndataset "
+      "= "
+      "\"digits\"\n");
+  CHECK(config.data(true).text("alphabet") == "greek");
+  CHECK_FALSE(config.data(true).has("base"));
+  CHECK(config.data(false).integer("base") == 7);
+  CHECK(config.data(false).text("path") == "p");
+  CHECK(refusal("[data.train]\ndataset = \"letters\"\nbase = 3\n[data.val]\ndataset = \"digits\"\n").message ==
+        "a.toml:3:1: unknown key 'data.train.base'; did you mean 'data.train.bad'?");
+}
+
+TEST_CASE("a data set must be chosen, and be one that there is") {
+  CHECK(refusal("").message.starts_with("data.dataset: must be given"));
+  CHECK(refusal("[data.train]\ndataset = \"letters\"\n").message.starts_with("data.dataset: must be given"));
+  auto unknown = refusal("[data]\ndataset = \"leters\"\n");
+  CHECK(unknown.message == "a.toml:2:1: data.dataset: no data set is called 'leters'");
+  CHECK(unknown.hint.find("did you mean 'letters'?") != std::string::npos);
+  CHECK(refusal(letters + "[order]\nname = \"spirl\"\n").message ==
+        "a.toml:4:1: order.name: no order is called 'spirl'");
+  CHECK(refusal(letters + "[sampler]\nname = \"clasify\"\n").message ==
+        "a.toml:4:1: sampler.name: no sampler is called 'clasify'");
+  CHECK(refusal(letters + "[sampler]\nplugin = \"./gone.so\"\n").message.starts_with("a.toml:4:1: sampler.plugin: "));
+}
+
+TEST_CASE("the keys of a table follow the choice made in it") {
+  CHECK(loaded(letters + "[order]\nname = \"spiral\"\nturns = 5\n").table("order").integer("turns") == 5);
+  CHECK(refusal(letters + "[order]\nturns = 5\n").message == "a.toml:4:1: unknown key 'order.turns'");
+  CHECK(refusal(letters + "base = 5\n").message.starts_with("a.toml:3:1: unknown key 'data.base'"));
+}
+
+TEST_CASE("a later choice leaves behind what was written for the earlier one") {
+  auto text = letters + "path = \"p\"\nalphabet = \"greek\"\n[order]\nname = \"spiral\"\nturns = 5\n";
+  auto config = loaded(text, {parse_set("order.name=sequential"), parse_set("data.dataset=digits")});
+  CHECK(config.table("order").text("name") == "sequential");
+  CHECK_FALSE(config.table("order").has("turns"));
+  CHECK(config.data(true).text("path") == "p");
+  CHECK(config.data(true).integer("base") == 10);
+  CHECK(refusal(text, {parse_set("order.name=sequential"), parse_set("order.turns=2")}).message ==
+        "--set: unknown key 'order.turns'");
+  CHECK(refusal(letters + "[order]\ntruns = 5\nname = \"spiral\"\n", {parse_set("order.name=sequential")}).message ==
+        "a.toml:4:1: unknown key 'order.truns'");
+}
+
+TEST_CASE("of two keys that exclude each other the later source's stands; together they are refused") {
+  auto config = loaded(letters + "[run]\nmax_epochs = 5\n", {{"run.max_iter", "100", "--max-iter"}});
+  CHECK(config.table("run").integer("max_iter") == 100);
+  CHECK(config.table("run").integer("max_epochs") == 0);
+  auto both = refusal(letters + "[run]\nmax_epochs = 5\nmax_iter = 100\n");
+  CHECK(both.message == "a.toml:4:1: run.max_epochs: run.max_iter is given too (a.toml:5:1)");
+  CHECK(both.hint == "keep one of the two");
+  CHECK_NOTHROW(loaded(letters + "[run]\nmax_epochs = 5\nmax_iter = 0\n"));
+  CHECK(refusal(letters + "[net]\nname = \"mlp\"\nscript = \"m.pt\"\n").message ==
+        "a.toml:5:1: net.script: net.name is given too (a.toml:4:1)");
+  auto scripted = loaded(letters + "[net]\nname = \"mlp\"\n", {parse_set("net.script=m.pt")});
+  CHECK(scripted.table("net").text("name") == "");
+}
+
+TEST_CASE("training needs a net and an end") {
+  auto no_end = failure_of([] { loaded(letters + "[net]\nname = \"mlp\"\n").check_trainable(); });
+  REQUIRE(no_end);
+  CHECK(no_end->code == Exit::usage);
+  CHECK(no_end->message == "neither run.max_iter nor run.max_epochs is given");
+  auto no_net = failure_of([] { loaded(letters + "[run]\nmax_iter = 5\n").check_trainable(); });
+  REQUIRE(no_net);
+  CHECK(no_net->message == "net.name must be given");
+  CHECK_NOTHROW(loaded(letters + "[run]\nmax_epochs = 5\n[net]\nscript = \"m.pt\"\n").check_trainable());
+}
+
+TEST_CASE("the list of keys names every table and the keys of entries") {
+  add_entries();
+  auto text = describe_keys();
+  for (auto& table : core_tables())
+    if (!table.name.empty()) CHECK(text.find("\n[" + table.name + "]") != std::string::npos);
+  for (auto part : {"with dataset = \"letters\"", "with name = \"spiral\"", "  turns = 3  [integer]",
+                    "  dataset (must be given)  [text]", "  last = \"wrap\"  [wrap|drop|pad]"})
+    CHECK(text.find(part) != std::string::npos);
+}

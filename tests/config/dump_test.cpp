@@ -1,0 +1,143 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "pipeline/config/config.h"
+#include "pipeline/config/keys.h"
+#include "tests/config/support.h"
+
+using namespace flowtrain;
+using namespace flowtrain::testing;
+
+namespace {
+
+const std::string rich = R"(name = "rich"
+run.max_epochs = 3
+[data]
+dataset = "letters"
+path = "some \"where\"\\ \t"
+max_bad = 7
+[data.val]
+split = "dev"
+alphabet = "thai"
+[order]
+name = "spiral"
+turns = 5
+[net]
+name = "mlp"
+hidden = [8]
+[optim]
+lr = 1e-3
+betas = [0.5, 0.25]
+[val]
+metrics = ["accuracy", "top5"]
+every = "2 epochs"
+)";
+
+Config loaded(const std::string& text, const std::vector<Override>& overrides = {}) {
+  add_entries();
+  TempFolder temp;
+  return load_config(temp.write("a.toml", text), overrides);
+}
+
+/// What `overrides` change in `rich`.
+std::vector<Difference> changes(const std::vector<std::string>& overrides) {
+  std::vector<Override> all;
+  for (auto& each : overrides) all.push_back(parse_set(each));
+  return diff(loaded(rich), loaded(rich, all));
+}
+
+}  // namespace
+
+TEST_CASE("the resolved configuration has every key, with its origin") {
+  add_entries();
+  TempFolder temp;
+  auto file = temp.write("a.toml", rich);
+  auto text = to_toml(load_config(file, {{"run.seed", "7", "--seed"}}));
+  auto has = [&](const std::string& line) { return text.find(line + "\n") != std::string::npos; };
+  CHECK(has("name = \"rich\"  # " + file.string() + ":1:1"));
+  CHECK(has("seed = 7  # --seed"));
+  CHECK(has("batch = 64  # default"));
+  CHECK(has("turns = 5  # " + file.string() + ":12:1"));
+  CHECK(has("lr = 0.001  # " + file.string() + ":17:1"));
+  CHECK(has("[data.val]"));
+  CHECK_FALSE(has("[data.train]"));
+  for (auto& table : core_tables())
+    if (!table.name.starts_with("data."))
+      for (auto& key : table.keys) CHECK(("\n" + text).find("\n" + key.name + " = ") != std::string::npos);
+}
+
+TEST_CASE("the resolved configuration loads again to an equal one") {
+  TempFolder temp;
+  for (auto& text : {rich, std::string("[data]\ndataset = \"letters\"\n"),
+                     std::string("[data]\npath = \"p\"\n[data.train]\ndataset = \"letters\"\nbad = \"stop\"\n"
+                                 "[data.val]\ndataset = \"digits\"\nbase = 3\n")}) {
+    auto config = loaded(text, {parse_set("net.script=m.pt")});
+    auto again = load_config(temp.write("other.toml", to_toml(config)));
+    auto changed = diff(config, again);
+    for (auto& each : changed) MESSAGE(each.key << ": " << each.was << " -> " << each.is);
+    CHECK(changed.empty());
+    CHECK(again.name() == config.name());
+  }
+}
+
+TEST_CASE("a path with a line's end does not leave its comment") {
+  TempFolder temp;
+  add_entries();
+  auto config = load_config(temp.write("odd\nname = 3.toml", rich));
+  CHECK_NOTHROW(load_config(temp.write("again.toml", to_toml(config))));
+}
+
+TEST_CASE("equal configurations do not differ") { CHECK(changes({}).empty()); }
+
+TEST_CASE("a difference names the key and both values") {
+  auto found = changes({"optim.lr=0.5"});
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].key == "optim.lr");
+  CHECK(found[0].was == "0.001");
+  CHECK(found[0].is == "0.5");
+  CHECK(found[0].breaks);
+}
+
+TEST_CASE("changes that decide parameters break exact resume") {
+  for (auto set : {"net.hidden=[9]", "optim.name=adam", "loss.label_smoothing=0.1", "lr.stepsize=5", "lr.warmup.t=3",
+                   "order.turns=6", "sampler.name=copy", "data.alphabet=runic", "data.train.split=x", "loader.batch=32",
+                   "loader.last=drop", "train.accum=2", "train.clip=1", "train.amp=bf16", "run.seed=2", "run.threads=2",
+                   "run.deterministic=false"}) {
+    auto found = changes({set});
+    CAPTURE(set);
+    REQUIRE_FALSE(found.empty());
+    CHECK(std::any_of(found.begin(), found.end(), [](auto& each) { return each.breaks; }));
+  }
+}
+
+TEST_CASE("changes that only shape the run's way do not") {
+  for (auto set :
+       {"run.max_epochs=4", "run.max_iter=4", "run.device=cpu", "loader.workers=1", "loader.prefetch=9",
+        "loader.readers=1", "display.every=1", "snapshot.keep_last=1", "val.batch=8", "net.pretrain=w.safetensors",
+        "data.bad=stop", "data.max_bad=1", "data.val.split=other", "name=other"}) {
+    auto found = changes({set});
+    CAPTURE(set);
+    REQUIRE_FALSE(found.empty());
+    CHECK(std::none_of(found.begin(), found.end(), [](auto& each) { return each.breaks; }));
+  }
+}
+
+TEST_CASE("how a start resumes is no difference") { CHECK(changes({"run.resume=auto"}).empty()); }
+
+TEST_CASE("a change for both data sets is told once, for one of them with its name") {
+  auto both = changes({"data.path=elsewhere"});
+  REQUIRE(both.size() == 1);
+  CHECK(both[0].key == "data.path");
+  auto train = changes({"data.alphabet=runic"});  // [data.val] has its own
+  REQUIRE(train.size() == 1);
+  CHECK(train[0].key == "data.train.alphabet");
+}
+
+TEST_CASE("keys that one side does not have differ from nothing") {
+  auto found = changes({"order.name=sequential"});
+  auto turns = std::find_if(found.begin(), found.end(), [](auto& each) { return each.key == "order.turns"; });
+  REQUIRE(turns != found.end());
+  CHECK(turns->was == "5");
+  CHECK(turns->is == "(none)");
+}

@@ -1,0 +1,23 @@
+// The configurations that come with the program.
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "pipeline/config/config.h"
+#include "tests/config/support.h"
+
+using namespace flowtrain;
+
+TEST_CASE("every shipped configuration loads and can be trained with") {
+  std::set<std::string> names;
+  for (auto& each : std::filesystem::directory_iterator(FLOWTRAIN_SOURCE_DIR "/configs")) {
+    if (each.path().extension() != ".toml") continue;
+    CAPTURE(each.path().string());
+    auto config = load_config(each.path());
+    CHECK_NOTHROW(config.check_trainable());
+    names.insert(config.name());
+  }
+  for (auto name : {"quickstart", "model", "fashion_mnist", "bccd", "cifar10", "image_folder", "webdataset"})
+    CHECK(names.contains(name));
+}
