@@ -1,0 +1,11 @@
+# cmake --install build/release --prefix PREFIX: the program, its plugins and configs, and what plugin authors include.
+# LibTorch stays where it is; the installed program's run path names it.
+include(GNUInstallDirs)
+install(TARGETS flowtrain RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET flowtrain_cuda)
+  install(TARGETS flowtrain_cuda LIBRARY DESTINATION lib)  # the program looks in ../lib
+endif()
+install(TARGETS flowtrain_example_plugin LIBRARY DESTINATION lib/flowtrain/plugins)
+install(FILES sampling/plugin_abi.h sampling/plugin.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/flowtrain/sampling)
+install(DIRECTORY configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/flowtrain/configs FILES_MATCHING PATTERN *.toml)
+install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/flowtrain)

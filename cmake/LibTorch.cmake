@@ -8,7 +8,9 @@ if(DEFINED ENV{XDG_CACHE_HOME})
 else()
   set(_cache $ENV{HOME}/.cache)
 endif()
-set(_hints ${FLOWTRAIN_TORCH} $ENV{FLOWTRAIN_TORCH} ${CMAKE_PREFIX_PATH}
+set(FLOWTRAIN_TORCH "" CACHE PATH "LibTorch: its folder, or the site-packages that hold a torch package")
+string(REPLACE ":" ";" _environment "$ENV{CMAKE_PREFIX_PATH}")
+set(_hints ${FLOWTRAIN_TORCH} $ENV{FLOWTRAIN_TORCH} ${CMAKE_PREFIX_PATH} ${_environment}
            ${_cache}/flowtrain/torch-${FLOWTRAIN_TORCH_VERSION})
 find_path(TORCH_INCLUDE torch/csrc/api/include/torch/torch.h
           HINTS ${_hints} PATH_SUFFIXES include torch/include NO_DEFAULT_PATH NO_CACHE)

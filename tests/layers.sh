@@ -1,0 +1,145 @@
+#!/usr/bin/env bash
+# Refuses an include that breaks the order of the rooms: which folder may include what.
+#   tests/layers.sh [TREE]      checks a tree (default: this one); breaks are listed as file:line with the rule
+#   tests/layers.sh --self-test checks the checker, on a tree of wrong and right snippets
+set -euo pipefail
+
+check() (
+  cd -- "$1"
+  # shellcheck disable=SC2016  # the dollars are awk's
+  find . -type f -regextype egrep -regex '\./(sampling|nets|stages|pipeline)/.*\.(h|hpp|cpp|cu|cuh)' -printf '%P\0' |
+    sort -z | xargs -0 -r awk '
+      # The longest matching folder decides. Kinds: std, rooms and folders of this tree, groups of libraries.
+      BEGIN {
+        may["sampling/plugins/"] = "std sampling/plugin.hpp sampling/plugin_abi.h"
+        may["sampling/"] = "std codecs sampling/"
+        may["nets/"] = "std torch nets/"
+        may["stages/"] = "std queue xxhash sampling/ stages/"
+        may["stages/torch/"] = may["stages/"] " torch nets/ stages/torch/"
+        may["stages/cuda/"] = "std cuda stages/device.h stages/cuda/"
+        may["pipeline/"] = "std queue xxhash tbb text generated sampling/ stages/ pipeline/"
+        may["pipeline/commands/"] = may["pipeline/"] " cli stages/torch/ pipeline/distributed/"
+        may["pipeline/main.cpp"] = may["pipeline/"] " cli"
+        may["pipeline/distributed/"] = may["pipeline/"] " torch nets/ stages/torch/ pipeline/distributed/"
+        # Folders with a door of their own: not part of what the folder above them allows.
+        split("stages/torch/ stages/cuda/ pipeline/distributed/ pipeline/commands/", closed, " ")
+        opened["stages/cuda/entry.h"] = 1  # what the program knows of the CUDA parts
+
+        group["codecs"] = "^(jpeglib|jerror|turbojpeg|png|zlib)\\.h$|^pugixml\\.hpp$"
+        group["torch"] = "^(torch|ATen|c10)/"
+        group["cuda"] = "^cuda_runtime(_api)?\\.h$"
+        group["queue"] = "^(blocking)?concurrentqueue\\.h$|^lightweightsemaphore\\.h$"
+        group["xxhash"] = "^xxhash\\.h$"
+        group["tbb"] = "^oneapi/tbb"
+        group["cli"] = "^CLI/"
+        group["text"] = "^(toml\\+\\+|nlohmann|spdlog|fmt)/"
+        group["generated"] = "^(build_info|revision)\\.h$"
+        group["std"] = "^[a-z_]+$|^(sys|arpa|netinet|net|gnu|linux)/[a-z_-]+\\.h$|" \
+          "^(assert|ctype|cxxabi|dirent|dlfcn|elf|errno|execinfo|fcntl|fenv|float|getopt|ifaddrs|immintrin|inttypes|" \
+          "link|limits|locale|malloc|math|netdb|poll|pthread|pwd|sched|semaphore|setjmp|signal|spawn|stdbool|stddef|" \
+          "stdint|stdio|stdlib|string|strings|termios|time|ucontext|unistd|wchar)\\.h$"
+      }
+
+      function room_of(path,    folder, best) {
+        for (folder in may) if (index(path, folder) == 1 && length(folder) > length(best)) best = folder
+        return best
+      }
+
+      function allows(room, name, quoted,    kinds, n, i, k) {
+        n = split(may[room], kinds, " ")
+        for (i = 1; i <= n; i++) {
+          if (kinds[i] ~ /\// ? quoted && within(name, kinds[i]) : name ~ group[kinds[i]]) return 1
+        }
+        return 0
+      }
+
+      function within(name, folder,    k) {
+        if (index(name, folder) != 1) return 0
+        for (k in closed) if (index(name, closed[k]) == 1 && index(folder, closed[k]) != 1) return name in opened
+        return 1
+      }
+
+      /^[ \t]*#[ \t]*include[ \t]*[<"]/ {
+        name = $0
+        sub(/^[^<"]*/, "", name)
+        quoted = name ~ /^"/
+        name = substr(name, 2)
+        sub(/[>"].*/, "", name)
+        room = room_of(FILENAME)
+        if (!allows(room, name, quoted)) {
+          printf "%s:%d: includes %s; %s may include: %s\n", FILENAME, FNR, name, room, may[room]
+          broken = 1
+        }
+      }
+      END { exit broken }
+    '
+)
+
+self_test() {
+  local tree failures=0 path include expected out
+  tree=$(mktemp -d)
+  # shellcheck disable=SC2064  # now is when the name is known
+  trap "rm -rf -- '$tree'" EXIT
+  while read -r expected path include; do
+    rm -rf -- "${tree:?}"/*
+    mkdir -p -- "$tree/$(dirname -- "$path")"
+    printf '// one\n#include <vector>\n  #  include %s  // why\n' "$include" >"$tree/$path"
+    if out=$(check "$tree"); then
+      if [[ $expected == bad ]]; then echo "not refused: $path including $include" && failures=$((failures + 1)); fi
+    elif [[ $expected == good ]]; then
+      echo "refused: $out" && failures=$((failures + 1))
+    elif [[ $out != "$path:3: includes ${include:1:-1}; "*" may include: std"* ]]; then
+      echo "refused with another message: $out" && failures=$((failures + 1))
+    fi
+  done <<'CASES'
+bad  sampling/a.h                 <torch/torch.h>
+bad  sampling/a.cpp               <spdlog/spdlog.h>
+bad  sampling/a.cpp               <toml++/toml.h>
+bad  sampling/a.cpp               "stages/slab.h"
+bad  sampling/plugins/a.cpp       "sampling/sampler.h"
+bad  sampling/a.cpp               "order.h"
+bad  sampling/a.cpp               "../sampling/order.h"
+good sampling/codecs/a.cpp        <jpeglib.h>
+good sampling/a.cpp               <sys/mman.h>
+good sampling/a.cpp               "sampling/order.h"
+good sampling/plugins/a.cpp       "sampling/plugin.hpp"
+bad  nets/a.cpp                   "sampling/error.h"
+bad  nets/layers/a.cpp            <nlohmann/json.hpp>
+good nets/layers/a.cpp            <torch/torch.h>
+good nets/a.cpp                   "nets/net.h"
+bad  stages/a.cpp                 <torch/types.h>
+bad  stages/a.h                   <ATen/core/Tensor.h>
+bad  stages/a.cpp                 "nets/net.h"
+bad  stages/a.cpp                 "stages/torch/compute.h"
+bad  stages/a.cpp                 "stages/cuda/handles.h"
+bad  stages/a.cpp                 "pipeline/graph.h"
+bad  stages/a.cpp                 <oneapi/tbb/flow_graph.h>
+good stages/a.cpp                 "stages/cuda/entry.h"
+good stages/a.h                   <concurrentqueue.h>
+good stages/torch/a.cpp           <torch/torch.h>
+good stages/torch/a.cpp           "nets/net.h"
+good stages/torch/a.cpp           "stages/torch/adapter.h"
+bad  stages/torch/a.cpp           "pipeline/graph.h"
+bad  stages/cuda/a.cu             <torch/torch.h>
+bad  stages/cuda/a.cu             "stages/slab.h"
+good stages/cuda/a.cu             <cuda_runtime_api.h>
+good stages/cuda/a.cu             "stages/device.h"
+bad  pipeline/graph.cpp           <torch/torch.h>
+bad  pipeline/graph.cpp           "stages/torch/compute.h"
+bad  pipeline/config/a.cpp        "nets/net.h"
+bad  pipeline/snapshot/a.cpp      <c10/util/Exception.h>
+bad  pipeline/commands/a.cpp      <torch/torch.h>
+bad  pipeline/commands/a.cpp      "tests/pipeline/fakes.h"
+good pipeline/commands/a.cpp      "stages/torch/compute.h"
+good pipeline/commands/a.cpp      <CLI/CLI.hpp>
+good pipeline/graph.cpp           <oneapi/tbb/flow_graph.h>
+good pipeline/distributed/a.cpp   <torch/csrc/distributed/c10d/TCPStore.hpp>
+CASES
+  ((failures == 0))
+}
+
+if [[ ${1:-} == --self-test ]]; then
+  self_test && echo 'layers: every wrong snippet was refused, every right one passed'
+else
+  check "${1:-$(dirname -- "${BASH_SOURCE[0]}")/..}" && echo 'layers: no include breaks the order of the rooms'
+fi

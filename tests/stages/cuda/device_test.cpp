@@ -1,0 +1,128 @@
+// The GPU's device against the CPU. A program of its own: it needs a GPU, and says so where there is none.
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <cuda_runtime_api.h>
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sampling/error.h"
+#include "stages/device.h"
+
+namespace flowtrain {
+namespace {
+
+constexpr float kMean[] = {0.485f, 0.456f, 0.406f, 0.5f};
+constexpr float kStddev[] = {0.229f, 0.224f, 0.225f, 0.25f};
+
+float expected(std::uint8_t value, int channel) {
+  return (static_cast<float>(value) / 255.0f - kMean[channel]) / kStddev[channel];
+}
+
+/// A block of the device's memory, host or GPU.
+template <typename T, void* (Device::*Allocate)(std::size_t), void (Device::*Free)(void*) noexcept>
+class Block {
+ public:
+  Block(Device& device, std::size_t count) : device_(device), data_((device.*Allocate)(count * sizeof(T))) {}
+  ~Block() { (device_.*Free)(data_); }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  T* get() const { return static_cast<T*>(data_); }
+
+ private:
+  Device& device_;
+  void* data_;
+};
+template <typename T>
+using HostBlock = Block<T, &Device::allocate_host, &Device::free_host>;
+template <typename T>
+using GpuBlock = Block<T, &Device::allocate_device, &Device::free_device>;
+
+std::vector<float> fetch(const float* from, std::size_t count) {
+  std::vector<float> values(count);
+  REQUIRE(cudaMemcpy(values.data(), from, count * sizeof(float), cudaMemcpyDeviceToHost) == cudaSuccess);
+  return values;
+}
+
+TEST_CASE("copy and normalise give the CPU's bits for odd sizes, all channel counts and odd addresses") {
+  const auto device = make_cuda_device(0, 1);
+  CHECK(device->copies());
+  CHECK(device->name() == "cuda:0");
+  for (int channels = 1; channels <= 4; ++channels) {
+    for (const std::size_t count : {1u, 2u, 3u, 5u, 127u, 100003u}) {
+      for (const std::size_t shift : {0u, 1u}) {
+        CAPTURE(channels);
+        CAPTURE(count);
+        CAPTURE(shift);
+        const std::size_t values = count * channels;
+        const HostBlock<std::uint8_t> host(*device, values + shift);
+        const GpuBlock<std::uint8_t> pixels(*device, values + shift);
+        const GpuBlock<float> output(*device, values + shift);
+        for (std::size_t i = 0; i < values + shift; ++i) host.get()[i] = static_cast<std::uint8_t>(i * 37 + i / 256);
+
+        device->start_copy(0, pixels.get(), host.get(), values + shift);
+        device->wait_copy(0);
+        device->normalise(pixels.get() + shift, output.get() + shift, count, channels, kMean, kStddev);
+        device->consumed(0);
+        device->wait_host_free(0);
+
+        const auto got = fetch(output.get() + shift, values);
+        std::size_t wrong = 0;
+        for (std::size_t i = 0; i < values; ++i) {
+          const float want = expected(host.get()[i + shift], static_cast<int>(i % channels));
+          if (std::memcmp(&got[i], &want, sizeof want) != 0) ++wrong;
+        }
+        CHECK(wrong == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("a slot's memory is not overwritten before its user is done") {
+  constexpr std::size_t kBytes = std::size_t{32} << 20;
+  constexpr int kRounds = 20;
+  const float mean = 0.0f;
+  const float stddev = 1.0f / 255.0f;
+  const auto device = make_cuda_device(0, 2);
+  const HostBlock<std::uint8_t> host(*device, kBytes);
+  const GpuBlock<std::uint8_t> pixels(*device, kBytes);
+  const GpuBlock<float> scratch(*device, kBytes);
+  const GpuBlock<float> results(*device, kRounds);
+  for (int round = 0; round < kRounds; ++round) {
+    device->wait_host_free(1);
+    std::memset(host.get(), round, kBytes);
+    device->start_copy(1, pixels.get(), host.get(), kBytes);
+    device->wait_copy(1);
+    // Long work first, then a read of the last byte: a copy that did not wait would have changed it by then.
+    device->normalise(pixels.get(), scratch.get(), kBytes, 1, &mean, &stddev);
+    device->normalise(pixels.get() + kBytes - 1, results.get() + round, 1, 1, &mean, &stddev);
+    device->consumed(1);
+  }
+  const auto got = fetch(results.get(), kRounds);
+  for (int round = 0; round < kRounds; ++round) CHECK(got[round] == doctest::Approx(round));
+}
+
+TEST_CASE("what cannot be had is refused by name") {
+  CHECK_THROWS_WITH_AS(make_cuda_device(1000, 1), doctest::Contains("cuda:1000: there is no such GPU"), UserError);
+  const auto device = make_cuda_device(0, 1);
+  CHECK_THROWS_WITH_AS(device->allocate_device(std::size_t{1} << 60), doctest::Contains("cudaMalloc"),
+                       std::runtime_error);
+  CHECK_THROWS_WITH(device->normalise(nullptr, nullptr, 1, 5, kMean, kStddev), "normalise: 1 to 4 channels, not 5");
+}
+
+}  // namespace
+}  // namespace flowtrain
+
+int main(int argc, char** argv) {
+  constexpr int kSkipped = 77;  // CTest's SKIP_RETURN_CODE
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status != cudaSuccess || count == 0) {
+    std::printf("SKIPPED: no GPU answers (%s)\n", status == cudaSuccess ? "none is there" : cudaGetErrorString(status));
+    return kSkipped;
+  }
+  return doctest::Context(argc, argv).run();
+}
