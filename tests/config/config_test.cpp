@@ -270,6 +270,26 @@ TEST_CASE("a later choice leaves behind what was written for the earlier one") {
         "a.toml:4:1: unknown key 'order.truns'");
 }
 
+TEST_CASE("a sampler plugin brings its own keys and replaces a built-in sampler") {
+  std::string plugin = FLOWTRAIN_BUILD_DIR "/plugins/edges.so";
+  if (!std::filesystem::exists(plugin)) {
+    MESSAGE("not tested: the example plugin is not built");
+    return;
+  }
+  auto text = letters + "[sampler]\nname = \"classify\"\nflip = 0.25\n";
+  auto config = loaded(text, {{"sampler.plugin", plugin}, {"sampler.gain", "3"}});
+  auto& sampler = config.table("sampler");
+  CHECK(sampler.text("plugin") == plugin);
+  CHECK(sampler.text("name") == "");
+  CHECK(sampler.real("gain") == 3);
+  CHECK_FALSE(sampler.has("flip"));
+  CHECK(refusal(text, {{"sampler.plugin", plugin}, {"sampler.gian", "3"}}).message ==
+        "--set: unknown key 'sampler.gian'; did you mean 'sampler.gain'?");
+  TempFolder temp;
+  auto again = load_config(temp.write("again.toml", to_toml(config)));
+  CHECK(diff(config, again).empty());
+}
+
 TEST_CASE("of two keys that exclude each other the later source's stands; together they are refused") {
   auto config = loaded(letters + "[run]\nmax_epochs = 5\n", {{"run.max_iter", "100", "--max-iter"}});
   CHECK(config.table("run").integer("max_iter") == 100);
