@@ -2,6 +2,7 @@
 // Orders: which record stands at which position of the endless stream. Pure functions: O(1) time and memory per
 // position unless said otherwise, so that any position can be reached at once (promises P1, P2).
 
+#include <array>
 #include <cstdint>
 
 #include "sampling/dataset.h"
@@ -26,11 +27,12 @@ struct OrderInput {
 /// All orders by name: sequential, shuffle, weighted, class_balanced, block_shuffle.
 Registry<Order, OrderInput>& orders();
 
-/// A keyed permutation of 0 … n-1, computed point by point: a balanced Feistel network over the next power of four,
-/// walking cycles until the value is in range (J. Black, P. Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA
-/// 2002). Expected < 4 rounds of walking.
+/// A keyed permutation of 0 … n-1, computed point by point: an alternating Feistel network over the next power of
+/// two, walking cycles until the value is in range (J. Black, P. Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA
+/// 2002): fewer than two walks are expected (for n < 16 the domain is 16). Cheap to make; any thread.
 class Permutation {
  public:
+  /// n > 0.
   Permutation(std::uint64_t n, std::uint64_t key);
   std::uint64_t size() const { return n_; }
   /// The image of x < n.
@@ -39,8 +41,11 @@ class Permutation {
   std::uint64_t inverse(std::uint64_t y) const;
 
  private:
-  std::uint64_t n_, key_;
-  int half_bits_;
+  static constexpr int kMaxRounds = 16;
+
+  std::uint64_t n_;
+  int left_bits_, right_bits_, rounds_;
+  std::array<std::uint64_t, kMaxRounds> round_keys_;  ///< the first rounds_ of them
 };
 
 }  // namespace flowtrain

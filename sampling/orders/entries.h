@@ -1,0 +1,32 @@
+#pragma once
+// The built-in orders, one a file; registry.cpp lists them under their names.
+
+#include "sampling/order.h"
+#include "sampling/random.h"
+
+namespace flowtrain {
+
+using OrderEntry = Registry<Order, OrderInput>::Item;
+
+OrderEntry sequential_entry();      ///< as stored
+OrderEntry shuffle_entry();         ///< every record once, in a new random order each epoch
+OrderEntry block_shuffle_entry();   ///< the same for shards: records that lie together are read together
+OrderEntry weighted_entry();        ///< with replacement, by given weights
+OrderEntry class_balanced_entry();  ///< every class equally often
+
+/// The records of a data set that is to be ordered. Throws UserError(data) if there are none.
+inline std::uint64_t samples_of(const OrderInput& input) {
+  const auto samples = input.dataset.size();
+  if (samples == 0) throw UserError(Exit::data, "the data set is empty", "check data.path and the split");
+  return samples;
+}
+
+/// A permutation's key for one purpose: the same numbers, the same key; any other, an unrelated one.
+template <class... Numbers>
+std::uint64_t permutation_key(std::uint64_t seed, Numbers... numbers) {
+  std::uint64_t key = mix64(seed + 0x9e3779b97f4a7c15ULL);
+  ((key = mix64(key + static_cast<std::uint64_t>(numbers) + 0x9e3779b97f4a7c15ULL)), ...);
+  return key;
+}
+
+}  // namespace flowtrain

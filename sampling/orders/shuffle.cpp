@@ -1,0 +1,50 @@
+// The two orders that need nothing but the number of records: as stored, and shuffled.
+
+#include "sampling/orders/entries.h"
+
+namespace flowtrain {
+namespace {
+
+class Sequential : public Order {
+ public:
+  explicit Sequential(std::uint64_t samples) : samples_(samples) {}
+  std::uint64_t size() const override { return samples_; }
+  std::uint64_t at(std::uint64_t, std::uint64_t index) const override { return index; }
+
+ private:
+  std::uint64_t samples_;
+};
+
+class Shuffle : public Order {
+ public:
+  Shuffle(std::uint64_t samples, std::uint64_t seed) : samples_(samples), seed_(seed) {}
+  std::uint64_t size() const override { return samples_; }
+  std::uint64_t at(std::uint64_t epoch, std::uint64_t index) const override {
+    return Permutation(samples_, permutation_key(seed_, epoch))(index);
+  }
+
+ private:
+  std::uint64_t samples_, seed_;
+};
+
+}  // namespace
+
+OrderEntry sequential_entry() {
+  return {.name = "sequential",
+          .help = "the records as they are stored, every epoch",
+          .keys = {},
+          .make = [](const Settings&, const OrderInput& input) -> std::unique_ptr<Order> {
+            return std::make_unique<Sequential>(samples_of(input));
+          }};
+}
+
+OrderEntry shuffle_entry() {
+  return {.name = "shuffle",
+          .help = "every record once an epoch, in an order of its own each epoch",
+          .keys = {},
+          .make = [](const Settings&, const OrderInput& input) -> std::unique_ptr<Order> {
+            return std::make_unique<Shuffle>(samples_of(input), input.seed);
+          }};
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,126 @@
+// Draws with replacement, a record as often as its weight says: the alias method of A. Walker (1977), with M. Vose's
+// linear-time table ("A Linear Algorithm for Generating Random Numbers with a Given Distribution", 1991).
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+
+#include "sampling/orders/entries.h"
+
+namespace flowtrain {
+namespace {
+
+class Weighted : public Order {
+ public:
+  /// `weights` >= 0, one a record, not all zero.
+  Weighted(const std::vector<double>& weights, std::uint64_t seed) : seed_(seed), table_(weights.size()) {
+    const auto samples = static_cast<double>(weights.size());
+    const auto heaviest = static_cast<std::uint64_t>(std::ranges::max_element(weights) - weights.begin());
+    const auto largest = weights[heaviest];
+    double sum = 0;  // of weights scaled by the largest, so that it cannot overflow
+    for (const auto weight : weights) sum += weight / largest;
+
+    std::vector<double> share(weights.size());  // 1 = what a uniform draw gives
+    std::vector<std::uint64_t> small, large;
+    for (std::uint64_t id = 0; id < weights.size(); ++id) {
+      share[id] = weights[id] / largest / sum * samples;
+      (share[id] < 1 ? small : large).push_back(id);
+    }
+    while (!small.empty() && !large.empty()) {
+      const auto poor = small.back(), rich = large.back();
+      small.pop_back();
+      table_[poor] = {share[poor], rich};
+      share[rich] -= 1 - share[poor];
+      if (share[rich] < 1) {
+        large.pop_back();
+        small.push_back(rich);
+      }
+    }
+    // Left over: a share of 1, but for rounding. A record without weight must not be drawn for that.
+    for (const auto& rest : {small, large})
+      for (const auto id : rest) table_[id] = {weights[id] > 0 ? 1.0 : 0.0, heaviest};
+  }
+
+  std::uint64_t size() const override { return table_.size(); }
+
+  std::uint64_t at(std::uint64_t epoch, std::uint64_t index) const override {
+    Stream random(seed_, Purpose::order, epoch * size() + index);
+    const auto id = random.below(size());
+    return random.uniform() < table_[id].threshold ? id : table_[id].alias;
+  }
+
+ private:
+  struct Place {
+    double threshold;     ///< the chance that a draw of this place stays here
+    std::uint64_t alias;  ///< where it goes otherwise
+  };
+  std::uint64_t seed_;
+  std::vector<Place> table_;
+};
+
+/// Each record gets its class's weight; records without a class get 0.
+std::vector<double> weights_by_class(const Settings& settings, const Dataset& dataset) {
+  const auto& by_class = settings.reals("weights");
+  const auto classes = dataset.classes().size();
+  if (by_class.size() != classes)
+    throw settings.error("weights", std::to_string(by_class.size()) + " weights for " + std::to_string(classes) +
+                                        " classes", Exit::usage, "give one weight per class, in label order");
+  std::vector<double> weights(dataset.size());
+  for (std::uint64_t id = 0; id < weights.size(); ++id) {
+    const auto label = dataset.label(id);
+    if (label >= 0 && static_cast<std::uint64_t>(label) < classes) weights[id] = by_class[label];
+  }
+  return weights;
+}
+
+std::vector<double> weights_from_file(const Settings& settings, std::uint64_t samples) {
+  const auto& path = settings.text("weights_file");
+  std::ifstream file(path);
+  if (!file)
+    throw settings.error("weights_file", "cannot read " + path, Exit::data, "name a file with one weight a line");
+  std::vector<double> weights;
+  std::string line;
+  while (std::getline(file, line) && weights.size() <= samples) {
+    char* end = nullptr;
+    const double weight = std::strtod(line.c_str(), &end);
+    const bool whole = end != line.c_str() && line.find_first_not_of(" \t\r", end - line.c_str()) == std::string::npos;
+    if (!whole || !std::isfinite(weight) || weight < 0)
+      throw UserError(Exit::data, path + ":" + std::to_string(weights.size() + 1) +
+                                      ": expected a number that is not negative, got '" + line.substr(0, 40) + "'",
+                      "write one weight a line, in record order");
+    weights.push_back(weight);
+  }
+  if (weights.size() != samples)
+    throw UserError(Exit::data, path + ": " + (weights.size() > samples ? "more than " : "") +
+                                    std::to_string(std::min<std::uint64_t>(weights.size(), samples)) +
+                                    " weights for " + std::to_string(samples) + " records",
+                    "write one weight a line, in record order");
+  return weights;
+}
+
+std::unique_ptr<Order> make_weighted(const Settings& settings, const OrderInput& input) {
+  const auto samples = samples_of(input);
+  const bool by_class = settings.given("weights"), by_record = settings.given("weights_file");
+  if (by_class == by_record)
+    throw settings.error(by_class ? "weights_file" : "weights",
+                         by_class ? "order.weights is given as well" : "neither it nor order.weights_file is given",
+                         Exit::usage, "give either weights, one per class, or weights_file, one per record");
+  const auto weights = by_class ? weights_by_class(settings, input.dataset) : weights_from_file(settings, samples);
+  if (std::all_of(weights.begin(), weights.end(), [](double weight) { return weight == 0; }))
+    throw settings.error(by_class ? "weights" : "weights_file", "no record has a weight above 0");
+  return std::make_unique<Weighted>(weights, input.seed);
+}
+
+}  // namespace
+
+OrderEntry weighted_entry() {
+  return {.name = "weighted",
+          .help = "draws with replacement by weight, as many an epoch as there are records",
+          .keys = {{"weights", Kind::reals, std::vector<double>(), "the weight of each class's records, in label order",
+                    0, 1e300},
+                   {"weights_file", Kind::text, "", "a text file with the weight of each record, one a line"}},
+          .make = make_weighted};
+}
+
+}  // namespace flowtrain

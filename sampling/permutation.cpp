@@ -1,0 +1,61 @@
+#include <algorithm>
+#include <bit>
+
+#include "sampling/order.h"
+#include "sampling/random.h"
+
+namespace flowtrain {
+namespace {
+
+/// A keyed hash of one half to `bits` bits. Two multiplications with a fold between them: every bit of the half and of
+/// the key reaches the top bits, which are the ones taken. It need not resist an adversary, only leave no pattern that
+/// training could see: with six rounds the joint distribution of neighbouring points cannot be told from chance over
+/// 10^6 points, with four it can.
+std::uint64_t round_hash(std::uint64_t half, std::uint64_t key, int bits) {
+  constexpr std::uint64_t kMultiplier = 0xd6e8feb86659fd93ULL;
+  std::uint64_t hash = (half + key) * kMultiplier;
+  hash ^= hash >> 32;
+  return hash * kMultiplier >> (64 - bits);
+}
+
+std::uint64_t low_mask(int bits) { return (std::uint64_t{1} << bits) - 1; }
+
+}  // namespace
+
+Permutation::Permutation(std::uint64_t n, std::uint64_t key) : n_(n) {
+  if (n == 0) throw InternalError("a permutation of nothing");
+  // A Feistel network on 16 or fewer points makes only some of their permutations; on 64 nothing of that is left.
+  const int bits = std::max(6, static_cast<int>(std::bit_width(n - 1)));
+  left_bits_ = bits / 2;
+  right_bits_ = bits - left_bits_;
+  // Halves of few bits have few round functions, so it takes more rounds to mix them.
+  rounds_ = bits > 8 ? 6 : kMaxRounds;
+  for (int round = 0; round < rounds_; ++round)
+    round_keys_[round] = mix64(key + (static_cast<std::uint64_t>(round) + 1) * 0x9e3779b97f4a7c15ULL);
+}
+
+std::uint64_t Permutation::operator()(std::uint64_t x) const {
+  do {
+    std::uint64_t left = x >> right_bits_, right = x & low_mask(right_bits_);
+    for (int round = 0; round < rounds_; round += 2) {
+      left ^= round_hash(right, round_keys_[round], left_bits_);
+      right ^= round_hash(left, round_keys_[round + 1], right_bits_);
+    }
+    x = left << right_bits_ | right;
+  } while (x >= n_);
+  return x;
+}
+
+std::uint64_t Permutation::inverse(std::uint64_t y) const {
+  do {
+    std::uint64_t left = y >> right_bits_, right = y & low_mask(right_bits_);
+    for (int round = rounds_; round > 0; round -= 2) {
+      right ^= round_hash(left, round_keys_[round - 1], right_bits_);
+      left ^= round_hash(right, round_keys_[round - 2], left_bits_);
+    }
+    y = left << right_bits_ | right;
+  } while (y >= n_);
+  return y;
+}
+
+}  // namespace flowtrain
