@@ -76,8 +76,7 @@ struct Line::Impl {
   // -- passes, in the order of a batch's way ------------------------------------------------------------------------
 
   void allocate_slabs() {
-    // One slab is in compute, one may be on its way to the device.
-    const std::uint32_t count = parts.prefetch + (parts.device.copies() ? 2 : 1);
+    const std::uint32_t count = Line::slabs(parts.prefetch);
     for (std::uint32_t slot = 0; slot < count; ++slot) slabs.push_back(std::make_unique<Slab>(layout, parts.device));
     free_slabs = std::make_unique<flow::queue_node<std::uint32_t>>(*graph);
     draw_node("free", "free slabs\n" + std::to_string(count) + " × " + std::to_string(layout.bytes()) + " bytes");

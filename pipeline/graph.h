@@ -71,6 +71,9 @@ class Line {
   ~Line();
   Line(const Line&) = delete;
 
+  /// Slabs that a line has for a prefetch depth: one more is in compute, and one may be on its way to the device.
+  static std::uint32_t slabs(std::uint32_t prefetch) { return prefetch + 2; }
+
   void start();
   /// Waits for the next ticket in sequence. Its slab is ready for compute (after Device::wait_copy). False: stopped.
   /// One thread calls this. Rethrows what went wrong in the graph itself; a batch that failed comes as kind `bad`.

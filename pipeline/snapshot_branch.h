@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pipeline/run_state.h"
+#include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/telemetry/metrics.h"
 #include "stages/compute.h"
 
@@ -38,5 +39,8 @@ class SnapshotBranch {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// The tensors of a snapshot, in memory.
+LearnerState read_tensors(const OpenSnapshot& snapshot);
 
 }  // namespace flowtrain

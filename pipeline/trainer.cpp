@@ -6,6 +6,7 @@
 
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
+#include "pipeline/validation.h"
 
 namespace flowtrain {
 
@@ -18,7 +19,7 @@ double seconds(std::chrono::steady_clock::duration span) { return std::chrono::d
 }  // namespace
 
 Trainer::Trainer(TrainerParts parts, RunState state) : parts_(std::move(parts)), state_(std::move(state)) {
-  parts_.bad_samples.restore(state_.bad_samples);
+  parts_.bad_samples->restore(state_.bad_samples);
   result_.iteration = state_.iteration;
   snapshot_taken_ = state_.iteration;
 }
@@ -49,7 +50,7 @@ bool Trainer::step(const Ticket& ticket) {
   switch (ticket.kind) {
     case TicketKind::learning_rate:
       lr_ = parts_.schedule.decay.at(ticket.iteration);
-      parts_.learner.set_learning_rate(lr_);
+      parts_.learner->set_learning_rate(lr_);
       return true;
     case TicketKind::batch:
       train(ticket);
@@ -71,11 +72,11 @@ bool Trainer::step(const Ticket& ticket) {
 // One micro-batch: forward and backward; the last of an iteration also updates the parameters.
 void Trainer::train(const Ticket& ticket) {
   Slab& slab = parts_.line.slab(ticket);
-  parts_.bad_samples.account(slab);
+  parts_.bad_samples->account(slab);
   const bool last = ticket.micro + 1u == parts_.schedule.accum;
 
   const auto begin = Clock::now();
-  parts_.learner.train(slab, last);
+  parts_.learner->train(slab, last);
   compute_s_ += seconds(Clock::now() - begin);
 
   for (auto& row : slab.rows()) state_.order.update(std::as_bytes(std::span(&row.id, 1)));
@@ -87,8 +88,8 @@ void Trainer::train(const Ticket& ticket) {
 void Trainer::finish_iteration(const Ticket& ticket, const Slab& slab) {
   const bool due = parts_.display_every > 0 && ticket.iteration % parts_.display_every == 0;
   event_.loss = event_.grad_norm = std::numeric_limits<double>::quiet_NaN();
-  if (due || parts_.learner.result_is_cheap()) {
-    const StepResult done = parts_.learner.result();
+  if (due || parts_.learner->result_is_cheap()) {
+    const StepResult done = parts_.learner->result();
     if (!std::isfinite(done.loss)) stop_at_non_finite(done.loss, slab);
     event_.loss = done.loss;
     event_.grad_norm = done.grad_norm;
@@ -96,7 +97,7 @@ void Trainer::finish_iteration(const Ticket& ticket, const Slab& slab) {
     if (state_.losses.size() > loss_window) state_.losses.pop_front();
   }
   state_.iteration = result_.iteration = ticket.iteration;
-  state_.bad_samples = parts_.bad_samples.ids();
+  state_.bad_samples = parts_.bad_samples->ids();
   ++iterations_;
   event_.report = due;
   report(slab.epoch());
@@ -115,36 +116,22 @@ void Trainer::report(std::uint64_t epoch) {
   event_.data_time_s = waited_s_ / static_cast<double>(iterations_);
   event_.step_time_s = compute_s_ / static_cast<double>(iterations_);
   event_.eta_s = run_s / done * static_cast<double>(parts_.schedule.last - state_.iteration);
-  parts_.display.step(event_);
+  parts_.display->step(event_);
   if (!event_.report) return;
   since_ = Clock::now();
   waited_s_ = compute_s_ = 0;
   samples_ = iterations_ = 0;
 }
 
-// All batches of the validation, in eval mode. An interruption leaves it to the resumed run, from its start.
+// An interrupted validation is left to the resumed run, from its start.
 void Trainer::validate(std::uint64_t iteration) {
   const auto begin = Clock::now();
-  Line& line = *parts_.validation;
-  parts_.learner.begin_validation();
-  for (std::uint64_t batch = 0; batch < parts_.validation_batches; ++batch) {
-    if (parts_.interrupt && parts_.interrupt->requested()) {
-      parts_.learner.end_validation();
-      state_.validation_pending = true;
-      return;
-    }
-    Ticket ticket;
-    if (!line.next(ticket)) throw InternalError("the validation line ended");
-    Slab& slab = line.slab(ticket);
-    if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
-    parts_.learner.validate(slab);
-    line.release(ticket);
-  }
+  const auto figures = run_validation(*parts_.validation, *parts_.learner, parts_.validation_batches, parts_.interrupt);
+  state_.validation_pending = !figures;
+  if (!figures) return;
   state_.validation_batches += parts_.validation_batches;
-  state_.validation_pending = false;
-  const Figures figures = parts_.learner.end_validation();
-  const bool improved = rank(iteration, figures);
-  parts_.display.validation(iteration, figures, improved);
+  const bool improved = rank(iteration, *figures);
+  parts_.display->validation(iteration, *figures, improved);
   if (improved) snapshot(true);
   since_ += Clock::now() - begin;  // validation is no part of the training line's pace
 }
@@ -165,7 +152,7 @@ bool Trainer::rank(std::uint64_t iteration, const Figures& figures) {
 
 void Trainer::snapshot(bool best) {
   if (!parts_.snapshots || (snapshot_taken_ == state_.iteration && !best && !state_.validation_pending)) return;
-  parts_.snapshots->take(parts_.learner, state_, best);
+  parts_.snapshots->take(*parts_.learner, state_, best);
   snapshot_taken_ = state_.iteration;
 }
 

@@ -17,7 +17,8 @@ namespace flowtrain {
 
 class Interrupt;
 
-/// What the loop works on; everything outlives the trainer. Branches that a run lacks are null.
+/// What the loop works on; everything outlives the trainer. `validation`, `snapshots` and
+/// `interrupt` are null in runs without them.
 struct TrainerParts {
   Schedule schedule;
   Line& line;
@@ -25,9 +26,9 @@ struct TrainerParts {
   std::uint64_t validation_batches = 0;  ///< of one validation
   std::string ruling_metric = "loss";    ///< decides which snapshot is best; `loss`: lower is better
   std::size_t keep_best = 1;             ///< length of the ranking
-  Learner& learner;
-  BadSamples& bad_samples;
-  Display& display;
+  Learner* learner = nullptr;
+  BadSamples* bad_samples = nullptr;
+  Display* display = nullptr;
   SnapshotBranch* snapshots = nullptr;
   const Interrupt* interrupt = nullptr;
   std::uint64_t display_every = 20;      ///< iterations; 0 = never

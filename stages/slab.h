@@ -77,9 +77,12 @@ class Slab {
   std::span<const RowWork> rows() const { return {rows_.data(), used_}; }
   const SlabLayout& layout() const { return layout_; }
   std::byte* host() { return host_; }
+  const std::byte* host() const { return host_; }
   /// Where compute reads: device memory, or host() where the device does not copy.
   const std::byte* device() const { return device_memory_; }
   std::byte* device() { return device_memory_; }
+  /// The device whose memory this is.
+  Device& owner() const { return device_; }
   /// Pointers to row `row` of each field, into `out`.
   void row_pointers(std::uint32_t row, std::span<std::byte*> out);
 

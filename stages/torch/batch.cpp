@@ -20,8 +20,8 @@ bool is_picture(const Field& field) { return field.dtype == DType::u8 && field.s
 
 }  // namespace
 
-BatchAdapter::BatchAdapter(const SlabLayout& layout, at::Device where, Device& device, bool channels_last)
-    : layout_(layout), where_(where), device_(device) {
+BatchAdapter::BatchAdapter(const SlabLayout& layout, at::Device where, bool channels_last)
+    : layout_(layout), where_(where) {
   for (std::size_t i = 0; i < layout.fields().size(); ++i) {
     const Field& field = layout.fields()[i];
     if (!is_picture(field)) continue;
@@ -36,7 +36,7 @@ BatchAdapter::BatchAdapter(const SlabLayout& layout, at::Device where, Device& d
     picture.shift = (-mean / stddev).view({1, channels, 1, 1}).to(where);
     // The device's kernel writes (B, H, W, C) memory, which is what channels_last means.
     picture.pixels = torch::empty({layout.rows(), channels, height, width}, torch::TensorOptions(torch::kFloat).device(where),
-                                  channels_last || device.copies() ? at::MemoryFormat::ChannelsLast
+                                  channels_last || where.is_cuda() ? at::MemoryFormat::ChannelsLast
                                                                    : at::MemoryFormat::Contiguous);
     pictures_.push_back(std::move(picture));
   }
@@ -53,10 +53,10 @@ at::Tensor BatchAdapter::view(Slab& slab, std::size_t field) const {
 at::Tensor BatchAdapter::normalised(Slab& slab, Picture& picture) {
   const auto rows = static_cast<std::int64_t>(slab.rows().size());
   auto pixels = picture.pixels.narrow(0, 0, rows);
-  if (device_.copies()) {
-    device_.normalise(reinterpret_cast<const std::uint8_t*>(slab.device() + layout_.offset(picture.field)),
-                      pixels.data_ptr<float>(), static_cast<std::size_t>(rows * pixels.size(2) * pixels.size(3)),
-                      static_cast<int>(pixels.size(1)), picture.mean.data(), picture.stddev.data());
+  if (slab.owner().copies()) {
+    slab.owner().normalise(reinterpret_cast<const std::uint8_t*>(slab.device() + layout_.offset(picture.field)),
+                            pixels.data_ptr<float>(), static_cast<std::size_t>(rows * pixels.size(2) * pixels.size(3)),
+                            static_cast<int>(pixels.size(1)), picture.mean.data(), picture.stddev.data());
     return pixels;
   }
   pixels.copy_(view(slab, picture.field).permute({0, 3, 1, 2}));
@@ -64,7 +64,7 @@ at::Tensor BatchAdapter::normalised(Slab& slab, Picture& picture) {
 }
 
 nets::NamedTensors BatchAdapter::operator()(Slab& slab) {
-  if (device_.copies()) device_.wait_copy(slab.ticket().slot);
+  if (slab.owner().copies()) slab.owner().wait_copy(slab.ticket().slot);
   nets::NamedTensors batch;
   auto picture = pictures_.begin();
   for (std::size_t i = 0; i < layout_.fields().size(); ++i) {

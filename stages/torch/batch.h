@@ -14,7 +14,8 @@ namespace flowtrain {
 /// (B, C, H, W), (x / 255 - mean) / stddev, in memory that is kept from batch to batch.
 class BatchAdapter {
  public:
-  BatchAdapter(const SlabLayout& layout, at::Device where, Device& device, bool channels_last);
+  /// `where`: the device that the slabs' memory is on.
+  BatchAdapter(const SlabLayout& layout, at::Device where, bool channels_last);
   /// The tensors are good until the next call, or until the slab is given back.
   nets::NamedTensors operator()(Slab& slab);
 
@@ -30,7 +31,6 @@ class BatchAdapter {
 
   const SlabLayout& layout_;
   at::Device where_;
-  Device& device_;
   std::vector<Picture> pictures_;
 };
 

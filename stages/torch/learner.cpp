@@ -95,7 +95,7 @@ class Autocast {
 class TorchLearner : public Learner {
  public:
   explicit TorchLearner(const LearnerSpec& spec)
-      : device_(spec.device), where_(spec.device.name()), mode_(spec.mode), seed_(spec.seed),
+      : where_(spec.device), mode_(spec.mode), seed_(spec.seed),
         accum_(static_cast<double>(spec.train.integer("accum"))), clip_(spec.train.real("clip")),
         amp_(spec.train.text("amp") == "bf16") {
     configure_torch(spec.run);
@@ -112,8 +112,8 @@ class TorchLearner : public Learner {
       return true;
     });
     net_->train(true);
-    train_batch_.emplace(spec.train_layout, where_, device_, channels_last);
-    if (spec.val_layout) val_batch_.emplace(*spec.val_layout, where_, device_, channels_last);
+    train_batch_.emplace(spec.train_layout, where_, channels_last);
+    if (spec.val_layout) val_batch_.emplace(*spec.val_layout, where_, channels_last);
   }
 
   void set_learning_rate(double lr) override { optimizer_->set_lr(lr); }
@@ -129,7 +129,7 @@ class TorchLearner : public Learner {
     torch::manual_seed(Stream(seed_, Purpose::net, ticket.iteration << 16 | ticket.micro).next64());
     auto loss = forward((*train_batch_)(slab));
     if (mode_ != TrainMode::forward_only) (accum_ == 1 ? loss : loss / accum_).backward();
-    if (device_.copies()) device_.consumed(ticket.slot);
+    if (slab.owner().copies()) slab.owner().consumed(ticket.slot);
     loss_sum_ = loss_sum_.defined() ? loss_sum_ + loss.detach() : loss.detach();
     if (!last || mode_ != TrainMode::full) return;
     if (clip_ > 0) grad_norm_ = nets::clip_grad_norm(parameters_, clip_);
@@ -141,7 +141,7 @@ class TorchLearner : public Learner {
       grad_norm_ = nets::clip_grad_norm(parameters_, std::numeric_limits<double>::infinity());
     return {loss_sum_.item<double>() / accum_, grad_norm_.defined() ? grad_norm_.item<double>() : 0};
   }
-  bool result_is_cheap() const override { return !device_.copies(); }
+  bool result_is_cheap() const override { return where_.is_cpu(); }
 
   void begin_validation() override {
     net_->train(false);
@@ -158,7 +158,7 @@ class TorchLearner : public Learner {
     val_loss_ += (*loss_)(outputs, batch).at("loss").item<double>() * rows;
     val_rows_ += rows;
     for (auto& [name, metric] : metrics_) metric->update(outputs, batch);
-    if (device_.copies()) device_.consumed(slab.ticket().slot);
+    if (slab.owner().copies()) slab.owner().consumed(slab.ticket().slot);
   }
 
   Figures end_validation() override {
@@ -231,7 +231,6 @@ class TorchLearner : public Learner {
     }
   }
 
-  Device& device_;
   at::Device where_;
   TrainMode mode_;
   std::uint64_t seed_;
@@ -249,7 +248,14 @@ class TorchLearner : public Learner {
 
 }  // namespace
 
-std::unique_ptr<Learner> make_learner(const LearnerSpec& spec) { return std::make_unique<TorchLearner>(spec); }
+std::unique_ptr<Learner> make_torch_learner(const LearnerSpec& spec) { return std::make_unique<TorchLearner>(spec); }
+
+std::vector<std::pair<std::string, std::vector<std::string>>> model_parts() {
+  return {{"nets", nets::net_names()},
+          {"losses", nets::loss_names()},
+          {"optimizers", nets::optimizer_names()},
+          {"metrics", nets::metric_names()}};
+}
 
 std::string torch_version() { return TORCH_VERSION; }
 

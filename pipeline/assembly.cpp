@@ -1,0 +1,141 @@
+#include "pipeline/assembly.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include "pipeline/config/words.h"
+#include "sampling/plugin.h"
+
+namespace flowtrain {
+
+namespace {
+
+constexpr std::uint32_t validation_prefetch = 5;
+
+std::unique_ptr<Sampler> make_sampler(const Settings& settings, const SamplerInput& input) {
+  if (auto& plugin = settings.text("plugin"); !plugin.empty()) return SamplerPlugin(plugin).make(settings, input);
+  return samplers().at(settings.text("name")).make(settings, input);
+}
+
+std::unique_ptr<Device> make_device(const std::string& name, std::uint32_t slots) {
+  if (name == "cpu") return make_cpu_device();
+  return make_cuda_device(std::stoi(name.substr(name.find(':') + 1)), slots);
+}
+
+unsigned workers_of(const Settings& loader) {
+  if (const auto workers = number(loader, "workers")) return static_cast<unsigned>(*workers);
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+LastBatch last_batch(const std::string& name) {
+  return name == "drop" ? LastBatch::drop : name == "pad" ? LastBatch::pad : LastBatch::wrap;
+}
+
+Warmup warmup_mode(const std::string& name) {
+  return name == "fix" ? Warmup::fix : name == "factor" ? Warmup::factor : Warmup::automatic;
+}
+
+Decay make_decay(const Config& config, std::uint64_t per_epoch) {
+  const Settings& lr = config.table("lr");
+  const Settings& warmup = config.table("lr.warmup");
+  Decay decay;
+  decay.base = config.table("optim").real("lr");
+  decay.stepsize = period(lr, "stepsize").to_iterations(per_epoch);
+  decay.decay_rate = lr.real("decay_rate");
+  decay.warmup = static_cast<std::uint64_t>(warmup.integer("t")) * (warmup.text("by") == "epoch" ? per_epoch : 1);
+  decay.mode = warmup_mode(warmup.text("mode"));
+  decay.init_lr = warmup.real("init_lr");
+  decay.factor = warmup.real("factor");
+  return decay;
+}
+
+}  // namespace
+
+DataParts open_data(const Config& config, bool training, const std::string& device) {
+  const Settings& data = config.data(training);
+  const Settings& loader = config.table("loader");
+  const Settings& val = config.table("val");
+  DataParts parts;
+  parts.dataset = datasets().at(data.text("dataset")).make(data, {training});
+  if (parts.dataset->size() == 0) throw data.error("dataset", "the data set is empty", Exit::data);
+
+  const OrderInput order_input{*parts.dataset, seed_of(config)};
+  if (training) {
+    parts.order = orders().at(config.table("order").text("name")).make(config.table("order"), order_input);
+  } else {
+    const auto& sequential = orders().at("sequential");
+    parts.order = sequential.make(Settings("order", sequential.keys), order_input);
+  }
+  parts.sampler = make_sampler(config.table("sampler"), {*parts.dataset, training});
+
+  parts.batch = static_cast<std::uint32_t>(loader.integer("batch"));
+  if (!training && val.integer("batch") > 0) parts.batch = static_cast<std::uint32_t>(val.integer("batch"));
+  parts.batches = Batches(parts.order->size(), parts.batch, training ? last_batch(loader.text("last")) : LastBatch::pad);
+  parts.prefetch = training ? static_cast<std::uint32_t>(loader.integer("prefetch")) : validation_prefetch;
+  parts.workers = training ? workers_of(loader) : static_cast<unsigned>(val.integer("workers"));
+  parts.readers = training ? static_cast<unsigned>(loader.integer("readers")) : 1;
+  parts.device = make_device(device, Line::slabs(parts.prefetch));
+  return parts;
+}
+
+LineParts line_parts(const std::string& name, const DataParts& data, const Config& config, std::function<Ticket()> source) {
+  LineParts parts{name, *data.dataset, *data.order, *data.sampler, *data.device, data.batches};
+  parts.seed = seed_of(config);
+  parts.batch = data.batch;
+  parts.accum = name == "train" ? static_cast<std::uint32_t>(config.table("train").integer("accum")) : 1;
+  parts.workers = data.workers;
+  parts.readers = data.readers;
+  parts.prefetch = data.prefetch;
+  parts.source = std::move(source);
+  return parts;
+}
+
+std::function<Ticket()> endless_batches(std::uint64_t first) {
+  return [next = first]() mutable {
+    Ticket ticket;
+    ticket.iteration = ++next;
+    return ticket;
+  };
+}
+
+std::string choose_device(const Config& config) {
+  const std::string& wish = config.table("run").text("device");
+  if (wish == "cuda") return "cuda:0";
+  if (wish != "auto") return wish;
+  // The driver's device nodes (the second is WSL's): looked at first, because loading CUDA costs seconds.
+  if (!std::filesystem::exists("/dev/nvidiactl") && !std::filesystem::exists("/dev/dxg")) return "cpu";
+  try {
+    make_cuda_device(0, 1);
+    return "cuda:0";
+  } catch (const UserError&) {
+    return "cpu";  // no CUDA in this build, or no GPU that answers
+  }
+}
+
+std::uint64_t seed_of(const Config& config) {
+  const auto seed = number(config.table("run"), "seed");
+  if (!seed) throw InternalError("run.seed was not drawn");
+  return static_cast<std::uint64_t>(*seed);
+}
+
+std::uint64_t iterations_per_epoch(const Config& config, const Batches& batches) {
+  return std::max<std::uint64_t>(1, batches.per_epoch() / static_cast<std::uint64_t>(config.table("train").integer("accum")));
+}
+
+Schedule make_schedule(const Config& config, const Batches& batches, std::uint64_t first, bool validate) {
+  const Settings& run = config.table("run");
+  const std::uint64_t per_epoch = iterations_per_epoch(config, batches);
+  Schedule schedule;
+  schedule.first = first;
+  schedule.last = run.integer("max_iter") > 0 ? static_cast<std::uint64_t>(run.integer("max_iter"))
+                                              : static_cast<std::uint64_t>(run.integer("max_epochs")) * per_epoch;
+  schedule.accum = static_cast<std::uint32_t>(config.table("train").integer("accum"));
+  schedule.validate_every = validate ? period(config.table("val"), "every").to_iterations(per_epoch) : 0;
+  schedule.snapshot_every = period(config.table("snapshot"), "every").to_iterations(per_epoch);
+  schedule.final_snapshot = config.table("snapshot").boolean("final");
+  schedule.decay = make_decay(config, per_epoch);
+  return schedule;
+}
+
+}  // namespace flowtrain

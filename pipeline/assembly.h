@@ -1,0 +1,52 @@
+#pragma once
+// From the configuration to parts: data, orders, samplers, devices and schedules.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "pipeline/config/config.h"
+#include "pipeline/graph.h"
+#include "pipeline/schedule.h"
+#include "sampling/batches.h"
+#include "sampling/order.h"
+#include "sampling/sampler.h"
+#include "stages/device.h"
+
+namespace flowtrain {
+
+/// Everything that one line reads from; at the addresses that the line refers to.
+struct DataParts {
+  std::unique_ptr<Dataset> dataset;
+  std::unique_ptr<Order> order;
+  std::unique_ptr<Sampler> sampler;
+  std::unique_ptr<Device> device;
+  Batches batches{1, 1, LastBatch::wrap};
+  std::uint32_t batch = 1;
+  std::uint32_t prefetch = 1;
+  unsigned workers = 1, readers = 1;
+};
+
+/// Opens the training or the validation data. Validation: in stored order, not augmented, epochs padded, five batches
+/// prefetched. Throws UserError(usage or data).
+DataParts open_data(const Config& config, bool training, const std::string& device);
+
+/// The line of the parts; `source` gives its tickets.
+LineParts line_parts(const std::string& name, const DataParts& data, const Config& config, std::function<Ticket()> source);
+
+/// Batches 1, 2, 3 … from number `first` (from 0), without end: for validation and for measuring.
+std::function<Ticket()> endless_batches(std::uint64_t first = 0);
+
+/// "cpu" or "cuda:N" for run.device; "auto" takes the first GPU where one answers.
+std::string choose_device(const Config& config);
+
+/// The run's seed; run.seed must be a number by now.
+std::uint64_t seed_of(const Config& config);
+
+/// Optimizer steps per epoch; at least 1.
+std::uint64_t iterations_per_epoch(const Config& config, const Batches& batches);
+
+/// The whole run from iteration `first`. `validate` is false where there is no validation set.
+Schedule make_schedule(const Config& config, const Batches& batches, std::uint64_t first, bool validate);
+
+}  // namespace flowtrain

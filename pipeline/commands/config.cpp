@@ -1,0 +1,26 @@
+// flowtrain config CONFIG
+
+#include <algorithm>
+#include <cstdio>
+
+#include "pipeline/commands/flags.h"
+#include "pipeline/config/keys.h"
+
+namespace flowtrain::commands {
+
+int config(const Arguments& arguments) {
+  CLI::App app("Prints the resolved configuration: every key, its value, and where that was written.", "flowtrain config");
+  ConfigFlags flags(app);
+  bool keys = false;
+  app.add_flag("--keys", keys, "list every key there is, with its default and help; needs no CONFIG");
+  if (std::find(arguments.begin(), arguments.end(), "--keys") != arguments.end()) {
+    std::fputs(describe_keys().c_str(), stdout);
+    return 0;
+  }
+  if (!parse(app, arguments)) return 0;
+  const StartOptions start = flags.start();
+  std::fputs(to_toml(load_config(start.config, start.overrides)).c_str(), stdout);
+  return 0;
+}
+
+}  // namespace flowtrain::commands

@@ -1,0 +1,30 @@
+#pragma once
+// Flags that several subcommands share, and how a command line is parsed.
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+
+#include "pipeline/commands/commands.h"
+#include "pipeline/start.h"
+
+namespace flowtrain::commands {
+
+/// Parses; true where the command is to go on, false after --help. Throws UserError(usage) with the way to the help.
+bool parse(CLI::App& app, const Arguments& arguments);
+
+/// CONFIG and the flags that stand for configuration keys. Use: ConfigFlags flags(app); parse(…); flags.start().
+class ConfigFlags {
+ public:
+  explicit ConfigFlags(CLI::App& app);
+  /// The file and all changes to it, in a form that prepare_start and load_for_use take. Sets the console's level.
+  StartOptions start() const;
+
+ private:
+  std::string config_;
+  std::vector<std::string> set_;
+  std::string seed_, workers_, device_, progress_, max_iter_;
+  bool quiet_ = false, verbose_ = false;
+};
+
+}  // namespace flowtrain::commands

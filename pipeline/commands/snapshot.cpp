@@ -1,0 +1,41 @@
+// flowtrain snapshot ls|show|verify|export|diff
+
+#include <iostream>
+
+#include "pipeline/commands/flags.h"
+#include "pipeline/snapshot/tool.h"
+
+namespace flowtrain::commands {
+
+int snapshot(const Arguments& arguments) {
+  CLI::App app("Looks into snapshots. PLACE is a run's folder, its snapshots folder, or one snapshot.", "flowtrain snapshot");
+  app.require_subcommand(1);
+  std::string place, other;
+  std::uint64_t iteration = 0;
+  auto add = [&](const char* name, const char* help) {
+    auto* command = app.add_subcommand(name, help);
+    command->add_option("PLACE", place, "a run's folder, its snapshots folder, or one snapshot")->required();
+    return command;
+  };
+  auto* ls = add("ls", "the snapshots of a run");
+  auto* show = add("show", "tensors and state of one");
+  auto* show_iter = show->add_option("--iter", iteration, "that of this iteration; otherwise the newest good one");
+  auto* verify = add("verify", "read every byte and name what is damaged");
+  auto* copy = add("export", "copy the weights to a safetensors file");
+  copy->add_option("FILE", other, "the file to write")->required();
+  auto* copy_iter = copy->add_option("--iter", iteration, "that of this iteration; otherwise the newest good one");
+  auto* diff = add("diff", "compare two, bit by bit");
+  diff->add_option("OTHER", other, "the other one")->required();
+  if (!parse(app, arguments)) return 0;
+
+  auto of = [&](CLI::Option* given) { return *given ? std::optional(iteration) : std::nullopt; };
+  Exit code = Exit::ok;
+  if (*ls) code = snapshot_ls(place, std::cout);
+  if (*show) code = snapshot_show(place, of(show_iter), std::cout);
+  if (*verify) code = snapshot_verify(place, std::cout);
+  if (*copy) code = snapshot_export(place, of(copy_iter), other, std::cout);
+  if (*diff) code = snapshot_diff(place, other, std::cout);
+  return static_cast<int>(code);
+}
+
+}  // namespace flowtrain::commands

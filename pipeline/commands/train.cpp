@@ -1,0 +1,62 @@
+// flowtrain [train] CONFIG
+
+#include "pipeline/commands/flags.h"
+#include "pipeline/run.h"
+#include "pipeline/snapshot/file.h"
+#include "pipeline/telemetry/environment.h"
+#include "pipeline/telemetry/log.h"
+#include "stages/torch/learner.h"
+
+namespace flowtrain::commands {
+
+namespace {
+
+TrainMode train_mode(const std::string& no_optim) {
+  if (no_optim.empty()) return TrainMode::full;
+  if (no_optim == "backward") return TrainMode::no_step;
+  if (no_optim == "forward") return TrainMode::forward_only;
+  throw UserError(Exit::usage, "--no-optim=" + no_optim + ": expected --no-optim or --no-optim=backward");
+}
+
+}  // namespace
+
+int train(const Arguments& arguments) {
+  CLI::App app("Trains a net as a configuration says. The run's folder is runs/<name>; an earlier run of that name is kept.",
+               "flowtrain train");
+  ConfigFlags flags(app);
+  RunOptions options;
+  std::uint64_t iteration = 0;
+  std::string resume, run_dir, no_optim;
+  bool accept_changes = false;
+  auto* iter = app.add_option("--iter", iteration, "go on from the snapshot of this iteration");
+  app.add_option("--resume", resume, "auto: go on in the newest run of this name; none; or a run's or snapshot's folder")
+      ->excludes(iter);
+  app.add_option("--run-dir", run_dir, "the run's folder, instead of a name under run.dir");
+  app.add_flag("--accept-changes", accept_changes, "go on although the configuration changed in what a result depends on");
+  app.add_flag("--initialize", options.initialize, "save the initial parameters as iteration 0, and end");
+  app.add_flag("--dry-run", options.dry_run, "run the data line only; leaves nothing behind");
+  app.add_flag("--no-optim{forward}", no_optim, "data, forward and loss; =backward adds backward; leaves nothing behind");
+  if (!parse(app, arguments)) return 0;
+
+  StartOptions start = flags.start();
+  if (*iter) start.iteration = iteration;
+  start.resume = resume;
+  start.accept_changes = accept_changes;
+  if (!run_dir.empty()) start.run_dir = run_dir;
+  options.mode = train_mode(no_optim);
+
+  if (options.dry_run || options.mode != TrainMode::full) {
+    const Config config = load_for_use(start);
+    if (!options.dry_run) config.check_trainable();
+    options.progress = progress_mode(config.table("display").text("progress"));
+    return run_without_traces(config, options, make_torch_learner);
+  }
+  const Start ready = prepare_start(start);
+  set_log_file(ready.folder.path() / "train.log");
+  replace_file(ready.folder.path() / "env.json", environment_json({{"torch", torch_version()}}) + "\n");
+  log_info("run folder " + ready.folder.path().string());
+  options.progress = progress_mode(ready.config.table("display").text("progress"));
+  return run_training(ready, options, make_torch_learner);
+}
+
+}  // namespace flowtrain::commands

@@ -1,0 +1,27 @@
+#include "pipeline/evaluate.h"
+
+#include "pipeline/assembly.h"
+#include "pipeline/snapshot/snapshot_files.h"
+#include "pipeline/snapshot_branch.h"
+#include "pipeline/validation.h"
+
+namespace flowtrain {
+
+Figures evaluate(const Config& config, const std::filesystem::path& snapshot, const MakeLearner& make_learner) {
+  const std::string device = choose_device(config);
+  const DataParts data = open_data(config, false, device);
+  const Scheduler scheduler(data.workers);
+  Line line(line_parts("val", data, config, endless_batches()));
+  LearnerSpec spec{config.table("net"), config.table("loss"), config.table("optim"), config.table("train"),
+                   config.table("run"), config.table("val").texts("metrics"), line.layout()};
+  spec.val_layout = &line.layout();
+  spec.classes = static_cast<std::int64_t>(data.dataset->classes().size());
+  spec.device = device;
+  spec.seed = seed_of(config);
+  const auto learner = make_learner(spec);
+  learner->load_state(read_tensors(open_snapshot(snapshot)));
+  line.start();
+  return *run_validation(line, *learner, data.batches.per_epoch(), nullptr);
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,62 @@
+// flowtrain's entry: a table of subcommands. Each lives in a file of its own under commands/.
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string>
+
+#include "pipeline/commands/commands.h"
+#include "pipeline/telemetry/environment.h"
+#include "pipeline/telemetry/guard.h"
+
+namespace {
+
+using namespace flowtrain;
+
+struct Command {
+  const char* name;
+  const char* usage;
+  const char* help;
+  int (*run)(const commands::Arguments&);
+};
+
+constexpr std::array table{
+    Command{"train", "[train] CONFIG", "train a net; `train` itself may be left out", commands::train},
+    Command{"test", "test CONFIG", "measure a snapshot on the validation data", commands::test},
+    Command{"bench", "bench CONFIG", "throughput of each data stage, and which one is the bottleneck", commands::bench},
+    Command{"replay", "replay CONFIG --iter N", "write the batch that iteration N sees to files", commands::replay},
+    Command{"graph", "graph CONFIG", "the flow graph in DOT, with its queue depths", commands::graph},
+    Command{"config", "config CONFIG", "the resolved configuration; --keys lists every key", commands::config},
+    Command{"snapshot", "snapshot ls|show|verify|export", "look into snapshots", commands::snapshot},
+    Command{"plugins", "plugins [FILE.so]", "what can be named in a configuration", commands::plugins},
+    Command{"info", "info", "versions, machine, devices", commands::info},
+};
+
+void print_help() {
+  std::puts("flowtrain trains nets on a dataflow graph: loading, decoding and augmenting overlap with the net's step.\n");
+  std::puts("usage: flowtrain COMMAND …   (flowtrain COMMAND --help says more)\n");
+  for (auto& command : table) std::printf("  %-32s %s\n", command.usage, command.help);
+  std::puts("\n  flowtrain --version");
+  std::puts("\nexit codes: 0 done, 2 usage or configuration, 3 data, 4 snapshots and disks, 5 non-finite loss,\n"
+            "            70 a fault of flowtrain's own, 130/143 interrupted after a snapshot");
+}
+
+int run(const commands::Arguments& words) {
+  if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
+    print_help();
+    return words.empty() ? static_cast<int>(Exit::usage) : 0;
+  }
+  if (words[0] == "--version") {
+    std::puts(program_version().c_str());
+    return 0;
+  }
+  const auto command = std::find_if(table.begin(), table.end(), [&](auto& each) { return words[0] == each.name; });
+  if (command == table.end()) return commands::train(words);
+  return command->run({words.begin() + 1, words.end()});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return guarded_main([&] { return run({argv + 1, argv + argc}); });
+}

@@ -1,0 +1,13 @@
+#pragma once
+// Weights to start from: net.pretrain.
+
+#include "sampling/settings.h"
+#include "stages/compute.h"
+
+namespace flowtrain {
+
+/// Loads the safetensors file of net.pretrain into the learner, if one is given. Lists what is missing, unexpected or
+/// of another shape as warnings; with net.strict any of these is a UserError(usage). A missing file: UserError(usage).
+void load_pretrained(Learner& learner, const Settings& net);
+
+}  // namespace flowtrain

@@ -1,0 +1,110 @@
+#include "pipeline/replay.h"
+
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "pipeline/assembly.h"
+#include "pipeline/snapshot/file.h"
+#include "pipeline/snapshot/hash.h"
+#include "sampling/codecs/png.h"
+
+namespace flowtrain {
+
+namespace {
+
+using nlohmann::json;
+
+// The micro-batches of one iteration, then the end.
+std::function<Ticket()> one_iteration(std::uint64_t iteration, std::uint32_t accum) {
+  return [iteration, accum, next = std::uint32_t{0}]() mutable {
+    Ticket ticket;
+    ticket.iteration = iteration;
+    ticket.micro = static_cast<std::uint16_t>(next);
+    if (next++ == accum) ticket.kind = TicketKind::end;
+    return ticket;
+  };
+}
+
+bool is_picture(const Field& field) {
+  return field.dtype == DType::u8 && field.shape.size() == 3 && (field.shape[2] == 1 || field.shape[2] == 3);
+}
+
+std::span<const std::byte> row_bytes(const SlabLayout& layout, const Slab& slab, std::size_t field, std::size_t row) {
+  return {slab.host() + layout.offset(field) + row * layout.row_bytes(field), layout.row_bytes(field)};
+}
+
+// A scalar or short vector as numbers; larger fields are told by their hash.
+json value_of(const Field& field, std::span<const std::byte> bytes) {
+  json values = json::array();
+  const std::size_t size = size_of(field.dtype), count = bytes.size() / size;
+  if (count > 16) return xxh64_hex(bytes);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::byte* at = bytes.data() + i * size;
+    auto read = [at](auto value) {
+      std::memcpy(&value, at, sizeof value);
+      return value;
+    };
+    switch (field.dtype) {
+      case DType::u8: values.push_back(read(std::uint8_t{})); break;
+      case DType::i32: values.push_back(read(std::int32_t{})); break;
+      case DType::i64: values.push_back(read(std::int64_t{})); break;
+      case DType::f32: values.push_back(read(0.f)); break;
+    }
+  }
+  return count == 1 ? values[0] : values;
+}
+
+void write_picture(const std::filesystem::path& path, const Field& field, std::span<const std::byte> bytes) {
+  const auto height = static_cast<int>(field.shape[0]), width = static_cast<int>(field.shape[1]),
+             channels = static_cast<int>(field.shape[2]);
+  const Picture picture{reinterpret_cast<const std::uint8_t*>(bytes.data()), height, width, channels,
+                        static_cast<std::size_t>(width) * static_cast<std::size_t>(channels)};
+  const auto png = encode_png(picture);
+  replace_file(path, {reinterpret_cast<const char*>(png.data()), png.size()});
+}
+
+json describe_row(const DataParts& data, const SlabLayout& layout, const Slab& slab, std::size_t row,
+                  const std::filesystem::path& folder, std::uint64_t number) {
+  const RowWork& work = slab.rows()[row];
+  json entry{{"position", work.position}, {"id", work.id}, {"source", data.dataset->describe(work.id)}};
+  if (work.replaced) entry["replaced_times"] = work.replaced;
+  for (std::size_t i = 0; i < layout.fields().size(); ++i) {
+    const Field& field = layout.fields()[i];
+    const auto bytes = row_bytes(layout, slab, i, row);
+    entry[field.name] = value_of(field, bytes);
+    if (!is_picture(field)) continue;
+    char name[64];
+    std::snprintf(name, sizeof name, "row-%04llu.png", static_cast<unsigned long long>(number));
+    write_picture(folder / name, field, bytes);
+    entry["picture"] = name;
+  }
+  return entry;
+}
+
+}  // namespace
+
+std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::filesystem::path& folder) {
+  const DataParts data = open_data(config, true, "cpu");
+  const auto accum = static_cast<std::uint32_t>(config.table("train").integer("accum"));
+  const Scheduler scheduler(data.workers);
+  Line line(line_parts("train", data, config, one_iteration(iteration, accum)));
+  make_folders(folder);
+  line.start();
+
+  json rows = json::array();
+  std::uint64_t epoch = 0;
+  for (Ticket ticket; line.next(ticket) && ticket.kind != TicketKind::end; line.release(ticket)) {
+    const Slab& slab = line.slab(ticket);
+    if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
+    epoch = slab.epoch() + 1;
+    for (std::size_t row = 0; row < slab.rows().size(); ++row)
+      rows.push_back(describe_row(data, line.layout(), slab, row, folder, rows.size()));
+  }
+  const std::uint64_t count = rows.size();
+  const json batch{{"iteration", iteration}, {"epoch", epoch}, {"rows", std::move(rows)}};
+  replace_file(folder / "batch.json", batch.dump(2) + "\n");
+  return count;
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,16 @@
+#pragma once
+// Replay: rebuilds exactly the batch that an iteration sees (promise P7).
+
+#include <cstdint>
+#include <filesystem>
+
+#include "pipeline/config/config.h"
+
+namespace flowtrain {
+
+/// Writes iteration `iteration`'s batch into `folder` (made if missing): u8 pictures as row-NNNN.png, and batch.json with
+/// position, id, source, label and hash of every row, and the batch's hash per field. Returns the number of rows.
+/// Throws UserError.
+std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::filesystem::path& folder);
+
+}  // namespace flowtrain

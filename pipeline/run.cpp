@@ -1,0 +1,209 @@
+#include "pipeline/run.h"
+
+#include <cmath>
+#include <memory>
+#include <thread>
+
+#include "pipeline/advice.h"
+#include "pipeline/assembly.h"
+#include "pipeline/config/words.h"
+#include "pipeline/pretrain.h"
+#include "pipeline/snapshot/snapshot_files.h"
+#include "pipeline/telemetry/format.h"
+#include "pipeline/telemetry/interrupt.h"
+#include "pipeline/telemetry/log.h"
+#include "pipeline/trainer.h"
+
+namespace flowtrain {
+
+namespace {
+
+// All that a run consists of, at addresses that stay. Members are torn down in reverse: lines before what they read.
+class Run {
+ public:
+  Run(const Config& config, const RunOptions& options, RunState state)
+      : config_(config), options_(options), state_(std::move(state)), device_(choose_device(config)),
+        train_(open_data(config, true, device_)) {
+    check_resumed_data();
+    if (validates()) val_ = std::make_unique<DataParts>(open_data(config, false, device_));
+    schedule_ = make_schedule(config, train_.batches, state_.iteration + 1, val_ != nullptr);
+    schedule_.validate_first = state_.validation_pending && val_;
+    scheduler_ = std::make_unique<Scheduler>(train_.workers + (val_ ? val_->workers : 0));
+    line_ = std::make_unique<Line>(line_parts("train", train_, config, schedule_.tickets()));
+    if (val_) val_line_ = std::make_unique<Line>(line_parts("val", *val_, config, endless_batches(state_.validation_batches)));
+  }
+
+  void make_learner(const MakeLearner& make) {
+    if (options_.dry_run) {
+      learner_ = std::make_unique<IdleLearner>();
+      return;
+    }
+    const auto classes = train_.dataset->classes();
+    LearnerSpec spec{config_.table("net"), config_.table("loss"), config_.table("optim"), config_.table("train"),
+                     config_.table("run"), config_.table("val").texts("metrics"), line_->layout()};
+    spec.val_layout = val_line_ ? &val_line_->layout() : nullptr;
+    spec.classes = static_cast<std::int64_t>(classes.size());
+    spec.device = device_;
+    spec.seed = seed_of(config_);
+    spec.mode = options_.mode;
+    learner_ = make(spec);
+  }
+
+  void announce() const {
+    log_info(say("data: ", format_count(train_.dataset->size()), " samples in ", train_.dataset->classes().size(), " classes",
+                 val_ ? say(", ", format_count(val_->dataset->size()), " for validation") : "", "; ",
+                 format_count(train_.batches.per_epoch()), " batches of ", train_.batch, " an epoch"));
+    log_info(say("device: ", device_, "; ", train_.workers, " workers; iterations ", schedule_.first, " to ", schedule_.last));
+    if (schedule_.first > schedule_.last) log_info("nothing is left to do; --max-iter sets the length of a run");
+  }
+
+  TrainerResult train(MetricsFile* metrics, SnapshotBranch* snapshots, const Interrupt& interrupt) {
+    const Settings& data = config_.data(true);
+    BadSamples bad(*train_.dataset, data.text("bad") == "stop" ? 0 : share(data, "max_bad").of(train_.dataset->size()),
+                   [](const std::string& line) { log_warn(line); });
+    Display display(options_.progress, schedule_.last, metrics);
+    TrainerParts parts{schedule_, *line_};
+    parts.validation = val_line_.get();
+    parts.validation_batches = validation_batches();
+    if (auto& names = config_.table("val").texts("metrics"); !names.empty()) parts.ruling_metric = names.front();
+    parts.keep_best = static_cast<std::size_t>(config_.table("snapshot").integer("keep_best"));
+    parts.learner = learner_.get();
+    parts.bad_samples = &bad;
+    parts.display = &display;
+    parts.snapshots = snapshots;
+    parts.interrupt = &interrupt;
+    parts.display_every = period(config_.table("display"), "every").to_iterations(iterations_per_epoch(config_, train_.batches));
+    Trainer trainer(parts, std::move(state_));
+    const TrainerResult result = trainer.run();
+    display.finish();
+    summarise(result, trainer.state());
+    if (metrics && !result.signal)
+      metrics->write("end", {{"iter", result.iteration},
+                             {"params_xxh64", params_xxh64(*learner_)},
+                             {"order_xxh64", trainer.state().order.hex()}});
+    return result;
+  }
+
+  Learner& learner() { return *learner_; }
+  std::uint64_t samples_per_epoch() const { return train_.dataset->size(); }
+  const RunState& state() const { return state_; }
+
+  Drawing drawing() const {
+    Drawing drawing = line_->drawing();
+    auto branch = [&](const std::string& name, const std::string& label, const std::string& edge, bool thread) {
+      drawing.nodes.push_back({name, label, thread});
+      drawing.edges.push_back({"compute", name, edge});
+    };
+    branch("learning_rate", "learning rate\nstepwise decay", "control ticket", false);
+    branch("display", "display\nbar, log, metrics.jsonl", "queue of 64 events", true);
+    branch("snapshot", "snapshot\nwrite, fsync, rename", "one staging copy", true);
+    if (!val_line_) return drawing;
+    for (auto& node : val_line_->drawing().nodes)
+      if (node.name != "compute") drawing.nodes.push_back({"val " + node.name, "validation: " + node.label, node.thread});
+    drawing.nodes.push_back({"val compute", "validate\neval mode", false});
+    for (auto& edge : val_line_->drawing().edges) drawing.edges.push_back({"val " + edge.from, "val " + edge.to, edge.label});
+    drawing.edges.push_back({"compute", "val compute", "control ticket"});
+    return drawing;
+  }
+
+ private:
+  bool validates() const {
+    return !options_.dry_run && options_.mode == TrainMode::full && !period(config_.table("val"), "every").off();
+  }
+
+  std::uint64_t validation_batches() const {
+    if (!val_) return 0;
+    const auto wished = static_cast<std::uint64_t>(config_.table("val").integer("batches"));
+    return wished > 0 ? wished : val_->batches.per_epoch();
+  }
+
+  void check_resumed_data() {
+    if (state_.iteration > 0 && state_.samples_per_epoch != train_.dataset->size())
+      log_warn(say("the data set has ", train_.dataset->size(), " samples; when the snapshot was made it had ",
+                   state_.samples_per_epoch, ": the order of samples is not the one that it would have been"));
+    state_.samples_per_epoch = train_.dataset->size();
+  }
+
+  void summarise(const TrainerResult& result, const RunState& state) const {
+    const std::uint64_t done = result.iteration + 1 - schedule_.first;
+    if (done == 0) return;
+    log_info(say(result.signal ? "interrupted after" : "done:", " iteration ", result.iteration, " (", format_count(done), " in ",
+                 format_duration(result.wall_s), ")"));
+    log_info(waiting_advice({line_->times(), result.wall_s, result.wait_s, train_.workers, train_.readers,
+                             std::max(1u, std::thread::hardware_concurrency())}));
+    if (options_.dry_run) log_info("order_xxh64 " + state.order.hex());
+  }
+
+  const Config& config_;
+  RunOptions options_;
+  RunState state_;
+  std::string device_;
+  DataParts train_;
+  std::unique_ptr<DataParts> val_;
+  Schedule schedule_;
+  std::unique_ptr<Scheduler> scheduler_;
+  std::unique_ptr<Line> line_, val_line_;
+  std::unique_ptr<Learner> learner_;
+};
+
+int exit_code(const TrainerResult& result) { return result.signal ? Interrupt::exit_code(*result.signal) : 0; }
+
+// The engine's own decisions that a run must not lose.
+std::unique_ptr<SnapshotBranch> snapshot_branch(const Start& start, MetricsFile& metrics) {
+  const Settings& snapshot = start.config.table("snapshot");
+  return std::make_unique<SnapshotBranch>(
+      SnapshotPolicy{start.folder.snapshots(), static_cast<std::size_t>(snapshot.integer("keep_last")),
+                     static_cast<std::size_t>(snapshot.integer("keep_best")), to_toml(start.config)},
+      &metrics);
+}
+
+}  // namespace
+
+int run_training(const Start& start, const RunOptions& options, const MakeLearner& make_learner) {
+  const Interrupt interrupt;
+  std::optional<OpenSnapshot> snapshot;
+  if (start.snapshot) snapshot.emplace(open_snapshot(*start.snapshot));
+  RunState state;
+  if (snapshot) state = RunState::from_json(snapshot->state_json);
+  const std::uint64_t from = state.iteration;
+
+  Run run(start.config, options, std::move(state));
+  run.make_learner(make_learner);
+  if (snapshot) {
+    run.learner().load_state(read_tensors(*snapshot));
+    snapshot.reset();
+    log_info(say("going on after iteration ", from, ", from ", start.snapshot->string()));
+  } else {
+    load_pretrained(run.learner(), start.config.table("net"));
+  }
+
+  const auto metrics_path = start.folder.path() / "metrics.jsonl";
+  if (start.resumed) cut_back_metrics(metrics_path, from);
+  MetricsFile metrics(metrics_path);
+  if (start.resumed) metrics.write("resume", {{"iter", from}});
+  auto snapshots = snapshot_branch(start, metrics);
+  if (options.initialize) {
+    snapshots->take(run.learner(), run.state(), false);
+    if (!snapshots->finish()) throw UserError(Exit::snapshot, "the initial parameters could not be written");
+    return 0;
+  }
+
+  run.announce();
+  const TrainerResult result = run.train(&metrics, snapshots.get(), interrupt);
+  if (!snapshots->finish())
+    throw UserError(Exit::snapshot, "the last snapshot could not be written (the reason is above)",
+                    "make room, then --resume auto goes on from the one before");
+  return exit_code(result);
+}
+
+int run_without_traces(const Config& config, const RunOptions& options, const MakeLearner& make_learner) {
+  const Interrupt interrupt;
+  Run run(config, options, {});
+  run.make_learner(make_learner);
+  run.announce();
+  return exit_code(run.train(nullptr, nullptr, interrupt));
+}
+
+std::string draw_graph(const Config& config) { return to_dot(Run(config, {}, {}).drawing(), config.name()); }
+
+}  // namespace flowtrain

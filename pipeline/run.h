@@ -1,0 +1,28 @@
+#pragma once
+// One training run from its parts to its last line.
+
+#include "pipeline/start.h"
+#include "pipeline/telemetry/progress.h"
+#include "stages/learner_spec.h"
+
+namespace flowtrain {
+
+/// What the command line chooses beside the configuration.
+struct RunOptions {
+  TrainMode mode = TrainMode::full;
+  bool dry_run = false;     ///< data line only
+  bool initialize = false;  ///< save the initial parameters as iteration 0 and end
+  ProgressMode progress = ProgressMode::automatic;
+};
+
+/// Trains as `start` says, in its folder. Returns the exit code: 0, or that of the signal that ended it after a clean
+/// snapshot. Throws UserError.
+int run_training(const Start& start, const RunOptions& options, const MakeLearner& make_learner);
+
+/// Runs the data line, and the net where options.mode says so, without a folder or snapshots (--dry-run, --no-optim).
+int run_without_traces(const Config& config, const RunOptions& options, const MakeLearner& make_learner);
+
+/// The lines of a training run, as `flowtrain graph` draws them: built, not started.
+std::string draw_graph(const Config& config);
+
+}  // namespace flowtrain

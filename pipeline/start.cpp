@@ -1,0 +1,124 @@
+#include "pipeline/start.h"
+
+#include <random>
+
+#include "pipeline/config/words.h"
+#include "pipeline/snapshot/file.h"
+#include "pipeline/snapshot/snapshot_files.h"
+#include "pipeline/telemetry/log.h"
+
+namespace flowtrain {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool is_snapshot(const fs::path& path) { return fs::exists(path / "manifest.json"); }
+
+// The run to go on in, if there is one.
+std::optional<fs::path> run_to_resume(const StartOptions& options, const std::string& resume, const Config& config) {
+  if (auto folder = as_run_folder(options.config)) return folder;
+  if (!resume.empty() && resume != "auto") {
+    const fs::path path = fs::absolute(resume).lexically_normal();
+    if (is_snapshot(path)) return path.parent_path().parent_path();
+    if (!holds_run(path))
+      throw UserError(Exit::snapshot, "--resume " + resume + ": neither a run's folder nor a snapshot",
+                      "name runs/NAME, or runs/NAME/snapshots/iter-NNNNNNNN");
+    return path;
+  }
+  if (options.run_dir) return holds_run(*options.run_dir) ? options.run_dir : std::nullopt;
+  return newest_run(config.table("run").text("dir"), config.name());
+}
+
+std::optional<fs::path> choose_snapshot(const StartOptions& options, const std::string& resume, const fs::path& folder) {
+  if (options.iteration) {
+    const auto path = find_iteration(folder, *options.iteration);
+    open_snapshot(path);  // throws with what is damaged
+    return path;
+  }
+  if (is_snapshot(resume)) return fs::path(resume);
+  const auto newest = find_newest(folder);
+  for (auto& [path, reason] : newest.passed_over) log_warn(say("passing over ", path.string(), ": ", reason));
+  return newest.path;
+}
+
+void check_changes(const Config& before, const Config& now, bool accepted) {
+  std::string breaking;
+  for (auto& difference : diff(before, now)) {
+    log_info(say("changed since the run began: ", difference.key, " = ", difference.is, " (was ", difference.was, ")"));
+    if (difference.breaks) breaking += (breaking.empty() ? "" : ", ") + difference.key;
+  }
+  if (breaking.empty()) return;
+  if (!accepted)
+    throw UserError(Exit::usage, "changes that break exact resume: " + breaking,
+                    "undo them, start a new run (without --iter and --resume), or go on all the same with --accept-changes");
+  log_warn("going on with changes that break exact resume: " + breaking);
+}
+
+Config with_seed(const StartOptions& options, const fs::path& file, const std::string& seed) {
+  auto overrides = options.overrides;
+  overrides.push_back({"run.seed", seed, "run.seed = \"random\""});
+  return load_config(file, overrides);
+}
+
+std::string draw_seed() {
+  std::random_device source;
+  return std::to_string(source() & 0x7fffffff);
+}
+
+bool seed_is_random(const Config& config) { return !number(config.table("run"), "seed"); }
+
+fs::path config_file(const StartOptions& options) {
+  const auto folder = as_run_folder(options.config);
+  return folder ? *folder / "config.toml" : fs::path(options.config);
+}
+
+Start fresh(const StartOptions& options, Config config) {
+  auto folder = options.run_dir ? RunFolder::create_at(*options.run_dir)
+                                : RunFolder::create(config.table("run").text("dir"), config.name());
+  if (folder.path().filename() != config.name() && !options.run_dir)
+    log_info(say("an earlier run called '", config.name(), "' is kept; to go on in it: --resume auto"));
+  replace_file(folder.config_file(), to_toml(config));
+  return {std::move(config), std::move(folder), false, std::nullopt};
+}
+
+}  // namespace
+
+Config load_for_use(const StartOptions& options) {
+  const auto file = config_file(options);
+  Config config = load_config(file, options.overrides);
+  return seed_is_random(config) ? with_seed(options, file, draw_seed()) : config;
+}
+
+Start prepare_start(const StartOptions& options) {
+  const auto file = config_file(options);
+  Config config = load_config(file, options.overrides);
+  config.check_trainable();
+
+  std::string resume = options.resume.empty() ? config.table("run").text("resume") : options.resume;
+  if (resume == "none") resume.clear();
+  if (as_run_folder(options.config) && resume.empty()) resume = "auto";
+  if (resume.empty() && !options.iteration) return fresh(options, load_for_use(options));
+
+  const auto run = run_to_resume(options, resume, config);
+  if (!run) {
+    if (options.iteration)
+      throw UserError(Exit::snapshot, say("--iter ", *options.iteration, ": there is no run called '", config.name(), "' in ",
+                                          config.table("run").text("dir"), " to go on in"),
+                      "start it without --iter; --max-iter sets the length of a run");
+    log_info(say("no run called '", config.name(), "' yet: starting at iteration 0"));
+    return fresh(options, load_for_use(options));
+  }
+
+  auto folder = RunFolder::open(*run);
+  const Config stored = load_config(folder.config_file());
+  if (seed_is_random(config)) config = with_seed(options, file, to_toml(stored.table("run").value("seed")));
+  check_changes(stored, config, options.accept_changes);
+  clean_leftovers(folder.snapshots());
+  auto snapshot = choose_snapshot(options, resume, folder.snapshots());
+  if (!snapshot) log_info(say(folder.path().string(), " has no snapshot yet: starting at iteration 0"));
+  replace_file(folder.config_file(), to_toml(config));
+  return {std::move(config), std::move(folder), true, std::move(snapshot)};
+}
+
+}  // namespace flowtrain

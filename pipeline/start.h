@@ -1,0 +1,40 @@
+#pragma once
+// How a run starts: fresh, or from a snapshot of an earlier one. Decides, checks and says so.
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/config/config.h"
+#include "pipeline/config/run_folder.h"
+
+namespace flowtrain {
+
+/// What the command line says about the start.
+struct StartOptions {
+  std::string config;                            ///< a TOML file, or a run's folder to go on in
+  std::vector<Override> overrides;
+  std::optional<std::uint64_t> iteration;        ///< --iter
+  std::string resume;                            ///< --resume: none, auto or a path; empty: as run.resume says
+  std::optional<std::filesystem::path> run_dir;  ///< --run-dir
+  bool accept_changes = false;                   ///< --accept-changes
+};
+
+/// A run ready to begin: its folder is locked.
+struct Start {
+  Config config;
+  RunFolder folder;
+  bool resumed = false;                           ///< false: a fresh folder
+  std::optional<std::filesystem::path> snapshot;  ///< verified; none: from iteration 0
+};
+
+/// A start never touches an earlier run unless it is told to go on in it. Throws UserError: usage for contradictions and
+/// for changes that would break exact resume, snapshot for folders and snapshots that cannot be used.
+Start prepare_start(const StartOptions& options);
+
+/// The configuration alone, with run.seed drawn where it is "random": for runs that leave nothing behind.
+Config load_for_use(const StartOptions& options);
+
+}  // namespace flowtrain

@@ -1,0 +1,23 @@
+#include "pipeline/validation.h"
+
+#include "pipeline/telemetry/interrupt.h"
+
+namespace flowtrain {
+
+std::optional<Figures> run_validation(Line& line, Learner& learner, std::uint64_t batches, const Interrupt* interrupt) {
+  learner.begin_validation();
+  bool complete = true;
+  for (std::uint64_t batch = 0; batch < batches && complete; ++batch) {
+    Ticket ticket;
+    if (!line.next(ticket)) throw InternalError("the validation line ended");
+    Slab& slab = line.slab(ticket);
+    if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
+    learner.validate(slab);
+    line.release(ticket);
+    complete = !(interrupt && interrupt->requested());
+  }
+  Figures figures = learner.end_validation();
+  return complete ? std::optional(std::move(figures)) : std::nullopt;
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,18 @@
+#pragma once
+// One validation: some batches of the validation line, in eval mode.
+
+#include <cstdint>
+#include <optional>
+
+#include "pipeline/graph.h"
+#include "stages/compute.h"
+
+namespace flowtrain {
+
+class Interrupt;
+
+/// Takes `batches` batches from the line and returns the learner's figures over them; the learner is in train mode
+/// afterwards. Nothing when `interrupt` (may be null) asked for an end meanwhile. Rethrows the error of a bad batch.
+std::optional<Figures> run_validation(Line& line, Learner& learner, std::uint64_t batches, const Interrupt* interrupt);
+
+}  // namespace flowtrain

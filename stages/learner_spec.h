@@ -1,0 +1,41 @@
+#pragma once
+// What a learner is made of: settings, and the batches it will get. No torch here.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sampling/settings.h"
+#include "stages/compute.h"
+
+namespace flowtrain {
+
+/// What --no-optim leaves out.
+enum class TrainMode {
+  full,
+  no_step,      ///< --no-optim=backward: forward, loss and backward, no update
+  forward_only  ///< --no-optim: forward and loss
+};
+
+/// The references must outlive the learner.
+struct LearnerSpec {
+  const Settings& net;
+  const Settings& loss;
+  const Settings& optim;
+  const Settings& train;
+  const Settings& run;
+  std::vector<std::string> metrics;  ///< of validation, beside the loss
+  const SlabLayout& train_layout;
+  const SlabLayout* val_layout = nullptr;  ///< null without validation
+  std::int64_t classes = 0;                ///< of the data set
+  std::string device = "cpu";              ///< Device::name()
+  std::uint64_t seed = 0;
+  TrainMode mode = TrainMode::full;
+};
+
+/// How a run gets its learner: make_torch_learner, or what a test brings.
+using MakeLearner = std::function<std::unique_ptr<Learner>(const LearnerSpec&)>;
+
+}  // namespace flowtrain
