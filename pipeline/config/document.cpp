@@ -41,6 +41,7 @@ Value list_of(const toml::array& array, const std::string& key, const Origin& or
   if (all([](auto& each) { return each.is_integer(); })) return elements<std::int64_t>(array);
   if (all([](auto& each) { return each.is_number(); })) return elements<double>(array);
   if (all([](auto& each) { return each.is_string(); })) return elements<std::string>(array);
+  if (array.is_array_of_tables()) fail(origin, key + ": expected one table, not a list", "write [" + key + "]");
   fail(origin, key + ": expected a list of numbers or a list of texts");
 }
 

@@ -155,6 +155,7 @@ TEST_CASE("a table is no key and a key no table") {
   auto table = refusal("loader = 3\n" + letters);
   CHECK(table.message == "a.toml:1:1: 'loader' is a table, not a key");
   CHECK(table.hint == "write [loader]");
+  CHECK(refusal(letters + "[[optim]]\nlr = 1\n").message == "a.toml:3:3: optim: expected one table, not a list");
   CHECK(refusal(letters + "[loader.batch]\nsize = 3\n").message == "a.toml:3:9: 'loader.batch' is a key, not a table");
 }
 
