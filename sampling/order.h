@@ -28,8 +28,8 @@ struct OrderInput {
 Registry<Order, OrderInput>& orders();
 
 /// A keyed permutation of 0 … n-1, computed point by point: an alternating Feistel network over the next power of
-/// two, walking cycles until the value is in range (J. Black, P. Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA
-/// 2002): fewer than two walks are expected (for n < 16 the domain is 16). Cheap to make; any thread.
+/// two, walking cycles until the value is in range (J. Black, P. Rogaway, "Ciphers with Arbitrary Finite Domains",
+/// CT-RSA 2002): fewer than two walks are expected for n > 32; the smallest domain is 64. Cheap to make; any thread.
 class Permutation {
  public:
   /// n > 0.
@@ -41,7 +41,7 @@ class Permutation {
   std::uint64_t inverse(std::uint64_t y) const;
 
  private:
-  static constexpr int kMaxRounds = 16;
+  static constexpr int kMaxRounds = 12;
 
   std::uint64_t n_;
   int left_bits_, right_bits_, rounds_;

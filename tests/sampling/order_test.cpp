@@ -25,7 +25,7 @@ class Labelled : public Dataset {
   std::vector<std::string> classes() const override {
     return std::vector<std::string>(static_cast<std::size_t>(std::ranges::max(labels_) + 1), "class");
   }
-  std::string describe(std::uint64_t id) const override { return "#" + std::to_string(id); }
+  std::string describe(std::uint64_t id) const override { return std::to_string(id); }
 
  private:
   std::uint64_t size_;
@@ -115,8 +115,10 @@ TEST_CASE("neighbours in a permutation are unrelated") {
   for (const std::uint64_t lag : {1, 2, 64, 256}) {
     const Permutation permutation(n, lag);
     std::vector<double> counts(bins * bins);
-    for (std::uint64_t x = 0; x + lag < n; ++x) ++counts[permutation(x) * bins / n * bins + permutation(x + lag) * bins / n];
-    CHECK(std::abs(surprise(counts, std::vector<double>(bins * bins, static_cast<double>(n - lag) / (bins * bins)))) < 4);
+    for (std::uint64_t x = 0; x + lag < n; ++x)
+      ++counts[permutation(x) * bins / n * bins + permutation(x + lag) * bins / n];
+    const std::vector<double> expected(bins * bins, static_cast<double>(n - lag) / (bins * bins));
+    CHECK(std::abs(surprise(counts, expected)) < 4);
   }
 }
 
@@ -161,7 +163,7 @@ TEST_CASE("block_shuffle reads no more than `window` blocks at a time") {
   for (std::size_t first = 0; first < ids.size(); first += block * window) {
     std::vector<std::uint64_t> blocks;
     for (auto i = first; i < std::min(ids.size(), first + block * window); ++i) blocks.push_back(ids[i] / block);
-    CHECK(!std::ranges::is_sorted(blocks));
+    if (blocks.size() > block) CHECK(!std::ranges::is_sorted(blocks));
     std::ranges::sort(blocks);
     blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
     CHECK(blocks.size() <= window);
@@ -275,7 +277,8 @@ TEST_CASE("weighted refuses weights that do not fit") {
 
 TEST_CASE("no order can be made of nothing") {
   const Labelled empty(0);
-  for (const auto& name : orders().names()) CHECK_THROWS_WITH_AS(make(name, empty, 1), "the data set is empty", UserError);
+  for (const auto& name : orders().names())
+    CHECK_THROWS_WITH_AS(make(name, empty, 1), "the data set is empty", UserError);
 }
 
 TEST_CASE("an unknown order is refused with the known ones") {
