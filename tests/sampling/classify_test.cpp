@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "sampling/datasets/shapes.h"
 #include "sampling/sampler.h"
 #include "tests/sampling/memory_dataset.h"
 #include "tests/sampling/pictures.h"
@@ -151,6 +152,22 @@ TEST_CASE("classify: image files") {
   const auto jitter = make_sampler("classify", dataset, true,
                                    {{"size", whole(16)}, {"brightness", 0.4}, {"contrast", 0.4}, {"saturation", 0.4}});
   CHECK(draw(*jitter, dataset, 0, 1) != draw(*jitter, dataset, 0, 2));
+}
+
+TEST_CASE("classify: recipes of shapes are drawn") {
+  ShapeRecipe recipe{};
+  recipe.size = 12;
+  recipe.background = {1, 0, 0};
+  const auto* bytes = reinterpret_cast<const std::byte*>(&recipe);
+  const MemoryDataset dataset({{Encoding::shapes, {bytes, bytes + sizeof recipe}, 0, 0, 0, 5}});
+  const auto sampler = make_sampler("classify", dataset);
+  CHECK(sampler->fields()[0].shape == std::vector<std::int64_t>{12, 12, 3});
+  CHECK(sampler->fields()[0].mean == std::vector<double>{0.5, 0.5, 0.5});
+  const auto sample = draw(*sampler, dataset, 0);
+  CHECK(sample.label == 5);
+  CHECK(sample.image[0] == 255);
+  CHECK(sample.image[1] == 0);
+  CHECK(make_sampler("copy", dataset)->fields()[0].row_bytes() == sizeof recipe);
 }
 
 TEST_CASE("classify: grey to RGB and back") {
