@@ -13,7 +13,7 @@ Figures evaluate(const Config& config, const std::filesystem::path& snapshot, co
   const Scheduler scheduler(data.workers);
   Line line(line_parts("val", data, config, endless_batches()));
   LearnerSpec spec{config.table("net"), config.table("loss"), config.table("optim"), config.table("train"),
-                   config.table("run"), config.table("val").texts("metrics"), line.layout()};
+                   config.table("run"), config.table("val"), line.layout()};
   spec.val_layout = &line.layout();
   spec.classes = static_cast<std::int64_t>(data.dataset->classes().size());
   spec.device = device;

@@ -8,6 +8,7 @@
 #include "pipeline/commands/commands.h"
 #include "pipeline/telemetry/environment.h"
 #include "pipeline/telemetry/guard.h"
+#include "sampling/error.h"
 
 namespace {
 

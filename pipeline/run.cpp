@@ -40,7 +40,7 @@ class Run {
     }
     const auto classes = train_.dataset->classes();
     LearnerSpec spec{config_.table("net"), config_.table("loss"), config_.table("optim"), config_.table("train"),
-                     config_.table("run"), config_.table("val").texts("metrics"), line_->layout()};
+                     config_.table("run"), config_.table("val"), line_->layout()};
     spec.val_layout = val_line_ ? &val_line_->layout() : nullptr;
     spec.classes = static_cast<std::int64_t>(classes.size());
     spec.device = device_;

@@ -74,6 +74,7 @@ void Trainer::train(const Ticket& ticket) {
   Slab& slab = parts_.line.slab(ticket);
   parts_.bad_samples->account(slab);
   const bool last = ticket.micro + 1u == parts_.schedule.accum;
+  mid_iteration_ = !last;
 
   const auto begin = Clock::now();
   parts_.learner->train(slab, last);
@@ -158,7 +159,7 @@ void Trainer::snapshot(bool best) {
 
 bool Trainer::interrupted() {
   // Only between iterations: a snapshot holds whole ones.
-  if (!parts_.interrupt || event_.iteration != state_.iteration) return false;
+  if (!parts_.interrupt || mid_iteration_) return false;
   result_.signal = parts_.interrupt->requested();
   return result_.signal.has_value();
 }

@@ -70,6 +70,7 @@ class Trainer {
   RunState state_;
   TrainerResult result_;
   double lr_ = 0;
+  bool mid_iteration_ = false;        // micro-batches of an iteration are still to come
   std::uint64_t snapshot_taken_ = 0;  // iteration of the newest one, so that none is taken twice
   // Since the last report:
   Clock::time_point start_, since_;

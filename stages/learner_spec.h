@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "sampling/settings.h"
 #include "stages/compute.h"
@@ -26,7 +25,7 @@ struct LearnerSpec {
   const Settings& optim;
   const Settings& train;
   const Settings& run;
-  std::vector<std::string> metrics;  ///< of validation, beside the loss
+  const Settings& val;
   const SlabLayout& train_layout;
   const SlabLayout* val_layout = nullptr;  ///< null without validation
   std::int64_t classes = 0;                ///< of the data set

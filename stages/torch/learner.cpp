@@ -36,13 +36,13 @@ const char* dtype_name(at::ScalarType type) {
   }
 }
 
-// nets/ reports the user's mistakes as std::invalid_argument, which knows nothing of exit codes.
+// nets/ reports the user's mistakes as std::invalid_argument, which knows nothing of where they were written.
 template <class Make>
-auto from_settings(Make make) {
+auto made_from(const Settings& settings, const std::string& key, Make make) {
   try {
     return make();
   } catch (const std::invalid_argument& error) {
-    throw UserError(Exit::usage, error.what());
+    throw settings.error(key, error.what());
   }
 }
 
@@ -101,16 +101,17 @@ class TorchLearner : public Learner {
     configure_torch(spec.run);
     torch::manual_seed(Stream(seed_, Purpose::init, 0).next64());
     const bool channels_last = spec.net.boolean("channels_last");
-    from_settings([&] {
-      net_ = nets::make_net(net_spec(spec));
-      net_->to(where_, channels_last);
-      parameters_ = net_->parameters();
-      optimizer_ = nets::make_optimizer(optimizer_spec(spec.optim), parameters_);
-      loss_ = nets::make_loss({spec.loss.text("name"), spec.loss.real("label_smoothing")});
-      for (auto& name : spec.metrics)
-        if (name != "loss") metrics_.emplace_back(name, nets::make_metric(name));
-      return true;
+    net_ = made_from(spec.net, spec.net.text("script").empty() ? "name" : "script",
+                     [&] { return nets::make_net(net_spec(spec)); });
+    net_->to(where_, channels_last);
+    parameters_ = net_->parameters();
+    buffers_ = net_->buffers();
+    optimizer_ = made_from(spec.optim, "name", [&] { return nets::make_optimizer(optimizer_spec(spec.optim), parameters_); });
+    loss_ = made_from(spec.loss, "name", [&] {
+      return nets::make_loss({spec.loss.text("name"), spec.loss.real("label_smoothing")});
     });
+    for (auto& name : spec.val.texts("metrics"))
+      if (name != "loss") metrics_.emplace_back(name, made_from(spec.val, "metrics", [&] { return nets::make_metric(name); }));
     net_->train(true);
     train_batch_.emplace(spec.train_layout, where_, channels_last);
     if (spec.val_layout) val_batch_.emplace(*spec.val_layout, where_, channels_last);
@@ -169,10 +170,10 @@ class TorchLearner : public Learner {
   }
 
   void copy_state(LearnerState& state) override {
-    state.model.resize(parameters_.size() + net_->buffers().size());
+    state.model.resize(parameters_.size() + buffers_.size());
     auto to = state.model.begin();
     for (auto& item : parameters_) copy_out(item, true, *to++);
-    for (auto& item : net_->buffers()) copy_out(item, false, *to++);
+    for (auto& item : buffers_) copy_out(item, false, *to++);
     const auto slots = optimizer_->state();
     state.optim.resize(slots.size());
     to = state.optim.begin();
@@ -182,7 +183,7 @@ class TorchLearner : public Learner {
   void load_state(const LearnerState& state) override {
     nets::NamedTensors model;
     for (auto& [name, tensor] : parameters_) model.set(name, tensor);
-    for (auto& [name, tensor] : net_->buffers()) model.set(name, tensor);
+    for (auto& [name, tensor] : buffers_) model.set(name, tensor);
     copy_in(state.model, model, "model");
     copy_in(state.optim, optimizer_->state(), "optimizer");
   }
@@ -237,7 +238,7 @@ class TorchLearner : public Learner {
   double accum_, clip_;
   bool amp_;
   std::unique_ptr<nets::Net> net_;
-  nets::NamedTensors parameters_;
+  nets::NamedTensors parameters_, buffers_;
   std::unique_ptr<nets::Optimizer> optimizer_;
   std::unique_ptr<nets::Loss> loss_;
   std::vector<std::pair<std::string, std::unique_ptr<nets::Metric>>> metrics_;

@@ -1,0 +1,127 @@
+#include "pipeline/snapshot/atomic_folder.h"
+
+#include <fcntl.h>
+#include <stdio.h>  // renameat2, which <cstdio> need not declare
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+
+namespace flowtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view temporary_mark = ".tmp-";
+constexpr std::string_view trash_mark = ".trash-";
+
+/// `path` without a slash at its end, so that a suffix can be added.
+fs::path bare(const fs::path& path) { return path.has_filename() ? path : path.parent_path(); }
+
+/// `folder/<start><pid>-<number>`, with the first number that no dead process of our pid has left behind.
+fs::path free_name(const fs::path& folder, const std::string& start) {
+  static std::atomic<unsigned> count = 0;
+  while (true) {
+    auto name = folder / (start + std::to_string(::getpid()) + "-" + std::to_string(count++));
+    struct stat status;
+    if (::lstat(name.c_str(), &status) != 0) return name;  // whatever is wrong, the call that makes it will tell
+  }
+}
+
+fs::path temporary_name(const fs::path& target) {
+  return free_name(folder_of(target), bare(target).filename().string() + std::string(temporary_mark));
+}
+
+fs::path trash_name(const fs::path& path) {
+  return free_name(folder_of(path), std::string(trash_mark) + bare(path).filename().string() + "-");
+}
+
+}  // namespace
+
+AtomicFolder::AtomicFolder(fs::path target) : target_(bare(target)), temporary_(temporary_name(target)) {
+  if (::mkdir(temporary_.c_str(), 0777) != 0) throw system_error(temporary_, "mkdir", errno);
+}
+
+AtomicFolder::~AtomicFolder() {
+  if (!committed_) remove_quietly(temporary_);
+}
+
+void AtomicFolder::write_file(const std::string& name, const std::function<void(File&)>& body) {
+  File file = File::create(temporary_ / name);
+  body(file);
+  file.sync();
+  file.close();
+}
+
+void AtomicFolder::write_file(const std::string& name, std::string_view text) {
+  write_file(name, [&](File& file) { file.write(text); });
+}
+
+void AtomicFolder::commit() {
+  sync_folder(temporary_);
+  if (::rename(temporary_.c_str(), target_.c_str()) == 0) {
+    committed_ = true;
+    return sync_folder(folder_of(target_));
+  }
+  if (errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR) throw system_error(target_, "rename", errno);
+  replace_target();
+}
+
+void AtomicFolder::replace_target() {
+  fs::path old = temporary_;
+  // Swapping the two leaves no instant without a folder of this name.
+  if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), RENAME_EXCHANGE) != 0) {
+    if (errno != EINVAL && errno != ENOSYS) throw system_error(target_, "rename", errno);
+    // The file system (NFS, say) cannot swap: move the old one away, and back if the new one does not follow.
+    old = trash_name(target_);
+    rename_path(target_, old);
+    if (::rename(temporary_.c_str(), target_.c_str()) != 0) {
+      const int error = errno;
+      ::rename(old.c_str(), target_.c_str());
+      throw system_error(target_, "rename", error);
+    }
+  }
+  committed_ = true;
+  sync_folder(folder_of(target_));  // if this fails, the old one stays: it may be the one on the disk
+  remove_quietly(old);
+}
+
+void write_file_atomically(const fs::path& target, const std::function<void(File&)>& body) {
+  const auto temporary = temporary_name(target);
+  File file = File::create(temporary);
+  try {
+    body(file);
+    file.sync();
+    file.close();
+    rename_path(temporary, target);
+  } catch (...) {
+    remove_quietly(temporary);
+    throw;
+  }
+  sync_folder(folder_of(target));
+}
+
+void swap_link(const fs::path& folder, const std::string& link, const std::string& name) {
+  const auto temporary = temporary_name(folder / link);
+  if (::symlink(name.c_str(), temporary.c_str()) != 0) throw system_error(temporary, "symlink", errno);
+  try {
+    rename_path(temporary, folder / link);
+  } catch (const UserError&) {
+    remove_quietly(temporary);
+    throw;
+  }
+  sync_folder(folder);
+}
+
+void trash(const fs::path& path) {
+  const auto away = trash_name(path);
+  rename_path(path, away);
+  remove_quietly(away);
+}
+
+bool is_leftover(std::string_view name) {
+  return name.starts_with(trash_mark) || name.find(temporary_mark) != std::string_view::npos;
+}
+
+}  // namespace flowtrain

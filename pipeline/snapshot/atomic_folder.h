@@ -1,0 +1,52 @@
+#pragma once
+// Folders, files and links that are there wholly or not at all, whatever interrupts us: written beside their place
+// under a temporary name, synced, and renamed into it.
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "pipeline/snapshot/file.h"
+
+namespace flowtrain {
+
+/// A folder in the making, called `<target>.tmp-<pid>-<number>` until commit(). Without one the destructor removes it.
+/// All members throw system_error(); after that only destruction makes sense.
+class AtomicFolder {
+ public:
+  /// Makes the temporary folder; the one above `target` must exist.
+  explicit AtomicFolder(std::filesystem::path target);
+  AtomicFolder(const AtomicFolder&) = delete;
+  AtomicFolder& operator=(const AtomicFolder&) = delete;
+  ~AtomicFolder();
+
+  /// Creates the file `name` inside, lets `body` write it, and syncs it.
+  void write_file(const std::string& name, const std::function<void(File&)>& body);
+  void write_file(const std::string& name, std::string_view text);
+
+  /// Renames the folder to `target`, replacing one that is there, and returns when that is durable.
+  void commit();
+
+ private:
+  void replace_target();
+
+  std::filesystem::path target_;
+  std::filesystem::path temporary_;
+  bool committed_ = false;
+};
+
+/// Writes a file in the same way: `body` writes, then sync, rename over `target`, sync of its folder.
+void write_file_atomically(const std::filesystem::path& target, const std::function<void(File&)>& body);
+
+/// Makes `folder/link` a symbolic link to `name` (relative to `folder`), atomically where there was one before.
+void swap_link(const std::filesystem::path& folder, const std::string& link, const std::string& name);
+
+/// Renames `path` out of the way, to `.trash-<name>-<pid>-<number>` beside it, and then removes it. A crash in
+/// between leaves a name that nobody takes for the whole thing. Throws system_error() if it cannot be renamed.
+void trash(const std::filesystem::path& path);
+
+/// Whether a file's name is one of the temporary names above: what a crash may leave behind.
+bool is_leftover(std::string_view name);
+
+}  // namespace flowtrain

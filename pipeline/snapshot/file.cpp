@@ -1,0 +1,197 @@
+#include "pipeline/snapshot/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <new>
+#include <system_error>
+#include <utility>
+
+namespace flowtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+const char* hint_for(int error) {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+      return "free some space, or keep fewer snapshots: --set snapshot.keep_last=2";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return "check the folder's permissions, or choose another with --run-dir";
+    case EIO:
+      return "check the disk (dmesg)";
+    default:
+      return "";
+  }
+}
+
+/// open(2) that signals cannot interrupt.
+int open_descriptor(const fs::path& path, int flags) {
+  int descriptor;
+  do {
+    descriptor = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+  } while (descriptor < 0 && errno == EINTR);
+  if (descriptor < 0) throw system_error(path, "open", errno);
+  return descriptor;
+}
+
+}  // namespace
+
+UserError system_error(const fs::path& path, const char* call, int error) {
+  return UserError(Exit::snapshot, path.string() + ": " + call + ": " + std::generic_category().message(error),
+                   hint_for(error));
+}
+
+File File::create(const fs::path& path) { return File(path, open_descriptor(path, O_WRONLY | O_CREAT | O_EXCL)); }
+
+File File::open(const fs::path& path) {
+  // O_NONBLOCK: a pipe in the file's place must not hang us. It means nothing to a regular file.
+  File file(path, open_descriptor(path, O_RDONLY | O_NONBLOCK));
+  struct stat status;
+  if (::fstat(file.descriptor_, &status) != 0) throw system_error(path, "fstat", errno);
+  if (!S_ISREG(status.st_mode)) throw UserError(Exit::snapshot, path.string() + ": not a regular file");
+  return file;
+}
+
+File::File(File&& other) noexcept
+    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+File::~File() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void File::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const auto written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw system_error(path_, "write", errno);
+    if (written == 0) throw system_error(path_, "write", EIO);  // must not become an endless loop
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void File::write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+
+std::size_t File::read(std::span<std::byte> into) {
+  ssize_t got;
+  do {
+    got = ::read(descriptor_, into.data(), into.size());
+  } while (got < 0 && errno == EINTR);
+  if (got < 0) throw system_error(path_, "read", errno);
+  return static_cast<std::size_t>(got);
+}
+
+std::uint64_t File::size_bytes() const {
+  struct stat status;
+  if (::fstat(descriptor_, &status) != 0) throw system_error(path_, "fstat", errno);
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
+void File::sync() {
+  if (::fsync(descriptor_) != 0) throw system_error(path_, "fsync", errno);
+}
+
+void File::close() {
+  // Linux releases the descriptor even where close() fails; after EINTR, too, and what was synced stays so.
+  if (::close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) throw system_error(path_, "close", errno);
+}
+
+MappedFile::MappedFile(const fs::path& path) {
+  const File file = File::open(path);
+  size_bytes_ = file.size_bytes();
+  if (size_bytes_ == 0) return;  // mmap refuses it
+  void* data = ::mmap(nullptr, size_bytes_, PROT_READ, MAP_PRIVATE, file.descriptor_, 0);
+  if (data == MAP_FAILED) throw system_error(path, "mmap", errno);
+  data_ = static_cast<const std::byte*>(data);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_bytes_(std::exchange(other.size_bytes_, 0)) {}
+
+MappedFile::~MappedFile() {
+  if (data_) ::munmap(const_cast<std::byte*>(data_), size_bytes_);
+}
+
+std::string read_text(const fs::path& path, std::uint64_t limit_bytes) {
+  File file = File::open(path);
+  const auto size_bytes = file.size_bytes();
+  if (size_bytes > limit_bytes)
+    throw UserError(Exit::snapshot, path.string() + ": " + std::to_string(size_bytes) + " bytes, at most " +
+                                        std::to_string(limit_bytes) + " expected");
+  std::string text(size_bytes, '\0');
+  std::size_t filled = 0;
+  while (filled < text.size()) {
+    const auto got = file.read(std::as_writable_bytes(std::span(text)).subspan(filled));
+    if (got == 0) throw UserError(Exit::snapshot, path.string() + ": became shorter while it was read");
+    filled += got;
+  }
+  return text;
+}
+
+void make_folders(const fs::path& folder) {
+  if (::mkdir(folder.c_str(), 0777) == 0) return sync_folder(folder_of(folder));
+  const int error = errno;
+  if (error == EEXIST) {
+    struct stat status;
+    if (::stat(folder.c_str(), &status) != 0) throw system_error(folder, "stat", errno);
+    if (!S_ISDIR(status.st_mode)) throw system_error(folder, "mkdir", ENOTDIR);
+    return;
+  }
+  if (error != ENOENT || folder_of(folder) == folder) throw system_error(folder, "mkdir", error);
+  make_folders(folder_of(folder));
+  if (::mkdir(folder.c_str(), 0777) != 0) throw system_error(folder, "mkdir", errno);
+  sync_folder(folder_of(folder));
+}
+
+void sync_folder(const fs::path& folder) {
+  const int descriptor = open_descriptor(folder, O_RDONLY | O_DIRECTORY);
+  const int error = ::fsync(descriptor) == 0 ? 0 : errno;
+  ::close(descriptor);  // nothing was written through it
+  // EINVAL: a file system without such a thing (some of FUSE's), where nothing more can be done.
+  if (error != 0 && error != EINVAL) throw system_error(folder, "fsync", error);
+}
+
+fs::path folder_of(const fs::path& path) {
+  // "a/b/" names the same folder as "a/b"
+  const auto parent = path.has_filename() ? path.parent_path() : path.parent_path().parent_path();
+  return parent.empty() ? fs::path(".") : parent;
+}
+
+void rename_path(const fs::path& from, const fs::path& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) throw system_error(to, "rename", errno);
+}
+
+void replace_file(const fs::path& path, std::string_view text) {
+  const fs::path temporary = path.string() + ".tmp-" + std::to_string(::getpid());
+  remove_quietly(temporary);
+  try {
+    File file = File::create(temporary);
+    file.write(text);
+    file.sync();
+    file.close();
+    rename_path(temporary, path);
+  } catch (...) {
+    remove_quietly(temporary);
+    throw;
+  }
+  sync_folder(folder_of(path));
+}
+
+bool remove_quietly(const fs::path& path) noexcept {
+  try {
+    std::error_code error;
+    fs::remove_all(path, error);
+    return !error;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,86 @@
+#pragma once
+// The door of this folder: saving, finding, checking and opening snapshots in RUN/snapshots. All errors are
+// UserError(snapshot). One process writes to a folder at a time; any number may read.
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "pipeline/snapshot/safetensors.h"
+
+namespace flowtrain {
+
+/// What a snapshot holds. The tensors' bytes are only read, while write_snapshot() runs.
+struct SnapshotContent {
+  std::uint64_t iteration = 0;
+  std::vector<TensorView> model;
+  std::vector<TensorView> optim;
+  std::string state_json;   ///< what else the run needs to go on; stored as it is
+  std::string config_toml;  ///< the resolved configuration
+};
+
+/// "iter-00000500".
+std::string snapshot_name(std::uint64_t iteration);
+
+/// Saves `content` as `snapshots_dir/iter-…` (both made if missing, one of the same iteration replaced), then points
+/// the link `latest` at it. When it returns, the snapshot is durable; when it throws, what was there before still is.
+/// Leftovers of earlier failures are removed on the way. Returns the snapshot's path.
+std::filesystem::path write_snapshot(const std::filesystem::path& snapshots_dir, const SnapshotContent& content);
+
+/// Points the link `link` ("best", "best-<metric>") at the snapshot of `iteration`, which must be there.
+void mark_best(const std::filesystem::path& snapshots_dir, std::uint64_t iteration, const std::string& link = "best");
+
+/// One snapshot as a look at names and sizes tells.
+struct SnapshotInfo {
+  std::uint64_t iteration = 0;
+  std::filesystem::path path;
+  bool complete = false;    ///< the manifest is intact and the files' sizes are as it says; hashes are not looked at
+  std::uint64_t bytes = 0;  ///< of all files by the manifest; 0 without one
+  std::string reason;       ///< why not complete: "manifest.json: …"
+};
+
+/// All snapshots, the newest first; none for a folder that does not exist. Leftovers do not count.
+std::vector<SnapshotInfo> list_snapshots(const std::filesystem::path& snapshots_dir);
+
+/// Removes what interrupted saves left behind, as far as possible; returns what is gone. Not while a save runs.
+std::vector<std::filesystem::path> clean_leftovers(const std::filesystem::path& snapshots_dir);
+
+/// Reads every byte and compares hashes. What is wrong, one line each, naming the file and where possible the tensor;
+/// empty for a good snapshot. A file that cannot be read is such a line, too.
+std::vector<std::string> verify_snapshot(const std::filesystem::path& snapshot);
+
+struct PassedOver {
+  std::filesystem::path path;
+  std::string reason;
+};
+struct NewestSnapshot {
+  std::optional<std::filesystem::path> path;  ///< complete and verified; nothing where there is none
+  std::vector<PassedOver> passed_over;        ///< newer ones that are not, the newest first
+};
+NewestSnapshot find_newest(const std::filesystem::path& snapshots_dir);
+
+/// The path of the snapshot of `iteration`. Throws where there is none, with the iterations that there are.
+std::filesystem::path find_iteration(const std::filesystem::path& snapshots_dir, std::uint64_t iteration);
+
+/// A snapshot's content for reading; the tensors are views into mapped files that this object keeps.
+struct OpenSnapshot {
+  std::uint64_t iteration = 0;
+  SafetensorsFile model;
+  SafetensorsFile optim;
+  std::string state_json;
+  std::string config_toml;
+};
+
+/// Opens a snapshot after verify_snapshot(); throws with its first problem.
+OpenSnapshot open_snapshot(const std::filesystem::path& snapshot);
+
+/// Removes snapshots older than the `keep_last` newest complete ones (0: none), but never one of the iterations in
+/// `protect` or one that a link (`latest`, `best`, …) points at. Returns what was removed.
+std::vector<std::filesystem::path> prune(const std::filesystem::path& snapshots_dir, std::size_t keep_last,
+                                         std::span<const std::uint64_t> protect = {});
+
+}  // namespace flowtrain

@@ -1,0 +1,136 @@
+// The folder of snapshots: what is in it, which one to take, which ones to remove.
+#include <algorithm>
+#include <charconv>
+#include <set>
+#include <system_error>
+
+#include "pipeline/snapshot/atomic_folder.h"
+#include "pipeline/snapshot/manifest.h"
+#include "pipeline/snapshot/snapshot_files.h"
+
+namespace flowtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The names in a folder, sorted; none where it does not exist.
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  fs::directory_iterator entry(folder, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error))
+    names.push_back(entry->path().filename().string());
+  if (error && error != std::errc::no_such_file_or_directory) throw system_error(folder, "readdir", error.value());
+  std::ranges::sort(names);
+  return names;
+}
+
+/// The iteration in a name that snapshot_name() made.
+std::optional<std::uint64_t> iteration_of(const std::string& name) {
+  constexpr std::string_view start = "iter-";
+  std::uint64_t iteration = 0;
+  if (!name.starts_with(start)) return {};
+  std::from_chars(name.data() + start.size(), name.data() + name.size(), iteration);
+  if (name != snapshot_name(iteration)) return {};
+  return iteration;
+}
+
+SnapshotInfo inspect(const fs::path& path, std::uint64_t iteration) {
+  SnapshotInfo info{iteration, path, false, 0, {}};
+  try {
+    const auto manifest = read_manifest(path);
+    for (const auto& file : manifest.files) {
+      info.bytes += file.bytes;
+      const auto actual = File::open(path / file.name).size_bytes();
+      if (actual != file.bytes && info.reason.empty())
+        info.reason = file.name + ": " + std::to_string(actual) + " bytes, the manifest says " +
+                      std::to_string(file.bytes);
+    }
+    if (manifest.iteration != iteration)
+      info.reason = "manifest.json: it is that of iteration " + std::to_string(manifest.iteration);
+  } catch (const UserError& error) {
+    info.reason = error.what();
+  }
+  info.complete = info.reason.empty();
+  return info;
+}
+
+/// What the links of the folder point at.
+std::set<std::uint64_t> linked_iterations(const fs::path& snapshots_dir) {
+  std::set<std::uint64_t> iterations;
+  for (const auto& name : names_in(snapshots_dir)) {
+    std::error_code error;
+    const auto target = fs::read_symlink(snapshots_dir / name, error);  // an error: no link
+    if (error) continue;
+    if (const auto iteration = iteration_of(target.filename().string())) iterations.insert(*iteration);
+  }
+  return iterations;
+}
+
+}  // namespace
+
+void mark_best(const fs::path& snapshots_dir, std::uint64_t iteration, const std::string& link) {
+  swap_link(snapshots_dir, link, find_iteration(snapshots_dir, iteration).filename().string());
+}
+
+std::vector<SnapshotInfo> list_snapshots(const fs::path& snapshots_dir) {
+  std::vector<SnapshotInfo> all;
+  for (const auto& name : names_in(snapshots_dir))
+    if (const auto iteration = iteration_of(name)) all.push_back(inspect(snapshots_dir / name, *iteration));
+  std::ranges::sort(all, std::greater(), &SnapshotInfo::iteration);
+  return all;
+}
+
+std::vector<fs::path> clean_leftovers(const fs::path& snapshots_dir) {
+  std::vector<fs::path> removed;
+  for (const auto& name : names_in(snapshots_dir))
+    if (is_leftover(name) && remove_quietly(snapshots_dir / name)) removed.push_back(snapshots_dir / name);
+  return removed;
+}
+
+NewestSnapshot find_newest(const fs::path& snapshots_dir) {
+  NewestSnapshot newest;
+  for (const auto& info : list_snapshots(snapshots_dir)) {
+    const auto problems = info.complete ? verify_snapshot(info.path) : std::vector{info.reason};
+    if (problems.empty()) {
+      newest.path = info.path;
+      break;
+    }
+    newest.passed_over.push_back({info.path, problems.front()});
+  }
+  return newest;
+}
+
+fs::path find_iteration(const fs::path& snapshots_dir, std::uint64_t iteration) {
+  std::string known;
+  for (const auto& name : names_in(snapshots_dir)) {
+    const auto each = iteration_of(name);
+    if (!each) continue;
+    if (*each == iteration) return snapshots_dir / name;
+    known += (known.empty() ? "" : ", ") + std::to_string(*each);
+  }
+  throw UserError(Exit::snapshot,
+                  "no snapshot of iteration " + std::to_string(iteration) + " in " + snapshots_dir.string() +
+                      (known.empty() ? "; there is none at all" : "; there are: " + known),
+                  "--max-iter sets the length of a run");
+}
+
+std::vector<fs::path> prune(const fs::path& snapshots_dir, std::size_t keep_last,
+                            std::span<const std::uint64_t> protect) {
+  std::vector<fs::path> removed;
+  if (keep_last == 0) return removed;
+  auto protected_iterations = linked_iterations(snapshots_dir);
+  protected_iterations.insert(protect.begin(), protect.end());
+  std::size_t complete = 0;  // kept so far, going from the newest to the oldest
+  for (const auto& info : list_snapshots(snapshots_dir)) {
+    if (complete < keep_last) {
+      complete += info.complete;
+    } else if (!protected_iterations.contains(info.iteration)) {
+      trash(info.path);
+      removed.push_back(info.path);
+    }
+  }
+  return removed;
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,211 @@
+#include "pipeline/snapshot/tool.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <iomanip>
+#include <map>
+#include <system_error>
+
+#include "pipeline/snapshot/atomic_folder.h"
+#include "pipeline/snapshot/manifest.h"
+#include "pipeline/snapshot/snapshot_files.h"
+
+namespace flowtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// "2.1 MB".
+std::string size_text(std::uint64_t bytes) {
+  const char* const units[] = {"B", "kB", "MB", "GB", "TB"};
+  double size = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; size >= 999.95 && unit + 1 < std::size(units); ++unit) size /= 1000;
+  char text[32];
+  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", size, units[unit]);
+  return text;
+}
+
+/// When the file was last written, local time: "2024-05-01 12:30:05"; "?" where there is none.
+std::string time_text(const fs::path& file) {
+  struct stat status;
+  std::tm local;
+  char text[32];
+  if (::stat(file.c_str(), &status) != 0 || !::localtime_r(&status.st_mtime, &local) ||
+      std::strftime(text, sizeof text, "%F %T", &local) == 0)
+    return "?";
+  return text;
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+/// What a place turned out to be: one of the two.
+struct Place {
+  fs::path snapshots_dir;
+  fs::path snapshot;
+};
+
+Place find_place(fs::path place) {
+  if (!place.has_filename()) place = place.parent_path();  // "runs/x/"
+  if (!is_folder(place))
+    throw UserError(Exit::snapshot, place.string() + ": no such folder", "name a run's folder or one of its snapshots");
+  if (is_folder(place / "snapshots")) return {place / "snapshots", {}};
+  std::error_code error;
+  if (fs::exists(place / manifest_name, error) || place.filename().string().starts_with("iter-")) return {{}, place};
+  if (place.filename() == "snapshots" || !list_snapshots(place).empty()) return {place, {}};
+  throw UserError(Exit::snapshot, place.string() + ": neither a run nor a snapshot: it has no snapshots/ and no " +
+                                      manifest_name,
+                  "name a run's folder or one of its snapshots");
+}
+
+fs::path find_one(const fs::path& path, std::optional<std::uint64_t> iteration) {
+  const auto place = find_place(path);
+  if (!place.snapshot.empty()) return place.snapshot;
+  if (iteration) return find_iteration(place.snapshots_dir, *iteration);
+  const auto newest = find_newest(place.snapshots_dir);
+  if (newest.path) return *newest.path;
+  if (newest.passed_over.empty())
+    throw UserError(Exit::snapshot, "no snapshot in " + place.snapshots_dir.string());
+  throw UserError(Exit::snapshot, "no good snapshot in " + place.snapshots_dir.string() + ": " +
+                                      newest.passed_over.front().reason,
+                  "flowtrain snapshot verify names all the damage");
+}
+
+/// The links of a folder, by the name they point at: {"iter-00000500", "latest, best"}.
+std::map<std::string, std::string> links_in(const fs::path& snapshots_dir) {
+  std::map<std::string, std::string> links;
+  std::error_code error;
+  fs::directory_iterator entry(snapshots_dir, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    std::error_code no_link;
+    const auto target = fs::read_symlink(entry->path(), no_link);
+    if (no_link || is_leftover(entry->path().filename().string())) continue;
+    auto& text = links[target.filename().string()];
+    text += (text.empty() ? "" : ", ") + entry->path().filename().string();
+  }
+  return links;
+}
+
+void print_tensors(const char* title, const std::vector<TensorView>& tensors, std::ostream& out) {
+  std::uint64_t bytes = 0;
+  std::size_t width = 0;
+  for (const auto& tensor : tensors) {
+    bytes += tensor.bytes;
+    width = std::max(width, tensor.name.size());
+  }
+  out << title << ": " << tensors.size() << " tensors, " << size_text(bytes) << "\n";
+  for (const auto& tensor : tensors)
+    out << "  " << std::left << std::setw(static_cast<int>(width)) << tensor.name << "  " << std::setw(4)
+        << tensor.dtype << "  " << std::setw(20) << shape_text(tensor.shape) << "  " << tensor.bytes << " B\n";
+}
+
+/// How many differences between two files' tensors were printed.
+std::size_t print_differences(const char* title, const SafetensorsFile& left, const SafetensorsFile& right,
+                              std::ostream& out) {
+  std::map<std::string_view, const TensorView*> others;
+  for (const auto& tensor : right.tensors()) others.emplace(tensor.name, &tensor);
+  std::size_t differences = 0;
+  const auto say = [&](std::string_view tensor) -> std::ostream& {
+    ++differences;
+    return out << title << ": " << tensor << ": ";
+  };
+  for (const auto& tensor : left.tensors()) {
+    const auto found = others.find(tensor.name);
+    if (found == others.end()) {
+      say(tensor.name) << "only in the first\n";
+      continue;
+    }
+    const TensorView& other = *found->second;
+    others.erase(found);
+    if (tensor.dtype != other.dtype || tensor.shape != other.shape)
+      say(tensor.name) << tensor.dtype << " " << shape_text(tensor.shape) << " and " << other.dtype << " "
+                       << shape_text(other.shape) << "\n";
+    else if (!std::equal(tensor.data, tensor.data + tensor.bytes, other.data))
+      say(tensor.name) << "the values differ\n";
+  }
+  for (const auto& [name, tensor] : others) say(name) << "only in the second\n";
+  return differences;
+}
+
+}  // namespace
+
+Exit snapshot_ls(const fs::path& path, std::ostream& out) {
+  const auto place = find_place(path);
+  const auto dir = place.snapshot.empty() ? place.snapshots_dir : folder_of(place.snapshot);
+  const auto all = list_snapshots(dir);
+  if (all.empty()) {
+    out << "no snapshots in " << dir.string() << "\n";
+    return Exit::ok;
+  }
+  const auto links = links_in(dir);
+  out << " iteration        size  when                 state\n";
+  for (const auto& info : all) {
+    out << std::right << std::setw(10) << info.iteration << "  " << std::setw(10) << size_text(info.bytes) << "  "
+        << std::left << std::setw(19) << time_text(info.path / manifest_name) << "  "
+        << (info.complete ? "complete" : "not complete: " + info.reason);
+    if (const auto found = links.find(info.path.filename().string()); found != links.end())
+      out << "  [" << found->second << "]";
+    out << "\n";
+  }
+  return Exit::ok;
+}
+
+Exit snapshot_show(const fs::path& place, std::optional<std::uint64_t> iteration, std::ostream& out) {
+  const auto path = find_one(place, iteration);
+  const auto snapshot = open_snapshot(path);
+  out << path.string() << ": iteration " << snapshot.iteration << "\n";
+  print_tensors("model", snapshot.model.tensors(), out);
+  print_tensors("optim", snapshot.optim.tensors(), out);
+  out << "state:\n" << snapshot.state_json << "\n";
+  return Exit::ok;
+}
+
+Exit snapshot_verify(const fs::path& path, std::ostream& out) {
+  const auto place = find_place(path);
+  std::vector<fs::path> snapshots;
+  if (place.snapshot.empty())
+    for (const auto& info : list_snapshots(place.snapshots_dir)) snapshots.push_back(info.path);
+  else
+    snapshots.push_back(place.snapshot);
+  if (snapshots.empty()) throw UserError(Exit::snapshot, "no snapshot in " + place.snapshots_dir.string());
+  bool good = true;
+  for (const auto& snapshot : snapshots) {
+    const auto problems = verify_snapshot(snapshot);
+    good = good && problems.empty();
+    if (problems.empty()) out << snapshot.string() << ": good\n";
+    for (const auto& problem : problems) out << snapshot.string() << ": " << problem << "\n";
+  }
+  return good ? Exit::ok : Exit::snapshot;
+}
+
+Exit snapshot_export(const fs::path& place, std::optional<std::uint64_t> iteration, const fs::path& target,
+                     std::ostream& out) {
+  const auto snapshot = open_snapshot(find_one(place, iteration));
+  std::uint64_t bytes = 0;
+  write_file_atomically(target, [&](File& file) {
+    bytes = write_safetensors(file, snapshot.model.tensors(), snapshot.model.metadata()).bytes;
+  });
+  out << target.string() << ": " << snapshot.model.tensors().size() << " tensors of iteration " << snapshot.iteration
+      << ", " << size_text(bytes) << "\n";
+  return Exit::ok;
+}
+
+Exit snapshot_diff(const fs::path& left, const fs::path& right, std::ostream& out) {
+  const auto one = open_snapshot(find_one(left, {}));
+  const auto other = open_snapshot(find_one(right, {}));
+  auto differences = print_differences("model", one.model, other.model, out);
+  differences += print_differences("optim", one.optim, other.optim, out);
+  if (one.state_json != other.state_json) out << "state.json differs, which elapsed times alone can do\n";
+  if (differences == 0)
+    out << "the same: " << one.model.tensors().size() << " tensors of the model, " << one.optim.tensors().size()
+        << " of the optimizer\n";
+  return differences == 0 ? Exit::ok : Exit::snapshot;
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,33 @@
+#pragma once
+// What `flowtrain snapshot` does, without a command line. Each function prints to `out` and returns an exit code;
+// what stops it is a UserError(snapshot).
+//
+// A place is a run's folder, its `snapshots` folder, or one snapshot (a link such as `latest`, too). Where one
+// snapshot is wanted of a run, it is that of `iteration` or else the newest good one.
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <ostream>
+
+#include "sampling/error.h"
+
+namespace flowtrain {
+
+/// The table of a run's snapshots, the newest first: iteration, size, when, complete or why not, links to it.
+Exit snapshot_ls(const std::filesystem::path& place, std::ostream& out);
+
+/// One snapshot: its tensors (dtype, shape, bytes) and state.
+Exit snapshot_show(const std::filesystem::path& place, std::optional<std::uint64_t> iteration, std::ostream& out);
+
+/// Reads every byte of one snapshot, or of all of a run, and names what is damaged. Exit::snapshot where something is.
+Exit snapshot_verify(const std::filesystem::path& place, std::ostream& out);
+
+/// Copies the model's weights to the safetensors file `target`, which is replaced wholly or not at all.
+Exit snapshot_export(const std::filesystem::path& place, std::optional<std::uint64_t> iteration,
+                     const std::filesystem::path& target, std::ostream& out);
+
+/// Compares the tensors of two snapshots bit by bit; Exit::snapshot where they differ. States that differ are a note.
+Exit snapshot_diff(const std::filesystem::path& left, const std::filesystem::path& right, std::ostream& out);
+
+}  // namespace flowtrain
