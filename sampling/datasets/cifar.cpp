@@ -1,0 +1,165 @@
+// CIFAR-10 and CIFAR-100 (A. Krizhevsky, 2009) in their binary version, kept in memory. A file is a row of records: one
+// label byte (CIFAR-100: coarse, then fine), then 32 x 32 pixels, one plane per colour.
+
+#include <utility>
+
+#include "sampling/datasets/entries.h"
+#include "sampling/datasets/whole_file.h"
+
+namespace flowtrain {
+namespace {
+
+constexpr std::size_t kSide = 32, kPlane = kSide * kSide, kPictureBytes = 3 * kPlane;
+
+/// Where things stand in the files of one kind of label.
+struct Layout {
+  std::size_t label_bytes;  ///< before each picture
+  std::size_t label_at;     ///< of these, which one counts
+  std::size_t classes;
+  const char* names_file;
+
+  std::size_t record_bytes() const { return label_bytes + kPictureBytes; }
+};
+
+constexpr Layout kCifar10{1, 0, 10, "batches.meta.txt"};
+constexpr Layout kCifar100Coarse{2, 0, 20, "coarse_label_names.txt"};
+constexpr Layout kCifar100Fine{2, 1, 100, "fine_label_names.txt"};
+
+class Cifar : public Dataset {
+ public:
+  Cifar(const Files& files, const std::vector<std::size_t>& parts, const Layout& layout,
+        std::vector<std::string> classes)
+      : classes_(std::move(classes)) {
+    for (const auto part : parts) add(read_whole(files, part), files.describe(part), layout);
+  }
+
+  std::uint64_t size() const override { return labels_.size(); }
+
+  Record read(std::uint64_t id, ReadBuffer&) const override {
+    return {.id = id,
+            .encoding = Encoding::pixels,
+            .bytes = std::span(pixels_).subspan(id * kPictureBytes, kPictureBytes),
+            .height = kSide,
+            .width = kSide,
+            .channels = 3,
+            .label = labels_[id]};
+  }
+
+  std::int64_t label(std::uint64_t id) const override { return labels_[id]; }
+  std::vector<std::string> classes() const override { return classes_; }
+  std::string describe(std::uint64_t id) const override {
+    auto part = parts_.begin();
+    while (part + 1 != parts_.end() && (part + 1)->first <= id) ++part;
+    return part->name + " #" + std::to_string(id - part->first);
+  }
+  bool resident() const override { return true; }
+
+ private:
+  struct Part {
+    std::string name;
+    std::uint64_t first;  ///< its first record's id
+  };
+
+  void add(const std::vector<std::byte>& file, const std::string& name, const Layout& layout) {
+    if (file.empty() || file.size() % layout.record_bytes() != 0)
+      throw UserError(Exit::data, name + ": " + std::to_string(file.size()) + " bytes, expected a multiple of " +
+                                      std::to_string(layout.record_bytes()) + ", the bytes of a record",
+                      "fetch the file again");
+    parts_.push_back({name, size()});
+    pixels_.reserve(pixels_.size() + file.size());
+    for (std::size_t at = 0; at < file.size(); at += layout.record_bytes()) {
+      const auto label = std::to_integer<std::uint8_t>(file[at + layout.label_at]);
+      if (label >= layout.classes)
+        throw UserError(Exit::data, name + " #" + std::to_string(at / layout.record_bytes()) + ": label " +
+                                        std::to_string(label) + ", expected 0 to " + std::to_string(layout.classes - 1),
+                        "fetch the file again");
+      labels_.push_back(label);
+      const auto* planes = file.data() + at + layout.label_bytes;
+      for (std::size_t pixel = 0; pixel < kPlane; ++pixel)
+        for (std::size_t color = 0; color < 3; ++color) pixels_.push_back(planes[color * kPlane + pixel]);
+    }
+  }
+
+  std::vector<std::byte> pixels_;  ///< (n, 32, 32, 3)
+  std::vector<std::uint8_t> labels_;
+  std::vector<std::string> classes_;
+  std::vector<Part> parts_;
+};
+
+/// Which of the two sets lies there.
+Layout layout_of(const Files& files, const Settings& settings) {
+  if (files.find("test_batch.bin") || files.find("data_batch_1.bin")) {
+    if (settings.given("labels"))
+      throw settings.error("labels", "only CIFAR-100 has two kinds of labels, and this is CIFAR-10", Exit::usage,
+                           "leave data.labels out");
+    return kCifar10;
+  }
+  if (files.find("train.bin") || files.find("test.bin"))
+    return settings.text("labels") == "coarse" ? kCifar100Coarse : kCifar100Fine;
+  throw settings.error("path", "neither CIFAR-10 (data_batch_1.bin …) nor CIFAR-100 (train.bin) in " +
+                                   settings.text("path"), Exit::data, "name the folder that holds the .bin files");
+}
+
+/// The split's files.
+std::vector<std::size_t> parts_of(const Files& files, const Settings& settings, bool training, bool is_cifar10) {
+  auto split = settings.text("split");
+  if (split.empty()) split = training ? "train" : "test";
+  if (split != "train" && split != "test")
+    throw settings.error("split", "cifar has no split " + to_toml(split), Exit::usage, "set train or test");
+  std::vector<std::string> names{split + ".bin"};
+  if (is_cifar10 && split == "test") names = {"test_batch.bin"};
+  if (is_cifar10 && split == "train")
+    names = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"};
+
+  std::vector<std::size_t> parts;
+  for (const auto& name : names) {
+    const auto found = files.find(name);
+    if (!found)
+      throw settings.error("path", "no " + name + " in " + settings.text("path"), Exit::data,
+                           "name the folder that holds all .bin files");
+    parts.push_back(*found);
+  }
+  return parts;
+}
+
+/// The names that come with the files, one a line; without them, the labels' numbers.
+std::vector<std::string> class_names(const Files& files, const Layout& layout) {
+  std::vector<std::string> names;
+  const auto found = files.find(layout.names_file);
+  if (!found) {
+    for (std::size_t label = 0; label < layout.classes; ++label) names.push_back(std::to_string(label));
+    return names;
+  }
+  std::string name;
+  for (const auto byte : read_whole(files, *found)) {
+    const auto c = std::to_integer<char>(byte);
+    if (c != '\n' && c != '\r') name += c;
+    if (c == '\n' && !name.empty()) names.push_back(std::exchange(name, {}));
+  }
+  if (!name.empty()) names.push_back(name);
+  if (names.size() != layout.classes)
+    throw UserError(Exit::data, files.describe(*found) + ": " + std::to_string(names.size()) + " names for " +
+                                    std::to_string(layout.classes) + " classes",
+                    "fetch the file again, or remove it to go without names");
+  return names;
+}
+
+std::unique_ptr<Dataset> make_cifar(const Settings& settings, const DatasetInput& input) {
+  const auto files = open_files(settings);
+  const auto layout = layout_of(files, settings);
+  const auto parts = parts_of(files, settings, input.training, layout.classes == kCifar10.classes);
+  return std::make_unique<Cifar>(files, parts, layout, class_names(files, layout));
+}
+
+}  // namespace
+
+DatasetEntry cifar_entry() {
+  Key labels{"labels", Kind::text, "fine", "of CIFAR-100: fine (100 classes) or coarse (20)"};
+  labels.choices = {"fine", "coarse"};
+  return {.name = "cifar",
+          .help = "CIFAR-10 or CIFAR-100, binary version, kept in memory. split: train or test",
+          .keys = {labels},
+          .make = make_cifar};
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,75 @@
+#include "sampling/datasets/whole_file.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "sampling/error.h"
+
+namespace flowtrain {
+namespace {
+
+/// zlib's state for reading gzip, freed whatever happens.
+struct Inflater {
+  z_stream stream{};
+
+  Inflater() {
+    constexpr int kGzipOnly = 15 + 16;  // the largest window; a gzip header is demanded
+    if (inflateInit2(&stream, kGzipOnly) != Z_OK) throw InternalError("zlib cannot be set up");
+  }
+  ~Inflater() { inflateEnd(&stream); }
+  Inflater(const Inflater&) = delete;
+  Inflater& operator=(const Inflater&) = delete;
+};
+
+bool is_gzip(const std::vector<std::byte>& bytes) {
+  return bytes.size() >= 2 && bytes[0] == std::byte{0x1f} && bytes[1] == std::byte{0x8b};
+}
+
+}  // namespace
+
+std::vector<std::byte> read_whole(const Files& files, std::size_t index) {
+  std::vector<std::byte> bytes;
+  try {
+    files.read(index, bytes);
+  } catch (const SampleError& error) {
+    throw UserError(Exit::data, error.what());
+  }
+  return is_gzip(bytes) ? gunzip(bytes, files.describe(index)) : bytes;
+}
+
+std::vector<std::byte> gunzip(const std::vector<std::byte>& packed, const std::string& name) {
+  constexpr std::size_t kStep = std::size_t{1} << 20, kMost = std::numeric_limits<uInt>::max();
+  const auto damaged = [&](const std::string& what) {
+    return UserError(Exit::data, name + ": damaged gzip data: " + what, "fetch the file again");
+  };
+  Inflater inflater;
+  auto& stream = inflater.stream;
+  std::vector<std::byte> bytes;
+  std::size_t taken = 0, written = 0;
+  for (bool done = packed.empty(); !done;) {
+    if (written == bytes.size()) bytes.resize(std::max(kStep, 2 * written));
+    const auto input = std::min(packed.size() - taken, kMost), room = std::min(bytes.size() - written, kMost);
+    // zlib's own type lacks the const; it does not write to its input.
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(packed.data() + taken));
+    stream.avail_in = static_cast<uInt>(input);
+    stream.next_out = reinterpret_cast<Bytef*>(bytes.data() + written);
+    stream.avail_out = static_cast<uInt>(room);
+    const int status = inflate(&stream, Z_NO_FLUSH);
+    taken += input - stream.avail_in;
+    written += room - stream.avail_out;
+    if (status == Z_STREAM_END) {
+      done = taken == packed.size();
+      if (!done) inflateReset(&stream);  // another member follows
+    } else if (status == Z_BUF_ERROR || (status == Z_OK && taken == packed.size() && written < bytes.size())) {
+      throw damaged("it ends early");
+    } else if (status != Z_OK) {
+      throw damaged(stream.msg ? stream.msg : "it cannot be unpacked");
+    }
+  }
+  bytes.resize(written);
+  return bytes;
+}
+
+}  // namespace flowtrain
