@@ -1,0 +1,133 @@
+#include "pipeline/snapshot/tool.h"
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+#include "pipeline/snapshot/manifest.h"
+#include "tests/snapshot/fixture.h"
+
+using namespace flowtrain;
+using namespace flowtrain::test;
+
+namespace {
+
+/// A run with three snapshots.
+struct Run {
+  TempFolder folder;
+  fs::path run = folder / "x";
+  fs::path snapshots = run / "snapshots";
+  std::ostringstream out;
+
+  Run() {
+    for (const auto iteration : {100, 200, 300}) save(snapshots, iteration);
+    mark_best(snapshots, 100);
+  }
+  void damage(const fs::path& file) {
+    flip(snapshots / file, fs::file_size(snapshots / file) - 1, 1);
+  }
+  /// What was printed since the last call.
+  std::string printed() {
+    auto text = out.str();
+    out.str({});
+    return text;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("snapshot ls: one line each, from whichever place") {
+  Run run;
+  fs::remove(run.snapshots / "iter-00000200" / manifest_name);
+  for (const auto& place : {run.run, run.run / "", run.snapshots, run.snapshots / "iter-00000100"}) {
+    CHECK(snapshot_ls(place, run.out) == Exit::ok);
+    const auto text = run.printed();
+    CHECK(std::count(text.begin(), text.end(), '\n') == 4);
+    CHECK(text.find("       300 ") < text.find("       200 "));
+    CHECK(contains(text, "  complete  [latest]\n"));
+    CHECK(contains(text, "not complete: "));
+    CHECK(contains(text, "  complete  [best]\n"));
+  }
+  fs::create_directories(run.folder / "empty/snapshots");
+  CHECK(snapshot_ls(run.folder / "empty", run.out) == Exit::ok);
+  CHECK(contains(run.printed(), "no snapshots in "));
+}
+
+TEST_CASE("snapshot: places that are none are named") {
+  Run run;
+  CHECK(contains(message_of([&] { snapshot_ls(run.folder / "y", run.out); }), "/y: no such folder"));
+  CHECK(contains(message_of([&] { snapshot_ls(run.folder.path(), run.out); }), ": neither a run nor a snapshot"));
+  fs::create_directories(run.folder / "empty/snapshots");
+  CHECK(contains(message_of([&] { snapshot_show(run.folder / "empty", {}, run.out); }), "no snapshot in "));
+  CHECK(contains(message_of([&] { snapshot_verify(run.folder / "empty", run.out); }), "no snapshot in "));
+  CHECK(contains(message_of([&] { snapshot_show(run.run, 500, run.out); }), "there are: 100, 200, 300"));
+}
+
+TEST_CASE("snapshot show: tensors and state of the newest good one, or of the one asked for") {
+  Run run;
+  CHECK(snapshot_show(run.run, {}, run.out) == Exit::ok);
+  auto text = run.printed();
+  CHECK(contains(text, "iter-00000300: iteration 300\nmodel: 2 tensors, 72 B\n"));
+  CHECK(contains(text, "  conv.weight  F32   (3, 5)                60 B\n"));
+  CHECK(contains(text, "  step                  I64   ()                    8 B\n"));
+  CHECK(contains(text, "{\"epoch\":300}"));
+  CHECK(snapshot_show(run.run, 200, run.out) == Exit::ok);
+  CHECK(contains(run.printed(), "iteration 200"));
+  CHECK(snapshot_show(run.snapshots / "best", {}, run.out) == Exit::ok);
+  CHECK(contains(run.printed(), "iteration 100"));
+
+  run.damage("iter-00000300/model.safetensors");
+  CHECK(snapshot_show(run.run, {}, run.out) == Exit::ok);
+  CHECK(contains(run.printed(), "iteration 200"));
+  CHECK(contains(message_of([&] { snapshot_show(run.run, 300, run.out); }), "model.safetensors: damaged"));
+}
+
+TEST_CASE("snapshot verify: exit 4 and the damage by name") {
+  Run run;
+  CHECK(snapshot_verify(run.run, run.out) == Exit::ok);
+  auto text = run.printed();
+  CHECK(std::count(text.begin(), text.end(), '\n') == 3);
+  CHECK(contains(text, "iter-00000100: good\n"));
+  run.damage("iter-00000200/model.safetensors");
+  CHECK(snapshot_verify(run.run, run.out) == Exit::snapshot);
+  text = run.printed();
+  CHECK(contains(text, "iter-00000300: good\n"));
+  CHECK(contains(text, "iter-00000200: model.safetensors: tensor 'conv.bias' is damaged\n"));
+  CHECK(snapshot_verify(run.snapshots / "iter-00000300/", run.out) == Exit::ok);
+  CHECK(snapshot_verify(run.snapshots / "iter-00000200", run.out) == Exit::snapshot);
+}
+
+TEST_CASE("snapshot export: a weights file, never half of one") {
+  Run run;
+  const auto target = run.folder / "weights.safetensors";
+  put(target, "old");
+  CHECK(snapshot_export(run.run, 100, target, run.out) == Exit::ok);
+  CHECK(contains(run.printed(), "weights.safetensors: 2 tensors of iteration 100, "));
+  CHECK(get(target) == get(run.snapshots / "iter-00000100/model.safetensors"));
+  CHECK(contains(message_of([&] { snapshot_export(run.run, {}, run.folder / "none/w", run.out); }),
+                 ": open: No such file or directory"));
+  run.damage("iter-00000200/model.safetensors");
+  CHECK(contains(message_of([&] { snapshot_export(run.run, 200, target, run.out); }), "model.safetensors: damaged"));
+  CHECK(get(target) == get(run.snapshots / "iter-00000100/model.safetensors"));
+  CHECK(names(run.folder.path()) == "weights.safetensors x");
+}
+
+TEST_CASE("snapshot diff: same, other values, other shapes, other names") {
+  Run run;
+  CHECK(snapshot_diff(run.run, run.snapshots / "iter-00000300", run.out) == Exit::ok);
+  CHECK(run.printed() == "the same: 2 tensors of the model, 2 of the optimizer\n");
+  CHECK(snapshot_diff(run.snapshots / "best", run.run, run.out) == Exit::snapshot);
+  auto text = run.printed();
+  CHECK(contains(text, "model: conv.weight: the values differ\n"));
+  CHECK(contains(text, "optim: step: the values differ\n"));
+  CHECK(contains(text, "state.json differs"));
+
+  SmallContent other(300, 6);
+  other.content.model[1].name = "renamed";
+  write_snapshot(run.folder / "y/snapshots", other.content);
+  CHECK(snapshot_diff(run.run, run.folder / "y", run.out) == Exit::snapshot);
+  text = run.printed();
+  CHECK(contains(text, "model: conv.weight: F32 (3, 5) and F32 (3, 6)\n"));
+  CHECK(contains(text, "model: conv.bias: only in the first\n"));
+  CHECK(contains(text, "model: renamed: only in the second\n"));
+}

@@ -1,0 +1,40 @@
+#include "pipeline/snapshot/weights.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/snapshot/fixture.h"
+
+using namespace flowtrain;
+using namespace flowtrain::test;
+
+TEST_CASE("weights: matched, missing, unexpected, misshapen") {
+  Tensor conv("module.conv.weight", "F32", {3, 2}), bias("module.conv.bias", "F16", {3}), fc("fc.weight", "F32", {4}),
+      steps("steps", "I64", {}), extra("extra", "U8", {1});
+  const std::vector<TensorView> file = {conv.view, bias.view, fc.view, steps.view, extra.view};
+  const std::vector<WantedTensor> wanted = {
+      {"conv.bias", "F32", {3}}, {"conv.weight", "F32", {3, 2}}, {"fc.weight", "F32", {5}}, {"fc.bias", "F32", {5}},
+      {"steps", "I32", {}}};
+  const auto match = match_weights(file, wanted);
+  REQUIRE(match.matched.size() == 2);
+  CHECK(match.matched[0].wanted == 0);
+  CHECK(match.matched[0].source.dtype == "F16");
+  CHECK(match.matched[1].wanted == 1);
+  CHECK(match.matched[1].source.data == conv.view.data);
+  CHECK(match.missing == std::vector<std::string>{"fc.bias"});
+  CHECK(match.unexpected == std::vector<std::string>{"extra"});
+  CHECK(match.misshapen == std::vector<std::string>{"fc.weight: F32 (4,) in the file, F32 (5,) wanted",
+                                                    "steps: I64 () in the file, I32 () wanted"});
+}
+
+TEST_CASE("weights: a full name wins over one that only ends so") {
+  Tensor inner("module.a", "U8", {1}, 1), outer("a", "U8", {1}, 2);
+  const std::vector<TensorView> file = {inner.view, outer.view};
+  auto match = match_weights(file, std::vector<WantedTensor>{{"a", "U8", {1}}});
+  REQUIRE(match.matched.size() == 1);
+  CHECK(match.matched[0].source.data == outer.view.data);
+  CHECK(match.unexpected == std::vector<std::string>{"module.a"});
+
+  match = match_weights(file, std::vector<WantedTensor>{{"module.a", "U8", {1}}, {"a", "U8", {1}}});
+  CHECK(match.matched.size() == 2);
+  CHECK(match.unexpected.empty());
+}
