@@ -22,8 +22,8 @@ namespace flow = oneapi::tbb::flow;
 
 namespace {
 
-// Control tickets hold no slab, but each waits for a free one before it is issued, and at most three stand between two
-// batches (rate, validate, snapshot), plus the end: so no queue behind the sequencer ever holds more than this.
+// Control tickets hold no slab, but they are drawn only when a slab is free, and at most three stand between two batches
+// (validate, snapshot, rate), or two before the end: so no queue behind the sequencer ever holds more than this.
 std::size_t queue_depth(std::size_t slabs) { return 4 * (slabs + 1); }
 
 // Small enough that all workers share one batch, large enough that a message (about 1 µs) costs little per row.
@@ -49,9 +49,7 @@ Scheduler::~Scheduler() { oneapi::tbb::finalize(impl_->handle, std::nothrow); }
 struct Line::Impl {
   enum class State { built, running, stopped };  // only forwards
 
-  using Paired = std::tuple<Ticket, std::uint32_t>;
-  using Source = flow::input_node<Ticket>;
-  using Issue = flow::multifunction_node<Paired, std::tuple<Ticket, Ticket, std::uint32_t>>;
+  using Issue = flow::multifunction_node<std::uint32_t, std::tuple<Ticket, Ticket>>;
   using Read = flow::async_node<Ticket, Ticket>;
   using Sample = flow::multifunction_node<Ticket, std::tuple<Ticket, Ticket>>;
 
@@ -64,7 +62,6 @@ struct Line::Impl {
   void build() {
     graph = std::make_unique<flow::graph>();
     allocate_slabs();
-    add_source();
     add_issue();
     add_read();
     add_sample();
@@ -78,28 +75,17 @@ struct Line::Impl {
   void allocate_slabs() {
     const std::uint32_t count = Line::slabs(parts.prefetch);
     for (std::uint32_t slot = 0; slot < count; ++slot) slabs.push_back(std::make_unique<Slab>(layout, parts.device));
-    free_slabs = std::make_unique<flow::queue_node<std::uint32_t>>(*graph);
     draw_node("free", "free slabs\n" + std::to_string(count) + " × " + std::to_string(layout.bytes()) + " bytes");
   }
 
-  void add_source() {
-    tickets = std::make_unique<Source>(*graph, [this](oneapi::tbb::flow_control& control) { return draw_ticket(control); });
-    paired = std::make_unique<flow::join_node<Paired, flow::reserving>>(*graph);
-    flow::make_edge(*tickets, flow::input_port<0>(*paired));
-    flow::make_edge(*free_slabs, flow::input_port<1>(*paired));
-    draw_node("ticket", "ticket");
-    draw_node("join", "join\n(ticket, free slab)");
-    draw_edge("ticket", "join");
-    draw_edge("free", "join");
-  }
-
+  // A free slab is the message that asks for the next ticket. (An input_node and a reserving join would say the same,
+  // but that join allocates whenever it finds no slab.)
   void add_issue() {
-    issue = std::make_unique<Issue>(*graph, flow::serial,
-                                    [this](const Paired& in, Issue::output_ports_type& out) { issue_body(in, out); });
-    flow::make_edge(*paired, *issue);
-    flow::make_edge(flow::output_port<2>(*issue), *free_slabs);  // control tickets need no slab
-    draw_node("issue", "issue\npositions, records");
-    draw_edge("join", "issue");
+    issue = std::make_unique<Issue>(*graph, flow::serial, [this](std::uint32_t slot, Issue::output_ports_type& out) {
+      issue_body(slot, out);
+    });
+    draw_node("issue", "issue\nnext ticket, positions, records");
+    draw_edge("free", "issue");
   }
 
   void add_read() {
@@ -162,39 +148,36 @@ struct Line::Impl {
 
   // -- bodies ---------------------------------------------------------------------------------------------------------
 
-  Ticket draw_ticket(oneapi::tbb::flow_control& control) {
-    if (ended || stopping) {
-      control.stop();
-      return {};
+  void issue_body(std::uint32_t slot, Issue::output_ports_type& out) {
+    for (Ticket ticket; draw_ticket(ticket);) {
+      if (ticket.kind != TicketKind::batch) {
+        std::get<1>(out).try_put(ticket);
+        continue;
+      }
+      free_count.fetch_sub(1);
+      ticket.slot = slot;
+      const std::uint32_t chunks = issue_stage(ticket, *slabs[slot]);
+      for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {
+        ticket.chunk = static_cast<std::uint8_t>(chunk);
+        std::get<0>(out).try_put(ticket);
+      }
+      return;
     }
-    Ticket ticket;
+  }
+
+  // False after the end.
+  bool draw_ticket(Ticket& ticket) {
+    if (ended || stopping) return false;
     try {
       ticket = parts.source();
     } catch (...) {
       fail(std::current_exception());
-      control.stop();
-      return {};
+      ended = true;
+      return false;
     }
     ticket.seq = next_seq++;
     ended = ticket.kind == TicketKind::end;
-    return ticket;
-  }
-
-  void issue_body(const Paired& in, Issue::output_ports_type& out) {
-    Ticket ticket = std::get<0>(in);
-    const std::uint32_t slot = std::get<1>(in);
-    if (ticket.kind != TicketKind::batch) {
-      std::get<2>(out).try_put(slot);
-      std::get<1>(out).try_put(ticket);
-      return;
-    }
-    free_count.fetch_sub(1);
-    ticket.slot = slot;
-    const std::uint32_t chunks = issue_stage(ticket, *slabs[slot]);
-    for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {
-      ticket.chunk = static_cast<std::uint8_t>(chunk);
-      std::get<0>(out).try_put(ticket);
-    }
+    return true;
   }
 
   void read_loop() {
@@ -268,8 +251,7 @@ struct Line::Impl {
       for (unsigned i = 0; i < parts.readers; ++i) threads.push_back(named_thread("ft-read", [this] { read_loop(); }));
     if (to_transfer) threads.push_back(named_thread("ft-transfer", [this] { transfer_loop(); }));
     free_count = static_cast<std::uint32_t>(slabs.size());
-    for (std::uint32_t slot = 0; slot < slabs.size(); ++slot) free_slabs->try_put(slot);
-    tickets->activate();
+    for (std::uint32_t slot = 0; slot < slabs.size(); ++slot) issue->try_put(slot);
   }
 
   void fail(std::exception_ptr what) {
@@ -312,7 +294,7 @@ struct Line::Impl {
 
   State state = State::built;
   std::atomic<bool> stopping{false};
-  bool ended = false;            // of draw_ticket, which is serial
+  bool ended = false;            // of issue, which is serial
   std::uint64_t next_seq = 0;    // likewise
   std::uint64_t received = 0;    // by next(), one thread
   std::atomic<std::uint32_t> free_count{0};
@@ -324,9 +306,6 @@ struct Line::Impl {
   // Nodes are declared after their graph, so that they go first.
   oneapi::tbb::task_arena arena{static_cast<int>(parts.workers) + 1};
   std::unique_ptr<flow::graph> graph;
-  std::unique_ptr<flow::queue_node<std::uint32_t>> free_slabs;
-  std::unique_ptr<Source> tickets;
-  std::unique_ptr<flow::join_node<Paired, flow::reserving>> paired;
   std::unique_ptr<Issue> issue;
   std::unique_ptr<Read> read;
   std::unique_ptr<Sample> sample;
@@ -358,7 +337,7 @@ void Line::release(const Ticket& ticket) {
   // The slab's memory is about to be filled again: the copy that reads it must be over (on the CPU nothing to wait for).
   if (impl_->parts.device.copies()) impl_->parts.device.wait_host_free(ticket.slot);
   impl_->free_count.fetch_add(1);
-  impl_->free_slabs->try_put(ticket.slot);
+  impl_->issue->try_put(ticket.slot);
 }
 
 LineTimes Line::times() const {

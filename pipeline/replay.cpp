@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "pipeline/assembly.h"
-#include "pipeline/snapshot/file.h"
+#include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/hash.h"
 #include "sampling/codecs/png.h"
 
@@ -61,7 +61,7 @@ void write_picture(const std::filesystem::path& path, const Field& field, std::s
   const Picture picture{reinterpret_cast<const std::uint8_t*>(bytes.data()), height, width, channels,
                         static_cast<std::size_t>(width) * static_cast<std::size_t>(channels)};
   const auto png = encode_png(picture);
-  replace_file(path, {reinterpret_cast<const char*>(png.data()), png.size()});
+  write_file_atomically(path, std::string_view(reinterpret_cast<const char*>(png.data()), png.size()));
 }
 
 json describe_row(const DataParts& data, const SlabLayout& layout, const Slab& slab, std::size_t row,
@@ -103,7 +103,7 @@ std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::f
   }
   const std::uint64_t count = rows.size();
   const json batch{{"iteration", iteration}, {"epoch", epoch}, {"rows", std::move(rows)}};
-  replace_file(folder / "batch.json", batch.dump(2) + "\n");
+  write_file_atomically(folder / "batch.json", batch.dump(2) + "\n");
   return count;
 }
 

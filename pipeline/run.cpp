@@ -148,7 +148,13 @@ class Run {
 
 int exit_code(const TrainerResult& result) { return result.signal ? Interrupt::exit_code(*result.signal) : 0; }
 
-// The engine's own decisions that a run must not lose.
+// Makes the folder look as it did when the snapshot was taken.
+void take_over(const std::filesystem::path& snapshots, const RunState& state) {
+  for (auto& path : set_aside_newer(snapshots, state.iteration)) log_info("set aside: " + path.string());
+  if (!state.best.empty() && std::filesystem::exists(snapshots / snapshot_name(state.best.front().iteration)))
+    mark_best(snapshots, state.best.front().iteration);
+}
+
 std::unique_ptr<SnapshotBranch> snapshot_branch(const Start& start, MetricsFile& metrics) {
   const Settings& snapshot = start.config.table("snapshot");
   return std::make_unique<SnapshotBranch>(
@@ -176,6 +182,8 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   } else {
     load_pretrained(run.learner(), start.config.table("net"));
   }
+
+  if (start.resumed) take_over(start.folder.snapshots(), run.state());
 
   const auto metrics_path = start.folder.path() / "metrics.jsonl";
   if (start.resumed) cut_back_metrics(metrics_path, from);

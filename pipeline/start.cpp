@@ -3,7 +3,7 @@
 #include <random>
 
 #include "pipeline/config/words.h"
-#include "pipeline/snapshot/file.h"
+#include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/telemetry/log.h"
 
@@ -78,7 +78,7 @@ Start fresh(const StartOptions& options, Config config) {
                                 : RunFolder::create(config.table("run").text("dir"), config.name());
   if (folder.path().filename() != config.name() && !options.run_dir)
     log_info(say("an earlier run called '", config.name(), "' is kept; to go on in it: --resume auto"));
-  replace_file(folder.config_file(), to_toml(config));
+  write_file_atomically(folder.config_file(), to_toml(config));
   return {std::move(config), std::move(folder), false, std::nullopt};
 }
 
@@ -117,7 +117,7 @@ Start prepare_start(const StartOptions& options) {
   clean_leftovers(folder.snapshots());
   auto snapshot = choose_snapshot(options, resume, folder.snapshots());
   if (!snapshot) log_info(say(folder.path().string(), " has no snapshot yet: starting at iteration 0"));
-  replace_file(folder.config_file(), to_toml(config));
+  write_file_atomically(folder.config_file(), to_toml(config));
   return {std::move(config), std::move(folder), true, std::move(snapshot)};
 }
 

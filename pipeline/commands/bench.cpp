@@ -4,7 +4,7 @@
 
 #include "pipeline/bench.h"
 #include "pipeline/commands/flags.h"
-#include "pipeline/snapshot/file.h"
+#include "pipeline/snapshot/atomic_folder.h"
 
 namespace flowtrain::commands {
 
@@ -19,7 +19,7 @@ int bench(const Arguments& arguments) {
   if (!parse(app, arguments)) return 0;
   const BenchReport report = run_bench(load_for_use(flags.start()), options);
   std::fputs(to_table(report).c_str(), stdout);
-  if (!json.empty()) replace_file(json, to_json(report));
+  if (!json.empty()) write_file_atomically(json, to_json(report));
   return 0;
 }
 

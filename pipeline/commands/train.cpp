@@ -2,7 +2,7 @@
 
 #include "pipeline/commands/flags.h"
 #include "pipeline/run.h"
-#include "pipeline/snapshot/file.h"
+#include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/telemetry/environment.h"
 #include "pipeline/telemetry/log.h"
 #include "stages/torch/learner.h"
@@ -53,7 +53,7 @@ int train(const Arguments& arguments) {
   }
   const Start ready = prepare_start(start);
   set_log_file(ready.folder.path() / "train.log");
-  replace_file(ready.folder.path() / "env.json", environment_json({{"torch", torch_version()}}) + "\n");
+  write_file_atomically(ready.folder.path() / "env.json", environment_json({{"torch", torch_version()}}) + "\n");
   log_info("run folder " + ready.folder.path().string());
   options.progress = progress_mode(ready.config.table("display").text("progress"));
   return run_training(ready, options, make_torch_learner);

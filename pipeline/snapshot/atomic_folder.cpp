@@ -102,6 +102,10 @@ void write_file_atomically(const fs::path& target, const std::function<void(File
   sync_folder(folder_of(target));
 }
 
+void write_file_atomically(const fs::path& target, std::string_view text) {
+  write_file_atomically(target, [text](File& file) { file.write(text); });
+}
+
 void swap_link(const fs::path& folder, const std::string& link, const std::string& name) {
   const auto temporary = temporary_name(folder / link);
   if (::symlink(name.c_str(), temporary.c_str()) != 0) throw system_error(temporary, "symlink", errno);

@@ -38,6 +38,8 @@ class AtomicFolder {
 
 /// Writes a file in the same way: `body` writes, then sync, rename over `target`, sync of its folder.
 void write_file_atomically(const std::filesystem::path& target, const std::function<void(File&)>& body);
+/// The same for a file that is one text.
+void write_file_atomically(const std::filesystem::path& target, std::string_view text);
 
 /// Makes `folder/link` a symbolic link to `name` (relative to `folder`), atomically where there was one before.
 void swap_link(const std::filesystem::path& folder, const std::string& link, const std::string& name);

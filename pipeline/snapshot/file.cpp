@@ -168,22 +168,6 @@ void rename_path(const fs::path& from, const fs::path& to) {
   if (::rename(from.c_str(), to.c_str()) != 0) throw system_error(to, "rename", errno);
 }
 
-void replace_file(const fs::path& path, std::string_view text) {
-  const fs::path temporary = path.string() + ".tmp-" + std::to_string(::getpid());
-  remove_quietly(temporary);
-  try {
-    File file = File::create(temporary);
-    file.write(text);
-    file.sync();
-    file.close();
-    rename_path(temporary, path);
-  } catch (...) {
-    remove_quietly(temporary);
-    throw;
-  }
-  sync_folder(folder_of(path));
-}
-
 bool remove_quietly(const fs::path& path) noexcept {
   try {
     std::error_code error;

@@ -75,8 +75,6 @@ void sync_folder(const std::filesystem::path& folder);
 std::filesystem::path folder_of(const std::filesystem::path& path);
 /// rename(2).
 void rename_path(const std::filesystem::path& from, const std::filesystem::path& to);
-/// Writes a small file as a whole: what was called `path` before is there until the new one is durable.
-void replace_file(const std::filesystem::path& path, std::string_view text);
 /// Removes a file or a whole folder as far as possible; true if nothing is left. Never throws.
 bool remove_quietly(const std::filesystem::path& path) noexcept;
 

@@ -78,6 +78,11 @@ struct OpenSnapshot {
 /// Opens a snapshot after verify_snapshot(); throws with its first problem.
 OpenSnapshot open_snapshot(const std::filesystem::path& snapshot);
 
+/// Moves snapshots later than `iteration` to `superseded/`, for a run that goes on from there: the next resume must not
+/// take what belongs to the future that was given up. `latest` then points at `iteration`'s; links to what was moved are
+/// removed. Returns the new places.
+std::vector<std::filesystem::path> set_aside_newer(const std::filesystem::path& snapshots_dir, std::uint64_t iteration);
+
 /// Removes snapshots older than the `keep_last` newest complete ones (0: none), but never one of the iterations in
 /// `protect` or one that a link (`latest`, `best`, …) points at. Returns what was removed.
 std::vector<std::filesystem::path> prune(const std::filesystem::path& snapshots_dir, std::size_t keep_last,

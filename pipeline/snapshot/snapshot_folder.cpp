@@ -115,6 +115,24 @@ fs::path find_iteration(const fs::path& snapshots_dir, std::uint64_t iteration) 
                   "--max-iter sets the length of a run");
 }
 
+std::vector<fs::path> set_aside_newer(const fs::path& snapshots_dir, std::uint64_t iteration) {
+  std::vector<fs::path> moved;
+  for (const auto& info : list_snapshots(snapshots_dir)) {
+    if (info.iteration <= iteration) continue;
+    const auto aside = snapshots_dir / "superseded" / info.path.filename();
+    make_folders(aside.parent_path());
+    if (fs::exists(aside)) trash(aside);
+    rename_path(info.path, aside);
+    moved.push_back(aside);
+  }
+  if (moved.empty()) return moved;
+  for (const auto& name : names_in(snapshots_dir))
+    if (fs::is_symlink(snapshots_dir / name) && !fs::exists(snapshots_dir / name)) fs::remove(snapshots_dir / name);
+  if (fs::exists(snapshots_dir / snapshot_name(iteration))) swap_link(snapshots_dir, "latest", snapshot_name(iteration));
+  sync_folder(snapshots_dir);
+  return moved;
+}
+
 std::vector<fs::path> prune(const fs::path& snapshots_dir, std::size_t keep_last,
                             std::span<const std::uint64_t> protect) {
   std::vector<fs::path> removed;
