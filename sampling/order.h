@@ -41,11 +41,11 @@ class Permutation {
   std::uint64_t inverse(std::uint64_t y) const;
 
  private:
-  static constexpr int kMaxRounds = 12;
+  static constexpr int max_rounds = 12;
 
   std::uint64_t n_;
   int left_bits_, right_bits_, rounds_;
-  std::array<std::uint64_t, kMaxRounds> round_keys_;  ///< the first rounds_ of them
+  std::array<std::uint64_t, max_rounds> round_keys_;  ///< the first rounds_ of them
 };
 
 }  // namespace flowtrain

@@ -12,10 +12,10 @@ namespace {
 /// training could see: with six rounds the joint distribution of neighbouring points cannot be told from chance over
 /// 10^6 points, with four it can.
 std::uint64_t round_hash(std::uint64_t half, std::uint64_t key, int bits) {
-  constexpr std::uint64_t kMultiplier = 0xd6e8feb86659fd93ULL;
-  std::uint64_t hash = (half + key) * kMultiplier;
+  constexpr std::uint64_t multiplier = 0xd6e8feb86659fd93ULL;
+  std::uint64_t hash = (half + key) * multiplier;
   hash ^= hash >> 32;
-  return hash * kMultiplier >> (64 - bits);
+  return hash * multiplier >> (64 - bits);
 }
 
 std::uint64_t low_mask(int bits) { return (std::uint64_t{1} << bits) - 1; }
@@ -29,7 +29,7 @@ Permutation::Permutation(std::uint64_t n, std::uint64_t key) : n_(n) {
   left_bits_ = bits / 2;
   right_bits_ = bits - left_bits_;
   // Halves of few bits have few round functions, so it takes more rounds to mix them.
-  rounds_ = bits > 8 ? 6 : kMaxRounds;
+  rounds_ = bits > 8 ? 6 : max_rounds;
   for (int round = 0; round < rounds_; ++round)
     round_keys_[round] = mix64(key + (static_cast<std::uint64_t>(round) + 1) * 0x9e3779b97f4a7c15ULL);
 }

@@ -32,8 +32,8 @@ const char* expectation(Kind kind) {
 
 /// What a value is, with the value itself: `text "big"`.
 std::string described(const Value& value) {
-  static constexpr const char* kNames[] = {"boolean", "integer", "number", "text", "list", "list", "list"};
-  return std::string(kNames[value.index()]) + " " + to_toml(value);
+  static constexpr const char* names[] = {"boolean", "integer", "number", "text", "list", "list", "list"};
+  return std::string(names[value.index()]) + " " + to_toml(value);
 }
 
 bool is_empty_list(const Value& value) {

@@ -9,7 +9,7 @@
 namespace flowtrain {
 namespace {
 
-constexpr std::size_t kSide = 32, kPlane = kSide * kSide, kPictureBytes = 3 * kPlane;
+constexpr std::size_t side = 32, plane_bytes = side * side, picture_bytes = 3 * plane_bytes;
 
 /// Where things stand in the files of one kind of label.
 struct Layout {
@@ -18,12 +18,12 @@ struct Layout {
   std::size_t classes;
   const char* names_file;
 
-  std::size_t record_bytes() const { return label_bytes + kPictureBytes; }
+  std::size_t record_bytes() const { return label_bytes + picture_bytes; }
 };
 
-constexpr Layout kCifar10{1, 0, 10, "batches.meta.txt"};
-constexpr Layout kCifar100Coarse{2, 0, 20, "coarse_label_names.txt"};
-constexpr Layout kCifar100Fine{2, 1, 100, "fine_label_names.txt"};
+constexpr Layout cifar10{1, 0, 10, "batches.meta.txt"};
+constexpr Layout cifar100_coarse{2, 0, 20, "coarse_label_names.txt"};
+constexpr Layout cifar100_fine{2, 1, 100, "fine_label_names.txt"};
 
 class Cifar : public Dataset {
  public:
@@ -38,9 +38,9 @@ class Cifar : public Dataset {
   Record read(std::uint64_t id, ReadBuffer&) const override {
     return {.id = id,
             .encoding = Encoding::pixels,
-            .bytes = std::span(pixels_).subspan(id * kPictureBytes, kPictureBytes),
-            .height = kSide,
-            .width = kSide,
+            .bytes = std::span(pixels_).subspan(id * picture_bytes, picture_bytes),
+            .height = side,
+            .width = side,
             .channels = 3,
             .label = labels_[id]};
   }
@@ -75,8 +75,8 @@ class Cifar : public Dataset {
                         "fetch the file again");
       labels_.push_back(label);
       const auto* planes = file.data() + at + layout.label_bytes;
-      for (std::size_t pixel = 0; pixel < kPlane; ++pixel)
-        for (std::size_t color = 0; color < 3; ++color) pixels_.push_back(planes[color * kPlane + pixel]);
+      for (std::size_t pixel = 0; pixel < plane_bytes; ++pixel)
+        for (std::size_t color = 0; color < 3; ++color) pixels_.push_back(planes[color * plane_bytes + pixel]);
     }
   }
 
@@ -92,10 +92,10 @@ Layout layout_of(const Files& files, const Settings& settings) {
     if (settings.given("labels"))
       throw settings.error("labels", "only CIFAR-100 has two kinds of labels, and this is CIFAR-10", Exit::usage,
                            "leave data.labels out");
-    return kCifar10;
+    return cifar10;
   }
   if (files.find("train.bin") || files.find("test.bin"))
-    return settings.text("labels") == "coarse" ? kCifar100Coarse : kCifar100Fine;
+    return settings.text("labels") == "coarse" ? cifar100_coarse : cifar100_fine;
   throw settings.error("path", "neither CIFAR-10 (data_batch_1.bin …) nor CIFAR-100 (train.bin) in " +
                                    settings.text("path"), Exit::data, "name the folder that holds the .bin files");
 }
@@ -147,7 +147,7 @@ std::vector<std::string> class_names(const Files& files, const Layout& layout) {
 std::unique_ptr<Dataset> make_cifar(const Settings& settings, const DatasetInput& input) {
   const auto files = open_files(settings);
   const auto layout = layout_of(files, settings);
-  const auto parts = parts_of(files, settings, input.training, layout.classes == kCifar10.classes);
+  const auto parts = parts_of(files, settings, input.training, layout.classes == cifar10.classes);
   return std::make_unique<Cifar>(files, parts, layout, class_names(files, layout));
 }
 

@@ -8,12 +8,12 @@
 namespace flowtrain {
 namespace {
 
-constexpr unsigned kU8 = 0x08;
+constexpr unsigned u8_type = 0x08;
 
 std::string type_text(unsigned type) {
   const char* name = "unknown values";
   switch (type) {
-    case kU8: name = "u8 values"; break;
+    case u8_type: name = "u8 values"; break;
     case 0x09: name = "i8 values"; break;
     case 0x0B: name = "i16 values"; break;
     case 0x0C: name = "i32 values"; break;
@@ -44,8 +44,9 @@ IdxFile parse_idx(std::vector<std::byte> bytes, const std::string& name) {
     std::snprintf(start, sizeof start, "%02X %02X %02X %02X", byte(0), byte(1), byte(2), byte(3));
     throw fault(std::string("not an IDX file: it starts with ") + start + ", expected 00 00 08 and the dimensions");
   }
-  if (byte(2) != kU8)
-    throw fault("holds " + type_text(byte(2)) + ", expected " + type_text(kU8), "convert the values to unsigned bytes");
+  if (byte(2) != u8_type)
+    throw fault("holds " + type_text(byte(2)) + ", expected " + type_text(u8_type),
+                "convert the values to unsigned bytes");
 
   IdxFile file;
   const std::size_t dimensions = byte(3);

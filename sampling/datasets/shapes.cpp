@@ -79,7 +79,7 @@ class Shapes : public Dataset {
   }
 
   std::vector<std::string> classes() const override {
-    return {kShapeNames.begin(), kShapeNames.begin() + settings_.classes};
+    return {shape_names.begin(), shape_names.begin() + settings_.classes};
   }
   std::string describe(std::uint64_t id) const override {
     return "shapes " + settings_.split + " #" + std::to_string(id);
@@ -105,8 +105,8 @@ class Shapes : public Dataset {
 
   /// Adds a shape smaller than the main one, where there is room: pictures may have fewer objects than asked for.
   void add_smaller(ShapeRecipe& recipe, Stream& random) const {
-    constexpr int kTries = 20;
-    for (int attempt = 0; attempt < kTries; ++attempt) {
+    constexpr int tries = 20;
+    for (int attempt = 0; attempt < tries; ++attempt) {
       const auto kind = draw_kind(random);
       const auto radius = static_cast<float>(random.uniform(0.08, 0.18) * settings_.size);
       const auto shape = draw_shape(kind, radius, recipe, random);
@@ -120,16 +120,16 @@ class Shapes : public Dataset {
 };
 
 std::unique_ptr<Dataset> make_shapes(const Settings& settings, const DatasetInput& input) {
-  static const std::vector<std::string> kSplits{"train", "val", "test"};
+  static const std::vector<std::string> splits{"train", "val", "test"};
   auto split = settings.text("split");
   if (split.empty()) split = input.training ? "train" : "val";
-  const auto found = std::find(kSplits.begin(), kSplits.end(), split);
-  if (found == kSplits.end())
+  const auto found = std::find(splits.begin(), splits.end(), split);
+  if (found == splits.end())
     throw settings.error("split", "shapes has no split " + to_toml(split), Exit::usage, "set train, val or test");
-  const bool is_train = found == kSplits.begin();
+  const bool is_train = found == splits.begin();
   return std::make_unique<Shapes>(ShapesSettings{
       .split = split,
-      .first_position = static_cast<std::uint64_t>(found - kSplits.begin()) << 40,
+      .first_position = static_cast<std::uint64_t>(found - splits.begin()) << 40,
       .samples = static_cast<std::uint64_t>(settings.integer(is_train ? "samples" : "val_samples")),
       .seed = static_cast<std::uint64_t>(settings.integer("seed")),
       .size = static_cast<std::uint32_t>(settings.integer("size")),
@@ -147,9 +147,9 @@ DatasetEntry shapes_entry() {
                    {"val_samples", Kind::integer, 1000, "pictures of the val split, and of the test split", 1, 0x1p40},
                    {"size", Kind::integer, 32, "pixels a side", 8, 4096},
                    {"classes", Kind::integer, 6,
-                    "the first n of circle, square, triangle, cross, ring, star, diamond, bar", 2, kShapeNames.size()},
+                    "the first n of circle, square, triangle, cross, ring, star, diamond, bar", 2, shape_names.size()},
                    {"objects", Kind::integer, 1, "shapes a picture, at most; the label is that of the largest", 1,
-                    ShapeRecipe::kMaxShapes},
+                    ShapeRecipe::max_shapes},
                    {"noise", Kind::real, 0.05, "standard deviation of the pixels' noise; 1 = the whole range", 0, 1},
                    {"seed", Kind::integer, 0, "another seed makes other pictures", 0}},
           .make = make_shapes};

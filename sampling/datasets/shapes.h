@@ -17,7 +17,7 @@ struct Image;
 
 /// In label order. A data set of n classes has the first n.
 enum class ShapeKind : std::uint32_t { circle, square, triangle, cross, ring, star, diamond, bar };
-inline constexpr std::array<const char*, 8> kShapeNames{"circle", "square", "triangle", "cross",
+inline constexpr std::array<const char*, 8> shape_names{"circle", "square", "triangle", "cross",
                                                         "ring",   "star",   "diamond",  "bar"};
 
 /// One filled shape. Lengths are in pixels; pixel (x, y) covers [x, x + 1) × [y, y + 1).
@@ -31,14 +31,14 @@ struct Shape {
 
 /// All it takes to draw one picture of size × size pixels. Trivially copyable: records carry it as bytes.
 struct ShapeRecipe {
-  static constexpr std::uint32_t kMaxShapes = 16;
+  static constexpr std::uint32_t max_shapes = 16;
 
   std::uint32_t size;                ///< pixels a side
   std::uint32_t count;               ///< of shapes; the first is the main one and is drawn on top
   std::array<float, 3> background;   ///< RGB, 0 … 1
   float noise;                       ///< standard deviation of every pixel's noise, 0 … 1
   std::uint64_t noise_seed;
-  std::array<Shape, kMaxShapes> shapes;
+  std::array<Shape, max_shapes> shapes;
 };
 
 /// The box just around a shape, as if its edge were perfectly sharp.

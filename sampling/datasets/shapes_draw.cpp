@@ -15,7 +15,7 @@ struct Point {
   float x, y;
 };
 
-constexpr float kRingWidth = 0.36f;  // of its radius
+constexpr float ring_width = 0.36f;  // of its radius
 
 /// Corners in order, on or within the unit circle; round shapes have none.
 std::span<const Point> outline(ShapeKind kind) {
@@ -65,7 +65,7 @@ class UnitShape {
   float distance(Point p) const {
     if (edge_count_ > 0) return polygon_distance(p);
     const float from_centre = std::sqrt(p.x * p.x + p.y * p.y);
-    return is_ring_ ? std::abs(from_centre - (1 - kRingWidth / 2)) - kRingWidth / 2 : from_centre - 1;
+    return is_ring_ ? std::abs(from_centre - (1 - ring_width / 2)) - ring_width / 2 : from_centre - 1;
   }
 
  private:
@@ -145,10 +145,10 @@ bool is_sound(const ShapeRecipe& recipe) {
   const auto is_color = [](const std::array<float, 3>& color) {
     return std::ranges::all_of(color, [](float part) { return part >= 0 && part <= 1; });
   };
-  if (recipe.count > ShapeRecipe::kMaxShapes || !is_color(recipe.background)) return false;
+  if (recipe.count > ShapeRecipe::max_shapes || !is_color(recipe.background)) return false;
   if (!(recipe.noise >= 0 && recipe.noise <= 1)) return false;
   return std::all_of(recipe.shapes.begin(), recipe.shapes.begin() + recipe.count, [&](const Shape& shape) {
-    return static_cast<std::size_t>(shape.kind) < kShapeNames.size() && std::isfinite(shape.x) &&
+    return static_cast<std::size_t>(shape.kind) < shape_names.size() && std::isfinite(shape.x) &&
            std::isfinite(shape.y) && std::isfinite(shape.angle) && shape.radius > 0 && std::isfinite(shape.radius) &&
            is_color(shape.color);
   });

@@ -15,8 +15,8 @@ struct Inflater {
   z_stream stream{};
 
   Inflater() {
-    constexpr int kGzipOnly = 15 + 16;  // the largest window; a gzip header is demanded
-    if (inflateInit2(&stream, kGzipOnly) != Z_OK) throw InternalError("zlib cannot be set up");
+    constexpr int gzip_only = 15 + 16;  // the largest window; a gzip header is demanded
+    if (inflateInit2(&stream, gzip_only) != Z_OK) throw InternalError("zlib cannot be set up");
   }
   ~Inflater() { inflateEnd(&stream); }
   Inflater(const Inflater&) = delete;
@@ -40,7 +40,7 @@ std::vector<std::byte> read_whole(const Files& files, std::size_t index) {
 }
 
 std::vector<std::byte> gunzip(const std::vector<std::byte>& packed, const std::string& name) {
-  constexpr std::size_t kStep = std::size_t{1} << 20, kMost = std::numeric_limits<uInt>::max();
+  constexpr std::size_t step_bytes = std::size_t{1} << 20, most_bytes = std::numeric_limits<uInt>::max();
   const auto damaged = [&](const std::string& what) {
     return UserError(Exit::data, name + ": damaged gzip data: " + what, "fetch the file again");
   };
@@ -49,8 +49,8 @@ std::vector<std::byte> gunzip(const std::vector<std::byte>& packed, const std::s
   std::vector<std::byte> bytes;
   std::size_t taken = 0, written = 0;
   for (bool done = packed.empty(); !done;) {
-    if (written == bytes.size()) bytes.resize(std::max(kStep, 2 * written));
-    const auto input = std::min(packed.size() - taken, kMost), room = std::min(bytes.size() - written, kMost);
+    if (written == bytes.size()) bytes.resize(std::max(step_bytes, 2 * written));
+    const auto input = std::min(packed.size() - taken, most_bytes), room = std::min(bytes.size() - written, most_bytes);
     // zlib's own type lacks the const; it does not write to its input.
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(packed.data() + taken));
     stream.avail_in = static_cast<uInt>(input);

@@ -30,19 +30,19 @@ class ClassBalanced : public Order {
     // Cut rounds take their classes in turn: epoch e has the `cut_length` turns from e * cut_length on.
     const auto turns_before = epoch * cut_length;
     const bool cut = round == full_rounds;
-    const Permutation round_order(cut ? cut_length : classes, permutation_key(seed_, kRound, epoch, round));
+    const Permutation round_order(cut ? cut_length : classes, permutation_key(seed_, of_classes, epoch, round));
     const auto chosen = cut ? (turns_before + round_order(slot)) % classes : round_order(slot);
     const auto cut_visits = turns_before / classes + (turns_before % classes > chosen ? 1 : 0);
     return member(chosen, epoch * full_rounds + cut_visits + round);
   }
 
  private:
-  enum : std::uint64_t { kRound, kMember };
+  enum : std::uint64_t { of_classes, of_members };  ///< what a permutation is of
 
   /// The record of the `visit`-th visit to a class: its members in an endless series of shuffles.
   std::uint64_t member(std::uint64_t chosen, std::uint64_t visit) const {
     const auto& ids = members_[chosen];
-    const Permutation order(ids.size(), permutation_key(seed_, kMember, chosen, visit / ids.size()));
+    const Permutation order(ids.size(), permutation_key(seed_, of_members, chosen, visit / ids.size()));
     return ids[order(visit % ids.size())];
   }
 

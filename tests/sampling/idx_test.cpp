@@ -63,12 +63,12 @@ std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-const std::string kImages = "train-images-idx3-ubyte", kLabels = "train-labels-idx1-ubyte";
+const std::string images_file = "train-images-idx3-ubyte", labels_file = "train-labels-idx1-ubyte";
 
 /// Three pictures of 2 x 3 pixels with the labels 1, 0, 4.
 void write_small_set(const TempFolder& folder) {
-  folder.write(kImages, idx_bytes({3, 2, 3}, "abcdefghijklmnopqr"));
-  folder.write(kLabels, idx_bytes({3}, "\x01\x00\x04"s));
+  folder.write(images_file, idx_bytes({3, 2, 3}, "abcdefghijklmnopqr"));
+  folder.write(labels_file, idx_bytes({3}, "\x01\x00\x04"s));
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ TEST_CASE("idx: pictures and labels, unpacked and packed") {
   CHECK(train->size() == 3);
   CHECK(train->resident());
   CHECK(train->classes() == std::vector<std::string>{"0", "1", "2", "3", "4"});
-  CHECK(train->describe(2) == (folder.path() / kImages).string() + " #2");
+  CHECK(train->describe(2) == (folder.path() / images_file).string() + " #2");
   ReadBuffer buffer;
   const auto record = train->read(1, buffer);
   CHECK(record.id == 1);
@@ -121,23 +121,23 @@ TEST_CASE("idx: settings that cannot be met") {
   const auto missing = (folder.path() / "nowhere").string();
   CHECK(refusal(missing) == "3 test.toml:1:1: data.path: no such folder or archive: " + missing);
   CHECK(refusal("") == "3 test.toml:1:1: data.path: this data set needs a folder or a .tar archive");
-  CHECK(refusal(folder.path()) == "3 test.toml:1:1: data.path: no " + kImages + " or " + kImages + ".gz in " +
+  CHECK(refusal(folder.path()) == "3 test.toml:1:1: data.path: no " + images_file + " or " + images_file + ".gz in " +
                                       folder.path().string());
   CHECK(refusal(folder.path(), {{"split", "dev"}}) == "2 test.toml:1:1: data.split: idx has no split \"dev\"");
   write_small_set(folder);
   CHECK(refusal(folder.path(), {{"labels", "l"}}) ==
         "3 test.toml:1:1: data.labels: no l or l.gz in " + folder.path().string());
   CHECK(refusal(folder.path(), {{"class_names", std::vector<std::string>{"a", "b"}}}) ==
-        "3 test.toml:1:1: data.class_names: names 2 classes, but " + (folder.path() / kLabels).string() +
+        "3 test.toml:1:1: data.class_names: names 2 classes, but " + (folder.path() / labels_file).string() +
             " #2 has label 4");
 }
 
 TEST_CASE("idx: files that do not fit are refused by name") {
   const TempFolder folder;
   write_small_set(folder);
-  const auto images = (folder.path() / kImages).string(), labels = (folder.path() / kLabels).string();
+  const auto images = (folder.path() / images_file).string(), labels = (folder.path() / labels_file).string();
   const auto with_images = [&](const std::string& bytes) {
-    folder.write(kImages, bytes);
+    folder.write(images_file, bytes);
     return refusal(folder.path());
   };
   CHECK(with_images("") == "3 " + images + ": not an IDX file: it has 0 bytes");
@@ -161,18 +161,18 @@ TEST_CASE("idx: files that do not fit are refused by name") {
   CHECK(with_images(idx_bytes({1, 1, 1, 5}, "abcde")) == "3 " + images + ": 5 channels, expected 1 to 4");
   CHECK(with_images(idx_bytes({2, 1, 1}, "ab")) ==
         "3 " + labels + ": 3 labels for the 2 pictures of " + images);
-  folder.write(kLabels, idx_bytes({2, 1}, "ab"));
+  folder.write(labels_file, idx_bytes({2, 1}, "ab"));
   CHECK(refusal(folder.path()) == "3 " + labels + ": its shape is 2 x 1, expected one dimension");
 }
 
 TEST_CASE("idx: damaged gzip data are refused by name") {
   const TempFolder folder;
   write_small_set(folder);
-  std::filesystem::remove(folder.path() / kImages);
+  std::filesystem::remove(folder.path() / images_file);
   const auto packed = gzip(idx_bytes({3, 2, 3}, "abcdefghijklmnopqr"));
-  const auto name = (folder.path() / kImages).string() + ".gz";
+  const auto name = (folder.path() / images_file).string() + ".gz";
   const auto with_images = [&](const std::string& bytes) {
-    folder.write(kImages + ".gz", bytes);
+    folder.write(images_file + ".gz", bytes);
     return refusal(folder.path());
   };
   CHECK(with_images(packed) == "no error");

@@ -13,7 +13,7 @@ using namespace flowtrain;
 
 namespace {
 
-const std::vector<std::uint64_t> kOddSizes{1, 2, 3, 5, 13, 100, 1000, 1023, 1025};
+const std::vector<std::uint64_t> odd_sizes{1, 2, 3, 5, 13, 100, 1000, 1023, 1025};
 
 /// Records that have nothing but a class: those of `labels`, over and over.
 class Labelled : public Dataset {
@@ -68,7 +68,7 @@ double surprise(const std::vector<double>& counts, const std::vector<double>& ex
 }  // namespace
 
 TEST_CASE("a permutation is exact, and its inverse undoes it") {
-  for (const auto n : kOddSizes)
+  for (const auto n : odd_sizes)
     for (const std::uint64_t key : {0ULL, 1ULL, ~0ULL}) {
       const Permutation permutation(n, key);
       std::vector<std::uint64_t> images;
@@ -129,7 +129,7 @@ TEST_CASE("sequential keeps the stored order") {
 
 TEST_CASE("shuffles hold every record once an epoch; seed and epoch decide how") {
   for (const std::string name : {"shuffle", "block_shuffle"}) {
-    for (const auto n : kOddSizes) {
+    for (const auto n : odd_sizes) {
       const Labelled dataset(n);
       const auto order = make(name, dataset, 1);
       REQUIRE(order->size() == n);

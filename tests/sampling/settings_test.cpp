@@ -8,7 +8,7 @@ using namespace flowtrain;
 
 namespace {
 
-const Origin kHere{"configs/a.toml", 12, 3};
+const Origin here{"configs/a.toml", 12, 3};
 
 Key choice(Key key, std::vector<std::string> choices) {
   key.choices = std::move(choices);
@@ -27,7 +27,7 @@ Settings loader() {
 }
 
 /// The error that setting `name` to `value` ends in.
-UserError refusal(const std::string& name, const Value& value, const Origin& origin = kHere) {
+UserError refusal(const std::string& name, const Value& value, const Origin& origin = here) {
   auto settings = loader();
   try {
     settings.set(name, value, origin);
@@ -54,10 +54,10 @@ TEST_CASE("settings start at their defaults and say so") {
 
 TEST_CASE("settings keep a value and where it was written") {
   auto settings = loader();
-  settings.set("batch", 8, kHere);
+  settings.set("batch", 8, here);
   settings.set("rate", 1, {"--set"});
-  settings.set("mean", std::vector<std::int64_t>{0, 1}, kHere);
-  settings.set("every", "2 epochs", kHere);
+  settings.set("mean", std::vector<std::int64_t>{0, 1}, here);
+  settings.set("every", "2 epochs", here);
   CHECK(settings.integer("batch") == 8);
   CHECK(settings.origin("batch").text() == "configs/a.toml:12:3");
   CHECK(settings.real("rate") == 1.0);
@@ -72,11 +72,11 @@ TEST_CASE("an empty list fits every list, and nothing else") {
   auto settings = loader();
   for (const Value& empty : {Value(std::vector<std::int64_t>()), Value(std::vector<double>()),
                              Value(std::vector<std::string>())}) {
-    settings.set("sizes", empty, kHere);
-    settings.set("mean", empty, kHere);
-    settings.set("files", empty, kHere);
+    settings.set("sizes", empty, here);
+    settings.set("mean", empty, here);
+    settings.set("files", empty, here);
     CHECK(settings.integers("sizes").empty());
-    CHECK_THROWS_AS(settings.set("name", empty, kHere), UserError);
+    CHECK_THROWS_AS(settings.set("name", empty, here), UserError);
   }
 }
 
@@ -117,7 +117,7 @@ TEST_CASE("an unknown key is refused with the nearest known one") {
 
 TEST_CASE("a refused value changes nothing") {
   auto settings = loader();
-  CHECK_THROWS_AS(settings.set("batch", 0, kHere), UserError);
+  CHECK_THROWS_AS(settings.set("batch", 0, here), UserError);
   CHECK(settings.integer("batch") == 64);
   CHECK(!settings.given("batch"));
 }
@@ -127,14 +127,14 @@ TEST_CASE("required keys") {
   dataset.required = true;
   Settings settings("data", {dataset});
   CHECK_THROWS_WITH_AS(settings.check_required(), "data.dataset: must be given: which data set", UserError);
-  settings.set("dataset", "shapes", kHere);
+  settings.set("dataset", "shapes", here);
   CHECK_NOTHROW(settings.check_required());
 }
 
 TEST_CASE("error() names the key, and its place if there is one") {
   auto settings = loader();
   CHECK(settings.error("name", "no such thing").what() == std::string("loader.name: no such thing"));
-  settings.set("name", "b", kHere);
+  settings.set("name", "b", here);
   const auto error = settings.error("name", "no such thing", Exit::data, "look elsewhere");
   CHECK(error.what() == std::string("configs/a.toml:12:3: loader.name: no such thing"));
   CHECK(error.code() == Exit::data);

@@ -96,7 +96,7 @@ TEST_CASE("shapes: reading and drawing use the same memory again") {
 }
 
 TEST_CASE("shapes: boxes lie just around what is drawn") {
-  for (std::uint32_t kind = 0; kind < kShapeNames.size(); ++kind)
+  for (std::uint32_t kind = 0; kind < shape_names.size(); ++kind)
     for (const float angle : {0.0f, 0.5f, 2.1f, 4.0f}) {
       const Shape shape{static_cast<ShapeKind>(kind), 31.3f, 33.8f, 24, angle, {}};
       Image image;
@@ -111,7 +111,7 @@ TEST_CASE("shapes: boxes lie just around what is drawn") {
           y0 = std::min(y0, static_cast<float>(y)), y1 = std::max(y1, static_cast<float>(y + 1));
         }
       const Box box = bounding_box(shape);
-      CAPTURE(kShapeNames[kind]);
+      CAPTURE(shape_names[kind]);
       CAPTURE(angle);
       CHECK(box.label == static_cast<std::int32_t>(kind));
       // Tips may end up to two pixels before the box: the last ones of a sharp tip are hardly covered.
@@ -193,7 +193,7 @@ TEST_CASE("shapes: bytes that are no recipe are a bad sample") {
   auto recipe = plain({ShapeKind::circle, 32, 32, 10, 0, {}});
   CHECK_THROWS_WITH_AS(draw_shapes(bytes_of(recipe).first(20), image), "not a recipe of shapes", SampleError);
   auto many = recipe;
-  many.count = ShapeRecipe::kMaxShapes + 1;
+  many.count = ShapeRecipe::max_shapes + 1;
   auto odd = recipe;
   odd.shapes[0].kind = static_cast<ShapeKind>(99);
   auto lost = recipe;

@@ -1,0 +1,45 @@
+#include <doctest/doctest.h>
+
+#include "sampling/dataset.h"
+#include "sampling/sampler.h"
+
+using namespace flowtrain;
+
+TEST_CASE("all data sets are listed, with help and keys that have help") {
+  CHECK(datasets().names() ==
+        std::vector<std::string>{"cifar", "idx", "image_folder", "shapes", "voc", "webdataset"});
+  for (const auto& name : datasets().names()) {
+    const auto& entry = datasets().at(name);
+    CHECK(!entry.help.empty());
+    CHECK(entry.make);
+    for (const auto& key : entry.keys) CHECK_MESSAGE(!key.help.empty(), (name + "." + key.name));
+    CHECK_NOTHROW(Settings("data", entry.keys));
+  }
+}
+
+TEST_CASE("an unknown data set is refused with the nearest one") {
+  try {
+    datasets().at("imagefolder");
+    FAIL("no error");
+  } catch (const UserError& error) {
+    CHECK(error.what() == std::string("no data set is called 'imagefolder'"));
+    CHECK(error.hint().starts_with("did you mean 'image_folder'? known: cifar, idx"));
+    CHECK(error.code() == Exit::usage);
+  }
+}
+
+TEST_CASE("a name can be taken once") {
+  Registry<Dataset, DatasetInput> registry("data set");
+  registry.add({.name = "a", .help = "", .keys = {}, .make = {}});
+  CHECK_THROWS_WITH_AS(registry.add({.name = "a", .help = "", .keys = {}, .make = {}}),
+                       "two entries called 'a' among the data sets", InternalError);
+}
+
+TEST_CASE("fields know their names and bytes") {
+  CHECK(Field{"label", DType::i64, {}}.row_bytes() == 8);
+  CHECK(Field{"image", DType::u8, {28, 30, 3}}.row_bytes() == 28 * 30 * 3);
+  CHECK(Field{"boxes", DType::f32, {5, 4}}.row_bytes() == 80);
+  CHECK(size_of(DType::i32) == 4);
+  CHECK(name_of(DType::u8) == std::string("u8"));
+  CHECK(name_of(DType::f32) == std::string("f32"));
+}
