@@ -83,7 +83,8 @@ class Bench {
     report_.config = config_.name();
     report_.workers = data_.workers;
     if (wanted("order")) report_.stages.push_back(order());
-    if (wanted("read")) report_.stages.push_back(read());
+    // A data set in memory has nothing to read: the sample stage looks its bytes up.
+    if (wanted("read") && !data_.dataset->resident()) report_.stages.push_back(read());
     if (wanted("sample")) report_.stages.push_back(sample());
     if (wanted("pipeline")) pipeline();
     judge();
@@ -115,7 +116,7 @@ class Bench {
   }
 
   StageFigures read() {
-    const unsigned threads = data_.dataset->resident() ? 1 : data_.readers;
+    const unsigned threads = data_.readers;
     auto own = slabs(threads);
     std::atomic<std::uint64_t> iteration{0};
     return measure("read", threads, options_.seconds, [&](unsigned thread) {
@@ -253,7 +254,7 @@ std::string to_table(const BenchReport& report) {
   for (auto& stage : report.stages)
     line("%-10s %8u %14.0f %12.1f %7.0f%%\n", stage.name.c_str(), stage.threads, stage.items_per_s, stage.mb_per_s, 100 * stage.busy);
   if (report.has_pipeline)
-    line("%-10s %8u %14.0f   first batch after %.3f s, %.3f CPU s per 1000 samples, peak memory %.0f MB\n", "whole line",
+    line("%-10s %8u %14.0f   first batch after %.3f s, %.5f CPU s per 1000 samples, peak memory %.0f MB\n", "whole line",
          report.workers, report.samples_per_s, report.first_batch_s, report.cpu_s_per_1000, report.peak_rss_mb);
   if (!report.bottleneck.empty()) text += "bottleneck: " + report.bottleneck + "; ";
   for (std::size_t i = 0; i < report.advice.size(); ++i) text += (i ? "; " : "") + report.advice[i];

@@ -1,0 +1,78 @@
+#include "pipeline/schedule.h"
+
+#include <doctest/doctest.h>
+
+#include "pipeline/advice.h"
+#include "pipeline/run_state.h"
+#include "sampling/error.h"
+
+using namespace flowtrain;
+
+namespace {
+
+// "lr1 b1 b1 v1 s1 …"
+std::string told(const Schedule& schedule) {
+  std::string text;
+  const auto next = schedule.tickets();
+  for (;;) {
+    const Ticket ticket = next();
+    const char* kind = ticket.kind == TicketKind::learning_rate ? "lr"
+                       : ticket.kind == TicketKind::batch       ? "b"
+                       : ticket.kind == TicketKind::validate    ? "v"
+                       : ticket.kind == TicketKind::snapshot    ? "s"
+                                                                : "end";
+    text += (text.empty() ? "" : " ") + std::string(kind) + std::to_string(ticket.iteration);
+    if (ticket.kind == TicketKind::end) return text;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("tickets come in the order of a run") {
+  Schedule schedule;
+  schedule.last = 5;
+  schedule.validate_every = 2;
+  schedule.snapshot_every = 3;
+  schedule.decay = {1, 3, 10};
+  CHECK(told(schedule) == "lr1 b1 b2 v2 b3 s3 lr4 b4 v4 b5 v5 s5 end5");
+  schedule.accum = 2;
+  schedule.first = 5;
+  CHECK(told(schedule) == "lr5 b5 b5 v5 s5 end5");
+  schedule.validate_first = true;
+  schedule.final_snapshot = false;
+  CHECK(told(schedule) == "v4 lr5 b5 b5 v5 end5");
+  schedule.first = 6;
+  schedule.validate_first = false;
+  CHECK(told(schedule) == "end5");
+}
+
+TEST_CASE("a run's state survives as text") {
+  RunState state;
+  state.iteration = 123;
+  state.samples_per_epoch = 1000;
+  const std::uint64_t ids[] = {5, 6, 7};
+  state.order.update(std::as_bytes(std::span(ids)));
+  state.losses = {0.1, 1.0 / 3};
+  state.best = {{100, 0.9}, {50, 0.8}};
+  state.validation_batches = 12;
+  state.validation_pending = true;
+  state.bad_samples = {3, 4};
+  state.elapsed_s = 1.5;
+  auto again = RunState::from_json(state.to_json());
+  CHECK(again.to_json() == state.to_json());
+  CHECK(again.losses == state.losses);
+  again.order.update(std::as_bytes(std::span(ids)));
+  state.order.update(std::as_bytes(std::span(ids)));
+  CHECK(again.order.hex() == state.order.hex());
+  for (const char* bad : {"", "{}", "[1]", "{\"iteration\": \"x\"}"}) CHECK_THROWS_AS(RunState::from_json(bad), UserError);
+}
+
+TEST_CASE("the advice names the stage that the net waits for") {
+  LineLoad load{{0.1, 9.7, 0}, 5, 2, 2, 2, 4};
+  CHECK(waiting_advice(load) ==
+        "the net waited for data 40.0 % of the time, for `sample` (2 workers, 97 % busy): raise loader.workers (there are 4 cores)");
+  load.times = {9.9, 1, 0};
+  CHECK(waiting_advice(load).find("for `read` (2 readers, 99 % busy): raise loader.readers") != std::string::npos);
+  load.wait_s = 0.01;
+  CHECK(waiting_advice(load) == "the net waited for data 0.20 % of the time");
+}
