@@ -18,9 +18,9 @@ std::unique_ptr<Sampler> make_sampler(const Settings& settings, const SamplerInp
   return samplers().at(settings.text("name")).make(settings, input);
 }
 
-std::unique_ptr<Device> make_device(const std::string& name, std::uint32_t slots) {
+std::unique_ptr<Device> make_device(const std::string& name, std::uint32_t slots, bool pin) {
   if (name == "cpu") return make_cpu_device();
-  return make_cuda_device(std::stoi(name.substr(name.find(':') + 1)), slots);
+  return make_cuda_device(std::stoi(name.substr(name.find(':') + 1)), slots, pin);
 }
 
 unsigned workers_of(const Settings& loader) {
@@ -58,7 +58,7 @@ DataParts open_data(const Config& config, bool training, const std::string& devi
   const Settings& val = config.table("val");
   DataParts parts;
   parts.dataset = datasets().at(data.text("dataset")).make(data, {training});
-  if (parts.dataset->size() == 0) throw data.error("dataset", "the data set is empty", Exit::data);
+  if (parts.dataset->size() == 0) throw EmptyDataset(data.text("dataset") + ": the data set is empty");
 
   const OrderInput order_input{*parts.dataset, seed_of(config)};
   if (training) {
@@ -75,7 +75,7 @@ DataParts open_data(const Config& config, bool training, const std::string& devi
   parts.prefetch = training ? static_cast<std::uint32_t>(loader.integer("prefetch")) : validation_prefetch;
   parts.workers = training ? workers_of(loader) : static_cast<unsigned>(val.integer("workers"));
   parts.readers = training ? static_cast<unsigned>(loader.integer("readers")) : 1;
-  parts.device = make_device(device, Line::slabs(parts.prefetch));
+  parts.device = make_device(device, Line::slabs(parts.prefetch), loader.boolean("pin"));
   return parts;
 }
 

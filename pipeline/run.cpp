@@ -25,7 +25,7 @@ class Run {
       : config_(config), options_(options), state_(std::move(state)), device_(choose_device(config)),
         train_(open_data(config, true, device_)) {
     check_resumed_data();
-    if (validates()) val_ = std::make_unique<DataParts>(open_data(config, false, device_));
+    if (validates()) open_validation_data();
     schedule_ = make_schedule(config, train_.batches, state_.iteration + 1, val_ != nullptr);
     schedule_.validate_first = state_.validation_pending && val_;
     scheduler_ = std::make_unique<Scheduler>(train_.workers + (val_ ? val_->workers : 0));
@@ -107,6 +107,14 @@ class Run {
   }
 
  private:
+  void open_validation_data() {
+    try {
+      val_ = std::make_unique<DataParts>(open_data(config_, false, device_));
+    } catch (const EmptyDataset& empty) {
+      log_warn(say("no validation: ", empty.what()));
+    }
+  }
+
   bool validates() const {
     return !options_.dry_run && options_.mode == TrainMode::full && !period(config_.table("val"), "every").off();
   }

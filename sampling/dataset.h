@@ -66,7 +66,7 @@ struct DatasetInput {
 };
 
 /// All data sets by name. Settings given to a factory hold `path`, `split` and the entry's own keys.
-/// Factories throw UserError: usage for settings, data for missing or damaged files.
+/// Factories throw UserError: usage for settings, data for missing or damaged files, EmptyDataset for no records.
 Registry<Dataset, DatasetInput>& datasets();
 
 }  // namespace flowtrain

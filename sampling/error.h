@@ -32,6 +32,13 @@ class UserError : public std::runtime_error {
   std::string hint_;
 };
 
+/// A data set without records. For validation this only switches validation off.
+class EmptyDataset : public UserError {
+ public:
+  explicit EmptyDataset(const std::string& message, std::string hint = {})
+      : UserError(Exit::data, message, std::move(hint)) {}
+};
+
 /// One sample that cannot be read or decoded. The data line skips and replaces it, or stops, as `data.bad` says.
 /// The message says what is wrong ("truncated JPEG"); the line adds which sample it was.
 class SampleError : public std::runtime_error {

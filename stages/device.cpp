@@ -57,7 +57,7 @@ std::filesystem::path find_cuda_parts() {
 
 std::unique_ptr<Device> make_cpu_device() { return std::make_unique<CpuDevice>(); }
 
-std::unique_ptr<Device> make_cuda_device(int index, std::uint32_t slots) {
+std::unique_ptr<Device> make_cuda_device(int index, std::uint32_t slots, bool pin) {
   const std::string name = "cuda:" + std::to_string(index);
   const auto parts = find_cuda_parts();
   if (parts.empty()) {
@@ -82,7 +82,7 @@ std::unique_ptr<Device> make_cuda_device(int index, std::uint32_t slots) {
                     "It comes from another version of flowtrain: build or install this one again.");
   }
   std::array<char, 512> error{};
-  std::unique_ptr<Device> device(entry(index, slots, error.data(), error.size()));
+  std::unique_ptr<Device> device(entry(index, slots, pin, error.data(), error.size()));
   if (!device) {
     throw UserError(Exit::usage, name + ": " + error.data(),
                     "Look at nvidia-smi and CUDA_VISIBLE_DEVICES, or train on the CPU: run.device = \"cpu\".");

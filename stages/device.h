@@ -19,7 +19,7 @@ class Device {
   virtual std::string name() const = 0;
   /// Whether batches need a copy; false on the CPU, where device memory is the slab itself.
   virtual bool copies() const = 0;
-  /// Memory that samplers write to (page-locked where a GPU is there); aligned to 64 bytes. Building thread.
+  /// Memory that samplers write to (page-locked where a GPU copies from it); aligned to 64 bytes. Building thread.
   virtual void* allocate_host(std::size_t bytes) = 0;
   virtual void free_host(void* memory) noexcept = 0;
   /// Memory on the device; only where copies(). Building thread.
@@ -44,8 +44,8 @@ class Device {
 /// Plain memory, nothing to copy.
 std::unique_ptr<Device> make_cpu_device();
 
-/// The GPU `index`, for `slots` slabs: loads the CUDA parts (libflowtrain_cuda.so beside the program or in ../lib, which
+/// The GPU `index`, for `slots` slabs, whose host memory is page-locked with `pin`: loads the CUDA parts (libflowtrain_cuda.so beside the program or in ../lib, which
 /// also registers CUDA with LibTorch). Throws UserError(usage) where this build has none, or no GPU answers.
-std::unique_ptr<Device> make_cuda_device(int index, std::uint32_t slots);
+std::unique_ptr<Device> make_cuda_device(int index, std::uint32_t slots, bool pin = true);
 
 }  // namespace flowtrain

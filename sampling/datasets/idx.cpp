@@ -66,7 +66,7 @@ void check_images(const std::vector<std::uint64_t>& shape, const std::string& na
     throw UserError(Exit::data, name + ": its shape is " + shape_text(shape) +
                                     ", expected images x height x width, or that x channels");
   if (std::find(shape.begin(), shape.end(), 0) != shape.end())
-    throw UserError(Exit::data, name + ": holds no pictures: its shape is " + shape_text(shape));
+    throw EmptyDataset(name + ": holds no pictures: its shape is " + shape_text(shape));
   if (shape.size() == 4 && shape[3] > 4)
     throw UserError(Exit::data, name + ": " + std::to_string(shape[3]) + " channels, expected 1 to 4");
 }

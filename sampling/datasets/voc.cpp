@@ -74,7 +74,7 @@ std::vector<std::string> read_list(const Files& files, std::size_t list) {
     const auto word = line.substr(begin, line.find_first_of(" \t\r", begin) - begin);
     if (!word.empty()) words.emplace_back(word);
   }
-  if (words.empty()) throw UserError(Exit::data, files.describe(list) + ": lists no pictures");
+  if (words.empty()) throw EmptyDataset(files.describe(list) + ": lists no pictures");
   return words;
 }
 
@@ -126,7 +126,7 @@ class Voc : public Dataset {
     if (!target_.empty()) choose_target(settings);
     for (const auto& picture : pictures) add(picture, settings);
     if (size() == 0)
-      throw UserError(Exit::data, files_.describe(list) + ": no boxes to crop in the pictures of this split",
+      throw EmptyDataset(files_.describe(list) + ": no boxes to crop in the pictures of this split",
                       "look at data.class_names and data.difficult");
   }
 

@@ -151,8 +151,8 @@ class WebDataset : public Dataset {
       ends_.push_back(size() + shard.samples.size());
     }
     if (size() == 0)
-      throw UserError(Exit::data, shards_.front().path + (shards_.size() > 1 ? " and the other shards" : "") +
-                                      ": no samples with a picture (.jpg, .jpeg, .png)");
+      throw EmptyDataset(shards_.front().path + (shards_.size() > 1 ? " and the other shards" : "") +
+                         ": no samples with a picture (.jpg, .jpeg, .png)");
     if (unlabelled && classes_ > 0)
       throw UserError(Exit::data, unlabelled->path + ": " + std::string(unlabelled->names[which]) +
                                       " has no .cls beside it, though the data set has classes");

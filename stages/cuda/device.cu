@@ -4,7 +4,9 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -38,7 +40,8 @@ int select(int index) {
 
 class CudaDevice final : public Device {
  public:
-  CudaDevice(int index, std::uint32_t slots) : index_(select(index)), copied_(slots), consumed_(slots) {}
+  CudaDevice(int index, std::uint32_t slots, bool pin)
+      : index_(select(index)), pin_(pin), copied_(slots), consumed_(slots) {}
 
   std::string name() const override { return "cuda:" + std::to_string(index_); }
   bool copies() const override { return true; }
@@ -46,10 +49,21 @@ class CudaDevice final : public Device {
   void* allocate_host(std::size_t bytes) override {
     enter();
     void* memory = nullptr;
+    if (!pin_) {
+      memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+      if (memory == nullptr) throw std::bad_alloc();
+      return memory;
+    }
     check(cudaHostAlloc(&memory, bytes, cudaHostAllocPortable), "cudaHostAlloc of " + std::to_string(bytes) + " bytes");
     return memory;
   }
-  void free_host(void* memory) noexcept override { cudaFreeHost(memory); }
+  void free_host(void* memory) noexcept override {
+    if (pin_) {
+      cudaFreeHost(memory);
+    } else {
+      std::free(memory);
+    }
+  }
 
   void* allocate_device(std::size_t bytes) override {
     enter();
@@ -90,6 +104,7 @@ class CudaDevice final : public Device {
   void enter() const { check(cudaSetDevice(index_), "cudaSetDevice"); }
 
   int index_;  // first: streams and events belong to the GPU that is current when they are made
+  bool pin_;   // whether host memory is page-locked; if not, the driver copies by way of its own
   Stream transfer_;
   std::vector<Event> copied_;    // by slot: its copy has left host memory and is on the device
   std::vector<Event> consumed_;  // by slot: compute has read the device memory
@@ -98,11 +113,11 @@ class CudaDevice final : public Device {
 }  // namespace
 }  // namespace flowtrain::cuda
 
-extern "C" flowtrain::Device* flowtrain_cuda_device(int index, std::uint32_t slots, char* error,
+extern "C" flowtrain::Device* flowtrain_cuda_device(int index, std::uint32_t slots, bool pin, char* error,
                                                     std::size_t error_size) {
   static_assert(std::is_same_v<decltype(flowtrain_cuda_device), flowtrain::CudaDeviceEntry>);
   try {
-    return new flowtrain::cuda::CudaDevice(index, slots);
+    return new flowtrain::cuda::CudaDevice(index, slots, pin);
   } catch (const std::exception& failure) {
     std::snprintf(error, error_size, "%s", failure.what());
     return nullptr;
