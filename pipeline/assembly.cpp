@@ -128,8 +128,9 @@ Schedule make_schedule(const Config& config, const Batches& batches, std::uint64
   const std::uint64_t per_epoch = iterations_per_epoch(config, batches);
   Schedule schedule;
   schedule.first = first;
-  schedule.last = run.integer("max_iter") > 0 ? static_cast<std::uint64_t>(run.integer("max_iter"))
-                                              : static_cast<std::uint64_t>(run.integer("max_epochs")) * per_epoch;
+  const auto iterations = static_cast<std::uint64_t>(run.integer("max_iter"));
+  const auto epochs = static_cast<std::uint64_t>(run.integer("max_epochs"));
+  schedule.last = iterations > 0 ? iterations : std::max<std::uint64_t>(epochs, 1) * per_epoch;
   schedule.accum = static_cast<std::uint32_t>(config.table("train").integer("accum"));
   schedule.validate_every = validate ? period(config.table("val"), "every").to_iterations(per_epoch) : 0;
   schedule.snapshot_every = period(config.table("snapshot"), "every").to_iterations(per_epoch);

@@ -46,7 +46,7 @@ std::uint64_t seed_of(const Config& config);
 /// Optimizer steps per epoch; at least 1.
 std::uint64_t iterations_per_epoch(const Config& config, const Batches& batches);
 
-/// The whole run from iteration `first`. `validate` is false where there is no validation set.
+/// The whole run from iteration `first`; one epoch where no length is set (--dry-run). `validate` is false where there is no validation set.
 Schedule make_schedule(const Config& config, const Batches& batches, std::uint64_t first, bool validate);
 
 }  // namespace flowtrain

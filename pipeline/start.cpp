@@ -97,7 +97,7 @@ Start prepare_start(const StartOptions& options) {
 
   std::string resume = options.resume.empty() ? config.table("run").text("resume") : options.resume;
   if (resume == "none") resume.clear();
-  if (as_run_folder(options.config) && resume.empty()) resume = "auto";
+  if (as_run_folder(options.config) && options.resume.empty()) resume = "auto";
   if (resume.empty() && !options.iteration) return fresh(options, load_for_use(options));
 
   const auto run = run_to_resume(options, resume, config);

@@ -11,6 +11,10 @@ void read_rows(const Dataset& dataset, std::span<RowWork> rows) {
     } catch (const SampleError& error) {
       row.reason = std::string("read: ") + error.what();
       row.state = RowWork::State::failed;
+    } catch (const UserError&) {
+      throw;
+    } catch (const std::exception& error) {
+      throw InternalError("stage read, " + dataset.describe(row.id) + ": " + error.what());
     }
   }
 }

@@ -28,6 +28,8 @@ bool SampleStage::operator()(Slab& slab, std::uint32_t chunk) const {
       } catch (const SampleError& error) {
         row.reason = std::string("sample: ") + error.what();
         row.state = RowWork::State::failed;
+      } catch (const UserError&) {
+        throw;
       } catch (const std::exception& error) {
         throw InternalError("stage sample, " + dataset_.describe(row.id) + ": " + error.what());
       }
