@@ -29,6 +29,10 @@ std::size_t queue_depth(std::size_t slabs) { return 4 * (slabs + 1); }
 // Small enough that all workers share one batch, large enough that a message (about 1 µs) costs little per row.
 std::uint32_t chunks_of(unsigned workers) { return std::min(4 * workers, 255u); }
 
+std::string counted(unsigned number, const std::string& what) {
+  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+}
+
 }  // namespace
 
 struct Scheduler::Impl {
@@ -96,7 +100,7 @@ struct Line::Impl {
       to_read->try_push(ticket);  // never full: its depth is all chunks of all slabs
     });
     flow::make_edge(flow::output_port<0>(*issue), *read);
-    draw_node("read", "read\n" + std::to_string(parts.readers) + " threads", true);
+    draw_node("read", "read\n" + counted(parts.readers, "thread"), true);
     draw_edge("issue", "read", "queue of " + std::to_string(depth) + " chunks");
   }
 
@@ -104,7 +108,7 @@ struct Line::Impl {
     sample = std::make_unique<Sample>(*graph, parts.workers, [this](const Ticket& ticket, Sample::output_ports_type& out) {
       sample_body(ticket, out);
     });
-    draw_node("sample", "sample\n" + std::to_string(parts.workers) + " workers, rows in place");
+    draw_node("sample", "sample\n" + counted(parts.workers, "worker") + ", rows in place");
     if (read) {
       flow::make_edge(*read, *sample);
       flow::make_edge(flow::output_port<1>(*sample), *read);  // substitutes of bad samples
