@@ -154,6 +154,20 @@ class Run {
   std::unique_ptr<Learner> learner_;
 };
 
+// A fresh start that fails before it trains (data that is not there, a net that does not fit) leaves no folder behind.
+class FailedStart {
+ public:
+  explicit FailedStart(const Start& start) : start_(start) {}
+  ~FailedStart() {
+    if (!done_ && !start_.resumed) start_.folder.discard();
+  }
+  void succeeded() { done_ = true; }
+
+ private:
+  const Start& start_;
+  bool done_ = false;
+};
+
 int exit_code(const TrainerResult& result) { return result.signal ? Interrupt::exit_code(*result.signal) : 0; }
 
 // Makes the folder look as it did when the snapshot was taken.
@@ -181,6 +195,7 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   if (snapshot) state = RunState::from_json(snapshot->state_json);
   const std::uint64_t from = state.iteration;
 
+  FailedStart failed(start);
   Run run(start.config, options, std::move(state));
   run.make_learner(make_learner);
   if (snapshot) {
@@ -190,6 +205,7 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   } else {
     load_pretrained(run.learner(), start.config.table("net"));
   }
+  failed.succeeded();
 
   if (start.resumed) take_over(start.folder.snapshots(), run.state());
 

@@ -117,6 +117,12 @@ RunFolder& RunFolder::operator=(RunFolder&& other) noexcept {
   return *this;
 }
 
+void RunFolder::discard() const noexcept {
+  std::error_code ignored;
+  for (const char* name : {"config.toml", "env.json", "train.log", "snapshots", "run.lock"}) fs::remove(path_ / name, ignored);
+  fs::remove(path_, ignored);
+}
+
 RunFolder::~RunFolder() {
   if (lock_ >= 0) close(lock_);  // and with it goes the lock; the file stays, or two could hold "the" lock
 }

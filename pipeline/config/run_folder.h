@@ -25,6 +25,9 @@ class RunFolder {
   RunFolder& operator=(RunFolder&& other) noexcept;
   ~RunFolder();
 
+  /// Removes what a start put here, and the folder if nothing else is in it: for a start that failed before it trained.
+  void discard() const noexcept;
+
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path config_file() const { return path_ / "config.toml"; }
   std::filesystem::path snapshots() const { return path_ / "snapshots"; }
