@@ -134,6 +134,7 @@ class Run {
 
   void summarise(const TrainerResult& result, const RunState& state) const {
     const std::uint64_t done = result.iteration + 1 - schedule_.first;
+    if (done == 0 && result.signal) log_info(say("interrupted before iteration ", schedule_.first, " was done"));
     if (done == 0) return;
     log_info(say(result.signal ? "interrupted after" : "done:", " iteration ", result.iteration, " (", format_count(done), " in ",
                  format_duration(result.wall_s), ")"));

@@ -1,0 +1,177 @@
+// What is wrong from outside ends in one message, the right exit code, and neither a crash nor a hang.
+
+#include <doctest/doctest.h>
+
+#include "tests/program/idx_files.h"
+#include "tests/sampling/pictures.h"
+#include "tests/sampling/tar_helper.h"
+
+namespace flowtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+void check_refused(const Outcome& outcome, int code, const Words& texts) {
+  CHECK_EXIT(outcome, code);
+  for (auto& text : texts) CHECK_SAYS(outcome, text);
+  CHECK_MESSAGE(outcome.err.find("internal error") == std::string::npos, outcome);
+}
+
+/// 24 JPEGs of two classes in `folder`/pictures/{train,val}; of one training picture only the first half is there.
+void write_pictures(const TempFolder& folder) {
+  const auto jpeg = encode_jpeg(gradient_picture(24, 24, 3));
+  const std::string whole(reinterpret_cast<const char*>(jpeg.data()), jpeg.size());
+  for (const std::string split : {"train", "val"})
+    for (int i = 0; i < 24; ++i) {
+      const bool torn = split == "train" && i == 5;
+      folder.write("pictures/" + split + (i % 2 ? "/cat/" : "/dog/") + std::to_string(i) + ".jpg",
+                   torn ? whole.substr(0, whole.size() / 2) : whole);
+    }
+}
+
+const Words kPictures{"--set", "data.dataset=image_folder", "--set", "data.path=pictures", "--set", "sampler.size=16",
+                      "--set", "val.every=0", "--set", "run.max_iter=10"};
+
+Words with(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+std::string without_shapes() {
+  std::string text = kTinyConfig;
+  const auto begin = text.find("samples = 300"), end = text.find("[loader]");
+  return text.erase(begin, end - begin);
+}
+
+}  // namespace
+
+TEST_CASE("mistakes in a configuration point at their line") {
+  const Workplace place;
+  place.folder().write("unknown.toml", "data.dataset = \"shapes\"\n[loader]\nprefetchh = 2\n");
+  check_refused(place.run({"unknown.toml"}), 2, {"unknown.toml:3:1", "prefetchh", "prefetch"});
+  place.folder().write("type.toml", "data.dataset = \"shapes\"\nloader.batch = \"many\"\n");
+  check_refused(place.run({"type.toml"}), 2, {"type.toml:2:", "batch", "integer"});
+  place.folder().write("syntax.toml", "[loader\nbatch = 1\n");
+  check_refused(place.run({"syntax.toml"}), 2, {"syntax.toml:1:"});
+  check_refused(place.run({"absent.toml"}), 2, {"absent.toml"});
+  check_refused(place.train({"--set", "net.name=mlpp"}), 2, {"mlpp", "mlp", "lenet"});
+  check_refused(place.train({"--set", "loss.name=cross"}), 2, {"cross_entropy"});
+  check_refused(place.train({"--set", "optim.name=adamz"}), 2, {"adamz", "adamw"});
+  check_refused(place.train({"--set", "nonsense"}), 2, {"--set", "nonsense"});
+  check_refused(place.train({"--set", "loader.batch=0"}), 2, {"loader.batch"});
+  check_refused(place.train({"--no-such-flag"}), 2, {"--no-such-flag", "--help"});
+  check_refused(place.train({"--no-optim=sideways"}), 2, {"--no-optim=sideways", "backward"});
+}
+
+TEST_CASE("data that is missing, empty or not as it should be is named") {
+  const Workplace place(kIdxConfig);
+  check_refused(place.train(), 3, {"tiny.toml:7:", "data.path", "no such folder or archive: idx"});
+
+  fs::create_directory(place.path("idx"));
+  check_refused(place.train(), 3, {"train-images-idx3-ubyte", "data.path"});
+
+  write_idx(place.folder());
+  place.folder().write("idx/train-images-idx3-ubyte", idx_bytes(13, {64, 8, 8}, std::string(64 * 64 * 4, '\0')));
+  check_refused(place.train(), 3, {"train-images-idx3-ubyte", "f32", "expected u8"});
+  place.folder().write("idx/train-images-idx3-ubyte", idx_bytes(8, {0, 8, 8}, ""));
+  check_refused(place.train(), 3, {"train-images-idx3-ubyte", "no pictures"});
+  place.folder().write("idx/train-images-idx3-ubyte", idx_bytes(8, {64, 8, 8}, "short"));
+  check_refused(place.train(), 3, {"train-images-idx3-ubyte"});
+
+  write_idx(place.folder());
+  check_refused(place.train({"--set", "data.class_names=[\"a\", \"b\", \"c\"]"}), 3, {"class_names", "label 3"});
+  check_refused(place.train({"--set", "data.split=validation"}), 2, {"validation", "train or test"});
+}
+
+TEST_CASE("a label that the classes do not hold is named, with its sample") {
+  const auto jpeg = encode_jpeg(gradient_picture(16, 16, 3));
+  const std::string picture(reinterpret_cast<const char*>(jpeg.data()), jpeg.size());
+  const Workplace place(without_shapes());
+  TarBytes shard;
+  for (int i = 0; i < 8; ++i)
+    shard.entry("s" + std::to_string(i) + ".jpg", picture).entry("s" + std::to_string(i) + ".cls", i == 6 ? "7" : "1");
+  place.folder().write("shard.tar", shard.end());
+  const Words webdataset{"--set", "data.dataset=webdataset", "--set", "data.path=shard.tar", "--set", "data.classes=3",
+                         "--set", "val.every=0"};
+  check_refused(place.train(webdataset), 3, {"shard.tar", "s6", "7"});
+}
+
+TEST_CASE("a torn picture is replaced and counted, or ends the run") {
+  const Workplace place(without_shapes());
+  write_pictures(place.folder());
+  SUBCASE("skipped within the budget, in the same way every time") {
+    const auto outcome = place.train(with(kPictures, {"--set", "data.max_bad=5"}));
+    REQUIRE_EXIT(outcome, 0);
+    CHECK_SAYS(outcome, "5.jpg");
+    REQUIRE_EXIT(place.train(with(kPictures, {"--set", "data.max_bad=5", "--workers", "4", "--run-dir", "again"})), 0);
+    CHECK(end_of(place.path("again")) == end_of(place.path("runs/tiny")));
+  }
+  SUBCASE("data.bad = stop") {
+    check_refused(place.train(with(kPictures, {"--set", "data.bad=stop"})), 3, {"5.jpg"});
+  }
+  SUBCASE("more than the budget") {
+    const auto jpeg = read_text(place.path("pictures/train/cat/5.jpg"));
+    for (auto name : {"1.jpg", "3.jpg"}) place.folder().write(std::string("pictures/train/cat/") + name, jpeg);
+    check_refused(place.train(with(kPictures, {"--set", "data.max_bad=2"})), 3, {"data.max_bad"});
+  }
+  SUBCASE("none that is good") {
+    for (auto& entry : fs::recursive_directory_iterator(place.path("pictures/train")))
+      if (entry.is_regular_file()) std::ofstream(entry.path()) << "no picture";
+    check_refused(place.train(with(kPictures, {"--set", "data.max_bad=1000"})), 3, {".jpg"});
+  }
+}
+
+TEST_CASE("a picture that vanishes while the run goes on is replaced and named") {
+  const Workplace place(without_shapes());
+  write_pictures(place.folder());
+  Process process(with(with({"tiny.toml"}, kPictures), {"--set", "data.max_bad=5", "--set", "run.max_iter=100000000"}),
+                  place.surroundings());
+  REQUIRE(process.wait_for_text("\"iter\":5", place.path("runs/tiny/metrics.jsonl")));
+  fs::remove(place.path("pictures/train/dog/2.jpg"));
+  CHECK(process.wait_for_text("2.jpg"));
+  process.send(SIGINT);
+  CHECK_EXIT(process.wait(), 130);
+}
+
+TEST_CASE("plugins that cannot be used are named") {
+  const Workplace place(kIdxConfig);
+  write_idx(place.folder());
+  const std::string plugins = FLOWTRAIN_BUILD_DIR "/test_plugins/";
+  auto with_plugin = [&](const std::string& path) { return place.train({"--set", "sampler.plugin=" + path}); };
+  check_refused(with_plugin("./absent.so"), 2, {"absent.so"});
+  check_refused(with_plugin("./tiny.toml"), 2, {"tiny.toml"});
+  check_refused(with_plugin(plugins + "other_abi.so"), 2, {"other_abi.so", "version"});
+  check_refused(with_plugin(plugins + "other_size.so"), 2, {"other_size.so"});
+  check_refused(with_plugin(plugins + "no_entry.so"), 2, {"no_entry.so"});
+}
+
+TEST_CASE("a run's folder that cannot be made is an error of the disk") {
+  const Workplace place;
+  check_refused(place.train({"--run-dir", "tiny.toml/run"}), 4, {"tiny.toml/run", "--run-dir"});
+  check_refused(place.train({"--set", "run.dir=tiny.toml"}), 4, {"tiny.toml", "run.dir"});
+  if (::geteuid() == 0) {
+    MESSAGE("skipped: to root, no folder is forbidden");
+    return;
+  }
+  fs::create_directory(place.path("locked"));
+  fs::permissions(place.path("locked"), fs::perms::owner_read | fs::perms::owner_exec);
+  check_refused(place.train({"--run-dir", "locked/run"}), 4, {"locked/run", "Permission denied"});
+}
+
+TEST_CASE("weights and scripts that are none are named") {
+  const Workplace place;
+  place.folder().write("no-script.pt", "this is no TorchScript");
+  check_refused(place.train({"--set", "net.script=no-script.pt", "--set", "net.name="}), 2, {"no-script.pt"});
+  check_refused(place.train({"--set", "net.pretrain=absent.safetensors"}), 2, {"absent.safetensors", "net.pretrain"});
+  const auto torn = place.train({"--set", "net.pretrain=no-script.pt"});
+  CHECK_MESSAGE((torn.code == 2 || torn.code == 4), torn);
+  CHECK_SAYS(torn, "no-script.pt");
+}
+
+TEST_CASE("a loss that is not finite ends the run, naming the iteration and the samples") {
+  const Workplace place;
+  check_refused(place.train({"--set", "optim.lr=1e30", "--set", "val.every=0"}), 5,
+                {"at iteration ", "samples of its last batch: ", "optim.lr"});
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,166 @@
+// The subcommands, each as a user types it.
+
+#include <doctest/doctest.h>
+
+#include "tests/program/idx_files.h"
+
+namespace flowtrain {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+}  // namespace
+
+TEST_CASE("every command helps") {
+  const Workplace place;
+  for (const std::string command :
+       {"train", "test", "bench", "replay", "graph", "config", "snapshot", "plugins", "info"}) {
+    const auto help = place.run({command, "--help"});
+    CHECK_EXIT(help, 0);
+    CHECK_PRINTS(help, "flowtrain " + command);
+  }
+  for (auto& words : {Words{"--help"}, Words{"help"}, Words{"--version"}}) CHECK_EXIT(place.run(words), 0);
+  CHECK_EXIT(place.run({}), 2);
+}
+
+TEST_CASE("graph draws the stages and their depths") {
+  const Workplace place;
+  const auto dot = place.run({"graph", "tiny.toml", "--set", "loader.prefetch=3"});
+  REQUIRE_EXIT(dot, 0);
+  CHECK(dot.out.starts_with("digraph"));
+  for (auto text : {"\"sample\"", "\"compute\"", "queue of ", "free slabs", "val sample"}) CHECK_PRINTS(dot, text);
+  CHECK(dot.out != place.run({"graph", "tiny.toml", "--set", "loader.prefetch=5"}).out);
+}
+
+TEST_CASE("config prints what it can read again") {
+  const Workplace place;
+  const auto first = place.run({"config", "tiny.toml", "--set", "loader.prefetch=3"});
+  REQUIRE_EXIT(first, 0);
+  place.folder().write("again.toml", first.out);
+  const auto second = place.run({"config", "again.toml"});
+  REQUIRE_EXIT(second, 0);
+  CHECK_PRINTS(second, "prefetch = 3");
+  REQUIRE_EXIT(place.train({"--run-dir", "first", "--set", "loader.prefetch=3"}), 0);
+  REQUIRE_EXIT(place.run({"again.toml", "--run-dir", "second"}), 0);
+  CHECK(end_of(place.path("first")) == end_of(place.path("second")));
+}
+
+TEST_CASE("bench writes its figures") {
+  const Workplace place;
+  const auto outcome = place.run({"bench", "tiny.toml", "--seconds", "0.2", "--json", "bench.json"});
+  REQUIRE_EXIT(outcome, 0);
+  const auto report = json::parse(read_text(place.path("bench.json")));
+  CHECK(report.at("config") == "tiny");
+  CHECK(report.at("workers") == 2);
+  REQUIRE_FALSE(report.at("stages").empty());
+  for (auto& stage : report.at("stages"))
+    for (auto key : {"items_per_s", "mb_per_s", "busy"}) CHECK_MESSAGE(stage.at(key).is_number(), stage.dump());
+  for (auto key : {"samples_per_s", "first_batch_s", "cpu_s_per_1000", "peak_rss_mb"})
+    CHECK(report.at("pipeline").at(key).get<double>() > 0);
+  CHECK(report.at("bottleneck").is_string());
+  CHECK(report.at("advice").is_array());
+  CHECK_EXIT(place.run({"bench", "tiny.toml", "--stage", "nonsense"}), 2);
+}
+
+TEST_CASE("test measures the best snapshot, or the one that is named") {
+  const Workplace place;
+  const auto without = place.run({"test", "tiny.toml"});
+  CHECK_EXIT(without, 4);
+  CHECK_SAYS(without, "no run called 'tiny'");
+  REQUIRE_EXIT(place.train({"--set", "snapshot.keep_last=50"}), 0);
+  const auto validated = metrics_of(place.path("runs/tiny"), "val");
+  REQUIRE(validated.size() == 3);
+  const auto outcome = place.run({"test", "tiny.toml", "--snapshot", "runs/tiny/snapshots/iter-00000060"});
+  REQUIRE_EXIT(outcome, 0);
+  const auto figures = json::parse(outcome.out);
+  CHECK(figures.at("accuracy") == validated.back().at("accuracy"));
+  CHECK(figures.at("loss").get<double>() == doctest::Approx(validated.back().at("loss").get<double>()));
+  CHECK_EXIT(place.run({"test", "tiny.toml"}), 0);
+  CHECK_EXIT(place.run({"test", "tiny.toml", "--iter", "7"}), 0);
+  CHECK_EXIT(place.run({"test", "tiny.toml", "--iter", "8"}), 4);
+}
+
+TEST_CASE("replay rebuilds the same batch every time") {
+  const Workplace place;
+  REQUIRE_EXIT(place.run({"replay", "tiny.toml", "--iter", "3", "--out", "a"}), 0);
+  REQUIRE_EXIT(place.run({"replay", "tiny.toml", "--iter", "3", "--out", "b", "--workers", "4"}), 0);
+  REQUIRE_EXIT(place.run({"replay", "tiny.toml", "--iter", "4", "--out", "c"}), 0);
+  std::size_t files = 0;
+  for (auto& entry : fs::directory_iterator(place.path("a"))) {
+    ++files;
+    const auto other = place.path("b") / entry.path().filename();
+    CHECK_MESSAGE(read_text(entry.path()) == read_text(other), other.string());
+  }
+  CHECK(files == 17);  // 16 pictures and batch.json
+  CHECK(read_text(place.path("a/batch.json")) != read_text(place.path("c/batch.json")));
+  CHECK(json::parse(read_text(place.path("a/batch.json"))).at("rows").size() == 16);
+  CHECK_EXIT(place.run({"replay", "tiny.toml"}), 2);
+  CHECK_EXIT(place.run({"replay", "tiny.toml", "--iter", "0"}), 2);
+}
+
+TEST_CASE("the example plugin is described, and trains") {
+  const Workplace place(kIdxConfig);
+  write_idx(place.folder());
+  const std::string edges = FLOWTRAIN_BUILD_DIR "/plugins/edges.so";
+  const auto described = place.run({"plugins", edges});
+  REQUIRE_EXIT(described, 0);
+  CHECK_PRINTS(described, "edges");
+  CHECK_PRINTS(described, "sampler.gain");
+  const auto all = place.run({"plugins"});
+  REQUIRE_EXIT(all, 0);
+  for (auto name : {"shapes", "shuffle", "classify", "lenet", "adamw", "cross_entropy", "accuracy"})
+    CHECK_PRINTS(all, name);
+  CHECK_EXIT(place.run({"plugins", "absent.so"}), 2);
+
+  REQUIRE_EXIT(place.train({"--run-dir", "built-in"}), 0);
+  REQUIRE_EXIT(place.train({"--set", "sampler.plugin=" + edges, "--set", "sampler.gain=2.0"}), 0);
+  const auto trained = end_of(place.path("runs/tiny"));
+  CHECK(trained.iteration == 20);
+  CHECK(trained.order == end_of(place.path("built-in")).order);
+  CHECK(trained.params != end_of(place.path("built-in")).params);
+  const auto mistyped = place.train({"--set", "sampler.plugin=" + edges, "--set", "sampler.gian=2.0"});
+  CHECK_EXIT(mistyped, 2);
+  CHECK_SAYS(mistyped, "gain");
+}
+
+TEST_CASE("info prints JSON") {
+  const Workplace place;
+  const auto outcome = place.run({"info"});
+  REQUIRE_EXIT(outcome, 0);
+  CHECK(json::parse(outcome.out).contains("torch"));
+}
+
+TEST_CASE("runs that only try something leave nothing behind") {
+  const Workplace place;
+  for (const std::string flag : {"--dry-run", "--no-optim", "--no-optim=backward"}) {
+    CHECK_EXIT(place.train({flag, "--max-iter", "10"}), 0);
+    CHECK_FALSE(fs::exists(place.path("runs")));
+  }
+  REQUIRE_EXIT(place.train(), 0);
+  const auto dry = place.train({"--dry-run"});
+  CHECK_SAYS(dry, "order_xxh64 " + end_of(place.path("runs/tiny")).order);
+}
+
+TEST_CASE("exported weights are where another run starts") {
+  const Workplace place;
+  REQUIRE_EXIT(place.train(), 0);
+  const auto exported = place.run({"snapshot", "export", "runs/tiny", "weights.safetensors"});
+  REQUIRE_EXIT(exported, 0);
+  CHECK_PRINTS(exported, "iteration 60");
+  const auto outcome = place.train({"--set", "net.pretrain=weights.safetensors", "--set", "optim.lr=0.0", "--run-dir",
+                                    "standing"});
+  REQUIRE_EXIT(outcome, 0);
+  CHECK_SAYS(outcome, "weights from weights.safetensors");
+  CHECK(end_of(place.path("standing")).params == end_of(place.path("runs/tiny")).params);
+  CHECK_EXIT(place.run({"snapshot", "ls", "runs/tiny"}), 0);
+  CHECK_EXIT(place.run({"snapshot", "diff", "runs/tiny", "runs/tiny"}), 0);
+  CHECK_EXIT(place.run({"snapshot", "ls", "nowhere"}), 4);
+
+  const auto strict = place.train({"--set", "net.pretrain=weights.safetensors", "--set", "net.strict=true", "--set",
+                                   "net.hidden=[31]"});
+  CHECK_EXIT(strict, 2);
+  CHECK_SAYS(strict, "does not fit the net");
+}
+
+}  // namespace flowtrain

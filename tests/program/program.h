@@ -1,0 +1,151 @@
+#pragma once
+// Runs the built program as a user does: a process of its own, in a folder of its own, with a limit on its time.
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace flowtrain {
+
+inline std::string read_text(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// How a process ended. Either `code` or `signal` says it; the other one is -1 or 0.
+struct Outcome {
+  int code = -1;
+  int signal = 0;
+  bool timed_out = false;  ///< it was killed because its time was over
+  std::string out, err;
+};
+
+inline std::ostream& operator<<(std::ostream& stream, const Outcome& outcome) {
+  return stream << "exit code " << outcome.code << ", signal " << outcome.signal
+                << (outcome.timed_out ? ", timed out" : "") << "\nstdout: " << outcome.out
+                << "\nstderr: " << outcome.err;
+}
+
+using Words = std::vector<std::string>;
+
+struct Surroundings {
+  std::filesystem::path folder;  ///< the working folder; what the program prints is kept there, too, until it has ended
+  std::vector<std::pair<std::string, std::string>> environment = {};  ///< added to that of the test
+  rlim_t file_bytes = RLIM_INFINITY;  ///< writing beyond this size fails with EFBIG
+};
+
+/// The program in the background; killed by the destructor where it still runs.
+class Process {
+ public:
+  Process(const Words& words, const Surroundings& surroundings) {
+    static int number = 0;
+    const std::string stem = ".process-" + std::to_string(++number);
+    out_ = surroundings.folder / (stem + ".out");
+    err_ = surroundings.folder / (stem + ".err");
+    Words all = words;
+    all.insert(all.begin(), FLOWTRAIN_PROGRAM);
+    std::vector<char*> arguments;
+    for (auto& word : all) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    id_ = fork();
+    if (id_ < 0) throw std::runtime_error("fork failed");
+    if (id_ == 0) become(arguments, surroundings);
+  }
+  ~Process() {
+    if (id_ <= 0) return;
+    ::kill(id_, SIGKILL);
+    ::waitpid(id_, nullptr, 0);
+  }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  void send(int signal) const { ::kill(id_, signal); }
+
+  /// Waits until stderr, or a file that the program writes, holds `text`. False where the process ends, or the time is
+  /// over, before.
+  bool wait_for_text(const std::string& text, const std::filesystem::path& file = {}, double limit_s = 60) {
+    auto found = [&] { return read_text(file.empty() ? err_ : file).find(text) != std::string::npos; };
+    return wait_until([&] { return found() || ended(); }, limit_s) && found();
+  }
+
+  Outcome wait(double limit_s = 120) {
+    Outcome outcome;
+    if (!wait_until([&] { return ended(); }, limit_s)) {
+      outcome.timed_out = true;
+      send(SIGKILL);
+      ::waitpid(id_, &status_, 0);
+    }
+    id_ = -1;
+    if (WIFEXITED(status_)) outcome.code = WEXITSTATUS(status_);
+    if (WIFSIGNALED(status_)) outcome.signal = WTERMSIG(status_);
+    outcome.out = read_text(out_);
+    outcome.err = read_text(err_);
+    std::filesystem::remove(out_);
+    std::filesystem::remove(err_);
+    return outcome;
+  }
+
+ private:
+  [[noreturn]] void become(const std::vector<char*>& arguments, const Surroundings& surroundings) const {
+    ::close(STDIN_FILENO);
+    const int flags = O_WRONLY | O_CREAT | O_TRUNC;
+    if (::chdir(surroundings.folder.c_str()) != 0 || ::open("/dev/null", O_RDONLY) != STDIN_FILENO ||
+        ::dup2(::open(out_.c_str(), flags, 0600), STDOUT_FILENO) < 0 ||
+        ::dup2(::open(err_.c_str(), flags, 0600), STDERR_FILENO) < 0)
+      _exit(126);
+    for (auto& [name, value] : surroundings.environment) ::setenv(name.c_str(), value.c_str(), 1);
+    if (surroundings.file_bytes != RLIM_INFINITY) {
+      const rlimit limit{surroundings.file_bytes, surroundings.file_bytes};
+      ::signal(SIGXFSZ, SIG_IGN);  // inherited by the program: writes fail instead
+      if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(126);
+    }
+    ::execv(FLOWTRAIN_PROGRAM, arguments.data());
+    _exit(127);
+  }
+
+  bool ended() { return has_ended_ || (has_ended_ = ::waitpid(id_, &status_, WNOHANG) == id_); }
+
+  template <class Condition>
+  static bool wait_until(Condition condition, double limit_s) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(limit_s);
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    return true;
+  }
+
+  pid_t id_ = -1;
+  int status_ = 0;
+  bool has_ended_ = false;
+  std::filesystem::path out_, err_;
+};
+
+inline Outcome run_program(const Words& words, const Surroundings& surroundings, double limit_s = 120) {
+  return Process(words, surroundings).wait(limit_s);
+}
+
+/// doctest's CHECK with the whole outcome in its message.
+#define CHECK_EXIT(outcome, expected) CHECK_MESSAGE((outcome).code == (expected), outcome)
+#define REQUIRE_EXIT(outcome, expected) REQUIRE_MESSAGE((outcome).code == (expected), outcome)
+#define CHECK_SAYS(outcome, text) \
+  CHECK_MESSAGE((outcome).err.find(text) != std::string::npos, "expected on stderr: " << (text) << "\n" << (outcome))
+#define CHECK_PRINTS(outcome, text) \
+  CHECK_MESSAGE((outcome).out.find(text) != std::string::npos, "expected on stdout: " << (text) << "\n" << (outcome))
+
+}  // namespace flowtrain

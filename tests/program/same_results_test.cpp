@@ -1,0 +1,134 @@
+// The promises about order and resume, on the whole program: neither workers, queue depths, kills nor signals show in
+// what a run ends with.
+
+#include <doctest/doctest.h>
+
+#include <random>
+
+#include "tests/program/workplace.h"
+
+namespace flowtrain {
+namespace {
+
+using std::chrono::duration;
+using std::chrono::steady_clock;
+
+/// Kills the run at random moments, resumes it every time until it ends by itself, and returns how often it was killed.
+int kill_until_done(const Workplace& place, const Words& settings, double straight_s, unsigned seed) {
+  std::mt19937 random(seed);
+  const int most_kills = 6;
+  int kills = 0;
+  for (;;) {
+    Words words{"tiny.toml", "--resume", "auto"};
+    words.insert(words.end(), settings.begin(), settings.end());
+    Process process(words, place.surroundings());
+    if (kills < most_kills) {
+      // Mostly while it trains: starting up is the smaller part.
+      const double share = 0.2 + 0.8 * static_cast<double>(random() % 1000) / 1000;
+      std::this_thread::sleep_for(duration<double>(straight_s * share));
+      process.send(SIGKILL);
+    }
+    const auto outcome = process.wait();
+    if (outcome.signal != SIGKILL) {
+      REQUIRE_EXIT(outcome, 0);
+      return kills;
+    }
+    REQUIRE_FALSE(outcome.timed_out);
+    ++kills;
+  }
+}
+
+void check_kills(const Words& settings, unsigned seed) {
+  const Workplace straight, killed;
+  const auto begin = steady_clock::now();
+  const auto outcome = straight.train(settings);
+  const double straight_s = duration<double>(steady_clock::now() - begin).count();
+  REQUIRE_EXIT(outcome, 0);
+  const int kills = kill_until_done(killed, settings, straight_s, seed);
+  CHECK(kills > 0);
+  MESSAGE("killed " << kills << " times, a straight run takes " << straight_s << " s");
+  CHECK(end_of(killed.path("runs/tiny")) == end_of(straight.path("runs/tiny")));
+}
+
+/// Trains long enough for a signal to come while it does.
+Words slow_run() {
+  return {"tiny.toml", "--set", "net.hidden=[768, 768]", "--max-iter", "200", "--set", "snapshot.every=0", "--set",
+          "val.every=0"};
+}
+
+void check_signal(int signal, int code) {
+  const Workplace straight, interrupted;
+  REQUIRE_EXIT(straight.run(slow_run()), 0);
+  Process process(slow_run(), interrupted.surroundings());
+  REQUIRE(process.wait_for_text("\"iter\":5", interrupted.path("runs/tiny/metrics.jsonl")));
+  process.send(signal);
+  const auto outcome = process.wait();
+  REQUIRE_EXIT(outcome, code);
+  CHECK_SAYS(outcome, "interrupted after iteration");
+  const auto snapshots = metrics_of(interrupted.path("runs/tiny"), "snapshot");
+  REQUIRE_FALSE(snapshots.empty());
+  CHECK(snapshots.back().at("iter") < 200);
+  CHECK(metrics_of(interrupted.path("runs/tiny"), "end").empty());
+
+  Words resume = slow_run();
+  resume.insert(resume.end(), {"--resume", "auto"});
+  REQUIRE_EXIT(interrupted.run(resume), 0);
+  CHECK(end_of(interrupted.path("runs/tiny")) == end_of(straight.path("runs/tiny")));
+}
+
+}  // namespace
+
+TEST_CASE("neither workers nor prefetch show in order and parameters") {
+  const Workplace place;
+  REQUIRE_EXIT(place.train({"--run-dir", "first"}), 0);
+  const auto first = end_of(place.path("first"));
+  CHECK(first.iteration == 60);
+  int number = 0;
+  for (const Words& settings : {Words{"--workers", "1"}, Words{"--workers", "4"}, Words{"--set", "loader.prefetch=1"},
+                                Words{"--set", "loader.prefetch=2", "--set", "loader.readers=4"},
+                                Words{"--set", "loader.prefetch=8", "--workers", "4"}}) {
+    const std::string run = "run-" + std::to_string(++number);
+    Words words = settings;
+    words.insert(words.end(), {"--run-dir", run});
+    REQUIRE_EXIT(place.train(words), 0);
+    CAPTURE(settings.back());
+    CHECK(end_of(place.path(run)) == first);
+  }
+  REQUIRE_EXIT(place.train({"--seed", "2", "--run-dir", "other-seed"}), 0);
+  CHECK(end_of(place.path("other-seed")).order != first.order);
+  CHECK(end_of(place.path("other-seed")).params != first.params);
+}
+
+TEST_CASE("a run that is killed again and again ends as one that never was") {
+  check_kills({}, 1);
+}
+
+TEST_CASE("a killed run with accumulated gradients and Adam's moments ends as one that never was") {
+  check_kills({"--set", "train.accum=2", "--set", "optim.name=adam", "--set", "optim.lr=0.002", "--set",
+               "optim.momentum=0.0", "--set", "snapshot.every=3"}, 2);
+}
+
+TEST_CASE("SIGINT ends with a snapshot and 130, and the resumed run as if it had not been") {
+  check_signal(SIGINT, 130);
+}
+
+TEST_CASE("SIGTERM does the same with 143") { check_signal(SIGTERM, 143); }
+
+TEST_CASE("a second SIGINT ends the program at once") {
+  const Workplace place;
+  // One iteration takes a second and more, and the first signal waits for its end.
+  const Words slow{"tiny.toml", "--set", "net.hidden=[4096, 4096]", "--set", "train.accum=40", "--set",
+                   "snapshot.every=0", "--set", "display.every=1"};
+  Process process(slow, place.surroundings());
+  REQUIRE(process.wait_for_text("\"iter\":1", place.path("runs/tiny/metrics.jsonl")));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // well into the second iteration
+  process.send(SIGINT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  process.send(SIGINT);
+  const auto outcome = process.wait(30);
+  CHECK_EXIT(outcome, 130);
+  CHECK_SAYS(outcome, "stopped at once by a second signal");
+  CHECK(metrics_of(place.path("runs/tiny"), "snapshot").empty());
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,146 @@
+// Where a start puts its run, and from where it goes on.
+
+#include <doctest/doctest.h>
+
+#include "tests/program/workplace.h"
+
+namespace flowtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool holds(const fs::path& folder, std::uint64_t iteration) {
+  char name[32];
+  std::snprintf(name, sizeof name, "iter-%08llu", static_cast<unsigned long long>(iteration));
+  return fs::exists(folder / "snapshots" / name / "manifest.json");
+}
+
+}  // namespace
+
+TEST_CASE("a second start keeps the first run and says where it writes and how to go on") {
+  const Workplace place;
+  REQUIRE_EXIT(place.train(), 0);
+  const auto before = read_text(place.path("runs/tiny/metrics.jsonl"));
+  const auto second = place.train();
+  REQUIRE_EXIT(second, 0);
+  CHECK_SAYS(second, "runs/tiny-2");
+  CHECK_SAYS(second, "--resume auto");
+  CHECK(read_text(place.path("runs/tiny/metrics.jsonl")) == before);
+  CHECK(end_of(place.path("runs/tiny-2")) == end_of(place.path("runs/tiny")));
+  for (auto name : {"config.toml", "env.json", "train.log"}) CHECK(fs::exists(place.path("runs/tiny") / name));
+}
+
+TEST_CASE("--run-dir that already holds a run is refused with the choices") {
+  const Workplace place;
+  REQUIRE_EXIT(place.train({"--run-dir", "here", "--max-iter", "3"}), 0);
+  const auto again = place.train({"--run-dir", "here"});
+  CHECK_EXIT(again, 2);
+  for (auto text : {"here", "already holds a run", "--resume auto", "--iter N", "another --run-dir"})
+    CHECK_SAYS(again, text);
+}
+
+TEST_CASE("--iter goes on exactly from that snapshot") {
+  const Workplace place;
+  REQUIRE_EXIT(place.train({"--set", "snapshot.keep_last=100"}), 0);
+  const fs::path run = place.path("runs/tiny");
+  const auto straight = end_of(run);
+
+  SUBCASE("one that is there") {
+    const auto resumed = place.train({"--set", "snapshot.keep_last=100", "--iter", "28"});
+    REQUIRE_EXIT(resumed, 0);
+    CHECK_SAYS(resumed, "going on after iteration 28");
+    CHECK(end_of(run) == straight);
+    const auto lines = metrics_of(run);
+    const auto mark = std::find_if(lines.begin(), lines.end(), [](auto& line) { return line.at("kind") == "resume"; });
+    REQUIRE(mark != lines.end());
+    CHECK(mark->at("iter") == 28);
+    for (auto line = lines.begin(); line != mark; ++line) CHECK(line->at("iter") <= 28);
+    const auto train = metrics_of(run, "train");
+    REQUIRE(train.size() == 12);
+    for (std::size_t i = 0; i < train.size(); ++i) CHECK(train[i].at("iter") == 5 * (i + 1));
+  }
+  SUBCASE("one that is not") {
+    const auto missing = place.train({"--set", "snapshot.keep_last=100", "--iter", "27"});
+    CHECK_EXIT(missing, 4);
+    for (auto text : {"27", "21", "28", "--max-iter"}) CHECK_SAYS(missing, text);
+    CHECK(end_of(run) == straight);
+  }
+}
+
+TEST_CASE("--iter without any run says how to start one") {
+  const Workplace place;
+  const auto outcome = place.train({"--iter", "5"});
+  CHECK_EXIT(outcome, 4);
+  for (auto text : {"--iter 5", "'tiny'", "--max-iter"}) CHECK_SAYS(outcome, text);
+  CHECK_FALSE(fs::exists(place.path("runs/tiny")));
+}
+
+TEST_CASE("--resume auto without a run starts at 0 and says so") {
+  const Workplace place;
+  const auto outcome = place.train({"--resume", "auto", "--max-iter", "3"});
+  REQUIRE_EXIT(outcome, 0);
+  CHECK_SAYS(outcome, "starting at iteration 0");
+  CHECK(end_of(place.path("runs/tiny")).iteration == 3);
+}
+
+TEST_CASE("changes that break exact resume need --accept-changes") {
+  const Workplace place;
+  REQUIRE_EXIT(place.train({"--max-iter", "10"}), 0);
+  const auto refused = place.train({"--resume", "auto", "--max-iter", "12", "--set", "optim.lr=0.01"});
+  CHECK_EXIT(refused, 2);
+  for (auto text : {"optim.lr", "--accept-changes", "0.05"}) CHECK_SAYS(refused, text);
+  CHECK(end_of(place.path("runs/tiny")).iteration == 10);
+
+  const auto accepted = place.train({"--resume", "auto", "--max-iter", "12", "--set", "optim.lr=0.01",
+                                     "--accept-changes"});
+  CHECK_EXIT(accepted, 0);
+  CHECK(end_of(place.path("runs/tiny")).iteration == 12);
+}
+
+TEST_CASE("a run goes on from its folder alone") {
+  const Workplace place;
+  REQUIRE_EXIT(place.train({"--run-dir", "straight"}), 0);
+  REQUIRE_EXIT(place.train({"--max-iter", "30"}), 0);
+  fs::remove(place.path("tiny.toml"));
+  REQUIRE_EXIT(place.run({"runs/tiny", "--max-iter", "60"}), 0);
+  CHECK(end_of(place.path("runs/tiny")) == end_of(place.path("straight")));
+
+  const auto done = place.run({"runs/tiny"});
+  CHECK_EXIT(done, 0);
+  CHECK_SAYS(done, "nothing is left to do");
+}
+
+TEST_CASE("a folder that is no run, and a resume from nowhere, are named") {
+  const Workplace place;
+  fs::create_directory(place.path("empty"));
+  const auto folder = place.run({"empty"});
+  CHECK_EXIT(folder, 2);
+  CHECK_SAYS(folder, "'empty' is a folder without config.toml");
+  const auto resume = place.train({"--resume", "nowhere"});
+  CHECK_EXIT(resume, 4);
+  CHECK_SAYS(resume, "--resume nowhere");
+}
+
+TEST_CASE("--initialize saves iteration 0, from which training goes on") {
+  const Workplace place;
+  REQUIRE_EXIT(place.train({"--run-dir", "straight"}), 0);
+  REQUIRE_EXIT(place.train({"--initialize"}), 0);
+  CHECK(holds(place.path("runs/tiny"), 0));
+  REQUIRE_EXIT(place.train({"--iter", "0"}), 0);
+  CHECK(end_of(place.path("runs/tiny")) == end_of(place.path("straight")));
+}
+
+TEST_CASE("only one trainer writes to a run") {
+  const Workplace place;
+  Process first({"tiny.toml", "--max-iter", "100000000", "--set", "val.every=0", "--set", "snapshot.every=0"},
+                place.surroundings());
+  REQUIRE(first.wait_for_text("iterations 1 to"));
+  const auto second = place.train({"--resume", "auto"});
+  CHECK_EXIT(second, 4);
+  CHECK_SAYS(second, "is being written by process");
+  CHECK_SAYS(second, "--run-dir");
+  first.send(SIGINT);
+  CHECK_EXIT(first.wait(), 130);
+}
+
+}  // namespace flowtrain
