@@ -12,8 +12,8 @@ Override parse_set(const std::string& argument) {
   return {argument.substr(0, split), argument.substr(split + 1)};
 }
 
-Config::Config(std::map<std::string, Settings> tables, Settings train, Settings val)
-    : tables_(std::move(tables)), train_(std::move(train)), val_(std::move(val)) {}
+Config::Config(std::string file, std::map<std::string, Settings> tables, Settings train, Settings val)
+    : file_(std::move(file)), tables_(std::move(tables)), train_(std::move(train)), val_(std::move(val)) {}
 
 const Settings& Config::table(const std::string& name) const {
   auto found = tables_.find(name);
@@ -24,11 +24,11 @@ const Settings& Config::table(const std::string& name) const {
 void Config::check_trainable() const {
   auto& run = table("run");
   if (run.integer("max_iter") == 0 && run.integer("max_epochs") == 0)
-    throw UserError(Exit::usage, "neither run.max_iter nor run.max_epochs is given",
+    throw UserError(Exit::usage, file_ + ": neither run.max_iter nor run.max_epochs is given",
                     "say how long to train: --max-iter 1000, or max_epochs in [run]");
   auto& net = table("net");
   if (net.text("name").empty() && net.text("script").empty())
-    throw UserError(Exit::usage, "net.name must be given", "name = \"lenet\" in [net], or script = \"model.pt\"");
+    throw UserError(Exit::usage, file_ + ": net.name must be given", "name = \"lenet\" in [net], or script = \"model.pt\"");
 }
 
 Config load_config(const std::filesystem::path& file, const std::vector<Override>& overrides) {

@@ -23,8 +23,9 @@ Override parse_set(const std::string& argument);
 /// All settings of a run: complete, with defaults, each with its origin. Immutable.
 class Config {
  public:
-  /// `tables` by dotted name ("" holds the top level); `train` and `val` are the two data sets' complete settings.
-  Config(std::map<std::string, Settings> tables, Settings train, Settings val);
+  /// `file`: where it was read from. `tables` by dotted name ("" holds the top level); `train` and `val` are the two
+  /// data sets' complete settings.
+  Config(std::string file, std::map<std::string, Settings> tables, Settings train, Settings val);
 
   /// The run's name; usable as a folder's name.
   const std::string& name() const { return table("").text("name"); }
@@ -37,6 +38,7 @@ class Config {
   void check_trainable() const;
 
  private:
+  std::string file_;
   std::map<std::string, Settings> tables_;
   Settings train_, val_;
 };

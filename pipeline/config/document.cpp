@@ -161,6 +161,7 @@ class Reader {
 Document read_document(const std::filesystem::path& file) {
   Reader reader;
   reader.read(file, "");
+  reader.document.file = file.string();
   return std::move(reader.document);
 }
 

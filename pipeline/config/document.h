@@ -23,6 +23,7 @@ struct Written {
 
 /// Values and tables by dotted name ("loader.batch", "data.train"); a later layer replaces values of an earlier one.
 struct Document {
+  std::string file;  ///< the file that was asked for, for mistakes that have no line: what is not there
   std::map<std::string, Written> values;
   std::map<std::string, Origin> tables;
   int layers = 0;

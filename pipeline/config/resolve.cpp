@@ -63,7 +63,7 @@ class Resolver {
     check_tables();
     store_values();
     auto train = data_of("data.train", train_keys_), val = data_of("data.val", val_keys_);
-    Config config(std::move(tables_), std::move(train), std::move(val));
+    Config config(document_.file, std::move(tables_), std::move(train), std::move(val));
     check_values(config);
     return config;
   }
@@ -90,10 +90,15 @@ class Resolver {
     }
   }
 
-  /// `table`: "data.train" or "data.val".
+  bool chooses_dataset(const std::string& table) const {
+    return is_written(table + ".dataset") || is_written("data.dataset");
+  }
+
+  /// `table`: "data.train" or "data.val". Without a choice the core keys alone: what else is wrong is reported before
+  /// what is missing (data_of), which has no line.
   std::vector<Key> dataset_keys(const std::string& table) const {
+    if (!chooses_dataset(table)) return core_keys("data");
     auto settings = choice(is_written(table + ".dataset") ? table : "data", "data", "dataset");
-    settings.check_required();
     return joined(core_keys("data"), entry_keys(datasets(), settings, "dataset"));
   }
 
@@ -162,7 +167,7 @@ class Resolver {
     settings.set(leaf, fitted(*find_key(settings.keys(), leaf), written), written.origin);
   }
 
-  /// Whether a key belongs to a choice that a later source has replaced.
+  /// Whether a key belongs to a choice that a later source has replaced, or to a data set that is still to be chosen.
   bool is_left_aside(const std::string& table, const std::string& leaf, int layer) const {
     auto replaced = [&](const std::string& key) {
       auto written = document_.values.find(key);
@@ -176,7 +181,8 @@ class Resolver {
     if (table == "sampler") return (replaced("sampler.name") || replaced("sampler.plugin")) && known(samplers());
     if (table == "order") return replaced("order.name") && known(orders());
     if (table == "data" || table == "data.train" || table == "data.val")
-      return (replaced("data.dataset") || replaced("data.train.dataset") || replaced("data.val.dataset")) &&
+      return (replaced("data.dataset") || replaced("data.train.dataset") || replaced("data.val.dataset") ||
+              !chooses_dataset("data.train") || !chooses_dataset("data.val")) &&
              known(datasets());
     return false;
   }
@@ -216,7 +222,11 @@ class Resolver {
     for (auto& key : keys)
       for (auto* source : {&tables_.at("data"), &tables_.at(table)})
         if (source->given(key.name)) settings.set(key.name, source->value(key.name), source->origin(key.name));
-    settings.check_required();
+    try {
+      settings.check_required();
+    } catch (const UserError& error) {
+      throw UserError(error.code(), document_.file + ": " + error.what(), error.hint());
+    }
     return settings;
   }
 

@@ -240,8 +240,11 @@ TEST_CASE("training and validation may use different data sets, each with its ke
 }
 
 TEST_CASE("a data set must be chosen, and be one that there is") {
-  CHECK(refusal("").message.starts_with("data.dataset: must be given"));
-  CHECK(refusal("[data.train]\ndataset = \"letters\"\n").message.starts_with("data.dataset: must be given"));
+  CHECK(refusal("").message.starts_with("a.toml: data.dataset: must be given"));
+  CHECK(refusal("[data.train]\ndataset = \"letters\"\n").message.starts_with("a.toml: data.dataset: must be given"));
+  CHECK(refusal("[data]\nalphabet = \"greek\"\n").message.starts_with("a.toml: data.dataset: must be given"));
+  CHECK(refusal("[data]\nalphabte = \"greek\"\n").message.starts_with("a.toml:2:1: unknown key 'data.alphabte'"));
+  CHECK(refusal("[loader]\nbatch = \"many\"\n").message.starts_with("a.toml:2:1: loader.batch: expected an integer"));
   auto unknown = refusal("[data]\ndataset = \"leters\"\n");
   CHECK(unknown.message == "a.toml:2:1: data.dataset: no data set is called 'leters'");
   CHECK(unknown.hint.find("did you mean 'letters'?") != std::string::npos);
@@ -309,10 +312,10 @@ TEST_CASE("training needs a net and an end") {
   auto no_end = failure_of([] { loaded(letters + "[net]\nname = \"mlp\"\n").check_trainable(); });
   REQUIRE(no_end);
   CHECK(no_end->code == Exit::usage);
-  CHECK(no_end->message == "neither run.max_iter nor run.max_epochs is given");
+  CHECK(no_end->message.ends_with("a.toml: neither run.max_iter nor run.max_epochs is given"));
   auto no_net = failure_of([] { loaded(letters + "[run]\nmax_iter = 5\n").check_trainable(); });
   REQUIRE(no_net);
-  CHECK(no_net->message == "net.name must be given");
+  CHECK(no_net->message.ends_with("a.toml: net.name must be given"));
   CHECK_NOTHROW(loaded(letters + "[run]\nmax_epochs = 5\n[net]\nscript = \"m.pt\"\n").check_trainable());
 }
 

@@ -53,6 +53,8 @@ TEST_CASE("mistakes in a configuration point at their line") {
   check_refused(place.run({"type.toml"}), 2, {"type.toml:2:", "batch", "integer"});
   place.folder().write("syntax.toml", "[loader\nbatch = 1\n");
   check_refused(place.run({"syntax.toml"}), 2, {"syntax.toml:1:"});
+  place.folder().write("missing.toml", "[net]\nname = \"mlp\"\n");
+  check_refused(place.run({"missing.toml"}), 2, {"missing.toml: data.dataset: must be given"});
   check_refused(place.run({"absent.toml"}), 2, {"absent.toml"});
   check_refused(place.train({"--set", "net.name=mlpp"}), 2, {"mlpp", "mlp", "lenet"});
   check_refused(place.train({"--set", "loss.name=cross"}), 2, {"cross_entropy"});
@@ -149,13 +151,38 @@ TEST_CASE("a run's folder that cannot be made is an error of the disk") {
   const Workplace place;
   check_refused(place.train({"--run-dir", "tiny.toml/run"}), 4, {"tiny.toml/run", "--run-dir"});
   check_refused(place.train({"--set", "run.dir=tiny.toml"}), 4, {"tiny.toml", "run.dir"});
-  if (::geteuid() == 0) {
-    MESSAGE("skipped: to root, no folder is forbidden");
-    return;
-  }
+}
+
+TEST_CASE("what permissions forbid is named: a run's folder, a configuration, data") {
+  const Workplace place(kIdxConfig);
+  write_idx(place.folder());
+  auto bound = place.surroundings();
+  bound.bound_by_permissions = true;
+  auto train = [&](Words more) {
+    more.insert(more.begin(), "tiny.toml");
+    return run_program(more, bound);
+  };
+  REQUIRE_EXIT(train({"--max-iter", "3"}), 0);
+
   fs::create_directory(place.path("locked"));
   fs::permissions(place.path("locked"), fs::perms::owner_read | fs::perms::owner_exec);
-  check_refused(place.train({"--run-dir", "locked/run"}), 4, {"locked/run", "Permission denied"});
+  check_refused(train({"--run-dir", "locked/run"}), 4, {"locked/run", "Permission denied", "--run-dir"});
+  fs::permissions(place.path("runs/tiny/snapshots"), fs::perms::owner_read | fs::perms::owner_exec);
+  check_refused(train({"--resume", "auto", "--max-iter", "6"}), 4, {"runs/tiny/snapshots", "Permission denied"});
+  fs::permissions(place.path("idx/train-images-idx3-ubyte"), fs::perms::none);
+  check_refused(train({}), 3, {"train-images-idx3-ubyte", "Permission denied"});
+  fs::permissions(place.path("tiny.toml"), fs::perms::none);
+  check_refused(train({}), 2, {"tiny.toml", "Permission denied"});
+}
+
+TEST_CASE("a start that fails before training leaves no run behind") {
+  const Workplace place;
+  check_refused(place.train({"--set", "net.pretrain=absent.safetensors"}), 2, {"absent.safetensors"});
+  check_refused(place.train({"--set", "data.dataset=image_folder", "--set", "data.path=absent"}), 3, {"absent"});
+  check_refused(place.train({"--set", "net.hidden=[-1]"}), 2, {"net.hidden"});
+  CHECK((!fs::exists(place.path("runs")) || fs::is_empty(place.path("runs"))));
+  check_refused(place.train({"--run-dir", "mine", "--set", "net.pretrain=absent.safetensors"}), 2, {"absent"});
+  CHECK_FALSE(fs::exists(place.path("mine")));
 }
 
 TEST_CASE("weights and scripts that are none are named") {

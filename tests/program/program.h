@@ -2,7 +2,9 @@
 // Runs the built program as a user does: a process of its own, in a folder of its own, with a limit on its time.
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -47,6 +49,7 @@ struct Surroundings {
   std::filesystem::path folder;  ///< the working folder; what the program prints is kept there, too, until it has ended
   std::vector<std::pair<std::string, std::string>> environment = {};  ///< added to that of the test
   rlim_t file_bytes = RLIM_INFINITY;  ///< writing beyond this size fails with EFBIG
+  bool bound_by_permissions = false;  ///< permissions hold for it even where the tests run as root
 };
 
 /// The program in the background; killed by the destructor where it still runs.
@@ -114,6 +117,9 @@ class Process {
       ::signal(SIGXFSZ, SIG_IGN);  // inherited by the program: writes fail instead
       if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(126);
     }
+    if (surroundings.bound_by_permissions && ::geteuid() == 0 &&
+        (::prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE) != 0 || ::prctl(PR_CAPBSET_DROP, CAP_DAC_READ_SEARCH) != 0))
+      _exit(126);
     ::execv(FLOWTRAIN_PROGRAM, arguments.data());
     _exit(127);
   }
