@@ -1,6 +1,7 @@
 #include "pipeline/evaluate.h"
 
 #include "pipeline/assembly.h"
+#include "pipeline/ledger.h"
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/snapshot_branch.h"
 #include "pipeline/validation.h"
@@ -20,8 +21,9 @@ Figures evaluate(const Config& config, const std::filesystem::path& snapshot, co
   spec.seed = seed_of(config);
   const auto learner = make_learner(spec);
   learner->load_state(read_tensors(open_snapshot(snapshot)));
+  BadSamples bad = make_ledger(config, false, *data.dataset, nullptr);
   line.start();
-  return *run_validation(line, *learner, data.batches.per_epoch(), nullptr);
+  return *run_validation(line, *learner, bad, 0, data.batches.per_epoch(), nullptr);
 }
 
 }  // namespace flowtrain

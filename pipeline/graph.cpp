@@ -153,35 +153,36 @@ struct Line::Impl {
   // -- bodies ---------------------------------------------------------------------------------------------------------
 
   void issue_body(std::uint32_t slot, Issue::output_ports_type& out) {
-    for (Ticket ticket; draw_ticket(ticket);) {
-      if (ticket.kind != TicketKind::batch) {
-        std::get<1>(out).try_put(ticket);
-        continue;
-      }
-      free_count.fetch_sub(1);
-      ticket.slot = slot;
-      const std::uint32_t chunks = issue_stage(ticket, *slabs[slot]);
+    while (!ended && !stopping) {
+      std::uint32_t chunks = 0;
+      Ticket ticket = draw_ticket(slot, chunks);
+      ticket.seq = next_seq++;
+      ended = ticket.kind == TicketKind::end || ticket.kind == TicketKind::bad;
+      const bool holds_slab = ticket.kind == TicketKind::batch || ticket.kind == TicketKind::bad;
+      if (holds_slab) free_count.fetch_sub(1);
+      if (ticket.kind != TicketKind::batch) std::get<1>(out).try_put(ticket);
       for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {
         ticket.chunk = static_cast<std::uint8_t>(chunk);
         std::get<0>(out).try_put(ticket);
       }
-      return;
+      if (holds_slab) return;
     }
   }
 
-  // False after the end.
-  bool draw_ticket(Ticket& ticket) {
-    if (ended || stopping) return false;
+  // Of a batch also the positions and records. An error of the source or the order takes its turn like any other: as a
+  // bad batch, which is the line's last.
+  Ticket draw_ticket(std::uint32_t slot, std::uint32_t& chunks) {
+    Ticket ticket;
     try {
       ticket = parts.source();
+      ticket.slot = slot;
+      if (ticket.kind == TicketKind::batch) chunks = issue_stage(ticket, *slabs[slot]);
     } catch (...) {
-      fail(std::current_exception());
-      ended = true;
-      return false;
+      ticket.slot = slot;
+      ticket.kind = TicketKind::bad;
+      slabs[slot]->fail(std::current_exception());
     }
-    ticket.seq = next_seq++;
-    ended = ticket.kind == TicketKind::end;
-    return true;
+    return ticket;
   }
 
   void read_loop() {

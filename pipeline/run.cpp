@@ -7,6 +7,7 @@
 #include "pipeline/advice.h"
 #include "pipeline/assembly.h"
 #include "pipeline/config/words.h"
+#include "pipeline/ledger.h"
 #include "pipeline/pretrain.h"
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/telemetry/format.h"
@@ -57,10 +58,10 @@ class Run {
     if (schedule_.first > schedule_.last) log_info("nothing is left to do; --max-iter sets the length of a run");
   }
 
-  TrainerResult train(MetricsFile* metrics, SnapshotBranch* snapshots, const Interrupt& interrupt) {
-    const Settings& data = config_.data(true);
-    BadSamples bad(*train_.dataset, data.text("bad") == "stop" ? 0 : share(data, "max_bad").of(train_.dataset->size()),
-                   [](const std::string& line) { log_warn(line); });
+  TrainerResult train(MetricsFile* metrics, JsonLinesFile* ledger, SnapshotBranch* snapshots, const Interrupt& interrupt) {
+    BadSamples bad = make_ledger(config_, true, *train_.dataset, ledger);
+    std::optional<BadSamples> bad_validation;
+    if (val_) bad_validation.emplace(make_ledger(config_, false, *val_->dataset, ledger));
     Display display(options_.progress, schedule_.last, metrics);
     TrainerParts parts{schedule_, *line_};
     parts.validation = val_line_.get();
@@ -69,6 +70,7 @@ class Run {
     parts.keep_best = static_cast<std::size_t>(config_.table("snapshot").integer("keep_best"));
     parts.learner = learner_.get();
     parts.bad_samples = &bad;
+    parts.bad_validation_samples = bad_validation ? &*bad_validation : nullptr;
     parts.display = &display;
     parts.snapshots = snapshots;
     parts.interrupt = &interrupt;
@@ -211,8 +213,11 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   if (start.resumed) take_over(start.folder.snapshots(), run.state());
 
   const auto metrics_path = start.folder.path() / "metrics.jsonl";
-  if (start.resumed) cut_back_metrics(metrics_path, from);
+  const auto ledger_path = start.folder.path() / "bad_samples.jsonl";
+  if (start.resumed)
+    for (auto& path : {metrics_path, ledger_path}) cut_back(path, from);
   MetricsFile metrics(metrics_path);
+  JsonLinesFile ledger(ledger_path);
   if (start.resumed) metrics.write("resume", {{"iter", from}});
   auto snapshots = snapshot_branch(start, metrics);
   if (options.initialize) {
@@ -222,7 +227,7 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   }
 
   run.announce();
-  const TrainerResult result = run.train(&metrics, snapshots.get(), interrupt);
+  const TrainerResult result = run.train(&metrics, &ledger, snapshots.get(), interrupt);
   if (!snapshots->finish())
     throw UserError(Exit::snapshot, "the last snapshot could not be written (the reason is above)",
                     "make room, then --resume auto goes on from the one before");
@@ -234,7 +239,7 @@ int run_without_traces(const Config& config, const RunOptions& options, const Ma
   Run run(config, options, {});
   run.make_learner(make_learner);
   run.announce();
-  return exit_code(run.train(nullptr, nullptr, interrupt));
+  return exit_code(run.train(nullptr, nullptr, nullptr, interrupt));
 }
 
 std::string draw_graph(const Config& config) { return to_dot(Run(config, {}, {}).drawing(), config.name()); }

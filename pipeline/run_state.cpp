@@ -20,6 +20,7 @@ std::string RunState::to_json() const {
               {"validation_batches", validation_batches},
               {"validation_pending", validation_pending},
               {"bad_samples", bad_samples},
+              {"bad_validation_samples", bad_validation_samples},
               {"elapsed_s", elapsed_s}}
       .dump(2);
 }
@@ -35,6 +36,7 @@ RunState RunState::from_json(const std::string& text) try {
   state.validation_batches = stored.at("validation_batches");
   state.validation_pending = stored.at("validation_pending");
   state.bad_samples = stored.at("bad_samples").get<std::set<std::uint64_t>>();
+  state.bad_validation_samples = stored.at("bad_validation_samples").get<std::set<std::uint64_t>>();
   state.elapsed_s = stored.at("elapsed_s");
   return state;
 } catch (const json::exception& error) {

@@ -27,6 +27,7 @@ struct RunState {
   std::uint64_t validation_batches = 0;  ///< consumed from the validation line so far
   bool validation_pending = false;       ///< interrupted within the validation after this iteration
   std::set<std::uint64_t> bad_samples;   ///< ids
+  std::set<std::uint64_t> bad_validation_samples;
   double elapsed_s = 0;                  ///< training time over all starts
 
   std::string to_json() const;

@@ -20,6 +20,7 @@ double seconds(std::chrono::steady_clock::duration span) { return std::chrono::d
 
 Trainer::Trainer(TrainerParts parts, RunState state) : parts_(std::move(parts)), state_(std::move(state)) {
   parts_.bad_samples->restore(state_.bad_samples);
+  if (parts_.bad_validation_samples) parts_.bad_validation_samples->restore(state_.bad_validation_samples);
   result_.iteration = state_.iteration;
   snapshot_taken_ = state_.iteration;
 }
@@ -72,7 +73,7 @@ bool Trainer::step(const Ticket& ticket) {
 // One micro-batch: forward and backward; the last of an iteration also updates the parameters.
 void Trainer::train(const Ticket& ticket) {
   Slab& slab = parts_.line.slab(ticket);
-  parts_.bad_samples->account(slab);
+  parts_.bad_samples->account(slab, ticket.iteration);
   const bool last = ticket.micro + 1u == parts_.schedule.accum;
   mid_iteration_ = !last;
 
@@ -127,7 +128,9 @@ void Trainer::report(std::uint64_t epoch) {
 // An interrupted validation is left to the resumed run, from its start.
 void Trainer::validate(std::uint64_t iteration) {
   const auto begin = Clock::now();
-  const auto figures = run_validation(*parts_.validation, *parts_.learner, parts_.validation_batches, parts_.interrupt);
+  const auto figures = run_validation(*parts_.validation, *parts_.learner, *parts_.bad_validation_samples, iteration,
+                                      parts_.validation_batches, parts_.interrupt);
+  state_.bad_validation_samples = parts_.bad_validation_samples->ids();
   state_.validation_pending = !figures;
   if (!figures) return;
   state_.validation_batches += parts_.validation_batches;

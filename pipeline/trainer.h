@@ -28,6 +28,7 @@ struct TrainerParts {
   std::size_t keep_best = 1;             ///< length of the ranking
   Learner* learner = nullptr;
   BadSamples* bad_samples = nullptr;
+  BadSamples* bad_validation_samples = nullptr;  ///< null without validation
   Display* display = nullptr;
   SnapshotBranch* snapshots = nullptr;
   const Interrupt* interrupt = nullptr;

@@ -4,7 +4,8 @@
 
 namespace flowtrain {
 
-std::optional<Figures> run_validation(Line& line, Learner& learner, std::uint64_t batches, const Interrupt* interrupt) {
+std::optional<Figures> run_validation(Line& line, Learner& learner, BadSamples& bad, std::uint64_t iteration,
+                                      std::uint64_t batches, const Interrupt* interrupt) {
   learner.begin_validation();
   bool complete = true;
   for (std::uint64_t batch = 0; batch < batches && complete; ++batch) {
@@ -12,6 +13,7 @@ std::optional<Figures> run_validation(Line& line, Learner& learner, std::uint64_
     if (!line.next(ticket)) throw InternalError("the validation line ended");
     Slab& slab = line.slab(ticket);
     if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
+    bad.account(slab, iteration);
     learner.validate(slab);
     line.release(ticket);
     complete = !(interrupt && interrupt->requested());

@@ -4,23 +4,37 @@
 
 namespace flowtrain {
 
-void BadSamples::account(const Slab& slab) {
+std::string BadSamples::Entry::text() const {
+  return (split == "train" ? "bad sample " : "bad sample of " + split + " ") + std::to_string(sample.id) + " (" + name +
+         ") at iteration " + std::to_string(iteration) + ": " + sample.stage + ": " + sample.reason;
+}
+
+void BadSamples::account(const Slab& slab, std::uint64_t iteration) {
   if (slab.bad().empty()) return;
   auto found = slab.bad();
+  // Chunks enter theirs as they come; a position's own attempts are in order already.
   std::stable_sort(found.begin(), found.end(), [](auto& a, auto& b) { return a.position < b.position; });
   for (auto& bad : found) {
     if (!ids_.insert(bad.id).second) continue;
-    const std::string what = "bad sample " + std::to_string(bad.id) + " (" + dataset_.describe(bad.id) + ") at iteration " +
-                             std::to_string(slab.ticket().iteration) + ": " + bad.reason;
-    if (ids_.size() <= budget_) {
-      report_(what + "; record " + std::to_string(bad.substitute) + " takes its place");
-      continue;
-    }
-    if (budget_ == 0)
-      throw UserError(Exit::data, what, "mend or remove it, or let a few be replaced: data.bad = \"skip\"");
-    throw UserError(Exit::data, what + "; that is more than data.max_bad = " + std::to_string(budget_) + " allows",
-                    "mend the data set, or raise data.max_bad");
+    const bool tolerated = ids_.size() <= policy_.budget;
+    const Entry entry{policy_.split, iteration, slab.epoch(), bad, dataset_.describe(bad.id), tolerated};
+    report_(entry);
+    if (!tolerated) stop(entry);
   }
+}
+
+void BadSamples::stop(const Entry& last) const {
+  const std::string listed = policy_.file.empty() ? "" : "; all are listed in " + policy_.file;
+  if (policy_.budget == 0)
+    throw UserError(Exit::data, last.text(), "mend or remove it, or let a few be replaced: data.bad = \"skip\"");
+  constexpr std::size_t shown = 5;
+  std::string names;
+  auto id = ids_.begin();
+  for (std::size_t i = 0; i < shown && id != ids_.end(); ++i, ++id) names += (i ? ", " : "") + dataset_.describe(*id);
+  if (id != ids_.end()) names += ", …";
+  throw UserError(Exit::data, last.text() + "; that is more than data.max_bad = " + std::to_string(policy_.budget) +
+                                  " allows; bad are " + names,
+                  "mend the data set, or raise data.max_bad" + listed);
 }
 
 }  // namespace flowtrain

@@ -10,25 +10,45 @@
 
 namespace flowtrain {
 
-/// One thread. Counting happens where batches are consumed, not where they are prepared, so that the run stops at the
-/// same iteration whatever the workers and the prefetch depth are.
+/// The bad records of one split. One thread. Counting happens where batches are consumed, not where they are prepared,
+/// so that the run stops at the same iteration whatever the workers and the prefetch depth are.
 class BadSamples {
  public:
-  /// `budget` distinct records may be bad; 0 stops at the first. `report` gets one line for each new one.
-  BadSamples(const Dataset& dataset, std::uint64_t budget, std::function<void(const std::string&)> report)
-      : dataset_(dataset), budget_(budget), report_(std::move(report)) {}
+  struct Policy {
+    std::string split = "train";  ///< "train" or "val"
+    std::uint64_t budget = 0;     ///< distinct records that may be bad; 0 stops at the first
+    std::string file = {};        ///< where all of them are listed; empty: nowhere
+  };
+  /// What is told of a bad record, once.
+  struct Entry {
+    const std::string& split;
+    std::uint64_t iteration;  ///< of training
+    std::uint64_t epoch;      ///< of the split's own stream, from 0
+    const BadSample& sample;
+    std::string name;         ///< Dataset::describe
+    bool tolerated;           ///< false: it is beyond the budget, and ends the run
 
-  /// Enters the slab's bad samples. Throws UserError(data) beyond the budget.
-  void account(const Slab& slab);
+    /// "bad sample 17 (a/17.jpg) at iteration 3: read: …"
+    std::string text() const;
+  };
+  using Report = std::function<void(const Entry&)>;
+
+  BadSamples(const Dataset& dataset, Policy policy, Report report)
+      : dataset_(dataset), policy_(std::move(policy)), report_(std::move(report)) {}
+
+  /// Enters the slab's bad samples, and reports each new one. Throws UserError(data) beyond the budget.
+  void account(const Slab& slab, std::uint64_t iteration);
   /// Records found bad so far.
   const std::set<std::uint64_t>& ids() const { return ids_; }
   /// Goes on from a snapshot's list.
   void restore(std::set<std::uint64_t> ids) { ids_ = std::move(ids); }
 
  private:
+  [[noreturn]] void stop(const Entry& last) const;
+
   const Dataset& dataset_;
-  std::uint64_t budget_;
-  std::function<void(const std::string&)> report_;
+  Policy policy_;
+  Report report_;
   std::set<std::uint64_t> ids_;
 };
 

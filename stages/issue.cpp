@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "stages/blame.h"
+
 namespace flowtrain {
 
 std::uint32_t IssueStage::operator()(const Ticket& ticket, Slab& slab) const {
@@ -12,7 +14,11 @@ std::uint32_t IssueStage::operator()(const Ticket& ticket, Slab& slab) const {
   slab.begin(ticket, epoch, rows, chunks);
   for (std::uint32_t row = 0; auto& work : slab.rows()) {
     work.position = batches_.position(number, row);
-    work.id = order_.at(epoch, batches_.index(number, row));
+    try {
+      work.id = order_.at(epoch, batches_.index(number, row));
+    } catch (...) {
+      rethrow_blaming("issue", "position " + std::to_string(work.position));
+    }
     ++row;
   }
   return chunks;

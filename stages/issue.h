@@ -14,7 +14,7 @@ class IssueStage {
   IssueStage(const Order& order, Batches batches, std::uint32_t accum, std::uint32_t chunks)
       : order_(order), batches_(batches), accum_(accum), chunks_(chunks) {}
 
-  /// Prepares the slab and returns the number of chunks, > 0.
+  /// Prepares the slab and returns the number of chunks, > 0. Rethrows what the order throws, naming the position.
   std::uint32_t operator()(const Ticket& ticket, Slab& slab) const;
 
  private:

@@ -1,5 +1,7 @@
 #include "stages/read.h"
 
+#include "stages/blame.h"
+
 namespace flowtrain {
 
 void read_rows(const Dataset& dataset, std::span<RowWork> rows) {
@@ -9,12 +11,11 @@ void read_rows(const Dataset& dataset, std::span<RowWork> rows) {
       row.record = dataset.read(row.id, row.buffer);
       row.state = RowWork::State::read;
     } catch (const SampleError& error) {
-      row.reason = std::string("read: ") + error.what();
+      row.stage = "read";
+      row.reason = error.what();
       row.state = RowWork::State::failed;
-    } catch (const UserError&) {
-      throw;
-    } catch (const std::exception& error) {
-      throw InternalError("stage read, " + dataset.describe(row.id) + ": " + error.what());
+    } catch (...) {
+      rethrow_blaming("read", dataset.describe(row.id));
     }
   }
 }

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "stages/blame.h"
+
 namespace flowtrain {
 
 namespace {
@@ -26,12 +28,11 @@ bool SampleStage::operator()(Slab& slab, std::uint32_t chunk) const {
         sampler_.sample(row.record, random, row_pointers);
         row.state = RowWork::State::done;
       } catch (const SampleError& error) {
-        row.reason = std::string("sample: ") + error.what();
+        row.stage = "sample";
+        row.reason = error.what();
         row.state = RowWork::State::failed;
-      } catch (const UserError&) {
-        throw;
-      } catch (const std::exception& error) {
-        throw InternalError("stage sample, " + dataset_.describe(row.id) + ": " + error.what());
+      } catch (...) {
+        rethrow_blaming("sample", dataset_.describe(row.id));
       }
     }
     if (row.state == RowWork::State::failed) replace(slab, row);
@@ -45,11 +46,11 @@ void SampleStage::replace(Slab& slab, RowWork& row) const {
   if (++row.replaced > max_attempts)
     throw UserError(Exit::data,
                     "no usable sample for position " + std::to_string(row.position) + " after " +
-                        std::to_string(max_attempts) + " attempts; the last: " + dataset_.describe(row.id) + ": " + row.reason,
+                        std::to_string(max_attempts) + " attempts; the last: " + dataset_.describe(row.id) + ": " + row.stage + ": " + row.reason,
                     "check the data set; `flowtrain bench CONFIG --stage read` reads it alone");
   Stream random(seed_, Purpose::substitute, row.position * max_attempts + row.replaced - 1);
   const std::uint64_t substitute = random.below(dataset_.size());
-  slab.add_bad({row.position, row.id, substitute, std::move(row.reason)});
+  slab.add_bad({row.position, row.id, substitute, row.stage, std::move(row.reason)});
   row.id = substitute;
   row.state = RowWork::State::pending;
 }

@@ -41,7 +41,8 @@ struct BadSample {
   std::uint64_t position;    ///< row of the stream
   std::uint64_t id;          ///< record
   std::uint64_t substitute;  ///< record used instead
-  std::string reason;        ///< with the stage that found it: "read: …", "sample: …"
+  const char* stage;         ///< that found it: "read" or "sample"
+  std::string reason;
 };
 
 /// One row on its way: which record it is, and how far it has come. Owned by the thread that holds its chunk.
@@ -52,6 +53,7 @@ struct RowWork {
   std::uint64_t id = 0;        ///< record; changes when a bad one is replaced
   State state = State::pending;
   std::uint16_t replaced = 0;  ///< how often the record was replaced
+  const char* stage = "";      ///< that failed: "read" or "sample"
   std::string reason = {};     ///< of State::failed
   Record record = {};
   ReadBuffer buffer = {};

@@ -1,72 +1,27 @@
 #pragma once
-// runs/<name>/metrics.jsonl: one JSON object a line, for programs to read while the run goes on.
+// runs/<name>/metrics.jsonl: what a run measured, one line for each event.
 
-#include <concepts>
-#include <cstdint>
-#include <filesystem>
-#include <initializer_list>
-#include <mutex>
-#include <span>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <variant>
+#include "pipeline/telemetry/json_lines.h"
 
 namespace flowtrain {
 
-/// A value of a metrics line: bool, any integer, any floating-point number, or text.
-class MetricValue {
- public:
-  MetricValue(bool value) : value_(value) {}
-  template <std::signed_integral T>
-  MetricValue(T value) : value_(std::int64_t{value}) {}
-  template <std::unsigned_integral T>
-  MetricValue(T value) : value_(std::uint64_t{value}) {}
-  template <std::floating_point T>
-  MetricValue(T value) : value_(static_cast<double>(value)) {}
-  MetricValue(std::string value) : value_(std::move(value)) {}
-  MetricValue(std::string_view value) : value_(std::string(value)) {}
-  MetricValue(const char* value) : value_(std::string(value)) {}
+using MetricField = JsonField;
 
-  const auto& variant() const { return value_; }
-
- private:
-  std::variant<bool, std::int64_t, std::uint64_t, double, std::string> value_;
-};
-
-using MetricField = std::pair<std::string, MetricValue>;
-
-/// A line without its newline: {"kind":"train","iter":20,…}, keys in the order given. Numbers are written so that
-/// they read back to the same bits; NaN and infinities are written as null, since JSON has no word for them. Bytes of
-/// a text that are not UTF-8 become U+FFFD.
+/// A line of the kind "train", "val", "snapshot", …: {"kind":"train","iter":20,…}.
 std::string metrics_line(std::string_view kind, std::span<const MetricField> fields);
 
-/// Appends lines. Any thread. Each line is one write(), so that no kill can tear it. When the disk is full, training
-/// goes on: the first failure is a warning, lines that cannot be written are counted, and no half line stays behind.
+/// Appends such lines. Any thread.
 class MetricsFile {
  public:
   /// Opens or creates the file. Throws UserError(snapshot) if that fails.
-  explicit MetricsFile(const std::filesystem::path& path);
-  /// Warns if lines were lost.
-  ~MetricsFile();
-  MetricsFile(const MetricsFile&) = delete;
-  MetricsFile& operator=(const MetricsFile&) = delete;
+  explicit MetricsFile(const std::filesystem::path& path) : file_(path) {}
 
   /// metrics.write("train", {{"iter", 20}, {"loss", 0.5}});
   void write(std::string_view kind, std::initializer_list<MetricField> fields);
   void write(std::string_view kind, std::span<const MetricField> fields);
 
  private:
-  std::mutex mutex_;
-  std::filesystem::path path_;
-  int file_ = -1;
-  std::uint64_t lost_lines_ = 0;
+  JsonLinesFile file_;
 };
-
-/// Makes a metrics file end at `iteration`, for a run that resumes there: removes the lines whose "iter" is greater,
-/// lines of kind "end", and lines that are no JSON objects, such as one torn by a power cut. Other lines keep their
-/// bytes. Atomic: the file is replaced as a whole (write, fsync, rename), or left alone if there is nothing to remove.
-/// Returns the number of lines removed; 0 if there is no file. Throws UserError(snapshot).
-std::uint64_t cut_back_metrics(const std::filesystem::path& path, std::uint64_t iteration);
 
 }  // namespace flowtrain

@@ -98,7 +98,10 @@ struct World {
                 ticket.iteration = ++next;
                 return ticket;
               }});
-    BadSamples bad(dataset, setup.bad_budget, [this](const std::string& text) { warnings.push_back(text); });
+    auto note = [this](const BadSamples::Entry& entry) {
+      if (entry.tolerated) warnings.push_back(entry.text());
+    };
+    BadSamples bad(dataset, {"train", setup.bad_budget}, note), bad_val(val_dataset, {"val", setup.bad_budget}, note);
     Display display(ProgressMode::off, schedule.last, nullptr);
     std::unique_ptr<SnapshotBranch> snapshots;
     if (!folder.empty()) snapshots = std::make_unique<SnapshotBranch>(SnapshotPolicy{folder, 3, 1, ""}, nullptr);
@@ -107,6 +110,7 @@ struct World {
     parts.validation_batches = 4;
     parts.learner = &learner;
     parts.bad_samples = &bad;
+    parts.bad_validation_samples = &bad_val;
     parts.display = &display;
     parts.snapshots = snapshots.get();
     parts.interrupt = interrupt;

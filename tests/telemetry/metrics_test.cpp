@@ -77,7 +77,7 @@ TEST_CASE("a full disk: one warning, the loss is counted, the caller goes on") {
   });
   CHECK(result.exit_code == 0);
   CHECK(result.output ==
-        "warning: cannot write /dev/full: No space left on device; training goes on, metrics have a gap\n"
+        "warning: cannot write /dev/full: No space left on device; training goes on, the file has a gap\n"
         "warning: /dev/full: 3 lines could not be written\n");
 }
 
@@ -90,7 +90,7 @@ TEST_CASE("cutting back for a resume") {
       "{\"kind\":\"note\"}\n";
   auto check = [&](const std::string& rest, std::uint64_t removed) {
     folder.write("metrics.jsonl", kept + rest);
-    CHECK(cut_back_metrics(path, 20) == removed);
+    CHECK(cut_back(path, 20) == removed);
     CHECK(read_text(path) == kept);
     CHECK_FALSE(std::filesystem::exists(folder.path() / "metrics.jsonl.tmp"));
   };
@@ -102,23 +102,23 @@ TEST_CASE("cutting back for a resume") {
   SUBCASE("damaged bytes") { check(std::string(100, '\0') + "\n[1]\n\n", 3); }
   SUBCASE("earlier lines behind later ones stay") {
     folder.write("metrics.jsonl", "{\"iter\":30}\n{\"iter\":5}\n");
-    CHECK(cut_back_metrics(path, 20) == 1);
+    CHECK(cut_back(path, 20) == 1);
     CHECK(read_text(path) == "{\"iter\":5}\n");
   }
   SUBCASE("everything") {
     folder.write("metrics.jsonl", "{\"iter\":30}\n");
-    CHECK(cut_back_metrics(path, 0) == 1);
+    CHECK(cut_back(path, 0) == 1);
     CHECK(read_text(path) == "");
   }
 }
 
 TEST_CASE("cutting back where there is no file, or no way to write") {
   TempFolder folder;
-  CHECK(cut_back_metrics(folder.path() / "metrics.jsonl", 20) == 0);
+  CHECK(cut_back(folder.path() / "metrics.jsonl", 20) == 0);
   folder.write("metrics.jsonl", "{\"iter\":30}\n");
   std::filesystem::create_directory(folder.path() / "metrics.jsonl.tmp");
   try {
-    cut_back_metrics(folder.path() / "metrics.jsonl", 20);
+    cut_back(folder.path() / "metrics.jsonl", 20);
     FAIL("accepted");
   } catch (const UserError& error) {
     CHECK(error.code() == Exit::snapshot);

@@ -1,0 +1,30 @@
+#include "pipeline/ledger.h"
+
+#include "pipeline/config/words.h"
+#include "pipeline/telemetry/log.h"
+
+namespace flowtrain {
+
+BadSamples make_ledger(const Config& config, bool training, const Dataset& dataset, JsonLinesFile* file) {
+  const Settings& data = config.data(training);
+  BadSamples::Policy policy;
+  policy.split = training ? "train" : "val";
+  policy.budget = data.text("bad") == "stop" ? 0 : share(data, "max_bad").of(dataset.size());
+  if (file) policy.file = file->path().string();
+  return BadSamples(dataset, policy, [file](const BadSamples::Entry& entry) {
+    const BadSample& bad = entry.sample;
+    if (entry.tolerated) log_warn(say(entry.text(), "; record ", bad.substitute, " takes its place"));
+    if (!file) return;
+    file->write({{"iter", entry.iteration},
+                 {"epoch", entry.epoch + 1},
+                 {"split", entry.split},
+                 {"position", bad.position},
+                 {"id", bad.id},
+                 {"name", entry.name},
+                 {"stage", bad.stage},
+                 {"reason", bad.reason},
+                 {"substitute", bad.substitute}});
+  });
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,125 @@
+#include "pipeline/telemetry/json_lines.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "pipeline/telemetry/log.h"
+#include "sampling/error.h"
+
+namespace flowtrain {
+namespace {
+
+[[noreturn]] void fail(const char* what, const std::filesystem::path& path) {
+  throw UserError(Exit::snapshot, say("cannot ", what, " ", path.string(), ": ", std::strerror(errno)),
+                  "make room on that disk and the folder writable, then start again");
+}
+
+// Bytes written, less than all only on an error (errno).
+std::size_t write_once(int file, std::string_view text) {
+  ssize_t written;
+  do {
+    written = ::write(file, text.data(), text.size());
+  } while (written < 0 && errno == EINTR);
+  return written < 0 ? 0 : static_cast<std::size_t>(written);
+}
+
+bool belongs(const std::string& line, std::uint64_t iteration) {
+  auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object()) return false;
+  if (auto kind = object.find("kind"); kind != object.end() && *kind == "end") return false;
+  auto iter = object.find("iter");
+  return iter == object.end() || !iter->is_number() || iter->get<double>() <= static_cast<double>(iteration);
+}
+
+void sync_folder(const std::filesystem::path& file) {
+  auto folder = file.parent_path();
+  int handle = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (handle < 0) return;  // the rename itself has happened; its durability is all that is at stake
+  ::fsync(handle);
+  ::close(handle);
+}
+
+void sync_file(const std::filesystem::path& path) {
+  int handle = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (handle < 0 || ::fsync(handle) != 0) fail("write", path);
+  ::close(handle);
+}
+
+}  // namespace
+
+std::string json_line(std::span<const JsonField> fields) {
+  auto object = nlohmann::ordered_json::object();
+  for (const auto& [key, value] : fields) {
+    std::visit([&](const auto& held) { object[key] = held; }, value.variant());
+  }
+  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+JsonLinesFile::JsonLinesFile(const std::filesystem::path& path)
+    : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
+  if (file_ < 0) fail("open", path);
+}
+
+JsonLinesFile::~JsonLinesFile() {
+  ::close(file_);
+  if (lost_lines_ > 0) log_warn(say(path_.string(), ": ", lost_lines_, " lines could not be written"));
+}
+
+void JsonLinesFile::write(std::initializer_list<JsonField> fields) {
+  write(std::span(fields.begin(), fields.size()));
+}
+
+void JsonLinesFile::write(std::span<const JsonField> fields) {
+  auto line = json_line(fields) + "\n";
+  std::lock_guard lock(mutex_);
+  struct stat before {};
+  ::fstat(file_, &before);
+  errno = 0;
+  auto written = write_once(file_, line);
+  if (written == line.size()) return;
+  auto reason = errno != 0 ? errno : ENOSPC;  // a short write sets no errno
+  if (written > 0 && ::ftruncate(file_, before.st_size) != 0) reason = errno;
+  if (lost_lines_++ == 0) {
+    log_warn(say("cannot write ", path_.string(), ": ", std::strerror(reason),
+                 "; training goes on, the file has a gap"));
+  }
+}
+
+std::uint64_t cut_back(const std::filesystem::path& path, std::uint64_t iteration) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) {
+    if (!std::filesystem::exists(path)) return 0;
+    fail("read", path);
+  }
+  auto shorter = path;
+  shorter += ".tmp";
+  std::ofstream out(shorter, std::ios::binary | std::ios::trunc);
+  std::uint64_t removed = 0;
+  for (std::string line; std::getline(in, line);) {
+    bool torn = in.eof();  // no newline at its end
+    if (!torn && belongs(line, iteration)) {
+      out << line << '\n';
+    } else {
+      ++removed;
+    }
+  }
+  out.close();
+  if (in.bad()) fail("read", path);
+  if (!out) fail("write", shorter);
+  if (removed == 0) {
+    std::filesystem::remove(shorter);
+    return 0;
+  }
+  sync_file(shorter);
+  if (std::rename(shorter.c_str(), path.c_str()) != 0) fail("replace", path);
+  sync_folder(path);
+  return removed;
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,20 @@
+#include "stages/blame.h"
+
+#include "sampling/error.h"
+
+namespace flowtrain {
+
+void rethrow_blaming(const std::string& stage, const std::string& what) {
+  const std::string where = "stage " + stage + ", " + what + ": ";
+  try {
+    throw;
+  } catch (const UserError& error) {
+    throw UserError(error.code(), where + error.what(), error.hint());
+  } catch (const std::exception& error) {
+    throw InternalError(where + error.what());
+  } catch (...) {
+    throw InternalError(where + "an exception of unknown type");
+  }
+}
+
+}  // namespace flowtrain

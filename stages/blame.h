@@ -1,0 +1,12 @@
+#pragma once
+// Who is to blame for an error within a stage: the stage and the sample come first in its message.
+
+#include <string>
+
+namespace flowtrain {
+
+/// Rethrows the exception that is being handled as "stage read, a/b.jpg: …"; `what` is what the stage was at. A UserError
+/// remains one, with its code and hint; everything else, whatever its type, becomes an InternalError.
+[[noreturn]] void rethrow_blaming(const std::string& stage, const std::string& what);
+
+}  // namespace flowtrain
