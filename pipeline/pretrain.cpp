@@ -4,8 +4,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "pipeline/snapshot/safetensors.h"
 #include "pipeline/snapshot/weights.h"
+#include "pipeline/snapshot/weights_file.h"
 #include "pipeline/telemetry/log.h"
 
 namespace flowtrain {
@@ -59,7 +59,7 @@ void load_pretrained(Learner& learner, const Settings& net) {
   const std::string& path = net.text("pretrain");
   if (path.empty()) return;
   if (!std::filesystem::exists(path)) throw net.error("pretrain", "no such file: " + path);
-  const SafetensorsFile file(path);
+  const WeightsFile file(path);
 
   LearnerState state;
   learner.copy_state(state);

@@ -6,8 +6,9 @@
 
 namespace flowtrain {
 
-/// Loads the safetensors file of net.pretrain into the learner, if one is given. Lists what is missing, unexpected or
-/// of another shape as warnings; with net.strict any of these is a UserError(usage). A missing file: UserError(usage).
+/// Loads the file of net.pretrain (safetensors, or what torch.save wrote) into the learner, if one is given. Lists what
+/// is missing, unexpected or of another shape as warnings; with net.strict any of these is a UserError(usage). A missing
+/// file: UserError(usage); one that is no such file or damaged: UserError(snapshot).
 void load_pretrained(Learner& learner, const Settings& net);
 
 }  // namespace flowtrain

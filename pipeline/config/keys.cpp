@@ -65,7 +65,7 @@ const std::vector<KeyTable> tables = {
      "the model",
      {{"name", Kind::text, text(""), "a built-in net; needed for training, unless script is given"},
       {"script", Kind::text, text(""), "a TorchScript file instead of a name"},
-      {"pretrain", Kind::text, text(""), "safetensors file with weights to start from"},
+      {"pretrain", Kind::text, text(""), "weights to start from: safetensors, or a .pth of torch.save(model.state_dict())"},
       {"strict", Kind::boolean, false, "pretrain must hold exactly the net's tensors"},
       {"hidden", Kind::integers, std::vector<std::int64_t>{256, 128}, "mlp: widths of the hidden layers", 1, 1 << 24},
       {"dropout", Kind::real, 0.0, "mlp, lenet: share of activations dropped while training", 0, 0.999},

@@ -1,0 +1,71 @@
+#pragma once
+// Python's pickles as torch.save writes them, read without Python and without executing anything: what a pickle may
+// name is a fixed list, and everything else in it is refused. Format: pickletools.py of CPython; protocols 2 to 4.
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace flowtrain {
+
+/// A value's place in Pickle::values. Values refer to each other by it, so that neither depth nor circles matter.
+using PickleRef = std::uint32_t;
+
+struct PickleNone {};
+struct PickleBytes {
+  std::string_view bytes;
+};
+struct PickleSequence {
+  bool is_tuple;
+  std::vector<PickleRef> items;
+};
+/// A dict or OrderedDict, in the order of insertion; a key may come more than once, and then the last one counts.
+struct PickleDict {
+  std::vector<std::pair<PickleRef, PickleRef>> items;
+};
+/// One of the names that are known.
+struct PickleGlobal {
+  enum class What : std::uint8_t { ordered_dict, tensor, parameter, storage } what;
+  const char* dtype;  ///< of a storage: as TensorView's; else null
+};
+/// What torch keeps outside the pickle: a row of elements, found by its key.
+struct PickleStorage {
+  const char* dtype;
+  std::string_view key;
+  std::uint64_t elements;
+};
+/// A tensor: a window on a storage. `size` and `stride` are tuples of the same length.
+struct PickleTensor {
+  PickleRef storage;
+  PickleRef size, stride;
+  std::uint64_t offset;  ///< elements
+};
+
+/// Texts are views into the bytes that were parsed.
+using PickleValue = std::variant<PickleNone, bool, std::int64_t, double, std::string_view, PickleBytes, PickleSequence,
+                                 PickleDict, PickleGlobal, PickleStorage, PickleTensor>;
+
+struct Pickle {
+  std::deque<PickleValue> values;
+  PickleRef root = 0;
+  std::uint64_t size_bytes = 0;  ///< of the pickle itself; what follows it belongs to someone else
+
+  /// The value if it is a T, else null.
+  template <class T>
+  const T* as(PickleRef at) const {
+    return std::get_if<T>(&values[at]);
+  }
+};
+
+/// Parses the pickle at the start of `bytes`; `path` is for messages. Memory is bounded by 2^19 values, whatever the
+/// bytes say. Throws UserError(snapshot) naming the byte and what is wrong: a name that is not known ("it names
+/// os.system"), a call of anything else, an instruction that torch.save does not write, too many values, damage.
+Pickle parse_pickle(std::span<const std::byte> bytes, const std::string& path);
+
+}  // namespace flowtrain
