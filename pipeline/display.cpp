@@ -59,6 +59,11 @@ struct Display::Impl {
     now.data_wait = event.data_wait;
     now.eta_s = event.eta_s;
     progress.update(now);
+    if (event.recovery && metrics)
+      metrics->write("nonfinite", {{"iter", event.iteration},
+                                   {"loss", event.loss},
+                                   {"grad_norm", event.grad_norm},
+                                   {"recovery", event.recovery}});
     if (!event.report) return;
     now.loss = if_finite(event.loss);
     progress.report(now);

@@ -19,6 +19,7 @@ struct StepEvent {
   double data_time_s = 0, step_time_s = 0;  ///< means per iteration since the last report
   double eta_s = 0;
   bool report = false;                      ///< write a line, not only move the bar
+  const char* recovery = nullptr;           ///< what was done about figures that are not finite: "skipped", …
 };
 
 /// Shows what it is told. One thread calls; events are shown in their order.

@@ -74,6 +74,7 @@ class Run {
     parts.display = &display;
     parts.snapshots = snapshots;
     parts.interrupt = &interrupt;
+    parts.nonfinite = NonFinitePolicy::from(config_.table("train"));
     parts.display_every = period(config_.table("display"), "every").to_iterations(iterations_per_epoch(config_, train_.batches));
     Trainer trainer(parts, std::move(state_));
     const TrainerResult result = trainer.run();
@@ -171,6 +172,10 @@ class FailedStart {
   bool done_ = false;
 };
 
+std::chrono::duration<double> grace_of(const Config& config) {
+  return std::chrono::duration<double>(config.table("run").real("grace"));
+}
+
 int exit_code(const TrainerResult& result) { return result.signal ? Interrupt::exit_code(*result.signal) : 0; }
 
 // Makes the folder look as it did when the snapshot was taken.
@@ -182,16 +187,21 @@ void take_over(const std::filesystem::path& snapshots, const RunState& state) {
 
 std::unique_ptr<SnapshotBranch> snapshot_branch(const Start& start, MetricsFile& metrics) {
   const Settings& snapshot = start.config.table("snapshot");
-  return std::make_unique<SnapshotBranch>(
-      SnapshotPolicy{start.folder.snapshots(), static_cast<std::size_t>(snapshot.integer("keep_last")),
-                     static_cast<std::size_t>(snapshot.integer("keep_best")), to_toml(start.config)},
-      &metrics);
+  SnapshotPolicy policy;
+  policy.folder = start.folder.snapshots();
+  policy.keep_last = static_cast<std::size_t>(snapshot.integer("keep_last"));
+  policy.keep_best = static_cast<std::size_t>(snapshot.integer("keep_best"));
+  policy.keep_every = static_cast<std::uint64_t>(snapshot.integer("keep_every"));
+  policy.skip_when_busy = snapshot.text("when_busy") == "skip";
+  policy.stop_on_error = snapshot.text("on_error") == "stop";
+  policy.config_toml = to_toml(start.config);
+  return std::make_unique<SnapshotBranch>(std::move(policy), &metrics);
 }
 
 }  // namespace
 
 int run_training(const Start& start, const RunOptions& options, const MakeLearner& make_learner) {
-  const Interrupt interrupt;
+  const Interrupt interrupt(grace_of(start.config));
   std::optional<OpenSnapshot> snapshot;
   if (start.snapshot) snapshot.emplace(open_snapshot(*start.snapshot));
   RunState state;
@@ -220,22 +230,25 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   JsonLinesFile ledger(ledger_path);
   if (start.resumed) metrics.write("resume", {{"iter", from}});
   auto snapshots = snapshot_branch(start, metrics);
+  const bool goes_back = NonFinitePolicy::from(start.config.table("train")).action == NonFinitePolicy::Action::rollback;
+  if (options.initialize || (goes_back && !start.snapshot)) snapshots->take(run.learner(), run.state(), SnapshotReason::end);
   if (options.initialize) {
-    snapshots->take(run.learner(), run.state(), false);
     if (!snapshots->finish()) throw UserError(Exit::snapshot, "the initial parameters could not be written");
     return 0;
   }
 
   run.announce();
   const TrainerResult result = run.train(&metrics, &ledger, snapshots.get(), interrupt);
-  if (!snapshots->finish())
+  const bool written = snapshots->finish();
+  snapshots->check();
+  if (!written)
     throw UserError(Exit::snapshot, "the last snapshot could not be written (the reason is above)",
                     "make room, then --resume auto goes on from the one before");
   return exit_code(result);
 }
 
 int run_without_traces(const Config& config, const RunOptions& options, const MakeLearner& make_learner) {
-  const Interrupt interrupt;
+  const Interrupt interrupt(grace_of(config));
   Run run(config, options, {});
   run.make_learner(make_learner);
   run.announce();

@@ -21,7 +21,11 @@ std::string RunState::to_json() const {
               {"validation_pending", validation_pending},
               {"bad_samples", bad_samples},
               {"bad_validation_samples", bad_validation_samples},
-              {"elapsed_s", elapsed_s}}
+              {"elapsed_s", elapsed_s},
+              {"nonfinite", nonfinite},
+              {"nonfinite_in_a_row", nonfinite_in_a_row},
+              {"lr_scale", lr_scale},
+              {"rollback_limit", rollback_limit}}
       .dump(2);
 }
 
@@ -38,6 +42,10 @@ RunState RunState::from_json(const std::string& text) try {
   state.bad_samples = stored.at("bad_samples").get<std::set<std::uint64_t>>();
   state.bad_validation_samples = stored.at("bad_validation_samples").get<std::set<std::uint64_t>>();
   state.elapsed_s = stored.at("elapsed_s");
+  state.nonfinite = stored.at("nonfinite");
+  state.nonfinite_in_a_row = stored.at("nonfinite_in_a_row");
+  state.lr_scale = stored.at("lr_scale");
+  state.rollback_limit = stored.at("rollback_limit");
   return state;
 } catch (const json::exception& error) {
   throw UserError(Exit::snapshot, std::string("state.json of the snapshot cannot be used: ") + error.what());

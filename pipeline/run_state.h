@@ -29,6 +29,11 @@ struct RunState {
   std::set<std::uint64_t> bad_samples;   ///< ids
   std::set<std::uint64_t> bad_validation_samples;
   double elapsed_s = 0;                  ///< training time over all starts
+  std::uint64_t nonfinite = 0;           ///< iterations whose loss or gradients were not finite
+  std::uint64_t nonfinite_in_a_row = 0;  ///< of these, the last ones
+  double lr_scale = 1;                   ///< what rollbacks have made of the learning rate
+  static constexpr std::uint64_t no_limit = ~std::uint64_t{0};
+  std::uint64_t rollback_limit = no_limit;  ///< later snapshots have failed: the next rollback does not take them
 
   std::string to_json() const;
   /// Throws UserError(snapshot) for anything that to_json does not write.

@@ -1,5 +1,6 @@
 #include "pipeline/snapshot_branch.h"
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -52,7 +53,7 @@ struct SnapshotBranch::Impl {
     content.config_toml = policy.config_toml;
     const auto path = write_snapshot(policy.folder, content);
     if (best) mark_best(policy.folder, iteration);
-    prune(policy.folder, policy.keep_last, ranking);
+    prune(policy.folder, policy.keep_last, ranking, policy.keep_every);
     log_info(say("snapshot ", path.string(), best ? "  (best so far)" : ""));
     if (metrics)
       metrics->write("snapshot", {{"iter", iteration},
@@ -61,7 +62,13 @@ struct SnapshotBranch::Impl {
                                   {"total_s", seconds_since(begin)}});
     return true;
   } catch (const UserError& error) {
-    log_warn(say("no snapshot of iteration ", iteration, ": ", error.what(), "; training goes on"));
+    const std::string what = say("no snapshot of iteration ", iteration, ": ", error.what());
+    if (policy.stop_on_error) {
+      failure.emplace(Exit::snapshot, what, "snapshot.on_error = \"go_on\" lets a run go on without");
+      has_failed = true;
+    } else {
+      log_warn(what + "; training goes on");
+    }
     return false;
   }
 
@@ -78,6 +85,8 @@ struct SnapshotBranch::Impl {
   bool best = false;
   double stall_s = 0;
   Clock::time_point begin;
+  std::optional<UserError> failure;  // set once, before has_failed
+  std::atomic<bool> has_failed = false;
 
   std::mutex mutex;
   std::condition_variable changed;
@@ -90,9 +99,14 @@ SnapshotBranch::SnapshotBranch(SnapshotPolicy policy, MetricsFile* metrics)
 
 SnapshotBranch::~SnapshotBranch() { finish(); }
 
-void SnapshotBranch::take(Learner& learner, const RunState& state, bool best) {
+bool SnapshotBranch::take(Learner& learner, const RunState& state, SnapshotReason reason) {
   const auto begin = Clock::now();
   std::unique_lock lock(impl_->mutex);
+  if (impl_->busy && reason == SnapshotReason::period && impl_->policy.skip_when_busy) {
+    log_warn(say("no snapshot of iteration ", state.iteration, ": that of iteration ", impl_->iteration,
+                 " is still being written; snapshot.every is too short for this disk"));
+    return false;
+  }
   impl_->wait_idle(lock);
   learner.copy_state(impl_->tensors);
   impl_->state_json = state.to_json();
@@ -100,11 +114,24 @@ void SnapshotBranch::take(Learner& learner, const RunState& state, bool best) {
   impl_->ranking.clear();
   for (auto& entry : state.best)
     if (impl_->ranking.size() < impl_->policy.keep_best) impl_->ranking.push_back(entry.iteration);
-  impl_->best = best;
+  impl_->best = reason == SnapshotReason::best;
   impl_->begin = begin;
   impl_->stall_s = seconds_since(begin);
   impl_->busy = true;
   impl_->changed.notify_all();
+  return true;
+}
+
+void SnapshotBranch::check() const {
+  if (impl_->has_failed) throw *impl_->failure;
+}
+
+std::optional<OpenSnapshot> SnapshotBranch::newest(std::uint64_t limit) {
+  std::unique_lock lock(impl_->mutex);
+  impl_->wait_idle(lock);
+  for (auto& info : list_snapshots(impl_->policy.folder))
+    if (info.iteration <= limit && info.complete && verify_snapshot(info.path).empty()) return open_snapshot(info.path);
+  return std::nullopt;
 }
 
 bool SnapshotBranch::finish() {

@@ -19,7 +19,17 @@ struct SnapshotPolicy {
   std::filesystem::path folder;  ///< runs/x/snapshots
   std::size_t keep_last = 3;
   std::size_t keep_best = 1;
+  std::uint64_t keep_every = 0;  ///< iterations that this divides are kept for good; 0: none
+  bool skip_when_busy = false;   ///< a periodic one is left out while the one before is still being written
+  bool stop_on_error = false;    ///< check() throws once one could not be written
   std::string config_toml;       ///< goes into every snapshot, so that each stands for itself
+};
+
+/// What a snapshot is for.
+enum class SnapshotReason {
+  period,  ///< may be left out (SnapshotPolicy::skip_when_busy)
+  best,    ///< becomes the target of snapshots/best
+  end,     ///< of a run, or of its beginning
 };
 
 /// Writes snapshots one after the other. One thread calls.
@@ -29,9 +39,13 @@ class SnapshotBranch {
   ~SnapshotBranch();
   SnapshotBranch(const SnapshotBranch&) = delete;
 
-  /// Copies the state and returns; waits first if the one before is still being written. `best` makes it the target of
-  /// snapshots/best. A failed write is a warning, and training goes on: the next one tries anew.
-  void take(Learner& learner, const RunState& state, bool best);
+  /// Copies the state and returns; waits first if the one before is still being written. False: left out, with a
+  /// warning. A failed write is a warning, and training goes on: the next one tries anew.
+  bool take(Learner& learner, const RunState& state, SnapshotReason reason);
+  /// Throws UserError(snapshot) where a write has failed and the policy is to stop then.
+  void check() const;
+  /// Waits until everything is on disk; then the newest snapshot that is whole, of at most iteration `limit`.
+  std::optional<OpenSnapshot> newest(std::uint64_t limit);
   /// Waits until everything is on disk. False if the last snapshot could not be written; its reason was logged.
   bool finish();
 

@@ -37,7 +37,7 @@ TrainerResult Trainer::run() {
   }
   result_.wall_s = seconds(Clock::now() - start_);
   if (result_.signal) {
-    if (state_.iteration > snapshot_taken_ || state_.validation_pending) snapshot(false);
+    if (state_.iteration > snapshot_taken_ || state_.validation_pending) snapshot(SnapshotReason::end);
   } else {
     parts_.line.check_finished();
   }
@@ -50,8 +50,7 @@ TrainerResult Trainer::run() {
 bool Trainer::step(const Ticket& ticket) {
   switch (ticket.kind) {
     case TicketKind::learning_rate:
-      lr_ = parts_.schedule.decay.at(ticket.iteration);
-      parts_.learner->set_learning_rate(lr_);
+      set_learning_rate(ticket.iteration);
       return true;
     case TicketKind::batch:
       train(ticket);
@@ -60,7 +59,7 @@ bool Trainer::step(const Ticket& ticket) {
       validate(ticket.iteration);
       return true;
     case TicketKind::snapshot:
-      snapshot(false);
+      snapshot(ticket.iteration == parts_.schedule.last ? SnapshotReason::end : SnapshotReason::period);
       return true;
     case TicketKind::bad:
       std::rethrow_exception(parts_.line.slab(ticket).error());
@@ -68,6 +67,11 @@ bool Trainer::step(const Ticket& ticket) {
       return false;
   }
   throw InternalError("a ticket of an unknown kind");
+}
+
+void Trainer::set_learning_rate(std::uint64_t iteration) {
+  lr_ = parts_.schedule.decay.at(iteration) * state_.lr_scale;
+  parts_.learner->set_learning_rate(lr_);
 }
 
 // One micro-batch: forward and backward; the last of an iteration also updates the parameters.
@@ -78,7 +82,7 @@ void Trainer::train(const Ticket& ticket) {
   mid_iteration_ = !last;
 
   const auto begin = Clock::now();
-  parts_.learner->train(slab, last);
+  parts_.learner->backward(slab);
   compute_s_ += seconds(Clock::now() - begin);
 
   for (auto& row : slab.rows()) state_.order.update(std::as_bytes(std::span(&row.id, 1)));
@@ -88,21 +92,68 @@ void Trainer::train(const Ticket& ticket) {
 }
 
 void Trainer::finish_iteration(const Ticket& ticket, const Slab& slab) {
+  const auto begin = Clock::now();
   const bool due = parts_.display_every > 0 && ticket.iteration % parts_.display_every == 0;
-  event_.loss = event_.grad_norm = std::numeric_limits<double>::quiet_NaN();
-  if (due || parts_.learner->result_is_cheap()) {
-    const StepResult done = parts_.learner->result();
-    if (!std::isfinite(done.loss)) stop_at_non_finite(done.loss, slab);
-    event_.loss = done.loss;
-    event_.grad_norm = done.grad_norm;
-    state_.losses.push_back(done.loss);
-    if (state_.losses.size() > loss_window) state_.losses.pop_front();
-  }
+  // What goes to the disk or decides which weights are best must be sound.
+  const bool kept = parts_.schedule.snapshots_after(ticket.iteration) || parts_.schedule.validates_after(ticket.iteration);
+  update(slab, due || kept || parts_.learner->result_is_cheap() || parts_.nonfinite.action != NonFinitePolicy::Action::stop);
+  compute_s_ += seconds(Clock::now() - begin);
   state_.iteration = result_.iteration = ticket.iteration;
   state_.bad_samples = parts_.bad_samples->ids();
   ++iterations_;
   event_.report = due;
   report(slab.epoch());
+  if (parts_.snapshots) parts_.snapshots->check();
+}
+
+// `looks`: the figures are worth waiting for the device.
+void Trainer::update(const Slab& slab, bool looks) {
+  event_.loss = event_.grad_norm = std::numeric_limits<double>::quiet_NaN();
+  event_.recovery = nullptr;
+  if (looks) {
+    const StepResult done = parts_.learner->result();
+    event_.loss = done.loss;
+    event_.grad_norm = done.grad_norm;
+    if (!is_finite(done)) return recover(slab, done);
+    state_.losses.push_back(done.loss);
+    if (state_.losses.size() > loss_window) state_.losses.pop_front();
+  }
+  parts_.learner->update();
+  state_.nonfinite_in_a_row = 0;
+  state_.rollback_limit = RunState::no_limit;
+}
+
+void Trainer::recover(const Slab& slab, const StepResult& done) {
+  const NonFinitePolicy& policy = parts_.nonfinite;
+  ++state_.nonfinite;
+  ++state_.nonfinite_in_a_row;
+  switch (policy.action) {
+    case NonFinitePolicy::Action::stop:
+      throw nonfinite_error(slab, done);
+    case NonFinitePolicy::Action::skip:
+      if (state_.nonfinite_in_a_row > policy.most) throw nonfinite_error(slab, done, say(policy.most, " in a row were skipped"));
+      parts_.learner->discard();
+      event_.recovery = "skipped";
+      log_warn(say(nonfinite_error(slab, done).what(), "; this update is skipped"));
+      return;
+    case NonFinitePolicy::Action::rollback:
+      if (state_.nonfinite > policy.most) throw nonfinite_error(slab, done, say("after ", policy.most, " rollbacks"));
+      return roll_back(slab, done);
+  }
+}
+
+// The data goes on where it is: what was met on the way to the bad batch, and that batch, are not met again.
+void Trainer::roll_back(const Slab& slab, const StepResult& done) {
+  const auto snapshot = parts_.snapshots ? parts_.snapshots->newest(state_.rollback_limit) : std::nullopt;
+  if (!snapshot) throw nonfinite_error(slab, done, "there is no snapshot to go back to");
+  parts_.learner->load_state(read_tensors(*snapshot));
+  // Weights that fail at once were bad already: the next rollback goes further back.
+  state_.rollback_limit = snapshot->iteration > 0 ? snapshot->iteration - 1 : 0;
+  state_.lr_scale *= parts_.nonfinite.rollback_lr;
+  set_learning_rate(slab.ticket().iteration);
+  event_.recovery = "rolled back";
+  log_warn(say(nonfinite_error(slab, done).what(), "; the weights go back to those of iteration ", snapshot->iteration,
+               ", the learning rate is lowered to ", lr_));
 }
 
 void Trainer::report(std::uint64_t epoch) {
@@ -136,7 +187,7 @@ void Trainer::validate(std::uint64_t iteration) {
   state_.validation_batches += parts_.validation_batches;
   const bool improved = rank(iteration, *figures);
   parts_.display->validation(iteration, *figures, improved);
-  if (improved) snapshot(true);
+  if (improved) snapshot(SnapshotReason::best);
   since_ += Clock::now() - begin;  // validation is no part of the training line's pace
 }
 
@@ -154,10 +205,10 @@ bool Trainer::rank(std::uint64_t iteration, const Figures& figures) {
   return improved;
 }
 
-void Trainer::snapshot(bool best) {
-  if (!parts_.snapshots || (snapshot_taken_ == state_.iteration && !best && !state_.validation_pending)) return;
-  parts_.snapshots->take(*parts_.learner, state_, best);
-  snapshot_taken_ = state_.iteration;
+void Trainer::snapshot(SnapshotReason reason) {
+  const bool is_new = snapshot_taken_ != state_.iteration || reason == SnapshotReason::best || state_.validation_pending;
+  if (!parts_.snapshots || !is_new) return;
+  if (parts_.snapshots->take(*parts_.learner, state_, reason)) snapshot_taken_ = state_.iteration;
 }
 
 bool Trainer::interrupted() {
@@ -175,14 +226,6 @@ Ticket Trainer::await() {
   waited_s_ += waited;
   result_.wait_s += waited;
   return ticket;
-}
-
-void Trainer::stop_at_non_finite(double loss, const Slab& slab) const {
-  std::string ids;
-  for (auto& row : slab.rows()) ids += (ids.empty() ? "" : ", ") + std::to_string(row.id);
-  throw UserError(Exit::numerics,
-                  say("the loss is ", loss, " at iteration ", slab.ticket().iteration, "; samples of its last batch: ", ids),
-                  "lower optim.lr, add lr.warmup, or set train.clip");
 }
 
 std::string params_xxh64(Learner& learner) {

@@ -7,6 +7,7 @@
 
 #include "pipeline/display.h"
 #include "pipeline/graph.h"
+#include "pipeline/nonfinite.h"
 #include "pipeline/run_state.h"
 #include "pipeline/schedule.h"
 #include "pipeline/snapshot_branch.h"
@@ -33,6 +34,7 @@ struct TrainerParts {
   SnapshotBranch* snapshots = nullptr;
   const Interrupt* interrupt = nullptr;
   std::uint64_t display_every = 20;      ///< iterations; 0 = never
+  NonFinitePolicy nonfinite = {};
 };
 
 /// How a run ended.
@@ -59,12 +61,15 @@ class Trainer {
   bool step(const Ticket& ticket);
   void train(const Ticket& ticket);
   void finish_iteration(const Ticket& ticket, const Slab& slab);
+  void update(const Slab& slab, bool looks);
+  void recover(const Slab& slab, const StepResult& done);
+  void roll_back(const Slab& slab, const StepResult& done);
+  void set_learning_rate(std::uint64_t iteration);
   void validate(std::uint64_t iteration);
-  void snapshot(bool best);
+  void snapshot(SnapshotReason reason);
   bool interrupted();
   Ticket await();
   void report(std::uint64_t epoch);
-  [[noreturn]] void stop_at_non_finite(double loss, const Slab& slab) const;
   bool rank(std::uint64_t iteration, const Figures& figures);
 
   TrainerParts parts_;

@@ -42,11 +42,17 @@ class Learner {
   virtual ~Learner() = default;
 
   virtual void set_learning_rate(double lr) = 0;
-  /// Forward and backward of one micro-batch; with `last` also the update. The slab may be reused when it returns (on a
-  /// device that copies: after Device::consumed).
-  virtual void train(Slab& slab, bool last) = 0;
-  /// Of the iteration just finished. Waits for the device, so on a GPU it is asked only where the figures are shown.
+  /// Forward and backward of one micro-batch; the first of an iteration (ticket.micro 0) begins with no gradients. The
+  /// slab may be reused when it returns (on a device that copies: after Device::consumed).
+  virtual void backward(Slab& slab) = 0;
+  /// Of the iteration's micro-batches so far. Waits for the device, so on a GPU it is asked only where the figures are
+  /// needed.
   virtual StepResult result() = 0;
+  /// Changes the parameters by the iteration's gradients.
+  virtual void update() = 0;
+  /// Instead of update(): forgets the gradients, and what the iteration's forward passes left in buffers (running
+  /// statistics).
+  virtual void discard() = 0;
   /// Whether result() costs next to nothing, so that every iteration can be checked.
   virtual bool result_is_cheap() const = 0;
 
@@ -66,8 +72,10 @@ class Learner {
 class IdleLearner : public Learner {
  public:
   void set_learning_rate(double) override {}
-  void train(Slab&, bool) override {}
+  void backward(Slab&) override {}
   StepResult result() override { return {}; }
+  void update() override {}
+  void discard() override {}
   bool result_is_cheap() const override { return true; }
   void begin_validation() override {}
   void validate(Slab&) override {}

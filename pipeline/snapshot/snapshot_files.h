@@ -77,6 +77,8 @@ struct OpenSnapshot {
 
 /// Opens a snapshot after verify_snapshot(); throws with its first problem.
 OpenSnapshot open_snapshot(const std::filesystem::path& snapshot);
+/// Opens a snapshot that find_newest() or verify_snapshot() has just found good, without hashing all of it again.
+OpenSnapshot open_verified(const std::filesystem::path& snapshot);
 
 /// Moves snapshots later than `iteration` to `superseded/`, for a run that goes on from there: the next resume must not
 /// take what belongs to the future that was given up. `latest` then points at `iteration`'s; links to what was moved are
@@ -84,8 +86,9 @@ OpenSnapshot open_snapshot(const std::filesystem::path& snapshot);
 std::vector<std::filesystem::path> set_aside_newer(const std::filesystem::path& snapshots_dir, std::uint64_t iteration);
 
 /// Removes snapshots older than the `keep_last` newest complete ones (0: none), but never one of the iterations in
-/// `protect` or one that a link (`latest`, `best`, …) points at. Returns what was removed.
+/// `protect`, one whose iteration `keep_every` divides (0: none), or one that a link (`latest`, `best`, …) points at.
+/// Returns what was removed.
 std::vector<std::filesystem::path> prune(const std::filesystem::path& snapshots_dir, std::size_t keep_last,
-                                         std::span<const std::uint64_t> protect = {});
+                                         std::span<const std::uint64_t> protect = {}, std::uint64_t keep_every = 0);
 
 }  // namespace flowtrain

@@ -1,6 +1,10 @@
 // The folder of snapshots: what is in it, which one to take, which ones to remove.
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <map>
 #include <set>
 #include <system_error>
 
@@ -17,7 +21,9 @@ namespace fs = std::filesystem;
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
-  fs::directory_iterator entry(folder, error);
+  fs::directory_iterator entry;
+  do entry = fs::directory_iterator(folder, error);
+  while (error == std::errc::interrupted);
   for (; !error && entry != fs::directory_iterator(); entry.increment(error))
     names.push_back(entry->path().filename().string());
   if (error && error != std::errc::no_such_file_or_directory) throw system_error(folder, "readdir", error.value());
@@ -55,16 +61,18 @@ SnapshotInfo inspect(const fs::path& path, std::uint64_t iteration) {
   return info;
 }
 
-/// What the links of the folder point at.
-std::set<std::uint64_t> linked_iterations(const fs::path& snapshots_dir) {
-  std::set<std::uint64_t> iterations;
+/// The links of the folder and the iterations that they point at.
+std::map<std::string, std::uint64_t> links_in(const fs::path& snapshots_dir) {
+  std::map<std::string, std::uint64_t> links;
   for (const auto& name : names_in(snapshots_dir)) {
     std::error_code error;
-    const auto target = fs::read_symlink(snapshots_dir / name, error);  // an error: no link
-    if (error) continue;
-    if (const auto iteration = iteration_of(target.filename().string())) iterations.insert(*iteration);
+    const auto target = fs::read_symlink(snapshots_dir / name, error);
+    if (error == std::errc::invalid_argument) continue;  // no link
+    // Where a link cannot be read, nobody knows what it protects.
+    if (error) throw system_error(snapshots_dir / name, "readlink", error.value());
+    if (const auto iteration = iteration_of(target.filename().string())) links[name] = *iteration;
   }
-  return iterations;
+  return links;
 }
 
 }  // namespace
@@ -96,6 +104,9 @@ NewestSnapshot find_newest(const fs::path& snapshots_dir) {
       newest.path = info.path;
       break;
     }
+    // Removed while we looked: the one who saves has newer ones by now, perhaps none of those listed.
+    std::error_code error;
+    if (fs::symlink_status(info.path, error).type() == fs::file_type::not_found) return find_newest(snapshots_dir);
     newest.passed_over.push_back({info.path, problems.front()});
   }
   return newest;
@@ -116,34 +127,47 @@ fs::path find_iteration(const fs::path& snapshots_dir, std::uint64_t iteration) 
 }
 
 std::vector<fs::path> set_aside_newer(const fs::path& snapshots_dir, std::uint64_t iteration) {
+  auto newer = list_snapshots(snapshots_dir);
+  const auto from = std::ranges::find_if(newer, [&](const SnapshotInfo& info) { return info.iteration <= iteration; });
+  const bool known = from != newer.end() && from->iteration == iteration;
+  newer.erase(from, newer.end());
+  if (newer.empty()) return {};
+
+  // The links first: at no instant may one lead nowhere.
+  for (const auto& [link, target] : links_in(snapshots_dir))
+    if (target > iteration && ::unlink((snapshots_dir / link).c_str()) != 0)
+      throw system_error(snapshots_dir / link, "unlink", errno);
+  if (known)
+    swap_link(snapshots_dir, "latest", snapshot_name(iteration));
+  else
+    sync_folder(snapshots_dir);
+
+  const auto aside = snapshots_dir / "superseded";
+  make_folders(aside);
+  const auto there = names_in(aside);
   std::vector<fs::path> moved;
-  for (const auto& info : list_snapshots(snapshots_dir)) {
-    if (info.iteration <= iteration) continue;
-    const auto aside = snapshots_dir / "superseded" / info.path.filename();
-    make_folders(aside.parent_path());
-    if (fs::exists(aside)) trash(aside);
-    rename_path(info.path, aside);
-    moved.push_back(aside);
+  for (const auto& info : newer) {
+    const auto name = info.path.filename();
+    if (std::ranges::binary_search(there, name.string())) trash(aside / name);
+    rename_path(info.path, aside / name);
+    moved.push_back(aside / name);
   }
-  if (moved.empty()) return moved;
-  for (const auto& name : names_in(snapshots_dir))
-    if (fs::is_symlink(snapshots_dir / name) && !fs::exists(snapshots_dir / name)) fs::remove(snapshots_dir / name);
-  if (fs::exists(snapshots_dir / snapshot_name(iteration))) swap_link(snapshots_dir, "latest", snapshot_name(iteration));
+  sync_folder(aside);
   sync_folder(snapshots_dir);
   return moved;
 }
 
 std::vector<fs::path> prune(const fs::path& snapshots_dir, std::size_t keep_last,
-                            std::span<const std::uint64_t> protect) {
+                            std::span<const std::uint64_t> protect, std::uint64_t keep_every) {
   std::vector<fs::path> removed;
   if (keep_last == 0) return removed;
-  auto protected_iterations = linked_iterations(snapshots_dir);
-  protected_iterations.insert(protect.begin(), protect.end());
+  std::set<std::uint64_t> protected_iterations(protect.begin(), protect.end());
+  for (const auto& [link, iteration] : links_in(snapshots_dir)) protected_iterations.insert(iteration);
   std::size_t complete = 0;  // kept so far, going from the newest to the oldest
   for (const auto& info : list_snapshots(snapshots_dir)) {
     if (complete < keep_last) {
       complete += info.complete;
-    } else if (!protected_iterations.contains(info.iteration)) {
+    } else if (!protected_iterations.contains(info.iteration) && !(keep_every && info.iteration % keep_every == 0)) {
       trash(info.path);
       removed.push_back(info.path);
     }

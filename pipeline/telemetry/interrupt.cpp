@@ -1,5 +1,6 @@
 #include "pipeline/telemetry/interrupt.h"
 
+#include <semaphore.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,12 +13,13 @@
 
 #include "pipeline/telemetry/console.h"
 #include "sampling/error.h"
+#include "stages/named_thread.h"
 
 namespace flowtrain {
 namespace {
 
-constexpr std::array kSignals = {SIGINT, SIGTERM, SIGPIPE};
-constexpr std::size_t kCaught = 2;  // the first ones; the last is ignored
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGPIPE};
+constexpr std::size_t kCaught = 3;  // the first ones; the last is ignored
 
 // What a signal handler may touch: lock-free atomics.
 std::atomic<bool> installed = false;
@@ -29,10 +31,20 @@ static_assert(std::atomic<std::int64_t>::is_always_lock_free && std::atomic<int>
 
 std::array<struct sigaction, kSignals.size()> old_actions;
 
+// The only way to wake a thread that a handler may take. Posted by the first signal, and by the end of the Interrupt.
+sem_t wake;
+std::atomic<bool> over = false;
+
 std::int64_t now_ms() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);  // async-signal-safe, unlike std::chrono on paper
   return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
+void say_at_once(std::string_view text) {
+  constexpr std::string_view erase_bar = "\r\033[J";
+  if (on_terminal) (void)!::write(STDERR_FILENO, erase_bar.data(), erase_bar.size());
+  (void)!::write(STDERR_FILENO, text.data(), text.size());
 }
 
 // Calls only what signal-safety(7) allows.
@@ -45,23 +57,51 @@ void on_signal(int signal) {
   int no_signal = 0;
   bool first = first_signal.compare_exchange_strong(no_signal, signal);
   if (!first && now - first_signal_ms >= same_signal_ms) {
-    constexpr std::string_view erase_bar = "\r\033[J";
-    constexpr std::string_view text = "stopped at once by a second signal\n";
-    if (on_terminal) (void)!::write(STDERR_FILENO, erase_bar.data(), erase_bar.size());
-    (void)!::write(STDERR_FILENO, text.data(), text.size());
+    say_at_once("stopped at once by a second signal\n");
     ::_exit(Interrupt::exit_code(signal));
   }
+  if (first) ::sem_post(&wake);
   errno = saved_errno;
+}
+
+void wait_for_wake() {
+  while (::sem_wait(&wake) != 0) {  // interrupted by a handler on this thread
+  }
+}
+
+// Ends the process when a clean end takes longer than `grace` from the signal.
+void watch_deadline(std::chrono::nanoseconds grace) {
+  wait_for_wake();
+  if (over) return;
+  const int signal = first_signal;
+  if (signal == SIGINT) return;  // who sits there can press it again
+  timespec end{};
+  ::clock_gettime(CLOCK_MONOTONIC, &end);
+  const std::int64_t nanoseconds = end.tv_nsec + grace.count();
+  end.tv_sec += nanoseconds / 1'000'000'000;
+  end.tv_nsec = nanoseconds % 1'000'000'000;
+  while (::sem_clockwait(&wake, CLOCK_MONOTONIC, &end) != 0)
+    if (errno == ETIMEDOUT) {
+      say_at_once("no clean end within the grace period (run.grace): stopped; the newest snapshot is an earlier one\n");
+      ::_exit(Interrupt::exit_code(signal));
+    }
 }
 
 }  // namespace
 
-Interrupt::Interrupt(std::chrono::milliseconds same_signal) {
+int Interrupt::exit_code(int signal) { return 128 + (signal == SIGUSR1 ? SIGTERM : signal); }
+
+Interrupt::Interrupt(std::chrono::duration<double> grace, std::chrono::milliseconds same_signal) {
   if (installed.exchange(true)) throw InternalError("two Interrupt objects at a time");
   first_signal = 0;
   first_signal_ms = 0;
   same_signal_ms = same_signal.count();
   on_terminal = console::is_terminal();
+  over = false;
+  ::sem_init(&wake, 0, 0);
+  deadline_ = named_thread("ft-deadline", [grace = std::chrono::duration_cast<std::chrono::nanoseconds>(grace)] {
+    watch_deadline(grace);
+  });
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     struct sigaction action {};
     action.sa_handler = i < kCaught ? on_signal : SIG_IGN;
@@ -72,6 +112,9 @@ Interrupt::Interrupt(std::chrono::milliseconds same_signal) {
 
 Interrupt::~Interrupt() {
   for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &old_actions[i], nullptr);
+  over = true;
+  ::sem_post(&wake);
+  deadline_.join();
   installed = false;
 }
 

@@ -1,19 +1,22 @@
 #pragma once
-// SIGINT and SIGTERM: the first asks for a clean end, the second ends the process at once.
+// SIGINT, SIGTERM and SIGUSR1: the first asks for a clean end, the second ends the process at once.
 
 #include <chrono>
 #include <optional>
+#include <thread>
 
 namespace flowtrain {
 
-/// While it lives, the first SIGINT or SIGTERM is only remembered, for the run to end after a snapshot; another one
-/// ends the process with exit_code(). Signals that arrive within `same_signal` of the first count as one with it:
+/// While it lives, the first SIGINT, SIGTERM or SIGUSR1 (which Slurm sends some time before the end: `--signal`) is only
+/// remembered, for the run to end after a snapshot; another one ends the process with exit_code(). So does, after
+/// SIGTERM and SIGUSR1, the end of `grace` seconds: who preempts a job does not wait for ever. Signals that arrive within `same_signal` of the first count as one with it:
 /// timeout(1) and some launchers send SIGTERM twice in a row. SIGPIPE is ignored meanwhile: in `flowtrain … | tee log`
 /// a Ctrl-C ends tee first, and the snapshot must still be written. The old handlers come back at the end.
 /// One object at a time; more are a bug (InternalError).
 class Interrupt {
  public:
-  explicit Interrupt(std::chrono::milliseconds same_signal = std::chrono::milliseconds(200));
+  explicit Interrupt(std::chrono::duration<double> grace = std::chrono::hours(1),
+                     std::chrono::milliseconds same_signal = std::chrono::milliseconds(200));
   ~Interrupt();
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
@@ -21,8 +24,12 @@ class Interrupt {
   /// The signal that arrived, if one did. Any thread.
   std::optional<int> requested() const;
 
-  /// What a process ended by `signal` returns, as shells have it: 130 for SIGINT, 143 for SIGTERM.
-  static int exit_code(int signal) { return 128 + signal; }
+  /// What a process ended by `signal` returns, as shells have it: 130 for SIGINT, 143 for SIGTERM; 143 for SIGUSR1, too,
+  /// so that a preempted job looks the same to whoever starts it again.
+  static int exit_code(int signal);
+
+ private:
+  std::jthread deadline_;
 };
 
 }  // namespace flowtrain

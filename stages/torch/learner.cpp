@@ -97,7 +97,7 @@ class TorchLearner : public Learner {
   explicit TorchLearner(const LearnerSpec& spec)
       : where_(spec.device), mode_(spec.mode), seed_(spec.seed),
         accum_(static_cast<double>(spec.train.integer("accum"))), clip_(spec.train.real("clip")),
-        amp_(spec.train.text("amp") == "bf16") {
+        amp_(spec.train.text("amp") == "bf16"), may_discard_(spec.train.text("nonfinite") == "skip") {
     configure_torch(spec.run);
     torch::manual_seed(Stream(seed_, Purpose::init, 0).next64());
     const bool channels_last = spec.net.boolean("channels_last");
@@ -119,29 +119,35 @@ class TorchLearner : public Learner {
 
   void set_learning_rate(double lr) override { optimizer_->set_lr(lr); }
 
-  void train(Slab& slab, bool last) override {
+  void backward(Slab& slab) override {
     const Ticket& ticket = slab.ticket();
-    if (ticket.micro == 0) {
-      optimizer_->zero_grad();
-      loss_sum_ = torch::Tensor();
-      grad_norm_ = torch::Tensor();
-    }
+    if (ticket.micro == 0) begin_iteration();
     // What the net draws (dropout) is keyed by the step, so that it needs no state in snapshots.
     torch::manual_seed(Stream(seed_, Purpose::net, ticket.iteration << 16 | ticket.micro).next64());
     auto loss = forward((*train_batch_)(slab));
     if (mode_ != TrainMode::forward_only) (accum_ == 1 ? loss : loss / accum_).backward();
     if (slab.owner().copies()) slab.owner().consumed(ticket.slot);
     loss_sum_ = loss_sum_.defined() ? loss_sum_ + loss.detach() : loss.detach();
-    if (!last || mode_ != TrainMode::full) return;
-    if (clip_ > 0) grad_norm_ = nets::clip_grad_norm(parameters_, clip_);
-    optimizer_->step();
   }
 
   StepResult result() override {
-    if (!grad_norm_.defined() && mode_ != TrainMode::forward_only)
-      grad_norm_ = nets::clip_grad_norm(parameters_, std::numeric_limits<double>::infinity());
+    if (mode_ != TrainMode::forward_only) clip_gradients();
     return {loss_sum_.item<double>() / accum_, grad_norm_.defined() ? grad_norm_.item<double>() : 0};
   }
+
+  void update() override {
+    if (mode_ != TrainMode::full) return;
+    if (clip_ > 0) clip_gradients();
+    optimizer_->step();
+  }
+
+  void discard() override {
+    optimizer_->zero_grad();
+    const torch::NoGradGuard no_gradients;
+    auto to = buffers_.begin();
+    for (auto& kept : kept_buffers_) (to++)->second.copy_(kept);
+  }
+
   bool result_is_cheap() const override { return where_.is_cpu(); }
 
   void begin_validation() override {
@@ -199,19 +205,34 @@ class TorchLearner : public Learner {
     at::globalContext().setBenchmarkCuDNN(!deterministic);
   }
 
+  void begin_iteration() {
+    optimizer_->zero_grad();
+    loss_sum_ = torch::Tensor();
+    grad_norm_ = torch::Tensor();
+    if (!may_discard_) return;
+    kept_buffers_.clear();
+    for (auto& [name, buffer] : buffers_) kept_buffers_.push_back(buffer.clone());
+  }
+
+  // Once per iteration; without train.clip it only measures.
+  void clip_gradients() {
+    if (grad_norm_.defined()) return;
+    grad_norm_ = nets::clip_grad_norm(parameters_, clip_ > 0 ? clip_ : std::numeric_limits<double>::infinity());
+  }
+
   at::Tensor forward(const nets::NamedTensors& batch) {
     const Autocast cast(amp_, where_.type());
     return (*loss_)(net_->forward(batch), batch).at("loss");
   }
 
   static void copy_out(const nets::NamedTensors::Item& from, bool parameter, StateTensor& to) {
-    const auto tensor = from.second.detach().cpu().contiguous();
+    const auto tensor = from.second.detach();
     to.name = from.first;
     to.dtype = dtype_name(tensor.scalar_type());
     to.shape = tensor.sizes().vec();
     to.parameter = parameter;
     to.bytes.resize(tensor.nbytes());
-    std::memcpy(to.bytes.data(), tensor.const_data_ptr(), tensor.nbytes());
+    torch::from_blob(to.bytes.data(), tensor.sizes(), tensor.scalar_type()).copy_(tensor);  // one pass, whatever the layout
   }
 
   static void copy_in(const std::vector<StateTensor>& from, const nets::NamedTensors& to, const std::string& what) {
@@ -236,9 +257,10 @@ class TorchLearner : public Learner {
   TrainMode mode_;
   std::uint64_t seed_;
   double accum_, clip_;
-  bool amp_;
+  bool amp_, may_discard_;
   std::unique_ptr<nets::Net> net_;
   nets::NamedTensors parameters_, buffers_;
+  std::vector<at::Tensor> kept_buffers_;  // as they were before the iteration
   std::unique_ptr<nets::Optimizer> optimizer_;
   std::unique_ptr<nets::Loss> loss_;
   std::vector<std::pair<std::string, std::unique_ptr<nets::Metric>>> metrics_;

@@ -20,14 +20,18 @@ namespace {
 class MixingLearner : public Learner {
  public:
   void set_learning_rate(double lr) override { lr_ = lr; }
-  void train(Slab& slab, bool last) override {
+  void backward(Slab& slab) override {
     if (on_train) on_train(slab.ticket());
+    if (slab.ticket().micro == 0) gradient_ = 0;
     const auto bytes = slab.layout().bytes();
-    for (std::size_t i = 0; i < bytes; i += 7) weight_ = mix64(weight_ + static_cast<std::uint64_t>(slab.host()[i]));
-    weight_ = mix64(weight_ ^ std::bit_cast<std::uint64_t>(lr_));
-    updates_ += last;
+    for (std::size_t i = 0; i < bytes; i += 7) gradient_ = mix64(gradient_ + static_cast<std::uint64_t>(slab.host()[i]));
   }
   StepResult result() override { return {loss, 1}; }
+  void update() override {
+    weight_ = mix64((weight_ + gradient_) ^ std::bit_cast<std::uint64_t>(lr_));
+    ++updates_;
+  }
+  void discard() override { ++discarded; }
   bool result_is_cheap() const override { return true; }
   void begin_validation() override { rows_ = 0; }
   void validate(Slab& slab) override {
@@ -50,10 +54,11 @@ class MixingLearner : public Learner {
   std::function<void(const Ticket&)> on_train;
   std::function<void()> on_validate;
   double loss = 0.5;
+  int discarded = 0;
 
  private:
   double lr_ = 0;
-  std::uint64_t weight_ = 1, updates_ = 0;
+  std::uint64_t weight_ = 1, gradient_ = 0, updates_ = 0;
   std::size_t rows_ = 0;
 };
 
@@ -61,7 +66,9 @@ struct RunSetup {
   unsigned workers = 2;
   std::uint32_t prefetch = 4, accum = 1;
   std::uint64_t last = 60, snapshot_every = 10, validate_every = 0, bad_budget = 0, display_every = 10;
-  bool resident = true;
+  bool resident = true, skip_when_busy = false, stop_on_error = false;
+  std::uint64_t keep_every = 0;
+  NonFinitePolicy nonfinite = {};
 };
 
 struct Outcome {
@@ -104,7 +111,8 @@ struct World {
     BadSamples bad(dataset, {"train", setup.bad_budget}, note), bad_val(val_dataset, {"val", setup.bad_budget}, note);
     Display display(ProgressMode::off, schedule.last, nullptr);
     std::unique_ptr<SnapshotBranch> snapshots;
-    if (!folder.empty()) snapshots = std::make_unique<SnapshotBranch>(SnapshotPolicy{folder, 3, 1, ""}, nullptr);
+    if (!folder.empty()) snapshots = std::make_unique<SnapshotBranch>(
+        SnapshotPolicy{folder, 3, 1, setup.keep_every, setup.skip_when_busy, setup.stop_on_error, ""}, nullptr);
     TrainerParts parts{schedule, line};
     parts.validation = setup.validate_every ? &val : nullptr;
     parts.validation_batches = 4;
@@ -115,6 +123,7 @@ struct World {
     parts.snapshots = snapshots.get();
     parts.interrupt = interrupt;
     parts.display_every = setup.display_every;
+    parts.nonfinite = setup.nonfinite;
     Trainer trainer(parts, std::move(state));
     Outcome outcome;
     outcome.result = trainer.run();
@@ -274,6 +283,103 @@ TEST_CASE("a loss that is not finite stops the run with its samples") {
     if (ticket.iteration == 9) world.learner.loss = std::nan("");
   };
   check_failure(failure_of([&] { world.run(); }), Exit::numerics, "the loss is nan at iteration 9; samples of its last batch: ");
+}
+
+TEST_CASE("an update that is skipped is left out, wherever the run is interrupted; too many in a row end it") {
+  const Scheduler scheduler(4);
+  RunSetup setup;
+  setup.nonfinite = {NonFinitePolicy::Action::skip, 2};
+  auto bad_at = [](World& world, std::set<std::uint64_t> iterations) {
+    world.learner.on_train = [&world, iterations = std::move(iterations)](const Ticket& ticket) {
+      world.learner.loss = iterations.contains(ticket.iteration) ? INFINITY : 0.5;
+    };
+  };
+  World straight(setup);
+  bad_at(straight, {9, 20, 21, 40});
+  const Outcome expected = straight.run();
+  CHECK(straight.learner.discarded == 4);
+  CHECK(expected.result.iteration == 60);
+  CHECK(expected.order == World(setup).run().order);
+  CHECK(expected.params != World(setup).run().params);
+
+  TempFolder folder;
+  setup.last = 20;
+  World part(setup, folder.path());
+  bad_at(part, {9, 20});
+  part.run();
+  setup.last = 60;
+  World rest(setup, folder.path());
+  bad_at(rest, {21, 40});
+  CHECK(rest.run().params == expected.params);
+
+  World hopeless(setup, folder.path() / "another");
+  bad_at(hopeless, {20, 21, 22});
+  check_failure(failure_of([&] { hopeless.run(); }), Exit::numerics, "at iteration 22 (2 in a row were skipped)");
+}
+
+TEST_CASE("a rollback goes to the newest snapshot, further back where that fails at once, and lowers the rate") {
+  const Scheduler scheduler(4);
+  TempFolder folder;
+  RunSetup setup;
+  setup.nonfinite = {NonFinitePolicy::Action::rollback, 2, 0.5};
+  setup.last = 33;
+  World world(setup, folder.path());
+  std::vector<std::uint64_t> weights;  // before each iteration
+  LearnerState state;
+  world.learner.on_train = [&](const Ticket& ticket) {
+    world.learner.loss = ticket.iteration == 32 || ticket.iteration == 33 ? NAN : 0.5;
+    world.learner.copy_state(state);
+    std::uint64_t weight = 0;
+    std::memcpy(&weight, state.model[0].bytes.data(), 8);
+    weights.push_back(weight);
+  };
+  const Outcome outcome = world.run();
+  REQUIRE(weights.size() == 33);
+  CHECK(weights[32] == weights[30]);  // after iteration 32: those of snapshot 30
+  const auto last = open_snapshot(find_newest(folder.path()).path.value());
+  CHECK(last.iteration == 33);
+  CHECK(read_tensors(last).model[0].bytes == read_tensors(open_snapshot(find_iteration(folder.path(), 20))).model[0].bytes);
+  CHECK(RunState::from_json(last.state_json).lr_scale == 0.25);
+
+  setup.last = 40;
+  World too_many(setup, folder.path());
+  too_many.learner.loss = NAN;
+  check_failure(failure_of([&] { too_many.run(); }), Exit::numerics, "at iteration 34 (after 2 rollbacks)");
+  World nowhere(setup);
+  nowhere.learner.loss = NAN;
+  check_failure(failure_of([&] { nowhere.run(); }), Exit::numerics, "there is no snapshot to go back to");
+}
+
+TEST_CASE("a snapshot that is due while one is being written waits, or is left out") {
+  const Scheduler scheduler(4);
+  const Outcome expected = World(RunSetup{}).run();
+  for (bool skips : {false, true}) {
+    TempFolder folder;
+    RunSetup setup;
+    setup.snapshot_every = 1, setup.skip_when_busy = skips;
+    CHECK(World(setup, folder.path()).run().params == expected.params);
+    CHECK(list_snapshots(folder.path()).front().iteration == 60);  // the last is never left out
+  }
+}
+
+TEST_CASE("snapshots to keep for good are not pruned") {
+  const Scheduler scheduler(4);
+  TempFolder folder;
+  RunSetup setup;
+  setup.snapshot_every = 5, setup.keep_every = 20;
+  World(setup, folder.path()).run();
+  std::vector<std::uint64_t> kept;
+  for (auto& info : list_snapshots(folder.path())) kept.push_back(info.iteration);
+  CHECK(kept == std::vector<std::uint64_t>{60, 55, 50, 40, 20});
+}
+
+TEST_CASE("a snapshot that cannot be written ends the run where that is asked for") {
+  const Scheduler scheduler(4);
+  TempFolder folder;
+  RunSetup setup;
+  setup.stop_on_error = true;
+  World world(setup, folder.write("blocked", "a file where a folder is wanted") / "snapshots");
+  check_failure(failure_of([&] { world.run(); }), Exit::snapshot, "no snapshot of iteration 10: ");
 }
 
 TEST_CASE("with a step of 20 ms and data that takes less, compute waits for data less than 1 % of the time") {

@@ -195,10 +195,4 @@ TEST_CASE("weights and scripts that are none are named") {
   CHECK_SAYS(torn, "no-script.pt");
 }
 
-TEST_CASE("a loss that is not finite ends the run, naming the iteration and the samples") {
-  const Workplace place;
-  check_refused(place.train({"--set", "optim.lr=1e30", "--set", "val.every=0"}), 5,
-                {"at iteration ", "samples of its last batch: ", "optim.lr"});
-}
-
 }  // namespace flowtrain

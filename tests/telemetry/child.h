@@ -42,7 +42,7 @@ class Child {
       ::setenv("TERM", "xterm", 1);
       ::unsetenv("NO_COLOR");
       ::close(from_child);
-      for (int signal : {SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);  // not the test framework's
+      for (int signal : {SIGINT, SIGTERM, SIGUSR1}) ::signal(signal, SIG_DFL);  // not the test framework's
       // On a thread of its own nothing of the test framework is on the stack that could catch what escapes.
       int code = 0;
       std::thread([&] { code = body(); }).join();

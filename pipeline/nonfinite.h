@@ -1,0 +1,32 @@
+#pragma once
+// The numerics guard's rules: what a run does about a loss or gradients that are not finite.
+
+#include <cstdint>
+
+#include "sampling/settings.h"
+#include "stages/compute.h"
+
+namespace flowtrain {
+
+/// `train.nonfinite` and its companions.
+struct NonFinitePolicy {
+  enum class Action {
+    stop,      ///< the run ends before the parameters are touched
+    skip,      ///< that update is left out
+    rollback,  ///< the weights go back to the last snapshot, the data goes on, the learning rate is lowered
+  };
+  Action action = Action::stop;
+  std::uint64_t most = 10;   ///< in a row (skip) or in all (rollback); one more stops the run
+  double rollback_lr = 0.5;  ///< factor of each rollback
+
+  /// From [train].
+  static NonFinitePolicy from(const Settings& train);
+};
+
+bool is_finite(const StepResult& result);
+
+/// The error that ends the run: names the iteration, what is not finite, and the samples of the last batch. `why`, when
+/// given, says why the run stops all the same: "10 in a row".
+UserError nonfinite_error(const Slab& slab, const StepResult& result, const std::string& why = {});
+
+}  // namespace flowtrain
