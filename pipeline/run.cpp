@@ -172,8 +172,8 @@ class FailedStart {
   bool done_ = false;
 };
 
-std::chrono::duration<double> grace_of(const Config& config) {
-  return std::chrono::duration<double>(config.table("run").real("grace"));
+void set_grace(Interrupt& interrupt, const Config& config) {
+  interrupt.set_grace(std::chrono::duration<double>(config.table("run").real("grace")));
 }
 
 int exit_code(const TrainerResult& result) { return result.signal ? Interrupt::exit_code(*result.signal) : 0; }
@@ -200,8 +200,8 @@ std::unique_ptr<SnapshotBranch> snapshot_branch(const Start& start, MetricsFile&
 
 }  // namespace
 
-int run_training(const Start& start, const RunOptions& options, const MakeLearner& make_learner) {
-  const Interrupt interrupt(grace_of(start.config));
+int run_training(const Start& start, const RunOptions& options, const MakeLearner& make_learner, Interrupt& interrupt) {
+  set_grace(interrupt, start.config);
   std::optional<OpenSnapshot> snapshot;
   if (start.snapshot) snapshot.emplace(open_snapshot(*start.snapshot));
   RunState state;
@@ -247,8 +247,9 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   return exit_code(result);
 }
 
-int run_without_traces(const Config& config, const RunOptions& options, const MakeLearner& make_learner) {
-  const Interrupt interrupt(grace_of(config));
+int run_without_traces(const Config& config, const RunOptions& options, const MakeLearner& make_learner,
+                       Interrupt& interrupt) {
+  set_grace(interrupt, config);
   Run run(config, options, {});
   run.make_learner(make_learner);
   run.announce();

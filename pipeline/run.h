@@ -7,6 +7,8 @@
 
 namespace flowtrain {
 
+class Interrupt;
+
 /// What the command line chooses beside the configuration.
 struct RunOptions {
   TrainMode mode = TrainMode::full;
@@ -15,12 +17,13 @@ struct RunOptions {
   ProgressMode progress = ProgressMode::automatic;
 };
 
-/// Trains as `start` says, in its folder. Returns the exit code: 0, or that of the signal that ended it after a clean
-/// snapshot. Throws UserError.
-int run_training(const Start& start, const RunOptions& options, const MakeLearner& make_learner);
+/// Trains as `start` says, in its folder, until it is done or `interrupt` asks for the end. Returns the exit code: 0, or
+/// that of the signal that ended it after a clean snapshot. Throws UserError.
+int run_training(const Start& start, const RunOptions& options, const MakeLearner& make_learner, Interrupt& interrupt);
 
 /// Runs the data line, and the net where options.mode says so, without a folder or snapshots (--dry-run, --no-optim).
-int run_without_traces(const Config& config, const RunOptions& options, const MakeLearner& make_learner);
+int run_without_traces(const Config& config, const RunOptions& options, const MakeLearner& make_learner,
+                       Interrupt& interrupt);
 
 /// The lines of a training run, as `flowtrain graph` draws them: built, not started.
 std::string draw_graph(const Config& config);

@@ -4,6 +4,7 @@
 #include "pipeline/run.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/telemetry/environment.h"
+#include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
 #include "stages/torch/learner.h"
 
@@ -38,6 +39,9 @@ int train(const Arguments& arguments) {
   app.add_flag("--no-optim{forward}", no_optim, "data, forward and loss; =backward adds backward; leaves nothing behind");
   if (!parse(app, arguments)) return 0;
 
+  // Never destroyed: a signal that arrives while the process ends does not change how it ends.
+  static Interrupt& interrupt = *new Interrupt;
+
   StartOptions start = flags.start();
   if (*iter) start.iteration = iteration;
   start.resume = resume;
@@ -49,14 +53,14 @@ int train(const Arguments& arguments) {
     const Config config = load_for_use(start);
     if (!options.dry_run) config.check_trainable();
     options.progress = progress_mode(config.table("display").text("progress"));
-    return run_without_traces(config, options, make_torch_learner);
+    return run_without_traces(config, options, make_torch_learner, interrupt);
   }
   const Start ready = prepare_start(start);
   set_log_file(ready.folder.path() / "train.log");
   write_file_atomically(ready.folder.path() / "env.json", environment_json({{"torch", torch_version()}}) + "\n");
   log_info("run folder " + ready.folder.path().string());
   options.progress = progress_mode(ready.config.table("display").text("progress"));
-  return run_training(ready, options, make_torch_learner);
+  return run_training(ready, options, make_torch_learner, interrupt);
 }
 
 }  // namespace flowtrain::commands

@@ -34,6 +34,7 @@ std::array<struct sigaction, kSignals.size()> old_actions;
 // The only way to wake a thread that a handler may take. Posted by the first signal, and by the end of the Interrupt.
 sem_t wake;
 std::atomic<bool> over = false;
+std::atomic<std::int64_t> grace_ns = 0;
 
 std::int64_t now_ms() {
   timespec now{};
@@ -69,29 +70,35 @@ void wait_for_wake() {
   }
 }
 
-// Ends the process when a clean end takes longer than `grace` from the signal.
-void watch_deadline(std::chrono::nanoseconds grace) {
+timespec now_plus(std::int64_t nanoseconds) {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  nanoseconds += time.tv_nsec;
+  time.tv_sec += nanoseconds / 1'000'000'000;
+  time.tv_nsec = nanoseconds % 1'000'000'000;
+  return time;
+}
+
+// Ends the process when a clean end takes longer than the grace period.
+void watch_deadline() {
   wait_for_wake();
-  if (over) return;
   const int signal = first_signal;
-  if (signal == SIGINT) return;  // who sits there can press it again
-  timespec end{};
-  ::clock_gettime(CLOCK_MONOTONIC, &end);
-  const std::int64_t nanoseconds = end.tv_nsec + grace.count();
-  end.tv_sec += nanoseconds / 1'000'000'000;
-  end.tv_nsec = nanoseconds % 1'000'000'000;
-  while (::sem_clockwait(&wake, CLOCK_MONOTONIC, &end) != 0)
-    if (errno == ETIMEDOUT) {
+  if (over || signal == SIGINT) return;  // who pressed Ctrl-C can press it again
+  for (auto end = now_plus(grace_ns); !over;) {
+    if (::sem_clockwait(&wake, CLOCK_MONOTONIC, &end) == 0) {
+      end = now_plus(grace_ns);  // another grace period, or the end
+    } else if (errno == ETIMEDOUT) {
       say_at_once("no clean end within the grace period (run.grace): stopped; the newest snapshot is an earlier one\n");
       ::_exit(Interrupt::exit_code(signal));
     }
+  }
 }
 
 }  // namespace
 
 int Interrupt::exit_code(int signal) { return 128 + (signal == SIGUSR1 ? SIGTERM : signal); }
 
-Interrupt::Interrupt(std::chrono::duration<double> grace, std::chrono::milliseconds same_signal) {
+Interrupt::Interrupt(std::chrono::milliseconds same_signal) {
   if (installed.exchange(true)) throw InternalError("two Interrupt objects at a time");
   first_signal = 0;
   first_signal_ms = 0;
@@ -99,9 +106,8 @@ Interrupt::Interrupt(std::chrono::duration<double> grace, std::chrono::milliseco
   on_terminal = console::is_terminal();
   over = false;
   ::sem_init(&wake, 0, 0);
-  deadline_ = named_thread("ft-deadline", [grace = std::chrono::duration_cast<std::chrono::nanoseconds>(grace)] {
-    watch_deadline(grace);
-  });
+  grace_ns = std::chrono::nanoseconds(std::chrono::hours(1)).count();
+  deadline_ = named_thread("ft-deadline", [] { watch_deadline(); });
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     struct sigaction action {};
     action.sa_handler = i < kCaught ? on_signal : SIG_IGN;
@@ -116,6 +122,11 @@ Interrupt::~Interrupt() {
   ::sem_post(&wake);
   deadline_.join();
   installed = false;
+}
+
+void Interrupt::set_grace(std::chrono::duration<double> grace) {
+  grace_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(grace).count();
+  if (first_signal != 0) ::sem_post(&wake);
 }
 
 std::optional<int> Interrupt::requested() const {

@@ -9,18 +9,19 @@ namespace flowtrain {
 
 /// While it lives, the first SIGINT, SIGTERM or SIGUSR1 (which Slurm sends some time before the end: `--signal`) is only
 /// remembered, for the run to end after a snapshot; another one ends the process with exit_code(). So does, after
-/// SIGTERM and SIGUSR1, the end of `grace` seconds: who preempts a job does not wait for ever. Signals that arrive within `same_signal` of the first count as one with it:
+/// SIGTERM and SIGUSR1, the end of the grace period: who preempts a job does not wait for ever. Signals that arrive within `same_signal` of the first count as one with it:
 /// timeout(1) and some launchers send SIGTERM twice in a row. SIGPIPE is ignored meanwhile: in `flowtrain … | tee log`
 /// a Ctrl-C ends tee first, and the snapshot must still be written. The old handlers come back at the end.
 /// One object at a time; more are a bug (InternalError).
 class Interrupt {
  public:
-  explicit Interrupt(std::chrono::duration<double> grace = std::chrono::hours(1),
-                     std::chrono::milliseconds same_signal = std::chrono::milliseconds(200));
+  explicit Interrupt(std::chrono::milliseconds same_signal = std::chrono::milliseconds(200));
   ~Interrupt();
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
 
+  /// From the signal to the end, an hour unless set; counts from now where the signal came before.
+  void set_grace(std::chrono::duration<double> grace);
   /// The signal that arrived, if one did. Any thread.
   std::optional<int> requested() const;
 

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -28,10 +29,10 @@ class Child {
     int from_child = -1, to_parent = -1;
     if (columns > 0) {
       winsize size{.ws_row = 24, .ws_col = static_cast<unsigned short>(columns), .ws_xpixel = 0, .ws_ypixel = 0};
-      if (::openpty(&from_child, &to_parent, nullptr, nullptr, &size) != 0) std::abort();
+      if (::openpty(&from_child, &to_parent, nullptr, nullptr, &size) != 0) throw std::runtime_error("no pseudo-terminal here");
     } else {
       int ends[2];
-      if (::pipe(ends) != 0) std::abort();
+      if (::pipe(ends) != 0) throw std::runtime_error("no pipe");
       from_child = ends[0];
       to_parent = ends[1];
     }

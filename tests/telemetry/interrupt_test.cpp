@@ -18,14 +18,14 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto kLong = 1h;    // grace that does not end here
 constexpr auto kEvery = 0ms;  // any other signal is a second one
 constexpr auto kNever = 24h;  // any other signal counts as the first
 
 // A run that asks for a clean end at the first signal, and says so; `tail` is what it does then.
-Child run_until_asked(std::chrono::milliseconds same_signal, std::function<void()> tail = [] {}) {
+Child run_until_asked(
+    std::chrono::milliseconds same_signal, std::function<void()> tail = [] {}) {
   return Child(0, [=] {
-    Interrupt interrupt(kLong, same_signal);
+    Interrupt interrupt(same_signal);
     log_info("ready");
     while (!interrupt.requested()) ::usleep(1000);
     log_info("asked");
@@ -61,22 +61,26 @@ TEST_CASE("the second signal, of either kind, ends the process at once") {
 }
 
 TEST_CASE("who preempts does not wait for ever; who pressed Ctrl-C may") {
-  for (int signal : {SIGTERM, SIGUSR1, SIGINT}) {
-    auto result = run_child(0, [signal] {
-      Interrupt interrupt(50ms, kNever);
-      ::raise(signal);
-      ::usleep(signal == SIGINT ? 200'000 : 60'000'000);
-      return 0;
-    });
-    CHECK(result.exit_code == (signal == SIGINT ? 0 : 143));
-    CHECK((result.output.find("run.grace") != std::string::npos) == (signal != SIGINT));
-  }
+  for (int signal : {SIGTERM, SIGUSR1, SIGINT})
+    for (bool early : {false, true}) {
+      auto result = run_child(0, [signal, early] {
+        Interrupt interrupt(kNever);
+        if (early) ::raise(signal);
+        interrupt.set_grace(50ms);
+        if (!early) ::raise(signal);
+        ::usleep(signal == SIGINT ? 200'000 : 60'000'000);
+        return 0;
+      });
+      CHECK(result.exit_code == (signal == SIGINT ? 0 : 143));
+      CHECK((result.output.find("run.grace") != std::string::npos) == (signal != SIGINT));
+    }
 }
 
 TEST_CASE("a clean end within the grace period is a clean end") {
   auto result = run_child(0, [] {
     {
-      Interrupt interrupt(100ms, kNever);
+      Interrupt interrupt(kNever);
+      interrupt.set_grace(100ms);
       ::raise(SIGTERM);
     }
     ::usleep(200'000);
@@ -88,7 +92,7 @@ TEST_CASE("a clean end within the grace period is a clean end") {
 
 TEST_CASE("a signal sent twice in a row is one request") {
   auto result = run_child(0, [] {
-    Interrupt interrupt(kLong, kNever);
+    Interrupt interrupt(kNever);
     ::raise(SIGTERM);
     ::raise(SIGTERM);
     ::raise(SIGINT);
