@@ -49,19 +49,19 @@ Picture Image::view() const {
   return {pixels.data(), height, width, channels, static_cast<std::size_t>(width) * static_cast<std::size_t>(channels)};
 }
 
-void decode_image(std::span<const std::byte> file, Image& out) {
+void decode_image(std::span<const std::byte> file, Image& out, Warnings warnings) {
   if (file.empty()) throw SampleError("the image file is empty");
-  if (starts_with(file, "\xff\xd8\xff", 3)) return decode_jpeg(file, out);
+  if (starts_with(file, "\xff\xd8\xff", 3)) return decode_jpeg(file, out, warnings);
   if (starts_with(file, "\x89PNG\r\n\x1a\n", 8)) return decode_png(file, out);
   throw SampleError("neither a JPEG nor a PNG file");
 }
 
-Picture picture_of(const Record& record, Image& scratch) {
+Picture picture_of(const Record& record, Image& scratch, Warnings warnings) {
   switch (record.encoding) {
     case Encoding::pixels:
       return stored_pixels(record);
     case Encoding::image:
-      decode_image(record.bytes, scratch);
+      decode_image(record.bytes, scratch, warnings);
       return scratch.view();
     case Encoding::shapes:
       draw_shapes(record.bytes, scratch);

@@ -31,12 +31,19 @@ struct Image {
   Picture view() const;
 };
 
+/// What becomes of a file that its decoder only warns of: a JPEG whose data is garbled or ends early, so that a part of
+/// the picture is grey or shifted. (libpng's warnings do not concern pixels; damage there is always an error.)
+enum class Warnings : std::uint8_t {
+  bad,     ///< it is damaged: SampleError
+  accept,  ///< the picture is used as it comes
+};
+
 /// Decodes a JPEG or PNG file, told apart by its first bytes, to RGB. Throws SampleError.
-void decode_image(std::span<const std::byte> file, Image& out);
+void decode_image(std::span<const std::byte> file, Image& out, Warnings warnings = Warnings::bad);
 
 /// The picture of a record: a view of its bytes (pixels), or of `scratch` after decoding (image, shapes). Its region is
 /// not applied. Throws SampleError where the bytes do not make a picture.
-Picture picture_of(const Record& record, Image& scratch);
+Picture picture_of(const Record& record, Image& scratch, Warnings warnings = Warnings::bad);
 
 /// The part of `picture` inside `region` (whole pixels, rounded outwards); all of it for an empty region. Throws
 /// SampleError if the region lies outside.

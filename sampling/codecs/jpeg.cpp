@@ -23,7 +23,7 @@ class JpegDecoder {
   JpegDecoder() {
     info_.err = jpeg_std_error(&errors_);
     errors_.error_exit = leave;
-    errors_.emit_message = leave_on_warning;
+    errors_.emit_message = weigh;
     info_.client_data = this;
     jpeg_create_decompress(&info_);
   }
@@ -31,7 +31,8 @@ class JpegDecoder {
   JpegDecoder(const JpegDecoder&) = delete;
   JpegDecoder& operator=(const JpegDecoder&) = delete;
 
-  void decode(std::span<const std::byte> file, Image& out) {
+  void decode(std::span<const std::byte> file, Image& out, Warnings warnings) {
+    warnings_ = warnings;
     jpeg_abort_decompress(&info_);  // whatever the last picture left
     if (!read_header(file)) fail();
     const auto pixels = std::uint64_t{info_.image_width} * info_.image_height;
@@ -94,21 +95,23 @@ class JpegDecoder {
     info->err->format_message(info, self->message_);
     std::longjmp(self->escape_, 1);
   }
-  static void leave_on_warning(j_common_ptr info, int level) {
-    if (level < 0) leave(info);
+  /// A level below 0 is a warning, others are traces.
+  static void weigh(j_common_ptr info, int level) {
+    if (level < 0 && static_cast<JpegDecoder*>(info->client_data)->warnings_ == Warnings::bad) leave(info);
   }
 
   jpeg_decompress_struct info_{};
   jpeg_error_mgr errors_{};
+  Warnings warnings_ = Warnings::bad;
   std::jmp_buf escape_;
   char message_[JMSG_LENGTH_MAX] = {};
 };
 
 }  // namespace
 
-void decode_jpeg(std::span<const std::byte> file, Image& out) {
+void decode_jpeg(std::span<const std::byte> file, Image& out, Warnings warnings) {
   thread_local JpegDecoder decoder;
-  decoder.decode(file, out);
+  decoder.decode(file, out, warnings);
 }
 
 }  // namespace flowtrain

@@ -37,6 +37,11 @@ std::vector<Key> classify_keys() {
       {"brightness", Kind::real, 0.0, "training: strength of brightness jitter, 0 = off", 0, 10},
       {"contrast", Kind::real, 0.0, "training: strength of contrast jitter, 0 = off", 0, 10},
       {"saturation", Kind::real, 0.0, "training: strength of saturation jitter, 0 = off", 0, 10},
+      {.name = "warnings",
+       .kind = Kind::text,
+       .fallback = std::string("bad"),
+       .help = "a JPEG that can be decoded only with warnings (garbled, or cut short): bad, or accept its picture",
+       .choices = {"bad", "accept"}},
       {"mean", Kind::reals, none,
        "per channel, of values in 0 .. 1; empty: ImageNet's for colour image files, else 0.5", 0, 1},
       {"stddev", Kind::reals, none, "per channel; empty: ImageNet's for colour image files, else 0.5", 1e-6, 1e6},
@@ -70,6 +75,7 @@ class ClassifySampler : public Sampler {
         ratio_(range(settings, "ratio")),
         padding_(static_cast<int>(settings.integer("padding"))),
         flip_(settings.real("flip")),
+        warnings_(settings.text("warnings") == "accept" ? Warnings::accept : Warnings::bad),
         jitter_{settings.real("brightness"), settings.real("contrast"), settings.real("saturation")} {
     if (classes_ == 0)
       throw UserError(Exit::usage, "sampler.name: 'classify' needs a data set with classes, this one has none",
@@ -97,7 +103,7 @@ class ClassifySampler : public Sampler {
                         std::to_string(classes_ - 1));
     thread_local Image decoded;
     thread_local std::vector<std::uint8_t> cut;  // the cut picture while it still has its stored channels
-    const Picture picture = crop_to_region(picture_of(record, decoded), record.region);
+    const Picture picture = crop_to_region(picture_of(record, decoded, warnings_), record.region);
     auto* image = reinterpret_cast<std::uint8_t*>(row[0]);
     const int pixels = size_ * size_;
     if (picture.channels == channels_) {
@@ -185,6 +191,7 @@ class ClassifySampler : public Sampler {
   std::vector<double> scale_, ratio_;
   int padding_;
   double flip_;
+  Warnings warnings_;
   ColorJitter jitter_;
   int size_ = 0, channels_ = 0, resize_ = 0;
   Crop crop_ = Crop::none;

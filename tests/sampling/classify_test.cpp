@@ -227,6 +227,20 @@ TEST_CASE("classify: wrong records") {
   CHECK(error(short_one) == "pixels of 8x8x1 do not fit 63 stored bytes");
 }
 
+TEST_CASE("classify: a garbled JPEG is bad unless warnings are accepted") {
+  auto torn = jpeg_item(32, 32);
+  torn.bytes.resize(torn.bytes.size() - 20);  // of the data behind the header
+  const MemoryDataset dataset({torn});
+  const auto make = [&](Values values) {
+    values.emplace_back("size", whole(16));
+    return make_sampler("classify", dataset, true, values);
+  };
+  CHECK(sample_error(*make({}), dataset) == "JPEG: Premature end of JPEG file");
+  CHECK(sample_error(*make({{"warnings", text("bad")}}), dataset) == "JPEG: Premature end of JPEG file");
+  const auto accepting = make({{"warnings", text("accept")}});
+  CHECK(draw(*accepting, dataset, 0, 3) == draw(*accepting, dataset, 0, 3));
+}
+
 TEST_CASE("an unreadable first record does not hide the others") {
   auto broken = pixels_item(8, 8, 1);
   broken.bytes.clear();

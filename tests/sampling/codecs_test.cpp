@@ -57,7 +57,8 @@ std::span<const std::byte> as_bytes_of(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
-/// Every shorter version, then `cases` versions with flipped bytes. True if each decodes or throws SampleError.
+/// Every shorter version, then `cases` versions with flipped bytes: each decodes or throws SampleError, with warnings
+/// accepted too.
 void damage(const std::vector<std::byte>& file, int cases) {
   Image image;
   int failures = 0;
@@ -66,6 +67,10 @@ void damage(const std::vector<std::byte>& file, int cases) {
       decode_image(bytes, image);
     } catch (const SampleError&) {
       ++failures;
+    }
+    try {
+      decode_image(bytes, image, Warnings::accept);
+    } catch (const SampleError&) {
     }
   };
   for (std::size_t length = 0; length < file.size(); ++length) {
@@ -200,6 +205,33 @@ TEST_CASE("damaged files say what is wrong") {
   CHECK(failure(huge_jpeg) ==
         "JPEG: " + std::to_string(jpeg.size()) + " bytes cannot hold 65500x65500 pixels");
   CHECK(failure(jpeg) == "");  // a decoder that has failed decodes the next file
+}
+
+TEST_CASE("JPEG: what is only warned of is an error, unless the picture is wanted all the same") {
+  const Image picture = gradient_picture(64, 64, 3);
+  const auto whole = encode_jpeg(picture);
+  const auto three_quarters = static_cast<std::ptrdiff_t>(whole.size() * 3 / 4);  // beyond the header
+  auto garbled = whole;
+  std::fill_n(garbled.begin() + three_quarters, 32, std::byte{0});
+  const std::vector<std::byte> torn(whole.begin(), whole.begin() + three_quarters);
+  Image whole_picture;
+  decode_image(whole, whole_picture, Warnings::accept);
+  for (auto& file : {garbled, torn}) {
+    CHECK(failure(file).starts_with("JPEG: "));
+    Image first, again;
+    decode_image(file, first, Warnings::accept);
+    decode_image(whole, again, Warnings::accept);
+    decode_image(file, again, Warnings::accept);
+    CHECK(first.height == 64);
+    CHECK(first.pixels == again.pixels);
+    CHECK(first.pixels != whole_picture.pixels);
+  }
+  // Without its header there is nothing to accept, and libpng's errors are errors.
+  const auto png = encode_png(picture.view());
+  for (auto file : {std::span(whole).first(100), std::span(png).first(png.size() / 2)}) {
+    Image image;
+    CHECK_THROWS_AS(decode_image(file, image, Warnings::accept), SampleError);
+  }
 }
 
 TEST_CASE("no damage does more than fail") {
