@@ -1,6 +1,8 @@
 #include "pipeline/display.h"
 
+#include <atomic>
 #include <cmath>
+#include <exception>
 #include <optional>
 #include <vector>
 
@@ -38,14 +40,29 @@ struct Display::Impl {
   void loop() {
     Message message;
     while (queue.pop(message)) {
-      if (message.validation) {
-        std::unique_ptr<Validation> owned(message.validation);
-        show(*owned);
-      } else {
-        show(message.step);
-      }
+      const std::unique_ptr<Validation> owned(message.validation);
+      guarded([&] { owned ? show(*owned) : show(message.step); });
     }
-    progress.finish();
+    guarded([&] { progress.finish(); });
+  }
+
+  // Keeps the first error for the thread that calls; what follows it is not shown.
+  template <class Body>
+  void guarded(Body body) {
+    if (failed) return;
+    try {
+      body();
+    } catch (...) {
+      error = std::current_exception();
+      failed = true;
+    }
+  }
+  void check() const {
+    if (failed) std::rethrow_exception(error);
+  }
+  void end() {
+    queue.drain();
+    if (thread.joinable()) thread.join();
   }
 
   void show(const StepEvent& event) {
@@ -95,15 +112,20 @@ struct Display::Impl {
   MetricsFile* metrics;
   ProgressDisplay progress;
   BoundedQueue<Message> queue{64};
+  std::exception_ptr error;  // set once, before `failed`
+  std::atomic<bool> failed{false};
   std::jthread thread;  // last: it uses all of the above
 };
 
 Display::Display(ProgressMode mode, std::uint64_t max_iterations, MetricsFile* metrics)
     : impl_(std::make_unique<Impl>(mode, max_iterations, metrics)) {}
 
-Display::~Display() { finish(); }
+Display::~Display() { impl_->end(); }
 
-void Display::step(const StepEvent& event) { impl_->queue.push({event, nullptr}); }
+void Display::step(const StepEvent& event) {
+  impl_->check();
+  impl_->queue.push({event, nullptr});
+}
 
 void Display::validation(std::uint64_t iteration, Figures figures, bool improved) {
   auto owned = std::make_unique<Validation>(Validation{iteration, std::move(figures), improved});
@@ -111,8 +133,8 @@ void Display::validation(std::uint64_t iteration, Figures figures, bool improved
 }
 
 void Display::finish() {
-  impl_->queue.drain();
-  if (impl_->thread.joinable()) impl_->thread.join();
+  impl_->end();
+  impl_->check();
 }
 
 }  // namespace flowtrain

@@ -22,7 +22,8 @@ struct StepEvent {
   const char* recovery = nullptr;           ///< what was done about figures that are not finite: "skipped", …
 };
 
-/// Shows what it is told. One thread calls; events are shown in their order.
+/// Shows what it is told. One thread calls; events are shown in their order. An error on the way (no memory, say) is
+/// thrown by a later call of step() or finish().
 class Display {
  public:
   /// `metrics` may be null (runs without a folder).

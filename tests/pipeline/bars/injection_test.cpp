@@ -1,0 +1,286 @@
+// Errors of every kind, thrown in every stage at random positions (bar R8): the run ends with that error, naming stage
+// and sample, without a hang, and leaves no thread and no open file.
+
+#include <doctest/doctest.h>
+#include <pthread.h>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "pipeline/telemetry/log.h"
+#include "pipeline/trainer.h"
+#include "tests/pipeline/bars/hashing_learner.h"
+#include "tests/pipeline/census.h"
+#include "tests/pipeline/fakes.h"
+#include "tests/points.h"
+#include "tests/sampling/temp_folder.h"
+
+namespace {
+// Fails the display thread's next allocation of this size: that for the fields of a line of metrics (the kind and ten
+// more). Nothing else lets an error into the display from outside.
+std::atomic<bool> display_has_no_memory{false};
+constexpr std::size_t kFieldsBytes = 11 * sizeof(flowtrain::MetricField);
+
+bool on_display_thread() {
+  char name[16] = {};
+  pthread_getname_np(pthread_self(), name, sizeof name);
+  return std::string_view(name) == "ft-display";
+}
+}  // namespace
+
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  if (bytes == kFieldsBytes && display_has_no_memory.load(std::memory_order_relaxed) && on_display_thread() &&
+      display_has_no_memory.exchange(false))
+    throw std::bad_alloc();
+  if (void* memory = std::malloc(bytes)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+using namespace flowtrain;
+using namespace flowtrain::testing;
+
+namespace {
+
+enum class Place {
+  source, order, read, sample, val_read, val_sample, start_copy, wait_copy, consumed, wait_host_free, backward, update,
+  validate, copy_state, display
+};
+constexpr int kPlaces = 15;
+const char* const place_names[kPlaces] = {"source",    "order",    "read",           "sample",   "val_read",
+                                          "val_sample", "start_copy", "wait_copy",    "consumed", "wait_host_free",
+                                          "backward",  "update",   "validate",       "copy_state", "display"};
+
+enum class Thrown { runtime, user, memory, number };
+
+// Counts the calls at one place, and throws once, at the n-th.
+class Fault {
+ public:
+  Fault(Place place, Thrown kind, std::uint64_t at) : place_(place), kind_(kind), at_(at) {}
+
+  void at(Place place, std::uint64_t id = 0) {
+    if (place != place_ || count_.fetch_add(1) + 1 != at_) return;
+    id_ = id;
+    switch (kind_) {
+      case Thrown::runtime: throw std::runtime_error("injected");
+      case Thrown::user: throw UserError(Exit::numerics, "injected", "a hint");
+      case Thrown::memory: throw std::bad_alloc();
+      case Thrown::number: throw 42;
+    }
+  }
+  bool fired() const { return count_ >= at_; }
+  std::uint64_t id() const { return id_; }
+
+ private:
+  Place place_;
+  Thrown kind_;
+  std::uint64_t at_;
+  std::atomic<std::uint64_t> count_{0}, id_{0};
+};
+
+// The CPU posing as a device with a memory of its own, so that the line has its transfer thread.
+class CopyingDevice : public Device {
+ public:
+  explicit CopyingDevice(Fault& fault) : fault_(fault) {}
+  std::string name() const override { return "copying"; }
+  bool copies() const override { return true; }
+  void* allocate_host(std::size_t bytes) override { return std::malloc(bytes); }
+  void free_host(void* memory) noexcept override { std::free(memory); }
+  void* allocate_device(std::size_t bytes) override { return std::malloc(bytes); }
+  void free_device(void* memory) noexcept override { std::free(memory); }
+  void start_copy(std::uint32_t, void* to, const void* from, std::size_t bytes) override {
+    fault_.at(Place::start_copy);
+    std::memcpy(to, from, bytes);
+  }
+  void wait_copy(std::uint32_t) override { fault_.at(Place::wait_copy); }
+  void consumed(std::uint32_t) override { fault_.at(Place::consumed); }
+  void wait_host_free(std::uint32_t) override { fault_.at(Place::wait_host_free); }
+  void normalise(const std::uint8_t*, float*, std::size_t, int, const float*, const float*) override {}
+
+ private:
+  Fault& fault_;
+};
+
+class FaultyOrder : public FakeOrder {
+ public:
+  FaultyOrder(std::uint64_t count, Fault& fault) : FakeOrder(count, 7), fault_(fault) {}
+  std::uint64_t at(std::uint64_t epoch, std::uint64_t index) const override {
+    fault_.at(Place::order);
+    return FakeOrder::at(epoch, index);
+  }
+
+ private:
+  Fault& fault_;
+};
+
+struct Shape {
+  std::filesystem::path folder;
+  bool resident, snapshots;
+  unsigned workers;
+  std::uint32_t prefetch;
+};
+
+// A whole run with validation, a display, and snapshots where they are wanted; damaged samples on the way, which are no errors.
+void run_with(Fault& fault, const Shape& shape) {
+  constexpr std::uint32_t batch = 8;
+  FakeDataset dataset(256, 16, shape.resident), val_dataset(24, 16, false);
+  FakeSampler sampler(16), val_sampler(16);
+  dataset.before_read = [&](std::uint64_t id) {
+    if (id % 64 == 9) throw SampleError("damaged");
+    fault.at(Place::read, id);
+  };
+  sampler.before_sample = [&](std::uint64_t id) {
+    if (id % 64 == 10) throw SampleError("cannot be decoded");
+    fault.at(Place::sample, id);
+  };
+  val_dataset.before_read = [&](std::uint64_t id) { fault.at(Place::val_read, id); };
+  val_sampler.before_sample = [&](std::uint64_t id) { fault.at(Place::val_sample, id); };
+  const FaultyOrder order(256, fault);
+  const FakeOrder val_order(24, 3);
+  CopyingDevice device(fault);
+
+  Schedule schedule;
+  schedule.last = 24;
+  schedule.validate_every = 6;
+  schedule.snapshot_every = 5;
+  auto source = [&fault, tickets = schedule.tickets()] {
+    fault.at(Place::source);
+    return tickets();
+  };
+  Line line({"train", dataset, order, sampler, device, Batches(256, batch, LastBatch::wrap), 42, batch, 1,
+             shape.workers, 2, shape.prefetch, source});
+  Line val({"val", val_dataset, val_order, val_sampler, device, Batches(24, batch, LastBatch::pad), 42, batch, 1, 1, 1, 2,
+            [next = std::uint64_t{0}]() mutable {
+              Ticket ticket;
+              ticket.iteration = ++next;
+              return ticket;
+            }});
+  HashingLearner::Hooks hooks;
+  hooks.backward = [&](const Slab&) { fault.at(Place::backward); };
+  hooks.update = [&] {
+    fault.at(Place::update);
+    try {
+      fault.at(Place::display);
+    } catch (...) {
+      display_has_no_memory = true;
+    }
+  };
+  hooks.validate = [&] { fault.at(Place::validate); };
+  hooks.copy_state = [&] { fault.at(Place::copy_state); };
+  HashingLearner learner(hooks);
+  BadSamples bad(dataset, {"train", 100}, [](const BadSamples::Entry&) {}), bad_val(val_dataset, {"val", 100}, {});
+  MetricsFile metrics(shape.folder / "metrics.jsonl");
+  Display display(ProgressMode::off, schedule.last, &metrics);
+  SnapshotPolicy policy;
+  policy.folder = shape.folder / "snapshots";
+  SnapshotBranch snapshots(policy, nullptr);
+
+  TrainerParts parts{schedule, line};
+  parts.validation = &val;
+  parts.validation_batches = 3;
+  parts.learner = &learner;
+  parts.bad_samples = &bad;
+  parts.bad_validation_samples = &bad_val;
+  parts.display = &display;
+  parts.snapshots = shape.snapshots ? &snapshots : nullptr;
+  parts.display_every = 1;
+  Trainer(parts, {}).run();
+  display.finish();
+}
+
+// What a run with the fault ends with, as "kind: message"; empty: it went through.
+std::string ending(Fault& fault, const Shape& shape) {
+  const Watchdog watchdog(kSanitized ? 120 : 20);
+  try {
+    run_with(fault, shape);
+  } catch (const UserError& error) {
+    return "user " + std::to_string(static_cast<int>(error.code())) + " " + error.hint() + ": " + error.what();
+  } catch (const InternalError& error) {
+    return std::string("internal: ") + error.what();
+  } catch (const std::bad_alloc&) {
+    return "memory: ";
+  } catch (const std::runtime_error& error) {
+    return std::string("runtime: ") + error.what();
+  } catch (int number) {
+    return "number: " + std::to_string(number);
+  }
+  return "";
+}
+
+// In the stages that know the sample everything but a user's error is an internal one.
+std::string expected_ending(Place place, Thrown kind, std::uint64_t id) {
+  std::string where;
+  if (place == Place::read || place == Place::val_read) where = "stage read, fake #" + std::to_string(id) + ": ";
+  if (place == Place::sample || place == Place::val_sample) where = "stage sample, fake #" + std::to_string(id) + ": ";
+  if (place == Place::display) return "memory: ";
+  const std::string internal = where.empty() ? "" : "internal: ";
+  switch (kind) {
+    case Thrown::user: return "user 5 a hint: " + where + "injected";
+    case Thrown::runtime: return (internal.empty() ? "runtime: " : internal) + where + "injected";
+    case Thrown::memory: return internal.empty() ? "memory: " : internal + where + "std::bad_alloc";
+    case Thrown::number: return internal.empty() ? "number: 42" : internal + where + "an exception of unknown type";
+  }
+  return "";
+}
+
+// How often a place is reached in a run: the fault comes within the first `calls` of them.
+std::uint64_t calls(Place place) {
+  switch (place) {
+    case Place::source: return 30;
+    case Place::order: return 190;
+    case Place::read:
+    case Place::sample: return 180;
+    case Place::val_read:
+    case Place::val_sample: return 90;
+    case Place::start_copy:
+    case Place::wait_copy:
+    case Place::consumed:
+    case Place::wait_host_free: return 30;
+    case Place::backward:
+    case Place::update: return 24;
+    case Place::validate: return 12;
+    case Place::copy_state: return 4;
+    case Place::display: return 20;
+  }
+  return 1;
+}
+
+}  // namespace
+
+TEST_CASE("an error in any stage, at any position, of any kind, ends the run with that error and leaves nothing behind") {
+  const std::uint64_t rounds = kSanitized ? 150 : 1200;
+  set_console_level(ConsoleLevel::quiet);
+  const Scheduler scheduler(4);
+  const TempFolder folder;
+  Stream random(1, Purpose::init, 0);
+  std::array<std::uint64_t, kPlaces> fired{};
+  Fault none(Place::source, Thrown::runtime, 1'000'000);
+  for (int i = 0; i < 3; ++i) REQUIRE(ending(none, {folder.path(), false, true, 4, 4}) == "");  // oneTBB's threads start
+  const auto threads_before = threads(), files_before = open_files();
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    const auto place = static_cast<Place>(round % kPlaces);
+    const auto kind = static_cast<Thrown>(random.below(4));
+    Fault fault(place, kind, 1 + random.below(calls(place)));
+    const bool snapshots = place == Place::copy_state || round % 16 == 0;  // they wait for the disk
+    const std::string seen = ending(fault, {folder.path(), random.below(2) == 1, snapshots, static_cast<unsigned>(1 + random.below(4)),
+                                            static_cast<std::uint32_t>(1 + random.below(8))});
+    display_has_no_memory = false;
+    std::filesystem::remove_all(folder.path() / "snapshots");
+    CAPTURE(round);
+    CAPTURE(place_names[round % kPlaces]);
+    REQUIRE(fault.fired());
+    std::string expected = expected_ending(place, kind, fault.id());
+    if (place == Place::order && kind != Thrown::user) expected = "internal: stage issue, position ";
+    if (place == Place::order && kind == Thrown::user) expected = "user 5 a hint: stage issue, position ";
+    CHECK(seen.substr(0, place == Place::order ? expected.size() : seen.npos) == expected);
+    CHECK(own_threads() == 0);
+    ++fired[static_cast<std::size_t>(place)];
+  }
+  CHECK(threads() <= threads_before);
+  CHECK(open_files() == files_before);
+  for (auto count : fired) CHECK(count > 0);
+  if (!kSanitized) tried("R8 line: errors injected", rounds);
+}

@@ -1,0 +1,82 @@
+// Many tiny batches, and many lines (bar R17): memory, threads and open files stay as they are, and every slab comes home.
+
+#include <doctest/doctest.h>
+
+#include "tests/pipeline/census.h"
+#include "tests/pipeline/fakes.h"
+#include "tests/points.h"
+
+using namespace flowtrain;
+using namespace flowtrain::testing;
+
+namespace {
+
+struct Parts {
+  explicit Parts(bool resident) : dataset(500, 16, resident) {}
+
+  std::unique_ptr<Line> line(std::function<Ticket()> source) {
+    return std::make_unique<Line>(LineParts{"soak", dataset, order, sampler, *device, Batches(500, 2, LastBatch::wrap), 1, 2,
+                                            1, 2, 2, 4, std::move(source)});
+  }
+
+  FakeDataset dataset;
+  FakeSampler sampler{16};
+  FakeOrder order{500, 3};
+  std::unique_ptr<Device> device = make_cpu_device();
+};
+
+}  // namespace
+
+TEST_CASE("over 100,000 tiny batches that are read from files nothing grows") {
+  const char* wished = std::getenv("FLOWTRAIN_SOAK_BATCHES");  // by hand: a million
+  const std::uint64_t batches = wished ? std::stoull(wished) : kSanitized ? 5'000 : 100'000;
+  const Watchdog watchdog(wished ? 0 : 200);
+  const Scheduler scheduler(2);
+  Parts parts(false);
+  const auto line = parts.line(batches_until(batches));
+  line->start();
+  std::uint64_t count = 0;
+  std::size_t early_kb = 0;
+  std::ptrdiff_t early_threads = 0, early_files = 0;
+  for (Ticket ticket; line->next(ticket) && ticket.kind == TicketKind::batch; line->release(ticket))
+    if (++count == batches / 10) early_kb = resident_kb(), early_threads = threads(), early_files = open_files();
+  CHECK(count == batches);
+  const std::size_t late_kb = resident_kb();
+  MESSAGE("resident memory: " << early_kb << " kB after a tenth, " << late_kb << " kB at the end");
+  if (!kSanitized) CHECK(late_kb <= early_kb + 1024 * std::max<std::uint64_t>(1, batches / 100'000));
+  CHECK(threads() <= early_threads);
+  CHECK(open_files() == early_files);
+  line->check_finished();
+  if (!kSanitized) tried("R17 batches", count);
+}
+
+TEST_CASE("500 lines start and stop, at their end or anywhere, and leave nothing behind") {
+  const Watchdog watchdog(200);
+  const Scheduler scheduler(2);
+  const std::uint64_t cycles = kSanitized ? 60 : 500;
+  Stream random(1, Purpose::init, 0);
+  std::size_t early_kb = 0;
+  std::ptrdiff_t early_threads = 0, early_files = 0;
+  for (std::uint64_t cycle = 0; cycle < cycles; ++cycle) {
+    Parts parts(random.below(2));
+    const std::uint64_t batches = random.below(40);
+    const bool to_the_end = cycle % 2;
+    const auto line = parts.line(batches_until(to_the_end ? batches : 1'000'000));
+    line->start();
+    Ticket ticket;
+    for (std::uint64_t i = 0; i < batches && line->next(ticket); ++i) line->release(ticket);
+    if (to_the_end) {
+      REQUIRE(line->next(ticket));
+      CHECK(ticket.kind == TicketKind::end);
+      CHECK_NOTHROW(line->check_finished());  // all slabs are free, all queues empty
+    }
+    line->stop();
+    CHECK(own_threads() == 0);
+    // malloc has an arena per thread, up to eight per core: it takes some lines until all are there.
+    if (cycle == cycles / 2) early_kb = resident_kb(), early_threads = threads(), early_files = open_files();
+  }
+  if (!kSanitized) CHECK(resident_kb() <= early_kb + 1024);
+  CHECK(threads() <= early_threads);
+  CHECK(open_files() == early_files);
+  if (!kSanitized) tried("R17 lines started and stopped", cycles);
+}
