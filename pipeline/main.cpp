@@ -29,6 +29,8 @@ constexpr std::array table{
     Command{"graph", "graph CONFIG", "the flow graph in DOT, with its queue depths", commands::graph},
     Command{"config", "config CONFIG", "the resolved configuration; --keys lists every key", commands::config},
     Command{"snapshot", "snapshot ls|show|verify|export", "look into snapshots", commands::snapshot},
+    Command{"selftest", "selftest crash --dir DIR", "whether snapshots on a disk survive kills, errors and power cuts",
+            commands::selftest},
     Command{"plugins", "plugins [FILE.so]", "what can be named in a configuration", commands::plugins},
     Command{"info", "info", "versions, machine, devices", commands::info},
 };

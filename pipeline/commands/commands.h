@@ -17,6 +17,7 @@ int replay(const Arguments& arguments);
 int graph(const Arguments& arguments);
 int config(const Arguments& arguments);
 int snapshot(const Arguments& arguments);
+int selftest(const Arguments& arguments);
 int plugins(const Arguments& arguments);
 int info(const Arguments& arguments);
 

@@ -1,12 +1,15 @@
 #include "pipeline/snapshot/file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <memory>
 #include <new>
 #include <system_error>
 #include <utility>
@@ -40,6 +43,13 @@ int open_descriptor(const fs::path& path, int flags) {
   } while (descriptor < 0 && errno == EINTR);
   if (descriptor < 0) throw system_error(path, "open", errno);
   return descriptor;
+}
+
+/// fsync(2) that signals cannot interrupt. Returns 0 or an errno.
+int sync_descriptor(int descriptor) {
+  while (::fsync(descriptor) != 0)
+    if (errno != EINTR) return errno;
+  return 0;
 }
 
 }  // namespace
@@ -95,7 +105,7 @@ std::uint64_t File::size_bytes() const {
 }
 
 void File::sync() {
-  if (::fsync(descriptor_) != 0) throw system_error(path_, "fsync", errno);
+  if (const int error = sync_descriptor(descriptor_)) throw system_error(path_, "fsync", error);
 }
 
 void File::close() {
@@ -152,10 +162,29 @@ void make_folders(const fs::path& folder) {
 
 void sync_folder(const fs::path& folder) {
   const int descriptor = open_descriptor(folder, O_RDONLY | O_DIRECTORY);
-  const int error = ::fsync(descriptor) == 0 ? 0 : errno;
+  const int error = sync_descriptor(descriptor);
   ::close(descriptor);  // nothing was written through it
   // EINVAL: a file system without such a thing (some of FUSE's), where nothing more can be done.
   if (error != 0 && error != EINVAL) throw system_error(folder, "fsync", error);
+}
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  // Not std::filesystem::directory_iterator: libstdc++'s ends the program where memory runs out.
+  std::unique_ptr<DIR, int (*)(DIR*)> stream(nullptr, ::closedir);
+  do stream.reset(::opendir(folder.c_str()));
+  while (!stream && errno == EINTR);
+  if (!stream && errno == ENOENT) return {};
+  if (!stream) throw system_error(folder, "opendir", errno);
+  std::vector<std::string> names;
+  for (;;) {
+    errno = 0;  // readdir() returns null at the end, too
+    const dirent* entry = ::readdir(stream.get());
+    if (!entry && errno != 0) throw system_error(folder, "readdir", errno);
+    if (!entry) break;
+    if (const std::string name = entry->d_name; name != "." && name != "..") names.push_back(name);
+  }
+  std::ranges::sort(names);
+  return names;
 }
 
 fs::path folder_of(const fs::path& path) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sampling/error.h"
 
@@ -71,6 +72,8 @@ std::string read_text(const std::filesystem::path& path, std::uint64_t limit_byt
 void make_folders(const std::filesystem::path& folder);
 /// fsync of a folder: makes the names in it durable.
 void sync_folder(const std::filesystem::path& folder);
+/// The names in a folder, sorted; none where it does not exist.
+std::vector<std::string> names_in(const std::filesystem::path& folder);
 /// The folder that `path` is in; "." for a bare name.
 std::filesystem::path folder_of(const std::filesystem::path& path);
 /// rename(2).

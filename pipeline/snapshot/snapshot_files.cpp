@@ -128,6 +128,10 @@ std::vector<std::string> verify_snapshot(const fs::path& snapshot) {
 OpenSnapshot open_snapshot(const fs::path& snapshot) {
   if (const auto problems = verify_snapshot(snapshot); !problems.empty())
     throw UserError(Exit::snapshot, snapshot.string() + ": " + problems.front(), "use another snapshot: --iter N");
+  return open_verified(snapshot);
+}
+
+OpenSnapshot open_verified(const fs::path& snapshot) {
   return {read_manifest(snapshot).iteration, SafetensorsFile(snapshot / "model.safetensors"),
           SafetensorsFile(snapshot / "optim.safetensors"), read_text(snapshot / "state.json", max_text_bytes),
           read_text(snapshot / "config.toml", max_text_bytes)};

@@ -17,20 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The names in a folder, sorted; none where it does not exist.
-std::vector<std::string> names_in(const fs::path& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  fs::directory_iterator entry;
-  do entry = fs::directory_iterator(folder, error);
-  while (error == std::errc::interrupted);
-  for (; !error && entry != fs::directory_iterator(); entry.increment(error))
-    names.push_back(entry->path().filename().string());
-  if (error && error != std::errc::no_such_file_or_directory) throw system_error(folder, "readdir", error.value());
-  std::ranges::sort(names);
-  return names;
-}
-
 /// The iteration in a name that snapshot_name() made.
 std::optional<std::uint64_t> iteration_of(const std::string& name) {
   constexpr std::string_view start = "iter-";

@@ -60,7 +60,7 @@ TEST_CASE("listing: the newest first, strangers left out, damage with its reason
   CHECK(all[2].reason == "state.json: 0 bytes, the manifest says 13");
 
   put(folder / "file", "");
-  CHECK(contains(message_of([&] { list_snapshots(folder / "file"); }), "/file: readdir: Not a directory"));
+  CHECK(contains(message_of([&] { list_snapshots(folder / "file"); }), "/file: opendir: Not a directory"));
 }
 
 TEST_CASE("leftovers of a killed save are ignored, and removed by the next one") {

@@ -1,0 +1,56 @@
+#pragma once
+// Whether snapshots survive accidents: kills, errors and power cuts placed at every system call of real saves. What
+// `flowtrain selftest crash` runs, and tests/faults.
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "pipeline/selftest/disk_log.h"
+#include "pipeline/selftest/traced_child.h"
+#include "sampling/error.h"
+
+namespace flowtrain {
+
+/// A process that saves. It reports "saved N" when the save of iteration N has returned, "best N" when N was marked
+/// best, "failed: MESSAGE" for a UserError, and "wrong: WHAT" where a failure has harmed what was saved before.
+struct Workload {
+  std::function<void(const std::filesystem::path& snapshots_dir, const Report& report)> run;
+  std::uint64_t last = 0;  ///< the newest iteration that it saves
+};
+
+/// Saves iterations 1 … `last` (KnownContent; at least 3), marks the second as best, keeps two, saves the last one once
+/// more, goes back to the one before it (set_aside_newer), and saves the last one again. Goes on after failures.
+Workload saving(std::uint64_t last);
+
+/// What a part of the self test found.
+struct Findings {
+  std::uint64_t points = 0;           ///< accidents tried
+  std::vector<std::string> problems;  ///< what was wrong and after which accident; the first few
+};
+
+/// Each of the following works in `folder`, which it makes and removes.
+
+/// Kills the process before and after each of its calls: what had been reported as saved must be found.
+Findings try_kills(const std::filesystem::path& folder, const Workload& workload);
+
+/// Lets each call fail with EIO, ENOSPC, EDQUOT, EROFS and EINTR, and each write end early. A failure must be reported
+/// with file and reason (none for an early end, or for EINTR where POSIX lets one try again), must not harm what was
+/// saved, and the next save must be good and leave neither temporary files nor open descriptors behind.
+Findings try_errors(const std::filesystem::path& folder, const Workload& workload);
+
+/// What `workload` does to a disk.
+DiskLog record(const std::filesystem::path& folder, const Workload& workload);
+
+/// Up to `limit` states that a power cut may leave of `log` (disk_states.h): what had been reported as saved must be
+/// found, and (every tenth time, as it takes long) the next save must be good.
+Findings try_power_cuts(const std::filesystem::path& folder, const DiskLog& log, std::uint64_t last,
+                        std::uint64_t limit);
+
+/// All three, below `folder`, with a line for each part and a verdict. Throws UserError where it cannot be done.
+Exit crash_selftest(const std::filesystem::path& folder, std::uint64_t states, std::ostream& out);
+
+}  // namespace flowtrain

@@ -1,0 +1,159 @@
+// Bytes that change on the disk: each single one, cuts, bursts, and files of another snapshot. All are found, and the
+// snapshot before is taken.
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include "pipeline/snapshot/manifest.h"
+#include "sampling/random.h"
+#include "tests/faults/fast_folder.h"
+#include "tests/points.h"
+#include "tests/snapshot/fixture.h"
+
+using namespace flowtrain;
+using namespace flowtrain::test;
+
+namespace {
+
+const std::vector<std::string> files{"model.safetensors", "optim.safetensors", "state.json", "config.toml",
+                                     manifest_name};
+constexpr std::int64_t width = 2700;  // 64 KiB in all
+
+/// One file, open for changing bytes in their place.
+class Bytes {
+ public:
+  explicit Bytes(const fs::path& path) : text_(get(path)), descriptor_(::open(path.c_str(), O_RDWR | O_CLOEXEC)) {
+    REQUIRE(descriptor_ >= 0);
+  }
+  Bytes(const Bytes&) = delete;
+  ~Bytes() { ::close(descriptor_); }
+
+  const std::string& text() const { return text_; }
+  void put(std::size_t at, const std::string& bytes) {
+    REQUIRE(::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(at)) ==
+            static_cast<ssize_t>(bytes.size()));
+  }
+  void cut(std::size_t size) { REQUIRE(::ftruncate(descriptor_, static_cast<off_t>(size)) == 0); }
+  /// As it was at first.
+  void restore() {
+    cut(text_.size());
+    put(0, text_);
+  }
+
+ private:
+  std::string text_;
+  int descriptor_;
+};
+
+/// Snapshots 1 (small) and 2 (64 KiB, to be damaged).
+struct TwoSnapshots {
+  FastFolder folder;
+  fs::path good = save(folder.path(), 1);
+  fs::path damaged = save(folder.path(), 2, width);
+
+  /// Whether 1 is taken, and 2 passed over because of `file`.
+  bool found(const std::string& file) const {
+    const auto newest = find_newest(folder.path());
+    return newest.path == good && newest.passed_over.size() == 1 && newest.passed_over[0].path == damaged &&
+           newest.passed_over[0].reason.find(file + ": ") != std::string::npos;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("damage: every byte of a snapshot of 64 KiB, changed alone, is found") {
+  const TwoSnapshots snapshots;
+  std::uint64_t points = 0, missed = 0;
+  for (const auto& name : files) {
+    Bytes file(snapshots.damaged / name);
+    for (std::size_t at = 0; at < file.text().size(); ++at, ++points) {
+      const char was = file.text()[at];
+      file.put(at, {static_cast<char>(was ^ (1 << mix64(points) % 8))});
+      if (!snapshots.found(name) && ++missed < 10) FAIL_CHECK(name << ": byte " << at);
+      file.put(at, {was});
+    }
+  }
+  CHECK(missed == 0);
+  CHECK(find_newest(snapshots.folder.path()).path == snapshots.damaged);
+  tried("R4 changed bytes", points);
+}
+
+TEST_CASE("damage: every file cut short at every length, or longer, is found") {
+  const TwoSnapshots snapshots;
+  std::uint64_t points = 0, missed = 0;
+  for (const auto& name : files) {
+    Bytes file(snapshots.damaged / name);
+    const auto size = file.text().size();
+    const auto attempt = [&](std::size_t bytes) {
+      file.cut(bytes);
+      ++points;
+      if (!snapshots.found(name) && ++missed < 10) FAIL_CHECK(name << ": " << bytes << " bytes");
+    };
+    for (const auto more : {1ul, 64ul, 4096ul}) attempt(size + more);
+    for (auto bytes = size; bytes-- > 0;) attempt(bytes);
+    file.restore();
+  }
+  CHECK(missed == 0);
+  CHECK(find_newest(snapshots.folder.path()).path == snapshots.damaged);
+  tried("R4 cuts", points);
+}
+
+TEST_CASE("damage: bursts of changed bytes are found") {
+  const TwoSnapshots snapshots;
+  Stream random(4, Purpose::sample, 0);
+  std::uint64_t missed = 0;
+  constexpr std::uint64_t bursts = 10'000;
+  std::vector<std::unique_ptr<Bytes>> open;
+  for (const auto& name : files) open.push_back(std::make_unique<Bytes>(snapshots.damaged / name));
+  for (std::uint64_t burst = 0; burst < bursts; ++burst) {
+    const auto which = random.below(files.size());
+    const auto& text = open[which]->text();
+    const auto at = random.below(text.size());
+    auto bytes = text.substr(at, 1 + random.below(512));
+    for (auto& byte : bytes) byte = static_cast<char>(random.next());
+    if (bytes == text.substr(at, bytes.size())) bytes[0] ^= 1;
+    open[which]->put(at, bytes);
+    if (!snapshots.found(files[which]) && ++missed < 10) FAIL_CHECK(files[which] << ": burst at " << at);
+    open[which]->put(at, text.substr(at, bytes.size()));
+  }
+  CHECK(missed == 0);
+  tried("R4 bursts", bursts);
+}
+
+TEST_CASE("damage: files of another snapshot, or in each other's place, are found") {
+  const FastFolder folder;
+  const auto first = save(folder.path(), 1), second = save(folder.path(), 2), third = save(folder.path(), 3);
+  auto other = SmallContent(3);  // all of its files differ from the second one's
+  other.content.config_toml = "name = \"other\"\n";
+  REQUIRE(write_snapshot(folder.path(), other.content) == third);
+  const auto swap = [](const fs::path& left, const fs::path& right) {
+    fs::rename(left, left.string() + "-aside");
+    fs::rename(right, left);
+    fs::rename(left.string() + "-aside", right);
+  };
+  std::uint64_t points = 0;
+  // Every set of files exchanged between the second and the third; both are no longer what they were.
+  for (unsigned set = 1; set < 1u << files.size(); ++set, ++points) {
+    const auto swap_set = [&] {
+      for (std::size_t i = 0; i < files.size(); ++i)
+        if (set >> i & 1) swap(second / files[i], third / files[i]);
+    };
+    swap_set();
+    const auto newest = find_newest(folder.path());
+    CHECK_MESSAGE(newest.path == first, "set " << set);
+    CHECK(newest.passed_over.size() == 2);
+    swap_set();
+  }
+  // Two files of one snapshot in each other's place.
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    for (std::size_t j = i + 1; j < files.size(); ++j, ++points) {
+      swap(third / files[i], third / files[j]);
+      CHECK(find_newest(folder.path()).path == second);
+      swap(third / files[i], third / files[j]);
+    }
+  }
+  CHECK(find_newest(folder.path()).path == third);
+  tried("R4 files in another's place", points);
+}
