@@ -45,6 +45,7 @@ struct SnapshotBranch::Impl {
   }
 
   bool save() try {
+    tensors.make_row_major();
     SnapshotContent content;
     content.iteration = iteration;
     content.model = views_of(tensors.model);

@@ -74,10 +74,12 @@ fs::path config_file(const StartOptions& options) {
 }
 
 Start fresh(const StartOptions& options, Config config) {
-  auto folder = options.run_dir ? RunFolder::create_at(*options.run_dir)
-                                : RunFolder::create(config.table("run").text("dir"), config.name());
+  const fs::path dir = config.table("run").text("dir");
+  const bool earlier = newest_run(dir, config.name()).has_value();
+  auto folder = options.run_dir ? RunFolder::create_at(*options.run_dir) : RunFolder::create(dir, config.name());
   if (folder.path().filename() != config.name() && !options.run_dir)
-    log_info(say("an earlier run called '", config.name(), "' is kept; to go on in it: --resume auto"));
+    log_info(earlier ? say("an earlier run called '", config.name(), "' is kept; to go on in it: --resume auto")
+                     : say((dir / config.name()).string(), " is there and holds no run; it is left alone"));
   write_file_atomically(folder.config_file(), to_toml(config));
   return {std::move(config), std::move(folder), false, std::nullopt};
 }

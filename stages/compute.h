@@ -2,30 +2,15 @@
 // The compute stage's door: what the graph asks of whatever learns. No torch here; the LibTorch learner is in
 // stages/torch/, and tests and data-only runs bring their own.
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "stages/slab.h"
+#include "stages/state.h"
 
 namespace flowtrain {
-
-/// A named tensor as bytes: row-major, on the host.
-struct StateTensor {
-  std::string name;
-  std::string dtype;  ///< as safetensors spells it: "F32", "I64", …
-  std::vector<std::int64_t> shape;
-  bool parameter = false;  ///< learned by gradients, not a running statistic or an optimizer's
-  std::vector<std::byte> bytes;
-};
-
-/// All tensors that a snapshot keeps.
-struct LearnerState {
-  std::vector<StateTensor> model;  ///< parameters and buffers, names of the reference implementation
-  std::vector<StateTensor> optim;
-};
 
 /// What one iteration did.
 struct StepResult {
@@ -62,7 +47,8 @@ class Learner {
   /// Means over all rows since begin_validation; back to train mode.
   virtual Figures end_validation() = 0;
 
-  /// Copies the state to the host, into memory kept in `state` from the last time.
+  /// Copies the state to the host as it lies, into memory kept in `state` from the last time; make_row_major() before it
+  /// is read.
   virtual void copy_state(LearnerState& state) = 0;
   /// Puts a state back. Throws UserError(snapshot) where names or shapes differ.
   virtual void load_state(const LearnerState& state) = 0;

@@ -19,7 +19,7 @@ inline void tried(const std::string& what, std::uint64_t count) {
   bool known = false;
   while (!known && file >> least && std::getline(file >> std::ws, name)) known = name == what;
   MESSAGE(what << ": " << count << " points");
-  CHECK_MESSAGE(known, "tests/points.txt has no line for: " << what);
+  REQUIRE_MESSAGE(known, "tests/points.txt has no line for: " << what);
   CHECK_MESSAGE(count >= least, what << ": only " << count << " points, not " << least << " (tests/points.txt)");
 }
 

@@ -232,7 +232,13 @@ class TorchLearner : public Learner {
     to.shape = tensor.sizes().vec();
     to.parameter = parameter;
     to.bytes.resize(tensor.nbytes());
-    torch::from_blob(to.bytes.data(), tensor.sizes(), tensor.scalar_type()).copy_(tensor);  // one pass, whatever the layout
+    if (tensor.is_cpu() && tensor.is_non_overlapping_and_dense()) {
+      to.strides = tensor.strides().vec();
+      std::memcpy(to.bytes.data(), tensor.const_data_ptr(), tensor.nbytes());
+    } else {
+      to.strides.clear();
+      torch::from_blob(to.bytes.data(), tensor.sizes(), tensor.scalar_type()).copy_(tensor);
+    }
   }
 
   static void copy_in(const std::vector<StateTensor>& from, const nets::NamedTensors& to, const std::string& what) {

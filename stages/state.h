@@ -1,0 +1,32 @@
+#pragma once
+// A learner's tensors as bytes, on their way to and from snapshots.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace flowtrain {
+
+/// A named tensor as bytes, on the host.
+struct StateTensor {
+  std::string name;
+  std::string dtype;  ///< as safetensors spells it: "F32", "I64", …
+  std::vector<std::int64_t> shape;
+  bool parameter = false;  ///< learned by gradients, not a running statistic or an optimizer's
+  std::vector<std::byte> bytes;
+  /// In elements, of a tensor that was copied as it lay in memory; empty: row-major.
+  std::vector<std::int64_t> strides = {};
+};
+
+/// All tensors that a snapshot keeps.
+struct LearnerState {
+  std::vector<StateTensor> model;  ///< parameters and buffers, names of the reference implementation
+  std::vector<StateTensor> optim;
+
+  /// Puts all tensors in row-major order. Copying state as it lies in memory costs the training line a memcpy; the rest
+  /// is done here, where there is time.
+  void make_row_major();
+};
+
+}  // namespace flowtrain
