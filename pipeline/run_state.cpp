@@ -29,23 +29,39 @@ std::string RunState::to_json() const {
       .dump(2);
 }
 
+namespace {
+
+/// A number that is whole and not negative; json's own conversions take others, too.
+std::uint64_t count(const json& value) {
+  if (!value.is_number_unsigned()) throw json::type_error::create(302, "not a count", &value);
+  return value.get<std::uint64_t>();
+}
+
+std::set<std::uint64_t> counts(const json& values) {
+  std::set<std::uint64_t> all;
+  for (auto& value : values) all.insert(count(value));
+  return all;
+}
+
+}  // namespace
+
 RunState RunState::from_json(const std::string& text) try {
   const auto stored = json::parse(text);
   RunState state;
-  state.iteration = stored.at("iteration");
-  state.samples_per_epoch = stored.at("samples_per_epoch");
+  state.iteration = count(stored.at("iteration"));
+  state.samples_per_epoch = count(stored.at("samples_per_epoch"));
   state.order = Xxh64::restore(stored.at("order_xxh64_state").get<std::string>());
   state.losses = stored.at("losses").get<std::deque<double>>();
-  for (auto& entry : stored.at("best")) state.best.push_back({entry.at("iteration"), entry.at("value")});
-  state.validation_batches = stored.at("validation_batches");
+  for (auto& entry : stored.at("best")) state.best.push_back({count(entry.at("iteration")), entry.at("value")});
+  state.validation_batches = count(stored.at("validation_batches"));
   state.validation_pending = stored.at("validation_pending");
-  state.bad_samples = stored.at("bad_samples").get<std::set<std::uint64_t>>();
-  state.bad_validation_samples = stored.at("bad_validation_samples").get<std::set<std::uint64_t>>();
+  state.bad_samples = counts(stored.at("bad_samples"));
+  state.bad_validation_samples = counts(stored.at("bad_validation_samples"));
   state.elapsed_s = stored.at("elapsed_s");
-  state.nonfinite = stored.at("nonfinite");
-  state.nonfinite_in_a_row = stored.at("nonfinite_in_a_row");
+  state.nonfinite = count(stored.at("nonfinite"));
+  state.nonfinite_in_a_row = count(stored.at("nonfinite_in_a_row"));
   state.lr_scale = stored.at("lr_scale");
-  state.rollback_limit = stored.at("rollback_limit");
+  state.rollback_limit = count(stored.at("rollback_limit"));
   return state;
 } catch (const json::exception& error) {
   throw UserError(Exit::snapshot, std::string("state.json of the snapshot cannot be used: ") + error.what());

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t max_file_bytes = 1 << 20;
 constexpr int max_files = 64;  // stops files that name their bases over and over
+constexpr int max_depth = 8;   // tables in tables; there are no deeper keys
 
 Origin origin_of(const toml::node& node, const std::string& source) {
   auto begin = node.source().begin;
@@ -74,6 +75,7 @@ void merge(Document& document, const toml::table& table, const std::string& pref
       origin.column = static_cast<int>(name.source().begin.column);
     }
     if (!is_plain(name.str())) fail(origin, "unknown key '" + key + "'");
+    if (std::count(key.begin(), key.end(), '.') >= max_depth) fail(origin, "tables are nested deeper than 8");
     if (auto* inner = node.as_table()) {
       document.tables.insert_or_assign(key, origin);
       merge(document, *inner, key, place);
@@ -92,6 +94,8 @@ std::string read_text(const std::filesystem::path& file, const std::string& aske
   };
   std::error_code ignored;
   if (std::filesystem::is_directory(file, ignored)) refuse("it is a folder");
+  const bool is_other = std::filesystem::exists(file, ignored) && !std::filesystem::is_regular_file(file, ignored);
+  if (!asked_by.empty() && is_other) refuse("it is no regular file");  // a pipe or a terminal would hang us
   errno = 0;
   std::ifstream stream(file, std::ios::binary);
   if (!stream) refuse(std::strerror(errno));
@@ -103,6 +107,33 @@ std::string read_text(const std::filesystem::path& file, const std::string& aske
   return text;
 }
 
+/// The place after the string that begins at `at`, in one of TOML's four kinds of quotes.
+std::size_t skip_string(std::string_view text, std::size_t at) {
+  const char quote = text[at];
+  const std::string marks(text.substr(at, 3) == std::string(3, quote) ? 3 : 1, quote);
+  for (at += marks.size(); at < text.size(); ++at) {
+    if (text.substr(at, marks.size()) == marks) return at + marks.size();
+    if (marks.size() == 1 && text[at] == '\n') return at;  // not closed: the parser will say so
+    if (quote == '"' && text[at] == '\\') ++at;
+  }
+  return text.size();
+}
+
+/// Refuses keys of many parts ("a.a.a…") before they are parsed. Each part is a table in the one before, and toml++,
+/// which bounds brackets, takes a tree of any depth down by recursion.
+void refuse_deep_keys(std::string_view text, const std::string& file) {
+  int line = 1, dots = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    const auto begin = at++;
+    if (c == '"' || c == '\'') at = skip_string(text, begin);
+    if (c == '#') at = std::min(text.find('\n', at), text.size());
+    if (c == '.' && ++dots >= max_depth) fail({file, line, 1}, "a key of more than 8 parts");
+    if (std::string_view("=,[]{}\n").find(c) != std::string_view::npos) dots = 0;
+    line += static_cast<int>(std::ranges::count(text.substr(begin, at - begin), '\n'));
+  }
+}
+
 /// Reads files depth first, bases before the file that names them.
 class Reader {
  public:
@@ -112,6 +143,7 @@ class Reader {
     check_circle(file, asked_by);
     if (++files_ > max_files) throw UserError(Exit::usage, asked_by + "more than 64 files are pulled in by `base`");
     auto text = read_text(file, asked_by);
+    refuse_deep_keys(text, file.string());
     toml::table table;
     try {
       table = toml::parse(text);  // with the file's name it ends the program where memory runs out

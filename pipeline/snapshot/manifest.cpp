@@ -14,7 +14,7 @@ using nlohmann::json;
 using nlohmann::ordered_json;  // for writing; it looks names up one by one
 
 constexpr std::uint64_t format_version = 1;
-constexpr std::uint64_t max_manifest_bytes = 32 << 20;  // room for some 300,000 tensors
+constexpr std::uint64_t max_manifest_bytes = 8 << 20;  // room for 65,536 tensors with long names
 constexpr int max_depth = 4;                            // files > one file > its tensors
 constexpr const char* json_end = "\n}";
 

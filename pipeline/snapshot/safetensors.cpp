@@ -12,7 +12,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "lengths and tensors are written as they lie in memory");
 
-constexpr std::uint64_t max_header_bytes = 100'000'000;  // as the reference implementation
+constexpr std::uint64_t max_header_bytes = 8 << 20;  // room for max_tensors
 
 /// The bytes of a tensor of this shape; false when the number does not fit.
 bool tensor_bytes(std::span<const std::int64_t> shape, std::uint64_t element, std::uint64_t& bytes) {
@@ -66,7 +66,7 @@ WrittenSafetensors write_safetensors(File& file, std::span<const TensorView> ten
   }
   const std::string header = make_header(tensors, metadata);
   const std::uint64_t header_bytes = header.size();
-  if (header_bytes > max_header_bytes)
+  if (header_bytes > max_header_bytes || tensors.size() > max_tensors)
     throw InternalError("the names of " + std::to_string(tensors.size()) + " tensors do not fit a safetensors header");
 
   Xxh64 hash;

@@ -10,6 +10,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t max_dimensions = 64;  // torch's own bound
+constexpr std::size_t max_name_bytes = 4096, max_metadata = 4096;
 constexpr std::size_t alignment_bytes = 64;
 constexpr const char* metadata_key = "__metadata__";
 
@@ -63,6 +64,7 @@ class HeaderReader : public nlohmann::json_sax<json> {
   bool key(std::string& name) override {
     if (place_ == Place::top) return top_key(name);
     if (place_ == Place::metadata_keys) {
+      if (header.metadata.size() == max_metadata) return fail("more than 4096 entries of metadata");
       if (header.metadata.contains(name)) return fail("metadata " + shown(name) + " comes twice");
       name_ = name;
       place_ = Place::metadata_value;
@@ -129,6 +131,8 @@ class HeaderReader : public nlohmann::json_sax<json> {
                 " in the place of something else");
   }
   bool top_key(const std::string& name) {
+    if (name.size() > max_name_bytes) return fail("tensor " + shown(name) + " has a name of more than 4096 bytes");
+    if (header.entries.size() == max_tensors) return fail("more than 65536 tensors");
     if (!names_.insert(name).second) return fail("tensor " + shown(name) + " comes twice");
     if (name == metadata_key) {
       place_ = Place::metadata;

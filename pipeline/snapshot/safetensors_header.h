@@ -1,6 +1,7 @@
 #pragma once
 // The JSON header of a safetensors file, read in one pass without a tree, so that a hostile one costs no memory.
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,6 +11,9 @@
 #include "pipeline/snapshot/safetensors.h"
 
 namespace flowtrain {
+
+/// More tensors than this are refused: a header is to fill no memory.
+inline constexpr std::size_t max_tensors = 1 << 16;
 
 /// One tensor as the header states it; each of the three fields was there, once.
 struct HeaderEntry {

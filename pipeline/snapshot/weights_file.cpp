@@ -10,7 +10,6 @@
 namespace flowtrain {
 namespace {
 
-constexpr std::size_t max_tensors = 1 << 16;
 constexpr std::string_view parallel_prefix = "module.";
 
 class StateDictReader {

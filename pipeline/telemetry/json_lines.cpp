@@ -55,8 +55,8 @@ void sync_file(const std::filesystem::path& path) {
 
 std::string json_line(std::span<const JsonField> fields) {
   auto object = nlohmann::ordered_json::object();
-  for (const auto& [key, value] : fields) {
-    std::visit([&](const auto& held) { object[key] = held; }, value.variant());
+  for (const auto& field : fields) {
+    std::visit([&](const auto& held) { object[field.first] = held; }, field.second.variant());
   }
   return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

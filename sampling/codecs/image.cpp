@@ -49,6 +49,15 @@ Picture Image::view() const {
   return {pixels.data(), height, width, channels, static_cast<std::size_t>(width) * static_cast<std::size_t>(channels)};
 }
 
+void refuse_bomb(const std::string& format, std::uint64_t width, std::uint64_t height, std::uint64_t file_bytes) {
+  // Flat pictures are packed a thousandfold; up to 2^24 pixels (48 MiB) that harms nobody.
+  constexpr std::uint64_t harmless_pixels = std::uint64_t{1} << 24, max_pixels_per_byte = 128;
+  const auto pixels = width * height;  // each fits 32 bits
+  if (pixels > harmless_pixels && pixels / max_pixels_per_byte > file_bytes)
+    throw SampleError(format + ": " + std::to_string(file_bytes) + " bytes cannot hold " + std::to_string(width) + "x" +
+                      std::to_string(height) + " pixels");
+}
+
 void decode_image(std::span<const std::byte> file, Image& out, Warnings warnings) {
   if (file.empty()) throw SampleError("the image file is empty");
   if (starts_with(file, "\xff\xd8\xff", 3)) return decode_jpeg(file, out, warnings);

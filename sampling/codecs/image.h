@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sampling/dataset.h"
@@ -37,6 +38,10 @@ enum class Warnings : std::uint8_t {
   bad,     ///< it is damaged: SampleError
   accept,  ///< the picture is used as it comes
 };
+
+/// Refuses a picture that is there to fill memory: beyond 2^24 pixels, a compressed file must have a byte for each 128
+/// of them. Throws SampleError "FORMAT: …".
+void refuse_bomb(const std::string& format, std::uint64_t width, std::uint64_t height, std::uint64_t file_bytes);
 
 /// Decodes a JPEG or PNG file, told apart by its first bytes, to RGB. Throws SampleError.
 void decode_image(std::span<const std::byte> file, Image& out, Warnings warnings = Warnings::bad);

@@ -12,9 +12,8 @@
 namespace flowtrain {
 namespace {
 
-// The fewest bits that a Huffman-coded block of 8x8 takes is one, and with the most lopsided sampling factors a byte
-// cannot stand for more than 1024 pixels. Arithmetic coding has no such bound and no such files.
-constexpr std::uint64_t max_pixels_per_byte = 1024;
+// A progressive file goes over all its blocks in each scan, and an empty scan takes a few bytes. Encoders write ten.
+constexpr int max_scans = 100;
 
 /// libjpeg's decoder and its error handling. libjpeg is C, so errors leave it by longjmp; nothing between the setjmp
 /// in decode() and the handlers has a destructor to run.
@@ -26,6 +25,8 @@ class JpegDecoder {
     errors_.emit_message = weigh;
     info_.client_data = this;
     jpeg_create_decompress(&info_);
+    progress_.progress_monitor = leave_after_many_scans;
+    info_.progress = &progress_;
   }
   ~JpegDecoder() { jpeg_destroy_decompress(&info_); }
   JpegDecoder(const JpegDecoder&) = delete;
@@ -35,10 +36,7 @@ class JpegDecoder {
     warnings_ = warnings;
     jpeg_abort_decompress(&info_);  // whatever the last picture left
     if (!read_header(file)) fail();
-    const auto pixels = std::uint64_t{info_.image_width} * info_.image_height;
-    if (pixels / max_pixels_per_byte > file.size())
-      throw SampleError("JPEG: " + std::to_string(file.size()) + " bytes cannot hold " +
-                        std::to_string(info_.image_width) + "x" + std::to_string(info_.image_height) + " pixels");
+    refuse_bomb("JPEG", info_.image_width, info_.image_height, file.size());
     out.reshape(info_.image_height, info_.image_width, 3);
     if (!read_rows(out.pixels.data())) fail();
   }
@@ -99,9 +97,16 @@ class JpegDecoder {
   static void weigh(j_common_ptr info, int level) {
     if (level < 0 && static_cast<JpegDecoder*>(info->client_data)->warnings_ == Warnings::bad) leave(info);
   }
+  static void leave_after_many_scans(j_common_ptr info) {
+    auto* self = static_cast<JpegDecoder*>(info->client_data);
+    if (self->info_.input_scan_number <= max_scans) return;
+    std::snprintf(self->message_, sizeof self->message_, "more than %d scans", max_scans);
+    std::longjmp(self->escape_, 1);
+  }
 
   jpeg_decompress_struct info_{};
   jpeg_error_mgr errors_{};
+  jpeg_progress_mgr progress_{};
   Warnings warnings_ = Warnings::bad;
   std::jmp_buf escape_;
   char message_[JMSG_LENGTH_MAX] = {};

@@ -44,11 +44,16 @@ std::vector<std::byte> gunzip(const std::vector<std::byte>& packed, const std::s
   const auto damaged = [&](const std::string& what) {
     return UserError(Exit::data, name + ": damaged gzip data: " + what, "fetch the file again");
   };
+  // Zeros are packed a thousandfold, data sets less than tenfold. A start of zeros is allowed for.
+  constexpr std::size_t harmless_bytes = std::size_t{1} << 24, max_ratio = 100;
   Inflater inflater;
   auto& stream = inflater.stream;
   std::vector<std::byte> bytes;
   std::size_t taken = 0, written = 0;
   for (bool done = packed.empty(); !done;) {
+    if (written > harmless_bytes && (written - harmless_bytes) / max_ratio > taken)
+      throw UserError(Exit::data, name + ": gzip data that unfold to more than 100 times their size",
+                      "unpack the file by hand if it is what it should be");
     if (written == bytes.size()) bytes.resize(std::max(step_bytes, 2 * written));
     const auto input = std::min(packed.size() - taken, most_bytes), room = std::min(bytes.size() - written, most_bytes);
     // zlib's own type lacks the const; it does not write to its input.

@@ -1,0 +1,197 @@
+// Bar R14: files made to harm are refused with a reason, within bounds of memory, and leave nothing behind. Each is
+// read in a process of its own.
+
+#include <doctest/doctest.h>
+#include <malloc.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "pipeline/config/config.h"
+#include "pipeline/run_state.h"
+#include "pipeline/snapshot/manifest.h"
+#include "pipeline/snapshot/weights_file.h"
+#include "pipeline/telemetry/json_lines.h"
+#include "sampling/codecs/image.h"
+#include "sampling/datasets/entries.h"
+#include "sampling/datasets/idx_file.h"
+#include "sampling/datasets/voc_annotation.h"
+#include "sampling/datasets/whole_file.h"
+#include "tests/fuzz/hostile/hostile.h"
+#include "tests/points.h"
+#include "tests/sampling/settings_helper.h"
+
+namespace flowtrain::hostile {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr long max_extra_kib = 64 << 10;
+constexpr unsigned patience_s = 20;
+constexpr rlim_t address_space_bytes = rlim_t{4} << 30;
+
+std::string text_of(const fs::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+void open_dataset(const DatasetEntry& entry, const fs::path& path) {
+  entry.make(settings_for(entry.keys, {{"path", path.string()}}), {});
+}
+
+/// Each as the program calls it; a test's own reading of the file counts as memory, too.
+const std::map<std::string, void (*)(const fs::path&)> readers = {
+    {"image", [](const fs::path& path) {
+       const auto text = text_of(path);
+       Image image;
+       decode_image(std::as_bytes(std::span(text)), image);
+     }},
+    {"idx", [](const fs::path& path) {
+       const Files files(path.parent_path().string());
+       parse_idx(read_whole(files, *files.find(path.filename().string())), path.string());
+     }},
+    {"image_folder", [](const fs::path& path) { open_dataset(image_folder_entry(), path); }},
+    {"webdataset", [](const fs::path& path) { open_dataset(webdataset_entry(), path); }},
+    {"weights", [](const fs::path& path) { WeightsFile{path}; }},
+    {"config", [](const fs::path& path) { load_config(path).check_trainable(); }},
+    {"voc", [](const fs::path& path) {
+       const auto text = text_of(path);
+       parse_voc(std::as_bytes(std::span(text)), path.string());
+     }},
+    {"state", [](const fs::path& path) { RunState::from_json(text_of(path)); }},
+    {"manifest", [](const fs::path& path) { parse_manifest(text_of(path), path.string()); }},
+};
+
+long peak_kib() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+struct Outcome {
+  int status = -1;      ///< as waitpid() gives it; 0: refused
+  std::string message;  ///< of the refusal, or of what else was thrown
+  long extra_kib = 0;   ///< what reading took beyond what the process had
+};
+
+/// Runs `read` in a child that a runaway ends.
+Outcome in_a_process(const fs::path& folder, const std::function<void()>& read) {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  ::malloc_trim(0);  // or the child would use what this process has freed
+  const auto child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::alarm(patience_s);
+    const rlimit limit{address_space_bytes, address_space_bytes};
+    ::setrlimit(RLIMIT_AS, &limit);
+    const auto before_kib = peak_kib();
+    std::string message;
+    int code = 1;  // accepted
+    try {
+      fs::current_path(folder);
+      read();
+    } catch (const UserError& error) {
+      message = error.what();
+      code = 0;
+    } catch (const SampleError& error) {
+      message = error.what();
+      code = 0;
+    } catch (const std::exception& error) {
+      message = std::string("not a refusal: ") + error.what();
+      code = 2;
+    }
+    const auto report = std::to_string(peak_kib() - before_kib) + ' ' + message.substr(0, 4000);
+    if (::write(ends[1], report.data(), report.size()) < 0) code = 3;
+    ::_exit(code);
+  }
+  ::close(ends[1]);
+  Outcome outcome;
+  std::string report;
+  char piece[4096];
+  for (ssize_t got; (got = ::read(ends[0], piece, sizeof piece)) > 0;)
+    report.append(piece, static_cast<std::size_t>(got));
+  ::close(ends[0]);
+  ::waitpid(child, &outcome.status, 0);
+  const auto blank = std::min(report.find(' '), report.size());
+  outcome.extra_kib = report.empty() ? 0 : std::stol(report.substr(0, blank));
+  outcome.message = report.substr(std::min(blank + 1, report.size()));
+  return outcome;
+}
+
+/// root/work/file is what is read; nothing else may be in root afterwards.
+struct Root {
+  fs::path path = fs::temp_directory_path() / ("flowtrain-hostile-" + std::to_string(::getpid()));
+  Root() { fs::create_directories(path / "work"); }
+  ~Root() { fs::remove_all(path); }
+  std::set<std::string> content() const {
+    std::set<std::string> names;
+    for (const auto& entry : fs::recursive_directory_iterator(path)) names.insert(entry.path().string());
+    return names;
+  }
+};
+
+/// What the refusal must name: the file, or what kind of thing it is.
+bool is_named(const Case& each, const std::string& message, const fs::path& file) {
+  if (each.reader == "image")
+    return message.starts_with("PNG: ") || message.starts_with("JPEG: ") || message.starts_with("a picture of ");
+  if (each.reader == "state") return message.starts_with("state.json");
+  return message.find(file.string()) != std::string::npos;
+}
+
+void check_refused(const Root& root, const Case& each) {
+  CAPTURE(each.what);
+  CAPTURE(each.reader);
+  const auto file = root.path / "work" / "file";
+  {
+    std::ofstream stream(file, std::ios::binary | std::ios::trunc);
+    stream.write(each.bytes.data(), static_cast<std::streamsize>(each.bytes.size()));
+  }
+  const auto before = root.content();
+  const auto outcome = in_a_process(file.parent_path(), [&] { readers.at(each.reader)(file); });
+  CAPTURE(outcome.message);
+  CHECK(outcome.status == 0);
+  CHECK_FALSE(outcome.message.empty());
+  CHECK(outcome.message.find('\n') == std::string::npos);
+  CHECK(is_named(each, outcome.message, file));
+  CHECK(outcome.extra_kib <= max_extra_kib);
+  CHECK(root.content() == before);
+}
+
+}  // namespace
+
+TEST_CASE("R14: hostile files are refused by name, within 64 MiB, and leave nothing behind") {
+  const Root root;
+  std::uint64_t count = 0;
+  for (const auto make : {images, archives, weights, texts})
+    for (const auto& each : make()) {
+      check_refused(root, each);
+      ++count;
+    }
+  tried("R14 hostile files", count);
+}
+
+TEST_CASE("R14: a journal's hostile lines are cut out") {
+  const Root root;
+  const auto file = root.path / "work" / "metrics.jsonl";
+  for (const auto& line : {std::string(100'000, '['), std::string(1 << 24, 'x'), std::string("{\"iter\":1e999}"),
+                           std::string("{\"a\":\"\xff\"}"), std::string(1 << 20, '\0')}) {
+    {
+      std::ofstream stream(file, std::ios::binary | std::ios::trunc);
+      stream << "{\"iter\":1}\n" << line << "\n{\"iter\":2}\n";
+    }
+    const auto outcome = in_a_process(file.parent_path(), [&] {
+      throw UserError(Exit::data, std::to_string(cut_back(file, 10)) + " lines cut out");
+    });
+    CHECK(outcome.message == "1 lines cut out");
+    CHECK(outcome.extra_kib <= max_extra_kib);
+    CHECK(text_of(file) == "{\"iter\":1}\n{\"iter\":2}\n");
+  }
+}
+
+}  // namespace flowtrain::hostile

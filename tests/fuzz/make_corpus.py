@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""Writes the seeds in tests/fuzz/corpus: small right files of every kind that a reader knows, and some wrong ones.
+
+Needs Pillow for the JPEGs. What is there already (findings of the fuzzers, too) is kept.
+"""
+import gzip
+import io
+import json
+import pathlib
+import shutil
+import struct
+import tarfile
+import zlib
+
+from PIL import Image
+
+ROOT = pathlib.Path(__file__).resolve().parent
+CORPUS = ROOT / "corpus"
+
+
+def put(target, name, data):
+    folder = CORPUS / target
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(data if isinstance(data, bytes) else data.encode())
+
+
+def jpegs():
+    rgb = Image.new("RGB", (20, 12))
+    rgb.putdata([(x * 12, y * 20, 128) for y in range(12) for x in range(20)])
+    for name, image, options in [
+        ("rgb", rgb, {}), ("progressive", rgb, {"progressive": True}), ("grey", rgb.convert("L"), {}),
+        ("cmyk", rgb.convert("CMYK"), {}), ("low", rgb, {"quality": 5, "subsampling": 2}),
+        ("restart", rgb, {"restart_marker_blocks": 1}), ("comment", rgb, {"comment": b"c" * 20, "exif": b"Exif\0\0"}),
+    ]:
+        out = io.BytesIO()
+        image.save(out, "JPEG", **options)
+        put("jpeg", name, out.getvalue())
+    put("jpeg", "torn", out.getvalue()[:-40])
+
+
+def png(width, height, depth, color, rows, chunks=(), interlace=0):
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, depth, color, 0, 0, interlace)
+    body = b"".join(chunk(kind, data) for kind, data in chunks)
+    body += chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + body
+
+
+def pngs():
+    put("png", "rgb", png(3, 2, 8, 2, (b"\0" + bytes(range(9))) * 2))
+    put("png", "rgba", png(2, 2, 8, 6, (b"\1" + bytes(range(8))) * 2))
+    put("png", "grey16", png(2, 2, 16, 0, (b"\2" + bytes(4)) * 2))
+    put("png", "grey1", png(9, 2, 1, 0, (b"\0\xaa\x80") * 2))
+    put("png", "grey_alpha", png(2, 1, 8, 4, b"\0\1\2\3\4"))
+    put("png", "palette", png(4, 1, 2, 3, b"\0\x1b", [(b"PLTE", bytes(range(12))), (b"tRNS", b"\0\x80")]))
+    put("png", "interlaced", png(2, 2, 8, 0, b"\0\1\0\2\0\3\4", interlace=1))
+    put("png", "chunks", png(1, 1, 8, 2, bytes(4), [
+        (b"gAMA", struct.pack(">I", 45455)), (b"sBIT", b"\5\5\5"), (b"tEXt", b"k\0v"),
+        (b"zTXt", b"k\0\0" + zlib.compress(b"v" * 500)), (b"iCCP", b"p\0\0" + zlib.compress(bytes(128)))]))
+    put("png", "huge", png(2**31 - 1, 2**31 - 1, 8, 2, bytes(4)))
+
+
+VOC = """<?xml version="1.0"?>
+<!-- c --><annotation><filename>a.jpg</filename><size><width>20</width><height> 12 </height><depth>3</depth></size>
+<object><name>cell</name><difficult>1</difficult><bndbox><xmin>1.5</xmin><ymin>2</ymin><xmax>8e0</xmax><ymax>9</ymax>
+</bndbox></object><object><name><![CDATA[a]]>&lt;&#65;</name><bndbox><xmin>3</xmin><ymin>3</ymin><xmax>3</xmax>
+<ymax>9</ymax></bndbox></object></annotation>
+"""
+
+
+def annotations():
+    put("voc", "two", VOC)
+    put("voc", "utf16", VOC.encode("utf-16"))
+    put("voc", "entity", '<!DOCTYPE a [<!ENTITY b "&c;&c;"><!ENTITY c "x">]><annotation>&b;</annotation>')
+    put("voc", "deep", "<annotation>" + "<a>" * 1000)
+    put("voc", "numbers", VOC.replace("1.5", "nan").replace("8e0", "1e999"))
+
+
+def idx_files():
+    images = struct.pack(">BBBBIII", 0, 0, 8, 3, 2, 3, 2) + bytes(range(12))
+    for name, data in [("images", images), ("labels", struct.pack(">BBBBI", 0, 0, 8, 1, 2) + b"\1\2"),
+                       ("lying", struct.pack(">BBBBIII", 0, 0, 8, 3, 2**32 - 1, 2**32 - 1, 2**32 - 1)),
+                       ("floats", struct.pack(">BBBBI", 0, 0, 13, 1, 1) + bytes(4))]:
+        put("idx", name, data)
+        put("idx", name + ".gz", gzip.compress(data, mtime=0))
+    put("idx", "members.gz", gzip.compress(images[:9], mtime=0) + gzip.compress(images[9:], mtime=0))
+    put("idx", "zeros.gz", gzip.compress(bytes(100_000), mtime=0))
+
+
+def cifar_files():
+    record = b"\3" + bytes(3072)
+    put("cifar", "one", b"\0" + record)
+    put("cifar", "named", bytes([20]) + b"a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n" + record)
+    put("cifar", "label", b"\0" + b"\x0b" + bytes(3072))
+
+
+def tar_of(members, form):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=form) as archive:
+        for name, data, kind in members:
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            member.type = kind
+            archive.addfile(member, io.BytesIO(data))
+    return out.getvalue()[:-8192] if out.getvalue().endswith(bytes(9216)) else out.getvalue()
+
+
+def archives():
+    file, long = tarfile.REGTYPE, "d/" + "n" * 120 + ".jpg"
+    for name, form in [("ustar", tarfile.USTAR_FORMAT), ("gnu", tarfile.GNU_FORMAT), ("pax", tarfile.PAX_FORMAT)]:
+        members = [("./a.jpg", b"jpeg", file), ("a.cls", b"7\n", file),
+                   ("b.x.png", b"png", file), ("b.cls", b"3", file)]
+        if name != "ustar":
+            members.append((long, b"long", file))
+        data = tar_of(members, form)
+        put("tar", name, data)
+        put("webdataset", name, data)
+    odd = [("../up.jpg", b"x", file), ("/abs.jpg", b"x", file), ("link.jpg", b"", tarfile.SYMTYPE),
+           ("hard.jpg", b"", tarfile.LNKTYPE), ("dev.jpg", b"", tarfile.CHRTYPE), ("fifo", b"", tarfile.FIFOTYPE),
+           ("d/", b"", tarfile.DIRTYPE), ("a.jpg", b"1", file), ("a.jpg", b"2", file)]
+    put("tar", "odd", tar_of(odd, tarfile.GNU_FORMAT))
+    put("webdataset", "label", tar_of([("a.png", b"x", file), ("a.cls", b"-1", file)], tarfile.USTAR_FORMAT))
+
+
+def safetensors(header, data=b""):
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def weights():
+    entry = {"dtype": "F32", "shape": [2, 1], "data_offsets": [0, 8]}
+    put("safetensors", "one", safetensors({"__metadata__": {"format": "pt"}, "a": entry}, bytes(8)))
+    put("safetensors", "two", safetensors({"a": entry, "b": dict(entry, shape=[], dtype="I64", data_offsets=[8, 16])},
+                                          bytes(16)))
+    put("safetensors", "empty", safetensors({"a": dict(entry, shape=[0, 3], data_offsets=[0, 0])}))
+    put("safetensors", "overlap", safetensors({"a": entry, "b": dict(entry, data_offsets=[4, 12])}, bytes(12)))
+    put("safetensors", "huge", struct.pack("<Q", 2**63) + b"{}")
+    put("safetensors", "overflow", safetensors({"a": dict(entry, shape=[2**62, 2**62])}, bytes(8)))
+
+
+def snapshots():
+    files = {name: {"bytes": 8, "xxh64": "0" * 16, "tensors": {"w": "1" * 16}}
+             for name in ["model.safetensors", "optim.safetensors", "state.json", "config.toml"]}
+    text = json.dumps({"format": "flowtrain snapshot", "version": 1, "iteration": 5, "files": files}, indent=1)
+    put("manifest", "one", text[:-2])  # the target puts the hash and the end there
+    put("manifest", "version", text[:-2].replace('"version": 1', '"version": 2'))
+    put("manifest", "deep", '{"a": ' + "[" * 500)
+    put("journal", "lines", '{"kind":"train","iter":5,"loss":1e300}\n{"kind":"val","iter":101}\n{"kind":"end"}\n{"torn')
+    put("journal", "odd", '\n[1]\n{"iter":"x"}\n{"kind":5,"iter":null}\nno json\n{"iter":1e999}\n{"iter":-1}\n')
+    put("journal", "deep", "[" * 500 + "\n" + '{"a":' * 100 + "\n")
+
+
+def configurations():
+    configs = ROOT.parents[1] / "configs"
+    for path in sorted(configs.glob("*.toml")):
+        text = "\n".join(line for line in path.read_text().splitlines() if not line.startswith(("#", "base")))
+        put("config", path.stem, text + "\n")
+    put("config", "words", 'name = "a"\n[data]\ndataset = "shapes"\n[loader]\nworkers = "auto"\n'
+        '[val]\nevery = "2 epochs"\n[snapshot]\nevery = "10 per epoch"\n'
+        '[lr]\nwarmup = {t = 5, by = "iter", mode = "factor"}\n')
+    put("config", "types", "[data]\ndataset = 5\npath = 1979-05-27\n[loader]\nbatch = -1\nprefetch = [1, 2.5, 'x']\n")
+    put("config", "deep", "a = " + "[" * 300 + "]" * 300 + "\n")
+    put("config", "dots", "a" + ".a" * 300 + " = 1\n")
+    put("config", "strings", "name = '''a\nb'''\n[run]\ndir = \"\\u00e9\\U0001F600\\t\"\n[data]\npath = ''\n")
+    put("config", "bases", 'base = ["a.toml", "../b.toml"]\n')
+
+
+def torch_files():
+    data = ROOT.parent / "snapshot" / "data"
+    for name in ["zip.pth", "legacy.pth"]:
+        (CORPUS / "torch_archive").mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(data / name, CORPUS / "torch_archive" / name)
+    whole = (data / "zip.pth").read_bytes()
+    begin = whole.index(b"\x80\x02")
+    put("pickle", "state_dict", whole[begin:whole.index(b"PK\x07\x08")])
+    put("pickle", "system", b"\x80\x02cos\nsystem\nX\x02\0\0\0id\x85R.")
+    put("pickle", "protocol4", b"\x80\x04\x95\x20\0\0\0\0\0\0\0\x8c\x0bcollections\x94\x8c\x0bOrderedDict\x94\x93)R\x94"
+        b".")
+    put("pickle", "values", b"\x80\x02(NK\1M\1\1J\1\0\0\0\x8a\1\xffG\x3f\xf0\0\0\0\0\0\0\x88\x89"
+        b"U\1aC\1b](K\1K\2et}X\1\0\0\0aNs\x86.")
+    put("zip", "torch", whole)
+    end = whole.index(b"PK\x05\x06")
+    put("zip", "zip64", whole[:end] + b"PK\x05\x06" + bytes(4) + b"\xff" * 12 + bytes(2))
+    out = io.BytesIO()
+    import zipfile
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("a/b", b"stored")
+        archive.writestr("c", b"c" * 100, compress_type=zipfile.ZIP_DEFLATED)
+        archive.comment = b"comment"
+    put("zip", "deflated", out.getvalue())
+
+
+STATE = {
+    "iteration": 7, "samples_per_epoch": 100, "order_xxh64_state": "xxh64-0-00", "order_xxh64": "0" * 16,
+    "losses": [0.5, 1e300, None], "best": [{"iteration": 5, "value": 0.5}], "validation_batches": 3,
+    "validation_pending": False, "bad_samples": [1, 2], "elapsed_s": 1.5,
+}
+
+
+def states():
+    put("state", "odd", json.dumps(dict(STATE, iteration=-1, samples_per_epoch=1e300)))
+    put("state", "deep", "[" * 500)
+
+
+jpegs()
+pngs()
+annotations()
+idx_files()
+cifar_files()
+archives()
+weights()
+snapshots()
+configurations()
+torch_files()
+states()

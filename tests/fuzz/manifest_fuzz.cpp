@@ -1,0 +1,16 @@
+#include "pipeline/snapshot/hash.h"
+#include "pipeline/snapshot/manifest.h"
+#include "sampling/error.h"
+#include "tests/fuzz/fuzz_target.h"
+
+// As it is, and with the right hash at its end: otherwise nothing would get beyond that.
+FUZZ_TARGET(manifest) {
+  const std::string text(reinterpret_cast<const char*>(input.data()), input.size());
+  try {
+    flowtrain::parse_manifest(text, "manifest.json");
+  } catch (const flowtrain::UserError&) {
+  }
+  const auto sealed = text + ",\n \"xxh64\": \"" + flowtrain::xxh64_hex(text) + "\"\n}\n";
+  const auto manifest = flowtrain::parse_manifest(sealed, "manifest.json");
+  flowtrain::parse_manifest(flowtrain::manifest_text(manifest), "what was written");
+}

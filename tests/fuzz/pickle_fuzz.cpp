@@ -1,0 +1,7 @@
+#include "pipeline/snapshot/pickle.h"
+#include "tests/fuzz/fuzz_target.h"
+
+FUZZ_TARGET(pickle) {
+  const auto pickle = flowtrain::parse_pickle(input, "a.pth");
+  flowtrain::fuzz::require(pickle.root < pickle.values.size() && pickle.size_bytes <= input.size(), "it is in itself");
+}
