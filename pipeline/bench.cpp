@@ -146,7 +146,10 @@ class Bench {
         row.state = RowWork::State::read;
         ++done;
       }
-      if (done == 0) throw UserError(Exit::data, "none of a batch's samples could be used: " + std::string(slab.bad().front().stage) + ": " + slab.bad().front().reason);
+      if (done == 0) {
+        const BadSample& bad = slab.bad().front();
+        throw UserError(Exit::data, "none of a batch's samples could be used: " + (bad.stage + (": " + bad.reason)));
+      }
       return Work{done, done * row_bytes};
     });
   }

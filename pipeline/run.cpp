@@ -58,7 +58,8 @@ class Run {
     if (schedule_.first > schedule_.last) log_info("nothing is left to do; --max-iter sets the length of a run");
   }
 
-  TrainerResult train(MetricsFile* metrics, JsonLinesFile* ledger, SnapshotBranch* snapshots, const Interrupt& interrupt) {
+  TrainerResult train(MetricsFile* metrics, JsonLinesFile* ledger, SnapshotBranch* snapshots,
+                      const Interrupt& interrupt) {
     BadSamples bad = make_ledger(config_, true, *train_.dataset, ledger);
     std::optional<BadSamples> bad_validation;
     if (val_) bad_validation.emplace(make_ledger(config_, false, *val_->dataset, ledger));

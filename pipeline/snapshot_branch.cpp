@@ -62,7 +62,7 @@ struct SnapshotBranch::Impl {
                                   {"stall_s", stall_s},
                                   {"total_s", seconds_since(begin)}});
     return true;
-  } catch (const UserError& error) {
+  } catch (const std::exception& error) {  // no memory, say
     const std::string what = say("no snapshot of iteration ", iteration, ": ", error.what());
     if (policy.stop_on_error) {
       failure.emplace(Exit::snapshot, what, "snapshot.on_error = \"go_on\" lets a run go on without");

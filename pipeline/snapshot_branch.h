@@ -40,7 +40,7 @@ class SnapshotBranch {
   SnapshotBranch(const SnapshotBranch&) = delete;
 
   /// Copies the state and returns; waits first if the one before is still being written. False: left out, with a
-  /// warning. A failed write is a warning, and training goes on: the next one tries anew.
+  /// warning. A failed write, for whatever reason, is a warning, and training goes on: the next one tries anew.
   bool take(Learner& learner, const RunState& state, SnapshotReason reason);
   /// Throws UserError(snapshot) where a write has failed and the policy is to stop then.
   void check() const;

@@ -13,7 +13,8 @@ namespace flowtrain {
 class Interrupt;
 
 /// Takes `batches` batches from the line and returns the learner's figures over them; the learner is in train mode
-/// afterwards. Bad samples are entered as of `iteration`. Nothing when `interrupt` (may be null) asked for an end meanwhile. Rethrows the error of a bad batch.
+/// afterwards. Bad samples are entered as of `iteration`. Nothing when `interrupt` (may be null) asked for an end
+/// meanwhile. Rethrows the error of a bad batch.
 std::optional<Figures> run_validation(Line& line, Learner& learner, BadSamples& bad, std::uint64_t iteration,
                                       std::uint64_t batches, const Interrupt* interrupt);
 

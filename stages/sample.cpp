@@ -46,7 +46,8 @@ void SampleStage::replace(Slab& slab, RowWork& row) const {
   if (++row.replaced > max_attempts)
     throw UserError(Exit::data,
                     "no usable sample for position " + std::to_string(row.position) + " after " +
-                        std::to_string(max_attempts) + " attempts; the last: " + dataset_.describe(row.id) + ": " + row.stage + ": " + row.reason,
+                        std::to_string(max_attempts) + " attempts; the last: " + dataset_.describe(row.id) + ": " + row.stage +
+                        ": " + row.reason,
                     "check the data set; `flowtrain bench CONFIG --stage read` reads it alone");
   Stream random(seed_, Purpose::substitute, row.position * max_attempts + row.replaced - 1);
   const std::uint64_t substitute = random.below(dataset_.size());

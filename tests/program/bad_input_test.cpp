@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
+
 #include "tests/program/idx_files.h"
 #include "tests/sampling/pictures.h"
 #include "tests/sampling/tar_helper.h"
@@ -121,6 +123,45 @@ TEST_CASE("a torn picture is replaced and counted, or ends the run") {
       if (entry.is_regular_file()) std::ofstream(entry.path()) << "no picture";
     check_refused(place.train(with(kPictures, {"--set", "data.max_bad=1000"})), 3, {".jpg"});
   }
+}
+
+TEST_CASE("what cannot be read or is no picture is in the ledger, of training and validation") {
+  const Workplace place(without_shapes());
+  write_pictures(place.folder());
+  place.folder().write("pictures/train/dog/0.jpg", "");
+  place.folder().write("pictures/train/dog/2.jpg", "This is a text.\n");
+  place.folder().write("pictures/val/dog/4.jpg", "");
+  for (auto name : {"train/dog/6.jpg", "val/cat/7.jpg"})
+    fs::permissions(place.path("pictures") / name, fs::perms::none);
+  auto bound = place.surroundings();
+  bound.bound_by_permissions = true;
+  auto words = with({"tiny.toml"}, kPictures);
+  words = with(words, {"--set", "data.max_bad=5", "--set", "val.every=5"});
+  REQUIRE_EXIT(run_program(words, bound), 0);
+
+  std::map<std::string, std::string> reasons;  // of each picture
+  std::ifstream ledger(place.path("runs/tiny/bad_samples.jsonl"));
+  for (std::string line; std::getline(ledger, line);) {
+    const auto entry = nlohmann::json::parse(line);
+    const std::string name = entry.at("name"), stage = entry.at("stage");
+    const std::string reason = stage + ": " + entry.at("reason").get<std::string>();
+    CHECK(reasons.emplace(name.substr(name.find('/') + 1), reason).second);
+    CHECK(name.find(entry.at("split").get<std::string>() + "/") != std::string::npos);
+  }
+  CHECK(reasons.size() == 6);
+  CHECK(reasons["train/dog/0.jpg"] == "sample: the image file is empty");
+  CHECK(reasons["train/dog/2.jpg"] == "sample: neither a JPEG nor a PNG file");
+  CHECK(reasons["train/cat/5.jpg"].starts_with("sample: JPEG: "));
+  CHECK(reasons["train/dog/6.jpg"].find("Permission denied") != std::string::npos);
+  CHECK(reasons["val/dog/4.jpg"] == "sample: the image file is empty");
+  CHECK(reasons["val/cat/7.jpg"].starts_with("read: "));
+
+  words.insert(words.begin(), "test");
+  const auto tested = run_program(words, bound);
+  REQUIRE_EXIT(tested, 0);
+  CHECK_SAYS(tested, "bad sample of val ");
+  words.insert(words.end(), {"--set", "data.val.max_bad=1"});
+  check_refused(run_program(words, bound), 3, {"data.val.max_bad = 1", "val/"});
 }
 
 TEST_CASE("a picture that vanishes while the run goes on is replaced and named") {

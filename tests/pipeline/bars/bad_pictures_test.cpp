@@ -6,8 +6,10 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "pipeline/run.h"
+#include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/codecs/png.h"
 #include "sampling/error.h"
@@ -55,14 +57,17 @@ class Pictures {
   }
 
   const TempFolder& folder() const { return folder_; }
-  const std::set<std::uint64_t>& bad(const std::string& split) const { return split == "train" ? bad_train_ : bad_val_; }
+  const std::set<std::uint64_t>& bad(const std::string& split) const {
+    return split == "train" ? bad_train_ : bad_val_;
+  }
 
  private:
   void write(const std::string& split, std::uint64_t count) {
     Stream random(count, Purpose::dataset, 0);
     for (std::uint64_t id = 0; id < count; ++id) {
       char name[64];
-      std::snprintf(name, sizeof name, "pictures/%s/%s/%04d.jpg", split.c_str(), id < count / 2 ? "a" : "b", static_cast<int>(id));
+      std::snprintf(name, sizeof name, "pictures/%s/%s/%04d.jpg", split.c_str(), id < count / 2 ? "a" : "b",
+                    static_cast<int>(id));
       const bool is_bad = id % kOneBadIn == random.below(kOneBadIn) || id % 97 == 5;
       if (!is_bad) {
         folder_.write(name, jpeg_);
@@ -99,18 +104,21 @@ struct LineSettings {
 // One run in near silence; goes on where `run` exists. Returns its exit code.
 int train(const fs::path& run, const LineSettings& settings, HashingLearner::Hooks hooks = {}) {
   set_console_level(ConsoleLevel::quiet);
-  const auto config = pictures().folder().write(
-      "config.toml", "name = \"bad\"\n[run]\nmax_epochs = 2\ndevice = \"cpu\"\n[data]\ndataset = \"image_folder\"\npath = \"" +
-                         (pictures().folder().path() / "pictures").string() + "\"\nmax_bad = " + settings.max_bad +
-                         "\nbad = \"" + settings.bad + "\"\n[data.val]\nmax_bad = " + settings.val_max_bad +
-                         "\n[sampler]\nsize = 8\n[loader]\nbatch = 32\nworkers = " + std::to_string(settings.workers) +
-                         "\nreaders = " + std::to_string(settings.readers) + "\nprefetch = " + std::to_string(settings.prefetch) +
-                         "\n[net]\nname = \"mlp\"\n[val]\nevery = 7\nbatches = 3\n[snapshot]\nevery = 6\n[display]\nprogress = \"off\"\n");
+  std::ostringstream config;
+  config << "name = \"bad\"\n[run]\nmax_epochs = 2\ndevice = \"cpu\"\n"
+         << "[data]\ndataset = \"image_folder\"\npath = " << pictures().folder().path() / "pictures"
+         << "\nmax_bad = " << settings.max_bad << "\nbad = \"" << settings.bad << "\"\n"
+         << "[data.val]\nmax_bad = " << settings.val_max_bad << "\n[sampler]\nsize = 8\n"
+         << "[loader]\nbatch = 32\nworkers = " << settings.workers << "\nreaders = " << settings.readers
+         << "\nprefetch = " << settings.prefetch << "\n[net]\nname = \"mlp\"\n[val]\nevery = 7\nbatches = 3\n"
+         << "[snapshot]\nevery = 6\n[display]\nprogress = \"off\"\n";
   StartOptions options;
-  options.config = config.string();
+  options.config = pictures().folder().write("config.toml", config.str()).string();
   options.run_dir = run;
   options.resume = "auto";
-  return run_training(prepare_start(options), {}, [&](const LearnerSpec&) { return std::make_unique<HashingLearner>(hooks); });
+  auto make_learner = [&](const LearnerSpec&) { return std::make_unique<HashingLearner>(hooks); };
+  Interrupt interrupt;
+  return run_training(prepare_start(options), {}, make_learner, interrupt);
 }
 
 std::vector<nlohmann::json> lines_of(const fs::path& file) {
@@ -155,7 +163,8 @@ TEST_CASE("each damaged picture is in the ledger once, with the same substitute 
   CHECK(first_line.at("epoch") == 1);
 
   int number = 0;
-  for (const LineSettings& settings : {LineSettings{1, 1, 1}, LineSettings{1, 4, 8}, LineSettings{2, 1, 8}, LineSettings{4, 2, 1}, LineSettings{4, 4, 8}}) {
+  const std::vector<LineSettings> others{{1, 1, 1}, {1, 4, 8}, {2, 1, 8}, {4, 2, 1}, {4, 4, 8}};
+  for (auto& settings : others) {
     const auto run = runs.path() / std::to_string(++number);
     REQUIRE(train(run, settings) == 0);
     CHECK(ledger_of(run) == ledger_of(first));

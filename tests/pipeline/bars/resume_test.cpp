@@ -1,5 +1,5 @@
-// Exact resume of the data line (bar R5): wherever it stops, a line that starts there delivers what an uninterrupted one
-// would have, byte for byte, whatever workers and prefetch are.
+// Exact resume of the data line (bar R5): wherever it stops, a line that starts there delivers what an uninterrupted
+// one would have, byte for byte, whatever workers and prefetch are.
 
 #include <doctest/doctest.h>
 
@@ -74,7 +74,8 @@ TEST_CASE("a data line resumes exactly at each of 200 steps") {
       auto seen = batches(shapes[i], from, stop, resident);
       const auto rest = batches(shapes[(i + stop) % shapes.size()], stop + 1, kSteps, !resident);
       seen.insert(seen.end(), rest.begin(), rest.end());
-      wrong += !std::equal(seen.begin(), seen.end(), expected.begin() + static_cast<std::ptrdiff_t>(from - 1), expected.end());
+      const auto first = expected.begin() + static_cast<std::ptrdiff_t>(from - 1);
+      wrong += !std::equal(seen.begin(), seen.end(), first, expected.end());
       ++tried_points;
     }
   }
