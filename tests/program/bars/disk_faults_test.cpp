@@ -1,0 +1,89 @@
+// The program on a disk that fails, or that outlives it: every call on the run's folder is the one that goes wrong once.
+
+#include <doctest/doctest.h>
+
+#include "tests/points.h"
+#include "tests/program/workplace.h"
+
+namespace flowtrain {
+namespace {
+
+// Three snapshots, of which one is pruned, a validation that marks the best, and little else that writes.
+const Words kRun{"tiny.toml", "--resume", "auto", "--max-iter", "12", "--set", "snapshot.every=4", "--set",
+                 "snapshot.keep_last=2", "--set", "val.every=8", "--set", "display.every=6", "--set", "data.samples=64"};
+
+Outcome run_with_fault(const Workplace& place, const std::string& kind, int call) {
+  auto surroundings = place.surroundings();
+  surroundings.environment = {{"LD_PRELOAD", FLOWTRAIN_FAULT_SHIM},
+                              {"FAULT_BELOW", std::filesystem::canonical(place.path(".")).string() + "/runs"},
+                              {"FAULT_AT", std::to_string(call)},
+                              {"FAULT", kind}};
+  return run_program(kRun, surroundings);
+}
+
+/// A start that died before it had written its configuration leaves a folder that is no run; the next one takes another.
+std::filesystem::path run_of(const Workplace& place) {
+  const auto second = place.path("runs/tiny-2");
+  return std::filesystem::exists(second) ? second : place.path("runs/tiny");
+}
+
+bool ended_well(const Workplace& place) {
+  try {
+    return metrics_of(run_of(place), "end").size() == 1;
+  } catch (const std::exception&) {
+    return false;  // no file, or a line that a fault cut short
+  }
+}
+
+std::vector<std::string> leftovers(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  if (!std::filesystem::exists(folder)) return names;
+  for (auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (name.find(".tmp-") != std::string::npos || name.find(".trash-") != std::string::npos) names.push_back(name);
+  }
+  return names;
+}
+
+/// Runs with a fault at call 1, 2, 3 … of the kinds in turn, until none happens, resumes where the run did not end well,
+/// and compares. Returns how many faults there were.
+int fault_everywhere(const Words& kinds, const Words& further_kinds = {}) {
+  const Workplace straight;
+  REQUIRE_EXIT(straight.run(kRun), 0);
+  const auto expected = end_of(straight.path("runs/tiny"));
+  int points = 0;
+  for (int call = 1;; ++call) {
+    Words now{kinds[static_cast<std::size_t>(call) % kinds.size()]};
+    if (!further_kinds.empty()) now.push_back(further_kinds[static_cast<std::size_t>(call) % further_kinds.size()]);
+    for (auto& kind : now) {
+      CAPTURE(kind);
+      CAPTURE(call);
+      const Workplace place;
+      const auto outcome = run_with_fault(place, kind, call);
+      if (outcome.err.find("fault: ") == std::string::npos) {
+        REQUIRE_EXIT(outcome, 0);
+        return points;
+      }
+      ++points;
+      if (kind == "KILL") REQUIRE_MESSAGE(outcome.signal == SIGKILL, outcome);
+      else CHECK_MESSAGE((outcome.code == 0 || outcome.code == 4), outcome);
+      if (outcome.code != 0 || !ended_well(place)) {
+        const auto resumed = place.run(kRun);
+        REQUIRE_EXIT(resumed, 0);
+        CHECK_MESSAGE(leftovers(run_of(place) / "snapshots").empty(), resumed);
+      }
+      CHECK(end_of(run_of(place)) == expected);
+      if (kind == "KILL") CHECK_EXIT(place.run({"snapshot", "verify", run_of(place).string()}), 0);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("kill -9 at every call") { tried("R2 program killed at every call", fault_everywhere({"KILL"})); }
+
+TEST_CASE("an error at every call") {
+  tried("R3 program with an error at every call", fault_everywhere({"EIO", "ENOSPC", "EDQUOT", "EROFS"}, {"SHORT", "EINTR"}));
+}
+
+}  // namespace flowtrain
