@@ -198,10 +198,15 @@ void rename_path(const fs::path& from, const fs::path& to) {
 }
 
 bool remove_quietly(const fs::path& path) noexcept {
+  // Not std::filesystem::remove_all: libstdc++'s ends the program where memory runs out.
   try {
-    std::error_code error;
-    fs::remove_all(path, error);
-    return !error;
+    if (::unlink(path.c_str()) == 0 || errno == ENOENT) return true;
+    if (errno != EISDIR) return false;
+    bool gone = true;
+    for (const auto& name : names_in(path)) gone &= remove_quietly(path / name);
+    return gone && ::rmdir(path.c_str()) == 0;
+  } catch (const UserError&) {  // a folder that cannot be read
+    return false;
   } catch (const std::bad_alloc&) {
     return false;
   }

@@ -150,6 +150,9 @@ class HeaderReader : public nlohmann::json_sax<json> {
   std::unordered_set<std::string> fields_;  // of the current tensor so far
 };
 
+/// As JSON writes it. Throws json::type_error for what is not UTF-8.
+std::string quoted(const std::string& text) { return json(text).dump(); }
+
 }  // namespace
 
 std::string shown(std::string_view name) {
@@ -167,29 +170,37 @@ Header parse_header(std::string_view text, const std::string& path) {
   return std::move(reader.header);
 }
 
-std::string make_header(std::span<const TensorView> tensors, const SafetensorsMetadata& metadata) {
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  if (!metadata.empty()) header[metadata_key] = metadata;
+std::string make_header(std::span<const TensorView> tensors, const SafetensorsMetadata& metadata) try {
+  // As text, not as a tree of nlohmann's: its destructor allocates, and ends the program where memory runs out.
+  std::string text = "{";
+  const auto put = [&](const auto&... pieces) { ((text += pieces), ...); };
+  const auto begin_member = [&](const std::string& name) { put(text.back() == '{' ? "" : ",", quoted(name), ":"); };
+  if (!metadata.empty()) {
+    begin_member(metadata_key);
+    put("{");
+    for (const auto& [name, value] : metadata) {
+      begin_member(name);
+      put(quoted(value));
+    }
+    put("}");
+  }
   std::unordered_set<std::string> names = {metadata_key};
-  std::string text;
   std::uint64_t offset = 0;
   for (const auto& tensor : tensors) {
     if (!names.insert(tensor.name).second)
       throw InternalError("a snapshot cannot hold two tensors called '" + tensor.name + "'");
-    // push_back, not operator[]: ordered_json looks keys up one by one
-    header.get_ref<nlohmann::ordered_json::object_t&>().push_back(
-        {tensor.name,
-         {{"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {offset, offset + tensor.bytes}}}});
+    begin_member(tensor.name);
+    put("{\"dtype\":", quoted(tensor.dtype), ",\"shape\":[");
+    for (std::size_t i = 0; i < tensor.shape.size(); ++i) put(i == 0 ? "" : ",", std::to_string(tensor.shape[i]));
+    put("],\"data_offsets\":[", std::to_string(offset), ",", std::to_string(offset + tensor.bytes), "]}");
     offset += tensor.bytes;
   }
-  try {
-    text = header.dump();
-  } catch (const json::type_error&) {
-    throw InternalError("a tensor's name is not UTF-8");
-  }
+  put("}");
   const auto used = (text.size() + sizeof(std::uint64_t)) % alignment_bytes;
   if (used != 0) text.append(alignment_bytes - used, ' ');
   return text;
+} catch (const json::type_error&) {
+  throw InternalError("a tensor's name is not UTF-8");
 }
 
 }  // namespace flowtrain

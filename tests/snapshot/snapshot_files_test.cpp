@@ -157,7 +157,7 @@ TEST_CASE("manifest: one that is intact but says what it must not is refused") {
   CHECK(contains(refusal("{\"version\": 1, \"iteration\": 1e300"), "of the wrong type"));
   CHECK(contains(refusal("{\"version\": 1, \"iteration\": 1, \"files\": []"), "of the wrong type"));
   CHECK(contains(refusal("not json"), "a member is missing or of the wrong type"));
-  CHECK(contains(refusal("{\"a\": " + std::string(1'000'000, '[')), "nested too deep"));
+  CHECK(contains(refusal("{\"a\": " + std::string(1'000'000, '[')), "of the wrong type"));
 
   std::string files;
   for (const std::string name : snapshot_file_names) files += "\"" + name + "\": {\"bytes\": 1, \"xxh64\": \"0\"},";
