@@ -25,7 +25,7 @@ struct RunState {
   std::deque<double> losses;             ///< the last 20: `loss_avg`
   std::vector<Ranked> best;              ///< best first
   std::uint64_t validation_batches = 0;  ///< consumed from the validation line so far
-  bool validation_pending = false;       ///< interrupted within the validation after this iteration
+  bool validation_pending = false;       ///< interrupted before the end of the validation after it
   std::set<std::uint64_t> bad_samples;   ///< ids
   std::set<std::uint64_t> bad_validation_samples;
   double elapsed_s = 0;                  ///< training time over all starts

@@ -99,6 +99,7 @@ void Trainer::finish_iteration(const Ticket& ticket, const Slab& slab) {
   update(slab, due || kept || parts_.learner->result_is_cheap() || parts_.nonfinite.action != NonFinitePolicy::Action::stop);
   compute_s_ += seconds(Clock::now() - begin);
   state_.iteration = result_.iteration = ticket.iteration;
+  state_.validation_pending = parts_.validation && parts_.schedule.validates_after(ticket.iteration);
   if (const auto& ids = parts_.bad_samples->ids(); ids.size() != state_.bad_samples.size()) state_.bad_samples = ids;
   ++iterations_;
   event_.report = due;

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t read_bytes = 1 << 18;
+constexpr std::uint64_t read_bytes = 1 << 18;
 constexpr std::uint64_t max_text_bytes = 1 << 30;  // state.json, config.toml
 
 struct Read {
@@ -26,7 +26,7 @@ struct Read {
 /// Hashes a file through read(), which reports a bad disk as an error where a mapping would be killed.
 Read hash_file(const fs::path& path) {
   File file = File::open(path);
-  std::vector<std::byte> buffer(read_bytes);
+  std::vector<std::byte> buffer(std::min(read_bytes, file.size_bytes() + 1));  // + 1: never none
   Xxh64 hash;
   Read read;
   while (const auto got = file.read(buffer)) {

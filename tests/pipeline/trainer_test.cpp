@@ -210,6 +210,26 @@ TEST_CASE("an interrupted run finishes its step, snapshots, and goes on from the
   }
 }
 
+TEST_CASE("a validation that an interruption came just before is done by the resumed run") {
+  const Scheduler scheduler(4);
+  RunSetup setup;
+  setup.validate_every = 20, setup.snapshot_every = 0;
+  TempFolder folder;
+  {
+    const Interrupt interrupt;
+    World world(setup, folder.path());
+    world.learner.on_train = [](const Ticket& ticket) {
+      if (ticket.iteration == 20) raise(SIGINT);
+    };
+    CHECK(world.run(&interrupt).result.iteration == 20);
+  }
+  World world(setup, folder.path());
+  int validated = 0;
+  world.learner.on_validate = [&] { ++validated; };
+  CHECK(world.run().params == World(setup).run().params);
+  CHECK(validated == 3 * 4);
+}
+
 TEST_CASE("a validation that is interrupted is done by the resumed run") {
   const Scheduler scheduler(4);
   RunSetup setup;
