@@ -204,7 +204,7 @@ std::unique_ptr<SnapshotBranch> snapshot_branch(const Start& start, MetricsFile&
 int run_training(const Start& start, const RunOptions& options, const MakeLearner& make_learner, Interrupt& interrupt) {
   set_grace(interrupt, start.config);
   std::optional<OpenSnapshot> snapshot;
-  if (start.snapshot) snapshot.emplace(open_snapshot(*start.snapshot));
+  if (start.snapshot) snapshot.emplace(open_verified(*start.snapshot));
   RunState state;
   if (snapshot) state = RunState::from_json(snapshot->state_json);
   const std::uint64_t from = state.iteration;

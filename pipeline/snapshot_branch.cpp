@@ -131,7 +131,7 @@ std::optional<OpenSnapshot> SnapshotBranch::newest(std::uint64_t limit) {
   std::unique_lock lock(impl_->mutex);
   impl_->wait_idle(lock);
   for (auto& info : list_snapshots(impl_->policy.folder))
-    if (info.iteration <= limit && info.complete && verify_snapshot(info.path).empty()) return open_snapshot(info.path);
+    if (info.iteration <= limit && info.complete && verify_snapshot(info.path).empty()) return open_verified(info.path);
   return std::nullopt;
 }
 

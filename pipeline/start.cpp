@@ -31,12 +31,11 @@ std::optional<fs::path> run_to_resume(const StartOptions& options, const std::st
 }
 
 std::optional<fs::path> choose_snapshot(const StartOptions& options, const std::string& resume, const fs::path& folder) {
-  if (options.iteration) {
-    const auto path = find_iteration(folder, *options.iteration);
+  if (options.iteration || is_snapshot(resume)) {
+    const auto path = options.iteration ? find_iteration(folder, *options.iteration) : fs::path(resume);
     open_snapshot(path);  // throws with what is damaged
     return path;
   }
-  if (is_snapshot(resume)) return fs::path(resume);
   const auto newest = find_newest(folder);
   for (auto& [path, reason] : newest.passed_over) log_warn(say("passing over ", path.string(), ": ", reason));
   return newest.path;
