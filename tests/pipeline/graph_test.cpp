@@ -2,11 +2,10 @@
 
 #include <doctest/doctest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <mutex>
 #include <set>
 
+#include "tests/pipeline/census.h"
 #include "tests/pipeline/fakes.h"
 
 using namespace flowtrain;
@@ -57,17 +56,6 @@ std::vector<std::byte> deliver(const Setup& setup, const std::function<void(Worl
   }
   line.check_finished();
   return seen;
-}
-
-// Threads that lines own; oneTBB's workers stay for the process.
-int line_threads() {
-  int count = 0;
-  for (auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-    std::string name;
-    std::getline(std::ifstream(task.path() / "comm"), name);
-    count += name.starts_with("ft-");
-  }
-  return count;
 }
 
 }  // namespace
@@ -169,7 +157,7 @@ TEST_CASE("a line stops at any moment, and leaves no thread") {
     CHECK_FALSE(line.next(ticket));
   };
   for (std::uint64_t i = 0; i < 40; ++i) round(i, i % 2);
-  CHECK(line_threads() == 0);
+  CHECK(own_threads() == 0);
 }
 
 TEST_CASE("a line never started can be dropped, and a slow consumer bounds what is prepared") {

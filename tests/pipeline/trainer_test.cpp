@@ -210,42 +210,27 @@ TEST_CASE("an interrupted run finishes its step, snapshots, and goes on from the
   }
 }
 
-TEST_CASE("a validation that an interruption came just before is done by the resumed run") {
+TEST_CASE("a validation that is interrupted, or was about to begin, is done by the resumed run") {
   const Scheduler scheduler(4);
   RunSetup setup;
   setup.validate_every = 20, setup.snapshot_every = 0;
-  TempFolder folder;
-  {
-    const Interrupt interrupt;
+  for (bool within : {false, true}) {
+    TempFolder folder;
+    {
+      const Interrupt interrupt;
+      World world(setup, folder.path());
+      if (within) world.learner.on_validate = [] { raise(SIGINT); };
+      else world.learner.on_train = [](const Ticket& ticket) {
+        if (ticket.iteration == 20) raise(SIGINT);
+      };
+      CHECK(world.run(&interrupt).result.iteration == 20);
+    }
     World world(setup, folder.path());
-    world.learner.on_train = [](const Ticket& ticket) {
-      if (ticket.iteration == 20) raise(SIGINT);
-    };
-    CHECK(world.run(&interrupt).result.iteration == 20);
+    int validated = 0;
+    world.learner.on_validate = [&] { ++validated; };
+    CHECK(world.run().params == World(setup).run().params);
+    CHECK(validated == 3 * 4);
   }
-  World world(setup, folder.path());
-  int validated = 0;
-  world.learner.on_validate = [&] { ++validated; };
-  CHECK(world.run().params == World(setup).run().params);
-  CHECK(validated == 3 * 4);
-}
-
-TEST_CASE("a validation that is interrupted is done by the resumed run") {
-  const Scheduler scheduler(4);
-  RunSetup setup;
-  setup.validate_every = 20, setup.snapshot_every = 0;
-  TempFolder folder;
-  {
-    const Interrupt interrupt;
-    World world(setup, folder.path());
-    world.learner.on_validate = [] { raise(SIGINT); };
-    CHECK(world.run(&interrupt).result.signal == SIGINT);
-  }
-  World world(setup, folder.path());
-  int validated = 0;
-  world.learner.on_validate = [&] { ++validated; };
-  CHECK(world.run().params == World(setup).run().params);
-  CHECK(validated == 3 * 4);
 }
 
 TEST_CASE("bad samples are counted in step order, and the budget stops the run at the same iteration") {

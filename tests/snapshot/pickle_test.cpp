@@ -64,8 +64,9 @@ TEST_CASE("pickle: an OrderedDict as Python 2 and 3 write it, with attributes") 
 
 TEST_CASE("pickle: a tensor, and a parameter that is one") {
   const PyTensor tensor{{2, 3}, {3, 1}, 1, 7};
-  const auto parsed = parse(py_whole(py_call("torch._utils", "_rebuild_parameter",
-                                             py_tuple({tensor.text(), "\x88", ordered_dict}))));
+  const auto bytes =
+      py_whole(py_call("torch._utils", "_rebuild_parameter", py_tuple({tensor.text(), "\x88", ordered_dict})));
+  const auto parsed = parse(bytes);  // texts are views into them
   const auto* got = parsed.as<PickleTensor>(parsed.root);
   REQUIRE(got);
   CHECK(got->offset == 1);

@@ -27,7 +27,7 @@ std::string tensor_refusal(const PyTensor& tensor) {
 
 std::vector<float> floats(const TensorView& tensor) {
   std::vector<float> values(tensor.bytes / sizeof(float));
-  std::memcpy(values.data(), tensor.data, tensor.bytes);
+  if (!values.empty()) std::memcpy(values.data(), tensor.data, tensor.bytes);
   return values;
 }
 
