@@ -83,9 +83,10 @@ timespec now_plus(std::int64_t nanoseconds) {
 void watch_deadline() {
   wait_for_wake();
   const int signal = first_signal;
-  if (over || signal == SIGINT) return;  // who pressed Ctrl-C can press it again
   for (auto end = now_plus(grace_ns); !over;) {
-    if (::sem_clockwait(&wake, CLOCK_MONOTONIC, &end) == 0) {
+    if (signal == SIGINT) {
+      wait_for_wake();  // no deadline: who pressed Ctrl-C can press it again
+    } else if (::sem_clockwait(&wake, CLOCK_MONOTONIC, &end) == 0) {
       end = now_plus(grace_ns);  // another grace period, or the end
     } else if (errno == ETIMEDOUT) {
       say_at_once("no clean end within the grace period (run.grace): stopped; the newest snapshot is an earlier one\n");

@@ -145,8 +145,9 @@ TEST_CASE("torch: the zip64 record and field are read, and their lies refused") 
   // The directory's numbers moved into zip64's places.
   const auto plain = good();
   const auto end = plain.size() - 22;
-  const std::uint32_t directory_bytes = *reinterpret_cast<const std::uint32_t*>(plain.data() + end + 12),
-                      directory_at = *reinterpret_cast<const std::uint32_t*>(plain.data() + end + 16);
+  std::uint32_t directory_bytes = 0, directory_at = 0;
+  std::memcpy(&directory_bytes, plain.data() + end + 12, sizeof directory_bytes);
+  std::memcpy(&directory_at, plain.data() + end + 16, sizeof directory_at);
   const auto big = [&](std::uint64_t entries, std::uint64_t bytes, std::uint64_t at) {
     return plain.substr(0, end) + "PK\x06\x06" + std::string(28, '\0') + le(entries) + le(bytes) + le(at) +
            "PK\x06\x07" + le(std::uint32_t{0}) + le(std::uint64_t{end}) + le(std::uint32_t{1}) + "PK\x05\x06" +
