@@ -11,6 +11,7 @@
 
 #include "stages/bounded_queue.h"
 #include "stages/clock.h"
+#include "stages/handover.h"
 #include "stages/issue.h"
 #include "stages/named_thread.h"
 #include "stages/read.h"
@@ -87,6 +88,7 @@ struct Line::Impl {
   void add_issue() {
     issue = std::make_unique<Issue>(*graph, flow::serial, [this](std::uint32_t slot, Issue::output_ports_type& out) {
       issue_body(slot, out);
+      handed_over(this);
     });
     draw_node("issue", "issue\nnext ticket, positions, records");
     draw_edge("free", "issue");
@@ -107,6 +109,7 @@ struct Line::Impl {
   void add_sample() {
     sample = std::make_unique<Sample>(*graph, parts.workers, [this](const Ticket& ticket, Sample::output_ports_type& out) {
       sample_body(ticket, out);
+      handed_over(this);
     });
     draw_node("sample", "sample\n" + counted(parts.workers, "worker") + ", rows in place");
     if (read) {
@@ -135,7 +138,9 @@ struct Line::Impl {
     if (parts.device.copies()) to_transfer = std::make_unique<BoundedQueue<Ticket>>(depth);
     auto& out = to_transfer ? *to_transfer : *to_compute;
     deliver = std::make_unique<flow::function_node<Ticket>>(*graph, flow::serial, [this, &out](const Ticket& ticket) {
+      taken_over(slabs[ticket.slot].get());
       if (!out.try_push(ticket) && !stopping) fail(std::make_exception_ptr(InternalError("a queue of the line is full")));
+      handed_over(this);
     });
     flow::make_edge(*in_order, *deliver);
     draw_node("compute", "compute", true);
@@ -153,6 +158,7 @@ struct Line::Impl {
   // -- bodies ---------------------------------------------------------------------------------------------------------
 
   void issue_body(std::uint32_t slot, Issue::output_ports_type& out) {
+    taken_over(slabs[slot].get());
     while (!ended && !stopping) {
       std::uint32_t chunks = 0;
       Ticket ticket = draw_ticket(slot, chunks);
@@ -160,6 +166,7 @@ struct Line::Impl {
       ended = ticket.kind == TicketKind::end || ticket.kind == TicketKind::bad;
       const bool holds_slab = ticket.kind == TicketKind::batch || ticket.kind == TicketKind::bad;
       if (holds_slab) free_count.fetch_sub(1);
+      handed_over(slabs[slot].get());
       if (ticket.kind != TicketKind::batch) std::get<1>(out).try_put(ticket);
       for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {
         ticket.chunk = static_cast<std::uint8_t>(chunk);
@@ -185,6 +192,13 @@ struct Line::Impl {
     return ticket;
   }
 
+  const RowWork* rows_of(const Ticket& ticket) const { return slabs[ticket.slot]->chunk(ticket.chunk).data(); }
+
+  void take_chunk(const Ticket& ticket) const {
+    taken_over(slabs[ticket.slot].get());  // by issue, which says what rows the chunk has
+    taken_over(rows_of(ticket));           // by read, or by sample where a row is read again
+  }
+
   void read_loop() {
     Ticket ticket;
     while (to_read->pop(ticket)) {
@@ -196,21 +210,26 @@ struct Line::Impl {
   void read_chunk(const Ticket& ticket) {
     StageClock::Scope busy(read_clock);
     Slab& slab = *slabs[ticket.slot];
+    take_chunk(ticket);
     try {
       read_rows(parts.dataset, slab.chunk(ticket.chunk));
     } catch (...) {
       slab.fail(std::current_exception());
     }
+    handed_over(rows_of(ticket));
   }
 
   void sample_body(Ticket ticket, Sample::output_ports_type& out) {
     Slab& slab = *slabs[ticket.slot];
+    take_chunk(ticket);
     if (!sample_chunk(slab, ticket)) {
+      handed_over(rows_of(ticket));
       std::get<1>(out).try_put(ticket);
       return;
     }
     if (!slab.chunk_done()) return;
     if (slab.error()) ticket.kind = TicketKind::bad;
+    handed_over(&slab);
     std::get<0>(out).try_put(ticket);
   }
 
@@ -280,6 +299,7 @@ struct Line::Impl {
     threads.clear();  // joins
     graph->release_wait();
     arena_thread.join();
+    taken_over(this);  // by every body that ran
   }
 
   void draw_node(std::string name, std::string label, bool thread = false) {
@@ -342,6 +362,7 @@ void Line::release(const Ticket& ticket) {
   // The slab's memory is about to be filled again: the copy that reads it must be over (on the CPU nothing to wait for).
   if (impl_->parts.device.copies()) impl_->parts.device.wait_host_free(ticket.slot);
   impl_->free_count.fetch_add(1);
+  handed_over(&slab(ticket));
   impl_->issue->try_put(ticket.slot);
 }
 
