@@ -63,7 +63,7 @@ void load_pretrained(Learner& learner, const Settings& net) {
 
   LearnerState state;
   learner.copy_state(state);
-  state.make_row_major();
+  state.settle();
   std::vector<WantedTensor> wanted;
   for (auto& tensor : state.model) wanted.push_back({tensor.name, tensor.dtype, tensor.shape});
   const WeightMatch match = match_weights(file.tensors(), wanted);

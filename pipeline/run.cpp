@@ -177,6 +177,18 @@ void set_grace(Interrupt& interrupt, const Config& config) {
   interrupt.set_grace(std::chrono::duration<double>(config.table("run").real("grace")));
 }
 
+// Parts that a snapshot was made without begin anew, if that was asked for.
+void check_parts(const RunState& state, const Start& start) {
+  std::string missing;
+  for (auto& part : RunState::parts())
+    if (!state.has_saved(part)) missing += (missing.empty() ? "" : ", ") + part;
+  if (missing.empty()) return;
+  const auto what = say(start.snapshot->string(), " was made without: ", missing, " (snapshot.save)");
+  if (!start.accept_changes)
+    throw UserError(Exit::snapshot, what, "--accept-changes goes on all the same, and begins these anew");
+  log_warn(what + "; these begin anew");
+}
+
 int exit_code(const TrainerResult& result) { return result.signal ? Interrupt::exit_code(*result.signal) : 0; }
 
 // Makes the folder look as it did when the snapshot was taken.
@@ -206,7 +218,11 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   std::optional<OpenSnapshot> snapshot;
   if (start.snapshot) snapshot.emplace(open_verified(*start.snapshot));
   RunState state;
-  if (snapshot) state = RunState::from_json(snapshot->state_json);
+  if (snapshot) {
+    state = RunState::from_json(snapshot->state_json);
+    check_parts(state, start);
+  }
+  state.saved = start.config.table("snapshot").texts("save");
   const std::uint64_t from = state.iteration;
 
   FailedStart failed(start);

@@ -1,5 +1,6 @@
 #include "pipeline/run_state.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "sampling/error.h"
@@ -8,7 +9,12 @@ namespace flowtrain {
 
 using nlohmann::json;
 
+bool RunState::has_saved(const std::string& part) const {
+  return std::find(saved.begin(), saved.end(), part) != saved.end();
+}
+
 std::string RunState::to_json() const {
+  const bool schedule = has_saved("schedule");
   json best_list = json::array();
   for (auto& entry : best) best_list.push_back({{"iteration", entry.iteration}, {"value", entry.value}});
   return json{{"iteration", iteration},
@@ -24,8 +30,9 @@ std::string RunState::to_json() const {
               {"elapsed_s", elapsed_s},
               {"nonfinite", nonfinite},
               {"nonfinite_in_a_row", nonfinite_in_a_row},
-              {"lr_scale", lr_scale},
-              {"rollback_limit", rollback_limit}}
+              {"lr_scale", schedule ? lr_scale : 1.0},
+              {"rollback_limit", schedule ? rollback_limit : no_limit},
+              {"saved", saved}}
       .dump(2);
 }
 
@@ -62,6 +69,7 @@ RunState RunState::from_json(const std::string& text) try {
   state.nonfinite_in_a_row = count(stored.at("nonfinite_in_a_row"));
   state.lr_scale = stored.at("lr_scale");
   state.rollback_limit = count(stored.at("rollback_limit"));
+  state.saved = stored.at("saved").get<std::vector<std::string>>();
   return state;
 } catch (const json::exception& error) {
   throw UserError(Exit::snapshot, std::string("state.json of the snapshot cannot be used: ") + error.what());

@@ -35,6 +35,13 @@ struct RunState {
   static constexpr std::uint64_t no_limit = ~std::uint64_t{0};
   std::uint64_t rollback_limit = no_limit;  ///< later snapshots have failed: the next rollback does not take them
 
+  /// What of the run's state its snapshot holds: snapshot.save.
+  std::vector<std::string> saved = parts();
+  static std::vector<std::string> parts() { return {"params", "optim", "schedule", "random"}; }
+  bool has_saved(const std::string& part) const;
+
+  /// Without "schedule" in `saved`, what rollbacks have made of the learning rate is left out. (There is nothing to leave
+  /// out of "random": all that is drawn follows from seed and position.)
   std::string to_json() const;
   /// Throws UserError(snapshot) for anything that to_json does not write.
   static RunState from_json(const std::string& text);

@@ -45,11 +45,11 @@ struct SnapshotBranch::Impl {
   }
 
   bool save() try {
-    tensors.make_row_major();
+    tensors.settle();
     SnapshotContent content;
     content.iteration = iteration;
     content.model = views_of(tensors.model);
-    content.optim = views_of(tensors.optim);
+    if (saves_optim) content.optim = views_of(tensors.optim);
     content.state_json = state_json;
     content.config_toml = policy.config_toml;
     const auto path = write_snapshot(policy.folder, content);
@@ -83,7 +83,7 @@ struct SnapshotBranch::Impl {
   std::string state_json;
   std::uint64_t iteration = 0;
   std::vector<std::uint64_t> ranking;  // iterations of the best ones, which are kept
-  bool best = false;
+  bool best = false, saves_optim = true;
   double stall_s = 0;
   Clock::time_point begin;
   std::optional<UserError> failure;  // set once, before has_failed
@@ -111,6 +111,7 @@ bool SnapshotBranch::take(Learner& learner, const RunState& state, SnapshotReaso
   impl_->wait_idle(lock);
   learner.copy_state(impl_->tensors);
   impl_->state_json = state.to_json();
+  impl_->saves_optim = state.has_saved("optim");
   impl_->iteration = state.iteration;
   impl_->ranking.clear();
   for (auto& entry : state.best)

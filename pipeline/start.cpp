@@ -119,7 +119,7 @@ Start prepare_start(const StartOptions& options) {
   auto snapshot = choose_snapshot(options, resume, folder.snapshots());
   if (!snapshot) log_info(say(folder.path().string(), " has no snapshot yet: starting at iteration 0"));
   write_file_atomically(folder.config_file(), to_toml(config));
-  return {std::move(config), std::move(folder), true, std::move(snapshot)};
+  return {std::move(config), std::move(folder), true, std::move(snapshot), options.accept_changes};
 }
 
 }  // namespace flowtrain

@@ -28,6 +28,7 @@ struct Start {
   RunFolder folder;
   bool resumed = false;                           ///< false: a fresh folder
   std::optional<std::filesystem::path> snapshot;  ///< verified; none: from iteration 0
+  bool accept_changes = false;                    ///< go on although that is not the run that it would have been
 };
 
 /// A start never touches an earlier run unless it is told to go on in it. Throws UserError: usage for contradictions and

@@ -232,7 +232,7 @@ Ticket Trainer::await() {
 std::string params_xxh64(Learner& learner) {
   LearnerState state;
   learner.copy_state(state);
-  state.make_row_major();
+  state.settle();
   std::erase_if(state.model, [](auto& tensor) { return !tensor.parameter; });
   std::sort(state.model.begin(), state.model.end(), [](auto& a, auto& b) { return a.name < b.name; });
   Xxh64 hash;

@@ -194,10 +194,11 @@ bool Settings::given(const std::string& name) const { return !origin(name).sourc
 
 bool Settings::has(const std::string& name) const { return slots_.count(name) > 0; }
 
-void Settings::check_required() const {
+void Settings::check_required(const std::string& where) const {
   for (const auto& key : keys_) {
     if (!key.required || given(key.name)) continue;
-    throw UserError(Exit::usage, dotted(table_, key.name) + ": must be given: " + key.help,
+    throw UserError(Exit::usage,
+                    (where.empty() ? "" : where + ": ") + dotted(table_, key.name) + ": must be given: " + key.help,
                     "set it in the configuration or with --set " + dotted(table_, key.name) + "=…");
   }
 }

@@ -17,8 +17,19 @@ namespace flowtrain {
 /// The types a key can have. `integer_or_text` is for keys such as `every = 500 | "2 epochs"`.
 enum class Kind { boolean, integer, real, text, integers, reals, texts, integer_or_text };
 
-using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>,
-                           std::vector<std::string>>;
+/// What a key holds.
+struct Value : std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>,
+                            std::vector<std::string>> {
+  using variant::variant;
+  using variant::operator=;
+  // By assignment: where no memory is left, libstdc++ 12 destroys the alternative that a copied variant never got.
+  Value(const Value& other) : variant() {
+    std::visit([this](const auto& value) { *this = value; }, static_cast<const variant&>(other));
+  }
+  Value(Value&&) noexcept = default;
+  Value& operator=(const Value& other) { return *this = Value(other); }
+  Value& operator=(Value&&) noexcept = default;
+};
 
 /// One key of a table: its type, default, bounds and one line of help.
 struct Key {
@@ -69,8 +80,8 @@ class Settings {
   const std::string& table() const { return table_; }
   const std::vector<Key>& keys() const { return keys_; }
 
-  /// Throws UserError(usage) if a required key was not given.
-  void check_required() const;
+  /// Throws UserError(usage) if a required key was not given; `where`: a file's name for the message.
+  void check_required(const std::string& where = {}) const;
   /// An error that names the key and where its value was written: "configs/a.toml:3:1: data.path: <message>".
   UserError error(const std::string& name, const std::string& message, Exit code = Exit::usage,
                   const std::string& hint = {}) const;

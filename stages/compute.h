@@ -47,10 +47,10 @@ class Learner {
   /// Means over all rows since begin_validation; back to train mode.
   virtual Figures end_validation() = 0;
 
-  /// Copies the state to the host as it lies, into memory kept in `state` from the last time; make_row_major() before it
-  /// is read.
+  /// Copies the state to the host as it lies, into memory kept in `state` from the last time; settle() before it is
+  /// read. A device may still be copying when it returns.
   virtual void copy_state(LearnerState& state) = 0;
-  /// Puts a state back. Throws UserError(snapshot) where names or shapes differ.
+  /// Puts a state back; without optimizer's tensors the optimizer stays as it is. Throws UserError(snapshot) where names or shapes differ.
   virtual void load_state(const LearnerState& state) = 0;
 };
 

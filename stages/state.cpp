@@ -3,6 +3,7 @@
 #include <cstring>
 #include <functional>
 #include <numeric>
+#include <utility>
 
 #include "sampling/error.h"
 
@@ -56,7 +57,8 @@ void make_row_major(StateTensor& tensor, std::vector<std::byte>& scratch) {
 
 }  // namespace
 
-void LearnerState::make_row_major() {
+void LearnerState::settle() {
+  if (arrive) std::exchange(arrive, nullptr)(*this);
   std::vector<std::byte> scratch;
   for (auto* part : {&model, &optim})
     for (auto& tensor : *part) flowtrain::make_row_major(tensor, scratch);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,12 @@ struct LearnerState {
   std::vector<StateTensor> model;  ///< parameters and buffers, names of the reference implementation
   std::vector<StateTensor> optim;
 
-  /// Puts all tensors in row-major order. Copying state as it lies in memory costs the training line a memcpy; the rest
-  /// is done here, where there is time.
-  void make_row_major();
+  /// Set while the bytes are still on their way from a device: waits for them and fills them in.
+  std::function<void(LearnerState&)> arrive = {};
+
+  /// Makes a copied state readable: its bytes have arrived, in row-major order. Copying state as it lies in memory costs
+  /// the training line a memcpy; the rest is done here, where there is time.
+  void settle();
 };
 
 }  // namespace flowtrain

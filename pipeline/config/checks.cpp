@@ -33,12 +33,19 @@ void check_optimizer(const Settings& optim) {
     throw optim.error("nesterov", "needs optim.momentum > 0");
 }
 
+void check_parts(const Settings& snapshot) {
+  auto& parts = snapshot.texts("save");
+  if (std::find(parts.begin(), parts.end(), "params") == parts.end())
+    throw snapshot.error("save", "\"params\" must be among them, got " + to_toml(snapshot.value("save")));
+}
+
 }  // namespace
 
 void check_values(const Config& config) {
   check_name(config);
   check_device(config.table("run"));
   check_optimizer(config.table("optim"));
+  check_parts(config.table("snapshot"));
   for (auto table : {"val", "snapshot", "display"}) period(config.table(table), "every");
   period(config.table("lr"), "stepsize");
   for (bool training : {true, false}) share(config.data(training), "max_bad");

@@ -9,6 +9,7 @@ constexpr std::int64_t zero = 0, one = 1;
 constexpr double most = 9e15;     // integers up to here are exact as doubles
 constexpr double finite = 1e300;  // keeps infinity out
 const std::string period = "iterations, \"2 epochs\", \"10 per epoch\", or 0 = never";
+const std::vector<std::string> state_parts{"params", "optim", "schedule", "random"};
 std::string text(const char* value) { return value; }
 
 Key one_of(std::vector<std::string> choices, const char* name, const char* fallback, const char* help) {
@@ -124,6 +125,9 @@ const std::vector<KeyTable> tables = {
       one_of({"wait", "skip"}, "when_busy", "wait",
              "the one before is still being written when the next is due: training waits, or this one is left out"),
       one_of({"go_on", "stop"}, "on_error", "go_on", "one that cannot be written: the run goes on, or ends"),
+      {"save", Kind::texts, state_parts,
+       "what is in one; to go on from one without all four takes --accept-changes, and the rest begins anew", 0, 0,
+       state_parts},
       {"final", Kind::boolean, true, "also when training ends"}}},
     {"display",
      "what is shown while training",

@@ -222,11 +222,7 @@ class Resolver {
     for (auto& key : keys)
       for (auto* source : {&tables_.at("data"), &tables_.at(table)})
         if (source->given(key.name)) settings.set(key.name, source->value(key.name), source->origin(key.name));
-    try {
-      settings.check_required();
-    } catch (const UserError& error) {
-      throw UserError(error.code(), document_.file + ": " + error.what(), error.hint());
-    }
+    settings.check_required(document_.file);
     return settings;
   }
 

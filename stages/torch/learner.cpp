@@ -5,7 +5,6 @@
 #include <torch/version.h>
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <optional>
 
@@ -15,26 +14,11 @@
 #include "nets/optimizer.h"
 #include "sampling/random.h"
 #include "stages/torch/batch.h"
+#include "stages/torch/state_copy.h"
 
 namespace flowtrain {
 
 namespace {
-
-const char* dtype_name(at::ScalarType type) {
-  switch (type) {
-    case at::kFloat: return "F32";
-    case at::kDouble: return "F64";
-    case at::kHalf: return "F16";
-    case at::kBFloat16: return "BF16";
-    case at::kLong: return "I64";
-    case at::kInt: return "I32";
-    case at::kShort: return "I16";
-    case at::kChar: return "I8";
-    case at::kByte: return "U8";
-    case at::kBool: return "BOOL";
-    default: throw InternalError("a tensor of a type that snapshots do not hold");
-  }
-}
 
 // nets/ reports the user's mistakes as std::invalid_argument, which knows nothing of where they were written.
 template <class Make>
@@ -137,6 +121,7 @@ class TorchLearner : public Learner {
 
   void update() override {
     if (mode_ != TrainMode::full) return;
+    copier_.before_change();
     if (clip_ > 0) clip_gradients();
     optimizer_->step();
   }
@@ -176,22 +161,16 @@ class TorchLearner : public Learner {
   }
 
   void copy_state(LearnerState& state) override {
-    state.model.resize(parameters_.size() + buffers_.size());
-    auto to = state.model.begin();
-    for (auto& item : parameters_) copy_out(item, true, *to++);
-    for (auto& item : buffers_) copy_out(item, false, *to++);
-    const auto slots = optimizer_->state();
-    state.optim.resize(slots.size());
-    to = state.optim.begin();
-    for (auto& item : slots) copy_out(item, false, *to++);
+    copier_.copy(parameters_, buffers_, optimizer_->state(), state);
   }
 
   void load_state(const LearnerState& state) override {
     nets::NamedTensors model;
     for (auto& [name, tensor] : parameters_) model.set(name, tensor);
     for (auto& [name, tensor] : buffers_) model.set(name, tensor);
+    copier_.before_change();
     copy_in(state.model, model, "model");
-    copy_in(state.optim, optimizer_->state(), "optimizer");
+    if (!state.optim.empty()) copy_in(state.optim, optimizer_->state(), "optimizer");
   }
 
  private:
@@ -206,6 +185,7 @@ class TorchLearner : public Learner {
   }
 
   void begin_iteration() {
+    copier_.before_buffers_change();
     optimizer_->zero_grad();
     loss_sum_ = torch::Tensor();
     grad_norm_ = torch::Tensor();
@@ -225,41 +205,8 @@ class TorchLearner : public Learner {
     return (*loss_)(net_->forward(batch), batch).at("loss");
   }
 
-  static void copy_out(const nets::NamedTensors::Item& from, bool parameter, StateTensor& to) {
-    const auto tensor = from.second.detach();
-    to.name = from.first;
-    to.dtype = dtype_name(tensor.scalar_type());
-    to.shape = tensor.sizes().vec();
-    to.parameter = parameter;
-    to.bytes.resize(tensor.nbytes());
-    if (tensor.is_cpu() && tensor.is_non_overlapping_and_dense()) {
-      to.strides = tensor.strides().vec();
-      std::memcpy(to.bytes.data(), tensor.const_data_ptr(), tensor.nbytes());
-    } else {
-      to.strides.clear();
-      torch::from_blob(to.bytes.data(), tensor.sizes(), tensor.scalar_type()).copy_(tensor);
-    }
-  }
-
-  static void copy_in(const std::vector<StateTensor>& from, const nets::NamedTensors& to, const std::string& what) {
-    const torch::NoGradGuard no_gradients;
-    if (from.size() != to.size())
-      throw UserError(Exit::snapshot, "the snapshot's " + what + " has " + std::to_string(from.size()) +
-                                          " tensors, this one has " + std::to_string(to.size()),
-                      "resume with the configuration that the snapshot was made with");
-    for (auto& stored : from) {
-      if (!to.contains(stored.name))
-        throw UserError(Exit::snapshot, "the snapshot's " + what + " has '" + stored.name + "', this one has not",
-                        "resume with the configuration that the snapshot was made with");
-      at::Tensor own = to.at(stored.name);
-      if (own.sizes() != at::IntArrayRef(stored.shape) || dtype_name(own.scalar_type()) != stored.dtype)
-        throw UserError(Exit::snapshot, "'" + stored.name + "' of the snapshot's " + what + " has another shape or type",
-                        "resume with the configuration that the snapshot was made with");
-      own.copy_(torch::from_blob(const_cast<std::byte*>(stored.bytes.data()), stored.shape, own.scalar_type()));
-    }
-  }
-
   at::Device where_;
+  StateCopier copier_{where_};
   TrainMode mode_;
   std::uint64_t seed_;
   double accum_, clip_;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <new>
 
+#include "pipeline/config/config.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "tests/faults/fast_folder.h"
 #include "tests/points.h"
@@ -117,4 +118,12 @@ TEST_CASE("no memory: a snapshot is opened, or refused, and is the same afterwar
       },
       [] {});
   tried("R19 allocations of opening", points + damaged);
+}
+
+TEST_CASE("no memory: a configuration is read, or refused, and the next reading says the same") {
+  const auto file = fs::path(FLOWTRAIN_SOURCE_DIR) / "configs/quickstart.toml";
+  const auto undisturbed = to_toml(load_config(file));
+  const auto points = fail_each([&] { load_config(file); }, [] {});
+  CHECK(to_toml(load_config(file)) == undisturbed);
+  tried("R19 allocations of configuring", points);
 }

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/program/idx_files.h"
+#include "tests/snapshot/torch_bytes.h"
 
 namespace flowtrain {
 namespace {
@@ -161,6 +162,20 @@ TEST_CASE("exported weights are where another run starts") {
                                    "net.hidden=[31]"});
   CHECK_EXIT(strict, 2);
   CHECK_SAYS(strict, "does not fit the net");
+}
+
+TEST_CASE("weights that Python's torch.save wrote are where a run starts") {
+  const Workplace place;
+  const test::PyTensor bias{.shape = {32}, .strides = {1}, .elements = 32};
+  std::string values;
+  for (int i = 0; i < 32; ++i) values += test::le(0.125f * static_cast<float>(i));
+  const auto pickle = test::py_whole(test::py_dict({{"module.layers.0.bias", bias.text()}}));
+  place.folder().write("weights.pth", test::torch_zip(pickle, {{"m/data/0", values}}));
+  const auto outcome = place.train({"--set", "net.pretrain=weights.pth", "--initialize"});
+  REQUIRE_EXIT(outcome, 0);
+  CHECK_SAYS(outcome, "weights from weights.pth: 1 of 4 tensors");
+  REQUIRE_EXIT(place.run({"snapshot", "export", "runs/tiny", "began.safetensors"}), 0);
+  CHECK(read_text(place.path("began.safetensors")).find(values) != std::string::npos);
 }
 
 }  // namespace flowtrain

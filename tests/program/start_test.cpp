@@ -97,6 +97,23 @@ TEST_CASE("changes that break exact resume need --accept-changes") {
   CHECK(end_of(place.path("runs/tiny")).iteration == 12);
 }
 
+TEST_CASE("a snapshot without the optimizer's state is for tests, and goes on only where that is accepted") {
+  const Workplace place;
+  REQUIRE_EXIT(place.train({"--max-iter", "10", "--set", "snapshot.save=[\"params\"]"}), 0);
+  CHECK_EXIT(place.run({"test", "tiny.toml"}), 0);
+  CHECK_EXIT(place.run({"snapshot", "verify", "runs/tiny"}), 0);
+  const auto refused = place.train({"--resume", "auto", "--max-iter", "12"});
+  CHECK_EXIT(refused, 4);
+  for (auto text : {"made without: optim, schedule, random", "--accept-changes"}) CHECK_SAYS(refused, text);
+  CHECK_EXIT(place.train({"--resume", "auto", "--max-iter", "12", "--accept-changes"}), 0);
+  CHECK(end_of(place.path("runs/tiny")).iteration == 12);
+  CHECK_EXIT(place.train({"--resume", "auto", "--max-iter", "14"}), 0);  // the new ones are whole again
+
+  const auto nothing = place.train({"--set", "snapshot.save=[\"optim\"]"});
+  CHECK_EXIT(nothing, 2);
+  CHECK_SAYS(nothing, "snapshot.save: \"params\" must be among them");
+}
+
 TEST_CASE("a run goes on from its folder alone") {
   const Workplace place;
   REQUIRE_EXIT(place.train({"--run-dir", "straight"}), 0);

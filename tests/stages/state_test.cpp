@@ -26,7 +26,7 @@ template <class T>
 void check_order(std::vector<std::int64_t> shape, std::vector<std::int64_t> strides, std::size_t count) {
   LearnerState state;
   state.optim.push_back(laid_out<T>(shape, strides, count));
-  state.make_row_major();
+  state.settle();
   CHECK(state.optim[0].strides.empty());
   for (std::size_t i = 0; i < count; ++i) {
     T value;

@@ -104,6 +104,10 @@ extern "C" ssize_t write(int file, const void* bytes, size_t count) {
   return real(file, bytes, error == 0 && count > 1 ? count / 2 : count);
 }
 
+FLOWTRAIN_CALL(ssize_t, read, (int file, void* to, size_t count), (file, to, count), file)
+FLOWTRAIN_CALL(ssize_t, pread, (int file, void* to, size_t count, off_t at), (file, to, count, at), file)
+FLOWTRAIN_CALL(ssize_t, pread64, (int file, void* to, size_t count, off64_t at), (file, to, count, at), file)
+
 extern "C" int open(const char* path, int flags, ...) {
   static auto* const real = next<int(const char*, int, ...)>("open");
   va_list list;

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <functional>
+
 #include "sampling/random.h"
 #include "tests/points.h"
 #include "tests/program/workplace.h"
@@ -28,46 +30,46 @@ Outcome end_at_random(const Workplace& place, int signal, Stream& random) {
   return process.wait(60);
 }
 
+/// Ends runs by signals that `draw_signal` names, again and again, until a hundred were; each run that gets to its end
+/// must be as one that nobody disturbed. `check` sees every run that was ended. Returns how many there were.
+int end_a_hundred(std::uint64_t seed, const std::function<int(Stream&)>& draw_signal,
+                  const std::function<void(const Workplace&, int, const Outcome&)>& check) {
+  const Workplace straight, place;
+  REQUIRE_EXIT(straight.run(kRun), 0);
+  Stream random(seed, Purpose::init, 0);
+  int ends = 0;
+  for (int round = 0; ends < 100; ++round) {
+    for (bool done = false; !done;) {
+      const int signal = draw_signal(random);
+      const auto outcome = end_at_random(place, signal, random);
+      done = outcome.code == 0;
+      if (done) continue;
+      ++ends;
+      check(place, signal, outcome);
+    }
+    CHECK(end_of(place.path("runs/tiny")) == end_of(straight.path("runs/tiny")));
+    std::filesystem::rename(place.path("runs/tiny"), place.path("done-" + std::to_string(round)));
+  }
+  return ends;
+}
+
 }  // namespace
 
 TEST_CASE("kill -9 at a hundred random moments") {
-  const Workplace straight, killed;
-  REQUIRE_EXIT(straight.run(kRun), 0);
-  Stream random(5, Purpose::init, 0);
-  int kills = 0;
-  for (int round = 0; kills < 100; ++round) {
-    for (bool done = false; !done;) {
-      const auto outcome = end_at_random(killed, SIGKILL, random);
-      done = outcome.code == 0;
-      REQUIRE_MESSAGE((done || outcome.signal == SIGKILL), outcome);
-      kills += !done;
-    }
-    CHECK(end_of(killed.path("runs/tiny")) == end_of(straight.path("runs/tiny")));
-    std::filesystem::rename(killed.path("runs/tiny"), killed.path("done-" + std::to_string(round)));
-  }
+  const int kills = end_a_hundred(5, [](Stream&) { return SIGKILL; }, [](const Workplace&, int, const Outcome& outcome) {
+    REQUIRE_MESSAGE(outcome.signal == SIGKILL, outcome);
+  });
   tried("R5 kill -9 at random moments", kills);
 }
 
 TEST_CASE("a signal that asks for the end, a hundred times") {
-  const Workplace straight, asked;
-  REQUIRE_EXIT(straight.run(kRun), 0);
-  Stream random(6, Purpose::init, 0);
-  int ends = 0;
-  for (int round = 0; ends < 100; ++round) {
-    for (bool done = false; !done;) {
-      const int signal = std::array{SIGTERM, SIGUSR1, SIGINT}[random.below(3)];
-      const auto outcome = end_at_random(asked, signal, random);
-      done = outcome.code == 0;
-      REQUIRE_MESSAGE((done || outcome.code == (signal == SIGINT ? 130 : 143)), outcome);
-      if (done) continue;
-      ++ends;
-      // The snapshot is that of the iteration it ended with: nothing was lost.
-      const auto last = metrics_of(asked.path("runs/tiny"), "snapshot").back().at("iter").get<std::uint64_t>();
-      CHECK_SAYS(outcome, "interrupted after iteration " + std::to_string(last));
-    }
-    CHECK(end_of(asked.path("runs/tiny")) == end_of(straight.path("runs/tiny")));
-    std::filesystem::rename(asked.path("runs/tiny"), asked.path("done-" + std::to_string(round)));
-  }
+  const auto any = [](Stream& random) { return std::array{SIGTERM, SIGUSR1, SIGINT}[random.below(3)]; };
+  const int ends = end_a_hundred(6, any, [](const Workplace& place, int signal, const Outcome& outcome) {
+    REQUIRE_MESSAGE(outcome.code == (signal == SIGINT ? 130 : 143), outcome);
+    // The snapshot is that of the iteration it ended with: nothing was lost.
+    const auto last = metrics_of(place.path("runs/tiny"), "snapshot").back().at("iter").get<std::uint64_t>();
+    CHECK_SAYS(outcome, "interrupted after iteration " + std::to_string(last));
+  });
   tried("R7 signals at random moments", ends);
 }
 
