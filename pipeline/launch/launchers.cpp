@@ -1,0 +1,170 @@
+#include "pipeline/launch/launchers.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "pipeline/launch/hostlist.h"
+#include "pipeline/launch/url.h"
+#include "sampling/error.h"
+
+namespace flowtrain {
+namespace {
+
+constexpr std::array kTorchNames = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"};
+constexpr auto kNoLauncher = "Start flowtrain with it, or give --launcher none to ignore the environment.";
+
+Variables torchrun_variables(const Environment& environment) { return {environment, "torchrun", kNoLauncher}; }
+Variables slurm_variables(const Environment& environment) { return {environment, "Slurm", kNoLauncher}; }
+Variables mpi_variables(const Environment& environment) { return {environment, "Open MPI", kNoLauncher}; }
+
+Variables spawned_variables_of(const Environment& environment) {
+  return {environment, "a rank of --distributed", "FLOWTRAIN_SPAWNED is for flowtrain's own use: unset it."};
+}
+
+Place checked(Place place) {
+  if (place.rank < place.world && place.local_rank < place.local_world && place.local_world <= place.world)
+    return place;
+  throw UserError(Exit::distributed,
+                  "the launcher's environment makes no sense: rank " + std::to_string(place.rank) + " of " +
+                      std::to_string(place.world) + ", on its node " + std::to_string(place.local_rank) + " of " +
+                      std::to_string(place.local_world),
+                  "Ranks count from 0. Give --launcher none to ignore the environment.");
+}
+
+// A port of a job's own, the same on all of its ranks, so that jobs that share a machine seldom meet.
+int job_port(std::uint64_t job) { return 10'000 + static_cast<int>(job % 10'000); }
+
+Place torchrun_place(const Environment& environment, const std::string& url) {
+  const auto variables = torchrun_variables(environment);
+  Place place{.rank = variables.number({"RANK"}), .world = variables.number({"WORLD_SIZE"}, 1)};
+  place.local_rank = variables.number({"LOCAL_RANK"});
+  // Scripts that imitate torchrun leave these two out; then they are on one machine.
+  place.local_world = variables.number_or({"LOCAL_WORLD_SIZE"}, place.world);
+  place.node = variables.number_or({"GROUP_RANK"}, place.rank / std::max(1, place.local_world));
+  place.url = url.empty() ? master_url(environment) : url;
+  const bool agent = variables.find("TORCHELASTIC_USE_AGENT_STORE") == "True";
+  place.store_is_there = agent && place.url == master_url(environment);
+  place.restart = variables.number_or({"TORCHELASTIC_RESTART_COUNT"}, 0);
+  return place;
+}
+
+// In the script that sbatch runs once there are a job's variables, but no step's: srun has not been called yet.
+bool in_batch_script(const Variables& variables) {
+  return variables.find("ENVIRONMENT") == "BATCH" && !variables.has("SLURM_STEP_ID");
+}
+
+int slurm_tasks(const Variables& variables) { return variables.number_or({"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}, 1); }
+
+int slurm_tasks_on_node(const Variables& variables, int node) {
+  for (auto name : {"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"}) {
+    if (auto list = variables.find(name)) return tasks_on_node(*list, node);
+  }
+  return variables.number({"SLURM_NTASKS_PER_NODE"}, 1);
+}
+
+std::string slurm_url(const Variables& variables) {
+  const auto host = variables.find("MASTER_ADDR");
+  const auto nodes = host ? *host : variables.text({"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST"});
+  int port = 0;
+  if (variables.has("MASTER_PORT")) {
+    port = variables.number({"MASTER_PORT"}, 1, 65'535);
+  } else {
+    const auto job = variables.number<std::int64_t>({"SLURM_JOB_ID", "SLURM_JOBID"});
+    port = job_port(job % 10'000 + variables.number_or<std::int64_t>({"SLURM_STEP_ID"}, 0) % 10'000);
+  }
+  return tcp_url(host ? *host : expand_hostlist(nodes).front(), port);
+}
+
+Place slurm_place(const Environment& environment, const std::string& url) {
+  const auto variables = slurm_variables(environment);
+  if (in_batch_script(variables)) {
+    throw UserError(Exit::distributed, "--launcher slurm: this is the batch script's own process, not a task of srun",
+                    "Put srun before flowtrain in the script.");
+  }
+  Place place{.rank = variables.number({"SLURM_PROCID"}), .world = slurm_tasks(variables)};
+  place.local_rank = variables.number({"SLURM_LOCALID"});
+  place.node = variables.number({"SLURM_NODEID"});
+  place.local_world = place.world == 1 ? 1 : slurm_tasks_on_node(variables, place.node);
+  place.url = url.empty() ? slurm_url(variables) : url;
+  place.restart = variables.number_or({"SLURM_RESTART_COUNT"}, 0);
+  return place;
+}
+
+std::string mpi_url(const Environment& environment, const Place& place) {
+  const auto variables = mpi_variables(environment);
+  const bool has_master = variables.has("MASTER_ADDR") || variables.has("MASTER_PORT");
+  if (has_master || place.local_world < place.world) return master_url(environment);
+  std::uint64_t hash = 14695981039346656037u;  // FNV-1a: the same in every rank, unlike std::hash on paper
+  for (unsigned char c : variables.text({"OMPI_MCA_ess_base_jobid", "PMIX_NAMESPACE"}))
+    hash = (hash ^ c) * 1099511628211u;
+  return tcp_url("127.0.0.1", job_port(hash));
+}
+
+Place mpi_place(const Environment& environment, const std::string& url) {
+  const auto variables = mpi_variables(environment);
+  Place place{.rank = variables.number({"OMPI_COMM_WORLD_RANK"}),
+              .world = variables.number({"OMPI_COMM_WORLD_SIZE"}, 1)};
+  place.local_rank = variables.number({"OMPI_COMM_WORLD_LOCAL_RANK"});
+  place.local_world = variables.number({"OMPI_COMM_WORLD_LOCAL_SIZE"}, 1);
+  place.node = place.rank / place.local_world;
+  place.url = url.empty() ? mpi_url(environment, place) : url;
+  return place;
+}
+
+}  // namespace
+
+std::string master_url(const Environment& environment) {
+  const Variables variables(environment, "the meeting point of the ranks",
+                            "Set MASTER_ADDR and MASTER_PORT on every node, or give --dist-url tcp://HOST:PORT.");
+  const std::string host = variables.text({"MASTER_ADDR"});
+  return tcp_url(host, variables.number({"MASTER_PORT"}, 1, 65'535));
+}
+
+std::optional<Launcher> detect_launcher(const Environment& environment, bool even_one) {
+  const auto torchrun = torchrun_variables(environment);
+  const bool all = std::all_of(kTorchNames.begin(), kTorchNames.end(), [&](auto name) { return torchrun.has(name); });
+  if (all || torchrun.has("TORCHELASTIC_RUN_ID")) return Launcher::torchrun;
+  // Before Slurm, as mpirun inherits the variables of the srun that it starts its daemons with.
+  const auto mpi = mpi_variables(environment);
+  if (mpi.has("OMPI_COMM_WORLD_RANK") && (even_one || mpi.number({"OMPI_COMM_WORLD_SIZE"}) > 1)) return Launcher::mpi;
+  const auto slurm = slurm_variables(environment);
+  if (!slurm.has("SLURM_PROCID") || in_batch_script(slurm)) return std::nullopt;
+  return even_one || slurm_tasks(slurm) > 1 ? std::optional(Launcher::slurm) : std::nullopt;
+}
+
+Place place_under(Launcher launcher, const Environment& environment, const std::string& url) {
+  Place place;
+  if (launcher == Launcher::torchrun) place = torchrun_place(environment, url);
+  if (launcher == Launcher::slurm) place = slurm_place(environment, url);
+  if (launcher == Launcher::mpi) place = mpi_place(environment, url);
+  place.launcher = launcher;
+  return checked(place);
+}
+
+std::optional<Place> spawned_place(const Environment& environment) {
+  const auto variables = spawned_variables_of(environment);
+  if (!variables.has("FLOWTRAIN_SPAWNED")) return std::nullopt;
+  Place place{.rank = variables.number({"RANK"}), .world = variables.number({"WORLD_SIZE"}, 1)};
+  place.local_rank = variables.number({"LOCAL_RANK"});
+  place.local_world = variables.number({"LOCAL_WORLD_SIZE"}, 1);
+  place.node = variables.number({"NODE_RANK"});
+  place.launcher = Launcher::spawn;
+  place.url = variables.text({"FLOWTRAIN_URL"});
+  place.store_is_there = parse_dist_url(place.url).file.empty();  // a file needs nobody to serve it
+  place.restart = variables.number({"FLOWTRAIN_RESTART"});
+  return checked(place);
+}
+
+std::vector<std::pair<std::string, std::string>> spawned_variables(const Place& place) {
+  return {{"FLOWTRAIN_SPAWNED", "1"},
+          {"RANK", std::to_string(place.rank)},
+          {"WORLD_SIZE", std::to_string(place.world)},
+          {"LOCAL_RANK", std::to_string(place.local_rank)},
+          {"LOCAL_WORLD_SIZE", std::to_string(place.local_world)},
+          {"NODE_RANK", std::to_string(place.node)},
+          {"FLOWTRAIN_URL", place.url},
+          {"FLOWTRAIN_RESTART", std::to_string(place.restart)}};
+}
+
+}  // namespace flowtrain
