@@ -1,0 +1,82 @@
+#include "pipeline/launch/signal_pipe.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <system_error>
+
+#include "sampling/error.h"
+
+namespace flowtrain {
+namespace {
+
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGCHLD};
+constexpr unsigned char kFromTerminal = 0x80;  // above all signal numbers
+
+std::atomic<bool> installed = false;
+std::array<struct sigaction, kSignals.size()> old_actions;
+std::array<int, 2> pipe_ends = {-1, -1};
+
+// Calls only what signal-safety(7) allows. A full pipe loses a signal of which there are thousands already.
+void on_signal(int signal, siginfo_t* info, void*) {
+  const int saved_errno = errno;
+  const auto byte = static_cast<unsigned char>(signal | (info->si_code == SI_KERNEL ? kFromTerminal : 0));
+  (void)!::write(pipe_ends[1], &byte, 1);
+  errno = saved_errno;
+}
+
+}  // namespace
+
+SignalPipe::SignalPipe() {
+  if (installed.exchange(true)) throw InternalError("two SignalPipe objects at a time");
+  if (::pipe2(pipe_ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+    const int error = errno;
+    installed = false;
+    throw UserError(Exit::distributed, "cannot make a pipe: " + std::generic_category().message(error),
+                    "Raise the limit on open files (ulimit -n).");
+  }
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    struct sigaction action {};
+    action.sa_sigaction = on_signal;
+    action.sa_flags = SA_SIGINFO | SA_RESTART | SA_NOCLDSTOP;
+    ::sigaction(kSignals[i], &action, &old_actions[i]);
+  }
+}
+
+SignalPipe::~SignalPipe() {
+  restore_handlers();
+  for (int end : pipe_ends) ::close(end);
+  installed = false;
+}
+
+std::optional<SignalPipe::Arrived> SignalPipe::take() {
+  unsigned char byte = 0;
+  while (::read(pipe_ends[0], &byte, 1) == 1) {
+    const int signal = byte & ~kFromTerminal;
+    if (signal != SIGCHLD) return Arrived{.signal = signal, .from_terminal = (byte & kFromTerminal) != 0};
+  }
+  return std::nullopt;
+}
+
+void SignalPipe::wait(std::optional<std::chrono::steady_clock::time_point> deadline) {
+  using namespace std::chrono;
+  pollfd ready{.fd = pipe_ends[0], .events = POLLIN, .revents = 0};
+  int timeout_ms = -1;
+  if (deadline) {
+    const auto left = ceil<milliseconds>(*deadline - steady_clock::now());
+    timeout_ms = static_cast<int>(std::clamp(left, 0ms, milliseconds(24h)).count());
+  }
+  (void)::poll(&ready, 1, timeout_ms);  // interrupted or too early: the caller looks at the time itself
+}
+
+void SignalPipe::restore_handlers() {
+  for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &old_actions[i], nullptr);
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,195 @@
+#include "pipeline/launch/supervisor.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+
+#include "pipeline/launch/child_process.h"
+#include "pipeline/launch/launchers.h"
+#include "pipeline/launch/signal_pipe.h"
+#include "pipeline/telemetry/interrupt.h"
+#include "pipeline/telemetry/log.h"
+#include "sampling/error.h"
+
+namespace flowtrain {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kPeerLost = static_cast<int>(Exit::distributed);
+// How long after a first failure with exit code 6 the rank that is really to blame may take to disappear: its
+// connections close some time before the process is gone.
+constexpr auto kHearsay = std::chrono::seconds(1);
+
+/// How a process ended.
+struct End {
+  int rank = 0;
+  int code = 0;    ///< exit code
+  int signal = 0;  ///< what killed it; 0: it ended by itself
+
+  bool by_request() const { return signal == SIGINT || signal == SIGTERM || signal == SIGUSR1; }
+  bool is_hearsay() const { return signal == 0 && code == kPeerLost; }
+  bool may_restart() const { return signal != 0 || code == kPeerLost; }
+  int exit_code() const { return signal != 0 ? kPeerLost : code; }
+  std::string how() const {
+    if (signal == 0) return say("ended with exit code ", code);
+    const char* name = ::sigabbrev_np(signal);
+    return name != nullptr ? say("was killed by SIG", name) : say("was killed by signal ", signal);
+  }
+};
+
+bool is_clean(int code) {
+  return code == 0 || code == Interrupt::exit_code(SIGINT) || code == Interrupt::exit_code(SIGTERM);
+}
+
+/// The ranks of a node from one start to their end.
+class Ranks {
+ public:
+  Ranks(SignalPipe& signals, const SuperviseOptions& options) : signals_(signals), options_(options) {}
+
+  ~Ranks() {
+    send(SIGKILL);
+    for (auto& child : children_) {
+      while (child.pid > 0 && ::waitpid(child.pid, nullptr, 0) < 0 && errno == EINTR) {
+      }
+    }
+  }
+  Ranks(const Ranks&) = delete;
+  Ranks& operator=(const Ranks&) = delete;
+
+  void start(const SpawnPlan& plan, const std::string& url, const std::vector<std::string>& command, int restart) {
+    for (int i = 0; i < plan.processes; ++i) {
+      const Place place{.rank = plan.first_rank + i,
+                        .world = plan.world,
+                        .local_rank = i,
+                        .local_world = plan.processes,
+                        .node = plan.node,
+                        .launcher = Launcher::spawn,
+                        .url = url,
+                        .restart = restart};
+      const pid_t pid = start_process(command, spawned_variables(place), SignalPipe::restore_handlers);
+      children_.push_back({place.rank, pid});
+    }
+    pass_signals_on(true);  // of those that came meanwhile the terminal's did not reach every rank either
+  }
+
+  void wait_for_all() {
+    for (;;) {
+      pass_signals_on();
+      if (const auto ends = reap(); !ends.empty()) {
+        pass_signals_on();  // the signal that ended them came before their end
+        for (const auto& end : ends) judge(end);
+        continue;
+      }
+      const bool all_ended =
+          std::none_of(children_.begin(), children_.end(), [](auto& child) { return child.pid > 0; });
+      if (blamed_ && !reported_ && (all_ended || Clock::now() >= failed_at_ + kHearsay)) report();
+      if (all_ended) return;
+      if (blamed_ && Clock::now() >= deadline_) end_the_others();
+      signals_.wait(next_deadline());
+    }
+  }
+
+  const std::optional<End>& blamed() const { return blamed_; }
+  bool asked_to_end() const { return asked_; }
+  /// Of a node where no rank failed: 0, 130 or 143.
+  int clean_code() const { return clean_code_; }
+
+ private:
+  struct Child {
+    int rank = 0;
+    pid_t pid = 0;  ///< 0: it has ended, and the number may be another process by now
+  };
+
+  void send(int signal) {
+    for (const auto& child : children_) {
+      if (child.pid > 0) ::kill(child.pid, signal);
+    }
+  }
+
+  void pass_signals_on(bool terminals_too = false) {
+    while (const auto arrived = signals_.take()) {
+      asked_ = true;
+      if (terminals_too || !arrived->from_terminal) send(arrived->signal);
+    }
+  }
+
+  std::vector<End> reap() {
+    std::vector<End> ends;
+    for (auto& child : children_) {
+      int status = 0;
+      if (child.pid == 0 || ::waitpid(child.pid, &status, WNOHANG) != child.pid) continue;
+      child.pid = 0;
+      ends.push_back(
+          {child.rank, WIFEXITED(status) ? WEXITSTATUS(status) : 0, WIFSIGNALED(status) ? WTERMSIG(status) : 0});
+    }
+    return ends;
+  }
+
+  void judge(const End& end) {
+    // A rank that had not come so far as to catch the signal yet was interrupted, too.
+    const bool interrupted = asked_ && end.by_request();
+    if (interrupted || (end.signal == 0 && is_clean(end.code))) {
+      clean_code_ = std::max(clean_code_, interrupted ? Interrupt::exit_code(end.signal) : end.code);
+    } else if (!blamed_) {
+      blamed_ = end;
+      failed_at_ = Clock::now();
+      deadline_ = failed_at_ + options_.grace;
+      if (!end.is_hearsay()) report();
+    } else if (!reported_ && !end.is_hearsay() && last_sent_ == 0) {
+      blamed_ = end;
+      report();
+    }
+  }
+
+  void report() {
+    reported_ = true;
+    log_error(say("rank ", blamed_->rank, " ", blamed_->how()));
+    if (options_.on_death) options_.on_death(blamed_->rank, blamed_->how());
+  }
+
+  void end_the_others() {
+    last_sent_ = last_sent_ == 0 ? SIGTERM : SIGKILL;
+    send(last_sent_);
+    deadline_ = Clock::now() + options_.kill_after;
+  }
+
+  std::optional<Clock::time_point> next_deadline() const {
+    if (!blamed_) return std::nullopt;
+    return reported_ ? deadline_ : std::min(deadline_, failed_at_ + kHearsay);
+  }
+
+  SignalPipe& signals_;
+  const SuperviseOptions& options_;
+  std::vector<Child> children_;
+  std::optional<End> blamed_;
+  bool reported_ = false;
+  Clock::time_point failed_at_;
+  Clock::time_point deadline_;  ///< of the grace period, later of the next signal
+  int last_sent_ = 0;           ///< SIGTERM or SIGKILL, to those who did not end by themselves
+  bool asked_ = false;
+  int clean_code_ = 0;
+};
+
+}  // namespace
+
+int supervise(const SpawnPlan& plan, const std::string& url, const std::vector<std::string>& command,
+              const SuperviseOptions& options) {
+  SignalPipe signals;
+  for (int restart = 0;; ++restart) {
+    Ranks ranks(signals, options);
+    ranks.start(plan, url, command, restart);
+    ranks.wait_for_all();
+    const auto& blamed = ranks.blamed();
+    if (!blamed) return ranks.clean_code();
+    if (!blamed->may_restart() || ranks.asked_to_end() || restart >= plan.max_restarts) return blamed->exit_code();
+    log_warn(say("starting all ranks again after rank ", blamed->rank, " ", blamed->how(), " (restart ", restart + 1,
+                 " of ", plan.max_restarts, ")"));
+  }
+}
+
+}  // namespace flowtrain

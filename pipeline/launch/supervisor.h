@@ -1,0 +1,37 @@
+#pragma once
+// The launcher process of a node: starts its ranks, passes signals on, and ends all of them when one fails.
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "pipeline/launch/place.h"
+
+namespace flowtrain {
+
+struct SuperviseOptions {
+  /// How long the other ranks may take to end by themselves after the first failure; then they get SIGTERM.
+  std::chrono::milliseconds grace = std::chrono::seconds(10);
+  /// From SIGTERM to SIGKILL.
+  std::chrono::milliseconds kill_after = std::chrono::seconds(5);
+  /// Called once for each start of the ranks in which one fails, on supervise()'s thread, with the rank that is to
+  /// blame and its end ("was killed by SIGKILL"): a way to tell the others, who see no more than a connection that
+  /// broke.
+  std::function<void(int rank, const std::string& how)> on_death;
+};
+
+/// Starts the ranks of `plan` as `command` (its first word is the path of a program, which is not searched for in
+/// PATH), each with its place in the environment (see spawned_place()), and returns when all have ended:
+///  - all ended with 0, 130 or 143: that code, the greatest where they differ;
+///  - one failed: its exit code, or 6 if a signal killed it. The first failure is to blame and becomes a line of
+///    log_error, except that exit code 6, which ranks also end with because another one died, makes room for any other
+///    failure. The other ranks are ended as SuperviseOptions says.
+/// A failure by a signal or with exit code 6 starts all ranks again, up to plan.max_restarts times.
+/// SIGTERM, SIGUSR1 and SIGINT go on to the ranks; Ctrl-C does not, as the terminal sends it to them itself. When this
+/// process dies, its ranks get SIGTERM. `url`: where the ranks meet, as plan.url or as chosen by the caller.
+/// One call at a time (InternalError). Throws UserError(distributed) if a process cannot be started.
+int supervise(const SpawnPlan& plan, const std::string& url, const std::vector<std::string>& command,
+              const SuperviseOptions& options = {});
+
+}  // namespace flowtrain
