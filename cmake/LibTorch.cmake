@@ -22,6 +22,13 @@ message(STATUS "LibTorch: ${TORCH_ROOT}")
 
 add_library(torch::torch INTERFACE IMPORTED)
 target_include_directories(torch::torch SYSTEM INTERFACE ${TORCH_INCLUDE} ${TORCH_INCLUDE}/torch/csrc/api/include)
+# c10d's Gloo backend: its header includes Gloo's, which no package has; see the file that they are made to include.
+set(_gloo ${CMAKE_BINARY_DIR}/gloo_names/gloo)
+foreach(header algorithm common/error context rendezvous/store transport/device)
+  file(CONFIGURE OUTPUT ${_gloo}/${header}.h CONTENT "#include \"stages/torch/gloo_names.h\"\n")
+endforeach()
+target_include_directories(torch::torch SYSTEM INTERFACE ${CMAKE_BINARY_DIR}/gloo_names)
+target_compile_definitions(torch::torch INTERFACE USE_C10D_GLOO)
 # allow-shlib-undefined: libtorch_cpu of the CUDA wheel refers to CUDA libraries that its own run path provides.
 target_link_libraries(torch::torch INTERFACE ${TORCH_ROOT}/lib/libtorch_cpu.so ${TORCH_ROOT}/lib/libc10.so)
 target_link_options(torch::torch INTERFACE -Wl,--allow-shlib-undefined)

@@ -25,9 +25,12 @@ class TopK final : public Metric {
     rows_ += label.size(0);
   }
 
-  double value() const override {
-    return rows_ == 0 ? 0 : static_cast<double>(hits_.item<std::int64_t>()) / static_cast<double>(rows_);
+  std::vector<double> totals() const override {
+    return {hits_.defined() ? hits_.item<double>() : 0, static_cast<double>(rows_)};
   }
+
+  using Metric::value;
+  double value(const std::vector<double>& totals) const override { return totals[1] > 0 ? totals[0] / totals[1] : 0; }
 
   void reset() override {
     hits_.reset();

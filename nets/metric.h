@@ -16,8 +16,11 @@ class Metric {
   virtual ~Metric() = default;
   /// Adds the rows of one batch: `logits` (B, K) against `label` (B) i64. Does not wait for the device.
   virtual void update(const NamedTensors& outputs, const NamedTensors& batch) = 0;
-  /// The figure over all batches since reset(), 0 before the first; waits for the device.
-  virtual double value() const = 0;
+  /// What the figure is made of, over all batches since reset(): sums, which add up over processes. Waits for the device.
+  virtual std::vector<double> totals() const = 0;
+  /// The figure that totals give; 0 before the first batch.
+  virtual double value(const std::vector<double>& totals) const = 0;
+  double value() const { return value(totals()); }
   virtual void reset() = 0;
 };
 

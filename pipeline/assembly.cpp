@@ -23,9 +23,9 @@ std::unique_ptr<Device> make_device(const std::string& name, std::uint32_t slots
   return make_cuda_device(std::stoi(name.substr(name.find(':') + 1)), slots, pin);
 }
 
-unsigned workers_of(const Settings& loader) {
+unsigned workers_of(const Settings& loader, unsigned processes_here) {
   if (const auto workers = number(loader, "workers")) return static_cast<unsigned>(*workers);
-  return std::max(1u, std::thread::hardware_concurrency());
+  return std::max(1u, std::thread::hardware_concurrency() / processes_here);
 }
 
 LastBatch last_batch(const std::string& name) {
@@ -52,7 +52,7 @@ Decay make_decay(const Config& config, std::uint64_t per_epoch) {
 
 }  // namespace
 
-DataParts open_data(const Config& config, bool training, const std::string& device) {
+DataParts open_data(const Config& config, bool training, const std::string& device, const Portion& portion) {
   const Settings& data = config.data(training);
   const Settings& loader = config.table("loader");
   const Settings& val = config.table("val");
@@ -71,9 +71,13 @@ DataParts open_data(const Config& config, bool training, const std::string& devi
 
   parts.batch = static_cast<std::uint32_t>(loader.integer("batch"));
   if (!training && val.integer("batch") > 0) parts.batch = static_cast<std::uint32_t>(val.integer("batch"));
+  if (training && parts.batch < portion.slice.world)
+    throw loader.error("batch", "a batch of " + std::to_string(parts.batch) + " rows for " +
+                                    std::to_string(portion.slice.world) + " processes: each needs one at least");
+  parts.slice = portion.slice;
   parts.batches = Batches(parts.order->size(), parts.batch, training ? last_batch(loader.text("last")) : LastBatch::pad);
   parts.prefetch = training ? static_cast<std::uint32_t>(loader.integer("prefetch")) : validation_prefetch;
-  parts.workers = training ? workers_of(loader) : static_cast<unsigned>(val.integer("workers"));
+  parts.workers = training ? workers_of(loader, portion.processes_here) : static_cast<unsigned>(val.integer("workers"));
   parts.readers = training ? static_cast<unsigned>(loader.integer("readers")) : 1;
   parts.device = make_device(device, Line::slabs(parts.prefetch), loader.boolean("pin"));
   return parts;
@@ -82,7 +86,8 @@ DataParts open_data(const Config& config, bool training, const std::string& devi
 LineParts line_parts(const std::string& name, const DataParts& data, const Config& config, std::function<Ticket()> source) {
   LineParts parts{name, *data.dataset, *data.order, *data.sampler, *data.device, data.batches};
   parts.seed = seed_of(config);
-  parts.batch = data.batch;
+  parts.slice = data.slice;
+  parts.batch = static_cast<std::uint32_t>(data.slice.most(data.batch));
   parts.accum = name == "train" ? static_cast<std::uint32_t>(config.table("train").integer("accum")) : 1;
   parts.workers = data.workers;
   parts.readers = data.readers;

@@ -22,14 +22,21 @@ struct DataParts {
   std::unique_ptr<Sampler> sampler;
   std::unique_ptr<Device> device;
   Batches batches{1, 1, LastBatch::wrap};
-  std::uint32_t batch = 1;
+  Slice slice = {};
+  std::uint32_t batch = 1;  ///< rows of a whole batch, of all processes
   std::uint32_t prefetch = 1;
   unsigned workers = 1, readers = 1;
 };
 
+/// How much of the data, and of this machine, is one process's.
+struct Portion {
+  Slice slice = {};
+  unsigned processes_here = 1;  ///< that share the machine's cores
+};
+
 /// Opens the training or the validation data. Validation: in stored order, not augmented, epochs padded, five batches
 /// prefetched. Throws UserError(usage or data).
-DataParts open_data(const Config& config, bool training, const std::string& device);
+DataParts open_data(const Config& config, bool training, const std::string& device, const Portion& portion = {});
 
 /// The line of the parts; `source` gives its tickets.
 LineParts line_parts(const std::string& name, const DataParts& data, const Config& config, std::function<Ticket()> source);

@@ -77,7 +77,7 @@ class Bench {
   Bench(const Config& config, const BenchOptions& options)
       : config_(config), options_(options), data_(open_data(config, true, "cpu")),
         layout_(data_.sampler->fields(), data_.batch),
-        issue_(*data_.order, data_.batches, 1, 1), sample_(*data_.dataset, *data_.sampler, seed_of(config)) {}
+        issue_(*data_.order, data_.batches, {}, 1, 1), sample_(*data_.dataset, *data_.sampler, seed_of(config)) {}
 
   BenchReport run() {
     report_.config = config_.name();

@@ -18,6 +18,7 @@ struct StepEvent {
   double samples_per_s = 0, data_wait = 0;  ///< since the last report
   double data_time_s = 0, step_time_s = 0;  ///< means per iteration since the last report
   double eta_s = 0;
+  int slowest_rank = -1;                    ///< that waited most for data; -1 where one process trains
   bool report = false;                      ///< write a line, not only move the bar
   const char* recovery = nullptr;           ///< what was done about figures that are not finite: "skipped", …
 };

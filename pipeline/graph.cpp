@@ -311,7 +311,7 @@ struct Line::Impl {
 
   LineParts parts;
   SlabLayout layout;
-  IssueStage issue_stage{parts.order, parts.batches, parts.accum, chunks_of(parts.workers)};
+  IssueStage issue_stage{parts.order, parts.batches, parts.slice, parts.accum, chunks_of(parts.workers)};
   SampleStage sample_stage{parts.dataset, parts.sampler, parts.seed};
   std::vector<std::unique_ptr<Slab>> slabs;
   StageClock read_clock, sample_clock, transfer_clock;
@@ -345,6 +345,7 @@ Line::~Line() { impl_->stop(); }
 void Line::start() { impl_->start(); }
 void Line::stop() { impl_->stop(); }
 Slab& Line::slab(const Ticket& ticket) { return *impl_->slabs[ticket.slot]; }
+std::vector<StreamRow> Line::rows(const Ticket& ticket) const { return impl_->issue_stage.rows(ticket); }
 const SlabLayout& Line::layout() const { return impl_->layout; }
 const Drawing& Line::drawing() const { return impl_->drawing; }
 

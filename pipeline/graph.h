@@ -11,6 +11,7 @@
 #include "sampling/order.h"
 #include "sampling/sampler.h"
 #include "stages/device.h"
+#include "stages/issue.h"
 #include "stages/slab.h"
 #include "stages/ticket.h"
 
@@ -37,13 +38,14 @@ struct LineParts {
   Device& device;
   Batches batches;
   std::uint64_t seed = 0;
-  std::uint32_t batch = 1;    ///< rows of a slab
+  std::uint32_t batch = 1;    ///< rows of a slab: the most that the slice has
   std::uint32_t accum = 1;    ///< micro-batches per iteration
   unsigned workers = 1;       ///< threads that sample
   unsigned readers = 1;       ///< threads that read
   std::uint32_t prefetch = 4; ///< batches ready or under way ahead of the one in compute
   /// The sequence: called by one thread at a time until it gives a ticket of kind `end`. Fills all but seq and slot.
   std::function<Ticket()> source;
+  Slice slice = {};           ///< of each batch, that this process takes
 };
 
 /// How busy each stage was since the start, in seconds summed over its threads.
@@ -79,6 +81,8 @@ class Line {
   /// One thread calls this. Rethrows what went wrong in the graph itself; a batch that failed comes as kind `bad`.
   bool next(Ticket& ticket);
   Slab& slab(const Ticket& ticket);
+  /// Positions and records of the whole batch, of all processes, before bad ones were replaced.
+  std::vector<StreamRow> rows(const Ticket& ticket) const;
   /// Gives a slab back, which is the permission to start another batch. Compute thread.
   void release(const Ticket& ticket);
   /// Stops and joins everything; what was prepared is dropped. Any thread but the line's own; idempotent.

@@ -41,7 +41,7 @@ void print_help() {
   for (auto& command : table) std::printf("  %-32s %s\n", command.usage, command.help);
   std::puts("\n  flowtrain --version");
   std::puts("\nexit codes: 0 done, 2 usage or configuration, 3 data, 4 snapshots and disks, 5 non-finite loss,\n"
-            "            70 a fault of flowtrain's own, 130/143 interrupted after a snapshot");
+            "            6 distributed: a process lost, 70 a fault of flowtrain's own, 130/143 interrupted after a snapshot");
 }
 
 int run(const commands::Arguments& words) {

@@ -23,8 +23,8 @@ namespace {
 class Run {
  public:
   Run(const Config& config, const RunOptions& options, RunState state)
-      : config_(config), options_(options), state_(std::move(state)), device_(choose_device(config)),
-        train_(open_data(config, true, device_)) {
+      : config_(config), options_(options), state_(std::move(state)), device_(device_of(config, *options.group)),
+        train_(open_data(config, true, device_, portion())) {
     check_resumed_data();
     if (validates()) open_validation_data();
     schedule_ = make_schedule(config, train_.batches, state_.iteration + 1, val_ != nullptr);
@@ -47,6 +47,9 @@ class Run {
     spec.device = device_;
     spec.seed = seed_of(config_);
     spec.mode = options_.mode;
+    spec.processes_here = options_.processes_here;
+    spec.dist = &config_.table("dist");
+    spec.group = options_.group;
     learner_ = make(spec);
   }
 
@@ -60,9 +63,9 @@ class Run {
 
   TrainerResult train(MetricsFile* metrics, JsonLinesFile* ledger, SnapshotBranch* snapshots,
                       const Interrupt& interrupt) {
-    BadSamples bad = make_ledger(config_, true, *train_.dataset, ledger);
+    BadSamples bad = make_ledger(config_, true, *train_.dataset, ledger, options_.group->leads());
     std::optional<BadSamples> bad_validation;
-    if (val_) bad_validation.emplace(make_ledger(config_, false, *val_->dataset, ledger));
+    if (val_) bad_validation.emplace(make_ledger(config_, false, *val_->dataset, ledger, options_.group->leads()));
     Display display(options_.progress, schedule_.last, metrics);
     TrainerParts parts{schedule_, *line_};
     parts.validation = val_line_.get();
@@ -70,6 +73,7 @@ class Run {
     if (auto& names = config_.table("val").texts("metrics"); !names.empty()) parts.ruling_metric = names.front();
     parts.keep_best = static_cast<std::size_t>(config_.table("snapshot").integer("keep_best"));
     parts.learner = learner_.get();
+    parts.group = options_.group;
     parts.bad_samples = &bad;
     parts.bad_validation_samples = bad_validation ? &*bad_validation : nullptr;
     parts.display = &display;
@@ -81,9 +85,11 @@ class Run {
     const TrainerResult result = trainer.run();
     display.finish();
     summarise(result, trainer.state());
-    if (metrics && !result.signal)
+    if (result.signal) return result;
+    const std::string params = common_params_xxh64();
+    if (metrics)
       metrics->write("end", {{"iter", result.iteration},
-                             {"params_xxh64", params_xxh64(*learner_)},
+                             {"params_xxh64", params},
                              {"order_xxh64", trainer.state().order.hex()}});
     return result;
   }
@@ -111,11 +117,32 @@ class Run {
   }
 
  private:
+  // Every process has the same parameters, bit by bit, or the training was none.
+  std::string common_params_xxh64() const {
+    const std::string own = params_xxh64(*learner_);
+    if (options_.group->broadcast(own) != own)
+      throw InternalError("rank " + std::to_string(options_.group->rank()) + " ended with other parameters than rank 0");
+    return own;
+  }
+
+  static std::string device_of(const Config& config, const Group& group) {
+    if (group.size() == 1) return choose_device(config);
+    const Settings& run = config.table("run");
+    if (run.text("device").starts_with("cuda"))
+      throw run.error("device", "this build trains with several processes on CPUs only");
+    return "cpu";
+  }
+
+  Portion portion() const {
+    const Group& group = *options_.group;
+    return {{static_cast<std::uint64_t>(group.rank()), static_cast<std::uint64_t>(group.size())}, options_.processes_here};
+  }
+
   void open_validation_data() {
     try {
-      val_ = std::make_unique<DataParts>(open_data(config_, false, device_));
+      val_ = std::make_unique<DataParts>(open_data(config_, false, device_, portion()));
     } catch (const EmptyDataset& empty) {
-      log_warn(say("no validation: ", empty.what()));
+      if (options_.group->leads()) log_warn(say("no validation: ", empty.what()));
     }
   }
 
@@ -130,7 +157,7 @@ class Run {
   }
 
   void check_resumed_data() {
-    if (state_.iteration > 0 && state_.samples_per_epoch != train_.dataset->size())
+    if (options_.group->leads() && state_.iteration > 0 && state_.samples_per_epoch != train_.dataset->size())
       log_warn(say("the data set has ", train_.dataset->size(), " samples; when the snapshot was made it had ",
                    state_.samples_per_epoch, ": the order of samples is not the one that it would have been"));
     state_.samples_per_epoch = train_.dataset->size();
@@ -164,7 +191,7 @@ class FailedStart {
  public:
   explicit FailedStart(const Start& start) : start_(start) {}
   ~FailedStart() {
-    if (!done_ && !start_.resumed) start_.folder.discard();
+    if (!done_ && !start_.resumed && start_.folder) start_.folder->discard();
   }
   void succeeded() { done_ = true; }
 
@@ -189,6 +216,18 @@ void check_parts(const RunState& state, const Start& start) {
   log_warn(what + "; these begin anew");
 }
 
+// Rank 0's, for all.
+RunState initial_state(const Start& start, const std::optional<OpenSnapshot>& snapshot, Group& group) {
+  RunState state;
+  if (snapshot) {
+    state = RunState::from_json(snapshot->state_json);
+    check_parts(state, start);
+  }
+  if (group.size() > 1) state = RunState::from_json(group.broadcast(group.leads() ? state.to_json() : ""));
+  state.saved = start.config.table("snapshot").texts("save");
+  return state;
+}
+
 int exit_code(const TrainerResult& result) { return result.signal ? Interrupt::exit_code(*result.signal) : 0; }
 
 // Makes the folder look as it did when the snapshot was taken.
@@ -201,7 +240,7 @@ void take_over(const std::filesystem::path& snapshots, const RunState& state) {
 std::unique_ptr<SnapshotBranch> snapshot_branch(const Start& start, MetricsFile& metrics) {
   const Settings& snapshot = start.config.table("snapshot");
   SnapshotPolicy policy;
-  policy.folder = start.folder.snapshots();
+  policy.folder = start.folder->snapshots();
   policy.keep_last = static_cast<std::size_t>(snapshot.integer("keep_last"));
   policy.keep_best = static_cast<std::size_t>(snapshot.integer("keep_best"));
   policy.keep_every = static_cast<std::uint64_t>(snapshot.integer("keep_every"));
@@ -217,12 +256,7 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   set_grace(interrupt, start.config);
   std::optional<OpenSnapshot> snapshot;
   if (start.snapshot) snapshot.emplace(open_verified(*start.snapshot));
-  RunState state;
-  if (snapshot) {
-    state = RunState::from_json(snapshot->state_json);
-    check_parts(state, start);
-  }
-  state.saved = start.config.table("snapshot").texts("save");
+  RunState state = initial_state(start, snapshot, *options.group);
   const std::uint64_t from = state.iteration;
 
   FailedStart failed(start);
@@ -232,15 +266,20 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
     run.learner().load_state(read_tensors(*snapshot));
     snapshot.reset();
     log_info(say("going on after iteration ", from, ", from ", start.snapshot->string()));
-  } else {
+  } else if (options.group->leads()) {
     load_pretrained(run.learner(), start.config.table("net"));
   }
+  run.learner().share_state();
   failed.succeeded();
+  if (!start.folder) {
+    if (options.initialize) return 0;
+    return exit_code(run.train(nullptr, nullptr, nullptr, interrupt));
+  }
 
-  if (start.resumed) take_over(start.folder.snapshots(), run.state());
+  if (start.resumed) take_over(start.folder->snapshots(), run.state());
 
-  const auto metrics_path = start.folder.path() / "metrics.jsonl";
-  const auto ledger_path = start.folder.path() / "bad_samples.jsonl";
+  const auto metrics_path = start.folder->path() / "metrics.jsonl";
+  const auto ledger_path = start.folder->path() / "bad_samples.jsonl";
   if (start.resumed)
     for (auto& path : {metrics_path, ledger_path}) cut_back(path, from);
   MetricsFile metrics(metrics_path);

@@ -15,6 +15,8 @@ struct RunOptions {
   bool dry_run = false;     ///< data line only
   bool initialize = false;  ///< save the initial parameters as iteration 0 and end
   ProgressMode progress = ProgressMode::automatic;
+  Group* group = &solo_group();  ///< those who train together
+  unsigned processes_here = 1;   ///< of these, on this machine
 };
 
 /// Trains as `start` says, in its folder, until it is done or `interrupt` asks for the end. Returns the exit code: 0, or

@@ -124,6 +124,8 @@ bool SnapshotBranch::take(Learner& learner, const RunState& state, SnapshotReaso
   return true;
 }
 
+bool SnapshotBranch::has_failed() const { return impl_->has_failed; }
+
 void SnapshotBranch::check() const {
   if (impl_->has_failed) throw *impl_->failure;
 }

@@ -44,6 +44,8 @@ class SnapshotBranch {
   bool take(Learner& learner, const RunState& state, SnapshotReason reason);
   /// Throws UserError(snapshot) where a write has failed and the policy is to stop then.
   void check() const;
+  /// Whether check() throws.
+  bool has_failed() const;
   /// Waits until everything is on disk; then the newest snapshot that is whole, of at most iteration `limit`.
   std::optional<OpenSnapshot> newest(std::uint64_t limit);
   /// Waits until everything is on disk. False if the last snapshot could not be written; its reason was logged.

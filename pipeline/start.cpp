@@ -83,15 +83,13 @@ Start fresh(const StartOptions& options, Config config) {
   return {std::move(config), std::move(folder), false, std::nullopt};
 }
 
-}  // namespace
-
-Config load_for_use(const StartOptions& options) {
+Config load_with_seed(const StartOptions& options) {
   const auto file = config_file(options);
   Config config = load_config(file, options.overrides);
   return seed_is_random(config) ? with_seed(options, file, draw_seed()) : config;
 }
 
-Start prepare_start(const StartOptions& options) {
+Start lead_start(const StartOptions& options) {
   const auto file = config_file(options);
   Config config = load_config(file, options.overrides);
   config.check_trainable();
@@ -99,7 +97,7 @@ Start prepare_start(const StartOptions& options) {
   std::string resume = options.resume.empty() ? config.table("run").text("resume") : options.resume;
   if (resume == "none") resume.clear();
   if (as_run_folder(options.config) && options.resume.empty()) resume = "auto";
-  if (resume.empty() && !options.iteration) return fresh(options, load_for_use(options));
+  if (resume.empty() && !options.iteration) return fresh(options, load_with_seed(options));
 
   const auto run = run_to_resume(options, resume, config);
   if (!run) {
@@ -108,7 +106,7 @@ Start prepare_start(const StartOptions& options) {
                                           config.table("run").text("dir"), " to go on in"),
                       "start it without --iter; --max-iter sets the length of a run");
     log_info(say("no run called '", config.name(), "' yet: starting at iteration 0"));
-    return fresh(options, load_for_use(options));
+    return fresh(options, load_with_seed(options));
   }
 
   auto folder = RunFolder::open(*run);
@@ -120,6 +118,22 @@ Start prepare_start(const StartOptions& options) {
   if (!snapshot) log_info(say(folder.path().string(), " has no snapshot yet: starting at iteration 0"));
   write_file_atomically(folder.config_file(), to_toml(config));
   return {std::move(config), std::move(folder), true, std::move(snapshot), options.accept_changes};
+}
+
+}  // namespace
+
+Config load_for_use(const StartOptions& options) { return load_with_seed(options); }
+
+Start prepare_start(const StartOptions& options, Group& group) {
+  if (group.leads()) {
+    Start start = lead_start(options);
+    group.broadcast(to_toml(start.config.table("run").value("seed")));
+    return start;
+  }
+  const auto seed = group.broadcast({});
+  Config config = with_seed(options, config_file(options), seed);
+  config.check_trainable();
+  return {std::move(config), std::nullopt, false, std::nullopt, options.accept_changes};
 }
 
 }  // namespace flowtrain

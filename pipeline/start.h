@@ -9,6 +9,7 @@
 
 #include "pipeline/config/config.h"
 #include "pipeline/config/run_folder.h"
+#include "stages/group.h"
 
 namespace flowtrain {
 
@@ -25,15 +26,16 @@ struct StartOptions {
 /// A run ready to begin: its folder is locked.
 struct Start {
   Config config;
-  RunFolder folder;
+  std::optional<RunFolder> folder;                ///< of the process that leads the group
   bool resumed = false;                           ///< false: a fresh folder
   std::optional<std::filesystem::path> snapshot;  ///< verified; none: from iteration 0
   bool accept_changes = false;                    ///< go on although that is not the run that it would have been
 };
 
 /// A start never touches an earlier run unless it is told to go on in it. Throws UserError: usage for contradictions and
-/// for changes that would break exact resume, snapshot for folders and snapshots that cannot be used.
-Start prepare_start(const StartOptions& options);
+/// for changes that would break exact resume, snapshot for folders and snapshots that cannot be used. In a group, rank 0
+/// decides, and the others take part (a collective).
+Start prepare_start(const StartOptions& options, Group& group = solo_group());
 
 /// The configuration alone, with run.seed drawn where it is "random": for runs that leave nothing behind.
 Config load_for_use(const StartOptions& options);

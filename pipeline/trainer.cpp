@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <limits>
+#include <map>
 
+#include "pipeline/exchange.h"
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/validation.h"
@@ -46,6 +49,20 @@ TrainerResult Trainer::run() {
   return result_;
 }
 
+// What all processes do because one of them asked for it.
+void Trainer::heed(const Votes& votes) {
+  if (votes.terminated > 0) result_.signal = SIGTERM;
+  else if (votes.interrupted > 0) result_.signal = SIGINT;
+  if (votes.failed == 0) return;
+  if (parts_.snapshots) parts_.snapshots->check();
+  throw UserError(Exit::snapshot, "rank 0 could not write a snapshot");
+}
+
+// What all processes know is told once.
+void Trainer::warn(const std::string& text) const {
+  if (parts_.group->leads()) log_warn(text);
+}
+
 // One step of the run, whatever kind it is. False at the end.
 bool Trainer::step(const Ticket& ticket) {
   switch (ticket.kind) {
@@ -77,16 +94,23 @@ void Trainer::set_learning_rate(std::uint64_t iteration) {
 // One micro-batch: forward and backward; the last of an iteration also updates the parameters.
 void Trainer::train(const Ticket& ticket) {
   Slab& slab = parts_.line.slab(ticket);
-  parts_.bad_samples->account(slab, ticket.iteration);
+  bad_.insert(bad_.end(), slab.bad().begin(), slab.bad().end());
   const bool last = ticket.micro + 1u == parts_.schedule.accum;
   mid_iteration_ = !last;
 
   const auto begin = Clock::now();
+  if (last && grouped()) parts_.learner->vote(own_votes());
   parts_.learner->backward(slab);
   compute_s_ += seconds(Clock::now() - begin);
 
-  for (auto& row : slab.rows()) state_.order.update(std::as_bytes(std::span(&row.id, 1)));
-  samples_ += slab.rows().size();
+  if (grouped()) {
+    const auto rows = parts_.line.rows(ticket);
+    rows_.insert(rows_.end(), rows.begin(), rows.end());
+    samples_ += rows.size();
+  } else {
+    for (auto& row : slab.rows()) state_.order.update(std::as_bytes(std::span(&row.id, 1)));
+    samples_ += slab.rows().size();
+  }
   if (last) finish_iteration(ticket, slab);
   parts_.line.release(ticket);
 }
@@ -96,23 +120,53 @@ void Trainer::finish_iteration(const Ticket& ticket, const Slab& slab) {
   const bool due = parts_.display_every > 0 && ticket.iteration % parts_.display_every == 0;
   // What goes to the disk or decides which weights are best must be sound.
   const bool kept = parts_.schedule.snapshots_after(ticket.iteration) || parts_.schedule.validates_after(ticket.iteration);
-  update(slab, due || kept || parts_.learner->result_is_cheap() || parts_.nonfinite.action != NonFinitePolicy::Action::stop);
+  update(slab, grouped() || due || kept || parts_.learner->result_is_cheap() || parts_.nonfinite.action != NonFinitePolicy::Action::stop);
   compute_s_ += seconds(Clock::now() - begin);
   state_.iteration = result_.iteration = ticket.iteration;
   state_.validation_pending = parts_.validation && parts_.schedule.validates_after(ticket.iteration);
-  if (const auto& ids = parts_.bad_samples->ids(); ids.size() != state_.bad_samples.size()) state_.bad_samples = ids;
   ++iterations_;
   event_.report = due;
   report(slab.epoch());
-  if (parts_.snapshots) parts_.snapshots->check();
+  if (parts_.snapshots && !grouped()) parts_.snapshots->check();
+}
+
+Votes Trainer::own_votes() const {
+  Votes votes;
+  votes.bad_samples = static_cast<double>(bad_.size());
+  const auto signal = parts_.interrupt ? parts_.interrupt->requested() : std::nullopt;
+  if (signal) (*signal == SIGINT ? votes.interrupted : votes.terminated) = 1;
+  votes.failed = parts_.snapshots && parts_.snapshots->has_failed();
+  return votes;
+}
+
+// What was found bad, by anyone, goes into the ledger, and what took its place into the order's hash.
+void Trainer::settle_samples(std::uint64_t iteration, const Votes& votes) {
+  std::vector<BadSample> found;
+  if (votes.bad_samples > 0) found = bad_samples_of_all(*parts_.group, bad_);
+  bad_.clear();
+  std::map<std::uint64_t, std::uint64_t> substitutes;  // by position; of several attempts the last
+  for (auto& bad : found) substitutes[bad.position] = bad.substitute;
+  for (auto& row : rows_) {
+    const auto replaced = substitutes.find(row.position);
+    if (replaced != substitutes.end()) row.id = replaced->second;
+    state_.order.update(std::as_bytes(std::span(&row.id, 1)));
+  }
+  rows_.clear();
+  parts_.bad_samples->account(std::move(found), iteration);
+  if (const auto& ids = parts_.bad_samples->ids(); ids.size() != state_.bad_samples.size()) state_.bad_samples = ids;
 }
 
 // `looks`: the figures are worth waiting for the device.
 void Trainer::update(const Slab& slab, bool looks) {
   event_.loss = event_.grad_norm = std::numeric_limits<double>::quiet_NaN();
   event_.recovery = nullptr;
-  if (looks) {
+  const std::uint64_t iteration = slab.ticket().iteration;
+  if (!looks) {
+    settle_samples(iteration, own_votes());
+  } else {
     const StepResult done = parts_.learner->result();
+    settle_samples(iteration, grouped() ? done.votes : own_votes());
+    if (grouped()) heed(done.votes);
     event_.loss = done.loss;
     event_.grad_norm = done.grad_norm;
     if (!is_finite(done)) return recover(slab, done);
@@ -135,7 +189,7 @@ void Trainer::recover(const Slab& slab, const StepResult& done) {
       if (state_.nonfinite_in_a_row > policy.most) throw nonfinite_error(slab, done, say(policy.most, " in a row were skipped"));
       parts_.learner->discard();
       event_.recovery = "skipped";
-      log_warn(say(nonfinite_error(slab, done).what(), "; this update is skipped"));
+      warn(say(nonfinite_error(slab, done).what(), "; this update is skipped"));
       return;
     case NonFinitePolicy::Action::rollback:
       if (state_.nonfinite > policy.most) throw nonfinite_error(slab, done, say("after ", policy.most, " rollbacks"));
@@ -146,14 +200,17 @@ void Trainer::recover(const Slab& slab, const StepResult& done) {
 // The data goes on where it is: what was met on the way to the bad batch, and that batch, are not met again.
 void Trainer::roll_back(const Slab& slab, const StepResult& done) {
   const auto snapshot = parts_.snapshots ? parts_.snapshots->newest(state_.rollback_limit) : std::nullopt;
-  if (!snapshot) throw nonfinite_error(slab, done, "there is no snapshot to go back to");
-  parts_.learner->load_state(read_tensors(*snapshot));
+  const std::string found = parts_.group->broadcast(snapshot ? std::to_string(snapshot->iteration) : "");
+  if (found.empty()) throw nonfinite_error(slab, done, "there is no snapshot to go back to");
+  if (snapshot) parts_.learner->load_state(read_tensors(*snapshot));
+  parts_.learner->share_state();
   // Weights that fail at once were bad already: the next rollback goes further back.
-  state_.rollback_limit = snapshot->iteration > 0 ? snapshot->iteration - 1 : 0;
+  const std::uint64_t iteration = std::stoull(found);
+  state_.rollback_limit = iteration > 0 ? iteration - 1 : 0;
   state_.lr_scale *= parts_.nonfinite.rollback_lr;
   set_learning_rate(slab.ticket().iteration);
   event_.recovery = "rolled back";
-  log_warn(say(nonfinite_error(slab, done).what(), "; the weights go back to those of iteration ", snapshot->iteration,
+  warn(say(nonfinite_error(slab, done).what(), "; the weights go back to those of iteration ", iteration,
                ", the learning rate is lowered to ", lr_));
 }
 
@@ -169,6 +226,7 @@ void Trainer::report(std::uint64_t epoch) {
   event_.data_wait = waited_s_ / wall_s;
   event_.data_time_s = waited_s_ / static_cast<double>(iterations_);
   event_.step_time_s = compute_s_ / static_cast<double>(iterations_);
+  if (grouped() && event_.report) compare_ranks();
   event_.eta_s = run_s / done * static_cast<double>(parts_.schedule.last - state_.iteration);
   parts_.display->step(event_);
   if (!event_.report) return;
@@ -177,11 +235,28 @@ void Trainer::report(std::uint64_t epoch) {
   samples_ = iterations_ = 0;
 }
 
+// Times are those of the slowest process: all wait for it.
+void Trainer::compare_ranks() {
+  const auto size = static_cast<std::size_t>(parts_.group->size()), rank = static_cast<std::size_t>(parts_.group->rank());
+  std::vector<double> waits(size), others(2 * size);
+  waits[rank] = event_.data_wait;
+  others[rank] = event_.data_time_s;
+  others[size + rank] = event_.step_time_s;
+  parts_.group->sum(waits);
+  parts_.group->sum(others);
+  const auto middle = others.begin() + static_cast<std::ptrdiff_t>(size);
+  const auto slowest = std::max_element(waits.begin(), waits.end());
+  event_.data_wait = *slowest;
+  event_.slowest_rank = static_cast<int>(slowest - waits.begin());
+  event_.data_time_s = *std::max_element(others.begin(), middle);
+  event_.step_time_s = *std::max_element(middle, others.end());
+}
+
 // An interrupted validation is left to the resumed run, from its start.
 void Trainer::validate(std::uint64_t iteration) {
   const auto begin = Clock::now();
   const auto figures = run_validation(*parts_.validation, *parts_.learner, *parts_.bad_validation_samples, iteration,
-                                      parts_.validation_batches, parts_.interrupt);
+                                      parts_.validation_batches, parts_.interrupt, *parts_.group);
   state_.bad_validation_samples = parts_.bad_validation_samples->ids();
   state_.validation_pending = !figures;
   if (!figures) return;
@@ -214,8 +289,8 @@ void Trainer::snapshot(SnapshotReason reason) {
 
 bool Trainer::interrupted() {
   // Only between iterations: a snapshot holds whole ones.
-  if (!parts_.interrupt || mid_iteration_) return false;
-  result_.signal = parts_.interrupt->requested();
+  if (mid_iteration_) return false;
+  if (!grouped() && parts_.interrupt) result_.signal = parts_.interrupt->requested();
   return result_.signal.has_value();
 }
 

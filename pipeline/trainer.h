@@ -13,6 +13,7 @@
 #include "pipeline/snapshot_branch.h"
 #include "stages/bad_samples.h"
 #include "stages/compute.h"
+#include "stages/group.h"
 
 namespace flowtrain {
 
@@ -28,6 +29,7 @@ struct TrainerParts {
   std::string ruling_metric = "loss";    ///< decides which snapshot is best; `loss`: lower is better
   std::size_t keep_best = 1;             ///< length of the ranking
   Learner* learner = nullptr;
+  Group* group = &solo_group();          ///< those who train together
   BadSamples* bad_samples = nullptr;
   BadSamples* bad_validation_samples = nullptr;  ///< null without validation
   Display* display = nullptr;
@@ -59,17 +61,23 @@ class Trainer {
   using Clock = std::chrono::steady_clock;
 
   bool step(const Ticket& ticket);
+  void heed(const Votes& votes);
   void train(const Ticket& ticket);
   void finish_iteration(const Ticket& ticket, const Slab& slab);
+  Votes own_votes() const;
   void update(const Slab& slab, bool looks);
+  void settle_samples(std::uint64_t iteration, const Votes& votes);
   void recover(const Slab& slab, const StepResult& done);
   void roll_back(const Slab& slab, const StepResult& done);
   void set_learning_rate(std::uint64_t iteration);
   void validate(std::uint64_t iteration);
   void snapshot(SnapshotReason reason);
+  void warn(const std::string& text) const;
   bool interrupted();
+  bool grouped() const { return parts_.group->size() > 1; }
   Ticket await();
   void report(std::uint64_t epoch);
+  void compare_ranks();
   bool rank(std::uint64_t iteration, const Figures& figures);
 
   TrainerParts parts_;
@@ -77,6 +85,8 @@ class Trainer {
   TrainerResult result_;
   double lr_ = 0;
   bool mid_iteration_ = false;        // micro-batches of an iteration are still to come
+  std::vector<BadSample> bad_;        // of the iteration under way
+  std::vector<StreamRow> rows_;       // likewise, of all processes, as drawn; empty where one process trains
   std::uint64_t snapshot_taken_ = 0;  // iteration of the newest one, so that none is taken twice
   // Since the last report:
   Clock::time_point start_, since_;

@@ -15,6 +15,16 @@ enum class LastBatch : std::uint8_t {
   pad,   ///< the batch is shorter; validation uses this, so that no sample counts twice
 };
 
+/// One process's part of every batch: rank r of a world of n takes the r-th of n pieces, which differ by at most one row.
+struct Slice {
+  std::uint64_t rank = 0, world = 1;
+
+  std::uint64_t begin(std::uint64_t rows) const { return rows * rank / world; }
+  std::uint64_t rows(std::uint64_t of) const { return of * (rank + 1) / world - begin(of); }
+  /// The most rows that any rank takes of a batch.
+  std::uint64_t most(std::uint64_t rows) const { return (rows + world - 1) / world; }
+};
+
 /// Batches are numbered from 0 over all epochs; no batch spans two epochs.
 class Batches {
  public:

@@ -9,15 +9,13 @@ std::string BadSamples::Entry::text() const {
          ") at iteration " + std::to_string(iteration) + ": " + sample.stage + ": " + sample.reason;
 }
 
-void BadSamples::account(const Slab& slab, std::uint64_t iteration) {
-  if (slab.bad().empty()) return;
-  auto found = slab.bad();
+void BadSamples::account(std::vector<BadSample> found, std::uint64_t iteration) {
   // Chunks enter theirs as they come; a position's own attempts are in order already.
   std::stable_sort(found.begin(), found.end(), [](auto& a, auto& b) { return a.position < b.position; });
   for (auto& bad : found) {
     if (!ids_.insert(bad.id).second) continue;
     const bool tolerated = ids_.size() <= policy_.budget;
-    const Entry entry{policy_.split, iteration, slab.epoch(), bad, dataset_.describe(bad.id), tolerated};
+    const Entry entry{policy_.split, iteration, bad, dataset_.describe(bad.id), tolerated};
     report_(entry);
     if (!tolerated) stop(entry);
   }

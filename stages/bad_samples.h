@@ -23,7 +23,6 @@ class BadSamples {
   struct Entry {
     const std::string& split;
     std::uint64_t iteration;  ///< of training
-    std::uint64_t epoch;      ///< of the split's own stream, from 0
     const BadSample& sample;
     std::string name;         ///< Dataset::describe
     bool tolerated;           ///< false: it is beyond the budget, and ends the run
@@ -36,8 +35,9 @@ class BadSamples {
   BadSamples(const Dataset& dataset, Policy policy, Report report)
       : dataset_(dataset), policy_(std::move(policy)), report_(std::move(report)) {}
 
-  /// Enters the slab's bad samples, and reports each new one. Throws UserError(data) beyond the budget.
-  void account(const Slab& slab, std::uint64_t iteration);
+  /// Enters what was found bad, in order of positions, and reports each new record. Throws UserError(data) beyond the
+  /// budget.
+  void account(std::vector<BadSample> found, std::uint64_t iteration);
   /// Records found bad so far.
   const std::set<std::uint64_t>& ids() const { return ids_; }
   /// Goes on from a snapshot's list.

@@ -12,10 +12,19 @@
 
 namespace flowtrain {
 
-/// What one iteration did.
+/// What each process tells all others with every iteration, so that all decide the same in the same one. Summed.
+struct Votes {
+  double bad_samples = 0;  ///< found in the iteration
+  double interrupted = 0;  ///< asked to end by SIGINT
+  double terminated = 0;   ///< by SIGTERM or SIGUSR1
+  double failed = 0;       ///< cannot go on: a snapshot could not be written, and the run is to stop then
+};
+
+/// What one iteration did, over all processes.
 struct StepResult {
   double loss = 0;       ///< mean over the iteration's micro-batches
   double grad_norm = 0;  ///< before clipping
+  Votes votes = {};      ///< in a group: the sum of all vote()s
 };
 
 /// Named figures, e.g. {"loss", 0.31}, {"accuracy", 0.97}; the loss comes first.
@@ -30,6 +39,8 @@ class Learner {
   /// Forward and backward of one micro-batch; the first of an iteration (ticket.micro 0) begins with no gradients. The
   /// slab may be reused when it returns (on a device that copies: after Device::consumed).
   virtual void backward(Slab& slab) = 0;
+  /// Called before the last backward() of an iteration in a group: what result() gives back, summed over the processes.
+  virtual void vote(const Votes&) {}
   /// Of the iteration's micro-batches so far. Waits for the device, so on a GPU it is asked only where the figures are
   /// needed.
   virtual StepResult result() = 0;
@@ -44,12 +55,14 @@ class Learner {
   /// Eval mode, sums at zero.
   virtual void begin_validation() = 0;
   virtual void validate(Slab& slab) = 0;
-  /// Means over all rows since begin_validation; back to train mode.
+  /// Means over all rows since begin_validation, of all processes; back to train mode.
   virtual Figures end_validation() = 0;
 
   /// Copies the state to the host as it lies, into memory kept in `state` from the last time; settle() before it is
   /// read. A device may still be copying when it returns.
   virtual void copy_state(LearnerState& state) = 0;
+  /// Rank 0's state into all processes of the group.
+  virtual void share_state() {}
   /// Puts a state back; without optimizer's tensors the optimizer stays as it is. Throws UserError(snapshot) where names or shapes differ.
   virtual void load_state(const LearnerState& state) = 0;
 };

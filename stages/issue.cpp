@@ -6,22 +6,36 @@
 
 namespace flowtrain {
 
+StreamRow IssueStage::row_of(std::uint64_t number, std::uint64_t row) const {
+  const std::uint64_t position = batches_.position(number, row);
+  try {
+    return {position, order_.at(batches_.epoch(number), batches_.index(number, row))};
+  } catch (...) {
+    rethrow_blaming("issue", "position " + std::to_string(position));
+  }
+}
+
 std::uint32_t IssueStage::operator()(const Ticket& ticket, Slab& slab) const {
-  const std::uint64_t number = (ticket.iteration - 1) * accum_ + ticket.micro;
-  const auto rows = static_cast<std::uint32_t>(batches_.rows(number));
+  const std::uint64_t batch = number(ticket), whole = batches_.rows(batch), own = slice_.rows(whole);
+  // A batch of fewer rows than processes: one that gets none repeats the first, at no weight, so that all take part in
+  // every collective.
+  const auto rows = static_cast<std::uint32_t>(std::max<std::uint64_t>(own, 1));
+  const std::uint64_t begin = own > 0 ? slice_.begin(whole) : 0;
   const std::uint32_t chunks = std::min(rows, chunks_);
-  const std::uint64_t epoch = batches_.epoch(number);
-  slab.begin(ticket, epoch, rows, chunks);
-  for (std::uint32_t row = 0; auto& work : slab.rows()) {
-    work.position = batches_.position(number, row);
-    try {
-      work.id = order_.at(epoch, batches_.index(number, row));
-    } catch (...) {
-      rethrow_blaming("issue", "position " + std::to_string(work.position));
-    }
-    ++row;
+  slab.begin(ticket, batches_.epoch(batch), rows, chunks);
+  slab.set_share(static_cast<double>(own) * static_cast<double>(slice_.world) / static_cast<double>(whole));
+  for (std::uint64_t row = begin; auto& work : slab.rows()) {
+    const StreamRow drawn = row_of(batch, row++);
+    work.position = drawn.position;
+    work.id = drawn.id;
   }
   return chunks;
+}
+
+std::vector<StreamRow> IssueStage::rows(const Ticket& ticket) const {
+  std::vector<StreamRow> all(batches_.rows(number(ticket)));
+  for (std::uint64_t row = 0; auto& each : all) each = row_of(number(ticket), row++);
+  return all;
 }
 
 }  // namespace flowtrain

@@ -7,19 +7,31 @@
 
 namespace flowtrain {
 
+/// A row of a batch before anything was read.
+struct StreamRow {
+  std::uint64_t position;  ///< in the stream; keys all random draws
+  std::uint64_t id;        ///< record
+};
+
 /// Pure in the ticket: batch number = (iteration - 1) · accum + micro. Any thread.
 class IssueStage {
  public:
-  /// `accum` micro-batches make an iteration; slabs are handled in up to `chunks` parts.
-  IssueStage(const Order& order, Batches batches, std::uint32_t accum, std::uint32_t chunks)
-      : order_(order), batches_(batches), accum_(accum), chunks_(chunks) {}
+  /// `accum` micro-batches make an iteration; slabs hold this process's slice, handled in up to `chunks` parts.
+  IssueStage(const Order& order, Batches batches, Slice slice, std::uint32_t accum, std::uint32_t chunks)
+      : order_(order), batches_(batches), slice_(slice), accum_(accum), chunks_(chunks) {}
 
   /// Prepares the slab and returns the number of chunks, > 0. Rethrows what the order throws, naming the position.
   std::uint32_t operator()(const Ticket& ticket, Slab& slab) const;
+  /// Positions and records of the whole batch, of all processes.
+  std::vector<StreamRow> rows(const Ticket& ticket) const;
 
  private:
+  std::uint64_t number(const Ticket& ticket) const { return (ticket.iteration - 1) * accum_ + ticket.micro; }
+  StreamRow row_of(std::uint64_t number, std::uint64_t row) const;
+
   const Order& order_;
   Batches batches_;
+  Slice slice_;
   std::uint32_t accum_, chunks_;
 };
 

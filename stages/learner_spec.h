@@ -8,6 +8,7 @@
 
 #include "sampling/settings.h"
 #include "stages/compute.h"
+#include "stages/group.h"
 
 namespace flowtrain {
 
@@ -32,6 +33,9 @@ struct LearnerSpec {
   std::string device = "cpu";              ///< Device::name()
   std::uint64_t seed = 0;
   TrainMode mode = TrainMode::full;
+  unsigned processes_here = 1;             ///< on this machine, that share its cores
+  const Settings* dist = nullptr;          ///< [dist]; null where one process trains
+  Group* group = &solo_group();            ///< of a distributed run: a TorchGroup
 };
 
 /// How a run gets its learner: make_torch_learner, or what a test brings.

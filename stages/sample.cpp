@@ -51,7 +51,7 @@ void SampleStage::replace(Slab& slab, RowWork& row) const {
                     "check the data set; `flowtrain bench CONFIG --stage read` reads it alone");
   Stream random(seed_, Purpose::substitute, row.position * max_attempts + row.replaced - 1);
   const std::uint64_t substitute = random.below(dataset_.size());
-  slab.add_bad({row.position, row.id, substitute, row.stage, std::move(row.reason)});
+  slab.add_bad({slab.epoch(), row.position, row.id, substitute, row.stage, std::move(row.reason)});
   row.id = substitute;
   row.state = RowWork::State::pending;
 }

@@ -38,6 +38,7 @@ class SlabLayout {
 
 /// A sample that could not be used, and what took its place.
 struct BadSample {
+  std::uint64_t epoch;       ///< of the stream, from 0
   std::uint64_t position;    ///< row of the stream
   std::uint64_t id;          ///< record
   std::uint64_t substitute;  ///< record used instead
@@ -75,6 +76,10 @@ class Slab {
 
   const Ticket& ticket() const { return ticket_; }
   std::uint64_t epoch() const { return epoch_; }
+  /// What its rows weigh in a mean over all processes: own rows × processes / rows of the whole batch. 1 where one process
+  /// trains; 0 where the rows only fill in, as the batch has none for this process.
+  double share() const { return share_; }
+  void set_share(double share) { share_ = share; }
   std::span<RowWork> rows() { return {rows_.data(), used_}; }
   std::span<const RowWork> rows() const { return {rows_.data(), used_}; }
   const SlabLayout& layout() const { return layout_; }
@@ -101,6 +106,7 @@ class Slab {
   std::byte* device_memory_ = nullptr;
   Ticket ticket_;
   std::uint64_t epoch_ = 0;
+  double share_ = 1;
   std::uint32_t used_ = 0, chunks_ = 1;
   std::vector<RowWork> rows_;
   std::atomic<std::uint32_t> chunks_left_{0};

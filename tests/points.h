@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <fstream>
 #include <string>
 
@@ -21,6 +22,12 @@ inline void tried(const std::string& what, std::uint64_t count) {
   MESSAGE(what << ": " << count << " points");
   REQUIRE_MESSAGE(known, "tests/points.txt has no line for: " << what);
   CHECK_MESSAGE(count >= least, what << ": only " << count << " points, not " << least << " (tests/points.txt)");
+}
+
+/// How many times as often as usual the tests with random points try: FLOWTRAIN_TIMES in the environment, else 1.
+inline std::uint64_t times() {
+  const char* wished = std::getenv("FLOWTRAIN_TIMES");
+  return wished ? std::stoull(wished) : 1;
 }
 
 }  // namespace flowtrain

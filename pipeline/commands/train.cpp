@@ -1,6 +1,11 @@
 // flowtrain [train] CONFIG
 
+#include <filesystem>
+
 #include "pipeline/commands/flags.h"
+#include "pipeline/distributed/rendezvous.h"
+#include "pipeline/launch/place.h"
+#include "pipeline/launch/supervisor.h"
 #include "pipeline/run.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/telemetry/environment.h"
@@ -17,6 +22,63 @@ TrainMode train_mode(const std::string& no_optim) {
   if (no_optim == "backward") return TrainMode::no_step;
   if (no_optim == "forward") return TrainMode::forward_only;
   throw UserError(Exit::usage, "--no-optim=" + no_optim + ": expected --no-optim or --no-optim=backward");
+}
+
+void add_launch_flags(CLI::App& app, LaunchOptions& launch) {
+  app.add_flag("--distributed", launch.distributed, "train with several processes; see --world-size");
+  app.add_option("--world-size", launch.world_size, "number of nodes; without --rank and --dist-url all start on this machine");
+  app.add_option("--rank", launch.rank, "this node's, from 0");
+  app.add_option("--nproc", launch.nproc, "processes on each node; 0: one for each GPU, or 1");
+  app.add_option("--dist-url", launch.dist_url, "where nodes meet: tcp://HOST:PORT, file:///PATH, or env://");
+  app.add_option("--launcher", launch.launcher, "who starts the processes: auto, none, spawn, torchrun, slurm or mpi");
+  app.add_option("--max-restarts", launch.max_restarts, "starts again from the newest snapshot where a process dies");
+}
+
+int train_here(const StartOptions& start, RunOptions options, Interrupt& interrupt) {
+  const Start ready = prepare_start(start, *options.group);
+  options.progress = progress_mode(ready.config.table("display").text("progress"));
+  if (ready.folder) {
+    set_log_file(ready.folder->path() / "train.log");
+    write_file_atomically(ready.folder->path() / "env.json", environment_json({{"torch", torch_version()}}) + "\n");
+    log_info("run folder " + ready.folder->path().string());
+  } else {
+    set_console_level(ConsoleLevel::quiet);
+    options.progress = ProgressMode::off;
+  }
+  return run_training(ready, options, make_torch_learner, interrupt);
+}
+
+// As one rank of several. An error that all share, or that one causes for all, is told once.
+int train_as(const Place& place, const StartOptions& start, RunOptions options, Interrupt& interrupt) {
+  const Config config = load_for_use(start);
+  Membership membership(place, config.table("dist"));
+  options.group = &membership.group();
+  options.processes_here = static_cast<unsigned>(place.local_world);
+  if (place.rank == 0)
+    log_info(say("rank 0 of ", place.world, ", ", place.local_world, " of them on this machine; they meet at ", place.url));
+  try {
+    return train_here(start, options, interrupt);
+  } catch (const UserError& error) {
+    const auto text = membership.explain(error.what(), error.code() == Exit::distributed);
+    if (text.empty()) return static_cast<int>(error.code());
+    throw UserError(error.code(), text, error.hint());
+  } catch (const std::exception& error) {
+    membership.explain(error.what(), false);
+    throw;
+  }
+}
+
+// The ranks of this node, as processes of their own.
+int start_ranks(const SpawnPlan& plan, const StartOptions& start, const Arguments& arguments) {
+  load_for_use(start).check_trainable();  // what is wrong there is told once, before anything starts
+  LauncherStore store(plan.url, plan.node == 0);
+  Arguments command{std::filesystem::read_symlink("/proc/self/exe").string(), "train"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  SuperviseOptions options;
+  options.on_death = [&store, starts = 0](int rank, const std::string& how) mutable {
+    store.tell_death(starts++, rank, how);
+  };
+  return supervise(plan, store.url(), command, options);
 }
 
 }  // namespace
@@ -37,6 +99,8 @@ int train(const Arguments& arguments) {
   app.add_flag("--initialize", options.initialize, "save the initial parameters as iteration 0, and end");
   app.add_flag("--dry-run", options.dry_run, "run the data line only; leaves nothing behind");
   app.add_flag("--no-optim{forward}", no_optim, "data, forward and loss; =backward adds backward; leaves nothing behind");
+  LaunchOptions launch;
+  add_launch_flags(app, launch);
   if (!parse(app, arguments)) return 0;
 
   // Never destroyed: a signal that arrives while the process ends does not change how it ends.
@@ -50,17 +114,17 @@ int train(const Arguments& arguments) {
   options.mode = train_mode(no_optim);
 
   if (options.dry_run || options.mode != TrainMode::full) {
+    if (launch.distributed)
+      throw UserError(Exit::usage, "--dry-run and --no-optim run in one process", "leave out --distributed");
     const Config config = load_for_use(start);
     if (!options.dry_run) config.check_trainable();
     options.progress = progress_mode(config.table("display").text("progress"));
     return run_without_traces(config, options, make_torch_learner, interrupt);
   }
-  const Start ready = prepare_start(start);
-  set_log_file(ready.folder.path() / "train.log");
-  write_file_atomically(ready.folder.path() / "env.json", environment_json({{"torch", torch_version()}}) + "\n");
-  log_info("run folder " + ready.folder.path().string());
-  options.progress = progress_mode(ready.config.table("display").text("progress"));
-  return run_training(ready, options, make_torch_learner, interrupt);
+  const Launch chosen = find_place(launch, process_environment(), 0);
+  if (auto* plan = std::get_if<SpawnPlan>(&chosen)) return start_ranks(*plan, start, arguments);
+  if (auto* place = std::get_if<Place>(&chosen)) return train_as(*place, start, options, interrupt);
+  return train_here(start, options, interrupt);
 }
 
 }  // namespace flowtrain::commands

@@ -14,6 +14,7 @@
 #include "nets/optimizer.h"
 #include "sampling/random.h"
 #include "stages/torch/batch.h"
+#include "stages/torch/data_parallel.h"
 #include "stages/torch/state_copy.h"
 
 namespace flowtrain {
@@ -56,6 +57,15 @@ nets::OptimizerSpec optimizer_spec(const Settings& optim) {
   return spec;
 }
 
+DataParallelOptions parallel_options(const Settings& dist) {
+  DataParallelOptions options;
+  options.bucket_mb = dist.real("bucket_mb");
+  options.first_bucket_mb = dist.real("first_bucket_mb");
+  options.find_unused = dist.boolean("find_unused");
+  options.static_graph = dist.boolean("static_graph");
+  return options;
+}
+
 // Casts to bf16 where ATen's autocast lists say so, while it lives.
 class Autocast {
  public:
@@ -79,10 +89,10 @@ class Autocast {
 class TorchLearner : public Learner {
  public:
   explicit TorchLearner(const LearnerSpec& spec)
-      : where_(spec.device), mode_(spec.mode), seed_(spec.seed),
+      : where_(spec.device), mode_(spec.mode), seed_(spec.seed), group_(*spec.group),
         accum_(static_cast<double>(spec.train.integer("accum"))), clip_(spec.train.real("clip")),
         amp_(spec.train.text("amp") == "bf16"), may_discard_(spec.train.text("nonfinite") == "skip") {
-    configure_torch(spec.run);
+    configure_torch(spec.run, spec.processes_here);
     torch::manual_seed(Stream(seed_, Purpose::init, 0).next64());
     const bool channels_last = spec.net.boolean("channels_last");
     net_ = made_from(spec.net, spec.net.text("script").empty() ? "name" : "script",
@@ -96,6 +106,8 @@ class TorchLearner : public Learner {
     });
     for (auto& name : spec.val.texts("metrics"))
       if (name != "loss") metrics_.emplace_back(name, made_from(spec.val, "metrics", [&] { return nets::make_metric(name); }));
+    if (auto* group = dynamic_cast<TorchGroup*>(spec.group))
+      parallel_.emplace(*group, parameters_, buffers_, parallel_options(*spec.dist));
     net_->train(true);
     train_batch_.emplace(spec.train_layout, where_, channels_last);
     if (spec.val_layout) val_batch_.emplace(*spec.val_layout, where_, channels_last);
@@ -105,19 +117,28 @@ class TorchLearner : public Learner {
 
   void backward(Slab& slab) override {
     const Ticket& ticket = slab.ticket();
-    if (ticket.micro == 0) begin_iteration();
-    // What the net draws (dropout) is keyed by the step, so that it needs no state in snapshots.
-    torch::manual_seed(Stream(seed_, Purpose::net, ticket.iteration << 16 | ticket.micro).next64());
+    const bool first = ticket.micro == 0;
+    if (first) begin_iteration();
+    if (parallel_) parallel_->begin(first, ticket.micro + 1 == accum_);
+    // What the net draws (dropout) is keyed by step and rank, so that it needs no state in snapshots.
+    const std::uint64_t step = Stream(seed_, Purpose::net, ticket.iteration << 16 | ticket.micro).next64();
+    torch::manual_seed(step ^ mix64(static_cast<std::uint64_t>(group_.rank())));
     auto loss = forward((*train_batch_)(slab));
-    if (mode_ != TrainMode::forward_only) (accum_ == 1 ? loss : loss / accum_).backward();
+    const auto part = accum_ == 1 ? loss : loss / accum_;
+    if (parallel_) parallel_->backward(part, slab.share(), votes_);
+    else if (mode_ != TrainMode::forward_only) part.backward();
     if (slab.owner().copies()) slab.owner().consumed(ticket.slot);
     loss_sum_ = loss_sum_.defined() ? loss_sum_ + loss.detach() : loss.detach();
   }
 
   StepResult result() override {
     if (mode_ != TrainMode::forward_only) clip_gradients();
-    return {loss_sum_.item<double>() / accum_, grad_norm_.defined() ? grad_norm_.item<double>() : 0};
+    StepResult done = parallel_ ? parallel_->result() : StepResult{.loss = loss_sum_.item<double>() / accum_};
+    if (grad_norm_.defined()) done.grad_norm = grad_norm_.item<double>();
+    return done;
   }
+
+  void vote(const Votes& votes) override { votes_ = votes; }
 
   void update() override {
     if (mode_ != TrainMode::full) return;
@@ -136,6 +157,7 @@ class TorchLearner : public Learner {
   bool result_is_cheap() const override { return where_.is_cpu(); }
 
   void begin_validation() override {
+    if (parallel_) parallel_->share_buffers();
     net_->train(false);
     val_loss_ = 0;
     val_rows_ = 0;
@@ -143,6 +165,7 @@ class TorchLearner : public Learner {
   }
 
   void validate(Slab& slab) override {
+    if (slab.share() == 0) return;  // rows of the batch that other processes have
     const c10::InferenceMode no_gradients;
     const auto batch = (*val_batch_)(slab);
     const auto outputs = net_->forward(batch);
@@ -155,8 +178,17 @@ class TorchLearner : public Learner {
 
   Figures end_validation() override {
     net_->train(true);
-    Figures figures{{"loss", val_rows_ > 0 ? val_loss_ / val_rows_ : std::nan("")}};
-    for (auto& [name, metric] : metrics_) figures.emplace_back(name, metric->value());
+    std::vector<double> sums{val_loss_, val_rows_};
+    for (auto& [name, metric] : metrics_)
+      for (const double total : metric->totals()) sums.push_back(total);
+    group_.sum(sums);
+    Figures figures{{"loss", sums[1] > 0 ? sums[0] / sums[1] : std::nan("")}};
+    auto from = sums.begin() + 2;
+    for (auto& [name, metric] : metrics_) {
+      const auto to = from + static_cast<std::ptrdiff_t>(metric->totals().size());
+      figures.emplace_back(name, metric->value({from, to}));
+      from = to;
+    }
     return figures;
   }
 
@@ -173,10 +205,17 @@ class TorchLearner : public Learner {
     if (!state.optim.empty()) copy_in(state.optim, optimizer_->state(), "optimizer");
   }
 
+  void share_state() override {
+    if (!parallel_) return;
+    parallel_->share(parameters_);
+    parallel_->share(buffers_);
+    parallel_->share(optimizer_->state());
+  }
+
  private:
-  void configure_torch(const Settings& run) {
+  void configure_torch(const Settings& run, unsigned processes_here) {
     auto threads = static_cast<int>(run.integer("threads"));
-    if (threads == 0) threads = static_cast<int>(std::thread::hardware_concurrency());
+    if (threads == 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency() / processes_here));
     torch::set_num_threads(threads);
     const bool deterministic = run.boolean("deterministic");
     at::globalContext().setDeterministicAlgorithms(deterministic, /*warn_only=*/true);
@@ -209,6 +248,7 @@ class TorchLearner : public Learner {
   StateCopier copier_{where_};
   TrainMode mode_;
   std::uint64_t seed_;
+  Group& group_;
   double accum_, clip_;
   bool amp_, may_discard_;
   std::unique_ptr<nets::Net> net_;
@@ -217,6 +257,8 @@ class TorchLearner : public Learner {
   std::unique_ptr<nets::Optimizer> optimizer_;
   std::unique_ptr<nets::Loss> loss_;
   std::vector<std::pair<std::string, std::unique_ptr<nets::Metric>>> metrics_;
+  std::optional<DataParallel> parallel_;
+  Votes votes_;
   std::optional<BatchAdapter> train_batch_, val_batch_;
   at::Tensor loss_sum_, grad_norm_;  // of the iteration under way
   double val_loss_ = 0, val_rows_ = 0;

@@ -100,7 +100,7 @@ TEST_CASE("full disk: at each of 500 fills there is a good snapshot at every ins
   LimitedDisk disk(folder / "disk");
   if (!disk.mounted()) MESSAGE("no rights to mount a small disk: the size of files is limited instead");
   const auto snapshots = folder / "disk/snapshots";
-  constexpr std::uint64_t fills = 500;
+  const std::uint64_t fills = 500 * times();
   Stream random(21, Purpose::sample, 0);
   std::uint64_t iteration = 1, failures = 0;
   save(snapshots, iteration++, width);

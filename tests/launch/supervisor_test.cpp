@@ -53,8 +53,11 @@ struct Job {
   }
 };
 
-// A file appears with all of its text.
-constexpr auto kNote = "note() { echo \"$2\" > $DIR/.$1 && mv $DIR/.$1 $DIR/$1; }\nnote pid.$RANK $$\n";
+// A file appears with all of its text. `await` is for files that other ranks write.
+constexpr auto kNote =
+    "note() { echo \"$2\" > $DIR/.$1 && mv $DIR/.$1 $DIR/$1; }\n"
+    "await() { for name; do while ! test -e $DIR/$name; do sleep 0.01; done; done; }\n"
+    "note pid.$RANK $$\n";
 
 std::string script(const std::string& body) { return kNote + body; }
 
@@ -112,10 +115,9 @@ TEST_CASE("exit code 6 gives way to the failure behind it") {
   Job job;
   job.plan.max_restarts = 3;
   // The ranks that lost a peer are gone before the peer is.
-  auto result =
-      job.launch(script("if test $RANK != 2; then note lost.$RANK; exit 6; fi\n"
-                        "while ! test -e $DIR/lost.0 || ! test -e $DIR/lost.1; do sleep 0.01; done; sleep 0.1; exit 5"))
-          .wait();
+  auto result = job.launch(script("if test $RANK != 2; then note lost.$RANK; exit 6; fi\n"
+                                  "await lost.0 lost.1; sleep 0.1; exit 5"))
+                    .wait();
   CHECK(result.exit_code == 5);
   CHECK(result.output == "error: rank 2 ended with exit code 5\n");
 }
@@ -124,8 +126,9 @@ TEST_CASE("ranks that do not end by themselves are ended") {
   Job job;
   job.options.grace = 200ms;
   SUBCASE("by SIGTERM") {
-    auto result = job.launch(script("test $RANK != 0 || exit 4\n"
-                                    "trap 'note term.$RANK; exit 143' TERM; while :; do sleep 0.01; done"))
+    auto result = job.launch(script("if test $RANK = 0; then await ready.1 ready.2; exit 4; fi\n"
+                                    "trap 'note term.$RANK; exit 143' TERM; note ready.$RANK\n"
+                                    "while :; do sleep 0.01; done"))
                       .wait();
     CHECK(result.exit_code == 4);
     CHECK(result.output == "error: rank 0 ended with exit code 4\n");
@@ -134,12 +137,10 @@ TEST_CASE("ranks that do not end by themselves are ended") {
   }
   SUBCASE("by SIGKILL") {
     job.options.kill_after = 200ms;
-    auto result =
-        job.launch(script("trap '' TERM; note ready.$RANK\n"
-                          "if test $RANK = 0; then\n"
-                          "  while ! test -e $DIR/ready.1 || ! test -e $DIR/ready.2; do sleep 0.01; done; exit 4\n"
-                          "fi; while :; do sleep 0.01; done"))
-            .wait();
+    auto result = job.launch(script("trap '' TERM; note ready.$RANK\n"
+                                    "if test $RANK = 0; then await ready.1 ready.2; exit 4; fi\n"
+                                    "while :; do sleep 0.01; done"))
+                      .wait();
     CHECK(result.exit_code == 4);
     CHECK(result.output == "error: rank 0 ended with exit code 4\n");
   }
@@ -155,24 +156,25 @@ TEST_CASE("ranks start again after a death, as often as allowed") {
     CHECK(rank == 1);
     ++deaths;
   };
+  const std::string fail = "await pid.0 pid.2; test $RANK != 1 || ";  // the others are there to be ended
   const std::string hang = "\nexec sleep 600";
   SUBCASE("until it works") {
-    CHECK(job.run(script("note start.$FLOWTRAIN_RESTART.$RANK; test $FLOWTRAIN_RESTART -lt 2 || exit 0\n"
-                         "test $RANK != 1 || kill -9 $$") +
+    CHECK(job.run(script("note start.$FLOWTRAIN_RESTART.$RANK; test $FLOWTRAIN_RESTART -lt 2 || exit 0\n" + fail +
+                         "kill -9 $$") +
                   hang) == 0);
     CHECK(deaths == 2);
     for (const char* start : {"start.2.0", "start.2.1", "start.2.2"}) CHECK(job.has(start));
     CHECK_FALSE(job.has("start.3.0"));
   }
   SUBCASE("or not") {
-    CHECK(job.run(script("note start.$FLOWTRAIN_RESTART; test $RANK != 1 || exit 6") + hang) == 6);
+    CHECK(job.run(script("note start.$FLOWTRAIN_RESTART.$RANK\n" + fail + "exit 6") + hang) == 6);
     CHECK(deaths == 3);
-    CHECK(job.has("start.2"));
-    CHECK_FALSE(job.has("start.3"));
+    CHECK(job.has("start.2.1"));
+    CHECK_FALSE(job.has("start.3.1"));
   }
   SUBCASE("what the user has to mend is not tried again") {
     for (int code : {2, 3, 4, 5}) {
-      CHECK(job.run(script("test $RANK != 1 || exit " + std::to_string(code)) + hang) == code);
+      CHECK(job.run(script(fail + "exit " + std::to_string(code)) + hang) == code);
     }
     CHECK(deaths == 4);
   }
@@ -283,9 +285,7 @@ TEST_CASE("one launcher at a time") {
 TEST_CASE("a hook that throws leaves no rank behind") {
   Job job;
   job.options.on_death = [](int, const std::string&) { throw std::runtime_error("no store"); };
-  CHECK_THROWS_WITH(
-      job.run(script("test $RANK != 1 || while :; do test -e $DIR/pid.0 && test -e $DIR/pid.2 && exit 5; done\n"
-                     "exec sleep 600")),
-      "no store");
+  CHECK_THROWS_WITH(job.run(script("if test $RANK = 1; then await pid.0 pid.2; exit 5; fi\nexec sleep 600")),
+                    "no store");
   job.check_none_left();
 }

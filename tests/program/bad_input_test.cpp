@@ -5,7 +5,7 @@
 #include <map>
 
 #include "tests/program/idx_files.h"
-#include "tests/sampling/pictures.h"
+#include "tests/program/picture_files.h"
 #include "tests/sampling/tar_helper.h"
 
 namespace flowtrain {
@@ -17,32 +17,6 @@ void check_refused(const Outcome& outcome, int code, const Words& texts) {
   CHECK_EXIT(outcome, code);
   for (auto& text : texts) CHECK_SAYS(outcome, text);
   CHECK_MESSAGE(outcome.err.find("internal error") == std::string::npos, outcome);
-}
-
-/// 24 JPEGs of two classes in `folder`/pictures/{train,val}; of one training picture only the first half is there.
-void write_pictures(const TempFolder& folder) {
-  const auto jpeg = encode_jpeg(gradient_picture(24, 24, 3));
-  const std::string whole(reinterpret_cast<const char*>(jpeg.data()), jpeg.size());
-  for (const std::string split : {"train", "val"})
-    for (int i = 0; i < 24; ++i) {
-      const bool torn = split == "train" && i == 5;
-      folder.write("pictures/" + split + (i % 2 ? "/cat/" : "/dog/") + std::to_string(i) + ".jpg",
-                   torn ? whole.substr(0, whole.size() / 2) : whole);
-    }
-}
-
-const Words kPictures{"--set", "data.dataset=image_folder", "--set", "data.path=pictures", "--set", "sampler.size=16",
-                      "--set", "val.every=0", "--set", "run.max_iter=10"};
-
-Words with(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
-std::string without_shapes() {
-  std::string text = kTinyConfig;
-  const auto begin = text.find("samples = 300"), end = text.find("[loader]");
-  return text.erase(begin, end - begin);
 }
 
 }  // namespace

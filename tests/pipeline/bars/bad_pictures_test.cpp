@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::uint64_t kTrain = kSanitized ? 320 : 1000, kVal = 200;
+const std::uint64_t kTrain = kSanitized ? 320 : 1000 * times(), kVal = 200;
 constexpr std::uint64_t kOneBadIn = 20;
 
 // Flipped in the middle of its data until a decoder notices: not every flip leaves a trace.
@@ -66,7 +66,7 @@ class Pictures {
     Stream random(count, Purpose::dataset, 0);
     for (std::uint64_t id = 0; id < count; ++id) {
       char name[64];
-      std::snprintf(name, sizeof name, "pictures/%s/%s/%04d.jpg", split.c_str(), id < count / 2 ? "a" : "b",
+      std::snprintf(name, sizeof name, "pictures/%s/%s/%06d.jpg", split.c_str(), id < count / 2 ? "a" : "b",
                     static_cast<int>(id));
       const bool is_bad = id % kOneBadIn == random.below(kOneBadIn) || id % 97 == 5;
       if (!is_bad) {

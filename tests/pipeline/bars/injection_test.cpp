@@ -271,7 +271,7 @@ std::uint64_t calls(Place place) {
 }  // namespace
 
 TEST_CASE("an error of any kind in any stage, at any position, ends the run as itself and leaves nothing behind") {
-  const std::uint64_t rounds = kSanitized ? 150 : 1200;
+  const std::uint64_t rounds = kSanitized ? 150 : 1200 * times();
   set_console_level(ConsoleLevel::quiet);
   const Scheduler scheduler(4);
   const TempFolder folder;

@@ -61,6 +61,11 @@ int fault_at(const char* call) {
   ::abort();
 }
 
+bool kills() {
+  static const bool answer = text_of("FAULT") == "KILL";
+  return answer;
+}
+
 template <class Function>
 Function* next(const char* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
@@ -81,6 +86,12 @@ bool writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY || (flags & O_CR
   extern "C" result name parameters {                                                            \
     static auto* const real = next<result parameters>(#name);                                    \
     return is_below(subject) && fails(#name) ? -1 : real arguments;                              \
+  }
+
+#define FLOWTRAIN_READ(result, name, parameters, arguments, subject)                             \
+  extern "C" result name parameters {                                                            \
+    static auto* const real = next<result parameters>(#name);                                    \
+    return !kills() && is_below(subject) && fails(#name) ? -1 : real arguments;                  \
   }
 
 FLOWTRAIN_CALL(int, fsync, (int file), (file), file)
@@ -104,9 +115,10 @@ extern "C" ssize_t write(int file, const void* bytes, size_t count) {
   return real(file, bytes, error == 0 && count > 1 ? count / 2 : count);
 }
 
-FLOWTRAIN_CALL(ssize_t, read, (int file, void* to, size_t count), (file, to, count), file)
-FLOWTRAIN_CALL(ssize_t, pread, (int file, void* to, size_t count, off_t at), (file, to, count, at), file)
-FLOWTRAIN_CALL(ssize_t, pread64, (int file, void* to, size_t count, off64_t at), (file, to, count, at), file)
+// Reads change nothing: a kill there is one at the call before.
+FLOWTRAIN_READ(ssize_t, read, (int file, void* to, size_t count), (file, to, count), file)
+FLOWTRAIN_READ(ssize_t, pread, (int file, void* to, size_t count, off_t at), (file, to, count, at), file)
+FLOWTRAIN_READ(ssize_t, pread64, (int file, void* to, size_t count, off64_t at), (file, to, count, at), file)
 
 extern "C" int open(const char* path, int flags, ...) {
   static auto* const real = next<int(const char*, int, ...)>("open");

@@ -38,7 +38,7 @@ int end_a_hundred(std::uint64_t seed, const std::function<int(Stream&)>& draw_si
   REQUIRE_EXIT(straight.run(kRun), 0);
   Stream random(seed, Purpose::init, 0);
   int ends = 0;
-  for (int round = 0; ends < 100; ++round) {
+  for (int round = 0; ends < static_cast<int>(100 * times()); ++round) {
     for (bool done = false; !done;) {
       const int signal = draw_signal(random);
       const auto outcome = end_at_random(place, signal, random);

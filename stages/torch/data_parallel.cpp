@@ -1,0 +1,93 @@
+#include "stages/torch/data_parallel.h"
+
+#include <torch/csrc/distributed/c10d/reducer.hpp>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sampling/error.h"
+
+namespace flowtrain {
+
+namespace {
+
+std::vector<at::Tensor> tensors_of(const nets::NamedTensors& named) {
+  std::vector<at::Tensor> tensors;
+  for (auto& [name, tensor] : named) tensors.push_back(tensor);
+  return tensors;
+}
+
+std::size_t bytes_of(double megabytes) { return static_cast<std::size_t>(megabytes * 1024 * 1024); }
+
+// The same calls as torch/nn/parallel/distributed.py makes.
+std::unique_ptr<c10d::Reducer> make_reducer(const TorchGroup& group, const std::vector<at::Tensor>& parameters,
+                                            const nets::NamedTensors& named, const DataParallelOptions& options) {
+  const std::size_t first = bytes_of(options.first_bucket_mb), most = bytes_of(options.bucket_mb);
+  const std::vector<bool> sparse(parameters.size(), false);
+  auto buckets = std::get<0>(c10d::compute_bucket_assignment_by_size(parameters, {first, most}, sparse));
+  std::reverse(buckets.begin(), buckets.end());  // gradients come in about the reverse of the parameters' order
+  std::unordered_map<std::size_t, std::string> names{{0, "ballot"}};
+  for (auto& [name, tensor] : named)
+    if (tensor.requires_grad()) names.emplace(names.size(), name);
+  auto reducer = std::make_unique<c10d::Reducer>(
+      parameters, std::move(buckets), group.processes(), sparse, static_cast<std::int64_t>(most), options.find_unused,
+      /*gradient_as_bucket_view=*/true, std::move(names), static_cast<std::int64_t>(first),
+      /*skip_all_reduce_unused_params=*/false, /*use_python_reducer=*/false, std::vector<std::int64_t>{});
+  if (options.static_graph) reducer->set_static_graph();
+  return reducer;
+}
+
+}  // namespace
+
+DataParallel::DataParallel(TorchGroup& group, const nets::NamedTensors& parameters, const nets::NamedTensors& buffers,
+                           const DataParallelOptions& options)
+    : group_(group), buffers_(buffers), find_unused_(options.find_unused) {
+  const torch::NoGradGuard no_gradients;
+  auto trained = tensors_of(parameters);
+  std::erase_if(trained, [](auto& tensor) { return !tensor.requires_grad(); });
+  if (trained.empty()) throw InternalError("a net without parameters to train");
+  ballot_ = torch::zeros({5}, trained.front().options().dtype(torch::kFloat32)).requires_grad_(true);
+  trained.insert(trained.begin(), ballot_);  // first of all, so that it leaves with the last bucket
+  in_collective(group_, "the comparison of nets", [&] {
+    c10d::verify_params_across_processes(group_.processes(), trained, std::nullopt);
+  });
+  reducer_ = make_reducer(group_, trained, parameters, options);
+}
+
+DataParallel::~DataParallel() = default;
+
+void DataParallel::begin(bool first, bool last) {
+  if (first) ballot_.mutable_grad().reset();
+  last_ = last;
+  if (!last) return;
+  in_collective(group_, "the start of an iteration", [&] {
+    reducer_->rebuild_buckets();  // once, after the first iteration: in the order in which gradients came
+    reducer_->prepare_for_forward();
+  });
+}
+
+void DataParallel::backward(const at::Tensor& loss, double share, const Votes& votes) {
+  const at::Tensor mine = torch::tensor({0.0, votes.bad_samples, votes.interrupted, votes.terminated, votes.failed},
+                                        ballot_.options().requires_grad(false));
+  const at::Tensor part = loss * share;
+  mine.select(0, 0).copy_(part.detach());
+  in_collective(group_, "the averaging of gradients", [&] {
+    const at::Tensor whole = part + ballot_.dot(mine);
+    if (last_) reducer_->prepare_for_backward(find_unused_ ? std::vector{whole} : std::vector<at::Tensor>{});
+    whole.backward();
+  });
+}
+
+StepResult DataParallel::result() const {
+  const at::Tensor mean = ballot_.grad().to(torch::kCPU);
+  const auto sum = [&](int i) { return std::round(mean[i].item<double>() * group_.size()); };
+  return {.loss = mean[0].item<double>(), .votes = {sum(1), sum(2), sum(3), sum(4)}};
+}
+
+void DataParallel::share(const nets::NamedTensors& tensors) {
+  const torch::NoGradGuard no_gradients;
+  group_.broadcast(tensors_of(tensors));
+}
+
+}  // namespace flowtrain

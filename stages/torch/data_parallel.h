@@ -1,0 +1,55 @@
+#pragma once
+// Data-parallel gradients: LibTorch's own Reducer (the engine below torch.nn.parallel.DistributedDataParallel) averages
+// them over the processes in buckets, while backward still computes the next ones.
+
+#include <memory>
+
+#include "nets/tensors.h"
+#include "stages/compute.h"
+#include "stages/torch/torch_group.h"
+
+namespace c10d {
+class Reducer;
+}
+
+namespace flowtrain {
+
+/// How gradients travel: the configuration's [dist].
+struct DataParallelOptions {
+  double bucket_mb = 25;         ///< of a bucket
+  double first_bucket_mb = 1;    ///< of the first, which is to leave early
+  bool find_unused = false;      ///< parameters may be left out of an iteration's loss
+  bool static_graph = false;     ///< the same parameters take part in every iteration
+};
+
+/// Keeps the parameters of all processes equal. Use per micro-batch: begin(), forward, backward(); then result().
+/// Besides gradients, the buckets carry one more tensor: the loss and everyone's votes. All processes know both when
+/// backward returns, without a collective of their own.
+class DataParallel {
+ public:
+  /// Throws UserError(distributed) where another process has other parameters. share() makes their values equal.
+  DataParallel(TorchGroup& group, const nets::NamedTensors& parameters, const nets::NamedTensors& buffers,
+               const DataParallelOptions& options);
+  ~DataParallel();
+
+  /// Before forward. `last`: gradients are averaged in this backward; in those before, they only add up.
+  void begin(bool first, bool last);
+  /// Backward of a micro-batch's part of the iteration's loss, a mean over the process's rows; `share` is what these weigh
+  /// among all (Slab::share).
+  void backward(const at::Tensor& loss, double share, const Votes& votes);
+  /// After the last backward: the mean loss over all rows of the iteration, and the sums of the votes.
+  StepResult result() const;
+  /// Rank 0's values into everyone's tensors.
+  void share(const nets::NamedTensors& tensors);
+  /// Rank 0's buffers (running statistics), which differ from rank to rank while training.
+  void share_buffers() { share(buffers_); }
+
+ private:
+  TorchGroup& group_;
+  nets::NamedTensors buffers_;
+  at::Tensor ballot_;  // f32, all zero; its gradient is the loss and the votes
+  bool find_unused_, last_ = false;
+  std::unique_ptr<c10d::Reducer> reducer_;
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,193 @@
+// Several processes train as one does: local ranks on loopback, with Gloo.
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <map>
+
+#include "pipeline/snapshot/safetensors.h"
+#include "tests/program/picture_files.h"
+
+namespace flowtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Without dropout, whose draws are each rank's own.
+const Words kSmooth{"--set", "net.dropout=0.0", "--quiet"};
+
+/// Trains with `processes`, into `run`.
+Outcome train(const Workplace& place, int processes, const std::string& run, const Words& more = {}) {
+  Words words = with(with(kSmooth, {"--run-dir", run}), more);
+  if (processes > 1) words = with(words, {"--distributed", "--world-size", std::to_string(processes)});
+  return place.train(words);
+}
+
+/// The largest difference between two runs' parameters at their ends, relative to the largest value of each tensor.
+double difference(const Workplace& place, const std::string& a, const std::string& b) {
+  std::map<std::string, std::vector<float>> values[2];
+  for (int i : {0, 1}) {
+    const auto path = place.path((i ? b : a) + ".safetensors");
+    REQUIRE_EXIT(place.run({"snapshot", "export", i ? b : a, path.string()}), 0);
+    const SafetensorsFile file(path);
+    for (auto& tensor : file.tensors()) {
+      auto& floats = values[i][tensor.name];
+      floats.resize(tensor.bytes / sizeof(float));
+      std::memcpy(floats.data(), tensor.data, tensor.bytes);
+    }
+  }
+  REQUIRE_FALSE(values[0].empty());
+  double worst = 0;
+  for (auto& [name, floats] : values[0]) {
+    const auto& others = values[1].at(name);
+    REQUIRE(floats.size() == others.size());
+    float largest = 0;
+    double apart = 0;
+    for (std::size_t i = 0; i < floats.size(); ++i) {
+      largest = std::max(largest, std::abs(floats[i]));
+      apart = std::max<double>(apart, std::abs(floats[i] - others[i]));
+    }
+    worst = std::max(worst, apart / largest);
+  }
+  return worst;
+}
+
+/// A rank's process, among the children of the launcher.
+int rank_process(const std::string& run, int rank) {
+  for (auto& entry : fs::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    const auto words = read_text(entry.path() / "cmdline");
+    const auto environment = read_text(entry.path() / "environ");
+    const auto variable = std::string("RANK=") + std::to_string(rank) + '\0';
+    if (words.find(run) != std::string::npos && ('\0' + environment).find('\0' + variable) != std::string::npos)
+      return std::stoi(name);
+  }
+  throw std::runtime_error("no process of rank " + std::to_string(rank));
+}
+
+}  // namespace
+
+TEST_CASE("two, three and four processes see the batches of one, and end with its parameters") {
+  const Workplace place;
+  const Words accumulated{"--set", "train.accum=2", "--max-iter", "30"};
+  for (const Words& more : {Words{}, accumulated}) {
+    const std::string name = more.empty() ? "plain-" : "accum-";
+    REQUIRE_EXIT(train(place, 1, name + "1", more), 0);
+    const auto one = end_of(place.path(name + "1"));
+    for (int world : {2, 3, 4}) {
+      CAPTURE(world);
+      const std::string run = name + std::to_string(world);
+      REQUIRE_EXIT(train(place, world, run, more), 0);
+      CHECK(end_of(place.path(run)).order == one.order);
+      CHECK(difference(place, name + "1", run) < 1e-5);
+      const auto single = metrics_of(place.path(name + "1"), "val"), several = metrics_of(place.path(run), "val");
+      REQUIRE(single.size() == several.size());
+      for (std::size_t i = 0; i < single.size(); ++i) {
+        CHECK(several[i].at("accuracy") == single[i].at("accuracy"));
+        CHECK(several[i].at("loss").get<double>() == doctest::Approx(single[i].at("loss").get<double>()).epsilon(1e-5));
+      }
+    }
+  }
+}
+
+TEST_CASE("a batch that the processes cannot share evenly, and a validation with fewer rows than processes") {
+  const Workplace place;
+  const Words odd{"--set", "loader.batch=7", "--set", "loader.last=pad", "--set", "data.samples=101", "--set",
+                  "data.val_samples=13", "--set", "val.batch=4"};
+  REQUIRE_EXIT(train(place, 1, "one", odd), 0);
+  REQUIRE_EXIT(train(place, 4, "four", odd), 0);
+  CHECK(end_of(place.path("four")).order == end_of(place.path("one")).order);
+  CHECK(difference(place, "one", "four") < 1e-5);
+  CHECK(metrics_of(place.path("four"), "val").back().at("accuracy") ==
+        metrics_of(place.path("one"), "val").back().at("accuracy"));
+  const auto refused = train(place, 4, "none", {"--set", "loader.batch=3"});
+  CHECK_EXIT(refused, 2);
+  CHECK_SAYS(refused, "a batch of 3 rows for 4 processes");
+}
+
+TEST_CASE("a run goes on with another number of processes, in the same order") {
+  const Workplace place;
+  REQUIRE_EXIT(train(place, 1, "one"), 0);
+  REQUIRE_EXIT(train(place, 4, "some", {"--max-iter", "20"}), 0);
+  REQUIRE_EXIT(train(place, 3, "some", {"--max-iter", "40", "--resume", "auto"}), 0);
+  REQUIRE_EXIT(train(place, 1, "some", {"--resume", "auto"}), 0);
+  CHECK(end_of(place.path("some")).order == end_of(place.path("one")).order);
+  CHECK(difference(place, "one", "some") < 1e-5);
+}
+
+TEST_CASE("two runs with as many processes are equal bit by bit, dropout and a seed that was drawn included") {
+  const Workplace place;
+  const Words two{"--quiet", "--distributed", "--world-size", "2"};
+  REQUIRE_EXIT(place.train(with(two, {"--run-dir", "a", "--set", "run.seed=random"})), 0);
+  const std::string stored = read_text(place.path("a/config.toml"));
+  const auto at = stored.find("\nseed = ") + 8;
+  const auto seed = stored.substr(at, stored.find_first_of(" \n", at) - at);
+  REQUIRE_EXIT(place.train(with(two, {"--run-dir", "b", "--seed", seed})), 0);
+  CHECK(end_of(place.path("a")) == end_of(place.path("b")));
+}
+
+TEST_CASE("bad samples of all processes are in the ledger, and replaced as in one process") {
+  const Workplace place(without_shapes());
+  write_pictures(place.folder());
+  place.folder().write("pictures/train/dog/0.jpg", "");
+  place.folder().write("pictures/val/dog/4.jpg", "");
+  const Words pictures = with(kPictures, {"--set", "data.max_bad=5", "--set", "val.every=5"});
+  REQUIRE_EXIT(train(place, 1, "one", pictures), 0);
+  const auto several = train(place, 3, "three", pictures);
+  REQUIRE_EXIT(several, 0);
+  CHECK(end_of(place.path("three")).order == end_of(place.path("one")).order);
+  CHECK(read_text(place.path("three/bad_samples.jsonl")) == read_text(place.path("one/bad_samples.jsonl")));
+  const auto told = several.err.find("bad sample ");
+  CHECK(several.err.find("train/dog/0.jpg", several.err.find("train/dog/0.jpg", told) + 1) == std::string::npos);
+
+  const auto stopped = train(place, 2, "stopped", with(kPictures, {"--set", "data.bad=stop"}));
+  CHECK_EXIT(stopped, 3);
+  CHECK_SAYS(stopped, ".jpg");
+}
+
+TEST_CASE("SIGTERM to one rank: all end together, with a snapshot, and the run goes on as if it had not been") {
+  const Workplace place;
+  const Words two{"--quiet", "--distributed", "--world-size", "2", "--max-iter", "400"};
+  REQUIRE_EXIT(place.train(with(two, {"--run-dir", "straight"})), 0);
+  Process process(with({"tiny.toml"}, with(two, {"--run-dir", "stopped"})), place.surroundings());
+  REQUIRE(process.wait_for_text("\"snapshot\"", place.path("stopped/metrics.jsonl")));
+  ::kill(rank_process("stopped", 1), SIGTERM);
+  CHECK_EXIT(process.wait(), 143);
+  REQUIRE_EXIT(place.train(with(two, {"--run-dir", "stopped", "--resume", "auto"})), 0);
+  CHECK(end_of(place.path("stopped")) == end_of(place.path("straight")));
+}
+
+TEST_CASE("a rank that is killed ends the job with its name, or starts it again") {
+  const Workplace place;
+  const Words two{"--quiet", "--distributed", "--world-size", "2", "--max-iter", "400"};
+  REQUIRE_EXIT(place.train(with(two, {"--run-dir", "straight"})), 0);
+  for (int rank : {0, 1}) {
+    CAPTURE(rank);
+    const std::string run = "killed-" + std::to_string(rank);
+    for (bool restarts : {false, true}) {
+      const Words more{"--run-dir", run, "--resume", "auto", "--max-restarts", restarts ? "1" : "0"};
+      Process process(with({"tiny.toml"}, with(two, more)), place.surroundings());
+      REQUIRE(process.wait_for_text(restarts ? "\"resume\"" : "\"snapshot\"", place.path(run) / "metrics.jsonl"));
+      ::kill(rank_process(run, rank), SIGKILL);
+      const auto outcome = process.wait();
+      CHECK_SAYS(outcome, "rank " + std::to_string(rank) + " was killed by SIGKILL");
+      CHECK_EXIT(outcome, restarts ? 0 : 6);
+    }
+    CHECK(end_of(place.path(run)) == end_of(place.path("straight")));
+  }
+}
+
+TEST_CASE("a rank that stands still is named once the time is up") {
+  const Workplace place;
+  const Words two{"--quiet", "--distributed", "--world-size", "2", "--max-iter", "100000", "--set", "dist.timeout=2"};
+  Process process(with({"tiny.toml"}, with(two, {"--run-dir", "stands"})), place.surroundings());
+  REQUIRE(process.wait_for_text("\"snapshot\"", place.path("stands/metrics.jsonl")));
+  ::kill(rank_process("stands", 1), SIGSTOP);
+  const auto outcome = process.wait(60);
+  CHECK_EXIT(outcome, 6);
+  CHECK_SAYS(outcome, "rank 1 does not answer any more");
+}
+
+}  // namespace flowtrain

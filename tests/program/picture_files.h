@@ -1,0 +1,37 @@
+#pragma once
+// Pictures to train on, one of them torn.
+
+#include "tests/program/workplace.h"
+#include "tests/sampling/pictures.h"
+
+namespace flowtrain {
+
+/// 24 JPEGs of two classes in `folder`/pictures/{train,val}; of one training picture only the first half is there.
+inline void write_pictures(const TempFolder& folder) {
+  const auto jpeg = encode_jpeg(gradient_picture(24, 24, 3));
+  const std::string whole(reinterpret_cast<const char*>(jpeg.data()), jpeg.size());
+  for (const std::string split : {"train", "val"})
+    for (int i = 0; i < 24; ++i) {
+      const bool torn = split == "train" && i == 5;
+      folder.write("pictures/" + split + (i % 2 ? "/cat/" : "/dog/") + std::to_string(i) + ".jpg",
+                   torn ? whole.substr(0, whole.size() / 2) : whole);
+    }
+}
+
+/// What trains on them, with without_shapes().
+inline const Words kPictures{"--set", "data.dataset=image_folder", "--set", "data.path=pictures", "--set",
+                             "sampler.size=16", "--set", "val.every=0", "--set", "run.max_iter=10"};
+
+/// kTinyConfig without the keys of its data set.
+inline std::string without_shapes() {
+  std::string text = kTinyConfig;
+  const auto begin = text.find("samples = 300"), end = text.find("[loader]");
+  return text.erase(begin, end - begin);
+}
+
+inline Words with(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,59 @@
+// How a batch is shared out over processes.
+
+#include "stages/issue.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <set>
+
+#include "tests/pipeline/fakes.h"
+
+using namespace flowtrain;
+
+TEST_CASE("slices are in order, hold every row once, and differ by at most one row") {
+  for (std::uint64_t world : {1, 2, 3, 7, 4096})
+    for (std::uint64_t rows : {0, 1, 2, 5, 64, 4095, 4096, 10'000}) {
+      std::uint64_t next = 0, least = rows, most = 0;
+      for (std::uint64_t rank = 0; rank < world; ++rank) {
+        const Slice slice{rank, world};
+        CHECK(slice.begin(rows) == next);
+        next += slice.rows(rows);
+        least = std::min(least, slice.rows(rows));
+        most = std::max(most, slice.rows(rows));
+      }
+      CHECK(next == rows);
+      CHECK(most - least <= 1);
+      CHECK(most == Slice{0, world}.most(rows));
+    }
+}
+
+TEST_CASE("the slabs of all processes make up the batch of one, whatever the world") {
+  using flowtrain::testing::FakeOrder;
+  const FakeOrder order(50, 3);
+  const auto device = make_cpu_device();
+  const Batches batches(50, 8, LastBatch::pad);  // the last batch of an epoch has two rows
+  for (std::uint64_t world : {1, 3, 5, 16}) {
+    std::vector<std::uint64_t> iterations{1, 7, 8, 14};  // 7 and 14 end an epoch
+    for (std::uint64_t iteration : iterations) {
+      Ticket ticket;
+      ticket.iteration = iteration;
+      std::vector<std::pair<std::uint64_t, std::uint64_t>> together, whole;
+      double shares = 0;
+      for (std::uint64_t rank = 0; rank < world; ++rank) {
+        const IssueStage issue(order, batches, {rank, world}, 1, 4);
+        const SlabLayout layout({{"image", DType::u8, {4}}}, 8);
+        Slab slab(layout, *device);
+        CHECK(issue(ticket, slab) > 0);
+        CHECK(slab.rows().size() >= 1);
+        shares += slab.share();
+        if (slab.share() > 0)
+          for (auto& row : slab.rows()) together.emplace_back(row.position, row.id);
+        if (rank == 0)
+          for (auto& row : issue.rows(ticket)) whole.emplace_back(row.position, row.id);
+      }
+      CHECK(together == whole);
+      CHECK(shares == doctest::Approx(static_cast<double>(world)));
+    }
+  }
+}
