@@ -3,11 +3,13 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
 namespace flowtrain::testing {
 
@@ -25,14 +27,26 @@ inline std::ptrdiff_t entries(const char* folder) {
 inline std::ptrdiff_t threads() { return entries("/proc/self/task"); }
 
 /// Threads that lines, displays and snapshots own.
-inline int own_threads() {
-  int count = 0;
+inline std::ptrdiff_t own_threads() {
+  std::ptrdiff_t count = 0;
   for (auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     std::string name;
     std::getline(std::ifstream(task.path() / "comm"), name);
     count += name.starts_with("ft-");
   }
   return count;
+}
+
+/// What `count` gives once it is at most `most`, or after five seconds: the kernel still lists a thread for a moment
+/// after it was joined.
+template <class Count>
+std::ptrdiff_t settled(Count count, std::ptrdiff_t most) {
+  std::ptrdiff_t now = count();
+  for (int i = 0; now > most && i < 500; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    now = count();
+  }
+  return now;
 }
 
 /// Open files; the one that counts them included.

@@ -157,7 +157,7 @@ TEST_CASE("a line stops at any moment, and leaves no thread") {
     CHECK_FALSE(line.next(ticket));
   };
   for (std::uint64_t i = 0; i < 40; ++i) round(i, i % 2);
-  CHECK(own_threads() == 0);
+  CHECK(settled(own_threads, 0) == 0);
 }
 
 TEST_CASE("a line never started can be dropped, and a slow consumer bounds what is prepared") {

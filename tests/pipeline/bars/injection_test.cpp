@@ -300,10 +300,10 @@ TEST_CASE("an error of any kind in any stage, at any position, ends the run as i
     if (place == Place::order && kind != Thrown::user) expected = "internal: stage issue, position ";
     if (place == Place::order && kind == Thrown::user) expected = "user 5 a hint: stage issue, position ";
     CHECK(seen.substr(0, place == Place::order ? expected.size() : seen.npos) == expected);
-    CHECK(own_threads() == 0);
+    CHECK(settled(own_threads, 0) == 0);
     ++fired[static_cast<std::size_t>(place)];
   }
-  CHECK(threads() <= threads_before);
+  CHECK(settled(threads, threads_before) <= threads_before);
   CHECK(open_files() == files_before);
   for (auto count : fired) CHECK(count > 0);
   if (!kSanitized) tried("R8 line: errors injected", rounds);
