@@ -75,6 +75,8 @@ int start_ranks(const SpawnPlan& plan, const StartOptions& start, const Argument
   Arguments command{std::filesystem::read_symlink("/proc/self/exe").string(), "train"};
   command.insert(command.end(), arguments.begin(), arguments.end());
   SuperviseOptions options;
+  options.grace = std::chrono::seconds(6);  // the others know after at most four who is gone, and end
+  options.kill_after = std::chrono::seconds(2);
   options.on_death = [&store, starts = 0](int rank, const std::string& how) mutable {
     store.tell_death(starts++, rank, how);
   };

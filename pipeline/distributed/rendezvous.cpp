@@ -74,6 +74,12 @@ c10::intrusive_ptr<c10d::ProcessGroup> make_group(const StorePtr& store, const P
 // The first to come is the one that counts.
 void report(c10d::Store& store, const std::string& what) { store.compareSet("failure", bytes(""), bytes(what)); }
 
+// Of a beat, "17 the averaging of gradients (collective 530)".
+std::string after_count(const std::string& beat) {
+  const auto space = beat.find(' ');
+  return space == std::string::npos ? "" : ", last seen at " + beat.substr(space + 1);
+}
+
 std::string beat_of(int rank) { return "beat/" + std::to_string(rank); }
 
 }  // namespace
@@ -140,7 +146,7 @@ struct Membership::Impl {
     try {
       for (std::uint64_t count = 0; !ended; ++count) {
         lock.unlock();
-        own.set(beat_of(place.rank), bytes(std::to_string(count)));
+        own.set(beat_of(place.rank), bytes(std::to_string(count) + " " + group->last()));
         lock.lock();
         changed.wait_for(lock, heartbeat, [this] { return ended; });
       }
@@ -170,8 +176,9 @@ struct Membership::Impl {
     std::string silent;
     for (int rank = 0; rank < place.world; ++rank)
       if (rank != place.rank && before[static_cast<std::size_t>(rank)] == now[static_cast<std::size_t>(rank)])
-        silent += (silent.empty() ? "rank " : ", ") + std::to_string(rank);
-    return silent.empty() ? "" : silent + " does not answer any more";
+        silent += (silent.empty() ? "rank " : "; rank ") + std::to_string(rank) + " does not answer any more" +
+                  after_count(now[static_cast<std::size_t>(rank)]);
+    return silent;
   }
 
   Place place;

@@ -33,6 +33,10 @@ struct End {
 
   bool by_request() const { return signal == SIGINT || signal == SIGTERM || signal == SIGUSR1; }
   bool is_hearsay() const { return signal == 0 && code == kPeerLost; }
+  /// The exit codes of the program's own (sampling/error.h): the rank has shown its error itself.
+  bool has_said_why() const {
+    return signal == 0 && ((code >= static_cast<int>(Exit::usage) && code <= kPeerLost) || code == static_cast<int>(Exit::bug));
+  }
   bool may_restart() const { return signal != 0 || code == kPeerLost; }
   int exit_code() const { return signal != 0 ? kPeerLost : code; }
   std::string how() const {
@@ -148,7 +152,8 @@ class Ranks {
 
   void report() {
     reported_ = true;
-    log_error(say("rank ", blamed_->rank, " ", blamed_->how()));
+    const std::string text = say("rank ", blamed_->rank, " ", blamed_->how());
+    blamed_->has_said_why() ? log_info(text) : log_error(text);
     if (options_.on_death) options_.on_death(blamed_->rank, blamed_->how());
   }
 

@@ -25,8 +25,9 @@ struct SuperviseOptions {
 /// PATH), each with its place in the environment (see spawned_place()), and returns when all have ended:
 ///  - all ended with 0, 130 or 143: that code, the greatest where they differ;
 ///  - one failed: its exit code, or 6 if a signal killed it. The first failure is to blame and becomes a line of
-///    log_error, except that exit code 6, which ranks also end with because another one died, makes room for any other
-///    failure. The other ranks are ended as SuperviseOptions says.
+///    log_error (log_info where its exit code says that it has shown why), except that exit code 6, which ranks also
+///    end with because another one died, makes room for any other failure. The other ranks are ended as
+///    SuperviseOptions says.
 /// A failure by a signal or with exit code 6 starts all ranks again, up to plan.max_restarts times.
 /// SIGTERM, SIGUSR1 and SIGINT go on to the ranks; Ctrl-C does not, as the terminal sends it to them itself. When this
 /// process dies, its ranks get SIGTERM. `url`: where the ranks meet, as plan.url or as chosen by the caller.

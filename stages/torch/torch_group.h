@@ -3,6 +3,8 @@
 
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
+#include <atomic>
+
 #include "sampling/error.h"
 #include "stages/group.h"
 
@@ -23,8 +25,18 @@ class TorchGroup : public Group {
 
   const c10::intrusive_ptr<c10d::ProcessGroup>& processes() const { return processes_; }
 
+  /// Notes that a collective begins; `what` is a literal.
+  void enter(const char* what) {
+    last_ = what;
+    ++entered_;
+  }
+  /// What this process did last, for the others to tell: "the averaging of gradients (collective 530)". Any thread.
+  std::string last() const;
+
  private:
   c10::intrusive_ptr<c10d::ProcessGroup> processes_;
+  std::atomic<const char*> last_ = "joining";
+  std::atomic<std::uint64_t> entered_ = 0;
 };
 
 /// A collective that failed, as a UserError(distributed).
@@ -32,7 +44,8 @@ class TorchGroup : public Group {
 
 /// Calls `collective`; what c10d and Gloo throw there becomes a UserError(distributed) that names `what`, the rank and the reason.
 template <class Collective>
-auto in_collective(const Group& group, const char* what, Collective collective) -> decltype(collective()) {
+auto in_collective(TorchGroup& group, const char* what, Collective collective) -> decltype(collective()) {
+  group.enter(what);
   try {
     return collective();
   } catch (const UserError&) {
