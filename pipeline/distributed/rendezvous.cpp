@@ -7,9 +7,11 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <mutex>
 #include <thread>
 
+#include "pipeline/launch/address.h"
 #include "pipeline/launch/url.h"
 #include "stages/named_thread.h"
 #include "stages/torch/torch_group.h"
@@ -59,11 +61,19 @@ StorePtr open_store(const Place& place, milliseconds timeout) {
   return open_tcp(point.host, point.port, place.rank == 0 && !place.store_is_there, timeout);
 }
 
+// Where Gloo listens: on the interface that the user names as for PyTorch, or on the one that leads to the other ranks.
+std::shared_ptr<gloo::transport::Device> gloo_device(const Place& place) {
+  using c10d::ProcessGroupGloo;
+  if (const char* interface = std::getenv("GLOO_SOCKET_IFNAME")) return ProcessGroupGloo::createDeviceForInterface(interface);
+  if (place.local_world == place.world) return ProcessGroupGloo::createDeviceForHostname("127.0.0.1");
+  const MeetingPoint point = parse_dist_url(place.url);
+  return point.file.empty() ? ProcessGroupGloo::createDeviceForHostname(address_towards(point.host, point.port))
+                            : ProcessGroupGloo::createDefaultDevice();
+}
+
 c10::intrusive_ptr<c10d::ProcessGroup> make_group(const StorePtr& store, const Place& place, milliseconds timeout) {
   auto options = c10d::ProcessGroupGloo::Options::create(timeout);
-  options->devices.push_back(place.local_world == place.world
-                                 ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
-                                 : c10d::ProcessGroupGloo::createDefaultDevice());
+  options->devices.push_back(gloo_device(place));
   auto group = c10::make_intrusive<c10d::ProcessGroup>(store, place.rank, place.world);
   group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::GLOO,
                     c10::make_intrusive<c10d::ProcessGroupGloo>(store, place.rank, place.world, options));
