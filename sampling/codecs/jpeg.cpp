@@ -34,7 +34,6 @@ class JpegDecoder {
 
   void decode(std::span<const std::byte> file, Image& out, Warnings warnings) {
     warnings_ = warnings;
-    jpeg_abort_decompress(&info_);  // whatever the last picture left
     if (!read_header(file)) fail();
     refuse_bomb("JPEG", info_.image_width, info_.image_height, file.size());
     out.reshape(info_.image_height, info_.image_width, 3);
@@ -83,10 +82,7 @@ class JpegDecoder {
     }
   }
 
-  [[noreturn]] void fail() {
-    jpeg_abort_decompress(&info_);
-    throw SampleError(std::string("JPEG: ") + message_);
-  }
+  [[noreturn]] void fail() { throw SampleError(std::string("JPEG: ") + message_); }
 
   [[noreturn]] static void leave(j_common_ptr info) {
     auto* self = static_cast<JpegDecoder*>(info->client_data);
@@ -115,7 +111,9 @@ class JpegDecoder {
 }  // namespace
 
 void decode_jpeg(std::span<const std::byte> file, Image& out, Warnings warnings) {
-  thread_local JpegDecoder decoder;
+  // One per picture: a decoder keeps its tables, and a damaged picture that lost its own would be read with those of
+  // whichever picture this thread had before.
+  JpegDecoder decoder;
   decoder.decode(file, out, warnings);
 }
 

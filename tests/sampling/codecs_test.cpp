@@ -234,6 +234,24 @@ TEST_CASE("JPEG: what is only warned of is an error, unless the picture is wante
   }
 }
 
+TEST_CASE("JPEG: a picture that lost its tables is not read with those of the one before") {
+  const auto whole = encode_jpeg(gradient_picture(16, 16, 3));
+  auto without = whole;
+  for (std::size_t at = 2; at + 4 < without.size();) {  // segments: ff, marker, length in two bytes
+    const auto marker = std::to_integer<unsigned>(without[at + 1]);
+    const auto bytes = 2 + 256 * std::to_integer<std::size_t>(without[at + 2]) + std::to_integer<std::size_t>(without[at + 3]);
+    if (marker == 0xda) break;
+    const auto begin = without.begin() + static_cast<std::ptrdiff_t>(at);
+    if (marker == 0xdb)
+      without.erase(begin, begin + static_cast<std::ptrdiff_t>(bytes));
+    else
+      at += bytes;
+  }
+  REQUIRE(without.size() < whole.size());
+  CHECK(failure(whole) == "");
+  CHECK(failure(without).find("Quantization table") != std::string::npos);
+}
+
 TEST_CASE("no damage does more than fail") {
   damage(encode_jpeg(gradient_picture(24, 20, 3)), 1000);
   damage(encode_jpeg(gradient_picture(24, 20, 3), true), 500);
