@@ -1,5 +1,6 @@
 #include "pipeline/start.h"
 
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "pipeline/config/words.h"
@@ -80,7 +81,7 @@ Start fresh(const StartOptions& options, Config config) {
     log_info(earlier ? say("an earlier run called '", config.name(), "' is kept; to go on in it: --resume auto")
                      : say((dir / config.name()).string(), " is there and holds no run; it is left alone"));
   write_file_atomically(folder.config_file(), to_toml(config));
-  return {std::move(config), std::move(folder), false, std::nullopt};
+  return {.config = std::move(config), .folder = std::move(folder)};
 }
 
 Config load_with_seed(const StartOptions& options) {
@@ -117,7 +118,21 @@ Start lead_start(const StartOptions& options) {
   auto snapshot = choose_snapshot(options, resume, folder.snapshots());
   if (!snapshot) log_info(say(folder.path().string(), " has no snapshot yet: starting at iteration 0"));
   write_file_atomically(folder.config_file(), to_toml(config));
-  return {std::move(config), std::move(folder), true, std::move(snapshot), options.accept_changes};
+  return {.config = std::move(config), .folder = std::move(folder), .resumed = true, .snapshot = std::move(snapshot),
+          .accept_changes = options.accept_changes};
+}
+
+void compare_with_leader(const std::map<std::string, std::string>& leaders, const Config& own) {
+  std::string different;
+  for (auto& [key, value] : exact_values(own)) {
+    const auto theirs = leaders.find(key);
+    // The same data may lie elsewhere on another machine.
+    if ((theirs != leaders.end() && theirs->second == value) || key.ends_with(".path")) continue;
+    different += say(different.empty() ? "" : ", ", key, " = ", value, " (rank 0: ",
+                     theirs == leaders.end() ? "(none)" : theirs->second, ")");
+  }
+  if (!different.empty())
+    throw UserError(Exit::usage, "not the configuration of rank 0: " + different, "start all ranks with the same file and flags");
 }
 
 }  // namespace
@@ -125,15 +140,20 @@ Start lead_start(const StartOptions& options) {
 Config load_for_use(const StartOptions& options) { return load_with_seed(options); }
 
 Start prepare_start(const StartOptions& options, Group& group) {
+  using nlohmann::json;
   if (group.leads()) {
     Start start = lead_start(options);
-    group.broadcast(to_toml(start.config.table("run").value("seed")));
+    start.path = fs::absolute(start.folder->path());
+    group.broadcast(json{{"seed", to_toml(start.config.table("run").value("seed"))},
+                         {"exact", exact_values(start.config)},
+                         {"folder", start.path.string()}}.dump());
     return start;
   }
-  const auto seed = group.broadcast({});
-  Config config = with_seed(options, config_file(options), seed);
+  const auto led = json::parse(group.broadcast({}));
+  Config config = with_seed(options, config_file(options), led.at("seed"));
   config.check_trainable();
-  return {std::move(config), std::nullopt, false, std::nullopt, options.accept_changes};
+  compare_with_leader(led.at("exact"), config);
+  return {.config = std::move(config), .path = led.at("folder").get<std::string>(), .accept_changes = options.accept_changes};
 }
 
 }  // namespace flowtrain

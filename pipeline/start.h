@@ -26,15 +26,16 @@ struct StartOptions {
 /// A run ready to begin: its folder is locked.
 struct Start {
   Config config;
-  std::optional<RunFolder> folder;                ///< of the process that leads the group
+  std::optional<RunFolder> folder = {};           ///< of the process that leads the group
+  std::filesystem::path path = {};                ///< of that folder, which other machines may not see
   bool resumed = false;                           ///< false: a fresh folder
-  std::optional<std::filesystem::path> snapshot;  ///< verified; none: from iteration 0
+  std::optional<std::filesystem::path> snapshot = {};  ///< verified; none: from iteration 0
   bool accept_changes = false;                    ///< go on although that is not the run that it would have been
 };
 
 /// A start never touches an earlier run unless it is told to go on in it. Throws UserError: usage for contradictions and
 /// for changes that would break exact resume, snapshot for folders and snapshots that cannot be used. In a group, rank 0
-/// decides, and the others take part (a collective).
+/// decides, and the others take part (a collective); one whose configuration would give other results fails with usage.
 Start prepare_start(const StartOptions& options, Group& group = solo_group());
 
 /// The configuration alone, with run.seed drawn where it is "random": for runs that leave nothing behind.

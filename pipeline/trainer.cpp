@@ -97,6 +97,7 @@ void Trainer::train(const Ticket& ticket) {
   bad_.insert(bad_.end(), slab.bad().begin(), slab.bad().end());
   const bool last = ticket.micro + 1u == parts_.schedule.accum;
   mid_iteration_ = !last;
+  parts_.group->at_iteration(ticket.iteration);
 
   const auto begin = Clock::now();
   if (last && grouped()) parts_.learner->vote(own_votes());

@@ -1,6 +1,7 @@
 #pragma once
 // The processes that train together. No torch here; what LibTorch's process group does is in stages/torch/.
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +25,9 @@ class Group {
   virtual std::vector<std::string> gather(const std::string& mine) = 0;
   /// Rank 0's bytes.
   virtual std::string broadcast(const std::string& mine) = 0;
+
+  /// No collective: where this process is, for what the others say if it is lost.
+  virtual void at_iteration(std::uint64_t) {}
 };
 
 /// A process alone.

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "pipeline/commands/flags.h"
+#include "pipeline/distributed/pace.h"
 #include "pipeline/distributed/rendezvous.h"
 #include "pipeline/launch/place.h"
 #include "pipeline/launch/supervisor.h"
@@ -34,8 +35,10 @@ void add_launch_flags(CLI::App& app, LaunchOptions& launch) {
   app.add_option("--max-restarts", launch.max_restarts, "starts again from the newest snapshot where a process dies");
 }
 
-int train_here(const StartOptions& start, RunOptions options, Interrupt& interrupt) {
+// `folder` becomes the run's.
+int train_here(const StartOptions& start, RunOptions options, Interrupt& interrupt, std::filesystem::path& folder) {
   const Start ready = prepare_start(start, *options.group);
+  folder = ready.path;
   options.progress = progress_mode(ready.config.table("display").text("progress"));
   if (ready.folder) {
     set_log_file(ready.folder->path() / "train.log");
@@ -56,30 +59,37 @@ int train_as(const Place& place, const StartOptions& start, RunOptions options, 
   options.processes_here = static_cast<unsigned>(place.local_world);
   if (place.rank == 0)
     log_info(say("rank 0 of ", place.world, ", ", place.local_world, " of them on this machine; they meet at ", place.url));
+  std::filesystem::path folder;
+  const auto explain = [&](const std::exception& error, Exit code) {
+    if (std::filesystem::is_directory(folder)) membership.write_flight_record(folder);
+    return membership.explain(error.what(), code == Exit::distributed, static_cast<int>(code));
+  };
   try {
-    return train_here(start, options, interrupt);
+    return train_here(start, options, interrupt, folder);
   } catch (const UserError& error) {
-    const auto text = membership.explain(error.what(), error.code() == Exit::distributed);
+    const auto text = explain(error, error.code());
     if (text.empty()) return static_cast<int>(error.code());
     throw UserError(error.code(), text, error.hint());
   } catch (const std::exception& error) {
-    membership.explain(error.what(), false);
+    explain(error, Exit::bug);
     throw;
   }
 }
 
 // The ranks of this node, as processes of their own.
 int start_ranks(const SpawnPlan& plan, const StartOptions& start, const Arguments& arguments) {
-  load_for_use(start).check_trainable();  // what is wrong there is told once, before anything starts
-  LauncherStore store(plan.url, plan.node == 0);
+  const Config config = load_for_use(start);
+  config.check_trainable();  // what is wrong there is told once, before anything starts
+  LauncherStore store(plan, config.table("dist"));
   Arguments command{std::filesystem::read_symlink("/proc/self/exe").string(), "train"};
   command.insert(command.end(), arguments.begin(), arguments.end());
+  const Pace pace(config.table("dist"));
   SuperviseOptions options;
-  options.grace = std::chrono::seconds(6);  // the others know after at most four who is gone, and end
-  options.kill_after = std::chrono::seconds(2);
-  options.on_death = [&store, starts = 0](int rank, const std::string& how) mutable {
-    store.tell_death(starts++, rank, how);
-  };
+  options.grace = pace.patience + pace.grace / 4;  // the others know by then who is gone, and end
+  options.kill_after = pace.grace / 4;
+  options.on_start = [&store](int restart) { store.begin(restart); };
+  options.on_death = [&store](int rank, const std::string& how) { store.tell_death(rank, how); };
+  options.job_failure = [&store] { return store.failure(); };
   return supervise(plan, store.url(), command, options);
 }
 
@@ -126,7 +136,8 @@ int train(const Arguments& arguments) {
   const Launch chosen = find_place(launch, process_environment(), 0);
   if (auto* plan = std::get_if<SpawnPlan>(&chosen)) return start_ranks(*plan, start, arguments);
   if (auto* place = std::get_if<Place>(&chosen)) return train_as(*place, start, options, interrupt);
-  return train_here(start, options, interrupt);
+  std::filesystem::path folder;
+  return train_here(start, options, interrupt, folder);
 }
 
 }  // namespace flowtrain::commands

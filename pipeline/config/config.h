@@ -62,4 +62,8 @@ struct Difference {
 /// What is different in `now`, table by table. How a start resumes (run.resume) is not part of a run and not compared.
 std::vector<Difference> diff(const Config& before, const Config& now);
 
+/// What decides the parameters bit for bit, as TOML writes it, by dotted key: equal in all processes that train
+/// together.
+std::map<std::string, std::string> exact_values(const Config& config);
+
 }  // namespace flowtrain

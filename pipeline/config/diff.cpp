@@ -77,4 +77,16 @@ std::vector<Difference> diff(const Config& before, const Config& now) {
   return found;
 }
 
+std::map<std::string, std::string> exact_values(const Config& config) {
+  std::map<std::string, std::string> values;
+  const auto add = [&](const std::string& table, const Settings& settings) {
+    for (auto& key : settings.keys())
+      if (breaks(table, key.name)) values[table + "." + key.name] = text_of(settings, key.name);
+  };
+  for (auto& table : core_tables())
+    if (!table.name.starts_with("data")) add(table.name, config.table(table.name));
+  add("data.train", config.data(true));
+  return values;
+}
+
 }  // namespace flowtrain

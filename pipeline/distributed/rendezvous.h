@@ -2,6 +2,7 @@
 // How the ranks of a job find each other: a store that all can reach (TCPStore or FileStore of c10d), and on top of it
 // the process group.
 
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -14,39 +15,54 @@ namespace flowtrain {
 /// The store, as the process that starts the ranks of a node has it; it outlives them.
 class LauncherStore {
  public:
-  /// `url` empty: serves a store on a free port of this machine's loopback. Else joins the one at `url`, and serves it
-  /// where `serves` (the first node). Throws UserError(distributed) with the system's reason.
-  LauncherStore(const std::string& url, bool serves);
+  /// Without a plan.url: serves a store on a free port of this machine's loopback. Else joins the one at that URL, and
+  /// serves it on the first node. Throws UserError(distributed) with the system's reason.
+  LauncherStore(const SpawnPlan& plan, const Settings& dist);
+  /// Where other nodes read the store that this one serves, they get some seconds to.
   ~LauncherStore();
 
   /// For the ranks.
   const std::string& url() const { return url_; }
-  /// Tells the ranks of start `restart` (from 0) how one of them ended.
-  void tell_death(int restart, int rank, const std::string& how);
+  /// All ranks start, for the `restart`th time (from 0).
+  void begin(int restart);
+  /// Tells the ranks on all nodes how one of ours ended.
+  void tell_death(int rank, const std::string& how);
+  /// What some rank, on any node, reported as the job's end; or empty. At once.
+  std::string failure() const;
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
+  SpawnPlan plan_;
   std::string url_;
+  bool failed_ = false;
 };
 
 /// A rank's membership in its job.
 class Membership {
  public:
   /// Joins as `place` says, with the settings of [dist]; waits until all are there. Throws UserError(distributed).
+  /// From then on this process does not outlive the job: it ends with exit code 6 where another rank has failed, or the
+  /// store does not answer, and it has not ended by itself soon after.
   Membership(const Place& place, const Settings& dist);
   ~Membership();
+  Membership(const Membership&) = delete;
+  Membership& operator=(const Membership&) = delete;
 
   Group& group();
 
-  /// What is to be said about this rank's error. A rank that failed by itself says so, and tells the others; one that
-  /// only lost them (`lost`) names who failed first and what that one did last, once it is known. Empty: another rank
-  /// says it.
-  std::string explain(const std::string& message, bool lost);
+  /// What is to be said about the error that this rank ends with, with exit code `code`. A rank that failed by itself
+  /// says so, and tells the others; one that only lost them (`lost`) names who failed first and what that one did last,
+  /// once it is known. Empty: another rank says it.
+  std::string explain(const std::string& message, bool lost, int code);
+
+  /// The rank's last collectives, as flight-rank<R>.jsonl.
+  void write_flight_record(const std::filesystem::path& folder) const;
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
+  bool has_failed_ = false;
 };
 
 }  // namespace flowtrain

@@ -25,6 +25,8 @@ constexpr int kPeerLost = static_cast<int>(Exit::distributed);
 // connections close some time before the process is gone.
 constexpr auto kHearsay = std::chrono::seconds(1);
 
+constexpr auto kBetweenQuestions = std::chrono::milliseconds(500);
+
 /// How a process ended.
 struct End {
   int rank = 0;
@@ -93,7 +95,8 @@ class Ranks {
           std::none_of(children_.begin(), children_.end(), [](auto& child) { return child.pid > 0; });
       if (blamed_ && !reported_ && (all_ended || Clock::now() >= failed_at_ + kHearsay)) report();
       if (all_ended) return;
-      if (blamed_ && Clock::now() >= deadline_) end_the_others();
+      hear_of_others();
+      if (is_over() && Clock::now() >= deadline_) end_the_others();
       signals_.wait(next_deadline());
     }
   }
@@ -139,6 +142,10 @@ class Ranks {
     const bool interrupted = asked_ && end.by_request();
     if (interrupted || (end.signal == 0 && is_clean(end.code))) {
       clean_code_ = std::max(clean_code_, interrupted ? Interrupt::exit_code(end.signal) : end.code);
+    } else if (!blamed_ && last_sent_ != 0) {
+      blamed_ = End{.rank = end.rank, .code = kPeerLost};
+      reported_ = true;
+      log_error(say("rank ", end.rank, " did not end by itself after: ", job_failure_));
     } else if (!blamed_) {
       blamed_ = end;
       failed_at_ = Clock::now();
@@ -157,6 +164,14 @@ class Ranks {
     if (options_.on_death) options_.on_death(blamed_->rank, blamed_->how());
   }
 
+  bool is_over() const { return blamed_ || !job_failure_.empty(); }
+
+  void hear_of_others() {
+    if (is_over() || !options_.job_failure) return;
+    job_failure_ = options_.job_failure();
+    deadline_ = Clock::now() + options_.grace;
+  }
+
   void end_the_others() {
     last_sent_ = last_sent_ == 0 ? SIGTERM : SIGKILL;
     send(last_sent_);
@@ -164,8 +179,8 @@ class Ranks {
   }
 
   std::optional<Clock::time_point> next_deadline() const {
-    if (!blamed_) return std::nullopt;
-    return reported_ ? deadline_ : std::min(deadline_, failed_at_ + kHearsay);
+    if (!is_over()) return options_.job_failure ? std::optional(Clock::now() + kBetweenQuestions) : std::nullopt;
+    return reported_ || !blamed_ ? deadline_ : std::min(deadline_, failed_at_ + kHearsay);
   }
 
   SignalPipe& signals_;
@@ -173,6 +188,7 @@ class Ranks {
   std::vector<Child> children_;
   std::optional<End> blamed_;
   bool reported_ = false;
+  std::string job_failure_;     ///< of another node's rank
   Clock::time_point failed_at_;
   Clock::time_point deadline_;  ///< of the grace period, later of the next signal
   int last_sent_ = 0;           ///< SIGTERM or SIGKILL, to those who did not end by themselves
@@ -186,6 +202,7 @@ int supervise(const SpawnPlan& plan, const std::string& url, const std::vector<s
               const SuperviseOptions& options) {
   SignalPipe signals;
   for (int restart = 0;; ++restart) {
+    if (options.on_start) options.on_start(restart);
     Ranks ranks(signals, options);
     ranks.start(plan, url, command, restart);
     ranks.wait_for_all();

@@ -19,6 +19,11 @@ struct SuperviseOptions {
   /// blame and its end ("was killed by SIGKILL"): a way to tell the others, who see no more than a connection that
   /// broke.
   std::function<void(int rank, const std::string& how)> on_death;
+  /// Called before each start of the ranks, with the number of starts before.
+  std::function<void(int restart)> on_start;
+  /// Asked twice a second: why the job is over although no rank of this node has failed, as one on another node has; or
+  /// empty. Ranks that do not end by themselves within `grace` of that are ended.
+  std::function<std::string()> job_failure;
 };
 
 /// Starts the ranks of `plan` as `command` (its first word is the path of a program, which is not searched for in

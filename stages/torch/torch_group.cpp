@@ -32,10 +32,6 @@ void throw_lost(const Group& group, const char* what, const std::exception& erro
                                          text.substr(0, text.find('\n')));
 }
 
-std::string TorchGroup::last() const {
-  return std::string(last_.load()) + " (collective " + std::to_string(entered_.load()) + ")";
-}
-
 void TorchGroup::sum(std::span<double> values) {
   in_collective(*this, "a sum", [&] {
     std::vector<at::Tensor> tensors{

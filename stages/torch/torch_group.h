@@ -3,17 +3,20 @@
 
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
-#include <atomic>
+#include <exception>
+#include <memory>
 
 #include "sampling/error.h"
 #include "stages/group.h"
+#include "stages/torch/flight_record.h"
 
 namespace flowtrain {
 
 /// Collectives of a process group. CPU tensors carry what is not on the device, so the group has a CPU backend, too.
 class TorchGroup : public Group {
  public:
-  explicit TorchGroup(c10::intrusive_ptr<c10d::ProcessGroup> processes) : processes_(std::move(processes)) {}
+  TorchGroup(c10::intrusive_ptr<c10d::ProcessGroup> processes, std::shared_ptr<FlightRecord> record)
+      : processes_(std::move(processes)), record_(std::move(record)) {}
 
   int rank() const override { return processes_->getRank(); }
   int size() const override { return processes_->getSize(); }
@@ -25,18 +28,12 @@ class TorchGroup : public Group {
 
   const c10::intrusive_ptr<c10d::ProcessGroup>& processes() const { return processes_; }
 
-  /// Notes that a collective begins; `what` is a literal.
-  void enter(const char* what) {
-    last_ = what;
-    ++entered_;
-  }
-  /// What this process did last, for the others to tell: "the averaging of gradients (collective 530)". Any thread.
-  std::string last() const;
+  FlightRecord& record() { return *record_; }
+  void at_iteration(std::uint64_t iteration) override { record_->at_iteration(iteration); }
 
  private:
   c10::intrusive_ptr<c10d::ProcessGroup> processes_;
-  std::atomic<const char*> last_ = "joining";
-  std::atomic<std::uint64_t> entered_ = 0;
+  std::shared_ptr<FlightRecord> record_;
 };
 
 /// A collective that failed, as a UserError(distributed).
@@ -45,8 +42,17 @@ class TorchGroup : public Group {
 /// Calls `collective`; what c10d and Gloo throw there becomes a UserError(distributed) that names `what`, the rank and the reason.
 template <class Collective>
 auto in_collective(TorchGroup& group, const char* what, Collective collective) -> decltype(collective()) {
-  group.enter(what);
+  // Left open where the collective throws: that one did not end.
+  struct Leave {
+    FlightRecord& record;
+    int exceptions = std::uncaught_exceptions();
+    ~Leave() {
+      if (std::uncaught_exceptions() == exceptions) record.leave();
+    }
+  };
+  group.record().enter(what);
   try {
+    const Leave leave{group.record()};
     return collective();
   } catch (const UserError&) {
     throw;

@@ -181,13 +181,15 @@ TEST_CASE("a rank that is killed ends the job with its name, or starts it again"
 
 TEST_CASE("a rank that stands still is named once the time is up") {
   const Workplace place;
-  const Words two{"--quiet", "--distributed", "--world-size", "2", "--max-iter", "100000", "--set", "dist.timeout=2"};
+  const Words two{"--quiet", "--distributed", "--world-size", "2", "--max-iter", "100000", "--set", "dist.timeout=8"};
   Process process(with({"tiny.toml"}, with(two, {"--run-dir", "stands"})), place.surroundings());
   REQUIRE(process.wait_for_text("\"snapshot\"", place.path("stands/metrics.jsonl")));
   ::kill(rank_process("stands", 1), SIGSTOP);
   const auto outcome = process.wait(60);
   CHECK_EXIT(outcome, 6);
-  CHECK_SAYS(outcome, "rank 1 does not answer any more");
+  CHECK_SAYS(outcome, "rank 1 on ");
+  CHECK_SAYS(outcome, " does not answer any more, last seen at iteration ");
+  CHECK(fs::exists(place.path("stands/flight-rank0.jsonl")));
 }
 
 }  // namespace flowtrain

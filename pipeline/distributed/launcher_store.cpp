@@ -1,0 +1,114 @@
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include <atomic>
+#include <future>
+#include <mutex>
+#include <thread>
+
+#include "pipeline/distributed/rendezvous.h"
+#include "pipeline/distributed/store.h"
+#include "pipeline/launch/url.h"
+#include "stages/named_thread.h"
+
+namespace flowtrain {
+
+namespace {
+
+// On a thread of its own, which is left alone where that takes longer: behind a broken link a store never answers.
+template <class Job>
+void within(Pace::Span patience, Job job) {
+  auto done = std::make_shared<std::promise<void>>();
+  const auto is_done = done->get_future();
+  std::thread([done, job = std::move(job)]() mutable {
+    try {
+      job();
+    } catch (const std::exception&) {
+      // The store's node is gone: the ranks notice that by themselves.
+    }
+    done->set_value();
+  }).detach();
+  is_done.wait_for(patience);
+}
+
+}  // namespace
+
+struct LauncherStore::Impl {
+  explicit Impl(const Pace& with) : pace(with) {}
+
+  // Another node's failure reaches our ranks through their own hearts; here it is for those that stand still.
+  void listen() {
+    named_thread("ft-listen", [self = state, own = listening, beat = pace.beat] {
+      try {
+        for (; !self->ended; std::this_thread::sleep_for(beat)) {
+          const int restart = self->restart;
+          const auto failure = reported_failure(*of_start(own, restart));
+          std::lock_guard lock(self->mutex);
+          if (restart == self->restart) self->failure = failure;
+        }
+      } catch (const std::exception&) {
+        // As above.
+      }
+    }).detach();
+  }
+
+  struct State {
+    std::atomic<bool> ended = false;
+    std::atomic<int> restart = 0;
+    std::mutex mutex;
+    std::string failure;
+  };
+
+  const Pace pace;
+  StorePtr store, listening;
+  bool serves = false;
+  std::shared_ptr<State> state = std::make_shared<State>();
+};
+
+LauncherStore::LauncherStore(const SpawnPlan& plan, const Settings& dist) : impl_(std::make_unique<Impl>(Pace(dist))) {
+  const bool is_alone = plan.url.empty();
+  plan_ = plan;
+  url_ = plan.url;
+  const MeetingPoint point = is_alone ? MeetingPoint{"127.0.0.1", 0, ""} : parse_dist_url(url_);
+  if (!point.file.empty()) return;  // the ranks meet in a file, and nobody serves
+  impl_->serves = is_alone || plan.node == 0;
+  impl_->store = open_tcp_store(point.host, point.port, impl_->serves, impl_->pace.timeout);
+  const int port = static_cast<c10d::TCPStore&>(*impl_->store).getPort();
+  url_ = tcp_url(point.host, port);
+  impl_->listening = open_tcp_store(point.host, port, false, impl_->pace.timeout);
+  impl_->listen();
+}
+
+LauncherStore::~LauncherStore() {
+  impl_->state->ended = true;
+  const bool others_read_here = impl_->serves && plan_.processes < plan_.world;
+  if (!others_read_here) return;
+  const int expected = plan_.world - (failed_ ? 1 : 0);
+  within(impl_->pace.patience, [store = of_start(impl_->store, impl_->state->restart), expected, patience = impl_->pace.patience] {
+    wait_for_leavers(*store, expected, patience);
+  });
+}
+
+void LauncherStore::begin(int restart) {
+  std::lock_guard lock(impl_->state->mutex);
+  impl_->state->restart = restart;
+  impl_->state->failure.clear();
+  failed_ = false;
+}
+
+void LauncherStore::tell_death(int rank, const std::string& how) {
+  failed_ = true;
+  if (!impl_->store) return;
+  const auto store = of_start(impl_->store, impl_->state->restart);
+  within(impl_->pace.patience, [store, rank, how, node = plan_.node] {
+    is_first_to_show(*store, true, node);  // the launcher is, who tells us
+    const Beat last = beat_of(*store, rank);
+    report_failure(*store, rank_and_host(rank, last) + " " + how + last_seen(last));
+  });
+}
+
+std::string LauncherStore::failure() const {
+  std::lock_guard lock(impl_->state->mutex);
+  return impl_->state->failure;
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,154 @@
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "pipeline/distributed/heart.h"
+#include "pipeline/distributed/rendezvous.h"
+#include "pipeline/distributed/store.h"
+#include "pipeline/launch/address.h"
+#include "pipeline/launch/url.h"
+#include "stages/torch/torch_group.h"
+
+namespace flowtrain {
+
+namespace {
+
+// Where Gloo listens: on the interface that the user names as for PyTorch, or on the one that leads to the other ranks.
+std::shared_ptr<gloo::transport::Device> gloo_device(const Place& place) {
+  using c10d::ProcessGroupGloo;
+  if (const char* interface = std::getenv("GLOO_SOCKET_IFNAME")) return ProcessGroupGloo::createDeviceForInterface(interface);
+  if (place.local_world == place.world) return ProcessGroupGloo::createDeviceForHostname("127.0.0.1");
+  const MeetingPoint point = parse_dist_url(place.url);
+  return point.file.empty() ? ProcessGroupGloo::createDeviceForHostname(address_towards(point.host, point.port))
+                            : ProcessGroupGloo::createDefaultDevice();
+}
+
+c10::intrusive_ptr<c10d::ProcessGroup> make_group(const StorePtr& store, const Place& place, const Pace& pace) {
+  auto options = c10d::ProcessGroupGloo::Options::create(pace.limit);
+  options->devices.push_back(gloo_device(place));
+  auto group = c10::make_intrusive<c10d::ProcessGroup>(store, place.rank, place.world);
+  group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::GLOO,
+                    c10::make_intrusive<c10d::ProcessGroupGloo>(store, place.rank, place.world, options));
+  group->setDefaultBackend(c10d::ProcessGroup::BackendType::GLOO);
+  return group;
+}
+
+std::string own_words(const Place& place, const std::string& message) {
+  return place.world > 1 ? "rank " + std::to_string(place.rank) + ": " + message : message;
+}
+
+}  // namespace
+
+struct Membership::Impl {
+  Impl(const Place& joined, const Settings& dist)
+      : place(joined),
+        pace(dist),
+        store(of_start(open_store(place, serves_store(place), pace.timeout), place.restart)),
+        heart(place, of_start(open_store(place, false, pace.timeout), place.restart), pace, record),
+        group(join()) {}
+
+  std::unique_ptr<TorchGroup> join() {
+    try {
+      return std::make_unique<TorchGroup>(make_group(store, place, pace), record);
+    } catch (const UserError&) {
+      throw;
+    } catch (const std::exception& error) {
+      const std::string text = error.what();
+      throw UserError(Exit::distributed, "rank " + std::to_string(place.rank) + " of " + std::to_string(place.world) +
+                                             " waited in vain for the others: " + text.substr(0, text.find('\n')),
+                      "start all of them within dist.timeout");
+    }
+  }
+
+  // One that failed tells the others; one that lost them waits for news, then looks for itself.
+  std::string who_failed() {
+    const auto before = beats();
+    const auto until = std::chrono::steady_clock::now() + pace.patience;
+    do {
+      if (auto known = reported_failure(*store); !known.empty()) return known;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    } while (std::chrono::steady_clock::now() < until);
+    if (const auto found = find_culprits(before, beats()); !found.empty()) report_failure(*store, found);
+    return reported_failure(*store);
+  }
+
+  std::vector<Beat> beats() {
+    std::vector<Beat> all;
+    for (int rank = 0; rank < place.world; ++rank) all.push_back(beat_of(*store, rank));
+    return all;
+  }
+
+  // Those whose heart stands still; if all beat, those that are behind the rest.
+  std::string find_culprits(const std::vector<Beat>& before, const std::vector<Beat>& now) const {
+    std::string silent, late;
+    const auto add = [](std::string& list, const std::string& one) { list += (list.empty() ? "" : "; ") + one; };
+    std::uint64_t most = 0;
+    for (auto& beat : now) most = std::max(most, beat.collectives);
+    for (int rank = 0; rank < place.world; ++rank) {
+      const auto at = static_cast<std::size_t>(rank);
+      if (rank != place.rank && now[at].count == before[at].count && now[at].count != last_beat)
+        add(silent, rank_and_host(rank, now[at]) + " does not answer any more" + last_seen(now[at]));
+      else if (now[at].collectives < most)
+        add(late, rank_and_host(rank, now[at]) + " lives, but kept the others waiting" + last_seen(now[at]));
+    }
+    return silent.empty() ? late : silent;
+  }
+
+  Place place;
+  Pace pace;
+  std::shared_ptr<FlightRecord> record = std::make_shared<FlightRecord>();
+  StorePtr store;
+  Heart heart;
+  std::unique_ptr<TorchGroup> group;
+};
+
+Membership::Membership(const Place& place, const Settings& dist) : impl_(std::make_unique<Impl>(place, dist)) {}
+
+Membership::~Membership() {
+  if (has_failed_) {
+    static_cast<void>(impl_.release());  // LibTorch's threads may wait for what never comes; the process ends anyway
+    return;
+  }
+  impl_->group.reset();
+  const Place place = impl_->place;
+  const Pace pace = impl_->pace;
+  const StorePtr store = impl_->store;
+  impl_.reset();
+  try {
+    leave(*store);
+    if (serves_store(place)) wait_for_leavers(*store, place.world, pace.patience);
+  } catch (const std::exception&) {
+    // The one who serves it has ended.
+  }
+}
+
+Group& Membership::group() { return *impl_->group; }
+
+std::string Membership::explain(const std::string& message, bool lost, int code) {
+  has_failed_ = true;
+  Impl& impl = *impl_;
+  const std::string own = own_words(impl.place, message);
+  impl.heart.expect_end(own, code);
+  std::string text = own;
+  try {
+    if (!lost) report_failure(*impl.store, own);
+    const std::string first = lost ? impl.who_failed() : reported_failure(*impl.store);
+    if (!impl.heart.shows(*impl.store)) text.clear();
+    else if (!first.empty()) text = first;
+    leave(*impl.store);
+    if (serves_store(impl.place)) wait_for_leavers(*impl.store, impl.place.world - 1, impl.pace.patience);
+  } catch (const std::exception&) {
+    text = own + " (and the store where ranks meet is gone)";
+  }
+  impl.heart.shown();
+  return text;
+}
+
+void Membership::write_flight_record(const std::filesystem::path& folder) const {
+  std::ofstream out(folder / ("flight-rank" + std::to_string(impl_->place.rank) + ".jsonl"));
+  out << impl_->record->to_jsonl();
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,102 @@
+#include "pipeline/distributed/store.h"
+
+#include <c10/util/Logging.h>
+#include <torch/csrc/distributed/c10d/FileStore.hpp>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include <cstdlib>
+#include <sstream>
+#include <thread>
+
+#include "pipeline/launch/url.h"
+#include "sampling/error.h"
+
+namespace flowtrain {
+
+namespace {
+
+std::vector<std::uint8_t> bytes(const std::string& text) { return {text.begin(), text.end()}; }
+std::string text_of(const std::vector<std::uint8_t>& value) { return {value.begin(), value.end()}; }
+
+// c10d warns, with stacks, of every connection that ends; what matters of that we say ourselves.
+void silence_c10d() {
+  if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) ::setenv("TORCH_CPP_LOG_LEVEL", "ERROR", 0);
+  c10::initLogging();
+}
+
+std::string key_of(int rank) { return "beat/" + std::to_string(rank); }
+
+}  // namespace
+
+StorePtr open_tcp_store(const std::string& host, int port, bool serves, Pace::Span timeout) {
+  silence_c10d();
+  c10d::TCPStoreOptions options;
+  options.port = static_cast<std::uint16_t>(port);
+  options.isServer = serves;
+  options.waitWorkers = false;
+  options.timeout = timeout;
+  try {
+    return c10::make_intrusive<c10d::TCPStore>(host, options);
+  } catch (const std::exception& error) {
+    const std::string text = error.what();
+    throw UserError(Exit::distributed, tcp_url(host, port) + ": " + text.substr(0, text.find('\n')),
+                    serves ? "name another port: --dist-url" : "is rank 0 running, and this its address?");
+  }
+}
+
+bool serves_store(const Place& place) {
+  return place.rank == 0 && !place.store_is_there && parse_dist_url(place.url).file.empty();
+}
+
+StorePtr open_store(const Place& place, bool serves, Pace::Span timeout) {
+  const MeetingPoint point = parse_dist_url(place.url);
+  if (!point.file.empty()) return c10::make_intrusive<c10d::FileStore>(point.file, place.world);
+  return open_tcp_store(point.host, point.port, serves, timeout);
+}
+
+StorePtr of_start(const StorePtr& store, int restart) {
+  return c10::make_intrusive<c10d::PrefixStore>("flowtrain/" + std::to_string(restart), store);
+}
+
+void set_beat(c10d::Store& store, int rank, const Beat& beat) {
+  std::ostringstream text;
+  text << beat.count << ' ' << beat.collectives << ' ' << beat.host << ' ' << beat.last;
+  store.set(key_of(rank), bytes(text.str()));
+}
+
+Beat beat_of(c10d::Store& store, int rank) {
+  Beat beat;
+  if (!store.check({key_of(rank)})) return beat;
+  std::istringstream text(text_of(store.get(key_of(rank))));
+  text >> beat.count >> beat.collectives >> beat.host;
+  text.get();
+  std::getline(text, beat.last);
+  return beat;
+}
+
+std::string rank_and_host(int rank, const Beat& beat) {
+  return "rank " + std::to_string(rank) + (beat.host.empty() ? "" : " on " + beat.host);
+}
+
+std::string last_seen(const Beat& beat) { return beat.last.empty() ? "" : ", last seen at " + beat.last; }
+
+void report_failure(c10d::Store& store, const std::string& what) { store.compareSet("failure", bytes(""), bytes(what)); }
+
+std::string reported_failure(c10d::Store& store) {
+  return store.check({"failure"}) ? text_of(store.get("failure")) : "";
+}
+
+bool is_first_to_show(c10d::Store& store, bool own_launcher, int node) {
+  return store.add("shown/" + std::to_string(own_launcher ? node : 0), 1) == 1;
+}
+
+void leave(c10d::Store& store) { store.add("left", 1); }
+
+void wait_for_leavers(c10d::Store& store, int ranks, Pace::Span patience) {
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (store.add("left", 0) < ranks && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,56 @@
+#pragma once
+// The store where ranks meet, and what they leave there for each other. Within this folder.
+
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include <string>
+#include <vector>
+
+#include "pipeline/distributed/pace.h"
+#include "pipeline/launch/place.h"
+
+namespace flowtrain {
+
+using StorePtr = c10::intrusive_ptr<c10d::Store>;
+
+/// Opens the TCPStore at host:port, and serves it first where `serves`. Throws UserError(distributed).
+StorePtr open_tcp_store(const std::string& host, int port, bool serves, Pace::Span timeout);
+/// This process is the one that serves the store of its job, until it ends.
+bool serves_store(const Place& place);
+/// A rank's store; `serves`: at first, see serves_store(). Every connection answers one caller at a time, and may make
+/// it wait.
+StorePtr open_store(const Place& place, bool serves, Pace::Span timeout);
+/// Every start of the job has names of its own: what the one before left behind does not concern it.
+StorePtr of_start(const StorePtr& store, int restart);
+
+/// What a rank tells of itself with each beat.
+struct Beat {
+  std::uint64_t count = 0;
+  std::uint64_t collectives = 0;  ///< that it entered
+  std::string host, last;         ///< FlightRecord::last()
+};
+void set_beat(c10d::Store& store, int rank, const Beat& beat);
+/// Empty (count 0) where that rank has not come yet.
+Beat beat_of(c10d::Store& store, int rank);
+/// The last beat of one that has no more to do.
+constexpr std::uint64_t last_beat = ~std::uint64_t{0};
+
+/// "rank 1 on node7".
+std::string rank_and_host(int rank, const Beat& beat);
+/// ", last seen at iteration 57, in …"; empty where nothing is known.
+std::string last_seen(const Beat& beat);
+
+/// The first failure is the one that counts.
+void report_failure(c10d::Store& store, const std::string& what);
+/// The first one reported, or empty.
+std::string reported_failure(c10d::Store& store);
+/// Whether this process is the first to show the failure: once on every terminal. Ranks that our launcher started share
+/// their node's, others are taken to share one.
+bool is_first_to_show(c10d::Store& store, bool own_launcher, int node);
+
+/// This process has read what it wanted.
+void leave(c10d::Store& store);
+/// For the process that serves the store: waits until `ranks` have left, but no longer than `patience`.
+void wait_for_leavers(c10d::Store& store, int ranks, Pace::Span patience);
+
+}  // namespace flowtrain

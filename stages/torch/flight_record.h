@@ -1,0 +1,47 @@
+#pragma once
+// What a process did last with the others: kept for the moment in which one of them fails.
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+
+namespace flowtrain {
+
+/// The last collectives of a process. Any thread.
+class FlightRecord {
+ public:
+  /// How many collectives are kept.
+  static constexpr std::size_t kept = 64;
+
+  void at_iteration(std::uint64_t iteration);
+  /// A collective begins; `what` is a literal, "the averaging of gradients".
+  void enter(const char* what);
+  /// The one that began last has ended.
+  void leave();
+
+  /// How many have begun: the process with the fewest is the one that the others wait for.
+  std::uint64_t entered() const;
+  /// "iteration 57, in the averaging of gradients (collective 530)".
+  std::string last() const;
+  /// A line of JSON for each, oldest first: collective, what, iteration, began_s (since this process joined), took_s (null:
+  /// it did not end).
+  std::string to_jsonl() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Collective {
+    const char* what;
+    std::uint64_t iteration;
+    Clock::time_point began, ended;
+    bool is_over = false;
+  };
+
+  mutable std::mutex mutex_;
+  const Clock::time_point start_ = Clock::now();
+  std::deque<Collective> last_;
+  std::uint64_t entered_ = 0, iteration_ = 0;
+};
+
+}  // namespace flowtrain
