@@ -85,16 +85,22 @@ struct Display::Impl {
     now.loss = if_finite(event.loss);
     progress.report(now);
     if (!metrics) return;
-    metrics->write("train", {{"iter", event.iteration},
-                             {"epoch", event.epoch + 1},
-                             {"loss", event.loss},
-                             {"lr", event.lr},
-                             {"samples_per_s", event.samples_per_s},
-                             {"data_wait", event.data_wait},
-                             {"loss_avg", event.loss_avg},
-                             {"data_time", event.data_time_s},
-                             {"step_time", event.step_time_s},
-                             {"grad_norm", event.grad_norm}});
+    std::vector<MetricField> fields{{"iter", event.iteration},
+                                    {"epoch", event.epoch + 1},
+                                    {"loss", event.loss},
+                                    {"lr", event.lr},
+                                    {"samples_per_s", event.samples_per_s},
+                                    {"data_wait", event.data_wait},
+                                    {"loss_avg", event.loss_avg},
+                                    {"data_time", event.data_time_s},
+                                    {"step_time", event.step_time_s},
+                                    {"grad_norm", event.grad_norm}};
+    if (event.slowest_rank >= 0)
+      fields.insert(fields.end(), {{"slowest_rank", static_cast<std::uint64_t>(event.slowest_rank)},
+                                   {"slowest_time", event.slowest_s},
+                                   {"exchange_time", event.exchange_s},
+                                   {"exchange_hidden", event.exchange_hidden}});
+    metrics->write("train", fields);
   }
 
   void show(const Validation& validation) {

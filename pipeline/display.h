@@ -18,7 +18,10 @@ struct StepEvent {
   double samples_per_s = 0, data_wait = 0;  ///< since the last report
   double data_time_s = 0, step_time_s = 0;  ///< means per iteration since the last report
   double eta_s = 0;
-  int slowest_rank = -1;                    ///< that waited most for data; -1 where one process trains
+  int slowest_rank = -1;                    ///< that the others wait for; -1 where one process trains
+  double slowest_s = 0;                     ///< its own time per iteration: data and computing
+  double exchange_s = 0;                    ///< gradients on their way, per iteration, as the slowest rank sees it
+  double exchange_hidden = 0;               ///< the part of that which backward hides
   bool report = false;                      ///< write a line, not only move the bar
   const char* recovery = nullptr;           ///< what was done about figures that are not finite: "skipped", …
 };

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <limits>
 #include <map>
+#include <span>
 
 #include "pipeline/exchange.h"
 #include "pipeline/telemetry/interrupt.h"
@@ -170,6 +171,8 @@ void Trainer::update(const Slab& slab, bool looks) {
     if (grouped()) heed(done.votes);
     event_.loss = done.loss;
     event_.grad_norm = done.grad_norm;
+    exchange_s_ += done.exchange_s;
+    exposed_s_ += done.exposed_s;
     if (!is_finite(done)) return recover(slab, done);
     state_.losses.push_back(done.loss);
     if (state_.losses.size() > loss_window) state_.losses.pop_front();
@@ -232,25 +235,33 @@ void Trainer::report(std::uint64_t epoch) {
   parts_.display->step(event_);
   if (!event_.report) return;
   since_ = Clock::now();
-  waited_s_ = compute_s_ = 0;
+  waited_s_ = compute_s_ = exchange_s_ = exposed_s_ = 0;
   samples_ = iterations_ = 0;
 }
 
-// Times are those of the slowest process: all wait for it.
+// Times are those of the slowest process: all wait for it. What a process waits for the others is not its own.
 void Trainer::compare_ranks() {
+  const auto iterations = static_cast<double>(iterations_);
   const auto size = static_cast<std::size_t>(parts_.group->size()), rank = static_cast<std::size_t>(parts_.group->rank());
-  std::vector<double> waits(size), others(2 * size);
-  waits[rank] = event_.data_wait;
-  others[rank] = event_.data_time_s;
-  others[size + rank] = event_.step_time_s;
-  parts_.group->sum(waits);
-  parts_.group->sum(others);
-  const auto middle = others.begin() + static_cast<std::ptrdiff_t>(size);
-  const auto slowest = std::max_element(waits.begin(), waits.end());
-  event_.data_wait = *slowest;
-  event_.slowest_rank = static_cast<int>(slowest - waits.begin());
-  event_.data_time_s = *std::max_element(others.begin(), middle);
-  event_.step_time_s = *std::max_element(middle, others.end());
+  std::vector<double> all(5 * size);
+  const auto of = [&](std::size_t what) { return std::span(all).subspan(what * size, size); };
+  of(0)[rank] = event_.data_wait;
+  of(1)[rank] = event_.data_time_s;
+  of(2)[rank] = (compute_s_ - exposed_s_) / iterations;
+  of(3)[rank] = exchange_s_ / iterations;
+  of(4)[rank] = exposed_s_ / iterations;
+  parts_.group->sum(all);
+  const auto most = [&](std::size_t what) { return *std::max_element(of(what).begin(), of(what).end()); };
+  std::size_t slowest = 0;
+  for (std::size_t i = 1; i < size; ++i)
+    if (of(1)[i] + of(2)[i] > of(1)[slowest] + of(2)[slowest]) slowest = i;
+  event_.slowest_rank = static_cast<int>(slowest);
+  event_.slowest_s = of(1)[slowest] + of(2)[slowest];
+  event_.data_wait = most(0);
+  event_.data_time_s = most(1);
+  event_.step_time_s = most(2) + of(4)[slowest];
+  event_.exchange_s = of(3)[slowest];  // the last to come waits for the network alone
+  event_.exchange_hidden = event_.exchange_s > 0 ? 1 - of(4)[slowest] / event_.exchange_s : 0;
 }
 
 // An interrupted validation is left to the resumed run, from its start.

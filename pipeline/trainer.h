@@ -90,7 +90,7 @@ class Trainer {
   std::uint64_t snapshot_taken_ = 0;  // iteration of the newest one, so that none is taken twice
   // Since the last report:
   Clock::time_point start_, since_;
-  double waited_s_ = 0, compute_s_ = 0;
+  double waited_s_ = 0, compute_s_ = 0, exchange_s_ = 0, exposed_s_ = 0;
   std::uint64_t samples_ = 0, iterations_ = 0;
   StepEvent event_;
 };

@@ -25,6 +25,8 @@ struct StepResult {
   double loss = 0;       ///< mean over the iteration's micro-batches
   double grad_norm = 0;  ///< before clipping
   Votes votes = {};      ///< in a group: the sum of all vote()s
+  double exchange_s = 0;  ///< in a group: this process's gradients were on their way
+  double exposed_s = 0;   ///< of that, while nothing was left to compute
 };
 
 /// Named figures, e.g. {"loss", 0.31}, {"accuracy", 0.97}; the loss comes first.

@@ -6,6 +6,7 @@
 
 #include "nets/tensors.h"
 #include "stages/compute.h"
+#include "stages/torch/gradient_exchange.h"
 #include "stages/torch/torch_group.h"
 
 namespace c10d {
@@ -20,6 +21,7 @@ struct DataParallelOptions {
   double first_bucket_mb = 1;    ///< of the first, which is to leave early
   bool find_unused = false;      ///< parameters may be left out of an iteration's loss
   bool static_graph = false;     ///< the same parameters take part in every iteration
+  std::optional<at::ScalarType> wire = {};  ///< gradients travel as kHalf or kBFloat16; none: as they are
 };
 
 /// Keeps the parameters of all processes equal. Use per micro-batch: begin(), forward, backward(); then result().
@@ -49,6 +51,7 @@ class DataParallel {
   nets::NamedTensors buffers_;
   at::Tensor ballot_;  // f32, all zero; its gradient is the loss and the votes
   bool find_unused_, last_ = false;
+  std::shared_ptr<ExchangeTimes> times_ = std::make_shared<ExchangeTimes>();
   std::unique_ptr<c10d::Reducer> reducer_;
 };
 

@@ -63,6 +63,7 @@ DataParallelOptions parallel_options(const Settings& dist) {
   options.first_bucket_mb = dist.real("first_bucket_mb");
   options.find_unused = dist.boolean("find_unused");
   options.static_graph = dist.boolean("static_graph");
+  if (const auto wire = dist.text("compress"); wire != "none") options.wire = wire == "fp16" ? at::kHalf : at::kBFloat16;
   return options;
 }
 

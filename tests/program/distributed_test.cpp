@@ -184,6 +184,7 @@ TEST_CASE("a rank that stands still is named once the time is up") {
   const Words two{"--quiet", "--distributed", "--world-size", "2", "--max-iter", "100000", "--set", "dist.timeout=8"};
   Process process(with({"tiny.toml"}, with(two, {"--run-dir", "stands"})), place.surroundings());
   REQUIRE(process.wait_for_text("\"snapshot\"", place.path("stands/metrics.jsonl")));
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // two heartbeats
   ::kill(rank_process("stands", 1), SIGSTOP);
   const auto outcome = process.wait(60);
   CHECK_EXIT(outcome, 6);
