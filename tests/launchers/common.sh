@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Shared by the tests that start flowtrain with launchers that others wrote; sourced, not run. Call begin first.
 
 # A net so small that a step takes a millisecond, and so many of them that there is time to disturb the run.
@@ -42,17 +43,19 @@ begin() {
   trap clean_up EXIT
   # Whatever this test starts inherits the variable, however deep below a daemon; this shell itself does not have it.
   export FLOWTRAIN_LAUNCHER_TEST=$work
+  export TMPDIR=$work  # launchers keep files there, and leave them behind when they are killed
   tiny_config >"$work/tiny.toml"
   cd -- "$work"
 }
 
 # The processes that this test has started and that still run, one id a line.
 started() {
-  local folder
-  for folder in /proc/[0-9]*; do
-    if grep -zqsxF "FLOWTRAIN_LAUNCHER_TEST=$work" "$folder/environ"; then echo "${folder#/proc/}"; fi
-  done
+  local FLOWTRAIN_LAUNCHER_TEST=  # or grep finds itself
+  grep -lzsxF "FLOWTRAIN_LAUNCHER_TEST=$work" /proc/[0-9]*/environ | grep -o '[0-9]*' || true
 }
+# Those whose folder is this test's: slurmstepd writes its title over its environment.
+working_here() { find /proc/[0-9]*/cwd -maxdepth 0 -lname "$work*" 2>/dev/null | grep -o '[0-9]*' || true; }
+nothing_runs() { [[ -z $(started) ]]; }
 
 clean_up() {
   local status=$? id log
@@ -62,13 +65,13 @@ clean_up() {
   cd /
   # Again, as a daemon that is about to die may have started another one.
   for _ in 1 2 3; do
-    for id in $(started); do kill -KILL "$id" 2>/dev/null || true; done
+    for id in $(started) $(working_here); do kill -KILL "$id" 2>/dev/null || true; done
     sleep 0.1
   done
   rm -rf -- "$work"
 }
 
-# flowtrain RUN: the words of a run of tiny.toml into the folder RUN, new or from its newest snapshot.
+# run_of RUN: sets `command` to the words of a run of tiny.toml into the folder RUN, new or from its newest snapshot.
 run_of() { command=("$program" tiny.toml --quiet --run-dir "$work/$1" --resume auto); }
 
 # logged NAME COMMAND…: its output goes to NAME.log, its exit code to `code`; two minutes at most.
@@ -77,6 +80,18 @@ logged() {
   shift
   code=0
   timeout -k 10 120 "$@" >>"$work/$name.log" 2>&1 </dev/null || code=$?
+}
+
+# launch NAME COMMAND…: the same in the background; wait_for_launcher sets `code`.
+launch() {
+  local name=$1
+  shift
+  timeout -k 10 120 "$@" >>"$work/$name.log" 2>&1 </dev/null &
+  launcher=$!
+}
+wait_for_launcher() {
+  code=0
+  wait "$launcher" || code=$?
 }
 
 # wait_until SECONDS WHAT COMMAND…: until the command succeeds.
@@ -105,6 +120,8 @@ rank_process() {
   fail "no process of flowtrain has $2=$3"
 }
 
+ended_well() { ((code == 0)) || fail "$1 ended with $code"; }
+
 # end_of RUN KEY: params_xxh64 or order_xxh64 from the line that ends a run.
 end_of() {
   local values
@@ -131,7 +148,7 @@ resumed() { grep -q '"kind":"resume","iter":[1-9]' "$work/$1/metrics.jsonl" || f
 train_straight() {
   run_of straight
   logged straight "${command[@]}" --distributed --world-size 2
-  if ((code != 0)); then fail "an undisturbed run ended with $code"; fi
+  ended_well 'an undisturbed run'
 }
 
 # A port of 127.0.0.1 where nobody listens.

@@ -47,6 +47,7 @@ CONF
   wait_until 30 'the socket of munged' test -S munge.socket
   slurmctld -D -i >slurmctld.log 2>&1 &
   slurmd -D -N localhost >slurmd.log 2>&1 &
+  disown -a  # the shell need not tell that they were killed in the end
   wait_until 60 'an idle node of Slurm' node_is idle
 }
 
@@ -60,22 +61,20 @@ train_straight
 
 run_of srun
 logged srun srun -n2 "${command[@]}"
-((code == 0)) || fail "srun ended with $code"
+ended_well srun
 same_end srun straight params_xxh64 order_xxh64
 passed 'two tasks of srun end as two ranks that flowtrain starts itself'
 
 for signal in TERM USR1; do
   run=stopped-$signal
   run_of "$run"
-  timeout -k 10 120 srun -n2 --job-name="$run" "${command[@]}" >"$run.log" 2>&1 </dev/null &
-  launcher=$!
+  launch "$run" srun -n2 --job-name="$run" "${command[@]}"
   wait_for_snapshot "$run"
   scancel --signal="$signal" --name="$run"
-  code=0
-  wait "$launcher" || code=$?
+  wait_for_launcher
   ((code == 143)) || fail "SIG$signal was sent to the step, and srun ended with $code, not with 143"
   logged "$run" srun -n2 "${command[@]}"
-  ((code == 0)) || fail "srun of the run that was stopped ended with $code"
+  ended_well "srun of the run that was stopped"
   resumed "$run"
   same_end "$run" straight params_xxh64 order_xxh64
   passed "SIG$signal to the step: 143; the next srun resumed, and ended as a run that was not disturbed"

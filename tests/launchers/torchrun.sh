@@ -5,7 +5,9 @@
 set -euo pipefail
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-export PYTHONPATH=${FLOWTRAIN_TEST_PYTHONPATH:+$FLOWTRAIN_TEST_PYTHONPATH:}${PYTHONPATH:-}
+if [[ -n ${FLOWTRAIN_TEST_PYTHONPATH:-} ]]; then
+  export PYTHONPATH=$FLOWTRAIN_TEST_PYTHONPATH${PYTHONPATH:+:$PYTHONPATH}
+fi
 
 runs() { timeout 60 "$@" --help >/dev/null 2>&1; }
 
@@ -27,15 +29,12 @@ for rank in 0 1; do
   if ((rank == 0)); then meeting=--standalone; else meeting=--master-port=$(free_port); fi
   run=killed-$rank
   run_of "$run"
-  timeout -k 10 180 "${torchrun[@]}" "$meeting" --nproc-per-node 2 --max-restarts 2 --no-python "${command[@]}" \
-    >"$run.log" 2>&1 </dev/null &
-  launcher=$!
+  launch "$run" "${torchrun[@]}" "$meeting" --nproc-per-node 2 --max-restarts 2 --no-python "${command[@]}"
   wait_for_snapshot "$run"
   victim=$(rank_process "$run" RANK "$rank")
   kill -KILL "$victim"
-  code=0
-  wait "$launcher" || code=$?
-  ((code == 0)) || fail "rank $rank was killed, and torchrun $meeting ended with $code"
+  wait_for_launcher
+  ended_well "torchrun $meeting, one rank of which was killed,"
   resumed "$run"
   same_end "$run" straight params_xxh64 order_xxh64
   passed "rank $rank was killed: torchrun $meeting started both again, and the run ended as one that was not disturbed"
