@@ -19,9 +19,10 @@ std::uint64_t random_world(Stream& random) {
   return std::min<std::uint64_t>(4096, static_cast<std::uint64_t>(std::exp2(random.uniform() * 12.001)));
 }
 
-// The steps of one run with as many changes of its world as it likes; false at the first that differs from one process's.
+// A run whose world changes again and again; false at the first step that differs from that of one process.
 bool same_as_alone(Stream& random, std::uint64_t& steps) {
-  const std::uint64_t samples = 100 + random.below(20'000), batch = 1 + random.below(std::min<std::uint64_t>(samples, 6'000));
+  const std::uint64_t samples = 100 + random.below(20'000);
+  const std::uint64_t batch = 1 + random.below(std::min<std::uint64_t>(samples, 6'000));
   const auto last = static_cast<LastBatch>(random.below(3));
   const auto accum = static_cast<std::uint32_t>(1 + random.below(3));
   const FakeOrder order(samples, random.next());

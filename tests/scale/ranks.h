@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "stages/issue.h"
@@ -60,9 +61,9 @@ inline Ticket ticket_of(std::uint64_t iteration, std::uint16_t micro = 0) {
 
 /// What the ranks of a world take of one batch.
 struct Taken {
-  std::vector<StreamRow> rows;        ///< of all, rank 0's first; without those that only fill in
+  std::vector<StreamRow> rows;            ///< of all, rank 0's first; without those that only fill in
   std::uint64_t least = ~0ull, most = 0;  ///< rows of a rank
-  std::uint64_t empty = 0;            ///< ranks that got a slab without a row
+  std::uint64_t empty = 0;                ///< ranks that got a slab without a row
 };
 
 /// Asks each rank's own stage for its slab of the ticket's batch.

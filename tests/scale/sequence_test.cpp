@@ -33,8 +33,9 @@ TEST_CASE("what all ranks take together is what one process takes: every record 
   for (const std::string name : {"sequential", "shuffle", "block_shuffle", "weighted", "class_balanced"})
     for (const Case& each : cases) {
       const FakeDataset dataset(each.samples, 1, true);
-      const std::vector<double> weights{1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
-      const auto order = name == "weighted" ? make_order(name, dataset, 7, {{"weights", weights}}) : make_order(name, dataset, 7);
+      std::vector<std::pair<std::string, Value>> values;
+      if (name == "weighted") values.emplace_back("weights", std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
+      const auto order = make_order(name, dataset, 7, values);
       const Batches batches(each.samples, each.batch, each.last);
       const IssueStage alone(*order, batches, {}, 1, 4);
       for (const std::uint64_t world : worlds) {
@@ -64,7 +65,8 @@ TEST_CASE("what all ranks take together is what one process takes: every record 
 
 TEST_CASE("a rank's batch costs as much at 4,096 ranks as alone, for equally many rows") {
   using Clock = std::chrono::steady_clock;
-  constexpr std::uint64_t own_rows = 64, iterations = 200, samples = 1'281'167;
+  constexpr std::uint64_t own_rows = 64, iterations = 100, samples = 1'281'167;
+  constexpr int rounds = 5;
   const FakeDataset dataset(samples, 1, true);
   for (const std::string name : {"sequential", "shuffle", "block_shuffle"}) {
     const auto order = make_order(name, dataset, 3);
@@ -75,14 +77,18 @@ TEST_CASE("a rank's batch costs as much at 4,096 ranks as alone, for equally man
       RowSlab slab(Slice{0, world}.most(own_rows * world));
       const auto rank = world / 2;
       const IssueStage issue(counted, batches, {rank, world}, 1, 4);
-      const auto begin = Clock::now();
-      for (std::uint64_t iteration = 1; iteration <= iterations; ++iteration) issue(ticket_of(iteration), *slab);
-      seconds[world] = std::chrono::duration<double>(Clock::now() - begin).count();
-      CHECK(counted.asked() == iterations * own_rows);
+      for (int round = 0; round < rounds; ++round) {
+        const auto begin = Clock::now();
+        for (std::uint64_t iteration = 1; iteration <= iterations; ++iteration) issue(ticket_of(iteration), *slab);
+        const double took = std::chrono::duration<double>(Clock::now() - begin).count();
+        seconds[world] = round == 0 ? took : std::min(took, seconds[world]);
+      }
+      CHECK(counted.asked() == rounds * iterations * own_rows);
       CHECK((*slab).rows().size() == own_rows);
     }
-    MESSAGE(name << ": " << seconds[1] / (iterations * own_rows) * 1e9 << " ns a row alone; of that at 2, 64, 4096 ranks: "
-                 << seconds[2] / seconds[1] << ", " << seconds[64] / seconds[1] << ", " << seconds[4096] / seconds[1]);
+    MESSAGE(name << ": " << seconds[1] / (iterations * own_rows) * 1e9
+                 << " ns a row alone; times as long at 2, 64, 4096 ranks: " << seconds[2] / seconds[1] << ", "
+                 << seconds[64] / seconds[1] << ", " << seconds[4096] / seconds[1]);
   }
   RowSlab slab(own_rows);
   MESSAGE("a rank's slab of " << own_rows << " rows beside the pictures: "

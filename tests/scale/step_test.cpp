@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
+
 #include "pipeline/exchange.h"
 #include "pipeline/trainer.h"
 #include "tests/pipeline/fakes.h"
