@@ -106,7 +106,8 @@ void Trainer::train(const Ticket& ticket) {
   compute_s_ += seconds(Clock::now() - begin);
 
   if (grouped()) {
-    const auto rows = parts_.line.rows(ticket);
+    // All ranks' rows, for what rank 0 alone writes: on each, the cost of a step would grow with their number.
+    const auto rows = parts_.group->leads() ? parts_.line.rows(ticket) : std::vector<StreamRow>{};
     rows_.insert(rows_.end(), rows.begin(), rows.end());
     samples_ += rows.size();
   } else {

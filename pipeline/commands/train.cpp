@@ -1,6 +1,7 @@
 // flowtrain [train] CONFIG
 
 #include <filesystem>
+#include <functional>
 
 #include "pipeline/commands/flags.h"
 #include "pipeline/distributed/pace.h"
@@ -35,10 +36,11 @@ void add_launch_flags(CLI::App& app, LaunchOptions& launch) {
   app.add_option("--max-restarts", launch.max_restarts, "starts again from the newest snapshot where a process dies");
 }
 
-// `folder` becomes the run's.
-int train_here(const StartOptions& start, RunOptions options, Interrupt& interrupt, std::filesystem::path& folder) {
+// Calls `on_start` with the run's folder.
+int train_here(const StartOptions& start, RunOptions options, Interrupt& interrupt,
+               const std::function<void(const std::filesystem::path&)>& on_start = {}) {
   const Start ready = prepare_start(start, *options.group);
-  folder = ready.path;
+  if (on_start) on_start(ready.path);
   options.progress = progress_mode(ready.config.table("display").text("progress"));
   if (ready.folder) {
     set_log_file(ready.folder->path() / "train.log");
@@ -52,20 +54,29 @@ int train_here(const StartOptions& start, RunOptions options, Interrupt& interru
 }
 
 // As one rank of several. An error that all share, or that one causes for all, is told once.
-int train_as(const Place& place, const StartOptions& start, RunOptions options, Interrupt& interrupt) {
+int train_as(const Place& place, StartOptions start, RunOptions options, Interrupt& interrupt) {
   const Config config = load_for_use(start);
   Membership membership(place, config.table("dist"));
   options.group = &membership.group();
   options.processes_here = static_cast<unsigned>(place.local_world);
   if (place.rank == 0)
     log_info(say("rank 0 of ", place.world, ", ", place.local_world, " of them on this machine; they meet at ", place.url));
+  // Started again by its launcher, the job goes on with what it had, whatever the command line said about its first start.
+  if (const auto earlier = membership.remembered_folder(); place.restart > 0 && !earlier.empty()) {
+    start.run_dir = earlier;
+    start.resume = "auto";
+    start.iteration.reset();
+  }
   std::filesystem::path folder;
   const auto explain = [&](const std::exception& error, Exit code) {
     if (std::filesystem::is_directory(folder)) membership.write_flight_record(folder);
     return membership.explain(error.what(), code == Exit::distributed, static_cast<int>(code));
   };
   try {
-    return train_here(start, options, interrupt, folder);
+    return train_here(start, options, interrupt, [&](const std::filesystem::path& chosen) {
+      folder = chosen;
+      if (place.rank == 0) membership.remember_folder(folder);
+    });
   } catch (const UserError& error) {
     const auto text = explain(error, error.code());
     if (text.empty()) return static_cast<int>(error.code());
@@ -136,8 +147,7 @@ int train(const Arguments& arguments) {
   const Launch chosen = find_place(launch, process_environment(), 0);
   if (auto* plan = std::get_if<SpawnPlan>(&chosen)) return start_ranks(*plan, start, arguments);
   if (auto* place = std::get_if<Place>(&chosen)) return train_as(*place, start, options, interrupt);
-  std::filesystem::path folder;
-  return train_here(start, options, interrupt, folder);
+  return train_here(start, options, interrupt);
 }
 
 }  // namespace flowtrain::commands

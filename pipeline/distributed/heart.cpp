@@ -38,7 +38,7 @@ struct Heart::State {
   bool ended = false, goodbye_said = false, store_is_gone = false;
   Clock::time_point answered = Clock::now();  // by the store
   bool has_failed = false, is_shown = false;
-  std::string failure;
+  std::string failure, when_silent;
   int code = static_cast<int>(Exit::distributed);
   Clock::time_point end_by;
 
@@ -99,7 +99,7 @@ struct Heart::State {
                  " does not answer any more",
              false, pace.beat);
       if (!has_failed || now < end_by) continue;
-      if (!is_shown) log_error(failure);
+      if (!is_shown) log_error(failure + when_silent);
       ::_exit(code);
     }
   }
@@ -133,8 +133,9 @@ Heart::~Heart() {
 
 void Heart::expect_end(const std::string& text, int code) {
   std::lock_guard lock(state_->mutex);
-  state_->fail(text, false, state_->pace.patience + state_->pace.grace);
+  state_->fail(text, false, 2 * state_->pace.patience + state_->pace.grace);
   state_->failure = text;
+  state_->when_silent = " (and the store at " + state_->place.url + " does not answer: this node may be cut off)";
   state_->code = code;
 }
 

@@ -11,7 +11,7 @@
 namespace flowtrain {
 
 /// Two threads, on a connection of their own. The first beats, and watches over the next rank (the last one over rank
-/// 0), so that each rank is heard by one other and the store gets three messages per rank and beat. The second touches
+/// 0), so that each rank is heard by one other and the store gets five requests per rank and beat. The second touches
 /// no store: it sees that the first gets answers, and that the process ends once a failure is known. Neither is
 /// waited for where the store does not answer.
 class Heart {

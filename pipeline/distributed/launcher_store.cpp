@@ -41,12 +41,17 @@ struct LauncherStore::Impl {
       try {
         for (; !self->ended; std::this_thread::sleep_for(beat)) {
           const int restart = self->restart;
-          const auto failure = reported_failure(*of_start(own, restart));
-          std::lock_guard lock(self->mutex);
-          if (restart == self->restart) self->failure = failure;
+          const auto store = of_start(own, restart);
+          const auto failure = reported_failure(*store);
+          std::unique_lock lock(self->mutex);
+          if (restart != self->restart || failure == self->failure) continue;
+          self->failure = failure;
+          lock.unlock();
+          count_one(*store, launchers_heard);
         }
       } catch (const std::exception&) {
-        // As above.
+        std::lock_guard lock(self->mutex);
+        self->failure = "the node that serves the store has ended";
       }
     }).detach();
   }
@@ -79,13 +84,20 @@ LauncherStore::LauncherStore(const SpawnPlan& plan, const Settings& dist) : impl
 }
 
 LauncherStore::~LauncherStore() {
+  wait_for_readers();
   impl_->state->ended = true;
+}
+
+void LauncherStore::wait_for_readers() const {
   const bool others_read_here = impl_->serves && plan_.processes < plan_.world;
   if (!others_read_here) return;
-  const int expected = plan_.world - (failed_ ? 1 : 0);
-  within(impl_->pace.patience, [store = of_start(impl_->store, impl_->state->restart), expected, patience = impl_->pace.patience] {
-    wait_for_leavers(*store, expected, patience);
-  });
+  const bool failed = failed_ || !failure().empty();
+  const int nodes = (plan_.world + plan_.processes - 1) / plan_.processes;
+  within(2 * impl_->pace.patience,
+         [store = of_start(impl_->store, impl_->state->restart), failed, nodes, ranks = plan_.world, patience = impl_->pace.patience] {
+           wait_for_count(*store, ranks_left, failed ? ranks - 1 : ranks, patience);
+           if (failed) wait_for_count(*store, launchers_heard, nodes, patience);
+         });
 }
 
 void LauncherStore::begin(int restart) {

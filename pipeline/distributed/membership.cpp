@@ -15,14 +15,17 @@ namespace flowtrain {
 
 namespace {
 
+// Connections are made when they are first used: all at once would be as many as there are pairs of ranks.
+constexpr bool lazily = true;
+
 // Where Gloo listens: on the interface that the user names as for PyTorch, or on the one that leads to the other ranks.
 std::shared_ptr<gloo::transport::Device> gloo_device(const Place& place) {
   using c10d::ProcessGroupGloo;
-  if (const char* interface = std::getenv("GLOO_SOCKET_IFNAME")) return ProcessGroupGloo::createDeviceForInterface(interface);
-  if (place.local_world == place.world) return ProcessGroupGloo::createDeviceForHostname("127.0.0.1");
+  if (const char* interface = std::getenv("GLOO_SOCKET_IFNAME")) return ProcessGroupGloo::createDeviceForInterface(interface, lazily);
+  if (place.local_world == place.world) return ProcessGroupGloo::createDeviceForHostname("127.0.0.1", lazily);
   const MeetingPoint point = parse_dist_url(place.url);
-  return point.file.empty() ? ProcessGroupGloo::createDeviceForHostname(address_towards(point.host, point.port))
-                            : ProcessGroupGloo::createDefaultDevice();
+  return point.file.empty() ? ProcessGroupGloo::createDeviceForHostname(address_towards(point.host, point.port), lazily)
+                            : ProcessGroupGloo::createDefaultDevice(lazily);
 }
 
 c10::intrusive_ptr<c10d::ProcessGroup> make_group(const StorePtr& store, const Place& place, const Pace& pace) {
@@ -45,7 +48,8 @@ struct Membership::Impl {
   Impl(const Place& joined, const Settings& dist)
       : place(joined),
         pace(dist),
-        store(of_start(open_store(place, serves_store(place), pace.timeout), place.restart)),
+        of_all_starts(open_store(place, serves_store(place), pace.timeout)),
+        store(of_start(of_all_starts, place.restart)),
         heart(place, of_start(open_store(place, false, pace.timeout), place.restart), pace, record),
         group(join()) {}
 
@@ -62,14 +66,16 @@ struct Membership::Impl {
     }
   }
 
-  // One that failed tells the others; one that lost them waits for news, then looks for itself.
+  // One that failed tells the others; one that lost them waits for news, then looks for itself: rank 0 first, since all
+  // at once would ask the store as often as there are pairs of ranks.
   std::string who_failed() {
-    const auto before = beats();
-    const auto until = std::chrono::steady_clock::now() + pace.patience;
+    const auto until = std::chrono::steady_clock::now() + pace.patience + (place.rank == 0 ? Pace::Span(0) : 3 * pace.beat);
     do {
       if (auto known = reported_failure(*store); !known.empty()) return known;
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     } while (std::chrono::steady_clock::now() < until);
+    const auto before = beats();
+    std::this_thread::sleep_for(2 * pace.beat);
     if (const auto found = find_culprits(before, beats()); !found.empty()) report_failure(*store, found);
     return reported_failure(*store);
   }
@@ -99,7 +105,7 @@ struct Membership::Impl {
   Place place;
   Pace pace;
   std::shared_ptr<FlightRecord> record = std::make_shared<FlightRecord>();
-  StorePtr store;
+  StorePtr of_all_starts, store;
   Heart heart;
   std::unique_ptr<TorchGroup> group;
 };
@@ -117,8 +123,8 @@ Membership::~Membership() {
   const StorePtr store = impl_->store;
   impl_.reset();
   try {
-    leave(*store);
-    if (serves_store(place)) wait_for_leavers(*store, place.world, pace.patience);
+    count_one(*store, ranks_left);
+    if (serves_store(place)) wait_for_count(*store, ranks_left, place.world, pace.patience);
   } catch (const std::exception&) {
     // The one who serves it has ended.
   }
@@ -137,14 +143,17 @@ std::string Membership::explain(const std::string& message, bool lost, int code)
     const std::string first = lost ? impl.who_failed() : reported_failure(*impl.store);
     if (!impl.heart.shows(*impl.store)) text.clear();
     else if (!first.empty()) text = first;
-    leave(*impl.store);
-    if (serves_store(impl.place)) wait_for_leavers(*impl.store, impl.place.world - 1, impl.pace.patience);
+    count_one(*impl.store, ranks_left);
+    if (serves_store(impl.place)) wait_for_count(*impl.store, ranks_left, impl.place.world - 1, impl.pace.patience);
   } catch (const std::exception&) {
     text = own + " (and the store where ranks meet is gone)";
   }
   impl.heart.shown();
   return text;
 }
+
+void Membership::remember_folder(const std::filesystem::path& folder) { set_run_folder(*impl_->of_all_starts, folder.string()); }
+std::filesystem::path Membership::remembered_folder() { return run_folder(*impl_->of_all_starts); }
 
 void Membership::write_flight_record(const std::filesystem::path& folder) const {
   std::ofstream out(folder / ("flight-rank" + std::to_string(impl_->place.rank) + ".jsonl"));

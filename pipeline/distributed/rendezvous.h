@@ -31,6 +31,8 @@ class LauncherStore {
   std::string failure() const;
 
  private:
+  void wait_for_readers() const;
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
   SpawnPlan plan_;
@@ -55,6 +57,11 @@ class Membership {
   /// says so, and tells the others; one that only lost them (`lost`) names who failed first and what that one did last,
   /// once it is known. Empty: another rank says it.
   std::string explain(const std::string& message, bool lost, int code);
+
+  /// The run's folder, for later starts of the job by the same launcher to go on in.
+  void remember_folder(const std::filesystem::path& folder);
+  /// What an earlier start remembered; empty where there was none, or it had not come so far, or its store is gone.
+  std::filesystem::path remembered_folder();
 
   /// The rank's last collectives, as flight-rank<R>.jsonl.
   void write_flight_record(const std::filesystem::path& folder) const;

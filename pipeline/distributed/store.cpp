@@ -1,6 +1,7 @@
 #include "pipeline/distributed/store.h"
 
 #include <c10/util/Logging.h>
+#include <sys/resource.h>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -25,12 +26,23 @@ void silence_c10d() {
   c10::initLogging();
 }
 
+const std::string run_folder_key = "flowtrain/run_folder";
+
+// The one that serves the store has a connection to each rank, and so may each rank to each other.
+void allow_many_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 std::string key_of(int rank) { return "beat/" + std::to_string(rank); }
 
 }  // namespace
 
 StorePtr open_tcp_store(const std::string& host, int port, bool serves, Pace::Span timeout) {
   silence_c10d();
+  allow_many_files();
   c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(port);
   options.isServer = serves;
@@ -58,6 +70,12 @@ StorePtr open_store(const Place& place, bool serves, Pace::Span timeout) {
 StorePtr of_start(const StorePtr& store, int restart) {
   return c10::make_intrusive<c10d::PrefixStore>("flowtrain/" + std::to_string(restart), store);
 }
+
+std::string run_folder(c10d::Store& store) {
+  return store.check({run_folder_key}) ? text_of(store.get(run_folder_key)) : "";
+}
+
+void set_run_folder(c10d::Store& store, const std::string& folder) { store.set(run_folder_key, bytes(folder)); }
 
 void set_beat(c10d::Store& store, int rank, const Beat& beat) {
   std::ostringstream text;
@@ -91,11 +109,11 @@ bool is_first_to_show(c10d::Store& store, bool own_launcher, int node) {
   return store.add("shown/" + std::to_string(own_launcher ? node : 0), 1) == 1;
 }
 
-void leave(c10d::Store& store) { store.add("left", 1); }
+void count_one(c10d::Store& store, const std::string& what) { store.add(what, 1); }
 
-void wait_for_leavers(c10d::Store& store, int ranks, Pace::Span patience) {
+void wait_for_count(c10d::Store& store, const std::string& what, int many, Pace::Span patience) {
   const auto until = std::chrono::steady_clock::now() + patience;
-  while (store.add("left", 0) < ranks && std::chrono::steady_clock::now() < until)
+  while (store.add(what, 0) < many && std::chrono::steady_clock::now() < until)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 

@@ -23,6 +23,10 @@ StorePtr open_store(const Place& place, bool serves, Pace::Span timeout);
 /// Every start of the job has names of its own: what the one before left behind does not concern it.
 StorePtr of_start(const StorePtr& store, int restart);
 
+/// The run's folder, in the store of all starts; empty where none is known.
+std::string run_folder(c10d::Store& store);
+void set_run_folder(c10d::Store& store, const std::string& folder);
+
 /// What a rank tells of itself with each beat.
 struct Beat {
   std::uint64_t count = 0;
@@ -48,9 +52,11 @@ std::string reported_failure(c10d::Store& store);
 /// their node's, others are taken to share one.
 bool is_first_to_show(c10d::Store& store, bool own_launcher, int node);
 
-/// This process has read what it wanted.
-void leave(c10d::Store& store);
-/// For the process that serves the store: waits until `ranks` have left, but no longer than `patience`.
-void wait_for_leavers(c10d::Store& store, int ranks, Pace::Span patience);
+/// Ranks leave when they have read what they wanted; launchers have heard of a failure.
+inline const std::string ranks_left = "left", launchers_heard = "heard";
+/// One more.
+void count_one(c10d::Store& store, const std::string& what);
+/// For the process that serves the store: waits until there are `many`, but no longer than `patience`.
+void wait_for_count(c10d::Store& store, const std::string& what, int many, Pace::Span patience);
 
 }  // namespace flowtrain

@@ -53,7 +53,7 @@ DataParallel::DataParallel(TorchGroup& group, const nets::NamedTensors& paramete
     c10d::verify_params_across_processes(group_.processes(), trained, std::nullopt);
   });
   reducer_ = make_reducer(group_, trained, parameters, options);
-  reducer_->register_comm_hook(std::make_unique<GradientExchange>(group_.processes(), options.wire, ballot_, times_));
+  reducer_->register_comm_hook(std::make_unique<GradientExchange>(group_.processes(), options.wire, ballot_, times_, stalls_));
 }
 
 DataParallel::~DataParallel() = default;
@@ -62,7 +62,7 @@ void DataParallel::begin(bool first, bool last) {
   if (first) ballot_.mutable_grad().reset();
   last_ = last;
   if (!last) return;
-  times_->begin();
+  times_.begin();
   in_collective(group_, "the start of an iteration", [&] {
     reducer_->rebuild_buckets();  // once, after the first iteration: in the order in which gradients came
     reducer_->prepare_for_forward();
@@ -79,16 +79,17 @@ void DataParallel::backward(const at::Tensor& loss, double share, const Votes& v
     if (last_) reducer_->prepare_for_backward(find_unused_ ? std::vector{whole} : std::vector<at::Tensor>{});
     whole.backward();
   });
+  stalls_.wait_ends();
 }
 
-StepResult DataParallel::result() const {
+StepResult DataParallel::result() {
   const at::Tensor mean = ballot_.grad().to(torch::kCPU);
   const auto sum = [&](int i) { return std::round(mean[i].item<double>() * group_.size()); };
-  const auto exchange = times_->summary();
+  const auto exchange = times_.summary();
   return {.loss = mean[0].item<double>(),
           .votes = {sum(1), sum(2), sum(3), sum(4)},
           .exchange_s = exchange.busy_s,
-          .exposed_s = exchange.exposed_s};
+          .exposed_s = exchange.exposed_s - stalls_.take(exchange.exposed_s)};
 }
 
 void DataParallel::share(const nets::NamedTensors& tensors) {

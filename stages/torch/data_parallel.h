@@ -40,7 +40,7 @@ class DataParallel {
   /// among all (Slab::share).
   void backward(const at::Tensor& loss, double share, const Votes& votes);
   /// After the last backward: the mean loss over all rows of the iteration, and the sums of the votes.
-  StepResult result() const;
+  StepResult result();
   /// Rank 0's values into everyone's tensors.
   void share(const nets::NamedTensors& tensors);
   /// Rank 0's buffers (running statistics), which differ from rank to rank while training.
@@ -51,8 +51,9 @@ class DataParallel {
   nets::NamedTensors buffers_;
   at::Tensor ballot_;  // f32, all zero; its gradient is the loss and the votes
   bool find_unused_, last_ = false;
-  std::shared_ptr<ExchangeTimes> times_ = std::make_shared<ExchangeTimes>();
-  std::unique_ptr<c10d::Reducer> reducer_;
+  ExchangeTimes times_;
+  StallMeter stalls_;
+  std::unique_ptr<c10d::Reducer> reducer_;  // last: it uses the two before
 };
 
 }  // namespace flowtrain

@@ -48,13 +48,14 @@ c10::intrusive_ptr<c10::ivalue::Future> GradientExchange::runHook(c10d::GradBuck
 
   whole.div_(state_->getSize());  // before the sum, which might overflow
   std::vector<at::Tensor> sent{casts ? whole.to(*wire_) : whole};
-  const std::size_t number = times_->launched();
+  const std::size_t number = times_.launched();
+  if (bucket.isLast()) stalls_.wait_begins();
   auto arrival = state_->allreduce(sent)->getFuture();
   return arrival->then(
-      [times = times_, number, whole, sent = sent.front(), casts](c10::ivalue::Future& done) {
+      [&times = times_, number, whole, sent = sent.front(), casts](c10::ivalue::Future& done) {
         done.value();  // throws what the collective threw
         if (casts) whole.copy_(sent);
-        times->done(number);
+        times.done(number);
         return c10::IValue(whole);
       },
       c10::TensorType::get());

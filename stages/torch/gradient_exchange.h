@@ -4,9 +4,10 @@
 #include <torch/csrc/distributed/c10d/comm.hpp>
 
 #include <chrono>
-#include <memory>
 #include <mutex>
 #include <vector>
+
+#include "stages/torch/stall_meter.h"
 
 namespace flowtrain {
 
@@ -39,15 +40,16 @@ class ExchangeTimes {
 class GradientExchange : public c10d::CppCommHookInterface<c10::intrusive_ptr<c10d::ProcessGroup>> {
  public:
   GradientExchange(const c10::intrusive_ptr<c10d::ProcessGroup>& processes, std::optional<at::ScalarType> wire,
-                   at::Tensor exact, std::shared_ptr<ExchangeTimes> times)
-      : CppCommHookInterface(processes), wire_(wire), exact_(std::move(exact)), times_(std::move(times)) {}
+                   at::Tensor exact, ExchangeTimes& times, StallMeter& stalls)
+      : CppCommHookInterface(processes), wire_(wire), exact_(std::move(exact)), times_(times), stalls_(stalls) {}
 
   c10::intrusive_ptr<c10::ivalue::Future> runHook(c10d::GradBucket& bucket) override;
 
  private:
   std::optional<at::ScalarType> wire_;
   at::Tensor exact_;
-  std::shared_ptr<ExchangeTimes> times_;
+  ExchangeTimes& times_;
+  StallMeter& stalls_;
 };
 
 }  // namespace flowtrain

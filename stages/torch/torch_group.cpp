@@ -26,10 +26,9 @@ std::string as_bytes(const at::Tensor& tensor, std::int64_t size) {
 
 }  // namespace
 
-void throw_lost(const Group& group, const char* what, const std::exception& error) {
+void throw_lost(const char* what, const std::exception& error) {
   const std::string text = error.what();  // several lines, with a stack
-  throw UserError(Exit::distributed, "rank " + std::to_string(group.rank()) + " lost the others during " + what + ": " +
-                                         text.substr(0, text.find('\n')));
+  throw UserError(Exit::distributed, std::string("lost the others during ") + what + ": " + text.substr(0, text.find('\n')));
 }
 
 void TorchGroup::sum(std::span<double> values) {

@@ -37,9 +37,9 @@ class TorchGroup : public Group {
 };
 
 /// A collective that failed, as a UserError(distributed).
-[[noreturn]] void throw_lost(const Group& group, const char* what, const std::exception& error);
+[[noreturn]] void throw_lost(const char* what, const std::exception& error);
 
-/// Calls `collective`; what c10d and Gloo throw there becomes a UserError(distributed) that names `what`, the rank and the reason.
+/// Calls `collective`; what c10d and Gloo throw there becomes a UserError(distributed) that names `what` and the reason.
 template <class Collective>
 auto in_collective(TorchGroup& group, const char* what, Collective collective) -> decltype(collective()) {
   // Left open where the collective throws: that one did not end.
@@ -57,11 +57,11 @@ auto in_collective(TorchGroup& group, const char* what, Collective collective) -
   } catch (const UserError&) {
     throw;
   } catch (const c10::DistError& error) {
-    throw_lost(group, what, error);
+    throw_lost(what, error);
   } catch (const c10::Error&) {
     throw;  // a fault of this process alone: a shape, memory
   } catch (const std::exception& error) {
-    throw_lost(group, what, error);
+    throw_lost(what, error);
   }
 }
 

@@ -2,72 +2,10 @@
 
 #include <doctest/doctest.h>
 
-#include <cmath>
-#include <cstring>
-#include <map>
-
-#include "pipeline/snapshot/safetensors.h"
 #include "tests/program/picture_files.h"
+#include "tests/program/ranks.h"
 
 namespace flowtrain {
-namespace {
-
-namespace fs = std::filesystem;
-
-// Without dropout, whose draws are each rank's own.
-const Words kSmooth{"--set", "net.dropout=0.0", "--quiet"};
-
-/// Trains with `processes`, into `run`.
-Outcome train(const Workplace& place, int processes, const std::string& run, const Words& more = {}) {
-  Words words = with(with(kSmooth, {"--run-dir", run}), more);
-  if (processes > 1) words = with(words, {"--distributed", "--world-size", std::to_string(processes)});
-  return place.train(words);
-}
-
-/// The largest difference between two runs' parameters at their ends, relative to the largest value of each tensor.
-double difference(const Workplace& place, const std::string& a, const std::string& b) {
-  std::map<std::string, std::vector<float>> values[2];
-  for (int i : {0, 1}) {
-    const auto path = place.path((i ? b : a) + ".safetensors");
-    REQUIRE_EXIT(place.run({"snapshot", "export", i ? b : a, path.string()}), 0);
-    const SafetensorsFile file(path);
-    for (auto& tensor : file.tensors()) {
-      auto& floats = values[i][tensor.name];
-      floats.resize(tensor.bytes / sizeof(float));
-      std::memcpy(floats.data(), tensor.data, tensor.bytes);
-    }
-  }
-  REQUIRE_FALSE(values[0].empty());
-  double worst = 0;
-  for (auto& [name, floats] : values[0]) {
-    const auto& others = values[1].at(name);
-    REQUIRE(floats.size() == others.size());
-    float largest = 0;
-    double apart = 0;
-    for (std::size_t i = 0; i < floats.size(); ++i) {
-      largest = std::max(largest, std::abs(floats[i]));
-      apart = std::max<double>(apart, std::abs(floats[i] - others[i]));
-    }
-    worst = std::max(worst, apart / largest);
-  }
-  return worst;
-}
-
-/// A rank's process, among the children of the launcher.
-int rank_process(const std::string& run, int rank) {
-  for (auto& entry : fs::directory_iterator("/proc")) {
-    const std::string name = entry.path().filename().string();
-    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    const auto words = read_text(entry.path() / "cmdline");
-    const auto environment = read_text(entry.path() / "environ");
-    const auto variable = std::string("RANK=") + std::to_string(rank) + '\0';
-    if (words.find(run) != std::string::npos && ('\0' + environment).find('\0' + variable) != std::string::npos)
-      return std::stoi(name);
-  }
-  throw std::runtime_error("no process of rank " + std::to_string(rank));
-}
-
-}  // namespace
 
 TEST_CASE("two, three and four processes see the batches of one, and end with its parameters") {
   const Workplace place;
@@ -177,6 +115,19 @@ TEST_CASE("a rank that is killed ends the job with its name, or starts it again"
     }
     CHECK(end_of(place.path(run)) == end_of(place.path("straight")));
   }
+}
+
+TEST_CASE("a job that starts again goes on with its own run, however it was started first") {
+  const Workplace place;
+  const Words two{"--quiet", "--distributed", "--world-size", "2", "--max-iter", "400", "--max-restarts", "1"};
+  REQUIRE_EXIT(place.train(with(two, {"--run-dir", "straight"})), 0);
+  REQUIRE_EXIT(place.train({"--quiet", "--max-iter", "10"}), 0);  // an earlier run of that name
+  Process process(with({"tiny.toml"}, two), place.surroundings());
+  REQUIRE(process.wait_for_text("\"snapshot\"", place.path("runs/tiny-2/metrics.jsonl")));
+  ::kill(rank_process("tiny.toml", 1), SIGKILL);
+  CHECK_EXIT(process.wait(), 0);
+  CHECK(end_of(place.path("runs/tiny-2")) == end_of(place.path("straight")));
+  CHECK_FALSE(fs::exists(place.path("runs/tiny-3")));
 }
 
 TEST_CASE("a rank that stands still is named once the time is up") {

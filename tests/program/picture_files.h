@@ -29,9 +29,4 @@ inline std::string without_shapes() {
   return text.erase(begin, end - begin);
 }
 
-inline Words with(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
 }  // namespace flowtrain

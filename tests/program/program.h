@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -45,10 +46,16 @@ inline std::ostream& operator<<(std::ostream& stream, const Outcome& outcome) {
 
 using Words = std::vector<std::string>;
 
+inline Words with(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 struct Surroundings {
   std::filesystem::path folder;  ///< the working folder; what the program prints is kept there, too, until it has ended
   std::vector<std::pair<std::string, std::string>> environment = {};  ///< added to that of the test
   rlim_t file_bytes = RLIM_INFINITY;  ///< writing beyond this size fails with EFBIG
+  std::string network = {};           ///< a network namespace that `ip netns` made; empty: that of the test
   bool bound_by_permissions = false;  ///< permissions hold for it even where the tests run as root
 };
 
@@ -111,6 +118,10 @@ class Process {
         ::dup2(::open(out_.c_str(), flags, 0600), STDOUT_FILENO) < 0 ||
         ::dup2(::open(err_.c_str(), flags, 0600), STDERR_FILENO) < 0)
       _exit(126);
+    if (!surroundings.network.empty()) {
+      const int space = ::open(("/var/run/netns/" + surroundings.network).c_str(), O_RDONLY);
+      if (space < 0 || ::setns(space, CLONE_NEWNET) != 0) _exit(126);
+    }
     for (auto& [name, value] : surroundings.environment) ::setenv(name.c_str(), value.c_str(), 1);
     if (surroundings.file_bytes != RLIM_INFINITY) {
       const rlimit limit{surroundings.file_bytes, surroundings.file_bytes};

@@ -16,11 +16,6 @@ namespace {
 const Words kRun{"tiny.toml", "--max-iter", "2000", "--set", "snapshot.every=3", "--set", "val.every=150", "--set",
                  "run.grace=10"};
 
-Words with(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
 /// Starts the run, or goes on with it, and sends `signal` up to 300 ms after its first new snapshot.
 Outcome end_at_random(const Workplace& place, int signal, Stream& random) {
   Process process(with(kRun, {"--resume", "auto"}), place.surroundings());

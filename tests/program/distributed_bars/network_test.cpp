@@ -1,0 +1,159 @@
+// A network between nodes, and what happens to it and to them: killed ranks, links that are cut for a moment or for
+// ever, ranks that stand still.
+
+#include "tests/program/distributed_bars/network.h"
+
+#include <sys/file.h>
+
+#include "sampling/random.h"
+#include "tests/points.h"
+
+namespace flowtrain {
+namespace {
+
+const Words kLong{"--max-iter", "1000000", "--set", "dist.timeout=10", "--set", "snapshot.every=50"};
+
+/// Says so, once, where there can be none.
+bool is_there(const Network& network) {
+  if (!network.is_made()) MESSAGE("SKIPPED: no network namespaces here (needs root and iproute2's ip)");
+  return network.is_made();
+}
+
+void wait_for_training(const Workplace& place, const std::string& run, std::uint64_t snapshots = 1) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (metrics_of(place.path(run), "snapshot").size() < snapshots && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  REQUIRE(metrics_of(place.path(run), "snapshot").size() >= snapshots);
+}
+
+void a_moment(Stream& random) { std::this_thread::sleep_for(std::chrono::milliseconds(1000 + random.below(500))); }
+
+/// All nodes ended by themselves, and each said why on its own terminal.
+void check_ends(const std::vector<Outcome>& ends, const std::string& name) {
+  for (std::size_t node = 0; node < ends.size(); ++node) {
+    CAPTURE(node);
+    CHECK_EXIT(ends[node], 6);
+    CHECK_SAYS(ends[node], name);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("two and three nodes train as one process does") {
+  const Network network(3);
+  if (!is_there(network)) return;
+  const Workplace place;
+  REQUIRE_EXIT(train(place, 1, "one"), 0);
+  for (int nodes : {2, 3}) {
+    const std::string run = "nodes-" + std::to_string(nodes);
+    const Job job(place, network, nodes, run, {});
+    for (auto& end : job.wait(120)) CHECK_EXIT(end, 0);
+    CHECK(end_of(place.path(run)).order == end_of(place.path("one")).order);
+    CHECK(difference(place, "one", run) < 1e-5);
+  }
+}
+
+TEST_CASE("a rank is killed: all nodes name it, and what it did last") {
+  const Network network(3);
+  if (!is_there(network)) return;
+  Stream random(9, Purpose::init, 0);
+  const int kills = static_cast<int>(15 * times());
+  double longest_s = 0;
+  for (int i = 0; i < kills; ++i) {
+    const Workplace place;
+    const int nodes = 2 + static_cast<int>(random.below(2)), victim = static_cast<int>(random.below(static_cast<std::uint64_t>(nodes)));
+    CAPTURE(nodes);
+    CAPTURE(victim);
+    const Job job(place, network, nodes, "killed", kLong);
+    wait_for_training(place, "killed");
+    a_moment(random);
+    const auto begin = std::chrono::steady_clock::now();
+    job.send(victim, SIGKILL);
+    const auto ends = job.wait(30);
+    longest_s = std::max(longest_s, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    for (std::size_t node = 0; node < ends.size(); ++node) {
+      CAPTURE(node);
+      CHECK_EXIT(ends[node], 6);
+      const bool own = static_cast<int>(node) == victim;
+      CHECK_SAYS(ends[node], "rank " + std::to_string(victim) + (own ? " was killed by SIGKILL" : " on "));
+      if (!own) CHECK_SAYS(ends[node], " was killed by SIGKILL, last seen at iteration ");
+    }
+  }
+  MESSAGE("the longest end took " << longest_s << " s");
+  tried("R9 ranks killed on nodes", static_cast<std::uint64_t>(kills));
+}
+
+TEST_CASE("a link is cut for a second: nothing is lost") {
+  const Network network(2);
+  if (!is_there(network)) return;
+  const Workplace place;
+  const Words run = with(kLong, {"--set", "dist.timeout=20"});
+  Stream random(10, Purpose::init, 0);
+  const Job job(place, network, 2, "cut", run);
+  wait_for_training(place, "cut");
+  const int cuts = static_cast<int>(10 * times());
+  for (int i = 0; i < cuts; ++i) {
+    const int node = static_cast<int>(random.below(2));
+    network.cut(node);
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    network.mend(node);
+    std::this_thread::sleep_for(std::chrono::milliseconds(500 + random.below(500)));
+  }
+  job.send(1, SIGTERM);
+  for (auto& end : job.wait(60)) CHECK_EXIT(end, 143);
+  const std::uint64_t last = metrics_of(place.path("cut"), "snapshot").back().at("iter");
+  const Words as_far{"--max-iter", std::to_string(last)};
+  const auto resumed = train(place, 2, "cut", with(as_far, {"--resume", "auto"})), straight = train(place, 2, "straight", as_far);
+  CHECK_EXIT(resumed, 0);
+  CHECK_EXIT(straight, 0);
+  CHECK(end_of(place.path("cut")) == end_of(place.path("straight")));
+  tried("R10 links cut for a second", static_cast<std::uint64_t>(cuts));
+}
+
+TEST_CASE("a link is cut for ever: both sides end, and one line of snapshots is left") {
+  const Network network(3);
+  if (!is_there(network)) return;
+  Stream random(11, Purpose::init, 0);
+  const int cuts = static_cast<int>(10 * times());
+  for (int i = 0; i < cuts; ++i) {
+    const Workplace place;
+    const int nodes = 2 + static_cast<int>(random.below(2)), victim = static_cast<int>(random.below(static_cast<std::uint64_t>(nodes)));
+    CAPTURE(nodes);
+    CAPTURE(victim);
+    const Job job(place, network, nodes, "split", kLong);
+    wait_for_training(place, "split");
+    a_moment(random);
+    network.cut(victim);
+    const auto ends = job.wait(60);
+    network.mend(victim);
+    for (std::size_t node = 0; node < ends.size(); ++node) {
+      CAPTURE(node);
+      CHECK_EXIT(ends[node], 6);
+      CHECK_SAYS(ends[node], "rank ");
+      const bool apart = (static_cast<int>(node) == victim) || victim == 0;
+      if (node != 0 && apart) CHECK_SAYS(ends[node], "cut off");
+      else if (victim != 0) CHECK_SAYS(ends[node], "rank " + std::to_string(victim) + " on ");
+    }
+    // What is left is the newest whole snapshot of one run, and it can be gone on from.
+    REQUIRE_EXIT(place.run({"snapshot", "verify", "split"}), 0);
+  }
+  tried("R10 links cut for ever", static_cast<std::uint64_t>(cuts));
+}
+
+TEST_CASE("a rank stands still: all nodes name it") {
+  const Network network(3);
+  if (!is_there(network)) return;
+  for (int victim : {0, 1, 2}) {
+    CAPTURE(victim);
+    const Workplace place;
+    const Job job(place, network, 3, "still", kLong);
+    wait_for_training(place, "still");
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    job.send(victim, SIGSTOP);
+    const auto ends = job.wait(60);
+    check_ends(ends, "rank " + std::to_string(victim));
+    for (auto& end : ends) CHECK_SAYS(end, " does not answer any more, last seen at iteration ");
+  }
+}
+
+}  // namespace flowtrain
