@@ -4,10 +4,7 @@
 #include <functional>
 
 #include "pipeline/commands/flags.h"
-#include "pipeline/distributed/pace.h"
-#include "pipeline/distributed/rendezvous.h"
-#include "pipeline/launch/place.h"
-#include "pipeline/launch/supervisor.h"
+#include "pipeline/commands/ranks.h"
 #include "pipeline/run.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/telemetry/environment.h"
@@ -24,16 +21,6 @@ TrainMode train_mode(const std::string& no_optim) {
   if (no_optim == "backward") return TrainMode::no_step;
   if (no_optim == "forward") return TrainMode::forward_only;
   throw UserError(Exit::usage, "--no-optim=" + no_optim + ": expected --no-optim or --no-optim=backward");
-}
-
-void add_launch_flags(CLI::App& app, LaunchOptions& launch) {
-  app.add_flag("--distributed", launch.distributed, "train with several processes; see --world-size");
-  app.add_option("--world-size", launch.world_size, "number of nodes; without --rank and --dist-url all start on this machine");
-  app.add_option("--rank", launch.rank, "this node's, from 0");
-  app.add_option("--nproc", launch.nproc, "processes on each node; 0: one for each GPU, or 1");
-  app.add_option("--dist-url", launch.dist_url, "where nodes meet: tcp://HOST:PORT, file:///PATH, or env://");
-  app.add_option("--launcher", launch.launcher, "who starts the processes: auto, none, spawn, torchrun, slurm or mpi");
-  app.add_option("--max-restarts", launch.max_restarts, "starts again from the newest snapshot where a process dies");
 }
 
 // Calls `on_start` with the run's folder.
@@ -53,55 +40,23 @@ int train_here(const StartOptions& start, RunOptions options, Interrupt& interru
   return run_training(ready, options, make_torch_learner, interrupt);
 }
 
-// As one rank of several. An error that all share, or that one causes for all, is told once.
+// As one rank of several.
 int train_as(const Place& place, StartOptions start, RunOptions options, Interrupt& interrupt) {
-  const Config config = load_for_use(start);
-  Membership membership(place, config.table("dist"));
-  options.group = &membership.group();
-  options.processes_here = static_cast<unsigned>(place.local_world);
-  if (place.rank == 0)
-    log_info(say("rank 0 of ", place.world, ", ", place.local_world, " of them on this machine; they meet at ", place.url));
-  // Started again by its launcher, the job goes on with what it had, whatever the command line said about its first start.
-  if (const auto earlier = membership.remembered_folder(); place.restart > 0 && !earlier.empty()) {
-    start.run_dir = earlier;
-    start.resume = "auto";
-    start.iteration.reset();
-  }
-  std::filesystem::path folder;
-  const auto explain = [&](const std::exception& error, Exit code) {
-    if (std::filesystem::is_directory(folder)) membership.write_flight_record(folder);
-    return membership.explain(error.what(), code == Exit::distributed, static_cast<int>(code));
-  };
-  try {
+  return run_rank(place, load_for_use(start), [&](Membership& membership, std::filesystem::path& records) {
+    options.group = &membership.group();
+    options.processes_here = static_cast<unsigned>(place.local_world);
+    // Started again by its launcher, the job goes on with what it had, whatever the command line said about its first
+    // start.
+    if (const auto earlier = membership.remembered_folder(); place.restart > 0 && !earlier.empty()) {
+      start.run_dir = earlier;
+      start.resume = "auto";
+      start.iteration.reset();
+    }
     return train_here(start, options, interrupt, [&](const std::filesystem::path& chosen) {
-      folder = chosen;
-      if (place.rank == 0) membership.remember_folder(folder);
+      records = chosen;
+      if (place.rank == 0) membership.remember_folder(chosen);
     });
-  } catch (const UserError& error) {
-    const auto text = explain(error, error.code());
-    if (text.empty()) return static_cast<int>(error.code());
-    throw UserError(error.code(), text, error.hint());
-  } catch (const std::exception& error) {
-    explain(error, Exit::bug);
-    throw;
-  }
-}
-
-// The ranks of this node, as processes of their own.
-int start_ranks(const SpawnPlan& plan, const StartOptions& start, const Arguments& arguments) {
-  const Config config = load_for_use(start);
-  config.check_trainable();  // what is wrong there is told once, before anything starts
-  LauncherStore store(plan, config.table("dist"));
-  Arguments command{std::filesystem::read_symlink("/proc/self/exe").string(), "train"};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  const Pace pace(config.table("dist"));
-  SuperviseOptions options;
-  options.grace = pace.patience + pace.grace / 4;  // the others know by then who is gone, and end
-  options.kill_after = pace.grace / 4;
-  options.on_start = [&store](int restart) { store.begin(restart); };
-  options.on_death = [&store](int rank, const std::string& how) { store.tell_death(rank, how); };
-  options.job_failure = [&store] { return store.failure(); };
-  return supervise(plan, store.url(), command, options);
+  });
 }
 
 }  // namespace
@@ -124,6 +79,7 @@ int train(const Arguments& arguments) {
   app.add_flag("--no-optim{forward}", no_optim, "data, forward and loss; =backward adds backward; leaves nothing behind");
   LaunchOptions launch;
   add_launch_flags(app, launch);
+  app.add_option("--max-restarts", launch.max_restarts, "starts again from the newest snapshot where a process dies");
   if (!parse(app, arguments)) return 0;
 
   // Never destroyed: a signal that arrives while the process ends does not change how it ends.
@@ -145,7 +101,7 @@ int train(const Arguments& arguments) {
     return run_without_traces(config, options, make_torch_learner, interrupt);
   }
   const Launch chosen = find_place(launch, process_environment(), 0);
-  if (auto* plan = std::get_if<SpawnPlan>(&chosen)) return start_ranks(*plan, start, arguments);
+  if (auto* plan = std::get_if<SpawnPlan>(&chosen)) return start_ranks(*plan, load_for_use(start), "train", arguments);
   if (auto* place = std::get_if<Place>(&chosen)) return train_as(*place, start, options, interrupt);
   return train_here(start, options, interrupt);
 }

@@ -1,0 +1,54 @@
+#include "pipeline/commands/ranks.h"
+
+#include "pipeline/distributed/pace.h"
+#include "pipeline/launch/supervisor.h"
+#include "pipeline/telemetry/log.h"
+
+namespace flowtrain::commands {
+
+void add_launch_flags(CLI::App& app, LaunchOptions& launch) {
+  app.add_flag("--distributed", launch.distributed, "with several processes; see --world-size");
+  app.add_option("--world-size", launch.world_size, "number of nodes; without --rank and --dist-url all start on this machine");
+  app.add_option("--rank", launch.rank, "this node's, from 0");
+  app.add_option("--nproc", launch.nproc, "processes on each node; 0: one for each GPU, or 1");
+  app.add_option("--dist-url", launch.dist_url, "where nodes meet: tcp://HOST:PORT, file:///PATH, or env://");
+  app.add_option("--launcher", launch.launcher, "who starts the processes: auto, none, spawn, torchrun, slurm or mpi");
+}
+
+int start_ranks(const SpawnPlan& plan, const Config& config, const std::string& command, const Arguments& arguments) {
+  config.check_trainable();  // what is wrong there is told once, before anything starts
+  LauncherStore store(plan, config.table("dist"));
+  Arguments words{std::filesystem::read_symlink("/proc/self/exe").string(), command};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  const Pace pace(config.table("dist"));
+  SuperviseOptions options;
+  options.grace = pace.patience + pace.grace / 4;  // the others know by then who is gone, and end
+  options.kill_after = pace.grace / 4;
+  options.on_start = [&store](int restart) { store.begin(restart); };
+  options.on_death = [&store](int rank, const std::string& how) { store.tell_death(rank, how); };
+  options.job_failure = [&store] { return store.failure(); };
+  return supervise(plan, store.url(), words, options);
+}
+
+int run_rank(const Place& place, const Config& config, const RankBody& body) {
+  Membership membership(place, config.table("dist"));
+  if (place.rank == 0)
+    log_info(say("rank 0 of ", place.world, ", ", place.local_world, " of them on this machine; they meet at ", place.url));
+  std::filesystem::path records;
+  const auto explain = [&](const std::exception& error, Exit code) {
+    if (std::filesystem::is_directory(records)) membership.write_flight_record(records);
+    return membership.explain(error.what(), code == Exit::distributed, static_cast<int>(code));
+  };
+  try {
+    return body(membership, records);
+  } catch (const UserError& error) {
+    const auto text = explain(error, error.code());
+    if (text.empty()) return static_cast<int>(error.code());
+    throw UserError(error.code(), text, error.hint());
+  } catch (const std::exception& error) {
+    explain(error, Exit::bug);
+    throw;
+  }
+}
+
+}  // namespace flowtrain::commands

@@ -1,0 +1,29 @@
+#pragma once
+// What commands share that several processes run together: flags, the start of a node's ranks, and a rank's own part.
+
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+#include <functional>
+
+#include "pipeline/commands/commands.h"
+#include "pipeline/config/config.h"
+#include "pipeline/distributed/rendezvous.h"
+#include "pipeline/launch/place.h"
+
+namespace flowtrain::commands {
+
+/// --distributed and all that goes with it.
+void add_launch_flags(CLI::App& app, LaunchOptions& launch);
+
+/// The ranks of this node, as processes that run `flowtrain <command> <arguments>`. Returns the exit code of all.
+int start_ranks(const SpawnPlan& plan, const Config& config, const std::string& command, const Arguments& arguments);
+
+/// What a rank does as a member of its job. Once it has set `records`, the rank's last collectives are written to that
+/// folder where it fails.
+using RankBody = std::function<int(Membership& membership, std::filesystem::path& records)>;
+
+/// Joins the job and runs `body`. An error that all share, or that one causes for all, is told once.
+int run_rank(const Place& place, const Config& config, const RankBody& body);
+
+}  // namespace flowtrain::commands
