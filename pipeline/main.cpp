@@ -24,7 +24,7 @@ struct Command {
 constexpr std::array table{
     Command{"train", "[train] CONFIG", "train a net; `train` itself may be left out", commands::train},
     Command{"test", "test CONFIG", "measure a snapshot on the validation data", commands::test},
-    Command{"bench", "bench CONFIG", "throughput of each data stage, and which one is the bottleneck", commands::bench},
+    Command{"bench", "bench CONFIG", "throughput of each data stage, or of several processes' exchange", commands::bench},
     Command{"replay", "replay CONFIG --iter N", "write the batch that iteration N sees to files", commands::replay},
     Command{"graph", "graph CONFIG", "the flow graph in DOT, with its queue depths", commands::graph},
     Command{"config", "config CONFIG", "the resolved configuration; --keys lists every key", commands::config},
