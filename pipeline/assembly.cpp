@@ -1,7 +1,6 @@
 #include "pipeline/assembly.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <thread>
 
 #include "pipeline/config/words.h"
@@ -104,18 +103,29 @@ std::function<Ticket()> endless_batches(std::uint64_t first) {
   };
 }
 
-std::string choose_device(const Config& config) {
-  const std::string& wish = config.table("run").text("device");
-  if (wish == "cuda") return "cuda:0";
-  if (wish != "auto") return wish;
-  // The driver's device nodes (the second is WSL's): looked at first, because loading CUDA costs seconds.
-  if (!std::filesystem::exists("/dev/nvidiactl") && !std::filesystem::exists("/dev/dxg")) return "cpu";
+std::string choose_device(const Config& config, unsigned local_rank, unsigned processes_here) {
+  const Settings& run = config.table("run");
+  const std::string& wish = run.text("device");
+  if (wish.starts_with("cuda:") && processes_here > 1)
+    throw run.error("device", wish + " is one GPU, for " + std::to_string(processes_here) + " processes", Exit::usage,
+                    "\"cuda\" gives each of them its own");
+  if (wish != "auto" && wish != "cuda") return wish;
+  const int gpus = count_gpus();
+  const int own = gpus > 0 ? static_cast<int>(local_rank % static_cast<unsigned>(gpus)) : 0;
+  const std::string name = "cuda:" + std::to_string(own);
+  if (wish == "cuda") return name;
+  if (gpus == 0) return "cpu";
   try {
-    make_cuda_device(0, 1);
-    return "cuda:0";
+    make_cuda_device(own, 1);
+    return name;
   } catch (const UserError&) {
-    return "cpu";  // no CUDA in this build, or no GPU that answers
+    return "cpu";  // LibTorch's CUDA libraries are not all there
   }
+}
+
+int gpus_to_share(const Config& config) {
+  const std::string& wish = config.table("run").text("device");
+  return wish == "auto" || wish == "cuda" ? count_gpus() : 0;
 }
 
 std::uint64_t seed_of(const Config& config) {

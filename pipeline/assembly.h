@@ -44,8 +44,13 @@ LineParts line_parts(const std::string& name, const DataParts& data, const Confi
 /// Batches 1, 2, 3 … from number `first` (from 0), without end: for validation and for measuring.
 std::function<Ticket()> endless_batches(std::uint64_t first = 0);
 
-/// "cpu" or "cuda:N" for run.device; "auto" takes the first GPU where one answers.
-std::string choose_device(const Config& config);
+/// "cpu" or "cuda:N" for run.device, for one process of `processes_here` on this machine. "auto" takes a GPU where one
+/// answers. Each process has its own; where fewer are visible, they share them in turn. Throws UserError(usage) where
+/// run.device names a single GPU for several processes.
+std::string choose_device(const Config& config, unsigned local_rank = 0, unsigned processes_here = 1);
+
+/// GPUs for the processes that we start on this machine: 0 where run.device is "cpu" or names a single GPU.
+int gpus_to_share(const Config& config);
 
 /// The run's seed; run.seed must be a number by now.
 std::uint64_t seed_of(const Config& config);

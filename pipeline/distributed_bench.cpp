@@ -185,7 +185,7 @@ DistributedReport run_distributed_bench(const Config& config, const DistributedB
   DistributedReport report;
   report.config = config.name();
   report.processes = options.group->size();
-  const std::string device = options.group->size() > 1 ? "cpu" : choose_device(config);
+  const std::string device = choose_device(config, options.local_rank, options.processes_here);
   StepBench step(config, options, device, make_learner);  // first: what is wrong in the configuration shows at once
   report.rows = step.rows();
   report.step = step.run();

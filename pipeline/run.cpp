@@ -23,8 +23,8 @@ namespace {
 class Run {
  public:
   Run(const Config& config, const RunOptions& options, RunState state)
-      : config_(config), options_(options), state_(std::move(state)), device_(device_of(config, *options.group)),
-        train_(open_data(config, true, device_, portion())) {
+      : config_(config), options_(options), state_(std::move(state)),
+        device_(choose_device(config, options.local_rank, options.processes_here)), train_(open_data(config, true, device_, portion())) {
     check_resumed_data();
     if (validates()) open_validation_data();
     schedule_ = make_schedule(config, train_.batches, state_.iteration + 1, val_ != nullptr);
@@ -123,14 +123,6 @@ class Run {
     if (options_.group->broadcast(own) != own)
       throw InternalError("rank " + std::to_string(options_.group->rank()) + " ended with other parameters than rank 0");
     return own;
-  }
-
-  static std::string device_of(const Config& config, const Group& group) {
-    if (group.size() == 1) return choose_device(config);
-    const Settings& run = config.table("run");
-    if (run.text("device").starts_with("cuda"))
-      throw run.error("device", "this build trains with several processes on CPUs only");
-    return "cpu";
   }
 
   Portion portion() const {

@@ -17,6 +17,7 @@ struct RunOptions {
   ProgressMode progress = ProgressMode::automatic;
   Group* group = &solo_group();  ///< those who train together
   unsigned processes_here = 1;   ///< of these, on this machine
+  unsigned local_rank = 0;       ///< among those on this machine
 };
 
 /// Trains as `start` says, in its folder, until it is done or `interrupt` asks for the end. Returns the exit code: 0, or

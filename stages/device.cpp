@@ -9,6 +9,7 @@
 
 #include "sampling/error.h"
 #include "stages/cuda/entry.h"
+#include "stages/parts.h"
 
 namespace flowtrain {
 namespace {
@@ -43,23 +44,13 @@ class CpuDevice final : public Device {
 
 constexpr char kCudaParts[] = "libflowtrain_cuda.so";
 
-/// Beside the program, or in ../lib: where the build and the installed tree have it. Empty: in neither.
-std::filesystem::path find_cuda_parts() {
-  std::error_code ignored;
-  const auto folder = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
-  for (const auto& candidate : {folder / kCudaParts, folder / ".." / "lib" / kCudaParts}) {
-    if (std::filesystem::exists(candidate, ignored)) return candidate;
-  }
-  return {};
-}
-
 }  // namespace
 
 std::unique_ptr<Device> make_cpu_device() { return std::make_unique<CpuDevice>(); }
 
 std::unique_ptr<Device> make_cuda_device(int index, std::uint32_t slots, bool pin) {
   const std::string name = "cuda:" + std::to_string(index);
-  const auto parts = find_cuda_parts();
+  const auto parts = find_part(kCudaParts);
   if (parts.empty()) {
     throw UserError(Exit::usage, name + ": this build of flowtrain has no CUDA parts (" + kCudaParts + ")",
                     "Install the CUDA toolkit (nvcc) and build again, or train on the CPU: run.device = \"cpu\".");
@@ -88,6 +79,20 @@ std::unique_ptr<Device> make_cuda_device(int index, std::uint32_t slots, bool pi
                     "Look at nvidia-smi and CUDA_VISIBLE_DEVICES, or train on the CPU: run.device = \"cpu\".");
   }
   return device;
+}
+
+int count_gpus() {
+  std::error_code ignored;
+  // The driver's device nodes (the second is WSL's): looked at first, because loading the driver takes its time.
+  if (!std::filesystem::exists("/dev/nvidiactl", ignored) && !std::filesystem::exists("/dev/dxg", ignored)) return 0;
+  if (find_part(kCudaParts).empty()) return 0;
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+  if (driver == nullptr) return 0;
+  auto* initialise = reinterpret_cast<int (*)(unsigned)>(dlsym(driver, "cuInit"));
+  auto* count_devices = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuDeviceGetCount"));
+  int count = 0;
+  if (initialise == nullptr || count_devices == nullptr || initialise(0) != 0 || count_devices(&count) != 0) return 0;
+  return count;
 }
 
 }  // namespace flowtrain

@@ -48,4 +48,8 @@ std::unique_ptr<Device> make_cpu_device();
 /// also registers CUDA with LibTorch). Throws UserError(usage) where this build has none, or no GPU answers.
 std::unique_ptr<Device> make_cuda_device(int index, std::uint32_t slots, bool pin = true);
 
+/// GPUs that CUDA_VISIBLE_DEVICES leaves; 0 where this build has no CUDA parts, or no driver answers. Asks the driver
+/// alone, and makes no context, which would take memory of a GPU.
+int count_gpus();
+
 }  // namespace flowtrain

@@ -16,13 +16,14 @@ check() (
         may["nets/"] = "std torch nets/"
         may["stages/"] = "std queue xxhash sampling/ stages/"
         may["stages/torch/"] = may["stages/"] " torch nets/ stages/torch/"
+        may["stages/nccl/"] = "std torch stages/nccl/"
         may["stages/cuda/"] = "std cuda stages/device.h stages/cuda/"
         may["pipeline/"] = "std queue xxhash tbb text generated sampling/ stages/ pipeline/"
         may["pipeline/commands/"] = may["pipeline/"] " cli stages/torch/ pipeline/commands/ pipeline/distributed/"
         may["pipeline/main.cpp"] = may["pipeline/"] " cli pipeline/commands/"
-        may["pipeline/distributed/"] = may["pipeline/"] " torch nets/ stages/torch/ pipeline/distributed/"
+        may["pipeline/distributed/"] = may["pipeline/"] " torch nets/ stages/torch/ stages/nccl/ pipeline/distributed/"
         # Folders with a door of their own: not part of what the folder above them allows.
-        split("stages/torch/ stages/cuda/ pipeline/distributed/ pipeline/commands/", closed, " ")
+        split("stages/torch/ stages/nccl/ stages/cuda/ pipeline/distributed/ pipeline/commands/", closed, " ")
         opened["stages/cuda/entry.h"] = 1  # what the program knows of the CUDA parts
 
         group["codecs"] = "^(jpeglib|jerror|turbojpeg|png|zlib)\\.h$|^pugixml\\.hpp$"
@@ -124,6 +125,10 @@ bad  stages/cuda/a.cu             <torch/torch.h>
 bad  stages/cuda/a.cu             "stages/slab.h"
 good stages/cuda/a.cu             <cuda_runtime_api.h>
 good stages/cuda/a.cu             "stages/device.h"
+bad  stages/nccl/a.cpp            "stages/device.h"
+bad  stages/torch/a.cpp           "stages/nccl/entry.h"
+good stages/nccl/a.cpp            <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
+good pipeline/distributed/a.cpp   "stages/nccl/entry.h"
 bad  pipeline/graph.cpp           <torch/torch.h>
 bad  pipeline/graph.cpp           "stages/torch/compute.h"
 bad  pipeline/config/a.cpp        "nets/net.h"

@@ -49,7 +49,7 @@ int bench(const Arguments& arguments) {
   if (!parse(app, arguments)) return 0;
 
   const Config config = load_for_use(flags.start());
-  const Launch chosen = find_place(launch, process_environment(), 0);
+  const Launch chosen = find_launch(launch, [&] { return config; });
   if (!std::holds_alternative<Alone>(chosen) && !options.stages.empty())
     throw UserError(Exit::usage, "--stage: several processes measure their exchange, not the data stages",
                     "leave it out, or --distributed");

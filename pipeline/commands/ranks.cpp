@@ -1,22 +1,42 @@
 #include "pipeline/commands/ranks.h"
 
+#include "pipeline/assembly.h"
 #include "pipeline/distributed/pace.h"
 #include "pipeline/launch/supervisor.h"
 #include "pipeline/telemetry/log.h"
 
 namespace flowtrain::commands {
 
+namespace {
+
+// Of the first rank, found without a look that would make this process use a GPU.
+std::string expected_device(const Config& config, int processes) {
+  if (config.table("run").text("device") == "auto") return count_gpus() > 0 ? "cuda:0" : "cpu";
+  return choose_device(config, 0, static_cast<unsigned>(processes));
+}
+
+}  // namespace
+
 void add_launch_flags(CLI::App& app, LaunchOptions& launch) {
   app.add_flag("--distributed", launch.distributed, "with several processes; see --world-size");
-  app.add_option("--world-size", launch.world_size, "number of nodes; without --rank and --dist-url all start on this machine");
+  app.add_option("--world-size", launch.world_size,
+                 "number of nodes; without --rank and --dist-url all start on this machine");
   app.add_option("--rank", launch.rank, "this node's, from 0");
   app.add_option("--nproc", launch.nproc, "processes on each node; 0: one for each GPU, or 1");
   app.add_option("--dist-url", launch.dist_url, "where nodes meet: tcp://HOST:PORT, file:///PATH, or env://");
   app.add_option("--launcher", launch.launcher, "who starts the processes: auto, none, spawn, torchrun, slurm or mpi");
 }
 
+Launch find_launch(const LaunchOptions& launch, const std::function<Config()>& load) {
+  return find_place(launch, process_environment(), launch.distributed ? gpus_to_share(load()) : 0);
+}
+
 int start_ranks(const SpawnPlan& plan, const Config& config, const std::string& command, const Arguments& arguments) {
-  config.check_trainable();  // what is wrong there is told once, before anything starts
+  // What is wrong there is told once, before anything starts.
+  config.check_trainable();
+  const std::string device = expected_device(config, plan.processes);
+  choose_backend(config.table("dist"), device);
+  if (device != "cpu" && count_gpus() == 0) make_cuda_device(0, 1);  // throws with the reason
   LauncherStore store(plan, config.table("dist"));
   Arguments words{std::filesystem::read_symlink("/proc/self/exe").string(), command};
   words.insert(words.end(), arguments.begin(), arguments.end());
@@ -31,9 +51,12 @@ int start_ranks(const SpawnPlan& plan, const Config& config, const std::string& 
 }
 
 int run_rank(const Place& place, const Config& config, const RankBody& body) {
-  Membership membership(place, config.table("dist"));
+  const std::string device =
+      choose_device(config, static_cast<unsigned>(place.local_rank), static_cast<unsigned>(place.local_world));
+  Membership membership(place, config.table("dist"), device);
   if (place.rank == 0)
-    log_info(say("rank 0 of ", place.world, ", ", place.local_world, " of them on this machine; they meet at ", place.url));
+    log_info(say("rank 0 of ", place.world, ", ", place.local_world, " of them on this machine; they meet at ",
+                 place.url));
   std::filesystem::path records;
   const auto explain = [&](const std::exception& error, Exit code) {
     if (std::filesystem::is_directory(records)) membership.write_flight_record(records);

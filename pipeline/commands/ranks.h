@@ -16,6 +16,9 @@ namespace flowtrain::commands {
 /// --distributed and all that goes with it.
 void add_launch_flags(CLI::App& app, LaunchOptions& launch);
 
+/// find_place(), with the GPUs that the configuration leaves to the ranks of this node.
+Launch find_launch(const LaunchOptions& launch, const std::function<Config()>& load);
+
 /// The ranks of this node, as processes that run `flowtrain <command> <arguments>`. Returns the exit code of all.
 int start_ranks(const SpawnPlan& plan, const Config& config, const std::string& command, const Arguments& arguments);
 

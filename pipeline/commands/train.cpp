@@ -45,6 +45,7 @@ int train_as(const Place& place, StartOptions start, RunOptions options, Interru
   return run_rank(place, load_for_use(start), [&](Membership& membership, std::filesystem::path& records) {
     options.group = &membership.group();
     options.processes_here = static_cast<unsigned>(place.local_world);
+    options.local_rank = static_cast<unsigned>(place.local_rank);
     // Started again by its launcher, the job goes on with what it had, whatever the command line said about its first
     // start.
     if (const auto earlier = membership.remembered_folder(); place.restart > 0 && !earlier.empty()) {
@@ -67,7 +68,7 @@ int train(const Arguments& arguments) {
   ConfigFlags flags(app);
   RunOptions options;
   std::uint64_t iteration = 0;
-  std::string resume, run_dir, no_optim;
+  std::string resume, run_dir, no_optim, backend;
   bool accept_changes = false;
   auto* iter = app.add_option("--iter", iteration, "go on from the snapshot of this iteration");
   app.add_option("--resume", resume, "auto: go on in the newest run of this name; none; or a run's or snapshot's folder")
@@ -79,6 +80,7 @@ int train(const Arguments& arguments) {
   app.add_flag("--no-optim{forward}", no_optim, "data, forward and loss; =backward adds backward; leaves nothing behind");
   LaunchOptions launch;
   add_launch_flags(app, launch);
+  app.add_option("--dist-backend", backend, "auto, gloo or nccl: dist.backend");
   app.add_option("--max-restarts", launch.max_restarts, "starts again from the newest snapshot where a process dies");
   if (!parse(app, arguments)) return 0;
 
@@ -90,6 +92,7 @@ int train(const Arguments& arguments) {
   start.resume = resume;
   start.accept_changes = accept_changes;
   if (!run_dir.empty()) start.run_dir = run_dir;
+  if (!backend.empty()) start.overrides.push_back({"dist.backend", backend, "--dist-backend"});
   options.mode = train_mode(no_optim);
 
   if (options.dry_run || options.mode != TrainMode::full) {
@@ -100,7 +103,7 @@ int train(const Arguments& arguments) {
     options.progress = progress_mode(config.table("display").text("progress"));
     return run_without_traces(config, options, make_torch_learner, interrupt);
   }
-  const Launch chosen = find_place(launch, process_environment(), 0);
+  const Launch chosen = find_launch(launch, [&] { return load_for_use(start); });
   if (auto* plan = std::get_if<SpawnPlan>(&chosen)) return start_ranks(*plan, load_for_use(start), "train", arguments);
   if (auto* place = std::get_if<Place>(&chosen)) return train_as(*place, start, options, interrupt);
   return train_here(start, options, interrupt);

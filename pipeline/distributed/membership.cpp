@@ -4,6 +4,7 @@
 #include <fstream>
 #include <thread>
 
+#include "pipeline/distributed/gpu_backend.h"
 #include "pipeline/distributed/heart.h"
 #include "pipeline/distributed/rendezvous.h"
 #include "pipeline/distributed/store.h"
@@ -28,13 +29,15 @@ std::shared_ptr<gloo::transport::Device> gloo_device(const Place& place) {
                             : ProcessGroupGloo::createDefaultDevice(lazily);
 }
 
-c10::intrusive_ptr<c10d::ProcessGroup> make_group(const StorePtr& store, const Place& place, const Pace& pace) {
+c10::intrusive_ptr<c10d::ProcessGroup> make_group(const StorePtr& store, const Place& place, const Pace& pace,
+                                                  const std::string& backend, const std::string& device) {
   auto options = c10d::ProcessGroupGloo::Options::create(pace.limit);
   options->devices.push_back(gloo_device(place));
   auto group = c10::make_intrusive<c10d::ProcessGroup>(store, place.rank, place.world);
-  group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::GLOO,
-                    c10::make_intrusive<c10d::ProcessGroupGloo>(store, place.rank, place.world, options));
+  const auto gloo = c10::make_intrusive<c10d::ProcessGroupGloo>(store, place.rank, place.world, options);
+  group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::GLOO, gloo);
   group->setDefaultBackend(c10d::ProcessGroup::BackendType::GLOO);
+  if (device != "cpu") add_gpu_backend(*group, store, gloo, backend, device, pace.limit);
   return group;
 }
 
@@ -45,8 +48,10 @@ std::string own_words(const Place& place, const std::string& message) {
 }  // namespace
 
 struct Membership::Impl {
-  Impl(const Place& joined, const Settings& dist)
+  Impl(const Place& joined, const Settings& dist, const std::string& computes_on)
       : place(joined),
+        device(computes_on),
+        backend(choose_backend(dist, device)),
         pace(dist),
         of_all_starts(open_store(place, serves_store(place), pace.timeout)),
         store(of_start(of_all_starts, place.restart)),
@@ -55,7 +60,7 @@ struct Membership::Impl {
 
   std::unique_ptr<TorchGroup> join() {
     try {
-      return std::make_unique<TorchGroup>(make_group(store, place, pace), record);
+      return std::make_unique<TorchGroup>(make_group(store, place, pace, backend, device), record);
     } catch (const UserError&) {
       throw;
     } catch (const std::exception& error) {
@@ -103,6 +108,7 @@ struct Membership::Impl {
   }
 
   Place place;
+  std::string device, backend;
   Pace pace;
   std::shared_ptr<FlightRecord> record = std::make_shared<FlightRecord>();
   StorePtr of_all_starts, store;
@@ -110,19 +116,21 @@ struct Membership::Impl {
   std::unique_ptr<TorchGroup> group;
 };
 
-Membership::Membership(const Place& place, const Settings& dist) : impl_(std::make_unique<Impl>(place, dist)) {}
+Membership::Membership(const Place& place, const Settings& dist, const std::string& device)
+    : impl_(std::make_unique<Impl>(place, dist, device)) {}
 
 Membership::~Membership() {
   if (has_failed_) {
     static_cast<void>(impl_.release());  // LibTorch's threads may wait for what never comes; the process ends anyway
     return;
   }
-  impl_->group.reset();
   const Place place = impl_->place;
   const Pace pace = impl_->pace;
   const StorePtr store = impl_->store;
-  impl_.reset();
   try {
+    impl_->group->processes()->shutdown();  // NCCL's threads
+    impl_->group.reset();
+    impl_.reset();
     count_one(*store, ranks_left);
     if (serves_store(place)) wait_for_count(*store, ranks_left, place.world, pace.patience);
   } catch (const std::exception&) {

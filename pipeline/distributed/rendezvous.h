@@ -40,13 +40,19 @@ class LauncherStore {
   bool failed_ = false;
 };
 
+/// What carries tensors between processes that compute on `device` ("cpu", "cuda:N"), as dist.backend says: "nccl" or
+/// "gloo". "auto" is nccl between GPUs, where this build has it. Looks at no GPU. Throws UserError(usage) for nccl where
+/// it cannot be.
+std::string choose_backend(const Settings& dist, const std::string& device);
+
 /// A rank's membership in its job.
 class Membership {
  public:
-  /// Joins as `place` says, with the settings of [dist]; waits until all are there. Throws UserError(distributed).
+  /// Joins as `place` says, with the settings of [dist], to compute on `device` ("cpu", "cuda:N"); waits until all are
+  /// there. Throws UserError: usage where dist.backend or the GPU cannot be had, else distributed.
   /// From then on this process does not outlive the job: it ends with exit code 6 where another rank has failed, or the
   /// store does not answer, and it has not ended by itself soon after.
-  Membership(const Place& place, const Settings& dist);
+  Membership(const Place& place, const Settings& dist, const std::string& device);
   ~Membership();
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
