@@ -3,7 +3,7 @@
 #include <array>
 #include <stdexcept>
 
-#include "nets/module.h"
+#include "nets/batch_norm.h"
 #include "nets/names.h"
 
 namespace flowtrain::nets {
@@ -48,6 +48,10 @@ class ClassifierNet final : public Net {
     module_->to(device);
     lay_out(parameters(), channels_last);
     lay_out(buffers(), channels_last);
+  }
+  void span_batch_norm(const SumOverProcesses& sum) override {
+    for (const auto& module : module_->modules())
+      if (auto* const norm = module->as<BatchNorm2d>()) norm->span(sum);
   }
 
  private:

@@ -2,6 +2,7 @@
 // Nets: the door to models. User mistakes are std::invalid_argument with a message that stands by itself.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +22,9 @@ struct NetSpec {
   double dropout = 0;                  ///< mlp, lenet: share of activations dropped while training, 0 ≤ p < 1
 };
 
+/// Replaces a tensor's values by their sums over the processes that train together; all call it in the same order.
+using SumOverProcesses = std::function<void(at::Tensor&)>;
+
 /// A model: named inputs to named outputs. One thread at a time.
 class Net {
  public:
@@ -36,6 +40,9 @@ class Net {
   virtual void train(bool on) = 0;
   /// Moves all tensors, which stay the same objects; channels_last lays 4-D weights out for NHWC kernels.
   virtual void to(at::Device device, bool channels_last) = 0;
+  /// From now on batch normalisation takes its statistics over the rows of all processes. Throws std::invalid_argument
+  /// where the net is not made of modules of ours (a script).
+  virtual void span_batch_norm(const SumOverProcesses& sum) = 0;
 };
 
 /// Builds a net; its initial weights are drawn from torch's default generator (seed it first).

@@ -2,12 +2,11 @@
 // distributions are those of torchvision's models.resnet, so that its weights load; as there, a bottleneck's stride
 // sits in its 3x3 convolution (the paper has it in the first 1x1), which is known as ResNet v1.5.
 
-#include "nets/module.h"
+#include "nets/batch_norm.h"
 
 namespace flowtrain::nets {
 namespace {
 
-using torch::nn::BatchNorm2d;
 using torch::nn::Conv2d;
 using torch::nn::Sequential;
 

@@ -61,6 +61,9 @@ class ScriptNet final : public Net {
   NamedTensors parameters() const override { return named(module_.named_parameters()); }
   NamedTensors buffers() const override { return named(module_.named_buffers()); }
   void train(bool on) override { module_.train(on); }
+  void span_batch_norm(const SumOverProcesses&) override {
+    throw std::invalid_argument("the batch normalisation of a TorchScript module cannot span processes");
+  }
   void to(at::Device device, bool channels_last) override {
     module_.to(device);
     lay_out(parameters(), channels_last);

@@ -136,6 +136,7 @@ const std::vector<KeyTable> tables = {
       {"bucket_mb", Kind::real, 25.0, "gradients travel in pieces of this many MiB", 0.001, 1e6},
       {"first_bucket_mb", Kind::real, 1.0, "the first piece, which is to leave early", 0.001, 1e6},
       one_of({"none", "fp16", "bf16"}, "compress", "none", "gradients travel with half the bits"),
+      {"sync_batch_norm", Kind::boolean, false, "batch normalisation takes its statistics over the rows of all processes"},
       {"find_unused", Kind::boolean, false, "some parameters may take no part in an iteration's loss"},
       {"static_graph", Kind::boolean, false, "in every iteration the same parameters take part, in the same way"}}},
     {"display",

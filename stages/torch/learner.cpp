@@ -107,8 +107,12 @@ class TorchLearner : public Learner {
     });
     for (auto& name : spec.val.texts("metrics"))
       if (name != "loss") metrics_.emplace_back(name, made_from(spec.val, "metrics", [&] { return nets::make_metric(name); }));
-    if (auto* group = dynamic_cast<TorchGroup*>(spec.group))
+    if (auto* group = dynamic_cast<TorchGroup*>(spec.group)) {
       parallel_.emplace(*group, parameters_, buffers_, parallel_options(*spec.dist));
+      if (spec.dist->boolean("sync_batch_norm"))
+        made_from(*spec.dist, "sync_batch_norm",
+                  [&] { return net_->span_batch_norm([group](at::Tensor& values) { group->sum(values); }); });
+    }
     net_->train(true);
     train_batch_.emplace(spec.train_layout, where_, channels_last);
     if (spec.val_layout) val_batch_.emplace(*spec.val_layout, where_, channels_last);

@@ -32,9 +32,13 @@ void throw_lost(const char* what, const std::exception& error) {
 }
 
 void TorchGroup::sum(std::span<double> values) {
+  at::Tensor tensor = torch::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, torch::kFloat64);
+  sum(tensor);
+}
+
+void TorchGroup::sum(at::Tensor& values) {
   in_collective(*this, "a sum", [&] {
-    std::vector<at::Tensor> tensors{
-        torch::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, torch::kFloat64)};
+    std::vector<at::Tensor> tensors{values};
     processes_->allreduce(tensors)->wait();
   });
 }

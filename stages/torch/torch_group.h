@@ -21,6 +21,8 @@ class TorchGroup : public Group {
   int rank() const override { return processes_->getRank(); }
   int size() const override { return processes_->getSize(); }
   void sum(std::span<double> values) override;
+  /// The same for a tensor, on the device or not; any thread, while no other collective is called by this process.
+  void sum(at::Tensor& values);
   std::vector<std::string> gather(const std::string& mine) override;
   std::string broadcast(const std::string& mine) override;
   /// Rank 0's values into everyone's tensors, of one device.

@@ -158,8 +158,11 @@ inline Outcome run_program(const Words& words, const Surroundings& surroundings,
 }
 
 /// doctest's CHECK with the whole outcome in its message.
-#define CHECK_EXIT(outcome, expected) CHECK_MESSAGE((outcome).code == (expected), outcome)
-#define REQUIRE_EXIT(outcome, expected) REQUIRE_MESSAGE((outcome).code == (expected), outcome)
+// `outcome` may be a call that runs the program: once.
+#define CHECK_EXIT(outcome, expected) \
+  [&](const auto& ended_) { CHECK_MESSAGE(ended_.code == (expected), ended_); }(outcome)
+#define REQUIRE_EXIT(outcome, expected) \
+  [&](const auto& ended_) { REQUIRE_MESSAGE(ended_.code == (expected), ended_); }(outcome)
 #define CHECK_SAYS(outcome, text) \
   CHECK_MESSAGE((outcome).err.find(text) != std::string::npos, "expected on stderr: " << (text) << "\n" << (outcome))
 #define CHECK_PRINTS(outcome, text) \
