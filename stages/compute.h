@@ -25,7 +25,7 @@ struct StepResult {
   double loss = 0;       ///< mean over the iteration's micro-batches
   double grad_norm = 0;  ///< before clipping
   Votes votes = {};      ///< in a group: the sum of all vote()s
-  double exchange_s = 0;  ///< in a group: this process's gradients were on their way
+  double exchange_s = 0;  ///< in a group on the CPU: this process's gradients were on their way
   double exposed_s = 0;   ///< of that, while nothing was left to compute
 };
 
