@@ -28,7 +28,11 @@ void add_launch_flags(CLI::App& app, LaunchOptions& launch) {
 }
 
 Launch find_launch(const LaunchOptions& launch, const std::function<Config()>& load) {
-  return find_place(launch, process_environment(), launch.distributed ? gpus_to_share(load()) : 0);
+  if (!launch.distributed) return find_place(launch, process_environment(), 0);
+  const Config config = load();
+  LaunchOptions with_config = launch;
+  if (launch.rank && launch.dist_url.empty()) with_config.dist_url = config.table("dist").text("url");
+  return find_place(with_config, process_environment(), gpus_to_share(config));
 }
 
 int start_ranks(const SpawnPlan& plan, const Config& config, const std::string& command, const Arguments& arguments) {

@@ -81,7 +81,7 @@ int train(const Arguments& arguments) {
   LaunchOptions launch;
   add_launch_flags(app, launch);
   app.add_option("--dist-backend", backend, "auto, gloo or nccl: dist.backend");
-  app.add_option("--max-restarts", launch.max_restarts, "starts again from the newest snapshot where a process dies");
+  auto* max_restarts = app.add_option("--max-restarts", launch.max_restarts, "starts again from the newest snapshot where a process dies");
   if (!parse(app, arguments)) return 0;
 
   // Never destroyed: a signal that arrives while the process ends does not change how it ends.
@@ -103,8 +103,12 @@ int train(const Arguments& arguments) {
     options.progress = progress_mode(config.table("display").text("progress"));
     return run_without_traces(config, options, make_torch_learner, interrupt);
   }
-  const Launch chosen = find_launch(launch, [&] { return load_for_use(start); });
-  if (auto* plan = std::get_if<SpawnPlan>(&chosen)) return start_ranks(*plan, load_for_use(start), "train", arguments);
+  Launch chosen = find_launch(launch, [&] { return load_for_use(start); });
+  if (auto* plan = std::get_if<SpawnPlan>(&chosen)) {
+    const Config config = load_for_use(start);
+    if (!*max_restarts) plan->max_restarts = static_cast<int>(config.table("dist").integer("max_restarts"));
+    return start_ranks(*plan, config, "train", arguments);
+  }
   if (auto* place = std::get_if<Place>(&chosen)) return train_as(*place, start, options, interrupt);
   return train_here(start, options, interrupt);
 }

@@ -132,6 +132,8 @@ const std::vector<KeyTable> tables = {
     {"dist",
      "several processes that train together",
      {one_of({"auto", "gloo", "nccl"}, "backend", "auto", "how they talk: nccl between GPUs, gloo between CPUs"),
+      {"url", Kind::text, "", "where the nodes meet, for those that get a --rank: tcp://HOST:PORT or file:///PATH; --dist-url"},
+      {"max_restarts", Kind::integer, std::int64_t{0}, "how often all start again where a process dies; --max-restarts", 0, 1e6},
       {"timeout", Kind::real, 300.0, "seconds after which a process that does not answer is given up", 1, 1e6},
       {"bucket_mb", Kind::real, 25.0, "gradients travel in pieces of this many MiB", 0.001, 1e6},
       {"first_bucket_mb", Kind::real, 1.0, "the first piece, which is to leave early", 0.001, 1e6},
