@@ -13,6 +13,7 @@
 
 #include "pipeline/advice.h"
 #include "pipeline/assembly.h"
+#include "pipeline/table_line.h"
 #include "stages/issue.h"
 #include "stages/read.h"
 #include "stages/sample.h"
@@ -248,11 +249,7 @@ std::string to_json(const BenchReport& report) {
 
 std::string to_table(const BenchReport& report) {
   std::string text;
-  auto line = [&](const char* format, auto... values) {
-    char buffer[256];
-    std::snprintf(buffer, sizeof buffer, format, values...);
-    text += buffer;
-  };
+  const auto line = [&](const char* format, auto... values) { append_line(text, format, values...); };
   line("%-10s %8s %14s %12s %8s\n", "stage", "threads", "samples/s", "MB/s", "busy");
   for (auto& stage : report.stages)
     line("%-10s %8u %14.0f %12.1f %7.0f%%\n", stage.name.c_str(), stage.threads, stage.items_per_s, stage.mb_per_s, 100 * stage.busy);

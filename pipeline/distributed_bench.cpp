@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "pipeline/assembly.h"
+#include "pipeline/table_line.h"
 
 namespace flowtrain {
 
@@ -212,11 +213,7 @@ std::string to_json(const DistributedReport& report) {
 
 std::string to_table(const DistributedReport& report) {
   std::string text;
-  auto line = [&](const char* format, auto... values) {
-    char buffer[256];
-    std::snprintf(buffer, sizeof buffer, format, values...);
-    text += buffer;
-  };
+  const auto line = [&](const char* format, auto... values) { append_line(text, format, values...); };
   line("%-34s %12s %16s %12s\n", "all-reduce", "ms", "algorithm MB/s", "bus MB/s");
   for (auto& each : report.all_reduce)
     line("%-34s %12.3f %16.1f %12.1f\n", size_text(each.bytes).c_str(), 1e3 * each.time_s, each.algorithm_mb_per_s,

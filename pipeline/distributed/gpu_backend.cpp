@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "pipeline/distributed/rendezvous.h"
+#include "pipeline/distributed/store.h"
 #include "pipeline/telemetry/log.h"
 #include "stages/device.h"
 #include "stages/nccl/entry.h"
@@ -57,8 +58,7 @@ void add_gpu_backend(c10d::ProcessGroup& group, const c10::intrusive_ptr<c10d::S
   try {
     add_nccl(group, store, gpu, timeout);
   } catch (const std::exception& error) {
-    const std::string text = error.what();
-    throw no_nccl(text.substr(0, text.find('\n')));
+    throw no_nccl(first_line(error));
   }
 }
 

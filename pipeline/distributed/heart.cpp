@@ -74,7 +74,7 @@ struct Heart::State {
       theirs = now;
       // One that never came is missed at the start, where all wait for all.
       const bool silent = theirs.count > 0 && theirs.count != last_beat && Clock::now() - heard > pace.limit;
-      if (silent) report_failure(*store, rank_and_host(next, theirs) + " does not answer any more" + last_seen(theirs));
+      if (silent) report_failure(*store, is_silent(next, theirs));
       const std::string known = reported_failure(*store);
       if (!known.empty() && !knows) {
         knows = true;

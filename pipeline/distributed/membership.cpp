@@ -64,9 +64,8 @@ struct Membership::Impl {
     } catch (const UserError&) {
       throw;
     } catch (const std::exception& error) {
-      const std::string text = error.what();
       throw UserError(Exit::distributed, "rank " + std::to_string(place.rank) + " of " + std::to_string(place.world) +
-                                             " waited in vain for the others: " + text.substr(0, text.find('\n')),
+                                             " waited in vain for the others: " + first_line(error),
                       "start all of them within dist.timeout");
     }
   }
@@ -100,7 +99,7 @@ struct Membership::Impl {
     for (int rank = 0; rank < place.world; ++rank) {
       const auto at = static_cast<std::size_t>(rank);
       if (rank != place.rank && now[at].count == before[at].count && now[at].count != last_beat)
-        add(silent, rank_and_host(rank, now[at]) + " does not answer any more" + last_seen(now[at]));
+        add(silent, is_silent(rank, now[at]));
       else if (now[at].collectives < most)
         add(late, rank_and_host(rank, now[at]) + " lives, but kept the others waiting" + last_seen(now[at]));
     }

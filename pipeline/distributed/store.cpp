@@ -51,8 +51,7 @@ StorePtr open_tcp_store(const std::string& host, int port, bool serves, Pace::Sp
   try {
     return c10::make_intrusive<c10d::TCPStore>(host, options);
   } catch (const std::exception& error) {
-    const std::string text = error.what();
-    throw UserError(Exit::distributed, tcp_url(host, port) + ": " + text.substr(0, text.find('\n')),
+    throw UserError(Exit::distributed, tcp_url(host, port) + ": " + first_line(error),
                     serves ? "name another port: --dist-url" : "is rank 0 running, and this its address?");
   }
 }
@@ -98,6 +97,15 @@ std::string rank_and_host(int rank, const Beat& beat) {
 }
 
 std::string last_seen(const Beat& beat) { return beat.last.empty() ? "" : ", last seen at " + beat.last; }
+
+std::string is_silent(int rank, const Beat& beat) {
+  return rank_and_host(rank, beat) + " does not answer any more" + last_seen(beat);
+}
+
+std::string first_line(const std::exception& error) {
+  const std::string text = error.what();
+  return text.substr(0, text.find('\n'));
+}
 
 void report_failure(c10d::Store& store, const std::string& what) { store.compareSet("failure", bytes(""), bytes(what)); }
 

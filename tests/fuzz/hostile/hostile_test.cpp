@@ -124,7 +124,7 @@ Outcome in_a_process(const fs::path& folder, const std::function<void()>& read) 
   return outcome;
 }
 
-/// root/work/file is what is read; nothing else may be in root afterwards.
+/// What is read lies in a folder of its own in root; nothing else may be in root afterwards.
 struct Root {
   fs::path path = fs::temp_directory_path() / ("flowtrain-hostile-" + std::to_string(::getpid()));
   Root() { fs::create_directories(path / "work"); }

@@ -54,7 +54,8 @@ class Network {
 /// A job with one rank on each node of a network, started by hand as a user does: once per node.
 class Job {
  public:
-  Job(const Workplace& place, const Network& network, int nodes, const std::string& run, const Words& more) : run_(run) {
+  Job(const Workplace& place, const Network& network, int nodes, const std::string& run, const Words& more)
+      : run_(run), metrics_(place.path(run) / "metrics.jsonl") {
     for (int i = 0; i < nodes; ++i) {
       auto where = place.surroundings();
       where.network = network.node(i);
@@ -64,6 +65,8 @@ class Job {
     }
   }
 
+  /// Until there is a first snapshot.
+  void wait_for_training() const { REQUIRE(nodes_.front()->wait_for_text("\"snapshot\"", metrics_)); }
   /// To a rank's process. Throws where that has ended, with what the node's launcher said.
   void send(int rank, int signal) const {
     try {
@@ -84,6 +87,7 @@ class Job {
 
  private:
   std::string run_;
+  fs::path metrics_;
   std::vector<std::unique_ptr<Process>> nodes_;
 };
 

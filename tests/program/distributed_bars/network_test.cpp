@@ -3,8 +3,6 @@
 
 #include "tests/program/distributed_bars/network.h"
 
-#include <sys/file.h>
-
 #include "sampling/random.h"
 #include "tests/points.h"
 
@@ -19,14 +17,19 @@ bool is_there(const Network& network) {
   return network.is_made();
 }
 
-void wait_for_training(const Workplace& place, const std::string& run, std::uint64_t snapshots = 1) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (metrics_of(place.path(run), "snapshot").size() < snapshots && std::chrono::steady_clock::now() < until)
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  REQUIRE(metrics_of(place.path(run), "snapshot").size() >= snapshots);
-}
+/// Two or three nodes that train, one of which is about to have an accident.
+struct Accident {
+  Accident(const Network& network, Stream& random, const std::string& run)
+      : nodes(2 + static_cast<int>(random.below(2))), victim(static_cast<int>(random.below(static_cast<std::uint64_t>(nodes)))),
+        job(place, network, nodes, run, kLong) {
+    job.wait_for_training();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1000 + random.below(500)));
+  }
 
-void a_moment(Stream& random) { std::this_thread::sleep_for(std::chrono::milliseconds(1000 + random.below(500))); }
+  Workplace place;
+  int nodes, victim;
+  Job job;
+};
 
 /// All nodes ended by themselves, and each said why on its own terminal.
 void check_ends(const std::vector<Outcome>& ends, const std::string& name) {
@@ -60,13 +63,10 @@ TEST_CASE("a rank is killed: all nodes name it, and what it did last") {
   const int kills = static_cast<int>(15 * times());
   double longest_s = 0;
   for (int i = 0; i < kills; ++i) {
-    const Workplace place;
-    const int nodes = 2 + static_cast<int>(random.below(2)), victim = static_cast<int>(random.below(static_cast<std::uint64_t>(nodes)));
-    CAPTURE(nodes);
-    CAPTURE(victim);
-    const Job job(place, network, nodes, "killed", kLong);
-    wait_for_training(place, "killed");
-    a_moment(random);
+    const Accident accident(network, random, "killed");
+    const auto& [place, nodes, victim, job] = accident;
+    CAPTURE(accident.nodes);
+    CAPTURE(accident.victim);
     const auto begin = std::chrono::steady_clock::now();
     job.send(victim, SIGKILL);
     const auto ends = job.wait(30);
@@ -90,7 +90,7 @@ TEST_CASE("a link is cut for a second: nothing is lost") {
   const Words run = with(kLong, {"--set", "dist.timeout=20"});
   Stream random(10, Purpose::init, 0);
   const Job job(place, network, 2, "cut", run);
-  wait_for_training(place, "cut");
+  job.wait_for_training();
   const int cuts = static_cast<int>(10 * times());
   for (int i = 0; i < cuts; ++i) {
     const int node = static_cast<int>(random.below(2));
@@ -116,13 +116,10 @@ TEST_CASE("a link is cut for ever: both sides end, and one line of snapshots is 
   Stream random(11, Purpose::init, 0);
   const int cuts = static_cast<int>(10 * times());
   for (int i = 0; i < cuts; ++i) {
-    const Workplace place;
-    const int nodes = 2 + static_cast<int>(random.below(2)), victim = static_cast<int>(random.below(static_cast<std::uint64_t>(nodes)));
-    CAPTURE(nodes);
-    CAPTURE(victim);
-    const Job job(place, network, nodes, "split", kLong);
-    wait_for_training(place, "split");
-    a_moment(random);
+    const Accident accident(network, random, "split");
+    const auto& [place, nodes, victim, job] = accident;
+    CAPTURE(accident.nodes);
+    CAPTURE(accident.victim);
     network.cut(victim);
     const auto ends = job.wait(60);
     network.mend(victim);
@@ -147,7 +144,7 @@ TEST_CASE("a rank stands still: all nodes name it") {
     CAPTURE(victim);
     const Workplace place;
     const Job job(place, network, 3, "still", kLong);
-    wait_for_training(place, "still");
+    job.wait_for_training();
     std::this_thread::sleep_for(std::chrono::seconds(1));
     job.send(victim, SIGSTOP);
     const auto ends = job.wait(60);
