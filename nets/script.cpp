@@ -15,6 +15,13 @@ std::string first_line(const std::exception& error) {
   return text.substr(0, text.find('\n'));
 }
 
+// The interpreter tells the way to the failure, line by line, and at the end what it was.
+std::string last_line(const std::exception& error) {
+  std::string text = error.what();
+  text.erase(text.find_last_not_of(" \n") + 1);
+  return text.substr(text.rfind('\n') + 1);
+}
+
 template <class List>
 NamedTensors named(const List& list) {
   NamedTensors tensors;
@@ -51,7 +58,12 @@ class ScriptNet final : public Net {
 
   NamedTensors forward(const NamedTensors& batch) override {
     const std::vector<torch::jit::IValue> values = bind(batch);
-    const torch::jit::IValue result = module_.forward(values);
+    torch::jit::IValue result;
+    try {
+      result = module_.forward(values);
+    } catch (const std::exception& error) {
+      throw std::invalid_argument("script " + path_ + ": forward failed: " + last_line(error));
+    }
     try {
       return outputs(result);
     } catch (const std::exception& error) {

@@ -68,7 +68,8 @@ DataParts open_data(const Config& config, bool training, const std::string& devi
   }
   parts.sampler = make_sampler(config.table("sampler"), {*parts.dataset, training});
 
-  parts.batch = static_cast<std::uint32_t>(loader.integer("batch"));
+  const auto per_rank = static_cast<std::uint32_t>(loader.integer("batch_per_rank"));
+  parts.batch = per_rank > 0 ? per_rank * portion.slice.world : static_cast<std::uint32_t>(loader.integer("batch"));
   if (!training && val.integer("batch") > 0) parts.batch = static_cast<std::uint32_t>(val.integer("batch"));
   if (training && parts.batch < portion.slice.world)
     throw loader.error("batch", "a batch of " + std::to_string(parts.batch) + " rows for " +

@@ -97,7 +97,9 @@ struct Display::Impl {
                                     {"grad_norm", event.grad_norm}};
     if (event.slowest_rank >= 0)
       fields.insert(fields.end(), {{"slowest_rank", static_cast<std::uint64_t>(event.slowest_rank)},
-                                   {"slowest_time", event.slowest_s}});
+                                   {"slowest_time", event.slowest_s},
+                                   {"slowest_link", static_cast<std::uint64_t>(event.slowest_link)},
+                                   {"link_time", event.link_s}});
     if (event.exchange_s > 0)
       fields.insert(fields.end(), {{"exchange_time", event.exchange_s}, {"exchange_hidden", event.exchange_hidden}});
     metrics->write("train", fields);

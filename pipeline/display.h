@@ -20,6 +20,8 @@ struct StepEvent {
   double eta_s = 0;
   int slowest_rank = -1;                    ///< that the others wait for; -1 where one process trains
   double slowest_s = 0;                     ///< its own time per iteration: data and computing
+  int slowest_link = -1;                    ///< the rank whose way to the others is slowest
+  double link_s = 0;                        ///< how long a word takes on it, at most
   double exchange_s = 0;                    ///< gradients on their way, per iteration, as the slowest rank sees it
   double exchange_hidden = 0;               ///< the part of that which backward hides
   bool report = false;                      ///< write a line, not only move the bar

@@ -16,12 +16,12 @@ NonFinitePolicy NonFinitePolicy::from(const Settings& train) {
 
 bool is_finite(const StepResult& result) { return std::isfinite(result.loss) && std::isfinite(result.grad_norm); }
 
-UserError nonfinite_error(const Slab& slab, const StepResult& result, const std::string& why) {
+UserError nonfinite_error(std::uint64_t iteration, const std::vector<std::uint64_t>& samples, const StepResult& result,
+                          const std::string& why) {
   std::string ids;
-  for (auto& row : slab.rows()) ids += (ids.empty() ? "" : ", ") + std::to_string(row.id);
+  for (const auto id : samples) ids += (ids.empty() ? "" : ", ") + std::to_string(id);
   const std::string what = std::isfinite(result.loss) ? say("the gradients' norm is ", result.grad_norm)
                                                       : say("the loss is ", result.loss);
-  const std::uint64_t iteration = slab.ticket().iteration;
   return UserError(Exit::numerics,
                    say(what, " at iteration ", iteration, why.empty() ? "" : " (" + why + ")",
                        "; samples of its last batch: ", ids),

@@ -2,6 +2,8 @@
 // The numerics guard's rules: what a run does about a loss or gradients that are not finite.
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "sampling/settings.h"
 #include "stages/compute.h"
@@ -25,8 +27,9 @@ struct NonFinitePolicy {
 
 bool is_finite(const StepResult& result);
 
-/// The error that ends the run: names the iteration, what is not finite, and the samples of the last batch. `why`, when
-/// given, says why the run stops all the same: "10 in a row".
-UserError nonfinite_error(const Slab& slab, const StepResult& result, const std::string& why = {});
+/// The error that ends the run: names the iteration, what is not finite, and `samples`, the ids of its last batch. `why`,
+/// when given, says why the run stops all the same: "10 in a row".
+UserError nonfinite_error(std::uint64_t iteration, const std::vector<std::uint64_t>& samples, const StepResult& result,
+                          const std::string& why = {});
 
 }  // namespace flowtrain

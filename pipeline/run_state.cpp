@@ -27,6 +27,7 @@ std::string RunState::to_json() const {
               {"validation_pending", validation_pending},
               {"bad_samples", bad_samples},
               {"bad_validation_samples", bad_validation_samples},
+              {"world", world},
               {"elapsed_s", elapsed_s},
               {"nonfinite", nonfinite},
               {"nonfinite_in_a_row", nonfinite_in_a_row},
@@ -64,6 +65,7 @@ RunState RunState::from_json(const std::string& text) try {
   state.validation_pending = stored.at("validation_pending");
   state.bad_samples = counts(stored.at("bad_samples"));
   state.bad_validation_samples = counts(stored.at("bad_validation_samples"));
+  state.world = static_cast<int>(count(stored.at("world")));
   state.elapsed_s = stored.at("elapsed_s");
   state.nonfinite = count(stored.at("nonfinite"));
   state.nonfinite_in_a_row = count(stored.at("nonfinite_in_a_row"));

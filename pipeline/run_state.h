@@ -28,6 +28,7 @@ struct RunState {
   bool validation_pending = false;       ///< interrupted before the end of the validation after it
   std::set<std::uint64_t> bad_samples;   ///< ids
   std::set<std::uint64_t> bad_validation_samples;
+  int world = 1;                         ///< processes that trained together
   double elapsed_s = 0;                  ///< training time over all starts
   std::uint64_t nonfinite = 0;           ///< iterations whose loss or gradients were not finite
   std::uint64_t nonfinite_in_a_row = 0;  ///< of these, the last ones

@@ -44,21 +44,18 @@ std::optional<fs::path> choose_snapshot(const StartOptions& options, const std::
 
 void check_changes(const Config& before, const Config& now, bool accepted) {
   std::string breaking;
+  const bool grown = now.table("loader").origin("batch").text().starts_with("loader.batch_per_rank");
+  const bool any_batch = grown && now.table("resume").text("world") == "any";
   for (auto& difference : diff(before, now)) {
     log_info(say("changed since the run began: ", difference.key, " = ", difference.is, " (was ", difference.was, ")"));
-    if (difference.breaks) breaking += (breaking.empty() ? "" : ", ") + difference.key;
+    if (difference.breaks && !(any_batch && difference.key == "loader.batch")) breaking += (breaking.empty() ? "" : ", ") + difference.key;
   }
   if (breaking.empty()) return;
   if (!accepted)
     throw UserError(Exit::usage, "changes that break exact resume: " + breaking,
-                    "undo them, start a new run (without --iter and --resume), or go on all the same with --accept-changes");
+                    say("undo them, start a new run (without --iter and --resume), or go on all the same with --accept-changes",
+                        grown ? "; resume.world = \"any\" lets loader.batch_per_rank make another batch" : ""));
   log_warn("going on with changes that break exact resume: " + breaking);
-}
-
-Config with_seed(const StartOptions& options, const fs::path& file, const std::string& seed) {
-  auto overrides = options.overrides;
-  overrides.push_back({"run.seed", seed, "run.seed = \"random\""});
-  return load_config(file, overrides);
 }
 
 std::string draw_seed() {
@@ -84,13 +81,20 @@ Start fresh(const StartOptions& options, Config config) {
   return {.config = std::move(config), .folder = std::move(folder)};
 }
 
-Config load_with_seed(const StartOptions& options) {
-  const auto file = config_file(options);
-  Config config = load_config(file, options.overrides);
-  return seed_is_random(config) ? with_seed(options, file, draw_seed()) : config;
+// `config`, as loaded from `file`, with what is drawn or follows from the number of ranks said in figures, so that the
+// run's folder holds them. Without `world` the batch is left open.
+Config settled(const Config& config, const StartOptions& options, const fs::path& file, const std::string& seed,
+               std::optional<int> world) {
+  auto overrides = options.overrides;
+  if (seed_is_random(config)) overrides.push_back({"run.seed", seed, "run.seed = \"random\""});
+  if (const auto rows = config.table("loader").integer("batch_per_rank"); world && rows > 0) {
+    std::erase_if(overrides, [](auto& each) { return each.key == "loader.batch_per_rank"; });
+    overrides.push_back({"loader.batch", std::to_string(rows * *world), say("loader.batch_per_rank, ", *world, " times")});
+  }
+  return load_config(file, overrides);
 }
 
-Start lead_start(const StartOptions& options) {
+Start lead_start(const StartOptions& options, int world) {
   const auto file = config_file(options);
   Config config = load_config(file, options.overrides);
   config.check_trainable();
@@ -98,7 +102,7 @@ Start lead_start(const StartOptions& options) {
   std::string resume = options.resume.empty() ? config.table("run").text("resume") : options.resume;
   if (resume == "none") resume.clear();
   if (as_run_folder(options.config) && options.resume.empty()) resume = "auto";
-  if (resume.empty() && !options.iteration) return fresh(options, load_with_seed(options));
+  if (resume.empty() && !options.iteration) return fresh(options, settled(config, options, file, draw_seed(), world));
 
   const auto run = run_to_resume(options, resume, config);
   if (!run) {
@@ -107,12 +111,12 @@ Start lead_start(const StartOptions& options) {
                                           config.table("run").text("dir"), " to go on in"),
                       "start it without --iter; --max-iter sets the length of a run");
     log_info(say("no run called '", config.name(), "' yet: starting at iteration 0"));
-    return fresh(options, load_with_seed(options));
+    return fresh(options, settled(config, options, file, draw_seed(), world));
   }
 
   auto folder = RunFolder::open(*run);
   const Config stored = load_config(folder.config_file());
-  if (seed_is_random(config)) config = with_seed(options, file, to_toml(stored.table("run").value("seed")));
+  config = settled(config, options, file, to_toml(stored.table("run").value("seed")), world);
   check_changes(stored, config, options.accept_changes);
   clean_leftovers(folder.snapshots());
   auto snapshot = choose_snapshot(options, resume, folder.snapshots());
@@ -137,12 +141,16 @@ void compare_with_leader(const std::map<std::string, std::string>& leaders, cons
 
 }  // namespace
 
-Config load_for_use(const StartOptions& options) { return load_with_seed(options); }
+Config load_for_use(const StartOptions& options) {
+  const auto file = config_file(options);
+  const Config config = load_config(file, options.overrides);
+  return settled(config, options, file, draw_seed(), std::nullopt);
+}
 
 Start prepare_start(const StartOptions& options, Group& group) {
   using nlohmann::json;
   if (group.leads()) {
-    Start start = lead_start(options);
+    Start start = lead_start(options, group.size());
     start.path = fs::absolute(start.folder->path());
     group.broadcast(json{{"seed", to_toml(start.config.table("run").value("seed"))},
                          {"exact", exact_values(start.config)},
@@ -150,7 +158,8 @@ Start prepare_start(const StartOptions& options, Group& group) {
     return start;
   }
   const auto led = json::parse(group.broadcast({}));
-  Config config = with_seed(options, config_file(options), led.at("seed"));
+  const auto file = config_file(options);
+  Config config = settled(load_config(file, options.overrides), options, file, led.at("seed"), group.size());
   config.check_trainable();
   compare_with_leader(led.at("exact"), config);
   return {.config = std::move(config), .path = led.at("folder").get<std::string>(), .accept_changes = options.accept_changes};

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <csignal>
 #include <limits>
-#include <map>
 #include <span>
 
 #include "pipeline/exchange.h"
@@ -19,6 +18,15 @@ namespace {
 constexpr std::size_t loss_window = 20;
 
 double seconds(std::chrono::steady_clock::duration span) { return std::chrono::duration<double>(span).count(); }
+
+// What ranks wait for an answer of the store, which is beside rank 0: where most of the others wait long, it is for rank 0's
+// own way to them.
+int slowest_link(std::span<const double> waits) {
+  const auto longest = std::max_element(waits.begin(), waits.end());
+  const auto others = waits.subspan(1);
+  const auto slow = std::count_if(others.begin(), others.end(), [&](double wait) { return wait > *longest / 2; });
+  return others.size() > 1 && 2 * static_cast<std::size_t>(slow) > others.size() ? 0 : static_cast<int>(longest - waits.begin());
+}
 
 }  // namespace
 
@@ -142,17 +150,22 @@ Votes Trainer::own_votes() const {
   return votes;
 }
 
+// What took a bad sample's place was trained on.
+std::uint64_t Trainer::trained_on(const StreamRow& row) const {
+  const auto replaced = substitutes_.find(row.position);
+  return replaced == substitutes_.end() ? row.id : replaced->second;
+}
+
 // What was found bad, by anyone, goes into the ledger, and what took its place into the order's hash.
 void Trainer::settle_samples(std::uint64_t iteration, const Votes& votes) {
   std::vector<BadSample> found;
   if (votes.bad_samples > 0) found = bad_samples_of_all(*parts_.group, bad_);
   bad_.clear();
-  std::map<std::uint64_t, std::uint64_t> substitutes;  // by position; of several attempts the last
-  for (auto& bad : found) substitutes[bad.position] = bad.substitute;
+  substitutes_.clear();
+  for (auto& bad : found) substitutes_[bad.position] = bad.substitute;
   for (auto& row : rows_) {
-    const auto replaced = substitutes.find(row.position);
-    if (replaced != substitutes.end()) row.id = replaced->second;
-    state_.order.update(std::as_bytes(std::span(&row.id, 1)));
+    const auto id = trained_on(row);
+    state_.order.update(std::as_bytes(std::span(&id, 1)));
   }
   rows_.clear();
   parts_.bad_samples->account(std::move(found), iteration);
@@ -183,21 +196,31 @@ void Trainer::update(const Slab& slab, bool looks) {
   state_.rollback_limit = RunState::no_limit;
 }
 
+// Names the samples of all processes: which of them is to blame is not known.
+UserError Trainer::nonfinite(const Slab& slab, const StepResult& done, const std::string& why) const {
+  std::vector<std::uint64_t> samples;
+  if (grouped())
+    for (auto& row : parts_.line.rows(slab.ticket())) samples.push_back(trained_on(row));
+  else
+    for (auto& row : slab.rows()) samples.push_back(row.id);
+  return nonfinite_error(slab.ticket().iteration, samples, done, why);
+}
+
 void Trainer::recover(const Slab& slab, const StepResult& done) {
   const NonFinitePolicy& policy = parts_.nonfinite;
   ++state_.nonfinite;
   ++state_.nonfinite_in_a_row;
   switch (policy.action) {
     case NonFinitePolicy::Action::stop:
-      throw nonfinite_error(slab, done);
+      throw nonfinite(slab, done);
     case NonFinitePolicy::Action::skip:
-      if (state_.nonfinite_in_a_row > policy.most) throw nonfinite_error(slab, done, say(policy.most, " in a row were skipped"));
+      if (state_.nonfinite_in_a_row > policy.most) throw nonfinite(slab, done, say(policy.most, " in a row were skipped"));
       parts_.learner->discard();
       event_.recovery = "skipped";
-      warn(say(nonfinite_error(slab, done).what(), "; this update is skipped"));
+      warn(say(nonfinite(slab, done).what(), "; this update is skipped"));
       return;
     case NonFinitePolicy::Action::rollback:
-      if (state_.nonfinite > policy.most) throw nonfinite_error(slab, done, say("after ", policy.most, " rollbacks"));
+      if (state_.nonfinite > policy.most) throw nonfinite(slab, done, say("after ", policy.most, " rollbacks"));
       return roll_back(slab, done);
   }
 }
@@ -206,7 +229,7 @@ void Trainer::recover(const Slab& slab, const StepResult& done) {
 void Trainer::roll_back(const Slab& slab, const StepResult& done) {
   const auto snapshot = parts_.snapshots ? parts_.snapshots->newest(state_.rollback_limit) : std::nullopt;
   const std::string found = parts_.group->broadcast(snapshot ? std::to_string(snapshot->iteration) : "");
-  if (found.empty()) throw nonfinite_error(slab, done, "there is no snapshot to go back to");
+  if (found.empty()) throw nonfinite(slab, done, "there is no snapshot to go back to");
   if (snapshot) parts_.learner->load_state(read_tensors(*snapshot));
   parts_.learner->share_state();
   // Weights that fail at once were bad already: the next rollback goes further back.
@@ -215,7 +238,7 @@ void Trainer::roll_back(const Slab& slab, const StepResult& done) {
   state_.lr_scale *= parts_.nonfinite.rollback_lr;
   set_learning_rate(slab.ticket().iteration);
   event_.recovery = "rolled back";
-  warn(say(nonfinite_error(slab, done).what(), "; the weights go back to those of iteration ", iteration,
+  warn(say(nonfinite(slab, done).what(), "; the weights go back to those of iteration ", iteration,
                ", the learning rate is lowered to ", lr_));
 }
 
@@ -244,13 +267,14 @@ void Trainer::report(std::uint64_t epoch) {
 void Trainer::compare_ranks() {
   const auto iterations = static_cast<double>(iterations_);
   const auto size = static_cast<std::size_t>(parts_.group->size()), rank = static_cast<std::size_t>(parts_.group->rank());
-  std::vector<double> all(5 * size);
+  std::vector<double> all(6 * size);
   const auto of = [&](std::size_t what) { return std::span(all).subspan(what * size, size); };
   of(0)[rank] = event_.data_wait;
   of(1)[rank] = event_.data_time_s;
   of(2)[rank] = (compute_s_ - exposed_s_) / iterations;
   of(3)[rank] = exchange_s_ / iterations;
   of(4)[rank] = exposed_s_ / iterations;
+  of(5)[rank] = parts_.group->take_link_time();
   parts_.group->sum(all);
   const auto most = [&](std::size_t what) { return *std::max_element(of(what).begin(), of(what).end()); };
   std::size_t slowest = 0;
@@ -258,6 +282,8 @@ void Trainer::compare_ranks() {
     if (of(1)[i] + of(2)[i] > of(1)[slowest] + of(2)[slowest]) slowest = i;
   event_.slowest_rank = static_cast<int>(slowest);
   event_.slowest_s = of(1)[slowest] + of(2)[slowest];
+  event_.slowest_link = slowest_link(of(5));
+  event_.link_s = most(5);
   event_.data_wait = most(0);
   event_.data_time_s = most(1);
   event_.step_time_s = most(2) + of(4)[slowest];

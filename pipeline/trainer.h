@@ -2,6 +2,7 @@
 // The compute thread's loop: takes tickets in sequence and does what they say.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -67,6 +68,8 @@ class Trainer {
   Votes own_votes() const;
   void update(const Slab& slab, bool looks);
   void settle_samples(std::uint64_t iteration, const Votes& votes);
+  std::uint64_t trained_on(const StreamRow& row) const;
+  UserError nonfinite(const Slab& slab, const StepResult& done, const std::string& why = {}) const;
   void recover(const Slab& slab, const StepResult& done);
   void roll_back(const Slab& slab, const StepResult& done);
   void set_learning_rate(std::uint64_t iteration);
@@ -86,6 +89,7 @@ class Trainer {
   double lr_ = 0;
   bool mid_iteration_ = false;        // micro-batches of an iteration are still to come
   std::vector<BadSample> bad_;        // of the iteration under way
+  std::map<std::uint64_t, std::uint64_t> substitutes_;  // likewise, of bad samples by position; of several attempts the last
   std::vector<StreamRow> rows_;       // likewise, of all processes, as drawn; empty where one process trains
   std::uint64_t snapshot_taken_ = 0;  // iteration of the newest one, so that none is taken twice
   // Since the last report:

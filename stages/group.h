@@ -28,6 +28,9 @@ class Group {
 
   /// No collective: where this process is, for what the others say if it is lost.
   virtual void at_iteration(std::uint64_t) {}
+  /// No collective: the longest time, in seconds, that this process waited for a word over the network since the last
+  /// call. Asked in the background, so that it says how good the way to the others is, whoever keeps them waiting.
+  virtual double take_link_time() { return 0; }
 };
 
 /// A process alone.

@@ -1,8 +1,12 @@
 #include "pipeline/commands/flags.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 
+#include "pipeline/launch/gpus.h"
 #include "pipeline/telemetry/log.h"
+#include "stages/device.h"
 
 namespace flowtrain::commands {
 
@@ -18,6 +22,22 @@ bool parse(CLI::App& app, const Arguments& arguments) {
   }
 }
 
+namespace {
+
+// Before anything asks the driver, which looks at the variables once. NVML counts as the PCI bus does, and so CUDA is to.
+void see_gpus(const std::string& wish) {
+  const auto chosen = choose_gpus(wish, process_environment());
+  if (!chosen) return;
+  ::setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
+  ::setenv("CUDA_VISIBLE_DEVICES", chosen->c_str(), 1);
+  const auto asked = std::count(chosen->begin(), chosen->end(), ',') + 1;
+  if (const int answer = count_gpus(); answer != asked)
+    throw UserError(Exit::usage, answer == 0 ? say("--gpus ", wish, ": no GPU answers") : say("--gpus ", wish, ": only ", answer, " of ", asked, " answer"),
+                    "nvidia-smi lists the GPUs of this machine; `flowtrain info` says whether this build can use them");
+}
+
+}  // namespace
+
 ConfigFlags::ConfigFlags(CLI::App& app) {
   app.add_option("CONFIG", config_, "configuration file (TOML), or the folder of a run")->required();
   app.add_option("--set", set_, "KEY=VALUE: change a key of the configuration, e.g. loader.batch=32; repeatable")
@@ -26,6 +46,7 @@ ConfigFlags::ConfigFlags(CLI::App& app) {
   app.add_option("--seed", seed_, "run.seed");
   app.add_option("--workers", workers_, "loader.workers");
   app.add_option("--device", device_, "auto, cpu, cuda or cuda:N: run.device");
+  app.add_option("--gpus", gpus_, "those of this machine to use: 0,2 or idle:N (N on which nobody computes)");
   app.add_option("--progress", progress_, "auto, bar, plain or off: display.progress");
   auto* quiet = app.add_flag("--quiet", quiet_, "only warnings and errors");
   app.add_flag("--verbose", verbose_, "also what matters only when something goes wrong")->excludes(quiet);
@@ -33,6 +54,7 @@ ConfigFlags::ConfigFlags(CLI::App& app) {
 
 StartOptions ConfigFlags::start() const {
   set_console_level(quiet_ ? ConsoleLevel::quiet : verbose_ ? ConsoleLevel::verbose : ConsoleLevel::normal);
+  if (!gpus_.empty()) see_gpus(gpus_);
   StartOptions options;
   options.config = config_;
   for (auto& each : set_) options.overrides.push_back(parse_set(each));

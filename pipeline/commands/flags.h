@@ -17,13 +17,14 @@ bool parse(CLI::App& app, const Arguments& arguments);
 class ConfigFlags {
  public:
   explicit ConfigFlags(CLI::App& app);
-  /// The file and all changes to it, in a form that prepare_start and load_for_use take. Sets the console's level.
+  /// The file and all changes to it, in a form that prepare_start and load_for_use take. Sets the console's level, and
+  /// which GPUs this process sees.
   StartOptions start() const;
 
  private:
   std::string config_;
   std::vector<std::string> set_;
-  std::string seed_, workers_, device_, progress_, max_iter_;
+  std::string seed_, workers_, device_, gpus_, progress_, max_iter_;
   bool quiet_ = false, verbose_ = false;
 };
 

@@ -3,6 +3,7 @@
 #include "pipeline/assembly.h"
 #include "pipeline/distributed/pace.h"
 #include "pipeline/launch/supervisor.h"
+#include "pipeline/telemetry/guard.h"
 #include "pipeline/telemetry/log.h"
 
 namespace flowtrain::commands {
@@ -62,19 +63,20 @@ int run_rank(const Place& place, const Config& config, const RankBody& body) {
     log_info(say("rank 0 of ", place.world, ", ", place.local_world, " of them on this machine; they meet at ",
                  place.url));
   std::filesystem::path records;
-  const auto explain = [&](const std::exception& error, Exit code) {
+  const auto explain = [&](const std::string& message, Exit code) {
     if (std::filesystem::is_directory(records)) membership.write_flight_record(records);
-    return membership.explain(error.what(), code == Exit::distributed, static_cast<int>(code));
+    return membership.explain(message, code == Exit::distributed, static_cast<int>(code));
   };
   try {
     return body(membership, records);
   } catch (const UserError& error) {
-    const auto text = explain(error, error.code());
+    const auto text = explain(error.what(), error.code());
     if (text.empty()) return static_cast<int>(error.code());
     throw UserError(error.code(), text, error.hint());
-  } catch (const std::exception& error) {
-    explain(error, Exit::bug);
-    throw;
+  } catch (const std::exception&) {
+    const auto text = explain(describe_current_exception(), Exit::bug);
+    if (text.empty()) return static_cast<int>(Exit::bug);
+    throw InternalError(text);
   }
 }
 

@@ -45,7 +45,7 @@ class Config {
 
 /// Reads `file` and its bases, then applies `overrides` in their order, and checks everything that can be checked
 /// without opening data. Where a later source makes another choice (data.dataset, order.name, sampler.name or plugin,
-/// net.name or script, run.max_iter or max_epochs), what an earlier one wrote for the choice it replaces is left aside.
+/// net.name or script, run.max_iter or max_epochs, loader.batch or batch_per_rank), what an earlier one wrote for the choice it replaces is left aside.
 /// Throws UserError(usage), one line with file:line:column or the flag at fault.
 Config load_config(const std::filesystem::path& file, const std::vector<Override>& overrides = {});
 
@@ -59,7 +59,7 @@ struct Difference {
   bool breaks = false;   ///< going on with this change no longer gives what the run would have given
 };
 
-/// What is different in `now`, table by table. How a start resumes (run.resume) is not part of a run and not compared.
+/// What is different in `now`, table by table. How a start resumes (run.resume, [resume]) is not part of a run and not compared.
 std::vector<Difference> diff(const Config& before, const Config& now);
 
 /// What decides the parameters bit for bit, as TOML writes it, by dotted key: equal in all processes that train

@@ -42,7 +42,7 @@ void compare(const std::string& table, const Settings& before, const Settings& n
   for (auto& key : names_of(before, now)) {
     auto full = table.empty() ? key : table + "." + key;
     auto was = text_of(before, key), is = text_of(now, key);
-    if (was != is && full != "run.resume") found.push_back({full, was, is, breaks(table, key)});
+    if (was != is && full != "run.resume" && table != "resume") found.push_back({full, was, is, breaks(table, key)});
   }
 }
 

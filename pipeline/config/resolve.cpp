@@ -57,6 +57,7 @@ class Resolver {
 
   Config resolve() {
     keep_later(document_, "run.max_iter", "run.max_epochs");
+    keep_later(document_, "loader.batch", "loader.batch_per_rank");
     keep_later(document_, "sampler.name", "sampler.plugin");
     keep_later(document_, "net.name", "net.script");
     add_tables();

@@ -25,12 +25,12 @@ std::string host_name() {
 }  // namespace
 
 struct Heart::State {
-  State(const Place& of, StorePtr own, const Pace& with, std::shared_ptr<const FlightRecord> of_collectives)
+  State(const Place& of, StorePtr own, const Pace& with, std::shared_ptr<FlightRecord> of_collectives)
       : place(of), pace(with), record(std::move(of_collectives)), store(std::move(own)) {}
 
   const Place place;
   const Pace pace;
-  const std::shared_ptr<const FlightRecord> record;
+  const std::shared_ptr<FlightRecord> record;
   const StorePtr store;  // of the first thread
 
   std::mutex mutex;
@@ -68,8 +68,10 @@ struct Heart::State {
       ++mine.count;
       mine.collectives = record->entered();
       mine.last = record->last();
+      const auto asked = Clock::now();
       set_beat(*store, place.rank, mine);
       const Beat now = beat_of(*store, next);
+      record->answered(Clock::now() - asked);
       if (now.count != theirs.count) heard = Clock::now();
       theirs = now;
       // One that never came is missed at the start, where all wait for all.
@@ -105,7 +107,7 @@ struct Heart::State {
   }
 };
 
-Heart::Heart(const Place& place, StorePtr store, const Pace& pace, std::shared_ptr<const FlightRecord> record)
+Heart::Heart(const Place& place, StorePtr store, const Pace& pace, std::shared_ptr<FlightRecord> record)
     : state_(std::make_shared<State>(place, std::move(store), pace, std::move(record))) {
   if (place.world == 1) return;
   named_thread("ft-heart", [state = state_] {

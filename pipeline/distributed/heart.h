@@ -16,7 +16,7 @@ namespace flowtrain {
 /// waited for where the store does not answer.
 class Heart {
  public:
-  Heart(const Place& place, StorePtr store, const Pace& pace, std::shared_ptr<const FlightRecord> record);
+  Heart(const Place& place, StorePtr store, const Pace& pace, std::shared_ptr<FlightRecord> record);
   /// Tells the rank that listens that there is no more to hear.
   ~Heart();
   Heart(const Heart&) = delete;

@@ -32,21 +32,6 @@ std::string demangled(const std::type_info& type) {
   return text;
 }
 
-// Of the exception being handled, which is not a UserError.
-std::string describe_current_exception() {
-  const std::type_info* type = abi::__cxa_current_exception_type();
-  if (!type) return "terminated without an exception";
-  try {
-    throw;
-  } catch (const InternalError& error) {
-    return error.what();
-  } catch (const std::exception& error) {
-    return say(error.what(), " (", demangled(*type), ")");
-  } catch (...) {
-    return say("an exception of type ", demangled(*type));
-  }
-}
-
 // Straight to the descriptor: the thread that ends here may hold any lock of the log or the console.
 void put(int file, const std::string& text) { (void)!::write(file, text.data(), text.size()); }
 
@@ -78,6 +63,20 @@ void report_fault(int file, const std::string& message) {
 }
 
 }  // namespace
+
+std::string describe_current_exception() {
+  const std::type_info* type = abi::__cxa_current_exception_type();
+  if (!type) return "terminated without an exception";
+  try {
+    throw;
+  } catch (const InternalError& error) {
+    return error.what();
+  } catch (const std::exception& error) {
+    return say(error.what(), " (", demangled(*type), ")");
+  } catch (...) {
+    return say("an exception of type ", demangled(*type));
+  }
+}
 
 int guarded_main(const std::function<int()>& body) {
   std::array<void*, 1> frame;

@@ -1,6 +1,8 @@
 #include "stages/torch/flight_record.h"
 
+#include <algorithm>
 #include <sstream>
+#include <utility>
 
 namespace flowtrain {
 
@@ -21,6 +23,16 @@ void FlightRecord::leave() {
   if (last_.empty()) return;
   last_.back().ended = Clock::now();
   last_.back().is_over = true;
+}
+
+void FlightRecord::answered(Clock::duration after) {
+  std::lock_guard lock(mutex_);
+  longest_answer_ = std::max(longest_answer_, after);
+}
+
+double FlightRecord::take_longest_answer() {
+  std::lock_guard lock(mutex_);
+  return std::chrono::duration<double>(std::exchange(longest_answer_, {})).count();
 }
 
 std::uint64_t FlightRecord::entered() const {

@@ -21,6 +21,11 @@ class FlightRecord {
   /// The one that began last has ended.
   void leave();
 
+  /// An answer of the store where the ranks meet has come, after so long.
+  void answered(std::chrono::steady_clock::duration after);
+  /// The longest of these since the last call, in seconds.
+  double take_longest_answer();
+
   /// How many have begun: the process with the fewest is the one that the others wait for.
   std::uint64_t entered() const;
   /// "iteration 57, in the averaging of gradients (collective 530)".
@@ -41,6 +46,7 @@ class FlightRecord {
   mutable std::mutex mutex_;
   const Clock::time_point start_ = Clock::now();
   std::deque<Collective> last_;
+  Clock::duration longest_answer_{};
   std::uint64_t entered_ = 0, iteration_ = 0;
 };
 

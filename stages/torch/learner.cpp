@@ -90,14 +90,13 @@ class Autocast {
 class TorchLearner : public Learner {
  public:
   explicit TorchLearner(const LearnerSpec& spec)
-      : where_(spec.device), mode_(spec.mode), seed_(spec.seed), group_(*spec.group),
+      : net_settings_(spec.net), where_(spec.device), mode_(spec.mode), seed_(spec.seed), group_(*spec.group),
         accum_(static_cast<double>(spec.train.integer("accum"))), clip_(spec.train.real("clip")),
         amp_(spec.train.text("amp") == "bf16"), may_discard_(spec.train.text("nonfinite") == "skip") {
     configure_torch(spec.run, spec.processes_here);
     torch::manual_seed(Stream(seed_, Purpose::init, 0).next64());
     const bool channels_last = spec.net.boolean("channels_last");
-    net_ = made_from(spec.net, spec.net.text("script").empty() ? "name" : "script",
-                     [&] { return nets::make_net(net_spec(spec)); });
+    net_ = made_from(net_settings_, net_key(), [&] { return nets::make_net(net_spec(spec)); });
     net_->to(where_, channels_last);
     parameters_ = net_->parameters();
     buffers_ = net_->buffers();
@@ -107,7 +106,8 @@ class TorchLearner : public Learner {
     });
     for (auto& name : spec.val.texts("metrics"))
       if (name != "loss") metrics_.emplace_back(name, made_from(spec.val, "metrics", [&] { return nets::make_metric(name); }));
-    if (auto* group = dynamic_cast<TorchGroup*>(spec.group)) {
+    // Alone in its job a process has nothing to average, and is spared the copies into buckets.
+    if (auto* group = dynamic_cast<TorchGroup*>(spec.group); group && group->size() > 1) {
       parallel_.emplace(*group, parameters_, buffers_, parallel_options(*spec.dist));
       if (spec.dist->boolean("sync_batch_norm"))
         made_from(*spec.dist, "sync_batch_norm",
@@ -173,7 +173,7 @@ class TorchLearner : public Learner {
     if (slab.share() == 0) return;  // rows of the batch that other processes have
     const c10::InferenceMode no_gradients;
     const auto batch = (*val_batch_)(slab);
-    const auto outputs = net_->forward(batch);
+    const auto outputs = run_net(batch);
     const auto rows = static_cast<double>(slab.rows().size());
     val_loss_ += (*loss_)(outputs, batch).at("loss").item<double>() * rows;
     val_rows_ += rows;
@@ -246,9 +246,17 @@ class TorchLearner : public Learner {
 
   at::Tensor forward(const nets::NamedTensors& batch) {
     const Autocast cast(amp_, where_.type());
-    return (*loss_)(net_->forward(batch), batch).at("loss");
+    return (*loss_)(run_net(batch), batch).at("loss");
   }
 
+  std::string net_key() const { return net_settings_.text("script").empty() ? "name" : "script"; }
+
+  // A script's forward is the user's.
+  nets::NamedTensors run_net(const nets::NamedTensors& batch) {
+    return made_from(net_settings_, net_key(), [&] { return net_->forward(batch); });
+  }
+
+  const Settings net_settings_;
   at::Device where_;
   StateCopier copier_{where_};
   TrainMode mode_;

@@ -32,6 +32,7 @@ class TorchGroup : public Group {
 
   FlightRecord& record() { return *record_; }
   void at_iteration(std::uint64_t iteration) override { record_->at_iteration(iteration); }
+  double take_link_time() override { return record_->take_longest_answer(); }
 
  private:
   c10::intrusive_ptr<c10d::ProcessGroup> processes_;

@@ -87,6 +87,15 @@ TEST_CASE("tuples and dicts become named outputs") {
                        std::invalid_argument);
 }
 
+TEST_CASE("what goes wrong in a script is said in one line") {
+  const Folder folder;
+  const std::string file = write_script(folder, "def forward(self, x):\n    return torch.matmul(x, torch.ones([7, 10]))\n");
+  CHECK_THROWS_WITH_AS(
+      load(file)->forward({{"image", at::ones({8, 3})}}),
+      ("script " + file + ": forward failed: RuntimeError: mat1 and mat2 shapes cannot be multiplied (8x3 and 7x10)").c_str(),
+      std::invalid_argument);
+}
+
 TEST_CASE("arguments take the batch's tensors of their names") {
   const Folder folder;
   const std::string file =

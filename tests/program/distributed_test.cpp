@@ -87,6 +87,39 @@ TEST_CASE("a run goes on with another number of processes, in the same order") {
   CHECK(difference(place, "one", "some") < 1e-5);
 }
 
+TEST_CASE("a batch that grows with the number of processes") {
+  const Workplace place;
+  const Words each{"--set", "loader.batch_per_rank=8"}, any{"--resume", "auto", "--set", "resume.world=any"};
+  REQUIRE_EXIT(train(place, 1, "one", {"--set", "loader.batch=24", "--max-iter", "30"}), 0);
+  REQUIRE_EXIT(train(place, 3, "some", with(each, {"--max-iter", "30"})), 0);
+  CHECK(end_of(place.path("some")).order == end_of(place.path("one")).order);
+  CHECK(read_text(place.path("some/config.toml")).find("\nbatch = 24") != std::string::npos);
+
+  const auto refused = train(place, 2, "some", with(each, {"--resume", "auto"}));
+  CHECK_EXIT(refused, 2);
+  CHECK_SAYS(refused, "changes that break exact resume: loader.batch");
+  CHECK_SAYS(refused, "resume.world = \"any\"");
+  REQUIRE_EXIT(train(place, 2, "some", with(each, any)), 0);
+  CHECK(read_text(place.path("some/config.toml")).find("\nbatch = 16") != std::string::npos);
+
+  const auto both = train(place, 2, "both", with(each, {"--set", "loader.batch=8"}));
+  CHECK_EXIT(both, 2);
+  CHECK_SAYS(both, "loader.batch is given too");
+}
+
+TEST_CASE("a loss that is not finite is told once, with the samples of all processes") {
+  const Workplace place;
+  const Words broken{"--set", "optim.lr=1e25"};
+  const auto samples = [](const Outcome& outcome) {
+    CHECK_EXIT(outcome, 5);
+    const auto at = outcome.err.find("samples of its last batch: ");
+    REQUIRE(at != std::string::npos);
+    CHECK(outcome.err.find("samples of its last batch: ", at + 1) == std::string::npos);
+    return outcome.err.substr(at, outcome.err.find('\n', at) - at);
+  };
+  CHECK(samples(train(place, 3, "three", broken)) == samples(train(place, 1, "one", broken)));
+}
+
 TEST_CASE("two runs with as many processes are equal bit by bit, dropout and a seed that was drawn included") {
   const Workplace place;
   const Words two{"--quiet", "--distributed", "--world-size", "2"};

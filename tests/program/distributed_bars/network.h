@@ -39,10 +39,16 @@ class Network {
   const std::string& node(int i) const { return names_.at(static_cast<std::size_t>(i)); }
   static std::string address(int i) { return "10.77.0." + std::to_string(i + 1); }
   void cut(int i) const { REQUIRE(ip("-n " + hub() + " link set " + port(i) + " down")); }
+  /// What node i sends goes out at this rate ("4mbit"), as through a link that others fill, or not at all slowed ("").
+  bool limit(int i, const std::string& rate) const {
+    const std::string at = "tc -n " + node(i) + " qdisc ";
+    return run(rate.empty() ? at + "del dev eth0 root" : at + "add dev eth0 root tbf rate " + rate + " burst 16kb latency 300ms");
+  }
   void mend(int i) const { REQUIRE(ip("-n " + hub() + " link set " + port(i) + " up")); }
 
  private:
-  static bool ip(const std::string& words) { return std::system(("ip " + words + " 2>/dev/null").c_str()) == 0; }
+  static bool run(const std::string& command) { return std::system((command + " 2>/dev/null").c_str()) == 0; }
+  static bool ip(const std::string& words) { return run("ip " + words); }
   static std::string port(int i) { return "port" + std::to_string(i); }
   std::string hub() const { return prefix_ + "hub"; }
 

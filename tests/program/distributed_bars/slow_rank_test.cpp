@@ -1,7 +1,11 @@
-// Ranks that are slow for a while, as on a machine that does something else: metrics name them, and nobody gives them up.
+// Ranks that are slow for a while, as on a machine that does something else, or behind a link that others fill: metrics
+// name them, and nobody gives them up.
+
+#include <fstream>
 
 #include "sampling/random.h"
 #include "tests/points.h"
+#include "tests/program/distributed_bars/network.h"
 #include "tests/program/ranks.h"
 
 namespace flowtrain {
@@ -21,6 +25,28 @@ void pulse(int process) {
   }
 }
 
+/// Gives a process a quarter of a core for a second and a half. False where this user may not.
+bool throttle(int process) {
+  const fs::path cpu = "/sys/fs/cgroup/cpu", group = cpu / ("flowtrain-test-" + std::to_string(::getpid()));
+  const auto write = [](const fs::path& file, int number) { return bool(std::ofstream(file) << number << std::flush); };
+  std::error_code failed;
+  fs::create_directory(group, failed);
+  if (failed || !write(group / "cpu.cfs_period_us", 40'000) || !write(group / "cpu.cfs_quota_us", 10'000)) return false;
+  const bool moved = write(group / "cgroup.procs", process);
+  if (moved) std::this_thread::sleep_for(milliseconds(1600));
+  write(cpu / "cgroup.procs", process);
+  fs::remove(group, failed);
+  return moved;
+}
+
+/// The rank that the lines of metrics since the `from`th blame: of each, `rank` for `time`.
+int blamed(const std::string& run, std::size_t from, const std::string& rank, const std::string& time) {
+  const auto lines = metrics_of(run, "train");
+  std::array<double, kWorld> waited_for{};
+  for (auto at = from; at < lines.size(); ++at) waited_for.at(lines[at].at(rank)) += lines[at].at(time).get<double>();
+  return static_cast<int>(std::max_element(waited_for.begin(), waited_for.end()) - waited_for.begin());
+}
+
 }  // namespace
 
 TEST_CASE("a rank that is slow is the one that metrics name") {
@@ -33,22 +59,51 @@ TEST_CASE("a rank that is slow is the one that metrics name") {
   REQUIRE(process.wait_for_text("\"train\"", place.path("slow/metrics.jsonl")));
   Stream random(11, Purpose::init, 0);
   const int trials = static_cast<int>(40 * times());
-  int right = 0;
+  int right = 0, throttled = 0;
   for (int i = 0; i < trials; ++i) {
     const int victim = static_cast<int>(random.below(kWorld));
     const auto before = metrics_of(place.path("slow"), "train").size();
-    pulse(rank_process("slow", victim));
-    const auto lines = metrics_of(place.path("slow"), "train");
-    std::array<double, kWorld> waited_for{};
-    for (auto at = before; at < lines.size(); ++at)
-      waited_for.at(lines[at].at("slowest_rank")) += lines[at].at("slowest_time").get<double>();
-    right += std::max_element(waited_for.begin(), waited_for.end()) - waited_for.begin() == victim;
+    const int process = rank_process("slow", victim);
+    if (i % 4 == 3 && throttle(process)) ++throttled;
+    else pulse(process);
+    right += blamed(place.path("slow"), before, "slowest_rank", "slowest_time") == victim;
   }
   process.send(SIGTERM);
   CHECK_EXIT(process.wait(), 143);  // and not because a rank was given up
-  MESSAGE(right << " of " << trials << " named right");
+  MESSAGE(right << " of " << trials << " named right; " << throttled << " by a quota of the CPU, the others by standing still");
   CHECK(right >= trials * 95 / 100);
   tried("R11 slow ranks", static_cast<std::uint64_t>(trials));
+}
+
+TEST_CASE("a rank behind a slow link is the one that metrics name") {
+  const Network network(kWorld);
+  if (!network.is_made() || !network.limit(0, "8mbit")) {
+    MESSAGE("skipped: no network namespaces with limited links here");
+    return;
+  }
+  network.limit(0, "");
+  const Workplace place;
+  const Job job(place, network, kWorld, "link",
+                {"--max-iter", "1000000", "--set", "net.hidden=[256, 256]", "--set", "snapshot.every=50", "--set", "val.every=0",
+                 "--set", "dist.timeout=16", "--set", "display.every=2"});
+  job.wait_for_training();
+  Stream random(12, Purpose::init, 0);
+  const int trials = static_cast<int>(6 * times());
+  int right = 0;
+  for (int i = 0; i < trials; ++i) {
+    const int victim = static_cast<int>(random.below(kWorld));
+    REQUIRE(network.limit(victim, "8mbit"));
+    const auto before = metrics_of(place.path("link"), "train").size();
+    std::this_thread::sleep_for(milliseconds(6000));
+    right += blamed(place.path("link"), before + 1, "slowest_link", "link_time") == victim;
+    network.limit(victim, "");
+    std::this_thread::sleep_for(milliseconds(1500));  // what is still queued
+  }
+  job.send(0, SIGTERM);
+  for (auto& end : job.wait(60)) CHECK_EXIT(end, 143);
+  MESSAGE(right << " of " << trials << " named right");
+  CHECK(right >= trials * 95 / 100);
+  tried("R11 slow links", static_cast<std::uint64_t>(trials));
 }
 
 }  // namespace flowtrain

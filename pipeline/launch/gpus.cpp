@@ -1,0 +1,163 @@
+#include "pipeline/launch/gpus.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "pipeline/launch/launchers.h"
+#include "pipeline/telemetry/log.h"
+#include "sampling/error.h"
+
+namespace flowtrain {
+namespace {
+
+constexpr char kVisible[] = "CUDA_VISIBLE_DEVICES";
+constexpr char kForms[] = "Give numbers from 0 (0,2), or idle:N for N that nobody computes on; nvidia-smi lists them.";
+
+using Words = std::vector<std::string>;
+
+UserError refusal(const std::string& wish, const std::string& reason) {
+  return UserError(Exit::usage, "--gpus " + wish + ": " + reason, kForms);
+}
+
+Words split(const std::string& list) {
+  Words words(1);
+  for (const char c : list) {
+    if (c == ',') words.emplace_back();
+    else if (c != ' ') words.back() += c;
+  }
+  return words;
+}
+
+std::optional<std::size_t> number(const std::string& word) {
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  return error == std::errc() && end == word.data() + word.size() ? std::optional(value) : std::nullopt;
+}
+
+bool is_uuid(const std::string& word) { return word.starts_with("GPU-") || word.starts_with("MIG-"); }
+
+std::string join(const Words& words) {
+  std::string list;
+  for (auto& word : words) list += (list.empty() ? "" : ",") + word;
+  return list;
+}
+
+std::string chosen_by_list(const std::string& wish, const std::optional<Words>& visible) {
+  Words chosen;
+  for (auto& word : split(wish)) {
+    const auto index = number(word);
+    if (!index && !is_uuid(word)) throw refusal(wish, "'" + word + "' is not a GPU");
+    if (index && visible && *index >= visible->size())
+      throw refusal(wish, say("there is no GPU ", *index, " among those of ", kVisible, " = ", join(*visible)));
+    chosen.push_back(index && visible ? (*visible)[*index] : word);
+    if (std::count(chosen.begin(), chosen.end(), chosen.back()) > 1) throw refusal(wish, word + " is given twice");
+  }
+  return join(chosen);
+}
+
+std::string describe(std::size_t index, const GpuUse& gpu) {
+  constexpr double gib = 1u << 30;
+  return say("GPU ", index, ": ", gpu.processes, " processes, ", std::llround(static_cast<double>(gpu.used) / gib), " of ",
+             std::llround(static_cast<double>(gpu.memory) / gib), " GiB used");
+}
+
+std::string chosen_idle(const std::string& wish, const std::optional<Words>& visible, const std::vector<GpuUse>& gpus) {
+  const auto wanted = number(wish.substr(wish.find(':') + 1));
+  if (!wanted || *wanted == 0) throw refusal(wish, "expected idle:N, N at least 1");
+  std::vector<std::size_t> idle;
+  std::string busy;
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    const auto is_this = [&](const std::string& word) {
+      return number(word) == i || (is_uuid(word) && gpus[i].uuid.starts_with(word));
+    };
+    if (visible && std::none_of(visible->begin(), visible->end(), is_this)) continue;
+    if (gpus[i].processes == 0) idle.push_back(i);
+    else busy += "; " + describe(i, gpus[i]);
+  }
+  if (idle.size() < *wanted) throw refusal(wish, say("only ", idle.size(), idle.size() == 1 ? " is" : " are", " idle", busy));
+  const auto free = [&](std::size_t i) { return gpus[i].memory - gpus[i].used; };
+  std::stable_sort(idle.begin(), idle.end(), [&](auto a, auto b) { return free(a) > free(b); });
+  Words chosen;
+  for (std::size_t i = 0; i < *wanted; ++i) chosen.push_back(gpus[idle[i]].uuid);
+  return join(chosen);
+}
+
+// The driver's library, with the functions that are asked for here. Their signatures are those of nvml.h, whose results
+// are 0 for success.
+class Nvml {
+ public:
+  using Gpu = void*;
+
+  explicit Nvml(const std::string& name) : library_(dlopen(name.c_str(), RTLD_NOW)) {
+    if (library_ == nullptr) throw failure("the NVIDIA driver is not on this machine (" + name + ")");
+    call("nvmlInit_v2");
+  }
+  ~Nvml() { static_cast<void>(function<int()>("nvmlShutdown")()); }
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  /// Calls `name` with `arguments`; throws for every result that is not among `good`.
+  template <class... Arguments>
+  int call(const char* name, std::initializer_list<int> good, Arguments... arguments) const {
+    const int result = function<int(Arguments...)>(name)(arguments...);
+    if (std::find(good.begin(), good.end(), result) == good.end()) throw failure(say(name, " fails with code ", result));
+    return result;
+  }
+  void call(const char* name) const { call(name, {0}); }
+
+ private:
+  static UserError failure(const std::string& reason) {
+    return UserError(Exit::usage, "the GPUs cannot be listed: " + reason, "Look at nvidia-smi, or name them: --gpus 0,1.");
+  }
+
+  template <class Signature>
+  Signature* function(const char* name) const {
+    void* address = dlsym(library_, name);
+    if (address == nullptr) throw failure(std::string("its library lacks ") + name);
+    return reinterpret_cast<Signature*>(address);
+  }
+
+  void* library_;  // stays open: CUDA needs the same driver soon
+};
+
+}  // namespace
+
+std::vector<GpuUse> look_at_gpus(const std::string& nvml) {
+  struct Memory {  // nvmlMemory_t
+    unsigned long long total, free, used;
+  };
+  constexpr int kInsufficientSize = 7;  // there are more processes than room for them: the count is right all the same
+  const Nvml driver(nvml);
+  unsigned count = 0;
+  driver.call("nvmlDeviceGetCount_v2", {0}, &count);
+  std::vector<GpuUse> all;
+  for (unsigned i = 0; i < count; ++i) {
+    Nvml::Gpu gpu = nullptr;
+    std::array<char, 96> uuid{};
+    Memory memory{};
+    unsigned processes = 0;
+    driver.call("nvmlDeviceGetHandleByIndex_v2", {0}, i, &gpu);
+    driver.call("nvmlDeviceGetUUID", {0}, gpu, uuid.data(), static_cast<unsigned>(uuid.size()));
+    driver.call("nvmlDeviceGetMemoryInfo", {0}, gpu, &memory);
+    driver.call("nvmlDeviceGetComputeRunningProcesses", {0, kInsufficientSize}, gpu, &processes, static_cast<void*>(nullptr));
+    all.push_back({uuid.data(), processes, memory.used, memory.total});
+  }
+  return all;
+}
+
+std::optional<std::string> choose_gpus(const std::string& wish, const Environment& environment,
+                                       const std::function<std::vector<GpuUse>()>& look) {
+  if (spawned_place(environment)) return std::nullopt;
+  const auto now = environment(kVisible);
+  const auto visible = now ? std::optional(now->empty() ? Words{} : split(*now)) : std::nullopt;
+  if (!wish.starts_with("idle:")) return chosen_by_list(wish, visible);
+  if (detect_launcher(environment, false))
+    throw refusal(wish, "each of the launcher's processes would look for itself");
+  return chosen_idle(wish, visible, look());
+}
+
+}  // namespace flowtrain
