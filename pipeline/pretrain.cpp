@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "pipeline/snapshot/rename.h"
 #include "pipeline/snapshot/weights.h"
 #include "pipeline/snapshot/weights_file.h"
 #include "pipeline/telemetry/log.h"
@@ -47,6 +48,14 @@ void assign(const TensorView& from, StateTensor& to) {
   }
 }
 
+std::vector<TensorView> renamed(const WeightsFile& file, const Settings& net) {
+  try {
+    return Renaming(net.texts("drop"), net.texts("rename"))(file.tensors());
+  } catch (const UserError& error) {
+    throw net.error(net.given("drop") ? "drop" : "rename", error.what(), error.code(), error.hint());
+  }
+}
+
 std::string list(const std::vector<std::string>& names) {
   std::string text;
   for (auto& name : names) text += (text.empty() ? "" : ", ") + name;
@@ -66,7 +75,8 @@ void load_pretrained(Learner& learner, const Settings& net) {
   state.settle();
   std::vector<WantedTensor> wanted;
   for (auto& tensor : state.model) wanted.push_back({tensor.name, tensor.dtype, tensor.shape});
-  const WeightMatch match = match_weights(file.tensors(), wanted);
+  const auto tensors = renamed(file, net);
+  const WeightMatch match = match_weights(tensors, wanted);
 
   std::string differences;
   for (auto& [what, names] : {std::pair{"missing", &match.missing}, {"unexpected", &match.unexpected},

@@ -1,4 +1,4 @@
-// flowtrain snapshot ls|show|verify|export|diff
+// flowtrain snapshot ls|show|verify|export|convert|diff
 
 #include <iostream>
 
@@ -24,6 +24,13 @@ int snapshot(const Arguments& arguments) {
   auto* copy = add("export", "copy the weights to a safetensors file");
   copy->add_option("FILE", other, "the file to write")->required();
   auto* copy_iter = copy->add_option("--iter", iteration, "that of this iteration; otherwise the newest good one");
+  std::vector<std::string> drop, rename;
+  auto* convert = app.add_subcommand("convert", "weights of torch.save (.pth, .pkl) or safetensors to safetensors");
+  convert->add_option("IN", place, "the file to read; nothing in it is executed")->required();
+  convert->add_option("OUT", other, "the safetensors file to write")->required();
+  convert->add_option("--drop", drop, "leave out tensors whose names match this regular expression; repeatable")->allow_extra_args(false);
+  convert->add_option("--rename", rename, "\"PATTERN -> TEXT\", or cornernet: the names of the first CornerNet; repeatable")
+      ->allow_extra_args(false);
   auto* diff = add("diff", "compare two, bit by bit");
   diff->add_option("OTHER", other, "the other one")->required();
   if (!parse(app, arguments)) return 0;
@@ -34,6 +41,7 @@ int snapshot(const Arguments& arguments) {
   if (*show) code = snapshot_show(place, of(show_iter), std::cout);
   if (*verify) code = snapshot_verify(place, std::cout);
   if (*copy) code = snapshot_export(place, of(copy_iter), other, std::cout);
+  if (*convert) code = snapshot_convert(place, Renaming(drop, rename), other, std::cout);
   if (*diff) code = snapshot_diff(place, other, std::cout);
   return static_cast<int>(code);
 }

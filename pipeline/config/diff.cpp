@@ -16,9 +16,9 @@ const std::set<std::string> exact = {
     "run.deterministic"};
 
 /// Exceptions within those tables: used at the start of a run only, or deciding only whether it stops.
-const std::set<std::string> harmless = {"net.pretrain",       "net.strict",      "data.bad",          "data.max_bad",
-                                        "data.train.bad",     "data.train.max_bad", "train.nonfinite",
-                                        "train.max_nonfinite"};
+const std::set<std::string> harmless = {"net.pretrain",   "net.strict",         "net.drop",        "net.rename",
+                                        "data.bad",       "data.max_bad",       "data.train.bad",  "data.train.max_bad",
+                                        "train.nonfinite", "train.max_nonfinite"};
 
 bool breaks(const std::string& table, const std::string& key) {
   auto full = table + "." + key;

@@ -12,6 +12,7 @@
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/manifest.h"
 #include "pipeline/snapshot/snapshot_files.h"
+#include "pipeline/snapshot/weights_file.h"
 
 namespace flowtrain {
 namespace {
@@ -192,6 +193,16 @@ Exit snapshot_export(const fs::path& place, std::optional<std::uint64_t> iterati
     bytes = write_safetensors(file, snapshot.model.tensors(), snapshot.model.metadata()).bytes;
   });
   out << target.string() << ": " << snapshot.model.tensors().size() << " tensors of iteration " << snapshot.iteration
+      << ", " << size_text(bytes) << "\n";
+  return Exit::ok;
+}
+
+Exit snapshot_convert(const fs::path& source, const Renaming& renaming, const fs::path& target, std::ostream& out) {
+  const WeightsFile file(source);
+  const auto tensors = renaming(file.tensors());
+  std::uint64_t bytes = 0;
+  write_file_atomically(target, [&](File& written) { bytes = write_safetensors(written, tensors).bytes; });
+  out << target.string() << ": " << tensors.size() << " of " << file.tensors().size() << " tensors of " << source.string()
       << ", " << size_text(bytes) << "\n";
   return Exit::ok;
 }

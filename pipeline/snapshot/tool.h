@@ -10,6 +10,7 @@
 #include <optional>
 #include <ostream>
 
+#include "pipeline/snapshot/rename.h"
 #include "sampling/error.h"
 
 namespace flowtrain {
@@ -26,6 +27,11 @@ Exit snapshot_verify(const std::filesystem::path& place, std::ostream& out);
 /// Copies the model's weights to the safetensors file `target`, which is replaced wholly or not at all.
 Exit snapshot_export(const std::filesystem::path& place, std::optional<std::uint64_t> iteration,
                      const std::filesystem::path& target, std::ostream& out);
+
+/// Copies the weights of a file from elsewhere (see WeightsFile), renamed, to the safetensors file `target`, which is
+/// replaced wholly or not at all.
+Exit snapshot_convert(const std::filesystem::path& source, const Renaming& renaming, const std::filesystem::path& target,
+                      std::ostream& out);
 
 /// Compares the tensors of two snapshots bit by bit; Exit::snapshot where they differ. States that differ are a note.
 Exit snapshot_diff(const std::filesystem::path& left, const std::filesystem::path& right, std::ostream& out);

@@ -30,7 +30,8 @@ WeightMatch match_weights(std::span<const TensorView> file, std::span<const Want
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const auto found = by_name.find(wanted[i].name);
     if (found == by_name.end()) {
-      match.missing.push_back(wanted[i].name);
+      // Torch before 0.4.1 did not count batches; nothing is computed from the count with a fixed momentum.
+      if (!wanted[i].name.ends_with(".num_batches_tracked")) match.missing.push_back(wanted[i].name);
       continue;
     }
     const TensorView& source = *found->second;

@@ -30,7 +30,8 @@ struct WeightMatch {
 };
 
 /// Names match as they are or, where DistributedDataParallel saved the file, without a "module." at their start.
-/// Shapes must be equal, and so must dtypes unless both are floating-point.
+/// Shapes must be equal, and so must dtypes unless both are floating-point. Batch norm's num_batches_tracked may be
+/// missing.
 WeightMatch match_weights(std::span<const TensorView> file, std::span<const WantedTensor> wanted);
 
 }  // namespace flowtrain

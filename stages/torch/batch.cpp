@@ -17,6 +17,10 @@ at::ScalarType scalar_type(DType type) {
 }
 
 bool is_picture(const Field& field) { return field.dtype == DType::u8 && field.shape.size() == 3; }
+// Normalised by its sampler.
+bool is_finished_picture(const Field& field) {
+  return field.name == "image" && field.dtype == DType::f32 && field.shape.size() == 3;
+}
 
 }  // namespace
 
@@ -69,7 +73,10 @@ nets::NamedTensors BatchAdapter::operator()(Slab& slab) {
   auto picture = pictures_.begin();
   for (std::size_t i = 0; i < layout_.fields().size(); ++i) {
     const bool is_next = picture != pictures_.end() && picture->field == i;
-    batch.set(layout_.fields()[i].name, is_next ? normalised(slab, *picture++) : view(slab, i));
+    const Field& field = layout_.fields()[i];
+    if (is_next) batch.set(field.name, normalised(slab, *picture++));
+    else if (is_finished_picture(field)) batch.set(field.name, view(slab, i).permute({0, 3, 1, 2}));
+    else batch.set(field.name, view(slab, i));
   }
   return batch;
 }

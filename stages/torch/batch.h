@@ -11,7 +11,8 @@
 namespace flowtrain {
 
 /// Makes named tensors of a slab's rows. Fields are views into the slab; u8 pictures (B, H, W, C) become f32
-/// (B, C, H, W), (x / 255 - mean) / stddev, in memory that is kept from batch to batch.
+/// (B, C, H, W), (x / 255 - mean) / stddev, in memory that is kept from batch to batch. An f32 `image` (B, H, W, C) is
+/// finished: it becomes a view (B, C, H, W).
 class BatchAdapter {
  public:
   /// `where`: the device that the slabs' memory is on.

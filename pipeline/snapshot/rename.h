@@ -1,0 +1,32 @@
+#pragma once
+// Names of tensors that come from elsewhere, changed to the ones that are wanted here.
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "pipeline/snapshot/safetensors.h"
+
+namespace flowtrain {
+
+/// What is done to the names of a file's tensors before they are matched with a net's.
+class Renaming {
+ public:
+  /// `drop`: regular expressions (ECMAScript) of tensors to leave out, found anywhere in a name. `rename`: "PATTERN ->
+  /// TEXT", each applied to the name that the one before gave, with $1 … in TEXT; or the name of a set of such rules:
+  /// "cornernet" (the names of princeton-vl/CornerNet to those of CornerNet-Lite). Throws UserError(usage) naming the
+  /// rule that is none.
+  Renaming(const std::vector<std::string>& drop, const std::vector<std::string>& rename);
+  ~Renaming();
+
+  /// The tensors that are left, under their new names. Throws UserError(usage) where two come to the same name, or a
+  /// pattern of `drop` meets no tensor.
+  std::vector<TensorView> operator()(std::span<const TensorView> tensors) const;
+
+ private:
+  struct Rules;
+  std::unique_ptr<const Rules> rules_;
+};
+
+}  // namespace flowtrain
