@@ -73,7 +73,7 @@ std::vector<TensorView> Renaming::operator()(std::span<const TensorView> tensors
   }
   for (auto& [text, regex] : rules_->drop)
     if (!used.contains(text))
-      throw UserError(Exit::usage, "'" + text + "': no tensor has such a name", "`flowtrain snapshot show` lists a file's names");
+      throw UserError(Exit::usage, "'" + text + "': no tensor has such a name", "without it all are taken");
   return left;
 }
 

@@ -112,6 +112,20 @@ TEST_CASE("snapshot export: a weights file, never half of one") {
   CHECK(names(run.folder.path()) == "weights.safetensors x");
 }
 
+TEST_CASE("snapshot convert: weights of torch.save, renamed, some left out") {
+  Run run;
+  const fs::path data = FLOWTRAIN_SOURCE_DIR "/tests/snapshot/data";
+  const auto target = run.folder / "weights.safetensors";
+  for (const char* file : {"zip.pth", "legacy.pth"}) {
+    CHECK(snapshot_convert(data / file, Renaming({"^flag$"}, {"^weight -> fc.weight"}), target, run.out) == Exit::ok);
+    CHECK(contains(run.printed(), "weights.safetensors: 6 of 7 tensors of "));
+    const SafetensorsFile converted(target);
+    CHECK(converted.tensors().front().name == "fc.weight");
+    CHECK(shape_text(converted.tensors().front().shape) == "(2, 3)");
+  }
+  CHECK(contains(message_of([&] { snapshot_convert(data / "README.md", Renaming({}, {}), target, run.out); }), "README.md: "));
+}
+
 TEST_CASE("snapshot diff: same, other values, other shapes, other names") {
   Run run;
   CHECK(snapshot_diff(run.run, run.snapshots / "iter-00000300", run.out) == Exit::ok);
