@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -35,6 +36,12 @@ inline std::ptrdiff_t own_threads() {
     count += name.starts_with("ft-");
   }
   return count;
+}
+
+/// How many threads there may be but own ones, once a Scheduler(workers) is made: oneTBB starts its own when there is work
+/// for them, which may be late, and keeps them. To be called before.
+inline std::ptrdiff_t most_threads(unsigned workers) {
+  return threads() + std::max(std::thread::hardware_concurrency(), workers + 1) - 1;
 }
 
 /// What `count` gives once it is at most `most`, or after five seconds: the kernel still lists a thread for a moment
