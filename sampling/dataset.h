@@ -15,6 +15,7 @@ namespace flowtrain {
 struct Box {
   float x0, y0, x1, y1;
   std::int32_t label;  ///< class index, from 0
+  bool ignore = false;  ///< a crowd or a difficult object: evaluation does not ask for it, nor mind that it is found
 };
 
 /// How a record's bytes are to be understood.

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <istream>
 #include <numeric>
 #include <stdexcept>
 #include <system_error>
 
 #include "sampling/error.h"
+#include "sampling/file_stream.h"
 #include "sampling/tar.h"
 
 namespace flowtrain {
@@ -127,6 +129,21 @@ void Files::read(std::size_t index, std::vector<std::byte>& into) const {
     const auto file = Descriptor::file(names_[index].data(), &source_);
     read_exactly(file, 0, file.size_bytes(), into);
   });
+}
+
+void Files::stream(std::size_t index, const std::function<void(std::istream&)>& body) const {
+  const auto pass = [&](const Descriptor& file, std::uint64_t offset, std::uint64_t size_bytes) {
+    FileBuffer buffer(file, offset, size_bytes, describe(index));
+    std::istream stream(&buffer);
+    body(stream);
+  };
+  if (!is_folder_) return pass(source_, extents_[index].offset, extents_[index].size_bytes);
+  try {
+    const auto file = Descriptor::file(names_[index].data(), &source_);
+    pass(file, 0, file.size_bytes());
+  } catch (const std::system_error& error) {
+    throw UserError(Exit::data, describe(index) + ": " + error.code().message());
+  }
 }
 
 std::string Files::describe(std::string_view name) const {

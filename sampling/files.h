@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +32,8 @@ class Files {
   std::uint64_t size_bytes(std::size_t index) const;
   /// Replaces `into` by a file's bytes. Both throw SampleError with the file's path and what the system says.
   void read(std::size_t index, std::vector<std::byte>& into) const;
+  /// Hands a file of any length to `body`, which must not keep it. Throws UserError(data) where it cannot be read.
+  void stream(std::size_t index, const std::function<void(std::istream&)>& body) const;
   /// "folder/name" or "archive.tar:name".
   std::string describe(std::size_t index) const { return describe(names_[index]); }
   std::string describe(std::string_view name) const;

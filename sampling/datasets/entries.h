@@ -12,6 +12,7 @@ DatasetEntry idx_entry();           ///< IDX files: MNIST and its family
 DatasetEntry cifar_entry();         ///< CIFAR-10 and CIFAR-100, binary version
 DatasetEntry image_folder_entry();  ///< one folder of pictures per class
 DatasetEntry voc_entry();           ///< Pascal VOC: pictures with boxes in XML
+DatasetEntry coco_entry();          ///< MS COCO: pictures with boxes in one JSON file
 DatasetEntry webdataset_entry();    ///< tar shards
 
 }  // namespace flowtrain

@@ -114,7 +114,7 @@ std::vector<std::string> class_names(const Settings& settings, const std::vector
 Box widen(const Box& box, double margin, const VocAnnotation& picture) {
   const auto by = static_cast<float>(margin) * std::max(box.x1 - box.x0, box.y1 - box.y0);
   return {std::max(0.0f, box.x0 - by), std::max(0.0f, box.y0 - by), std::min(picture.width, box.x1 + by),
-          std::min(picture.height, box.y1 + by), box.label};
+          std::min(picture.height, box.y1 + by), box.label, box.ignore};
 }
 
 class Voc : public Dataset {
@@ -183,6 +183,7 @@ class Voc : public Dataset {
       if (!known || (object.difficult && !settings.boolean("difficult"))) continue;
       auto box = object.box;
       box.label = static_cast<std::int32_t>(place);
+      box.ignore = object.difficult;
       if (crops_ && (annotation.width <= 0 || annotation.height <= 0))
         throw UserError(Exit::data, files_.describe(picture.file) + ": its annotation has no <size>, which crops need");
       boxes_.push_back(crops_ ? widen(box, settings.real("margin"), annotation) : box);
@@ -221,7 +222,8 @@ DatasetEntry voc_entry() {
                 .choices = {"images", "crops"}},
                {"target", Kind::text, std::string(),
                 "images: keep boxes of this class only; a picture's label is 1 if it has one, else 0"},
-               {"difficult", Kind::boolean, true, "use boxes that are marked difficult"},
+               {"difficult", Kind::boolean, true,
+                "use boxes that are marked difficult; evaluation leaves them out of account"},
                {"class_names", Kind::texts, std::vector<std::string>(),
                 "classes in label order; boxes of others are left out. Default: those of the split's boxes, sorted; "
                 "give it where a split may lack a class"},

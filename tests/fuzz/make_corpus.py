@@ -78,6 +78,35 @@ def annotations():
     put("voc", "numbers", VOC.replace("1.5", "nan").replace("8e0", "1e999"))
 
 
+COCO = {
+    "info": {"year": 2017}, "licenses": [],
+    "images": [{"id": 7, "file_name": "seven.jpg", "width": 100, "height": 90, "coco_url": "a\u00e9\U0001f600"},
+               {"id": 3, "file_name": "a/three.jpg", "width": 10.5, "height": 90}],
+    "annotations": [
+        {"id": 1, "image_id": 7, "category_id": 18, "bbox": [10.5, 20, 30, 4e1], "area": 600.5, "iscrowd": 0,
+         "segmentation": [[1, 2, -3.25, 4e-2, 5, 6]]},
+        {"id": 2, "image_id": 3, "category_id": 17, "bbox": [0, 0, 0, 9], "iscrowd": True,
+         "segmentation": {"counts": "abc\\", "size": [90, 100]}},
+        {"id": 3, "image_id": 3, "category_id": 17, "bbox": [-4, 2, 1, 9], "area": None}],
+    "categories": [{"id": 18, "name": "dog"}, {"id": 17, "name": "cat", "supercategory": "animal"}],
+}
+
+
+def coco_files():
+    put("coco", "small", json.dumps(COCO))
+    put("coco", "utf8", b"\xef\xbb\xbf" + json.dumps(COCO, ensure_ascii=False, indent=1).encode())
+    put("coco", "backwards", json.dumps(dict(reversed(COCO.items()))))
+    put("coco", "pictures_only", json.dumps(dict(COCO, annotations=[])))
+    put("coco", "twice", json.dumps(dict(COCO, images=COCO["images"] * 2)))
+    put("coco", "unknown", json.dumps(dict(COCO, categories=[])))
+    put("coco", "negative", json.dumps(COCO).replace("30, 40.0", "-30, 1e999"))
+    put("coco", "types", json.dumps(COCO).replace("600.5", "{\"a\": [[]]}").replace("7,", "\"7\","))
+    put("coco", "nan", json.dumps(dict(COCO, x=float("nan"))))
+    put("coco", "deep", '{"images": ' + "[" * 200)
+    put("coco", "surrogate", '{"images": [{"file_name": "\\ud800"}]}')
+    put("coco", "torn", json.dumps(COCO)[:400])
+
+
 def idx_files():
     images = struct.pack(">BBBBIII", 0, 0, 8, 3, 2, 3, 2) + bytes(range(12))
     for name, data in [("images", images), ("labels", struct.pack(">BBBBI", 0, 0, 8, 1, 2) + b"\1\2"),
@@ -207,6 +236,7 @@ def states():
 jpegs()
 pngs()
 annotations()
+coco_files()
 idx_files()
 cifar_files()
 archives()

@@ -66,6 +66,8 @@ TEST_CASE("voc: pictures with their boxes") {
   REQUIRE(one.boxes.size() == 2);
   CHECK(equal(one.boxes[0], {0, 0, 100, 50, 0}));
   CHECK(equal(one.boxes[1], {10, 10, 30, 20, 1}));
+  CHECK(!one.boxes[0].ignore);
+  CHECK(one.boxes[1].ignore);  // it is difficult
   const auto two = set->read(1, buffer);
   REQUIRE(two.boxes.size() == 1);
   CHECK(equal(two.boxes[0], {90, 40, 100, 50, 1}));  // clipped to the picture

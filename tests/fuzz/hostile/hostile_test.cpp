@@ -18,6 +18,7 @@
 #include "pipeline/snapshot/weights_file.h"
 #include "pipeline/telemetry/json_lines.h"
 #include "sampling/codecs/image.h"
+#include "sampling/datasets/coco_instances.h"
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/idx_file.h"
 #include "sampling/datasets/voc_annotation.h"
@@ -62,6 +63,10 @@ const std::map<std::string, void (*)(const fs::path&)> readers = {
     {"voc", [](const fs::path& path) {
        const auto text = text_of(path);
        parse_voc(std::as_bytes(std::span(text)), path.string());
+     }},
+    {"coco", [](const fs::path& path) {
+       std::ifstream stream(path, std::ios::binary);
+       read_coco_instances(stream, path.string());
      }},
     {"state", [](const fs::path& path) { RunState::from_json(text_of(path)); }},
     {"manifest", [](const fs::path& path) { parse_manifest(text_of(path), path.string()); }},

@@ -82,6 +82,36 @@ void add_annotations(std::vector<Case>& cases) {
   add("a document type without an end", "<!DOCTYPE [" + repeated("<", 100'000));
 }
 
+void add_coco(std::vector<Case>& cases) {
+  const auto add = [&](const std::string& what, const std::string& bytes) {
+    cases.push_back({"COCO: " + what, "coco", bytes});
+  };
+  const std::string images = R"({"images": [{"id": 1, "file_name": "a"}], )";
+  const std::string one_box = R"("id": 1, "bbox": [1, 1, 1, 1])";
+  add("10^5 lists deep", repeated("[", 100'000));
+  add("10^5 lists deep in a polygon", images + R"("annotations": [{"segmentation": )" + repeated("[", 100'000));
+  add("10^5 objects deep", repeated("{\"a\":", 100'000));
+  add("100 MiB of a name", R"({"images": [{"id": 1, "file_name": ")" + repeated("x", 100 << 20));
+  add("100 MiB of a key", "{\"" + repeated("x", 100 << 20));
+  add("100 MiB of a polygon", images + R"("annotations": [{"segmentation": [)" + repeated("1.25,", 20 << 20));
+  add("100 MiB of a box", images + R"("annotations": [{"bbox": [)" + repeated("1.25,", 20 << 20));
+  add("a box of 10^6 lists", images + R"("annotations": [{"bbox": [)" + repeated("[],", 1'000'000) + "1]}]}");
+  add("a number of 10^6 digits", R"({"images": [{"id": )" + repeated("9", 1'000'000) + "}]}");
+  add("10^5 lists of images", "{" + repeated("\"images\": [],", 100'000) + "\"categories\": []}");
+  add("10^5 images of one id", "{\"images\": [" + repeated("{\"id\":1,\"file_name\":\"a\"},", 100'000) +
+                                  "{\"id\":1,\"file_name\":\"a\"}],\"categories\":[]}");
+  add("a category nobody knows", images + R"("categories": [], "annotations": [{"image_id": 1, "category_id": 1, )" +
+                                     one_box + "}]}");
+  add("an image nobody knows", R"({"images": [], "annotations": [{"image_id": 1, "category_id": 1, )" + one_box +
+                                   R"(}], "categories": []})");
+  for (const char* value : {"1e999", "NaN", "-Infinity", "0x10", "\"1\"", "null", "{}", "1e300", "-1"})
+    add(std::string("a width of ") + value,
+        images + R"("categories": [{"id": 1, "name": "a"}], "annotations": [{"id": 1, "image_id": 1, )" +
+            R"("category_id": 1, "bbox": [1, 1, )" + value + ", 1]}]}");
+  add("no UTF-8", "{\"images\": [{\"id\": 1, \"file_name\": \"\xff\"}]}");
+  add("half a surrogate pair", R"({"images": [{"id": 1, "file_name": "\ud800"}]})");
+}
+
 void add_json(std::vector<Case>& cases) {
   const auto add = [&](const std::string& what, const std::string& bytes) {
     cases.push_back({"state.json: " + what, "state", bytes});
@@ -106,6 +136,7 @@ std::vector<Case> texts() {
   std::vector<Case> cases;
   add_configurations(cases);
   add_annotations(cases);
+  add_coco(cases);
   add_json(cases);
   return cases;
 }

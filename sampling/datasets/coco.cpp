@@ -1,0 +1,170 @@
+#include "sampling/datasets/coco.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "sampling/datasets/entries.h"
+
+namespace flowtrain {
+namespace {
+
+std::string known_splits(const Files& files) {
+  std::string known;
+  const std::string_view start = "annotations/instances_", ending = ".json";
+  const auto [first, last] = files.range(start);
+  for (auto file = first; file < last && known.size() < 200; ++file) {
+    const auto name = files.name(file);
+    if (!name.ends_with(ending)) continue;
+    const auto split = name.substr(start.size(), name.size() - start.size() - ending.size());
+    known += (known.empty() ? "" : ", ") + std::string(split);
+  }
+  return known;
+}
+
+Box box_of(const CocoAnnotation& annotation, bool marks_crowds) {
+  return {static_cast<float>(annotation.x), static_cast<float>(annotation.y),
+          static_cast<float>(annotation.x + annotation.width), static_cast<float>(annotation.y + annotation.height),
+          static_cast<std::int32_t>(annotation.category), annotation.crowd && marks_crowds};
+}
+
+bool has_area(const Box& box, const CocoImage& image) {
+  const bool in_width = image.width == 0 || (box.x1 > 0 && box.x0 < image.width);
+  const bool in_height = image.height == 0 || (box.y1 > 0 && box.y0 < image.height);
+  return box.x0 < box.x1 && box.y0 < box.y1 && in_width && in_height;
+}
+
+/// The annotations' numbers in the order of the boxes: by image, by label, then as in the file.
+std::vector<std::uint32_t> box_order(const CocoInstances& instances) {
+  const auto& all = instances.annotations;
+  std::vector<std::uint32_t> order(all.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](auto a, auto b) {
+    if (all[a].image != all[b].image) return all[a].image < all[b].image;
+    return all[a].category != all[b].category ? all[a].category < all[b].category : a < b;
+  });
+  return order;
+}
+
+}  // namespace
+
+Coco::Coco(const Settings& settings, const DatasetInput& input) : files_(open_files(settings)) {
+  const auto& given = settings.text("split");
+  const auto split = !given.empty() ? given : input.training ? "train2017" : "val2017";
+  find_annotations(settings, split);
+  const auto instances = this->instances();
+  for (const auto& category : instances.categories) classes_.push_back(category.name);
+  if (instances.images.empty()) throw EmptyDataset(files_.describe(annotations_) + ": lists no images");
+  add(instances, find_pictures(settings, split, instances), settings);
+  if (pictures_.empty())
+    throw EmptyDataset(files_.describe(annotations_) + ": no image has a box", "set data.empty = \"keep\"");
+}
+
+void Coco::find_annotations(const Settings& settings, const std::string& split) {
+  const bool is_given = !settings.text("annotations").empty();
+  const auto name = is_given ? settings.text("annotations") : "annotations/instances_" + split + ".json";
+  const auto found = files_.find(name);
+  if (!found) {
+    const auto known = known_splits(files_);
+    throw settings.error(is_given ? "annotations" : "split", "no " + name + " in " + settings.text("path"), Exit::data,
+                         known.empty() ? "set data.annotations to the file's name below data.path"
+                                       : "splits there: " + known);
+  }
+  annotations_ = *found;
+}
+
+CocoInstances Coco::instances() const {
+  CocoInstances instances;
+  files_.stream(annotations_, [&](std::istream& stream) {
+    instances = read_coco_instances(stream, files_.describe(annotations_));
+  });
+  return instances;
+}
+
+std::vector<std::uint32_t> Coco::files_below(const std::string& folder, const Names& names) const {
+  std::vector<std::uint32_t> files(names.size(), missing);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (const auto file = picture_files().find(folder + std::string(names[i])))
+      files[i] = static_cast<std::uint32_t>(*file);
+  return files;
+}
+
+/// The file of each image. Some may be missing: that is a matter of those samples; all may not.
+std::vector<std::uint32_t> Coco::find_pictures(const Settings& settings, const std::string& split,
+                                               const CocoInstances& instances) {
+  auto given = settings.text("pictures");
+  std::vector<std::string> folders{split + "/", "images/" + split + "/", "images/", ""};
+  if (given.ends_with(".tar") && files_.find(given)) archive_ = std::make_unique<Files>(files_.describe(given));
+  else if (!given.empty()) folders = {given.ends_with('/') ? given : given + '/'};
+  for (const auto& folder : folders) {
+    auto files = files_below(folder, instances.file_names);
+    const auto found = files.size() - static_cast<std::size_t>(std::count(files.begin(), files.end(), missing));
+    if (found > 0) return files;
+  }
+  std::string looked;
+  for (const auto& folder : folders) looked += (looked.empty() ? "" : ", ") + (folder.empty() ? "./" : folder);
+  throw settings.error(given.empty() ? "path" : "pictures",
+                       "none of the pictures is there, such as " + std::string(instances.file_names[0]) +
+                           "; looked into " + looked,
+                       Exit::data, "set data.pictures to their folder or .tar below data.path");
+}
+
+void Coco::add(const CocoInstances& instances, const std::vector<std::uint32_t>& files, const Settings& settings) {
+  const bool drops_crowds = settings.text("crowd") == "drop", marks_crowds = settings.text("crowd") == "mark";
+  const bool drops_empty = settings.text("empty") == "drop";
+  const auto order = box_order(instances);
+  auto next = order.begin();
+  for (std::uint32_t i = 0; i < instances.images.size(); ++i) {
+    const auto& image = instances.images[i];
+    Picture picture{image.id, files[i], static_cast<std::uint32_t>(boxes_.size()), 0};
+    for (; next != order.end() && instances.annotations[*next].image == i; ++next) {
+      const auto& annotation = instances.annotations[*next];
+      if (annotation.crowd && drops_crowds) continue;
+      const auto box = box_of(annotation, marks_crowds);
+      if (has_area(box, image)) boxes_.push_back(box);
+      else ++picture.without_area;
+    }
+    if (drops_empty && boxes_.size() == picture.first_box) continue;
+    if (picture.file == missing) missing_names_[pictures_.size()] = instances.file_names[i];
+    pictures_.push_back(picture);
+  }
+  pictures_.shrink_to_fit();
+  boxes_.shrink_to_fit();
+}
+
+Record Coco::read(std::uint64_t id, ReadBuffer& buffer) const {
+  const auto& picture = pictures_[id];
+  if (picture.file == missing) throw SampleError(missing_names_.at(id) + ": there is no such picture");
+  picture_files().read(picture.file, buffer.bytes);
+  const std::size_t end = id + 1 < pictures_.size() ? pictures_[id + 1].first_box : boxes_.size();
+  return {.id = id, .encoding = Encoding::image, .bytes = buffer.bytes,
+          .boxes = std::span(boxes_).subspan(picture.first_box, end - picture.first_box)};
+}
+
+std::string Coco::describe(std::uint64_t id) const {
+  const auto& picture = pictures_[id];
+  const auto path = picture.file == missing ? missing_names_.at(id) : picture_files().describe(picture.file);
+  if (picture.without_area == 0) return path;
+  return path + " (" + std::to_string(picture.without_area) + " without area left out)";
+}
+
+DatasetEntry coco_entry() {
+  return {.name = "coco",
+          .help = "MS COCO pictures and boxes, in a folder or a .tar. split: train2017 and so on; default train2017, "
+                  "or val2017 to validate",
+          .keys = {{"annotations", Kind::text, std::string(),
+                    "the annotation file below path. Default: annotations/instances_<split>.json"},
+                   {"pictures", Kind::text, std::string(),
+                    "folder or .tar of the pictures below path. Default: the first of <split>/, images/<split>/, "
+                    "images/ and path itself that has some of them"},
+                   {.name = "crowd", .kind = Kind::text, .fallback = std::string("keep"),
+                    .help = "boxes around crowds: train on them as on others, leave them out, or mark them as to be "
+                            "ignored, for samplers that know of it",
+                    .choices = {"keep", "drop", "mark"}},
+                   {.name = "empty", .kind = Kind::text, .fallback = std::string("keep"),
+                    .help = "images without boxes", .choices = {"keep", "drop"}}},
+          .make = [](const Settings& settings, const DatasetInput& input) -> std::unique_ptr<Dataset> {
+            return std::make_unique<Coco>(settings, input);
+          }};
+}
+
+}  // namespace flowtrain

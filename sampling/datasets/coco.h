@@ -1,0 +1,60 @@
+#pragma once
+// The `coco` data set: pictures with the boxes of an MS COCO annotation file, in a folder or a .tar archive.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sampling/dataset.h"
+#include "sampling/datasets/coco_instances.h"
+#include "sampling/files.h"
+
+namespace flowtrain {
+
+/// Records are the file's images in the file's order. The boxes of each are sorted by label, and of one label in the
+/// file's order, as the reference implementation of CornerNet has them; they are not clipped to the picture.
+class Coco : public Dataset {
+ public:
+  /// Keys as in coco_entry(). Throws UserError, see datasets().
+  Coco(const Settings& settings, const DatasetInput& input);
+
+  std::uint64_t size() const override { return pictures_.size(); }
+  Record read(std::uint64_t id, ReadBuffer& buffer) const override;
+  std::int64_t label(std::uint64_t) const override { return -1; }
+  std::vector<std::string> classes() const override { return classes_; }
+  /// The picture's path, with the number of its boxes that have no area in the picture and were left out.
+  std::string describe(std::uint64_t id) const override;
+
+  /// What the annotation file calls a record.
+  std::int64_t image_id(std::uint64_t id) const { return pictures_[id].image_id; }
+  /// The whole annotation file, read again: evaluation needs also what training leaves out.
+  CocoInstances instances() const;
+
+ private:
+  struct Picture {
+    std::int64_t image_id;
+    std::uint32_t file;  ///< `missing`: there is none
+    std::uint32_t first_box;
+    std::uint32_t without_area;
+  };
+  static constexpr std::uint32_t missing = 0xffffffff;
+
+  void find_annotations(const Settings& settings, const std::string& split);
+  std::vector<std::uint32_t> find_pictures(const Settings& settings, const std::string& split,
+                                           const CocoInstances& instances);
+  std::vector<std::uint32_t> files_below(const std::string& folder, const Names& names) const;
+  void add(const CocoInstances& instances, const std::vector<std::uint32_t>& files, const Settings& settings);
+  const Files& picture_files() const { return archive_ ? *archive_ : files_; }
+
+  Files files_;
+  std::unique_ptr<Files> archive_;  ///< of the pictures, where they have one of their own
+  std::size_t annotations_ = 0;
+  std::vector<std::string> classes_;
+  std::vector<Picture> pictures_;
+  std::vector<Box> boxes_;  ///< picture by picture
+  std::map<std::uint64_t, std::string> missing_names_;  ///< by record
+};
+
+}  // namespace flowtrain

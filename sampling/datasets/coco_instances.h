@@ -1,0 +1,46 @@
+#pragma once
+// Annotation files of MS COCO (T.-Y. Lin et al., ECCV 2014): pictures, categories and boxes of one split in one JSON
+// file, "instances_<split>.json".
+
+#include <cstdint>
+#include <istream>
+#include <string>
+#include <vector>
+
+#include "sampling/names.h"
+
+namespace flowtrain {
+
+struct CocoImage {
+  std::int64_t id;
+  double width, height;  ///< pixels; 0: not said
+};
+
+struct CocoCategory {
+  std::int64_t id;
+  std::string name;
+};
+
+/// One object. x, y: its box's upper left corner; lengths in pixels, from 0, as the file has them: not clipped.
+struct CocoAnnotation {
+  std::int64_t id;
+  std::uint32_t image, category;  ///< places in the lists of CocoInstances
+  double x, y, width, height;
+  double area;  ///< of the object's outline; where the file does not say: width × height
+  bool crowd;   ///< the box surrounds many objects that were not told apart
+};
+
+struct CocoInstances {
+  std::vector<CocoImage> images;  ///< in the file's order
+  Names file_names;               ///< of the images, in the same order
+  std::vector<CocoCategory> categories;  ///< by id, whatever the file's order: their places are the labels
+  std::vector<CocoAnnotation> annotations;  ///< in the file's order
+};
+
+/// Reads an annotation file as it streams by: polygons and all else that is not above are passed over. A file without
+/// annotations (image_info_test-dev2017.json) has images without boxes. Throws UserError(data) naming `path` and the id
+/// for malformed JSON, what is missing or of another type, ids that are there twice, annotations of an unknown image or
+/// category, boxes of negative size, and numbers too large for pixels.
+CocoInstances read_coco_instances(std::istream& stream, const std::string& path);
+
+}  // namespace flowtrain

@@ -1,0 +1,275 @@
+#include "sampling/datasets/coco.h"
+
+#include <doctest/doctest.h>
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "failure_helper.h"
+#include "sampling/datasets/entries.h"
+#include "settings_helper.h"
+#include "tar_helper.h"
+#include "temp_folder.h"
+#include "tests/points.h"
+
+namespace flowtrain {
+namespace {
+
+using Values = std::vector<std::pair<std::string, Value>>;
+
+std::unique_ptr<Dataset> open(const std::filesystem::path& path, Values values = {}, bool training = true) {
+  const auto entry = coco_entry();
+  values.push_back({"path", path.string()});
+  return entry.make(settings_for(entry.keys, values), {training});
+}
+
+/// Pictures 7 (two dogs, a crowd of cats, a box without area), 3 (empty) and 5 (a cat partly outside); the annotations
+/// come first and out of order.
+const std::string small = R"({
+  "annotations": [
+    {"id": 1, "image_id": 7, "category_id": 18, "bbox": [10.5, 20, 30, 40], "area": 600.5, "iscrowd": 0,
+     "segmentation": [[1, 2, 3, 4, 5, 6], [7.5, 8, 9, 1e1, 11, 12]]},
+    {"id": 2, "image_id": 5, "category_id": 17, "bbox": [-4, 90, 20, 30]},
+    {"id": 3, "image_id": 7, "category_id": 17, "bbox": [0, 0, 50, 50], "area": 2000, "iscrowd": 1,
+     "segmentation": {"counts": [1, 2, 3], "size": [100, 100]}},
+    {"id": 4, "image_id": 7, "category_id": 18, "bbox": [5, 5, 0, 9], "area": 0},
+    {"id": 5, "image_id": 7, "category_id": 18, "bbox": [1, 2, 3, 4], "area": 11}],
+  "images": [
+    {"id": 7, "file_name": "seven.jpg", "width": 100, "height": 100},
+    {"id": 3, "file_name": "three.jpg", "width": 100, "height": 100},
+    {"id": 5, "file_name": "five.jpg", "width": 100, "height": 100}],
+  "categories": [{"id": 18, "name": "dog"}, {"id": 17, "name": "cat", "supercategory": "animal"}]})";
+
+struct SmallSet : TempFolder {
+  explicit SmallSet(const std::string& folder = "train2017/") {
+    write("annotations/instances_train2017.json", small);
+    for (const std::string name : {"seven", "three", "five"}) write(folder + name + ".jpg", "jpeg " + name);
+  }
+};
+
+bool equal(const Box& a, const Box& b) {
+  return a.x0 == b.x0 && a.y0 == b.y0 && a.x1 == b.x1 && a.y1 == b.y1 && a.label == b.label && a.ignore == b.ignore;
+}
+
+std::string text_of(const Record& record) {
+  return {reinterpret_cast<const char*>(record.bytes.data()), record.bytes.size()};
+}
+
+TEST_CASE("coco: pictures in the file's order, boxes by label, labels by category id") {
+  const SmallSet temp;
+  const auto set = open(temp.path());
+  REQUIRE(set->size() == 3);
+  CHECK(set->classes() == std::vector<std::string>{"cat", "dog"});
+  ReadBuffer buffer;
+  const auto seven = set->read(0, buffer);
+  CHECK(text_of(seven) == "jpeg seven");
+  CHECK(seven.encoding == Encoding::image);
+  CHECK(seven.label == -1);
+  REQUIRE(seven.boxes.size() == 3);
+  CHECK(equal(seven.boxes[0], {0, 0, 50, 50, 0}));
+  CHECK(equal(seven.boxes[1], {10.5, 20, 40.5, 60, 1}));
+  CHECK(equal(seven.boxes[2], {1, 2, 4, 6, 1}));
+  CHECK(set->read(1, buffer).boxes.empty());
+  CHECK(text_of(set->read(1, buffer)) == "jpeg three");
+  const auto five = set->read(2, buffer);
+  REQUIRE(five.boxes.size() == 1);
+  CHECK(equal(five.boxes[0], {-4, 90, 16, 120, 0}));
+  CHECK(set->describe(0).ends_with("train2017/seven.jpg (1 without area left out)"));
+  CHECK(set->describe(2).ends_with("train2017/five.jpg"));
+  const auto& coco = dynamic_cast<const Coco&>(*set);
+  CHECK(coco.image_id(0) == 7);
+  CHECK(coco.image_id(2) == 5);
+}
+
+TEST_CASE("coco: crowds and images without boxes, by choice") {
+  const SmallSet temp;
+  ReadBuffer buffer;
+  const auto marked = open(temp.path(), {{"crowd", std::string("mark")}});
+  CHECK(marked->read(0, buffer).boxes[0].ignore);
+  CHECK(!marked->read(0, buffer).boxes[1].ignore);
+  const auto dropped = open(temp.path(), {{"crowd", std::string("drop")}});
+  CHECK(dropped->read(0, buffer).boxes.size() == 2);
+  CHECK(dropped->size() == 3);
+  const auto full = open(temp.path(), {{"empty", std::string("drop")}});
+  REQUIRE(full->size() == 2);
+  CHECK(text_of(full->read(1, buffer)) == "jpeg five");
+  CHECK(dynamic_cast<const Coco&>(*full).image_id(1) == 5);
+}
+
+TEST_CASE("coco: the annotations as evaluation needs them") {
+  const SmallSet temp;
+  const auto set = open(temp.path(), {{"crowd", std::string("drop")}, {"empty", std::string("drop")}});
+  const auto all = dynamic_cast<const Coco&>(*set).instances();
+  CHECK(all.images.size() == 3);
+  REQUIRE(all.annotations.size() == 5);
+  CHECK(all.categories[0].id == 17);
+  const auto& crowd = all.annotations[2];
+  CHECK(crowd.crowd);
+  CHECK(crowd.area == 2000);
+  CHECK(all.images[crowd.image].id == 7);
+  CHECK(all.categories[crowd.category].name == "cat");
+  CHECK(all.annotations[0].area == 600.5);
+  CHECK(all.annotations[1].area == 600);  // width × height, where the file does not say
+  CHECK(!all.annotations[1].crowd);
+}
+
+TEST_CASE("coco: places of the pictures") {
+  ReadBuffer buffer;
+  for (const std::string folder : {"images/train2017/", "images/", ""}) {
+    CAPTURE(folder);
+    const SmallSet temp(folder);
+    CHECK(text_of(open(temp.path())->read(2, buffer)) == "jpeg five");
+  }
+  const SmallSet temp("elsewhere/deep/");
+  CHECK(text_of(open(temp.path(), {{"pictures", std::string("elsewhere/deep")}})->read(0, buffer)) == "jpeg seven");
+  const auto none = failure_of([&] { open(temp.path()); });
+  check_failure(none, Exit::data,
+                "none of the pictures is there, such as seven.jpg; looked into train2017/, images/train2017/");
+  check_failure(failure_of([&] { open(temp.path(), {{"pictures", std::string("else")}}); }), Exit::data,
+                "data.pictures: none of the pictures is there");
+
+  TarBytes tar;
+  for (const std::string name : {"seven", "three", "five"}) tar.entry("train2017/" + name + ".jpg", "in tar " + name);
+  temp.write("train2017.tar", tar.end());
+  const auto packed = open(temp.path(), {{"pictures", std::string("train2017.tar")}});
+  CHECK(text_of(packed->read(1, buffer)) == "in tar three");
+  CHECK(packed->describe(1).ends_with("train2017.tar:train2017/three.jpg"));
+
+  tar.entry("annotations/instances_train2017.json", small);
+  const auto whole = temp.write("whole.tar", tar.end());
+  const auto set = open(whole);
+  CHECK(text_of(set->read(2, buffer)) == "in tar five");
+  CHECK(dynamic_cast<const Coco&>(*set).instances().annotations.size() == 5);
+}
+
+TEST_CASE("coco: one missing picture is a bad sample") {
+  const SmallSet temp;
+  std::filesystem::remove(temp.path() / "train2017/three.jpg");
+  const auto set = open(temp.path());
+  CHECK(set->size() == 3);
+  CHECK(set->describe(1) == "three.jpg");
+  ReadBuffer buffer;
+  CHECK_THROWS_WITH_AS(set->read(1, buffer), "three.jpg: there is no such picture", SampleError);
+  CHECK(text_of(set->read(2, buffer)) == "jpeg five");
+}
+
+TEST_CASE("coco: splits and annotation files") {
+  const SmallSet temp;
+  temp.write("annotations/instances_val2017.json", small);
+  temp.write("annotations/captions_val2017.json", "{}");
+  temp.write("val2017/three.jpg", "val three");
+  ReadBuffer buffer;
+  CHECK(text_of(open(temp.path(), {}, false)->read(1, buffer)) == "val three");
+  CHECK(open(temp.path(), {{"annotations", std::string("annotations/instances_val2017.json")}})->size() == 3);
+  const auto split = failure_of([&] { open(temp.path(), {{"split", std::string("minival2014")}}); });
+  check_failure(split, Exit::data, "data.split: no annotations/instances_minival2014.json in ");
+  CHECK(split.hint() == "splits there: train2017, val2017");
+  check_failure(failure_of([&] { open(temp.path(), {{"annotations", std::string("a.json")}}); }), Exit::data,
+                "data.annotations: no a.json in ");
+  check_failure(failure_of([] { open("no/such"); }), Exit::data, "no such folder or archive");
+  const auto other = failure_of([&] {
+    open(temp.path(), {{"annotations", std::string("annotations/captions_val2017.json")}});
+  });
+  check_failure(other, Exit::data, "captions_val2017.json: no list 'images': these are no COCO instances");
+}
+
+CocoInstances parse(const std::string& json) {
+  std::istringstream stream(json);
+  return read_coco_instances(stream, "a.json");
+}
+
+std::string instances(const std::string& images, const std::string& annotations, const std::string& categories) {
+  return "{\"images\":[" + images + "],\"annotations\":[" + annotations + "],\"categories\":[" + categories + "]}";
+}
+
+TEST_CASE("coco: damaged annotations are refused by name") {
+  const std::string image = R"({"id": 1, "file_name": "a"})", category = R"({"id": 2, "name": "c"})";
+  const auto refused = [&](const std::string& annotation, const std::string& part) {
+    CAPTURE(annotation);
+    check_failure(failure_of([&] { parse(instances(image, annotation, category)); }), Exit::data, "a.json: " + part);
+  };
+  const auto with_box = [](const std::string& box) {
+    return R"({"id": 4, "image_id": 1, "category_id": 2, "bbox": )" + box + "}";
+  };
+  CHECK(parse(instances(image, with_box("[1,2,3,4]"), category)).annotations.size() == 1);
+  CHECK(parse(R"({"images": [], "categories": []})").annotations.empty());
+  refused(with_box("[1,2,3,4]") + "," + with_box("[1,2,3,4]"), "annotations 4: its id is there twice");
+  refused(R"({"id": 4, "image_id": 9, "category_id": 2, "bbox": [1,2,3,4]})", "annotations 4: no image has the id 9");
+  refused(R"({"id": 4, "image_id": 1, "category_id": 9, "bbox": [1,2,3,4]})",
+          "annotations 4: no category has the id 9");
+  refused(with_box("[1,2,-3,4]"), "annotations 4: 'bbox' has a negative width or height");
+  refused(with_box("[1,2,3,-0.5]"), "annotations 4: 'bbox' has a negative width or height");
+  refused(with_box("[1,2,3,1e8]"), "annotations 4: 'bbox' is far beyond any picture");
+  refused(with_box("[1,2,3,1e99]"), "annotations 4: 'bbox' has a number that is too large");
+  refused(with_box("[1,2,3,NaN]"), "malformed JSON at byte ");
+  refused(with_box("[1,2,3]"), "annotations 4: 'bbox' is not a list of four numbers");
+  refused(R"({"id": 4, "image_id": 1, "category_id": 2})", "annotations 4: 'bbox' is missing");
+  refused(R"({"image_id": 1, "category_id": 2, "bbox": [1,2,3,4]})", "annotations #0: 'id' is missing");
+  refused(R"({"id": 4, "image_id": "1", "category_id": 2, "bbox": [1,2,3,4]})",
+          "annotations 4: 'image_id' is not a whole number");
+  check_failure(failure_of([&] { parse(instances(image + "," + image, "", category)); }), Exit::data,
+                "a.json: images 1: its id is there twice");
+  check_failure(failure_of([&] { parse(instances(image, "", category + "," + category)); }), Exit::data,
+                "a.json: categories 2: its id is there twice");
+  check_failure(failure_of([&] { parse(instances(R"({"id": 1, "file_name": ""})", "", category)); }), Exit::data,
+                "images 1: 'file_name' is empty");
+  check_failure(failure_of([&] { parse(instances(R"({"id": 1, "file_name": "a", "width": -1})", "", category)); }),
+                Exit::data, "images 1: its width or height");
+  check_failure(failure_of([&] { parse("{\"images\": ["); }), Exit::data, "a.json: malformed JSON at byte 12");
+}
+
+TEST_CASE("coco: sets without records") {
+  const SmallSet temp;
+  temp.write("annotations/instances_train2017.json", instances("", "", ""));
+  CHECK_THROWS_AS(open(temp.path()), EmptyDataset);
+  temp.write("annotations/instances_train2017.json", instances(R"({"id": 1, "file_name": "five.jpg"})", "", ""));
+  CHECK(open(temp.path())->size() == 1);
+  CHECK_THROWS_AS(open(temp.path(), {{"empty", std::string("drop")}}), EmptyDataset);
+}
+
+/// A file as large as the real ones: ten objects an image, polygons of 60 corners. 500 MB of 10^5 images are
+/// FLOWTRAIN_TIMES=5.
+TEST_CASE("coco: a large annotation file, in little memory") {
+  const TempFolder temp;
+  const std::uint64_t images = 20'000 * times(), objects = 10;
+  const auto path = temp.path() / "large.json";
+  {
+    std::ofstream file(path);
+    file << "{\"images\":[";
+    for (std::uint64_t i = 0; i < images; ++i)
+      file << (i ? "," : "") << "{\"license\":3,\"file_name\":\"" << 1'000'000'000 + i << ".jpg\",\"height\":480,"
+           << "\"width\":640,\"date_captured\":\"2013-11-14 17:02:52\",\"id\":" << i << '}';
+    std::string polygon = "[[";
+    for (int i = 0; i < 60; ++i) polygon.append(i ? "," : "").append(std::to_string(i * 7 % 640)).append(".25");
+    polygon += "]]";
+    file << "],\"annotations\":[";
+    for (std::uint64_t i = 0; i < images * objects; ++i)
+      file << (i ? "," : "") << "{\"segmentation\":" << polygon << ",\"area\":702.25,\"iscrowd\":0,\"image_id\":"
+           << i * 7919 % images << ",\"bbox\":[473.07,395.93,38.65,28.67],\"category_id\":" << i % 80 << ",\"id\":" << i
+           << '}';
+    file << "],\"categories\":[";
+    for (int i = 0; i < 80; ++i) file << (i ? "," : "") << "{\"id\":" << i << ",\"name\":\"c" << i << "\"}";
+    file << "]}";
+  }
+  const auto peak_kib = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;
+  };
+  const auto before_kib = peak_kib();
+  const auto begin = std::chrono::steady_clock::now();
+  std::ifstream stream(path);
+  const auto all = read_coco_instances(stream, "large.json");
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  CHECK(all.images.size() == images);
+  CHECK(all.annotations.size() == images * objects);
+  MESSAGE(images << " images, " << std::filesystem::file_size(path) / 1'000'000 << " MB: " << took.count() << " s, "
+                 << (peak_kib() - before_kib) / 1024 << " MiB more memory at its peak");
+}
+
+}  // namespace
+}  // namespace flowtrain

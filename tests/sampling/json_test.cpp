@@ -1,0 +1,149 @@
+// The reader of JSON lists: every type, every refusal.
+
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <sstream>
+
+#include "failure_helper.h"
+#include "sampling/datasets/json_rows.h"
+
+namespace flowtrain {
+namespace {
+
+/// What a file's only text decodes to.
+std::string text_of(const std::string& json) {
+  std::istringstream stream(json);
+  JsonReader reader(stream, "a.json");
+  std::string text;
+  reader.text(text);
+  reader.end();
+  return text;
+}
+
+std::string quoted(const std::string& text) { return std::string(1, '"').append(text).append(1, '"'); }
+
+void skip(const std::string& json) {
+  std::istringstream stream(json);
+  JsonReader reader(stream, "a.json");
+  reader.skip();
+  reader.end();
+}
+
+JsonNumber number_of(const std::string& json) {
+  std::istringstream stream(json);
+  return JsonReader(stream, "a.json").number();
+}
+
+using Take = std::function<void(const JsonRow&)>;
+
+/// Reads the list "rows", whose objects have the keys id, box, name and flag.
+std::vector<bool> rows_of(const std::string& json, const Take& take = [](const JsonRow&) {},
+                          const std::string& list = "rows") {
+  std::istringstream stream(json);
+  return read_json_lists(stream, "a.json", {{list, {"id", "box", "name", "flag"}, take}});
+}
+
+void refused(const std::string& json, const std::string& part, const Take& take = [](const JsonRow&) {}) {
+  CAPTURE(json);
+  check_failure(failure_of([&] { rows_of(json, take); }), Exit::data, part);
+}
+
+}  // namespace
+
+TEST_CASE("json: texts") {
+  CHECK(text_of(R"( "a\"\\\/\b\f\n\r\t" )") == "a\"\\/\b\f\n\r\t");
+  CHECK(text_of("\"\\u0041\\u00e9\\u20AC\\ud83d\\ude00\"") == "A\u00e9\u20ac\U0001F600");
+  CHECK(text_of("\xef\xbb\xbf\"\u00e9\u20ac\U0001F600\"") == "\u00e9\u20ac\U0001F600");
+  CHECK(text_of("\"\\u0000\"") == std::string(1, '\0'));
+  const auto wrong = [](const std::string& json, const std::string& part) {
+    check_failure(failure_of([&] { text_of(json); }), Exit::data, part);
+    check_failure(failure_of([&] { skip(json); }), Exit::data, part);
+  };
+  wrong("\"a", "a.json: malformed JSON at byte 2: it ends within a text");
+  wrong("\"a\nb\"", "at byte 2: a control character");
+  wrong("\"\\x\"", "an unknown escape");
+  wrong("\"\\u12g4\"", "four hexadecimal digits");
+  for (const auto* half : {"\\ud800", "\\ud800x", "\\ud800\\n", "\\ud800\\u0041", "\\udc00"})
+    wrong(quoted(half), "half a surrogate pair");
+  for (const auto* bytes : {"\x80", "\xc0\x80", "\xc1\xbf", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xf0\x8f\xbf\xbf",
+                            "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "\xe2\x82"})
+    wrong(quoted(bytes), "not UTF-8");
+  const auto long_text = quoted(std::string(JsonReader::max_text_bytes + 1, 'x'));
+  check_failure(failure_of([&] { text_of(long_text); }), Exit::data, "longer than 65536 bytes");
+  CHECK_NOTHROW(skip(long_text));
+}
+
+TEST_CASE("json: numbers") {
+  for (const auto& [text, value] : {std::pair{"0", 0.0}, {"-0", -0.0}, {"12", 12.0}, {"-1.5", -1.5}, {"1e3", 1e3},
+                                    {"1.25E-2", 0.0125}, {"0.1", 0.1}, {"473.07", 473.07}})
+    CHECK(number_of(text).real == value);
+  CHECK(number_of("9223372036854775807").integer == std::numeric_limits<std::int64_t>::max());
+  CHECK(number_of("-7").integer == -7);
+  for (const auto* text : {"9223372036854775808", "1.0", "1e3"}) CHECK(!number_of(text).is_integer);
+  for (const auto* text : {"-", "1.", ".5", "1e", "1e+", "+1", "NaN", "Infinity", "-Infinity"})
+    CHECK_THROWS_AS(number_of(text), UserError);
+  for (const auto* text : {"01", "1.2.3", "0x10", "1 2"}) CHECK_THROWS_AS(skip(text), UserError);
+  check_failure(failure_of([] { number_of("1e999"); }), Exit::data, "a number out of range");
+}
+
+TEST_CASE("json: what is skipped must be well-formed too") {
+  CHECK_NOTHROW(skip(R"({"a": [1, -2.5e3, true, false, null, "x", {}, []], "b": {"c": {}}})"));
+  for (const auto* json : {"", "{", "[", "[1", "[1,", "[1,]", "[,]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}",
+                           "[1 2]", "[1}", "tru", "nul", "falsy", "]", "[] []", "{\"a\":1 \"b\":2}"}) {
+    CAPTURE(json);
+    check_failure(failure_of([&] { skip(json); }), Exit::data, "a.json: malformed JSON at byte ");
+  }
+  CHECK_NOTHROW(skip(std::string(100, '[') + std::string(100, ']')));
+  check_failure(failure_of([] { skip(std::string(1'000'000, '[')); }), Exit::data, "nested deeper than 100");
+}
+
+TEST_CASE("json: bytes are counted across blocks") {
+  check_failure(failure_of([] { skip(std::string(200'000, ' ') + "x"); }), Exit::data, "at byte 200000: expected");
+}
+
+TEST_CASE("json: lists of objects") {
+  std::vector<std::string> names;
+  const auto there = rows_of(
+      R"({"other": [{"id": 9}], "rows": [
+            {"id": 1, "name": "a", "box": [1, 2.5, 3, 4], "flag": true, "more": {"id": 7, "box": [[0]]}},
+            {"id": 2, "name": "b", "box": null, "flag": 1}, {"id": 3, "id": 4}], "last": 1})",
+      [&](const JsonRow& row) {
+        CHECK(row.has(1) == (row.integer(0) == 1));
+        if (row.has(1)) CHECK(row.box(1) == std::array{1.0, 2.5, 3.0, 4.0});
+        CHECK(row.has(2) == (row.integer(0) != 4));
+        if (!row.has(2)) return;
+        names.push_back(row.text(2));
+        CHECK(row.flag(3));
+      });
+  CHECK(there == std::vector<bool>{true});
+  CHECK(names == std::vector<std::string>{"a", "b"});
+  CHECK(rows_of("{}") == std::vector<bool>{false});
+  int count = 0;
+  rows_of("[{\"id\":5},{}]", [&](const JsonRow&) { ++count; }, "");
+  CHECK(count == 2);
+}
+
+TEST_CASE("json: lists that are none, objects that lack something") {
+  refused("[]", "a.json: is no JSON object with lists in it");
+  refused("{\"rows\": 1}", "a.json: 'rows' is no list");
+  refused("{\"rows\": [], \"rows\": []}", "a.json: 'rows' is there twice");
+  refused("{\"rows\": [{}, 1]}", "a.json: rows #1: is no object");
+  refused("{\"rows\": []} x", "expected the end of the file");
+  check_failure(failure_of([] { rows_of("{}", [](const JsonRow&) {}, ""); }), Exit::data,
+                "a.json: the whole is no list");
+  const auto integer = [](const JsonRow& row) { row.integer(0); };
+  refused("{\"rows\": [{}]}", "a.json: rows #0: 'id' is missing", integer);
+  for (const auto* value : {"1.5", "\"1\"", "true", "[1]", "{}", "9223372036854775808"})
+    refused(std::string("{\"rows\": [{\"id\": ").append(value).append("}]}"), "rows #0: 'id' is not a whole number", integer);
+  const auto box = [](const JsonRow& row) { row.box(1); };
+  for (const auto* value : {"1", "[]", "[1,2,3]", "[1,2,3,4,5]", "[1,2,3,\"4\"]", "[1,2,3,[4]]", "[1,2,3,null]", "{}"})
+    refused(std::string("{\"rows\": [{\"id\": 8, \"box\": ").append(value).append("}]}"),
+            "rows 8: 'box' is not a list of four numbers", box);
+  refused("{\"rows\": [{\"box\": [1,2,3,1e12]}]}", "rows #0: 'box' has a number that is too large", box);
+  refused("{\"rows\": [{\"name\": 3}]}", "'name' is not a text", [](const JsonRow& row) { row.text(2); });
+  refused("{\"rows\": [{\"flag\": 2}]}", "'flag' is not 0 or 1", [](const JsonRow& row) { row.flag(3); });
+  refused("{\"rows\": [{\"id\": -1e12}]}", "'id' is too large", [](const JsonRow& row) { row.real(0); });
+}
+
+}  // namespace flowtrain
