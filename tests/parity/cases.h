@@ -36,8 +36,8 @@ class CaseFile {
   const NamedTensors& tensors() const { return tensors_; }
 
  private:
+  std::map<std::string, std::string> metadata_;  // before tensors_: filled while they are read
   NamedTensors tensors_;
-  std::map<std::string, std::string> metadata_;
 };
 
 /// How far two values may be apart: |a - b| ≤ absolute + relative · max(floor, largest |b| of the tensor).
