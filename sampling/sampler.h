@@ -48,7 +48,7 @@ struct SamplerInput {
   bool training = true;  ///< false: validation: no augmentation, no random draws
 };
 
-/// All samplers by name: classify, copy. `sampler.plugin` is served by SamplerPlugin (sampling/plugin.h).
+/// All samplers by name: classify, copy, cornernet, cornernet_saccade. `sampler.plugin` is served by SamplerPlugin (sampling/plugin.h).
 Registry<Sampler, SamplerInput>& samplers();
 
 }  // namespace flowtrain

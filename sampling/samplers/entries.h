@@ -1,5 +1,5 @@
 #pragma once
-// The built-in samplers, one entry a file; registry.cpp lists them under their names.
+// The built-in samplers; registry.cpp lists them under their names.
 
 #include "sampling/sampler.h"
 
@@ -7,7 +7,9 @@ namespace flowtrain {
 
 using SamplerEntry = Registry<Sampler, SamplerInput>::Item;
 
-SamplerEntry classify_entry();  ///< a picture and its class, augmented as usual
-SamplerEntry copy_entry();      ///< the stored bytes as they are
+SamplerEntry classify_entry();           ///< a picture and its class, augmented as usual
+SamplerEntry copy_entry();               ///< the stored bytes as they are
+SamplerEntry cornernet_entry();          ///< a picture and the corners of its boxes: CornerNet, CornerNet-Squeeze
+SamplerEntry cornernet_saccade_entry();  ///< the same for CornerNet-Saccade, with attention maps
 
 }  // namespace flowtrain

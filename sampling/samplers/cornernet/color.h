@@ -1,0 +1,38 @@
+#pragma once
+// Colour jitter, lighting and normalisation of the CornerNet samplers. Each of their steps is linear in a pixel, its
+// grey value and constants, so that all of them together are one pass over the picture.
+
+#include <array>
+#include <cstdint>
+
+#include "sampling/samplers/cornernet/draws.h"
+
+namespace flowtrain {
+
+/// What becomes of a pixel with values x in 0 … 1: own · x_c + grey · (grey value of x) + shift_c in channel c. Starts
+/// as the identity; each call appends a step. Channels are in the order blue, green, red. Nothing is clipped.
+class ColorMap {
+ public:
+  /// Jitter by `factor`; `mean_grey`: of the unchanged picture, from mean_grey().
+  void jitter(JitterStep step, double factor, double mean_grey);
+  /// Adds noise along the main colour axes of ImageNet: "PCA lighting", Krizhevsky et al., NIPS 2012. `alpha`: strength
+  /// along each axis, in units of its eigenvalue.
+  void light(const std::array<double, 3>& alpha);
+  /// (x - mean) / deviation, with those of COCO.
+  void normalize();
+
+  /// Maps `count` pixels, red first, to floats, blue first.
+  void apply(const std::uint8_t* rgb, std::size_t count, float* bgr) const;
+
+ private:
+  std::array<double, 3> own_{1, 1, 1}, grey_{}, shift_{};
+};
+
+/// The mean grey value of a picture, in 0 … 1.
+double mean_grey(const std::uint8_t* rgb, std::size_t count);
+
+/// Draws the jitter of a picture and, if wanted, its lighting; appends them to the map.
+void draw_jitter(const std::uint8_t* rgb, std::size_t count, DrawSource& draws, ColorMap& map);
+void draw_lighting(DrawSource& draws, ColorMap& map);
+
+}  // namespace flowtrain

@@ -1,0 +1,143 @@
+#include "sampling/samplers/cornernet/options.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace flowtrain {
+namespace {
+
+using Integers = std::vector<std::int64_t>;
+
+std::vector<Key> common_keys(bool saccade) {
+  const std::int64_t input = saccade ? 255 : 511, output = saccade ? 64 : 128;
+  return {
+      {"input_size", Kind::integers, Integers{input, input}, "height and width of the picture", 16, 4096},
+      {"output_size", Kind::integers, Integers{output, output},
+       "height and width of the heat maps; CornerNet-Squeeze: [64, 64]", 1, 4096},
+      {"rand_scales", Kind::reals, std::vector<double>(), "scales to draw from; empty: rand_scale_min, _max, _step",
+       0.05, 4},
+      {"rand_scale_min", Kind::real, saccade ? 0.5 : 0.6, "the least scale", 0.05, 4},
+      {"rand_scale_max", Kind::real, saccade ? 1.1 : 1.4, "the end of the scales, itself left out", 0.05, 4},
+      {"rand_scale_step", Kind::real, 0.1, "from one scale to the next", 0.001, 4},
+      {"gaussian_iou", Kind::real, saccade ? 0.5 : 0.3,
+       "corners within a bump's radius make boxes that overlap the true one by this share", 0.01, 0.99},
+      {"gaussian_radius", Kind::integer, std::int64_t{-1}, "radius of all bumps, in cells; -1: from gaussian_iou", -1,
+       4096},
+      {"max_objects", Kind::integer, std::int64_t{128},
+       "objects of a picture that get tags and offsets: of more, the largest", 1, 4096},
+      {.name = "quirks",
+       .kind = Kind::text,
+       .fallback = std::string("mend"),
+       .help = "mirror: as the reference does, validation augmented like training, too many objects an error; mend: "
+               "validation as it is, at scale 1 from the middle, the largest objects kept",
+       .choices = {"mend", "mirror"}},
+      {.name = "warnings",
+       .kind = Kind::text,
+       .fallback = std::string("bad"),
+       .help = "a JPEG that can be decoded only with warnings (garbled, or cut short): bad, or accept its picture",
+       .choices = {"bad", "accept"}},
+  };
+}
+
+std::vector<Key> own_keys(bool saccade) {
+  if (!saccade)
+    return {{"rand_crop", Kind::boolean, true, "cut a part of a drawn scale; false: the whole picture, stretched"},
+            {"border", Kind::integer, std::int64_t{128},
+             "rand_crop: the part's centre is this far from the picture's edges, less in small pictures", 1, 65536},
+            {"rand_color", Kind::boolean, true, "jitter brightness, contrast and saturation by up to 0.4"},
+            {"lighting", Kind::boolean, true, "rand_color: add noise along the main colour axes"},
+            {"gaussian_bump", Kind::boolean, true, "bumps on the heat maps; false: a single 1 at each corner"}};
+  return {{"rand_crop", Kind::boolean, false, "let three of ten parts be cut without regard to any object"},
+          {"rand_center", Kind::boolean, true, "cut half of the parts with their object near the middle"},
+          {"min_scale", Kind::integer, std::int64_t{16}, "objects with a shorter long side, in pixels, are left out", 0,
+           4096},
+          {"att_sizes", Kind::integers, Integers{16, 32, 64}, "sides of the attention maps, in cells", 1, 4096},
+          {"att_ratios", Kind::integers, Integers{16, 8, 4}, "pixels in a cell of each attention map", 1, 4096},
+          {"att_ranges", Kind::integers, Integers{96, 256, 32, 96, 0, 32},
+           "least and most long side of the objects on each attention map, in pixels", 0, 4096}};
+}
+
+Extent extent(const Settings& settings, const std::string& name) {
+  const auto& sides = settings.integers(name);
+  if (sides.size() != 2)
+    throw settings.error(name, "must be [height, width]", Exit::usage, "write " + name + " = [511, 511], say");
+  return {static_cast<int>(sides[0]), static_cast<int>(sides[1])};
+}
+
+std::vector<double> scales(const Settings& settings) {
+  if (const auto& given = settings.reals("rand_scales"); !given.empty()) return given;
+  const double least = settings.real("rand_scale_min"), most = settings.real("rand_scale_max");
+  if (least >= most)
+    throw settings.error("rand_scale_max", "must be greater than rand_scale_min, or no scale is left");
+  return scale_range(least, most, settings.real("rand_scale_step"));
+}
+
+}  // namespace
+
+std::vector<Key> corner_keys(bool saccade) {
+  auto keys = common_keys(saccade);
+  for (auto& key : own_keys(saccade)) keys.push_back(std::move(key));
+  return keys;
+}
+
+std::vector<double> scale_range(double least, double most, double step) {
+  const double delta = (least + step) - least;  // numpy steps by what is left of `step` after rounding
+  std::vector<double> scales;
+  for (int i = 0; i < static_cast<int>(std::ceil((most - least) / step)); ++i) scales.push_back(least + i * delta);
+  return scales;
+}
+
+std::vector<AttentionMap> attention_maps(const Integers& sizes, const Integers& ratios, const Integers& ranges,
+                                         const Extent& input) {
+  if (ratios.size() != sizes.size() || ranges.size() != 2 * sizes.size())
+    throw std::invalid_argument("has " + std::to_string(sizes.size()) + " maps; att_ratios must have as many values, "
+                                "att_ranges twice as many");
+  std::vector<AttentionMap> maps;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const auto needed = (std::max(input.height, input.width) - 1) / ratios[i] + 1;
+    if (sizes[i] < needed)
+      throw std::invalid_argument("map " + std::to_string(i) + " has " + std::to_string(sizes[i]) +
+                                  " cells a side, an input of " + std::to_string(input.height) + "x" +
+                                  std::to_string(input.width) + " at " + std::to_string(ratios[i]) +
+                                  " pixels a cell needs " + std::to_string(needed));
+    maps.push_back({static_cast<int>(sizes[i]), static_cast<int>(ratios[i]), static_cast<double>(ranges[2 * i]),
+                    static_cast<double>(ranges[2 * i + 1])});
+  }
+  return maps;
+}
+
+CornerOptions corner_options(const Settings& settings, bool saccade, bool training, std::int64_t classes) {
+  CornerOptions options;
+  options.saccade = saccade;
+  options.mirror = settings.text("quirks") == "mirror";
+  options.augment = training || options.mirror;
+  options.classes = classes;
+  options.input_size = extent(settings, "input_size");
+  options.output_size = extent(settings, "output_size");
+  if (options.output_size.height > options.input_size.height || options.output_size.width > options.input_size.width)
+    throw settings.error("output_size", "is larger than input_size");
+  options.scales = scales(settings);
+  options.rand_crop = settings.boolean("rand_crop");
+  options.gaussian_iou = settings.real("gaussian_iou");
+  options.gaussian_radius = static_cast<int>(settings.integer("gaussian_radius"));
+  options.max_objects = static_cast<int>(settings.integer("max_objects"));
+  if (!saccade) {
+    options.border = static_cast<int>(settings.integer("border"));
+    options.rand_color = settings.boolean("rand_color");
+    options.lighting = settings.boolean("lighting");
+    options.gaussian_bump = settings.boolean("gaussian_bump");
+    return options;
+  }
+  options.rand_center = settings.boolean("rand_center");
+  options.min_scale = static_cast<int>(settings.integer("min_scale"));
+  try {
+    options.attention = attention_maps(settings.integers("att_sizes"), settings.integers("att_ratios"),
+                                       settings.integers("att_ranges"), options.input_size);
+  } catch (const std::invalid_argument& error) {
+    throw settings.error("att_sizes", error.what());
+  }
+  return options;
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,122 @@
+// The samplers `cornernet` (CornerNet and CornerNet-Squeeze) and `cornernet_saccade`.
+#include "sampling/images/color.h"
+#include "sampling/samplers/cornernet/color.h"
+#include "sampling/samplers/cornernet/targets.h"
+#include "sampling/samplers/entries.h"
+
+namespace flowtrain {
+namespace {
+
+class CornerSampler : public Sampler {
+ public:
+  CornerSampler(const CornerOptions& options, Warnings warnings) : options_(options), warnings_(warnings) {}
+
+  std::vector<Field> fields() const override {
+    const auto& [height, width] = options_.input_size;
+    const std::int64_t objects = options_.max_objects;
+    const std::vector<std::int64_t> maps{options_.classes, options_.output_size.height, options_.output_size.width};
+    std::vector<Field> fields{{"image", DType::f32, {height, width, 3}},  // blue first, normalised
+                              {"tl_heat", DType::f32, maps},
+                              {"br_heat", DType::f32, maps},
+                              {"mask", DType::u8, {objects}},
+                              {"tl_off", DType::f32, {objects, 2}},
+                              {"br_off", DType::f32, {objects, 2}},
+                              {"tl_ind", DType::i64, {objects}},
+                              {"br_ind", DType::i64, {objects}}};
+    if (!options_.saccade) return fields;
+    fields.push_back({"tl_valid", DType::f32, maps});
+    fields.push_back({"br_valid", DType::f32, maps});
+    for (std::size_t i = 0; i < options_.attention.size(); ++i) {
+      const std::int64_t size = options_.attention[i].size;
+      fields.push_back({"att" + std::to_string(i), DType::f32, {1, size, size}});
+    }
+    return fields;
+  }
+
+  void sample(const Record& record, Stream& random, Row row) const override {
+    StreamDraws drawn(random);
+    CentredDraws centred;
+    DrawSource& draws = options_.augment ? static_cast<DrawSource&>(drawn) : centred;
+    thread_local View view;
+    const Picture picture = colour_picture(record);
+    take_boxes(record.boxes, picture, options_, view);
+    if (options_.saccade)
+      cut_saccade(picture, options_, draws, view);
+    else
+      cut_cornernet(picture, options_, draws, view);
+    paint(view, draws, as<float>(row[0]));
+    write_targets(view.boxes, options_, targets_in(row));
+    for (std::size_t i = 0; i < options_.attention.size(); ++i)
+      write_attention(view.boxes, options_.attention[i], as<float>(row[10 + i]));
+  }
+
+ private:
+  template <class T>
+  static T* as(std::byte* bytes) {
+    return reinterpret_cast<T*>(bytes);
+  }
+
+  /// The record's picture in three channels, red first.
+  Picture colour_picture(const Record& record) const {
+    thread_local Image decoded, coloured;
+    if (record.region.x1 > record.region.x0)
+      throw SampleError("the sample is a part of a picture; detection needs whole pictures with their boxes");
+    const Picture picture = picture_of(record, decoded, warnings_);
+    if (picture.channels == 3) return picture;
+    if (picture.channels != 1)
+      throw SampleError("a picture of " + std::to_string(picture.channels) + " channels; 1 or 3 are taken");
+    coloured.reshape(static_cast<std::uint64_t>(picture.height), static_cast<std::uint64_t>(picture.width), 3);
+    convert_channels(picture.pixels, 1, picture.height * picture.width, 3, coloured.pixels.data());
+    return coloured.view();
+  }
+
+  void paint(const View& view, DrawSource& draws, float* image) const {
+    const std::size_t count = view.pixels.size() / 3;
+    ColorMap map;
+    if (options_.rand_color) {
+      draw_jitter(view.pixels.data(), count, draws, map);
+      if (options_.lighting) draw_lighting(draws, map);
+    }
+    map.normalize();
+    map.apply(view.pixels.data(), count, image);
+  }
+
+  CornerTargets targets_in(Row row) const {
+    return {as<float>(row[1]),
+            as<float>(row[2]),
+            as<std::uint8_t>(row[3]),
+            as<float>(row[4]),
+            as<float>(row[5]),
+            as<std::int64_t>(row[6]),
+            as<std::int64_t>(row[7]),
+            options_.saccade ? as<float>(row[8]) : nullptr,
+            options_.saccade ? as<float>(row[9]) : nullptr};
+  }
+
+  CornerOptions options_;
+  Warnings warnings_;
+};
+
+SamplerEntry entry(const std::string& name, const std::string& help, bool saccade) {
+  return {name, help, corner_keys(saccade),
+          [name, saccade](const Settings& settings, const SamplerInput& input) {
+            const auto classes = static_cast<std::int64_t>(input.dataset.classes().size());
+            if (classes == 0)
+              throw UserError(Exit::usage, "sampler.name: '" + name + "' needs a data set with classes, this one has none",
+                              "choose a data set with boxes, voc for instance");
+            const auto warnings = settings.text("warnings") == "accept" ? Warnings::accept : Warnings::bad;
+            return std::make_unique<CornerSampler>(corner_options(settings, saccade, input.training, classes), warnings);
+          }};
+}
+
+}  // namespace
+
+SamplerEntry cornernet_entry() {
+  return entry("cornernet", "pictures with boxes, as CornerNet and CornerNet-Squeeze are trained on them", false);
+}
+
+SamplerEntry cornernet_saccade_entry() {
+  return entry("cornernet_saccade", "pictures with boxes, as CornerNet-Saccade is trained on them", true);
+}
+
+}  // namespace flowtrain

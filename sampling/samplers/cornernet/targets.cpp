@@ -1,0 +1,137 @@
+#include "sampling/samplers/cornernet/targets.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "sampling/samplers/cornernet/gaussian.h"
+
+namespace flowtrain {
+namespace {
+
+/// A corner on the output: its cell, and where in the cell it lies. In double: in float, corners at a cell's edge would
+/// change sides.
+struct Corner {
+  int x, y;
+  float off_x, off_y;
+
+  Corner(float input_x, float input_y, double across, double down) {
+    const double at_x = input_x * across, at_y = input_y * down;
+    x = static_cast<int>(at_x);
+    y = static_cast<int>(at_y);
+    off_x = static_cast<float>(at_x - x);
+    off_y = static_cast<float>(at_y - y);
+  }
+};
+
+class TargetWriter {
+ public:
+  TargetWriter(const CornerOptions& options, const CornerTargets& targets)
+      : options_(options),
+        targets_(targets),
+        cells_(static_cast<std::size_t>(options.output_size.height) *
+               static_cast<std::size_t>(options.output_size.width)),
+        across_(static_cast<double>(options.output_size.width) / options.input_size.width),
+        down_(static_cast<double>(options.output_size.height) / options.input_size.height) {
+    const std::size_t map = static_cast<std::size_t>(options.classes) * cells_;
+    const auto objects = static_cast<std::size_t>(options.max_objects);
+    for (float* heat : {targets.tl_heat, targets.br_heat}) std::fill_n(heat, map, 0.0f);
+    for (float* valid : {targets.tl_valid, targets.br_valid})
+      if (valid) std::fill_n(valid, map, 1.0f);
+    std::fill_n(targets.mask, objects, std::uint8_t{0});
+    for (float* off : {targets.tl_off, targets.br_off}) std::fill_n(off, 2 * objects, 0.0f);
+    for (std::int64_t* ind : {targets.tl_ind, targets.br_ind}) std::fill_n(ind, objects, 0);
+  }
+
+  /// Puts the box on the heat maps, or, if it is not shown, takes its surroundings off the valid maps.
+  void draw(const ViewBox& box) const {
+    const int radius = radius_of(box.at);
+    const auto top_left = corner(box.at.x0, box.at.y0), bottom_right = corner(box.at.x1, box.at.y1);
+    if (!box.shown) {
+      fill_square(map(targets_.tl_valid, box), top_left.x, top_left.y, radius, 0);
+      fill_square(map(targets_.br_valid, box), bottom_right.x, bottom_right.y, radius, 0);
+      return;
+    }
+    draw_gaussian(map(targets_.tl_heat, box), top_left.x, top_left.y, radius);
+    draw_gaussian(map(targets_.br_heat, box), bottom_right.x, bottom_right.y, radius);
+  }
+
+  /// Gives the box the next place among the objects.
+  void tag(const ViewBox& box) {
+    const auto top_left = corner(box.at.x0, box.at.y0), bottom_right = corner(box.at.x1, box.at.y1);
+    targets_.mask[tagged_] = 1;
+    put(top_left, targets_.tl_off, targets_.tl_ind);
+    put(bottom_right, targets_.br_off, targets_.br_ind);
+    ++tagged_;
+  }
+
+ private:
+  Corner corner(float x, float y) const { return {x, y, across_, down_}; }
+
+  HeatMap map(float* maps, const ViewBox& box) const {
+    return {maps + static_cast<std::size_t>(box.at.label) * cells_, options_.output_size.height,
+            options_.output_size.width};
+  }
+
+  int radius_of(const Box& box) const {
+    if (!options_.gaussian_bump) return 0;
+    if (options_.gaussian_radius >= 0) return options_.gaussian_radius;
+    const double height = std::ceil((box.y1 - box.y0) * down_), width = std::ceil((box.x1 - box.x0) * across_);
+    return std::max(0, static_cast<int>(gaussian_radius(height, width, options_.gaussian_iou)));
+  }
+
+  void put(const Corner& corner, float* off, std::int64_t* ind) const {
+    off[2 * tagged_] = corner.off_x;
+    off[2 * tagged_ + 1] = corner.off_y;
+    ind[tagged_] = static_cast<std::int64_t>(corner.y) * options_.output_size.width + corner.x;
+  }
+
+  const CornerOptions& options_;
+  const CornerTargets& targets_;
+  std::size_t cells_;
+  double across_, down_;
+  std::size_t tagged_ = 0;
+};
+
+double area(const Box& box) { return static_cast<double>(box.x1 - box.x0) * (box.y1 - box.y0); }
+
+/// The numbers of the boxes that get tags, ascending.
+const std::vector<std::size_t>& choose_tagged(std::span<const ViewBox> boxes, const CornerOptions& options) {
+  thread_local std::vector<std::size_t> chosen;
+  chosen.clear();
+  for (std::size_t i = 0; i < boxes.size(); ++i)
+    if (boxes[i].shown) chosen.push_back(i);
+  const auto most = static_cast<std::size_t>(options.max_objects);
+  if (chosen.size() <= most) return chosen;
+  if (options.mirror)
+    throw SampleError(std::to_string(chosen.size()) + " objects, max_objects is " + std::to_string(most));
+  const auto cut = chosen.begin() + options.max_objects;
+  std::nth_element(chosen.begin(), cut, chosen.end(), [&](std::size_t a, std::size_t b) {
+    const double area_a = area(boxes[a].at), area_b = area(boxes[b].at);
+    return area_a != area_b ? area_a > area_b : a < b;
+  });
+  chosen.erase(cut, chosen.end());
+  std::sort(chosen.begin(), chosen.end());
+  return chosen;
+}
+
+}  // namespace
+
+void write_targets(std::span<const ViewBox> boxes, const CornerOptions& options, const CornerTargets& targets) {
+  TargetWriter writer(options, targets);
+  for (const auto& box : boxes) writer.draw(box);
+  for (const auto i : choose_tagged(boxes, options)) writer.tag(boxes[i]);
+}
+
+void write_attention(std::span<const ViewBox> boxes, const AttentionMap& map, float* values) {
+  std::fill_n(values, static_cast<std::size_t>(map.size) * static_cast<std::size_t>(map.size), 0.0f);
+  for (const auto& [box, whole, shown] : boxes) {
+    const float side = std::max(box.x1 - box.x0, box.y1 - box.y0);
+    if (side < map.least || side > map.most) continue;
+    const auto x = static_cast<int>(static_cast<double>(box.x0 + box.x1) / 2 / map.ratio);
+    const auto y = static_cast<int>(static_cast<double>(box.y0 + box.y1) / 2 / map.ratio);
+    values[static_cast<std::ptrdiff_t>(y) * map.size + x] = 1;
+  }
+}
+
+}  // namespace flowtrain
