@@ -2,8 +2,10 @@
 
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <stdexcept>
 
+#include "nets/cornernet/loss.h"
 #include "nets/names.h"
 
 namespace flowtrain::nets {
@@ -29,8 +31,8 @@ class MeanSquaredError final : public Loss {
     const at::Tensor& logits = outputs.at("logits");
     const at::Tensor target = batch.contains("target") ? batch.at("target") : one_hot(batch.at("label"), logits);
     if (target.sizes() != logits.sizes()) {  // mse_loss would broadcast
-      throw std::invalid_argument(c10::str("loss mse: target has shape ", target.sizes(), ", expected that of logits, ",
-                                           logits.sizes()));
+      throw std::invalid_argument(
+          c10::str("loss mse: target has shape ", target.sizes(), ", expected that of logits, ", logits.sizes()));
     }
     return {{"loss", at::mse_loss(logits, target)}};
   }
@@ -45,20 +47,20 @@ class MeanSquaredError final : public Loss {
 }  // namespace
 
 std::unique_ptr<Loss> make_loss(const LossSpec& spec) {
+  const auto known = loss_names();
+  if (std::find(known.begin(), known.end(), spec.name) == known.end()) throw unknown_name("loss", spec.name, known);
   if (!(spec.label_smoothing >= 0 && spec.label_smoothing < 1)) {
     throw std::invalid_argument("loss " + spec.name + ": label_smoothing is " + std::to_string(spec.label_smoothing) +
                                 ", expected 0 <= label_smoothing < 1");
   }
   if (spec.name == "cross_entropy") return std::make_unique<CrossEntropy>(spec.label_smoothing);
-  if (spec.name == "mse") {
-    if (spec.label_smoothing > 0) {
-      throw std::invalid_argument("loss mse has no label_smoothing, only cross_entropy has");
-    }
-    return std::make_unique<MeanSquaredError>();
+  if (spec.label_smoothing > 0) {
+    throw std::invalid_argument("loss " + spec.name + " has no label_smoothing, only cross_entropy has");
   }
-  throw unknown_name("loss", spec.name, loss_names());
+  if (spec.name == "mse") return std::make_unique<MeanSquaredError>();
+  return make_corner_loss(spec, spec.name == "cornernet_saccade");
 }
 
-std::vector<std::string> loss_names() { return {"cross_entropy", "mse"}; }
+std::vector<std::string> loss_names() { return {"cornernet", "cornernet_saccade", "cross_entropy", "mse"}; }
 
 }  // namespace flowtrain::nets

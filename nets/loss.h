@@ -10,8 +10,10 @@
 namespace flowtrain::nets {
 
 struct LossSpec {
-  std::string name = "cross_entropy";  ///< cross_entropy, mse
+  std::string name = "cross_entropy";  ///< cross_entropy, mse, cornernet, cornernet_saccade
   double label_smoothing = 0;          ///< cross_entropy: 0 ≤ s < 1 (C. Szegedy et al., CVPR 2016)
+  /// cornernet, cornernet_saccade: weights of the parts, ≥ 0.
+  double pull_weight = 0.1, push_weight = 0.1, off_weight = 1;
 };
 
 /// From a net's outputs and the batch to named scalars.
@@ -19,11 +21,13 @@ class Loss {
  public:
   virtual ~Loss() = default;
   /// First comes `loss`, the one to differentiate (scalar, f32); parts may follow. `logits` (B, K) f32 against `label`
-  /// (B) i64; mse compares with the one-hot label, or with `target` of the logits' shape where the batch has one.
+  /// (B) i64; mse compares with the one-hot label, or with `target` of the logits' shape where the batch has one;
+  /// the corner losses: nets/cornernet/loss.h.
   virtual NamedTensors operator()(const NamedTensors& outputs, const NamedTensors& batch) const = 0;
 };
 
-/// Throws std::invalid_argument for an unknown name, or a smoothing out of range or of a loss that has none.
+/// Throws std::invalid_argument for an unknown name, a smoothing out of range or of a loss that has none, and a
+/// negative weight.
 std::unique_ptr<Loss> make_loss(const LossSpec& spec);
 /// Known names, sorted.
 std::vector<std::string> loss_names();

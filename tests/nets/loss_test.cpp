@@ -42,7 +42,7 @@ TEST_CASE("mse compares with the one-hot label, or with a target") {
 }
 
 TEST_CASE("a loss that cannot be made says why") {
-  CHECK_THROWS_WITH_AS(make_loss({.name = "hinge"}), "unknown loss 'hinge'; known: cross_entropy, mse",
+  CHECK_THROWS_WITH_AS(make_loss({.name = "hinge"}), "unknown loss 'hinge'; known: cornernet, cornernet_saccade, cross_entropy, mse",
                        std::invalid_argument);
   CHECK_THROWS_WITH_AS(make_loss({.label_smoothing = 1}),
                        "loss cross_entropy: label_smoothing is 1.000000, expected 0 <= label_smoothing < 1",

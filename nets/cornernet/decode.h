@@ -1,0 +1,30 @@
+#pragma once
+// From corner maps to boxes. H. Law, J. Deng, "CornerNet", ECCV 2018; order and rejections as in the reference
+// implementation, princeton-vl/CornerNet-Lite.
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+namespace flowtrain::nets {
+
+/// One stack's head maps as the net gives them: heats before the sigmoid (B, C, H, W), tags (B, 1, H, W), offsets in
+/// x and y (B, 2, H, W), f32.
+struct CornerMaps {
+  at::Tensor tl_heat, br_heat, tl_tag, br_tag, tl_off, br_off;
+};
+
+struct DecodeOptions {
+  std::int64_t top_k = 100;      ///< corners of each kind, over all classes
+  std::int64_t nms_kernel = 3;   ///< a corner is the greatest of so many cells squared; odd
+  double ae_threshold = 0.5;     ///< a pair's tags are at most so far apart
+  std::int64_t num_dets = 1000;  ///< pairs that are kept
+  bool no_border = false;        ///< refuses boxes that touch the map's outermost cells
+};
+
+/// (B, num_dets, 8) f32: x0, y0, x1, y1 in cells, score (the corners' mean), tl_score, br_score, class from 0; best
+/// first. Rejected pairs have score -1 and fill the end. Throws std::invalid_argument for more corners than cells, more
+/// detections than pairs, and an even kernel.
+at::Tensor decode(const CornerMaps& maps, const DecodeOptions& options);
+
+}  // namespace flowtrain::nets

@@ -1,0 +1,151 @@
+#include "nets/cornernet/loss.h"
+
+#include <torch/torch.h>
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "nets/cornernet/cells.h"
+
+namespace flowtrain::nets {
+namespace {
+
+constexpr double least = 1e-4;  // a probability's distance from 0 and 1; also keeps divisors from 0
+
+/// Autograd would keep about ten tensors of the maps' size; the derivative is a short formula of the logits.
+class Focal : public torch::autograd::Function<Focal> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& logits,
+                            const at::Tensor& target, const std::optional<at::Tensor>& valid) {
+    const at::Tensor positive = target.eq(1);
+    const at::Tensor divisor = positive.sum().clamp_min(1);
+    context->save_for_backward({logits, target, divisor, valid.value_or(at::Tensor())});
+    const at::Tensor p = at::sigmoid(logits).clamp_(least, 1 - least);
+    const at::Tensor q = 1 - p;
+    at::Tensor terms =
+        at::where(positive, q.square().mul_(p.log()), other_weight(target).mul_(p.square()).mul_(q.log()));
+    if (valid) terms.mul_(*valid);
+    return terms.sum().neg_().div_(divisor);
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradients) {
+    const auto saved = context->get_saved_variables();
+    const at::Tensor &logits = saved[0], &target = saved[1], &divisor = saved[2], &valid = saved[3];
+    const at::Tensor free = at::sigmoid(logits);
+    const at::Tensor p = free.clamp(least, 1 - least);
+    const at::Tensor q = 1 - p;
+    const at::Tensor positive = (p * 2).mul_(q.square()).mul_(p.log()).sub_(q.pow(3));
+    const at::Tensor other = other_weight(target).mul_(p.pow(3).sub_(p.square().mul_(q).mul_(q.log()).mul_(2)));
+    at::Tensor gradient = at::where(target.eq(1), positive, other);
+    gradient.masked_fill_(free.ne(p), 0);
+    if (valid.defined()) gradient.mul_(valid);
+    return {gradient.mul_(gradients[0] / divisor), {}, {}};
+  }
+
+ private:
+  /// Cells near a corner are forgiven more.
+  static at::Tensor other_weight(const at::Tensor& target) { return (1 - target).pow_(4); }
+};
+
+class CornerLoss final : public Loss {
+ public:
+  CornerLoss(const LossSpec& spec, bool saccade)
+      : pull_weight_(spec.pull_weight),
+        push_weight_(spec.push_weight),
+        off_weight_(spec.off_weight),
+        saccade_(saccade) {}
+
+  NamedTensors operator()(const NamedTensors& outputs, const NamedTensors& batch) const override {
+    const int stacks = count_stacks(outputs);
+    Parts sum;
+    for (int stack = 0; stack < stacks; ++stack) add(sum, outputs, std::to_string(stack), batch);
+
+    NamedTensors result{{"loss", {}}};
+    auto put = [&](const std::string& name, const at::Tensor& part, double weight) {
+      const at::Tensor weighed = part * (weight / stacks);
+      const at::Tensor& loss = result.at("loss");
+      result.set("loss", loss.defined() ? loss + weighed : weighed);
+      result.set(name, weighed);
+    };
+    put("focal", sum.focal, 1);
+    if (saccade_) put("att", sum.attention, 1.0 / stacks);
+    put("pull", sum.pull, pull_weight_);
+    put("push", sum.push, push_weight_);
+    put("off", sum.off, off_weight_);
+    return result;
+  }
+
+ private:
+  struct Parts {
+    at::Tensor focal, attention, pull, push, off;
+  };
+
+  static int count_stacks(const NamedTensors& outputs) {
+    outputs.at("tl_heat0");  // throws with the names that are there
+    int stacks = 1;
+    while (outputs.contains("tl_heat" + std::to_string(stacks))) ++stacks;
+    return stacks;
+  }
+
+  void add(Parts& sum, const NamedTensors& outputs, const std::string& stack, const NamedTensors& batch) const {
+    auto add_to = [](at::Tensor& total, const at::Tensor& part) { total = total.defined() ? total + part : part; };
+    const at::Tensor& mask = batch.at("mask");
+    for (const std::string corner : {"tl", "br"}) {
+      const at::Tensor valid = saccade_ ? batch.at(corner + "_valid") : at::Tensor();
+      add_to(sum.focal, focal_loss(outputs.at(corner + "_heat" + stack), batch.at(corner + "_heat"), valid));
+      const at::Tensor offset = at_cells(outputs.at(corner + "_off" + stack), batch.at(corner + "_ind"));
+      add_to(sum.off, offset_loss(offset, batch.at(corner + "_off"), mask));
+    }
+    const at::Tensor tl = at_cells(outputs.at("tl_tag" + stack), batch.at("tl_ind")).squeeze(2);
+    const at::Tensor br = at_cells(outputs.at("br_tag" + stack), batch.at("br_ind")).squeeze(2);
+    const TagLoss tags = tag_loss(tl, br, mask);
+    add_to(sum.pull, tags.pull);
+    add_to(sum.push, tags.push);
+    if (!saccade_) return;
+    for (const std::string size : {"0", "1", "2"})
+      add_to(sum.attention, focal_loss(outputs.at("att" + stack + "_" + size), batch.at("att" + size)));
+  }
+
+  double pull_weight_, push_weight_, off_weight_;
+  bool saccade_;
+};
+
+}  // namespace
+
+at::Tensor focal_loss(const at::Tensor& logits, const at::Tensor& target, const at::Tensor& valid) {
+  return Focal::apply(logits.to(at::kFloat), target, valid.defined() ? std::optional(valid) : std::nullopt);
+}
+
+TagLoss tag_loss(const at::Tensor& tl, const at::Tensor& br, const at::Tensor& mask) {
+  const at::Tensor there = mask.ne(0);
+  const at::Tensor count = there.sum(1, /*keepdim=*/true).to(tl.scalar_type());  // (B, 1)
+  const at::Tensor mean = (tl + br) / 2;
+  const at::Tensor spread = ((tl - mean).square() + (br - mean).square()) / (count + least);
+
+  const at::Tensor objects = count.unsqueeze(2);  // (B, 1, 1)
+  const at::Tensor gap = (mean.unsqueeze(1) - mean.unsqueeze(2)).abs();
+  const at::Tensor closeness = (at::relu(1 - gap) - 1 / (objects + least)) / ((objects - 1) * objects + least);
+  const at::Tensor pair = there.unsqueeze(1).logical_and(there.unsqueeze(2));
+  return {spread.masked_fill(there.logical_not(), 0).sum(), closeness.masked_fill(pair.logical_not(), 0).sum()};
+}
+
+at::Tensor offset_loss(const at::Tensor& offset, const at::Tensor& target, const at::Tensor& mask) {
+  const at::Tensor there = mask.ne(0);
+  const at::Tensor distance = at::smooth_l1_loss(offset, target, at::Reduction::None);
+  return distance.masked_fill(there.logical_not().unsqueeze(2), 0).sum() / (there.sum() + least);
+}
+
+std::unique_ptr<Loss> make_corner_loss(const LossSpec& spec, bool saccade) {
+  auto check = [&](const std::string& key, double weight) {
+    if (weight >= 0) return;
+    throw std::invalid_argument("loss " + spec.name + ": " + key + " is " + std::to_string(weight) + ", expected >= 0");
+  };
+  check("pull_weight", spec.pull_weight);
+  check("push_weight", spec.push_weight);
+  check("off_weight", spec.off_weight);
+  return std::make_unique<CornerLoss>(spec, saccade);
+}
+
+}  // namespace flowtrain::nets

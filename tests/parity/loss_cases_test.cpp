@@ -1,0 +1,81 @@
+#include <doctest/doctest.h>
+
+#include "tests/parity/cases.h"
+
+using namespace flowtrain::parity;
+
+namespace {
+
+/// Runs `op` on a case's inputs and compares all that the case expects.
+void check_case(const Case& one, const std::string& op, const std::vector<std::string>& expected,
+                const std::function<Tolerance(const std::string&)>& tolerance) {
+  const NamedTensors got = call(loss_ops(), op, one.tensors, one.arguments);
+  for (const std::string& name : expected) {
+    INFO(one.name << " " << name);
+    CHECK(difference(got.at(name), one.tensors.at(name), tolerance(name)) == "");
+  }
+}
+
+/// The names of a case that an operation gives back: its results and every gradient.
+std::vector<std::string> expected_of(const Case& one, const std::vector<std::string>& results) {
+  std::vector<std::string> names = results;
+  for (const auto& [name, tensor] : one.tensors)
+    if (name.starts_with("grad.")) names.push_back(name);
+  return names;
+}
+
+constexpr Tolerance usual{.relative = 1e-5, .floor = 1e-3};
+const auto as_usual = [](const std::string&) { return usual; };
+
+}  // namespace
+
+TEST_CASE("parity: focal losses") {
+  const auto folder = case_folder();
+  if (!folder) return;
+  const CaseFile file(*folder, "losses");
+  for (const std::string name : {"focal.basic", "focal.clamped", "focal.no_pos", "focal.one_stack"}) {
+    const Case one = file.cut(name);
+    const Tolerance tolerance{.relative = name == "focal.clamped" ? 1e-4 : 1e-5, .floor = 1e-3};
+    check_case(one, "focal_loss", expected_of(one, {"loss"}), [&](auto&) { return tolerance; });
+  }
+  for (const std::string name : {"focal_mask.basic", "focal_mask.no_pos"}) {
+    const Case one = file.cut(name);
+    check_case(one, "focal_loss_masked", expected_of(one, {"loss"}), as_usual);
+  }
+}
+
+TEST_CASE("parity: tag losses") {
+  const auto folder = case_folder();
+  if (!folder) return;
+  const CaseFile file(*folder, "losses");
+  for (const std::string name : {"ae.all_empty", "ae.basic", "ae.batch1", "ae.close", "ae.empty_and_two", "ae.far",
+                                 "ae.full128", "ae.one_each", "ae.ties"}) {
+    const Case one = file.cut(name);
+    // A lone object's push is a rounding error of float32 divided by 1e-4.
+    const bool alone = one.tensors.at("mask").ne(0).sum(1).eq(1).any().item<bool>();
+    const Tolerance push{.relative = alone ? 1e-3 : 1e-5, .floor = 1};
+    check_case(one, "ae_loss", expected_of(one, {"pull", "push"}),
+               [&](const std::string& each) { return each == "push" ? push : usual; });
+  }
+}
+
+TEST_CASE("parity: offset losses") {
+  const auto folder = case_folder();
+  if (!folder) return;
+  const CaseFile file(*folder, "losses");
+  for (const std::string name : {"off.basic", "off.batch1", "off.empty", "off.large"}) {
+    const Case one = file.cut(name);
+    check_case(one, "offset_loss", expected_of(one, {"loss"}), as_usual);
+  }
+}
+
+TEST_CASE("parity: whole losses") {
+  const auto folder = case_folder();
+  if (!folder) return;
+  const CaseFile file(*folder, "losses");
+  for (const std::string name : {"total.cornernet", "total.cornernet_empty", "total.saccade"}) {
+    Case one = file.cut(name);
+    one.arguments["net"] = name == "total.saccade" ? "CornerNet_Saccade" : "CornerNet";
+    check_case(one, "total_loss", expected_of(one, {"loss"}), as_usual);
+  }
+}
