@@ -1,0 +1,43 @@
+#pragma once
+// Detectors: from a picture to the objects in it. No torch here; those of the CornerNet family are in
+// stages/torch/detection/.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sampling/settings.h"
+#include "stages/state.h"
+
+namespace flowtrain {
+
+/// An object: its corners in pixels of the picture, its score 0 … 1, its class from 0.
+struct Detection {
+  float x0, y0, x1, y1;
+  float score;
+  int category;
+};
+
+class Detector {
+ public:
+  virtual ~Detector() = default;
+  /// Objects by class, best first. `bgr`: height · width · 3 bytes, blue first. Throws UserError (data) for a picture
+  /// that is empty or becomes so at a test scale.
+  virtual std::vector<Detection> detect(const std::uint8_t* bgr, int height, int width) = 0;
+};
+
+/// What a detector is made of: tables of the configuration, and a snapshot's weights.
+struct DetectorSpec {
+  const Settings& net;
+  const Settings& sampler;  ///< its input and output sizes
+  const Settings& detect;
+  const Settings& run;
+  std::int64_t classes;
+  std::string device;  ///< "cpu", "cuda:N"
+  const LearnerState& weights;
+};
+using MakeDetector = std::function<std::unique_ptr<Detector>(const DetectorSpec&)>;
+
+}  // namespace flowtrain

@@ -1,0 +1,71 @@
+#include "stages/torch/detection/crops.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+namespace flowtrain {
+namespace {
+
+/// One axis of a crop: which part of the picture lies where in the net's input. All of it is counted from the middle,
+/// which is the location, and cut to whole pixels on both sides of it.
+struct Axis {
+  Axis(int middle, int crop, int picture, int input, double scale) {
+    from = std::max(0, middle - crop / 2);
+    const int end = std::min(middle + crop / 2, picture);
+    count = end - from;
+    to = input / 2 - static_cast<int>((middle - from) * scale);
+    scaled = input / 2 + static_cast<int>((end - middle) * scale) - to;
+  }
+  int from, count;  // in the picture
+  int to, scaled;   // in the input
+};
+
+void cut(const at::Tensor& picture, const Location& location, at::Tensor image, at::Tensor offset) {
+  const int input_height = static_cast<int>(image.size(1)), input_width = static_cast<int>(image.size(2));
+  const int middle_y = static_cast<int>(location.y), middle_x = static_cast<int>(location.x);
+  const int height = std::max(1, static_cast<int>(input_height / location.scale));
+  const int width = std::max(1, static_cast<int>(input_width / location.scale));
+  // Not the location's own scale: the crop was rounded to whole pixels.
+  const double scale = static_cast<double>(input_height) / std::max(height, width);
+  const Axis y(middle_y, height, static_cast<int>(picture.size(1)), input_height, scale);
+  const Axis x(middle_x, width, static_cast<int>(picture.size(2)), input_width, scale);
+
+  offset[0] = middle_y - height / 2;
+  offset[1] = middle_x - width / 2;
+  if (y.count <= 0 || x.count <= 0 || y.scaled <= 0 || x.scaled <= 0) return;  // beside the picture
+  const at::Tensor part = picture.narrow(1, y.from, y.count).narrow(2, x.from, x.count).unsqueeze(0);
+  image.narrow(1, y.to, y.scaled)
+      .narrow(2, x.to, x.scaled)
+      .copy_(at::upsample_bilinear2d(part, {y.scaled, x.scaled}, /*align_corners=*/false)[0]);
+}
+
+}  // namespace
+
+Crops cut_crops(const at::Tensor& picture, std::span<const Location> locations, std::array<int, 2> input_size) {
+  const auto count = static_cast<std::int64_t>(locations.size());
+  Crops crops{at::zeros({count, 3, input_size[0], input_size[1]}), at::empty({count}, at::kDouble),
+              at::empty({count, 2})};
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Location& location = locations[static_cast<std::size_t>(i)];
+    cut(picture, location, crops.images[i], crops.offsets[i]);
+    crops.scales[i] = location.scale;
+  }
+  return crops;
+}
+
+void to_input_pixels(at::Tensor& boxes, std::array<int, 2> input_size, std::array<int, 2> output_size) {
+  for (const int axis : {0, 1}) {  // rows hold x, y, x, y; sizes are {height, width}
+    const double ratio = static_cast<double>(output_size[1 - axis]) / input_size[1 - axis];
+    boxes.slice(2, axis, 4, 2).div_(ratio);
+  }
+}
+
+void to_picture_pixels(at::Tensor& boxes, const at::Tensor& scales, const at::Tensor& offsets) {
+  for (const int axis : {0, 1}) {
+    const at::Tensor offset = offsets.select(1, 1 - axis).view({-1, 1, 1});
+    boxes.slice(2, axis, 4, 2).div_(scales.view({-1, 1, 1})).add_(offset);
+  }
+}
+
+}  // namespace flowtrain

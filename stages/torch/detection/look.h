@@ -1,0 +1,30 @@
+#pragma once
+// What a net of the CornerNet family says of pictures, as the detectors ask for it.
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <vector>
+
+#include "nets/cornernet/decode.h"
+#include "nets/tensors.h"
+
+namespace flowtrain {
+
+/// The answer for B pictures.
+struct Glimpse {
+  at::Tensor detections;              ///< (B, n, 8) f32, as nets::decode gives them
+  std::vector<at::Tensor> attention;  ///< Saccade: (B, 1, z, z) f32 after the sigmoid, for large objects first
+};
+
+/// Asks a net. `images` (B, 3, H, W) f32 on the CPU, blue first, normalised; the answer may be on any device. Attention
+/// may be left out unless it is asked for.
+using Look = std::function<Glimpse(const at::Tensor& images, bool with_attention)>;
+
+/// A net: from images (B, 3, H, W) to the head maps `tl_heatS`, … of its stacks, S from 0, and if wanted `attS_J`.
+using Heads = std::function<nets::NamedTensors(const at::Tensor& images, bool with_attention)>;
+
+/// Asks `heads`, at most 32 pictures at once and without gradients, and decodes the last stack.
+Look look_through(Heads heads, const nets::DecodeOptions& options);
+
+}  // namespace flowtrain
