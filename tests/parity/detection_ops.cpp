@@ -90,8 +90,8 @@ void read_detector_options(const Arguments& set, DetectorOptions& options) {
   options.categories = set.get("categories", options.categories);
   options.nms_algorithm = nms_method(set.get<std::string>("nms_algorithm", "exp_soft_nms"));
   options.max_per_image = set.get("max_per_image", options.max_per_image);
-  // The net's answers are given: nothing is decoded here.
-  for (const char* key : {"top_k", "num_dets", "nms_kernel", "ae_threshold"}) set.get(key, 0.0);
+  // The net's answers are given: nothing is decoded here, nor drawn.
+  for (const char* key : {"top_k", "num_dets", "nms_kernel", "ae_threshold", "rand_scales"}) set.get(key, json());
 }
 
 void add_classes(const ClassBoxes& boxes, NamedTensors& out) {
