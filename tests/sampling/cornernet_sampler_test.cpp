@@ -229,7 +229,8 @@ TEST_CASE("cornernet: damaged samples") {
 TEST_CASE("cornernet: settings that do not fit") {
   const std::string at = "test.toml:1:1: sampler.";
   CHECK(usage_error("cornernet", {{"input_size", integers({511})}}) == at + "input_size: must be [height, width]");
-  CHECK(usage_error("cornernet", {{"output_size", integers({600, 600})}}) == at + "output_size: is larger than input_size");
+  CHECK(usage_error("cornernet", {{"output_size", integers({600, 600})}}) ==
+        at + "output_size: is larger than input_size");
   CHECK(usage_error("cornernet", {{"rand_scale_max", 0.6}}) ==
         at + "rand_scale_max: must be greater than rand_scale_min, or no scale is left");
   CHECK(usage_error("cornernet_saccade", {{"att_sizes", integers({16, 32})}}) ==

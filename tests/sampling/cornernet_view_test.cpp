@@ -23,8 +23,8 @@ class Notes : public DrawSource {
     return note("choice of " + std::to_string(scales.size()), 1);
   }
   std::int64_t integer(std::int64_t low, std::int64_t high) override {
-    return static_cast<std::int64_t>(
-        note("integer " + std::to_string(low) + ".." + std::to_string(high - 1), static_cast<double>((low + high) / 2)));
+    const auto what = "integer " + std::to_string(low) + ".." + std::to_string(high - 1);
+    return static_cast<std::int64_t>(note(what, static_cast<double>((low + high) / 2)));
   }
   double uniform() override { return note("uniform", 0); }
   std::array<JitterStep, 3> shuffle() override {
@@ -106,7 +106,8 @@ TEST_CASE("cut_cornernet: boxes move with the picture, and are mirrored") {
 
 TEST_CASE("cut_cornernet: boxes outside the part are left out") {
   Notes draws({0.6, 150, 100, 0});  // 306 around (150, 100) of a wide picture
-  const View view = view_of(gradient_picture(200, 900, 3), options_of(false), {{500, 0, 700, 99, 0}, {10, 0, 50, 99, 1}}, draws);
+  const std::vector<Box> boxes{{500, 0, 700, 99, 0}, {10, 0, 50, 99, 1}};
+  const View view = view_of(gradient_picture(200, 900, 3), options_of(false), boxes, draws);
   REQUIRE(view.boxes.size() == 1);
   CHECK(view.boxes[0].at.label == 1);
 }

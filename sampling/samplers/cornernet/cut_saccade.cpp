@@ -102,9 +102,8 @@ void cut_saccade(const Picture& picture, const CornerOptions& options, DrawSourc
 
   const std::size_t row_bytes = static_cast<std::size_t>(size.width) * 3;
   view.pixels.assign(static_cast<std::size_t>(size.height) * row_bytes, 0);
-  resize_fixed_point(picture, height, width, {x.from, y.from, y.count, x.count},
-                     view.pixels.data() + static_cast<std::size_t>(y.to) * row_bytes + static_cast<std::size_t>(x.to) * 3,
-                     row_bytes);
+  std::uint8_t* first = view.pixels.data() + static_cast<std::size_t>(y.to) * row_bytes + x.to * 3;
+  resize_fixed_point(picture, height, width, {x.from, y.from, y.count, x.count}, first, row_bytes);
   const auto left = static_cast<float>(centre_x - size.width / 2), top = static_cast<float>(centre_y - size.height / 2);
   for (auto& [box, whole, shown] : view.boxes) {
     box.x0 -= left;

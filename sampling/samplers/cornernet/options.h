@@ -48,7 +48,8 @@ std::vector<double> scale_range(double least, double most, double step);
 
 /// Throws std::invalid_argument where the attention maps' lists differ in length (`ranges` holds two numbers a map), or
 /// a map is too small for the input.
-std::vector<AttentionMap> attention_maps(const std::vector<std::int64_t>& sizes, const std::vector<std::int64_t>& ratios,
+std::vector<AttentionMap> attention_maps(const std::vector<std::int64_t>& sizes,
+                                         const std::vector<std::int64_t>& ratios,
                                          const std::vector<std::int64_t>& ranges, const Extent& input);
 
 }  // namespace flowtrain

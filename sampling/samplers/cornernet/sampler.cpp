@@ -102,10 +102,12 @@ SamplerEntry entry(const std::string& name, const std::string& help, bool saccad
           [name, saccade](const Settings& settings, const SamplerInput& input) {
             const auto classes = static_cast<std::int64_t>(input.dataset.classes().size());
             if (classes == 0)
-              throw UserError(Exit::usage, "sampler.name: '" + name + "' needs a data set with classes, this one has none",
+              throw UserError(Exit::usage,
+                              "sampler.name: '" + name + "' needs a data set with classes, this one has none",
                               "choose a data set with boxes, voc for instance");
             const auto warnings = settings.text("warnings") == "accept" ? Warnings::accept : Warnings::bad;
-            return std::make_unique<CornerSampler>(corner_options(settings, saccade, input.training, classes), warnings);
+            const auto options = corner_options(settings, saccade, input.training, classes);
+            return std::make_unique<CornerSampler>(options, warnings);
           }};
 }
 
