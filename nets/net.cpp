@@ -3,60 +3,51 @@
 #include <array>
 #include <stdexcept>
 
-#include "nets/batch_norm.h"
+#include "nets/cornernet/cornernet.h"
+#include "nets/module.h"
 #include "nets/names.h"
 
 namespace flowtrain::nets {
 namespace {
 
+/// A classifier behind the door of Net.
+class ClassifierNet final : public ModuleNet {
+ public:
+  explicit ClassifierNet(std::shared_ptr<Classifier> module) : ModuleNet(module), classifier_(std::move(module)) {}
+
+  NamedTensors forward(const NamedTensors& batch) override {
+    // Under autocast the last layer gives a reduced type; losses and metrics want f32.
+    return {{"logits", classifier_->forward(batch.at("image")).to(at::kFloat)}};
+  }
+
+ private:
+  std::shared_ptr<Classifier> classifier_;
+};
+
+using Made = std::unique_ptr<Net>;
+
+Made classifier(std::shared_ptr<Classifier> module) { return std::make_unique<ClassifierNet>(std::move(module)); }
+Made corner_net(const NetSpec& spec) { return std::make_unique<CornerNet>(spec); }
+
 struct Entry {
   const char* name;
   std::int64_t least_side;  ///< smallest height and width, pixels
-  std::shared_ptr<Classifier> (*make)(const NetSpec&);
+  Made (*make)(const NetSpec&);
 };
 
 // Sorted by name. Depths of the ResNets: K. He et al., "Deep residual learning for image recognition", CVPR 2016,
 // table 1.
-constexpr std::array<Entry, 6> entries = {{
-    {"lenet", 12, make_lenet},
-    {"mlp", 1, make_mlp},
-    {"resnet101", 1, [](const NetSpec& spec) { return make_resnet(spec, {true, {3, 4, 23, 3}}); }},
-    {"resnet18", 1, [](const NetSpec& spec) { return make_resnet(spec, {false, {2, 2, 2, 2}}); }},
-    {"resnet34", 1, [](const NetSpec& spec) { return make_resnet(spec, {false, {3, 4, 6, 3}}); }},
-    {"resnet50", 1, [](const NetSpec& spec) { return make_resnet(spec, {true, {3, 4, 6, 3}}); }},
+constexpr std::array<Entry, 9> entries = {{
+    {"cornernet", 1, corner_net},
+    {"cornernet_saccade", 1, corner_net},
+    {"cornernet_squeeze", 1, corner_net},
+    {"lenet", 12, [](const NetSpec& spec) { return classifier(make_lenet(spec)); }},
+    {"mlp", 1, [](const NetSpec& spec) { return classifier(make_mlp(spec)); }},
+    {"resnet101", 1, [](const NetSpec& spec) { return classifier(make_resnet(spec, {true, {3, 4, 23, 3}})); }},
+    {"resnet18", 1, [](const NetSpec& spec) { return classifier(make_resnet(spec, {false, {2, 2, 2, 2}})); }},
+    {"resnet34", 1, [](const NetSpec& spec) { return classifier(make_resnet(spec, {false, {3, 4, 6, 3}})); }},
+    {"resnet50", 1, [](const NetSpec& spec) { return classifier(make_resnet(spec, {true, {3, 4, 6, 3}})); }},
 }};
-
-NamedTensors named(const torch::OrderedDict<std::string, at::Tensor>& from) {
-  NamedTensors tensors;
-  for (const auto& item : from) tensors.set(item.key(), item.value());
-  return tensors;
-}
-
-/// A classifier behind the door of Net.
-class ClassifierNet final : public Net {
- public:
-  explicit ClassifierNet(std::shared_ptr<Classifier> module) : module_(std::move(module)) {}
-
-  NamedTensors forward(const NamedTensors& batch) override {
-    // Under autocast the last layer gives a reduced type; losses and metrics want f32.
-    return {{"logits", module_->forward(batch.at("image")).to(at::kFloat)}};
-  }
-  NamedTensors parameters() const override { return named(module_->named_parameters()); }
-  NamedTensors buffers() const override { return named(module_->named_buffers()); }
-  void train(bool on) override { module_->train(on); }
-  void to(at::Device device, bool channels_last) override {
-    module_->to(device);
-    lay_out(parameters(), channels_last);
-    lay_out(buffers(), channels_last);
-  }
-  void span_batch_norm(const SumOverProcesses& sum) override {
-    for (const auto& module : module_->modules())
-      if (auto* const norm = module->as<BatchNorm2d>()) norm->span(sum);
-  }
-
- private:
-  std::shared_ptr<Classifier> module_;
-};
 
 void check(const NetSpec& spec, const Entry& entry) {
   const std::string net = "net " + spec.name + ": ";
@@ -78,13 +69,6 @@ void check(const NetSpec& spec, const Entry& entry) {
 
 }  // namespace
 
-void lay_out(const NamedTensors& tensors, bool channels_last) {
-  const auto format = channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
-  for (const auto& [name, tensor] : tensors) {
-    if (tensor.dim() == 4) tensor.set_data(tensor.detach().contiguous(format));
-  }
-}
-
 std::unique_ptr<Net> make_net(const NetSpec& spec) {
   if (!spec.script.empty()) {
     if (!spec.name.empty()) {
@@ -96,7 +80,7 @@ std::unique_ptr<Net> make_net(const NetSpec& spec) {
   for (const Entry& entry : entries) {
     if (spec.name != entry.name) continue;
     check(spec, entry);
-    return std::make_unique<ClassifierNet>(entry.make(spec));
+    return entry.make(spec);
   }
   throw unknown_name("net", spec.name, net_names());
 }

@@ -13,9 +13,9 @@ namespace flowtrain::nets {
 
 /// What make_net needs: the keys of [net], and what the data says of itself.
 struct NetSpec {
-  std::string name;                    ///< mlp, lenet, resnet18, resnet34, resnet50, resnet101
+  std::string name;                    ///< one of net_names(): mlp, lenet, resnet18 …, cornernet …
   std::string script;                  ///< a TorchScript file instead of a name; the other keys then do not matter
-  std::int64_t classes = 0;            ///< outputs of the classifier
+  std::int64_t classes = 0;            ///< outputs of a classifier, kinds of objects of a detector
   std::int64_t channels = 3;           ///< of the input pictures
   std::int64_t height = 0, width = 0;  ///< of the input pictures, pixels
   std::vector<std::int64_t> hidden = {256, 128};  ///< mlp: widths of the hidden layers
@@ -30,7 +30,8 @@ class Net {
  public:
   virtual ~Net() = default;
 
-  /// Classification nets read `image` (B, C, H, W) f32 and give `logits` (B, classes) f32.
+  /// Reads `image` (B, C, H, W) f32. Classifiers give `logits` (B, classes) f32; what the CornerNet family gives says
+  /// nets/cornernet/cornernet.h.
   virtual NamedTensors forward(const NamedTensors& batch) = 0;
   /// Learnable tensors, names and order as the reference Python implementation's state_dict.
   virtual NamedTensors parameters() const = 0;
@@ -46,8 +47,8 @@ class Net {
 };
 
 /// Builds a net; its initial weights are drawn from torch's default generator (seed it first).
-/// Throws std::invalid_argument for an unknown name (listing the known), a value out of range, an input too small, an
-/// unreadable script, and where both a name and a script are given.
+/// Throws std::invalid_argument for an unknown name (listing the known), a value out of range, an input of a size
+/// that does not work, an unreadable script, and where both a name and a script are given.
 /// A script's arguments take the batch's tensors of their names, the first one `image` otherwise. Its result is
 /// `logits` if a tensor, `0`, `1` … if a tuple, and keeps its names if a dict.
 std::unique_ptr<Net> make_net(const NetSpec& spec);

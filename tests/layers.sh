@@ -18,6 +18,7 @@ check() (
         may["stages/torch/"] = may["stages/"] " torch nets/ stages/torch/"
         may["stages/nccl/"] = "std torch stages/nccl/"
         may["stages/cuda/"] = "std cuda stages/device.h stages/cuda/"
+        may["stages/cuda/corner_pool_ops.cpp"] = may["stages/cuda/"] " torch"
         may["pipeline/"] = "std queue xxhash tbb text generated sampling/ stages/ pipeline/"
         may["pipeline/commands/"] = may["pipeline/"] " cli stages/torch/ pipeline/commands/ pipeline/distributed/"
         may["pipeline/main.cpp"] = may["pipeline/"] " cli pipeline/commands/"
@@ -28,7 +29,7 @@ check() (
 
         group["codecs"] = "^(jpeglib|jerror|turbojpeg|png|zlib)\\.h$|^pugixml\\.hpp$"
         group["torch"] = "^(torch|ATen|c10)/"
-        group["cuda"] = "^cuda_runtime(_api)?\\.h$"
+        group["cuda"] = "^cuda_(runtime|runtime_api|fp16|bf16)\\.h$"
         group["queue"] = "^(blocking)?concurrentqueue\\.h$|^lightweightsemaphore\\.h$"
         group["xxhash"] = "^xxhash\\.h$"
         group["tbb"] = "^oneapi/tbb"
@@ -124,6 +125,8 @@ bad  stages/torch/a.cpp           "pipeline/graph.h"
 bad  stages/cuda/a.cu             <torch/torch.h>
 bad  stages/cuda/a.cu             "stages/slab.h"
 good stages/cuda/a.cu             <cuda_runtime_api.h>
+good stages/cuda/a.cu             <cuda_fp16.h>
+good stages/cuda/corner_pool_ops.cpp <torch/library.h>
 good stages/cuda/a.cu             "stages/device.h"
 bad  stages/nccl/a.cpp            "stages/device.h"
 bad  stages/torch/a.cpp           "stages/nccl/entry.h"

@@ -36,7 +36,8 @@ TEST_CASE("names are sorted, and an unknown one lists them") {
   const auto names = net_names();
   CHECK(std::is_sorted(names.begin(), names.end()));
   CHECK_THROWS_WITH_AS(make_net(spec_of("alexnet")),
-                       "unknown net 'alexnet'; known: lenet, mlp, resnet101, resnet18, resnet34, resnet50",
+                       "unknown net 'alexnet'; known: cornernet, cornernet_saccade, cornernet_squeeze, lenet, mlp, "
+                       "resnet101, resnet18, resnet34, resnet50",
                        std::invalid_argument);
 }
 

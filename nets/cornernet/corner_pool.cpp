@@ -1,0 +1,96 @@
+#include "nets/cornernet/corner_pool.h"
+
+#include <torch/library.h>
+#include <torch/torch.h>
+
+#include <stdexcept>
+
+#include "nets/cornernet/running_max.h"
+
+// The two kernels behind torch's dispatcher: on the CPU those of running_max.h, on a GPU those that libflowtrain_cuda.so
+// registers. Tensors are blocks of memory here; what running_max.h says of them holds for both.
+TORCH_LIBRARY(flowtrain, library) {
+  library.def("running_max(Tensor x, int length, int inner, bool backwards, Tensor(a!) y, Tensor(b!) replaced) -> ()");
+  library.def("running_max_backward(Tensor g, Tensor replaced, int length, int inner, bool backwards, Tensor(a!) gx)"
+              " -> ()");
+}
+
+namespace flowtrain::nets {
+namespace {
+
+using namespace cornernet;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+TORCH_LIBRARY_IMPL(flowtrain, CPU, library) {
+  library.impl("running_max", running_max_cpu);
+  library.impl("running_max_backward", running_max_backward_cpu);
+}
+
+/// An operator of the library above, with the signature of its kernels.
+template <class Signature>
+auto operator_named(const char* name) {
+  return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Signature>();
+}
+
+/// How a direction's sequences lie in the memory of a tensor.
+struct Lines {
+  std::int64_t length, inner;
+  bool backwards;
+};
+
+Lines lines(const at::Tensor& x, CornerPool direction, at::MemoryFormat format) {
+  const std::int64_t channels = format == at::MemoryFormat::ChannelsLast ? x.size(1) : 1;
+  switch (direction) {
+    case CornerPool::top: return {x.size(2), x.size(3) * channels, true};
+    case CornerPool::bottom: return {x.size(2), x.size(3) * channels, false};
+    case CornerPool::left: return {x.size(3), channels, true};
+    case CornerPool::right: return {x.size(3), channels, false};
+  }
+  throw std::invalid_argument("corner_pool: no such direction");
+}
+
+class Pooling : public torch::autograd::Function<Pooling> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& image, CornerPool direction) {
+    const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    const auto format = image.suggest_memory_format();
+    const at::Tensor x = image.contiguous(format);
+    const Lines along = lines(x, direction, format);
+    at::Tensor y = at::empty_like(x, format);
+    at::Tensor replaced = at::empty_like(x, x.options().dtype(at::kByte), format);
+    static const auto running_max = operator_named<decltype(running_max_cpu)>("flowtrain::running_max");
+    running_max.call(x, along.length, along.inner, along.backwards, y, replaced);
+    context->save_for_backward({replaced});
+    context->saved_data["direction"] = static_cast<std::int64_t>(direction);
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const at::Tensor replaced = context->get_saved_variables()[0];
+    const auto direction = static_cast<CornerPool>(context->saved_data["direction"].toInt());
+    const auto format = replaced.suggest_memory_format();
+    const at::Tensor g = gradients[0].contiguous(format);
+    const Lines along = lines(g, direction, format);
+    at::Tensor gx = at::empty_like(g, format);
+    static const auto running_max_backward = operator_named<decltype(running_max_backward_cpu)>("flowtrain::running_max_backward");
+    running_max_backward.call(g, replaced, along.length, along.inner, along.backwards, gx);
+    return {gx, {}};
+  }
+};
+
+bool is_supported(at::ScalarType type) {
+  return type == at::kFloat || type == at::kDouble || type == at::kHalf || type == at::kBFloat16;
+}
+
+}  // namespace
+
+at::Tensor corner_pool(const at::Tensor& x, CornerPool direction) {
+  if (x.dim() != 4 || !is_supported(x.scalar_type())) {
+    throw std::invalid_argument(c10::str("corner_pool: ", x.scalar_type(), " of shape ", x.sizes(),
+                                         ", expected (B, C, H, W) of float, double, half or bfloat16"));
+  }
+  return Pooling::apply(x, direction);
+}
+
+}  // namespace flowtrain::nets

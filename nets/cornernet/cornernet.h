@@ -1,0 +1,36 @@
+#pragma once
+// Detectors that find an object by its two corners. CornerNet: H. Law and J. Deng, ECCV 2018. CornerNet-Squeeze and
+// CornerNet-Saccade: H. Law et al., "CornerNet-Lite", BMVC 2020. Names, shapes and initial distributions are those of
+// princeton-vl/CornerNet-Lite, so that its weights load.
+
+#include "nets/module_net.h"
+
+namespace flowtrain::nets {
+
+class CornerNetModule;
+
+/// For every hourglass S = 0, 1 … (h, w: the picture's sides over the stride, 4 or, with cornernet_squeeze, 8), raw:
+///   tl_heatS, br_heatS (B, classes, h, w)   logits of top-left and bottom-right corners
+///   tl_tagS, br_tagS   (B, 1, h, w)         numbers that agree for the corners of one object
+///   tl_offS, br_offS   (B, 2, h, w)         x and y of a corner within its cell, 0..1
+/// and with cornernet_saccade, where objects are, by their size: J = 0 the large ones
+///   attS_J             (B, 1, h >> (2 - J), w >> (2 - J))   logits
+class CornerNet final : public ModuleNet {
+ public:
+  /// spec.name: cornernet, cornernet_squeeze or cornernet_saccade. Throws std::invalid_argument for another name, and
+  /// for sides that do not work, naming those that do.
+  explicit CornerNet(const NetSpec& spec);
+
+  /// The maps of all hourglasses, f32. The picture may have another size than the spec's, if its sides work.
+  NamedTensors forward(const NamedTensors& batch) override;
+  /// Those of the last hourglass alone, without its number: tl_heat, … br_off; with `attention`, att0 to att2.
+  /// image: (B, C, H, W). Throws std::invalid_argument for sides that do not work, and where there is no attention.
+  NamedTensors detect(const at::Tensor& image, bool attention = false);
+
+ private:
+  explicit CornerNet(std::shared_ptr<CornerNetModule> module);
+
+  std::shared_ptr<CornerNetModule> net_;
+};
+
+}  // namespace flowtrain::nets

@@ -1,0 +1,128 @@
+#include "nets/cornernet/running_max.h"
+
+#include <ATen/Dispatch.h>
+#include <ATen/OpMathType.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <array>
+
+namespace flowtrain::nets::cornernet {
+namespace {
+
+constexpr std::int64_t kLanes = 256;           // sequences scanned side by side, at most: their state stays in L1
+constexpr std::int64_t kLinesSideBySide = 16;  // where each is a stretch of memory of its own
+constexpr std::int64_t kElementsPerTask = 1 << 15;
+
+/// Some sequences side by side. Neighbours that lie side by side in memory too (lane_stride 1) are scanned a row at a
+/// time, in vector registers.
+struct Tile {
+  std::int64_t begin = 0;  ///< where the scan of the first one starts
+  std::int64_t lanes = 0, lane_stride = 0;
+  std::int64_t steps = 0, step_stride = 0;  ///< the stride is negative where the scan runs backwards
+
+  /// The same from the other end.
+  Tile reversed() const { return {begin + (steps - 1) * step_stride, lanes, lane_stride, steps, -step_stride}; }
+};
+
+/// Calls scan(tile) for tiles that cover all sequences, on torch's threads.
+template <class Scan>
+void for_each_tile(std::int64_t elements, std::int64_t length, std::int64_t inner, bool backwards, const Scan& scan) {
+  if (elements == 0) return;
+  const std::int64_t lines = elements / (length * inner);
+  const bool rows = inner > 1;
+  const std::int64_t across = rows ? inner : lines;  // sequences that may share a tile
+  const std::int64_t lanes = rows ? kLanes : kLinesSideBySide;
+  const std::int64_t tiles_across = (across + lanes - 1) / lanes;
+  const std::int64_t tiles = tiles_across * (rows ? lines : 1);
+  const std::int64_t grain = std::max<std::int64_t>(1, kElementsPerTask / (length * std::min(lanes, across)));
+  at::parallel_for(0, tiles, grain, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first; i < last; ++i) {
+      const std::int64_t lane = i % tiles_across * lanes;
+      Tile tile;
+      tile.lanes = std::min(lanes, across - lane);
+      tile.lane_stride = rows ? 1 : length;
+      tile.steps = length;
+      tile.step_stride = inner;
+      tile.begin = i / tiles_across * length * inner + lane * tile.lane_stride;
+      scan(backwards ? tile.reversed() : tile);
+    }
+  });
+}
+
+template <std::int64_t LaneStride, class T>
+void scan_max(const T* x, T* y, std::uint8_t* replaced, const Tile& tile) {
+  const std::int64_t lane_stride = LaneStride > 0 ? LaneStride : tile.lane_stride;
+  std::array<T, kLanes> largest;
+  for (std::int64_t lane = 0; lane < tile.lanes; ++lane) {
+    const std::int64_t at = tile.begin + lane * lane_stride;
+    largest[lane] = y[at] = x[at];
+    replaced[at] = 1;
+  }
+  for (std::int64_t step = 1; step < tile.steps; ++step) {
+    const std::int64_t row = tile.begin + step * tile.step_stride;
+    const T* const from = x + row;
+    T* const to = y + row;
+    std::uint8_t* const marks = replaced + row;
+#pragma GCC ivdep  // x, y and replaced do not overlap
+    for (std::int64_t lane = 0; lane < tile.lanes; ++lane) {
+      const T value = from[lane * lane_stride];
+      const bool wins = (value > largest[lane]) | (value != value);  // the latter: NaN
+      const T now = wins ? value : largest[lane];
+      largest[lane] = now;
+      to[lane * lane_stride] = now;
+      marks[lane * lane_stride] = wins;
+    }
+  }
+}
+
+/// `tile` runs from the end of the scan to its start, so that every sum is complete where its element comes.
+template <std::int64_t LaneStride, class T>
+void scan_gradient(const T* g, const std::uint8_t* replaced, T* gx, const Tile& tile) {
+  using Sum = at::opmath_type<T>;
+  const std::int64_t lane_stride = LaneStride > 0 ? LaneStride : tile.lane_stride;
+  std::array<Sum, kLanes> sums;
+  std::fill_n(sums.begin(), tile.lanes, Sum(0));
+  for (std::int64_t step = 0; step < tile.steps; ++step) {
+    const std::int64_t row = tile.begin + step * tile.step_stride;
+    const T* const from = g + row;
+    T* const to = gx + row;
+    const std::uint8_t* const marks = replaced + row;
+#pragma GCC ivdep  // g, replaced and gx do not overlap
+    for (std::int64_t lane = 0; lane < tile.lanes; ++lane) {
+      const Sum sum = sums[lane] + static_cast<Sum>(from[lane * lane_stride]);
+      const bool ends = marks[lane * lane_stride] != 0;
+      to[lane * lane_stride] = static_cast<T>(ends ? sum : Sum(0));
+      sums[lane] = ends ? Sum(0) : sum;
+    }
+  }
+}
+
+}  // namespace
+
+void running_max_cpu(const at::Tensor& x, std::int64_t length, std::int64_t inner, bool backwards, at::Tensor& y,
+                     at::Tensor& replaced) {
+  auto* const marks = replaced.mutable_data_ptr<std::uint8_t>();
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, x.scalar_type(), "running_max", [&] {
+    const auto* const from = x.const_data_ptr<scalar_t>();
+    auto* const to = y.mutable_data_ptr<scalar_t>();
+    for_each_tile(x.numel(), length, inner, backwards, [&](const Tile& tile) {
+      tile.lane_stride == 1 ? scan_max<1>(from, to, marks, tile) : scan_max<0>(from, to, marks, tile);
+    });
+  });
+}
+
+void running_max_backward_cpu(const at::Tensor& g, const at::Tensor& replaced, std::int64_t length, std::int64_t inner,
+                              bool backwards, at::Tensor& gx) {
+  const auto* const marks = replaced.const_data_ptr<std::uint8_t>();
+  AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, g.scalar_type(), "running_max_backward", [&] {
+    const auto* const from = g.const_data_ptr<scalar_t>();
+    auto* const to = gx.mutable_data_ptr<scalar_t>();
+    for_each_tile(g.numel(), length, inner, backwards, [&](const Tile& tile) {
+      const Tile back = tile.reversed();
+      back.lane_stride == 1 ? scan_gradient<1>(from, marks, to, back) : scan_gradient<0>(from, marks, to, back);
+    });
+  });
+}
+
+}  // namespace flowtrain::nets::cornernet

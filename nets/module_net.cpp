@@ -1,0 +1,38 @@
+#include "nets/module_net.h"
+
+#include "nets/batch_norm.h"
+
+namespace flowtrain::nets {
+namespace {
+
+NamedTensors named(const torch::OrderedDict<std::string, at::Tensor>& from) {
+  NamedTensors tensors;
+  for (const auto& item : from) tensors.set(item.key(), item.value());
+  return tensors;
+}
+
+}  // namespace
+
+NamedTensors ModuleNet::parameters() const { return named(module_->named_parameters()); }
+NamedTensors ModuleNet::buffers() const { return named(module_->named_buffers()); }
+void ModuleNet::train(bool on) { module_->train(on); }
+
+void ModuleNet::to(at::Device device, bool channels_last) {
+  module_->to(device);
+  lay_out(parameters(), channels_last);
+  lay_out(buffers(), channels_last);
+}
+
+void ModuleNet::span_batch_norm(const SumOverProcesses& sum) {
+  for (const auto& module : module_->modules())
+    if (auto* const norm = module->as<BatchNorm2d>()) norm->span(sum);
+}
+
+void lay_out(const NamedTensors& tensors, bool channels_last) {
+  const auto format = channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+  for (const auto& [name, tensor] : tensors) {
+    if (tensor.dim() == 4) tensor.set_data(tensor.detach().contiguous(format));
+  }
+}
+
+}  // namespace flowtrain::nets

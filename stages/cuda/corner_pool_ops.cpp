@@ -1,0 +1,63 @@
+// Corner pooling's GPU kernels for the operators that nets/cornernet/corner_pool.cpp defines. The only file of the CUDA
+// parts that knows LibTorch; loading them registers it.
+
+#include <ATen/core/Tensor.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <torch/library.h>
+
+#include <stdexcept>
+
+#include "stages/cuda/corner_pool.h"
+
+namespace flowtrain::cuda {
+namespace {
+
+Lines lines_of(const at::Tensor& x, std::int64_t length, std::int64_t inner, bool backwards) {
+  const std::int64_t line = length * inner;
+  return {line > 0 ? x.numel() / line : 0, length, inner, backwards};
+}
+
+/// Calls run(T{}) with the kernels' type for that of x.
+template <class Run>
+void for_type_of(const at::Tensor& x, Run run) {
+  switch (x.scalar_type()) {
+    case at::kFloat: return run(float{});
+    case at::kDouble: return run(double{});
+    case at::kHalf: return run(__half{});
+    case at::kBFloat16: return run(__nv_bfloat16{});
+    default: throw std::invalid_argument("corner pooling: no kernel for this type");
+  }
+}
+
+void running_max_cuda(const at::Tensor& x, std::int64_t length, std::int64_t inner, bool backwards, at::Tensor& y,
+                      at::Tensor& replaced) {
+  const c10::cuda::CUDAGuard on_device(x.device());
+  for_type_of(x, [&](auto zero) {
+    using T = decltype(zero);
+    running_max(static_cast<const T*>(x.const_data_ptr()), static_cast<T*>(y.mutable_data_ptr()),
+                replaced.mutable_data_ptr<std::uint8_t>(), lines_of(x, length, inner, backwards),
+                c10::cuda::getCurrentCUDAStream());
+  });
+}
+
+void running_max_backward_cuda(const at::Tensor& g, const at::Tensor& replaced, std::int64_t length,
+                               std::int64_t inner, bool backwards, at::Tensor& gx) {
+  const c10::cuda::CUDAGuard on_device(g.device());
+  for_type_of(g, [&](auto zero) {
+    using T = decltype(zero);
+    running_max_backward(static_cast<const T*>(g.const_data_ptr()), replaced.const_data_ptr<std::uint8_t>(),
+                         static_cast<T*>(gx.mutable_data_ptr()), lines_of(g, length, inner, backwards),
+                         c10::cuda::getCurrentCUDAStream());
+  });
+}
+
+TORCH_LIBRARY_IMPL(flowtrain, CUDA, library) {
+  library.impl("running_max", running_max_cuda);
+  library.impl("running_max_backward", running_max_backward_cuda);
+}
+
+}  // namespace
+}  // namespace flowtrain::cuda
