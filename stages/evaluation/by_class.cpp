@@ -21,7 +21,7 @@ void sort_by_image(std::vector<Placed<Item>>& items) {
 
 }  // namespace
 
-std::vector<OfClass> by_class(const GroundTruth& truth, std::span<const Detection> detections) {
+std::vector<OfClass> by_class(const GroundTruth& truth, std::span<const FoundObject> detections) {
   auto images = truth.images;
   std::sort(images.begin(), images.end());
   images.erase(std::unique(images.begin(), images.end()), images.end());
@@ -57,7 +57,7 @@ std::vector<OfClass> by_class(const GroundTruth& truth, std::span<const Detectio
   return classes;
 }
 
-double overlap(const Detection& found, const TrueObject& object, bool crowd) {
+double overlap(const FoundObject& found, const TrueObject& object, bool crowd) {
   // In the order of operations of pycocotools: many overlaps lie exactly on a threshold.
   const double width = std::min(found.width + found.x, object.width + object.x) - std::max(found.x, object.x);
   if (width <= 0) return 0;

@@ -18,16 +18,16 @@ struct Placed {
 /// What is there and what was found of one class; both by image, and in each image in the order they came in.
 struct OfClass {
   std::vector<Placed<TrueObject>> objects;
-  std::vector<Placed<Detection>> detections;
+  std::vector<Placed<FoundObject>> detections;
 };
 
 /// One entry for each category of `truth`, in its order; points into the arguments. Detections of other categories are
 /// left out. Throws UserError(data) for a detection in an image that is not among those of `truth` or whose numbers are
 /// not finite, InternalError for such an object.
-std::vector<OfClass> by_class(const GroundTruth& truth, std::span<const Detection> detections);
+std::vector<OfClass> by_class(const GroundTruth& truth, std::span<const FoundObject> detections);
 
 /// Intersection over union of two boxes; with `crowd`, over the detection's area alone. 0 where they do not meet.
-double overlap(const Detection& found, const TrueObject& object, bool crowd);
+double overlap(const FoundObject& found, const TrueObject& object, bool crowd);
 
 /// Calls body(first, last) for each run of items of one image.
 template <class Item, class Body>

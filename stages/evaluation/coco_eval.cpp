@@ -33,7 +33,7 @@ struct Outcome {
 };
 
 using Objects = std::span<const Placed<TrueObject>>;
-using Detections = std::span<const Placed<Detection>>;
+using Detections = std::span<const Placed<FoundObject>>;
 
 /// One picture: gives each detection the object it overlaps most among those that are still free.
 class Matcher {
@@ -109,7 +109,7 @@ class ClassEvaluation {
     };
     for_each_image(items.detections, [&](auto first, auto last) {
       while (object != items.objects.end() && object->image < first->image) add_picture(objects_of(object->image), {});
-      std::vector<Placed<Detection>> sorted(first, last);
+      std::vector<Placed<FoundObject>> sorted(first, last);
       std::stable_sort(sorted.begin(), sorted.end(),
                        [](const auto& a, const auto& b) { return a.item->score > b.item->score; });
       if (sorted.size() > max_detections) sorted.resize(max_detections);
@@ -207,7 +207,7 @@ CocoScores mean_of(const std::vector<CocoScores>& classes) {
 
 }  // namespace
 
-CocoEvaluation coco_evaluate(const GroundTruth& truth, std::span<const Detection> detections, unsigned threads) {
+CocoEvaluation coco_evaluate(const GroundTruth& truth, std::span<const FoundObject> detections, unsigned threads) {
   const auto classes = by_class(truth, detections);
   CocoEvaluation out;
   out.classes.resize(classes.size());

@@ -37,6 +37,6 @@ struct CocoEvaluation {
 /// Evaluates on `threads` threads; the result does not depend on their number. Detections of a picture are taken by
 /// descending score, those that tie in the order given, at most 100 of each class; of ties between pictures the lower
 /// image id comes first. Throws as by_class() does.
-CocoEvaluation coco_evaluate(const GroundTruth& truth, std::span<const Detection> detections, unsigned threads = 1);
+CocoEvaluation coco_evaluate(const GroundTruth& truth, std::span<const FoundObject> detections, unsigned threads = 1);
 
 }  // namespace flowtrain

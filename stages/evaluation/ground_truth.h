@@ -11,7 +11,7 @@
 namespace flowtrain {
 
 /// A box that was found. x, y: its upper left corner; lengths in pixels of the stored picture.
-struct Detection {
+struct FoundObject {
   std::int64_t image_id, category_id;
   double x, y, width, height;
   double score;  ///< the higher, the surer

@@ -20,7 +20,7 @@ void append(std::string& text, Number value) {
   text.append(digits, std::to_chars(std::begin(digits), std::end(digits), value).ptr);
 }
 
-void append(std::string& text, const Detection& found) {
+void append(std::string& text, const FoundObject& found) {
   append(text.append("{\"image_id\":"), found.image_id);
   append(text.append(",\"category_id\":"), found.category_id);
   text.append(",\"bbox\":");
@@ -33,7 +33,7 @@ void append(std::string& text, const Detection& found) {
   text.append("}");
 }
 
-Detection detection_of(const JsonRow& row) {
+FoundObject detection_of(const JsonRow& row) {
   enum { image_id, category_id, bbox, score };
   const auto [x, y, width, height] = row.box(bbox);
   if (width < 0 || height < 0) row.fail("'bbox' has a negative width or height");
@@ -50,7 +50,7 @@ Descriptor open_file(const std::filesystem::path& path) {
 
 }  // namespace
 
-void write_results(const std::filesystem::path& path, std::span<const Detection> detections) {
+void write_results(const std::filesystem::path& path, std::span<const FoundObject> detections) {
   errno = 0;
   std::ofstream stream(path, std::ios::binary);
   std::string line = "[";
@@ -65,8 +65,8 @@ void write_results(const std::filesystem::path& path, std::span<const Detection>
   if (!stream) throw UserError(Exit::snapshot, path.string() + ": cannot be written: " + std::strerror(errno));
 }
 
-std::vector<Detection> read_results(const std::filesystem::path& path) {
-  std::vector<Detection> detections;
+std::vector<FoundObject> read_results(const std::filesystem::path& path) {
+  std::vector<FoundObject> detections;
   const auto file = open_file(path);
   FileBuffer buffer(file, 0, file.size_bytes(), path.string());
   std::istream stream(&buffer);

@@ -11,9 +11,9 @@ namespace flowtrain {
 
 /// Writes a list of {"image_id", "category_id", "bbox": [x, y, width, height], "score"}, one a line; each number in the
 /// fewest digits that give it back. Throws UserError(snapshot) with the path and what the system says.
-void write_results(const std::filesystem::path& path, std::span<const Detection> detections);
+void write_results(const std::filesystem::path& path, std::span<const FoundObject> detections);
 
 /// Reads such a file, whoever wrote it. Throws UserError(data) naming the file and the entry at fault.
-std::vector<Detection> read_results(const std::filesystem::path& path);
+std::vector<FoundObject> read_results(const std::filesystem::path& path);
 
 }  // namespace flowtrain

@@ -61,7 +61,7 @@ double average_precision(std::vector<Point> curve, VocRule rule) {
 
 }  // namespace
 
-VocEvaluation voc_evaluate(const GroundTruth& truth, std::span<const Detection> detections, VocRule rule,
+VocEvaluation voc_evaluate(const GroundTruth& truth, std::span<const FoundObject> detections, VocRule rule,
                            double least_overlap) {
   VocEvaluation out;
   double sum = 0;

@@ -22,7 +22,7 @@ struct VocEvaluation {
 /// A detection is right if it overlaps the object of its class and picture that it overlaps most by at least
 /// `least_overlap`, and that one was not found before; detections of what is to be ignored do not count. Taken by
 /// descending score; of ties the lower image id comes first, then the order given. Throws as by_class() does.
-VocEvaluation voc_evaluate(const GroundTruth& truth, std::span<const Detection> detections,
+VocEvaluation voc_evaluate(const GroundTruth& truth, std::span<const FoundObject> detections,
                            VocRule rule = VocRule::all_points, double least_overlap = 0.5);
 
 }  // namespace flowtrain

@@ -102,7 +102,8 @@ class TorchLearner : public Learner {
     buffers_ = net_->buffers();
     optimizer_ = made_from(spec.optim, "name", [&] { return nets::make_optimizer(optimizer_spec(spec.optim), parameters_); });
     loss_ = made_from(spec.loss, "name", [&] {
-      return nets::make_loss({spec.loss.text("name"), spec.loss.real("label_smoothing")});
+      return nets::make_loss({spec.loss.text("name"), spec.loss.real("label_smoothing"), spec.loss.real("pull_weight"),
+                              spec.loss.real("push_weight"), spec.loss.real("off_weight")});
     });
     for (auto& name : spec.val.texts("metrics"))
       if (name != "loss") metrics_.emplace_back(name, made_from(spec.val, "metrics", [&] { return nets::make_metric(name); }));

@@ -23,11 +23,11 @@ TrueObject object(std::int64_t image, double x, double y, double width, double h
   return {image, 1, x, y, width, height, width * height, ignore};
 }
 
-Detection found(std::int64_t image, double x, double y, double width, double height, double score) {
+FoundObject found(std::int64_t image, double x, double y, double width, double height, double score) {
   return {image, 1, x, y, width, height, score};
 }
 
-CocoScores scores(const std::vector<TrueObject>& objects, const std::vector<Detection>& detections) {
+CocoScores scores(const std::vector<TrueObject>& objects, const std::vector<FoundObject>& detections) {
   const auto out = coco_evaluate({{1, 2, 3}, {{1, "a"}}, objects}, detections);
   REQUIRE(out.classes.size() == 1);
   for (const auto& [name, score] : coco_score_names) CHECK(out.all.*score == out.classes[0].*score);
@@ -74,13 +74,13 @@ TEST_CASE("coco: what finds a crowd is neither right nor wrong, however often") 
 
 TEST_CASE("coco: wrong use") {
   const GroundTruth truth{{1}, {{1, "a"}}, {}};
-  const std::vector<Detection> elsewhere{found(7, 0, 0, 1, 1, 0.5)};
+  const std::vector<FoundObject> elsewhere{found(7, 0, 0, 1, 1, 0.5)};
   check_failure(failure_of([&] { coco_evaluate(truth, elsewhere); }), Exit::data,
                 "a detection in image 7, which is not among those evaluated");
-  const std::vector<Detection> endless{found(1, 0, 0, 1, 1, std::nan(""))};
+  const std::vector<FoundObject> endless{found(1, 0, 0, 1, 1, std::nan(""))};
   check_failure(failure_of([&] { coco_evaluate(truth, endless); }), Exit::data, "image 1 has no finite numbers");
   CHECK_THROWS_AS(coco_evaluate({{1}, {{1, "a"}}, {object(2, 0, 0, 1, 1)}}, {}), InternalError);
-  const std::vector<Detection> unknown{{1, 9, 0, 0, 1, 1, 0.5}};
+  const std::vector<FoundObject> unknown{{1, 9, 0, 0, 1, 1, 0.5}};
   CHECK(coco_evaluate(truth, unknown).all.ap == -1);  // a class that nobody asks for
 }
 
@@ -124,7 +124,7 @@ struct Awkward {
 
   Stream random;
   GroundTruth truth;
-  std::vector<Detection> detections;
+  std::vector<FoundObject> detections;
 };
 
 std::string instances_of(const GroundTruth& truth) {
@@ -215,7 +215,7 @@ TEST_CASE("results: what is written is read back, to the last bit") {
   }
   write_results(path, {});
   CHECK(read_results(path).empty());
-  write_results(path, std::vector<Detection>{{42, 18, 258.15, 41.29, 348.26, 243.78, 0.236}});
+  write_results(path, std::vector<FoundObject>{{42, 18, 258.15, 41.29, 348.26, 243.78, 0.236}});
   std::ifstream stream(path);
   CHECK(std::string(std::istreambuf_iterator<char>(stream), {}) ==
         "[{\"image_id\":42,\"category_id\":18,\"bbox\":[258.15,41.29,348.26,243.78],\"score\":0.236}]\n");

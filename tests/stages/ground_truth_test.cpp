@@ -20,7 +20,7 @@ TEST_CASE("ground truth: shapes are found where their boxes are") {
   CHECK(truth.categories.size() == 6);
   CHECK(truth.categories[1].name == "square");
   CHECK(truth.objects.size() > 150);
-  std::vector<Detection> detections;
+  std::vector<FoundObject> detections;
   for (const auto& each : truth.objects) {
     CHECK(each.area == each.width * each.height);
     CHECK(!each.ignore);

@@ -13,7 +13,7 @@ TrueObject object(std::int64_t image, double x, double y, bool difficult = false
   return {image, 0, x, y, 10, 10, 100, difficult};
 }
 
-Detection found(std::int64_t image, double x, double y, double height, double score) {
+FoundObject found(std::int64_t image, double x, double y, double height, double score) {
   return {image, 0, x, y, 10, height, score};
 }
 
@@ -24,7 +24,7 @@ GroundTruth truth() {
           {object(1, 0, 0), object(1, 20, 0), object(2, 0, 0), object(2, 50, 50, true)}};
 }
 
-const std::vector<Detection> detections{
+const std::vector<FoundObject> detections{
     found(1, 20, 0, 4, 0.4),   // overlap 0.4
     found(2, 0, 0, 5, 0.5),    // overlap 0.5
     found(1, 0, 0, 10, 0.6),   // the first one again
@@ -46,7 +46,7 @@ TEST_CASE("voc: precision over recall") {
 }
 
 TEST_CASE("voc: all, nothing, and nobody to find") {
-  std::vector<Detection> all;
+  std::vector<FoundObject> all;
   for (const auto& each : truth().objects)
     all.push_back({each.image_id, each.category_id, each.x, each.y, each.width, each.height, 0.5});
   for (const auto rule : {VocRule::all_points, VocRule::eleven_points}) {
@@ -54,7 +54,7 @@ TEST_CASE("voc: all, nothing, and nobody to find") {
     CHECK(voc_evaluate(truth(), {}, rule).mean_ap == 0);
     CHECK(voc_evaluate({{1, 2}, {{0, "a"}}, {object(2, 50, 50, true)}}, all, rule).mean_ap == -1);
   }
-  const std::vector<Detection> elsewhere{found(3, 0, 0, 10, 0.5)};
+  const std::vector<FoundObject> elsewhere{found(3, 0, 0, 10, 0.5)};
   CHECK_THROWS_AS(voc_evaluate(truth(), elsewhere), UserError);
 }
 

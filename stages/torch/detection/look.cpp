@@ -11,12 +11,6 @@ namespace {
 
 constexpr std::int64_t most_at_once = 32;  // the crops of a picture; bounds what the net needs of memory
 
-std::string last_stack(const nets::NamedTensors& outputs) {
-  int stack = 0;
-  while (outputs.contains("tl_heat" + std::to_string(stack + 1))) ++stack;
-  return std::to_string(stack);
-}
-
 }  // namespace
 
 Look look_through(Heads heads, const nets::DecodeOptions& options) {
@@ -25,16 +19,15 @@ Look look_through(Heads heads, const nets::DecodeOptions& options) {
     std::vector<at::Tensor> detections;
     std::vector<std::vector<at::Tensor>> attention;
     for (const at::Tensor& some : images.split(most_at_once)) {
-      const nets::NamedTensors outputs = heads(some, with_attention);
-      const std::string stack = last_stack(outputs);
-      const auto map = [&](const std::string& name) { return outputs.at(name + stack); };
-      detections.push_back(nets::decode(
-          {map("tl_heat"), map("br_heat"), map("tl_tag"), map("br_tag"), map("tl_off"), map("br_off")}, options));
+      const nets::NamedTensors maps = heads(some, with_attention);
+      detections.push_back(nets::decode({maps.at("tl_heat"), maps.at("br_heat"), maps.at("tl_tag"), maps.at("br_tag"),
+                                         maps.at("tl_off"), maps.at("br_off")},
+                                        options));
       for (std::size_t size = 0; with_attention; ++size) {
-        const std::string name = "att" + stack + "_" + std::to_string(size);
-        if (!outputs.contains(name)) break;
+        const std::string name = "att" + std::to_string(size);
+        if (!maps.contains(name)) break;
         attention.resize(std::max(attention.size(), size + 1));
-        attention[size].push_back(outputs.at(name).sigmoid());
+        attention[size].push_back(maps.at(name).sigmoid());
       }
     }
     Glimpse glimpse{at::cat(detections), {}};

@@ -21,10 +21,11 @@ struct Glimpse {
 /// may be left out unless it is asked for.
 using Look = std::function<Glimpse(const at::Tensor& images, bool with_attention)>;
 
-/// A net: from images (B, 3, H, W) to the head maps `tl_heatS`, … of its stacks, S from 0, and if wanted `attS_J`.
+/// The maps of pictures, as nets::CornerNet::detect gives them: `tl_heat`, … `br_off`, and with attention `att0` to
+/// `att2`.
 using Heads = std::function<nets::NamedTensors(const at::Tensor& images, bool with_attention)>;
 
-/// Asks `heads`, at most 32 pictures at once and without gradients, and decodes the last stack.
+/// Asks `heads`, at most 32 pictures at once and without gradients, and decodes.
 Look look_through(Heads heads, const nets::DecodeOptions& options);
 
 }  // namespace flowtrain

@@ -1,0 +1,96 @@
+#include "stages/torch/detection/corner_detector.h"
+
+#include <torch/torch.h>
+
+#include "nets/cornernet/cornernet.h"
+#include "stages/torch/detection/detector.h"
+#include "stages/torch/state_copy.h"
+
+namespace flowtrain {
+namespace {
+
+std::array<int, 2> pair_of(const Settings& settings, const std::string& key) {
+  const auto& sides = settings.integers(key);
+  return {static_cast<int>(sides.at(0)), static_cast<int>(sides.at(1))};
+}
+
+std::vector<int> ints_of(const Settings& settings, const std::string& key) {
+  const auto& values = settings.integers(key);
+  return {values.begin(), values.end()};
+}
+
+std::shared_ptr<nets::CornerNet> load_net(const DetectorSpec& spec) {
+  nets::NetSpec net;
+  net.name = spec.net.text("name");
+  net.classes = spec.classes;
+  const auto input = pair_of(spec.sampler, "input_size");
+  net.height = input[0], net.width = input[1];
+  auto loaded = std::make_shared<nets::CornerNet>(net);
+  loaded->to(at::Device(spec.device), spec.net.boolean("channels_last"));
+  loaded->train(false);
+  nets::NamedTensors model;
+  for (auto& [name, tensor] : loaded->parameters()) model.set(name, tensor);
+  for (auto& [name, tensor] : loaded->buffers()) model.set(name, tensor);
+  copy_in(spec.weights.model, model, "model");
+  return loaded;
+}
+
+nets::DecodeOptions decode_options(const DetectorSpec& spec, bool saccade) {
+  nets::DecodeOptions options;
+  options.top_k = spec.detect.integer("top_k");
+  options.nms_kernel = spec.detect.integer("nms_kernel");
+  options.ae_threshold = spec.detect.real("ae_threshold");
+  options.num_dets = spec.detect.integer("num_dets");
+  options.no_border = saccade;
+  return options;
+}
+
+template <class Options>
+Options common_options(const DetectorSpec& spec) {
+  Options options;
+  options.input_size = pair_of(spec.sampler, "input_size");
+  options.output_size = pair_of(spec.sampler, "output_size");
+  options.categories = static_cast<int>(spec.classes);
+  options.nms_algorithm = nms_method(spec.detect.text("nms_algorithm"));
+  options.nms_threshold = static_cast<float>(spec.detect.real("nms_threshold"));
+  options.max_per_image = static_cast<std::size_t>(spec.detect.integer("max_per_image"));
+  return options;
+}
+
+CornerNetOptions cornernet_options(const DetectorSpec& spec) {
+  auto options = common_options<CornerNetOptions>(spec);
+  options.test_scales = spec.detect.reals("test_scales");
+  options.test_flipped = spec.detect.boolean("test_flipped");
+  options.merge_bbox = spec.detect.boolean("merge_bbox");
+  options.weight_exp = static_cast<float>(spec.detect.real("weight_exp"));
+  options.mirror = spec.sampler.text("quirks") == "mirror";
+  return options;
+}
+
+SaccadeOptions saccade_options(const DetectorSpec& spec) {
+  auto options = common_options<SaccadeOptions>(spec);
+  options.init_sizes = ints_of(spec.detect, "init_sizes");
+  options.att_ratios = ints_of(spec.sampler, "att_ratios");
+  options.att_nms_ks = ints_of(spec.detect, "att_nms_ks");
+  options.att_scales = {spec.detect.reals("att_scales")};
+  options.att_thresholds = {static_cast<float>(spec.detect.real("att_threshold"))};
+  options.att_max_crops = static_cast<std::size_t>(spec.detect.integer("att_max_crops"));
+  options.ref_dets = spec.detect.boolean("ref_dets");
+  return options;
+}
+
+}  // namespace
+
+std::unique_ptr<Detector> make_corner_detector(const DetectorSpec& spec) {
+  auto threads = static_cast<int>(spec.run.integer("threads"));
+  if (threads > 0) torch::set_num_threads(threads);
+  const auto net = load_net(spec);
+  const bool saccade = spec.net.text("name") == "cornernet_saccade";
+  const Heads heads = [net, saccade, device = at::Device(spec.device)](const at::Tensor& images, bool attention) {
+    return net->detect(images.to(device), saccade && attention);
+  };
+  const Look look = look_through(heads, decode_options(spec, saccade));
+  return saccade ? make_saccade_detector(saccade_options(spec), look) : make_cornernet_detector(cornernet_options(spec), look);
+}
+
+}  // namespace flowtrain
