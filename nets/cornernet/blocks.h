@@ -47,8 +47,8 @@ class Residual final : public Block {
   torch::nn::Sequential skip_;
 };
 
-/// SqueezeNet's fire module (F. Iandola et al., 2016) as CornerNet-Squeeze has it: half the width after a 1x1 convolution,
-/// then 1x1 and depthwise 3x3 side by side; x is added where the shape stays.
+/// SqueezeNet's fire module (F. Iandola et al., 2016) as CornerNet-Squeeze has it: half the width after a 1x1
+/// convolution, then 1x1 and depthwise 3x3 side by side; x is added where the shape stays.
 class Fire final : public Block {
  public:
   Fire(std::int64_t in, std::int64_t out, std::int64_t stride = 1);
@@ -64,8 +64,8 @@ class Fire final : public Block {
 
 enum class Corner { top_left, bottom_right };
 
-/// The prediction module's first half (CornerNet, figure 7): the sum of two corner poolings inside a residual block, then
-/// a 3x3 convolution. Keeps width and size.
+/// The prediction module's first half (CornerNet, figure 7): the sum of two corner poolings inside a residual block,
+/// then a 3x3 convolution. Keeps width and size.
 class CornerPoolBlock final : public Block {
  public:
   CornerPoolBlock(std::int64_t width, Corner corner);

@@ -7,8 +7,8 @@
 
 #include "nets/cornernet/running_max.h"
 
-// The two kernels behind torch's dispatcher: on the CPU those of running_max.h, on a GPU those that libflowtrain_cuda.so
-// registers. Tensors are blocks of memory here; what running_max.h says of them holds for both.
+// The two kernels behind torch's dispatcher: on the CPU those of running_max.h, on a GPU those that
+// libflowtrain_cuda.so registers. Tensors are blocks of memory here; what running_max.h says of them holds for both.
 TORCH_LIBRARY(flowtrain, library) {
   library.def("running_max(Tensor x, int length, int inner, bool backwards, Tensor(a!) y, Tensor(b!) replaced) -> ()");
   library.def("running_max_backward(Tensor g, Tensor replaced, int length, int inner, bool backwards, Tensor(a!) gx)"
@@ -59,8 +59,8 @@ class Pooling : public torch::autograd::Function<Pooling> {
     const Lines along = lines(x, direction, format);
     at::Tensor y = at::empty_like(x, format);
     at::Tensor replaced = at::empty_like(x, x.options().dtype(at::kByte), format);
-    static const auto running_max = operator_named<decltype(running_max_cpu)>("flowtrain::running_max");
-    running_max.call(x, along.length, along.inner, along.backwards, y, replaced);
+    static const auto forward = operator_named<decltype(running_max_cpu)>("flowtrain::running_max");
+    forward.call(x, along.length, along.inner, along.backwards, y, replaced);
     context->save_for_backward({replaced});
     context->saved_data["direction"] = static_cast<std::int64_t>(direction);
     return y;
@@ -73,8 +73,9 @@ class Pooling : public torch::autograd::Function<Pooling> {
     const at::Tensor g = gradients[0].contiguous(format);
     const Lines along = lines(g, direction, format);
     at::Tensor gx = at::empty_like(g, format);
-    static const auto running_max_backward = operator_named<decltype(running_max_backward_cpu)>("flowtrain::running_max_backward");
-    running_max_backward.call(g, replaced, along.length, along.inner, along.backwards, gx);
+    static const auto backward =
+        operator_named<decltype(running_max_backward_cpu)>("flowtrain::running_max_backward");
+    backward.call(g, replaced, along.length, along.inner, along.backwards, gx);
     return {gx, {}};
   }
 };

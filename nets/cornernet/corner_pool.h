@@ -5,9 +5,9 @@
 
 namespace flowtrain::nets {
 
-/// Where the largest value is looked for, seen from a pixel: `top` takes the maximum over its own row and the rows
-/// below, which brings the upper edge of an object to its top-left corner; `bottom` over the rows above; `left` over the
-/// columns to the right; `right` over the columns to the left.
+/// Which corner's sides are sought. A pixel takes the maximum over itself and, `top`, the pixels below; `bottom`, those
+/// above; `left`, those to its right; `right`, those to its left. So a top-left corner sees the top and left edges of
+/// its object.
 enum class CornerPool { top, bottom, left, right };
 
 /// x: (B, C, H, W), float, double, half or bfloat16; the result has its shape, type, device and memory format.

@@ -40,8 +40,8 @@ void check_sides(const Plan& plan, std::int64_t height, std::int64_t width) {
   const auto works = [&](std::int64_t side) { return side > 0 && (side + stride - 1) / stride % multiple == 0; };
   if (works(height) && works(width)) return;
   throw std::invalid_argument(c10::str("net ", plan.name, ": pictures are ", height, " x ", width,
-                                       " pixels, expected sides that are multiples of ", stride * multiple, " or up to ",
-                                       stride - 1, " less, such as 255 or 511"));
+                                       " pixels, expected sides that are multiples of ", stride * multiple,
+                                       " or up to ", stride - 1, " less, such as 255 or 511"));
 }
 
 /// Share of positive pixels at the start, about 0.1: log(0.1 / 0.9), rounded as the reference has it (T.-Y. Lin et al.,

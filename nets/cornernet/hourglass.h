@@ -16,7 +16,7 @@ struct HourglassPlan {
   bool fire = false;                 ///< fire blocks and transposed convolutions; else residual blocks and nearest
 };
 
-/// A stem, and hourglasses one after the other. After the stem's last part the width is that of the hourglass's level 0.
+/// A stem, and hourglasses one after the other. The stem's last width is that of the hourglass's level 0.
 struct StackPlan {
   std::vector<std::int64_t> pre;  ///< widths: a 7x7 convolution, then residual blocks, each with stride 2
   HourglassPlan hourglass;

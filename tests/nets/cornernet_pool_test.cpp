@@ -79,7 +79,8 @@ TEST_CASE("corner pooling: values and gradients by the definition, in every type
 TEST_CASE("corner pooling: the gradient is that of finite differences") {
   at::manual_seed(2);
   // A permutation of whole numbers: no ties within reach of the step.
-  const at::Tensor x = at::randperm(2 * 3 * 4 * 5, at::kDouble).view({2, 3, 4, 5}), g = at::randn({2, 3, 4, 5}, at::kDouble);
+  const at::Tensor x = at::randperm(2 * 3 * 4 * 5, at::kDouble).view({2, 3, 4, 5});
+  const at::Tensor g = at::randn({2, 3, 4, 5}, at::kDouble);
   for (const CornerPool direction : directions) {
     const at::Tensor gx = pooled(x, g, direction).gx.flatten();
     for (std::int64_t i = 0; i < x.numel(); ++i) {
@@ -132,7 +133,8 @@ TEST_CASE("corner pooling: the number of threads changes nothing") {
 
 TEST_CASE("corner pooling: other shapes and types are refused") {
   CHECK_THROWS_WITH_AS(corner_pool(at::zeros({2, 3, 4}), CornerPool::top),
-                       "corner_pool: Float of shape [2, 3, 4], expected (B, C, H, W) of float, double, half or bfloat16",
+                       "corner_pool: Float of shape [2, 3, 4], expected (B, C, H, W) of float, double, half or "
+                       "bfloat16",
                        std::invalid_argument);
   CHECK_THROWS_AS(corner_pool(at::zeros({1, 2, 3, 4}, at::kLong), CornerPool::top), std::invalid_argument);
 }

@@ -99,17 +99,18 @@ TEST_CASE("cornernet_squeeze: every parameter gets a gradient, and batch norm ca
 
 TEST_CASE("CornerNet family: sides that do not halve evenly are refused, as is attention where there is none") {
   CHECK_THROWS_WITH_AS(make_net(spec_of("cornernet", 500)),
-                       "net cornernet: pictures are 500 x 500 pixels, expected sides that are multiples of 128 or up to "
-                       "3 less, such as 255 or 511",
+                       "net cornernet: pictures are 500 x 500 pixels, expected sides that are multiples of 128 or up "
+                       "to 3 less, such as 255 or 511",
                        std::invalid_argument);
   CHECK_THROWS_WITH_AS(CornerNet(spec_of("resnet18", 511)),
                        "unknown CornerNet 'resnet18'; known: cornernet, cornernet_saccade, cornernet_squeeze",
                        std::invalid_argument);
   CornerNet net(spec_of("cornernet_squeeze", 121));
   CHECK_THROWS_WITH_AS(net.detect(at::zeros({1, 3, 120, 128})),
-                       doctest::Contains("pictures are 120 x 128 pixels, expected sides that are multiples of 128 or up "
-                                         "to 7 less"),
+                       doctest::Contains("pictures are 120 x 128 pixels, expected sides that are multiples of 128 or "
+                                         "up to 7 less"),
                        std::invalid_argument);
   CHECK_THROWS_WITH_AS(net.detect(at::zeros({1, 3, 128, 128}), true),
-                       "net cornernet_squeeze has no attention maps, only cornernet_saccade has", std::invalid_argument);
+                       "net cornernet_squeeze has no attention maps, only cornernet_saccade has",
+                       std::invalid_argument);
 }
