@@ -11,6 +11,7 @@
 
 #include "tests/parity/cases.h"
 #include "tests/parity/name_numbers.h"
+#include "tests/parity/state_dict.h"
 
 using namespace flowtrain::parity;
 
@@ -116,6 +117,24 @@ TEST_CASE("numbers from names") {
   CHECK(out.at("value")[0].item<float>() == static_cast<float>(.5 + (2 * 1641119 / 16777216. - 1) * 2));
   const auto weights = uniform_of("hg.pre.0.conv.weight", {3}, std::sqrt(3. / 147), 0);
   CHECK(at::equal(weights.view(at::kInt), at::tensor({1033748258L, 1025466359L, 3186170978L}, at::kLong).to(at::kInt)));
+}
+
+TEST_CASE("weights: module. may stand before the names, counters may be missing, nothing else may differ") {
+  const at::Tensor weight = at::zeros({2}), counter = at::ones({}, at::kLong);
+  const auto entries = state_dict({{"bn.weight", weight}}, {{"bn.num_batches_tracked", counter}});
+  load(entries, {{"module.bn.weight", at::full({2}, 3.f)}});
+  CHECK(at::equal(weight, at::full({2}, 3.f)));
+  CHECK(counter.item<std::int64_t>() == 0);
+  load(entries, {{"bn.weight", weight}, {"bn.num_batches_tracked", at::full({}, 7, at::kLong)}});
+  CHECK(counter.item<std::int64_t>() == 7);
+
+  CHECK_THROWS_WITH_AS(load(entries, {}), "weights: bn.weight is missing", BadCall);
+  CHECK_THROWS_WITH_AS(load(entries, {{"bn.weight", weight}, {"bn.scale", weight}}),
+                       "weights: bn.scale is none of the net's entries", BadCall);
+  CHECK_THROWS_WITH_AS(load(entries, {{"bn.weight", weight}, {"module.bn.weight", weight}}),
+                       "weights: bn.weight is there with and without module.", BadCall);
+  CHECK_THROWS_WITH_AS(load(entries, {{"bn.weight", at::zeros({3})}}), doctest::Contains("tensor bn.weight is Float [3]"),
+                       BadCall);
 }
 
 TEST_CASE("parity: corner pooling") {
