@@ -19,6 +19,10 @@ struct NetSpec {
   std::int64_t channels = 3;           ///< of the input pictures
   std::int64_t height = 0, width = 0;  ///< of the input pictures, pixels
   std::vector<std::int64_t> hidden = {256, 128};  ///< mlp: widths of the hidden layers
+  /// cornernet…: other than published, where not 0 or empty: how many hourglasses, the stem's widths (each halves the
+  /// picture's sides), and the hourglass's widths and blocks, level by level.
+  std::int64_t stacks = 0;
+  std::vector<std::int64_t> stem = {}, widths = {}, blocks = {};
   double dropout = 0;                  ///< mlp, lenet: share of activations dropped while training, 0 ≤ p < 1
 };
 

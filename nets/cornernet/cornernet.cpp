@@ -19,7 +19,7 @@ struct Plan {
   bool attention = false;
 };
 
-Plan plan_of(const std::string& name) {
+Plan published(const std::string& name) {
   if (name == "cornernet") {
     return {name, {{128, 256}, {{256, 256, 384, 384, 384, 512}, {2, 2, 2, 2, 2, 4}}, 2}};
   }
@@ -30,6 +30,26 @@ Plan plan_of(const std::string& name) {
     return {name, {{128, 256}, {{256, 384, 384, 512}, {1, 1, 1, 1}}, 3}, /*head_kernel=*/3, /*attention=*/true};
   }
   throw unknown_name("CornerNet", name, {"cornernet", "cornernet_saccade", "cornernet_squeeze"});
+}
+
+/// The net that `spec` names, with what it changes.
+Plan plan_of(const NetSpec& spec) {
+  Plan plan = published(spec.name);
+  StackPlan& stack = plan.stack;
+  if (spec.stacks > 0) stack.stacks = spec.stacks;
+  if (!spec.stem.empty()) stack.pre = spec.stem;
+  if (!spec.widths.empty()) stack.hourglass.widths = spec.widths;
+  if (!spec.blocks.empty()) stack.hourglass.blocks = spec.blocks;
+  const auto& [widths, blocks, fire] = stack.hourglass;
+  if (widths.size() != blocks.size() || widths.size() < 2)
+    throw std::invalid_argument(c10::str("net ", spec.name, ": ", widths.size(), " widths and ", blocks.size(),
+                                         " blocks, expected as many of each, and two at least"));
+  if (stack.pre.back() != widths.front())
+    throw std::invalid_argument(c10::str("net ", spec.name, ": its stem ends with width ", stack.pre.back(),
+                                         ", its hourglass begins with ", widths.front(), ", expected the same"));
+  if (plan.attention && widths.size() != 4)
+    throw std::invalid_argument("net " + spec.name + ": expected four widths, for three attention maps");
+  return plan;
 }
 
 /// Throws std::invalid_argument unless the map after the stem halves evenly down to the innermost one.
@@ -160,7 +180,7 @@ class CornerNetModule final : public torch::nn::Module {
 namespace {
 
 std::shared_ptr<CornerNetModule> make_module(const NetSpec& spec) {
-  const Plan plan = plan_of(spec.name);
+  const Plan plan = plan_of(spec);
   check_sides(plan, spec.height, spec.width);
   return std::make_shared<CornerNetModule>(plan, spec.channels, spec.classes);
 }

@@ -15,6 +15,7 @@
 #include "sampling/random.h"
 #include "stages/torch/batch.h"
 #include "stages/torch/data_parallel.h"
+#include "stages/torch/net_spec.h"
 #include "stages/torch/state_copy.h"
 
 namespace flowtrain {
@@ -32,12 +33,7 @@ auto made_from(const Settings& settings, const std::string& key, Make make) {
 }
 
 nets::NetSpec net_spec(const LearnerSpec& spec) {
-  nets::NetSpec net;
-  net.name = spec.net.text("name");
-  net.script = spec.net.text("script");
-  net.hidden = spec.net.integers("hidden");
-  net.dropout = spec.net.real("dropout");
-  net.classes = spec.classes;
+  nets::NetSpec net = net_spec_of(spec.net, spec.classes);
   for (auto& field : spec.train_layout.fields())
     if (field.name == "image" && field.shape.size() == 3)
       net.height = field.shape[0], net.width = field.shape[1], net.channels = field.shape[2];
@@ -90,7 +86,7 @@ class Autocast {
 class TorchLearner : public Learner {
  public:
   explicit TorchLearner(const LearnerSpec& spec)
-      : net_settings_(spec.net), where_(spec.device), mode_(spec.mode), seed_(spec.seed), group_(*spec.group),
+      : net_settings_(spec.net), loss_settings_(spec.loss), val_settings_(spec.val), where_(spec.device), mode_(spec.mode), seed_(spec.seed), group_(*spec.group),
         accum_(static_cast<double>(spec.train.integer("accum"))), clip_(spec.train.real("clip")),
         amp_(spec.train.text("amp") == "bf16"), may_discard_(spec.train.text("nonfinite") == "skip") {
     configure_torch(spec.run, spec.processes_here);
@@ -176,9 +172,11 @@ class TorchLearner : public Learner {
     const auto batch = (*val_batch_)(slab);
     const auto outputs = run_net(batch);
     const auto rows = static_cast<double>(slab.rows().size());
-    val_loss_ += (*loss_)(outputs, batch).at("loss").item<double>() * rows;
+    val_loss_ += loss_of(outputs, batch).item<double>() * rows;
     val_rows_ += rows;
-    for (auto& [name, metric] : metrics_) metric->update(outputs, batch);
+    made_from(val_settings_, "metrics", [&] {
+      for (auto& [name, metric] : metrics_) metric->update(outputs, batch);
+    });
     if (slab.owner().copies()) slab.owner().consumed(slab.ticket().slot);
   }
 
@@ -247,7 +245,7 @@ class TorchLearner : public Learner {
 
   at::Tensor forward(const nets::NamedTensors& batch) {
     const Autocast cast(amp_, where_.type());
-    return (*loss_)(run_net(batch), batch).at("loss");
+    return loss_of(run_net(batch), batch);
   }
 
   std::string net_key() const { return net_settings_.text("script").empty() ? "name" : "script"; }
@@ -257,7 +255,12 @@ class TorchLearner : public Learner {
     return made_from(net_settings_, net_key(), [&] { return net_->forward(batch); });
   }
 
-  const Settings net_settings_;
+  // Outputs and batch fit each other only if net, loss and sampler were chosen so.
+  at::Tensor loss_of(const nets::NamedTensors& outputs, const nets::NamedTensors& batch) {
+    return made_from(loss_settings_, "name", [&] { return (*loss_)(outputs, batch).at("loss"); });
+  }
+
+  const Settings net_settings_, loss_settings_, val_settings_;
   at::Device where_;
   StateCopier copier_{where_};
   TrainMode mode_;

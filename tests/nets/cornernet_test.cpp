@@ -97,6 +97,29 @@ TEST_CASE("cornernet_squeeze: every parameter gets a gradient, and batch norm ca
   }
 }
 
+TEST_CASE("CornerNet family: smaller than published, and plans that do not fit together") {
+  NetSpec spec = spec_of("cornernet_squeeze", 127);
+  spec.stacks = 1;
+  spec.stem = {8, 16, 16};
+  spec.widths = {16, 16, 24};
+  spec.blocks = {1, 1, 2};
+  CornerNet net(spec);
+  const NamedTensors maps = net.forward({{"image", at::zeros({1, 3, 127, 127})}});
+  CHECK(maps.at("br_off0").sizes() == at::IntArrayRef({1, 2, 16, 16}));
+  CHECK_FALSE(maps.contains("tl_heat1"));
+  const auto refused = [&](auto change, const char* message) {
+    NetSpec wrong = spec;
+    change(wrong);
+    CHECK_THROWS_WITH_AS(make_net(wrong), message, std::invalid_argument);
+  };
+  refused([](NetSpec& s) { s.blocks = {1, 1}; },
+          "net cornernet_squeeze: 3 widths and 2 blocks, expected as many of each, and two at least");
+  refused([](NetSpec& s) { s.stem = {8, 12}; },
+          "net cornernet_squeeze: its stem ends with width 12, its hourglass begins with 16, expected the same");
+  refused([](NetSpec& s) { s.name = "cornernet_saccade"; },
+          "net cornernet_saccade: expected four widths, for three attention maps");
+}
+
 TEST_CASE("CornerNet family: sides that do not halve evenly are refused, as is attention where there is none") {
   CHECK_THROWS_WITH_AS(make_net(spec_of("cornernet", 500)),
                        "net cornernet: pictures are 500 x 500 pixels, expected sides that are multiples of 128 or up "

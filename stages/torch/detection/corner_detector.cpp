@@ -4,6 +4,7 @@
 
 #include "nets/cornernet/cornernet.h"
 #include "stages/torch/detection/detector.h"
+#include "stages/torch/net_spec.h"
 #include "stages/torch/state_copy.h"
 
 namespace flowtrain {
@@ -20,9 +21,7 @@ std::vector<int> ints_of(const Settings& settings, const std::string& key) {
 }
 
 std::shared_ptr<nets::CornerNet> load_net(const DetectorSpec& spec) {
-  nets::NetSpec net;
-  net.name = spec.net.text("name");
-  net.classes = spec.classes;
+  nets::NetSpec net = net_spec_of(spec.net, spec.classes);
   const auto input = pair_of(spec.sampler, "input_size");
   net.height = input[0], net.width = input[1];
   auto loaded = std::make_shared<nets::CornerNet>(net);

@@ -1,0 +1,24 @@
+#pragma once
+// From the configuration's [net] to what nets/ builds from.
+
+#include "nets/net.h"
+#include "sampling/settings.h"
+
+namespace flowtrain {
+
+/// All keys of [net] that make a net; the pictures' size is left out.
+inline nets::NetSpec net_spec_of(const Settings& net, std::int64_t classes) {
+  nets::NetSpec spec;
+  spec.name = net.text("name");
+  spec.script = net.text("script");
+  spec.hidden = net.integers("hidden");
+  spec.dropout = net.real("dropout");
+  spec.stacks = net.integer("stacks");
+  spec.stem = net.integers("stem");
+  spec.widths = net.integers("widths");
+  spec.blocks = net.integers("blocks");
+  spec.classes = classes;
+  return spec;
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,96 @@
+// A detection net from training to boxes, through the command line.
+
+#include <doctest/doctest.h>
+
+#include "tests/program/workplace.h"
+
+namespace flowtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kDetector = R"(name = "detector"
+[run]
+max_iter = 4
+threads = 1
+[data]
+dataset = "shapes"
+size = 64
+samples = 40
+val_samples = 6
+objects = 2
+[sampler]
+name = "cornernet"
+input_size = [63, 63]
+output_size = [16, 16]
+border = 16
+[loader]
+batch = 4
+[net]
+name = "cornernet_squeeze"
+stacks = 1
+stem = [8, 16]
+widths = [16, 16]
+blocks = [1, 1]
+[loss]
+name = "cornernet"
+[optim]
+name = "adam"
+lr = 1e-3
+[val]
+every = 2
+metrics = []
+[snapshot]
+every = 2
+[display]
+every = 1
+[detect]
+top_k = 10
+num_dets = 50
+)";
+
+}  // namespace
+
+TEST_CASE("a detector trains, and its test writes boxes, figures and pictures") {
+  const Workplace place(kDetector);
+  REQUIRE_EXIT(place.train(), 0);
+  const auto losses = metrics_of(place.path("runs/detector"), "train");
+  REQUIRE(losses.size() == 4);
+  CHECK(losses.back().at("loss").get<double>() < losses.front().at("loss").get<double>());
+
+  const auto outcome = place.run({"test", "tiny.toml", "--iter", "4", "--pictures", "2"});
+  REQUIRE_EXIT(outcome, 0);
+  CHECK_SAYS(outcome, "AP50");
+  const auto line = nlohmann::json::parse(outcome.out);
+  for (const char* key : {"ap", "ap50", "aps", "ar100", "voc_map"}) CHECK(line.contains(key));
+  const fs::path folder = place.path("runs/detector/test/iter-00000004");
+  const auto results = nlohmann::json::parse(read_text(folder / "results.json"));
+  REQUIRE(results.is_array());
+  for (auto& found : results) {
+    CHECK(found.at("bbox").size() == 4);
+    CHECK(found.at("image_id").get<int>() < 6);
+  }
+  CHECK(read_text(folder / "picture-1.png").starts_with("\x89PNG"));
+  CHECK_FALSE(fs::exists(folder / "picture-2.png"));
+}
+
+TEST_CASE("a detector that is resumed ends as one that ran through") {
+  const Workplace place(kDetector);
+  REQUIRE_EXIT(place.train({"--run-dir", "whole"}), 0);
+  REQUIRE_EXIT(place.train({"--run-dir", "parts", "--max-iter", "2"}), 0);
+  REQUIRE_EXIT(place.train({"--run-dir", "parts", "--resume", "auto"}), 0);
+  CHECK(end_of(place.path("parts")) == end_of(place.path("whole")));
+}
+
+TEST_CASE("detectors that do not fit their data or their sizes") {
+  const Workplace place(kDetector);
+  const auto sides = place.train({"--set", "sampler.input_size=[61, 57]"});
+  CHECK_EXIT(sides, 2);
+  CHECK_SAYS(sides, "expected sides that are multiples of 8");
+  const auto metric = place.train({"--set", "val.metrics=[\"accuracy\"]"});
+  CHECK_EXIT(metric, 2);
+  const auto maps = place.train({"--set", "sampler.output_size=[8, 8]"});
+  CHECK_EXIT(maps, 2);
+}
+
+}  // namespace flowtrain
