@@ -57,7 +57,7 @@ class Arguments {
   mutable std::set<std::string> read_;
 };
 
-/// The tensor `name`, checked: `sizes` with -1 where any will do. Throws BadCall.
+/// The tensor `name`, checked: `sizes` with -1 where any will do; a scalar may come as [1]. Throws BadCall.
 at::Tensor input(const NamedTensors& in, const std::string& name, at::ScalarType dtype, const std::vector<std::int64_t>& sizes);
 
 /// One operation. Tensors come in on `device` and may be returned on any.
