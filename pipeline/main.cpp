@@ -28,7 +28,7 @@ constexpr std::array table{
     Command{"replay", "replay CONFIG --iter N", "write the batch that iteration N sees to files", commands::replay},
     Command{"graph", "graph CONFIG", "the flow graph in DOT, with its queue depths", commands::graph},
     Command{"config", "config CONFIG", "the resolved configuration; --keys lists every key; import FILE.json", commands::config},
-    Command{"snapshot", "snapshot ls|verify|convert|…", "look into snapshots", commands::snapshot},
+    Command{"snapshot", "snapshot ls|show|verify|convert", "look into snapshots", commands::snapshot},
     Command{"selftest", "selftest crash --dir DIR", "whether snapshots on a disk survive kills, errors and power cuts",
             commands::selftest},
     Command{"plugins", "plugins [FILE.so]", "what can be named in a configuration", commands::plugins},
