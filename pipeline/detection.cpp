@@ -33,20 +33,15 @@ struct Loaded {
 Loaded load(const Dataset& dataset, std::uint64_t id) {
   Loaded loaded;
   ReadBuffer buffer;
-  Image decoded;
+  Image decoded, coloured;
   try {
     const Record record = dataset.read(id, buffer);
-    const Picture picture = picture_of(record, decoded);
-    if (picture.channels != 1 && picture.channels != 3)
-      throw SampleError("a picture of " + std::to_string(picture.channels) + " channels; 1 or 3 are taken");
+    const Picture picture = colour_picture_of(record, decoded, coloured);
     loaded.bgr.reshape(static_cast<std::uint64_t>(picture.height), static_cast<std::uint64_t>(picture.width), 3);
     auto* to = loaded.bgr.pixels.data();
     for (int y = 0; y < picture.height; ++y)
-      for (int x = 0; x < picture.width; ++x, to += 3) {
-        const std::uint8_t* from = picture.row(y) + x * picture.channels;
-        const int last = picture.channels - 1;
-        to[0] = from[last], to[1] = from[last / 2], to[2] = from[0];
-      }
+      for (const auto* from = picture.row(y); from < picture.row(y) + 3 * picture.width; from += 3, to += 3)
+        to[0] = from[2], to[1] = from[1], to[2] = from[0];
     loaded.boxes.assign(record.boxes.begin(), record.boxes.end());
   } catch (const SampleError& error) {
     loaded.damage = error.what();

@@ -9,6 +9,7 @@
 #include "sampling/codecs/png.h"
 #include "sampling/datasets/shapes.h"
 #include "sampling/error.h"
+#include "sampling/images/color.h"
 
 namespace flowtrain {
 namespace {
@@ -79,6 +80,16 @@ Picture picture_of(const Record& record, Image& scratch, Warnings warnings) {
       break;
   }
   throw SampleError("the record holds no picture");
+}
+
+Picture colour_picture_of(const Record& record, Image& scratch, Image& coloured, Warnings warnings) {
+  const Picture picture = picture_of(record, scratch, warnings);
+  if (picture.channels == 3) return picture;
+  if (picture.channels != 1)
+    throw SampleError("a picture of " + std::to_string(picture.channels) + " channels; 1 or 3 are taken");
+  coloured.reshape(static_cast<std::uint64_t>(picture.height), static_cast<std::uint64_t>(picture.width), 3);
+  convert_channels(picture.pixels, 1, picture.height * picture.width, 3, coloured.pixels.data());
+  return coloured.view();
 }
 
 Picture crop_to_region(const Picture& picture, const Box& region) {

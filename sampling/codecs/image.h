@@ -50,6 +50,9 @@ void decode_image(std::span<const std::byte> file, Image& out, Warnings warnings
 /// not applied. Throws SampleError where the bytes do not make a picture.
 Picture picture_of(const Record& record, Image& scratch, Warnings warnings = Warnings::bad);
 
+/// The same in three channels: grey is repeated, into `coloured`. Throws SampleError for other numbers of channels, too.
+Picture colour_picture_of(const Record& record, Image& scratch, Image& coloured, Warnings warnings = Warnings::bad);
+
 /// The part of `picture` inside `region` (whole pixels, rounded outwards); all of it for an empty region. Throws
 /// SampleError if the region lies outside.
 Picture crop_to_region(const Picture& picture, const Box& region);

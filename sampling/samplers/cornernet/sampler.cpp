@@ -1,5 +1,4 @@
 // The samplers `cornernet` (CornerNet and CornerNet-Squeeze) and `cornernet_saccade`.
-#include "sampling/images/color.h"
 #include "sampling/samplers/cornernet/color.h"
 #include "sampling/samplers/cornernet/targets.h"
 #include "sampling/samplers/entries.h"
@@ -38,7 +37,7 @@ class CornerSampler : public Sampler {
     CentredDraws centred;
     DrawSource& draws = options_.augment ? static_cast<DrawSource&>(drawn) : centred;
     thread_local View view;
-    const Picture picture = colour_picture(record);
+    const Picture picture = whole_picture(record);
     take_boxes(record.boxes, picture, options_, view);
     if (options_.saccade)
       cut_saccade(picture, options_, draws, view);
@@ -57,17 +56,11 @@ class CornerSampler : public Sampler {
   }
 
   /// The record's picture in three channels, red first.
-  Picture colour_picture(const Record& record) const {
+  Picture whole_picture(const Record& record) const {
     thread_local Image decoded, coloured;
     if (record.region.x1 > record.region.x0)
       throw SampleError("the sample is a part of a picture; detection needs whole pictures with their boxes");
-    const Picture picture = picture_of(record, decoded, warnings_);
-    if (picture.channels == 3) return picture;
-    if (picture.channels != 1)
-      throw SampleError("a picture of " + std::to_string(picture.channels) + " channels; 1 or 3 are taken");
-    coloured.reshape(static_cast<std::uint64_t>(picture.height), static_cast<std::uint64_t>(picture.width), 3);
-    convert_channels(picture.pixels, 1, picture.height * picture.width, 3, coloured.pixels.data());
-    return coloured.view();
+    return colour_picture_of(record, decoded, coloured, warnings_);
   }
 
   void paint(const View& view, DrawSource& draws, float* image) const {
