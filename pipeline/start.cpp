@@ -48,7 +48,8 @@ void check_changes(const Config& before, const Config& now, bool accepted) {
   const bool any_batch = grown && now.table("resume").text("world") == "any";
   for (auto& difference : diff(before, now)) {
     log_info(say("changed since the run began: ", difference.key, " = ", difference.is, " (was ", difference.was, ")"));
-    if (difference.breaks && !(any_batch && difference.key == "loader.batch")) breaking += (breaking.empty() ? "" : ", ") + difference.key;
+    if (difference.breaks && !(any_batch && difference.key == "loader.batch"))
+      breaking += (breaking.empty() ? "" : ", ") + difference.key;
   }
   if (breaking.empty()) return;
   if (!accepted)
@@ -85,9 +86,12 @@ Start fresh(const StartOptions& options, Config config) {
 // run's folder holds them. Without `world` the batch is left open.
 Config settled(const Config& config, const StartOptions& options, const fs::path& file, const std::string& seed,
                std::optional<int> world) {
+  const auto rows = config.table("loader").integer("batch_per_rank");
+  const bool draws = seed_is_random(config), grows = world && rows > 0;
+  if (!draws && !grows) return config;
   auto overrides = options.overrides;
-  if (seed_is_random(config)) overrides.push_back({"run.seed", seed, "run.seed = \"random\""});
-  if (const auto rows = config.table("loader").integer("batch_per_rank"); world && rows > 0) {
+  if (draws) overrides.push_back({"run.seed", seed, "run.seed = \"random\""});
+  if (grows) {
     std::erase_if(overrides, [](auto& each) { return each.key == "loader.batch_per_rank"; });
     overrides.push_back({"loader.batch", std::to_string(rows * *world), say("loader.batch_per_rank, ", *world, " times")});
   }

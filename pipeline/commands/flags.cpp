@@ -32,7 +32,8 @@ void see_gpus(const std::string& wish) {
   ::setenv("CUDA_VISIBLE_DEVICES", chosen->c_str(), 1);
   const auto asked = std::count(chosen->begin(), chosen->end(), ',') + 1;
   if (const int answer = count_gpus(); answer != asked)
-    throw UserError(Exit::usage, answer == 0 ? say("--gpus ", wish, ": no GPU answers") : say("--gpus ", wish, ": only ", answer, " of ", asked, " answer"),
+    throw UserError(Exit::usage,
+                    say("--gpus ", wish, answer == 0 ? std::string(": no GPU answers") : say(": only ", answer, " of ", asked, " answer")),
                     "nvidia-smi lists the GPUs of this machine; `flowtrain info` says whether this build can use them");
 }
 

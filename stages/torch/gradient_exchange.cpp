@@ -42,11 +42,6 @@ ExchangeTimes::Summary ExchangeTimes::summary() const {
 
 c10::intrusive_ptr<c10::ivalue::Future> GradientExchange::runHook(c10d::GradBucket& bucket) {
   at::Tensor& whole = bucket.getBufferRef();
-  if (state_->getSize() == 1) {
-    auto arrived = c10::make_intrusive<c10::ivalue::Future>(c10::TensorType::get());
-    arrived->markCompleted(c10::IValue(whole));
-    return arrived;
-  }
   const auto parameters = bucket.getParameters();
   const bool exact = std::any_of(parameters.begin(), parameters.end(), [&](auto& p) { return p.is_same(exact_); });
   const bool casts = wire_ && !exact && whole.scalar_type() != *wire_;

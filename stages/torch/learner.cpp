@@ -86,7 +86,8 @@ class Autocast {
 class TorchLearner : public Learner {
  public:
   explicit TorchLearner(const LearnerSpec& spec)
-      : net_settings_(spec.net), loss_settings_(spec.loss), val_settings_(spec.val), where_(spec.device), mode_(spec.mode), seed_(spec.seed), group_(*spec.group),
+      : net_settings_(spec.net), loss_settings_(spec.loss), val_settings_(spec.val),
+        where_(spec.device), mode_(spec.mode), seed_(spec.seed), group_(*spec.group),
         accum_(static_cast<double>(spec.train.integer("accum"))), clip_(spec.train.real("clip")),
         amp_(spec.train.text("amp") == "bf16"), may_discard_(spec.train.text("nonfinite") == "skip") {
     configure_torch(spec.run, spec.processes_here);

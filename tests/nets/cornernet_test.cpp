@@ -5,6 +5,8 @@
 #include <c10/core/GradMode.h>
 #include <doctest/doctest.h>
 
+#include "tests/nets/names_of.h"
+
 using namespace flowtrain::nets;
 
 namespace {
@@ -15,12 +17,6 @@ NetSpec spec_of(const std::string& name, std::int64_t side, std::int64_t classes
   spec.classes = classes;
   spec.height = spec.width = side;
   return spec;
-}
-
-std::string names_of(const NamedTensors& tensors) {
-  std::string text;
-  for (const auto& [name, tensor] : tensors) text += (text.empty() ? "" : " ") + name;
-  return text;
 }
 
 }  // namespace

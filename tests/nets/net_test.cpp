@@ -8,6 +8,7 @@
 
 #include "nets/loss.h"
 #include "nets/optimizer.h"
+#include "tests/nets/names_of.h"
 
 using namespace flowtrain::nets;
 
@@ -20,12 +21,6 @@ NetSpec spec_of(const std::string& name, std::int64_t channels = 3, std::int64_t
   spec.channels = channels;
   spec.height = spec.width = side;
   return spec;
-}
-
-std::string names_of(const NamedTensors& tensors) {
-  std::string text;
-  for (const auto& [name, tensor] : tensors) text += (text.empty() ? "" : " ") + name;
-  return text;
 }
 
 at::Tensor logits(Net& net, const at::Tensor& image) { return net.forward({{"image", image}}).at("logits"); }
