@@ -20,10 +20,12 @@ struct LossSpec {
 class Loss {
  public:
   virtual ~Loss() = default;
-  /// First comes `loss`, the one to differentiate (scalar, f32); parts may follow. `logits` (B, K) f32 against `label`
+  /// First comes `loss`, the one to differentiate (scalar, f32), then figures(). `logits` (B, K) f32 against `label`
   /// (B) i64; mse compares with the one-hot label, or with `target` of the logits' shape where the batch has one;
   /// the corner losses: nets/cornernet/loss.h.
   virtual NamedTensors operator()(const NamedTensors& outputs, const NamedTensors& batch) const = 0;
+  /// What it reports beside `loss`: means over the batch's rows (scalars, f32).
+  virtual std::vector<std::string> figures() const { return {}; }
 };
 
 /// Throws std::invalid_argument for an unknown name, a smoothing out of range or of a loss that has none, and a

@@ -28,9 +28,10 @@ std::optional<double> if_finite(double value) {
 }  // namespace
 
 struct Display::Impl {
-  // Queues carry plain bytes: a validation travels by pointer, owned by whoever holds the message.
+  // Queues carry plain bytes: what is not travels by pointer, owned by whoever holds the message.
   struct Message {
     StepEvent step;
+    Figures* parts;
     Validation* validation;
   };
 
@@ -40,8 +41,9 @@ struct Display::Impl {
   void loop() {
     Message message;
     while (queue.pop(message)) {
-      const std::unique_ptr<Validation> owned(message.validation);
-      guarded([&] { owned ? show(*owned) : show(message.step); });
+      const std::unique_ptr<Validation> validation(message.validation);
+      const std::unique_ptr<Figures> parts(message.parts);
+      guarded([&] { validation ? show(*validation) : show(message.step, parts.get()); });
     }
     guarded([&] { progress.finish(); });
   }
@@ -65,7 +67,7 @@ struct Display::Impl {
     if (thread.joinable()) thread.join();
   }
 
-  void show(const StepEvent& event) {
+  void show(const StepEvent& event, const Figures* parts) {
     Progress now;
     now.iter = event.iteration;
     now.max_iter = max_iter;
@@ -95,6 +97,8 @@ struct Display::Impl {
                                     {"data_time", event.data_time_s},
                                     {"step_time", event.step_time_s},
                                     {"grad_norm", event.grad_norm}};
+    if (parts)
+      for (auto& [name, value] : *parts) fields.emplace_back(name, value);
     if (event.slowest_rank >= 0)
       fields.insert(fields.end(), {{"slowest_rank", static_cast<std::uint64_t>(event.slowest_rank)},
                                    {"slowest_time", event.slowest_s},
@@ -130,14 +134,15 @@ Display::Display(ProgressMode mode, std::uint64_t max_iterations, MetricsFile* m
 
 Display::~Display() { impl_->end(); }
 
-void Display::step(const StepEvent& event) {
+void Display::step(const StepEvent& event, const Figures& parts) {
   impl_->check();
-  impl_->queue.push({event, nullptr});
+  auto owned = event.report && !parts.empty() ? std::make_unique<Figures>(parts) : nullptr;
+  if (impl_->queue.push({event, owned.get(), nullptr})) owned.release();
 }
 
 void Display::validation(std::uint64_t iteration, Figures figures, bool improved) {
   auto owned = std::make_unique<Validation>(Validation{iteration, std::move(figures), improved});
-  if (impl_->queue.push({{}, owned.get()})) owned.release();
+  if (impl_->queue.push({{}, nullptr, owned.get()})) owned.release();
 }
 
 void Display::finish() {

@@ -37,7 +37,8 @@ class Display {
   ~Display();
   Display(const Display&) = delete;
 
-  void step(const StepEvent& event);
+  /// `parts` of the loss, and what else it reports, are written with those that are to be reported.
+  void step(const StepEvent& event, const Figures& parts);
   void validation(std::uint64_t iteration, Figures figures, bool improved);
   /// Shows everything there is, and ends the thread and the bar.
   void finish();

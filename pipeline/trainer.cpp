@@ -184,6 +184,7 @@ void Trainer::update(const Slab& slab, bool looks) {
     settle_samples(iteration, grouped() ? done.votes : own_votes());
     if (grouped()) heed(done.votes);
     event_.loss = done.loss;
+    loss_parts_ = done.parts;
     event_.grad_norm = done.grad_norm;
     exchange_s_ += done.exchange_s;
     exposed_s_ += done.exposed_s;
@@ -256,7 +257,7 @@ void Trainer::report(std::uint64_t epoch) {
   event_.step_time_s = compute_s_ / static_cast<double>(iterations_);
   if (grouped() && event_.report) compare_ranks();
   event_.eta_s = run_s / done * static_cast<double>(parts_.schedule.last - state_.iteration);
-  parts_.display->step(event_);
+  parts_.display->step(event_, loss_parts_);
   if (!event_.report) return;
   since_ = Clock::now();
   waited_s_ = compute_s_ = exchange_s_ = exposed_s_ = 0;

@@ -97,6 +97,7 @@ class Trainer {
   double waited_s_ = 0, compute_s_ = 0, exchange_s_ = 0, exposed_s_ = 0;
   std::uint64_t samples_ = 0, iterations_ = 0;
   StepEvent event_;
+  Figures loss_parts_;  // of the last iteration that was looked at
 };
 
 /// `params_xxh64`: over the parameters' bytes in name order.

@@ -64,7 +64,7 @@ std::size_t Descriptor::read_at(std::uint64_t offset, std::span<std::byte> into)
   return done;
 }
 
-void read_exactly(const Descriptor& file, std::uint64_t offset, std::uint64_t size_bytes,
+void read_exactly(const ByteSource& file, std::uint64_t offset, std::uint64_t size_bytes,
                   std::vector<std::byte>& into) {
   if (size_bytes > max_sample_bytes)
     throw std::runtime_error(std::to_string(size_bytes) + " bytes are more than a sample may have (1 GiB)");

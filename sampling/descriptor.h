@@ -6,22 +6,23 @@
 #include <span>
 #include <vector>
 
+#include "sampling/byte_source.h"
+
 namespace flowtrain {
 
 /// An open file or folder, closed on destruction. All methods throw std::system_error with the system's text for what
 /// went wrong; the caller adds which file it was.
-class Descriptor {
+class Descriptor final : public ByteSource {
  public:
   /// Opens a regular file for reading; its name may be relative to an open folder.
   static Descriptor file(const char* name, const Descriptor* folder = nullptr);
   static Descriptor folder(const char* path);
   Descriptor(Descriptor&& other) noexcept;
   Descriptor& operator=(Descriptor&& other) noexcept;
-  ~Descriptor();
+  ~Descriptor() override;
 
-  std::uint64_t size_bytes() const;
-  /// Fills `into` from byte `offset` on; returns how many bytes there were, fewer only at the file's end.
-  std::size_t read_at(std::uint64_t offset, std::span<std::byte> into) const;
+  std::uint64_t size_bytes() const override;
+  std::size_t read_at(std::uint64_t offset, std::span<std::byte> into) const override;
 
  private:
   explicit Descriptor(int number) : number_(number) {}
@@ -33,6 +34,6 @@ inline constexpr std::uint64_t max_sample_bytes = 1 << 30;
 
 /// Replaces `into` by `size_bytes` bytes of the file; allocates only when the vector has to grow. Throws
 /// std::runtime_error (std::system_error is one) for what is too large for a sample, ends early or cannot be read.
-void read_exactly(const Descriptor& file, std::uint64_t offset, std::uint64_t size_bytes, std::vector<std::byte>& into);
+void read_exactly(const ByteSource& file, std::uint64_t offset, std::uint64_t size_bytes, std::vector<std::byte>& into);
 
 }  // namespace flowtrain

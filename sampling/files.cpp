@@ -165,7 +165,7 @@ bool is_picture(std::string_view name) {
   if (dot == name.npos) return false;
   std::string ending(name.substr(dot + 1));
   std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
-  return ending == "jpg" || ending == "jpeg" || ending == "png";
+  return ending == "jpg" || ending == "jpeg" || ending == "png" || ending == "webp";
 }
 
 }  // namespace flowtrain

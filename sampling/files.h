@@ -59,7 +59,7 @@ class Files {
 /// was written, if it is empty or there is nothing there.
 Files open_files(const Settings& settings);
 
-/// Whether a name ends as the files of a decodable picture do: .jpg, .jpeg or .png in any case.
+/// Whether a name ends as the files of a decodable picture do: .jpg, .jpeg, .png or .webp in any case.
 bool is_picture(std::string_view name);
 
 }  // namespace flowtrain

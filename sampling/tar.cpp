@@ -80,7 +80,7 @@ bool is_inside(std::string_view name) {
 
 class Scanner {
  public:
-  Scanner(const Descriptor& file, const std::string& path, const std::function<void(const TarEntry&)>& found)
+  Scanner(const ByteSource& file, const std::string& path, const std::function<void(const TarEntry&)>& found)
       : file_(file), path_(path), found_(found) {}
 
   void run() {
@@ -190,7 +190,7 @@ class Scanner {
     if (key.starts_with("GNU.sparse.")) fail("a sparse file cannot be read in place", "write it without --sparse");
   }
 
-  const Descriptor& file_;
+  const ByteSource& file_;
   const std::string& path_;
   const std::function<void(const TarEntry&)>& found_;
   std::uint64_t file_bytes_ = 0, at_ = 0;
@@ -204,7 +204,7 @@ class Scanner {
 
 }  // namespace
 
-void scan_tar(const Descriptor& file, const std::string& path, const std::function<void(const TarEntry&)>& found) {
+void scan_tar(const ByteSource& file, const std::string& path, const std::function<void(const TarEntry&)>& found) {
   try {
     Scanner(file, path, found).run();
   } catch (const std::system_error& error) {

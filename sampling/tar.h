@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "sampling/descriptor.h"
+#include "sampling/byte_source.h"
 
 namespace flowtrain {
 
@@ -22,6 +22,6 @@ struct TarEntry {
 /// headers are ignored. Folders, links and devices are skipped, as are absolute names and those with "..".
 /// Throws UserError(data) naming `path` and the byte offset for what is damaged, truncated (an archive without its end
 /// mark, too), sparse, or no tar at all.
-void scan_tar(const Descriptor& file, const std::string& path, const std::function<void(const TarEntry&)>& found);
+void scan_tar(const ByteSource& file, const std::string& path, const std::function<void(const TarEntry&)>& found);
 
 }  // namespace flowtrain

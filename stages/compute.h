@@ -20,6 +20,9 @@ struct Votes {
   double failed = 0;       ///< cannot go on: a snapshot could not be written, and the run is to stop then
 };
 
+/// Named figures, e.g. {"loss", 0.31}, {"accuracy", 0.97}.
+using Figures = std::vector<std::pair<std::string, double>>;
+
 /// What one iteration did, over all processes.
 struct StepResult {
   double loss = 0;       ///< mean over the iteration's micro-batches
@@ -27,10 +30,8 @@ struct StepResult {
   Votes votes = {};      ///< in a group: the sum of all vote()s
   double exchange_s = 0;  ///< in a group on the CPU: this process's gradients were on their way
   double exposed_s = 0;   ///< of that, while nothing was left to compute
+  Figures parts = {};     ///< of the loss, and what else it reports
 };
-
-/// Named figures, e.g. {"loss", 0.31}, {"accuracy", 0.97}; the loss comes first.
-using Figures = std::vector<std::pair<std::string, double>>;
 
 /// Learns from batches. All methods are called by the compute thread, in step order.
 class Learner {
@@ -57,7 +58,7 @@ class Learner {
   /// Eval mode, sums at zero.
   virtual void begin_validation() = 0;
   virtual void validate(Slab& slab) = 0;
-  /// Means over all rows since begin_validation, of all processes; back to train mode.
+  /// Means over all rows since begin_validation, of all processes, the loss first; back to train mode.
   virtual Figures end_validation() = 0;
 
   /// Copies the state to the host as it lies, into memory kept in `state` from the last time; settle() before it is

@@ -12,25 +12,29 @@ check() (
       # The longest matching folder decides. Kinds: std, rooms and folders of this tree, groups of libraries.
       BEGIN {
         may["sampling/plugins/"] = "std sampling/plugin.hpp sampling/plugin_abi.h"
-        may["sampling/"] = "std codecs sampling/"
-        may["nets/"] = "std torch nets/"
+        may["sampling/"] = "std codecs simd sampling/"
+        may["sampling/remote/"] = "std xxhash curl sampling/ sampling/remote/"
+        may["nets/"] = "std torch simd nets/"
         may["stages/"] = "std queue xxhash sampling/ stages/"
         may["stages/torch/"] = may["stages/"] " torch nets/ stages/torch/"
         may["stages/nccl/"] = "std torch stages/nccl/"
         may["stages/cuda/"] = "std cuda stages/device.h stages/cuda/"
-        may["stages/cuda/corner_pool_ops.cpp"] = may["stages/cuda/"] " torch"
+        may["stages/cuda/cornernet_ops.cpp"] = may["stages/cuda/"] " torch"
         may["pipeline/"] = "std queue xxhash tbb text generated sampling/ stages/ pipeline/"
         may["pipeline/commands/"] = may["pipeline/"] " cli stages/torch/ pipeline/commands/ pipeline/distributed/"
         may["pipeline/main.cpp"] = may["pipeline/"] " cli pipeline/commands/"
         may["pipeline/distributed/"] = may["pipeline/"] " torch nets/ stages/torch/ stages/nccl/ pipeline/distributed/"
         # Folders with a door of their own: not part of what the folder above them allows.
-        split("stages/torch/ stages/nccl/ stages/cuda/ pipeline/distributed/ pipeline/commands/", closed, " ")
+        split("sampling/remote/ stages/torch/ stages/nccl/ stages/cuda/ pipeline/distributed/ pipeline/commands/", closed, " ")
+        opened["sampling/remote/remote.h"] = 1
         opened["stages/cuda/entry.h"] = 1  # what the program knows of the CUDA parts
 
-        group["codecs"] = "^(jpeglib|jerror|turbojpeg|png|zlib)\\.h$|^pugixml\\.hpp$"
+        group["codecs"] = "^(jpeglib|jerror|turbojpeg|png|zlib|webp/decode)\\.h$|^pugixml\\.hpp$"
+        group["simd"] = "^hwy/"
         group["torch"] = "^(torch|ATen|c10)/"
         group["cuda"] = "^cuda_(runtime|runtime_api|fp16|bf16)\\.h$"
         group["queue"] = "^(blocking)?concurrentqueue\\.h$|^lightweightsemaphore\\.h$"
+        group["curl"] = "^curl/curl\\.h$"
         group["xxhash"] = "^xxhash\\.h$"
         group["tbb"] = "^oneapi/tbb"
         group["cli"] = "^CLI/"
@@ -105,6 +109,12 @@ good sampling/codecs/a.cpp        <jpeglib.h>
 good sampling/a.cpp               <sys/mman.h>
 good sampling/a.cpp               "sampling/order.h"
 good sampling/plugins/a.cpp       "sampling/plugin.hpp"
+bad  sampling/a.cpp               <curl/curl.h>
+bad  sampling/datasets/a.cpp      "sampling/remote/http_client.h"
+bad  sampling/remote/a.cpp        <jpeglib.h>
+good sampling/datasets/a.cpp      "sampling/remote/remote.h"
+good sampling/remote/a.cpp        <curl/curl.h>
+good sampling/remote/a.cpp        "sampling/remote/exchange.h"
 bad  nets/a.cpp                   "sampling/error.h"
 bad  nets/layers/a.cpp            <nlohmann/json.hpp>
 good nets/layers/a.cpp            <torch/torch.h>
@@ -126,7 +136,7 @@ bad  stages/cuda/a.cu             <torch/torch.h>
 bad  stages/cuda/a.cu             "stages/slab.h"
 good stages/cuda/a.cu             <cuda_runtime_api.h>
 good stages/cuda/a.cu             <cuda_fp16.h>
-good stages/cuda/corner_pool_ops.cpp <torch/library.h>
+good stages/cuda/cornernet_ops.cpp <torch/library.h>
 good stages/cuda/a.cu             "stages/device.h"
 bad  stages/nccl/a.cpp            "stages/device.h"
 bad  stages/torch/a.cpp           "stages/nccl/entry.h"

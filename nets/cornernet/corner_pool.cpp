@@ -3,14 +3,17 @@
 #include <torch/library.h>
 #include <torch/torch.h>
 
+#include <optional>
 #include <stdexcept>
 
+#include "nets/cornernet/operators.h"
 #include "nets/cornernet/running_max.h"
 
 // The two kernels behind torch's dispatcher: on the CPU those of running_max.h, on a GPU those that
 // libflowtrain_cuda.so registers. Tensors are blocks of memory here; what running_max.h says of them holds for both.
-TORCH_LIBRARY(flowtrain, library) {
-  library.def("running_max(Tensor x, int length, int inner, bool backwards, Tensor(a!) y, Tensor(b!) replaced) -> ()");
+TORCH_LIBRARY_FRAGMENT(flowtrain, library) {
+  library.def("running_max(Tensor x, int length, int inner, bool backwards, Tensor(a!) y,"
+              " Tensor(b!)? replaced) -> ()");
   library.def("running_max_backward(Tensor g, Tensor replaced, int length, int inner, bool backwards, Tensor(a!) gx)"
               " -> ()");
 }
@@ -25,12 +28,6 @@ using torch::autograd::variable_list;
 TORCH_LIBRARY_IMPL(flowtrain, CPU, library) {
   library.impl("running_max", running_max_cpu);
   library.impl("running_max_backward", running_max_backward_cpu);
-}
-
-/// An operator of the library above, with the signature of its kernels.
-template <class Signature>
-auto operator_named(const char* name) {
-  return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Signature>();
 }
 
 /// How a direction's sequences lie in the memory of a tensor.
@@ -50,17 +47,25 @@ Lines lines(const at::Tensor& x, CornerPool direction, at::MemoryFormat format) 
   throw std::invalid_argument("corner_pool: no such direction");
 }
 
+/// The result; `replaced`, if given, becomes what the gradient needs.
+at::Tensor pool(const at::Tensor& image, CornerPool direction, at::Tensor* replaced) {
+  const at::AutoDispatchBelowADInplaceOrView below_autograd;
+  const auto format = image.suggest_memory_format();
+  const at::Tensor x = image.contiguous(format);
+  const Lines along = lines(x, direction, format);
+  at::Tensor y = at::empty_like(x, format);
+  std::optional<at::Tensor> marks;
+  if (replaced) marks = *replaced = at::empty_like(x, x.options().dtype(at::kByte), format);
+  static const auto forward = operator_named<decltype(running_max_cpu)>("flowtrain::running_max");
+  forward.call(x, along.length, along.inner, along.backwards, y, marks);
+  return y;
+}
+
 class Pooling : public torch::autograd::Function<Pooling> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& image, CornerPool direction) {
-    const at::AutoDispatchBelowADInplaceOrView below_autograd;
-    const auto format = image.suggest_memory_format();
-    const at::Tensor x = image.contiguous(format);
-    const Lines along = lines(x, direction, format);
-    at::Tensor y = at::empty_like(x, format);
-    at::Tensor replaced = at::empty_like(x, x.options().dtype(at::kByte), format);
-    static const auto forward = operator_named<decltype(running_max_cpu)>("flowtrain::running_max");
-    forward.call(x, along.length, along.inner, along.backwards, y, replaced);
+    at::Tensor replaced;
+    at::Tensor y = pool(image, direction, &replaced);
     context->save_for_backward({replaced});
     context->saved_data["direction"] = static_cast<std::int64_t>(direction);
     return y;
@@ -91,7 +96,8 @@ at::Tensor corner_pool(const at::Tensor& x, CornerPool direction) {
     throw std::invalid_argument(c10::str("corner_pool: ", x.scalar_type(), " of shape ", x.sizes(),
                                          ", expected (B, C, H, W) of float, double, half or bfloat16"));
   }
-  return Pooling::apply(x, direction);
+  const bool learns = at::GradMode::is_enabled() && x.requires_grad();
+  return learns ? Pooling::apply(x, direction) : pool(x, direction, nullptr);
 }
 
 }  // namespace flowtrain::nets

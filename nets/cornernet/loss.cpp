@@ -5,7 +5,9 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
+#include "nets/cornernet/bumps.h"
 #include "nets/cornernet/cells.h"
 
 namespace flowtrain::nets {
@@ -59,8 +61,10 @@ class CornerLoss final : public Loss {
 
   NamedTensors operator()(const NamedTensors& outputs, const NamedTensors& batch) const override {
     const int stacks = count_stacks(outputs);
+    check_cells(outputs.at("tl_heat0"), batch);
+    const CornerHeat targets = heat_of(batch, outputs.at("tl_heat0"));
     Parts sum;
-    for (int stack = 0; stack < stacks; ++stack) add(sum, outputs, std::to_string(stack), batch);
+    for (int stack = 0; stack < stacks; ++stack) add(sum, outputs, std::to_string(stack), batch, targets);
 
     NamedTensors result{{"loss", {}}};
     auto put = [&](const std::string& name, const at::Tensor& part, double weight) {
@@ -74,7 +78,14 @@ class CornerLoss final : public Loss {
     put("pull", sum.pull, pull_weight_);
     put("push", sum.push, push_weight_);
     put("off", sum.off, off_weight_);
+    result.set("untagged", batch.contains("untagged") ? batch.at("untagged").to(at::kFloat).mean()
+                                                      : at::zeros({}, result.at("loss").options()));
     return result;
+  }
+
+  std::vector<std::string> figures() const override {
+    if (saccade_) return {"focal", "att", "pull", "push", "off", "untagged"};
+    return {"focal", "pull", "push", "off", "untagged"};
   }
 
  private:
@@ -89,12 +100,31 @@ class CornerLoss final : public Loss {
     return stacks;
   }
 
-  void add(Parts& sum, const NamedTensors& outputs, const std::string& stack, const NamedTensors& batch) const {
+  void check_cells(const at::Tensor& output, const NamedTensors& batch) const {
+    if (checked_ || !batch.contains("cells")) return;
+    const at::Tensor cells = batch.at("cells")[0].cpu();
+    const std::int64_t height = cells[0].item<std::int64_t>(), width = cells[1].item<std::int64_t>();
+    if (output.size(2) != height || output.size(3) != width)
+      throw std::invalid_argument(c10::str("the net gives maps of ", output.size(2), "x", output.size(3),
+                                           " cells, the batch has targets for ", height, "x", width));
+    checked_ = true;
+  }
+
+  CornerHeat heat_of(const NamedTensors& batch, const at::Tensor& output) const {
+    if (batch.contains("bumps"))
+      return draw_bumps(batch.at("bumps"), output.size(1), output.size(2), output.size(3), saccade_);
+    CornerHeat given{batch.at("tl_heat"), batch.at("br_heat"), {}, {}};
+    if (saccade_) given.tl_valid = batch.at("tl_valid"), given.br_valid = batch.at("br_valid");
+    return given;
+  }
+
+  void add(Parts& sum, const NamedTensors& outputs, const std::string& stack, const NamedTensors& batch,
+           const CornerHeat& targets) const {
     auto add_to = [](at::Tensor& total, const at::Tensor& part) { total = total.defined() ? total + part : part; };
     const at::Tensor& mask = batch.at("mask");
+    add_to(sum.focal, focal_loss(outputs.at("tl_heat" + stack), targets.tl, targets.tl_valid));
+    add_to(sum.focal, focal_loss(outputs.at("br_heat" + stack), targets.br, targets.br_valid));
     for (const std::string corner : {"tl", "br"}) {
-      const at::Tensor valid = saccade_ ? batch.at(corner + "_valid") : at::Tensor();
-      add_to(sum.focal, focal_loss(outputs.at(corner + "_heat" + stack), batch.at(corner + "_heat"), valid));
       const at::Tensor offset = at_cells(outputs.at(corner + "_off" + stack), batch.at(corner + "_ind"));
       add_to(sum.off, offset_loss(offset, batch.at(corner + "_off"), mask));
     }
@@ -110,6 +140,7 @@ class CornerLoss final : public Loss {
 
   double pull_weight_, push_weight_, off_weight_;
   bool saccade_;
+  mutable bool checked_ = false;  // the first batch's size
 };
 
 }  // namespace

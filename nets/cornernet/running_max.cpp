@@ -6,24 +6,25 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
+
+#include "nets/cornernet/running_max_f32.h"
+#include "nets/parallel.h"
 
 namespace flowtrain::nets::cornernet {
 namespace {
 
-constexpr std::int64_t kLanes = 256;           // sequences scanned side by side, at most: their state stays in L1
+constexpr std::int64_t kLeastLanes = 256;      // sequences scanned side by side, where there are as many
 constexpr std::int64_t kLinesSideBySide = 16;  // where each is a stretch of memory of its own
 constexpr std::int64_t kElementsPerTask = 1 << 15;
+constexpr std::size_t kPastCaches = 16 << 20;  // bytes of a result that the next reader will hardly find in a cache
 
-/// Some sequences side by side. Neighbours that lie side by side in memory too (lane_stride 1) are scanned a row at a
-/// time, in vector registers.
-struct Tile {
-  std::int64_t begin = 0;  ///< where the scan of the first one starts
-  std::int64_t lanes = 0, lane_stride = 0;
-  std::int64_t steps = 0, step_stride = 0;  ///< the stride is negative where the scan runs backwards
-
-  /// The same from the other end.
-  Tile reversed() const { return {begin + (steps - 1) * step_stride, lanes, lane_stride, steps, -step_stride}; }
-};
+/// Long rows are read best, as long as there is work for every thread.
+std::int64_t lanes_of_rows(std::int64_t lines, std::int64_t inner) {
+  std::int64_t lanes = kMostLanes;
+  while (lanes > kLeastLanes && lines * (inner / lanes) < 4 * at::get_num_threads()) lanes /= 2;
+  return lanes;
+}
 
 /// Calls scan(tile) for tiles that cover all sequences, on torch's threads.
 template <class Scan>
@@ -32,11 +33,11 @@ void for_each_tile(std::int64_t elements, std::int64_t length, std::int64_t inne
   const std::int64_t lines = elements / (length * inner);
   const bool rows = inner > 1;
   const std::int64_t across = rows ? inner : lines;  // sequences that may share a tile
-  const std::int64_t lanes = rows ? kLanes : kLinesSideBySide;
+  const std::int64_t lanes = rows ? lanes_of_rows(lines, inner) : kLinesSideBySide;
   const std::int64_t tiles_across = (across + lanes - 1) / lanes;
   const std::int64_t tiles = tiles_across * (rows ? lines : 1);
   const std::int64_t grain = std::max<std::int64_t>(1, kElementsPerTask / (length * std::min(lanes, across)));
-  at::parallel_for(0, tiles, grain, [&](std::int64_t first, std::int64_t last) {
+  parallel_for(0, tiles, grain, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
       const std::int64_t lane = i % tiles_across * lanes;
       Tile tile;
@@ -50,20 +51,21 @@ void for_each_tile(std::int64_t elements, std::int64_t length, std::int64_t inne
   });
 }
 
+/// For every type and every value; `replaced` may be null.
 template <std::int64_t LaneStride, class T>
 void scan_max(const T* x, T* y, std::uint8_t* replaced, const Tile& tile) {
   const std::int64_t lane_stride = LaneStride > 0 ? LaneStride : tile.lane_stride;
-  std::array<T, kLanes> largest;
+  std::array<T, kMostLanes> largest;
   for (std::int64_t lane = 0; lane < tile.lanes; ++lane) {
     const std::int64_t at = tile.begin + lane * lane_stride;
     largest[lane] = y[at] = x[at];
-    replaced[at] = 1;
+    if (replaced) replaced[at] = 1;
   }
   for (std::int64_t step = 1; step < tile.steps; ++step) {
     const std::int64_t row = tile.begin + step * tile.step_stride;
     const T* const from = x + row;
     T* const to = y + row;
-    std::uint8_t* const marks = replaced + row;
+    std::uint8_t* const marks = replaced ? replaced + row : nullptr;
 #pragma GCC ivdep  // x, y and replaced do not overlap
     for (std::int64_t lane = 0; lane < tile.lanes; ++lane) {
       const T value = from[lane * lane_stride];
@@ -71,9 +73,17 @@ void scan_max(const T* x, T* y, std::uint8_t* replaced, const Tile& tile) {
       const T now = wins ? value : largest[lane];
       largest[lane] = now;
       to[lane * lane_stride] = now;
-      marks[lane * lane_stride] = wins;
+      if (marks) marks[lane * lane_stride] = wins;
     }
   }
+}
+
+/// The fastest scan for the type that knows its values.
+template <class T>
+void scan_best(const T* x, T* y, std::uint8_t* replaced, const Tile& tile, bool past_caches) {
+  if constexpr (std::is_same_v<T, float>)
+    if (scan_max_f32(x, y, replaced, tile, past_caches)) return;
+  tile.lane_stride == 1 ? scan_max<1>(x, y, replaced, tile) : scan_max<0>(x, y, replaced, tile);
 }
 
 /// `tile` runs from the end of the scan to its start, so that every sum is complete where its element comes.
@@ -81,7 +91,7 @@ template <std::int64_t LaneStride, class T>
 void scan_gradient(const T* g, const std::uint8_t* replaced, T* gx, const Tile& tile) {
   using Sum = at::opmath_type<T>;
   const std::int64_t lane_stride = LaneStride > 0 ? LaneStride : tile.lane_stride;
-  std::array<Sum, kLanes> sums;
+  std::array<Sum, kMostLanes> sums;
   std::fill_n(sums.begin(), tile.lanes, Sum(0));
   for (std::int64_t step = 0; step < tile.steps; ++step) {
     const std::int64_t row = tile.begin + step * tile.step_stride;
@@ -101,14 +111,14 @@ void scan_gradient(const T* g, const std::uint8_t* replaced, T* gx, const Tile& 
 }  // namespace
 
 void running_max_cpu(const at::Tensor& x, std::int64_t length, std::int64_t inner, bool backwards, at::Tensor& y,
-                     at::Tensor& replaced) {
-  auto* const marks = replaced.mutable_data_ptr<std::uint8_t>();
+                     const std::optional<at::Tensor>& replaced) {
+  auto* const marks = replaced ? replaced->mutable_data_ptr<std::uint8_t>() : nullptr;
+  const bool past_caches = y.nbytes() >= kPastCaches;
   AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, x.scalar_type(), "running_max", [&] {
     const auto* const from = x.const_data_ptr<scalar_t>();
     auto* const to = y.mutable_data_ptr<scalar_t>();
-    for_each_tile(x.numel(), length, inner, backwards, [&](const Tile& tile) {
-      tile.lane_stride == 1 ? scan_max<1>(from, to, marks, tile) : scan_max<0>(from, to, marks, tile);
-    });
+    for_each_tile(x.numel(), length, inner, backwards,
+                  [&](const Tile& tile) { scan_best(from, to, marks, tile, past_caches); });
   });
 }
 

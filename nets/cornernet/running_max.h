@@ -4,16 +4,17 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 
 namespace flowtrain::nets::cornernet {
 
 /// x, y and replaced are one dense block of memory, read as (lines, length, inner) in row-major order; every
 /// (line, i) is one sequence of `length` elements, `inner` apart, scanned from its last element with `backwards`.
-/// y takes the largest element met so far. replaced (u8) takes 1 where the maximum is a new one: the first element,
-/// and those strictly larger than all before, so that among equals the first met stays. A NaN replaces and then stays.
-/// x, y: float, double, half or bfloat16.
+/// y takes the largest element met so far. replaced (u8), which only the gradient needs, takes 1 where the maximum is a
+/// new one: the first element, and those strictly larger than all before, so that among equals the first met stays. A
+/// NaN replaces and then stays. x, y: float, double, half or bfloat16.
 void running_max_cpu(const at::Tensor& x, std::int64_t length, std::int64_t inner, bool backwards, at::Tensor& y,
-                     at::Tensor& replaced);
+                     const std::optional<at::Tensor>& replaced);
 
 /// The gradient of x from that of y, g: every element that replaced gets the sum of g from itself up to the next one
 /// that did; the others get 0. Sums of half and bfloat16 are taken in float.

@@ -5,8 +5,10 @@
 #include <cstring>
 #include <string>
 
+#include "sampling/codecs/exif.h"
 #include "sampling/codecs/jpeg.h"
 #include "sampling/codecs/png.h"
+#include "sampling/codecs/webp.h"
 #include "sampling/datasets/shapes.h"
 #include "sampling/error.h"
 #include "sampling/images/color.h"
@@ -19,6 +21,22 @@ constexpr std::uint64_t max_side = 65535;  // JPEG's own
 
 bool starts_with(std::span<const std::byte> bytes, const char* prefix, std::size_t size) {
   return bytes.size() >= size && std::memcmp(bytes.data(), prefix, size) == 0;
+}
+
+/// The largest divisor up to `most` that leaves at least (height, width) pixels of `part`.
+int divisor_for(const Rect& part, int height, int width, int most) {
+  int divisor = most;
+  while (divisor > 1 && (part.width / divisor < width || part.height / divisor < height)) divisor /= 2;
+  return divisor;
+}
+
+/// The first of the pixels that a filter sees of `length` pixels from `start` on when they become `count`, and how many:
+/// of the pixels from `least` to `end`, all measures of the full size, at 1/divisor of it.
+std::pair<int, int> seen_pixels(double start, double length, int count, double least, double end, int divisor) {
+  const double margin = divisor * (std::max(length / divisor / count, 1.0) + 1);
+  const int first = static_cast<int>(std::floor(std::max(least, start - margin) / divisor));
+  const int last = static_cast<int>(std::ceil(std::min(end, start + length + margin) / divisor));
+  return {first, last - first};
 }
 
 Picture stored_pixels(const Record& record) {
@@ -35,11 +53,14 @@ Picture stored_pixels(const Record& record) {
 
 }  // namespace
 
-void Image::reshape(std::uint64_t new_height, std::uint64_t new_width, int new_channels) {
-  if (new_height == 0 || new_width == 0 || std::max(new_height, new_width) > max_side ||
-      new_height * new_width > max_pixels)
-    throw SampleError("a picture of " + std::to_string(new_width) + "x" + std::to_string(new_height) +
+void check_size(std::uint64_t height, std::uint64_t width) {
+  if (height == 0 || width == 0 || std::max(height, width) > max_side || height * width > max_pixels)
+    throw SampleError("a picture of " + std::to_string(width) + "x" + std::to_string(height) +
                       " pixels (taken: 1 to 65535 a side, 2^28 in all)");
+}
+
+void Image::reshape(std::uint64_t new_height, std::uint64_t new_width, int new_channels) {
+  check_size(new_height, new_width);
   height = static_cast<int>(new_height);
   width = static_cast<int>(new_width);
   channels = new_channels;
@@ -59,11 +80,18 @@ void refuse_bomb(const std::string& format, std::uint64_t width, std::uint64_t h
                       std::to_string(height) + " pixels");
 }
 
-void decode_image(std::span<const std::byte> file, Image& out, Warnings warnings) {
+PictureReader& open_picture(std::span<const std::byte> file, Warnings warnings, Exif exif) {
   if (file.empty()) throw SampleError("the image file is empty");
-  if (starts_with(file, "\xff\xd8\xff", 3)) return decode_jpeg(file, out, warnings);
-  if (starts_with(file, "\x89PNG\r\n\x1a\n", 8)) return decode_png(file, out);
-  throw SampleError("neither a JPEG nor a PNG file");
+  if (starts_with(file, "\xff\xd8\xff", 3)) return open_jpeg(file, warnings, exif);
+  if (starts_with(file, "\x89PNG\r\n\x1a\n", 8)) return open_png(file);
+  if (starts_with(file, "RIFF", 4) && file.size() > 12 && starts_with(file.subspan(8), "WEBP", 4))
+    return open_webp(file);
+  throw SampleError("neither a JPEG nor a PNG nor a WebP file");
+}
+
+void decode_image(std::span<const std::byte> file, Image& out, Warnings warnings) {
+  PictureReader& reader = open_picture(file, warnings);
+  reader.read({0, 0, reader.height(), reader.width()}, 1, out);
 }
 
 Picture picture_of(const Record& record, Image& scratch, Warnings warnings) {
@@ -82,6 +110,43 @@ Picture picture_of(const Record& record, Image& scratch, Warnings warnings) {
   throw SampleError("the record holds no picture");
 }
 
+StoredPicture::StoredPicture(const Record& record, Warnings warnings, Exif exif) {
+  if (record.encoding == Encoding::image) {
+    reader_ = &open_picture(record.bytes, warnings, exif);
+    height_ = reader_->height();
+    width_ = reader_->width();
+    orientation_ = reader_->orientation();
+    if (is_turned(orientation_)) std::swap(height_, width_);
+    return;
+  }
+  thread_local Image drawn;
+  whole_ = picture_of(record, drawn);
+  height_ = whole_.height;
+  width_ = whole_.width;
+  channels_ = whole_.channels;
+}
+
+StoredPicture::Part StoredPicture::decode(const Rect& part, const Window& within, int height, int width) {
+  const bool turned = is_turned(orientation_);
+  if (turned) std::swap(height, width);
+  const int stored_height = turned ? width_ : height_, stored_width = turned ? height_ : width_;
+  const auto stored = [&](const Rect& seen) { return as_stored(seen, orientation_, stored_height, stored_width); };
+  const Rect at = stored(part);
+  const Rect limit = stored({static_cast<double>(within.x), static_cast<double>(within.y),
+                             static_cast<double>(within.width), static_cast<double>(within.height)});
+  const int divisor = reader_ ? divisor_for(at, height, width, reader_->largest_divisor()) : 1;
+  const auto [x, columns] = seen_pixels(at.x, at.width, width, limit.x, limit.x + limit.width, divisor);
+  const auto [y, rows] = seen_pixels(at.y, at.height, height, limit.y, limit.y + limit.height, divisor);
+  const Window window{x, y, rows, columns};
+  const Rect from{at.x / divisor - x, at.y / divisor - y, at.width / divisor, at.height / divisor};
+  if (!reader_) return {crop(whole_, window), from};
+  thread_local Image decoded, seen;
+  const Picture picture = reader_->read(window, divisor, decoded);
+  if (orientation_ == 1) return {picture, from};
+  orient(picture, orientation_, seen);
+  return {seen.view(), as_seen(from, orientation_, rows, columns)};
+}
+
 Picture colour_picture_of(const Record& record, Image& scratch, Image& coloured, Warnings warnings) {
   const Picture picture = picture_of(record, scratch, warnings);
   if (picture.channels == 3) return picture;
@@ -92,18 +157,22 @@ Picture colour_picture_of(const Record& record, Image& scratch, Image& coloured,
   return coloured.view();
 }
 
-Picture crop_to_region(const Picture& picture, const Box& region) {
-  if (region.x1 <= region.x0 || region.y1 <= region.y0) return picture;
+Window window_of(int height, int width, const Box& region) {
+  if (region.x1 <= region.x0 || region.y1 <= region.y0) return {0, 0, height, width};
   // Clamped as floats first: a box from a damaged file may hold values that no int can.
   const auto inside = [](float value, int end) { return std::clamp(value, 0.0f, static_cast<float>(end)); };
-  const int x0 = static_cast<int>(std::floor(inside(region.x0, picture.width)));
-  const int y0 = static_cast<int>(std::floor(inside(region.y0, picture.height)));
-  const int x1 = static_cast<int>(std::ceil(inside(region.x1, picture.width)));
-  const int y1 = static_cast<int>(std::ceil(inside(region.y1, picture.height)));
+  const int x0 = static_cast<int>(std::floor(inside(region.x0, width)));
+  const int y0 = static_cast<int>(std::floor(inside(region.y0, height)));
+  const int x1 = static_cast<int>(std::ceil(inside(region.x1, width)));
+  const int y1 = static_cast<int>(std::ceil(inside(region.y1, height)));
   if (x1 <= x0 || y1 <= y0)
-    throw SampleError("its box lies outside the picture of " + std::to_string(picture.width) + "x" +
-                      std::to_string(picture.height));
-  return {picture.row(y0) + x0 * picture.channels, y1 - y0, x1 - x0, picture.channels, picture.stride_bytes};
+    throw SampleError("its box lies outside the picture of " + std::to_string(width) + "x" +
+                      std::to_string(height));
+  return {x0, y0, y1 - y0, x1 - x0};
+}
+
+Picture crop(const Picture& in, const Window& window) {
+  return {in.row(window.y) + window.x * in.channels, window.height, window.width, in.channels, in.stride_bytes};
 }
 
 }  // namespace flowtrain

@@ -20,6 +20,16 @@ struct Picture {
   const std::uint8_t* row(int y) const { return pixels + static_cast<std::size_t>(y) * stride_bytes; }
 };
 
+/// A rectangle of a picture in pixels; may have fractions.
+struct Rect {
+  double x, y, width, height;
+};
+
+/// A rectangle of whole pixels.
+struct Window {
+  int x, y, height, width;
+};
+
 /// A picture that owns its pixels: (height, width, channels), rows without gaps. Keep it and decode into it again: its
 /// memory is reused.
 struct Image {
@@ -32,6 +42,9 @@ struct Image {
   Picture view() const;
 };
 
+/// Throws SampleError for a size that reshape() refuses.
+void check_size(std::uint64_t height, std::uint64_t width);
+
 /// What becomes of a file that its decoder only warns of: a JPEG whose data is garbled or ends early, so that a part of
 /// the picture is grey or shifted. (libpng's warnings do not concern pixels; damage there is always an error.)
 enum class Warnings : std::uint8_t {
@@ -43,7 +56,7 @@ enum class Warnings : std::uint8_t {
 /// of them. Throws SampleError "FORMAT: …".
 void refuse_bomb(const std::string& format, std::uint64_t width, std::uint64_t height, std::uint64_t file_bytes);
 
-/// Decodes a JPEG or PNG file, told apart by its first bytes, to RGB. Throws SampleError.
+/// Decodes a JPEG, PNG or WebP file, told apart by its first bytes, to RGB. Throws SampleError.
 void decode_image(std::span<const std::byte> file, Image& out, Warnings warnings = Warnings::bad);
 
 /// The picture of a record: a view of its bytes (pixels), or of `scratch` after decoding (image, shapes). Its region is
@@ -53,8 +66,44 @@ Picture picture_of(const Record& record, Image& scratch, Warnings warnings = War
 /// The same in three channels: grey is repeated, into `coloured`. Throws SampleError for other numbers of channels, too.
 Picture colour_picture_of(const Record& record, Image& scratch, Image& coloured, Warnings warnings = Warnings::bad);
 
-/// The part of `picture` inside `region` (whole pixels, rounded outwards); all of it for an empty region. Throws
+class PictureReader;
+
+/// Whether a picture is turned as its Exif block says.
+enum class Exif : std::uint8_t { ignore, apply };
+
+/// A record's picture, of which only the size is known at first: of a file, no more is decoded than is asked for.
+class StoredPicture {
+ public:
+  /// Reads the header. The record's bytes must stay where they are, and the thread must open no other picture before
+  /// decode(). Throws SampleError.
+  StoredPicture(const Record& record, Warnings warnings, Exif exif = Exif::ignore);
+
+  int height() const { return height_; }
+  int width() const { return width_; }
+  int channels() const { return channels_; }
+
+  /// Some of the picture, perhaps smaller, and where in it the part lies that was asked for.
+  struct Part {
+    Picture picture;
+    Rect from;
+  };
+  /// The pixels for resizing `part` to (height, width): at a scale of 1/1, 1/2, 1/4 or 1/8 (JPEG; others at 1/1) that
+  /// still has as many, and as far around the part as a filter looks, but none outside `within`. They are gone with the
+  /// next picture that this thread decodes. At most once. Throws SampleError.
+  Part decode(const Rect& part, const Window& within, int height, int width);
+
+ private:
+  int height_ = 0, width_ = 0, channels_ = 3;
+  int orientation_ = 1;
+  PictureReader* reader_ = nullptr;
+  Picture whole_;  // where there is no reader
+};
+
+/// The part of a (height, width) picture inside `region`, rounded outwards; all of it for an empty region. Throws
 /// SampleError if the region lies outside.
-Picture crop_to_region(const Picture& picture, const Box& region);
+Window window_of(int height, int width, const Box& region);
+
+/// The part of `in` inside `window`, which must lie inside.
+Picture crop(const Picture& in, const Window& window);
 
 }  // namespace flowtrain

@@ -5,8 +5,11 @@
 
 #include <jpeglib.h>
 
+#include <algorithm>
+#include <optional>
 #include <string>
 
+#include "sampling/codecs/exif.h"
 #include "sampling/error.h"
 
 namespace flowtrain {
@@ -15,11 +18,15 @@ namespace {
 // A progressive file goes over all its blocks in each scan, and an empty scan takes a few bytes. Encoders write ten.
 constexpr int max_scans = 100;
 
-/// libjpeg's decoder and its error handling. libjpeg is C, so errors leave it by longjmp; nothing between the setjmp
-/// in decode() and the handlers has a destructor to run.
-class JpegDecoder {
+// Upsampled colour depends on the neighbour column. Where rows are cut, libjpeg takes the cut for the picture's edge.
+constexpr int spare_columns = 2;
+
+/// libjpeg's decoder and its error handling. libjpeg is C, so errors leave it by longjmp; nothing between the setjmps
+/// and the handlers has a destructor to run. One per picture: a decoder keeps its tables, and a damaged picture that
+/// lost its own would be read with those of whichever picture came before.
+class JpegReader : public PictureReader {
  public:
-  JpegDecoder() {
+  JpegReader(Warnings warnings, Exif exif) : warnings_(warnings) {
     info_.err = jpeg_std_error(&errors_);
     errors_.error_exit = leave;
     errors_.emit_message = weigh;
@@ -27,17 +34,38 @@ class JpegDecoder {
     jpeg_create_decompress(&info_);
     progress_.progress_monitor = leave_after_many_scans;
     info_.progress = &progress_;
+    // Kept blocks are copied, and some hold a small picture.
+    if (exif == Exif::apply) jpeg_save_markers(&info_, JPEG_APP0 + 1, 0xffff);
   }
-  ~JpegDecoder() { jpeg_destroy_decompress(&info_); }
-  JpegDecoder(const JpegDecoder&) = delete;
-  JpegDecoder& operator=(const JpegDecoder&) = delete;
+  ~JpegReader() override { jpeg_destroy_decompress(&info_); }
+  JpegReader(const JpegReader&) = delete;
+  JpegReader& operator=(const JpegReader&) = delete;
 
-  void decode(std::span<const std::byte> file, Image& out, Warnings warnings) {
-    warnings_ = warnings;
+  void open(std::span<const std::byte> file) {
     if (!read_header(file)) fail();
     refuse_bomb("JPEG", info_.image_width, info_.image_height, file.size());
-    out.reshape(info_.image_height, info_.image_width, 3);
-    if (!read_rows(out.pixels.data())) fail();
+    check_size(info_.image_height, info_.image_width);
+  }
+
+  int height() const override { return static_cast<int>(info_.image_height); }
+  int width() const override { return static_cast<int>(info_.image_width); }
+
+  int largest_divisor() const override { return 8; }
+
+  int orientation() const override {
+    for (auto* marker = info_.marker_list; marker; marker = marker->next) {
+      const auto* bytes = reinterpret_cast<const std::byte*>(marker->data);
+      if (const int found = exif_orientation({bytes, marker->data_length}); found != 1) return found;
+    }
+    return 1;
+  }
+
+  Picture read(const Window& part, int divisor, Image& out) override {
+    JDIMENSION x = 0;
+    if (!start(part, divisor, x)) fail();
+    out.reshape(static_cast<std::uint64_t>(part.height), info_.output_width, 3);
+    if (!read_rows(out.pixels.data(), part)) fail();
+    return crop(out.view(), {part.x - static_cast<int>(x), 0, part.height, part.width});
   }
 
  private:
@@ -50,25 +78,33 @@ class JpegDecoder {
     return true;
   }
 
-  bool read_rows(std::uint8_t* out) {
+  /// `x`: the first column that will be read.
+  bool start(const Window& part, int divisor, JDIMENSION& x) {
     if (setjmp(escape_)) return false;
+    info_.scale_num = 1;
+    info_.scale_denom = static_cast<unsigned>(divisor);
     jpeg_start_decompress(&info_);
+    const auto end = std::min(info_.output_width, static_cast<JDIMENSION>(part.x + part.width + spare_columns));
+    x = static_cast<JDIMENSION>(std::max(0, part.x - spare_columns));
+    JDIMENSION width = end - x;
+    if (width < info_.output_width) jpeg_crop_scanline(&info_, &x, &width);
+    if (part.y > 0) jpeg_skip_scanlines(&info_, static_cast<JDIMENSION>(part.y));
+    return true;
+  }
+
+  bool read_rows(std::uint8_t* out, const Window& part) {
+    if (setjmp(escape_)) return false;
     const std::size_t stride_bytes = std::size_t{info_.output_width} * 3;
-    if (info_.out_color_space == JCS_CMYK) {
-      const auto common = reinterpret_cast<j_common_ptr>(&info_);
-      auto rows = info_.mem->alloc_sarray(common, JPOOL_IMAGE, info_.output_width * 4, 1);
-      while (info_.output_scanline < info_.output_height) {
-        auto* to = out + info_.output_scanline * stride_bytes;
-        jpeg_read_scanlines(&info_, rows, 1);
-        inks_to_rgb(rows[0], info_.output_width, info_.saw_Adobe_marker, to);
-      }
-    } else {
-      while (info_.output_scanline < info_.output_height) {
-        JSAMPROW row = out + info_.output_scanline * stride_bytes;
-        jpeg_read_scanlines(&info_, &row, 1);
-      }
+    JSAMPARRAY inks = nullptr;
+    if (info_.out_color_space == JCS_CMYK)
+      inks = info_.mem->alloc_sarray(reinterpret_cast<j_common_ptr>(&info_), JPOOL_IMAGE, info_.output_width * 4, 1);
+    for (int y = 0; y < part.height; ++y) {
+      std::uint8_t* const to = out + static_cast<std::size_t>(y) * stride_bytes;
+      JSAMPROW row = inks ? inks[0] : to;
+      jpeg_read_scanlines(&info_, &row, 1);
+      if (inks) inks_to_rgb(row, info_.output_width, info_.saw_Adobe_marker, to);
     }
-    jpeg_finish_decompress(&info_);
+    if (info_.output_scanline == info_.output_height) jpeg_finish_decompress(&info_);
     return true;
   }
 
@@ -85,16 +121,16 @@ class JpegDecoder {
   [[noreturn]] void fail() { throw SampleError(std::string("JPEG: ") + message_); }
 
   [[noreturn]] static void leave(j_common_ptr info) {
-    auto* self = static_cast<JpegDecoder*>(info->client_data);
+    auto* self = static_cast<JpegReader*>(info->client_data);
     info->err->format_message(info, self->message_);
     std::longjmp(self->escape_, 1);
   }
   /// A level below 0 is a warning, others are traces.
   static void weigh(j_common_ptr info, int level) {
-    if (level < 0 && static_cast<JpegDecoder*>(info->client_data)->warnings_ == Warnings::bad) leave(info);
+    if (level < 0 && static_cast<JpegReader*>(info->client_data)->warnings_ == Warnings::bad) leave(info);
   }
   static void leave_after_many_scans(j_common_ptr info) {
-    auto* self = static_cast<JpegDecoder*>(info->client_data);
+    auto* self = static_cast<JpegReader*>(info->client_data);
     if (self->info_.input_scan_number <= max_scans) return;
     std::snprintf(self->message_, sizeof self->message_, "more than %d scans", max_scans);
     std::longjmp(self->escape_, 1);
@@ -110,11 +146,10 @@ class JpegDecoder {
 
 }  // namespace
 
-void decode_jpeg(std::span<const std::byte> file, Image& out, Warnings warnings) {
-  // One per picture: a decoder keeps its tables, and a damaged picture that lost its own would be read with those of
-  // whichever picture this thread had before.
-  JpegDecoder decoder;
-  decoder.decode(file, out, warnings);
+PictureReader& open_jpeg(std::span<const std::byte> file, Warnings warnings, Exif exif) {
+  thread_local std::optional<JpegReader> reader;
+  reader.emplace(warnings, exif).open(file);
+  return *reader;
 }
 
 }  // namespace flowtrain

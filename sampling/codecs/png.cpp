@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <optional>
 
 #include "sampling/error.h"
 
@@ -15,7 +16,7 @@ namespace {
 
 /// One file being read. libpng is C, so errors leave it by longjmp; nothing between the setjmps and the handlers has a
 /// destructor to run.
-class PngReader {
+class PngReader : public PictureReader {
  public:
   explicit PngReader(std::span<const std::byte> file) : left_(file), file_bytes_(file.size()) {
     png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, leave, ignore);
@@ -25,16 +26,26 @@ class PngReader {
       throw std::bad_alloc();
     }
   }
-  ~PngReader() { png_destroy_read_struct(&png_, &info_, nullptr); }
+  ~PngReader() override { png_destroy_read_struct(&png_, &info_, nullptr); }
   PngReader(const PngReader&) = delete;
   PngReader& operator=(const PngReader&) = delete;
 
-  void decode(Image& out) {
+  void open() {
     if (!read_header()) fail();
     const auto height = png_get_image_height(png_, info_), width = png_get_image_width(png_, info_);
     refuse_bomb("PNG", width, height, file_bytes_);
-    out.reshape(height, width, 3);
-    if (!read_rows(out.pixels.data(), std::size_t{width} * 3)) fail();
+    check_size(height, width);
+  }
+
+  int height() const override { return static_cast<int>(png_get_image_height(png_, info_)); }
+  int width() const override { return static_cast<int>(png_get_image_width(png_, info_)); }
+
+  Picture read(const Window& part, int, Image& out) override {
+    // Rows are whole; those of an interlaced file are complete only together.
+    const int above = passes_ > 1 ? part.y : 0, below = passes_ > 1 ? height() - part.y - part.height : 0;
+    out.reshape(static_cast<std::uint64_t>(above + part.height + below), static_cast<std::uint64_t>(width()), 3);
+    if (!read_rows(out, part.y - above)) fail();
+    return crop(out.view(), {part.x, above, part.height, part.width});
   }
 
  private:
@@ -60,12 +71,15 @@ class PngReader {
     return true;
   }
 
-  bool read_rows(std::uint8_t* out, std::size_t stride_bytes) {
+  /// Passes over the first `skipped` rows, and fills `out` with those that follow.
+  bool read_rows(Image& out, int skipped) {
     if (setjmp(escape_)) return false;
-    const auto height = png_get_image_height(png_, info_);
+    for (int y = 0; y < skipped; ++y) png_read_row(png_, out.pixels.data(), nullptr);
+    const std::size_t stride_bytes = out.view().stride_bytes;
     for (int pass = 0; pass < passes_; ++pass)
-      for (std::uint32_t y = 0; y < height; ++y) png_read_row(png_, out + y * stride_bytes, nullptr);
-    png_read_end(png_, nullptr);
+      for (int y = 0; y < out.height; ++y)
+        png_read_row(png_, out.pixels.data() + static_cast<std::size_t>(y) * stride_bytes, nullptr);
+    if (skipped + out.height == height()) png_read_end(png_, nullptr);
     return true;
   }
 
@@ -96,7 +110,11 @@ class PngReader {
 
 }  // namespace
 
-void decode_png(std::span<const std::byte> file, Image& out) { PngReader(file).decode(out); }
+PictureReader& open_png(std::span<const std::byte> file) {
+  thread_local std::optional<PngReader> reader;
+  reader.emplace(file).open();
+  return *reader;
+}
 
 std::vector<std::byte> encode_png(const Picture& picture) {
   if (picture.channels != 1 && picture.channels != 3) throw InternalError("PNG of neither 1 nor 3 channels");

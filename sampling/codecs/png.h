@@ -3,13 +3,13 @@
 
 #include <string>
 
-#include "sampling/codecs/image.h"
+#include "sampling/codecs/picture_reader.h"
 
 namespace flowtrain {
 
-/// Decodes to RGB: palettes and grey are expanded, 16 bits cut to 8, transparent pixels laid over black, interlaced
-/// files put together. Throws SampleError with libpng's text.
-void decode_png(std::span<const std::byte> file, Image& out);
+/// Reads the header; see open_picture(). Pixels become RGB: palettes and grey are expanded, 16 bits cut to 8, transparent pixels laid over
+/// black, interlaced files put together. Throws SampleError with libpng's text.
+PictureReader& open_png(std::span<const std::byte> file);
 
 /// A PNG file of a picture with 1 (grey) or 3 (RGB) channels.
 std::vector<std::byte> encode_png(const Picture& picture);

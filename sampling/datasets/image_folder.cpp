@@ -24,7 +24,7 @@ class ImageFolder : public Dataset {
       samples_.push_back({static_cast<std::uint32_t>(file), static_cast<std::int32_t>(classes_.size() - 1)});
     }
     if (samples_.empty())
-      throw EmptyDataset(files_.describe(base) + ": no pictures (.jpg, .jpeg, .png) in sub-folders",
+      throw EmptyDataset(files_.describe(base) + ": no pictures (.jpg, .jpeg, .png, .webp) in sub-folders",
                       "put the pictures of each class into a folder of its own");
     sort_classes();
   }

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <string_view>
 
+#include "sampling/remote/remote.h"
+
 namespace flowtrain {
 namespace {
 
@@ -71,11 +73,22 @@ fs::path default_folder(const fs::path& path, const Settings& settings, bool tra
   return path;
 }
 
+/// Of a server's folder: no list of it can be had.
+std::vector<std::string> remote_shards(std::string path, const std::string& split, const Settings& settings) {
+  if (!split.empty()) path += (path.ends_with('/') ? "" : "/") + split;
+  const std::string key = split.empty() ? "path" : "split";
+  if (path.ends_with('/'))
+    throw settings.error(key, "a folder on a server cannot be listed: " + public_name(path), Exit::data,
+                         "name its shards: " + public_name(path) + "shard-{000..127}.tar");
+  return expand(path, key, settings);
+}
+
 }  // namespace
 
 std::vector<std::string> find_shards(const Settings& settings, bool training) {
-  const fs::path path = settings.text("path");
   const auto& split = settings.text("split");
+  if (is_remote(settings.text("path"))) return remote_shards(settings.text("path"), split, settings);
+  const fs::path path = settings.text("path");
   if (path.empty())
     throw settings.error("path", "this data set needs a .tar, a folder of them or a pattern", Exit::data,
                          "set data.path in the configuration or --set data.path=FOLDER");

@@ -85,7 +85,7 @@ std::vector<Annotated> read_split(const Files& files, std::size_t list) {
   std::vector<std::byte> xml;
   for (const auto& word : read_list(files, list)) {
     std::optional<std::size_t> picture;
-    for (const char* ending : {".jpg", ".jpeg", ".png", ".JPG"})
+    for (const char* ending : {".jpg", ".jpeg", ".png", ".webp", ".JPG"})
       if (!picture) picture = files.find(root + "JPEGImages/" + word + ending);
     const auto annotation = files.find(root + "Annotations/" + word + ".xml");
     if (!picture || !annotation)

@@ -3,19 +3,14 @@
 
 #include <cstdint>
 
-#include "sampling/random.h"
-
 namespace flowtrain {
 
 /// Copies `count` pixels from `in_channels` to `out_channels`: grey is repeated, RGB becomes luma (ITU-R 601).
 void convert_channels(const std::uint8_t* in, int in_channels, int count, int out_channels, std::uint8_t* out);
 
-/// torchvision's ColorJitter without hue. Strengths: factors are drawn from [max(0, 1 - s), 1 + s]; 0 = off.
-struct ColorJitter {
-  double brightness = 0, contrast = 0, saturation = 0;
-
-  /// Changes `count` pixels in place, in an order that is drawn too. Saturation leaves grey pictures as they are.
-  void apply(std::uint8_t* pixels, int count, int channels, Stream& random) const;
-};
+/// ITU-R 601 luma in 16-bit fixed point, the weights that Pillow uses.
+inline std::uint8_t luma(const std::uint8_t* rgb) {
+  return static_cast<std::uint8_t>((rgb[0] * 19595u + rgb[1] * 38470u + rgb[2] * 7471u + 32768u) >> 16);
+}
 
 }  // namespace flowtrain

@@ -6,10 +6,6 @@
 
 namespace flowtrain {
 
-Picture crop(const Picture& in, int x, int y, int height, int width) {
-  return {in.row(y) + x * in.channels, height, width, in.channels, in.stride_bytes};
-}
-
 void copy_window(const Picture& in, int x, int y, int height, int width, std::uint8_t* out) {
   const auto pixel_bytes = static_cast<std::size_t>(in.channels);
   const auto row_bytes = static_cast<std::size_t>(width) * pixel_bytes;

@@ -9,13 +9,6 @@
 
 namespace flowtrain {
 
-/// A rectangle of a picture in pixels; may have fractions.
-struct Rect {
-  double x, y, width, height;
-};
-
-/// The part of `in` from (x, y) on; must lie inside.
-Picture crop(const Picture& in, int x, int y, int height, int width);
 /// Copies the window of (height, width) whose corner is at (x, y) of `in`; what lies outside becomes 0.
 void copy_window(const Picture& in, int x, int y, int height, int width, std::uint8_t* out);
 

@@ -12,11 +12,6 @@ namespace flowtrain {
 void resize_fixed_point(const std::uint8_t* from, int height, int width, int channels, std::uint8_t* to, int to_height,
                         int to_width);
 
-/// A rectangle of whole pixels.
-struct Window {
-  int x, y, height, width;
-};
-
 /// Only the part `window` of what `from` resized to (to_height, to_width) would be; the whole is never made. Rows of
 /// `to` lie `to_stride` bytes apart. The window must lie inside. Scratch is thread_local.
 void resize_fixed_point(const Picture& from, int to_height, int to_width, const Window& window, std::uint8_t* to,

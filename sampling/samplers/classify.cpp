@@ -6,6 +6,7 @@
 #include "sampling/images/color.h"
 #include "sampling/images/crop.h"
 #include "sampling/images/resize.h"
+#include "sampling/samplers/augment_keys.h"
 #include "sampling/samplers/entries.h"
 #include "sampling/samplers/stored.h"
 
@@ -16,7 +17,7 @@ enum class Crop { random_resized, pad, none };
 
 std::vector<Key> classify_keys() {
   const std::vector<double> none;
-  return {
+  std::vector<Key> keys{
       {"size", Kind::integer, std::int64_t{0}, "height and width of the output; 0: as stored, for pictures of one size",
        0, 4096},
       {"channels", Kind::integer, std::int64_t{0}, "1 (grey) or 3 (RGB); 0: as stored (image files: 3)", 0, 3},
@@ -33,19 +34,29 @@ std::vector<Key> classify_keys() {
       {"resize", Kind::integer, std::int64_t{0},
        "validation: the shorter side before the centre crop; 0: size * 256 / 224 with random_resized, otherwise size",
        0, 16384},
+      {.name = "filter",
+       .kind = Kind::text,
+       .fallback = std::string("antialias"),
+       .help = "pixels of a smaller picture are made of all that they cover (antialias) or of the nearest two by two "
+               "(bilinear)",
+       .choices = {"antialias", "bilinear"}},
       {"flip", Kind::real, 0.5, "training: probability of mirroring left to right", 0, 1},
-      {"brightness", Kind::real, 0.0, "training: strength of brightness jitter, 0 = off", 0, 10},
-      {"contrast", Kind::real, 0.0, "training: strength of contrast jitter, 0 = off", 0, 10},
-      {"saturation", Kind::real, 0.0, "training: strength of saturation jitter, 0 = off", 0, 10},
       {.name = "warnings",
        .kind = Kind::text,
        .fallback = std::string("bad"),
        .help = "a JPEG that can be decoded only with warnings (garbled, or cut short): bad, or accept its picture",
        .choices = {"bad", "accept"}},
+      {.name = "exif",
+       .kind = Kind::text,
+       .fallback = std::string("ignore"),
+       .help = "turn pictures as the camera noted (apply), or take them as they are stored (ignore)",
+       .choices = {"ignore", "apply"}},
       {"mean", Kind::reals, none,
        "per channel, of values in 0 .. 1; empty: ImageNet's for colour image files, else 0.5", 0, 1},
       {"stddev", Kind::reals, none, "per channel; empty: ImageNet's for colour image files, else 0.5", 1e-6, 1e6},
   };
+  for (auto& key : augment_keys()) keys.push_back(std::move(key));
+  return keys;
 }
 
 std::vector<double> per_channel(const Settings& settings, const std::string& name, int channels, bool imagenet,
@@ -75,8 +86,10 @@ class ClassifySampler : public Sampler {
         ratio_(range(settings, "ratio")),
         padding_(static_cast<int>(settings.integer("padding"))),
         flip_(settings.real("flip")),
+        filter_(settings.text("filter") == "bilinear" ? Filter::bilinear : Filter::antialias),
         warnings_(settings.text("warnings") == "accept" ? Warnings::accept : Warnings::bad),
-        jitter_{settings.real("brightness"), settings.real("contrast"), settings.real("saturation")} {
+        exif_(settings.text("exif") == "apply" ? Exif::apply : Exif::ignore),
+        augmentation_(augmentation(settings)) {
     if (classes_ == 0)
       throw UserError(Exit::usage, "sampler.name: 'classify' needs a data set with classes, this one has none",
                       "choose another data.dataset or sampler");
@@ -101,24 +114,17 @@ class ClassifySampler : public Sampler {
     if (record.label < 0 || record.label >= classes_)
       throw SampleError("label " + std::to_string(record.label) + " is out of range 0.." +
                         std::to_string(classes_ - 1));
-    thread_local Image decoded;
     thread_local std::vector<std::uint8_t> cut;  // the cut picture while it still has its stored channels
-    const Picture picture = crop_to_region(picture_of(record, decoded, warnings_), record.region);
+    StoredPicture picture(record, warnings_, exif_);
+    const int stored = picture.channels(), pixels = size_ * size_;
+    if (stored != 1 && stored != 3)
+      throw SampleError("a picture of " + std::to_string(stored) + " channels; 1 or 3 are taken");
+    const Window region = window_of(picture.height(), picture.width(), record.region);
     auto* image = reinterpret_cast<std::uint8_t*>(row[0]);
-    const int pixels = size_ * size_;
-    if (picture.channels == channels_) {
-      cut_out(picture, random, image);
-    } else if (picture.channels == 1 || picture.channels == 3) {
-      cut.resize(static_cast<std::size_t>(pixels * picture.channels));
-      cut_out(picture, random, cut.data());
-      convert_channels(cut.data(), picture.channels, pixels, channels_, image);
-    } else {
-      throw SampleError("a picture of " + std::to_string(picture.channels) + " channels; 1 or 3 are taken");
-    }
-    if (training_) {
-      if (flip_ > 0 && random.uniform() < flip_) flip_horizontally(image, size_, size_, channels_);
-      jitter_.apply(image, pixels, channels_, random);
-    }
+    if (stored != channels_) cut.resize(static_cast<std::size_t>(pixels * stored));
+    cut_out(picture, region, random, stored == channels_ ? image : cut.data());
+    if (stored != channels_) convert_channels(cut.data(), stored, pixels, channels_, image);
+    if (training_) augment(image, random);
     std::memcpy(row[1], &record.label, sizeof record.label);
   }
 
@@ -154,16 +160,38 @@ class ClassifySampler : public Sampler {
     return form.height == size_ && form.width == size_ ? Crop::none : Crop::random_resized;
   }
 
-  /// Writes the (size, size) part of the picture that is the sample, with the picture's own channels.
-  void cut_out(const Picture& picture, Stream& random, std::uint8_t* out) const {
-    if (!training_ || crop_ == Crop::none) return cut_centre(picture, out);
-    if (crop_ == Crop::pad) return cut_padded(picture, random, out);
-    const Rect part = draw_resized_crop(picture.height, picture.width, scale_, ratio_, random);
-    const auto w = static_cast<int>(part.width), h = static_cast<int>(part.height);
-    // Cut first, so that the filter sees nothing of what was cut away.
-    const Picture inside = crop(picture, static_cast<int>(part.x), static_cast<int>(part.y), h, w);
-    resize(inside, {0, 0, part.width, part.height}, size_, size_, out);
+  /// Writes the (size, size) part of the picture's region that is the sample, with the picture's own channels.
+  void cut_out(StoredPicture& picture, const Window& region, Stream& random, std::uint8_t* out) const {
+    if (training_ && crop_ == Crop::pad) {
+      const Rect all{static_cast<double>(region.x), static_cast<double>(region.y), static_cast<double>(region.width),
+                     static_cast<double>(region.height)};
+      const auto whole = picture.decode(all, region, region.height, region.width);
+      cut_padded(whole.picture, random, out);
+      if (mirrors(random)) flip_horizontally(out, size_, size_, picture.channels());
+      return;
+    }
+    if (training_ && crop_ == Crop::random_resized) {
+      Rect part = draw_resized_crop(region.height, region.width, scale_, ratio_, random);
+      part.x += region.x;
+      part.y += region.y;
+      const bool mirrored = mirrors(random);
+      const Window cut{static_cast<int>(part.x), static_cast<int>(part.y), static_cast<int>(part.height),
+                       static_cast<int>(part.width)};  // the filter is to see nothing outside
+      const auto inside = picture.decode(part, cut, size_, size_);
+      return resize(inside.picture, inside.from, filter_, mirrored, size_, size_, out);
+    }
+    const bool mirrored = mirrors(random);
+    const auto inside = picture.decode(centre_of(region), region, size_, size_);
+    resize(inside.picture, inside.from, filter_, mirrored, size_, size_, out);
   }
+
+  void augment(std::uint8_t* image, Stream& random) const {
+    thread_local std::vector<AugmentStep> steps;
+    augmentation_.draw(size_, size_, random, steps);
+    for (auto& step : steps) apply(step, {image, size_, size_, channels_});
+  }
+
+  bool mirrors(Stream& random) const { return training_ && flip_ > 0 && random.uniform() < flip_; }
 
   void cut_padded(const Picture& picture, Stream& random, std::uint8_t* out) const {
     const int free_y = picture.height + 2 * padding_ - size_, free_x = picture.width + 2 * padding_ - size_;
@@ -177,13 +205,13 @@ class ClassifySampler : public Sampler {
   }
 
   /// torchvision's Resize(resize) and CenterCrop(size) at once.
-  void cut_centre(const Picture& picture, std::uint8_t* out) const {
-    const double shorter = std::min(picture.height, picture.width);
-    const double scaled_height = std::floor(picture.height * resize_ / shorter);
-    const double scaled_width = std::floor(picture.width * resize_ / shorter);
-    const double step_y = picture.height / scaled_height, step_x = picture.width / scaled_width;
+  Rect centre_of(const Window& region) const {
+    const double shorter = std::min(region.height, region.width);
+    const double scaled_height = std::floor(region.height * resize_ / shorter);
+    const double scaled_width = std::floor(region.width * resize_ / shorter);
+    const double step_y = region.height / scaled_height, step_x = region.width / scaled_width;
     const double top = std::nearbyint((scaled_height - size_) / 2), left = std::nearbyint((scaled_width - size_) / 2);
-    resize(picture, {left * step_x, top * step_y, size_ * step_x, size_ * step_y}, size_, size_, out);
+    return {region.x + left * step_x, region.y + top * step_y, size_ * step_x, size_ * step_y};
   }
 
   bool training_;
@@ -191,8 +219,10 @@ class ClassifySampler : public Sampler {
   std::vector<double> scale_, ratio_;
   int padding_;
   double flip_;
+  Filter filter_;
   Warnings warnings_;
-  ColorJitter jitter_;
+  Exif exif_;
+  Augmentation augmentation_;
   int size_ = 0, channels_ = 0, resize_ = 0;
   Crop crop_ = Crop::none;
   std::vector<double> mean_, stddev_;

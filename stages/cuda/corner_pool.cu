@@ -50,7 +50,7 @@ __global__ void scan_rows(const T* __restrict__ x, T* __restrict__ y, std::uint8
       const bool wins = step == 0 || replaces(static_cast<W>(value), static_cast<W>(largest));
       if (wins) largest = value;
       y[at] = largest;
-      replaced[at] = wins;
+      if (replaced) replaced[at] = wins;
     }
   }
 }
@@ -98,7 +98,7 @@ __global__ void scan_lines(const T* __restrict__ x, T* __restrict__ y, std::uint
       if (lane == 0) before = carried;
       if (inside) {
         y[at] = static_cast<T>(largest);
-        replaced[at] = step == 0 || replaces(value, before);
+        if (replaced) replaced[at] = step == 0 || replaces(value, before);
       }
       carried = __shfl_sync(kWholeWarp, largest, kWarp - 1);
     }

@@ -13,9 +13,9 @@ struct Lines {
   bool backwards = false;
 };
 
-/// Enqueues the running maximum of x as y, and which elements were a new one as `replaced`. T: float, double, __half or
-/// __nv_bfloat16; all on the device, not overlapping. Every element is read and written once. The result does not
-/// depend on how the work is split.
+/// Enqueues the running maximum of x as y, and which elements were a new one as `replaced`, unless null. T: float,
+/// double, __half or __nv_bfloat16; all on the device, not overlapping. Every element is read and written once. The
+/// result does not depend on how the work is split.
 template <class T>
 void running_max(const T* x, T* y, std::uint8_t* replaced, const Lines& lines, cudaStream_t stream);
 

@@ -12,6 +12,8 @@ namespace flowtrain {
 
 namespace {
 
+constexpr std::int64_t kVotes = 4;  // at the end of the ballot
+
 std::vector<at::Tensor> tensors_of(const nets::NamedTensors& named) {
   std::vector<at::Tensor> tensors;
   for (auto& [name, tensor] : named) tensors.push_back(tensor);
@@ -41,13 +43,13 @@ std::unique_ptr<c10d::Reducer> make_reducer(const TorchGroup& group, const std::
 }  // namespace
 
 DataParallel::DataParallel(TorchGroup& group, const nets::NamedTensors& parameters, const nets::NamedTensors& buffers,
-                           const DataParallelOptions& options)
+                           std::int64_t figures, const DataParallelOptions& options)
     : group_(group), buffers_(buffers), find_unused_(options.find_unused) {
   const torch::NoGradGuard no_gradients;
   auto trained = tensors_of(parameters);
   std::erase_if(trained, [](auto& tensor) { return !tensor.requires_grad(); });
   if (trained.empty()) throw InternalError("a net without parameters to train");
-  ballot_ = torch::zeros({5}, trained.front().options().dtype(torch::kFloat32)).requires_grad_(true);
+  ballot_ = torch::zeros({figures + kVotes}, trained.front().options().dtype(torch::kFloat32)).requires_grad_(true);
   trained.insert(trained.begin(), ballot_);  // first of all, so that it leaves with the last bucket
   in_collective(group_, "the comparison of nets", [&] {
     c10d::verify_params_across_processes(group_.processes(), trained, std::nullopt);
@@ -69,11 +71,11 @@ void DataParallel::begin(bool first, bool last) {
   });
 }
 
-void DataParallel::backward(const at::Tensor& loss, double share, const Votes& votes) {
-  const at::Tensor mine = torch::tensor({0.0, votes.bad_samples, votes.interrupted, votes.terminated, votes.failed},
-                                        ballot_.options().requires_grad(false));
+void DataParallel::backward(const at::Tensor& loss, const at::Tensor& figures, double share, const Votes& votes) {
+  const at::Tensor voted = torch::tensor({votes.bad_samples, votes.interrupted, votes.terminated, votes.failed},
+                                         ballot_.options().requires_grad(false));
+  const at::Tensor mine = torch::cat({figures * share, voted});
   const at::Tensor part = loss * share;
-  mine.select(0, 0).copy_(part.detach());
   in_collective(group_, "the averaging of gradients", [&] {
     const at::Tensor whole = part + ballot_.dot(mine);
     if (last_) reducer_->prepare_for_backward(find_unused_ ? std::vector{whole} : std::vector<at::Tensor>{});
@@ -82,13 +84,16 @@ void DataParallel::backward(const at::Tensor& loss, double share, const Votes& v
   stalls_.wait_ends();
 }
 
+at::Tensor DataParallel::figures() const {
+  return ballot_.grad().slice(0, 0, ballot_.size(0) - kVotes).to(torch::kCPU);
+}
+
 StepResult DataParallel::result() {
-  const at::Tensor mean = ballot_.grad().to(torch::kCPU);
+  const at::Tensor mean = ballot_.grad().slice(0, ballot_.size(0) - kVotes).to(torch::kCPU);
   const auto sum = [&](int i) { return std::round(mean[i].item<double>() * group_.size()); };
   // On a GPU buckets are done when they are in its queue: that says nothing of when they arrive.
   const auto exchange = ballot_.is_cpu() ? times_.summary() : ExchangeTimes::Summary{};
-  return {.loss = mean[0].item<double>(),
-          .votes = {sum(1), sum(2), sum(3), sum(4)},
+  return {.votes = {sum(0), sum(1), sum(2), sum(3)},
           .exchange_s = exchange.busy_s,
           .exposed_s = exchange.exposed_s - stalls_.take(exchange.exposed_s)};
 }

@@ -25,21 +25,24 @@ struct DataParallelOptions {
 };
 
 /// Keeps the parameters of all processes equal. Use per micro-batch: begin(), forward, backward(); then result().
-/// Besides gradients, the buckets carry one more tensor: the loss and everyone's votes. All processes know both when
-/// backward returns, without a collective of their own.
+/// Besides gradients, the buckets carry one more tensor: what is reported of the loss, and everyone's votes. All
+/// processes know both when backward returns, without a collective of their own.
 class DataParallel {
  public:
-  /// Throws UserError(distributed) where another process has other parameters. share() makes their values equal.
+  /// `figures`: how many backward() gets. Throws UserError(distributed) where another process has other parameters.
+  /// share() makes their values equal.
   DataParallel(TorchGroup& group, const nets::NamedTensors& parameters, const nets::NamedTensors& buffers,
-               const DataParallelOptions& options);
+               std::int64_t figures, const DataParallelOptions& options);
   ~DataParallel();
 
   /// Before forward. `last`: gradients are averaged in this backward; in those before, they only add up.
   void begin(bool first, bool last);
   /// Backward of a micro-batch's part of the iteration's loss, a mean over the process's rows; `share` is what these weigh
-  /// among all (Slab::share).
-  void backward(const at::Tensor& loss, double share, const Votes& votes);
-  /// After the last backward: the mean loss over all rows of the iteration, and the sums of the votes.
+  /// among all (Slab::share). `figures` (F) f32: to be averaged like the loss.
+  void backward(const at::Tensor& loss, const at::Tensor& figures, double share, const Votes& votes);
+  /// After the last backward: means of the figures over all rows of the iteration, (F) on the CPU.
+  at::Tensor figures() const;
+  /// After the last backward, but the loss and its parts: sums of the votes, and how long the exchange took.
   StepResult result();
   /// Rank 0's values into everyone's tensors.
   void share(const nets::NamedTensors& tensors);
@@ -49,7 +52,7 @@ class DataParallel {
  private:
   TorchGroup& group_;
   nets::NamedTensors buffers_;
-  at::Tensor ballot_;  // f32, all zero; its gradient is the loss and the votes
+  at::Tensor ballot_;  // f32, all zero; its gradient is the figures and the votes
   bool find_unused_, last_ = false;
   ExchangeTimes times_;
   StallMeter stalls_;

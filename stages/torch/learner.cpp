@@ -104,9 +104,11 @@ class TorchLearner : public Learner {
     });
     for (auto& name : spec.val.texts("metrics"))
       if (name != "loss") metrics_.emplace_back(name, made_from(spec.val, "metrics", [&] { return nets::make_metric(name); }));
+    parts_ = loss_->figures();
+    const auto figures = static_cast<std::int64_t>(1 + parts_.size());
     // Alone in its job a process has nothing to average, and is spared the copies into buckets.
     if (auto* group = dynamic_cast<TorchGroup*>(spec.group); group && group->size() > 1) {
-      parallel_.emplace(*group, parameters_, buffers_, parallel_options(*spec.dist));
+      parallel_.emplace(*group, parameters_, buffers_, figures, parallel_options(*spec.dist));
       if (spec.dist->boolean("sync_batch_norm"))
         made_from(*spec.dist, "sync_batch_norm",
                   [&] { return net_->span_batch_norm([group](at::Tensor& values) { group->sum(values); }); });
@@ -126,17 +128,23 @@ class TorchLearner : public Learner {
     // What the net draws (dropout) is keyed by step and rank, so that it needs no state in snapshots.
     const std::uint64_t step = Stream(seed_, Purpose::net, ticket.iteration << 16 | ticket.micro).next64();
     torch::manual_seed(step ^ mix64(static_cast<std::uint64_t>(group_.rank())));
-    auto loss = forward((*train_batch_)(slab));
+    const auto losses = forward((*train_batch_)(slab));
+    const auto& loss = losses.at("loss");
     const auto part = accum_ == 1 ? loss : loss / accum_;
-    if (parallel_) parallel_->backward(part, slab.share(), votes_);
+    const auto figures = figures_of(losses) / accum_;
+    if (parallel_) parallel_->backward(part, figures, slab.share(), votes_);
     else if (mode_ != TrainMode::forward_only) part.backward();
     if (slab.owner().copies()) slab.owner().consumed(ticket.slot);
-    loss_sum_ = loss_sum_.defined() ? loss_sum_ + loss.detach() : loss.detach();
+    figures_ = figures_.defined() ? figures_ + figures : figures;
   }
 
   StepResult result() override {
     if (mode_ != TrainMode::forward_only) clip_gradients();
-    StepResult done = parallel_ ? parallel_->result() : StepResult{.loss = loss_sum_.item<double>() / accum_};
+    StepResult done = parallel_ ? parallel_->result() : StepResult{};
+    const at::Tensor figures = parallel_ ? parallel_->figures() : figures_.to(at::kCPU);
+    const float* figure = figures.const_data_ptr<float>();
+    done.loss = *figure++;
+    for (auto& name : parts_) done.parts.emplace_back(name, *figure++);
     if (grad_norm_.defined()) done.grad_norm = grad_norm_.item<double>();
     return done;
   }
@@ -173,7 +181,7 @@ class TorchLearner : public Learner {
     const auto batch = (*val_batch_)(slab);
     const auto outputs = run_net(batch);
     const auto rows = static_cast<double>(slab.rows().size());
-    val_loss_ += loss_of(outputs, batch).item<double>() * rows;
+    val_loss_ += losses_of(outputs, batch).at("loss").item<double>() * rows;
     val_rows_ += rows;
     made_from(val_settings_, "metrics", [&] {
       for (auto& [name, metric] : metrics_) metric->update(outputs, batch);
@@ -231,7 +239,7 @@ class TorchLearner : public Learner {
   void begin_iteration() {
     copier_.before_buffers_change();
     optimizer_->zero_grad();
-    loss_sum_ = torch::Tensor();
+    figures_ = torch::Tensor();
     grad_norm_ = torch::Tensor();
     if (!may_discard_) return;
     kept_buffers_.clear();
@@ -244,9 +252,16 @@ class TorchLearner : public Learner {
     grad_norm_ = nets::clip_grad_norm(parameters_, clip_ > 0 ? clip_ : std::numeric_limits<double>::infinity());
   }
 
-  at::Tensor forward(const nets::NamedTensors& batch) {
+  nets::NamedTensors forward(const nets::NamedTensors& batch) {
     const Autocast cast(amp_, where_.type());
-    return loss_of(run_net(batch), batch);
+    return losses_of(run_net(batch), batch);
+  }
+
+  // The loss and its parts: (1 + parts) f32.
+  at::Tensor figures_of(const nets::NamedTensors& losses) const {
+    std::vector<at::Tensor> figures{losses.at("loss").detach()};
+    for (auto& name : parts_) figures.push_back(losses.at(name).detach());
+    return torch::stack(figures).to(at::kFloat);
   }
 
   std::string net_key() const { return net_settings_.text("script").empty() ? "name" : "script"; }
@@ -257,8 +272,8 @@ class TorchLearner : public Learner {
   }
 
   // Outputs and batch fit each other only if net, loss and sampler were chosen so.
-  at::Tensor loss_of(const nets::NamedTensors& outputs, const nets::NamedTensors& batch) {
-    return made_from(loss_settings_, "name", [&] { return (*loss_)(outputs, batch).at("loss"); });
+  nets::NamedTensors losses_of(const nets::NamedTensors& outputs, const nets::NamedTensors& batch) {
+    return made_from(loss_settings_, "name", [&] { return (*loss_)(outputs, batch); });
   }
 
   const Settings net_settings_, loss_settings_, val_settings_;
@@ -274,11 +289,12 @@ class TorchLearner : public Learner {
   std::vector<at::Tensor> kept_buffers_;  // as they were before the iteration
   std::unique_ptr<nets::Optimizer> optimizer_;
   std::unique_ptr<nets::Loss> loss_;
+  std::vector<std::string> parts_;  // of the loss, reported beside it
   std::vector<std::pair<std::string, std::unique_ptr<nets::Metric>>> metrics_;
   std::optional<DataParallel> parallel_;
   Votes votes_;
   std::optional<BatchAdapter> train_batch_, val_batch_;
-  at::Tensor loss_sum_, grad_norm_;  // of the iteration under way
+  at::Tensor figures_, grad_norm_;  // of the iteration under way
   double val_loss_ = 0, val_rows_ = 0;
 };
 

@@ -1,7 +1,6 @@
 #include "sampling/codecs/jpeg.h"
-#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/picture_target.h"
 
 FUZZ_TARGET(jpeg) {
-  flowtrain::Image image;
-  flowtrain::decode_jpeg(input, image);
+  read_picture(flowtrain::open_jpeg(input, flowtrain::Warnings::accept, flowtrain::Exif::apply), input);
 }

@@ -70,6 +70,20 @@ VOC = """<?xml version="1.0"?>
 """
 
 
+def webps():
+    rgb = Image.new("RGB", (20, 12))
+    rgb.putdata([(x * 12, y * 20, 128) for y in range(12) for x in range(20)])
+    clear = rgb.convert("RGBA")
+    clear.putalpha(100)
+    for name, image, options in [
+        ("lossy", rgb, {"quality": 80}), ("lossless", rgb, {"lossless": True}), ("clear", clear, {"quality": 50}),
+        ("animated", rgb, {"save_all": True, "append_images": [clear.convert("RGB")]}),
+    ]:
+        out = io.BytesIO()
+        image.save(out, "WEBP", **options)
+        put("webp", name, out.getvalue())
+
+
 def annotations():
     put("voc", "two", VOC)
     put("voc", "utf16", VOC.encode("utf-16"))
@@ -235,6 +249,7 @@ def states():
 
 jpegs()
 pngs()
+webps()
 annotations()
 coco_files()
 idx_files()

@@ -1,7 +1,6 @@
 #include "sampling/codecs/png.h"
-#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/picture_target.h"
 
 FUZZ_TARGET(png) {
-  flowtrain::Image image;
-  flowtrain::decode_png(input, image);
+  read_picture(flowtrain::open_png(input), input);
 }

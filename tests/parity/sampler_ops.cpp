@@ -8,6 +8,8 @@
 #include <ostream>
 #include <sstream>
 
+#include "nets/cornernet/bumps.h"
+#include "nets/cornernet/gaussian_bump.h"
 #include "sampling/samplers/cornernet/color.h"
 #include "sampling/samplers/cornernet/gaussian.h"
 #include "sampling/samplers/cornernet/targets.h"
@@ -22,7 +24,7 @@ NamedTensors gaussian_kernel(const Call& call) {
   const auto radius = call.set.get<std::int64_t>("radius");
   if (radius < 0) throw BadCall("--set radius: is negative");
   std::vector<double> profile;
-  gaussian_profile(static_cast<int>(radius), profile);
+  nets::gaussian_profile(static_cast<int>(radius), profile);
   const at::Tensor half = at::tensor(profile, at::kDouble);
   const at::Tensor line = at::cat({half.slice(0, 1).flip(0), half});
   return {{"kernel", line.unsqueeze(1) * line}};
@@ -32,11 +34,11 @@ NamedTensors draw_gaussians(const Call& call) {
   const auto height = call.set.get<std::int64_t>("height"), width = call.set.get<std::int64_t>("width");
   const at::Tensor calls = input(call.in, "calls", at::kLong, {-1, 3}).cpu();
   const at::Tensor heat = at::zeros({height, width});
-  const HeatMap map{heat.data_ptr<float>(), static_cast<int>(height), static_cast<int>(width)};
+  const nets::HeatMap map{heat.data_ptr<float>(), static_cast<int>(height), static_cast<int>(width)};
   for (std::int64_t i = 0; i < calls.size(0); ++i) {
     const auto value = [&](std::int64_t column) { return static_cast<int>(calls[i][column].item<std::int64_t>()); };
     if (value(2) < 0) throw BadCall("tensor calls: row " + std::to_string(i) + " has a negative radius");
-    draw_gaussian(map, value(0), value(1), value(2));
+    nets::draw_gaussian(map, value(0), value(1), value(2));
   }
   return {{"heat", heat}};
 }
@@ -90,17 +92,18 @@ void add_targets(const View& view, const CornerOptions& options, NamedTensors& o
     out.set(name, at::empty(sizes, dtype));
     return out.at(name);
   };
-  const auto map = [&](const char* name) {
-    return add(name, at::kFloat, {options.classes, options.output_size.height, options.output_size.width})
-        .data_ptr<float>();
-  };
   const auto off = [&](const char* name) { return add(name, at::kFloat, {objects, 2}).data_ptr<float>(); };
   const auto ind = [&](const char* name) { return add(name, at::kLong, {objects}).data_ptr<std::int64_t>(); };
-  CornerTargets targets{map("tl_heat"), map("br_heat"), add("mask", at::kByte, {objects}).data_ptr<std::uint8_t>(),
-                        off("tl_off"),  off("br_off"),  ind("tl_ind"),
-                        ind("br_ind"),  nullptr,        nullptr};
-  if (options.saccade) targets.tl_valid = map("tl_valid"), targets.br_valid = map("br_valid");
-  write_targets(view.boxes, options, targets);
+  const at::Tensor bumps = at::empty({1, bumps_of(options), std::tuple_size_v<Bump>}, at::kInt);
+  std::int32_t untagged = 0;
+  write_targets(view.boxes, options,
+                {static_cast<Bump*>(bumps.data_ptr()), add("mask", at::kByte, {objects}).data_ptr<std::uint8_t>(),
+                 off("tl_off"), off("br_off"), ind("tl_ind"), ind("br_ind"), &untagged});
+  const nets::CornerHeat heat = nets::draw_bumps(bumps, options.classes, options.output_size.height,
+                                                 options.output_size.width, options.saccade);
+  out.set("tl_heat", heat.tl[0]);
+  out.set("br_heat", heat.br[0]);
+  if (options.saccade) out.set("tl_valid", heat.tl_valid[0]), out.set("br_valid", heat.br_valid[0]);
   for (std::size_t i = 0; i < options.attention.size(); ++i) {
     const auto& attention = options.attention[i];
     const at::Tensor values = add("att" + std::to_string(i), at::kFloat, {1, attention.size, attention.size});

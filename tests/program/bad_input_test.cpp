@@ -124,7 +124,7 @@ TEST_CASE("what cannot be read or is no picture is in the ledger, of training an
   }
   CHECK(reasons.size() == 6);
   CHECK(reasons["train/dog/0.jpg"] == "sample: the image file is empty");
-  CHECK(reasons["train/dog/2.jpg"] == "sample: neither a JPEG nor a PNG file");
+  CHECK(reasons["train/dog/2.jpg"] == "sample: neither a JPEG nor a PNG nor a WebP file");
   CHECK(reasons["train/cat/5.jpg"].starts_with("sample: JPEG: "));
   CHECK(reasons["train/dog/6.jpg"].find("Permission denied") != std::string::npos);
   CHECK(reasons["val/dog/4.jpg"] == "sample: the image file is empty");

@@ -57,6 +57,10 @@ TEST_CASE("a detector trains, and its test writes boxes, figures and pictures") 
   const auto losses = metrics_of(place.path("runs/detector"), "train");
   REQUIRE(losses.size() == 4);
   CHECK(losses.back().at("loss").get<double>() < losses.front().at("loss").get<double>());
+  double parts = 0;
+  for (const char* part : {"focal", "pull", "push", "off"}) parts += losses[0].at(part).get<double>();
+  CHECK(parts == doctest::Approx(losses[0].at("loss").get<double>()).epsilon(1e-5));
+  CHECK(losses[0].at("untagged") == 0);
 
   const auto outcome = place.run({"test", "tiny.toml", "--iter", "4", "--pictures", "2"});
   REQUIRE_EXIT(outcome, 0);

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "sampling/codecs/exif.h"
 #include "sampling/datasets/shapes.h"
 #include "sampling/sampler.h"
 #include "tests/sampling/memory_dataset.h"
@@ -299,6 +300,34 @@ TEST_CASE("a warm sampler allocates nothing") {
   CHECK(count(*make_sampler("classify", files, false, jitter), files) == 0);
   CHECK(count(*make_sampler("classify", pixels, true, {{"channels", whole(3)}}), pixels) == 0);
   CHECK(count(*make_sampler("copy", pixels), pixels) == 0);
+}
+
+TEST_CASE("classify: filters, the camera's orientation, and random changes by key") {
+  // Red grows to the right, green downwards; stored as the camera turned by a quarter saw it.
+  Image stored;
+  orient(gradient_picture(60, 90, 3).view(), 8, stored);
+  const MemoryDataset dataset({{Encoding::image, encode_jpeg(stored, false, {1, 1, 0, 6}), 0, 0, 0, 1}});
+  const auto corner = [&](const Values& values, bool training) {
+    Values all = values;
+    all.emplace_back("size", whole(32));
+    return draw(*make_sampler("classify", dataset, training, all), dataset, 0).image;
+  };
+  const auto seen = corner({{"exif", text("apply")}}, false), as_stored = corner({}, false);
+  CHECK(seen[3 * 31] > seen[0] + 60);           // red to the right
+  CHECK(seen[3 * 32 * 31 + 1] > seen[1] + 100);  // green downwards
+  CHECK(as_stored[3 * 31] < as_stored[0] + 20);
+  CHECK(corner({{"filter", text("bilinear")}}, false) != as_stored);
+  const auto plain = corner({{"flip", 0.0}}, true);
+  for (const auto& change : Values{{"augment", text("randaugment")}, {"augment", text("trivialaugment")}, {"rotate", 30.0},
+                                   {"translate", 0.5}, {"shear", 20.0}, {"hue", 0.5}, {"grey", 1.0},
+                                   {"solarize", 1.0}}) {
+    INFO(change.first);
+    CHECK(corner({{"flip", 0.0}, change}, true) != plain);
+    CHECK(corner({{"flip", 0.0}, change}, true) == corner({{"flip", 0.0}, change}, true));
+    CHECK(corner({change}, false) == as_stored);
+  }
+  CHECK(usage_error([&] { corner({{"zoom", std::vector<double>{2, 1}}}, true); }).find("must be [least, most]") !=
+        std::string::npos);
 }
 
 }  // namespace flowtrain

@@ -6,7 +6,8 @@
 #include <random>
 #include <string>
 
-#include "sampling/codecs/image.h"
+#include "sampling/codecs/exif.h"
+#include "sampling/codecs/jpeg.h"
 #include "sampling/codecs/png.h"
 #include "sampling/error.h"
 #include "tests/sampling/pictures.h"
@@ -86,6 +87,35 @@ void damage(const std::vector<std::byte>& file, int cases) {
       changed[random() % changed.size()] ^= static_cast<std::byte>(1 + random() % 255);
     attempt(changed);
   }
+}
+
+/// Random parts of a file's picture against the whole of it, at every scale; counts the rows that differ.
+int wrong_rows(std::span<const std::byte> file, int height, int width) {
+  std::mt19937 random(1);
+  const auto below = [&](int end) { return static_cast<int>(random() % static_cast<unsigned>(end)); };
+  const auto read = [&](const Window& part, int divisor, Image& out) {
+    PictureReader& reader = open_picture(file, Warnings::bad);
+    REQUIRE(reader.height() == height);
+    REQUIRE(reader.width() == width);
+    return reader.read(part, divisor, out);
+  };
+  int wrong = 0;
+  Image all, some;
+  for (int divisor = 1; divisor <= open_picture(file, Warnings::bad).largest_divisor(); divisor *= 2) {
+    const int rows = (height + divisor - 1) / divisor, columns = (width + divisor - 1) / divisor;
+    const Picture whole = read({0, 0, rows, columns}, divisor, all);
+    CHECK(whole.pixels == all.pixels.data());
+    for (int i = 0; i < 20; ++i) {
+      const int x = below(columns), y = below(rows);
+      const Window window{x, y, 1 + below(rows - y), 1 + below(columns - x)};
+      const Picture part = read(window, divisor, some), same = crop(whole, window);
+      REQUIRE(part.height == window.height);
+      REQUIRE(part.width == window.width);
+      for (int row = 0; row < part.height; ++row)
+        wrong += std::memcmp(part.row(row), same.row(row), static_cast<std::size_t>(part.width) * 3) != 0;
+    }
+  }
+  return wrong;
 }
 
 }  // namespace
@@ -184,7 +214,7 @@ TEST_CASE("damaged files say what is wrong") {
   const auto jpeg = encode_jpeg(gradient_picture(64, 64, 3));
   const auto png = encode_png(gradient_picture(64, 64, 3).view());
   CHECK(failure({}) == "the image file is empty");
-  CHECK(failure(as_bytes_of("GIF89a")) == "neither a JPEG nor a PNG file");
+  CHECK(failure(as_bytes_of("GIF89a")) == "neither a JPEG nor a PNG nor a WebP file");
   CHECK(failure(std::span(jpeg).first(jpeg.size() / 2)) == "JPEG: Premature end of JPEG file");
   CHECK(failure(std::span(jpeg).first(4)) != "");
   CHECK(failure(std::span(png).first(png.size() / 2)) == "PNG: truncated");
@@ -234,6 +264,139 @@ TEST_CASE("JPEG: what is only warned of is an error, unless the picture is wante
   }
 }
 
+TEST_CASE("a part is exactly that part of the whole") {
+  std::vector<std::vector<std::byte>> files;
+  for (const bool progressive : {false, true}) {
+    for (const auto& form : {JpegForm{1, 1}, {2, 1}, {1, 2}, {2, 2}, {2, 2, 1}})
+      files.push_back(encode_jpeg(noise_picture(117, 203, 3), progressive, form));
+    files.push_back(encode_jpeg(noise_picture(117, 203, 1), progressive));
+    files.push_back(encode_jpeg(noise_picture(117, 203, 4), progressive));
+  }
+  for (auto& file : files) CHECK(wrong_rows(file, 117, 203) == 0);
+  CHECK(wrong_rows(encode_png(noise_picture(117, 203, 3).view()), 117, 203) == 0);
+  std::vector<std::vector<png_byte>> rows(9, std::vector<png_byte>(11 * 3));
+  for (std::size_t i = 0; i < 9 * 33; ++i) rows[i / 33][i % 33] = static_cast<png_byte>(i * 37);
+  CHECK(wrong_rows(raw_png(9, 11, PNG_COLOR_TYPE_RGB, 8, true, rows), 9, 11) == 0);
+  for (const bool lossless : {false, true})
+    for (const int channels : {3, 4}) {
+      const auto file = encode_webp(noise_picture(117, 203, channels), lossless);
+      CHECK(wrong_rows(file, 117, 203) == 0);
+    }
+}
+
+TEST_CASE("WebP: colours, transparency and damage") {
+  const Image image = gradient_picture(33, 47, 3);
+  Image out;
+  decode_image(encode_webp(image, true), out);
+  CHECK(out.pixels == image.pixels);
+  decode_image(encode_webp(image, false), out);
+  CHECK(mean_difference(out.pixels, image.pixels) < 4);
+  Image clear = noise_picture(2, 2, 4);
+  clear.pixels = {200, 100, 50, 255, 200, 100, 50, 0, 200, 100, 50, 51, 0, 0, 0, 255};
+  decode_image(encode_webp(clear, true), out);
+  CHECK(out.pixels == std::vector<std::uint8_t>{200, 100, 50, 0, 0, 0, 40, 20, 10, 0, 0, 0});
+  const auto file = encode_webp(noise_picture(24, 20, 3), false);
+  CHECK(failure(std::span(file).first(20)) == "WebP: the header is damaged or cut short");
+  CHECK(failure(std::span(file).first(file.size() / 2)) == "WebP: the data is damaged or cut short");
+}
+
+TEST_CASE("Exif: the camera's orientation, by choice") {
+  // Seen: red left of green above, blue left of white below, each a quarter of 64 x 96 pixels.
+  Image seen;
+  seen.reshape(64, 96, 3);
+  for (int y = 0; y < 64; ++y)
+    for (int x = 0; x < 96; ++x) {
+      const bool right = x >= 48, below = y >= 32;
+      auto* pixel = &seen.pixels[static_cast<std::size_t>((y * 96 + x) * 3)];
+      pixel[0] = right == below ? 255 : 0;
+      pixel[1] = right ? 255 : 0;
+      pixel[2] = below ? 255 : 0;
+    }
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    CAPTURE(orientation);
+    const bool turned = orientation > 4;
+    const int height = turned ? 96 : 64, width = turned ? 64 : 96;
+    Image stored;
+    stored.reshape(static_cast<std::uint64_t>(height), static_cast<std::uint64_t>(width), 3);
+    for (int y = 0; y < 64; ++y)
+      for (int x = 0; x < 96; ++x) {
+        const Rect at = as_stored({static_cast<double>(x), static_cast<double>(y), 1, 1}, orientation, height, width);
+        const Rect back = as_seen(at, orientation, height, width);
+        REQUIRE(back.x == x);
+        REQUIRE(back.y == y);
+        const auto to = static_cast<std::size_t>((at.y * width + at.x) * 3);
+        std::copy_n(&seen.pixels[static_cast<std::size_t>((y * 96 + x) * 3)], 3, &stored.pixels[to]);
+      }
+    Image again;
+    orient(stored.view(), orientation, again);
+    CHECK(again.pixels == seen.pixels);
+
+    const auto file = encode_jpeg(stored, false, {1, 1, 0, orientation});
+    Record record;
+    record.encoding = Encoding::image;
+    record.bytes = file;
+    StoredPicture as_it_is(record, Warnings::bad);
+    CHECK(as_it_is.height() == height);
+    for (const int divisor : {1, 2}) {
+      StoredPicture picture(record, Warnings::bad, Exif::apply);
+      REQUIRE(picture.height() == 64);
+      REQUIRE(picture.width() == 96);
+      // The upper right corner, with 9 pixels of the left: the green quarter.
+      const auto part = picture.decode({39, 0, 57, 33}, {39, 0, 33, 57}, 33 / divisor, 57 / divisor);
+      CHECK(part.from.width == 57.0 / divisor);
+      const auto colour = [&](double x, double y) {
+        const auto* pixel = part.picture.row(static_cast<int>(part.from.y + y / divisor)) +
+                            3 * static_cast<int>(part.from.x + x / divisor);
+        return (pixel[0] > 127) * 4 + (pixel[1] > 127) * 2 + (pixel[2] > 127);
+      };
+      CHECK(colour(4, 10) == 4);
+      CHECK(colour(30, 10) == 2);
+      CHECK(colour(52, 26) == 2);
+    }
+  }
+}
+
+TEST_CASE("JPEG: damage is found in what is read") {
+  auto file = encode_jpeg(noise_picture(64, 64, 3));
+  std::fill_n(file.begin() + static_cast<std::ptrdiff_t>(file.size() * 3 / 4), 32, std::byte{0});
+  Image out;
+  CHECK_THROWS_AS(open_jpeg(file, Warnings::bad).read({0, 56, 8, 64}, 1, out), SampleError);
+  CHECK(open_jpeg(file, Warnings::bad).read({8, 0, 16, 20}, 1, out).width == 20);
+}
+
+TEST_CASE("a stored picture: only what is needed") {
+  const auto file = encode_jpeg(gradient_picture(400, 600, 3));
+  Record record;
+  record.encoding = Encoding::image;
+  record.bytes = file;
+  Image scratch;
+  const Picture whole = picture_of(record, scratch);
+  const auto read = [&](const Rect& part, const Window& within, int height, int width) {
+    StoredPicture picture(record, Warnings::bad);
+    CHECK(picture.height() == 400);
+    CHECK(picture.channels() == 3);
+    return picture.decode(part, within, height, width);
+  };
+  // Nothing outside `within`.
+  const auto cut = read({100, 50, 30, 40}, {100, 50, 40, 30}, 40, 30);
+  CHECK(cut.picture.height == 40);
+  CHECK(cut.picture.width == 30);
+  CHECK(cut.from.x == 0);
+  CHECK(std::memcmp(cut.picture.row(39), crop(whole, {100, 89, 1, 30}).pixels, 90) == 0);
+  // As far as a filter of 1.5 looks, and one more.
+  const auto around = read({100, 50, 30, 40}, {0, 0, 400, 600}, 40, 20);
+  CHECK(around.from.x == 3);
+  CHECK(around.picture.width == 36);
+  CHECK(around.from.y == 2);
+  // A quarter is enough: 4 · 50 ≤ 220 < 8 · 50.
+  const auto quarter = read({101, 50, 220, 300}, {101, 50, 300, 220}, 50, 50);
+  CHECK(quarter.from.width == 55);
+  CHECK(quarter.from.x == 0.25);
+  CHECK(quarter.picture.width == 56);
+  CHECK(quarter.picture.height == 76);
+  CHECK(std::abs(quarter.picture.row(10)[0] - whole.row(50 + 40)[3 * 101]) < 6);
+}
+
 TEST_CASE("JPEG: a picture that lost its tables is not read with those of the one before") {
   const auto whole = encode_jpeg(gradient_picture(16, 16, 3));
   auto without = whole;
@@ -273,12 +436,13 @@ TEST_CASE("a record's picture") {
   record.encoding = Encoding::bytes;
   CHECK_THROWS_WITH_AS(picture_of(record, scratch), "the record holds no picture", SampleError);
 
-  const Picture part = crop_to_region(whole, {1.5f, 1, 3.2f, 99, 0});
+  const auto crop_to_region = [&](const Box& region) { return crop(whole, window_of(whole.height, whole.width, region)); };
+  const Picture part = crop_to_region({1.5f, 1, 3.2f, 99, 0});
   CHECK(part.width == 3);  // columns 1, 2 and 3
   CHECK(part.height == 3);
   CHECK(part.pixels == whole.pixels + 18 + 3);
-  CHECK(crop_to_region(whole, {0, 0, 0, 0, -1}).height == 4);
-  CHECK_THROWS_WITH_AS(crop_to_region(whole, {7, 0, 9, 2, 0}), "its box lies outside the picture of 6x4", SampleError);
+  CHECK(crop_to_region({0, 0, 0, 0, -1}).height == 4);
+  CHECK_THROWS_WITH_AS(crop_to_region({7, 0, 9, 2, 0}), "its box lies outside the picture of 6x4", SampleError);
   CHECK_THROWS_AS(Image().reshape(70000, 1, 3), SampleError);
   CHECK_THROWS_AS(Image().reshape(30000, 30000, 3), SampleError);
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "sampling/sampler.h"
+#include "sampling/samplers/cornernet/targets.h"
 #include "tests/sampling/memory_dataset.h"
 #include "tests/sampling/pictures.h"
 #include "tests/sampling/settings_helper.h"
@@ -97,15 +98,16 @@ const Values plain{{"rand_crop", false}, {"input_size", integers({100, 130})}, {
 TEST_CASE("cornernet: fields, and every byte of a row is written") {
   const auto sampler = make("cornernet");
   const auto fields = sampler->fields();
-  REQUIRE(fields.size() == 8);
+  REQUIRE(fields.size() == 9);
   CHECK(fields[0].shape == std::vector<std::int64_t>{511, 511, 3});
   CHECK(fields[0].dtype == DType::f32);
-  CHECK(fields[1].shape == std::vector<std::int64_t>{4, 128, 128});
-  CHECK(fields[3].dtype == DType::u8);
-  CHECK(fields[5].shape == std::vector<std::int64_t>{128, 2});
-  CHECK(fields[7].name == "br_ind");
-  CHECK(make("cornernet_saccade")->fields().size() == 13);
-  CHECK(make("cornernet_saccade")->fields()[12].shape == std::vector<std::int64_t>{1, 64, 64});
+  CHECK(fields[1].shape == std::vector<std::int64_t>{512, 7});
+  CHECK(fields[2].dtype == DType::u8);
+  CHECK(fields[4].shape == std::vector<std::int64_t>{128, 2});
+  CHECK(fields[6].name == "br_ind");
+  CHECK(fields[7].name == "untagged");
+  CHECK(make("cornernet_saccade")->fields().size() == 12);
+  CHECK(make("cornernet_saccade")->fields()[11].shape == std::vector<std::int64_t>{1, 64, 64});
 
   const Annotated picture{{{20, 30, 100, 150, 1}, {110, 20, 200, 60, 3}}};
   for (const char* name : {"cornernet", "cornernet_saccade"})
@@ -130,10 +132,11 @@ TEST_CASE("cornernet: corners, cells and offsets of a picture that is only stret
   CHECK(off[2] == 0.75f);
   CHECK(off[3] == 0.25f);
   CHECK(br_off[0] == 0.25f);
-  const auto heat = row.of<float>("tl_heat");
-  CHECK(heat[50 * 65 + static_cast<std::size_t>(tl[0])] == 1);
-  CHECK(heat[3 * 50 * 65 + static_cast<std::size_t>(tl[1])] == 1);
-  CHECK(std::count(heat.begin(), heat.end(), 1.0f) == 2);
+  const auto bumps = row.of<Bump>("bumps");
+  CHECK(bumps[0] == Bump{1, 5, 7, 25, 37, bumps[0][5], 1});
+  CHECK(bumps[1] == Bump{3, 27, 5, 50, 15, bumps[1][5], 1});
+  CHECK(bumps[2][0] == -1);
+  CHECK(row.of<std::int32_t>("cells") == std::vector<std::int32_t>{50, 65});
   // Grey 100 of 255, blue first.
   const auto image = row.of<float>("image");
   CHECK(image[0] == doctest::Approx((100 / 255. - 0.40789654) / 0.28863828));
@@ -183,19 +186,21 @@ TEST_CASE("cornernet: more than max_objects") {
   auto values = plain;
   const auto row = fill(*make("cornernet", values, false), crowd.record());
   CHECK(row.objects() == 128);
-  // Of the 20 smaller ones the first 8 are left, then all others; all are on the heat map.
+  // Of the 20 smaller ones the first 8 are left, then all others; all leave bumps.
   const auto ind = row.of<std::int64_t>("tl_ind");
   const auto cell = [&](int i) { return i / 14 * 19 / 4 * 65 + i % 14 * 18 / 4; };
   CHECK(ind[0] == cell(0));
   CHECK(ind[7] == cell(7));
   CHECK(ind[8] == cell(20));
   CHECK(ind[127] == cell(139));
-  CHECK(row.of<float>("tl_heat")[static_cast<std::size_t>(cell(12))] == 1);
+  CHECK(row.of<Bump>("bumps")[12][1] == 12 * 18 / 4);
+  CHECK(row.of<Bump>("bumps")[139][0] == 0);
+  CHECK(row.of<std::int32_t>("untagged")[0] == 12);
 
   values.emplace_back("quirks", text("mirror"));
   CHECK(sample_error(*make("cornernet", values), crowd.record()) == "140 objects, max_objects is 128");
   values.emplace_back("max_objects", whole(200));
-  CHECK(fill(*make("cornernet", values), crowd.record()).fields[3].shape == std::vector<std::int64_t>{200});
+  CHECK(fill(*make("cornernet", values), crowd.record()).fields[2].shape == std::vector<std::int64_t>{200});
 }
 
 TEST_CASE("cornernet: damaged samples") {

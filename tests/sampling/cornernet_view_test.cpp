@@ -182,24 +182,38 @@ TEST_CASE("write_attention: a range's ends both count") {
   CHECK(std::count(small.begin(), small.end(), 0.0f) == 64 * 64 - 1);
 }
 
-TEST_CASE("write_targets: surroundings of boxes that are not shown do not count") {
+TEST_CASE("write_targets: bumps of boxes, shown or not") {
   auto options = options_of(true);
   options.max_objects = 2;
-  const std::size_t cells = 3 * 64 * 64;
-  std::vector<float> tl(cells, 7), br(cells, 7), tl_valid(cells, 7), br_valid(cells, 7), tl_off(4, 7), br_off(4, 7);
+  std::vector<Bump> bumps(8, Bump{7, 7, 7, 7, 7, 7, 7});
+  std::vector<float> tl_off(4, 7), br_off(4, 7);
   std::vector<std::uint8_t> mask(2, 7);
   std::vector<std::int64_t> tl_ind(2, 7), br_ind(2, 7);
+  std::int32_t untagged = 7;
+  const CornerTargets targets{bumps.data(),  mask.data(),   tl_off.data(), br_off.data(),
+                              tl_ind.data(), br_ind.data(), &untagged};
   const Box box{40, 60, 140, 160, 1};
-  write_targets(std::vector<ViewBox>{{box, box, false}}, options,
-                {tl.data(), br.data(), mask.data(), tl_off.data(), br_off.data(), tl_ind.data(), br_ind.data(),
-                 tl_valid.data(), br_valid.data()});
-  CHECK(std::count(tl.begin(), tl.end(), 0.0f) == static_cast<std::ptrdiff_t>(cells));
+  write_targets(std::vector<ViewBox>{{box, box, false}}, options, targets);
   CHECK(mask == std::vector<std::uint8_t>{0, 0});
-  CHECK(tl_valid[64 * 64 + 15 * 64 + 10] == 0);
-  CHECK(br_valid[64 * 64 + 40 * 64 + 35] == 0);
-  CHECK(tl_valid[15 * 64 + 10] == 1);  // of another class
-  CHECK(std::count(tl_valid.begin(), tl_valid.end(), 0.0f) == std::count(br_valid.begin(), br_valid.end(), 0.0f));
-  CHECK(std::set<float>(tl_valid.begin(), tl_valid.end()) == std::set<float>{0, 1});
+  const int radius = bumps[0][5];
+  CHECK(radius > 0);
+  CHECK(bumps[0] == Bump{1, 10, 15, 35, 40, radius, 0});
+  CHECK(bumps[1][0] == -1);
+  CHECK(bumps[7][0] == -1);
+  CHECK(untagged == 0);
+
+  // Twelve boxes: the two largest get tags, the eight largest leave bumps, in their order.
+  std::vector<ViewBox> many;
+  for (int i = 0; i < 12; ++i) {
+    const float side = i < 4 ? 10 : 20 + static_cast<float>(i);
+    many.push_back({{0, 0, side, side, i % 3}, {}, true});
+  }
+  write_targets(many, options, targets);
+  CHECK(mask == std::vector<std::uint8_t>{1, 1});
+  CHECK(untagged == 10);
+  CHECK(bumps[0] == Bump{1, 0, 0, 6, 6, bumps[0][5], 1});
+  CHECK(bumps[7][0] == 11 % 3);
+  CHECK(br_ind[1] == 7 * 64 + 7);
 }
 
 TEST_CASE("ColorMap: steps in any order are what they are one by one") {

@@ -78,7 +78,7 @@ TEST_CASE("image_folder: what is wrong is named") {
   const Tree flat({"1.jpg", "2.jpg"});
   const auto failure = failure_of([&] { open(flat.path()); });
   check_failure(failure, Exit::data, flat.path().string());
-  check_failure(failure, Exit::data, "no pictures (.jpg, .jpeg, .png) in sub-folders");
+  check_failure(failure, Exit::data, "no pictures (.jpg, .jpeg, .png, .webp) in sub-folders");
   const Tree texts({"a/1.txt"});
   check_failure(failure_of([&] { open(texts.path()); }), Exit::data, "no pictures");
   const TempFolder empty;

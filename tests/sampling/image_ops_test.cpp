@@ -17,9 +17,10 @@ Picture view(const Bytes& pixels, int height, int width, int channels) {
   return {pixels.data(), height, width, channels, static_cast<std::size_t>(width * channels)};
 }
 
-Bytes resized(const Picture& in, const Rect& from, int height, int width) {
+Bytes resized(const Picture& in, const Rect& from, int height, int width, Filter filter = Filter::antialias,
+              bool mirrored = false) {
   Bytes out(static_cast<std::size_t>(height * width * in.channels));
-  resize(in, from, height, width, out.data());
+  resize(in, from, filter, mirrored, height, width, out.data());
   return out;
 }
 
@@ -50,8 +51,30 @@ TEST_CASE("resize: flat stays flat, the same size is a copy, any size works") {
   const auto white = resized(view(Bytes(1000 * 3, 255), 1000, 1, 3), {0, 0, 1, 1000}, 3, 3);
   CHECK(white == Bytes(27, 255));
   // A crop has rows that lie apart.
-  const auto part = resized(crop(image.view(), 2, 3, 4, 5), {0, 0, 5, 4}, 4, 5);
+  const auto part = resized(crop(image.view(), {2, 3, 4, 5}), {0, 0, 5, 4}, 4, 5);
   CHECK(part[0] == image.pixels[(3 * 7 + 2) * 3]);
+}
+
+TEST_CASE("resize: the nearest two by two, without antialias") {
+  // torch.nn.functional.interpolate(mode="bilinear", align_corners=False) of torch 2.11
+  const Bytes row{0, 100, 10, 110, 20, 120, 30, 130};
+  const auto two = [&](int width) { return resized(view(row, 1, 8, 1), {0, 0, 8, 1}, 1, width, Filter::bilinear); };
+  CHECK(two(2) == Bytes{55, 75});
+  CHECK(two(4) == Bytes{50, 60, 70, 80});
+  CHECK(resized(view(row, 8, 1, 1), {0, 0, 1, 8}, 2, 1, Filter::bilinear) == Bytes{55, 75});
+  CHECK(resized(view(row, 1, 8, 1), {0, 0, 8, 1}, 1, 2) != two(2));
+}
+
+TEST_CASE("resize: mirrored is what flipping it afterwards gives") {
+  for (const int channels : {1, 3}) {
+    const Image image = gradient_picture(41, 67, channels);
+    for (const auto filter : {Filter::antialias, Filter::bilinear})
+      for (const auto& [height, width] : {std::pair{13, 17}, std::pair{41, 67}, std::pair{90, 3}}) {
+        auto flipped = resized(image.view(), {0, 0, 67, 41}, height, width, filter);
+        flip_horizontally(flipped.data(), height, width, channels);
+        CHECK(resized(image.view(), {0, 0, 67, 41}, height, width, filter, true) == flipped);
+      }
+  }
 }
 
 TEST_CASE("copy_window: black outside") {
@@ -116,39 +139,6 @@ TEST_CASE("draw_resized_crop: the centre where nothing fits") {
   const Rect high = draw_resized_crop(1000, 30, scale, ratio, random);
   CHECK(high.height == 40);
   CHECK(high.y == 480);
-}
-
-TEST_CASE("ColorJitter") {
-  const Image image = gradient_picture(16, 16, 3);
-  const auto jittered = [&](const ColorJitter& jitter, std::uint64_t position) {
-    Bytes pixels = image.pixels;
-    Stream random(5, Purpose::sample, position);
-    jitter.apply(pixels.data(), 256, 3, random);
-    return pixels;
-  };
-  CHECK(jittered({}, 0) == image.pixels);
-  CHECK(jittered({0.5, 0.5, 0.5}, 0) == jittered({0.5, 0.5, 0.5}, 0));
-  CHECK(jittered({0.5, 0.5, 0.5}, 0) != jittered({0.5, 0.5, 0.5}, 1));
-
-  for (std::uint64_t position = 0; position < 20; ++position) {
-    Stream same(5, Purpose::sample, position);
-    const double factor = same.uniform(0.6, 1.4);
-    const auto brighter = jittered({0.4, 0, 0}, position);
-    CHECK(brighter[3 * 8] == static_cast<int>(std::min(255.0, factor * image.pixels[3 * 8])));
-    // Contrast moves grey levels away from the mean, saturation leaves grey alone.
-    Bytes two_levels{50, 50, 50, 150, 150, 150};
-    Stream again(5, Purpose::sample, position);
-    ColorJitter{0, 0.4, 0}.apply(two_levels.data(), 2, 3, again);
-    CHECK(std::abs(two_levels[0] - (100 - 50 * factor)) <= 1);
-    CHECK(std::abs(two_levels[3] - (100 + 50 * factor)) <= 1);
-    Bytes grey{77, 77, 77};
-    ColorJitter{0, 0, 0.4}.apply(grey.data(), 1, 3, again);
-    CHECK(grey == Bytes{77, 77, 77});
-  }
-  Stream off(5, Purpose::sample, 0), fresh(5, Purpose::sample, 0);
-  Bytes pixels = image.pixels;
-  ColorJitter{}.apply(pixels.data(), 256, 3, off);
-  CHECK(off.next() == fresh.next());  // what is off draws nothing
 }
 
 }  // namespace flowtrain

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include <jpeglib.h>
+#include <webp/encode.h>
 
 #include <vector>
 
@@ -25,8 +26,25 @@ inline Image gradient_picture(int height, int width, int channels) {
   return image;
 }
 
-/// A JPEG file of quality 95; 1 channel: grey, 3: RGB, 4: CMYK as Adobe's programs write it (255 = no ink).
-inline std::vector<std::byte> encode_jpeg(const Image& image, bool progressive = false) {
+/// A picture without two equal neighbours.
+inline Image noise_picture(int height, int width, int channels) {
+  Image image;
+  image.reshape(static_cast<std::uint64_t>(height), static_cast<std::uint64_t>(width), channels);
+  std::uint32_t state = 1;
+  for (auto& value : image.pixels) value = static_cast<std::uint8_t>((state = state * 1664525u + 1013904223u) >> 24);
+  return image;
+}
+
+/// What else there is to a JPEG file.
+struct JpegForm {
+  int across = 2, down = 2;  ///< pixels that share a colour
+  int restart_rows = 0;      ///< rows of blocks between restart markers; 0: none
+  int orientation = 0;       ///< in an Exif block; 0: no block
+  int quality = 95;
+};
+
+/// A JPEG file; 1 channel: grey, 3: RGB, 4: CMYK as Adobe's programs write it (255 = no ink).
+inline std::vector<std::byte> encode_jpeg(const Image& image, bool progressive = false, const JpegForm& form = {}) {
   jpeg_compress_struct info{};
   jpeg_error_mgr errors{};
   info.err = jpeg_std_error(&errors);
@@ -39,9 +57,16 @@ inline std::vector<std::byte> encode_jpeg(const Image& image, bool progressive =
   info.input_components = image.channels;
   info.in_color_space = image.channels == 1 ? JCS_GRAYSCALE : image.channels == 3 ? JCS_RGB : JCS_CMYK;
   jpeg_set_defaults(&info);
-  jpeg_set_quality(&info, 95, TRUE);
+  jpeg_set_quality(&info, form.quality, TRUE);
   if (progressive) jpeg_simple_progression(&info);
+  if (image.channels == 3) info.comp_info[0].h_samp_factor = form.across, info.comp_info[0].v_samp_factor = form.down;
+  info.restart_in_rows = form.restart_rows;
   jpeg_start_compress(&info, TRUE);
+  if (form.orientation > 0) {
+    const std::uint8_t exif[] = {'E', 'x', 'i', 'f', 0, 0, 'M', 'M', 0, 42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1,
+                                 0, static_cast<std::uint8_t>(form.orientation), 0, 0, 0, 0, 0, 0};
+    jpeg_write_marker(&info, JPEG_APP0 + 1, exif, sizeof exif);
+  }
   while (info.next_scanline < info.image_height) {
     auto* row = const_cast<JSAMPROW>(image.view().row(static_cast<int>(info.next_scanline)));
     jpeg_write_scanlines(&info, &row, 1);
@@ -51,6 +76,23 @@ inline std::vector<std::byte> encode_jpeg(const Image& image, bool progressive =
   const auto* bytes = reinterpret_cast<const std::byte*>(data);
   std::vector<std::byte> file(bytes, bytes + size_bytes);
   std::free(data);
+  return file;
+}
+
+/// A WebP file of 3 (RGB) or 4 channels (with alpha).
+inline std::vector<std::byte> encode_webp(const Image& image, bool lossless) {
+  std::uint8_t* data = nullptr;
+  const auto* pixels = image.pixels.data();
+  const int stride = image.width * image.channels;
+  const std::size_t size_bytes =
+      image.channels == 4
+          ? lossless ? WebPEncodeLosslessRGBA(pixels, image.width, image.height, stride, &data)
+                     : WebPEncodeRGBA(pixels, image.width, image.height, stride, 90, &data)
+          : lossless ? WebPEncodeLosslessRGB(pixels, image.width, image.height, stride, &data)
+                     : WebPEncodeRGB(pixels, image.width, image.height, stride, 90, &data);
+  const auto* bytes = reinterpret_cast<const std::byte*>(data);
+  std::vector<std::byte> file(bytes, bytes + size_bytes);
+  WebPFree(data);
   return file;
 }
 

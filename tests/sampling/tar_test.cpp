@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "failure_helper.h"
+#include "sampling/descriptor.h"
 #include "tar_helper.h"
 #include "temp_folder.h"
 

@@ -1,9 +1,11 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "failure_helper.h"
+#include "http_server.h"
 #include "sampling/datasets/entries.h"
 #include "settings_helper.h"
 #include "tar_helper.h"
@@ -118,7 +120,7 @@ TEST_CASE("webdataset: what is wrong is named") {
   const auto mixed = TarBytes().entry("a.jpg", "").entry("b.jpg", "").entry("b.cls", "0").end();
   check_failure(failure(mixed), Exit::data, "s.tar: a.jpg has no .cls beside it");
   check_failure(failure(TarBytes().entry("a.jpg", "").end(), 5), Exit::data, "a.jpg has no .cls beside it");
-  check_failure(failure(TarBytes().entry("a.webp", "").end()), Exit::data, "s.tar: no samples with a picture");
+  check_failure(failure(TarBytes().entry("a.gif", "").end()), Exit::data, "s.tar: no samples with a picture");
   check_failure(failure("junk"), Exit::data, "s.tar: at byte 0");
 
   const auto at = [](const std::filesystem::path& path, const std::string& split = "") {
@@ -152,6 +154,79 @@ TEST_CASE("webdataset: a shard cut after it was indexed gives bad samples") {
   ReadBuffer buffer;
   const auto error = failure_of<SampleError>([&] { set->read(0, buffer); });
   CHECK(std::string(error.what()) == path.string() + ":a.jpg: ends 1 bytes early: was the file cut since?");
+}
+
+/// Serves the files of a folder.
+HttpServer::Handler files_of(const std::filesystem::path& folder) {
+  return [folder](const HttpServer::Request& request, int) {
+    std::ifstream stream(folder / request.target.substr(1), std::ios::binary);
+    if (!stream) return HttpServer::Reply{.status = 404};
+    return HttpServer::range_of(std::string(std::istreambuf_iterator<char>(stream), {}), request);
+  };
+}
+
+std::unique_ptr<Dataset> open_remote(const std::string& path, std::vector<std::pair<std::string, Value>> values = {}) {
+  const auto entry = webdataset_entry();
+  values.insert(values.end(), {{"path", path}, {"retries", std::int64_t{0}}});
+  return entry.make(settings_for(entry.keys, values), {});
+}
+
+std::vector<std::int64_t> labels(const Dataset& set) {
+  std::vector<std::int64_t> all;
+  for (std::uint64_t id = 0; id < set.size(); ++id) all.push_back(set.label(id));
+  return all;
+}
+
+TEST_CASE("webdataset: remote shards are read as local ones are, and from the cache the next time") {
+  TempFolder temp;
+  for (int i = 0; i < 12; ++i) {
+    const auto digits = std::string(i < 10 ? "0" : "") + std::to_string(i);
+    temp.write("d/s-" + digits + ".tar", shard({{"a" + digits, i}, {std::string(80, 'n') + digits, 11 - i}}));
+  }
+  HttpServer server(files_of(temp.path()));
+  const auto local = open(temp.path() / "d/s-{00..11}.tar");
+  const auto check_same = [&](const Dataset& set) {
+    CHECK(contents(set) == contents(*local));
+    CHECK(labels(set) == labels(*local));
+    CHECK(set.classes() == local->classes());
+    CHECK(set.describe(3) == server.url("d/s-01.tar:") + local->describe(3).substr(local->describe(3).rfind(':') + 1));
+  };
+  check_same(*open_remote(server.url("d/s-{00..11}.tar")));
+  check_same(*open_remote(server.url("d"), {{"split", "s-{00..11}.tar"}}));
+  const std::pair<std::string, Value> cache{"cache", (temp.path() / "cache").string()};
+  check_same(*open_remote(server.url("d/s-{00..11}.tar"), {cache}));
+  const auto before = server.requests().size();
+  check_same(*open_remote(server.url("d/s-{00..11}.tar"), {cache}));
+  const auto requests = server.requests();
+  REQUIRE(requests.size() == before + 12);  // whether each shard is still the same: one byte
+  for (std::size_t i = before; i < requests.size(); ++i) CHECK(requests[i].header("range") == "bytes=0-0");
+  check_failure(failure_of([&] { open_remote(server.url("d/s-{00..11}.tar"), {cache, {"classes", std::int64_t{5}}}); }),
+                Exit::data, "label 11 is not within 0 to 4");
+}
+
+TEST_CASE("webdataset: what is wrong with remote shards is named") {
+  TempFolder temp;
+  temp.write("a.tar", shard({{"a", 0}}));
+  temp.write("junk.tar", std::string(1'000, 'x'));
+  bool gone = false;
+  HttpServer server([&, files = files_of(temp.path())](const HttpServer::Request& request, int number) {
+    return gone ? HttpServer::Reply{.status = 404} : files(request, number);
+  });
+  const auto failure = [&](const std::string& path) { return failure_of([&] { open_remote(path); }); };
+  check_failure(failure(server.url("{a..b}.tar")), Exit::usage, "no pattern of shards");
+  check_failure(failure(server.url("b{0..3}.tar?token=secret")), Exit::data,
+                server.url("b0.tar: the server answers with status 404 (no such file)"));
+  check_failure(failure(server.url("junk.tar")), Exit::data, server.url("junk.tar: at byte 0: no tar archive"));
+  const auto folder = failure(server.url());
+  check_failure(folder, Exit::data, "data.path: a folder on a server cannot be listed");
+  CHECK(folder.hint().find("shard-{000..127}.tar") != std::string::npos);
+  check_failure(failure("s3://bucket"), Exit::data, "s3://bucket: no path of S3");
+
+  const auto set = open_remote(server.url("a.tar"));
+  gone = true;
+  ReadBuffer buffer;
+  const auto error = failure_of<SampleError>([&] { set->read(0, buffer); });
+  CHECK(error.what() == server.url("a.tar:a.jpg: the server answers with status 404 (no such file)"));
 }
 
 }  // namespace

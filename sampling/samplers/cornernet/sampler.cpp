@@ -1,4 +1,7 @@
 // The samplers `cornernet` (CornerNet and CornerNet-Squeeze) and `cornernet_saccade`.
+#include <array>
+#include <cstring>
+
 #include "sampling/samplers/cornernet/color.h"
 #include "sampling/samplers/cornernet/targets.h"
 #include "sampling/samplers/entries.h"
@@ -13,18 +16,15 @@ class CornerSampler : public Sampler {
   std::vector<Field> fields() const override {
     const auto& [height, width] = options_.input_size;
     const std::int64_t objects = options_.max_objects;
-    const std::vector<std::int64_t> maps{options_.classes, options_.output_size.height, options_.output_size.width};
     std::vector<Field> fields{{"image", DType::f32, {height, width, 3}},  // blue first, normalised
-                              {"tl_heat", DType::f32, maps},
-                              {"br_heat", DType::f32, maps},
+                              {"bumps", DType::i32, {bumps_of(options_), std::tuple_size_v<Bump>}},
                               {"mask", DType::u8, {objects}},
                               {"tl_off", DType::f32, {objects, 2}},
                               {"br_off", DType::f32, {objects, 2}},
                               {"tl_ind", DType::i64, {objects}},
-                              {"br_ind", DType::i64, {objects}}};
-    if (!options_.saccade) return fields;
-    fields.push_back({"tl_valid", DType::f32, maps});
-    fields.push_back({"br_valid", DType::f32, maps});
+                              {"br_ind", DType::i64, {objects}},
+                              {"untagged", DType::i32, {}},
+                              {"cells", DType::i32, {2}}};
     for (std::size_t i = 0; i < options_.attention.size(); ++i) {
       const std::int64_t size = options_.attention[i].size;
       fields.push_back({"att" + std::to_string(i), DType::f32, {1, size, size}});
@@ -45,8 +45,10 @@ class CornerSampler : public Sampler {
       cut_cornernet(picture, options_, draws, view);
     paint(view, draws, as<float>(row[0]));
     write_targets(view.boxes, options_, targets_in(row));
+    const std::array<std::int32_t, 2> cells{options_.output_size.height, options_.output_size.width};
+    std::memcpy(row[8], cells.data(), sizeof cells);
     for (std::size_t i = 0; i < options_.attention.size(); ++i)
-      write_attention(view.boxes, options_.attention[i], as<float>(row[10 + i]));
+      write_attention(view.boxes, options_.attention[i], as<float>(row[9 + i]));
   }
 
  private:
@@ -74,16 +76,9 @@ class CornerSampler : public Sampler {
     map.apply(view.pixels.data(), count, image);
   }
 
-  CornerTargets targets_in(Row row) const {
-    return {as<float>(row[1]),
-            as<float>(row[2]),
-            as<std::uint8_t>(row[3]),
-            as<float>(row[4]),
-            as<float>(row[5]),
-            as<std::int64_t>(row[6]),
-            as<std::int64_t>(row[7]),
-            options_.saccade ? as<float>(row[8]) : nullptr,
-            options_.saccade ? as<float>(row[9]) : nullptr};
+  static CornerTargets targets_in(Row row) {
+    return {as<Bump>(row[1]),         as<std::uint8_t>(row[2]), as<float>(row[3]),       as<float>(row[4]),
+            as<std::int64_t>(row[5]), as<std::int64_t>(row[6]), as<std::int32_t>(row[7])};
   }
 
   CornerOptions options_;

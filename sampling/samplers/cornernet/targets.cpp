@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
+#include <vector>
 
 #include "sampling/samplers/cornernet/gaussian.h"
 
@@ -29,31 +31,20 @@ class TargetWriter {
   TargetWriter(const CornerOptions& options, const CornerTargets& targets)
       : options_(options),
         targets_(targets),
-        cells_(static_cast<std::size_t>(options.output_size.height) *
-               static_cast<std::size_t>(options.output_size.width)),
         across_(static_cast<double>(options.output_size.width) / options.input_size.width),
         down_(static_cast<double>(options.output_size.height) / options.input_size.height) {
-    const std::size_t map = static_cast<std::size_t>(options.classes) * cells_;
     const auto objects = static_cast<std::size_t>(options.max_objects);
-    for (float* heat : {targets.tl_heat, targets.br_heat}) std::fill_n(heat, map, 0.0f);
-    for (float* valid : {targets.tl_valid, targets.br_valid})
-      if (valid) std::fill_n(valid, map, 1.0f);
+    std::fill_n(targets.bumps, bumps_of(options), Bump{-1});
     std::fill_n(targets.mask, objects, std::uint8_t{0});
     for (float* off : {targets.tl_off, targets.br_off}) std::fill_n(off, 2 * objects, 0.0f);
     for (std::int64_t* ind : {targets.tl_ind, targets.br_ind}) std::fill_n(ind, objects, 0);
   }
 
-  /// Puts the box on the heat maps, or, if it is not shown, takes its surroundings off the valid maps.
-  void draw(const ViewBox& box) const {
-    const int radius = radius_of(box.at);
+  /// Gives the box the next place among the bumps.
+  void raise(const ViewBox& box) {
     const auto top_left = corner(box.at.x0, box.at.y0), bottom_right = corner(box.at.x1, box.at.y1);
-    if (!box.shown) {
-      fill_square(map(targets_.tl_valid, box), top_left.x, top_left.y, radius, 0);
-      fill_square(map(targets_.br_valid, box), bottom_right.x, bottom_right.y, radius, 0);
-      return;
-    }
-    draw_gaussian(map(targets_.tl_heat, box), top_left.x, top_left.y, radius);
-    draw_gaussian(map(targets_.br_heat, box), bottom_right.x, bottom_right.y, radius);
+    targets_.bumps[raised_++] = {box.at.label,   top_left.x,        top_left.y, bottom_right.x,
+                                 bottom_right.y, radius_of(box.at), box.shown};
   }
 
   /// Gives the box the next place among the objects.
@@ -67,11 +58,6 @@ class TargetWriter {
 
  private:
   Corner corner(float x, float y) const { return {x, y, across_, down_}; }
-
-  HeatMap map(float* maps, const ViewBox& box) const {
-    return {maps + static_cast<std::size_t>(box.at.label) * cells_, options_.output_size.height,
-            options_.output_size.width};
-  }
 
   int radius_of(const Box& box) const {
     if (!options_.gaussian_bump) return 0;
@@ -88,39 +74,43 @@ class TargetWriter {
 
   const CornerOptions& options_;
   const CornerTargets& targets_;
-  std::size_t cells_;
   double across_, down_;
-  std::size_t tagged_ = 0;
+  std::size_t raised_ = 0, tagged_ = 0;
 };
 
 double area(const Box& box) { return static_cast<double>(box.x1 - box.x0) * (box.y1 - box.y0); }
 
-/// The numbers of the boxes that get tags, ascending.
-const std::vector<std::size_t>& choose_tagged(std::span<const ViewBox> boxes, const CornerOptions& options) {
-  thread_local std::vector<std::size_t> chosen;
-  chosen.clear();
-  for (std::size_t i = 0; i < boxes.size(); ++i)
-    if (boxes[i].shown) chosen.push_back(i);
-  const auto most = static_cast<std::size_t>(options.max_objects);
-  if (chosen.size() <= most) return chosen;
-  if (options.mirror)
-    throw SampleError(std::to_string(chosen.size()) + " objects, max_objects is " + std::to_string(most));
-  const auto cut = chosen.begin() + options.max_objects;
+/// Leaves the `most` largest of the chosen boxes, in their order.
+void keep_largest(std::span<const ViewBox> boxes, std::int64_t most, std::vector<std::size_t>& chosen) {
+  if (static_cast<std::int64_t>(chosen.size()) <= most) return;
+  const auto cut = chosen.begin() + most;
   std::nth_element(chosen.begin(), cut, chosen.end(), [&](std::size_t a, std::size_t b) {
     const double area_a = area(boxes[a].at), area_b = area(boxes[b].at);
     return area_a != area_b ? area_a > area_b : a < b;
   });
   chosen.erase(cut, chosen.end());
   std::sort(chosen.begin(), chosen.end());
-  return chosen;
 }
 
 }  // namespace
 
 void write_targets(std::span<const ViewBox> boxes, const CornerOptions& options, const CornerTargets& targets) {
   TargetWriter writer(options, targets);
-  for (const auto& box : boxes) writer.draw(box);
-  for (const auto i : choose_tagged(boxes, options)) writer.tag(boxes[i]);
+  thread_local std::vector<std::size_t> chosen;
+  chosen.resize(boxes.size());
+  std::iota(chosen.begin(), chosen.end(), std::size_t{0});
+  keep_largest(boxes, bumps_of(options), chosen);
+  for (const auto i : chosen) writer.raise(boxes[i]);
+
+  chosen.clear();
+  for (std::size_t i = 0; i < boxes.size(); ++i)
+    if (boxes[i].shown) chosen.push_back(i);
+  const auto objects = chosen.size();
+  if (options.mirror && objects > static_cast<std::size_t>(options.max_objects))
+    throw SampleError(std::to_string(objects) + " objects, max_objects is " + std::to_string(options.max_objects));
+  keep_largest(boxes, options.max_objects, chosen);
+  for (const auto i : chosen) writer.tag(boxes[i]);
+  *targets.untagged = static_cast<std::int32_t>(objects - chosen.size());
 }
 
 void write_attention(std::span<const ViewBox> boxes, const AttentionMap& map, float* values) {

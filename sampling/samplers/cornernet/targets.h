@@ -1,6 +1,7 @@
 #pragma once
-// What the CornerNet nets are to find in a view: heat maps of corners, their offsets and places, attention maps.
+// What the CornerNet nets are to find in a view: bumps on corners' heat maps, offsets and places, attention maps.
 
+#include <array>
 #include <cstdint>
 #include <span>
 
@@ -9,17 +10,24 @@
 
 namespace flowtrain {
 
-/// Where the targets of one sample are written; C classes, O the output size, N = max_objects.
+/// A box's bumps on the heat maps of its class: class, cells x and y of its top left and of its bottom right corner,
+/// radius, 1 if it is shown. One that is not only takes its surroundings off the maps of valid cells. Class -1: none.
+using Bump = std::array<std::int32_t, 7>;
+
+/// Where the targets of one sample are written; N = max_objects.
 struct CornerTargets {
-  float *tl_heat, *br_heat;          ///< (C, O, O): a bump at each top left (bottom right) corner
-  std::uint8_t* mask;                ///< (N): 1 for each object
-  float *tl_off, *br_off;            ///< (N, 2): x and y of a corner within its cell, in cells
-  std::int64_t *tl_ind, *br_ind;     ///< (N): y · O + x of a corner's cell
-  float *tl_valid, *br_valid;        ///< (C, O, O): 0 around corners that are neither right nor wrong; may be null
+  Bump* bumps;                    ///< (bumps_of(options)): the maps are drawn from them where the net computes
+  std::uint8_t* mask;             ///< (N): 1 for each object
+  float *tl_off, *br_off;         ///< (N, 2): x and y of a corner within its cell, in cells
+  std::int64_t *tl_ind, *br_ind;  ///< (N): y · O + x of a corner's cell, O the output's width
+  std::int32_t* untagged;         ///< (1): objects beyond N
 };
 
-/// Writes every element. All shown boxes are on the heat maps; tags go to the first N of them. Of more than N, the
-/// largest get tags, of equal ones the first, in annotation order; with quirks = "mirror" they throw SampleError.
+/// How many boxes leave bumps: four times as many as get tags.
+inline std::int64_t bumps_of(const CornerOptions& options) { return 4 * std::int64_t{options.max_objects}; }
+
+/// Writes every element. Of more than N shown boxes the largest get tags, of equal ones the first, in annotation order;
+/// with quirks = "mirror" they throw SampleError. Bumps are chosen likewise, among all boxes.
 void write_targets(std::span<const ViewBox> boxes, const CornerOptions& options, const CornerTargets& targets);
 
 /// Writes an attention map (size, size): 1 at the centre of each box whose long side is in its range.

@@ -1,4 +1,4 @@
-// Corner pooling's GPU kernels for the operators that nets/cornernet/corner_pool.cpp defines. The only file of the CUDA
+// GPU kernels for the operators that nets/cornernet/ defines (corner_pool.cpp, bumps.cpp). The only file of the CUDA
 // parts that knows LibTorch; loading them registers it.
 
 #include <ATen/core/Tensor.h>
@@ -8,8 +8,10 @@
 #include <cuda_fp16.h>
 #include <torch/library.h>
 
+#include <optional>
 #include <stdexcept>
 
+#include "stages/cuda/bumps.h"
 #include "stages/cuda/corner_pool.h"
 
 namespace flowtrain::cuda {
@@ -33,12 +35,12 @@ void for_type_of(const at::Tensor& x, Run run) {
 }
 
 void running_max_cuda(const at::Tensor& x, std::int64_t length, std::int64_t inner, bool backwards, at::Tensor& y,
-                      at::Tensor& replaced) {
+                      const std::optional<at::Tensor>& replaced) {
   const c10::cuda::CUDAGuard on_device(x.device());
   for_type_of(x, [&](auto zero) {
     using T = decltype(zero);
     running_max(static_cast<const T*>(x.const_data_ptr()), static_cast<T*>(y.mutable_data_ptr()),
-                replaced.mutable_data_ptr<std::uint8_t>(), lines_of(x, length, inner, backwards),
+                replaced ? replaced->mutable_data_ptr<std::uint8_t>() : nullptr, lines_of(x, length, inner, backwards),
                 c10::cuda::getCurrentCUDAStream());
   });
 }
@@ -54,7 +56,17 @@ void running_max_backward_cuda(const at::Tensor& g, const at::Tensor& replaced, 
   });
 }
 
+void draw_bumps_cuda(const at::Tensor& bumps, std::int64_t corner, at::Tensor& heat,
+                     const std::optional<at::Tensor>& valid) {
+  const c10::cuda::CUDAGuard on_device(bumps.device());
+  const Maps maps{heat.size(0), heat.size(1), static_cast<int>(heat.size(2)), static_cast<int>(heat.size(3))};
+  draw_bumps(bumps.const_data_ptr<std::int32_t>(), bumps.size(1), static_cast<int>(corner),
+             heat.mutable_data_ptr<float>(), valid ? valid->mutable_data_ptr<float>() : nullptr, maps,
+             c10::cuda::getCurrentCUDAStream());
+}
+
 TORCH_LIBRARY_IMPL(flowtrain, CUDA, library) {
+  library.impl("draw_bumps", draw_bumps_cuda);
   library.impl("running_max", running_max_cuda);
   library.impl("running_max_backward", running_max_backward_cuda);
 }

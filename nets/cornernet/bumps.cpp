@@ -1,0 +1,70 @@
+#include "nets/cornernet/bumps.h"
+
+#include <torch/library.h>
+#include <torch/torch.h>
+
+#include <optional>
+#include <stdexcept>
+
+#include "nets/cornernet/gaussian_bump.h"
+#include "nets/cornernet/operators.h"
+#include "nets/parallel.h"
+
+// `heat` comes filled with 0, `valid` with 1. `corner`: the column of the corner's x.
+TORCH_LIBRARY_FRAGMENT(flowtrain, library) {
+  library.def("draw_bumps(Tensor bumps, int corner, Tensor(a!) heat, Tensor(b!)? valid) -> ()");
+}
+
+namespace flowtrain::nets {
+namespace {
+
+enum Column { category, top_left, bottom_right = 3, radius = 5, shown, columns };
+
+void draw_bumps_cpu(const at::Tensor& bumps, std::int64_t corner, at::Tensor& heat,
+                    const std::optional<at::Tensor>& valid) {
+  const std::int64_t rows = bumps.size(1), classes = heat.size(1), cells = heat.size(2) * heat.size(3);
+  const auto height = static_cast<int>(heat.size(2)), width = static_cast<int>(heat.size(3));
+  const auto* const all = bumps.const_data_ptr<std::int32_t>();
+  auto* const maps = heat.mutable_data_ptr<float>();
+  auto* const weights = valid ? valid->mutable_data_ptr<float>() : nullptr;
+  parallel_for(0, bumps.size(0), 1, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t row = first * rows; row < last * rows; ++row) {
+      const std::int32_t* const bump = all + row * columns;
+      if (bump[category] < 0 || bump[category] >= classes) continue;
+      const std::int64_t map = (row / rows * classes + bump[category]) * cells;
+      const int x = bump[corner], y = bump[corner + 1];
+      if (bump[shown])
+        draw_gaussian({maps + map, height, width}, x, y, bump[radius]);
+      else if (weights)
+        fill_square({weights + map, height, width}, x, y, bump[radius], 0);
+    }
+  });
+}
+
+TORCH_LIBRARY_IMPL(flowtrain, CPU, library) { library.impl("draw_bumps", draw_bumps_cpu); }
+
+}  // namespace
+
+CornerHeat draw_bumps(const at::Tensor& bumps, std::int64_t classes, std::int64_t height, std::int64_t width,
+                      bool valid) {
+  if (bumps.dim() != 3 || bumps.size(2) != columns || bumps.scalar_type() != at::kInt)
+    throw std::invalid_argument(c10::str("bumps: ", bumps.scalar_type(), " of shape ", bumps.sizes(),
+                                         ", expected i32 of (B, M, ", static_cast<int>(columns), ")"));
+  static const auto draw = cornernet::operator_named<decltype(draw_bumps_cpu)>("flowtrain::draw_bumps");
+  const at::AutoDispatchBelowADInplaceOrView below_autograd;
+  const at::Tensor dense = bumps.contiguous();
+  const auto maps = [&](float value) {
+    return at::full({bumps.size(0), classes, height, width}, value, bumps.options().dtype(at::kFloat));
+  };
+  const auto one_corner = [&](Column corner, at::Tensor& heat, at::Tensor& weights) {
+    heat = maps(0);
+    if (valid) weights = maps(1);
+    draw.call(dense, corner, heat, valid ? std::optional(weights) : std::nullopt);
+  };
+  CornerHeat drawn;
+  one_corner(top_left, drawn.tl, drawn.tl_valid);
+  one_corner(bottom_right, drawn.br, drawn.br_valid);
+  return drawn;
+}
+
+}  // namespace flowtrain::nets

@@ -1,0 +1,96 @@
+#include "sampling/codecs/exif.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+namespace flowtrain {
+namespace {
+
+/// Numbers of a TIFF block, in its own byte order; 0 beyond its end.
+class Tiff {
+ public:
+  explicit Tiff(std::span<const std::byte> bytes) : bytes_(bytes), little_(!bytes.empty() && bytes[0] == std::byte{'I'}) {}
+
+  std::uint32_t number(std::size_t at, int size) const {
+    if (at + static_cast<std::size_t>(size) > bytes_.size()) return 0;
+    std::uint32_t value = 0;
+    for (int i = 0; i < size; ++i) {
+      const auto place = at + static_cast<std::size_t>(little_ ? size - 1 - i : i);
+      value = value << 8 | std::to_integer<std::uint32_t>(bytes_[place]);
+    }
+    return value;
+  }
+
+ private:
+  std::span<const std::byte> bytes_;
+  bool little_;
+};
+
+/// Seen pixel (x, y) is stored at (x, y), both exchanged if the picture is turned, and then counted from the far end
+/// along the stored axes that say so.
+struct Turn {
+  bool exchanged, from_right, from_bottom;
+};
+
+Turn turn_of(int orientation) {
+  switch (orientation) {
+    case 2: return {false, true, false};
+    case 3: return {false, true, true};
+    case 4: return {false, false, true};
+    case 5: return {true, false, false};
+    case 6: return {true, false, true};
+    case 7: return {true, true, true};
+    case 8: return {true, true, false};
+    default: return {false, false, false};
+  }
+}
+
+}  // namespace
+
+int exif_orientation(std::span<const std::byte> block) {
+  constexpr std::size_t name_bytes = 6, entry_bytes = 12;
+  constexpr std::uint32_t orientation_tag = 0x112;
+  if (block.size() < name_bytes || std::memcmp(block.data(), "Exif\0", name_bytes) != 0) return 1;
+  const Tiff tiff(block.subspan(name_bytes));
+  const std::size_t directory = tiff.number(4, 4), entries = tiff.number(directory, 2);
+  for (std::size_t i = 0; i < entries; ++i) {
+    const std::size_t entry = directory + 2 + i * entry_bytes;
+    if (tiff.number(entry, 2) != orientation_tag) continue;
+    const auto orientation = tiff.number(entry + 8, 2);
+    return orientation >= 1 && orientation <= 8 ? static_cast<int>(orientation) : 1;
+  }
+  return 1;
+}
+
+Rect as_stored(const Rect& part, int orientation, int height, int width) {
+  const Turn turn = turn_of(orientation);
+  Rect stored = turn.exchanged ? Rect{part.y, part.x, part.height, part.width} : part;
+  if (turn.from_right) stored.x = width - stored.x - stored.width;
+  if (turn.from_bottom) stored.y = height - stored.y - stored.height;
+  return stored;
+}
+
+Rect as_seen(const Rect& part, int orientation, int height, int width) {
+  const Turn turn = turn_of(orientation);
+  Rect seen = part;
+  if (turn.from_right) seen.x = width - part.x - part.width;
+  if (turn.from_bottom) seen.y = height - part.y - part.height;
+  return turn.exchanged ? Rect{seen.y, seen.x, seen.height, seen.width} : seen;
+}
+
+void orient(const Picture& stored, int orientation, Image& seen) {
+  const Turn turn = turn_of(orientation);
+  const int height = turn.exchanged ? stored.width : stored.height, width = turn.exchanged ? stored.height : stored.width;
+  seen.reshape(static_cast<std::uint64_t>(height), static_cast<std::uint64_t>(width), stored.channels);
+  std::uint8_t* to = seen.pixels.data();
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < width; ++x, to += stored.channels) {
+      int from_x = turn.exchanged ? y : x, from_y = turn.exchanged ? x : y;
+      if (turn.from_right) from_x = stored.width - 1 - from_x;
+      if (turn.from_bottom) from_y = stored.height - 1 - from_y;
+      std::copy_n(stored.row(from_y) + from_x * stored.channels, stored.channels, to);
+    }
+}
+
+}  // namespace flowtrain

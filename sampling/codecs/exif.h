@@ -1,0 +1,23 @@
+#pragma once
+// How a camera was held.
+
+#include <cstddef>
+#include <span>
+
+#include "sampling/codecs/image.h"
+
+namespace flowtrain {
+
+/// The orientation 1 … 8 that an Exif block (from its "Exif" on) gives; 1 where it gives none or is damaged.
+int exif_orientation(std::span<const std::byte> block);
+
+/// Whether rows become columns.
+inline bool is_turned(int orientation) { return orientation > 4; }
+/// The part of a stored (height, width) picture that is `part` of the picture as it is to be seen.
+Rect as_stored(const Rect& part, int orientation, int height, int width);
+/// The other way round.
+Rect as_seen(const Rect& part, int orientation, int height, int width);
+/// A stored picture as it is to be seen.
+void orient(const Picture& stored, int orientation, Image& seen);
+
+}  // namespace flowtrain

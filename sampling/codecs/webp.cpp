@@ -1,0 +1,74 @@
+#include "sampling/codecs/webp.h"
+
+#include <webp/decode.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "sampling/error.h"
+
+namespace flowtrain {
+namespace {
+
+// Upsampled colour depends on the neighbours, and libwebp takes a cut for the picture's edge.
+constexpr int spare = 2;
+
+class WebpReader : public PictureReader {
+ public:
+  explicit WebpReader(std::span<const std::byte> file) : file_(file) {
+    if (!WebPInitDecoderConfig(&config_)) throw InternalError("libwebp has another version than its header");
+    const auto status = WebPGetFeatures(bytes(), file.size(), &config_.input);
+    if (status != VP8_STATUS_OK) throw SampleError("WebP: the header is damaged or cut short");
+    if (config_.input.has_animation) throw SampleError("WebP: an animation, not a picture");
+    refuse_bomb("WebP", static_cast<std::uint64_t>(width()), static_cast<std::uint64_t>(height()), file.size());
+  }
+
+  int height() const override { return config_.input.height; }
+  int width() const override { return config_.input.width; }
+
+  Picture read(const Window& part, int, Image& out) override {
+    // libwebp begins at even pixels.
+    const int x = std::max(0, part.x - spare) & ~1, y = std::max(0, part.y - spare) & ~1;
+    auto& options = config_.options;
+    options.use_cropping = 1;
+    options.crop_left = x;
+    options.crop_top = y;
+    options.crop_width = std::min(width(), part.x + part.width + spare) - x;
+    options.crop_height = std::min(height(), part.y + part.height + spare) - y;
+    const bool transparent = config_.input.has_alpha != 0;
+    thread_local Image with_alpha;
+    Image& decoded = transparent ? with_alpha : out;
+    decoded.reshape(static_cast<std::uint64_t>(options.crop_height), static_cast<std::uint64_t>(options.crop_width),
+                    transparent ? 4 : 3);
+    auto& to = config_.output;
+    to.colorspace = transparent ? MODE_rgbA : MODE_RGB;  // rgbA: colours come multiplied by their alpha
+    to.is_external_memory = 1;
+    to.u.RGBA = {decoded.pixels.data(), options.crop_width * decoded.channels, decoded.pixels.size()};
+    if (WebPDecode(bytes(), file_.size(), &config_) != VP8_STATUS_OK)
+      throw SampleError("WebP: the data is damaged or cut short");
+    if (transparent) drop_alpha(decoded, out);
+    return crop(out.view(), {part.x - x, part.y - y, part.height, part.width});
+  }
+
+ private:
+  const std::uint8_t* bytes() const { return reinterpret_cast<const std::uint8_t*>(file_.data()); }
+
+  static void drop_alpha(const Image& from, Image& to) {
+    to.reshape(static_cast<std::uint64_t>(from.height), static_cast<std::uint64_t>(from.width), 3);
+    for (std::size_t i = 0; i < from.pixels.size() / 4; ++i)
+      std::copy_n(from.pixels.data() + 4 * i, 3, to.pixels.data() + 3 * i);
+  }
+
+  std::span<const std::byte> file_;
+  WebPDecoderConfig config_;
+};
+
+}  // namespace
+
+PictureReader& open_webp(std::span<const std::byte> file) {
+  thread_local std::optional<WebpReader> reader;
+  return reader.emplace(file);
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,203 @@
+#include "sampling/datasets/shard_index.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+#include <charconv>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <span>
+#include <system_error>
+#include <thread>
+
+#include "sampling/descriptor.h"
+#include "sampling/error.h"
+#include "sampling/files.h"
+#include "sampling/remote/remote.h"
+#include "sampling/tar.h"
+
+namespace flowtrain {
+namespace {
+
+std::unique_ptr<ByteSource> open_local(const std::string& path) {
+  try {
+    return std::make_unique<Descriptor>(Descriptor::file(path.c_str()));
+  } catch (const std::system_error& error) {
+    const bool too_many = error.code() == std::errc::too_many_files_open;
+    throw UserError(Exit::data, path + ": " + error.code().message(),
+                    too_many ? "every shard stays open: raise the limit with ulimit -n" : "");
+  }
+}
+
+/// Puts a shard's files together to samples.
+class Indexer {
+ public:
+  /// Reads the shard through `bytes`; labels must be below `labels_end`.
+  Indexer(Shard& shard, const ByteSource& bytes, std::int64_t labels_end)
+      : shard_(shard), bytes_(bytes), labels_end_(labels_end) {}
+
+  void run() {
+    scan_tar(bytes_, shard_.path, [this](const TarEntry& entry) { take(entry); });
+    finish_sample();
+    shard_.names.shrink_to_fit();
+    shard_.samples.shrink_to_fit();
+  }
+
+ private:
+  void take(const TarEntry& entry) {
+    const auto base = entry.name.rfind('/') + 1;  // 0 where there is no slash
+    const auto dot = entry.name.find('.', base);
+    if (dot == entry.name.npos || dot == base) return;
+    const auto key = entry.name.substr(0, dot), ending = entry.name.substr(dot + 1);
+    if (key != key_) {
+      finish_sample();
+      key_ = key;
+    }
+    if (ending == "cls") {
+      sample_.label = read_label(entry);
+    } else if (picture_.empty() && ending.find('.') == ending.npos && is_picture(entry.name)) {
+      picture_ = entry.name;
+      sample_.offset = entry.offset;
+      sample_.size_bytes = entry.size_bytes;
+    }
+  }
+
+  /// Files without a picture among them are no sample.
+  void finish_sample() {
+    if (!picture_.empty()) {
+      shard_.names.add(picture_);
+      shard_.samples.push_back(sample_);
+    }
+    picture_.clear();
+    sample_ = {0, 0, -1};
+  }
+
+  std::int32_t read_label(const TarEntry& entry) const {
+    char digits[32];
+    if (entry.size_bytes > sizeof(digits)) fail("its .cls is no integer");
+    const auto got = bytes_.read_at(entry.offset, std::as_writable_bytes(std::span(digits, entry.size_bytes)));
+    const auto is_space = [](unsigned char c) { return std::isspace(c) != 0; };
+    const char* end = digits + got;
+    const char* begin = std::find_if_not(const_cast<const char*>(digits), end, is_space);
+    std::int64_t label = 0;
+    const auto result = std::from_chars(begin, end, label);
+    if (result.ec != std::errc() || !std::all_of(result.ptr, end, is_space)) fail("its .cls is no integer");
+    if (label < 0 || label >= labels_end_)
+      fail("label " + std::to_string(label) + " is not within 0 to " + std::to_string(labels_end_ - 1));
+    return static_cast<std::int32_t>(label);
+  }
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw UserError(Exit::data, shard_.path + ": sample '" + key_ + "': " + what);
+  }
+
+  Shard& shard_;
+  const ByteSource& bytes_;
+  std::int64_t labels_end_;
+  std::string key_, picture_;
+  ShardSample sample_{0, 0, -1};
+};
+
+/// What the cache calls an index; with another number for another layout.
+constexpr std::string_view index_name = "webdataset index 1";
+
+template <class T>
+void put(std::vector<std::byte>& bytes, const T& value) {
+  const auto part = std::as_bytes(std::span(&value, 1));
+  bytes.insert(bytes.end(), part.begin(), part.end());
+}
+
+/// Each sample: offset and size of its picture (u64), label (i32), length of the name (u32), the name.
+std::vector<std::byte> encode(const Shard& shard) {
+  std::vector<std::byte> bytes;
+  for (std::size_t i = 0; i < shard.samples.size(); ++i) {
+    const auto& sample = shard.samples[i];
+    const auto name = shard.names[i];
+    put(bytes, sample.offset);
+    put(bytes, sample.size_bytes);
+    put(bytes, sample.label);
+    put(bytes, static_cast<std::uint32_t>(name.size()));
+    const auto characters = std::as_bytes(std::span(name));
+    bytes.insert(bytes.end(), characters.begin(), characters.end());
+  }
+  return bytes;
+}
+
+template <class T>
+std::optional<T> take(std::span<const std::byte>& bytes) {
+  T value;
+  if (bytes.size() < sizeof(value)) return {};
+  std::memcpy(&value, bytes.data(), sizeof(value));
+  bytes = bytes.subspan(sizeof(value));
+  return value;
+}
+
+/// Fills in names and samples; false for what encode() would not write, or labels that these settings do not allow.
+bool decode(std::span<const std::byte> bytes, std::int64_t labels_end, Shard& shard) {
+  const auto file_bytes = shard.file->size_bytes();
+  while (!bytes.empty()) {
+    const auto offset = take<std::uint64_t>(bytes), size_bytes = take<std::uint64_t>(bytes);
+    const auto label = take<std::int32_t>(bytes);
+    const auto length = take<std::uint32_t>(bytes);
+    if (!length || *length > bytes.size() || *offset > file_bytes || *size_bytes > file_bytes - *offset ||
+        *label < -1 || *label >= labels_end)
+      return false;
+    shard.names.add({reinterpret_cast<const char*>(bytes.data()), *length});
+    shard.samples.push_back({*offset, *size_bytes, *label});
+    bytes = bytes.subspan(*length);
+  }
+  shard.names.shrink_to_fit();
+  shard.samples.shrink_to_fit();
+  return true;
+}
+
+void index_remote(Shard& shard, const std::string& url, std::int64_t labels_end,
+                  const std::shared_ptr<const RemoteAccess>& access) {
+  try {
+    auto opened = std::make_unique<RemoteFile>(url, access);
+    const auto& file = *opened;
+    shard.file = std::move(opened);
+    if (const auto kept = file.recall(index_name); kept && decode(*kept, labels_end, shard)) return;
+    shard.names = {};
+    shard.samples.clear();
+    Indexer(shard, ScanWindow(file), labels_end).run();
+    file.keep(index_name, encode(shard));
+  } catch (const RemoteError& error) {
+    throw UserError(Exit::data, shard.path + ": " + error.what(), error.hint());
+  }
+}
+
+}  // namespace
+
+std::vector<Shard> index_shards(const std::vector<std::string>& paths, std::int64_t labels_end,
+                                const Settings& settings) {
+  const bool remote = is_remote(paths.front());  // then all are
+  std::vector<Shard> shards;
+  for (const auto& path : paths)
+    shards.push_back(remote ? Shard{public_name(path), nullptr} : Shard{path, open_local(path)});
+  const auto access = remote ? remote_access(settings) : nullptr;
+  std::vector<std::exception_ptr> failures(shards.size());
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i; (i = next++) < shards.size();) {
+      try {
+        if (remote) index_remote(shards[i], paths[i], labels_end, access);
+        else Indexer(shards[i], *shards[i].file, labels_end).run();
+      } catch (...) {
+        failures[i] = std::current_exception();
+        next = shards.size();  // those before it are under way: the first failure is the same each time
+      }
+    }
+  };
+  {
+    // A cold header costs a disk access, or a way to the server and back, so several are waited for at once.
+    std::vector<std::jthread> threads(std::min<std::size_t>(shards.size(), 8));
+    for (auto& thread : threads) thread = std::jthread(work);
+  }
+  for (const auto& failure : failures)
+    if (failure) std::rethrow_exception(failure);
+  return shards;
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,34 @@
+#pragma once
+// Which samples the tar shards of a WebDataset hold, and where their bytes lie.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sampling/byte_source.h"
+#include "sampling/names.h"
+#include "sampling/settings.h"
+
+namespace flowtrain {
+
+/// A sample of a shard: where its picture lies.
+struct ShardSample {
+  std::uint64_t offset, size_bytes;
+  std::int32_t label;  ///< -1: none
+};
+
+struct Shard {
+  std::string path;  ///< for messages: a file's path, or a URL without user, password and query
+  std::unique_ptr<ByteSource> file;
+  Names names = {};  ///< of the pictures
+  std::vector<ShardSample> samples = {};
+};
+
+/// Opens and scans all shards, several at once; labels must be below `labels_end`. Paths may be remote, with the keys
+/// of remote_keys() in `settings`; what was found in such a shard is kept in the cache, so that it is scanned once.
+/// Throws UserError(data) for the first shard that cannot be read or is damaged.
+std::vector<Shard> index_shards(const std::vector<std::string>& paths, std::int64_t labels_end,
+                                const Settings& settings);
+
+}  // namespace flowtrain

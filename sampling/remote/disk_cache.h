@@ -1,0 +1,48 @@
+#pragma once
+// Pieces of bytes kept in a folder, up to a size; the least recently used ones make room.
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace flowtrain {
+
+/// Pieces are found by a key of any length. Several processes may share a folder: files appear by a rename, whole or
+/// not at all, and carry checksums; a damaged one is removed and counts as absent. Methods may be called from any
+/// thread. That a piece cannot be stored (a full disk) is no error: it is asked for again.
+///
+/// A file: magic (8 bytes), size (u64), checksum of the size and the table (u64), table (u64 for each 64 KiB of the
+/// piece), the piece; numbers are little-endian, checksums XXH3 with the key's hash as seed.
+class DiskCache {
+ public:
+  /// Makes the folder if need be. Throws std::filesystem::filesystem_error where it cannot be written.
+  DiskCache(std::filesystem::path folder, std::uint64_t limit_bytes);
+
+  bool has(const std::string& key) const;
+  /// Fills `into` from byte `offset` of a piece on; false where it is not there, or is shorter. Checks and reads only
+  /// the part that is asked for.
+  bool read(const std::string& key, std::uint64_t offset, std::span<std::byte> into) const;
+  std::optional<std::vector<std::byte>> read_all(const std::string& key) const;
+  void write(const std::string& key, std::span<const std::byte> bytes) const;
+
+ private:
+  struct Name {
+    std::filesystem::path path;
+    std::uint64_t seed;
+  };
+  class Piece;
+  Name name_of(const std::string& key) const;
+  bool make_room(std::uint64_t size_bytes) const;
+
+  std::filesystem::path folder_;
+  std::uint64_t limit_bytes_;
+  mutable std::mutex mutex_;
+  mutable std::uint64_t room_bytes_ = 0;  ///< that may be written before the folder must be looked at again
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,69 @@
+#pragma once
+// One HTTP request for a range of bytes, and what came of it.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "sampling/remote/location.h"
+
+namespace flowtrain {
+
+/// What tells one state of a remote file from another.
+struct RemoteVersion {
+  std::uint64_t size_bytes = 0;
+  std::string tag;  ///< its ETag, or else Last-Modified; empty where the server has neither
+  bool operator==(const RemoteVersion&) const = default;
+};
+
+/// Why a request did not bring everything.
+struct RemoteFailure {
+  std::string message, hint;
+  bool passing = false;                ///< it may work when asked again
+  std::chrono::seconds wait_at_least{0};  ///< what the server said with Retry-After
+};
+
+/// Asks once for into.size() bytes from `first` on; redirects are followed. Bytes land in `into` as they arrive, so
+/// that after a failure received() of them are there to stay.
+class Exchange {
+ public:
+  /// `expected` (may be null): the version that the file must have. All must outlive this.
+  Exchange(const Location& from, std::uint64_t first, std::span<std::byte> into, const RemoteVersion* expected)
+      : from_(from), first_(first), into_(into), expected_(expected) {}
+
+  /// `handle`: a CURL easy handle, its options to be overwritten. Gives up on a server that does not take the
+  /// connection, or sends less than a kilobyte a second, for `timeout`.
+  std::optional<RemoteFailure> run(void* handle, std::chrono::seconds timeout);
+
+  std::size_t received() const { return received_; }
+  /// The file's version as this answer told it.
+  const RemoteVersion& version() const { return version_; }
+
+ private:
+  static std::size_t on_header(char* bytes, std::size_t size, std::size_t count, void* self);
+  static std::size_t on_body(char* bytes, std::size_t size, std::size_t count, void* self);
+  void take_header(std::string_view line);
+  bool take_body(std::string_view bytes);
+  void check_head();
+  void refuse(const std::string& message, const std::string& hint = {});
+  RemoteFailure refusal(long retry_after_s) const;
+
+  const Location& from_;
+  std::uint64_t first_;
+  std::span<std::byte> into_;
+  const RemoteVersion* expected_;
+
+  int status_ = 0;
+  std::string range_, etag_, modified_, encoding_;  ///< headers of the latest answer
+  std::string error_body_;                          ///< the beginning of what came instead of the bytes
+  bool head_checked_ = false;
+  std::size_t received_ = 0;
+  RemoteVersion version_;
+  std::optional<RemoteFailure> failure_;
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,84 @@
+#include "sampling/remote/http_client.h"
+
+#include <curl/curl.h>
+
+#include <algorithm>
+#include <new>
+#include <thread>
+
+namespace flowtrain {
+namespace {
+
+constexpr std::chrono::milliseconds longest_delay = std::chrono::seconds(30);
+/// A server that wants more patience with Retry-After gets this much.
+constexpr std::chrono::milliseconds longest_wait = std::chrono::seconds(60);
+
+void initialize_curl() {
+  static const auto result = curl_global_init(CURL_GLOBAL_DEFAULT);
+  if (result != CURLE_OK) throw RemoteError(curl_easy_strerror(result));
+}
+
+}  // namespace
+
+/// A handle for the time of a call.
+class HttpClient::Lease {
+ public:
+  explicit Lease(const HttpClient& client) : client_(client) {
+    const std::lock_guard lock(client_.mutex_);
+    if (!client_.idle_.empty()) {
+      handle_ = std::move(client_.idle_.back());
+      client_.idle_.pop_back();
+      return;
+    }
+    handle_.reset(curl_easy_init());
+    if (!handle_) throw std::bad_alloc();
+    client_.idle_.reserve(++client_.handles_);  // giving it back then allocates nothing
+  }
+  ~Lease() {
+    const std::lock_guard lock(client_.mutex_);
+    client_.idle_.push_back(std::move(handle_));
+  }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+
+  void* get() const { return handle_.get(); }
+
+ private:
+  const HttpClient& client_;
+  Handle handle_{nullptr, [](void* handle) { curl_easy_cleanup(handle); }};
+};
+
+HttpClient::HttpClient(Patience patience) : patience_(patience) { initialize_curl(); }
+
+RemoteVersion HttpClient::version(const Location& from) const {
+  std::byte first_byte;
+  return fetch(from, nullptr, 0, {&first_byte, 1});
+}
+
+void HttpClient::read(const Location& from, const RemoteVersion& version, std::uint64_t first,
+                      std::span<std::byte> into) const {
+  fetch(from, &version, first, into);
+}
+
+RemoteVersion HttpClient::fetch(const Location& from, const RemoteVersion* expected, std::uint64_t first,
+                                std::span<std::byte> into) const {
+  const Lease lease(*this);
+  auto delay = std::min(patience_.first_delay, longest_delay);
+  for (int tries = 1;; ++tries) {
+    Exchange exchange(from, first, into, expected);
+    const auto failure = exchange.run(lease.get(), patience_.timeout);
+    if (!failure) return exchange.version();
+    if (!failure->passing || tries > patience_.retries) {
+      const auto count = tries > 1 ? ", after " + std::to_string(tries) + " tries" : "";
+      const bool no_hint = failure->hint.empty() && failure->passing;
+      throw RemoteError(failure->message + (from.s3 ? " (asked for " + from.url + ")" : "") + count,
+                        no_hint ? "see whether the server is up, or raise data.retries" : failure->hint);
+    }
+    first += exchange.received();
+    into = into.subspan(exchange.received());
+    std::this_thread::sleep_for(std::clamp<std::chrono::milliseconds>(failure->wait_at_least, delay, longest_wait));
+    delay = std::min(2 * delay, longest_delay);
+  }
+}
+
+}  // namespace flowtrain

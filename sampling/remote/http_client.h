@@ -1,0 +1,45 @@
+#pragma once
+// Ranges of remote files, asked for until they are there or there is no hope.
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "sampling/remote/exchange.h"
+#include "sampling/remote/location.h"
+
+namespace flowtrain {
+
+/// Methods may be called from any thread; each call has a connection of its own, and connections are kept for the next.
+class HttpClient {
+ public:
+  struct Patience {
+    int retries = 5;                               ///< after the first try
+    std::chrono::seconds timeout{30};              ///< without a connection, or nearly without bytes
+    std::chrono::milliseconds first_delay{250};    ///< before the first retry; doubled for each that follows
+  };
+
+  explicit HttpClient(Patience patience);
+
+  /// Which version of the file is there; asks for its first byte. Throws RemoteError.
+  RemoteVersion version(const Location& from) const;
+  /// Fills `into` (not empty) from byte `first` on, of this version of the file; of a transfer that broke only the rest
+  /// is asked for again. Throws RemoteError.
+  void read(const Location& from, const RemoteVersion& version, std::uint64_t first, std::span<std::byte> into) const;
+
+ private:
+  using Handle = std::unique_ptr<void, void (*)(void*)>;
+  class Lease;
+  RemoteVersion fetch(const Location& from, const RemoteVersion* expected, std::uint64_t first,
+                      std::span<std::byte> into) const;
+
+  Patience patience_;
+  mutable std::mutex mutex_;
+  mutable std::size_t handles_ = 0;   ///< idle or at work
+  mutable std::vector<Handle> idle_;  ///< the one used last comes first: its connection is the likeliest to be open
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,43 @@
+#pragma once
+// What a path on the network stands for: whom to ask, and how to sign it.
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace flowtrain {
+
+/// Why bytes of a remote file cannot be had. The message says what the server or the network did; the caller adds which
+/// file it was.
+class RemoteError : public std::runtime_error {
+ public:
+  explicit RemoteError(const std::string& message, std::string hint = {})
+      : std::runtime_error(message), hint_(std::move(hint)) {}
+  /// The way out, as an imperative sentence; may be empty.
+  const std::string& hint() const { return hint_; }
+
+ private:
+  std::string hint_;
+};
+
+/// Where a file lies.
+struct Location {
+  std::string url;            ///< what is asked
+  bool s3 = false;
+  std::string region = {};    ///< of S3
+  std::string key_id = {}, secret = {}, token = {};  ///< for S3; without a key_id requests are not signed
+};
+
+/// Whether a path starts with http://, https:// or s3://.
+bool is_remote(std::string_view path);
+
+/// A path as messages show it: without user, password and query, which may be secret.
+std::string public_name(std::string_view path);
+
+/// The location of a remote path. s3://bucket/key lies at AWS_ENDPOINT_URL/bucket/key, or where that is not set, at
+/// Amazon's address of the bucket in AWS_REGION (or AWS_DEFAULT_REGION, or us-east-1); credentials are
+/// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. Throws RemoteError for an s3:// path without bucket
+/// or key, or a key id without its secret.
+Location locate(const std::string& path);
+
+}  // namespace flowtrain

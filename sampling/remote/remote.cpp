@@ -1,0 +1,31 @@
+#include "sampling/remote/remote.h"
+
+#include <filesystem>
+
+namespace flowtrain {
+
+std::vector<Key> remote_keys() {
+  return {{"retries", Kind::integer, std::int64_t{5}, "remote shards: how often a failed request is repeated", 0, 100},
+          {"timeout_s", Kind::integer, std::int64_t{30},
+           "remote shards: seconds after which a server that does not answer, or hardly sends, is given up", 1, 3600},
+          {"cache", Kind::text, std::string(), "remote shards: folder that keeps what was fetched; empty: none"},
+          {"cache_mb", Kind::integer, std::int64_t{10240}, "megabytes (MiB) that the cache folder may grow to", 16,
+           1 << 30}};
+}
+
+std::shared_ptr<const RemoteAccess> remote_access(const Settings& settings) {
+  const HttpClient::Patience patience{.retries = static_cast<int>(settings.integer("retries")),
+                                      .timeout = std::chrono::seconds(settings.integer("timeout_s"))};
+  std::unique_ptr<DiskCache> cache;
+  if (const auto& folder = settings.text("cache"); !folder.empty()) {
+    try {
+      cache = std::make_unique<DiskCache>(folder, static_cast<std::uint64_t>(settings.integer("cache_mb")) << 20);
+    } catch (const std::filesystem::filesystem_error& error) {
+      throw settings.error("cache", "cannot write to the folder " + folder + ": " + error.code().message(), Exit::data,
+                           "name a folder that this user may write to");
+    }
+  }
+  return std::make_shared<const RemoteAccess>(patience, std::move(cache));
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,106 @@
+#include "sampling/remote/remote_file.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace flowtrain {
+namespace {
+
+/// What one request fetches at most.
+constexpr std::uint64_t most_blocks = 8;
+
+}  // namespace
+
+/// Blocks that this thread fetches; others that want them wait.
+class RemoteFile::Claim {
+ public:
+  /// `first`, and those after it up to `last` that are neither in the cache nor claimed. Where another thread has
+  /// `first`, waits until it is done and claims nothing.
+  Claim(const RemoteFile& file, std::uint64_t first, std::uint64_t last) : file_(file), first_(first), end_(first) {
+    std::unique_lock lock(file_.mutex_);
+    auto& taken = file_.being_fetched_;
+    if (taken.contains(first)) {
+      file_.fetched_.wait(lock, [&] { return !taken.contains(first); });
+      return;
+    }
+    last = std::min(last, first + most_blocks - 1);
+    do taken.insert(end_++);
+    while (end_ <= last && !taken.contains(end_) && !file_.access_->cache->has(file_.key(end_)));
+  }
+  ~Claim() {
+    {
+      const std::lock_guard lock(file_.mutex_);
+      for (auto block = first_; block < end_; ++block) file_.being_fetched_.erase(block);
+    }
+    file_.fetched_.notify_all();
+  }
+  Claim(const Claim&) = delete;
+  Claim& operator=(const Claim&) = delete;
+
+  bool empty() const { return end_ == first_; }
+  std::uint64_t end() const { return end_; }
+
+ private:
+  const RemoteFile& file_;
+  std::uint64_t first_, end_;
+};
+
+RemoteFile::RemoteFile(const std::string& path, std::shared_ptr<const RemoteAccess> access)
+    : location_(locate(path)), access_(std::move(access)), version_(access_->client.version(location_)) {}
+
+std::size_t RemoteFile::read_at(std::uint64_t offset, std::span<std::byte> into) const {
+  if (offset >= size_bytes()) return 0;
+  into = into.first(std::min<std::uint64_t>(into.size(), size_bytes() - offset));
+  if (into.empty()) return 0;
+  if (!access_->cache) {
+    access_->client.read(location_, version_, offset, into);
+    return into.size();
+  }
+  for (std::size_t done = 0; done < into.size();) {
+    auto got = read_cached(offset + done, into.subspan(done));
+    if (got == 0) got = fetch_blocks(offset + done, into.subspan(done));
+    done += got;
+  }
+  return into.size();
+}
+
+/// Fills `into` up to the end of the block that `offset` lies in; returns how many bytes, 0 where it is not cached.
+std::size_t RemoteFile::read_cached(std::uint64_t offset, std::span<std::byte> into) const {
+  const auto part = std::min<std::size_t>(into.size(), block_bytes - offset % block_bytes);
+  return access_->cache->read(key(offset / block_bytes), offset % block_bytes, into.first(part)) ? part : 0;
+}
+
+/// Fetches the block at `offset` and missing ones after it; returns how many bytes of `into` that filled: none where
+/// another thread was at it.
+std::size_t RemoteFile::fetch_blocks(std::uint64_t offset, std::span<std::byte> into) const {
+  const auto first = offset / block_bytes, begin = first * block_bytes;
+  const Claim claim(*this, first, (offset + into.size() - 1) / block_bytes);
+  if (claim.empty()) return 0;
+  if (const auto got = read_cached(offset, into)) return got;  // another thread was done just before the claim
+  thread_local std::vector<std::byte> fetched;
+  fetched.resize(std::min(claim.end() * block_bytes, size_bytes()) - begin);
+  access_->client.read(location_, version_, begin, fetched);
+  for (auto block = first; block < claim.end(); ++block) {
+    const auto bytes = std::span(fetched).subspan((block - first) * block_bytes);
+    access_->cache->write(key(block), bytes.first(std::min<std::uint64_t>(bytes.size(), block_bytes)));
+  }
+  const auto part = std::min<std::size_t>(into.size(), begin + fetched.size() - offset);
+  std::memcpy(into.data(), fetched.data() + (offset - begin), part);
+  return part;
+}
+
+std::string RemoteFile::key(std::string_view name) const {
+  return location_.url + '\n' + version_.tag + '\n' + std::to_string(version_.size_bytes) + '\n' + std::string(name);
+}
+
+std::string RemoteFile::key(std::uint64_t block) const { return key("block " + std::to_string(block)); }
+
+std::optional<std::vector<std::byte>> RemoteFile::recall(std::string_view name) const {
+  return access_->cache ? access_->cache->read_all(key(name)) : std::nullopt;
+}
+
+void RemoteFile::keep(std::string_view name, std::span<const std::byte> bytes) const {
+  if (access_->cache) access_->cache->write(key(name), bytes);
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,63 @@
+#pragma once
+// A file on a server, read like a local one, through the cache if there is one.
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sampling/byte_source.h"
+#include "sampling/remote/disk_cache.h"
+#include "sampling/remote/http_client.h"
+
+namespace flowtrain {
+
+/// What all files of a data set share.
+struct RemoteAccess {
+  RemoteAccess(const HttpClient::Patience& patience, std::unique_ptr<DiskCache> where)
+      : client(patience), cache(std::move(where)) {}
+
+  HttpClient client;
+  std::unique_ptr<DiskCache> cache;  ///< may be null
+};
+
+/// One version of a file on a server: once the server has another one, reading fails. Without a cache exactly the bytes
+/// asked for are fetched; with one, the blocks that they lie in.
+class RemoteFile final : public ByteSource {
+ public:
+  /// What is fetched and kept as one piece.
+  static constexpr std::uint64_t block_bytes = 1 << 20;
+
+  /// Asks the server for the file's version. Throws RemoteError.
+  RemoteFile(const std::string& path, std::shared_ptr<const RemoteAccess> access);
+
+  std::uint64_t size_bytes() const override { return version_.size_bytes; }
+  /// Throws RemoteError.
+  std::size_t read_at(std::uint64_t offset, std::span<std::byte> into) const override;
+
+  /// What was kept in the cache for this version of the file under this name; nothing where it is not there any more.
+  std::optional<std::vector<std::byte>> recall(std::string_view name) const;
+  void keep(std::string_view name, std::span<const std::byte> bytes) const;
+
+ private:
+  class Claim;
+  std::string key(std::string_view name) const;
+  std::string key(std::uint64_t block) const;
+  std::size_t read_cached(std::uint64_t offset, std::span<std::byte> into) const;
+  std::size_t fetch_blocks(std::uint64_t offset, std::span<std::byte> into) const;
+
+  Location location_;
+  std::shared_ptr<const RemoteAccess> access_;
+  RemoteVersion version_;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable fetched_;
+  mutable std::set<std::uint64_t> being_fetched_;  ///< blocks
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,6 @@
+#include "sampling/codecs/webp.h"
+#include "tests/fuzz/picture_target.h"
+
+FUZZ_TARGET(webp) {
+  read_picture(flowtrain::open_webp(input), input);
+}
