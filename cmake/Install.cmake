@@ -1,7 +1,8 @@
 # cmake --install build/release --prefix PREFIX: the program, its plugins and configs, and what plugin authors include.
-# LibTorch stays where it is; the installed program's run path names it.
+# LibTorch stays where it is; the run path of what computes names it.
 include(GNUInstallDirs)
 install(TARGETS flowtrain RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS flowtrain_torch LIBRARY DESTINATION lib)  # the program looks in ../lib
 if(TARGET flowtrain_cuda)
   install(TARGETS flowtrain_cuda LIBRARY DESTINATION lib)  # the program looks in ../lib
 endif()

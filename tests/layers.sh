@@ -21,12 +21,14 @@ check() (
         may["stages/cuda/"] = "std cuda stages/device.h stages/cuda/"
         may["stages/cuda/cornernet_ops.cpp"] = may["stages/cuda/"] " torch"
         may["pipeline/"] = "std queue xxhash tbb text generated sampling/ stages/ pipeline/"
-        may["pipeline/commands/"] = may["pipeline/"] " cli stages/torch/ pipeline/commands/ pipeline/distributed/"
+        may["pipeline/commands/"] = may["pipeline/"] " cli pipeline/commands/"
+        may["pipeline/commands/computing/"] = may["pipeline/commands/"] " stages/torch/ pipeline/commands/computing/ pipeline/distributed/"
         may["pipeline/main.cpp"] = may["pipeline/"] " cli pipeline/commands/"
         may["pipeline/distributed/"] = may["pipeline/"] " torch nets/ stages/torch/ stages/nccl/ pipeline/distributed/"
         # Folders with a door of their own: not part of what the folder above them allows.
-        split("sampling/remote/ stages/torch/ stages/nccl/ stages/cuda/ pipeline/distributed/ pipeline/commands/", closed, " ")
+        split("sampling/remote/ stages/torch/ stages/nccl/ stages/cuda/ pipeline/distributed/ pipeline/commands/ pipeline/commands/computing/", closed, " ")
         opened["sampling/remote/remote.h"] = 1
+        opened["pipeline/commands/computing/door.h"] = 1
         opened["stages/cuda/entry.h"] = 1  # what the program knows of the CUDA parts
 
         group["codecs"] = "^(jpeglib|jerror|turbojpeg|png|zlib|webp/decode)\\.h$|^pugixml\\.hpp$"
@@ -148,7 +150,10 @@ bad  pipeline/config/a.cpp        "nets/net.h"
 bad  pipeline/snapshot/a.cpp      <c10/util/Exception.h>
 bad  pipeline/commands/a.cpp      <torch/torch.h>
 bad  pipeline/commands/a.cpp      "tests/pipeline/fakes.h"
-good pipeline/commands/a.cpp      "stages/torch/compute.h"
+bad  pipeline/commands/a.cpp      "stages/torch/compute.h"
+bad  pipeline/commands/a.cpp      "pipeline/commands/computing/ranks.h"
+good pipeline/commands/a.cpp      "pipeline/commands/computing/door.h"
+good pipeline/commands/computing/a.cpp "stages/torch/compute.h"
 good pipeline/commands/a.cpp      "pipeline/commands/flags.h"
 good pipeline/commands/a.cpp      <CLI/CLI.hpp>
 good pipeline/main.cpp            "pipeline/commands/commands.h"

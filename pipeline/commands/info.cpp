@@ -2,10 +2,10 @@
 
 #include <cstdio>
 
+#include "pipeline/commands/computing/door.h"
 #include "pipeline/commands/flags.h"
 #include "pipeline/telemetry/environment.h"
 #include "stages/device.h"
-#include "stages/torch/learner.h"
 
 namespace flowtrain::commands {
 
@@ -24,7 +24,7 @@ std::string cuda_status() {
 int info(const Arguments& arguments) {
   CLI::App app("Prints versions, machine and devices as JSON: what every run's env.json holds.", "flowtrain info");
   if (!parse(app, arguments)) return 0;
-  std::puts(environment_json({{"torch", torch_version()}, {"cuda", cuda_status()}}).c_str());
+  std::puts(environment_json({{"torch", computing_parts().torch_version()}, {"cuda", cuda_status()}}).c_str());
   return 0;
 }
 

@@ -2,10 +2,10 @@
 
 #include <cstdio>
 
+#include "pipeline/commands/computing/door.h"
 #include "pipeline/commands/flags.h"
 #include "sampling/order.h"
 #include "sampling/plugin.h"
-#include "stages/torch/learner.h"
 
 namespace flowtrain::commands {
 
@@ -38,7 +38,7 @@ int plugins(const Arguments& arguments) {
   list("data sets (data.dataset)", datasets());
   list("orders (order.name)", orders());
   list("samplers (sampler.name)", samplers());
-  for (auto& [kind, names] : model_parts()) {
+  for (auto& [kind, names] : computing_parts().model_parts()) {
     std::printf("%s\n ", kind.c_str());
     for (auto& name : names) std::printf(" %s", name.c_str());
     std::printf("\n");

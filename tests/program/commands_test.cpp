@@ -143,6 +143,23 @@ TEST_CASE("runs that only try something leave nothing behind") {
   CHECK_SAYS(dry, "order_xxh64 " + end_of(place.path("runs/tiny")).order);
 }
 
+TEST_CASE("only what computes needs LibTorch's library") {
+  const Workplace place;
+  auto surroundings = place.surroundings();
+  surroundings.program = place.path("flowtrain");
+  std::filesystem::copy_file(FLOWTRAIN_PROGRAM, surroundings.program);
+  const auto alone = [&](const Words& words) { return run_program(words, surroundings); };
+  CHECK_EXIT(alone({"tiny.toml", "--dry-run", "--max-iter", "3"}), 0);
+  CHECK_EXIT(alone({"bench", "tiny.toml", "--seconds", "0.01"}), 0);
+  CHECK_EXIT(alone({"replay", "tiny.toml", "--iter", "1"}), 0);
+  for (auto command : {"config", "graph"}) CHECK_EXIT(alone({command, "tiny.toml"}), 0);
+  const auto training = alone({"tiny.toml"});
+  CHECK_EXIT(training, 2);
+  CHECK_SAYS(training, "libflowtrain_torch.so is neither beside the program nor in ../lib");
+  CHECK_SAYS(training, "cmake/go build");
+  CHECK(!std::filesystem::exists(place.path("runs")));
+}
+
 TEST_CASE("exported weights are where another run starts") {
   const Workplace place;
   REQUIRE_EXIT(place.train(), 0);

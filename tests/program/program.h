@@ -57,6 +57,7 @@ struct Surroundings {
   rlim_t file_bytes = RLIM_INFINITY;  ///< writing beyond this size fails with EFBIG
   std::string network = {};           ///< a network namespace that `ip netns` made; empty: that of the test
   bool bound_by_permissions = false;  ///< permissions hold for it even where the tests run as root
+  std::filesystem::path program = FLOWTRAIN_PROGRAM;
 };
 
 /// The program in the background; killed by the destructor where it still runs.
@@ -68,7 +69,7 @@ class Process {
     out_ = surroundings.folder / (stem + ".out");
     err_ = surroundings.folder / (stem + ".err");
     Words all = words;
-    all.insert(all.begin(), FLOWTRAIN_PROGRAM);
+    all.insert(all.begin(), surroundings.program.string());
     std::vector<char*> arguments;
     for (auto& word : all) arguments.push_back(word.data());
     arguments.push_back(nullptr);
@@ -131,7 +132,7 @@ class Process {
     if (surroundings.bound_by_permissions && ::geteuid() == 0 &&
         (::prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE) != 0 || ::prctl(PR_CAPBSET_DROP, CAP_DAC_READ_SEARCH) != 0))
       _exit(126);
-    ::execv(FLOWTRAIN_PROGRAM, arguments.data());
+    ::execv(surroundings.program.c_str(), arguments.data());
     _exit(127);
   }
 

@@ -1,7 +1,5 @@
 #pragma once
-// What commands share that several processes run together: flags, the start of a node's ranks, and a rank's own part.
-
-#include <CLI/CLI.hpp>
+// What commands share that several processes run together: the start of a node's ranks, and a rank's own part.
 
 #include <filesystem>
 #include <functional>
@@ -11,13 +9,7 @@
 #include "pipeline/distributed/rendezvous.h"
 #include "pipeline/launch/place.h"
 
-namespace flowtrain::commands {
-
-/// --distributed and all that goes with it.
-void add_launch_flags(CLI::App& app, LaunchOptions& launch);
-
-/// find_place(), with the GPUs that the configuration leaves to the ranks of this node.
-Launch find_launch(const LaunchOptions& launch, const std::function<Config()>& load);
+namespace flowtrain::commands::computing {
 
 /// The ranks of this node, as processes that run `flowtrain <command> <arguments>`. Returns the exit code of all.
 int start_ranks(const SpawnPlan& plan, const Config& config, const std::string& command, const Arguments& arguments);
@@ -29,4 +21,4 @@ using RankBody = std::function<int(Membership& membership, std::filesystem::path
 /// Joins the job and runs `body`. An error that all share, or that one causes for all, is told once.
 int run_rank(const Place& place, const Config& config, const RankBody& body);
 
-}  // namespace flowtrain::commands
+}  // namespace flowtrain::commands::computing

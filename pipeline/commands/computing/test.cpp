@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "pipeline/commands/computing/parts.h"
 #include "pipeline/commands/flags.h"
 #include "pipeline/detection.h"
 #include "pipeline/evaluate.h"
@@ -11,7 +12,7 @@
 #include "stages/torch/detection/corner_detector.h"
 #include "stages/torch/learner.h"
 
-namespace flowtrain::commands {
+namespace flowtrain::commands::computing {
 
 namespace {
 
@@ -69,4 +70,4 @@ int test(const Arguments& arguments) {
   return 0;
 }
 
-}  // namespace flowtrain::commands
+}  // namespace flowtrain::commands::computing

@@ -1,4 +1,4 @@
-#include "pipeline/commands/ranks.h"
+#include "pipeline/commands/computing/ranks.h"
 
 #include "pipeline/assembly.h"
 #include "pipeline/distributed/pace.h"
@@ -6,7 +6,7 @@
 #include "pipeline/telemetry/guard.h"
 #include "pipeline/telemetry/log.h"
 
-namespace flowtrain::commands {
+namespace flowtrain::commands::computing {
 
 namespace {
 
@@ -17,24 +17,6 @@ std::string expected_device(const Config& config, int processes) {
 }
 
 }  // namespace
-
-void add_launch_flags(CLI::App& app, LaunchOptions& launch) {
-  app.add_flag("--distributed", launch.distributed, "with several processes; see --world-size");
-  app.add_option("--world-size", launch.world_size,
-                 "number of nodes; without --rank and --dist-url all start on this machine");
-  app.add_option("--rank", launch.rank, "this node's, from 0");
-  app.add_option("--nproc", launch.nproc, "processes on each node; 0: one for each GPU, or 1");
-  app.add_option("--dist-url", launch.dist_url, "where nodes meet: tcp://HOST:PORT, file:///PATH, or env://");
-  app.add_option("--launcher", launch.launcher, "who starts the processes: auto, none, spawn, torchrun, slurm or mpi");
-}
-
-Launch find_launch(const LaunchOptions& launch, const std::function<Config()>& load) {
-  if (!launch.distributed) return find_place(launch, process_environment(), 0);
-  const Config config = load();
-  LaunchOptions with_config = launch;
-  if (launch.rank && launch.dist_url.empty()) with_config.dist_url = config.table("dist").text("url");
-  return find_place(with_config, process_environment(), gpus_to_share(config));
-}
 
 int start_ranks(const SpawnPlan& plan, const Config& config, const std::string& command, const Arguments& arguments) {
   // What is wrong there is told once, before anything starts.
@@ -80,4 +62,4 @@ int run_rank(const Place& place, const Config& config, const RankBody& body) {
   }
 }
 
-}  // namespace flowtrain::commands
+}  // namespace flowtrain::commands::computing

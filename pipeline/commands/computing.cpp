@@ -1,0 +1,38 @@
+#include <dlfcn.h>
+
+#include "pipeline/commands/computing/door.h"
+#include "pipeline/telemetry/log.h"
+#include "stages/parts.h"
+
+namespace flowtrain::commands {
+
+namespace {
+
+const ComputingParts& open_library() {
+  const auto path = find_part(kComputingLibrary);
+  if (path.empty())
+    throw UserError(Exit::usage, say(kComputingLibrary, " is neither beside the program nor in ../lib"),
+                    "build with cmake/go build, or install with cmake --install");
+  // Never closed, and global, as the CUDA parts need LibTorch's symbols. What it shares with the program is taken from
+  // the program, which exports its symbols for that.
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (library == nullptr)
+    throw UserError(Exit::usage, say("LibTorch cannot be loaded: ", dlerror()),
+                    "cmake/go build fetches the LibTorch that this program was built with");
+  auto* entry = reinterpret_cast<ComputingEntry*>(dlsym(library, kComputingEntry));
+  if (entry == nullptr)
+    throw UserError(Exit::usage, path.string() + " comes from another version of flowtrain",
+                    "build or install this one again");
+  return *entry();
+}
+
+}  // namespace
+
+const ComputingParts& computing_parts() {
+  static const ComputingParts& parts = open_library();
+  return parts;
+}
+
+int test(const Arguments& arguments) { return computing_parts().test(arguments); }
+
+}  // namespace flowtrain::commands

@@ -1,0 +1,35 @@
+// flowtrain bench --distributed
+
+#include <cstdio>
+
+#include "pipeline/commands/computing/parts.h"
+#include "pipeline/commands/computing/ranks.h"
+#include "pipeline/distributed_bench.h"
+#include "pipeline/snapshot/atomic_folder.h"
+#include "stages/torch/exchange_bench.h"
+#include "stages/torch/learner.h"
+
+namespace flowtrain::commands::computing {
+
+namespace {
+
+int bench_as(const Place& place, const BenchRequest& request) {
+  return run_rank(place, request.config, [&](Membership& membership, std::filesystem::path&) {
+    const DistributedBenchOptions options{request.seconds, &membership.group(), static_cast<unsigned>(place.local_rank),
+                                          static_cast<unsigned>(place.local_world)};
+    const auto report = run_distributed_bench(request.config, options, make_torch_learner, time_all_reduce);
+    if (place.rank != 0) return 0;
+    std::fputs(to_table(report).c_str(), stdout);
+    if (!request.json.empty()) write_file_atomically(request.json, to_json(report));
+    return 0;
+  });
+}
+
+}  // namespace
+
+int bench(const Launch& launch, const BenchRequest& request) {
+  if (auto* plan = std::get_if<SpawnPlan>(&launch)) return start_ranks(*plan, request.config, "bench", request.words);
+  return bench_as(std::get<Place>(launch), request);
+}
+
+}  // namespace flowtrain::commands::computing

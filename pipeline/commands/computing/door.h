@@ -1,0 +1,51 @@
+#pragma once
+// The parts of commands that compute. They are a library of their own, libflowtrain_torch.so, which is opened when it is
+// first asked for: loading LibTorch takes longer than all else that the other commands do.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/commands/commands.h"
+#include "pipeline/launch/place.h"
+#include "pipeline/run.h"
+#include "pipeline/start.h"
+
+namespace flowtrain::commands {
+
+/// What the command line of `flowtrain train` says.
+struct TrainRequest {
+  StartOptions start;
+  RunOptions options;
+  LaunchOptions launch;
+  bool sets_max_restarts = false;  ///< launch.max_restarts counts, not dist.max_restarts
+  Arguments words;                 ///< for the ranks that are started here
+};
+
+/// What that of `flowtrain bench --distributed` says.
+struct BenchRequest {
+  const Config& config;
+  double seconds;    ///< for each thing that is measured
+  std::string json;  ///< file for the figures; empty: none
+  Arguments words;
+};
+
+/// What the library offers. Functions return exit codes and throw as commands do.
+struct ComputingParts {
+  int (*train)(const TrainRequest& request, Interrupt& interrupt);
+  int (*test)(const Arguments& arguments);
+  int (*bench)(const Launch& launch, const BenchRequest& request);
+  /// model_parts() and torch_version() of stages/torch/learner.h.
+  std::vector<std::pair<std::string, std::vector<std::string>>> (*model_parts)();
+  std::string (*torch_version)();
+};
+
+inline constexpr char kComputingLibrary[] = "libflowtrain_torch.so";
+inline constexpr char kComputingEntry[] = "flowtrain_computing_parts";
+/// The library's one symbol.
+using ComputingEntry = const ComputingParts*();
+
+/// Opens the library at the first call. Throws UserError(usage) where it is not beside the program, or does not load.
+const ComputingParts& computing_parts();
+
+}  // namespace flowtrain::commands

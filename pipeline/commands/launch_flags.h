@@ -1,0 +1,19 @@
+#pragma once
+// The flags of commands that several processes run together.
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+
+#include "pipeline/config/config.h"
+#include "pipeline/launch/place.h"
+
+namespace flowtrain::commands {
+
+/// --distributed and all that goes with it.
+void add_launch_flags(CLI::App& app, LaunchOptions& launch);
+
+/// find_place(), with the GPUs that the configuration leaves to the ranks of this node.
+Launch find_launch(const LaunchOptions& launch, const std::function<Config()>& load);
+
+}  // namespace flowtrain::commands
