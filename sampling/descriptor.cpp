@@ -52,6 +52,11 @@ Descriptor::~Descriptor() {
 
 std::uint64_t Descriptor::size_bytes() const { return static_cast<std::uint64_t>(status_of(number_).st_size); }
 
+std::int64_t Descriptor::modified_ns() const {
+  const auto time = status_of(number_).st_mtim;
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
 std::size_t Descriptor::read_at(std::uint64_t offset, std::span<std::byte> into) const {
   std::size_t done = 0;
   while (done < into.size()) {

@@ -22,6 +22,8 @@ class Descriptor final : public ByteSource {
   ~Descriptor() override;
 
   std::uint64_t size_bytes() const override;
+  /// When the file was last written: nanoseconds since 1970.
+  std::int64_t modified_ns() const;
   std::size_t read_at(std::uint64_t offset, std::span<std::byte> into) const override;
 
  private:

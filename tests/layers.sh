@@ -12,7 +12,7 @@ check() (
       # The longest matching folder decides. Kinds: std, rooms and folders of this tree, groups of libraries.
       BEGIN {
         may["sampling/plugins/"] = "std sampling/plugin.hpp sampling/plugin_abi.h"
-        may["sampling/"] = "std codecs simd sampling/"
+        may["sampling/"] = "std codecs simd xxhash sampling/"
         may["sampling/remote/"] = "std xxhash curl sampling/ sampling/remote/"
         may["nets/"] = "std torch simd nets/"
         may["stages/"] = "std queue xxhash sampling/ stages/"
@@ -31,7 +31,7 @@ check() (
         opened["pipeline/commands/computing/door.h"] = 1
         opened["stages/cuda/entry.h"] = 1  # what the program knows of the CUDA parts
 
-        group["codecs"] = "^(jpeglib|jerror|turbojpeg|png|zlib|webp/decode)\\.h$|^pugixml\\.hpp$"
+        group["codecs"] = "^(jpeglib|jerror|turbojpeg|png|zlib|webp/(decode|encode))\\.h$|^pugixml\\.hpp$"
         group["simd"] = "^hwy/"
         group["torch"] = "^(torch|ATen|c10)/"
         group["cuda"] = "^cuda_(runtime|runtime_api|fp16|bf16)\\.h$"

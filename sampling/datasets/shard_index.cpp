@@ -11,6 +11,7 @@
 #include <system_error>
 #include <thread>
 
+#include "sampling/datasets/kept_index.h"
 #include "sampling/descriptor.h"
 #include "sampling/error.h"
 #include "sampling/files.h"
@@ -20,7 +21,7 @@
 namespace flowtrain {
 namespace {
 
-std::unique_ptr<ByteSource> open_local(const std::string& path) {
+std::unique_ptr<Descriptor> open_local(const std::string& path) {
   try {
     return std::make_unique<Descriptor>(Descriptor::file(path.c_str()));
   } catch (const std::system_error& error) {
@@ -99,7 +100,7 @@ class Indexer {
   ShardSample sample_{0, 0, -1};
 };
 
-/// What the cache calls an index; with another number for another layout.
+/// What the cache calls an index; with another number for another layout (see also KeptIndex).
 constexpr std::string_view index_name = "webdataset index 1";
 
 template <class T>
@@ -152,6 +153,23 @@ bool decode(std::span<const std::byte> bytes, std::int64_t labels_end, Shard& sh
   return true;
 }
 
+/// Scans the shard through `bytes`; what an index that does not fit left behind goes.
+void scan(Shard& shard, const ByteSource& bytes, std::int64_t labels_end) {
+  shard.names = {};
+  shard.samples.clear();
+  Indexer(shard, bytes, labels_end).run();
+}
+
+void index_local(Shard& shard, std::int64_t labels_end) {
+  auto opened = open_local(shard.path);
+  const auto& file = *opened;
+  shard.file = std::move(opened);
+  const KeptIndex index(shard.path, file);
+  if (const auto kept = index.recall(); kept && decode(*kept, labels_end, shard)) return;
+  scan(shard, file, labels_end);
+  index.keep(encode(shard));
+}
+
 void index_remote(Shard& shard, const std::string& url, std::int64_t labels_end,
                   const std::shared_ptr<const RemoteAccess>& access) {
   try {
@@ -159,9 +177,7 @@ void index_remote(Shard& shard, const std::string& url, std::int64_t labels_end,
     const auto& file = *opened;
     shard.file = std::move(opened);
     if (const auto kept = file.recall(index_name); kept && decode(*kept, labels_end, shard)) return;
-    shard.names = {};
-    shard.samples.clear();
-    Indexer(shard, ScanWindow(file), labels_end).run();
+    scan(shard, ScanWindow(file), labels_end);
     file.keep(index_name, encode(shard));
   } catch (const RemoteError& error) {
     throw UserError(Exit::data, shard.path + ": " + error.what(), error.hint());
@@ -175,7 +191,7 @@ std::vector<Shard> index_shards(const std::vector<std::string>& paths, std::int6
   const bool remote = is_remote(paths.front());  // then all are
   std::vector<Shard> shards;
   for (const auto& path : paths)
-    shards.push_back(remote ? Shard{public_name(path), nullptr} : Shard{path, open_local(path)});
+    shards.push_back({remote ? public_name(path) : path, nullptr});
   const auto access = remote ? remote_access(settings) : nullptr;
   std::vector<std::exception_ptr> failures(shards.size());
   std::atomic<std::size_t> next = 0;
@@ -183,7 +199,7 @@ std::vector<Shard> index_shards(const std::vector<std::string>& paths, std::int6
     for (std::size_t i; (i = next++) < shards.size();) {
       try {
         if (remote) index_remote(shards[i], paths[i], labels_end, access);
-        else Indexer(shards[i], *shards[i].file, labels_end).run();
+        else index_local(shards[i], labels_end);
       } catch (...) {
         failures[i] = std::current_exception();
         next = shards.size();  // those before it are under way: the first failure is the same each time

@@ -26,7 +26,8 @@ struct Shard {
 };
 
 /// Opens and scans all shards, several at once; labels must be below `labels_end`. Paths may be remote, with the keys
-/// of remote_keys() in `settings`; what was found in such a shard is kept in the cache, so that it is scanned once.
+/// of remote_keys() in `settings`. What was found in a shard is kept, so that it is scanned once: of a local one beside
+/// it (kept_index.h), of a remote one in the cache.
 /// Throws UserError(data) for the first shard that cannot be read or is damaged.
 std::vector<Shard> index_shards(const std::vector<std::string>& paths, std::int64_t labels_end,
                                 const Settings& settings);

@@ -2,6 +2,8 @@
 // read in place. Files that follow each other and share their name up to its first dot are one sample.
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/shard_index.h"
@@ -15,10 +17,29 @@ namespace {
 /// A label beyond this is taken for damage.
 constexpr std::int64_t max_classes = 1 << 20;
 
+/// The names of classes, one a line, that may lie beside local shards.
+std::filesystem::path names_file(const std::string& shard) {
+  return std::filesystem::path(shard).parent_path() / "classes.txt";
+}
+
+/// Its lines; none where there is no such file.
+std::vector<std::string> read_class_names(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return {};
+  std::ifstream stream(path, std::ios::binary);
+  std::vector<std::string> names;
+  for (std::string line; std::getline(stream, line); names.push_back(line))
+    if (line.ends_with('\r')) line.pop_back();
+  if (stream.bad() || !stream.eof()) throw UserError(Exit::data, path.string() + ": cannot be read");
+  return names;
+}
+
 class WebDataset : public Dataset {
  public:
-  /// `classes` 0: as many as the labels need.
-  WebDataset(std::vector<Shard> shards, std::int64_t classes) : shards_(std::move(shards)), classes_(classes) {
+  /// `classes` 0: as many as `names`, or else as the labels need.
+  WebDataset(std::vector<Shard> shards, std::int64_t classes, std::vector<std::string> names)
+      : shards_(std::move(shards)), classes_(std::max(classes, static_cast<std::int64_t>(names.size()))),
+        names_(std::move(names)) {
     const Shard* unlabelled = nullptr;
     std::size_t which = 0;
     for (const auto& shard : shards_) {
@@ -33,6 +54,11 @@ class WebDataset : public Dataset {
     if (size() == 0)
       throw EmptyDataset(shards_.front().path + (shards_.size() > 1 ? " and the other shards" : "") +
                          ": no samples with a picture (.jpg, .jpeg, .png, .webp)");
+    if (!names_.empty() && classes_ > static_cast<std::int64_t>(names_.size()))
+      throw UserError(Exit::data, names_file(shards_.front().path).string() + ": names " +
+                                      std::to_string(names_.size()) + " classes, but there is label " +
+                                      std::to_string(classes_ - 1),
+                      "mend it, or set data.classes: then it is not read");
     if (unlabelled && classes_ > 0)
       throw UserError(Exit::data, unlabelled->path + ": " + std::string(unlabelled->names[which]) +
                                       " has no .cls beside it, though the data set has classes");
@@ -57,8 +83,9 @@ class WebDataset : public Dataset {
   }
 
   std::vector<std::string> classes() const override {
-    std::vector<std::string> names;
-    for (std::int64_t i = 0; i < classes_; ++i) names.push_back(std::to_string(i));
+    auto names = names_;
+    if (names.empty())
+      for (std::int64_t i = 0; i < classes_; ++i) names.push_back(std::to_string(i));
     return names;
   }
 
@@ -81,12 +108,15 @@ class WebDataset : public Dataset {
   std::vector<Shard> shards_;
   std::vector<std::uint64_t> ends_;  ///< the id after each shard's last
   std::int64_t classes_;
+  std::vector<std::string> names_;  ///< none: the labels' numbers
 };
 
 }  // namespace
 
 DatasetEntry webdataset_entry() {
-  std::vector<Key> keys{{"classes", Kind::integer, std::int64_t{0}, "number of classes; 0: the largest label and one",
+  std::vector<Key> keys{{"classes", Kind::integer, std::int64_t{0},
+                         "number of classes; 0: as many as classes.txt beside local shards has lines (their names), or "
+                         "else the largest label and one",
                          0, static_cast<double>(max_classes)}};
   for (auto& key : remote_keys()) keys.push_back(std::move(key));
   return {.name = "webdataset",
@@ -96,9 +126,11 @@ DatasetEntry webdataset_entry() {
           .keys = std::move(keys),
           .make = [](const Settings& settings, const DatasetInput& input) -> std::unique_ptr<Dataset> {
             const auto classes = settings.integer("classes");
-            auto shards =
-                index_shards(find_shards(settings, input.training), classes > 0 ? classes : max_classes, settings);
-            return std::make_unique<WebDataset>(std::move(shards), classes);
+            const auto paths = find_shards(settings, input.training);
+            const bool named = classes == 0 && !is_remote(paths.front());
+            auto names = named ? read_class_names(names_file(paths.front())) : std::vector<std::string>();
+            auto shards = index_shards(paths, classes > 0 ? classes : max_classes, settings);
+            return std::make_unique<WebDataset>(std::move(shards), classes, std::move(names));
           }};
 }
 

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -154,6 +155,62 @@ TEST_CASE("webdataset: a shard cut after it was indexed gives bad samples") {
   ReadBuffer buffer;
   const auto error = failure_of<SampleError>([&] { set->read(0, buffer); });
   CHECK(std::string(error.what()) == path.string() + ":a.jpg: ends 1 bytes early: was the file cut since?");
+}
+
+TEST_CASE("webdataset: a second start reads indices, not headers") {
+  TempFolder temp;
+  const auto old = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
+  const auto write = [&](const std::string& name, const std::string& bytes) {
+    const auto path = temp.write(name, bytes);
+    std::filesystem::last_write_time(path, old);
+    return path;
+  };
+  const auto first = shard({{"a", 0}, {"dir/b", 2}}), second = shard({{"c", 1}});
+  const auto path = write("d/s0.tar", first);
+  write("d/s1.tar", second);
+  const auto check = [&] {
+    const auto set = open(temp.path() / "d");
+    CHECK(contents(*set) == Texts{"a", "dir/b", "c"});
+    CHECK(set->describe(1) == path.string() + ":dir/b.jpg");
+    for (const auto& [id, label] : {std::pair(0, 0), std::pair(1, 2), std::pair(2, 1)})
+      CHECK(set->label(static_cast<std::uint64_t>(id)) == label);
+  };
+  check();
+  CHECK(std::filesystem::exists(temp.path() / "d/s0.tar.index"));
+  auto without_headers = first;
+  for (std::size_t at = 0; at < without_headers.size(); at += 512)
+    if (without_headers.compare(at + 257, 5, "ustar") == 0) without_headers.replace(at, 512, 512, 'x');
+  write("d/s0.tar", without_headers);
+  check();
+  check_failure(failure_of([&] { open(temp.path() / "d", "", 2); }), Exit::data, "s0.tar: at byte 0");  // scanned
+
+  write("d/s0.tar", first + std::string(512, '\0'));  // another size
+  check();
+  write("d/s1.tar", second);
+  std::filesystem::resize_file(temp.path() / "d/s1.tar.index", 20);
+  check();
+  std::ofstream(temp.path() / "d/s0.tar.index", std::ios::in | std::ios::binary).seekp(60).put('~');
+  check();
+  check_failure(failure_of([&] { open(temp.path() / "d", "", 2); }), Exit::data, "label 2 is not within 0 to 1");
+}
+
+TEST_CASE("webdataset: classes.txt beside the shards names the classes") {
+  TempFolder temp;
+  const auto path = temp.write("d/train/s.tar", shard({{"a", 0}, {"b", 1}}));
+  temp.write("d/train/classes.txt", "white cell\r\nplatelet\n\nred cell");
+  const auto set = open(temp.path() / "d");
+  CHECK(set->classes() == Texts{"white cell", "platelet", "", "red cell"});
+  CHECK(open(path)->classes() == set->classes());
+  CHECK(open(temp.path() / "d", "", 2)->classes() == Texts{"0", "1"});
+  temp.write("d/train/classes.txt", "one\n");
+  const auto failure = failure_of([&] { open(path); });
+  check_failure(failure, Exit::data, "classes.txt: names 1 classes, but there is label 1");
+  CHECK(failure.hint().find("data.classes") != std::string::npos);
+  temp.write("d/train/classes.txt", "");
+  CHECK(open(path)->classes() == Texts{"0", "1"});
+  std::filesystem::remove(temp.path() / "d/train/classes.txt");
+  temp.write("d/train/classes.txt/no", "file");
+  check_failure(failure_of([&] { open(path); }), Exit::data, "classes.txt: cannot be read");
 }
 
 /// Serves the files of a folder.

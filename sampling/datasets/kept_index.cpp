@@ -1,0 +1,90 @@
+#include "sampling/datasets/kept_index.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+
+namespace flowtrain {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+constexpr std::array<char, 8> magic{'f', 'l', 'o', 'w', 'i', 'x', '0', '1'};
+/// File systems note times in steps of up to two seconds (FAT).
+constexpr std::chrono::nanoseconds coarsest_clock = std::chrono::seconds(2);
+
+struct Header {
+  std::array<char, 8> magic;
+  std::uint64_t file_bytes;
+  std::int64_t modified_ns;
+  std::uint64_t kept_bytes, checksum;
+};
+
+std::uint64_t checksum_of(Header header, std::span<const std::byte> kept) {
+  header.checksum = 0;
+  return XXH3_64bits_withSeed(kept.data(), kept.size(), XXH3_64bits(&header, sizeof(header)));
+}
+
+std::string name_of(const std::string& path) { return path + ".index"; }
+
+bool write_all(int file, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const auto done = ::write(file, bytes.data(), bytes.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(done));
+  }
+  return true;
+}
+
+}  // namespace
+
+KeptIndex::KeptIndex(const std::string& path, const Descriptor& file)
+    : path_(path), size_bytes_(file.size_bytes()), modified_ns_(file.modified_ns()) {}
+
+std::optional<std::vector<std::byte>> KeptIndex::recall() const {
+  try {
+    const auto index = Descriptor::file(name_of(path_).c_str());
+    Header header{};
+    if (index.read_at(0, std::as_writable_bytes(std::span(&header, 1))) < sizeof(header)) return {};
+    const bool fits = header.magic == magic && header.file_bytes == size_bytes_ && header.modified_ns == modified_ns_ &&
+                      header.kept_bytes == index.size_bytes() - sizeof(header);
+    if (!fits) return {};
+    std::vector<std::byte> kept(header.kept_bytes);
+    if (index.read_at(sizeof(header), kept) < kept.size() || checksum_of(header, kept) != header.checksum) return {};
+    return kept;
+  } catch (const std::runtime_error&) {
+    return {};
+  }
+}
+
+void KeptIndex::keep(std::span<const std::byte> bytes) const {
+  // By name: another file may have taken the place of the one that is open.
+  struct stat now;
+  if (::stat(path_.c_str(), &now) != 0) return;
+  const auto modified = std::chrono::seconds(now.st_mtim.tv_sec) + std::chrono::nanoseconds(now.st_mtim.tv_nsec);
+  const bool same = static_cast<std::uint64_t>(now.st_size) == size_bytes_ && modified.count() == modified_ns_;
+  if (!same || std::chrono::system_clock::now().time_since_epoch() - modified < coarsest_clock) return;
+
+  Header header{magic, size_bytes_, modified_ns_, bytes.size(), 0};
+  header.checksum = checksum_of(header, bytes);
+  auto unfinished = name_of(path_) + ".XXXXXX";
+  const int file = mkostemp(unfinished.data(), O_CLOEXEC);
+  if (file < 0) return;
+  // Who may read the file may read its index. Not synchronised: the checksum finds what a power cut leaves behind.
+  const bool written = fchmod(file, now.st_mode & 0666) == 0 &&
+                       write_all(file, std::as_bytes(std::span(&header, 1))) && write_all(file, bytes);
+  if ((close(file) != 0) | !written || rename(unfinished.c_str(), name_of(path_).c_str()) != 0)
+    unlink(unfinished.c_str());
+}
+
+}  // namespace flowtrain
