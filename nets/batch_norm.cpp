@@ -1,5 +1,7 @@
 #include "nets/batch_norm.h"
 
+#include <torch/autograd.h>
+
 namespace flowtrain::nets {
 namespace {
 

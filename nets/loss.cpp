@@ -1,6 +1,6 @@
 #include "nets/loss.h"
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <algorithm>
 #include <stdexcept>

@@ -1,6 +1,6 @@
 #include "nets/metric.h"
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <algorithm>
 

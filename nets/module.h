@@ -1,7 +1,12 @@
 #pragma once
-// Behind the door of net.h: what the nets are made of. Included by nets/ only, because it drags torch.h in.
+// Behind the door of net.h: what the nets are made of. Included by nets/ only, because it drags torch::nn in.
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/container/modulelist.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
 
 #include <array>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "nets/optimizer.h"
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <cmath>
 #include <stdexcept>

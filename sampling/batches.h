@@ -47,6 +47,8 @@ class Batches {
   }
   /// Where a row stands within its epoch's order.
   std::uint64_t index(std::uint64_t number, std::uint64_t row) const { return (first(number) + row) % samples_; }
+  /// Where an epoch's order ends.
+  std::uint64_t epoch_end() const { return samples_; }
   /// The position that keys everything drawn for the row; no two rows of the stream share one.
   std::uint64_t position(std::uint64_t number, std::uint64_t row) const { return number * batch_ + row; }
 

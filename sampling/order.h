@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "sampling/dataset.h"
 
@@ -17,6 +18,10 @@ class Order {
   virtual std::uint64_t size() const = 0;
   /// The record at `index` (< size()) of `epoch` (from 0).
   virtual std::uint64_t at(std::uint64_t epoch, std::uint64_t index) const = 0;
+  /// A batch's records at once: those at() `first`, `first` + 1, …, as many as `ids` holds (up to the epoch's end).
+  virtual void fill(std::uint64_t epoch, std::uint64_t first, std::span<std::uint64_t> ids) const {
+    for (auto& id : ids) id = at(epoch, first++);
+  }
 };
 
 struct OrderInput {

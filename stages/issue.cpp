@@ -1,6 +1,7 @@
 #include "stages/issue.h"
 
 #include <algorithm>
+#include <array>
 
 #include "stages/blame.h"
 
@@ -24,12 +25,30 @@ std::uint32_t IssueStage::operator()(const Ticket& ticket, Slab& slab) const {
   const std::uint32_t chunks = std::min(rows, chunks_);
   slab.begin(ticket, batches_.epoch(batch), rows, chunks);
   slab.set_share(static_cast<double>(own) * static_cast<double>(slice_.world) / static_cast<double>(whole));
-  for (std::uint64_t row = begin; auto& work : slab.rows()) {
-    const StreamRow drawn = row_of(batch, row++);
-    work.position = drawn.position;
-    work.id = drawn.id;
+  std::uint64_t row = begin;
+  for (auto rows_left = slab.rows(); !rows_left.empty();) {
+    const auto drawn = draw(batch, row, rows_left);
+    rows_left = rows_left.subspan(drawn);
+    row += drawn;
   }
   return chunks;
+}
+
+std::size_t IssueStage::draw(std::uint64_t number, std::uint64_t row, std::span<RowWork> works) const {
+  std::array<std::uint64_t, 64> ids;
+  const std::uint64_t index = batches_.index(number, row);
+  const auto count = std::min<std::uint64_t>({ids.size(), works.size(), batches_.epoch_end() - index});
+  try {
+    order_.fill(batches_.epoch(number), index, std::span(ids).first(count));
+  } catch (...) {
+    for (std::uint64_t i = 0; i < count; ++i) row_of(number, row + i);  // throws, and names the position
+    throw;
+  }
+  for (std::uint64_t i = 0; i < count; ++i) {
+    works[i].position = batches_.position(number, row + i);
+    works[i].id = ids[i];
+  }
+  return count;
 }
 
 std::vector<StreamRow> IssueStage::rows(const Ticket& ticket) const {

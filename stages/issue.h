@@ -28,6 +28,8 @@ class IssueStage {
  private:
   std::uint64_t number(const Ticket& ticket) const { return (ticket.iteration - 1) * accum_ + ticket.micro; }
   StreamRow row_of(std::uint64_t number, std::uint64_t row) const;
+  /// Gives the first of `works` their positions and records, those of batch `number` from `row` on; returns how many.
+  std::size_t draw(std::uint64_t number, std::uint64_t row, std::span<RowWork> works) const;
 
   const Order& order_;
   Batches batches_;

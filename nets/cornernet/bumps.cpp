@@ -1,7 +1,7 @@
 #include "nets/cornernet/bumps.h"
 
 #include <torch/library.h>
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <optional>
 #include <stdexcept>

@@ -1,7 +1,8 @@
 #include "nets/cornernet/corner_pool.h"
 
 #include <torch/library.h>
-#include <torch/torch.h>
+#include <ATen/ATen.h>
+#include <torch/autograd.h>
 
 #include <optional>
 #include <stdexcept>

@@ -1,6 +1,6 @@
 #include "nets/cornernet/decode.h"
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
 
 #include <stdexcept>
 

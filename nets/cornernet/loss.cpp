@@ -1,6 +1,7 @@
 #include "nets/cornernet/loss.h"
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
+#include <torch/autograd.h>
 
 #include <optional>
 #include <stdexcept>

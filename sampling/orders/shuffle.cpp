@@ -22,6 +22,10 @@ class Shuffle : public Order {
   std::uint64_t at(std::uint64_t epoch, std::uint64_t index) const override {
     return Permutation(samples_, permutation_key(seed_, epoch))(index);
   }
+  void fill(std::uint64_t epoch, std::uint64_t first, std::span<std::uint64_t> ids) const override {
+    const Permutation order(samples_, permutation_key(seed_, epoch));  // its keys cost as much as a point
+    for (auto& id : ids) id = order(first++);
+  }
 
  private:
   std::uint64_t samples_, seed_;

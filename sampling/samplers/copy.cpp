@@ -1,23 +1,25 @@
-// The sampler `copy`: the stored bytes as they are, to measure the line itself.
+// The sampler `copy`: the stored bytes as they are, or as numbers, to measure the line itself.
 #include <cstring>
 
 #include "sampling/samplers/entries.h"
 #include "sampling/samplers/stored.h"
+#include "sampling/samplers/unit_floats.h"
 
 namespace flowtrain {
 namespace {
 
 class CopySampler : public Sampler {
  public:
-  explicit CopySampler(const SamplerInput& input) : form_(stored_form(input.dataset)) {
+  CopySampler(const Settings& settings, const SamplerInput& input)
+      : form_(stored_form(input.dataset)), type_(settings.text("dtype") == "f32" ? DType::f32 : DType::u8) {
     if (form_.encoding == Encoding::image)
       throw UserError(Exit::usage, "sampler.name: 'copy' needs samples of one size, the data set holds image files",
                       "use sampler.name = \"classify\"");
   }
 
   std::vector<Field> fields() const override {
-    Field picture{"image", DType::u8, {form_.height, form_.width, form_.channels}};
-    Field bytes{"bytes", DType::u8, {static_cast<std::int64_t>(form_.bytes)}};
+    Field picture{"image", type_, {form_.height, form_.width, form_.channels}};
+    Field bytes{"bytes", type_, {static_cast<std::int64_t>(form_.bytes)}};
     return {form_.encoding == Encoding::pixels ? picture : bytes, {"label", DType::i64, {}}};
   }
 
@@ -25,20 +27,31 @@ class CopySampler : public Sampler {
     if (record.bytes.size() != form_.bytes)
       throw SampleError("it has " + std::to_string(record.bytes.size()) + " bytes, the first sample has " +
                         std::to_string(form_.bytes));
-    std::memcpy(row[0], record.bytes.data(), form_.bytes);
+    if (type_ == DType::u8)
+      std::memcpy(row[0], record.bytes.data(), form_.bytes);
+    else
+      to_unit_floats(reinterpret_cast<const std::uint8_t*>(record.bytes.data()), form_.bytes, reinterpret_cast<float*>(row[0]));
     std::memcpy(row[1], &record.label, sizeof record.label);
   }
 
  private:
   StoredForm form_;
+  DType type_;
 };
 
 }  // namespace
 
 SamplerEntry copy_entry() {
-  return {"copy", "the stored bytes as they are: for measuring the data line",
-          {},
-          [](const Settings&, const SamplerInput& input) { return std::make_unique<CopySampler>(input); }};
+  return {.name = "copy",
+          .help = "the stored bytes as they are: for measuring the data line",
+          .keys = {{.name = "dtype",
+                    .kind = Kind::text,
+                    .fallback = "u8",
+                    .help = "of the rows: u8, the bytes; f32, each byte times 1/255",
+                    .choices = {"u8", "f32"}}},
+          .make = [](const Settings& settings, const SamplerInput& input) {
+            return std::make_unique<CopySampler>(settings, input);
+          }};
 }
 
 }  // namespace flowtrain

@@ -1,6 +1,6 @@
 #include "stages/torch/batch.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace flowtrain {
 

@@ -1,7 +1,8 @@
 #include "stages/torch/data_parallel.h"
 
 #include <torch/csrc/distributed/c10d/reducer.hpp>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "stages/torch/exchange_bench.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <chrono>
 

@@ -1,7 +1,8 @@
 #include "stages/torch/learner.h"
 
 #include <ATen/autocast_mode.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 #include <torch/version.h>
 
 #include <cmath>

@@ -1,7 +1,7 @@
 #include "stages/torch/torch_group.h"
 
 #include <torch/csrc/distributed/c10d/comm.hpp>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <cstring>

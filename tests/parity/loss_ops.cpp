@@ -1,6 +1,7 @@
 // The losses, and their gradients to what the nets give.
 
-#include <torch/torch.h>
+#include <ATen/ATen.h>
+#include <torch/autograd.h>
 
 #include "nets/cornernet/loss.h"
 #include "tests/parity/ops.h"

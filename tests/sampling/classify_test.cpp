@@ -271,6 +271,16 @@ TEST_CASE("copy") {
   CHECK(std::memcmp(sample.image.data(), pixels_item(5, 7, 3).bytes.data(), 105) == 0);
   CHECK_THROWS_WITH_AS(draw(*sampler, dataset, 1), "it has 90 bytes, the first sample has 105", SampleError);
 
+  const auto numbers = make_sampler("copy", dataset, true, {{"dtype", text("f32")}});
+  CHECK(numbers->fields()[0].dtype == DType::f32);
+  const auto floats = draw(*numbers, dataset, 0).image;
+  REQUIRE(floats.size() == 105 * sizeof(float));
+  for (std::size_t i = 0; i < 105; ++i) {
+    float value;
+    std::memcpy(&value, floats.data() + i * sizeof value, sizeof value);
+    CHECK(value == static_cast<float>(sample.image[i]) * (1.0f / 255));
+  }
+
   auto bytes = pixels_item(1, 9, 1);
   bytes.encoding = Encoding::bytes;
   CHECK(make_sampler("copy", MemoryDataset({bytes}))->fields()[0].name == "bytes");

@@ -275,6 +275,20 @@ TEST_CASE("weighted refuses weights that do not fit") {
     CHECK(with_file("1\n2\n" + bad + "\n4\n").starts_with("3 " + path + ":3: expected"));
 }
 
+TEST_CASE("a batch at once holds what its positions hold one by one") {
+  const Labelled dataset(700, {0, 1, 2});
+  for (const std::string name : {"sequential", "shuffle", "class_balanced", "block_shuffle"}) {
+    CAPTURE(name);
+    const auto order = make(name, dataset, 3);
+    for (std::uint64_t epoch : {0, 5}) {
+      const auto all = epoch_of(*order, epoch);
+      std::vector<std::uint64_t> batch(91);
+      order->fill(epoch, 37, batch);
+      CHECK(std::equal(batch.begin(), batch.end(), all.begin() + 37));
+    }
+  }
+}
+
 TEST_CASE("no order can be made of nothing") {
   const Labelled empty(0);
   for (const auto& name : orders().names())

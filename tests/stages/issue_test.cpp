@@ -57,3 +57,24 @@ TEST_CASE("the slabs of all processes make up the batch of one, whatever the wor
     }
   }
 }
+
+TEST_CASE("a batch that is longer than an epoch, or than what is drawn at once, holds the rows of its positions") {
+  using flowtrain::testing::FakeOrder;
+  const FakeOrder order(150, 3);
+  const auto device = make_cpu_device();
+  const Batches batches(150, 400, LastBatch::wrap);
+  const IssueStage issue(order, batches, {}, 1, 4);
+  const SlabLayout layout({{"image", DType::u8, {4}}}, 400);
+  Slab slab(layout, *device);
+  for (std::uint64_t iteration : {1, 2}) {
+    Ticket ticket;
+    ticket.iteration = iteration;
+    issue(ticket, slab);
+    const auto rows = issue.rows(ticket);
+    REQUIRE(slab.rows().size() == rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      CHECK(slab.rows()[i].position == rows[i].position);
+      CHECK(slab.rows()[i].id == rows[i].id);
+    }
+  }
+}

@@ -1,6 +1,7 @@
 #include "stages/torch/detection/corner_detector.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "nets/cornernet/cornernet.h"
 #include "stages/torch/detection/detector.h"
