@@ -38,7 +38,8 @@ void for_each_tile(std::int64_t elements, std::int64_t length, std::int64_t inne
   const std::int64_t tiles = tiles_across * (rows ? lines : 1);
   const std::int64_t grain = std::max<std::int64_t>(1, kElementsPerTask / (length * std::min(lanes, across)));
   parallel_for(0, tiles, grain, [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t i = first; i < last; ++i) {
+    for (std::int64_t turn = first; turn < last; ++turn) {
+      const std::int64_t i = backwards ? first + last - 1 - turn : turn;  // memory is met in one direction
       const std::int64_t lane = i % tiles_across * lanes;
       Tile tile;
       tile.lanes = std::min(lanes, across - lane);
@@ -128,9 +129,8 @@ void running_max_backward_cpu(const at::Tensor& g, const at::Tensor& replaced, s
   AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, g.scalar_type(), "running_max_backward", [&] {
     const auto* const from = g.const_data_ptr<scalar_t>();
     auto* const to = gx.mutable_data_ptr<scalar_t>();
-    for_each_tile(g.numel(), length, inner, backwards, [&](const Tile& tile) {
-      const Tile back = tile.reversed();
-      back.lane_stride == 1 ? scan_gradient<1>(from, marks, to, back) : scan_gradient<0>(from, marks, to, back);
+    for_each_tile(g.numel(), length, inner, !backwards, [&](const Tile& tile) {
+      tile.lane_stride == 1 ? scan_gradient<1>(from, marks, to, tile) : scan_gradient<0>(from, marks, to, tile);
     });
   });
 }

@@ -1,5 +1,6 @@
 // Compiled once for each kind of vectors, by Highway: https://google.github.io/highway. Without NaNs a step is one
-// maximum; it keeps what it had among equals, as x86 takes the second operand.
+// maximum; it keeps what it had among equals, as x86 takes the second operand. Vectors of eight floats will do: memory
+// is what all wait for.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "nets/cornernet/running_max_f32.cpp"
 #include <hwy/foreach_target.h>  // first
@@ -7,8 +8,8 @@
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 
@@ -19,197 +20,206 @@ namespace flowtrain::nets::cornernet::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-template <bool PastCaches, class D>
-void put(hn::Vec<D> values, D d, float* to) {
+#if HWY_TARGET != HWY_SCALAR
+using Floats = hn::CappedTag<float, 8>;
+using Vec = hn::Vec<Floats>;
+using Mask = hn::Mask<Floats>;
+constexpr std::int64_t kWidth = hn::MaxLanes(Floats());
+constexpr bool kTwoBlocks = kWidth == 8;  // most shuffles reach within blocks of four
+constexpr float kLeast = -std::numeric_limits<float>::infinity();
+
+template <bool PastCaches>
+HWY_INLINE void put(Vec values, float* to) {
   if constexpr (PastCaches)
-    hn::Stream(values, d, to);
+    hn::Stream(values, Floats(), to);
   else
-    hn::StoreU(values, d, to);
+    hn::StoreU(values, Floats(), to);
 }
 
-template <class D>
-void put_marks(hn::Mask<D> wins, D d, std::uint8_t* to) {
-  const hn::RebindToSigned<D> whole;
-  const hn::Rebind<std::uint8_t, D> bytes;
-  const auto ones = hn::And(hn::BitCast(whole, hn::VecFromMask(d, wins)), hn::Set(whole, 1));
+/// A byte for each lane: 1 where it wins.
+HWY_INLINE void put_marks(Mask wins, std::uint8_t* to) {
+  const hn::RebindToSigned<Floats> whole;
+  const hn::Rebind<std::uint8_t, Floats> bytes;
+  const auto ones = hn::And(hn::BitCast(whole, hn::VecFromMask(Floats(), wins)), hn::Set(whole, 1));
   hn::StoreU(hn::DemoteTo(bytes, ones), bytes, to);
 }
 
-template <bool Marks, bool PastCaches>
+/// The same for four vectors that follow each other: their marks are the four bytes of each lane, to be transposed.
+HWY_INLINE void put_marks(Mask a, Mask b, Mask c, Mask d, std::uint8_t* to) {
+  const hn::RebindToUnsigned<Floats> whole;
+  const hn::Repartition<std::uint8_t, Floats> bytes;
+  const auto byte = [&](Mask wins, std::uint32_t one) HWY_ATTR {
+    return hn::And(hn::BitCast(whole, hn::VecFromMask(Floats(), wins)), hn::Set(whole, one));
+  };
+  const auto lanes = hn::Or(hn::Or(byte(a, 1), byte(b, 1u << 8)), hn::Or(byte(c, 1u << 16), byte(d, 1u << 24)));
+  HWY_ALIGN static constexpr std::uint8_t in_block[16] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
+  auto marks = hn::TableLookupBytes(hn::BitCast(bytes, lanes), hn::LoadDup128(bytes, in_block));
+  if constexpr (kTwoBlocks) {
+    HWY_ALIGN static constexpr std::int32_t blocks[8] = {0, 4, 1, 5, 2, 6, 3, 7};
+    marks = hn::BitCast(bytes, hn::TableLookupLanes(hn::BitCast(whole, marks), hn::SetTableIndices(whole, blocks)));
+  }
+  hn::StoreU(marks, bytes, to);
+}
+
+/// Calls scan(place), which gives the mask of those that win, for every vector of the `count` elements from `low` on;
+/// backwards from the last one to the first, so that memory is met in one direction: the processor fetches ahead in
+/// either, but not to and fro.
+template <bool Backwards, bool Marks, class Scan>
+HWY_INLINE void for_vectors(std::int64_t low, std::int64_t count, std::uint8_t* replaced, const Scan& scan) {
+  const auto place = [&](std::int64_t done) { return low + (Backwards ? count - kWidth - done : done); };
+  std::int64_t done = 0;
+  for (; done + 4 * kWidth <= count; done += 4 * kWidth) {
+    const Mask a = scan(place(done)), b = scan(place(done + kWidth)), c = scan(place(done + 2 * kWidth)),
+               d = scan(place(done + 3 * kWidth));
+    if constexpr (Marks && Backwards) put_marks(d, c, b, a, replaced + place(done + 3 * kWidth));
+    if constexpr (Marks && !Backwards) put_marks(a, b, c, d, replaced + place(done));
+  }
+  for (; done < count; done += kWidth) {
+    const Mask wins = scan(place(done));
+    if constexpr (Marks) put_marks(wins, replaced + place(done));
+  }
+}
+
+/// Where NaNs were met: such lanes are NaN.
+HWY_INLINE Vec watch(Vec value, Vec nans) { return hn::Or(nans, hn::VecFromMask(Floats(), hn::IsNaN(value))); }
+
+/// One element, of those that vectors leave over. Whether it is NaN.
+template <bool Marks>
+HWY_INLINE bool scan_one(const float* x, float* y, std::uint8_t* replaced, std::int64_t at, float& largest) {
+  const float value = x[at];
+  const bool wins = value > largest;
+  if (wins) largest = value;
+  y[at] = largest;
+  if constexpr (Marks) replaced[at] = wins;
+  return value != value;
+}
+
+/// A row of lanes after the other, the scans of all lanes side by side.
+template <bool Backwards, bool Marks, bool PastCaches>
 bool scan_rows(const float* x, float* y, std::uint8_t* replaced, const Tile& tile) {
-  const hn::ScalableTag<float> d;
-  const auto width = static_cast<std::int64_t>(hn::Lanes(d));
-  const std::int64_t whole = tile.lanes / width * width;
+  const Floats d;
+  const std::int64_t whole = tile.lanes / kWidth * kWidth;
   HWY_ALIGN float largest[kMostLanes];
-  for (std::int64_t lane = 0; lane < tile.lanes; ++lane) {
-    const std::int64_t at = tile.begin + lane;
-    largest[lane] = y[at] = x[at];
-    if (Marks) replaced[at] = 1;
-  }
-  bool nan = false;
-  for (std::int64_t lane = 0; lane < tile.lanes; ++lane) nan |= largest[lane] != largest[lane];
+  std::fill_n(largest, tile.lanes, kLeast);
   auto nans = hn::Zero(d);
-  for (std::int64_t step = 1; step < tile.steps; ++step) {
+  bool nan = false;
+  for (std::int64_t step = 0; step < tile.steps; ++step) {
     const std::int64_t row = tile.begin + step * tile.step_stride;
-    for (std::int64_t lane = 0; lane < whole; lane += width) {
-      const auto value = hn::LoadU(d, x + row + lane), before = hn::Load(d, largest + lane);
+    const auto scan = [&](std::int64_t at) HWY_ATTR __attribute__((always_inline)) {
+      const auto value = hn::LoadU(d, x + at), before = hn::Load(d, largest + (at - row));
       const auto now = hn::Max(value, before);
-      nans = hn::Or(nans, hn::VecFromMask(d, hn::IsNaN(value)));
-      hn::Store(now, d, largest + lane);
-      put<PastCaches>(now, d, y + row + lane);
-      if (Marks) put_marks(hn::Gt(value, before), d, replaced + row + lane);
-    }
-    for (std::int64_t lane = whole; lane < tile.lanes; ++lane) {
-      const float value = x[row + lane];
-      const bool wins = value > largest[lane];
-      nan |= value != value;
-      if (wins) largest[lane] = value;
-      y[row + lane] = largest[lane];
-      if (Marks) replaced[row + lane] = wins;
-    }
+      nans = watch(value, nans);
+      hn::Store(now, d, largest + (at - row));
+      put<PastCaches>(now, y + at);
+      return hn::Gt(value, before);
+    };
+    for_vectors<Backwards, Marks>(row, whole, replaced, scan);
+    for (std::int64_t lane = whole; lane < tile.lanes; ++lane)
+      nan |= scan_one<Marks>(x, y, replaced, row + lane, largest[lane]);
   }
+  if constexpr (Marks) std::memset(replaced + tile.begin, 1, static_cast<std::size_t>(tile.lanes));
   return !nan && hn::AllFalse(d, hn::IsNaN(nans));
 }
 
-#if HWY_TARGET != HWY_SCALAR
-/// Lines that are scanned side by side, four steps of each in a part of a vector of its own.
-using Steps = hn::CappedTag<float, 8>;
-constexpr std::int64_t kLines = hn::MaxLanes(Steps()) / 4;
+struct Scanned {
+  Vec steps;  ///< the largest of the vector's own so far
+  Vec last;   ///< the one that is met last, in every lane
+};
 
-/// Four floats from each line, `apart` from one line to the next.
-template <class D>
-HWY_INLINE hn::Vec<D> load_steps(D d, const float* x, [[maybe_unused]] std::int64_t apart) {
-  const hn::FixedTag<float, 4> part;
-  if constexpr (hn::MaxLanes(D()) == 8)
-    return hn::Combine(d, hn::LoadU(part, x + apart), hn::LoadU(part, x));
-  else
-    return hn::LoadU(part, x);
-}
-
-template <class D>
-HWY_INLINE void store_steps(hn::Vec<D> values, D, float* y, [[maybe_unused]] std::int64_t apart) {
-  const hn::FixedTag<float, 4> part;
-  if constexpr (hn::MaxLanes(D()) == 8) {
-    hn::StoreU(hn::LowerHalf(part, values), part, y);
-    hn::StoreU(hn::UpperHalf(part, values), part, y + apart);
-  } else {
-    hn::StoreU(values, part, y);
-  }
-}
-
-HWY_INLINE void store_marks(hn::Mask<Steps> wins, std::uint8_t* replaced, [[maybe_unused]] std::int64_t apart) {
-  std::uint8_t marks[4 * kLines];
-  put_marks(wins, Steps(), marks);
-  std::memcpy(replaced, marks, 4);
-  if constexpr (kLines == 2) std::memcpy(replaced + apart, marks + 4, 4);
-}
-
-/// Four steps of each line: a scan within the vector, then what was carried here. `x`, `y` and `replaced` point to the
-/// one of the first line's four that lies first in memory.
-template <bool Backwards, bool Marks>
-HWY_INLINE void scan_steps(const float* x, float* y, std::uint8_t* replaced, std::int64_t apart,
-                           hn::Vec<Steps>& carried, hn::Vec<Steps>& nans) {
-  const Steps d;
-  const auto least = hn::Set(d, -std::numeric_limits<float>::infinity());
-  const auto value = load_steps(d, x, apart);
-  nans = hn::Or(nans, hn::VecFromMask(d, hn::IsNaN(value)));
-  auto now = value, before = carried;
+/// Whoever was met first is the second operand.
+template <bool Backwards>
+HWY_INLINE Scanned scan_within(Vec now) {
+  const Floats d;
+  const auto least = hn::Set(d, kLeast);
   if constexpr (Backwards) {
     now = hn::Max(now, hn::CombineShiftRightLanes<1>(d, least, now));
     now = hn::Max(now, hn::CombineShiftRightLanes<2>(d, least, now));
-    now = hn::Max(now, carried);
-    if (Marks) before = hn::CombineShiftRightLanes<1>(d, carried, now);
-    carried = hn::Broadcast<0>(now);
   } else {
     now = hn::Max(now, hn::CombineShiftRightLanes<3>(d, now, least));
     now = hn::Max(now, hn::CombineShiftRightLanes<2>(d, now, least));
-    now = hn::Max(now, carried);
-    if (Marks) before = hn::CombineShiftRightLanes<3>(d, now, carried);
-    carried = hn::Broadcast<3>(now);
   }
-  store_steps(now, d, y, apart);
-  if (Marks) store_marks(hn::Gt(value, before), replaced, apart);
+  const auto ends = hn::Broadcast<Backwards ? 0 : 3>(now);  // of each block
+  if constexpr (!kTwoBlocks) {
+    return {now, ends};
+  } else if constexpr (Backwards) {
+    const auto before = hn::ConcatUpperUpper(d, least, ends), so_far = hn::Max(ends, before);
+    return {hn::Max(now, before), hn::ConcatLowerLower(d, so_far, so_far)};
+  } else {
+    const auto before = hn::ConcatLowerLower(d, ends, least), so_far = hn::Max(ends, before);
+    return {hn::Max(now, before), hn::ConcatUpperUpper(d, so_far, so_far)};
+  }
 }
 
-/// One line, a step at a time, from step `first` on; `largest` of those before.
-template <bool Marks>
-bool scan_plain(const float* x, float* y, std::uint8_t* replaced, std::int64_t direction, std::int64_t first,
-                std::int64_t steps, float largest) {
-  bool nan = false;
-  for (std::int64_t step = first; step < steps; ++step) {
-    const float value = x[direction * step];
-    const bool wins = value > largest;
-    nan |= value != value;
-    if (wins) largest = value;
-    y[direction * step] = largest;
-    if (Marks) replaced[direction * step] = wins;
+/// In each lane the step met before it; in the first one `carried`, which is the same in all lanes.
+template <bool Backwards>
+HWY_INLINE Vec met_before(Vec steps, Vec carried) {
+  const Floats d;
+  if constexpr (Backwards) {
+    if constexpr (kTwoBlocks) carried = hn::ConcatUpperUpper(d, carried, steps);
+    return hn::CombineShiftRightLanes<1>(d, carried, steps);
+  } else {
+    if constexpr (kTwoBlocks) carried = hn::ConcatLowerLower(d, steps, carried);
+    return hn::CombineShiftRightLanes<3>(d, steps, carried);
   }
-  if (Marks) replaced[0] = 1;
-  return nan;
 }
 
-/// Written through the caches: these short stores are no faster past them.
-template <bool Backwards, bool Marks>
+/// Each line from one end to the other: a scan within each vector, then what is carried to it. Only the latter waits
+/// for the vector before.
+template <bool Backwards, bool Marks, bool PastCaches>
 bool scan_lines(const float* x, float* y, std::uint8_t* replaced, const Tile& tile) {
-  const Steps d;
-  constexpr std::int64_t direction = Backwards ? -1 : 1;
-  const std::int64_t whole = tile.steps / 4 * 4, apart = tile.lane_stride;
+  const Floats d;
+  const std::int64_t whole = tile.steps / kWidth * kWidth;
   auto nans = hn::Zero(d);
   bool nan = false;
-  const auto scan = [&](std::int64_t line, std::int64_t step, auto& carried) HWY_ATTR {
-    const std::int64_t at = line + (Backwards ? -step - 3 : step);
-    scan_steps<Backwards, Marks>(x + at, y + at, Marks ? replaced + at : nullptr, apart, carried, nans);
-  };
-  const auto start = [&](std::int64_t line) HWY_ATTR {
-    float first[4 * kLines];
-    for (std::int64_t i = 0; i < 4 * kLines; ++i) first[i] = x[line + i / 4 * apart];
-    return hn::LoadU(d, first);
-  };
-  const auto finish = [&](std::int64_t line, std::int64_t lines) {
-    for (std::int64_t i = 0; i < lines; ++i) {
-      const std::int64_t at = line + i * apart;
-      const float largest = whole > 0 ? y[at + direction * (whole - 1)] : x[at];
-      nan |= scan_plain<Marks>(x + at, y + at, Marks ? replaced + at : nullptr, direction, whole, tile.steps, largest);
-    }
-  };
-  std::int64_t lane = 0;
-  for (; lane + 2 * kLines <= tile.lanes; lane += 2 * kLines) {  // two vectors: each step waits for the one before
-    const std::int64_t one = tile.begin + lane * apart, two = one + kLines * apart;
-    auto carried_one = start(one), carried_two = start(two);
-    for (std::int64_t step = 0; step < whole; step += 4) scan(one, step, carried_one), scan(two, step, carried_two);
-    finish(one, 2 * kLines);
-  }
-  for (; lane < tile.lanes; ++lane) {
-    const std::int64_t at = tile.begin + lane * apart;
-    nan |= scan_plain<Marks>(x + at, y + at, Marks ? replaced + at : nullptr, direction, 0, tile.steps, x[at]);
+  for (std::int64_t lane = 0; lane < tile.lanes; ++lane) {
+    const std::int64_t begin = tile.begin + (Backwards ? tile.lanes - 1 - lane : lane) * tile.lane_stride;
+    auto carried = hn::Set(d, kLeast);
+    const auto scan = [&](std::int64_t at) HWY_ATTR __attribute__((always_inline)) {
+      const auto value = hn::LoadU(d, x + at);
+      nans = watch(value, nans);
+      const auto own = scan_within<Backwards>(value);
+      const auto now = hn::Max(own.steps, carried), before = met_before<Backwards>(now, carried);
+      put<PastCaches>(now, y + at);
+      carried = hn::Max(own.last, carried);
+      return hn::Gt(value, before);
+    };
+    for_vectors<Backwards, Marks>(Backwards ? begin - whole + 1 : begin, whole, replaced, scan);
+    float largest = hn::GetLane(carried);
+    for (std::int64_t step = whole; step < tile.steps; ++step)
+      nan |= scan_one<Marks>(x, y, replaced, begin + (Backwards ? -step : step), largest);
+    if constexpr (Marks) replaced[begin] = 1;
   }
   return !nan && hn::AllFalse(d, hn::IsNaN(nans));
 }
-#else   // no vectors: the caller's own scan does as well
-template <bool Backwards, bool Marks>
-bool scan_lines(const float*, float*, std::uint8_t*, const Tile&) {
-  return false;
+
+template <bool Marks, bool PastCaches>
+bool scan_any(const float* x, float* y, std::uint8_t* replaced, const Tile& tile) {
+  if (tile.lane_stride == 1)
+    return tile.step_stride < 0 ? scan_rows<true, Marks, PastCaches>(x, y, replaced, tile)
+                                : scan_rows<false, Marks, PastCaches>(x, y, replaced, tile);
+  return tile.step_stride < 0 ? scan_lines<true, Marks, PastCaches>(x, y, replaced, tile)
+                              : scan_lines<false, Marks, PastCaches>(x, y, replaced, tile);
 }
-#endif
 
 template <bool Marks>
 bool scan_tile(const float* x, float* y, std::uint8_t* replaced, const Tile& tile, bool past_caches) {
-  if (tile.lane_stride != 1)
-    return tile.step_stride < 0 ? scan_lines<true, Marks>(x, y, replaced, tile)
-                                : scan_lines<false, Marks>(x, y, replaced, tile);
   // Writing past the caches needs whole vectors at multiples of their size.
-  const std::size_t vector = sizeof(float) * hn::Lanes(hn::ScalableTag<float>());
-  const bool fits = static_cast<std::size_t>(std::abs(tile.step_stride)) * sizeof(float) % vector == 0 &&
-                    reinterpret_cast<std::uintptr_t>(y + tile.begin) % vector == 0;
-  if (!past_caches || !fits) return scan_rows<Marks, false>(x, y, replaced, tile);
-  const bool done = scan_rows<Marks, true>(x, y, replaced, tile);
+  const std::int64_t apart = tile.lane_stride == 1 ? tile.step_stride : tile.lane_stride;
+  const std::int64_t lowest = tile.lane_stride != 1 && tile.step_stride < 0 ? tile.begin + 1 : tile.begin;
+  const bool fits = apart % kWidth == 0 && reinterpret_cast<std::uintptr_t>(y + lowest) % (sizeof(float) * kWidth) == 0;
+  if (!past_caches || !fits) return scan_any<Marks, false>(x, y, replaced, tile);
+  const bool done = scan_any<Marks, true>(x, y, replaced, tile);
   hwy::FlushStream();
   return done;
 }
 
 bool scan(const float* x, float* y, std::uint8_t* replaced, const Tile& tile, bool past_caches) {
-  return replaced ? scan_tile<true>(x, y, replaced, tile, past_caches) : scan_tile<false>(x, y, replaced, tile, past_caches);
+  return replaced ? scan_tile<true>(x, y, replaced, tile, past_caches)
+                  : scan_tile<false>(x, y, replaced, tile, past_caches);
 }
+#else   // no vectors: the caller's own scan does as well
+bool scan(const float*, float*, std::uint8_t*, const Tile&, bool) { return false; }
+#endif
 
 }  // namespace flowtrain::nets::cornernet::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

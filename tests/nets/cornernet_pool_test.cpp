@@ -131,6 +131,23 @@ TEST_CASE("corner pooling: the number of threads changes nothing") {
   at::set_num_threads(threads);
 }
 
+TEST_CASE("corner pooling: a map that is written past the caches is that of its pictures one by one") {
+  at::manual_seed(4);
+  for (const auto& sizes : {std::vector<std::int64_t>{2, 136, 128, 128}, {2, 70, 124, 252}}) {
+    const at::Tensor x = picture(sizes), g = at::randint(-4, 5, sizes).to(at::kFloat);
+    for (const CornerPool direction : directions) {
+      for (const auto format : {at::MemoryFormat::Contiguous, at::MemoryFormat::ChannelsLast}) {
+        const Result whole = pooled(x.contiguous(format), g, direction);
+        for (std::int64_t i = 0; i < 2; ++i) {
+          const Result part = pooled(x.narrow(0, i, 1).contiguous(format), g.narrow(0, i, 1), direction);
+          CHECK(at::equal(whole.y.narrow(0, i, 1), part.y));
+          CHECK(at::equal(whole.gx.narrow(0, i, 1), part.gx));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("corner pooling: other shapes and types are refused") {
   CHECK_THROWS_WITH_AS(corner_pool(at::zeros({2, 3, 4}), CornerPool::top),
                        "corner_pool: Float of shape [2, 3, 4], expected (B, C, H, W) of float, double, half or "
