@@ -56,6 +56,8 @@ class Dataset {
   virtual std::int64_t label(std::uint64_t id) const = 0;
   /// Class names in label order; their number is the number of classes. Empty where there are no classes.
   virtual std::vector<std::string> classes() const = 0;
+  /// Whether a record may have boxes: false where no split, filter or kind of data gives it one.
+  virtual bool has_boxes() const { return false; }
   /// What a message calls a record: a file's path, or "images.gz #17".
   virtual std::string describe(std::uint64_t id) const = 0;
   /// True when read() never blocks (the bytes are in memory): the line then needs no reader threads.

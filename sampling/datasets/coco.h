@@ -24,6 +24,7 @@ class Coco : public Dataset {
   Record read(std::uint64_t id, ReadBuffer& buffer) const override;
   std::int64_t label(std::uint64_t) const override { return -1; }
   std::vector<std::string> classes() const override { return classes_; }
+  bool has_boxes() const override { return !boxes_.empty(); }
   /// The picture's path, with the number of its boxes that have no area in the picture and were left out.
   std::string describe(std::uint64_t id) const override;
 

@@ -81,6 +81,7 @@ class Shapes : public Dataset {
   std::vector<std::string> classes() const override {
     return {shape_names.begin(), shape_names.begin() + settings_.classes};
   }
+  bool has_boxes() const override { return true; }
   std::string describe(std::uint64_t id) const override {
     return "shapes " + settings_.split + " #" + std::to_string(id);
   }

@@ -147,6 +147,7 @@ class Voc : public Dataset {
   }
 
   std::vector<std::string> classes() const override { return classes_; }
+  bool has_boxes() const override { return !crops_ && !boxes_.empty(); }
 
   /// The picture's path, with the box's number (crops), or how many boxes without area were left out (images).
   std::string describe(std::uint64_t id) const override {

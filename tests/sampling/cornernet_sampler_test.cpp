@@ -17,7 +17,13 @@ namespace {
 
 using Values = std::vector<std::pair<std::string, Value>>;
 
-const MemoryDataset classes({pixels_item(8, 8, 3)}, 4);
+/// As a data set for detection; its records do not matter here.
+struct Boxed : MemoryDataset {
+  using MemoryDataset::MemoryDataset;
+  bool has_boxes() const override { return true; }
+};
+
+const Boxed classes({pixels_item(8, 8, 3)}, 4);
 
 std::unique_ptr<Sampler> make(const std::string& name, const Values& values = {}, bool training = true) {
   const auto& entry = samplers().at(name);
@@ -246,6 +252,24 @@ TEST_CASE("cornernet: settings that do not fit") {
   const MemoryDataset without({pixels_item(8, 8, 3)}, 0);
   const auto& entry = samplers().at("cornernet");
   CHECK_THROWS_AS(entry.make(settings_for(entry.keys, {}, "sampler"), {without, true}), UserError);
+}
+
+TEST_CASE("cornernet: data with classes but no boxes are refused before any is read") {
+  const MemoryDataset labelled({pixels_item(8, 8, 3)}, 4);
+  for (const char* name : {"cornernet", "cornernet_saccade"}) {
+    const auto& entry = samplers().at(name);
+    for (const bool training : {true, false}) {
+      try {
+        entry.make(settings_for(entry.keys, {}, "sampler"), {labelled, training});
+        FAIL("nothing thrown");
+      } catch (const UserError& error) {
+        CHECK(error.code() == Exit::data);
+        CHECK(error.what() == std::string("sampler.name: '") + name + "' learns from boxes, and the " +
+                                  (training ? "training" : "validation") + " data have none at all");
+        CHECK(error.hint().find("coco, voc and shapes") != std::string::npos);
+      }
+    }
+  }
 }
 
 }  // namespace flowtrain
