@@ -26,6 +26,7 @@ constexpr std::array table{
     Command{"test", "test CONFIG", "measure a snapshot on the validation data", commands::test},
     Command{"bench", "bench CONFIG", "throughput of each data stage, or of several processes' exchange", commands::bench},
     Command{"replay", "replay CONFIG --iter N", "write the batch that iteration N sees to files", commands::replay},
+    Command{"pack", "pack CONFIG --out FOLDER", "write a data set as tar shards", commands::pack},
     Command{"graph", "graph CONFIG", "the flow graph in DOT, with its queue depths", commands::graph},
     Command{"config", "config CONFIG", "the resolved configuration; --keys lists every key; import FILE.json", commands::config},
     Command{"snapshot", "snapshot ls|show|verify|convert", "look into snapshots", commands::snapshot},

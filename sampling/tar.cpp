@@ -14,7 +14,7 @@
 namespace flowtrain {
 namespace {
 
-constexpr std::uint64_t block_bytes = 512;
+constexpr std::uint64_t block_bytes = tar_block_bytes;
 /// Long names and pax headers beyond this are taken for damage.
 constexpr std::uint64_t max_extension_bytes = 1 << 20;
 
@@ -54,17 +54,27 @@ std::optional<std::uint64_t> number(const char (&field)[N]) {
   return value;
 }
 
-bool checksum_fits(const Header& header) {
-  const auto* bytes = reinterpret_cast<const unsigned char*>(&header);
+/// What the field `checksum` holds: the sum of all bytes, that field's own taken as spaces; some old programs summed
+/// signed characters.
+template <class Character>
+std::int64_t checksum_of(const Header& header) {
+  const auto* bytes = reinterpret_cast<const Character*>(&header);
   constexpr auto begin = offsetof(Header, checksum), end = begin + sizeof(header.checksum);
-  std::int64_t plain = 0, with_sign = 0;  // some old programs summed signed characters
-  for (std::size_t i = 0; i < block_bytes; ++i) {
-    const unsigned char byte = i >= begin && i < end ? ' ' : bytes[i];
-    plain += byte;
-    with_sign += static_cast<signed char>(byte);
-  }
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < block_bytes; ++i) sum += i >= begin && i < end ? ' ' : bytes[i];
+  return sum;
+}
+
+bool checksum_fits(const Header& header) {
   const auto stored = number(header.checksum);
-  return stored && (static_cast<std::int64_t>(*stored) == plain || static_cast<std::int64_t>(*stored) == with_sign);
+  return stored && (static_cast<std::int64_t>(*stored) == checksum_of<unsigned char>(header) ||
+                    static_cast<std::int64_t>(*stored) == checksum_of<signed char>(header));
+}
+
+/// Octal digits that fill the field but for a zero at its end.
+template <std::size_t N>
+void put_number(char (&field)[N], std::uint64_t value) {
+  for (std::size_t i = N - 1; i-- > 0; value >>= 3) field[i] = static_cast<char>('0' + (value & 7));
 }
 
 /// False for names that lead out of the archive's own tree, and for folders.
@@ -210,6 +220,27 @@ void scan_tar(const ByteSource& file, const std::string& path, const std::functi
   } catch (const std::system_error& error) {
     throw UserError(Exit::data, path + ": " + error.what());
   }
+}
+
+std::array<char, tar_block_bytes> tar_header(std::string_view name, std::uint64_t size_bytes) {
+  Header header{};
+  constexpr std::uint64_t size_end = std::uint64_t{1} << 33;  // eleven octal digits
+  if (name.empty() || name.size() > sizeof(header.name) || size_bytes >= size_end)
+    throw InternalError("no ustar header for a name of " + std::to_string(name.size()) + " bytes and " +
+                        std::to_string(size_bytes) + " bytes of data");
+  name.copy(header.name, name.size());
+  put_number(header.mode, 0644);
+  put_number(header.user_id, 0);
+  put_number(header.group_id, 0);
+  put_number(header.size, size_bytes);
+  put_number(header.modified, 0);
+  header.type = '0';
+  std::memcpy(header.magic, "ustar", sizeof(header.magic));
+  std::memset(header.version, '0', sizeof(header.version));
+  put_number(header.checksum, static_cast<std::uint64_t>(checksum_of<unsigned char>(header)));
+  std::array<char, tar_block_bytes> block;
+  std::memcpy(block.data(), &header, block.size());
+  return block;
 }
 
 }  // namespace flowtrain

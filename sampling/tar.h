@@ -1,6 +1,7 @@
 #pragma once
-// Tar archives read in place: where each file's bytes lie, without unpacking.
+// Tar archives: where each file's bytes lie, without unpacking; and how they are written.
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -23,5 +24,13 @@ struct TarEntry {
 /// Throws UserError(data) naming `path` and the byte offset for what is damaged, truncated (an archive without its end
 /// mark, too), sparse, or no tar at all.
 void scan_tar(const ByteSource& file, const std::string& path, const std::function<void(const TarEntry&)>& found);
+
+/// Archives are made of blocks: a header, the file's bytes padded with zeros to whole blocks, and so on; at the end two
+/// blocks of zeros.
+inline constexpr std::uint64_t tar_block_bytes = 512;
+
+/// The header of a regular file (ustar): owner and time 0, so that equal files make equal archives. `name` has at most
+/// 100 bytes, the file less than 8 GiB: beyond is a bug.
+std::array<char, tar_block_bytes> tar_header(std::string_view name, std::uint64_t size_bytes);
 
 }  // namespace flowtrain

@@ -14,6 +14,7 @@ int train(const Arguments& arguments);
 int test(const Arguments& arguments);
 int bench(const Arguments& arguments);
 int replay(const Arguments& arguments);
+int pack(const Arguments& arguments);
 int graph(const Arguments& arguments);
 int config(const Arguments& arguments);
 int snapshot(const Arguments& arguments);

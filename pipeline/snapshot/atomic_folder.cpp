@@ -48,7 +48,7 @@ AtomicFolder::~AtomicFolder() {
 }
 
 void AtomicFolder::write_file(const std::string& name, const std::function<void(File&)>& body) {
-  File file = File::create(temporary_ / name);
+  File file = create_file(name);
   body(file);
   file.sync();
   file.close();

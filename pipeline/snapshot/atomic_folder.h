@@ -21,6 +21,8 @@ class AtomicFolder {
   AtomicFolder& operator=(const AtomicFolder&) = delete;
   ~AtomicFolder();
 
+  /// Creates the file `name` inside, for who syncs and closes it before commit().
+  File create_file(const std::string& name) { return File::create(temporary_ / name); }
   /// Creates the file `name` inside, lets `body` write it, and syncs it.
   void write_file(const std::string& name, const std::function<void(File&)>& body);
   void write_file(const std::string& name, std::string_view text);

@@ -80,12 +80,20 @@ void refuse_bomb(const std::string& format, std::uint64_t width, std::uint64_t h
                       std::to_string(height) + " pixels");
 }
 
+std::optional<FileFormat> format_of(std::span<const std::byte> file) {
+  if (starts_with(file, "\xff\xd8\xff", 3)) return FileFormat::jpeg;
+  if (starts_with(file, "\x89PNG\r\n\x1a\n", 8)) return FileFormat::png;
+  if (starts_with(file, "RIFF", 4) && file.size() > 12 && starts_with(file.subspan(8), "WEBP", 4))
+    return FileFormat::webp;
+  return {};
+}
+
 PictureReader& open_picture(std::span<const std::byte> file, Warnings warnings, Exif exif) {
   if (file.empty()) throw SampleError("the image file is empty");
-  if (starts_with(file, "\xff\xd8\xff", 3)) return open_jpeg(file, warnings, exif);
-  if (starts_with(file, "\x89PNG\r\n\x1a\n", 8)) return open_png(file);
-  if (starts_with(file, "RIFF", 4) && file.size() > 12 && starts_with(file.subspan(8), "WEBP", 4))
-    return open_webp(file);
+  const auto format = format_of(file);
+  if (format == FileFormat::jpeg) return open_jpeg(file, warnings, exif);
+  if (format == FileFormat::png) return open_png(file);
+  if (format == FileFormat::webp) return open_webp(file);
   throw SampleError("neither a JPEG nor a PNG nor a WebP file");
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -55,6 +56,12 @@ enum class Warnings : std::uint8_t {
 /// Refuses a picture that is there to fill memory: beyond 2^24 pixels, a compressed file must have a byte for each 128
 /// of them. Throws SampleError "FORMAT: …".
 void refuse_bomb(const std::string& format, std::uint64_t width, std::uint64_t height, std::uint64_t file_bytes);
+
+/// The kinds of picture files that are known.
+enum class FileFormat : std::uint8_t { jpeg, png, webp };
+
+/// What a file is, told by its first bytes; nothing for other files.
+std::optional<FileFormat> format_of(std::span<const std::byte> file);
 
 /// Decodes a JPEG, PNG or WebP file, told apart by its first bytes, to RGB. Throws SampleError.
 void decode_image(std::span<const std::byte> file, Image& out, Warnings warnings = Warnings::bad);

@@ -16,7 +16,7 @@ using nlohmann::json;
 TEST_CASE("every command helps") {
   const Workplace place;
   for (const std::string command :
-       {"train", "test", "bench", "replay", "graph", "config", "snapshot", "plugins", "info"}) {
+       {"train", "test", "bench", "replay", "pack", "graph", "config", "snapshot", "plugins", "info"}) {
     const auto help = place.run({command, "--help"});
     CHECK_EXIT(help, 0);
     CHECK_PRINTS(help, "flowtrain " + command);

@@ -164,5 +164,22 @@ TEST_CASE("read_exactly: what is too large or cut short is refused") {
   CHECK_THROWS_AS(read_exactly(file, 0, max_sample_bytes + 1, bytes), std::runtime_error);
 }
 
+TEST_CASE("tar: what is written is read back") {
+  const std::string name(100, 'n'), data(700, 'd');
+  const auto entry = [](const std::string& name, const std::string& data) {
+    const auto header = tar_header(name, data.size());
+    auto bytes = std::string(header.data(), header.size()) + data;
+    bytes.resize((bytes.size() + tar_block_bytes - 1) / tar_block_bytes * tar_block_bytes);
+    return bytes;
+  };
+  const std::string end(2 * tar_block_bytes, '\0');
+  CHECK(scan(entry("a.cls", "1") + entry(name, data) + entry("empty", "") + end) ==
+        std::vector<Found>{{"a.cls", "1"}, {name, data}, {"empty", ""}});
+  CHECK(tar_header("x", (std::uint64_t{1} << 33) - 1)[124] == '7');
+  failure_of<InternalError>([&] { tar_header(name + "n", 1); });
+  failure_of<InternalError>([&] { tar_header("", 1); });
+  failure_of<InternalError>([&] { tar_header("x", std::uint64_t{1} << 33); });
+}
+
 }  // namespace
 }  // namespace flowtrain

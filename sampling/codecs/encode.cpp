@@ -1,0 +1,125 @@
+#include "sampling/codecs/encode.h"
+
+#include <csetjmp>
+#include <cstdio>  // jpeglib.h needs FILE
+#include <cstdlib>
+
+#include <jpeglib.h>
+#include <webp/encode.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "sampling/codecs/png.h"
+#include "sampling/error.h"
+#include "sampling/images/color.h"
+
+namespace flowtrain {
+namespace {
+
+void check_side(const Picture& picture, int most, const std::string& format) {
+  if (std::max(picture.height, picture.width) > most)
+    throw SampleError(format + " takes no picture of " + std::to_string(picture.width) + "x" +
+                      std::to_string(picture.height) + " pixels: at most " + std::to_string(most) + " a side");
+}
+
+std::vector<std::byte> bytes_of(const std::uint8_t* data, std::size_t size_bytes) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(data);
+  return {bytes, bytes + size_bytes};
+}
+
+/// libjpeg's encoder. libjpeg is C, so errors leave it by longjmp; nothing between the setjmp and the handler has a
+/// destructor to run.
+class JpegWriter {
+ public:
+  JpegWriter() {
+    info_.err = jpeg_std_error(&errors_);
+    errors_.error_exit = leave;
+    info_.client_data = this;
+    jpeg_create_compress(&info_);
+  }
+  ~JpegWriter() {
+    jpeg_destroy_compress(&info_);
+    std::free(data_);
+  }
+  JpegWriter(const JpegWriter&) = delete;
+  JpegWriter& operator=(const JpegWriter&) = delete;
+
+  std::vector<std::byte> write(const Picture& picture, int quality) {
+    if (!run(picture, quality)) {
+      data_ = nullptr;  // libjpeg may have moved it without telling; what is left to fail here is memory
+      throw SampleError(std::string("JPEG: ") + message_);
+    }
+    return bytes_of(data_, size_bytes_);
+  }
+
+ private:
+  bool run(const Picture& picture, int quality) {
+    if (setjmp(escape_)) return false;
+    jpeg_mem_dest(&info_, &data_, &size_bytes_);
+    info_.image_height = static_cast<JDIMENSION>(picture.height);
+    info_.image_width = static_cast<JDIMENSION>(picture.width);
+    info_.input_components = picture.channels;
+    info_.in_color_space = picture.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    jpeg_set_defaults(&info_);
+    jpeg_set_quality(&info_, quality, TRUE);
+    jpeg_start_compress(&info_, TRUE);
+    while (info_.next_scanline < info_.image_height) {
+      // libjpeg's own type lacks the const; it does not write to its input.
+      JSAMPROW row = const_cast<JSAMPROW>(picture.row(static_cast<int>(info_.next_scanline)));
+      jpeg_write_scanlines(&info_, &row, 1);
+    }
+    jpeg_finish_compress(&info_);
+    return true;
+  }
+
+  [[noreturn]] static void leave(j_common_ptr info) {
+    auto* self = static_cast<JpegWriter*>(info->client_data);
+    info->err->format_message(info, self->message_);
+    std::longjmp(self->escape_, 1);
+  }
+
+  jpeg_compress_struct info_{};
+  jpeg_error_mgr errors_{};
+  unsigned char* data_ = nullptr;
+  unsigned long size_bytes_ = 0;
+  std::jmp_buf escape_;
+  char message_[JMSG_LENGTH_MAX] = {};
+};
+
+std::vector<std::byte> encode_webp(const Picture& picture, int quality) {
+  check_side(picture, WEBP_MAX_DIMENSION, "WebP");
+  Image coloured;
+  Picture from = picture;
+  if (picture.channels == 1) {
+    coloured.reshape(static_cast<std::uint64_t>(picture.height), static_cast<std::uint64_t>(picture.width), 3);
+    for (int y = 0; y < picture.height; ++y)
+      convert_channels(picture.row(y), 1, picture.width, 3,
+                       coloured.pixels.data() + static_cast<std::size_t>(y) * coloured.view().stride_bytes);
+    from = coloured.view();
+  }
+  std::uint8_t* data = nullptr;
+  const auto size_bytes = WebPEncodeRGB(from.pixels, from.width, from.height, static_cast<int>(from.stride_bytes),
+                                        static_cast<float>(quality), &data);
+  const std::unique_ptr<std::uint8_t, void (*)(void*)> owner(data, WebPFree);
+  if (size_bytes == 0) throw SampleError("WebP: the picture cannot be encoded");
+  return bytes_of(data, size_bytes);
+}
+
+}  // namespace
+
+const char* ending_of(FileFormat format) {
+  return format == FileFormat::jpeg ? "jpg" : format == FileFormat::png ? "png" : "webp";
+}
+
+std::vector<std::byte> encode_picture(const Picture& picture, FileFormat format, int quality) {
+  if (picture.channels != 1 && picture.channels != 3)
+    throw InternalError("a file of neither 1 nor 3 channels");
+  if (format == FileFormat::png) return encode_png(picture);
+  if (format == FileFormat::webp) return encode_webp(picture, quality);
+  check_side(picture, JPEG_MAX_DIMENSION, "JPEG");
+  return JpegWriter().write(picture, quality);
+}
+
+}  // namespace flowtrain
