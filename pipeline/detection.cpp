@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <future>
+#include <numeric>
+#include <thread>
 
 #include "pipeline/assembly.h"
 #include "pipeline/snapshot/file.h"
@@ -9,7 +11,6 @@
 #include "pipeline/snapshot_branch.h"
 #include "pipeline/table_line.h"
 #include "pipeline/telemetry/log.h"
-#include "sampling/codecs/image.h"
 #include "sampling/codecs/png.h"
 #include "sampling/dataset.h"
 #include "stages/detection/draw.h"
@@ -23,37 +24,31 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A picture ready to be looked at, or the reason why there is none.
-struct Loaded {
-  Image bgr;
-  std::vector<Box> boxes;
-  std::string damage;
-};
-
-Loaded load(const Dataset& dataset, std::uint64_t id) {
-  Loaded loaded;
+LookedAt load(const Dataset& dataset, std::uint64_t id) {
+  LookedAt loaded{{id, {}, {}}, {}, {}};
   ReadBuffer buffer;
   Image decoded, coloured;
   try {
     const Record record = dataset.read(id, buffer);
+    loaded.sight.boxes.assign(record.boxes.begin(), record.boxes.end());  // there to be found, whatever the picture is like
     const Picture picture = colour_picture_of(record, decoded, coloured);
     loaded.bgr.reshape(static_cast<std::uint64_t>(picture.height), static_cast<std::uint64_t>(picture.width), 3);
     auto* to = loaded.bgr.pixels.data();
     for (int y = 0; y < picture.height; ++y)
       for (const auto* from = picture.row(y); from < picture.row(y) + 3 * picture.width; from += 3, to += 3)
         to[0] = from[2], to[1] = from[1], to[2] = from[0];
-    loaded.boxes.assign(record.boxes.begin(), record.boxes.end());
   } catch (const SampleError& error) {
     loaded.damage = error.what();
   }
   return loaded;
 }
 
-void write_picture(const fs::path& path, Image bgr, const std::vector<Box>& boxes, const std::vector<Detection>& found) {
+void write_picture(const fs::path& path, const LookedAt& looked) {
   constexpr float least_drawn = 0.3F;
-  for (std::size_t i = 0; i < bgr.pixels.size(); i += 3) std::swap(bgr.pixels[i], bgr.pixels[i + 2]);
-  draw_boxes(bgr.pixels.data(), bgr.height, bgr.width, boxes, found, least_drawn);
-  write_png(path.string(), bgr.view());
+  Image rgb = looked.bgr;
+  for (std::size_t i = 0; i < rgb.pixels.size(); i += 3) std::swap(rgb.pixels[i], rgb.pixels[i + 2]);
+  draw_boxes(rgb.pixels.data(), rgb.height, rgb.width, looked.sight.boxes, looked.sight.found, least_drawn);
+  write_png(path.string(), rgb.view());
 }
 
 void log_classes(const GroundTruth& truth, const CocoEvaluation& coco) {
@@ -85,6 +80,24 @@ Figures figures_of(const CocoEvaluation& coco, const VocEvaluation& voc) {
 
 bool detects(const Config& config) { return config.table("net").text("name").starts_with("cornernet"); }
 
+std::vector<Sight> look_at(const Dataset& dataset, std::span<const std::uint64_t> records, Detector& detector,
+                           const std::function<bool(const LookedAt&)>& after) {
+  std::vector<Sight> sights;
+  const auto read = [&](std::size_t i) { return std::async(std::launch::async, load, std::cref(dataset), records[i]); };
+  std::future<LookedAt> next;
+  if (!records.empty()) next = read(0);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    LookedAt looked = next.get();
+    if (i + 1 < records.size()) next = read(i + 1);
+    if (looked.damage.empty())
+      looked.sight.found = detector.detect(looked.bgr.pixels.data(), looked.bgr.height, looked.bgr.width);
+    const bool goes_on = after(looked);
+    sights.push_back(std::move(looked.sight));
+    if (!goes_on) break;
+  }
+  return sights;
+}
+
 Figures test_detection(const Config& config, const fs::path& snapshot, const MakeDetector& make, const fs::path& folder,
                        std::size_t pictures) {
   const Settings& data = config.data(false);
@@ -92,25 +105,17 @@ Figures test_detection(const Config& config, const fs::path& snapshot, const Mak
   const LearnerState weights = read_tensors(open_snapshot(snapshot));
   const auto detector = make({config.table("net"), config.table("sampler"), config.table("detect"), config.table("run"),
                               static_cast<std::int64_t>(dataset->classes().size()), choose_device(config), weights});
-  const GroundTruth truth = ground_truth(*dataset);
   make_folders(folder);
-
-  std::vector<FoundObject> results;
-  // The next picture is read while the net looks at this one.
-  auto next = std::async(std::launch::async, load, std::cref(*dataset), std::uint64_t{0});
-  for (std::uint64_t id = 0; id < dataset->size(); ++id) {
-    Loaded loaded = next.get();
-    if (id + 1 < dataset->size()) next = std::async(std::launch::async, load, std::cref(*dataset), id + 1);
-    if (!loaded.damage.empty()) {
-      log_warn(dataset->describe(id) + ": " + loaded.damage);
-      continue;
-    }
-    const auto found = detector->detect(loaded.bgr.pixels.data(), loaded.bgr.height, loaded.bgr.width);
-    for (auto& each : found)
-      results.push_back({truth.images[id], truth.categories.at(static_cast<std::size_t>(each.category)).id, each.x0, each.y0,
-                         each.x1 - each.x0, each.y1 - each.y0, each.score});
-    if (id < pictures) write_picture(folder / say("picture-", id, ".png"), std::move(loaded.bgr), loaded.boxes, found);
-  }
+  std::vector<std::uint64_t> records(dataset->size());
+  std::iota(records.begin(), records.end(), 0);
+  const auto sights = look_at(*dataset, records, *detector, [&](const LookedAt& looked) {
+    const std::uint64_t id = looked.sight.record;
+    if (!looked.damage.empty()) log_warn(dataset->describe(id) + ": " + looked.damage);
+    else if (id < pictures) write_picture(folder / say("picture-", id, ".png"), looked);
+    return true;
+  });
+  const GroundTruth truth = ground_truth(*dataset, sights);
+  const auto results = found_objects(truth, sights);
   write_results(folder / "results.json", results);
   const auto coco = coco_evaluate(truth, results, std::max(1u, std::thread::hardware_concurrency()));
   log_classes(truth, coco);

@@ -1,16 +1,35 @@
 #pragma once
 // What a detection net finds in the validation pictures, and how good that is.
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "pipeline/config/config.h"
+#include "sampling/codecs/image.h"
 #include "stages/compute.h"
 #include "stages/detection/detector.h"
+#include "stages/evaluation/ground_truth.h"
 
 namespace flowtrain {
 
 /// Whether the configuration's net finds objects, so that it is measured by test_detection().
 bool detects(const Config& config);
+
+/// A record after the detector looked at it.
+struct LookedAt {
+  Sight sight;
+  Image bgr;           ///< its picture, blue first
+  std::string damage;  ///< why there is no picture; empty otherwise
+};
+
+/// Looks at records, each of which is read once: the next while the net looks at one. Calls `after` with each, until that
+/// returns false.
+std::vector<Sight> look_at(const Dataset& dataset, std::span<const std::uint64_t> records, Detector& detector,
+                           const std::function<bool(const LookedAt&)>& after);
 
 /// Runs the detector that `make` gives for a snapshot over the validation pictures and writes to `folder` results.json
 /// (as MS COCO has it) and the first `pictures` of them with annotated and found boxes drawn (PNG). Logs the figures of each

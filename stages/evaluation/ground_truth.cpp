@@ -7,28 +7,16 @@
 namespace flowtrain {
 namespace {
 
-GroundTruth of_coco(const Coco& dataset) {
+GroundTruth of_coco(const Coco& dataset, std::span<const Sight> sights) {
   auto truth = ground_truth(dataset.instances());
   truth.images.clear();
-  for (std::uint64_t id = 0; id < dataset.size(); ++id) truth.images.push_back(dataset.image_id(id));
+  for (const auto& sight : sights) truth.images.push_back(dataset.image_id(sight.record));
   auto known = truth.images;
   std::sort(known.begin(), known.end());
   std::erase_if(truth.objects, [&](const TrueObject& object) {
     return !std::binary_search(known.begin(), known.end(), object.image_id);
   });
   return truth;
-}
-
-void add_objects(const Dataset& dataset, std::uint64_t id, ReadBuffer& buffer, std::vector<TrueObject>& objects) {
-  try {
-    for (const auto& box : dataset.read(id, buffer).boxes) {
-      const double width = double{box.x1} - box.x0, height = double{box.y1} - box.y0;
-      objects.push_back({static_cast<std::int64_t>(id), box.label, box.x0, box.y0, width, height, width * height,
-                         box.ignore});
-    }
-  } catch (const SampleError&) {
-    // The detector has not seen it either; the line that fed it has named it.
-  }
 }
 
 }  // namespace
@@ -43,17 +31,29 @@ GroundTruth ground_truth(const CocoInstances& instances) {
   return truth;
 }
 
-GroundTruth ground_truth(const Dataset& dataset) {
-  if (const auto* coco = dynamic_cast<const Coco*>(&dataset)) return of_coco(*coco);
+GroundTruth ground_truth(const Dataset& dataset, std::span<const Sight> sights) {
+  if (const auto* coco = dynamic_cast<const Coco*>(&dataset)) return of_coco(*coco, sights);
   GroundTruth truth;
   for (const auto& name : dataset.classes())
     truth.categories.push_back({static_cast<std::int64_t>(truth.categories.size()), name});
-  ReadBuffer buffer;
-  for (std::uint64_t id = 0; id < dataset.size(); ++id) {
-    truth.images.push_back(static_cast<std::int64_t>(id));
-    add_objects(dataset, id, buffer, truth.objects);
+  for (const auto& sight : sights) {
+    const auto image = static_cast<std::int64_t>(sight.record);
+    truth.images.push_back(image);
+    for (const auto& box : sight.boxes) {
+      const double width = double{box.x1} - box.x0, height = double{box.y1} - box.y0;
+      truth.objects.push_back({image, box.label, box.x0, box.y0, width, height, width * height, box.ignore});
+    }
   }
   return truth;
+}
+
+std::vector<FoundObject> found_objects(const GroundTruth& truth, std::span<const Sight> sights) {
+  std::vector<FoundObject> objects;
+  for (std::size_t i = 0; i < sights.size(); ++i)
+    for (const auto& each : sights[i].found)
+      objects.push_back({truth.images[i], truth.categories.at(static_cast<std::size_t>(each.category)).id, each.x0, each.y0,
+                         each.x1 - each.x0, each.y1 - each.y0, each.score});
+  return objects;
 }
 
 }  // namespace flowtrain

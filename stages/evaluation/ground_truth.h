@@ -2,11 +2,13 @@
 // What an evaluation of a detector compares: the objects that are there, and the boxes that were found.
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "sampling/dataset.h"
 #include "sampling/datasets/coco_instances.h"
+#include "stages/detection/detector.h"
 
 namespace flowtrain {
 
@@ -25,8 +27,15 @@ struct TrueObject {
   bool ignore;  ///< a crowd, or difficult: need not be found, and what finds it is not wrong
 };
 
+/// What is annotated in a record, and what a detector found there; nothing of either in one that could not be read.
+struct Sight {
+  std::uint64_t record;
+  std::vector<Box> boxes;
+  std::vector<Detection> found;
+};
+
 struct GroundTruth {
-  std::vector<std::int64_t> images;      ///< ids; from a data set: of its records, in their order
+  std::vector<std::int64_t> images;      ///< ids; of records: in the order of their sights
   std::vector<CocoCategory> categories;  ///< in label order
   std::vector<TrueObject> objects;       ///< of these images and categories alone
 };
@@ -34,9 +43,12 @@ struct GroundTruth {
 /// Of a whole annotation file.
 GroundTruth ground_truth(const CocoInstances& instances);
 
-/// Of a data set's records. `coco`: with the ids of its annotation file, which is read again, so that crowds and boxes
-/// left out of training count as COCO has it. Of others every record is read; the ids are their numbers and labels, and
-/// a record that cannot be read has no objects.
-GroundTruth ground_truth(const Dataset& dataset);
+/// Of the records of a data set that were seen, each once. `coco`: with the ids of its annotation file, which is read
+/// again, so that crowds and boxes left out of training count as COCO has it. Of others the sights' boxes; the ids are
+/// the records' numbers and labels.
+GroundTruth ground_truth(const Dataset& dataset, std::span<const Sight> sights);
+
+/// What was found in these sights, with the ids of their ground truth.
+std::vector<FoundObject> found_objects(const GroundTruth& truth, std::span<const Sight> sights);
 
 }  // namespace flowtrain

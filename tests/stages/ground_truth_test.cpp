@@ -12,21 +12,36 @@
 namespace flowtrain {
 namespace {
 
+/// Every record with its boxes.
+std::vector<Sight> sights_of(const Dataset& dataset) {
+  std::vector<Sight> sights;
+  ReadBuffer buffer;
+  for (std::uint64_t id = 0; id < dataset.size(); ++id) {
+    const auto boxes = dataset.read(id, buffer).boxes;
+    sights.push_back({id, {boxes.begin(), boxes.end()}, {}});
+  }
+  return sights;
+}
+
 TEST_CASE("ground truth: shapes are found where their boxes are") {
   const auto entry = shapes_entry();
   const auto set = entry.make(settings_for(entry.keys, {{"objects", 5}, {"size", 128}, {"samples", 50}}), {});
-  const auto truth = ground_truth(*set);
+  auto sights = sights_of(*set);
+  for (auto& sight : sights)
+    for (const auto& box : sight.boxes) sight.found.push_back({box.x0, box.y0, box.x1, box.y1, 1, box.label});
+  const auto truth = ground_truth(*set, sights);
   CHECK(truth.images.size() == 50);
   CHECK(truth.categories.size() == 6);
   CHECK(truth.categories[1].name == "square");
   CHECK(truth.objects.size() > 150);
-  std::vector<FoundObject> detections;
   for (const auto& each : truth.objects) {
     CHECK(each.area == each.width * each.height);
     CHECK(!each.ignore);
-    detections.push_back({each.image_id, each.category_id, each.x, each.y, each.width, each.height, 1});
   }
-  CHECK(coco_evaluate(truth, detections, 2).all.ap == doctest::Approx(1));
+  const auto found = found_objects(truth, sights);
+  CHECK(found.size() == truth.objects.size());
+  CHECK(coco_evaluate(truth, found, 2).all.ap == doctest::Approx(1));
+  CHECK(ground_truth(*set, std::span(sights).first(10)).images.size() == 10);
 }
 
 TEST_CASE("ground truth: COCO's ids, crowds and areas, of the pictures that are records") {
@@ -38,27 +53,39 @@ TEST_CASE("ground truth: COCO's ids, crowds and areas, of the pictures that are 
                    {"id": 1, "image_id": 50, "category_id": 18, "bbox": [1, 2, 3, 4], "area": 7.5, "iscrowd": 0},
                    {"id": 2, "image_id": 30, "category_id": 17, "bbox": [1, 2, 3, 4], "area": 7, "iscrowd": 1},
                    {"id": 3, "image_id": 50, "category_id": 17, "bbox": [1, 2, 3, 4], "area": 7, "iscrowd": 1}]})");
-  temp.write("val2017/a", "");
+  for (const std::string name : {"a", "b", "c"}) temp.write("val2017/" + name, "");
   const auto entry = coco_entry();
   const auto open = [&](const std::string& empty) {
     const std::vector<std::pair<std::string, Value>> values{
         {"path", temp.path().string()}, {"crowd", std::string("drop")}, {"empty", empty}};
     return entry.make(settings_for(entry.keys, values), {.training = false});
   };
-  const auto all = ground_truth(*open("keep"));
+  const auto whole = open("keep"), annotated = open("drop");
+  auto sights = sights_of(*whole);
+  const auto all = ground_truth(*whole, sights);
   CHECK(all.images == std::vector<std::int64_t>{70, 30, 50});
   CHECK(all.categories[0].id == 17);
   REQUIRE(all.objects.size() == 3);
   CHECK(all.objects[0].category_id == 18);
   CHECK(all.objects[0].area == 7.5);
   CHECK(all.objects[1].ignore);
-  const auto full = ground_truth(*open("drop"));
+  sights[1].found = {{1, 2, 4, 6, 0.5F, 1}};
+  const auto found = found_objects(all, sights);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].image_id == 30);
+  CHECK(found[0].category_id == 18);
+  CHECK(found[0].width == 3);
+  CHECK(found[0].height == 4);
+  const auto some = ground_truth(*whole, std::span(sights).last(1));
+  CHECK(some.images == std::vector<std::int64_t>{50});
+  CHECK(some.objects.size() == 2);
+  const auto full = ground_truth(*annotated, sights_of(*annotated));
   CHECK(full.images == std::vector<std::int64_t>{50});
   REQUIRE(full.objects.size() == 2);
   CHECK(full.objects[1].ignore);
 }
 
-TEST_CASE("ground truth: difficult objects of VOC need not be found; a lost picture has none") {
+TEST_CASE("ground truth: difficult objects of VOC need not be found") {
   const TempFolder temp;
   const std::string box = "<bndbox><xmin>1</xmin><ymin>1</ymin><xmax>9</xmax><ymax>5</ymax></bndbox></object>";
   temp.write("Annotations/one.xml", "<annotation><object><name>a</name><difficult>1</difficult>" + box +
@@ -68,10 +95,9 @@ TEST_CASE("ground truth: difficult objects of VOC need not be found; a lost pict
   temp.write("ImageSets/Main/val.txt", "one\ntwo\n");
   const auto entry = voc_entry();
   const auto set = entry.make(settings_for(entry.keys, {{"path", temp.path().string()}}), {.training = false});
-  std::filesystem::remove(temp.path() / "JPEGImages/two.jpg");
-  const auto truth = ground_truth(*set);
+  const auto truth = ground_truth(*set, sights_of(*set));
   CHECK(truth.images.size() == 2);
-  REQUIRE(truth.objects.size() == 2);
+  REQUIRE(truth.objects.size() == 3);
   CHECK(truth.objects[0].ignore);
   CHECK(!truth.objects[1].ignore);
   CHECK(truth.objects[1].width == 9);
