@@ -11,14 +11,24 @@
 namespace flowtrain::nets {
 namespace {
 
+/// Of a mixed batch: `label`'s share, the rest being `second_label`'s. Of others 1.
+double weight_of_label(const NamedTensors& batch) {
+  return batch.contains("second_label") ? batch.at("label_weight").item<double>() : 1;
+}
+
 class CrossEntropy final : public Loss {
  public:
   explicit CrossEntropy(double label_smoothing) : label_smoothing_(label_smoothing) {}
 
   NamedTensors operator()(const NamedTensors& outputs, const NamedTensors& batch) const override {
-    constexpr std::int64_t ignore_nothing = -100;  // torch's default; no class has a negative number
-    return {{"loss", at::cross_entropy_loss(outputs.at("logits"), batch.at("label"), /*weight=*/{}, at::Reduction::Mean,
-                                            ignore_nothing, label_smoothing_)}};
+    const auto against = [&](const char* label) {
+      constexpr std::int64_t ignore_nothing = -100;  // torch's default; no class has a negative number
+      return at::cross_entropy_loss(outputs.at("logits"), batch.at(label), /*weight=*/{}, at::Reduction::Mean,
+                                    ignore_nothing, label_smoothing_);
+    };
+    const double weight = weight_of_label(batch);
+    if (weight == 1) return {{"loss", against("label")}};
+    return {{"loss", weight * against("label") + (1 - weight) * against("second_label")}};
   }
 
  private:
@@ -29,7 +39,7 @@ class MeanSquaredError final : public Loss {
  public:
   NamedTensors operator()(const NamedTensors& outputs, const NamedTensors& batch) const override {
     const at::Tensor& logits = outputs.at("logits");
-    const at::Tensor target = batch.contains("target") ? batch.at("target") : one_hot(batch.at("label"), logits);
+    const at::Tensor target = batch.contains("target") ? batch.at("target") : target_of_labels(batch, logits);
     if (target.sizes() != logits.sizes()) {  // mse_loss would broadcast
       throw std::invalid_argument(
           c10::str("loss mse: target has shape ", target.sizes(), ", expected that of logits, ", logits.sizes()));
@@ -38,6 +48,12 @@ class MeanSquaredError final : public Loss {
   }
 
  private:
+  static at::Tensor target_of_labels(const NamedTensors& batch, const at::Tensor& logits) {
+    const double weight = weight_of_label(batch);
+    const at::Tensor target = one_hot(batch.at("label"), logits);
+    return weight == 1 ? target : weight * target + (1 - weight) * one_hot(batch.at("second_label"), logits);
+  }
+
   /// at::one_hot would read the labels back to the host to check them.
   static at::Tensor one_hot(const at::Tensor& label, const at::Tensor& logits) {
     return at::zeros_like(logits).scatter_(1, label.unsqueeze(1), 1);

@@ -1,9 +1,11 @@
 #include "pipeline/assembly.h"
 
 #include <algorithm>
+#include <array>
 #include <thread>
 
 #include "pipeline/config/words.h"
+#include "pipeline/telemetry/log.h"
 #include "sampling/plugin.h"
 
 namespace flowtrain {
@@ -49,7 +51,39 @@ Decay make_decay(const Config& config, std::uint64_t per_epoch) {
   return decay;
 }
 
+/// Refuses what the sampler's rows are not fit for.
+void check_mixing(const Config& config, const std::vector<Field>& fields) {
+  const Mixing mixing = mixing_of(config);
+  if (!mixing.any()) return;
+  const auto has = [&](auto wanted) { return std::any_of(fields.begin(), fields.end(), wanted); };
+  const bool image = has([](const Field& field) { return is_image(field); });
+  const bool label = has([](const Field& f) { return f.name == "label" && f.dtype == DType::i64 && f.shape.empty(); });
+  const bool target = has([](const Field& field) { return field.name == "target"; });
+  if (image && (!mixing.mixes() || (label && !target))) return;
+
+  const Settings& sampler = config.table("sampler");
+  const std::string choice = sampler.text("plugin").empty() ? "name" : "plugin";
+  const Settings& table = config.table(mixing.mixes() ? "mix" : "mix.erase");
+  const auto key = !mixing.mixes() ? "prob" : mixing.mixup > 0 ? "mixup" : "cutmix";
+  throw table.error(key, say("sampler.", choice, " = ", to_toml(sampler.value(choice)), " (", sampler.origin(choice).text(),
+                             ") gives no ", !image ? "`image` of bytes to work on" : "class `label` alone to mix"),
+                    Exit::usage, "set it to 0, or choose another sampler");
+}
+
 }  // namespace
+
+Mixing mixing_of(const Config& config) {
+  const Settings& mix = config.table("mix");
+  const Settings& erase = config.table("mix.erase");
+  const auto range = [&](const char* key) { return std::array{erase.reals(key)[0], erase.reals(key)[1]}; };
+  Mixing mixing;
+  mixing.mixup = mix.real("mixup");
+  mixing.cutmix = mix.real("cutmix");
+  mixing.prob = mix.real("prob");
+  mixing.switch_prob = mix.real("switch_prob");
+  mixing.erase = {erase.real("prob"), range("scale"), range("ratio"), erase.text("value") == "random"};
+  return mixing;
+}
 
 DataParts open_data(const Config& config, bool training, const std::string& device, const Portion& portion) {
   const Settings& data = config.data(training);
@@ -67,6 +101,7 @@ DataParts open_data(const Config& config, bool training, const std::string& devi
     parts.order = sequential.make(Settings("order", sequential.keys), order_input);
   }
   parts.sampler = make_sampler(config.table("sampler"), {*parts.dataset, training});
+  if (training) check_mixing(config, parts.sampler->fields());
 
   const auto per_rank = static_cast<std::uint32_t>(loader.integer("batch_per_rank"));
   parts.batch = per_rank > 0 ? per_rank * portion.slice.world : static_cast<std::uint32_t>(loader.integer("batch"));

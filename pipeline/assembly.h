@@ -9,6 +9,7 @@
 #include "pipeline/graph.h"
 #include "pipeline/schedule.h"
 #include "sampling/batches.h"
+#include "sampling/images/mix.h"
 #include "sampling/order.h"
 #include "sampling/sampler.h"
 #include "stages/device.h"
@@ -54,6 +55,9 @@ int gpus_to_share(const Config& config);
 
 /// The run's seed; run.seed must be a number by now.
 std::uint64_t seed_of(const Config& config);
+
+/// [mix] and [mix.erase].
+Mixing mixing_of(const Config& config);
 
 /// Optimizer steps per epoch; at least 1.
 std::uint64_t iterations_per_epoch(const Config& config, const Batches& batches);

@@ -1,13 +1,19 @@
 #include "pipeline/replay.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "pipeline/assembly.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/hash.h"
+#include "pipeline/telemetry/log.h"
 #include "sampling/codecs/png.h"
+#include "sampling/images/finish.h"
+#include "stages/batch_mixer.h"
 
 namespace flowtrain {
 
@@ -64,11 +70,47 @@ void write_picture(const std::filesystem::path& path, const Field& field, std::s
   write_file_atomically(path, std::string_view(reinterpret_cast<const char*>(png.data()), png.size()));
 }
 
-json describe_row(const DataParts& data, const SlabLayout& layout, const Slab& slab, std::size_t row,
+// What was drawn for a slab's batch, and its pictures as the net gets them, in levels.
+struct Mixed {
+  const BatchMix& drawn;
+  std::vector<std::byte> pictures;
+};
+
+Mixed mixed(BatchMixer& mixer, const SlabLayout& layout, const Slab& slab) {
+  const auto& fields = layout.fields();
+  const auto image = static_cast<std::size_t>(std::find_if(fields.begin(), fields.end(), is_image) - fields.begin());
+  const Field& field = fields[image];
+  PixelRule levels;
+  for (std::size_t c = 0; c < static_cast<std::size_t>(field.shape[2]); ++c) {
+    levels.scale.push_back(1);
+    levels.shift.push_back(0);
+    levels.fill.push_back(field.mean.empty() ? 0.f : static_cast<float>(255 * field.mean[c]));
+  }
+  Mixed result{mixer(slab), std::vector<std::byte>(slab.rows().size() * field.row_bytes())};
+  const PixelMix pixels = result.drawn.pixels();
+  std::vector<float> values(result.pictures.size());
+  PictureFinisher(shape_of(field), levels, false)(reinterpret_cast<const std::uint8_t*>(slab.host() + layout.offset(image)), 0,
+                                                  static_cast<std::int64_t>(slab.rows().size()), &pixels, values.data());
+  std::transform(values.begin(), values.end(), result.pictures.begin(),
+                 [](float level) { return static_cast<std::byte>(std::lround(level)); });
+  return result;
+}
+
+void describe_mix(const BatchMix& mix, const Slab& slab, std::size_t row, json& entry) {
+  if (const auto erased = describe(mix.rows[row].erased); !erased.empty())
+    entry["erased"] = say(erased, mix.noise ? ", to noise" : ", to the mean");
+  if (mix.kind == BatchMix::Kind::none) return;
+  entry["mix"] = describe(mix);
+  entry["mixed_with"] = slab.rows()[static_cast<std::size_t>(mix.rows[row].partner)].position;
+}
+
+// `mix` may be null.
+json describe_row(const DataParts& data, const SlabLayout& layout, const Slab& slab, std::size_t row, const Mixed* mix,
                   const std::filesystem::path& folder, std::uint64_t number) {
   const RowWork& work = slab.rows()[row];
   json entry{{"position", work.position}, {"id", work.id}, {"source", data.dataset->describe(work.id)}};
   if (work.replaced) entry["replaced_times"] = work.replaced;
+  if (mix) describe_mix(mix->drawn, slab, row, entry);
   for (std::size_t i = 0; i < layout.fields().size(); ++i) {
     const Field& field = layout.fields()[i];
     const auto bytes = row_bytes(layout, slab, i, row);
@@ -76,7 +118,9 @@ json describe_row(const DataParts& data, const SlabLayout& layout, const Slab& s
     if (!is_picture(field)) continue;
     char name[64];
     std::snprintf(name, sizeof name, "row-%04llu.png", static_cast<unsigned long long>(number));
-    write_picture(folder / name, field, bytes);
+    const bool is_mixed = mix && is_image(field);
+    write_picture(folder / name, field,
+                  is_mixed ? std::span(mix->pictures).subspan(row * bytes.size(), bytes.size()) : bytes);
     entry["picture"] = name;
   }
   return entry;
@@ -89,6 +133,9 @@ std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::f
   const auto accum = static_cast<std::uint32_t>(config.table("train").integer("accum"));
   const Scheduler scheduler(data.workers);
   Line line(line_parts("train", data, config, one_iteration(iteration, accum)));
+  const Mixing mixing = mixing_of(config);
+  std::optional<BatchMixer> mixer;
+  if (mixing.any()) mixer.emplace(mixing, line.layout(), seed_of(config), accum);
   make_folders(folder);
   line.start();
 
@@ -98,8 +145,9 @@ std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::f
     const Slab& slab = line.slab(ticket);
     if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
     epoch = slab.epoch() + 1;
+    const auto mix = mixer ? std::optional(mixed(*mixer, line.layout(), slab)) : std::nullopt;
     for (std::size_t row = 0; row < slab.rows().size(); ++row)
-      rows.push_back(describe_row(data, line.layout(), slab, row, folder, rows.size()));
+      rows.push_back(describe_row(data, line.layout(), slab, row, mix ? &*mix : nullptr, folder, rows.size()));
   }
   const std::uint64_t count = rows.size();
   const json batch{{"iteration", iteration}, {"epoch", epoch}, {"rows", std::move(rows)}};

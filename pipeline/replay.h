@@ -8,8 +8,9 @@
 
 namespace flowtrain {
 
-/// Writes iteration `iteration`'s batch into `folder` (made if missing): u8 pictures as row-NNNN.png, and batch.json with
-/// position, id, source, label and hash of every row, and the batch's hash per field. Returns the number of rows.
+/// Writes iteration `iteration`'s batch into `folder` (made if missing): u8 pictures as row-NNNN.png, erased and mixed as
+/// the net gets them, and batch.json with position, id, source, label and hash of every row (as its sampler left it) and
+/// what was drawn to mix and erase it. Returns the number of rows.
 /// Throws UserError.
 std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::filesystem::path& folder);
 

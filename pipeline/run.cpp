@@ -47,6 +47,7 @@ class Run {
     spec.device = device_;
     spec.seed = seed_of(config_);
     spec.mode = options_.mode;
+    spec.mixing = mixing_of(config_);
     spec.processes_here = options_.processes_here;
     spec.dist = &config_.table("dist");
     spec.group = options_.group;

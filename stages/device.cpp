@@ -35,6 +35,9 @@ class CpuDevice final : public Device {
   void normalise(const std::uint8_t*, float*, std::size_t, int, const float*, const float*) override {
     throw no_copies("normalise");
   }
+  void mix(const std::uint8_t*, float*, std::size_t, const PictureShape&, const PixelRule&, const PixelMix&) override {
+    throw no_copies("mix");
+  }
 
  private:
   static InternalError no_copies(const char* call) {

@@ -13,7 +13,7 @@ struct StreamRow {
   std::uint64_t id;        ///< record
 };
 
-/// Pure in the ticket: batch number = (iteration - 1) · accum + micro. Any thread.
+/// Pure in the ticket. Any thread.
 class IssueStage {
  public:
   /// `accum` micro-batches make an iteration; slabs hold this process's slice, handled in up to `chunks` parts.
@@ -26,7 +26,7 @@ class IssueStage {
   std::vector<StreamRow> rows(const Ticket& ticket) const;
 
  private:
-  std::uint64_t number(const Ticket& ticket) const { return (ticket.iteration - 1) * accum_ + ticket.micro; }
+  std::uint64_t number(const Ticket& ticket) const { return batch_number(ticket, accum_); }
   StreamRow row_of(std::uint64_t number, std::uint64_t row) const;
   /// Gives the first of `works` their positions and records, those of batch `number` from `row` on; returns how many.
   std::size_t draw(std::uint64_t number, std::uint64_t row, std::span<RowWork> works) const;

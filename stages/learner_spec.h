@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "sampling/images/mix.h"
 #include "sampling/settings.h"
 #include "stages/compute.h"
 #include "stages/group.h"
@@ -33,6 +34,7 @@ struct LearnerSpec {
   std::string device = "cpu";              ///< Device::name()
   std::uint64_t seed = 0;
   TrainMode mode = TrainMode::full;
+  Mixing mixing = {};                      ///< of training batches
   unsigned processes_here = 1;             ///< on this machine, that share its cores
   const Settings* dist = nullptr;          ///< [dist]; null where one process trains
   Group* group = &solo_group();            ///< of a distributed run: a TorchGroup

@@ -9,6 +9,14 @@ constexpr std::size_t alignment = 64;
 std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 }  // namespace
 
+bool is_image(const Field& field) {
+  return field.name == "image" && field.dtype == DType::u8 && field.shape.size() == 3;
+}
+
+PictureShape shape_of(const Field& field) {
+  return {static_cast<int>(field.shape[0]), static_cast<int>(field.shape[1]), static_cast<int>(field.shape[2])};
+}
+
 SlabLayout::SlabLayout(std::vector<Field> fields, std::uint32_t rows) : fields_(std::move(fields)), rows_(rows) {
   for (auto& field : fields_) {
     offsets_.push_back(bytes_);

@@ -11,11 +11,18 @@
 #include <vector>
 
 #include "sampling/dataset.h"
+#include "sampling/images/pixel_rule.h"
 #include "sampling/sampler.h"
 #include "stages/device.h"
 #include "stages/ticket.h"
 
 namespace flowtrain {
+
+/// Whether it is the `image` (height, width, channels) of bytes that nets read, rather than one that the sampler
+/// finished.
+bool is_image(const Field& field);
+/// Of a field of pictures.
+PictureShape shape_of(const Field& field);
 
 /// Where each field of a batch lies within a slab: one block, fields one after the other, each aligned to 64 bytes.
 class SlabLayout {

@@ -27,6 +27,10 @@ struct Ticket {
   std::uint8_t chunk = 0;       ///< which part of the slab's rows, between `issue` and `sample`
   TicketKind kind = TicketKind::batch;
 };
+/// The batch that it speaks of, counted from 0 over the whole stream; `accum` micro-batches make an iteration.
+constexpr std::uint64_t batch_number(const Ticket& ticket, std::uint32_t accum) {
+  return (ticket.iteration - 1) * accum + ticket.micro;
+}
 static_assert(std::is_trivially_copyable_v<Ticket> && sizeof(Ticket) == 24);
 
 }  // namespace flowtrain

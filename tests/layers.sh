@@ -18,7 +18,7 @@ check() (
         may["stages/"] = "std queue xxhash sampling/ stages/"
         may["stages/torch/"] = may["stages/"] " torch nets/ stages/torch/"
         may["stages/nccl/"] = "std torch stages/nccl/"
-        may["stages/cuda/"] = "std cuda stages/device.h stages/cuda/"
+        may["stages/cuda/"] = "std cuda stages/device.h stages/cuda/ sampling/images/pixel_rule.h"
         may["stages/cuda/cornernet_ops.cpp"] = may["stages/cuda/"] " torch"
         may["pipeline/"] = "std queue xxhash tbb text generated sampling/ stages/ pipeline/"
         may["pipeline/commands/"] = may["pipeline/"] " cli pipeline/commands/"
@@ -139,6 +139,8 @@ bad  stages/cuda/a.cu             "stages/slab.h"
 good stages/cuda/a.cu             <cuda_runtime_api.h>
 good stages/cuda/a.cu             <cuda_fp16.h>
 good stages/cuda/cornernet_ops.cpp <torch/library.h>
+bad  stages/cuda/a.cu             "sampling/images/mix.h"
+good stages/cuda/a.cu             "sampling/images/pixel_rule.h"
 good stages/cuda/a.cu             "stages/device.h"
 bad  stages/nccl/a.cpp            "stages/device.h"
 bad  stages/torch/a.cpp           "stages/nccl/entry.h"

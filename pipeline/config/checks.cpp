@@ -39,6 +39,21 @@ void check_parts(const Settings& snapshot) {
     throw snapshot.error("save", "\"params\" must be among them, got " + to_toml(snapshot.value("save")));
 }
 
+void check_range(const Settings& settings, const std::string& key) {
+  const auto& range = settings.reals(key);
+  if (range.size() != 2 || range[0] > range[1])
+    throw settings.error(key, "must be [least, most], got " + to_toml(settings.value(key)));
+}
+
+void check_mixing(const Settings& mix, const Settings& loss) {
+  auto& name = loss.text("name");
+  const auto alpha = mix.real("mixup") > 0 ? "mixup" : "cutmix";
+  if (mix.real(alpha) <= 0 || !name.starts_with("cornernet")) return;
+  throw mix.error(alpha, "mixes class labels, and loss.name = " + to_toml(loss.value("name")) + " (" +
+                             loss.origin("name").text() + ") knows none",
+                  Exit::usage, "keep one of the two; mix.erase needs no labels");
+}
+
 }  // namespace
 
 void check_values(const Config& config) {
@@ -46,6 +61,8 @@ void check_values(const Config& config) {
   check_device(config.table("run"));
   check_optimizer(config.table("optim"));
   check_parts(config.table("snapshot"));
+  for (auto key : {"scale", "ratio"}) check_range(config.table("mix.erase"), key);
+  check_mixing(config.table("mix"), config.table("loss"));
   for (auto table : {"val", "snapshot", "display"}) period(config.table(table), "every");
   period(config.table("lr"), "stepsize");
   for (bool training : {true, false}) share(config.data(training), "max_bad");

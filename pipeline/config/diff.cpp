@@ -11,8 +11,8 @@ namespace {
 
 /// Keys that decide the parameters, sample by sample and step by step. A whole table by its name.
 const std::set<std::string> exact = {
-    "net",           "loss",        "optim",       "lr",          "lr.warmup",  "train",    "data",
-    "data.train",    "sampler",     "order",       "loader.batch", "loader.last", "run.seed", "run.threads",
+    "net",       "loss",    "optim",     "lr",    "lr.warmup",    "train",       "data",     "data.train",
+    "sampler",   "mix",     "mix.erase", "order", "loader.batch", "loader.last", "run.seed", "run.threads",
     "run.deterministic"};
 
 /// Exceptions within those tables: used at the start of a run only, or deciding only whether it stops.

@@ -14,6 +14,7 @@
 
 #include "stages/cuda/entry.h"
 #include "stages/cuda/handles.h"
+#include "stages/cuda/mix.h"
 #include "stages/cuda/normalise.h"
 #include "stages/device.h"
 
@@ -100,6 +101,18 @@ class CudaDevice final : public Device {
     cuda::normalise(from, to, count, channels, mean, stddev, kComputeStream);
   }
 
+  void mix(const std::uint8_t* from, float* to, std::size_t rows, const PictureShape& shape, const PixelRule& rule,
+           const PixelMix& mix) override {
+    enter();
+    if (mix_rows_.size() < rows) mix_rows_ = DeviceArray<RowMix>(rows);
+    // From memory that is not page-locked: the driver has read it when the call returns.
+    check(cudaMemcpyAsync(mix_rows_.get(), mix.rows, rows * sizeof(RowMix), cudaMemcpyHostToDevice, kComputeStream),
+          "cudaMemcpyAsync");
+    PixelMix there = mix;
+    there.rows = mix_rows_.get();
+    mix_pixels(from, to, rows, shape, rule, there, kComputeStream);
+  }
+
  private:
   void enter() const { check(cudaSetDevice(index_), "cudaSetDevice"); }
 
@@ -108,6 +121,7 @@ class CudaDevice final : public Device {
   Stream transfer_;
   std::vector<Event> copied_;    // by slot: its copy has left host memory and is on the device
   std::vector<Event> consumed_;  // by slot: compute has read the device memory
+  DeviceArray<RowMix> mix_rows_;
 };
 
 }  // namespace

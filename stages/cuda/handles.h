@@ -3,8 +3,10 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace flowtrain::cuda {
 
@@ -14,6 +16,30 @@ inline void check(cudaError_t status, const std::string& call) {
   cudaGetLastError();  // or the next, innocent call would report it again
   throw std::runtime_error(call + ": " + cudaGetErrorString(status));
 }
+
+/// Memory of the GPU that is current when it is made.
+template <class T>
+class DeviceArray {
+ public:
+  DeviceArray() = default;
+  explicit DeviceArray(std::size_t size) : size_(size) {
+    check(cudaMalloc(reinterpret_cast<void**>(&data_), size * sizeof(T)), "cudaMalloc");
+  }
+  ~DeviceArray() { cudaFree(data_); }
+  /// What is enqueued may still read the old memory: the runtime frees it after that.
+  DeviceArray& operator=(DeviceArray&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+
+  T* get() const { return data_; }
+  std::size_t size() const { return size_; }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
 
 /// A stream that does not wait for the default one, nor the other way round.
 class Stream {

@@ -2,6 +2,10 @@
 
 #include <torch/types.h>
 
+#include <algorithm>
+
+#include "nets/parallel.h"
+
 namespace flowtrain {
 
 namespace {
@@ -24,25 +28,24 @@ bool is_finished_picture(const Field& field) {
 
 }  // namespace
 
-BatchAdapter::BatchAdapter(const SlabLayout& layout, at::Device where, bool channels_last)
-    : layout_(layout), where_(where) {
+BatchAdapter::BatchAdapter(const SlabLayout& layout, at::Device where, bool channels_last, std::optional<BatchMixer> mixer)
+    : layout_(layout), where_(where), mixer_(std::move(mixer)) {
+  // The device's kernels write (B, H, W, C) memory, which is what channels_last means.
+  const bool planar = !channels_last && !where.is_cuda();
   for (std::size_t i = 0; i < layout.fields().size(); ++i) {
     const Field& field = layout.fields()[i];
     if (!is_picture(field)) continue;
-    const std::int64_t height = field.shape[0], width = field.shape[1], channels = field.shape[2];
-    Picture picture{i, {}, {}, {}, {}, {}};
-    for (std::int64_t c = 0; c < channels; ++c) {
-      picture.mean.push_back(field.mean.empty() ? 0.f : static_cast<float>(field.mean[c]));
-      picture.stddev.push_back(field.stddev.empty() ? 1.f : static_cast<float>(field.stddev[c]));
+    const PictureShape shape = shape_of(field);
+    std::vector<float> mean, stddev;
+    for (std::size_t c = 0; c < static_cast<std::size_t>(shape.channels); ++c) {
+      mean.push_back(field.mean.empty() ? 0.f : static_cast<float>(field.mean[c]));
+      stddev.push_back(field.stddev.empty() ? 1.f : static_cast<float>(field.stddev[c]));
     }
-    const auto mean = torch::tensor(picture.mean), stddev = torch::tensor(picture.stddev);
-    picture.scale = (1 / (255 * stddev)).view({1, channels, 1, 1}).to(where);
-    picture.shift = (-mean / stddev).view({1, channels, 1, 1}).to(where);
-    // The device's kernel writes (B, H, W, C) memory, which is what channels_last means.
-    picture.pixels = torch::empty({layout.rows(), channels, height, width}, torch::TensorOptions(torch::kFloat).device(where),
-                                  channels_last || where.is_cuda() ? at::MemoryFormat::ChannelsLast
-                                                                   : at::MemoryFormat::Contiguous);
-    pictures_.push_back(std::move(picture));
+    const PixelRule rule = normalising(mean, stddev);
+    auto pixels = torch::empty({layout.rows(), shape.channels, shape.height, shape.width},
+                               torch::TensorOptions(torch::kFloat).device(where),
+                               planar ? at::MemoryFormat::Contiguous : at::MemoryFormat::ChannelsLast);
+    pictures_.push_back({i, std::move(mean), std::move(stddev), rule, PictureFinisher(shape, rule, planar), std::move(pixels)});
   }
 }
 
@@ -54,30 +57,61 @@ at::Tensor BatchAdapter::view(Slab& slab, std::size_t field) const {
                           torch::TensorOptions(scalar_type(what.dtype)).device(where_));
 }
 
-at::Tensor BatchAdapter::normalised(Slab& slab, Picture& picture) {
-  const auto rows = static_cast<std::int64_t>(slab.rows().size());
-  auto pixels = picture.pixels.narrow(0, 0, rows);
-  if (slab.owner().copies()) {
-    slab.owner().normalise(reinterpret_cast<const std::uint8_t*>(slab.device() + layout_.offset(picture.field)),
-                            pixels.data_ptr<float>(), static_cast<std::size_t>(rows * pixels.size(2) * pixels.size(3)),
-                            static_cast<int>(pixels.size(1)), picture.mean.data(), picture.stddev.data());
-    return pixels;
+at::Tensor BatchAdapter::finished(Slab& slab, Picture& picture, const BatchMix* mix) {
+  const auto pixels = picture.pixels.narrow(0, 0, static_cast<std::int64_t>(slab.rows().size()));
+  const PixelMix drawn = mix ? mix->pixels() : PixelMix{};
+  const auto finish = slab.owner().copies() ? &BatchAdapter::finish_there : &BatchAdapter::finish_here;
+  (this->*finish)(slab, picture, mix ? &drawn : nullptr, pixels.data_ptr<float>());
+  return pixels;
+}
+
+void BatchAdapter::finish_here(Slab& slab, Picture& picture, const PixelMix* mix, float* to) {
+  constexpr std::int64_t values_at_once = 32768;  // as torch has it; fewer are not worth another thread
+  const auto* from = reinterpret_cast<const std::uint8_t*>(slab.device() + layout_.offset(picture.field));
+  const auto row_values = static_cast<std::int64_t>(layout_.row_bytes(picture.field));
+  nets::parallel_for(0, static_cast<std::int64_t>(slab.rows().size()),
+                     (values_at_once + row_values - 1) / std::max<std::int64_t>(row_values, 1),
+                     [&](std::int64_t first, std::int64_t last) { picture.finish(from, first, last, mix, to); });
+}
+
+void BatchAdapter::finish_there(Slab& slab, Picture& picture, const PixelMix* mix, float* to) {
+  const auto* from = reinterpret_cast<const std::uint8_t*>(slab.device() + layout_.offset(picture.field));
+  const PictureShape shape = shape_of(layout_.fields()[picture.field]);
+  const std::size_t rows = slab.rows().size();
+  if (mix) return slab.owner().mix(from, to, rows, shape, picture.rule, *mix);
+  const std::size_t pixels = rows * static_cast<std::size_t>(shape.height) * static_cast<std::size_t>(shape.width);
+  slab.owner().normalise(from, to, pixels, shape.channels, picture.mean.data(), picture.stddev.data());
+}
+
+void BatchAdapter::mix_labels(const BatchMix& mix, nets::NamedTensors& batch) {
+  if (mix.kind == BatchMix::Kind::none) return;
+  const auto rows = static_cast<std::int64_t>(mix.rows.size());
+  // They follow from the number of rows. To bring them to a device each time would wait for all that it still has to do.
+  if (!partners_.defined() || partners_.size(0) != rows) {
+    const auto partners = torch::empty({rows}, torch::kLong);
+    for (std::int64_t* to = partners.data_ptr<std::int64_t>(); auto& drawn : mix.rows) *to++ = drawn.partner;
+    partners_ = partners.to(where_);
   }
-  pixels.copy_(view(slab, picture.field).permute({0, 3, 1, 2}));
-  return pixels.mul_(picture.scale).add_(picture.shift);
+  const auto own = batch.at("label"), others = own.index_select(0, partners_);
+  const bool heavier = mix.own >= 0.5;
+  batch.set("label", heavier ? own : others);
+  batch.set("second_label", heavier ? others : own);
+  batch.set("label_weight", torch::tensor(heavier ? mix.own : 1 - mix.own, torch::kDouble));
 }
 
 nets::NamedTensors BatchAdapter::operator()(Slab& slab) {
   if (slab.owner().copies()) slab.owner().wait_copy(slab.ticket().slot);
+  const BatchMix* const mix = mixer_ ? &(*mixer_)(slab) : nullptr;
   nets::NamedTensors batch;
   auto picture = pictures_.begin();
   for (std::size_t i = 0; i < layout_.fields().size(); ++i) {
     const bool is_next = picture != pictures_.end() && picture->field == i;
     const Field& field = layout_.fields()[i];
-    if (is_next) batch.set(field.name, normalised(slab, *picture++));
+    if (is_next) batch.set(field.name, finished(slab, *picture++, is_image(field) ? mix : nullptr));
     else if (is_finished_picture(field)) batch.set(field.name, view(slab, i).permute({0, 3, 1, 2}));
     else batch.set(field.name, view(slab, i));
   }
+  if (mix) mix_labels(*mix, batch);
   return batch;
 }
 

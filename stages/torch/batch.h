@@ -3,9 +3,12 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <vector>
 
 #include "nets/tensors.h"
+#include "sampling/images/finish.h"
+#include "stages/batch_mixer.h"
 #include "stages/slab.h"
 
 namespace flowtrain {
@@ -13,10 +16,14 @@ namespace flowtrain {
 /// Makes named tensors of a slab's rows. Fields are views into the slab; u8 pictures (B, H, W, C) become f32
 /// (B, C, H, W), (x / 255 - mean) / stddev, in memory that is kept from batch to batch. An f32 `image` (B, H, W, C) is
 /// finished: it becomes a view (B, C, H, W).
+///
+/// With a mixer the field `image` is erased and mixed in the same pass. In a batch that is mixed `label` is the heavier
+/// of each row's two labels, so that whoever measures against it measures against that one; beside it come
+/// `second_label` (B) i64, and `label_weight` () f64 on the CPU: the share of `label`, at least a half.
 class BatchAdapter {
  public:
   /// `where`: the device that the slabs' memory is on.
-  BatchAdapter(const SlabLayout& layout, at::Device where, bool channels_last);
+  BatchAdapter(const SlabLayout& layout, at::Device where, bool channels_last, std::optional<BatchMixer> mixer = {});
   /// The tensors are good until the next call, or until the slab is given back.
   nets::NamedTensors operator()(Slab& slab);
 
@@ -24,15 +31,21 @@ class BatchAdapter {
   struct Picture {
     std::size_t field;
     std::vector<float> mean, stddev;  // per channel, of values in 0 … 1
-    at::Tensor shift, scale;          // x · scale + shift, shaped to broadcast over (B, C, H, W)
+    PixelRule rule;
+    PictureFinisher finish;           // on the CPU
     at::Tensor pixels;                // f32 (B, C, H, W) for a full batch
   };
   at::Tensor view(Slab& slab, std::size_t field) const;
-  at::Tensor normalised(Slab& slab, Picture& picture);
+  at::Tensor finished(Slab& slab, Picture& picture, const BatchMix* mix);
+  void finish_here(Slab& slab, Picture& picture, const PixelMix* mix, float* to);
+  void finish_there(Slab& slab, Picture& picture, const PixelMix* mix, float* to);
+  void mix_labels(const BatchMix& mix, nets::NamedTensors& batch);
 
   const SlabLayout& layout_;
   at::Device where_;
   std::vector<Picture> pictures_;
+  std::optional<BatchMixer> mixer_;
+  at::Tensor partners_;  // (rows) i64: of the last mixed batch
 };
 
 }  // namespace flowtrain

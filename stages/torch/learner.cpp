@@ -115,7 +115,10 @@ class TorchLearner : public Learner {
                   [&] { return net_->span_batch_norm([group](at::Tensor& values) { group->sum(values); }); });
     }
     net_->train(true);
-    train_batch_.emplace(spec.train_layout, where_, channels_last);
+    std::optional<BatchMixer> mixer;
+    if (spec.mixing.any())
+      mixer.emplace(spec.mixing, spec.train_layout, seed_, static_cast<std::uint32_t>(spec.train.integer("accum")));
+    train_batch_.emplace(spec.train_layout, where_, channels_last, std::move(mixer));
     if (spec.val_layout) val_batch_.emplace(*spec.val_layout, where_, channels_last);
   }
 

@@ -188,6 +188,25 @@ TEST_CASE("values that cannot be meant are refused") {
   CHECK_NOTHROW(loaded(letters, {parse_set("run.device=cuda:1"), parse_set("snapshot.every=10 per epoch")}));
 }
 
+TEST_CASE("mixing labels that the loss does not know is refused with both places; erasing is not") {
+  const std::string detection = letters + "[loss]\nname = \"cornernet\"\n[mix]\n";
+  CHECK(refusal(detection + "cutmix = 1.0\n").message ==
+        "a.toml:6:1: mix.cutmix: mixes class labels, and loss.name = \"cornernet\" (a.toml:4:1) knows none");
+  CHECK(refusal(detection, {parse_set("mix.mixup=0.2")}).message ==
+        "--set: mix.mixup: mixes class labels, and loss.name = \"cornernet\" (a.toml:4:1) knows none");
+  const auto config = loaded(detection + "erase = {prob = 0.25, value = \"random\"}\n");
+  CHECK(config.table("mix.erase").real("prob") == 0.25);
+  CHECK(config.table("mix.erase").text("value") == "random");
+  CHECK(config.table("mix").real("mixup") == 0);
+
+  auto message = [](const std::string& set) { return refusal(letters, {parse_set(set)}).message; };
+  CHECK(message("mix.erase.scale=[0.5]") == "--set: mix.erase.scale: must be [least, most], got [0.5]");
+  CHECK(message("mix.erase.ratio=[3, 0.3]") == "--set: mix.erase.ratio: must be [least, most], got [3.0, 0.3]");
+  CHECK(message("mix.erase.value=black").find("mean") != std::string::npos);
+  CHECK(message("mix.mixup=-1").starts_with("--set: mix.mixup: "));
+  CHECK(message("mix.prob=1.5").starts_with("--set: mix.prob: "));
+}
+
 TEST_CASE("the command line's values are TOML, or text as it stands") {
   auto config =
       loaded(letters, {parse_set("name=2024"), parse_set("loader.workers=auto"), parse_set("val.every=2 epochs"),

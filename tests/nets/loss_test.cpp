@@ -41,6 +41,22 @@ TEST_CASE("mse compares with the one-hot label, or with a target") {
                        "loss mse: target has shape [2, 1], expected that of logits, [2, 3]", std::invalid_argument);
 }
 
+TEST_CASE("of a mixed batch the loss is the weighted sum of its two labels' losses") {
+  const at::Tensor second = at::tensor({1, 0}, at::kLong), weight = at::tensor(0.7, at::kDouble);
+  for (const double smoothing : {0.0, 0.1}) {
+    const LossSpec spec{.label_smoothing = smoothing};
+    const double expected = 0.7 * loss(spec, {{"label", label}}) + 0.3 * loss(spec, {{"label", second}});
+    const NamedTensors mixed{{"label", label}, {"second_label", second}, {"label_weight", weight}};
+    CHECK(loss(spec, mixed) == doctest::Approx(expected));
+    // The same as one soft target, whose entropy is what timm's SoftTargetCrossEntropy takes.
+    const at::Tensor target = (0.7 * at::one_hot(label, 3) + 0.3 * at::one_hot(second, 3)) * (1 - smoothing) + smoothing / 3;
+    CHECK(loss(spec, mixed) == doctest::Approx((-target * logits.log_softmax(1)).sum(1).mean().item<double>()));
+  }
+  const at::Tensor target = 0.7 * at::one_hot(label, 3) + 0.3 * at::one_hot(second, 3);
+  CHECK(loss({.name = "mse"}, {{"label", label}, {"second_label", second}, {"label_weight", weight}}) ==
+        doctest::Approx(loss({.name = "mse"}, {{"target", target.to(at::kFloat)}})));
+}
+
 TEST_CASE("a loss that cannot be made says why") {
   CHECK_THROWS_WITH_AS(make_loss({.name = "hinge"}), "unknown loss 'hinge'; known: cornernet, cornernet_saccade, cross_entropy, mse",
                        std::invalid_argument);

@@ -41,6 +41,18 @@ TEST_CASE("mistakes in a configuration point at their line") {
   check_refused(place.train({"--no-optim=sideways"}), 2, {"--no-optim=sideways", "backward"});
 }
 
+TEST_CASE("what the sampler gives must be fit for what [mix] does to it") {
+  const Workplace place;
+  const std::string data = "[data]\ndataset = \"shapes\"\nobjects = 3\n";
+  const std::string sampler = "[sampler]\nname = \"cornernet\"\n[mix]\n";
+  place.folder().write("mix.toml", data + sampler + "mixup = 0.2\n");
+  check_refused(place.run({"mix.toml", "--dry-run"}), 2,
+                {"mix.toml:7:1: mix.mixup: sampler.name = \"cornernet\" (", "mix.toml:5:1) gives no `image` of bytes"});
+  place.folder().write("erase.toml", data + sampler + "erase.prob = 0.2\n");
+  check_refused(place.run({"erase.toml", "--dry-run"}), 2, {"erase.toml:7:7: mix.erase.prob: sampler.name", "erase.toml:5:1"});
+  check_refused(place.train({"--set", "loss.name=cornernet", "--set", "mix.cutmix=1"}), 2, {"mix.cutmix", "loss.name"});
+}
+
 TEST_CASE("data that is missing, empty or not as it should be is named") {
   const Workplace place(kIdxConfig);
   check_refused(place.train(), 3, {"tiny.toml:7:", "data.path", "no such folder or archive: idx"});

@@ -100,6 +100,36 @@ TEST_CASE("replay rebuilds the same batch every time") {
   CHECK_EXIT(place.run({"replay", "tiny.toml", "--iter", "0"}), 2);
 }
 
+TEST_CASE("replay tells what was drawn to mix and erase, and shows what came of it") {
+  const Workplace place;
+  const auto replayed = [&](const char* folder, Words words) {
+    words.insert(words.begin(), {"replay", "tiny.toml", "--iter", "4", "--out", folder});
+    REQUIRE_EXIT(place.run(words), 0);
+    return json::parse(read_text(place.path(folder) / "batch.json")).at("rows");
+  };
+  const Words mixing{"--set", "mix.cutmix=1", "--set", "mix.erase.prob=0.6"};
+  const auto plain = replayed("plain", {}), rows = replayed("mixed", mixing);
+  CHECK(replayed("again", with(mixing, {"--workers", "4"})) == rows);
+  std::size_t erased = 0, changed = 0;
+  for (std::size_t i = 0; i < 16; ++i) {
+    CHECK(rows[i].at("image") == plain[i].at("image"));  // as its sampler left it
+    CHECK(rows[i].at("label") == plain[i].at("label"));
+    CHECK(rows[i].at("mix").get<std::string>().starts_with("cutmix 0."));
+    CHECK(rows[i].at("mix") == rows[0].at("mix"));
+    CHECK(rows[i].at("mixed_with") == rows[i ^ 1].at("position"));
+    CHECK_FALSE(plain[i].contains("mix"));
+    CHECK_FALSE(plain[i].contains("erased"));
+    erased += rows[i].contains("erased");
+    const auto picture = rows[i].at("picture").get<std::string>();
+    const auto mixed = read_text(place.path("mixed") / picture);
+    changed += mixed != read_text(place.path("plain") / picture);
+    CHECK(mixed == read_text(place.path("again") / picture));
+  }
+  CHECK(erased > 0);
+  CHECK(erased < 16);
+  CHECK(changed == 16);
+}
+
 TEST_CASE("the example plugin is described, and trains") {
   const Workplace place(kIdxConfig);
   write_idx(place.folder());

@@ -67,6 +67,12 @@ void check_signal(int signal, int code) {
   CHECK(end_of(interrupted.path("runs/tiny")) == end_of(straight.path("runs/tiny")));
 }
 
+Words mixing(Words words) {
+  for (auto set : {"mix.mixup=0.4", "mix.cutmix=1", "mix.prob=0.9", "mix.erase={prob = 0.5, value = \"random\"}"})
+    words.insert(words.end(), {"--set", set});
+  return words;
+}
+
 }  // namespace
 
 TEST_CASE("neither workers nor prefetch show in order and parameters") {
@@ -94,9 +100,32 @@ TEST_CASE("a run that is killed again and again ends as one that never was") {
   check_kills({}, 1);
 }
 
+TEST_CASE("mixed batches: neither workers nor prefetch show, the order is the same as without, validation is as ever") {
+  const Workplace place;
+  REQUIRE_EXIT(place.train({"--run-dir", "plain"}), 0);
+  REQUIRE_EXIT(place.train(mixing({"--run-dir", "first"})), 0);
+  REQUIRE_EXIT(place.train(mixing({"--run-dir", "second", "--workers", "1", "--set", "loader.prefetch=1"})), 0);
+  REQUIRE_EXIT(place.train(mixing({"--run-dir", "third", "--workers", "4", "--set", "loader.prefetch=8"})), 0);
+  const auto first = end_of(place.path("first"));
+  CHECK(end_of(place.path("second")) == first);
+  CHECK(end_of(place.path("third")) == first);
+  CHECK(end_of(place.path("plain")).order == first.order);
+  CHECK(end_of(place.path("plain")).params != first.params);
+
+  // The same weights are worth the same, whatever training batches go through.
+  const Words look{"test", "tiny.toml", "--snapshot", "plain/snapshots/iter-00000060"};
+  const auto without = place.run(look), with = place.run(mixing(look));
+  REQUIRE_EXIT(without, 0);
+  CHECK(with.out == without.out);
+}
+
 TEST_CASE("a killed run with accumulated gradients and Adam's moments ends as one that never was") {
   check_kills({"--set", "train.accum=2", "--set", "optim.name=adam", "--set", "optim.lr=0.002", "--set",
                "optim.momentum=0.0", "--set", "snapshot.every=3"}, 2);
+}
+
+TEST_CASE("a killed run that mixes, cuts and erases ends as one that never was") {
+  check_kills(mixing({"--set", "train.accum=2"}), 3);
 }
 
 TEST_CASE("SIGINT ends with a snapshot and 130, and the resumed run as if it had not been") {

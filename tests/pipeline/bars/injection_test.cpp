@@ -108,6 +108,7 @@ class CopyingDevice : public Device {
   void consumed(std::uint32_t) override { fault_.at(Place::consumed); }
   void wait_host_free(std::uint32_t) override { fault_.at(Place::wait_host_free); }
   void normalise(const std::uint8_t*, float*, std::size_t, int, const float*, const float*) override {}
+  void mix(const std::uint8_t*, float*, std::size_t, const PictureShape&, const PixelRule&, const PixelMix&) override {}
 
  private:
   Fault& fault_;

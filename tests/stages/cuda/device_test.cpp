@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "sampling/error.h"
+#include "sampling/images/finish.h"
+#include "sampling/images/mix.h"
 #include "stages/device.h"
 
 namespace flowtrain {
@@ -81,6 +83,43 @@ TEST_CASE("copy and normalise give the CPU's bits for odd sizes, all channel cou
   }
 }
 
+TEST_CASE("erased and mixed pictures are the CPU's, bit for bit") {
+  const auto device = make_cuda_device(0, 1);
+  std::uint64_t number = 0;
+  for (int channels = 1; channels <= 4; ++channels) {
+    const PixelRule rule = normalising({kMean, kMean + channels}, {kStddev, kStddev + channels});
+    for (const auto& [height, width] : {std::pair{1, 1}, std::pair{5, 7}, std::pair{32, 33}, std::pair{224, 224}}) {
+      const PictureShape shape{height, width, channels};
+      for (const std::size_t rows : {1u, 3u, 64u}) {
+        const std::size_t values = rows * static_cast<std::size_t>(height * width * channels);
+        const HostBlock<std::uint8_t> host(*device, values);
+        const GpuBlock<std::uint8_t> pixels(*device, values);
+        const GpuBlock<float> output(*device, values);
+        for (std::size_t i = 0; i < values; ++i) host.get()[i] = static_cast<std::uint8_t>(i * 37 + i / 256);
+        device->start_copy(0, pixels.get(), host.get(), values);
+        for (const Mixing& mixing : {Mixing{.mixup = 0.4}, Mixing{.cutmix = 1}, Mixing{.erase = {.prob = 0.7}},
+                                     Mixing{.mixup = 1, .erase = {.prob = 0.7, .noise = true}},
+                                     Mixing{.cutmix = 1, .erase = {.prob = 0.7, .noise = true}}}) {
+          CAPTURE(channels);
+          CAPTURE(width);
+          CAPTURE(rows);
+          BatchMix drawn;
+          ++number;
+          mixing.draw(1, number, number * rows, rows, shape, drawn);
+          std::vector<float> want(values);
+          const PixelMix mix = drawn.pixels();
+          PictureFinisher(shape, rule, false)(host.get(), 0, static_cast<std::int64_t>(rows), &mix, want.data());
+          device->wait_copy(0);
+          device->mix(pixels.get(), output.get(), rows, shape, rule, mix);
+          drawn.rows.assign(rows, {});  // they were read by now
+          CHECK(std::memcmp(fetch(output.get(), values).data(), want.data(), values * sizeof(float)) == 0);
+        }
+        device->consumed(0);
+      }
+    }
+  }
+}
+
 TEST_CASE("a slot's memory is not overwritten before its user is done") {
   constexpr std::size_t kBytes = std::size_t{32} << 20;
   constexpr int kRounds = 20;
@@ -111,6 +150,8 @@ TEST_CASE("what cannot be had is refused by name") {
   CHECK_THROWS_WITH_AS(device->allocate_device(std::size_t{1} << 60), doctest::Contains("cudaMalloc"),
                        std::runtime_error);
   CHECK_THROWS_WITH(device->normalise(nullptr, nullptr, 1, 5, kMean, kStddev), "normalise: 1 to 4 channels, not 5");
+  const RowMix row{};
+  CHECK_THROWS_WITH(device->mix(nullptr, nullptr, 1, {1, 1, 5}, {}, {&row}), "mix: 1 to 4 channels, not 5");
 }
 
 }  // namespace

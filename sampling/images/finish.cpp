@@ -1,0 +1,108 @@
+#include "sampling/images/finish.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "sampling/images/finish_kernel.h"
+#include "sampling/random.h"
+
+namespace flowtrain {
+namespace {
+
+bool on_line(const PixelBox& box, int y) { return y >= box.top && y < box.bottom; }
+
+/// Values [begin, end) of a row's noise.
+void write_noise(std::uint64_t key, std::uint64_t begin, std::uint64_t end, std::uint8_t* to) {
+  std::uint64_t bits = 0;
+  for (std::uint64_t i = begin; i < end; ++i) {
+    if (i == begin || i % 8 == 0) bits = mix64(key + kNoiseStep * (i / 8 + 1)) >> (i % 8 * 8);
+    *to++ = static_cast<std::uint8_t>(bits);
+    bits >>= 8;
+  }
+}
+
+}  // namespace
+
+PixelRule normalising(const std::vector<float>& mean, const std::vector<float>& stddev) {
+  PixelRule rule;
+  for (std::size_t c = 0; c < mean.size(); ++c) {
+    rule.scale.push_back(1 / (255 * stddev[c]));
+    rule.shift.push_back(-mean[c] / stddev[c]);
+    rule.fill.push_back(0);
+  }
+  return rule;
+}
+
+PictureFinisher::PictureFinisher(PictureShape shape, const PixelRule& rule, bool planar)
+    : shape_(shape), parts_(planar ? static_cast<std::size_t>(shape.channels) : 1),
+      unit_(planar ? 1 : static_cast<std::size_t>(shape.channels)) {
+  for (std::size_t part = 0; part < parts_; ++part)
+    for (int x = 0; x < shape.width; ++x)
+      for (std::size_t c = part; c < part + unit_; ++c) {
+        scale_.push_back(rule.scale[c]);
+        shift_.push_back(rule.shift[c]);
+        fill_.push_back(rule.fill[c]);
+      }
+}
+
+// Columns [begin, end) of one line of a picture, erased but not mixed.
+void PictureFinisher::write(const std::uint8_t* from, const PixelMix* mix, std::int64_t row, int y, int begin, int end,
+                            Line to) const {
+  thread_local std::vector<std::uint8_t> noisy, planes;
+  const auto width = static_cast<std::size_t>(shape_.width), channels = static_cast<std::size_t>(shape_.channels);
+  const auto pixels = static_cast<std::size_t>(end - begin);
+  const std::size_t start = (static_cast<std::size_t>(y) * width + static_cast<std::size_t>(begin)) * channels;
+  const std::uint8_t* bytes = from + static_cast<std::size_t>(row) * static_cast<std::size_t>(shape_.height) * width * channels + start;
+
+  const PixelBox erased = mix ? mix->rows[row].erased : PixelBox{};
+  const int left = std::max(begin, erased.left), right = std::min(end, erased.right);
+  const bool erases = on_line(erased, y) && left < right;
+  if (erases && mix->noise) {
+    const std::size_t skipped = static_cast<std::size_t>(left - begin) * channels;
+    noisy.assign(bytes, bytes + pixels * channels);
+    write_noise(mix->rows[row].noise, start + skipped, start + skipped + static_cast<std::size_t>(right - left) * channels,
+                noisy.data() + skipped);
+    bytes = noisy.data();
+  }
+  if (parts_ > 1) {
+    planes.resize(pixels * channels);
+    finishing::split(bytes, pixels, shape_.channels, planes.data());
+    bytes = planes.data();
+  }
+  for (std::size_t part = 0; part < parts_; ++part) {
+    const std::size_t at = static_cast<std::size_t>(begin) * unit_, values = pixels * unit_, table = part * width;
+    float* const line = to.at + part * to.apart;
+    finishing::normalise(bytes + part * values, &scale_[table + at], &shift_[table + at], values, line + at);
+    if (!erases || mix->noise) continue;
+    const std::size_t filled = static_cast<std::size_t>(left) * unit_;
+    std::memcpy(line + filled, &fill_[table + filled], static_cast<std::size_t>(right - left) * unit_ * sizeof(float));
+  }
+}
+
+void PictureFinisher::mix_in(const std::uint8_t* from, const PixelMix& mix, std::int64_t partner, int y, Line to) const {
+  if (mix.own == 1) {
+    if (on_line(mix.cut, y)) write(from, &mix, partner, y, mix.cut.left, mix.cut.right, to);
+    return;
+  }
+  thread_local std::vector<float> scratch;
+  scratch.resize(scale_.size());
+  const std::size_t values = scale_.size() / parts_;
+  write(from, &mix, partner, y, 0, shape_.width, {scratch.data(), values});
+  for (std::size_t part = 0; part < parts_; ++part)
+    finishing::blend(scratch.data() + part * values, mix.own, values, to.at + part * to.apart);
+}
+
+void PictureFinisher::operator()(const std::uint8_t* from, std::int64_t first, std::int64_t last, const PixelMix* mix,
+                                 float* to) const {
+  const auto height = static_cast<std::size_t>(shape_.height), values = scale_.size() / parts_;
+  for (std::int64_t row = first; row < last; ++row) {
+    float* const picture = to + static_cast<std::size_t>(row) * height * scale_.size();
+    for (int y = 0; y < shape_.height; ++y) {
+      const Line line{picture + static_cast<std::size_t>(y) * values, height * values};
+      write(from, mix, row, y, 0, shape_.width, line);
+      if (mix) mix_in(from, *mix, mix->rows[row].partner, y, line);
+    }
+  }
+}
+
+}  // namespace flowtrain

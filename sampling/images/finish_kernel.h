@@ -1,0 +1,18 @@
+#pragma once
+// Lines of pixels in the widest vectors that this processor has. Within sampling/images.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace flowtrain::finishing {
+
+/// to[i] = from[i] · scale[i] + shift[i] for `count` values, rounded after each of the two on every processor.
+void normalise(const std::uint8_t* from, const float* scale, const float* shift, std::size_t count, float* to);
+
+/// to[i] = own · to[i] + (1 - own) · other[i], rounded after each of the three.
+void blend(const float* other, float own, std::size_t count, float* to);
+
+/// (pixels, channels) to (channels, pixels).
+void split(const std::uint8_t* from, std::size_t pixels, int channels, std::uint8_t* to);
+
+}  // namespace flowtrain::finishing
