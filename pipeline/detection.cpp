@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "pipeline/assembly.h"
+#include "pipeline/exchange.h"
 #include "pipeline/snapshot/file.h"
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/snapshot_branch.h"
@@ -15,8 +16,8 @@
 #include "sampling/dataset.h"
 #include "stages/detection/draw.h"
 #include "stages/evaluation/coco_eval.h"
+#include "stages/evaluation/figures.h"
 #include "stages/evaluation/results_file.h"
-#include "stages/evaluation/voc_eval.h"
 
 namespace flowtrain {
 
@@ -65,15 +66,25 @@ void log_classes(const GroundTruth& truth, const CocoEvaluation& coco) {
   }
 }
 
-Figures figures_of(const CocoEvaluation& coco, const VocEvaluation& voc) {
+/// What sights say of the detector.
+struct Measured {
+  GroundTruth truth;
+  std::vector<FoundObject> found;
+  CocoEvaluation coco;
   Figures figures;
-  for (auto& [name, score] : coco_score_names) {
-    std::string lower = name;
-    std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
-    figures.emplace_back(lower, coco.all.*score);
-  }
-  figures.emplace_back("voc_map", voc.mean_ap);
-  return figures;
+};
+
+Measured measure(const Dataset& dataset, std::span<const Sight> sights) {
+  Measured measured;
+  measured.truth = ground_truth(dataset, sights);
+  measured.found = found_objects(measured.truth, sights);
+  measured.coco = coco_evaluate(measured.truth, measured.found, std::max(1u, std::thread::hardware_concurrency()));
+  measured.figures = detection_figures(measured.coco, voc_evaluate(measured.truth, measured.found));
+  return measured;
+}
+
+double value_of(const Figures& figures, const std::string& name) {
+  return std::find_if(figures.begin(), figures.end(), [&](auto& figure) { return figure.first == name; })->second;
 }
 
 }  // namespace
@@ -98,13 +109,35 @@ std::vector<Sight> look_at(const Dataset& dataset, std::span<const std::uint64_t
   return sights;
 }
 
+std::optional<Figures> measure_detection(const DetectionMetrics& metrics, Detector& detector,
+                                         const std::set<std::uint64_t>& records, Group& group,
+                                         const std::function<bool()>& goes_on) {
+  std::vector<std::uint64_t> share;
+  for (int turn = 0; const std::uint64_t record : records)
+    if (turn++ % group.size() == group.rank()) share.push_back(record);
+  // What could not be read was named by the line that fed the loss.
+  std::vector<Sight> sights = look_at(metrics.dataset, share, detector, [&](auto&) { return goes_on(); });
+  if (sights.size() < share.size() || !goes_on()) return std::nullopt;
+  sights = sights_of_all(group, std::move(sights));
+  std::vector<double> values(metrics.names.size(), 0);
+  if (group.leads()) {
+    const Figures all = measure(metrics.dataset, sights).figures;
+    std::transform(metrics.names.begin(), metrics.names.end(), values.begin(), [&](auto& name) { return value_of(all, name); });
+  }
+  group.sum(values);  // the leader's, for all
+  Figures figures;
+  for (std::size_t i = 0; i < values.size(); ++i) figures.emplace_back(metrics.names[i], values[i]);
+  return figures;
+}
+
 Figures test_detection(const Config& config, const fs::path& snapshot, const MakeDetector& make, const fs::path& folder,
                        std::size_t pictures) {
   const Settings& data = config.data(false);
   const auto dataset = datasets().at(data.text("dataset")).make(data, {.training = false});
   const LearnerState weights = read_tensors(open_snapshot(snapshot));
-  const auto detector = make({config.table("net"), config.table("sampler"), config.table("detect"), config.table("run"),
-                              static_cast<std::int64_t>(dataset->classes().size()), choose_device(config), weights});
+  const auto detector = make({{config.table("net"), config.table("sampler"), config.table("detect"),
+                               static_cast<std::int64_t>(dataset->classes().size()), choose_device(config)},
+                              config.table("run"), weights});
   make_folders(folder);
   std::vector<std::uint64_t> records(dataset->size());
   std::iota(records.begin(), records.end(), 0);
@@ -114,12 +147,10 @@ Figures test_detection(const Config& config, const fs::path& snapshot, const Mak
     else if (id < pictures) write_picture(folder / say("picture-", id, ".png"), looked);
     return true;
   });
-  const GroundTruth truth = ground_truth(*dataset, sights);
-  const auto results = found_objects(truth, sights);
-  write_results(folder / "results.json", results);
-  const auto coco = coco_evaluate(truth, results, std::max(1u, std::thread::hardware_concurrency()));
-  log_classes(truth, coco);
-  return figures_of(coco, voc_evaluate(truth, results));
+  const Measured measured = measure(*dataset, sights);
+  write_results(folder / "results.json", measured.found);
+  log_classes(measured.truth, measured.coco);
+  return measured.figures;
 }
 
 }  // namespace flowtrain

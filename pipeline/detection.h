@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "stages/compute.h"
 #include "stages/detection/detector.h"
 #include "stages/evaluation/ground_truth.h"
+#include "stages/group.h"
 
 namespace flowtrain {
 
@@ -30,6 +33,18 @@ struct LookedAt {
 /// returns false.
 std::vector<Sight> look_at(const Dataset& dataset, std::span<const std::uint64_t> records, Detector& detector,
                            const std::function<bool(const LookedAt&)>& after);
+
+/// What a validation measures a detector by.
+struct DetectionMetrics {
+  const Dataset& dataset;          ///< of the validation
+  std::vector<std::string> names;  ///< as in stages/evaluation/figures.h; at least one
+};
+
+/// The figures over `records`, of which each process of the group looks at its share; they do not depend on how many
+/// processes there are. A collective. Nothing where `goes_on` became false meanwhile: in a group it must not.
+std::optional<Figures> measure_detection(const DetectionMetrics& metrics, Detector& detector,
+                                         const std::set<std::uint64_t>& records, Group& group,
+                                         const std::function<bool()>& goes_on);
 
 /// Runs the detector that `make` gives for a snapshot over the validation pictures and writes to `folder` results.json
 /// (as MS COCO has it) and the first `pictures` of them with annotated and found boxes drawn (PNG). Logs the figures of each

@@ -1,6 +1,9 @@
 #include "pipeline/exchange.h"
 
+#include <algorithm>
+#include <cstring>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 namespace flowtrain {
 
@@ -10,6 +13,34 @@ namespace {
 
 // Stages are told apart by literals.
 const char* stage_of(const std::string& name) { return name == "read" ? "read" : "sample"; }
+
+// Between processes of one program: numbers travel as they lie in memory.
+template <class T>
+void put(std::string& bytes, const T& value) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+template <class T>
+void put_all(std::string& bytes, const std::vector<T>& values) {
+  put(bytes, std::uint64_t{values.size()});
+  for (auto& value : values) put(bytes, value);
+}
+
+template <class T>
+T take(std::string_view& bytes) {
+  T value;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  bytes.remove_prefix(sizeof value);
+  return value;
+}
+
+template <class T>
+std::vector<T> take_all(std::string_view& bytes) {
+  std::vector<T> values(take<std::uint64_t>(bytes));
+  for (auto& value : values) value = take<T>(bytes);
+  return values;
+}
 
 }  // namespace
 
@@ -23,6 +54,19 @@ std::vector<BadSample> bad_samples_of_all(Group& group, const std::vector<BadSam
     for (auto& bad : json::parse(text))
       all.push_back({bad[0], bad[1], bad[2], bad[3], stage_of(bad[4]), bad[5]});
   return all;
+}
+
+std::vector<Sight> sights_of_all(Group& group, std::vector<Sight> mine) {
+  std::string bytes;
+  if (group.size() > 1) {
+    for (auto& sight : mine) put(bytes, sight.record), put_all(bytes, sight.boxes), put_all(bytes, sight.found);
+    mine.clear();
+    for (const std::string& text : group.gather(bytes))
+      for (std::string_view left = text; !left.empty();)
+        mine.push_back({take<std::uint64_t>(left), take_all<Box>(left), take_all<Detection>(left)});
+  }
+  std::sort(mine.begin(), mine.end(), [](auto& a, auto& b) { return a.record < b.record; });
+  return mine;
 }
 
 }  // namespace flowtrain

@@ -4,11 +4,15 @@
 #include <vector>
 
 #include "stages/group.h"
+#include "stages/evaluation/ground_truth.h"
 #include "stages/slab.h"
 
 namespace flowtrain {
 
 /// Everyone's bad samples. A collective.
 std::vector<BadSample> bad_samples_of_all(Group& group, const std::vector<BadSample>& mine);
+
+/// Everyone's sights, by record, so that it does not matter who saw what. A collective.
+std::vector<Sight> sights_of_all(Group& group, std::vector<Sight> mine);
 
 }  // namespace flowtrain

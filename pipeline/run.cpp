@@ -14,6 +14,7 @@
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/trainer.h"
+#include "stages/evaluation/figures.h"
 
 namespace flowtrain {
 
@@ -27,6 +28,7 @@ class Run {
         device_(choose_device(config, options.local_rank, options.processes_here)), train_(open_data(config, true, device_, portion())) {
     check_resumed_data();
     if (validates()) open_validation_data();
+    if (val_) choose_detection_metrics();
     schedule_ = make_schedule(config, train_.batches, state_.iteration + 1, val_ != nullptr);
     schedule_.validate_first = state_.validation_pending && val_;
     scheduler_ = std::make_unique<Scheduler>(train_.workers + (val_ ? val_->workers : 0));
@@ -49,6 +51,8 @@ class Run {
     spec.mode = options_.mode;
     spec.mixing = mixing_of(config_);
     spec.processes_here = options_.processes_here;
+    spec.sampler = &config_.table("sampler");
+    spec.detect = &config_.table("detect");
     spec.dist = &config_.table("dist");
     spec.group = options_.group;
     learner_ = make(spec);
@@ -72,6 +76,7 @@ class Run {
     parts.validation = val_line_.get();
     parts.validation_batches = validation_batches();
     if (auto& names = config_.table("val").texts("metrics"); !names.empty()) parts.ruling_metric = names.front();
+    parts.detection = detection_ ? &*detection_ : nullptr;
     parts.keep_best = static_cast<std::size_t>(config_.table("snapshot").integer("keep_best"));
     parts.learner = learner_.get();
     parts.group = options_.group;
@@ -139,6 +144,18 @@ class Run {
     }
   }
 
+  void choose_detection_metrics() {
+    DetectionMetrics metrics{*val_->dataset, {}};
+    for (auto& name : config_.table("val").texts("metrics"))
+      if (is_detection_figure(name)) metrics.names.push_back(name);
+    if (metrics.names.empty()) return;
+    if (val_->dataset->classes() != train_.dataset->classes())
+      throw UserError(Exit::data, say("val.metrics: ", metrics.names.front(), " cannot be measured: the validation data have other ",
+                                      "classes than the training data"),
+                      "voc: data.class_names names them for both");
+    detection_.emplace(std::move(metrics));
+  }
+
   bool validates() const {
     return !options_.dry_run && options_.mode == TrainMode::full && !period(config_.table("val"), "every").off();
   }
@@ -173,6 +190,7 @@ class Run {
   std::string device_;
   DataParts train_;
   std::unique_ptr<DataParts> val_;
+  std::optional<DetectionMetrics> detection_;
   Schedule schedule_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<Line> line_, val_line_;

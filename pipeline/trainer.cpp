@@ -296,7 +296,7 @@ void Trainer::compare_ranks() {
 void Trainer::validate(std::uint64_t iteration) {
   const auto begin = Clock::now();
   const auto figures = run_validation(*parts_.validation, *parts_.learner, *parts_.bad_validation_samples, iteration,
-                                      parts_.validation_batches, parts_.interrupt, *parts_.group);
+                                      parts_.validation_batches, parts_.interrupt, *parts_.group, parts_.detection);
   state_.bad_validation_samples = parts_.bad_validation_samples->ids();
   state_.validation_pending = !figures;
   if (!figures) return;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "pipeline/detection.h"
 #include "pipeline/display.h"
 #include "pipeline/graph.h"
 #include "pipeline/nonfinite.h"
@@ -27,6 +28,7 @@ struct TrainerParts {
   Line& line;
   Line* validation = nullptr;
   std::uint64_t validation_batches = 0;  ///< of one validation
+  const DetectionMetrics* detection = nullptr;  ///< null where none is asked for
   std::string ruling_metric = "loss";    ///< decides which snapshot is best; `loss`: lower is better
   std::size_t keep_best = 1;             ///< length of the ranking
   Learner* learner = nullptr;

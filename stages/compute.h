@@ -12,6 +12,8 @@
 
 namespace flowtrain {
 
+class Detector;
+
 /// What each process tells all others with every iteration, so that all decide the same in the same one. Summed.
 struct Votes {
   double bad_samples = 0;  ///< found in the iteration
@@ -58,6 +60,9 @@ class Learner {
   /// Eval mode, sums at zero.
   virtual void begin_validation() = 0;
   virtual void validate(Slab& slab) = 0;
+  /// Looks through the net as it is, from begin_validation to end_validation; null where the net finds no objects, or
+  /// val.metrics asks for none of their figures.
+  virtual Detector* detector() { return nullptr; }
   /// Means over all rows since begin_validation, of all processes, the loss first; back to train mode.
   virtual Figures end_validation() = 0;
 

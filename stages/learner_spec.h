@@ -36,6 +36,8 @@ struct LearnerSpec {
   TrainMode mode = TrainMode::full;
   Mixing mixing = {};                      ///< of training batches
   unsigned processes_here = 1;             ///< on this machine, that share its cores
+  const Settings* sampler = nullptr;       ///< with `detect`: [sampler], for a detector's validation
+  const Settings* detect = nullptr;        ///< [detect]; null where no objects are looked for
   const Settings* dist = nullptr;          ///< [dist]; null where one process trains
   Group* group = &solo_group();            ///< of a distributed run: a TorchGroup
 };

@@ -28,14 +28,19 @@ class Detector {
   virtual std::vector<Detection> detect(const std::uint8_t* bgr, int height, int width) = 0;
 };
 
-/// What a detector is made of: tables of the configuration, and a snapshot's weights.
-struct DetectorSpec {
+/// How a detector looks: tables of the configuration.
+struct LookSpec {
   const Settings& net;
   const Settings& sampler;  ///< its input and output sizes
   const Settings& detect;
-  const Settings& run;
   std::int64_t classes;
   std::string device;  ///< "cpu", "cuda:N"
+};
+
+/// What a detector is made of: how it looks, and a snapshot's weights.
+struct DetectorSpec {
+  LookSpec look;
+  const Settings& run;
   const LearnerState& weights;
 };
 using MakeDetector = std::function<std::unique_ptr<Detector>(const DetectorSpec&)>;

@@ -5,17 +5,22 @@
 #include <torch/utils.h>
 #include <torch/version.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
 
+#include "nets/cornernet/cornernet.h"
 #include "nets/loss.h"
 #include "nets/metric.h"
+#include "nets/names.h"
 #include "nets/net.h"
 #include "nets/optimizer.h"
 #include "sampling/random.h"
+#include "stages/evaluation/figures.h"
 #include "stages/torch/batch.h"
 #include "stages/torch/data_parallel.h"
+#include "stages/torch/detection/corner_detector.h"
 #include "stages/torch/net_spec.h"
 #include "stages/torch/state_copy.h"
 
@@ -64,6 +69,13 @@ DataParallelOptions parallel_options(const Settings& dist) {
   return options;
 }
 
+// Of batches, and of what a detector finds.
+std::vector<std::string> metric_names() {
+  auto names = nets::metric_names();
+  names.insert(names.end(), detection_figure_names().begin(), detection_figure_names().end());
+  return names;
+}
+
 // Casts to bf16 where ATen's autocast lists say so, while it lives.
 class Autocast {
  public:
@@ -103,8 +115,7 @@ class TorchLearner : public Learner {
       return nets::make_loss({spec.loss.text("name"), spec.loss.real("label_smoothing"), spec.loss.real("pull_weight"),
                               spec.loss.real("push_weight"), spec.loss.real("off_weight")});
     });
-    for (auto& name : spec.val.texts("metrics"))
-      if (name != "loss") metrics_.emplace_back(name, made_from(spec.val, "metrics", [&] { return nets::make_metric(name); }));
+    for (auto& name : spec.val.texts("metrics")) add_metric(name, spec);
     parts_ = loss_->figures();
     const auto figures = static_cast<std::int64_t>(1 + parts_.size());
     // Alone in its job a process has nothing to average, and is spared the copies into buckets.
@@ -179,6 +190,8 @@ class TorchLearner : public Learner {
     for (auto& [name, metric] : metrics_) metric->reset();
   }
 
+  Detector* detector() override { return detector_.get(); }
+
   void validate(Slab& slab) override {
     if (slab.share() == 0) return;  // rows of the batch that other processes have
     const c10::InferenceMode no_gradients;
@@ -240,6 +253,22 @@ class TorchLearner : public Learner {
     at::globalContext().setBenchmarkCuDNN(!deterministic);
   }
 
+  void add_metric(const std::string& name, const LearnerSpec& spec) {
+    if (name == "loss") return;
+    if (is_detection_figure(name)) return look_for_objects(name, spec);
+    const auto known = nets::metric_names();
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw spec.val.error("metrics", nets::unknown_name("metric", name, metric_names()).what());
+    metrics_.emplace_back(name, nets::make_metric(name));
+  }
+
+  void look_for_objects(const std::string& metric, const LearnerSpec& spec) {
+    const auto net = std::dynamic_pointer_cast<nets::CornerNet>(net_);
+    if (!net) throw spec.val.error("metrics", "'" + metric + "' is a figure of nets that find objects, which this one does not");
+    if (!spec.detect || detector_) return;
+    detector_ = detector_through(net, {spec.net, *spec.sampler, *spec.detect, spec.classes, spec.device});
+  }
+
   void begin_iteration() {
     copier_.before_buffers_change();
     optimizer_->zero_grad();
@@ -288,13 +317,14 @@ class TorchLearner : public Learner {
   Group& group_;
   double accum_, clip_;
   bool amp_, may_discard_;
-  std::unique_ptr<nets::Net> net_;
+  std::shared_ptr<nets::Net> net_;
   nets::NamedTensors parameters_, buffers_;
   std::vector<at::Tensor> kept_buffers_;  // as they were before the iteration
   std::unique_ptr<nets::Optimizer> optimizer_;
   std::unique_ptr<nets::Loss> loss_;
   std::vector<std::string> parts_;  // of the loss, reported beside it
   std::vector<std::pair<std::string, std::unique_ptr<nets::Metric>>> metrics_;
+  std::unique_ptr<Detector> detector_;
   std::optional<DataParallel> parallel_;
   Votes votes_;
   std::optional<BatchAdapter> train_batch_, val_batch_;
@@ -310,7 +340,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> model_parts() {
   return {{"nets", nets::net_names()},
           {"losses", nets::loss_names()},
           {"optimizers", nets::optimizer_names()},
-          {"metrics", nets::metric_names()}};
+          {"metrics", metric_names()}};
 }
 
 std::string torch_version() { return TORCH_VERSION; }

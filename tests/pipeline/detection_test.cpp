@@ -1,13 +1,16 @@
-// Records that a detector looks at: with a detector that finds what is white, and errs.
+// Detectors measured on records: with a detector that finds what is white, and errs.
 #include "pipeline/detection.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <atomic>
+#include <barrier>
+#include <cstring>
 #include <numeric>
+#include <thread>
 
-#include "stages/evaluation/coco_eval.h"
+#include "stages/evaluation/figures.h"
 
 namespace flowtrain {
 namespace {
@@ -51,21 +54,95 @@ class WhiteDetector : public Detector {
   }
 };
 
-TEST_CASE("a detector looks at the records that are named; each is read once, for its picture and its boxes") {
+/// What processes say to each other, between threads.
+struct Talk {
+  explicit Talk(int size) : meet(size), said(static_cast<std::size_t>(size)) {}
+  std::barrier<> meet;
+  std::vector<std::string> said;
+};
+
+class ThreadGroup : public Group {
+ public:
+  ThreadGroup(Talk& talk, int rank) : talk_(talk), rank_(rank) {}
+  int rank() const override { return rank_; }
+  int size() const override { return static_cast<int>(talk_.said.size()); }
+  void sum(std::span<double> values) override {
+    const std::string bytes(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+    std::fill(values.begin(), values.end(), 0);
+    for (auto& text : gather(bytes))
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        double value;
+        std::memcpy(&value, text.data() + i * sizeof value, sizeof value);
+        values[i] += value;
+      }
+  }
+  std::vector<std::string> gather(const std::string& mine) override {
+    talk_.said[static_cast<std::size_t>(rank_)] = mine;
+    talk_.meet.arrive_and_wait();
+    auto all = talk_.said;
+    talk_.meet.arrive_and_wait();
+    return all;
+  }
+  std::string broadcast(const std::string& mine) override { return gather(mine).front(); }
+
+ private:
+  Talk& talk_;
+  int rank_;
+};
+
+std::set<std::uint64_t> all_of(const Dataset& dataset) {
+  std::set<std::uint64_t> records;
+  for (std::uint64_t id = 0; id < dataset.size(); ++id) records.insert(id);
+  return records;
+}
+
+/// The figures as each of `world` processes has them.
+std::vector<Figures> measure(const DetectionMetrics& metrics, const std::set<std::uint64_t>& records, int world) {
+  Talk talk(world);
+  std::vector<Figures> figures(static_cast<std::size_t>(world));
+  std::vector<std::jthread> threads;
+  for (int rank = 0; rank < world; ++rank)
+    threads.emplace_back([&, rank] {
+      ThreadGroup group(talk, rank);
+      WhiteDetector detector;
+      figures[static_cast<std::size_t>(rank)] = *measure_detection(metrics, detector, records, group, [] { return true; });
+    });
+  threads.clear();
+  return figures;
+}
+
+bool read_once(const WhiteBoxes& dataset) {
+  return std::all_of(dataset.reads.begin(), dataset.reads.end(), [](auto& reads) { return reads == 1; });
+}
+
+TEST_CASE("a detector's figures are the same bits however many processes look, and each record is read once") {
+  const auto& names = detection_figure_names();
+  WhiteBoxes alone(47);
+  const Figures one = measure({alone, names}, all_of(alone), 1).front();
+  CHECK(read_once(alone));
+  REQUIRE(one.size() == names.size());
+  CHECK(one[0].first == "ap");
+  CHECK(one[0].second > 0.2);
+  CHECK(one[0].second < 0.9);
+  CHECK(one[1].first == "ap50");
+  CHECK(one[1].second > one[0].second);
+  CHECK(one.back().first == "voc_map");
+  for (const int world : {2, 3, 5}) {
+    const WhiteBoxes shared(47);
+    for (const auto& figures : measure({shared, names}, all_of(shared), world)) CHECK(figures == one);
+    CHECK(read_once(shared));
+  }
+  const WhiteBoxes few(2);  // fewer records than processes
+  CHECK(measure({few, names}, all_of(few), 4)[3] == measure({few, names}, all_of(few), 1)[0]);
+}
+
+TEST_CASE("a detector is measured by the figures that are named, on the records that are named") {
   const WhiteBoxes dataset(40);
-  WhiteDetector detector;
-  const std::vector<std::uint64_t> records{30, 1, 2};
-  const auto sights = look_at(dataset, records, detector, [](auto&) { return true; });
-  REQUIRE(sights.size() == 3);
-  for (std::size_t i = 0; i < 3; ++i) CHECK(sights[i].record == records[i]);
-  for (std::uint64_t id = 0; id < 40; ++id) CHECK(dataset.reads[id] == (id == 30 || id == 1 || id == 2));
-  const auto truth = ground_truth(dataset, sights);
-  const auto found = found_objects(truth, sights);
-  CHECK(truth.objects.size() == 3);
-  const double ap = coco_evaluate(truth, found).all.ap;
-  CHECK(ap > 0.2);
-  CHECK(ap < 1);
-  for (std::uint64_t id = 0; id < 40; ++id) CHECK(dataset.reads[id] <= 1);
+  const auto some = measure({dataset, {"voc_map", "ap"}}, {1, 2, 30}, 2).front();
+  REQUIRE(some.size() == 2);
+  CHECK(some[0].first == "voc_map");
+  CHECK(some[1].first == "ap");
+  CHECK(std::accumulate(dataset.reads.begin(), dataset.reads.end(), 0) == 3);
 }
 
 TEST_CASE("a record that is lost has no boxes, and is not looked at") {
@@ -87,13 +164,12 @@ TEST_CASE("a record that is lost has no boxes, and is not looked at") {
   CHECK(sights[1].found.empty());
 }
 
-TEST_CASE("looking ends where it is told to") {
+TEST_CASE("a measurement that is interrupted gives no figures") {
   const WhiteBoxes dataset(40);
   WhiteDetector detector;
-  std::vector<std::uint64_t> records(40);
-  std::iota(records.begin(), records.end(), 0);
   int left = 10;
-  CHECK(look_at(dataset, records, detector, [&](auto&) { return --left > 0; }).size() == 10);
+  const auto figures = measure_detection({dataset, {"ap"}}, detector, all_of(dataset), solo_group(), [&] { return --left > 0; });
+  CHECK_FALSE(figures);
   CHECK(std::accumulate(dataset.reads.begin(), dataset.reads.end(), 0) <= 11);
 }
 

@@ -86,6 +86,53 @@ TEST_CASE("a detector that is resumed ends as one that ran through") {
   CHECK(end_of(place.path("parts")) == end_of(place.path("whole")));
 }
 
+TEST_CASE("validation finds objects: the figures are those of the test, and the best snapshot is the best of them") {
+  const Workplace place(kDetector);
+  const Words asked{"--set", "val.metrics=[\"ap50\", \"loss\", \"ap\", \"voc_map\"]", "--set", "val.every=1",
+                    "--set", "snapshot.every=1", "--set", "snapshot.keep_last=4", "--set", "detect.ae_threshold=100.0"};
+  for (const std::string run : {"one", "two"}) {
+    Words words = with(asked, {"--run-dir", run});
+    if (run == "two") words = with(words, {"--distributed", "--world-size", "2"});
+    const auto trained = place.train(words);
+    REQUIRE_EXIT(trained, 0);
+    CHECK_SAYS(trained, "voc_map");
+    const auto lines = metrics_of(place.path(run), "val");
+    REQUIRE(lines.size() == 4);
+    double best = -1;
+    int best_at = 0;
+    for (auto& line : lines) {
+      CAPTURE(line);
+      const auto tested = place.run({"test", run, "--iter", std::to_string(line.at("iter").get<int>())});
+      REQUIRE_EXIT(tested, 0);
+      const auto expected = nlohmann::json::parse(tested.out);
+      for (const char* key : {"ap", "ap50", "voc_map"}) CHECK(line.at(key) == expected.at(key));
+      if (line.at("ap50") > best) best = line.at("ap50"), best_at = line.at("iter");
+    }
+    const auto newest_best = fs::canonical(place.path(run) / "snapshots/best").filename().string();
+    CHECK(newest_best == std::string("iter-0000000").append(std::to_string(best_at)));
+  }
+}
+
+TEST_CASE("a validation of a part of the pictures measures that part") {
+  const Workplace place(kDetector);
+  const Words asked{"--set", "val.metrics=[\"ap\"]", "--set", "val.batches=1", "--set", "val.batch=2"};
+  REQUIRE_EXIT(place.train(asked), 0);
+  CHECK(metrics_of(place.path("runs/detector"), "val").size() == 2);
+}
+
+TEST_CASE("figures of objects where none can be found") {
+  const Workplace place(kDetector), classifier;
+  const auto unknown = place.train({"--set", "val.metrics=[\"ap51\"]"});
+  CHECK_EXIT(unknown, 2);
+  CHECK_SAYS(unknown, "unknown metric 'ap51'; known: accuracy, top5, ap, ap50");
+  const auto other = classifier.train({"--set", "val.metrics=[\"ap\"]"});
+  CHECK_EXIT(other, 2);
+  CHECK_SAYS(other, "'ap' is a figure of nets that find objects");
+  const auto classes = place.train({"--set", "val.metrics=[\"ap\"]", "--set", "data.val.classes=4"});
+  CHECK_EXIT(classes, 3);
+  CHECK_SAYS(classes, "the validation data have other classes");
+}
+
 TEST_CASE("detectors that do not fit their data or their sizes") {
   const Workplace place(kDetector);
   const auto sides = place.train({"--set", "sampler.input_size=[61, 57]"});

@@ -22,11 +22,11 @@ std::vector<int> ints_of(const Settings& settings, const std::string& key) {
 }
 
 std::shared_ptr<nets::CornerNet> load_net(const DetectorSpec& spec) {
-  nets::NetSpec net = net_spec_of(spec.net, spec.classes);
-  const auto input = pair_of(spec.sampler, "input_size");
+  nets::NetSpec net = net_spec_of(spec.look.net, spec.look.classes);
+  const auto input = pair_of(spec.look.sampler, "input_size");
   net.height = input[0], net.width = input[1];
   auto loaded = std::make_shared<nets::CornerNet>(net);
-  loaded->to(at::Device(spec.device), spec.net.boolean("channels_last"));
+  loaded->to(at::Device(spec.look.device), spec.look.net.boolean("channels_last"));
   loaded->train(false);
   nets::NamedTensors model;
   for (auto& [name, tensor] : loaded->parameters()) model.set(name, tensor);
@@ -35,7 +35,7 @@ std::shared_ptr<nets::CornerNet> load_net(const DetectorSpec& spec) {
   return loaded;
 }
 
-nets::DecodeOptions decode_options(const DetectorSpec& spec, bool saccade) {
+nets::DecodeOptions decode_options(const LookSpec& spec, bool saccade) {
   nets::DecodeOptions options;
   options.top_k = spec.detect.integer("top_k");
   options.nms_kernel = spec.detect.integer("nms_kernel");
@@ -46,7 +46,7 @@ nets::DecodeOptions decode_options(const DetectorSpec& spec, bool saccade) {
 }
 
 template <class Options>
-Options common_options(const DetectorSpec& spec) {
+Options common_options(const LookSpec& spec) {
   Options options;
   options.input_size = pair_of(spec.sampler, "input_size");
   options.output_size = pair_of(spec.sampler, "output_size");
@@ -57,7 +57,7 @@ Options common_options(const DetectorSpec& spec) {
   return options;
 }
 
-CornerNetOptions cornernet_options(const DetectorSpec& spec) {
+CornerNetOptions cornernet_options(const LookSpec& spec) {
   auto options = common_options<CornerNetOptions>(spec);
   options.test_scales = spec.detect.reals("test_scales");
   options.test_flipped = spec.detect.boolean("test_flipped");
@@ -67,7 +67,7 @@ CornerNetOptions cornernet_options(const DetectorSpec& spec) {
   return options;
 }
 
-SaccadeOptions saccade_options(const DetectorSpec& spec) {
+SaccadeOptions saccade_options(const LookSpec& spec) {
   auto options = common_options<SaccadeOptions>(spec);
   options.init_sizes = ints_of(spec.detect, "init_sizes");
   options.att_ratios = ints_of(spec.sampler, "att_ratios");
@@ -81,16 +81,19 @@ SaccadeOptions saccade_options(const DetectorSpec& spec) {
 
 }  // namespace
 
-std::unique_ptr<Detector> make_corner_detector(const DetectorSpec& spec) {
-  auto threads = static_cast<int>(spec.run.integer("threads"));
-  if (threads > 0) torch::set_num_threads(threads);
-  const auto net = load_net(spec);
+std::unique_ptr<Detector> detector_through(std::shared_ptr<nets::CornerNet> net, const LookSpec& spec) {
   const bool saccade = spec.net.text("name") == "cornernet_saccade";
-  const Heads heads = [net, saccade, device = at::Device(spec.device)](const at::Tensor& images, bool attention) {
+  const Heads heads = [net = std::move(net), saccade, device = at::Device(spec.device)](const at::Tensor& images, bool attention) {
     return net->detect(images.to(device), saccade && attention);
   };
   const Look look = look_through(heads, decode_options(spec, saccade));
   return saccade ? make_saccade_detector(saccade_options(spec), look) : make_cornernet_detector(cornernet_options(spec), look);
+}
+
+std::unique_ptr<Detector> make_corner_detector(const DetectorSpec& spec) {
+  auto threads = static_cast<int>(spec.run.integer("threads"));
+  if (threads > 0) torch::set_num_threads(threads);
+  return detector_through(load_net(spec), spec.look);
 }
 
 }  // namespace flowtrain
