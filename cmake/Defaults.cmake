@@ -23,6 +23,9 @@ endif()
 
 set(FLOWTRAIN_SANITIZE "" CACHE STRING "Sanitizers for every target: address,undefined or thread")
 if(FLOWTRAIN_SANITIZE)
+  # Instrumented headers cost more than what includes them: several files to a compiler run.
+  set(CMAKE_UNITY_BUILD ON)
+  set(CMAKE_UNITY_BUILD_BATCH_SIZE 6)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${FLOWTRAIN_SANITIZE}>
                       $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)
   add_link_options(-fsanitize=${FLOWTRAIN_SANITIZE})

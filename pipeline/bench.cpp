@@ -14,6 +14,7 @@
 #include "pipeline/advice.h"
 #include "pipeline/assembly.h"
 #include "pipeline/table_line.h"
+#include "stages/clock.h"
 #include "stages/issue.h"
 #include "stages/read.h"
 #include "stages/sample.h"
@@ -25,8 +26,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 const std::array<std::string, 4> known_stages{"order", "read", "sample", "pipeline"};
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 double cpu_seconds() {
   rusage usage{};

@@ -8,6 +8,7 @@
 
 #include "pipeline/assembly.h"
 #include "pipeline/table_line.h"
+#include "stages/clock.h"
 
 namespace flowtrain {
 
@@ -18,8 +19,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::array<std::size_t, 5> sizes{4u << 10, 64u << 10, 1u << 20, 16u << 20, 64u << 20};
 constexpr std::size_t warm_up_rounds = 3;  // connections, buffers, and buckets that are laid out anew after the first
 constexpr double fewest_rounds = 3, most_rounds = 1000;
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "pipeline/telemetry/log.h"
+#include "stages/clock.h"
 #include "stages/named_thread.h"
 
 namespace flowtrain {
@@ -13,8 +14,6 @@ namespace flowtrain {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 std::vector<TensorView> views_of(const std::vector<StateTensor>& tensors) {
   std::vector<TensorView> views;

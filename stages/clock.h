@@ -7,6 +7,10 @@
 
 namespace flowtrain {
 
+inline double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
 class StageClock {
  public:
   /// Adds the time between construction and destruction, and one piece of work.

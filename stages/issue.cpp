@@ -41,8 +41,8 @@ std::size_t IssueStage::draw(std::uint64_t number, std::uint64_t row, std::span<
   try {
     order_.fill(batches_.epoch(number), index, std::span(ids).first(count));
   } catch (...) {
-    for (std::uint64_t i = 0; i < count; ++i) row_of(number, row + i);  // throws, and names the position
-    throw;
+    const std::uint64_t first = batches_.position(number, row);
+    rethrow_blaming("issue", "position " + std::to_string(first) + " to " + std::to_string(first + count - 1));
   }
   for (std::uint64_t i = 0; i < count; ++i) {
     works[i].position = batches_.position(number, row + i);

@@ -79,7 +79,7 @@ fs::path find_one(const fs::path& path, std::optional<std::uint64_t> iteration) 
 }
 
 /// The links of a folder, by the name they point at: {"iter-00000500", "latest, best"}.
-std::map<std::string, std::string> links_in(const fs::path& snapshots_dir) {
+std::map<std::string, std::string> link_targets(const fs::path& snapshots_dir) {
   std::map<std::string, std::string> links;
   std::error_code error;
   fs::directory_iterator entry(snapshots_dir, error);
@@ -144,7 +144,7 @@ Exit snapshot_ls(const fs::path& path, std::ostream& out) {
     out << "no snapshots in " << dir.string() << "\n";
     return Exit::ok;
   }
-  const auto links = links_in(dir);
+  const auto links = link_targets(dir);
   out << " iteration        size  when                 state\n";
   for (const auto& info : all) {
     out << std::right << std::setw(10) << info.iteration << "  " << std::setw(10) << size_text(info.bytes) << "  "
