@@ -8,7 +8,6 @@
 #include <array>
 #include <bit>
 #include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
@@ -20,7 +19,7 @@ static_assert(std::endian::native == std::endian::little);
 
 constexpr std::array<char, 8> magic{'f', 'l', 'o', 'w', 'i', 'x', '0', '1'};
 /// File systems note times in steps of up to two seconds (FAT).
-constexpr std::chrono::nanoseconds coarsest_clock = std::chrono::seconds(2);
+constexpr std::int64_t coarsest_clock_ns = 2'000'000'000;
 
 struct Header {
   std::array<char, 8> magic;
@@ -33,6 +32,8 @@ std::uint64_t checksum_of(Header header, std::span<const std::byte> kept) {
   header.checksum = 0;
   return XXH3_64bits_withSeed(kept.data(), kept.size(), XXH3_64bits(&header, sizeof(header)));
 }
+
+std::int64_t nanoseconds(const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
 
 std::string name_of(const std::string& path) { return path + ".index"; }
 
@@ -71,15 +72,20 @@ void KeptIndex::keep(std::span<const std::byte> bytes) const {
   // By name: another file may have taken the place of the one that is open.
   struct stat now;
   if (::stat(path_.c_str(), &now) != 0) return;
-  const auto modified = std::chrono::seconds(now.st_mtim.tv_sec) + std::chrono::nanoseconds(now.st_mtim.tv_nsec);
-  const bool same = static_cast<std::uint64_t>(now.st_size) == size_bytes_ && modified.count() == modified_ns_;
-  if (!same || std::chrono::system_clock::now().time_since_epoch() - modified < coarsest_clock) return;
+  if (static_cast<std::uint64_t>(now.st_size) != size_bytes_ || nanoseconds(now.st_mtim) != modified_ns_) return;
 
   Header header{magic, size_bytes_, modified_ns_, bytes.size(), 0};
   header.checksum = checksum_of(header, bytes);
   auto unfinished = name_of(path_) + ".XXXXXX";
   const int file = mkostemp(unfinished.data(), O_CLOEXEC);
   if (file < 0) return;
+  // The time that the file system gives to a new file is the one to compare with: its clock need not be ours.
+  struct stat made;
+  if (fstat(file, &made) != 0 || nanoseconds(made.st_mtim) - modified_ns_ < coarsest_clock_ns) {
+    close(file);
+    unlink(unfinished.c_str());
+    return;
+  }
   // Who may read the file may read its index. Not synchronised: the checksum finds what a power cut leaves behind.
   const bool written = fchmod(file, now.st_mode & 0666) == 0 &&
                        write_all(file, std::as_bytes(std::span(&header, 1))) && write_all(file, bytes);
