@@ -275,7 +275,7 @@ TEST_CASE("an error of any kind in any stage, at any position, ends the run as i
   const std::uint64_t rounds = kSanitized ? 150 : 1200 * times();
   set_console_level(ConsoleLevel::quiet);
   constexpr unsigned workers = 4;
-  const auto most = most_threads(workers);
+  const auto most = most_threads(workers, 2);  // training and validation
   const Scheduler scheduler(workers);
   const TempFolder folder;
   Stream random(1, Purpose::init, 0);
