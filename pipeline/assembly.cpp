@@ -114,6 +114,7 @@ DataParts open_data(const Config& config, bool training, const std::string& devi
   parts.prefetch = training ? static_cast<std::uint32_t>(loader.integer("prefetch")) : validation_prefetch;
   parts.workers = training ? workers_of(loader, portion.processes_here) : static_cast<unsigned>(val.integer("workers"));
   parts.readers = training ? static_cast<unsigned>(loader.integer("readers")) : 1;
+  parts.read_ahead = static_cast<std::uint64_t>(loader.integer("read_ahead"));
   parts.device = make_device(device, Line::slabs(parts.prefetch), loader.boolean("pin"));
   return parts;
 }
@@ -127,6 +128,7 @@ LineParts line_parts(const std::string& name, const DataParts& data, const Confi
   parts.workers = data.workers;
   parts.readers = data.readers;
   parts.prefetch = data.prefetch;
+  parts.read_ahead = data.read_ahead;
   parts.source = std::move(source);
   return parts;
 }

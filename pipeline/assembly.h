@@ -27,6 +27,7 @@ struct DataParts {
   std::uint32_t batch = 1;  ///< rows of a whole batch, of all processes
   std::uint32_t prefetch = 1;
   unsigned workers = 1, readers = 1;
+  std::uint64_t read_ahead = 0;  ///< rows
 };
 
 /// How much of the data, and of this machine, is one process's.

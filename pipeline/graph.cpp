@@ -13,6 +13,7 @@
 #include "stages/clock.h"
 #include "stages/handover.h"
 #include "stages/issue.h"
+#include "stages/look_ahead.h"
 #include "stages/named_thread.h"
 #include "stages/read.h"
 #include "stages/sample.h"
@@ -181,7 +182,7 @@ struct Line::Impl {
   Ticket draw_ticket(std::uint32_t slot, std::uint32_t& chunks) {
     Ticket ticket;
     try {
-      ticket = parts.source();
+      ticket = next_ticket();
       ticket.slot = slot;
       if (ticket.kind == TicketKind::batch) chunks = issue_stage(ticket, *slabs[slot]);
     } catch (...) {
@@ -286,6 +287,10 @@ struct Line::Impl {
     to_compute->close();  // wakes compute, which rethrows and stops the line
   }
 
+  void abandon() const {
+    if (const auto* distant = dynamic_cast<const Distant*>(&parts.dataset)) distant->abandon();
+  }
+
   void stop() {
     if (state == State::stopped) return;
     const bool started = state == State::running;
@@ -294,6 +299,7 @@ struct Line::Impl {
     if (to_read) to_read->close();
     if (to_transfer) to_transfer->close();
     to_compute->close();
+    abandon();
     if (!started) return;
     graph->cancel();
     threads.clear();  // joins
@@ -312,6 +318,7 @@ struct Line::Impl {
   LineParts parts;
   SlabLayout layout;
   IssueStage issue_stage{parts.order, parts.batches, parts.slice, parts.accum, chunks_of(parts.workers)};
+  LookAhead next_ticket{parts.source, issue_stage, parts.dataset, parts.read_ahead};  // of issue, which is serial
   SampleStage sample_stage{parts.dataset, parts.sampler, parts.seed};
   std::vector<std::unique_ptr<Slab>> slabs;
   StageClock read_clock, sample_clock, transfer_clock;
@@ -343,6 +350,7 @@ struct Line::Impl {
 Line::Line(LineParts parts) : impl_(std::make_unique<Impl>(std::move(parts))) {}
 Line::~Line() { impl_->stop(); }
 void Line::start() { impl_->start(); }
+void Line::abandon() const { impl_->abandon(); }
 void Line::stop() { impl_->stop(); }
 Slab& Line::slab(const Ticket& ticket) { return *impl_->slabs[ticket.slot]; }
 std::vector<StreamRow> Line::rows(const Ticket& ticket) const { return impl_->issue_stage.rows(ticket); }

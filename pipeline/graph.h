@@ -46,6 +46,7 @@ struct LineParts {
   /// The sequence: called by one thread at a time until it gives a ticket of kind `end`. Fills all but seq and slot.
   std::function<Ticket()> source;
   Slice slice = {};           ///< of each batch, that this process takes
+  std::uint64_t read_ahead = 0;  ///< rows beyond the prefetch that a distant data set is told of
 };
 
 /// How busy each stage was since the start, in seconds summed over its threads.
@@ -85,7 +86,10 @@ class Line {
   std::vector<StreamRow> rows(const Ticket& ticket) const;
   /// Gives a slab back, which is the permission to start another batch. Compute thread.
   void release(const Ticket& ticket);
-  /// Stops and joins everything; what was prepared is dropped. Any thread but the line's own; idempotent.
+  /// From now on reads that wait for a server that is away fail: their samples are bad. Any thread.
+  void abandon() const;
+  /// Stops and joins everything; what was prepared is dropped, and a distant data set is abandoned. Any thread but the
+  /// line's own; idempotent.
   void stop();
   /// After the `end` ticket was received: throws InternalError unless every slab came home and every queue is empty.
   void check_finished() const;

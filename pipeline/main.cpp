@@ -8,7 +8,9 @@
 #include "pipeline/commands/commands.h"
 #include "pipeline/telemetry/environment.h"
 #include "pipeline/telemetry/guard.h"
+#include "pipeline/telemetry/log.h"
 #include "sampling/error.h"
+#include "sampling/warning.h"
 
 namespace {
 
@@ -62,5 +64,6 @@ int run(const commands::Arguments& words) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  set_warning_sink([](const std::string& text) { log_warn(text); });
   return guarded_main([&] { return run({argv + 1, argv + argc}); });
 }

@@ -14,6 +14,7 @@
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/trainer.h"
+#include "sampling/distant.h"
 #include "stages/evaluation/figures.h"
 
 namespace flowtrain {
@@ -91,6 +92,10 @@ class Run {
     const TrainerResult result = trainer.run();
     display.finish();
     summarise(result, trainer.state());
+    if (const auto retries = this->retries(); retries > 0) {
+      log_info(say("requests to servers that had to be repeated: ", retries));
+      if (metrics) metrics->write("retries", {{"iter", result.iteration}, {"requests", retries}});
+    }
     if (result.signal) return result;
     const std::string params = common_params_xxh64();
     if (metrics)
@@ -154,6 +159,14 @@ class Run {
                                       "classes than the training data"),
                       "voc: data.class_names names them for both");
     detection_.emplace(std::move(metrics));
+  }
+
+  std::uint64_t retries() const {
+    std::uint64_t sum = 0;
+    for (const auto* data : {&train_, static_cast<const DataParts*>(val_.get())})
+      if (const auto* distant = data ? dynamic_cast<const Distant*>(data->dataset.get()) : nullptr)
+        sum += distant->retries();
+    return sum;
   }
 
   bool validates() const {

@@ -42,13 +42,20 @@ TrainerResult Trainer::run() {
   start_ = since_ = Clock::now();
   parts_.line.start();
   if (parts_.validation) parts_.validation->start();
+  const std::stop_callback wake(wakes(), [this] {
+    parts_.line.abandon();
+    if (parts_.validation) parts_.validation->abandon();
+  });
   bool more = true;
   while (more && !interrupted()) {
-    more = step(await());
+    const Ticket ticket = await();
+    if (in_haste(ticket)) break;
+    more = step(ticket);
     state_.elapsed_s = elapsed_before_s + seconds(Clock::now() - start_);
   }
   result_.wall_s = seconds(Clock::now() - start_);
   if (result_.signal) {
+    if (mid_iteration_) forget_iteration();
     if (state_.iteration > snapshot_taken_ || state_.validation_pending) snapshot(SnapshotReason::end);
   } else {
     parts_.line.check_finished();
@@ -119,7 +126,7 @@ void Trainer::train(const Ticket& ticket) {
     rows_.insert(rows_.end(), rows.begin(), rows.end());
     samples_ += rows.size();
   } else {
-    for (auto& row : slab.rows()) state_.order.update(std::as_bytes(std::span(&row.id, 1)));
+    for (auto& row : slab.rows()) ids_.push_back(row.id);
     samples_ += slab.rows().size();
   }
   if (last) finish_iteration(ticket, slab);
@@ -128,6 +135,8 @@ void Trainer::train(const Ticket& ticket) {
 
 void Trainer::finish_iteration(const Ticket& ticket, const Slab& slab) {
   const auto begin = Clock::now();
+  state_.order.update(std::as_bytes(std::span(ids_)));
+  ids_.clear();
   const bool due = parts_.display_every > 0 && ticket.iteration % parts_.display_every == 0;
   // What goes to the disk or decides which weights are best must be sound.
   const bool kept = parts_.schedule.snapshots_after(ticket.iteration) || parts_.schedule.validates_after(ticket.iteration);
@@ -330,8 +339,34 @@ void Trainer::snapshot(SnapshotReason reason) {
 bool Trainer::interrupted() {
   // Only between iterations: a snapshot holds whole ones.
   if (mid_iteration_) return false;
+  return signalled();
+}
+
+// By who ends this process alone; several processes agree on the iteration first, see heed().
+bool Trainer::signalled() {
   if (!grouped() && parts_.interrupt) result_.signal = parts_.interrupt->requested();
   return result_.signal.has_value();
+}
+
+// From then on nobody waits for a server that is away. Processes that train together must all get to the iteration that
+// they agree on.
+std::stop_token Trainer::wakes() const {
+  return parts_.interrupt && !grouped() ? parts_.interrupt->token() : std::stop_token();
+}
+
+// Of what comes after the signal only the rest of an iteration is used, and only where nothing is missing because
+// nobody waited for it.
+bool Trainer::in_haste(const Ticket& ticket) {
+  if (!signalled()) return false;
+  if (!mid_iteration_ || ticket.kind == TicketKind::bad) return true;
+  return ticket.kind == TicketKind::batch && !parts_.line.slab(ticket).bad().empty();
+}
+
+// The rest of its micro-batches will not come: a snapshot holds whole iterations.
+void Trainer::forget_iteration() {
+  parts_.learner->discard();
+  ids_.clear();
+  mid_iteration_ = false;
 }
 
 Ticket Trainer::await() {

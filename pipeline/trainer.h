@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <stop_token>
 #include <string>
+#include <vector>
 
 #include "pipeline/detection.h"
 #include "pipeline/display.h"
@@ -80,6 +82,10 @@ class Trainer {
   void warn(const std::string& text) const;
   bool interrupted();
   bool grouped() const { return parts_.group->size() > 1; }
+  bool signalled();
+  std::stop_token wakes() const;
+  void forget_iteration();
+  bool in_haste(const Ticket& ticket);
   Ticket await();
   void report(std::uint64_t epoch);
   void compare_ranks();
@@ -90,6 +96,7 @@ class Trainer {
   TrainerResult result_;
   double lr_ = 0;
   bool mid_iteration_ = false;        // micro-batches of an iteration are still to come
+  std::vector<std::uint64_t> ids_;    // of that iteration's records; empty where several processes train
   std::vector<BadSample> bad_;        // of the iteration under way
   std::map<std::uint64_t, std::uint64_t> substitutes_;  // likewise, of bad samples by position; of several attempts the last
   std::vector<StreamRow> rows_;       // likewise, of all processes, as drawn; empty where one process trains

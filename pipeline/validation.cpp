@@ -18,6 +18,7 @@ std::optional<Figures> run_validation(Line& line, Learner& learner, BadSamples& 
   for (std::uint64_t batch = 0; batch < batches && complete; ++batch) {
     Ticket ticket;
     if (!line.next(ticket)) throw InternalError("the validation line ended");
+    if (!(complete = goes_on())) break;  // what came may be bad only because nobody waited for it
     Slab& slab = line.slab(ticket);
     if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
     found.insert(found.end(), slab.bad().begin(), slab.bad().end());

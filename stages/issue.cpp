@@ -16,12 +16,17 @@ StreamRow IssueStage::row_of(std::uint64_t number, std::uint64_t row) const {
   }
 }
 
+// A batch of fewer rows than processes: one that gets none repeats the first, at no weight, so that all take part in
+// every collective.
+IssueStage::Own IssueStage::own_rows(std::uint64_t number) const {
+  const std::uint64_t whole = batches_.rows(number), own = slice_.rows(whole);
+  return own > 0 ? Own{slice_.begin(whole), own} : Own{0, 1};
+}
+
 std::uint32_t IssueStage::operator()(const Ticket& ticket, Slab& slab) const {
   const std::uint64_t batch = number(ticket), whole = batches_.rows(batch), own = slice_.rows(whole);
-  // A batch of fewer rows than processes: one that gets none repeats the first, at no weight, so that all take part in
-  // every collective.
-  const auto rows = static_cast<std::uint32_t>(std::max<std::uint64_t>(own, 1));
-  const std::uint64_t begin = own > 0 ? slice_.begin(whole) : 0;
+  const auto [begin, count] = own_rows(batch);
+  const auto rows = static_cast<std::uint32_t>(count);
   const std::uint32_t chunks = std::min(rows, chunks_);
   slab.begin(ticket, batches_.epoch(batch), rows, chunks);
   slab.set_share(static_cast<double>(own) * static_cast<double>(slice_.world) / static_cast<double>(whole));
@@ -55,6 +60,15 @@ std::vector<StreamRow> IssueStage::rows(const Ticket& ticket) const {
   std::vector<StreamRow> all(batches_.rows(number(ticket)));
   for (std::uint64_t row = 0; auto& each : all) each = row_of(number(ticket), row++);
   return all;
+}
+
+void IssueStage::each_own(const Ticket& ticket, const std::function<void(std::uint64_t)>& body) const {
+  const auto [begin, count] = own_rows(number(ticket));
+  try {
+    for (std::uint64_t row = 0; row < count; ++row) body(row_of(number(ticket), begin + row).id);
+  } catch (...) {
+    // Nothing is lost: operator() meets the same, in its turn.
+  }
 }
 
 }  // namespace flowtrain

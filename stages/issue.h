@@ -1,6 +1,8 @@
 #pragma once
 // The first stage: gives a slab the positions and records of its batch.
 
+#include <functional>
+
 #include "sampling/batches.h"
 #include "sampling/order.h"
 #include "stages/slab.h"
@@ -24,8 +26,15 @@ class IssueStage {
   std::uint32_t operator()(const Ticket& ticket, Slab& slab) const;
   /// Positions and records of the whole batch, of all processes.
   std::vector<StreamRow> rows(const Ticket& ticket) const;
+  /// Calls `body` with the record of each row of this process's slice. An order that throws ends that early: it will
+  /// throw again when the batch is prepared.
+  void each_own(const Ticket& ticket, const std::function<void(std::uint64_t)>& body) const;
 
  private:
+  struct Own {
+    std::uint64_t begin, rows;  ///< of the batch
+  };
+  Own own_rows(std::uint64_t number) const;
   std::uint64_t number(const Ticket& ticket) const { return batch_number(ticket, accum_); }
   StreamRow row_of(std::uint64_t number, std::uint64_t row) const;
   /// Gives the first of `works` their positions and records, those of batch `number` from `row` on; returns how many.

@@ -75,6 +75,8 @@ const std::vector<KeyTable> tables = {
                {"workers", Kind::integer_or_text, text("auto"), "threads that decode and augment", 1, 4096}),
       {"prefetch", Kind::integer, std::int64_t{4}, "batches ready or under way ahead of the net", 1, 4096},
       {"readers", Kind::integer, std::int64_t{2}, "threads that read files", 1, 1024},
+      {"read_ahead", Kind::integer, std::int64_t{512},
+       "remote shards: samples beyond prefetch whose bytes are asked for together with those near them", 0, 1 << 20},
       one_of({"wrap", "drop", "pad"}, "last", "wrap",
              "an epoch's last, incomplete batch: filled up from the epoch's start, left out, or padded without weight"),
       {"pin", Kind::boolean, true, "page-locked batches where the device copies from them (CUDA)"}}},

@@ -80,9 +80,10 @@ timespec now_plus(std::int64_t nanoseconds) {
 }
 
 // Ends the process when a clean end takes longer than the grace period.
-void watch_deadline() {
+void watch_deadline(std::stop_source stop) {
   wait_for_wake();
   const int signal = first_signal;
+  if (signal != 0) stop.request_stop();
   for (auto end = now_plus(grace_ns); !over;) {
     if (signal == SIGINT) {
       wait_for_wake();  // no deadline: who pressed Ctrl-C can press it again
@@ -108,7 +109,7 @@ Interrupt::Interrupt(std::chrono::milliseconds same_signal) {
   over = false;
   ::sem_init(&wake, 0, 0);
   grace_ns = std::chrono::nanoseconds(std::chrono::hours(1)).count();
-  deadline_ = named_thread("ft-deadline", [] { watch_deadline(); });
+  deadline_ = named_thread("ft-deadline", [stop = stop_] { watch_deadline(stop); });
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     struct sigaction action {};
     action.sa_handler = i < kCaught ? on_signal : SIG_IGN;

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <optional>
+#include <stop_token>
 #include <thread>
 
 namespace flowtrain {
@@ -24,12 +25,15 @@ class Interrupt {
   void set_grace(std::chrono::duration<double> grace);
   /// The signal that arrived, if one did. Any thread.
   std::optional<int> requested() const;
+  /// Requested by the first signal, a moment after requested() says so: callbacks run on a thread of this object's.
+  std::stop_token token() const { return stop_.get_token(); }
 
   /// What a process ended by `signal` returns, as shells have it: 130 for SIGINT, 143 for SIGTERM; 143 for SIGUSR1, too,
   /// so that a preempted job looks the same to whoever starts it again.
   static int exit_code(int signal);
 
  private:
+  std::stop_source stop_;
   std::jthread deadline_;
 };
 

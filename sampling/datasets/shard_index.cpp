@@ -175,6 +175,7 @@ void index_remote(Shard& shard, const std::string& url, std::int64_t labels_end,
   try {
     auto opened = std::make_unique<RemoteFile>(url, access);
     const auto& file = *opened;
+    shard.remote = &file;
     shard.file = std::move(opened);
     if (const auto kept = file.recall(index_name); kept && decode(*kept, labels_end, shard)) return;
     scan(shard, ScanWindow(file), labels_end);
@@ -186,8 +187,7 @@ void index_remote(Shard& shard, const std::string& url, std::int64_t labels_end,
 
 }  // namespace
 
-std::vector<Shard> index_shards(const std::vector<std::string>& paths, std::int64_t labels_end,
-                                const Settings& settings) {
+Shards index_shards(const std::vector<std::string>& paths, std::int64_t labels_end, const Settings& settings) {
   const bool remote = is_remote(paths.front());  // then all are
   std::vector<Shard> shards;
   for (const auto& path : paths)
@@ -213,7 +213,7 @@ std::vector<Shard> index_shards(const std::vector<std::string>& paths, std::int6
   }
   for (const auto& failure : failures)
     if (failure) std::rethrow_exception(failure);
-  return shards;
+  return {std::move(shards), access};
 }
 
 }  // namespace flowtrain

@@ -9,6 +9,7 @@
 #include "sampling/datasets/shard_index.h"
 #include "sampling/datasets/shards.h"
 #include "sampling/descriptor.h"
+#include "sampling/distant.h"
 #include "sampling/remote/remote.h"
 
 namespace flowtrain {
@@ -34,12 +35,12 @@ std::vector<std::string> read_class_names(const std::filesystem::path& path) {
   return names;
 }
 
-class WebDataset : public Dataset {
+class WebDataset : public Dataset, public Distant {
  public:
   /// `classes` 0: as many as `names`, or else as the labels need.
-  WebDataset(std::vector<Shard> shards, std::int64_t classes, std::vector<std::string> names)
-      : shards_(std::move(shards)), classes_(std::max(classes, static_cast<std::int64_t>(names.size()))),
-        names_(std::move(names)) {
+  WebDataset(Shards shards, std::int64_t classes, std::vector<std::string> names)
+      : shards_(std::move(shards.all)), access_(std::move(shards.access)),
+        classes_(std::max(classes, static_cast<std::int64_t>(names.size()))), names_(std::move(names)) {
     const Shard* unlabelled = nullptr;
     std::size_t which = 0;
     for (const auto& shard : shards_) {
@@ -77,6 +78,23 @@ class WebDataset : public Dataset {
     return {.id = id, .encoding = Encoding::image, .bytes = buffer.bytes, .label = sample.label};
   }
 
+  void expect(std::uint64_t id) const override {
+    const auto [shard, index] = locate(id);
+    const auto& sample = shard.samples[index];
+    if (shard.remote && sample.size_bytes <= max_sample_bytes) shard.remote->expect(sample.offset, sample.size_bytes);
+  }
+
+  void begin(std::uint64_t id) const override {
+    const auto [shard, index] = locate(id);
+    if (shard.remote) shard.remote->begin(shard.samples[index].offset, shard.samples[index].size_bytes);
+  }
+
+  void abandon() const override {
+    if (access_) access_->stop.request_stop();
+  }
+
+  std::uint64_t retries() const override { return access_ ? access_->outages.retries() : 0; }
+
   std::int64_t label(std::uint64_t id) const override {
     const auto [shard, index] = locate(id);
     return shard.samples[index].label;
@@ -106,6 +124,7 @@ class WebDataset : public Dataset {
   }
 
   std::vector<Shard> shards_;
+  std::shared_ptr<const RemoteAccess> access_;  ///< null where the shards are local
   std::vector<std::uint64_t> ends_;  ///< the id after each shard's last
   std::int64_t classes_;
   std::vector<std::string> names_;  ///< none: the labels' numbers

@@ -103,11 +103,24 @@ void add(Headers& headers, const std::string& line) {
   headers.reset(longer);
 }
 
+/// CURL asks at least once a second whether to go on.
+int stopped(void* stop, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return static_cast<const std::stop_token*>(stop)->stop_requested() ? 1 : 0;
+}
+
 }  // namespace
 
-std::optional<RemoteFailure> Exchange::run(void* handle, std::chrono::seconds timeout) {
+std::optional<RemoteFailure> Exchange::run(void* handle, std::chrono::seconds timeout, const std::stop_token& stop) {
+  prepare(handle, timeout);
+  curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
+  curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, &stopped);
+  curl_easy_setopt(handle, CURLOPT_XFERINFODATA, &stop);
+  return finish(handle, curl_easy_perform(handle));
+}
+
+void Exchange::prepare(void* handle, std::chrono::seconds timeout) {
+  static_assert(sizeof(what_failed_) >= CURL_ERROR_SIZE);
   auto* const curl = handle;
-  char what_failed[CURL_ERROR_SIZE] = "";
   const auto range = std::to_string(first_) + '-' + std::to_string(first_ + into_.size() - 1);
   const auto timeout_s = static_cast<long>(timeout.count());
   const auto provider = "aws:amz:" + from_.region + ":s3";
@@ -133,7 +146,7 @@ std::optional<RemoteFailure> Exchange::run(void* handle, std::chrono::seconds ti
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, timeout_s);
   curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, receive_buffer_bytes);
-  curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, what_failed);
+  curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, what_failed_.data());
   curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, &Exchange::on_header);
   curl_easy_setopt(curl, CURLOPT_HEADERDATA, this);
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &Exchange::on_body);
@@ -143,10 +156,13 @@ std::optional<RemoteFailure> Exchange::run(void* handle, std::chrono::seconds ti
     curl_easy_setopt(curl, CURLOPT_USERNAME, from_.key_id.c_str());
     curl_easy_setopt(curl, CURLOPT_PASSWORD, from_.secret.c_str());
   }
-  const auto code = curl_easy_perform(curl);
+  sent_headers_ = std::move(headers);
+}
+
+std::optional<RemoteFailure> Exchange::finish(void* handle, int code) {
   curl_off_t retry_after_s = 0;
-  curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &retry_after_s);
-  curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, nullptr);  // the handle lives longer
+  curl_easy_getinfo(handle, CURLINFO_RETRY_AFTER, &retry_after_s);
+  curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, nullptr);  // the handle lives longer
 
   if (failure_) return failure_;
   if (code == CURLE_TOO_MANY_REDIRECTS)
@@ -156,7 +172,8 @@ std::optional<RemoteFailure> Exchange::run(void* handle, std::chrono::seconds ti
   if (status_ >= 300 && code != CURLE_UNSUPPORTED_PROTOCOL) return refusal(static_cast<long>(retry_after_s));
   if (received_ == into_.size()) return {};  // whatever became of the connection after it
   if (code != CURLE_OK)
-    return RemoteFailure{*what_failed ? what_failed : curl_easy_strerror(code), "", is_passing(code)};
+    return RemoteFailure{what_failed_[0] ? what_failed_.data() : curl_easy_strerror(static_cast<CURLcode>(code)), "",
+                         is_passing(static_cast<CURLcode>(code))};
   check_head();  // an answer without a body was not looked at yet
   if (failure_) return failure_;
   const auto count = std::to_string(received_) + " of " + std::to_string(into_.size()) + " bytes";

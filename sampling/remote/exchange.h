@@ -1,11 +1,14 @@
 #pragma once
 // One HTTP request for a range of bytes, and what came of it.
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -34,10 +37,15 @@ class Exchange {
   /// `expected` (may be null): the version that the file must have. All must outlive this.
   Exchange(const Location& from, std::uint64_t first, std::span<std::byte> into, const RemoteVersion* expected)
       : from_(from), first_(first), into_(into), expected_(expected) {}
+  Exchange(const Exchange&) = delete;
 
-  /// `handle`: a CURL easy handle, its options to be overwritten. Gives up on a server that does not take the
-  /// connection, or sends less than a kilobyte a second, for `timeout`.
-  std::optional<RemoteFailure> run(void* handle, std::chrono::seconds timeout);
+  /// Makes the request on a CURL easy handle, whose options are overwritten. Gives up on a server that does not take the
+  /// connection, or sends less than a kilobyte a second, for `timeout`; within a second once `stop` is requested.
+  std::optional<RemoteFailure> run(void* handle, std::chrono::seconds timeout, const std::stop_token& stop);
+  /// The two halves of run(), for who lets handles work beside each other: sets the options; and says what came of it,
+  /// given the CURLcode.
+  void prepare(void* handle, std::chrono::seconds timeout);
+  std::optional<RemoteFailure> finish(void* handle, int code);
 
   std::size_t received() const { return received_; }
   /// The file's version as this answer told it.
@@ -63,6 +71,8 @@ class Exchange {
   bool head_checked_ = false;
   std::size_t received_ = 0;
   RemoteVersion version_;
+  std::shared_ptr<void> sent_headers_;        ///< must live as long as the request
+  std::array<char, 256> what_failed_ = {};    ///< CURL's text
   std::optional<RemoteFailure> failure_;
 };
 

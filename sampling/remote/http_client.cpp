@@ -3,8 +3,9 @@
 #include <curl/curl.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <new>
-#include <thread>
+#include <utility>
 
 namespace flowtrain {
 namespace {
@@ -13,12 +14,12 @@ constexpr std::chrono::milliseconds longest_delay = std::chrono::seconds(30);
 /// A server that wants more patience with Retry-After gets this much.
 constexpr std::chrono::milliseconds longest_wait = std::chrono::seconds(60);
 
+}  // namespace
+
 void initialize_curl() {
   static const auto result = curl_global_init(CURL_GLOBAL_DEFAULT);
   if (result != CURLE_OK) throw RemoteError(curl_easy_strerror(result));
 }
-
-}  // namespace
 
 /// A handle for the time of a call.
 class HttpClient::Lease {
@@ -48,7 +49,10 @@ class HttpClient::Lease {
   Handle handle_{nullptr, [](void* handle) { curl_easy_cleanup(handle); }};
 };
 
-HttpClient::HttpClient(Patience patience) : patience_(patience) { initialize_curl(); }
+HttpClient::HttpClient(Patience patience, std::stop_token stop, Outages& outages)
+    : patience_(patience), stop_(std::move(stop)), outages_(outages) {
+  initialize_curl();
+}
 
 RemoteVersion HttpClient::version(const Location& from) const {
   std::byte first_byte;
@@ -66,7 +70,8 @@ RemoteVersion HttpClient::fetch(const Location& from, const RemoteVersion* expec
   auto delay = std::min(patience_.first_delay, longest_delay);
   for (int tries = 1;; ++tries) {
     Exchange exchange(from, first, into, expected);
-    const auto failure = exchange.run(lease.get(), patience_.timeout);
+    const auto failure = exchange.run(lease.get(), patience_.timeout, stop_);
+    if (failure && stop_.stop_requested()) throw RemoteError("interrupted while waiting for the server");
     if (!failure) return exchange.version();
     if (!failure->passing || tries > patience_.retries) {
       const auto count = tries > 1 ? ", after " + std::to_string(tries) + " tries" : "";
@@ -76,9 +81,17 @@ RemoteVersion HttpClient::fetch(const Location& from, const RemoteVersion* expec
     }
     first += exchange.received();
     into = into.subspan(exchange.received());
-    std::this_thread::sleep_for(std::clamp<std::chrono::milliseconds>(failure->wait_at_least, delay, longest_wait));
+    outages_.add(from.url, failure->message);
+    wait(std::clamp<std::chrono::milliseconds>(failure->wait_at_least, delay, longest_wait));
     delay = std::min(2 * delay, longest_delay);
   }
+}
+
+/// Or until the stop is requested.
+void HttpClient::wait(std::chrono::milliseconds delay) const {
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::condition_variable_any().wait_for(lock, stop_, delay, [] { return false; });
 }
 
 }  // namespace flowtrain

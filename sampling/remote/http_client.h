@@ -6,12 +6,17 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <stop_token>
 #include <vector>
 
 #include "sampling/remote/exchange.h"
 #include "sampling/remote/location.h"
+#include "sampling/remote/outages.h"
 
 namespace flowtrain {
+
+/// Makes CURL ready, once. Throws RemoteError.
+void initialize_curl();
 
 /// Methods may be called from any thread; each call has a connection of its own, and connections are kept for the next.
 class HttpClient {
@@ -22,7 +27,8 @@ class HttpClient {
     std::chrono::milliseconds first_delay{250};    ///< before the first retry; doubled for each that follows
   };
 
-  explicit HttpClient(Patience patience);
+  /// What waits once `stop` is requested fails within a second. `outages` is told of each retry, and must outlive this.
+  HttpClient(Patience patience, std::stop_token stop, Outages& outages);
 
   /// Which version of the file is there; asks for its first byte. Throws RemoteError.
   RemoteVersion version(const Location& from) const;
@@ -36,7 +42,11 @@ class HttpClient {
   RemoteVersion fetch(const Location& from, const RemoteVersion* expected, std::uint64_t first,
                       std::span<std::byte> into) const;
 
+  void wait(std::chrono::milliseconds delay) const;
+
   Patience patience_;
+  std::stop_token stop_;
+  Outages& outages_;
   mutable std::mutex mutex_;
   mutable std::size_t handles_ = 0;   ///< idle or at work
   mutable std::vector<Handle> idle_;  ///< the one used last comes first: its connection is the likeliest to be open

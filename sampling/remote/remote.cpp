@@ -5,7 +5,9 @@
 namespace flowtrain {
 
 std::vector<Key> remote_keys() {
-  return {{"retries", Kind::integer, std::int64_t{5}, "remote shards: how often a failed request is repeated", 0, 100},
+  return {{"requests", Kind::integer, std::int64_t{64},
+           "remote shards: requests under way at once, for samples that are read soon (loader.read_ahead)", 1, 1024},
+          {"retries", Kind::integer, std::int64_t{5}, "remote shards: how often a failed request is repeated", 0, 100},
           {"timeout_s", Kind::integer, std::int64_t{30},
            "remote shards: seconds after which a server that does not answer, or hardly sends, is given up", 1, 3600},
           {"cache", Kind::text, std::string(), "remote shards: folder that keeps what was fetched; empty: none"},
@@ -25,7 +27,8 @@ std::shared_ptr<const RemoteAccess> remote_access(const Settings& settings) {
                            "name a folder that this user may write to");
     }
   }
-  return std::make_shared<const RemoteAccess>(patience, std::move(cache));
+  return std::make_shared<const RemoteAccess>(patience, std::move(cache),
+                                              static_cast<std::size_t>(settings.integer("requests")));
 }
 
 }  // namespace flowtrain

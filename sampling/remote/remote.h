@@ -13,7 +13,7 @@
 
 namespace flowtrain {
 
-/// The keys of a data set that may be remote: `retries`, `timeout_s`, `cache` and `cache_mb`.
+/// The keys of a data set that may be remote: `requests`, `retries`, `timeout_s`, `cache` and `cache_mb`.
 std::vector<Key> remote_keys();
 
 /// What the settings say about connections and the cache. Throws UserError(data) for a cache folder that cannot be

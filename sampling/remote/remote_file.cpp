@@ -46,14 +46,40 @@ class RemoteFile::Claim {
 };
 
 RemoteFile::RemoteFile(const std::string& path, std::shared_ptr<const RemoteAccess> access)
-    : location_(locate(path)), access_(std::move(access)), version_(access_->client.version(location_)) {}
+    : access_(std::move(access)) {
+  RemoteTarget target{locate(path)};
+  target.version = access_->client.version(target.location);
+  target_ = std::make_shared<const RemoteTarget>(std::move(target));
+}
+
+void RemoteFile::expect(std::uint64_t offset, std::uint64_t size_bytes) const {
+  if (!access_->ahead || size_bytes == 0) return;
+  if (!access_->cache) return access_->ahead->expect(target_, offset, size_bytes);
+  for (auto block = offset / block_bytes; block <= (offset + size_bytes - 1) / block_bytes; ++block)
+    if (!access_->cache->has(key(block))) access_->ahead->expect_once(target_, block * block_bytes, block_size(block));
+}
+
+void RemoteFile::begin(std::uint64_t offset, std::uint64_t size_bytes) const {
+  if (!access_->ahead || size_bytes == 0) return;
+  if (!access_->cache) return access_->ahead->begin(target_, offset);
+  for (auto block = offset / block_bytes; block <= (offset + size_bytes - 1) / block_bytes; ++block)
+    access_->ahead->begin(target_, block * block_bytes);
+}
+
+bool RemoteFile::take(std::uint64_t offset, std::span<std::byte> into) const {
+  return access_->ahead && access_->ahead->take(target_, offset, into);
+}
+
+std::uint64_t RemoteFile::block_size(std::uint64_t block) const {
+  return std::min(block_bytes, size_bytes() - block * block_bytes);
+}
 
 std::size_t RemoteFile::read_at(std::uint64_t offset, std::span<std::byte> into) const {
   if (offset >= size_bytes()) return 0;
   into = into.first(std::min<std::uint64_t>(into.size(), size_bytes() - offset));
   if (into.empty()) return 0;
   if (!access_->cache) {
-    access_->client.read(location_, version_, offset, into);
+    if (!take(offset, into)) access_->client.read(target_->location, target_->version, offset, into);
     return into.size();
   }
   for (std::size_t done = 0; done < into.size();) {
@@ -67,7 +93,10 @@ std::size_t RemoteFile::read_at(std::uint64_t offset, std::span<std::byte> into)
 /// Fills `into` up to the end of the block that `offset` lies in; returns how many bytes, 0 where it is not cached.
 std::size_t RemoteFile::read_cached(std::uint64_t offset, std::span<std::byte> into) const {
   const auto part = std::min<std::size_t>(into.size(), block_bytes - offset % block_bytes);
-  return access_->cache->read(key(offset / block_bytes), offset % block_bytes, into.first(part)) ? part : 0;
+  const auto block = offset / block_bytes;
+  if (!access_->cache->read(key(block), offset % block_bytes, into.first(part))) return 0;
+  if (access_->ahead) access_->ahead->forget(target_, block * block_bytes);  // it was expected before it came here
+  return part;
 }
 
 /// Fetches the block at `offset` and missing ones after it; returns how many bytes of `into` that filled: none where
@@ -79,7 +108,13 @@ std::size_t RemoteFile::fetch_blocks(std::uint64_t offset, std::span<std::byte> 
   if (const auto got = read_cached(offset, into)) return got;  // another thread was done just before the claim
   thread_local std::vector<std::byte> fetched;
   fetched.resize(std::min(claim.end() * block_bytes, size_bytes()) - begin);
-  access_->client.read(location_, version_, begin, fetched);
+  std::size_t there = 0;
+  for (std::uint64_t size; there < fetched.size(); there += size) {
+    size = block_size((begin + there) / block_bytes);
+    if (!take(begin + there, std::span(fetched).subspan(there, size))) break;
+  }
+  if (there < fetched.size())
+    access_->client.read(target_->location, target_->version, begin + there, std::span(fetched).subspan(there));
   for (auto block = first; block < claim.end(); ++block) {
     const auto bytes = std::span(fetched).subspan((block - first) * block_bytes);
     access_->cache->write(key(block), bytes.first(std::min<std::uint64_t>(bytes.size(), block_bytes)));
@@ -90,7 +125,9 @@ std::size_t RemoteFile::fetch_blocks(std::uint64_t offset, std::span<std::byte> 
 }
 
 std::string RemoteFile::key(std::string_view name) const {
-  return location_.url + '\n' + version_.tag + '\n' + std::to_string(version_.size_bytes) + '\n' + std::string(name);
+  const auto& version = target_->version;
+  return target_->location.url + '\n' + version.tag + '\n' + std::to_string(version.size_bytes) + '\n' +
+         std::string(name);
 }
 
 std::string RemoteFile::key(std::uint64_t block) const { return key("block " + std::to_string(block)); }

@@ -15,16 +15,24 @@
 #include "sampling/byte_source.h"
 #include "sampling/remote/disk_cache.h"
 #include "sampling/remote/http_client.h"
+#include "sampling/remote/read_ahead.h"
 
 namespace flowtrain {
 
 /// What all files of a data set share.
 struct RemoteAccess {
-  RemoteAccess(const HttpClient::Patience& patience, std::unique_ptr<DiskCache> where)
-      : client(patience), cache(std::move(where)) {}
+  /// `requests`: of the read-ahead, at once; 0: none.
+  RemoteAccess(const HttpClient::Patience& patience, std::unique_ptr<DiskCache> where, std::size_t requests = 0)
+      : client(patience, stop.get_token(), outages), cache(std::move(where)) {
+    if (requests > 0)
+      ahead = std::make_unique<ReadAhead>(requests, patience.timeout, patience.first_delay, stop.get_token(), outages);
+  }
 
+  mutable std::stop_source stop;  ///< what waits fails once this is requested
+  Outages outages;
   HttpClient client;
   std::unique_ptr<DiskCache> cache;  ///< may be null
+  std::unique_ptr<ReadAhead> ahead = {};  ///< may be null
 };
 
 /// One version of a file on a server: once the server has another one, reading fails. Without a cache exactly the bytes
@@ -37,9 +45,14 @@ class RemoteFile final : public ByteSource {
   /// Asks the server for the file's version. Throws RemoteError.
   RemoteFile(const std::string& path, std::shared_ptr<const RemoteAccess> access);
 
-  std::uint64_t size_bytes() const override { return version_.size_bytes; }
+  std::uint64_t size_bytes() const override { return target_->version.size_bytes; }
   /// Throws RemoteError.
   std::size_t read_at(std::uint64_t offset, std::span<std::byte> into) const override;
+  /// The bytes will be read once, though not yet: when something near them is fetched, they may come along. This and
+  /// begin() return at once, and do nothing without a read-ahead.
+  void expect(std::uint64_t offset, std::uint64_t size_bytes) const;
+  /// Fetches what was expected, so that read_at() finds it there, or on its way.
+  void begin(std::uint64_t offset, std::uint64_t size_bytes) const;
 
   /// What was kept in the cache for this version of the file under this name; nothing where it is not there any more.
   std::optional<std::vector<std::byte>> recall(std::string_view name) const;
@@ -51,10 +64,11 @@ class RemoteFile final : public ByteSource {
   std::string key(std::uint64_t block) const;
   std::size_t read_cached(std::uint64_t offset, std::span<std::byte> into) const;
   std::size_t fetch_blocks(std::uint64_t offset, std::span<std::byte> into) const;
+  bool take(std::uint64_t offset, std::span<std::byte> into) const;
+  std::uint64_t block_size(std::uint64_t block) const;
 
-  Location location_;
   std::shared_ptr<const RemoteAccess> access_;
-  RemoteVersion version_;
+  std::shared_ptr<const RemoteTarget> target_;
   mutable std::mutex mutex_;
   mutable std::condition_variable fetched_;
   mutable std::set<std::uint64_t> being_fetched_;  ///< blocks

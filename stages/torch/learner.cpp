@@ -102,7 +102,7 @@ class TorchLearner : public Learner {
       : net_settings_(spec.net), loss_settings_(spec.loss), val_settings_(spec.val),
         where_(spec.device), mode_(spec.mode), seed_(spec.seed), group_(*spec.group),
         accum_(static_cast<double>(spec.train.integer("accum"))), clip_(spec.train.real("clip")),
-        amp_(spec.train.text("amp") == "bf16"), may_discard_(spec.train.text("nonfinite") == "skip") {
+        amp_(spec.train.text("amp") == "bf16"), may_discard_(accum_ > 1 || spec.train.text("nonfinite") == "skip") {
     configure_torch(spec.run, spec.processes_here);
     torch::manual_seed(Stream(seed_, Purpose::init, 0).next64());
     const bool channels_last = spec.net.boolean("channels_last");

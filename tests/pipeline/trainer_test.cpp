@@ -3,10 +3,13 @@
 #include <doctest/doctest.h>
 #include <signal.h>
 
+#include <atomic>
 #include <cmath>
+#include <thread>
 
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/telemetry/interrupt.h"
+#include "sampling/distant.h"
 #include "tests/pipeline/fakes.h"
 #include "tests/sampling/failure_helper.h"
 #include "tests/sampling/temp_folder.h"
@@ -62,6 +65,35 @@ class MixingLearner : public Learner {
   std::size_t rows_ = 0;
 };
 
+/// Far away: from the read of some position on, nothing comes until it is abandoned. Positions are counted by reads, so
+/// it wants one reader.
+class FarDataset : public FakeDataset, public Distant {
+ public:
+  using FakeDataset::FakeDataset;
+
+  /// `then` is called by the first read that waits.
+  void away_from(std::uint64_t reads, std::function<void()> then) {
+    left_ = static_cast<std::int64_t>(reads);
+    then_ = std::move(then);
+  }
+  Record read(std::uint64_t id, ReadBuffer& buffer) const override {
+    const auto left = left_--;
+    if (left == 0) then_();
+    while (left <= 0 && !abandoned_) std::this_thread::yield();
+    if (left <= 0) throw SampleError("the server is away");
+    return FakeDataset::read(id, buffer);
+  }
+  void expect(std::uint64_t) const override {}
+  void begin(std::uint64_t) const override {}
+  void abandon() const override { abandoned_ = true; }
+  std::uint64_t retries() const override { return 0; }
+
+ private:
+  std::function<void()> then_;
+  mutable std::atomic<std::int64_t> left_{1 << 30};
+  mutable std::atomic<bool> abandoned_{false};
+};
+
 struct RunSetup {
   unsigned workers = 2;
   std::uint32_t prefetch = 4, accum = 1;
@@ -98,7 +130,7 @@ struct World {
     schedule.validate_first = state.validation_pending;
     schedule.decay = {0.1, 13, 10, 5, Warmup::automatic, 0, 0.1};
     Line line({"train", dataset, order, sampler, *device, Batches(1000, 32, LastBatch::wrap), 42, 32, setup.accum,
-               setup.workers, 2, setup.prefetch, schedule.tickets()});
+               setup.workers, 1, setup.prefetch, schedule.tickets()});
     Line val({"val", val_dataset, val_order, sampler, *device, Batches(100, 32, LastBatch::pad), 42, 32, 1, 1, 1, 5,
               [next = state.validation_batches]() mutable {
                 Ticket ticket;
@@ -134,7 +166,8 @@ struct World {
 
   RunSetup setup;
   std::filesystem::path folder;
-  FakeDataset dataset, val_dataset;
+  FarDataset dataset;
+  FakeDataset val_dataset;
   FakeSampler sampler{16};
   FakeOrder order{1000, 7}, val_order{100, 7};
   std::unique_ptr<Device> device = make_cpu_device();
@@ -204,6 +237,36 @@ TEST_CASE("an interrupted run finishes its step, snapshots, and goes on from the
       CHECK(outcome.result.iteration == 23);
     }
     CHECK(list_snapshots(folder.path()).at(0).iteration == 23);
+    const Outcome outcome = World(setup, folder.path()).run();
+    CHECK(outcome.params == expected.params);
+    CHECK(outcome.order == expected.order);
+  }
+}
+
+TEST_CASE("an interrupted run whose server is away ends with the last whole iteration, and goes on from there") {
+  const Scheduler scheduler(4);
+  for (std::uint32_t accum : {1u, 3u}) {
+    RunSetup setup;
+    setup.snapshot_every = 0, setup.accum = accum, setup.resident = false;
+    const Outcome expected = World(setup).run();
+    TempFolder folder;
+    {
+      const Interrupt interrupt;
+      World world(setup, folder.path());
+      const std::uint64_t batches = 22 * accum + (accum > 1 ? 1 : 0);  // the next is of iteration 23
+      std::atomic<std::uint64_t> trained = 0;
+      world.learner.on_train = [&](const Ticket&) { ++trained; };
+      world.dataset.away_from(batches * 32, [&] {
+        while (trained < batches) std::this_thread::yield();
+        raise(SIGTERM);
+      });
+      const Outcome outcome = world.run(&interrupt);
+      CHECK(outcome.result.signal == SIGTERM);
+      CHECK(outcome.result.iteration == 22);
+      CHECK(world.warnings.empty());
+      CHECK(world.learner.discarded == (accum > 1 ? 1 : 0));
+    }
+    CHECK(list_snapshots(folder.path()).at(0).iteration == 22);
     const Outcome outcome = World(setup, folder.path()).run();
     CHECK(outcome.params == expected.params);
     CHECK(outcome.order == expected.order);

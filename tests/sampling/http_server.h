@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -42,6 +44,7 @@ class HttpServer {
     std::optional<std::size_t> length = {};  ///< Content-Length where it is not the body's
     std::optional<std::size_t> cut = {};     ///< the connection is closed after so many bytes of the body
     bool stall = false;                      ///< nothing is sent until the client goes
+    std::chrono::milliseconds delay{0};      ///< before it is sent; others are served meanwhile
   };
 
   /// Gets the request and its number, from 0. Called by one thread at a time.
@@ -82,6 +85,8 @@ class HttpServer {
     const std::lock_guard lock(mutex_);
     return requests_;
   }
+  /// Requests that were there and not yet answered, at most.
+  int most_at_once() const { return most_at_once_; }
 
   /// What a right server answers.
   static Reply range_of(std::string_view bytes, const Request& request, const std::string& tag = "\"v1\"") {
@@ -113,14 +118,17 @@ class HttpServer {
       {
         const std::lock_guard lock(mutex_);
         requests_.push_back(*request);
+        most_at_once_ = std::max<int>(most_at_once_, ++at_once_);
         reply = handler_(*request, static_cast<int>(requests_.size()) - 1);
       }
+      if (reply.delay.count() > 0) std::this_thread::sleep_for(reply.delay);
       if (reply.stall) {
         char ignored;
         while (recv(client, &ignored, 1, 0) > 0) {
         }
         break;
       }
+      --at_once_;
       if (!send_all(client, reply) || reply.cut) break;
     }
     shutdown(client, SHUT_RDWR);  // closed by the destructor: its number must not be used again before
@@ -136,7 +144,7 @@ class HttpServer {
     }
     const auto head = unread.substr(0, end + 2);
     unread.erase(0, end + 4);
-    Request request{.target = {}, .connection = number, .first = 0, .last = UINT64_MAX};
+    Request request{.target = {}, .headers = {}, .connection = number, .first = 0, .last = UINT64_MAX};
     const auto space = head.find(' ');
     request.target = head.substr(space + 1, head.find(' ', space + 1) - space - 1);
     for (std::size_t at = head.find("\r\n") + 2; at < head.size();) {
@@ -173,6 +181,7 @@ class HttpServer {
   int port_ = 0;
   mutable std::mutex mutex_;
   std::vector<Request> requests_;
+  std::atomic<int> at_once_{0}, most_at_once_{0};
   std::vector<int> clients_;
   std::vector<std::jthread> threads_;
   std::jthread acceptor_;

@@ -1,0 +1,20 @@
+#include "sampling/remote/outages.h"
+
+#include "sampling/remote/location.h"
+#include "sampling/warning.h"
+
+namespace flowtrain {
+
+void Outages::add(const std::string& url, const std::string& why) {
+  ++retries_;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto now = std::chrono::steady_clock::now();
+    if (now < silent_until_) return;
+    silent_until_ = now + std::chrono::minutes(1);
+  }
+  warn(public_name(url) + ": " + why + "; it is asked again (requests repeated so far: " +
+       std::to_string(retries_.load()) + ")");
+}
+
+}  // namespace flowtrain

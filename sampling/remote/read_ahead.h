@@ -1,0 +1,106 @@
+#pragma once
+// Bytes of remote files, fetched before they are read: many requests at once, on one thread.
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include "sampling/remote/exchange.h"
+#include "sampling/remote/outages.h"
+
+namespace flowtrain {
+
+/// A file on a server, in the version that is read.
+struct RemoteTarget {
+  Location location;
+  RemoteVersion version = {};
+};
+
+/// What is to be read is told as pieces: first expected, then begun, then taken. Beginning a piece fetches it with its
+/// neighbours that are expected, too, as one request where they lie close together, so an order that stays within a part
+/// of a file for a while makes few requests. All methods may be called from any thread; but for take() they return at
+/// once.
+///
+/// It never repeats what failed for good, and it throws nothing: a piece that is not there is left to whoever reads it,
+/// who meets the error, or patience, in asking for it (HttpClient). After a fault that passes, it pauses for a while,
+/// longer each time, and then fetches on. Memory: what is begun, and up to 256 MiB that came along.
+class ReadAhead {
+ public:
+  using File = std::shared_ptr<const RemoteTarget>;
+
+  /// `requests` under way at most. All as in HttpClient.
+  ReadAhead(std::size_t requests, std::chrono::seconds timeout, std::chrono::milliseconds first_delay,
+            std::stop_token stop, Outages& outages);
+  ~ReadAhead();
+  ReadAhead(const ReadAhead&) = delete;
+
+  /// The bytes will be taken, or forgotten, as often as they are expected.
+  void expect(const File& file, std::uint64_t offset, std::uint64_t size_bytes);
+  /// Like expect, but of many calls one take() gets the bytes.
+  void expect_once(const File& file, std::uint64_t offset, std::uint64_t size_bytes);
+  /// They will be taken soon. Nothing where they are not expected.
+  void begin(const File& file, std::uint64_t offset);
+  /// Fills `into`, waiting for what is under way. False: ask for it yourself.
+  bool take(const File& file, std::uint64_t offset, std::span<std::byte> into);
+  /// They are not needed any more.
+  void forget(const File& file, std::uint64_t offset);
+
+ private:
+  struct Request;
+  struct Place {
+    File file;
+    std::uint64_t offset;
+    auto operator<=>(const Place&) const = default;
+  };
+  struct Piece {
+    std::uint64_t size_bytes;
+    std::uint64_t wanted = 1;                    ///< times that it will be taken
+    bool begun = false;                          ///< and not failed since: there will be a request
+    std::shared_ptr<Request> request = nullptr;  ///< that brings or brought it; null where it failed
+  };
+  using Pieces = std::map<Place, Piece>;
+
+  void expect(const File& file, std::uint64_t offset, std::uint64_t size_bytes, bool once);
+  void let_go(Pieces::iterator piece);
+  void loop();
+  void start_requests();
+  std::shared_ptr<Request> next_request();
+  std::shared_ptr<Request> request_for(Pieces::iterator piece);
+  void finish_requests();
+  void finish(Request& request, const std::optional<RemoteFailure>& failure);
+  int idle_ms() const;
+  void wake_if_asleep();
+
+  const std::size_t most_requests_;
+  const std::chrono::seconds timeout_;
+  const std::chrono::milliseconds first_delay_;
+  const std::stop_token stop_;
+  Outages& outages_;
+
+  std::mutex mutex_;  ///< of all below, but for what the thread alone uses
+  std::condition_variable_any changed_;
+  Pieces pieces_;
+  std::deque<Place> begun_;  ///< in order; some were fetched or taken meanwhile
+  std::uint64_t held_bytes_ = 0;  ///< of all requests that pieces hold
+  bool asleep_ = false, over_ = false;
+
+  // The thread's own.
+  void* multi_;                                      ///< CURLM
+  std::vector<void*> idle_;                          ///< CURL handles
+  std::map<void*, std::shared_ptr<Request>> running_;  ///< by handle
+  std::chrono::milliseconds delay_;
+  std::chrono::steady_clock::time_point not_before_ = {};
+  std::jthread thread_;
+};
+
+}  // namespace flowtrain

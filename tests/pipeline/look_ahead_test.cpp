@@ -1,0 +1,147 @@
+// What a line tells a data set that is far away, and what becomes of its reads when it is not waited for any more.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "pipeline/graph.h"
+#include "sampling/distant.h"
+#include "stages/look_ahead.h"
+#include "tests/pipeline/fakes.h"
+#include "tests/sampling/failure_helper.h"
+
+using namespace flowtrain;
+using namespace flowtrain::testing;
+
+namespace {
+
+/// Notes what it is told, and whether each read was expected and begun before.
+class FarDataset : public FakeDataset, public Distant {
+ public:
+  using FakeDataset::FakeDataset;
+
+  void expect(std::uint64_t id) const override {
+    const std::lock_guard lock(mutex_);
+    ++told_[id].expected;
+    ahead_ = std::max(ahead_, ++under_way_);
+  }
+  void begin(std::uint64_t id) const override {
+    const std::lock_guard lock(mutex_);
+    ++told_[id].begun;
+  }
+  Record read(std::uint64_t id, ReadBuffer& buffer) const override {
+    {
+      const std::lock_guard lock(mutex_);
+      auto& [expected, begun, read] = told_[id];
+      if (++read > begun || begun > expected) ++surprises_;
+      --under_way_;
+    }
+    while (away && !abandoned_) std::this_thread::yield();
+    if (away) throw SampleError("the server is away");
+    return FakeDataset::read(id, buffer);
+  }
+  void abandon() const override { abandoned_ = true; }
+  std::uint64_t retries() const override { return 0; }
+
+  std::uint64_t surprises() const { return surprises_; }
+  /// Rows that were expected and not yet read, at most.
+  std::int64_t ahead() const { return ahead_; }
+  bool all_read() const {
+    return std::all_of(told_.begin(), told_.end(), [](auto& each) { return each.second.read == each.second.expected; });
+  }
+
+  std::atomic<bool> away{false};
+
+ private:
+  struct Told {
+    std::uint64_t expected = 0, begun = 0, read = 0;
+  };
+  mutable std::mutex mutex_;
+  mutable std::map<std::uint64_t, Told> told_;
+  mutable std::uint64_t surprises_ = 0;
+  mutable std::int64_t under_way_ = 0, ahead_ = 0;
+  mutable std::atomic<bool> abandoned_{false};
+};
+
+struct Far {
+  explicit Far(std::uint64_t read_ahead, std::uint64_t iterations = 50, Slice slice = {}) {
+    LineParts parts{"far", dataset, order, sampler, *device, Batches(1000, 32, LastBatch::wrap), 42, 32, 1,
+                    2, 2, 4, batches_until(iterations)};
+    parts.slice = slice;
+    parts.read_ahead = read_ahead;
+    line.emplace(std::move(parts));
+  }
+
+  FarDataset dataset{1000, 16, false};
+  FakeSampler sampler{16};
+  FakeOrder order{1000, 7};
+  std::unique_ptr<Device> device = make_cpu_device();
+  std::optional<Line> line;
+};
+
+std::vector<std::uint64_t> ids_of(Line& line) {
+  std::vector<std::uint64_t> ids;
+  line.start();
+  for (Ticket ticket; line.next(ticket) && ticket.kind == TicketKind::batch; line.release(ticket))
+    for (auto& row : line.slab(ticket).rows()) ids.push_back(row.id);
+  line.check_finished();
+  return ids;
+}
+
+}  // namespace
+
+TEST_CASE("a data set that is far away is told what will be read, and each record is read as often as it was told") {
+  const Scheduler scheduler(2);
+  std::vector<std::uint64_t> without;
+  for (std::uint64_t rows : {0u, 1u, 200u, 5000u}) {
+    CAPTURE(rows);
+    Far far(rows);
+    const auto ids = ids_of(*far.line);
+    CHECK(ids.size() == 50 * 32);
+    if (without.empty()) without = ids;
+    CHECK(ids == without);
+    CHECK(far.dataset.surprises() == 0);
+    CHECK(far.dataset.all_read());
+    CHECK(far.dataset.ahead() >= static_cast<std::int64_t>(std::min<std::uint64_t>(rows, 50 * 32)));
+    CHECK(far.dataset.ahead() <= static_cast<std::int64_t>(rows + 7 * 32));  // the slabs' and a batch's
+  }
+}
+
+TEST_CASE("it is told of this process's rows alone") {
+  const Scheduler scheduler(2);
+  for (std::uint64_t rank : {0u, 2u}) {
+    Far far(100, 20, {rank, 3});
+    ids_of(*far.line);
+    CHECK(far.dataset.surprises() == 0);
+    CHECK(far.dataset.all_read());
+  }
+}
+
+TEST_CASE("what a source throws comes in its turn, however early it was drawn") {
+  const FarDataset dataset(1000, 16, false);
+  const FakeOrder order(1000, 7);
+  const IssueStage issue(order, Batches(1000, 32, LastBatch::wrap), {}, 1, 8);
+  LookAhead tickets(
+      [next = std::uint64_t{0}]() mutable {
+        if (++next > 5) throw std::runtime_error("no more");
+        Ticket ticket;
+        ticket.iteration = next;
+        return ticket;
+      },
+      issue, dataset, 1000);
+  for (std::uint64_t i = 1; i <= 5; ++i) CHECK(tickets().iteration == i);
+  for (int i = 0; i < 2; ++i) CHECK(std::string(failure_of<std::runtime_error>([&] { tickets(); }).what()) == "no more");
+}
+
+TEST_CASE("a line whose server is away is stopped at once") {
+  const Scheduler scheduler(2);
+  Far far(100);
+  far.dataset.away = true;
+  far.line->start();
+  far.line->stop();
+}

@@ -1,0 +1,98 @@
+// Training from a server that fails: for a while, or until somebody ends the run.
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+
+#include "tests/program/picture_files.h"
+#include "tests/sampling/http_server.h"
+#include "tests/sampling/tar_helper.h"
+
+namespace flowtrain {
+namespace {
+
+/// A server with one shard of 400 pictures; away from request `from` to request `to`, counted over all.
+class ShardServer {
+ public:
+  explicit ShardServer(int from = 1 << 30, int to = 1 << 30)
+      : shard_(make_shard()), server_([this, from, to](const HttpServer::Request& request, int number) {
+          const bool away = number >= from && number < to;
+          return away ? HttpServer::Reply{.status = 503} : HttpServer::range_of(shard_, request);
+        }) {}
+
+  /// What trains on it. Little is read ahead, so that requests are spread over the run.
+  Words words() const {
+    Words words;
+    for (const std::string& key :
+         {std::string("data.dataset=webdataset"), "data.path=" + server_.url("a.tar"), std::string("data.retries=100"),
+          std::string("sampler.size=16"), std::string("loader.read_ahead=0"), std::string("loader.prefetch=1"),
+          std::string("val.every=0")})
+      words.insert(words.end(), {"--set", key});
+    return words;
+  }
+
+ private:
+  static std::string make_shard() {
+    const auto jpeg = encode_jpeg(noise_picture(48, 48, 3));
+    const std::string picture(reinterpret_cast<const char*>(jpeg.data()), jpeg.size());
+    TarBytes tar;
+    for (int i = 0; i < 400; ++i) {
+      const auto name = std::to_string(1000 + i);
+      tar.entry(name + ".cls", std::to_string(i % 2)).entry(name + ".jpg", picture);
+    }
+    return tar.end();
+  }
+
+  std::string shard_;
+  HttpServer server_;
+};
+
+}  // namespace
+
+TEST_CASE("a server that is away for a while changes nothing; retries are counted, and warned of once") {
+  const Workplace place(without_shapes());
+  const ShardServer steady, shaky(100, 105);
+  REQUIRE_EXIT(place.train(with(steady.words(), {"--run-dir", "steady"})), 0);
+  CHECK(metrics_of(place.path("steady"), "retries").empty());
+  const auto outcome = place.train(with(shaky.words(), {"--run-dir", "shaky"}));
+  REQUIRE_EXIT(outcome, 0);
+  CHECK(end_of(place.path("shaky")) == end_of(place.path("steady")));
+  const auto retries = metrics_of(place.path("shaky"), "retries");
+  REQUIRE(retries.size() == 1);
+  CHECK(retries[0].at("requests").get<int>() > 0);
+  CHECK_SAYS(outcome, "requests to servers that had to be repeated: ");
+  const std::string warning = "status 503 (unavailable); it is asked again";
+  const auto first = outcome.err.find(warning);
+  REQUIRE_MESSAGE(first != std::string::npos, outcome);
+  CHECK(outcome.err.find(warning, first + 1) == std::string::npos);
+  CHECK(read_text(place.path("shaky/bad_samples.jsonl")).empty());
+}
+
+TEST_CASE("a run that waits for its server ends at a signal with a snapshot, and goes on from there") {
+  const ShardServer steady;
+  for (const int accum : {1, 2}) {
+    const Workplace place(without_shapes());
+    const Words more{"--set", "snapshot.every=0", "--set", "train.accum=" + std::to_string(accum)};
+    REQUIRE_EXIT(place.train(with(with(steady.words(), more), {"--run-dir", "steady"})), 0);
+    for (const int signal : {SIGINT, SIGTERM}) {
+      const std::string run = "ended-" + std::to_string(signal);
+      const ShardServer gone(100);
+      Process process(with(with(with({"tiny.toml"}, gone.words()), more), {"--run-dir", run}), place.surroundings());
+      REQUIRE(process.wait_for_text("it is asked again"));
+      process.send(signal);
+      const auto outcome = process.wait(60);
+      REQUIRE_EXIT(outcome, signal == SIGINT ? 130 : 143);
+      CHECK(read_text(place.path(run + "/bad_samples.jsonl")).empty());
+      const auto snapshots = metrics_of(place.path(run), "snapshot");
+      REQUIRE(snapshots.size() == 1);
+      const auto last = snapshots[0].at("iter").get<std::uint64_t>();
+      CHECK(last > 0);
+      CHECK_SAYS(outcome, "interrupted after iteration " + std::to_string(last));
+      CHECK(metrics_of(place.path(run), "retries").size() == 1);
+      REQUIRE_EXIT(place.train(with(with(steady.words(), more), {"--resume", run})), 0);
+      CHECK(end_of(place.path(run)) == end_of(place.path("steady")));
+    }
+  }
+}
+
+}  // namespace flowtrain
