@@ -31,10 +31,24 @@ double median(std::vector<double> times) {
   return times[times.size() / 2];
 }
 
+/// The same matrices as products of whole pictures.
+void tint_step_by_step(const BatchMix& mix, at::Tensor& pixels, at::Tensor& scratch) {
+  for (std::int64_t row = 0; auto& drawn : mix.rows) {
+    auto picture = pixels[row], out = scratch[row];
+    ++row;
+    const auto matrix = at::from_blob(const_cast<float*>(&drawn.tint.m[0][0]), {3, 3});
+    const auto means = picture.mean({1, 2});
+    const auto grey = 0.299 * means[0] + 0.587 * means[1] + 0.114 * means[2];
+    out.copy_(at::tensordot(matrix, picture, {1}, {0}).add_(drawn.tint.lift * grey).clamp_(0, 255).round_());
+    picture.copy_(out);
+  }
+}
+
 /// All in place, in memory that is there: the allocator is not what is measured.
 void step_by_step(const at::Tensor& bytes, const at::Tensor& scale, const at::Tensor& shift, const BatchMix* mix,
                   at::Tensor& pixels, at::Tensor& partners) {
   pixels.copy_(bytes.permute({0, 3, 1, 2}));
+  if (mix && mix->tints) tint_step_by_step(*mix, pixels, partners);
   pixels.mul_(scale).add_(shift);
   if (!mix) return;
   for (std::int64_t row = 0; auto& drawn : mix->rows) {
@@ -75,6 +89,7 @@ int main(int argc, char** argv) {
       {"normalise, cutmix", {.cutmix = 1}},
       {"normalise, erase, mixup", {.mixup = 0.2, .erase = {.prob = 0.25}}},
       {"normalise, erase, cutmix", {.cutmix = 1, .erase = {.prob = 0.25}}},
+      {"normalise, colours", {.color = {.brightness = 0.4, .contrast = 0.4, .saturation = 0.4, .hue = 0.1}}},
   };
   for (const bool channels_last : {true, false}) {
     const auto format = channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;

@@ -6,6 +6,7 @@
 
 #include "pipeline/config/words.h"
 #include "pipeline/telemetry/log.h"
+#include "sampling/picture_cache.h"
 #include "sampling/plugin.h"
 
 namespace flowtrain {
@@ -27,6 +28,25 @@ std::unique_ptr<Device> make_device(const std::string& name, std::uint32_t slots
 unsigned workers_of(const Settings& loader, unsigned processes_here) {
   if (const auto workers = number(loader, "workers")) return static_cast<unsigned>(*workers);
   return std::max(1u, std::thread::hardware_concurrency() / processes_here);
+}
+
+// What is written in the configuration stays as it is.
+Tuner::Limits tuning_limits(const Config& config, const DataParts& parts, const std::string& device) {
+  constexpr unsigned most_readers = 64;
+  constexpr std::uint32_t most_prefetch = 32;
+  constexpr std::size_t most_bytes = std::size_t{1} << 30;  // of prepared batches
+  const Settings& loader = config.table("loader");
+  const Settings& run = config.table("run");
+  Tuner::Limits limits;
+  limits.most = {parts.workers, parts.readers, parts.prefetch};
+  limits.least = {1, parts.readers, parts.prefetch};
+  if (!loader.given("readers") && !parts.dataset->resident()) limits.most.readers = std::max(parts.readers, most_readers);
+  const std::size_t batch_bytes = SlabLayout(parts.sampler->fields(), parts.batch).bytes();
+  if (!loader.given("prefetch"))
+    limits.most.prefetch = std::max(parts.prefetch, static_cast<std::uint32_t>(std::min<std::size_t>(most_prefetch, most_bytes / batch_bytes)));
+  if (device == "cpu" && !run.boolean("deterministic") && run.integer("threads") == 0)
+    limits.most_threads = std::max(1u, std::thread::hardware_concurrency());
+  return limits;
 }
 
 LastBatch last_batch(const std::string& name) {
@@ -57,17 +77,22 @@ void check_mixing(const Config& config, const std::vector<Field>& fields) {
   if (!mixing.any()) return;
   const auto has = [&](auto wanted) { return std::any_of(fields.begin(), fields.end(), wanted); };
   const bool image = has([](const Field& field) { return is_image(field); });
+  const bool rgb = has([](const Field& field) { return is_image(field) && field.shape[2] == 3; });
   const bool label = has([](const Field& f) { return f.name == "label" && f.dtype == DType::i64 && f.shape.empty(); });
   const bool target = has([](const Field& field) { return field.name == "target"; });
-  if (image && (!mixing.mixes() || (label && !target))) return;
 
-  const Settings& sampler = config.table("sampler");
-  const std::string choice = sampler.text("plugin").empty() ? "name" : "plugin";
-  const Settings& table = config.table(mixing.mixes() ? "mix" : "mix.erase");
-  const auto key = !mixing.mixes() ? "prob" : mixing.mixup > 0 ? "mixup" : "cutmix";
-  throw table.error(key, say("sampler.", choice, " = ", to_toml(sampler.value(choice)), " (", sampler.origin(choice).text(),
-                             ") gives no ", !image ? "`image` of bytes to work on" : "class `label` alone to mix"),
-                    Exit::usage, "set it to 0, or choose another sampler");
+  const auto refuse = [&](const char* table, const char* key, const char* what) {
+    const Settings& sampler = config.table("sampler");
+    const std::string choice = sampler.text("plugin").empty() ? "name" : "plugin";
+    throw config.table(table).error(key, say("sampler.", choice, " = ", to_toml(sampler.value(choice)), " (",
+                                             sampler.origin(choice).text(), ") gives no ", what),
+                                    Exit::usage, "set it to 0, or choose another sampler");
+  };
+  const auto alpha = mixing.mixup > 0 ? "mixup" : "cutmix";
+  if (!image && mixing.mixes()) refuse("mix", alpha, "`image` of bytes to work on");
+  if (!image && mixing.erase.prob > 0) refuse("mix.erase", "prob", "`image` of bytes to work on");
+  if (!rgb && mixing.color.any()) refuse("mix.color", "prob", "`image` of bytes in red, green and blue");
+  if (mixing.mixes() && (!label || target)) refuse("mix", alpha, "class `label` alone to mix");
 }
 
 }  // namespace
@@ -81,6 +106,8 @@ Mixing mixing_of(const Config& config) {
   mixing.cutmix = mix.real("cutmix");
   mixing.prob = mix.real("prob");
   mixing.switch_prob = mix.real("switch_prob");
+  const Settings& color = config.table("mix.color");
+  mixing.color = {color.real("prob"), color.real("brightness"), color.real("contrast"), color.real("saturation"), color.real("hue")};
   mixing.erase = {erase.real("prob"), range("scale"), range("ratio"), erase.text("value") == "random"};
   return mixing;
 }
@@ -92,6 +119,9 @@ DataParts open_data(const Config& config, bool training, const std::string& devi
   DataParts parts;
   parts.dataset = datasets().at(data.text("dataset")).make(data, {training});
   if (parts.dataset->size() == 0) throw EmptyDataset(data.text("dataset") + ": the data set is empty");
+
+  if (training && loader.integer("keep_mb") > 0)
+    parts.dataset = with_picture_cache(std::move(parts.dataset), static_cast<std::uint64_t>(loader.integer("keep_mb")) << 20);
 
   const OrderInput order_input{*parts.dataset, seed_of(config)};
   if (training) {
@@ -115,7 +145,9 @@ DataParts open_data(const Config& config, bool training, const std::string& devi
   parts.workers = training ? workers_of(loader, portion.processes_here) : static_cast<unsigned>(val.integer("workers"));
   parts.readers = training ? static_cast<unsigned>(loader.integer("readers")) : 1;
   parts.read_ahead = static_cast<std::uint64_t>(loader.integer("read_ahead"));
-  parts.device = make_device(device, Line::slabs(parts.prefetch), loader.boolean("pin"));
+  if (training && !number(loader, "workers") && portion.slice.world == 1) parts.tunes = tuning_limits(config, parts, device);
+  const std::uint32_t most_prefetch = parts.tunes ? parts.tunes->most.prefetch : parts.prefetch;
+  parts.device = make_device(device, Line::slabs(most_prefetch), loader.boolean("pin"));
   return parts;
 }
 

@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "pipeline/config/config.h"
 #include "pipeline/graph.h"
 #include "pipeline/schedule.h"
+#include "pipeline/tuner.h"
 #include "sampling/batches.h"
 #include "sampling/images/mix.h"
 #include "sampling/order.h"
@@ -28,6 +30,7 @@ struct DataParts {
   std::uint32_t prefetch = 1;
   unsigned workers = 1, readers = 1;
   std::uint64_t read_ahead = 0;  ///< rows
+  std::optional<Tuner::Limits> tunes;  ///< loader.workers = "auto"; nothing: the line keeps its shape
 };
 
 /// How much of the data, and of this machine, is one process's.
@@ -57,7 +60,7 @@ int gpus_to_share(const Config& config);
 /// The run's seed; run.seed must be a number by now.
 std::uint64_t seed_of(const Config& config);
 
-/// [mix] and [mix.erase].
+/// [mix], [mix.color] and [mix.erase].
 Mixing mixing_of(const Config& config);
 
 /// Optimizer steps per epoch; at least 1.

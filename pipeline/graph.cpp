@@ -31,6 +31,8 @@ std::size_t queue_depth(std::size_t slabs) { return 4 * (slabs + 1); }
 // Small enough that all workers share one batch, large enough that a message (about 1 µs) costs little per row.
 std::uint32_t chunks_of(unsigned workers) { return std::min(4 * workers, 255u); }
 
+constexpr std::uint32_t drain = ~std::uint32_t{0};  // in place of a free slab, to issue: no further ticket
+
 std::string counted(unsigned number, const std::string& what) {
   return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
 }
@@ -66,6 +68,7 @@ struct Line::Impl {
   }
 
   void build() {
+    drawing = {};
     graph = std::make_unique<flow::graph>();
     allocate_slabs();
     add_issue();
@@ -125,7 +128,8 @@ struct Line::Impl {
   }
 
   void add_order() {
-    in_order = std::make_unique<flow::sequencer_node<Ticket>>(*graph, [](const Ticket& ticket) { return ticket.seq; });
+    in_order = std::make_unique<flow::sequencer_node<Ticket>>(
+        *graph, [first = next_seq](const Ticket& ticket) { return ticket.seq - first; });
     flow::make_edge(flow::output_port<0>(*sample), *in_order);
     flow::make_edge(flow::output_port<1>(*issue), *in_order);
     draw_node("sequence", "sequence");
@@ -159,6 +163,8 @@ struct Line::Impl {
   // -- bodies ---------------------------------------------------------------------------------------------------------
 
   void issue_body(std::uint32_t slot, Issue::output_ports_type& out) {
+    if (slot == drain) return close(out);
+    if (closed) return;  // the rebuilt line begins with all slabs
     taken_over(slabs[slot].get());
     while (!ended && !stopping) {
       std::uint32_t chunks = 0;
@@ -175,6 +181,15 @@ struct Line::Impl {
       }
       if (holds_slab) return;
     }
+  }
+
+  void close(Issue::output_ports_type& out) {
+    if (ended || closed) return;
+    closed = true;
+    Ticket ticket;
+    ticket.kind = TicketKind::drained;
+    ticket.seq = next_seq++;
+    std::get<1>(out).try_put(ticket);
   }
 
   // Of a batch also the positions and records. An error of the source or the order takes its turn like any other: as a
@@ -270,6 +285,10 @@ struct Line::Impl {
   void start() {
     if (state != State::built) throw InternalError("a line starts once");
     state = State::running;
+    run();
+  }
+
+  void run() {
     graph->reserve_wait();  // the threads below may put tickets at any time until stop()
     arena_thread = named_thread("ft-" + parts.name, [this] { arena.execute([this] { graph->wait_for_all(); }); });
     if (to_read)
@@ -300,12 +319,35 @@ struct Line::Impl {
     if (to_transfer) to_transfer->close();
     to_compute->close();
     abandon();
-    if (!started) return;
+    if (started) join();
+  }
+
+  // The queues are closed.
+  void join() {
     graph->cancel();
     threads.clear();  // joins
     graph->release_wait();
     arena_thread.join();
     taken_over(this);  // by every body that ran
+  }
+
+  // Compute has got the `drained` ticket, so nothing is under way and all slabs are free.
+  void rebuild() {
+    if (to_read) to_read->close();
+    if (to_transfer) to_transfer->close();
+    join();
+    deliver.reset(), in_order.reset(), sample.reset(), read.reset(), issue.reset(), graph.reset();
+    to_read.reset(), to_transfer.reset(), to_compute.reset();
+    slabs.clear();
+    parts.workers = wished.workers;
+    parts.readers = wished.readers;
+    parts.prefetch = wished.prefetch;
+    issue_stage.set_chunks(chunks_of(parts.workers));
+    closed = false;
+    arena.terminate();
+    arena.initialize(static_cast<int>(parts.workers) + 1);
+    arena.execute([this] { build(); });
+    run();
   }
 
   void draw_node(std::string name, std::string label, bool thread = false) {
@@ -326,7 +368,9 @@ struct Line::Impl {
 
   State state = State::built;
   std::atomic<bool> stopping{false};
-  bool ended = false;            // of issue, which is serial
+  LineShape wished;              // by compute
+  bool closed = false;           // of issue, which is serial: another shape is wished for
+  bool ended = false;            // likewise
   std::uint64_t next_seq = 0;    // likewise
   std::uint64_t received = 0;    // by next(), one thread
   std::atomic<std::uint32_t> free_count{0};
@@ -358,14 +402,22 @@ const SlabLayout& Line::layout() const { return impl_->layout; }
 const Drawing& Line::drawing() const { return impl_->drawing; }
 
 bool Line::next(Ticket& ticket) {
-  if (impl_->to_compute->pop(ticket)) {
+  while (impl_->to_compute->pop(ticket)) {
     if (ticket.seq != impl_->received++) throw InternalError("the line lost a ticket: out of sequence");
-    return true;
+    if (ticket.kind != TicketKind::drained) return true;
+    impl_->rebuild();
   }
   std::lock_guard lock(impl_->error_mutex);
   if (impl_->error) std::rethrow_exception(impl_->error);
   return false;
 }
+
+void Line::retune(const LineShape& shape) {
+  impl_->wished = shape;
+  impl_->issue->try_put(drain);
+}
+
+LineShape Line::shape() const { return {impl_->parts.workers, impl_->parts.readers, impl_->parts.prefetch}; }
 
 void Line::release(const Ticket& ticket) {
   // The slab's memory is about to be filled again: the copy that reads it must be over (on the CPU nothing to wait for).

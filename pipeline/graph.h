@@ -49,6 +49,14 @@ struct LineParts {
   std::uint64_t read_ahead = 0;  ///< rows beyond the prefetch that a distant data set is told of
 };
 
+/// What of a line may change while it runs, as nothing that it delivers depends on it.
+struct LineShape {
+  unsigned workers = 1, readers = 1;
+  std::uint32_t prefetch = 4;
+
+  bool operator==(const LineShape&) const = default;
+};
+
 /// How busy each stage was since the start, in seconds summed over its threads.
 struct LineTimes {
   double read_s = 0, sample_s = 0, transfer_s = 0;
@@ -67,7 +75,8 @@ struct Drawing {
   std::vector<GraphEdge> edges;
 };
 
-/// A data line: tickets in, filled slabs out, in sequence. Built, then started once, then stopped; only forwards.
+/// A data line: tickets in, filled slabs out, in sequence. Built, then started once, then stopped; only forwards. In
+/// between it may be rebuilt in another shape.
 class Line {
  public:
   explicit Line(LineParts parts);
@@ -86,6 +95,12 @@ class Line {
   std::vector<StreamRow> rows(const Ticket& ticket) const;
   /// Gives a slab back, which is the permission to start another batch. Compute thread.
   void release(const Ticket& ticket);
+  /// Another shape for what is not yet under way: what is, is delivered first; next() then rebuilds the line. Does nothing
+  /// once the end is on its way. The Scheduler must have as many workers, and the device as many slots. Compute thread,
+  /// holding no slab, not while another thread calls stop().
+  void retune(const LineShape& shape);
+  /// As built last.
+  LineShape shape() const;
   /// From now on reads that wait for a server that is away fail: their samples are bad. Any thread.
   void abandon() const;
   /// Stops and joins everything; what was prepared is dropped, and a distant data set is abandoned. Any thread but the

@@ -87,16 +87,21 @@ Mixed mixed(BatchMixer& mixer, const SlabLayout& layout, const Slab& slab) {
     levels.fill.push_back(field.mean.empty() ? 0.f : static_cast<float>(255 * field.mean[c]));
   }
   Mixed result{mixer(slab), std::vector<std::byte>(slab.rows().size() * field.row_bytes())};
-  const PixelMix pixels = result.drawn.pixels();
+  PixelMix pixels = result.drawn.pixels();
+  const auto* from = reinterpret_cast<const std::uint8_t*>(slab.host() + layout.offset(image));
+  const auto rows = static_cast<std::int64_t>(slab.rows().size());
+  std::vector<float> grey(slab.rows().size());
+  if (pixels.tints) measure_grey(from, 0, rows, shape_of(field), grey.data());
+  pixels.grey = grey.data();
   std::vector<float> values(result.pictures.size());
-  PictureFinisher(shape_of(field), levels, false)(reinterpret_cast<const std::uint8_t*>(slab.host() + layout.offset(image)), 0,
-                                                  static_cast<std::int64_t>(slab.rows().size()), &pixels, values.data());
+  PictureFinisher(shape_of(field), levels, false)(from, 0, rows, &pixels, values.data());
   std::transform(values.begin(), values.end(), result.pictures.begin(),
                  [](float level) { return static_cast<std::byte>(std::lround(level)); });
   return result;
 }
 
 void describe_mix(const BatchMix& mix, const Slab& slab, std::size_t row, json& entry) {
+  if (mix.tints) entry["color"] = describe(mix.colors[row]);
   if (const auto erased = describe(mix.rows[row].erased); !erased.empty())
     entry["erased"] = say(erased, mix.noise ? ", to noise" : ", to the mean");
   if (mix.kind == BatchMix::Kind::none) return;

@@ -86,6 +86,9 @@ class Run {
     parts.display = &display;
     parts.snapshots = snapshots;
     parts.interrupt = &interrupt;
+    std::optional<Tuner> tuner;
+    if (train_.tunes) tuner.emplace(Tuning{line_->shape(), train_.tunes->most_threads}, *train_.tunes);
+    parts.tuner = tuner ? &*tuner : nullptr;
     parts.nonfinite = NonFinitePolicy::from(config_.table("train"));
     parts.display_every = period(config_.table("display"), "every").to_iterations(iterations_per_epoch(config_, train_.batches));
     Trainer trainer(parts, std::move(state_));

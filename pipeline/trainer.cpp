@@ -50,8 +50,15 @@ TrainerResult Trainer::run() {
   while (more && !interrupted()) {
     const Ticket ticket = await();
     if (in_haste(ticket)) break;
+    const auto begin = Clock::now();
     more = step(ticket);
-    state_.elapsed_s = elapsed_before_s + seconds(Clock::now() - start_);
+    const auto end = Clock::now();
+    if (ticket.kind == TicketKind::batch) computing_s_ += seconds(end - begin);
+    if (parts_.tuner && ticket.kind == TicketKind::batch && !mid_iteration_) {
+      tune(waiting_s_ + computing_s_, waiting_s_);
+      waiting_s_ = computing_s_ = 0;
+    }
+    state_.elapsed_s = elapsed_before_s + seconds(end - start_);
   }
   result_.wall_s = seconds(Clock::now() - start_);
   if (result_.signal) {
@@ -98,6 +105,8 @@ bool Trainer::step(const Ticket& ticket) {
       std::rethrow_exception(parts_.line.slab(ticket).error());
     case TicketKind::end:
       return false;
+    case TicketKind::drained:
+      break;
   }
   throw InternalError("a ticket of an unknown kind");
 }
@@ -375,8 +384,21 @@ Ticket Trainer::await() {
   if (!parts_.line.next(ticket)) throw InternalError("the line ended before its end ticket");
   const double waited = seconds(Clock::now() - begin);
   waited_s_ += waited;
+  waiting_s_ += waited;
   result_.wait_s += waited;
   return ticket;
+}
+
+void Trainer::tune(double iteration_s, double waited_s) {
+  const auto change = parts_.tuner->after(iteration_s, waited_s);
+  if (change && change->line != parts_.line.shape()) parts_.line.retune(change->line);
+  if (change && change->threads > 0) parts_.learner->set_threads(change->threads);
+  if (!parts_.tuner->settled() || parts_.tuner->first_rate() == 0) return;
+  const auto& [line, threads] = parts_.tuner->best();
+  log_info(say("data line: ", line.workers, " workers, ", line.readers, " readers, ", line.prefetch, " batches ahead",
+               threads > 0 ? say(", ", threads, " threads to compute") : "", "; iterations a second: ",
+               std::lround(100 * parts_.tuner->best_rate() / parts_.tuner->first_rate()), " % of what they were at the start"));
+  parts_.tuner = nullptr;
 }
 
 std::string params_xxh64(Learner& learner) {

@@ -15,6 +15,7 @@
 #include "pipeline/run_state.h"
 #include "pipeline/schedule.h"
 #include "pipeline/snapshot_branch.h"
+#include "pipeline/tuner.h"
 #include "stages/bad_samples.h"
 #include "stages/compute.h"
 #include "stages/group.h"
@@ -40,6 +41,7 @@ struct TrainerParts {
   Display* display = nullptr;
   SnapshotBranch* snapshots = nullptr;
   const Interrupt* interrupt = nullptr;
+  Tuner* tuner = nullptr;                ///< of `line`; null: it keeps its shape
   std::uint64_t display_every = 20;      ///< iterations; 0 = never
   NonFinitePolicy nonfinite = {};
 };
@@ -87,6 +89,7 @@ class Trainer {
   void forget_iteration();
   bool in_haste(const Ticket& ticket);
   Ticket await();
+  void tune(double iteration_s, double waited_s);
   void report(std::uint64_t epoch);
   void compare_ranks();
   bool rank(std::uint64_t iteration, const Figures& figures);
@@ -103,6 +106,7 @@ class Trainer {
   std::uint64_t snapshot_taken_ = 0;  // iteration of the newest one, so that none is taken twice
   // Since the last report:
   Clock::time_point start_, since_;
+  double waiting_s_ = 0, computing_s_ = 0;  // of the iteration under way
   double waited_s_ = 0, compute_s_ = 0, exchange_s_ = 0, exposed_s_ = 0;
   std::uint64_t samples_ = 0, iterations_ = 0;
   StepEvent event_;

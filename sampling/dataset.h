@@ -11,6 +11,8 @@
 
 namespace flowtrain {
 
+class PictureCache;
+
 /// An annotated box, in pixels of the stored picture; x1, y1 are exclusive.
 struct Box {
   float x0, y0, x1, y1;
@@ -35,6 +37,7 @@ struct Record {
   std::int64_t label = -1;                            ///< -1: none
   std::span<const Box> boxes;
   Box region{0, 0, 0, 0, -1};                         ///< the part of the picture that is the sample; empty = all of it
+  PictureCache* cache = nullptr;                      ///< that is to keep its decoded picture (sampling/picture_cache.h)
 };
 
 /// Memory that a row's bytes are read into; kept with the row and reused, so that a warm line allocates nothing.

@@ -41,6 +41,8 @@ class Learner {
   virtual ~Learner() = default;
 
   virtual void set_learning_rate(double lr) = 0;
+  /// That compute uses on the CPU from now on.
+  virtual void set_threads(unsigned) {}
   /// Forward and backward of one micro-batch; the first of an iteration (ticket.micro 0) begins with no gradients. The
   /// slab may be reused when it returns (on a device that copies: after Device::consumed).
   virtual void backward(Slab& slab) = 0;

@@ -41,9 +41,9 @@ class Device {
   /// pointers; mean and stddev have `channels` ≤ 4 values on the host. Only where copies().
   virtual void normalise(const std::uint8_t* from, float* to, std::size_t count, int channels, const float* mean,
                          const float* stddev) = 0;
-  /// Compute thread: (rows, height, width, channels ≤ 4) u8 pixels to f32, erased and mixed, in one pass on the compute
-  /// stream: the CPU's bits. `from` and `to` are device pointers; `rule` and `mix` are on the host and read before it
-  /// returns. Only where copies().
+  /// Compute thread: (rows, height, width, channels ≤ 4) u8 pixels to f32, tinted, erased and mixed, in one pass on the
+  /// compute stream (two with tints, whose grey levels it measures): the CPU's bits. `from` and `to` are device pointers;
+  /// `rule` and `mix` are on the host and read before it returns. Only where copies().
   virtual void mix(const std::uint8_t* from, float* to, std::size_t rows, const PictureShape& shape, const PixelRule& rule,
                    const PixelMix& mix) = 0;
 };

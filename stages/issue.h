@@ -22,6 +22,8 @@ class IssueStage {
   IssueStage(const Order& order, Batches batches, Slice slice, std::uint32_t accum, std::uint32_t chunks)
       : order_(order), batches_(batches), slice_(slice), accum_(accum), chunks_(chunks) {}
 
+  /// Up to how many parts from now on; not while another thread uses this.
+  void set_chunks(std::uint32_t chunks) { chunks_ = chunks; }
   /// Prepares the slab and returns the number of chunks, > 0. Rethrows what the order throws, naming positions.
   std::uint32_t operator()(const Ticket& ticket, Slab& slab) const;
   /// Positions and records of the whole batch, of all processes.

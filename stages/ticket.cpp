@@ -9,6 +9,7 @@ const char* name_of(TicketKind kind) {
     case TicketKind::learning_rate: return "learning_rate";
     case TicketKind::validate: return "validate";
     case TicketKind::snapshot: return "snapshot";
+    case TicketKind::drained: return "drained";
     case TicketKind::end: return "end";
   }
   return "?";

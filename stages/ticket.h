@@ -13,6 +13,7 @@ enum class TicketKind : std::uint8_t {
   learning_rate,  ///< the rate changes before this iteration
   validate,       ///< validate after this iteration
   snapshot,       ///< write a snapshot after this iteration
+  drained,        ///< nothing follows until the line was rebuilt; stays inside it
   end,            ///< nothing follows
 };
 

@@ -11,9 +11,9 @@ namespace {
 
 /// Keys that decide the parameters, sample by sample and step by step. A whole table by its name.
 const std::set<std::string> exact = {
-    "net",       "loss",    "optim",     "lr",    "lr.warmup",    "train",       "data",     "data.train",
-    "sampler",   "mix",     "mix.erase", "order", "loader.batch", "loader.last", "run.seed", "run.threads",
-    "run.deterministic"};
+    "net",       "loss",      "optim", "lr",           "lr.warmup",   "train",          "data",     "data.train",  "sampler",
+    "mix",       "mix.color", "mix.erase", "order",    "loader.batch", "loader.last", "loader.keep_mb", "run.seed",
+    "run.threads", "run.deterministic"};
 
 /// Exceptions within those tables: used at the start of a run only, or deciding only whether it stops.
 const std::set<std::string> harmless = {"net.pretrain",   "net.strict",         "net.drop",        "net.rename",
@@ -23,6 +23,11 @@ const std::set<std::string> harmless = {"net.pretrain",   "net.strict",         
 bool breaks(const std::string& table, const std::string& key) {
   auto full = table + "." + key;
   return (exact.contains(table) || exact.contains(full)) && !harmless.contains(full);
+}
+
+/// What of a value a result depends on.
+std::string effect_of(const std::string& key, const std::string& text) {
+  return key == "loader.keep_mb" && text != "0" ? "pictures are decoded whole" : text;
 }
 
 std::string text_of(const Settings& settings, const std::string& key) {
@@ -42,7 +47,8 @@ void compare(const std::string& table, const Settings& before, const Settings& n
   for (auto& key : names_of(before, now)) {
     auto full = table.empty() ? key : table + "." + key;
     auto was = text_of(before, key), is = text_of(now, key);
-    if (was != is && full != "run.resume" && table != "resume") found.push_back({full, was, is, breaks(table, key)});
+    if (was != is && full != "run.resume" && table != "resume")
+      found.push_back({full, was, is, breaks(table, key) && effect_of(full, was) != effect_of(full, is)});
   }
 }
 
@@ -81,7 +87,10 @@ std::map<std::string, std::string> exact_values(const Config& config) {
   std::map<std::string, std::string> values;
   const auto add = [&](const std::string& table, const Settings& settings) {
     for (auto& key : settings.keys())
-      if (breaks(table, key.name)) values[table + "." + key.name] = text_of(settings, key.name);
+      if (breaks(table, key.name)) {
+        const auto full = table + "." + key.name;
+        values[full] = effect_of(full, text_of(settings, key.name));
+      }
   };
   for (auto& table : core_tables())
     if (!table.name.starts_with("data")) add(table.name, config.table(table.name));

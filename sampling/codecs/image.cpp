@@ -12,6 +12,7 @@
 #include "sampling/datasets/shapes.h"
 #include "sampling/error.h"
 #include "sampling/images/color.h"
+#include "sampling/picture_cache.h"
 
 namespace flowtrain {
 namespace {
@@ -49,6 +50,20 @@ Picture stored_pixels(const Record& record) {
   return {reinterpret_cast<const std::uint8_t*>(record.bytes.data()), static_cast<int>(record.height),
           static_cast<int>(record.width), static_cast<int>(record.channels),
           std::size_t{record.width} * record.channels};
+}
+
+// As it is seen, so that what is kept needs no turning.
+Picture decode_for_cache(const Record& record, Image& out, Warnings warnings, Exif exif) {
+  PictureReader& reader = open_picture(record.bytes, warnings, exif);
+  thread_local Image stored;
+  const int orientation = reader.orientation();  // of the header, which goes with the read
+  Picture picture = reader.read({0, 0, reader.height(), reader.width()}, 1, orientation == 1 ? out : stored);
+  if (orientation != 1) {
+    orient(picture, orientation, out);
+    picture = out.view();
+  }
+  record.cache->keep(record, picture);
+  return picture;
 }
 
 }  // namespace
@@ -108,18 +123,19 @@ Picture picture_of(const Record& record, Image& scratch, Warnings warnings) {
       return stored_pixels(record);
     case Encoding::image:
       decode_image(record.bytes, scratch, warnings);
-      return scratch.view();
+      break;
     case Encoding::shapes:
       draw_shapes(record.bytes, scratch);
-      return scratch.view();
-    case Encoding::bytes:
       break;
+    case Encoding::bytes:
+      throw SampleError("the record holds no picture");
   }
-  throw SampleError("the record holds no picture");
+  if (record.cache) record.cache->keep(record, scratch.view());
+  return scratch.view();
 }
 
 StoredPicture::StoredPicture(const Record& record, Warnings warnings, Exif exif) {
-  if (record.encoding == Encoding::image) {
+  if (record.encoding == Encoding::image && !record.cache) {
     reader_ = &open_picture(record.bytes, warnings, exif);
     height_ = reader_->height();
     width_ = reader_->width();
@@ -127,8 +143,8 @@ StoredPicture::StoredPicture(const Record& record, Warnings warnings, Exif exif)
     if (is_turned(orientation_)) std::swap(height_, width_);
     return;
   }
-  thread_local Image drawn;
-  whole_ = picture_of(record, drawn);
+  thread_local Image whole;
+  whole_ = record.encoding == Encoding::image ? decode_for_cache(record, whole, warnings, exif) : picture_of(record, whole);
   height_ = whole_.height;
   width_ = whole_.width;
   channels_ = whole_.channels;

@@ -78,7 +78,9 @@ class PictureReader;
 /// Whether a picture is turned as its Exif block says.
 enum class Exif : std::uint8_t { ignore, apply };
 
-/// A record's picture, of which only the size is known at first: of a file, no more is decoded than is asked for.
+/// A record's picture, of which only the size is known at first: of a file, no more is decoded than is asked for. Where
+/// the record has a cache, all of it is, at once, whether there is room in the cache or not: damage in a part that no
+/// one asks for is noticed in every run or in none.
 class StoredPicture {
  public:
   /// Reads the header. The record's bytes must stay where they are, and the thread must open no other picture before

@@ -33,6 +33,12 @@ PixelRule normalising(const std::vector<float>& mean, const std::vector<float>& 
   return rule;
 }
 
+void measure_grey(const std::uint8_t* from, std::int64_t first, std::int64_t last, const PictureShape& shape, float* to) {
+  const auto pixels = static_cast<std::size_t>(shape.height) * static_cast<std::size_t>(shape.width);
+  for (std::int64_t row = first; row < last; ++row)
+    to[row] = finishing::mean_grey(from + 3 * pixels * static_cast<std::size_t>(row), pixels);
+}
+
 PictureFinisher::PictureFinisher(PictureShape shape, const PixelRule& rule, bool planar)
     : shape_(shape), parts_(planar ? static_cast<std::size_t>(shape.channels) : 1),
       unit_(planar ? 1 : static_cast<std::size_t>(shape.channels)) {
@@ -45,15 +51,20 @@ PictureFinisher::PictureFinisher(PictureShape shape, const PixelRule& rule, bool
       }
 }
 
-// Columns [begin, end) of one line of a picture, erased but not mixed.
+// Columns [begin, end) of one line of a picture, tinted and erased but not mixed.
 void PictureFinisher::write(const std::uint8_t* from, const PixelMix* mix, std::int64_t row, int y, int begin, int end,
                             Line to) const {
-  thread_local std::vector<std::uint8_t> noisy, planes;
+  thread_local std::vector<std::uint8_t> tinted, noisy, planes;
   const auto width = static_cast<std::size_t>(shape_.width), channels = static_cast<std::size_t>(shape_.channels);
   const auto pixels = static_cast<std::size_t>(end - begin);
   const std::size_t start = (static_cast<std::size_t>(y) * width + static_cast<std::size_t>(begin)) * channels;
   const std::uint8_t* bytes = from + static_cast<std::size_t>(row) * static_cast<std::size_t>(shape_.height) * width * channels + start;
 
+  if (mix && mix->tints) {
+    tinted.resize(pixels * channels);
+    finishing::tint(bytes, pixels, mix->rows[row].tint, mix->grey[row], tinted.data());
+    bytes = tinted.data();
+  }
   const PixelBox erased = mix ? mix->rows[row].erased : PixelBox{};
   const int left = std::max(begin, erased.left), right = std::min(end, erased.right);
   const bool erases = on_line(erased, y) && left < right;

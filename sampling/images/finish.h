@@ -12,6 +12,9 @@ namespace flowtrain {
 /// The rule that makes (x / 255 - mean) / stddev of a byte x, per channel, and 0, which is the mean, of what is erased.
 PixelRule normalising(const std::vector<float>& mean, const std::vector<float>& stddev);
 
+/// Rows [first, last) of `from`, (rows, height, width, 3) u8: the mean grey level of each, to the same places of `to`.
+void measure_grey(const std::uint8_t* from, std::int64_t first, std::int64_t last, const PictureShape& shape, float* to);
+
 /// For pictures of one shape. Const, and called by several threads at once; scratch memory is thread_local.
 class PictureFinisher {
  public:

@@ -6,6 +6,10 @@
 
 #include <hwy/highway.h>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+
 #include "sampling/images/finish_kernel.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -39,6 +43,63 @@ void blend(const float* other, float own, std::size_t count, float* to) {
   for (; i < count; ++i) to[i] = own * to[i] + rest * other[i];
 }
 
+void tint(const std::uint8_t* from, std::size_t pixels, const Tint& tint, float grey, std::uint8_t* to) {
+  const float lifted = tint.lift * grey;
+  std::size_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::ScalableTag<float> d;
+  const hn::Rebind<std::int32_t, decltype(d)> d32;
+  const hn::Rebind<std::uint8_t, decltype(d)> d8;
+  const auto lift = hn::Set(d, lifted), none = hn::Zero(d), full = hn::Set(d, 255.0f);
+  auto red = hn::Zero(d8), green = red, blue = red;
+  const auto level = [&](const auto& bytes) { return hn::ConvertTo(d, hn::PromoteTo(d32, bytes)); };
+  const auto channel = [&](const float* m, const auto& r, const auto& g, const auto& b) {
+    const auto sum = hn::Add(hn::Add(hn::Mul(hn::Set(d, m[0]), r), hn::Mul(hn::Set(d, m[1]), g)), hn::Mul(hn::Set(d, m[2]), b));
+    return hn::DemoteTo(d8, hn::NearestInt(hn::Min(hn::Max(hn::Add(sum, lift), none), full)));
+  };
+  for (const std::size_t width = hn::Lanes(d); i + width <= pixels; i += width) {
+    hn::LoadInterleaved3(d8, from + 3 * i, red, green, blue);
+    const auto r = level(red), g = level(green), b = level(blue);
+    hn::StoreInterleaved3(channel(tint.m[0], r, g, b), channel(tint.m[1], r, g, b), channel(tint.m[2], r, g, b), d8, to + 3 * i);
+  }
+#endif
+  for (; i < pixels; ++i) {
+    const auto r = static_cast<float>(from[3 * i]), g = static_cast<float>(from[3 * i + 1]), b = static_cast<float>(from[3 * i + 2]);
+    for (std::size_t c = 0; c < 3; ++c) {
+      const float* m = tint.m[c];
+      to[3 * i + c] = static_cast<std::uint8_t>(std::nearbyint(std::clamp(m[0] * r + m[1] * g + m[2] * b + lifted, 0.0f, 255.0f)));
+    }
+  }
+}
+
+/// The sums of the three channels.
+std::array<std::uint64_t, 3> channel_sums(const std::uint8_t* from, std::size_t pixels) {
+  std::array<std::uint64_t, 3> sums{};
+  std::size_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::ScalableTag<std::uint8_t> d;
+  const hn::Repartition<std::uint64_t, decltype(d)> d64;
+  auto red = hn::Zero(d64), green = red, blue = red;
+  auto r = hn::Zero(d), g = r, b = r;
+  for (const std::size_t width = hn::Lanes(d); i + width <= pixels; i += width) {
+    hn::LoadInterleaved3(d, from + 3 * i, r, g, b);
+    red = hn::Add(red, hn::SumsOf8(r));
+    green = hn::Add(green, hn::SumsOf8(g));
+    blue = hn::Add(blue, hn::SumsOf8(b));
+  }
+  sums = {hn::GetLane(hn::SumOfLanes(d64, red)), hn::GetLane(hn::SumOfLanes(d64, green)), hn::GetLane(hn::SumOfLanes(d64, blue))};
+#endif
+  for (; i < pixels; ++i)
+    for (std::size_t c = 0; c < 3; ++c) sums[c] += from[3 * i + c];
+  return sums;
+}
+
+float mean_grey(const std::uint8_t* from, std::size_t pixels) {
+  const auto [red, green, blue] = channel_sums(from, pixels);
+  const double sum = 0.299 * static_cast<double>(red) + 0.587 * static_cast<double>(green) + 0.114 * static_cast<double>(blue);
+  return static_cast<float>(sum / static_cast<double>(pixels));
+}
+
 void split(const std::uint8_t* from, std::size_t pixels, int channels, std::uint8_t* to) {
   const auto apart = static_cast<std::size_t>(channels);
   std::size_t i = 0;
@@ -67,6 +128,8 @@ namespace flowtrain::finishing {
 HWY_EXPORT(normalise);
 HWY_EXPORT(blend);
 HWY_EXPORT(split);
+HWY_EXPORT(tint);
+HWY_EXPORT(mean_grey);
 
 void normalise(const std::uint8_t* from, const float* scale, const float* shift, std::size_t count, float* to) {
   HWY_DYNAMIC_DISPATCH(normalise)(from, scale, shift, count, to);
@@ -75,6 +138,12 @@ void normalise(const std::uint8_t* from, const float* scale, const float* shift,
 void blend(const float* other, float own, std::size_t count, float* to) {
   HWY_DYNAMIC_DISPATCH(blend)(other, own, count, to);
 }
+
+void tint(const std::uint8_t* from, std::size_t pixels, const Tint& tint, float grey, std::uint8_t* to) {
+  HWY_DYNAMIC_DISPATCH(tint)(from, pixels, tint, grey, to);
+}
+
+float mean_grey(const std::uint8_t* from, std::size_t pixels) { return HWY_DYNAMIC_DISPATCH(mean_grey)(from, pixels); }
 
 void split(const std::uint8_t* from, std::size_t pixels, int channels, std::uint8_t* to) {
   HWY_DYNAMIC_DISPATCH(split)(from, pixels, channels, to);

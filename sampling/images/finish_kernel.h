@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "sampling/images/pixel_rule.h"
+
 namespace flowtrain::finishing {
 
 /// to[i] = from[i] · scale[i] + shift[i] for `count` values, rounded after each of the two on every processor.
@@ -11,6 +13,12 @@ void normalise(const std::uint8_t* from, const float* scale, const float* shift,
 
 /// to[i] = own · to[i] + (1 - own) · other[i], rounded after each of the three.
 void blend(const float* other, float own, std::size_t count, float* to);
+
+/// RGB pixels in other colours (pixel_rule.h).
+void tint(const std::uint8_t* from, std::size_t pixels, const Tint& tint, float grey, std::uint8_t* to);
+
+/// The mean grey level of RGB pixels (pixel_rule.h), pixels > 0.
+float mean_grey(const std::uint8_t* from, std::size_t pixels);
 
 /// (pixels, channels) to (channels, pixels).
 void split(const std::uint8_t* from, std::size_t pixels, int channels, std::uint8_t* to);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <numbers>
 
 #include "sampling/random.h"
 
@@ -52,12 +53,67 @@ PixelBox draw_erased(const Erasing& erase, const PictureShape& shape, Stream& ra
   return {};
 }
 
+using Matrix = std::array<std::array<double, 3>, 3>;
+
+Matrix operator*(const Matrix& a, const Matrix& b) {
+  Matrix product{};
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 3; ++j)
+      for (std::size_t k = 0; k < 3; ++k) product[i][j] += a[i][k] * b[k][j];
+  return product;
+}
+
+Matrix inverse(const Matrix& m) {
+  const auto minor = [&](std::size_t i, std::size_t j) {
+    const std::size_t i1 = (i + 1) % 3, i2 = (i + 2) % 3, j1 = (j + 1) % 3, j2 = (j + 2) % 3;
+    return m[i1][j1] * m[i2][j2] - m[i1][j2] * m[i2][j1];
+  };
+  const double determinant = m[0][0] * minor(0, 0) + m[0][1] * minor(0, 1) + m[0][2] * minor(0, 2);
+  Matrix result{};
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 3; ++j) result[j][i] = minor(i, j) / determinant;
+  return result;
+}
+
+// Grey, and the two colour differences of FCC's NTSC (YIQ).
+constexpr Matrix kYiq{{{0.299, 0.587, 0.114}, {0.595716, -0.274453, -0.321263}, {0.211456, -0.522591, 0.311135}}};
+
+ColorFactors draw_colors(const ColorJitter& jitter, Stream& random) {
+  if (random.uniform() >= jitter.prob) return {};
+  const auto around = [&](double amount) { return random.uniform(std::max(0.0, 1 - amount), 1 + amount); };
+  ColorFactors factors;
+  factors.brightness = around(jitter.brightness);
+  factors.contrast = around(jitter.contrast);
+  factors.saturation = around(jitter.saturation);
+  factors.hue = random.uniform(-jitter.hue, jitter.hue);
+  return factors;
+}
+
 std::int32_t partner_of(std::size_t row, std::size_t rows) {
   const std::size_t neighbour = row ^ 1;
   return static_cast<std::int32_t>(neighbour < rows ? neighbour : row > 0 ? row - 1 : row);
 }
 
 }  // namespace
+
+Tint tint_of(const ColorFactors& factors) {
+  const double angle = 2 * std::numbers::pi * factors.hue, cos = std::cos(angle), sin = std::sin(angle);
+  const double s = factors.saturation;
+  const Matrix turn{{{1, 0, 0}, {0, s * cos, -s * sin}, {0, s * sin, s * cos}}};
+  const Matrix changed = inverse(kYiq) * turn * kYiq;
+  Tint tint;
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 3; ++j) tint.m[i][j] = static_cast<float>(factors.brightness * factors.contrast * changed[i][j]);
+  tint.lift = static_cast<float>(factors.brightness * (1 - factors.contrast));
+  return tint;
+}
+
+std::string describe(const ColorFactors& factors) {
+  char text[128];
+  std::snprintf(text, sizeof text, "brightness %.4g, contrast %.4g, saturation %.4g, hue %.4g", factors.brightness,
+                factors.contrast, factors.saturation, factors.hue);
+  return text;
+}
 
 std::string describe(const PixelBox& box) {
   if (box.left >= box.right || box.top >= box.bottom) return "";
@@ -80,9 +136,16 @@ void Mixing::draw(std::uint64_t seed, std::uint64_t number, std::uint64_t first,
   into.own = 1;
   into.cut = {};
   into.noise = erase.noise;
+  into.tints = color.any();
   into.rows.assign(rows, {});
+  into.colors.clear();
   for (std::size_t row = 0; row < rows; ++row) {
     into.rows[row].partner = partner_of(row, rows);
+    if (into.tints) {
+      Stream colours(seed, Purpose::color, first + row);
+      into.colors.push_back(draw_colors(color, colours));
+      into.rows[row].tint = tint_of(into.colors.back());
+    }
     Stream random(seed, Purpose::erase, first + row);
     if (erase.prob <= 0 || random.uniform() >= erase.prob) continue;
     into.rows[row].noise = random.next64();

@@ -22,19 +22,32 @@ struct PixelRule {
   std::vector<float> scale, shift, fill;
 };
 
+/// Other colours for an RGB picture: a byte of channel c becomes m[c][0] · red + m[c][1] · green + m[c][2] · blue + lift ·
+/// grey, summed from left to right, each step rounded to f32; kept within 0 … 255 and rounded to a byte, half to even.
+/// `grey` is the picture's mean grey level: (0.299 · R + 0.587 · G + 0.114 · B) / pixels of the channels' sums, in f64 from
+/// left to right, then f32.
+struct Tint {
+  float m[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+  float lift = 0;
+};
+
 /// What was drawn for one row of a batch.
 struct RowMix {
   PixelBox erased;
   std::int32_t partner = 0;  ///< the row it is mixed with
   std::uint64_t noise = 0;   ///< keys what fills `erased`, where that is noise
+  Tint tint = {};
 };
 
-/// What was drawn for a batch. A picture is erased first, then mixed with its partner, which was erased likewise.
+/// What was drawn for a batch. A picture is tinted first, then erased, then mixed with its partner, of which the same was
+/// made.
 struct PixelMix {
   const RowMix* rows = nullptr;  ///< one for each row of the batch
   float own = 1;                 ///< a pixel becomes own · itself + (1 - own) · the partner's; 1: nothing is blended
   PixelBox cut = {};             ///< the pixels that are the partner's
   bool noise = false;            ///< erased pixels become noise, in bytes that the rule then sees, instead of its fill
+  bool tints = false;            ///< pictures of 3 channels get their rows' tints
+  const float* grey = nullptr;   ///< with `tints`: the mean grey level of each row's picture
 };
 
 /// Byte `index` of a row's noise is byte index % 8, the lowest first, of SplitMix64's output number index / 8 from the

@@ -110,6 +110,11 @@ class CudaDevice final : public Device {
           "cudaMemcpyAsync");
     PixelMix there = mix;
     there.rows = mix_rows_.get();
+    if (mix.tints) {
+      if (mix_grey_.size() < rows) mix_grey_ = DeviceArray<float>(rows);
+      measure_grey(from, mix_grey_.get(), rows, shape, kComputeStream);
+      there.grey = mix_grey_.get();
+    }
     mix_pixels(from, to, rows, shape, rule, there, kComputeStream);
   }
 
@@ -122,6 +127,7 @@ class CudaDevice final : public Device {
   std::vector<Event> copied_;    // by slot: its copy has left host memory and is on the device
   std::vector<Event> consumed_;  // by slot: compute has read the device memory
   DeviceArray<RowMix> mix_rows_;
+  DeviceArray<float> mix_grey_;
 };
 
 }  // namespace

@@ -36,10 +36,29 @@ __device__ std::uint64_t mix64(std::uint64_t x) {  // as in sampling/random.h
   return x ^ (x >> 31);
 }
 
+/// A byte in its picture's other colours.
+__device__ std::uint8_t tinted(const std::uint8_t* picture, const Tint& tint, float grey, const Value& value) {
+  const std::uint8_t* const pixel = picture + (value.index - value.channel);
+  // An unrolled selection, as below.
+  float m0 = tint.m[0][0], m1 = tint.m[0][1], m2 = tint.m[0][2];
+#pragma unroll
+  for (int i = 1; i < 3; ++i) {
+    if (value.channel == i) {
+      m0 = tint.m[i][0];
+      m1 = tint.m[i][1];
+      m2 = tint.m[i][2];
+    }
+  }
+  const float colours = __fadd_rn(__fadd_rn(__fmul_rn(m0, static_cast<float>(pixel[0])), __fmul_rn(m1, static_cast<float>(pixel[1]))),
+                                  __fmul_rn(m2, static_cast<float>(pixel[2])));
+  const float level = __fadd_rn(colours, __fmul_rn(tint.lift, grey));
+  return static_cast<std::uint8_t>(__float2int_rn(fminf(fmaxf(level, 0.0f), 255.0f)));
+}
+
 /// By the intrinsics, which the compiler makes no fused multiply-add of: the CPU rounds after each step.
 template <int Channels>
-__device__ float finished(const std::uint8_t* picture, const RowMix& row, bool noise, const Value& value,
-                          const Rule& rule) {
+__device__ float finished(const std::uint8_t* picture, const RowMix& row, float grey, const PixelMix& mix,
+                          const Value& value, const Rule& rule) {
   // An unrolled selection: indexing by a run-time channel would move the rule to slow local memory.
   float scale = rule.scale[0], shift = rule.shift[0], fill = rule.fill[0];
 #pragma unroll
@@ -50,9 +69,9 @@ __device__ float finished(const std::uint8_t* picture, const RowMix& row, bool n
       fill = rule.fill[i];
     }
   }
-  std::uint8_t byte = picture[value.index];
+  std::uint8_t byte = Channels == 3 && mix.tints ? tinted(picture, row.tint, grey, value) : picture[value.index];
   if (inside(row.erased, value)) {
-    if (!noise) return fill;
+    if (!mix.noise) return fill;
     byte = static_cast<std::uint8_t>(mix64(row.noise + kNoiseStep * (value.index / 8 + 1)) >> (value.index % 8 * 8));
   }
   return __fadd_rn(__fmul_rn(static_cast<float>(byte), scale), shift);
@@ -68,18 +87,43 @@ __global__ void mix_kernel(const std::uint8_t* __restrict__ from, float* __restr
     const RowMix own = mix.rows[row], partner = mix.rows[own.partner];
     const std::uint8_t* const picture = from + row * values;
     const std::uint8_t* const other = from + static_cast<std::size_t>(own.partner) * values;
+    const float grey = mix.tints ? mix.grey[row] : 0, other_grey = mix.tints ? mix.grey[own.partner] : 0;
     for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < values; i += gridDim.x * blockDim.x) {
       const unsigned pixel = i / Channels;
       const Value value{i, static_cast<int>(pixel % shape.width), static_cast<int>(pixel / shape.width),
                         static_cast<int>(i % Channels)};
       const bool cut = inside(mix.cut, value);
-      float result = cut ? finished<Channels>(other, partner, mix.noise, value, rule)
-                         : finished<Channels>(picture, own, mix.noise, value, rule);
+      float result = cut ? finished<Channels>(other, partner, other_grey, mix, value, rule)
+                         : finished<Channels>(picture, own, grey, mix, value, rule);
       if (mix.own != 1)
         result = __fadd_rn(__fmul_rn(mix.own, result),
-                           __fmul_rn(1 - mix.own, finished<Channels>(other, partner, mix.noise, value, rule)));
+                           __fmul_rn(1 - mix.own, finished<Channels>(other, partner, other_grey, mix, value, rule)));
       to[row * values + i] = result;
     }
+  }
+}
+
+/// A block for each picture in turn: each thread's share of the sums, then those of all.
+__global__ void grey_kernel(const std::uint8_t* __restrict__ from, float* __restrict__ to, std::size_t rows, unsigned pixels) {
+  __shared__ unsigned long long sums[3];
+  for (std::size_t row = blockIdx.x; row < rows; row += gridDim.x) {
+    if (threadIdx.x < 3) sums[threadIdx.x] = 0;
+    __syncthreads();
+    const std::uint8_t* const picture = from + row * pixels * 3;
+    unsigned long long own[3] = {0, 0, 0};
+    for (unsigned i = threadIdx.x; i < pixels; i += blockDim.x) {
+#pragma unroll
+      for (int c = 0; c < 3; ++c) own[c] += picture[3 * static_cast<std::size_t>(i) + c];
+    }
+#pragma unroll
+    for (int c = 0; c < 3; ++c) atomicAdd(&sums[c], own[c]);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      const double sum = __dadd_rn(__dadd_rn(__dmul_rn(0.299, static_cast<double>(sums[0])), __dmul_rn(0.587, static_cast<double>(sums[1]))),
+                                   __dmul_rn(0.114, static_cast<double>(sums[2])));
+      to[row] = static_cast<float>(__ddiv_rn(sum, static_cast<double>(pixels)));
+    }
+    __syncthreads();
   }
 }
 
@@ -93,6 +137,14 @@ void launch(const std::uint8_t* from, float* to, std::size_t rows, const Picture
 }
 
 }  // namespace
+
+void measure_grey(const std::uint8_t* from, float* to, std::size_t rows, const PictureShape& shape, cudaStream_t stream) {
+  if (shape.channels != 3) throw std::invalid_argument("colours: 3 channels, not " + std::to_string(shape.channels));
+  if (rows == 0 || shape.height == 0 || shape.width == 0) return;
+  grey_kernel<<<static_cast<unsigned>(std::min(rows, kMaxBlocksDown)), kThreads, 0, stream>>>(
+      from, to, rows, static_cast<unsigned>(shape.height) * static_cast<unsigned>(shape.width));
+  check(cudaGetLastError(), "launch of grey_kernel");
+}
 
 void mix_pixels(const std::uint8_t* from, float* to, std::size_t rows, const PictureShape& shape, const PixelRule& rule,
                 const PixelMix& mix, cudaStream_t stream) {

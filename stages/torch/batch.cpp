@@ -59,22 +59,30 @@ at::Tensor BatchAdapter::view(Slab& slab, std::size_t field) const {
 
 at::Tensor BatchAdapter::finished(Slab& slab, Picture& picture, const BatchMix* mix) {
   const auto pixels = picture.pixels.narrow(0, 0, static_cast<std::int64_t>(slab.rows().size()));
-  const PixelMix drawn = mix ? mix->pixels() : PixelMix{};
+  PixelMix drawn = mix ? mix->pixels() : PixelMix{};
   const auto finish = slab.owner().copies() ? &BatchAdapter::finish_there : &BatchAdapter::finish_here;
   (this->*finish)(slab, picture, mix ? &drawn : nullptr, pixels.data_ptr<float>());
   return pixels;
 }
 
-void BatchAdapter::finish_here(Slab& slab, Picture& picture, const PixelMix* mix, float* to) {
+void BatchAdapter::finish_here(Slab& slab, Picture& picture, PixelMix* mix, float* to) {
   constexpr std::int64_t values_at_once = 32768;  // as torch has it; fewer are not worth another thread
   const auto* from = reinterpret_cast<const std::uint8_t*>(slab.device() + layout_.offset(picture.field));
   const auto row_values = static_cast<std::int64_t>(layout_.row_bytes(picture.field));
-  nets::parallel_for(0, static_cast<std::int64_t>(slab.rows().size()),
-                     (values_at_once + row_values - 1) / std::max<std::int64_t>(row_values, 1),
-                     [&](std::int64_t first, std::int64_t last) { picture.finish(from, first, last, mix, to); });
+  const auto each_row = [&](auto body) {
+    nets::parallel_for(0, static_cast<std::int64_t>(slab.rows().size()),
+                       (values_at_once + row_values - 1) / std::max<std::int64_t>(row_values, 1), body);
+  };
+  if (mix && mix->tints) {
+    picture.grey.resize(slab.rows().size());
+    const PictureShape shape = shape_of(layout_.fields()[picture.field]);
+    each_row([&](std::int64_t first, std::int64_t last) { measure_grey(from, first, last, shape, picture.grey.data()); });
+    mix->grey = picture.grey.data();
+  }
+  each_row([&](std::int64_t first, std::int64_t last) { picture.finish(from, first, last, mix, to); });
 }
 
-void BatchAdapter::finish_there(Slab& slab, Picture& picture, const PixelMix* mix, float* to) {
+void BatchAdapter::finish_there(Slab& slab, Picture& picture, PixelMix* mix, float* to) {
   const auto* from = reinterpret_cast<const std::uint8_t*>(slab.device() + layout_.offset(picture.field));
   const PictureShape shape = shape_of(layout_.fields()[picture.field]);
   const std::size_t rows = slab.rows().size();

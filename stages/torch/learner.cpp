@@ -235,6 +235,8 @@ class TorchLearner : public Learner {
     if (!state.optim.empty()) copy_in(state.optim, optimizer_->state(), "optimizer");
   }
 
+  void set_threads(unsigned threads) override { torch::set_num_threads(static_cast<int>(threads)); }
+
   void share_state() override {
     if (!parallel_) return;
     parallel_->share(parameters_);

@@ -101,7 +101,7 @@ TEST_CASE("a difference names the key and both values") {
 
 TEST_CASE("changes that decide parameters break exact resume") {
   for (auto set : {"net.hidden=[9]", "optim.name=adam", "loss.label_smoothing=0.1", "lr.stepsize=5", "lr.warmup.t=3",
-                   "order.turns=6", "sampler.name=copy", "mix.mixup=0.2", "mix.erase.prob=0.5", "data.alphabet=runic", "data.train.split=x", "loader.batch=32",
+                   "order.turns=6", "sampler.name=copy", "mix.mixup=0.2", "mix.color.hue=0.1", "mix.erase.prob=0.5", "data.alphabet=runic", "data.train.split=x", "loader.batch=32",
                    "loader.last=drop", "train.accum=2", "train.clip=1", "train.amp=bf16", "run.seed=2", "run.threads=2",
                    "run.deterministic=false"}) {
     auto found = changes({set});

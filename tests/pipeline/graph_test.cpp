@@ -37,6 +37,15 @@ struct World {
   std::unique_ptr<Device> device;
 };
 
+void append_batch(const Slab& slab, std::vector<std::byte>& seen) {
+  if (slab.error()) std::rethrow_exception(slab.error());
+  for (auto& row : slab.rows()) {
+    auto* id = reinterpret_cast<const std::byte*>(&row.id);
+    seen.insert(seen.end(), id, id + sizeof row.id);
+  }
+  seen.insert(seen.end(), slab.host(), slab.host() + slab.layout().bytes());
+}
+
 // Everything a run delivers: ids and all bytes of all rows, in order.
 std::vector<std::byte> deliver(const Setup& setup, const std::function<void(World&)>& prepare = {}) {
   World world(setup);
@@ -45,13 +54,7 @@ std::vector<std::byte> deliver(const Setup& setup, const std::function<void(Worl
   line.start();
   std::vector<std::byte> seen;
   for (Ticket ticket; line.next(ticket) && ticket.kind != TicketKind::end;) {
-    Slab& slab = line.slab(ticket);
-    if (slab.error()) std::rethrow_exception(slab.error());
-    for (auto& row : slab.rows()) {
-      auto* id = reinterpret_cast<const std::byte*>(&row.id);
-      seen.insert(seen.end(), id, id + sizeof row.id);
-    }
-    seen.insert(seen.end(), slab.host(), slab.host() + slab.layout().bytes());
+    append_batch(line.slab(ticket), seen);
     line.release(ticket);
   }
   line.check_finished();
@@ -74,6 +77,63 @@ TEST_CASE("what a line delivers does not depend on workers, readers, prefetch or
         setup.workers = workers, setup.prefetch = prefetch, setup.resident = resident, setup.readers = 1 + workers % 3;
         CHECK(deliver(setup) == expected);
       }
+}
+
+TEST_CASE("a line in another shape every few batches delivers the same") {
+  Scheduler scheduler(8);
+  for (const bool resident : {true, false}) {
+    Setup setup;
+    setup.resident = resident;
+    const auto expected = deliver(setup);
+    const auto before_own = own_threads();
+    for (const unsigned every : {1u, 2u, 7u}) {
+      CAPTURE(every);
+      World world(setup);
+      Line line(world.parts());
+      line.start();
+      std::vector<std::byte> seen;
+      unsigned batches = 0, other_shapes = 0;
+      Stream random(1, Purpose::init, every);
+      for (Ticket ticket; line.next(ticket) && ticket.kind != TicketKind::end;) {
+        append_batch(line.slab(ticket), seen);
+        line.release(ticket);
+        if (++batches % every != 0) continue;
+        const LineShape shape{static_cast<unsigned>(1 + random.below(8)), static_cast<unsigned>(1 + random.below(4)),
+                              static_cast<std::uint32_t>(1 + random.below(8))};
+        line.retune(shape);
+        other_shapes += line.shape() != LineShape{setup.workers, setup.readers, setup.prefetch};
+      }
+      line.check_finished();
+      CHECK(seen == expected);
+      CHECK(other_shapes > 0);
+    }
+    CHECK(settled(own_threads, before_own) == before_own);
+  }
+}
+
+TEST_CASE("a line that is to get another shape stops, and fails, like any other") {
+  Scheduler scheduler(4);
+  for (const bool fails : {false, true}) {
+    Setup setup;
+    setup.resident = false;
+    World world(setup);
+    if (fails)
+      world.dataset.before_read = [](std::uint64_t id) {
+        if (id == 500) throw std::runtime_error("disk on fire");
+      };
+    Line line(world.parts());
+    line.start();
+    bool failed = false;
+    Ticket ticket;
+    for (int i = 0; i < 60 && !failed && line.next(ticket); ++i) {
+      failed = ticket.kind == TicketKind::bad;
+      if (!failed) line.release(ticket);
+      if (!failed && i % 3 == 0) line.retune({static_cast<unsigned>(1 + i % 4), 2, 3});
+    }
+    CHECK(failed == fails);
+    line.stop();
+    CHECK(settled(own_threads, 0) == 0);
+  }
 }
 
 TEST_CASE("no batch spans two epochs, and each epoch visits every record once") {

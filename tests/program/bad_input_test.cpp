@@ -50,6 +50,9 @@ TEST_CASE("what the sampler gives must be fit for what [mix] does to it") {
                 {"mix.toml:7:1: mix.mixup: sampler.name = \"cornernet\" (", "mix.toml:5:1) gives no `image` of bytes"});
   place.folder().write("erase.toml", data + sampler + "erase.prob = 0.2\n");
   check_refused(place.run({"erase.toml", "--dry-run"}), 2, {"erase.toml:7:7: mix.erase.prob: sampler.name", "erase.toml:5:1"});
+  place.folder().write("color.toml", data + sampler + "color.hue = 0.1\n");
+  check_refused(place.run({"color.toml", "--dry-run"}), 2,
+                {"mix.color.prob: sampler.name", "color.toml:5:1", "red, green and blue"});
   check_refused(place.train({"--set", "loss.name=cornernet", "--set", "mix.cutmix=1"}), 2, {"mix.cutmix", "loss.name"});
 }
 

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -41,6 +42,18 @@ PixelRule rule_of(int channels) {
   return normalising({means.begin(), means.begin() + count}, {deviations.begin(), deviations.begin() + count});
 }
 
+std::uint8_t tinted(const Batch& batch, const PixelMix& mix, std::int64_t row, int x, int y, int c) {
+  const std::uint8_t* pixel = &batch.bytes[static_cast<std::size_t>(row) * batch.values() +
+                                           static_cast<std::size_t>((y * batch.shape.width + x) * batch.shape.channels)];
+  if (!mix.tints) return pixel[c];
+  const Tint& tint = mix.rows[row].tint;
+  const float red = tint.m[c][0] * pixel[0], green = tint.m[c][1] * pixel[1], blue = tint.m[c][2] * pixel[2];
+  float level = red + green;
+  level = level + blue;
+  const float lift = tint.lift * mix.grey[row];
+  return static_cast<std::uint8_t>(std::nearbyint(std::clamp(level + lift, 0.0f, 255.0f)));
+}
+
 bool inside(const PixelBox& box, int x, int y) {
   return x >= box.left && x < box.right && y >= box.top && y < box.bottom;
 }
@@ -49,7 +62,7 @@ bool inside(const PixelBox& box, int x, int y) {
 float plain(const Batch& batch, const PixelRule& rule, const PixelMix& mix, std::int64_t row, int x, int y, int c) {
   const auto channel = static_cast<std::size_t>(c);
   const auto index = static_cast<std::uint64_t>((y * batch.shape.width + x) * batch.shape.channels + c);
-  std::uint8_t byte = batch.bytes[static_cast<std::size_t>(row) * batch.values() + index];
+  std::uint8_t byte = tinted(batch, mix, row, x, y, c);
   if (inside(mix.rows[row].erased, x, y)) {
     if (!mix.noise) return rule.fill[channel];
     byte = static_cast<std::uint8_t>(mix64(mix.rows[row].noise + kNoiseStep * (index / 8 + 1)) >> (index % 8 * 8));
@@ -117,6 +130,19 @@ TEST_CASE("normalised, erased and mixed as one value after the other would be, b
             const PixelMix mix = drawn.pixels();
             CHECK(wrong(batch, rule, &mix, planar) == 0);
           }
+        if (channels != 3) continue;
+        std::vector<float> grey(5);
+        measure_grey(batch.bytes.data(), 0, 5, batch.shape, grey.data());
+        const ColorJitter jitter{.brightness = 0.6, .contrast = 0.6, .saturation = 0.6, .hue = 0.2};
+        for (const Mixing& mixing : {Mixing{.color = jitter}, Mixing{.mixup = 1, .erase = {.prob = 0.7}, .color = jitter},
+                                     Mixing{.cutmix = 1, .erase = {.prob = 0.7, .noise = true}, .color = jitter}}) {
+          BatchMix drawn;
+          mixing.draw(1, 3, 15, 5, batch.shape, drawn);
+          PixelMix mix = drawn.pixels();
+          CHECK(mix.tints);
+          mix.grey = grey.data();
+          CHECK(wrong(batch, rule, &mix, planar) == 0);
+        }
       }
 }
 
@@ -129,4 +155,18 @@ TEST_CASE("the rule is (x / 255 - mean) / stddev, and the mean is 0") {
             doctest::Approx(expected).epsilon(1e-5));
     }
   CHECK(rule.fill == std::vector<float>{0, 0, 0});
+}
+
+TEST_CASE("a picture's mean grey level is that of all its pixels") {
+  for (const auto& [height, width] : {std::pair{1, 1}, std::pair{3, 5}, std::pair{64, 67}}) {
+    const Batch batch = made({height, width, 3}, 2);
+    float grey[2] = {};
+    measure_grey(batch.bytes.data(), 0, 2, batch.shape, grey);
+    for (std::size_t row = 0; row < 2; ++row) {
+      double sum = 0;
+      for (std::size_t i = 0; i < batch.values(); ++i)
+        sum += (i % 3 == 0 ? 0.299 : i % 3 == 1 ? 0.587 : 0.114) * batch.bytes[row * batch.values() + i];
+      CHECK(static_cast<double>(grey[row]) == doctest::Approx(sum / (height * width)).epsilon(1e-6));
+    }
+  }
 }

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -154,4 +156,72 @@ TEST_CASE("batches and seeds differ, and what is drawn can be told") {
   mix.kind = BatchMix::Kind::cutmix;
   mix.cut = {1, 2, 30, 4};
   CHECK(describe(mix) == "cutmix 0.25, columns 1 to 30 of lines 2 to 4");
+}
+
+namespace {
+
+using Pixel = std::array<double, 3>;
+
+Pixel changed(const ColorFactors& factors, const Pixel& pixel, double grey) {
+  const Tint tint = tint_of(factors);
+  Pixel out{};
+  for (std::size_t c = 0; c < 3; ++c) {
+    for (std::size_t from = 0; from < 3; ++from) out[c] += static_cast<double>(tint.m[c][from]) * pixel[from];
+    out[c] += static_cast<double>(tint.lift) * grey;
+  }
+  return out;
+}
+
+double grey_of(const Pixel& pixel) { return 0.299 * pixel[0] + 0.587 * pixel[1] + 0.114 * pixel[2]; }
+
+void check_near(const Pixel& got, const Pixel& want) {
+  for (std::size_t c = 0; c < 3; ++c) CHECK(std::abs(got[c] - want[c]) < 1e-3);
+}
+
+}  // namespace
+
+TEST_CASE("colours change as brightness, contrast, saturation and hue are defined") {
+  const Pixel pixel{200, 90, 40};
+  const double mean = 110, grey = grey_of(pixel);
+  check_near(changed({}, pixel, mean), pixel);
+  check_near(changed({.brightness = 0.5}, pixel, mean), {100, 45, 20});
+  check_near(changed({.contrast = 0.25}, pixel, mean),
+             {0.25 * 200 + 0.75 * mean, 0.25 * 90 + 0.75 * mean, 0.25 * 40 + 0.75 * mean});
+  check_near(changed({.saturation = 0}, pixel, mean), {grey, grey, grey});
+  check_near(changed({.saturation = 1.5}, pixel, mean), {1.5 * 200 - 0.5 * grey, 1.5 * 90 - 0.5 * grey, 1.5 * 40 - 0.5 * grey});
+  // A full turn, in thirds, comes home; each keeps the grey level, and greys keep all.
+  Pixel turned = pixel;
+  for (int third = 0; third < 3; ++third) {
+    turned = changed({.hue = 1. / 3}, turned, mean);
+    CHECK(std::abs(grey_of(turned) - grey) < 1e-3);
+  }
+  check_near(turned, pixel);
+  check_near(changed({.hue = 0.3}, {77, 77, 77}, mean), {77, 77, 77});
+  // All at once are the same as one after the other; brightness first changes the mean.
+  const Pixel steps = changed({.hue = 0.1}, changed({.saturation = 1.3}, changed({.contrast = 0.8}, changed({.brightness = 1.2}, pixel, mean), 1.2 * mean), mean), mean);
+  check_near(changed({.brightness = 1.2, .contrast = 0.8, .saturation = 1.3, .hue = 0.1}, pixel, mean), steps);
+  CHECK(describe(ColorFactors{1.25, 0.5, 1, -0.125}) == "brightness 1.25, contrast 0.5, saturation 1, hue -0.125");
+}
+
+TEST_CASE("factors of colours are drawn from their ranges, for as many pictures as asked") {
+  const Mixing mixing{.color = {.prob = 0.5, .brightness = 0.4, .contrast = 2, .saturation = 0.2, .hue = 0.1}};
+  int unchanged = 0;
+  double least = 9, most = 0;
+  for (std::uint64_t i = 0; i < 2'000; ++i) {
+    const BatchMix mix = drawn(mixing, 0, i, 1);
+    REQUIRE(mix.tints);
+    const ColorFactors& factors = mix.colors.at(0);
+    REQUIRE(std::abs(factors.brightness - 1) <= 0.4);
+    REQUIRE(factors.contrast >= 0);
+    REQUIRE(factors.contrast <= 3);
+    REQUIRE(std::abs(factors.saturation - 1) <= 0.2);
+    REQUIRE(std::abs(factors.hue) <= 0.1);
+    least = std::min(least, factors.brightness), most = std::max(most, factors.brightness);
+    unchanged += factors.brightness == 1 && factors.hue == 0;
+  }
+  CHECK(unchanged == doctest::Approx(1'000).epsilon(0.1));
+  CHECK(least < 0.62);
+  CHECK(most > 1.38);
+  CHECK_FALSE(Mixing{.color = {.prob = 1}}.any());
+  CHECK_FALSE(Mixing{.color = {.prob = 0, .hue = 0.1}}.any());
 }

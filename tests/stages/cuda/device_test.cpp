@@ -99,7 +99,10 @@ TEST_CASE("erased and mixed pictures are the CPU's, bit for bit") {
         device->start_copy(0, pixels.get(), host.get(), values);
         for (const Mixing& mixing : {Mixing{.mixup = 0.4}, Mixing{.cutmix = 1}, Mixing{.erase = {.prob = 0.7}},
                                      Mixing{.mixup = 1, .erase = {.prob = 0.7, .noise = true}},
-                                     Mixing{.cutmix = 1, .erase = {.prob = 0.7, .noise = true}}}) {
+                                     Mixing{.cutmix = 1, .erase = {.prob = 0.7, .noise = true}},
+                                     Mixing{.mixup = 1, .erase = {.prob = 0.5}, .color = {.brightness = 0.4, .contrast = 0.4,
+                                                                                          .saturation = 0.4, .hue = 0.1}}}) {
+          if (mixing.color.any() && channels != 3) continue;
           CAPTURE(channels);
           CAPTURE(width);
           CAPTURE(rows);
@@ -107,7 +110,10 @@ TEST_CASE("erased and mixed pictures are the CPU's, bit for bit") {
           ++number;
           mixing.draw(1, number, number * rows, rows, shape, drawn);
           std::vector<float> want(values);
-          const PixelMix mix = drawn.pixels();
+          PixelMix mix = drawn.pixels();
+          std::vector<float> grey(rows);
+          if (mix.tints) measure_grey(host.get(), 0, static_cast<std::int64_t>(rows), shape, grey.data());
+          mix.grey = grey.data();
           PictureFinisher(shape, rule, false)(host.get(), 0, static_cast<std::int64_t>(rows), &mix, want.data());
           device->wait_copy(0);
           device->mix(pixels.get(), output.get(), rows, shape, rule, mix);

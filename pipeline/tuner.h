@@ -1,0 +1,64 @@
+#pragma once
+// Finds how many threads and batches a data line should have, while it trains (loader.workers = "auto").
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "pipeline/graph.h"
+
+namespace flowtrain {
+
+/// What is tuned. What a run learns does not depend on the line's shape; with other threads its sums may be rounded in
+/// another order.
+struct Tuning {
+  LineShape line;
+  unsigned threads = 0;  ///< that compute uses on the CPU; 0: left as they are
+
+  bool operator==(const Tuning&) const = default;
+};
+
+/// Tries one change after the other for as long as the net waits for its data, and keeps what makes iterations shorter:
+/// hill climbing along the coordinates. Counts no time of its own, so that tests need none. Compute thread.
+class Tuner {
+ public:
+  struct Limits {
+    LineShape least, most;  ///< of what may be tried; equal: is not to change
+    unsigned most_threads = 0;  ///< 0: threads are left alone
+    double seconds = 20;    ///< of iterations, after which the best so far stays
+    double window_s = 1;    ///< over which a trial is measured
+    std::uint64_t window_iterations = 8;  ///< likewise, at least
+  };
+
+  /// Begins with what the line is now.
+  Tuner(const Tuning& start, const Limits& limits);
+
+  /// After each iteration: how long it took, and how much of that was waiting for a batch. Returns what to change to.
+  std::optional<Tuning> after(double iteration_s, double waited_s);
+
+  /// Nothing more will be tried.
+  bool settled() const { return settled_; }
+  /// What turned out best so far, and the iterations per second with what was there at first and with that; 0: not measured.
+  const Tuning& best() const { return best_; }
+  double first_rate() const { return first_rate_; }
+  double best_rate() const { return best_rate_; }
+
+ private:
+  using Move = bool (*)(Tuning&, const Limits&);
+  static const std::vector<Move>& moves();
+  void judge();
+  std::optional<Tuning> next_trial();
+  std::optional<Tuning> settle();
+  std::optional<Tuning> change_to(const Tuning& next);
+
+  Limits limits_;
+  Tuning now_, best_;
+  double first_rate_ = 0, best_rate_ = 0;
+  double total_s_ = 0, window_s_ = 0, waited_s_ = 0;
+  std::uint64_t iterations_ = 0;
+  std::uint64_t to_skip_;  ///< iterations: what was prepared before the change is not counted
+  std::size_t move_ = 0, failed_moves_ = 0;
+  bool settled_ = false;
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,123 @@
+#include "pipeline/tuner.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+using namespace flowtrain;
+
+namespace {
+
+/// Iterations per second with a tuning.
+using Machine = std::function<double(const Tuning&)>;
+
+struct Outcome {
+  Tuning best;
+  double seconds = 0;  ///< until it settled
+  int changes = 0;
+};
+
+// Trains until the tuner has settled. A line that is rebuilt gives what was under way, and then waits once.
+Outcome train(Tuner& tuner, const Tuning& start, const Machine& rate, double compute_s) {
+  Outcome outcome{start};
+  Tuning now = start;
+  int under_way = 0;
+  while (!tuner.settled() && outcome.seconds < 1000) {
+    const double iteration_s = under_way-- > 0 ? compute_s : std::max(compute_s, 1 / rate(now));
+    outcome.seconds += iteration_s;
+    if (const auto change = tuner.after(iteration_s, iteration_s - compute_s)) {
+      under_way = static_cast<int>(now.line.prefetch);
+      now = *change;
+      ++outcome.changes;
+    }
+  }
+  outcome.best = now;
+  return outcome;
+}
+
+Tuner::Limits limits() {
+  Tuner::Limits limits;
+  limits.least = {1, 2, 4};
+  limits.most = {8, 64, 32};
+  return limits;
+}
+
+constexpr Tuning kStart{{8, 2, 4}, 0};
+
+}  // namespace
+
+TEST_CASE("a line that nobody waits for keeps its shape") {
+  Tuner tuner(kStart, limits());
+  const auto outcome = train(tuner, kStart, [](const Tuning&) { return 1000.0; }, 0.02);
+  CHECK(outcome.changes == 0);
+  CHECK(outcome.best == kStart);
+  CHECK(outcome.seconds < 2);
+}
+
+TEST_CASE("what is found within 20 seconds is nearly as fast as the best of all shapes") {
+  struct Case {
+    const char* name;
+    Machine rate;
+  };
+  const auto limited = [](double read, double sample) { return std::min(read, sample); };
+  const Case cases[] = {
+      {"a slow disk, reads in parallel", [&](const Tuning& t) { return limited(4.0 * t.line.readers, 100); }},
+      {"workers in one another's way", [&](const Tuning& t) { return 60.0 * t.line.workers / (1 + 0.1 * t.line.workers * t.line.workers); }},
+      {"bursts that a deeper prefetch bridges", [&](const Tuning& t) { return 80.0 * t.line.prefetch / (t.line.prefetch + 4.0); }},
+      {"both", [&](const Tuning& t) {
+         return limited(10.0 * t.line.readers, 120.0) * t.line.prefetch / (t.line.prefetch + 1.0);
+       }},
+  };
+  for (auto& each : cases) {
+    CAPTURE(each.name);
+    double most = 0;
+    for (unsigned workers = 1; workers <= 8; ++workers)
+      for (unsigned readers = 2; readers <= 64; ++readers)
+        for (std::uint32_t prefetch = 4; prefetch <= 32; ++prefetch)
+          most = std::max(most, each.rate({{workers, readers, prefetch}, 0}));
+    Tuner tuner(kStart, limits());
+    const auto outcome = train(tuner, kStart, each.rate, 0.001);
+    CHECK(each.rate(outcome.best) >= 0.95 * most);
+    CHECK(outcome.best == tuner.best());
+    CHECK(outcome.seconds <= 21);
+  }
+}
+
+TEST_CASE("what was given is not changed") {
+  Tuner::Limits fixed;
+  fixed.least = fixed.most = kStart.line;
+  Tuner tuner(kStart, fixed);
+  const auto outcome = train(tuner, kStart, [](const Tuning& t) { return 10.0 * t.line.readers; }, 0.001);
+  CHECK(outcome.changes == 0);
+  CHECK(tuner.settled());
+}
+
+TEST_CASE("threads that compute are tried only where they may be") {
+  // On four cores: each thread of either kind takes its share of them.
+  const Machine rate = [](const Tuning& t) {
+    const double threads = t.threads > 0 ? t.threads : 4;
+    const double share = std::min(1.0, 4 / (threads + t.line.workers));
+    return std::min(30.0 * threads * share, 10.0 * t.line.workers * share);
+  };
+  const Tuning start{{4, 1, 4}, 4};
+  Tuner::Limits four;
+  four.least = {1, 1, 4};
+  four.most = start.line;
+  for (const bool may : {false, true}) {
+    four.most_threads = may ? 4 : 0;
+    Tuner tuner(start, four);
+    const auto outcome = train(tuner, start, rate, 0);
+    CHECK((outcome.best.threads < 4) == true);
+    CHECK((outcome.best.threads > 0) == may);
+    if (may) CHECK(rate(outcome.best) > rate(start));
+  }
+}
+
+TEST_CASE("slow iterations end the search in time, and the best so far stays") {
+  Tuner tuner(kStart, limits());
+  const auto outcome = train(tuner, kStart, [](const Tuning& t) { return 0.1 * t.line.readers; }, 0.01);
+  CHECK(outcome.seconds < 31);
+  CHECK(outcome.best == tuner.best());
+}
