@@ -1,5 +1,7 @@
-// What the graph costs: samples per second of a whole line whose sampler only copies 28 × 28 bytes, and the ratio to a
-// bare loop that does nothing but copy the same records. Both in one run, so that the machine's mood cancels out.
+// What the graph costs: samples per second of a whole line whose sampler, `copy`, only copies 28 × 28 bytes, or makes floats
+// of them; called for each row, and for blocks of rows. Beside that a bare loop that does the same without a graph, and
+// memcpy of as many bytes as come out, a batch at a time from fresh memory into that of a line. All in one run, so that the
+// machine's mood cancels out.
 //
 //     build/release/bin/bench_line [seconds per row]
 
@@ -7,10 +9,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "pipeline/graph.h"
 #include "sampling/order.h"
+#include "stages/clock.h"
 
 using namespace flowtrain;
 
@@ -25,6 +29,9 @@ class Pictures : public Dataset {
   Record read(std::uint64_t id, ReadBuffer&) const override {
     Record record;
     record.id = id;
+    record.encoding = Encoding::pixels;
+    record.height = record.width = 28, record.channels = 1;
+    record.label = 0;
     record.bytes = {bytes_.data() + id * picture_bytes, picture_bytes};
     return record;
   }
@@ -37,39 +44,71 @@ class Pictures : public Dataset {
   std::vector<std::byte> bytes_ = std::vector<std::byte>(pictures * picture_bytes, std::byte{1});
 };
 
-class Copy : public Sampler {
+/// The same rows, with a call for each.
+class OneByOne : public Sampler {
  public:
-  std::vector<Field> fields() const override { return {{"image", DType::u8, {28, 28, 1}}}; }
-  void sample(const Record& record, Stream&, Row row) const override {
-    std::memcpy(row[0], record.bytes.data(), picture_bytes);
-  }
+  explicit OneByOne(const Sampler& sampler) : sampler_(sampler) {}
+  std::vector<Field> fields() const override { return sampler_.fields(); }
+  void sample(const Record& record, Stream& random, Row row) const override { sampler_.sample(record, random, row); }
+
+ private:
+  const Sampler& sampler_;
 };
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
-// One thread: order, read, copy.
-double bare_loop(const Dataset& dataset, const Order& order, double seconds) {
-  std::vector<std::byte> row(picture_bytes);
-  std::byte* const pointers[] = {row.data()};
-  const Copy copy;
-  ReadBuffer buffer;
-  std::uint64_t done = 0;
+/// What `body(thread)` does, over and over on each of `threads` threads, a second.
+template <class Body>
+double per_second(unsigned threads, double seconds, Body body) {
+  std::vector<std::uint64_t> done(threads * 16);  // far apart
   const auto begin = Clock::now();
-  while (seconds_since(begin) < seconds)
-    for (int i = 0; i < 1000; ++i, ++done) {
-      Stream random(1, Purpose::sample, done);
-      copy.sample(dataset.read(order.at(done / pictures, done % pictures), buffer), random, pointers);
-    }
-  return static_cast<double>(done) / seconds_since(begin);
+  {
+    std::vector<std::jthread> pool;
+    for (unsigned thread = 0; thread < threads; ++thread)
+      pool.emplace_back([&, thread] {
+        while (seconds_since(begin) < seconds) done[thread * 16] += body(thread);
+      });
+  }
+  std::uint64_t sum = 0;
+  for (const auto count : done) sum += count;
+  return static_cast<double>(sum) / seconds_since(begin);
 }
 
-double whole_line(const Dataset& dataset, const Order& order, unsigned workers, std::uint32_t batch, double seconds) {
+// Order, read, sample into one row.
+double bare_loop(const Dataset& dataset, const Order& order, const Sampler& sampler, unsigned threads, double seconds) {
+  const std::size_t row_bytes = sampler.fields()[0].row_bytes();
+  std::vector<std::vector<std::byte>> rows(threads, std::vector<std::byte>(row_bytes + sizeof(std::int64_t)));
+  std::vector<std::uint64_t> next(threads * 16);
+  return per_second(threads, seconds, [&](unsigned thread) {
+    std::byte* const pointers[] = {rows[thread].data(), rows[thread].data() + row_bytes};
+    ReadBuffer buffer;
+    for (int i = 0; i < 1000; ++i) {
+      const std::uint64_t position = next[thread * 16]++ * threads + thread;
+      Stream random(1, Purpose::sample, position);
+      sampler.sample(dataset.read(order.at(position / pictures, position % pictures), buffer), random, pointers);
+    }
+    return std::uint64_t{1000};
+  });
+}
+
+double plain_copies(std::size_t row_bytes, std::uint32_t batch, unsigned threads, double seconds) {
+  const std::size_t batch_bytes = row_bytes * batch, batches = pictures / batch, slabs = Line::slabs(4);
+  const std::vector<std::byte> source(batch_bytes * batches, std::byte{1});
+  std::vector<std::vector<std::byte>> into(threads, std::vector<std::byte>(batch_bytes * slabs / threads));
+  std::vector<std::uint64_t> next(threads * 16);
+  return per_second(threads, seconds, [&](unsigned thread) {
+    const std::uint64_t number = next[thread * 16]++, own = std::max<std::uint64_t>(1, slabs / threads);
+    std::memcpy(into[thread].data() + number % own * batch_bytes,
+                source.data() + (number * threads + thread) % batches * batch_bytes, batch_bytes);
+    return std::uint64_t{batch};
+  });
+}
+
+double whole_line(const Dataset& dataset, const Order& order, const Sampler& sampler, unsigned workers, std::uint32_t batch,
+                  double seconds) {
   const Scheduler scheduler(workers);
-  const Copy copy;
   const auto device = make_cpu_device();
-  LineParts parts{"bench", dataset, order, copy, *device, Batches(pictures, batch, LastBatch::wrap)};
+  LineParts parts{"bench", dataset, order, sampler, *device, Batches(pictures, batch, LastBatch::wrap)};
   parts.batch = batch;
   parts.workers = workers;
   parts.source = [next = std::uint64_t{0}]() mutable {
@@ -88,15 +127,27 @@ double whole_line(const Dataset& dataset, const Order& order, unsigned workers, 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const double seconds = argc > 1 ? std::atof(argv[1]) : 2;
+  const double seconds = argc > 1 ? std::atof(argv[1]) : 1;
   const Pictures dataset;
   const auto& shuffle = orders().at("shuffle");
   const auto order = shuffle.make(Settings("order", shuffle.keys), {dataset, 1});
-  std::printf("%-8s %6s %14s %22s\n", "workers", "batch", "samples/s", "of a bare loop's, 1 thread");
-  for (unsigned workers : {1u, 2u})
-    for (std::uint32_t batch : {64u, 256u, 1024u}) {
-      const double bare = bare_loop(dataset, *order, seconds / 2);
-      const double line = whole_line(dataset, *order, workers, batch, seconds);
-      std::printf("%-8u %6u %14.0f %22.2f\n", workers, batch, line, line / bare);
-    }
+  const auto& copy = samplers().at("copy");
+  std::printf("million samples/s; of the bare loop on as many threads; of memcpy\n");
+  std::printf("%-5s %7s %6s %6s %8s %22s %22s\n", "dtype", "workers", "batch", "bare", "memcpy", "a call a row", "blocks");
+  for (const char* dtype : {"u8", "f32"}) {
+    Settings settings("sampler", copy.keys);
+    settings.set("dtype", std::string(dtype), {});
+    const auto blocks = copy.make(settings, {dataset, true});
+    const OneByOne calls(*blocks);
+    for (const unsigned workers : {1u, 2u})
+      for (const std::uint32_t batch : {64u, 256u, 1024u}) {
+        const double bare = bare_loop(dataset, *order, calls, workers, seconds);
+        const double memcpy = plain_copies(blocks->fields()[0].row_bytes(), batch, workers, seconds);
+        const double one = whole_line(dataset, *order, calls, workers, batch, seconds);
+        const double many = whole_line(dataset, *order, *blocks, workers, batch, seconds);
+        std::printf("%-5s %7u %6u %6.2f %8.2f %8.2f (%4.2f, %4.2f) %8.2f (%4.2f, %4.2f)\n", dtype, workers, batch, bare / 1e6,
+                    memcpy / 1e6, one / 1e6, one / bare, one / memcpy, many / 1e6, many / bare, many / memcpy);
+        std::fflush(stdout);
+      }
+  }
 }

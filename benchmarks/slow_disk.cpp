@@ -1,17 +1,33 @@
 // Preloaded into the program: each pread takes FLOWTRAIN_DISK_MS milliseconds longer, as on a disk far away that serves
-// any number of readers at once.
+// any number of readers at once; with FLOWTRAIN_DISK_SLOW = N one in N, in no order, takes a hundred times as long.
 #include <dlfcn.h>
 #include <sys/types.h>
 #include <time.h>
 
+#include <atomic>
+#include <cstdint>
 #include <cstdlib>
 
 namespace {
 
+double number(const char* name) {
+  const char* const wish = std::getenv(name);
+  return wish ? std::atof(wish) : 0;
+}
+
+std::uint64_t mixed(std::uint64_t x) {  // SplitMix64's finaliser
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
 void wait_for_disk() {
-  static const char* const wish = std::getenv("FLOWTRAIN_DISK_MS");
-  static const double delay_ms = wish ? std::atof(wish) : 0;
-  const timespec delay{0, static_cast<long>(delay_ms * 1e6)};
+  static const double delay_ms = number("FLOWTRAIN_DISK_MS");
+  static const auto one_in = static_cast<std::uint64_t>(number("FLOWTRAIN_DISK_SLOW"));
+  static std::atomic<std::uint64_t> reads{0};
+  const bool slow = one_in > 0 && mixed(++reads * 0x9e3779b97f4a7c15ULL) % one_in == 0;
+  const auto delay_ns = static_cast<long>(delay_ms * (slow ? 100 : 1) * 1e6);
+  const timespec delay{delay_ns / 1'000'000'000, delay_ns % 1'000'000'000};
   ::nanosleep(&delay, nullptr);
 }
 

@@ -393,11 +393,14 @@ void Trainer::tune(double iteration_s, double waited_s) {
   const auto change = parts_.tuner->after(iteration_s, waited_s);
   if (change && change->line != parts_.line.shape()) parts_.line.retune(change->line);
   if (change && change->threads > 0) parts_.learner->set_threads(change->threads);
-  if (!parts_.tuner->settled() || parts_.tuner->first_rate() == 0) return;
+  if (!parts_.tuner->settled()) return;
   const auto& [line, threads] = parts_.tuner->best();
-  log_info(say("data line: ", line.workers, " workers, ", line.readers, " readers, ", line.prefetch, " batches ahead",
-               threads > 0 ? say(", ", threads, " threads to compute") : "", "; iterations a second: ",
-               std::lround(100 * parts_.tuner->best_rate() / parts_.tuner->first_rate()), " % of what they were at the start"));
+  const std::string found = say("data line: ", line.workers, " workers, ", line.readers, " readers, ", line.prefetch,
+                                " batches ahead", threads > 0 ? say(", ", threads, " threads to compute") : "");
+  if (const double gain = parts_.tuner->gain(); gain > 1)
+    log_info(say(found, "; iterations are ", std::lround(100 * (gain - 1)), " % faster than at the start"));
+  else
+    log_debug(found);
   parts_.tuner = nullptr;
 }
 

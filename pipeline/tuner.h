@@ -38,10 +38,10 @@ class Tuner {
 
   /// Nothing more will be tried.
   bool settled() const { return settled_; }
-  /// What turned out best so far, and the iterations per second with what was there at first and with that; 0: not measured.
+  /// What turned out best so far.
   const Tuning& best() const { return best_; }
-  double first_rate() const { return first_rate_; }
-  double best_rate() const { return best_rate_; }
+  /// Its iterations per second, of those with what was there at first; 1 where nothing was better, or nothing measured.
+  double gain() const { return first_rate_ > 0 ? best_rate_ / first_rate_ : 1; }
 
  private:
   using Move = bool (*)(Tuning&, const Limits&);

@@ -41,6 +41,12 @@ class Sampler {
   virtual std::vector<Field> fields() const = 0;
   /// Writes every byte of the row. All randomness comes from `random`. Throws SampleError for a damaged record.
   virtual void sample(const Record& record, Stream& random, Row row) const = 0;
+
+  /// Whether sample_rows may be called: for samplers that draw nothing, where calls would cost more than the work.
+  virtual bool takes_blocks() const { return false; }
+  /// Several rows at once, with the same bytes as sample() for each. Field i of the first row starts at first[i], that of
+  /// each further row row_bytes() after that of the one before. Whatever it throws, rows are then made one by one.
+  virtual void sample_rows(std::span<const Record* const>, Row) const {}
 };
 
 struct SamplerInput {

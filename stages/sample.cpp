@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "stages/blame.h"
 
@@ -29,6 +30,9 @@ bool SampleStage::operator()(Slab& slab, std::uint32_t chunk) const {
 
   const auto rows = slab.chunk(chunk);
   auto index = static_cast<std::uint32_t>(rows.data() - slab.rows().data());
+  slab.row_pointers(index, {pointers.data(), fields});
+  if (sampler_.takes_blocks() && sample_block(rows, row_pointers)) return true;
+
   bool complete = true;
   for (auto& row : rows) {
     if (const auto* next = &row + rows_ahead; next < rows.data() + rows.size()) prefetch(next->record);
@@ -51,6 +55,23 @@ bool SampleStage::operator()(Slab& slab, std::uint32_t chunk) const {
     ++index;
   }
   return complete;
+}
+
+// False: nothing is settled, for a row that was not read, or as something is wrong with one: which, the rows one by one tell.
+bool SampleStage::sample_block(std::span<RowWork> rows, Row first) const {
+  thread_local std::vector<const Record*> records;
+  records.clear();
+  for (auto& row : rows) {
+    if (row.state != RowWork::State::read) return false;
+    records.push_back(&row.record);
+  }
+  try {
+    sampler_.sample_rows(records, first);
+  } catch (...) {
+    return false;
+  }
+  for (auto& row : rows) row.state = RowWork::State::done;
+  return true;
 }
 
 void SampleStage::replace(Slab& slab, RowWork& row) const {

@@ -20,6 +20,7 @@ class SampleStage {
   bool operator()(Slab& slab, std::uint32_t chunk) const;
 
  private:
+  bool sample_block(std::span<RowWork> rows, Row first) const;
   void replace(Slab& slab, RowWork& row) const;
 
   const Dataset& dataset_;

@@ -288,6 +288,33 @@ TEST_CASE("copy") {
         "sampler.name: 'copy' needs samples of one size, the data set holds image files");
 }
 
+TEST_CASE("copy gives blocks of rows as it gives them one by one") {
+  std::vector<MemoryDataset::Item> items;
+  for (unsigned i = 0; i < 9; ++i) items.push_back(pixels_item(5, 7, 3, i, 3 + i));
+  const MemoryDataset dataset(items);
+  for (const char* dtype : {"u8", "f32"}) {
+    const auto sampler = make_sampler("copy", dataset, true, {{"dtype", text(dtype)}});
+    REQUIRE(sampler->takes_blocks());
+    const std::size_t row_bytes = sampler->fields()[0].row_bytes();
+    std::vector<Record> records;
+    std::vector<const Record*> pointers;
+    ReadBuffer buffer;
+    for (std::uint64_t id = 0; id < 9; ++id) records.push_back(dataset.read(id, buffer));
+    for (auto& record : records) pointers.push_back(&record);
+    std::vector<std::uint8_t> images(9 * row_bytes);
+    std::vector<std::int64_t> labels(9);
+    std::byte* first[] = {reinterpret_cast<std::byte*>(images.data()), reinterpret_cast<std::byte*>(labels.data())};
+    sampler->sample_rows(pointers, first);
+    for (std::uint64_t id = 0; id < 9; ++id) {
+      const Sample one = draw(*sampler, dataset, id);
+      CHECK(labels[id] == one.label);
+      CHECK(std::memcmp(images.data() + id * row_bytes, one.image.data(), row_bytes) == 0);
+    }
+    records[4].bytes = records[4].bytes.first(5);
+    CHECK_THROWS_AS(sampler->sample_rows(pointers, first), SampleError);
+  }
+}
+
 TEST_CASE("a warm sampler allocates nothing") {
   const MemoryDataset files({jpeg_item(90, 60), jpeg_item(40, 120)}), pixels({pixels_item(32, 32, 1)});
   const auto count = [](const Sampler& sampler, const Dataset& dataset) {

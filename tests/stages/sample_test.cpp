@@ -1,0 +1,89 @@
+// The sample stage: rows one by one, or in blocks.
+#include "stages/sample.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/sampling/memory_dataset.h"
+#include "stages/read.h"
+
+using namespace flowtrain;
+
+namespace {
+
+/// Writes a record's first byte. Counts its calls; a record whose first byte is 66 is damaged.
+class FirstByte : public Sampler {
+ public:
+  explicit FirstByte(bool blocks) : blocks_(blocks) {}
+  std::vector<Field> fields() const override { return {{"byte", DType::u8, {1}}}; }
+  void sample(const Record& record, Stream&, Row row) const override {
+    ++calls;
+    write(record, row[0]);
+  }
+  bool takes_blocks() const override { return blocks_; }
+  void sample_rows(std::span<const Record* const> records, Row first) const override {
+    ++block_calls;
+    for (std::size_t i = 0; i < records.size(); ++i) write(*records[i], first[0] + i);
+  }
+
+  mutable int calls = 0, block_calls = 0;
+
+ private:
+  static void write(const Record& record, std::byte* to) {
+    if (record.bytes[0] == std::byte{66}) throw SampleError("damaged");
+    *to = record.bytes[0];
+  }
+  bool blocks_;
+};
+
+MemoryDataset letters(std::size_t damaged) {
+  std::vector<MemoryDataset::Item> items;
+  for (std::size_t i = 0; i < 20; ++i) {
+    auto item = pixels_item(1, 1, 1);
+    item.bytes[0] = static_cast<std::byte>(i == damaged ? 66 : 100 + i);
+    items.push_back(item);
+  }
+  return MemoryDataset(items);
+}
+
+struct Done {
+  std::vector<std::byte> rows;
+  std::vector<BadSample> bad;
+};
+
+Done run(const Dataset& dataset, const FirstByte& sampler) {
+  const auto device = make_cpu_device();
+  const SlabLayout layout(sampler.fields(), 20);
+  Slab slab(layout, *device);
+  slab.begin({}, 0, 20, 4);
+  for (std::uint64_t i = 0; auto& row : slab.rows()) row.position = 40 + i, row.id = i, ++i;
+  const SampleStage stage(dataset, sampler, 3);
+  for (std::uint32_t chunk = 0; chunk < 4; ++chunk)
+    do read_rows(dataset, slab.chunk(chunk));
+    while (!stage(slab, chunk));
+  return {{slab.host(), slab.host() + 20}, slab.bad()};
+}
+
+}  // namespace
+
+TEST_CASE("blocks of rows are what the rows are one by one") {
+  const MemoryDataset dataset = letters(99);
+  const FirstByte rows(false), blocks(true);
+  const Done expected = run(dataset, rows), got = run(dataset, blocks);
+  CHECK(got.rows == expected.rows);
+  CHECK(got.rows[19] == std::byte{119});
+  CHECK(rows.calls == 20);
+  CHECK(blocks.calls == 0);
+  CHECK(blocks.block_calls == 4);
+}
+
+TEST_CASE("a damaged record in a block is found and replaced, as one by one") {
+  const MemoryDataset dataset = letters(7);
+  const FirstByte rows(false), blocks(true);
+  const Done expected = run(dataset, rows), got = run(dataset, blocks);
+  CHECK(got.rows == expected.rows);
+  REQUIRE(got.bad.size() == 1);
+  CHECK(got.bad[0].id == 7);
+  CHECK(got.bad[0].substitute == expected.bad[0].substitute);
+  CHECK(blocks.block_calls == 4);
+  CHECK(blocks.calls == 6);  // the five of its chunk, and the one that took its place
+}
