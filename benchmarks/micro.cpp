@@ -94,10 +94,11 @@ void random_stream(benchmark::State& state) {
 }
 BENCHMARK(random_stream);
 
-/// Whole picture, then a resize to 224 x 224; or only what that needs. Arguments: height, width, whole or not.
+/// Whole picture, then a resize to 224 x 224; or only what that needs. Arguments: height, width, with details or only
+/// slopes, whole or not.
 void decode(benchmark::State& state) {
   const int height = static_cast<int>(state.range(0)), width = static_cast<int>(state.range(1));
-  const auto file = encode_jpeg(picture(height, width), false, {.quality = 90});
+  const auto file = encode_jpeg(state.range(2) != 0 ? picture(height, width) : gradient_picture(height, width, 3), false, {.quality = 90});
   Record record;
   record.encoding = Encoding::image;
   record.bytes = file;
@@ -105,7 +106,7 @@ void decode(benchmark::State& state) {
   std::vector<std::uint8_t> out(224 * 224 * 3);
   const Rect all{0, 0, static_cast<double>(width), static_cast<double>(height)};
   for (auto _ : state) {
-    if (state.range(2) != 0) {
+    if (state.range(3) != 0) {
       resize(picture_of(record, whole), all, Filter::antialias, false, 224, 224, out.data());
     } else {
       StoredPicture stored(record, Warnings::bad);
@@ -116,8 +117,8 @@ void decode(benchmark::State& state) {
   }
   state.counters["bits"] = 8.0 * static_cast<double>(file.size()) / (static_cast<double>(height) * width);  // of a pixel
 }
-BENCHMARK(decode)->ArgNames({"height", "width", "whole"})->ArgsProduct({{480}, {640}, {1, 0}})
-    ->ArgsProduct({{1500}, {2000}, {1, 0}})->Unit(benchmark::kMicrosecond);
+BENCHMARK(decode)->ArgNames({"height", "width", "details", "whole"})->ArgsProduct({{480}, {640}, {1}, {1, 0}})
+    ->ArgsProduct({{1500}, {2000}, {1, 0}, {1, 0}})->Unit(benchmark::kMicrosecond);
 
 void resize_to_224(benchmark::State& state) {
   const Image from = picture(static_cast<int>(state.range(0)), static_cast<int>(state.range(0)));

@@ -44,7 +44,8 @@ Tuner::Limits tuning_limits(const Config& config, const DataParts& parts, const 
   const std::size_t batch_bytes = SlabLayout(parts.sampler->fields(), parts.batch).bytes();
   if (!loader.given("prefetch"))
     limits.most.prefetch = std::max(parts.prefetch, static_cast<std::uint32_t>(std::min<std::size_t>(most_prefetch, most_bytes / batch_bytes)));
-  if (device == "cpu" && !run.boolean("deterministic") && run.integer("threads") == 0)
+  limits.shares_cores = device == "cpu";
+  if (limits.shares_cores && !run.boolean("deterministic") && run.integer("threads") == 0)
     limits.most_threads = std::max(1u, std::thread::hardware_concurrency());
   return limits;
 }

@@ -42,8 +42,14 @@ bool more_threads(Tuning& t, const Tuner::Limits& limits) {
 }  // namespace
 
 const std::vector<Tuner::Move>& Tuner::moves() {
-  static const std::vector<Move> all{more_readers, more_workers, more_prefetch, fewer_threads, fewer_workers, more_threads};
+  static const std::vector<Move> all{{more_readers, true, false},  {more_workers, true, false},
+                                     {fewer_workers, true, true},  {more_prefetch, true, false},
+                                     {fewer_threads, false, true}, {more_threads, false, true}};
   return all;
+}
+
+bool Tuner::worth_trying(const Move& move) const {
+  return (move.helps_who_waits && best_waits_) || (move.helps_who_shares && limits_.shares_cores);
 }
 
 Tuner::Tuner(const Tuning& start, const Limits& limits)
@@ -65,28 +71,28 @@ std::optional<Tuning> Tuner::after(double iteration_s, double waited_s) {
   const bool measured = window_s_ >= limits_.window_s && iterations_ >= limits_.window_iterations;
   if (!measured && !over) return {};
   judge();
-  const bool waits = waited_s_ > enough_waiting * window_s_;
-  return over || (!waits && now_ == best_) ? settle() : next_trial();
+  return over ? settle() : next_trial();
 }
 
 void Tuner::judge() {
   const double rate = static_cast<double>(iterations_) / window_s_;
-  if (first_rate_ == 0) {
-    first_rate_ = best_rate_ = rate;
-  } else if (rate > clearly_better * best_rate_) {
-    best_ = now_;
-    best_rate_ = rate;
-    failed_moves_ = 0;  // the same again
-  } else {
+  const bool first = first_rate_ == 0;
+  if (!first && rate <= clearly_better * best_rate_) {
     ++failed_moves_;
     move_ = (move_ + 1) % moves().size();
+    return;
   }
+  if (first) first_rate_ = rate;
+  best_ = now_;
+  best_rate_ = rate;
+  best_waits_ = waited_s_ > enough_waiting * window_s_;
+  failed_moves_ = 0;  // the same again
 }
 
 std::optional<Tuning> Tuner::next_trial() {
   for (; failed_moves_ < moves().size(); ++failed_moves_, move_ = (move_ + 1) % moves().size()) {
     Tuning next = best_;
-    if (moves()[move_](next, limits_)) return change_to(next);
+    if (worth_trying(moves()[move_]) && moves()[move_].change(next, limits_)) return change_to(next);
   }
   return settle();
 }

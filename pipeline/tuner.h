@@ -18,16 +18,18 @@ struct Tuning {
   bool operator==(const Tuning&) const = default;
 };
 
-/// Tries one change after the other for as long as the net waits for its data, and keeps what makes iterations shorter:
-/// hill climbing along the coordinates. Counts no time of its own, so that tests need none. Compute thread.
+/// Tries one change after the other and keeps what makes iterations shorter: hill climbing along the coordinates. More of
+/// something is tried for as long as the net waits for its data, fewer threads where the net computes on the same cores.
+/// Counts no time of its own, so that tests need none. Compute thread.
 class Tuner {
  public:
   struct Limits {
     LineShape least, most;  ///< of what may be tried; equal: is not to change
+    bool shares_cores = false;  ///< the net computes on the CPU
     unsigned most_threads = 0;  ///< 0: threads are left alone
     double seconds = 20;    ///< of iterations, after which the best so far stays
     double window_s = 1;    ///< over which a trial is measured
-    std::uint64_t window_iterations = 8;  ///< likewise, at least
+    std::uint64_t window_iterations = 4;  ///< likewise, at least
   };
 
   /// Begins with what the line is now.
@@ -44,8 +46,13 @@ class Tuner {
   double gain() const { return first_rate_ > 0 ? best_rate_ / first_rate_ : 1; }
 
  private:
-  using Move = bool (*)(Tuning&, const Limits&);
+  /// False where `change` finds nothing to change.
+  struct Move {
+    bool (*change)(Tuning&, const Limits&);
+    bool helps_who_waits, helps_who_shares;  ///< for data; the net's cores
+  };
   static const std::vector<Move>& moves();
+  bool worth_trying(const Move& move) const;
   void judge();
   std::optional<Tuning> next_trial();
   std::optional<Tuning> settle();
@@ -58,6 +65,7 @@ class Tuner {
   std::uint64_t iterations_ = 0;
   std::uint64_t to_skip_;  ///< iterations: what was prepared before the change is not counted
   std::size_t move_ = 0, failed_moves_ = 0;
+  bool best_waits_ = true;  ///< for data, with the best so far
   bool settled_ = false;
 };
 
