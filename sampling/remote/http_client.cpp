@@ -8,13 +8,6 @@
 #include <utility>
 
 namespace flowtrain {
-namespace {
-
-constexpr std::chrono::milliseconds longest_delay = std::chrono::seconds(30);
-/// A server that wants more patience with Retry-After gets this much.
-constexpr std::chrono::milliseconds longest_wait = std::chrono::seconds(60);
-
-}  // namespace
 
 void initialize_curl() {
   static const auto result = curl_global_init(CURL_GLOBAL_DEFAULT);

@@ -27,6 +27,10 @@ class HttpClient {
     std::chrono::milliseconds first_delay{250};    ///< before the first retry; doubled for each that follows
   };
 
+  /// Between two tries, and where a server asks for more patience with Retry-After, at most.
+  static constexpr std::chrono::milliseconds longest_delay = std::chrono::seconds(30),
+                                             longest_wait = std::chrono::seconds(60);
+
   /// What waits once `stop` is requested fails within a second. `outages` is told of each retry, and must outlive this.
   HttpClient(Patience patience, std::stop_token stop, Outages& outages);
 

@@ -21,7 +21,6 @@ constexpr std::uint64_t most_gap_bytes = 32 << 10;
 constexpr std::uint64_t most_joined_bytes = 1 << 20;
 /// Of what is fetched and not yet taken; beyond it nothing comes along.
 constexpr std::uint64_t most_held_bytes = 256 << 20;
-constexpr std::chrono::milliseconds longest_delay = std::chrono::seconds(30), longest_wait = std::chrono::seconds(60);
 
 }  // namespace
 
@@ -244,8 +243,8 @@ void ReadAhead::finish(Request& request, const std::optional<RemoteFailure>& fai
     }
     if (again) outages_.add(request.file->location.url, failure->message);
     if (again && Clock::now() >= not_before_) {  // of those that fail together, once
-      not_before_ = Clock::now() + std::clamp<std::chrono::milliseconds>(failure->wait_at_least, delay_, longest_wait);
-      delay_ = std::min(2 * delay_, longest_delay);
+      not_before_ = Clock::now() + std::clamp<std::chrono::milliseconds>(failure->wait_at_least, delay_, HttpClient::longest_wait);
+      delay_ = std::min(2 * delay_, HttpClient::longest_delay);
     }
   } else {
     delay_ = first_delay_;
