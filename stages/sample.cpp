@@ -1,9 +1,9 @@
 #include "stages/sample.h"
 
-#include <algorithm>
 #include <array>
 #include <vector>
 
+#include "sampling/prefetch.h"
 #include "stages/blame.h"
 
 namespace flowtrain {
@@ -11,15 +11,6 @@ namespace flowtrain {
 namespace {
 constexpr int max_fields = 32;
 constexpr int max_attempts = 16;
-
-// Small records of a large set lie anywhere in memory: the start of the next ones is on its way while one is worked on.
-// What follows the start, the processor fetches by itself.
-constexpr std::size_t rows_ahead = 4, bytes_ahead = 1024, cache_line = 64;
-
-void prefetch(const Record& record) {
-  const std::size_t bytes = std::min(record.bytes.size(), bytes_ahead);
-  for (std::size_t at = 0; at < bytes; at += cache_line) __builtin_prefetch(record.bytes.data() + at);
-}
 }  // namespace
 
 bool SampleStage::operator()(Slab& slab, std::uint32_t chunk) const {

@@ -1,7 +1,7 @@
 // The sampler `copy`: the stored bytes as they are, or as numbers, to measure the line itself.
-#include <algorithm>
 #include <cstring>
 
+#include "sampling/prefetch.h"
 #include "sampling/samplers/entries.h"
 #include "sampling/samplers/stored.h"
 #include "sampling/samplers/unit_floats.h"
@@ -38,14 +38,6 @@ class CopySampler : public Sampler {
   }
 
  private:
-  // Small records of a large set lie anywhere in memory. What follows a start, the processor fetches by itself.
-  static constexpr std::size_t rows_ahead = 4, bytes_ahead = 1024, cache_line = 64;
-
-  static void prefetch(const Record& record) {
-    const std::size_t bytes = std::min(record.bytes.size(), bytes_ahead);
-    for (std::size_t at = 0; at < bytes; at += cache_line) __builtin_prefetch(record.bytes.data() + at);
-  }
-
   void copy(const Record& record, std::byte* picture, std::byte* label) const {
     if (record.bytes.size() != form_.bytes)
       throw SampleError("it has " + std::to_string(record.bytes.size()) + " bytes, the first sample has " +
