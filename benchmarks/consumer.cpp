@@ -11,14 +11,13 @@
 
 #include "pipeline/assembly.h"
 #include "pipeline/start.h"
+#include "stages/clock.h"
 
 using namespace flowtrain;
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 /// Takes a batch, holds it for `step`; returns its pictures.
 std::uint64_t consume(Line& line, std::chrono::duration<double> step, double& waited_s) {

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "sampling/random.h"
+
 namespace {
 
 double number(const char* name) {
@@ -15,17 +17,11 @@ double number(const char* name) {
   return wish ? std::atof(wish) : 0;
 }
 
-std::uint64_t mixed(std::uint64_t x) {  // SplitMix64's finaliser
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
-
 void wait_for_disk() {
   static const double delay_ms = number("FLOWTRAIN_DISK_MS");
   static const auto one_in = static_cast<std::uint64_t>(number("FLOWTRAIN_DISK_SLOW"));
   static std::atomic<std::uint64_t> reads{0};
-  const bool slow = one_in > 0 && mixed(++reads * 0x9e3779b97f4a7c15ULL) % one_in == 0;
+  const bool slow = one_in > 0 && flowtrain::mix64(++reads * 0x9e3779b97f4a7c15ULL) % one_in == 0;
   const auto delay_ns = static_cast<long>(delay_ms * (slow ? 100 : 1) * 1e6);
   const timespec delay{delay_ns / 1'000'000'000, delay_ns % 1'000'000'000};
   ::nanosleep(&delay, nullptr);

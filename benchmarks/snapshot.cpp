@@ -38,7 +38,8 @@ int main() {
   net.set("name", std::string("resnet18"), {});
   optim.set("momentum", 0.9, {});
   const SlabLayout layout({{"image", DType::u8, {64, 64, 3}}, {"label", DType::i64, {}}}, 8);
-  LearnerSpec spec{net, loss, optim, train, run, val, layout};
+  const std::vector<Settings> optims{optim}, groups;
+  LearnerSpec spec{net, loss, optims, groups, train, run, val, layout};
   spec.classes = 1000;
   const auto learner = make_torch_learner(spec);
 

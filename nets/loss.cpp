@@ -60,6 +60,17 @@ class MeanSquaredError final : public Loss {
   }
 };
 
+/// Of a script that returns it.
+class OutputLoss final : public Loss {
+ public:
+  NamedTensors operator()(const NamedTensors& outputs, const NamedTensors&) const override {
+    if (!outputs.contains("loss")) throw std::invalid_argument("loss output: the net gives no 'loss'; a script does, whose forward returns a dict with one");
+    const at::Tensor& loss = outputs.at("loss");
+    if (loss.numel() != 1) throw std::invalid_argument(c10::str("loss output: the net's 'loss' has shape ", loss.sizes(), ", expected one number"));
+    return {{"loss", loss.reshape({}).to(at::kFloat)}};
+  }
+};
+
 }  // namespace
 
 std::unique_ptr<Loss> make_loss(const LossSpec& spec) {
@@ -74,9 +85,10 @@ std::unique_ptr<Loss> make_loss(const LossSpec& spec) {
     throw std::invalid_argument("loss " + spec.name + " has no label_smoothing, only cross_entropy has");
   }
   if (spec.name == "mse") return std::make_unique<MeanSquaredError>();
+  if (spec.name == "output") return std::make_unique<OutputLoss>();
   return make_corner_loss(spec, spec.name == "cornernet_saccade");
 }
 
-std::vector<std::string> loss_names() { return {"cornernet", "cornernet_saccade", "cross_entropy", "mse"}; }
+std::vector<std::string> loss_names() { return {"cornernet", "cornernet_saccade", "cross_entropy", "mse", "output"}; }
 
 }  // namespace flowtrain::nets

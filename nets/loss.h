@@ -10,7 +10,7 @@
 namespace flowtrain::nets {
 
 struct LossSpec {
-  std::string name = "cross_entropy";  ///< cross_entropy, mse, cornernet, cornernet_saccade
+  std::string name = "cross_entropy";  ///< cross_entropy, mse, output, cornernet, cornernet_saccade
   double label_smoothing = 0;          ///< cross_entropy: 0 ≤ s < 1 (C. Szegedy et al., CVPR 2016)
   /// cornernet, cornernet_saccade: weights of the parts, ≥ 0.
   double pull_weight = 0.1, push_weight = 0.1, off_weight = 1;
@@ -22,11 +22,12 @@ class Loss {
   virtual ~Loss() = default;
   /// First comes `loss`, the one to differentiate (scalar, f32), then figures(). `logits` (B, K) f32 against `label`
   /// (B) i64; mse compares with the one-hot label, or with `target` of the logits' shape where the batch has one;
+  /// `output` is the net's own, its output `loss`;
   /// the corner losses: nets/cornernet/loss.h. Where a batch is mixed, with `second_label` (B) and `label_weight` () f64
   /// on the CPU, cross_entropy is weight · CE(label) + (1 - weight) · CE(second_label), and mse compares with the sum of
   /// both one-hot labels, weighted so.
   virtual NamedTensors operator()(const NamedTensors& outputs, const NamedTensors& batch) const = 0;
-  /// What it reports beside `loss`: means over the batch's rows (scalars, f32).
+  /// What it reports beside `loss`, as `loss.<name>`: means over the batch's rows (scalars, f32).
   virtual std::vector<std::string> figures() const { return {}; }
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 // Validation metrics: sums over batches, exact over uneven sizes.
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,24 +11,44 @@
 
 namespace flowtrain::nets {
 
-/// Collects over batches, then gives one figure. One thread.
+/// What a metric gives.
+enum class MetricForm {
+  figure,         ///< one figure
+  of_each_class,  ///< one for each class; NaN where no label is of the class
+  class_pairs     ///< how many of each class (row) were taken for each class (column): K² counts, row by row
+};
+
+/// What a metric compares: an output of the net, and a field of the batch.
+struct MetricInputs {
+  std::string output = "logits", field = "label";
+};
+
+/// Collects over batches, then gives figures. One thread.
 class Metric {
  public:
   virtual ~Metric() = default;
-  /// Adds the rows of one batch: `logits` (B, K) against `label` (B) i64. Does not wait for the device.
+  virtual MetricInputs inputs() const { return {}; }
+  virtual MetricForm form() const { return MetricForm::figure; }
+  /// Whether there are totals of each class: before the first batch, which tells how many, there are none.
+  virtual bool by_class() const { return false; }
+  /// Adds the rows of one batch. `logits` (B, K, …) f32 go with `label` (B, …) integer, `prediction` (B, T) with `target`
+  /// (B, U), both integer. What has a negative label does not count; a negative value ends a sequence. Waits for the device
+  /// where sequences are compared, else not. Throws std::invalid_argument for shapes that do not fit.
   virtual void update(const NamedTensors& outputs, const NamedTensors& batch) = 0;
-  /// What the figure is made of, over all batches since reset(): sums, which add up over processes. Waits for the device.
+  /// What the figures are made of, over all batches since reset(): sums, which add up over processes. Waits for the device.
   virtual std::vector<double> totals() const = 0;
-  /// The figure that totals give; 0 before the first batch.
-  virtual double value(const std::vector<double>& totals) const = 0;
-  double value() const { return value(totals()); }
+  /// The figures that totals give, as form() says. Of nothing: 0; NaN where that would be the best.
+  virtual std::vector<double> figures(const std::vector<double>& totals) const = 0;
+  /// The first of them.
+  double value() const { return figures(totals()).at(0); }
   virtual void reset() = 0;
 };
 
-/// accuracy (0..1), top5 (0..1; with fewer than five classes always 1); `loss` is always measured by the engine itself.
-/// Throws std::invalid_argument for an unknown name.
-std::unique_ptr<Metric> make_metric(const std::string& name);
-/// Known names, sorted.
+/// `loss` is always measured by the engine itself. `classes`: how many there are; 0 where that is not known. Throws
+/// std::invalid_argument for an unknown name, and for topN with fewer classes than N.
+std::unique_ptr<Metric> make_metric(const std::string& name, std::int64_t classes = 0);
+/// Known names, sorted; `topN` stands for top1, top2 …
 std::vector<std::string> metric_names();
+bool is_metric(const std::string& name);
 
 }  // namespace flowtrain::nets

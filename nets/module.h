@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "nets/net.h"
 
@@ -33,7 +34,7 @@ struct ResNetPlan {
 std::shared_ptr<Classifier> make_mlp(const NetSpec& spec);
 std::shared_ptr<Classifier> make_lenet(const NetSpec& spec);
 std::shared_ptr<Classifier> make_resnet(const NetSpec& spec, const ResNetPlan& plan);
-std::unique_ptr<Net> make_script_net(const std::string& path);
+std::unique_ptr<Net> make_script_net(const std::string& path, const std::vector<std::string>& inputs);
 
 /// Lays every 4-D tensor out as NHWC (channels_last) or NCHW, keeping the tensors' identity.
 void lay_out(const NamedTensors& tensors, bool channels_last);

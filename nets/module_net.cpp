@@ -7,7 +7,7 @@ namespace {
 
 NamedTensors named(const torch::OrderedDict<std::string, at::Tensor>& from) {
   NamedTensors tensors;
-  for (const auto& item : from) tensors.set(item.key(), item.value());
+  for (const auto& item : from) tensors.add(item.key(), item.value());
   return tensors;
 }
 
@@ -15,7 +15,25 @@ NamedTensors named(const torch::OrderedDict<std::string, at::Tensor>& from) {
 
 NamedTensors ModuleNet::parameters() const { return named(module_->named_parameters()); }
 NamedTensors ModuleNet::buffers() const { return named(module_->named_buffers()); }
-void ModuleNet::train(bool on) { module_->train(on); }
+
+void ModuleNet::train(bool on) {
+  module_->train(on);
+  for (const auto& module : frozen_) module->train(false);
+}
+
+void ModuleNet::freeze(const std::set<std::string>& parameters) {
+  for (const auto& item : module_->named_modules()) {
+    const std::string prefix = item.key().empty() ? "" : item.key() + ".";
+    const auto own = item.value()->named_parameters(/*recurse=*/false);
+    std::size_t frozen = 0;
+    for (const auto& parameter : own) {
+      if (!parameters.contains(prefix + parameter.key())) continue;
+      parameter.value().set_requires_grad(false);
+      ++frozen;
+    }
+    if (frozen > 0 && frozen == own.size()) frozen_.push_back(item.value());
+  }
+}
 
 void ModuleNet::to(at::Device device, bool channels_last) {
   module_->to(device);

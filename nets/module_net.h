@@ -17,6 +17,7 @@ class ModuleNet : public Net {
   NamedTensors parameters() const override;
   NamedTensors buffers() const override;
   void train(bool on) override;
+  void freeze(const std::set<std::string>& parameters) override;
   void to(at::Device device, bool channels_last) override;
   void span_batch_norm(const SumOverProcesses& sum) override;
 
@@ -25,6 +26,7 @@ class ModuleNet : public Net {
 
  private:
   std::shared_ptr<torch::nn::Module> module_;
+  std::vector<std::shared_ptr<torch::nn::Module>> frozen_;
 };
 
 }  // namespace flowtrain::nets

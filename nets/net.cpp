@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "nets/cornernet/cornernet.h"
+#include "nets/gan.h"
 #include "nets/module.h"
 #include "nets/names.h"
 
@@ -19,6 +20,7 @@ class ClassifierNet final : public ModuleNet {
     // Under autocast the last layer gives a reduced type; losses and metrics want f32.
     return {{"logits", classifier_->forward(batch.at("image")).to(at::kFloat)}};
   }
+  bool may_give(const std::string& output) const override { return output == "logits"; }
 
  private:
   std::shared_ptr<Classifier> classifier_;
@@ -37,10 +39,11 @@ struct Entry {
 
 // Sorted by name. Depths of the ResNets: K. He et al., "Deep residual learning for image recognition", CVPR 2016,
 // table 1.
-constexpr std::array<Entry, 9> entries = {{
+constexpr std::array<Entry, 10> entries = {{
     {"cornernet", 1, corner_net},
     {"cornernet_saccade", 1, corner_net},
     {"cornernet_squeeze", 1, corner_net},
+    {"gan", 8, [](const NetSpec& spec) -> Made { return std::make_unique<Gan>(spec); }},
     {"lenet", 12, [](const NetSpec& spec) { return classifier(make_lenet(spec)); }},
     {"mlp", 1, [](const NetSpec& spec) { return classifier(make_mlp(spec)); }},
     {"resnet101", 1, [](const NetSpec& spec) { return classifier(make_resnet(spec, {true, {3, 4, 23, 3}})); }},
@@ -75,8 +78,9 @@ std::unique_ptr<Net> make_net(const NetSpec& spec) {
       throw std::invalid_argument("both a net's name ('" + spec.name + "') and a script ('" + spec.script +
                                   "') are given, expected one of them");
     }
-    return make_script_net(spec.script);
+    return make_script_net(spec.script, spec.inputs);
   }
+  if (!spec.inputs.empty()) throw std::invalid_argument("inputs are for a script's arguments, and no script is given");
   for (const Entry& entry : entries) {
     if (spec.name != entry.name) continue;
     check(spec, entry);

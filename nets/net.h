@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@ namespace flowtrain::nets {
 struct NetSpec {
   std::string name;                    ///< one of net_names(): mlp, lenet, resnet18 …, cornernet …
   std::string script;                  ///< a TorchScript file instead of a name; the other keys then do not matter
+  /// script: fields of the batch for its arguments, in their order, or "ARGUMENT = FIELD".
+  std::vector<std::string> inputs = {};
   std::int64_t classes = 0;            ///< outputs of a classifier, kinds of objects of a detector
   std::int64_t channels = 3;           ///< of the input pictures
   std::int64_t height = 0, width = 0;  ///< of the input pictures, pixels
@@ -37,12 +40,17 @@ class Net {
   /// Reads `image` (B, C, H, W) f32. Classifiers give `logits` (B, classes) f32; what the CornerNet family gives says
   /// nets/cornernet/cornernet.h.
   virtual NamedTensors forward(const NamedTensors& batch) = 0;
+  /// Whether forward may give an output of this name. A script tells only by running: it may give any.
+  virtual bool may_give(const std::string& output) const = 0;
   /// Learnable tensors, names and order as the reference Python implementation's state_dict.
   virtual NamedTensors parameters() const = 0;
   /// Running statistics and the like; same naming.
   virtual NamedTensors buffers() const = 0;
   /// Train mode (dropout, batch statistics) or eval mode.
   virtual void train(bool on) = 0;
+  /// These parameters take no gradients from now on, and layers all of whose parameters are among them stay in eval mode,
+  /// so that their statistics do not move either. Once.
+  virtual void freeze(const std::set<std::string>& parameters) = 0;
   /// Moves all tensors, which stay the same objects; channels_last lays 4-D weights out for NHWC kernels.
   virtual void to(at::Device device, bool channels_last) = 0;
   /// From now on batch normalisation takes its statistics over the rows of all processes. Throws std::invalid_argument
@@ -53,7 +61,8 @@ class Net {
 /// Builds a net; its initial weights are drawn from torch's default generator (seed it first).
 /// Throws std::invalid_argument for an unknown name (listing the known), a value out of range, an input of a size
 /// that does not work, an unreadable script, and where both a name and a script are given.
-/// A script's arguments take the batch's tensors of their names, the first one `image` otherwise. Its result is
+/// A script's arguments take the batch's tensors that `inputs` names, else those of their own names, the first one `image`
+/// otherwise. Its result is
 /// `logits` if a tensor, `0`, `1` … if a tuple, and keeps its names if a dict.
 std::unique_ptr<Net> make_net(const NetSpec& spec);
 

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <cmath>
+#include <optional>
 #include <stdexcept>
 
 #include "nets/names.h"
@@ -12,13 +13,6 @@ namespace {
 
 using Tensors = std::vector<at::Tensor>;
 
-/// One kind of state, a tensor for every parameter.
-struct Slot {
-  std::string name;
-  Tensors all;
-  Tensors active;  ///< of the parameters that have a gradient in this step
-};
-
 /// The kernels walk parameter, gradient and state by one index, so their memory layouts must agree. Autograd sees to it
 /// for the gradients that it makes; one that was assigned may differ.
 at::Tensor laid_out_like(const at::Tensor& parameter, const at::Tensor& gradient) {
@@ -26,114 +20,163 @@ at::Tensor laid_out_like(const at::Tensor& parameter, const at::Tensor& gradient
   return at::empty_like(parameter).copy_(gradient);
 }
 
+/// What one fused call works on: the parameters of a group that have a gradient, and what goes with each.
+struct Step {
+  Tensors parameters, gradients;
+  std::vector<Tensors> state;  ///< by slot
+  double lr = 0, weight_decay = 0;
+  at::Tensor lr_there = {};  ///< instead of lr, where it is defined
+  std::optional<at::Tensor> skip = {};
+};
+
 /// What the optimizers share: who takes part in a step, and the state's names.
 class FusedOptimizer : public Optimizer {
  public:
-  FusedOptimizer(double lr, const NamedTensors& parameters) : lr_(lr), parameters_(parameters) {}
+  FusedOptimizer(const OptimizerSpec& spec, double momentum, const std::vector<ParameterGroup>& groups)
+      : lr_(spec.lr), momentum_(momentum) {
+    for (const auto& group : groups) groups_.push_back({.of = group, .state = {}});
+  }
 
-  void step() final {
+  void step(const at::Tensor& skip) final {
     const at::NoGradGuard no_grad;
-    collect();
-    if (!active_.empty()) update();
+    for (const Group& group : groups_) {
+      Step step = collect(group);
+      if (skip.defined()) step.skip = skip;
+      if (!step.parameters.empty()) update(step);
+    }
   }
 
   void zero_grad() final {
-    for (const auto& [name, parameter] : parameters_) parameter.mutable_grad().reset();
+    for (const Group& group : groups_)
+      for (const auto& [name, parameter] : group.of.parameters) parameter.mutable_grad().reset();
   }
 
-  void set_lr(double lr) final { lr_ = lr; }
+  void set_rates(double lr, double momentum, double decay_factor) final {
+    lr_ = lr;
+    momentum_ = momentum;
+    decay_factor_ = decay_factor;
+    for (Group& group : groups_)
+      if (group.lr_there.defined()) group.lr_there.fill_(lr_ * group.of.lr_factor);
+  }
+
+  void keep_rate_on_device() final {
+    for (Group& group : groups_) {
+      if (group.of.parameters.empty()) continue;
+      const auto options = group.of.parameters.begin()->second.options();
+      group.lr_there = at::full({}, lr_ * group.of.lr_factor, options.dtype(options.device().is_cpu() ? at::kDouble : at::kFloat).requires_grad(false));
+    }
+  }
 
   NamedTensors state() const final {
     NamedTensors tensors;
-    for (const Slot& slot : slots_) {
-      std::size_t i = 0;
-      for (const auto& [name, parameter] : parameters_) tensors.set(slot.name + "." + name, slot.all[i++]);
-    }
+    for (std::size_t slot = 0; slot < slots_.size(); ++slot)
+      for (const Group& group : groups_) {
+        auto tensor = group.state[slot].begin();
+        for (const auto& [name, parameter] : group.of.parameters) tensors.add(slots_[slot] + "." + name, *tensor++);
+      }
     return tensors;
   }
 
  protected:
-  /// Adds a slot of zeros, shaped like the parameters or one f32 number each, and returns its index.
+  /// Adds a kind of state: zeros, shaped like the parameters or one f32 number each. Returns its index.
   std::size_t add_slot(const std::string& name, bool scalar = false) {
-    Slot slot{name, {}, {}};
-    for (const auto& [parameter_name, parameter] : parameters_) {
-      const at::Tensor like = parameter.detach();
-      slot.all.push_back(scalar ? at::zeros({}, like.options().dtype(at::kFloat)) : at::zeros_like(like));
+    for (Group& group : groups_) {
+      Tensors& tensors = group.state.emplace_back();
+      for (const auto& [parameter_name, parameter] : group.of.parameters) {
+        const at::Tensor like = parameter.detach();
+        tensors.push_back(scalar ? at::zeros({}, like.options().dtype(at::kFloat)) : at::zeros_like(like));
+      }
     }
-    slots_.push_back(std::move(slot));
+    slots_.push_back(name);
     return slots_.size() - 1;
   }
 
-  virtual void update() = 0;
-
-  double lr_;
-  Tensors active_, gradients_;  ///< parameters with a gradient, and those gradients
-  std::vector<Slot> slots_;
+  virtual void update(const Step& step) = 0;
+  double momentum() const { return momentum_; }
 
  private:
-  void collect() {
-    active_.clear();
-    gradients_.clear();
-    for (Slot& slot : slots_) slot.active.clear();
+  struct Group {
+    ParameterGroup of;
+    std::vector<Tensors> state;  ///< by slot, a tensor for every parameter
+    at::Tensor lr_there = {};    ///< see keep_rate_on_device()
+  };
+
+  Step collect(const Group& group) const {
+    Step step;
+    step.state.resize(slots_.size());
+    step.lr = lr_ * group.of.lr_factor;
+    step.lr_there = group.lr_there;
+    step.weight_decay = decay_factor_ * group.of.weight_decay;
     std::size_t i = 0;
-    for (const auto& [name, parameter] : parameters_) {
+    for (const auto& [name, parameter] : group.of.parameters) {
       if (parameter.grad().defined()) {
-        active_.push_back(parameter);
-        gradients_.push_back(laid_out_like(parameter, parameter.grad()));
-        for (Slot& slot : slots_) slot.active.push_back(slot.all[i]);
+        step.parameters.push_back(parameter);
+        step.gradients.push_back(laid_out_like(parameter, parameter.grad()));
+        for (std::size_t slot = 0; slot < slots_.size(); ++slot) step.state[slot].push_back(group.state[slot][i]);
       }
       ++i;
     }
+    return step;
   }
 
-  NamedTensors parameters_;
+  double lr_, momentum_, decay_factor_ = 1;
+  std::vector<Group> groups_;
+  std::vector<std::string> slots_;
 };
 
 /// Momentum as torch.optim.SGD with dampening 0. There the first step sets the buffer to the gradient; here the buffer
 /// starts at zero, and momentum * 0 + gradient is the same.
 class Sgd final : public FusedOptimizer {
  public:
-  Sgd(const OptimizerSpec& spec, const NamedTensors& parameters) : FusedOptimizer(spec.lr, parameters), spec_(spec) {
-    if (spec.momentum > 0) add_slot("momentum_buffer");
+  Sgd(const OptimizerSpec& spec, const std::vector<ParameterGroup>& groups)
+      : FusedOptimizer(spec, spec.momentum, groups), nesterov_(spec.nesterov), has_buffer_(spec.momentum > 0) {
+    if (has_buffer_) add_slot("momentum_buffer");
   }
 
  private:
-  void update() override {
-    const Tensors none;
-    at::_fused_sgd_(active_, gradients_, slots_.empty() ? none : slots_.front().active, spec_.weight_decay,
-                    spec_.momentum, lr_, /*dampening=*/0, spec_.nesterov, /*maximize=*/false, /*is_first_step=*/false);
+  void update(const Step& step) override {
+    const auto with_rate = [&](const auto& lr) {
+      at::_fused_sgd_(step.parameters, step.gradients, has_buffer_ ? step.state.front() : Tensors(), step.weight_decay,
+                      has_buffer_ ? momentum() : 0, lr, /*dampening=*/0, nesterov_, /*maximize=*/false,
+                      /*is_first_step=*/false, /*grad_scale=*/{}, /*found_inf=*/step.skip);
+    };
+    step.lr_there.defined() ? with_rate(step.lr_there) : with_rate(step.lr);
   }
 
-  OptimizerSpec spec_;
+  bool nesterov_, has_buffer_;
 };
 
 /// D. P. Kingma, J. Ba, "Adam", ICLR 2015; adamw: I. Loshchilov, F. Hutter, "Decoupled weight decay regularization",
 /// ICLR 2019.
 class Adam final : public FusedOptimizer {
  public:
-  Adam(const OptimizerSpec& spec, const NamedTensors& parameters)
-      : FusedOptimizer(spec.lr, parameters),
-        spec_(spec),
+  Adam(const OptimizerSpec& spec, const std::vector<ParameterGroup>& groups)
+      : FusedOptimizer(spec, spec.beta1, groups),
+        beta2_(spec.beta2),
+        eps_(spec.eps),
+        decoupled_(spec.name == "adamw"),
         step_(add_slot("step", /*scalar=*/true)),
         exp_avg_(add_slot("exp_avg")),
         exp_avg_sq_(add_slot("exp_avg_sq")) {}
 
  private:
-  void update() override {
-    at::_foreach_add_(slots_[step_].active, 1);
-    // Each of the two has overloads for lr as a number and as a tensor; this type names the former.
-    using List = at::TensorList;
-    using Scale = const std::optional<at::Tensor>&;
-    using Step = void (*)(List, List, List, List, List, List, double, double, double, double, double,
-                          bool, bool, Scale, Scale);
-    const bool decoupled = spec_.name == "adamw";
-    const auto step = decoupled ? static_cast<Step>(at::_fused_adamw_) : static_cast<Step>(at::_fused_adam_);
-    step(active_, gradients_, slots_[exp_avg_].active, slots_[exp_avg_sq_].active, /*max_exp_avg_sqs=*/{},
-         slots_[step_].active, lr_, spec_.beta1, spec_.beta2, spec_.weight_decay, spec_.eps, /*amsgrad=*/false,
-         /*maximize=*/false, /*grad_scale=*/{}, /*found_inf=*/{});
+  void update(const Step& now) override {
+    at::_foreach_add_(now.state[step_], 1);
+    if (now.skip) at::_foreach_sub_(now.state[step_], Tensors(now.state[step_].size(), *now.skip));
+    const auto with_rate = [&](const auto& lr) {
+      const auto with = [&](const auto& fused) {
+        fused(now.parameters, now.gradients, now.state[exp_avg_], now.state[exp_avg_sq_], /*max_exp_avg_sqs=*/Tensors(),
+              now.state[step_], lr, momentum(), beta2_, now.weight_decay, eps_, /*amsgrad=*/false,
+              /*maximize=*/false, /*grad_scale=*/std::nullopt, /*found_inf=*/now.skip);
+      };
+      if (decoupled_) with([](auto&&... all) { at::_fused_adamw_(all...); });
+      else with([](auto&&... all) { at::_fused_adam_(all...); });
+    };
+    now.lr_there.defined() ? with_rate(now.lr_there) : with_rate(now.lr);
   }
 
-  OptimizerSpec spec_;
+  double beta2_, eps_;
+  bool decoupled_;
   std::size_t step_, exp_avg_, exp_avg_sq_;
 };
 
@@ -142,7 +185,7 @@ void expect(const OptimizerSpec& spec, bool good, const char* key, double value,
   throw std::invalid_argument(c10::str("optimizer ", spec.name, ": ", key, " is ", value, ", expected ", expected));
 }
 
-void check(const OptimizerSpec& spec, const NamedTensors& parameters) {
+void check(const OptimizerSpec& spec, const std::vector<ParameterGroup>& groups) {
   expect(spec, std::isfinite(spec.lr) && spec.lr >= 0, "lr", spec.lr, "0 or more");
   expect(spec, spec.momentum >= 0 && spec.momentum < 1, "momentum", spec.momentum, "0 <= momentum < 1");
   expect(spec, !spec.nesterov || spec.momentum > 0, "momentum", spec.momentum, "momentum > 0 where nesterov is on");
@@ -151,6 +194,12 @@ void check(const OptimizerSpec& spec, const NamedTensors& parameters) {
   expect(spec, spec.beta1 >= 0 && spec.beta1 < 1, "beta1", spec.beta1, "0 <= beta1 < 1");
   expect(spec, spec.beta2 >= 0 && spec.beta2 < 1, "beta2", spec.beta2, "0 <= beta2 < 1");
   expect(spec, std::isfinite(spec.eps) && spec.eps >= 0, "eps", spec.eps, "0 or more");
+  NamedTensors parameters;
+  for (const ParameterGroup& group : groups) {
+    expect(spec, std::isfinite(group.lr_factor) && group.lr_factor >= 0, "lr_factor", group.lr_factor, "0 or more");
+    expect(spec, std::isfinite(group.weight_decay) && group.weight_decay >= 0, "weight_decay", group.weight_decay, "0 or more");
+    for (const auto& [name, parameter] : group.parameters) parameters.add(name, parameter);
+  }
   if (parameters.empty()) {
     throw std::invalid_argument("optimizer " + spec.name + ": the net has no parameters to learn");
   }
@@ -167,33 +216,19 @@ void check(const OptimizerSpec& spec, const NamedTensors& parameters) {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec, const NamedTensors& parameters) {
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec, const std::vector<ParameterGroup>& groups) {
   if (spec.name != "sgd" && spec.name != "adam" && spec.name != "adamw") {
     throw unknown_name("optimizer", spec.name, optimizer_names());
   }
-  check(spec, parameters);
-  if (spec.name == "sgd") return std::make_unique<Sgd>(spec, parameters);
-  return std::make_unique<Adam>(spec, parameters);
+  check(spec, groups);
+  if (spec.name == "sgd") return std::make_unique<Sgd>(spec, groups);
+  return std::make_unique<Adam>(spec, groups);
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec, const NamedTensors& parameters) {
+  return make_optimizer(spec, std::vector<ParameterGroup>{{parameters, 1, spec.weight_decay}});
 }
 
 std::vector<std::string> optimizer_names() { return {"adam", "adamw", "sgd"}; }
-
-at::Tensor clip_grad_norm(const NamedTensors& parameters, double max_norm) {
-  if (!(max_norm > 0)) {
-    throw std::invalid_argument("clip: the greatest norm is " + std::to_string(max_norm) + ", expected more than 0");
-  }
-  const at::NoGradGuard no_grad;
-  Tensors gradients;
-  for (const auto& [name, parameter] : parameters) {
-    if (parameter.grad().defined()) gradients.push_back(parameter.grad());
-  }
-  if (gradients.empty()) return at::zeros({}, parameters.empty() ? at::kFloat : parameters.begin()->second.options());
-  const at::Tensor norm = at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients, 2)), 2);
-  if (std::isfinite(max_norm)) {
-    // As torch.nn.utils.clip_grad_norm_: always multiplies, for asking whether to would wait for the device.
-    at::_foreach_mul_(gradients, (max_norm / (norm + 1e-6)).clamp_max(1));
-  }
-  return norm;
-}
 
 }  // namespace flowtrain::nets

@@ -20,6 +20,8 @@ class NamedTensors {
   /// Throws std::invalid_argument naming the missing name and those that are there.
   const at::Tensor& at(const std::string& name) const;
   bool contains(const std::string& name) const;
+  /// Appends; the name must not be there yet.
+  void add(std::string name, at::Tensor tensor) { items_.emplace_back(std::move(name), std::move(tensor)); }
   /// Adds, or replaces in place.
   void set(const std::string& name, at::Tensor tensor);
   std::size_t size() const { return items_.size(); }

@@ -7,18 +7,10 @@
 #include "pipeline/config/words.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/picture_cache.h"
-#include "sampling/plugin.h"
 
 namespace flowtrain {
 
 namespace {
-
-constexpr std::uint32_t validation_prefetch = 5;
-
-std::unique_ptr<Sampler> make_sampler(const Settings& settings, const SamplerInput& input) {
-  if (auto& plugin = settings.text("plugin"); !plugin.empty()) return SamplerPlugin(plugin).make(settings, input);
-  return samplers().at(settings.text("name")).make(settings, input);
-}
 
 std::unique_ptr<Device> make_device(const std::string& name, std::uint32_t slots, bool pin) {
   if (name == "cpu") return make_cpu_device();
@@ -31,19 +23,22 @@ unsigned workers_of(const Settings& loader, unsigned processes_here) {
 }
 
 // What is written in the configuration stays as it is.
+std::uint32_t deepest_prefetch(const Settings& loader, std::size_t batch_bytes) {
+  constexpr std::size_t most = 32, most_bytes = std::size_t{1} << 30;  // of prepared batches
+  const auto prefetch = static_cast<std::uint32_t>(loader.integer("prefetch"));
+  if (loader.given("prefetch")) return prefetch;
+  return std::max(prefetch, static_cast<std::uint32_t>(std::min(most, most_bytes / batch_bytes)));
+}
+
 Tuner::Limits tuning_limits(const Config& config, const DataParts& parts, const std::string& device) {
   constexpr unsigned most_readers = 64;
-  constexpr std::uint32_t most_prefetch = 32;
-  constexpr std::size_t most_bytes = std::size_t{1} << 30;  // of prepared batches
   const Settings& loader = config.table("loader");
   const Settings& run = config.table("run");
   Tuner::Limits limits;
   limits.most = {parts.workers, parts.readers, parts.prefetch};
-  limits.least = {1, parts.readers, parts.prefetch};
   if (!loader.given("readers") && !parts.dataset->resident()) limits.most.readers = std::max(parts.readers, most_readers);
   const std::size_t batch_bytes = SlabLayout(parts.sampler->fields(), parts.batch).bytes();
-  if (!loader.given("prefetch"))
-    limits.most.prefetch = std::max(parts.prefetch, static_cast<std::uint32_t>(std::min<std::size_t>(most_prefetch, most_bytes / batch_bytes)));
+  limits.most.prefetch = deepest_prefetch(loader, batch_bytes);
   limits.shares_cores = device == "cpu";
   if (limits.shares_cores && !run.boolean("deterministic") && run.integer("threads") == 0)
     limits.most_threads = std::max(1u, std::thread::hardware_concurrency());
@@ -54,23 +49,6 @@ LastBatch last_batch(const std::string& name) {
   return name == "drop" ? LastBatch::drop : name == "pad" ? LastBatch::pad : LastBatch::wrap;
 }
 
-Warmup warmup_mode(const std::string& name) {
-  return name == "fix" ? Warmup::fix : name == "factor" ? Warmup::factor : Warmup::automatic;
-}
-
-Decay make_decay(const Config& config, std::uint64_t per_epoch) {
-  const Settings& lr = config.table("lr");
-  const Settings& warmup = config.table("lr.warmup");
-  Decay decay;
-  decay.base = config.table("optim").real("lr");
-  decay.stepsize = period(lr, "stepsize").to_iterations(per_epoch);
-  decay.decay_rate = lr.real("decay_rate");
-  decay.warmup = static_cast<std::uint64_t>(warmup.integer("t")) * (warmup.text("by") == "epoch" ? per_epoch : 1);
-  decay.mode = warmup_mode(warmup.text("mode"));
-  decay.init_lr = warmup.real("init_lr");
-  decay.factor = warmup.real("factor");
-  return decay;
-}
 
 /// Refuses what the sampler's rows are not fit for.
 void check_mixing(const Config& config, const std::vector<Field>& fields) {
@@ -114,32 +92,30 @@ Mixing mixing_of(const Config& config) {
 }
 
 DataParts open_data(const Config& config, bool training, const std::string& device, const Portion& portion) {
-  const Settings& data = config.data(training);
   const Settings& loader = config.table("loader");
   const Settings& val = config.table("val");
   DataParts parts;
-  parts.dataset = datasets().at(data.text("dataset")).make(data, {training});
-  if (parts.dataset->size() == 0) throw EmptyDataset(data.text("dataset") + ": the data set is empty");
-
-  if (training && loader.integer("keep_mb") > 0)
-    parts.dataset = with_picture_cache(std::move(parts.dataset), static_cast<std::uint64_t>(loader.integer("keep_mb")) << 20);
-
-  const OrderInput order_input{*parts.dataset, seed_of(config)};
-  if (training) {
-    parts.order = orders().at(config.table("order").text("name")).make(config.table("order"), order_input);
-  } else {
-    const auto& sequential = orders().at("sequential");
-    parts.order = sequential.make(Settings("order", sequential.keys), order_input);
-  }
-  parts.sampler = make_sampler(config.table("sampler"), {*parts.dataset, training});
-  if (training) check_mixing(config, parts.sampler->fields());
-
+  parts.dataset = open_dataset(config, training);
   const auto per_rank = static_cast<std::uint32_t>(loader.integer("batch_per_rank"));
   parts.batch = per_rank > 0 ? per_rank * portion.slice.world : static_cast<std::uint32_t>(loader.integer("batch"));
   if (!training && val.integer("batch") > 0) parts.batch = static_cast<std::uint32_t>(val.integer("batch"));
   if (training && parts.batch < portion.slice.world)
     throw loader.error("batch", "a batch of " + std::to_string(parts.batch) + " rows for " +
                                     std::to_string(portion.slice.world) + " processes: each needs one at least");
+
+  if (training) {
+    auto [order, shares] = make_training_order(config, *parts.dataset, parts.batch, seed_of(config));
+    parts.order = std::move(order);
+    parts.sources = std::move(shares);
+  } else {
+    const auto& sequential = orders().at("sequential");
+    parts.order = sequential.make(Settings("order", sequential.keys), {*parts.dataset, seed_of(config)});
+  }
+  parts.sampler = make_sampler(config, *parts.dataset, training);
+  if (training) check_mixing(config, parts.sampler->fields());
+  if (training && loader.integer("keep_mb") > 0)
+    parts.dataset = with_picture_cache(std::move(parts.dataset), static_cast<std::uint64_t>(loader.integer("keep_mb")) << 20);
+
   parts.slice = portion.slice;
   parts.batches = Batches(parts.order->size(), parts.batch, training ? last_batch(loader.text("last")) : LastBatch::pad);
   parts.prefetch = training ? static_cast<std::uint32_t>(loader.integer("prefetch")) : validation_prefetch;
@@ -150,6 +126,10 @@ DataParts open_data(const Config& config, bool training, const std::string& devi
   const std::uint32_t most_prefetch = parts.tunes ? parts.tunes->most.prefetch : parts.prefetch;
   parts.device = make_device(device, Line::slabs(most_prefetch), loader.boolean("pin"));
   return parts;
+}
+
+std::uint32_t most_slabs(const Config& config, const DataParts& data, std::size_t batch_bytes) {
+  return Line::slabs(data.tunes ? deepest_prefetch(config.table("loader"), batch_bytes) : data.prefetch);
 }
 
 LineParts line_parts(const std::string& name, const DataParts& data, const Config& config, std::function<Ticket()> source) {
@@ -221,7 +201,7 @@ Schedule make_schedule(const Config& config, const Batches& batches, std::uint64
   schedule.validate_every = validate ? period(config.table("val"), "every").to_iterations(per_epoch) : 0;
   schedule.snapshot_every = period(config.table("snapshot"), "every").to_iterations(per_epoch);
   schedule.final_snapshot = config.table("snapshot").boolean("final");
-  schedule.decay = make_decay(config, per_epoch);
+  schedule.optimizers = rate_plans(config, batches.size() * schedule.accum, per_epoch, schedule.last);
   return schedule;
 }
 

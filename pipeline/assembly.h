@@ -5,10 +5,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "pipeline/config/config.h"
 #include "pipeline/graph.h"
 #include "pipeline/schedule.h"
+#include "pipeline/sources.h"
 #include "pipeline/tuner.h"
 #include "sampling/batches.h"
 #include "sampling/images/mix.h"
@@ -22,6 +24,7 @@ namespace flowtrain {
 struct DataParts {
   std::unique_ptr<Dataset> dataset;
   std::unique_ptr<Order> order;
+  std::vector<SourceShare> sources;  ///< where they are several
   std::unique_ptr<Sampler> sampler;
   std::unique_ptr<Device> device;
   Batches batches{1, 1, LastBatch::wrap};
@@ -33,6 +36,9 @@ struct DataParts {
   std::optional<Tuner::Limits> tunes;  ///< loader.workers = "auto"; nothing: the line keeps its shape
 };
 
+/// Batches that a validation line prepares ahead.
+inline constexpr std::uint32_t validation_prefetch = 5;
+
 /// How much of the data, and of this machine, is one process's.
 struct Portion {
   Slice slice = {};
@@ -42,6 +48,9 @@ struct Portion {
 /// Opens the training or the validation data. Validation: in stored order, not augmented, epochs padded, five batches
 /// prefetched. Throws UserError(usage or data).
 DataParts open_data(const Config& config, bool training, const std::string& device, const Portion& portion = {});
+
+/// Slabs that a line of training batches may come to have, of `batch_bytes` each: loader.prefetch may be tuned.
+std::uint32_t most_slabs(const Config& config, const DataParts& data, std::size_t batch_bytes);
 
 /// The line of the parts; `source` gives its tickets.
 LineParts line_parts(const std::string& name, const DataParts& data, const Config& config, std::function<Ticket()> source);

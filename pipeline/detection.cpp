@@ -132,9 +132,8 @@ std::optional<Figures> measure_detection(const DetectionMetrics& metrics, Detect
 
 Figures test_detection(const Config& config, const fs::path& snapshot, const MakeDetector& make, const fs::path& folder,
                        std::size_t pictures) {
-  const Settings& data = config.data(false);
-  const auto dataset = datasets().at(data.text("dataset")).make(data, {.training = false});
-  const LearnerState weights = read_tensors(open_snapshot(snapshot));
+  const auto dataset = open_dataset(config, false);
+  const LearnerState weights = read_tensors(open_snapshot(snapshot), config.table("ema").boolean("validate"));
   const auto detector = make({{config.table("net"), config.table("sampler"), config.table("detect"),
                                static_cast<std::int64_t>(dataset->classes().size()), choose_device(config)},
                               config.table("run"), weights});

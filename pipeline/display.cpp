@@ -1,14 +1,18 @@
 #include "pipeline/display.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <exception>
 #include <optional>
+#include <set>
 #include <vector>
 
+#include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
 #include "stages/bounded_queue.h"
+#include "stages/evaluation/metric_names.h"
 #include "stages/named_thread.h"
 
 namespace flowtrain {
@@ -19,7 +23,37 @@ struct Validation {
   std::uint64_t iteration;
   Figures figures;
   bool improved;
+  std::optional<ClassTable> confusion;
 };
+
+struct Epoch {
+  std::uint64_t iteration, number;
+  Figures means;
+};
+
+// Figures of single classes and groups that the line of a validation has room for.
+constexpr std::size_t most_parts = 10;
+
+// "accuracy.cat", "f1.3" and "night.f1.3": of what comes before the last of these dots there is a figure, too.
+std::set<std::string> figures_of_parts(const Figures& figures) {
+  std::set<std::string> names, parts;
+  for (auto& [name, value] : figures) names.insert(name);
+  for (auto& [name, value] : figures) {
+    bool part = name.starts_with(class_accuracy);
+    for (auto dot = name.find('.'); dot != name.npos && !part; dot = name.find('.', dot + 1)) part = names.contains(name.substr(0, dot));
+    if (part) parts.insert(name);
+  }
+  return parts;
+}
+
+// What it cannot write it goes on without, as with lines of metrics.
+void write_confusion(const std::filesystem::path& path, const ClassTable& table) {
+  try {
+    write_file_atomically(path, to_csv(table));
+  } catch (const UserError& error) {
+    log_warn(say(error.what(), "; the run goes on"));
+  }
+}
 
 std::optional<double> if_finite(double value) {
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
@@ -33,6 +67,7 @@ struct Display::Impl {
     StepEvent step;
     Figures* parts;
     Validation* validation;
+    Epoch* epoch;
   };
 
   Impl(ProgressMode mode, std::uint64_t max_iterations, MetricsFile* metrics_file)
@@ -43,7 +78,12 @@ struct Display::Impl {
     while (queue.pop(message)) {
       const std::unique_ptr<Validation> validation(message.validation);
       const std::unique_ptr<Figures> parts(message.parts);
-      guarded([&] { validation ? show(*validation) : show(message.step, parts.get()); });
+      const std::unique_ptr<Epoch> epoch(message.epoch);
+      guarded([&] {
+        if (validation) show(*validation);
+        else if (epoch) show(*epoch);
+        else show(message.step, parts.get());
+      });
     }
     guarded([&] { progress.finish(); });
   }
@@ -74,7 +114,7 @@ struct Display::Impl {
     now.epoch = event.epoch + 1;
     now.loss = if_finite(event.loss_avg);
     now.lr = if_finite(event.lr);
-    now.samples_per_s = event.samples_per_s;
+    if (event.samples_per_s > 0) now.samples_per_s = event.samples_per_s;  // of several processes the first counts those of all
     now.data_wait = event.data_wait;
     now.eta_s = event.eta_s;
     progress.update(now);
@@ -83,6 +123,7 @@ struct Display::Impl {
                                    {"loss", event.loss},
                                    {"grad_norm", event.grad_norm},
                                    {"recovery", event.recovery}});
+    if (event.left_out && metrics) metrics->write("skipped", {{"iter", event.iteration}});
     if (!event.report) return;
     now.loss = if_finite(event.loss);
     progress.report(now);
@@ -96,7 +137,8 @@ struct Display::Impl {
                                     {"loss_avg", event.loss_avg},
                                     {"data_time", event.data_time_s},
                                     {"step_time", event.step_time_s},
-                                    {"grad_norm", event.grad_norm}};
+                                    {"grad_norm", event.grad_norm},
+                                    {"clipped", event.clipped}};
     if (parts)
       for (auto& [name, value] : *parts) fields.emplace_back(name, value);
     if (event.slowest_rank >= 0)
@@ -109,15 +151,28 @@ struct Display::Impl {
     metrics->write("train", fields);
   }
 
+  void show(const Epoch& epoch) {
+    if (!metrics) return;
+    std::vector<MetricField> fields{{"iter", epoch.iteration}, {"epoch", epoch.number + 1}};
+    for (auto& [name, value] : epoch.means) fields.emplace_back(name, value);
+    metrics->write("epoch", fields);
+  }
+
   void show(const Validation& validation) {
     std::string line = say("validation at iteration ", validation.iteration, ": ");
     std::vector<MetricField> fields{{"iter", validation.iteration}};
-    for (auto& [name, value] : validation.figures) {
-      line += (fields.size() > 1 ? "  " : "") + name + " " + format_loss(value);
+    const auto& figures = validation.figures;
+    auto left_out = figures_of_parts(figures);
+    if (left_out.size() <= most_parts) left_out.clear();
+    for (auto& figure : figures) {
+      auto& [name, value] = figure;
+      if (!left_out.contains(name)) line += (fields.size() > 1 ? "  " : "") + name + " " + format_loss(value);
       fields.emplace_back(name, value);
     }
     log_info(line + (validation.improved ? "  (best so far)" : ""));
-    if (metrics) metrics->write("val", fields);
+    if (!metrics) return;
+    metrics->write("val", fields);
+    if (validation.confusion) write_confusion(metrics->path().parent_path() / "confusion.csv", *validation.confusion);
   }
 
   std::uint64_t max_iter;
@@ -137,12 +192,18 @@ Display::~Display() { impl_->end(); }
 void Display::step(const StepEvent& event, const Figures& parts) {
   impl_->check();
   auto owned = event.report && !parts.empty() ? std::make_unique<Figures>(parts) : nullptr;
-  if (impl_->queue.push({event, owned.get(), nullptr})) owned.release();
+  if (impl_->queue.push({event, owned.get(), nullptr, nullptr})) owned.release();
 }
 
-void Display::validation(std::uint64_t iteration, Figures figures, bool improved) {
-  auto owned = std::make_unique<Validation>(Validation{iteration, std::move(figures), improved});
-  if (impl_->queue.push({{}, nullptr, owned.get()})) owned.release();
+void Display::validation(std::uint64_t iteration, Figures figures, bool improved, const ClassTable* confusion) {
+  auto owned = std::make_unique<Validation>(
+      Validation{iteration, std::move(figures), improved, confusion ? std::optional(*confusion) : std::nullopt});
+  if (impl_->queue.push({{}, nullptr, owned.get(), nullptr})) owned.release();
+}
+
+void Display::epoch(std::uint64_t iteration, std::uint64_t epoch, Figures means) {
+  auto owned = std::make_unique<Epoch>(Epoch{iteration, epoch, std::move(means)});
+  if (impl_->queue.push({{}, nullptr, nullptr, owned.get()})) owned.release();
 }
 
 void Display::finish() {

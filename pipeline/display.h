@@ -8,6 +8,7 @@
 #include "pipeline/telemetry/metrics.h"
 #include "pipeline/telemetry/progress.h"
 #include "stages/compute.h"
+#include "stages/evaluation/class_table.h"
 
 namespace flowtrain {
 
@@ -15,6 +16,7 @@ namespace flowtrain {
 struct StepEvent {
   std::uint64_t iteration = 0, epoch = 0;  ///< epoch from 0
   double loss = 0, loss_avg = 0, lr = 0, grad_norm = 0;
+  double clipped = 0;                       ///< share of the iterations since the last report whose gradients were clipped
   double samples_per_s = 0, data_wait = 0;  ///< since the last report
   double data_time_s = 0, step_time_s = 0;  ///< means per iteration since the last report
   double eta_s = 0;
@@ -25,6 +27,7 @@ struct StepEvent {
   double exchange_s = 0;                    ///< gradients on their way, per iteration, as the slowest rank sees it
   double exchange_hidden = 0;               ///< the part of that which backward hides
   bool report = false;                      ///< write a line, not only move the bar
+  bool left_out = false;                    ///< an error kept it from being computed: there was no update
   const char* recovery = nullptr;           ///< what was done about figures that are not finite: "skipped", …
 };
 
@@ -37,9 +40,12 @@ class Display {
   ~Display();
   Display(const Display&) = delete;
 
-  /// `parts` of the loss, and what else it reports, are written with those that are to be reported.
-  void step(const StepEvent& event, const Figures& parts);
-  void validation(std::uint64_t iteration, Figures figures, bool improved);
+  /// `figures`: what else is known of the step; written with those that are to be reported.
+  void step(const StepEvent& event, const Figures& figures);
+  /// After its last iteration: means over an epoch (from 0).
+  void epoch(std::uint64_t iteration, std::uint64_t epoch, Figures means);
+  /// `confusion` (may be null) becomes confusion.csv, beside metrics.jsonl: that of the newest validation.
+  void validation(std::uint64_t iteration, Figures figures, bool improved, const ClassTable* confusion = nullptr);
   /// Shows everything there is, and ends the thread and the bar.
   void finish();
 

@@ -124,7 +124,7 @@ class StepBench {
       kind->train.set("accum", std::int64_t{kind == &alone_ ? 2 : 1}, {});
       if (kind == &serial_)
         for (auto key : {"bucket_mb", "first_bucket_mb"}) kind->dist.set(key, everything_mb, {});
-      LearnerSpec spec{config.table("net"), config.table("loss"), config.table("optim"), kind->train,
+      LearnerSpec spec{config.table("net"), config.table("loss"), config.list("optim"), config.list("group"), kind->train,
                        config.table("run"), config.table("val"), batch_.layout()};
       spec.classes = batch_.classes();
       spec.device = device;

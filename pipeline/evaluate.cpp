@@ -8,22 +8,28 @@
 
 namespace flowtrain {
 
-Figures evaluate(const Config& config, const std::filesystem::path& snapshot, const MakeLearner& make_learner) {
+Evaluation evaluate(const Config& config, const std::filesystem::path& snapshot, const MakeLearner& make_learner) {
   const std::string device = choose_device(config);
   const DataParts data = open_data(config, false, device);
   const Scheduler scheduler(data.workers);
   Line line(line_parts("val", data, config, endless_batches()));
-  LearnerSpec spec{config.table("net"), config.table("loss"), config.table("optim"), config.table("train"),
+  LearnerSpec spec{config.table("net"), config.table("loss"), config.list("optim"), config.list("group"), config.table("train"),
                    config.table("run"), config.table("val"), line.layout()};
   spec.val_layout = &line.layout();
-  spec.classes = static_cast<std::int64_t>(data.dataset->classes().size());
+  spec.class_names = data.dataset->classes();
+  spec.classes = static_cast<std::int64_t>(spec.class_names.size());
   spec.device = device;
   spec.seed = seed_of(config);
+  spec.ema = &config.table("ema");
+  spec.step = &config.table("step");
+  spec.metrics = &config.list("metric");
   const auto learner = make_learner(spec);
   learner->load_state(read_tensors(open_snapshot(snapshot)));
   BadSamples bad = make_ledger(config, false, *data.dataset, nullptr);
   line.start();
-  return *run_validation(line, *learner, bad, 0, data.batches.per_epoch(), nullptr);
+  Evaluation evaluation{*run_validation(line, *learner, bad, 0, data.batches.per_epoch(), [] { return true; }).figures, {}};
+  if (const auto* confusion = learner->confusion()) evaluation.confusion = *confusion;
+  return evaluation;
 }
 
 }  // namespace flowtrain

@@ -15,6 +15,7 @@
 #include "stages/issue.h"
 #include "stages/look_ahead.h"
 #include "stages/named_thread.h"
+#include "stages/profile.h"
 #include "stages/read.h"
 #include "stages/sample.h"
 
@@ -225,6 +226,7 @@ struct Line::Impl {
 
   void read_chunk(const Ticket& ticket) {
     StageClock::Scope busy(read_clock);
+    const auto span = span_of("read", ticket);
     Slab& slab = *slabs[ticket.slot];
     take_chunk(ticket);
     try {
@@ -252,6 +254,7 @@ struct Line::Impl {
   // False: some rows must be read again.
   bool sample_chunk(Slab& slab, const Ticket& ticket) {
     StageClock::Scope busy(sample_clock);
+    const auto span = span_of("sample", ticket);
     if (slab.error()) return true;
     try {
       for (;;) {
@@ -265,11 +268,14 @@ struct Line::Impl {
     }
   }
 
+  Profile::Span span_of(std::string_view stage, const Ticket& ticket) const { return {parts.profile, parts.name, stage, ticket.iteration}; }
+
   void transfer_loop() {
     Ticket ticket;
     while (to_transfer->pop(ticket)) {
       if (ticket.kind == TicketKind::batch) try {
           StageClock::Scope busy(transfer_clock);
+          const auto span = span_of("transfer", ticket);
           Slab& slab = *slabs[ticket.slot];
           parts.device.start_copy(ticket.slot, slab.device(), slab.host(), layout.bytes());
         } catch (...) {
@@ -315,11 +321,15 @@ struct Line::Impl {
     const bool started = state == State::running;
     state = State::stopped;
     stopping = true;
+    close_queues();
+    abandon();
+    if (started) join();
+  }
+
+  void close_queues() {
     if (to_read) to_read->close();
     if (to_transfer) to_transfer->close();
     to_compute->close();
-    abandon();
-    if (started) join();
   }
 
   // The queues are closed.
@@ -333,8 +343,7 @@ struct Line::Impl {
 
   // Compute has got the `drained` ticket, so nothing is under way and all slabs are free.
   void rebuild() {
-    if (to_read) to_read->close();
-    if (to_transfer) to_transfer->close();
+    close_queues();
     join();
     deliver.reset(), in_order.reset(), sample.reset(), read.reset(), issue.reset(), graph.reset();
     to_read.reset(), to_transfer.reset(), to_compute.reset();

@@ -17,6 +17,8 @@
 
 namespace flowtrain {
 
+class Profile;
+
 /// oneTBB's workers, for all lines of the process: make one before the first line, keep it until the last is gone.
 class Scheduler {
  public:
@@ -47,6 +49,7 @@ struct LineParts {
   std::function<Ticket()> source;
   Slice slice = {};           ///< of each batch, that this process takes
   std::uint64_t read_ahead = 0;  ///< rows beyond the prefetch that a distant data set is told of
+  Profile* profile = nullptr;    ///< told when each stage works; null: nobody asks
 };
 
 /// What of a line may change while it runs, as nothing that it delivers depends on it.

@@ -11,6 +11,7 @@
 #include "pipeline/telemetry/log.h"
 #include "sampling/error.h"
 #include "sampling/warning.h"
+#include "stages/file_limit.h"
 
 namespace {
 
@@ -29,13 +30,16 @@ constexpr std::array table{
     Command{"bench", "bench CONFIG", "throughput of each data stage, or of several processes' exchange", commands::bench},
     Command{"replay", "replay CONFIG --iter N", "write the batch that iteration N sees to files", commands::replay},
     Command{"pack", "pack CONFIG --out FOLDER", "write a data set as tar shards", commands::pack},
+    Command{"plan", "plan CONFIG", "what a run will do: steps, memory, snapshots, learning rate", commands::plan},
     Command{"graph", "graph CONFIG", "the flow graph in DOT, with its queue depths", commands::graph},
+    Command{"lr-find", "lr-find CONFIG", "a learning rate: how the loss takes rates that grow", commands::lr_find},
+    Command{"hooks", "hooks CONFIG", "what is called at which points of a run", commands::hooks},
     Command{"config", "config CONFIG", "the resolved configuration; --keys lists every key; import FILE.json", commands::config},
     Command{"snapshot", "snapshot ls|show|verify|convert", "look into snapshots", commands::snapshot},
     Command{"selftest", "selftest crash --dir DIR", "whether snapshots on a disk survive kills, errors and power cuts",
             commands::selftest},
     Command{"plugins", "plugins [FILE.so]", "what can be named in a configuration", commands::plugins},
-    Command{"info", "info", "versions, machine, devices", commands::info},
+    Command{"info", "info [CONFIG]", "versions, machine, devices; or a net, parameter by parameter", commands::info},
 };
 
 void print_help() {
@@ -48,6 +52,7 @@ void print_help() {
 }
 
 int run(const commands::Arguments& words) {
+  raise_file_limit();
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
     print_help();
     return words.empty() ? static_cast<int>(Exit::usage) : 0;

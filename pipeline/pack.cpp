@@ -15,6 +15,7 @@
 
 #include "pipeline/config/words.h"
 #include "pipeline/graph.h"
+#include "pipeline/sources.h"
 #include "pipeline/telemetry/console.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/json_lines.h"
@@ -62,8 +63,7 @@ void check_out(const PackOptions& options) {
 
 Split open_split(const Config& config, bool training) {
   const Settings& data = config.data(training);
-  Split split{training, datasets().at(data.text("dataset")).make(data, {training})};
-  if (split.dataset->size() == 0) throw EmptyDataset(data.text("dataset") + ": the data set is empty");
+  Split split{training, open_dataset(config, training)};
   if (!split.dataset->classes().empty() && split.dataset->label(0) < 0)
     throw data.error("dataset", "pictures with boxes and no label cannot be packed: shards hold one label for each",
                      Exit::usage,

@@ -2,12 +2,13 @@
 
 #include <bit>
 #include <cstring>
-#include <filesystem>
 
+#include "pipeline/pretrained_file.h"
 #include "pipeline/snapshot/rename.h"
 #include "pipeline/snapshot/weights.h"
 #include "pipeline/snapshot/weights_file.h"
 #include "pipeline/telemetry/log.h"
+#include "sampling/remote/remote.h"
 
 namespace flowtrain {
 
@@ -64,11 +65,10 @@ std::string list(const std::vector<std::string>& names) {
 
 }  // namespace
 
-void load_pretrained(Learner& learner, const Settings& net) {
-  const std::string& path = net.text("pretrain");
-  if (path.empty()) return;
-  if (!std::filesystem::exists(path)) throw net.error("pretrain", "no such file: " + path);
-  const WeightsFile file(path);
+void load_pretrained(Learner& learner, const Settings& net, const Interrupt* interrupt) {
+  if (net.text("pretrain").empty()) return;
+  const std::string path = public_name(net.text("pretrain"));
+  const WeightsFile file(pretrained_file(net, interrupt));
 
   LearnerState state;
   learner.copy_state(state);

@@ -12,6 +12,7 @@
 #include "pipeline/snapshot/hash.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/codecs/png.h"
+#include "sampling/draw_notes.h"
 #include "sampling/images/finish.h"
 #include "stages/batch_mixer.h"
 
@@ -20,17 +21,6 @@ namespace flowtrain {
 namespace {
 
 using nlohmann::json;
-
-// The micro-batches of one iteration, then the end.
-std::function<Ticket()> one_iteration(std::uint64_t iteration, std::uint32_t accum) {
-  return [iteration, accum, next = std::uint32_t{0}]() mutable {
-    Ticket ticket;
-    ticket.iteration = iteration;
-    ticket.micro = static_cast<std::uint16_t>(next);
-    if (next++ == accum) ticket.kind = TicketKind::end;
-    return ticket;
-  };
-}
 
 bool is_picture(const Field& field) {
   return field.dtype == DType::u8 && field.shape.size() == 3 && (field.shape[2] == 1 || field.shape[2] == 3);
@@ -110,16 +100,34 @@ void describe_mix(const BatchMix& mix, const Slab& slab, std::size_t row, json& 
 }
 
 // `mix` may be null.
-json describe_row(const DataParts& data, const SlabLayout& layout, const Slab& slab, std::size_t row, const Mixed* mix,
+// What the sampler drew for a row: it makes it once more.
+json draws_of(const Sampler& sampler, const SlabLayout& layout, const RowWork& work, std::uint64_t seed) {
+  std::vector<std::vector<std::byte>> fields;
+  std::vector<std::byte*> pointers;
+  for (auto& field : layout.fields()) pointers.push_back(fields.emplace_back(field.row_bytes()).data());
+  Stream random(seed, Purpose::sample, work.position);
+  const DrawNotes notes;
+  sampler.sample(work.record, random, pointers);
+  json all = json::array();
+  for (auto& [name, value] : notes.all()) {
+    const auto* numbers = std::get_if<std::vector<double>>(&value);
+    all.push_back({{name, !numbers ? json(std::get<std::string>(value)) : numbers->size() == 1 ? json(numbers->front()) : json(*numbers)}});
+  }
+  return all;
+}
+
+json describe_row(const DataParts& data, const SlabLayout& layout, const Slab& slab, std::size_t row, std::uint64_t seed, const Mixed* mix,
                   const std::filesystem::path& folder, std::uint64_t number) {
   const RowWork& work = slab.rows()[row];
   json entry{{"position", work.position}, {"id", work.id}, {"source", data.dataset->describe(work.id)}};
   if (work.replaced) entry["replaced_times"] = work.replaced;
+  if (auto draws = draws_of(*data.sampler, layout, work, seed); !draws.empty()) entry["draws"] = std::move(draws);
   if (mix) describe_mix(mix->drawn, slab, row, entry);
   for (std::size_t i = 0; i < layout.fields().size(); ++i) {
     const Field& field = layout.fields()[i];
     const auto bytes = row_bytes(layout, slab, i, row);
-    entry[field.name] = value_of(field, bytes);
+    // "source" says which record it is.
+    entry[field.name == source_field ? "source_index" : field.name] = value_of(field, bytes);
     if (!is_picture(field)) continue;
     char name[64];
     std::snprintf(name, sizeof name, "row-%04llu.png", static_cast<unsigned long long>(number));
@@ -131,9 +139,28 @@ json describe_row(const DataParts& data, const SlabLayout& layout, const Slab& s
   return entry;
 }
 
+// JSON has no infinities: a figure that is not finite is null.
+json figures_of(const Recomputed& computed) {
+  json figures{{"loss", computed.result.loss}, {"grad_norm", computed.result.grad_norm}, {"from", {{"iteration", computed.after}}}};
+  for (auto& [name, value] : computed.result.parts) figures[name] = value;
+  if (computed.snapshot) figures["from"]["snapshot"] = computed.snapshot->string();
+  return figures;
+}
+
 }  // namespace
 
-std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::filesystem::path& folder) {
+std::function<Ticket()> one_iteration(std::uint64_t iteration, std::uint32_t accum) {
+  return [iteration, accum, next = std::uint32_t{0}]() mutable {
+    Ticket ticket;
+    ticket.iteration = iteration;
+    ticket.micro = static_cast<std::uint16_t>(next);
+    if (next++ == accum) ticket.kind = TicketKind::end;
+    return ticket;
+  };
+}
+
+std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::filesystem::path& folder,
+                     const Recomputed* computed) {
   const DataParts data = open_data(config, true, "cpu");
   const auto accum = static_cast<std::uint32_t>(config.table("train").integer("accum"));
   const Scheduler scheduler(data.workers);
@@ -152,10 +179,11 @@ std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::f
     epoch = slab.epoch() + 1;
     const auto mix = mixer ? std::optional(mixed(*mixer, line.layout(), slab)) : std::nullopt;
     for (std::size_t row = 0; row < slab.rows().size(); ++row)
-      rows.push_back(describe_row(data, line.layout(), slab, row, mix ? &*mix : nullptr, folder, rows.size()));
+      rows.push_back(describe_row(data, line.layout(), slab, row, seed_of(config), mix ? &*mix : nullptr, folder, rows.size()));
   }
   const std::uint64_t count = rows.size();
-  const json batch{{"iteration", iteration}, {"epoch", epoch}, {"rows", std::move(rows)}};
+  json batch{{"iteration", iteration}, {"epoch", epoch}, {"rows", std::move(rows)}};
+  if (computed) batch.update(figures_of(*computed));
   write_file_atomically(folder / "batch.json", batch.dump(2) + "\n");
   return count;
 }

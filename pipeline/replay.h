@@ -1,17 +1,32 @@
 #pragma once
-// Replay: rebuilds exactly the batch that an iteration sees (promise P7).
+// Replay: rebuilds exactly the batch that an iteration sees, and what training makes of it (promise P7).
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <optional>
 
 #include "pipeline/config/config.h"
+#include "stages/compute.h"
+#include "stages/ticket.h"
 
 namespace flowtrain {
 
+/// What an iteration computed, and the weights that its training was taken up from to find out.
+struct Recomputed {
+  StepResult result;
+  std::uint64_t after = 0;  ///< the snapshot's iteration; 0: the initial weights
+  std::optional<std::filesystem::path> snapshot = {};
+};
+
 /// Writes iteration `iteration`'s batch into `folder` (made if missing): u8 pictures as row-NNNN.png, erased and mixed as
 /// the net gets them, and batch.json with position, id, source, label and hash of every row (as its sampler left it) and
-/// what was drawn to mix and erase it. Returns the number of rows.
-/// Throws UserError.
-std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::filesystem::path& folder);
+/// what was drawn to mix and erase it. With `computed` also the iteration's loss, its parts and the norm of its gradients.
+/// Returns the number of rows. Throws UserError.
+std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::filesystem::path& folder,
+                     const Recomputed* computed = nullptr);
+
+/// A line's tickets: the micro-batches of one iteration, then the end.
+std::function<Ticket()> one_iteration(std::uint64_t iteration, std::uint32_t accum);
 
 }  // namespace flowtrain

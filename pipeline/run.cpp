@@ -1,21 +1,30 @@
 #include "pipeline/run.h"
 
-#include <cmath>
+#include <algorithm>
+#include <exception>
+#include <limits>
 #include <memory>
 #include <thread>
 
 #include "pipeline/advice.h"
 #include "pipeline/assembly.h"
+#include "pipeline/batch_search.h"
+#include "pipeline/config/idle_keys.h"
 #include "pipeline/config/words.h"
 #include "pipeline/ledger.h"
+#include "pipeline/plan.h"
 #include "pipeline/pretrain.h"
+#include "pipeline/profile_report.h"
+#include "pipeline/result_record.h"
+#include "pipeline/resume.h"
+#include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/trainer.h"
+#include "pipeline/validation_data.h"
 #include "sampling/distant.h"
-#include "stages/evaluation/figures.h"
 
 namespace flowtrain {
 
@@ -27,62 +36,97 @@ class Run {
   Run(const Config& config, const RunOptions& options, RunState state)
       : config_(config), options_(options), state_(std::move(state)),
         device_(choose_device(config, options.local_rank, options.processes_here)), train_(open_data(config, true, device_, portion())) {
+    train_errors_ = ErrorPolicy::from(config.table("train"), config.table("dist"), options.group->size());
+    val_errors_ = ErrorPolicy::from(config.table("val"), config.table("dist"), options.group->size());
     check_resumed_data();
-    if (validates()) open_validation_data();
-    if (val_) choose_detection_metrics();
-    schedule_ = make_schedule(config, train_.batches, state_.iteration + 1, val_ != nullptr);
-    schedule_.validate_first = state_.validation_pending && val_;
-    scheduler_ = std::make_unique<Scheduler>(train_.workers + (val_ ? val_->workers : 0));
-    line_ = std::make_unique<Line>(line_parts("train", train_, config, schedule_.tickets()));
-    if (val_) val_line_ = std::make_unique<Line>(line_parts("val", *val_, config, endless_batches(state_.validation_batches)));
+    if (validates()) check_validation_mode();
+    if (validates()) sets_ = open_validation_sets(config, *train_.dataset, device_, portion(), options_.group->leads());
+    schedule_ = make_schedule(config, train_.batches, state_.iteration + 1, !sets_.empty());
+    // What is not trained moves along no schedule.
+    if (options.mode != TrainMode::full)
+      for (auto& plan : schedule_.optimizers) plan = {plan.label, plan.at(1), {}, {}, {}};
+    schedule_.validate_first = state_.validation_pending && !sets_.empty();
+    unsigned validating = 0;
+    for (auto& set : sets_) validating += set->data.workers;
+    scheduler_ = std::make_unique<Scheduler>(train_.workers + validating);
+    if (options_.profile) profile_ = std::make_unique<Profile>(schedule_.first, schedule_.last);
+    line_ = make_line(line_parts("train", train_, config, schedule_.tickets()));
+    for (auto& set : sets_)
+      set->line = make_line(line_parts(set->label(), set->data, set->config, endless_batches(state_.validation[set->name].batches)));
+    check_rows(sets_);
   }
 
   void make_learner(const MakeLearner& make) {
-    if (options_.dry_run) {
-      learner_ = std::make_unique<IdleLearner>();
-      return;
-    }
-    const auto classes = train_.dataset->classes();
-    LearnerSpec spec{config_.table("net"), config_.table("loss"), config_.table("optim"), config_.table("train"),
-                     config_.table("run"), config_.table("val"), line_->layout()};
-    spec.val_layout = val_line_ ? &val_line_->layout() : nullptr;
-    spec.classes = static_cast<std::int64_t>(classes.size());
-    spec.device = device_;
-    spec.seed = seed_of(config_);
-    spec.mode = options_.mode;
-    spec.mixing = mixing_of(config_);
-    spec.processes_here = options_.processes_here;
-    spec.sampler = &config_.table("sampler");
-    spec.detect = &config_.table("detect");
-    spec.dist = &config_.table("dist");
-    spec.group = options_.group;
-    learner_ = make(spec);
+    learner_ = options_.dry_run ? std::make_unique<IdleLearner>() : learner_for(line_->layout(), make, &hooks_);
+    if (overlaps()) net_copy_ = learner_->copy_net();
+  }
+
+  /// In iterations.
+  std::uint64_t epoch() const { return iterations_per_epoch(config_, train_.batches); }
+
+  std::string net_summary(const MakeLearner& make) const {
+    const NetFigures figures = learner_for(line_->layout(), make)->figures();
+    return describe_net(config_.table("net"), figures) + "\n\n" + list_parameters(figures, schedule_.optimizers);
+  }
+
+  std::string plan(const MakeLearner& make) const {
+    // Two rows: batch normalisation takes no statistics of one.
+    const std::uint32_t rows = std::min(2u, train_.batch);
+    LineParts few = line_parts("train", train_, config_, endless_batches());
+    few.batches = Batches(train_.order->size(), rows, LastBatch::wrap);
+    few.batch = rows;
+    few.prefetch = 1;
+    Line line(std::move(few));
+    line.start();
+    Ticket ticket;
+    if (!line.next(ticket)) throw InternalError("the line ended");
+    if (ticket.kind == TicketKind::bad) std::rethrow_exception(line.slab(ticket).error());
+
+    PlanParts parts{config_, train_, sets_.empty() ? nullptr : &sets_.front()->data, schedule_};
+    parts.slab_bytes = line_->layout().bytes();
+    const auto learner = learner_for(line.layout(), make);
+    parts.net = learner->figures();
+    parts.row_bytes = learner->kept_bytes(line.slab(ticket)) / rows;
+    line.stop();
+    return describe_plan(parts);
+  }
+
+  // `processes`: those that train together, of which this one alone is here.
+  FoundRows fit(const MakeLearner& make, std::uint64_t processes, const Interrupt& interrupt) {
+    const auto learner = learner_for(line_->layout(), make);
+    return search_batch({config_, train_, *line_, *learner, processes, options_.processes_here}, interrupt);
   }
 
   void announce() const {
-    log_info(say("data: ", format_count(train_.dataset->size()), " samples in ", train_.dataset->classes().size(), " classes",
-                 val_ ? say(", ", format_count(val_->dataset->size()), " for validation") : "", "; ",
-                 format_count(train_.batches.per_epoch()), " batches of ", train_.batch, " an epoch"));
+    const bool several = !train_.sources.empty();
+    log_info(say("data: ", several ? describe_shares(train_.sources) : format_count(train_.dataset->size()) + " samples", " in ",
+                 train_.dataset->classes().size(), " classes",
+                 describe_sizes(sets_), "; ",
+                 several ? "an epoch = " : "", format_count(train_.batches.per_epoch()), " batches of ", train_.batch,
+                 several ? say(" (", epoch_end_of(config_), ")") : " an epoch"));
     log_info(say("device: ", device_, "; ", train_.workers, " workers; iterations ", schedule_.first, " to ", schedule_.last));
+    if (!options_.dry_run) log_info("net: " + describe_net(config_.table("net"), learner_->figures()));
+    tell_left_open_batch(config_);
+    for (auto& note : schedule_notes(config_, epoch(), schedule_.last)) log_info("note: " + note);
+    for (auto& note : idle_keys(config_)) log_info("note: " + note);
     if (schedule_.first > schedule_.last) log_info("nothing is left to do; --max-iter sets the length of a run");
   }
 
   TrainerResult train(MetricsFile* metrics, JsonLinesFile* ledger, SnapshotBranch* snapshots,
                       const Interrupt& interrupt) {
     BadSamples bad = make_ledger(config_, true, *train_.dataset, ledger, options_.group->leads());
-    std::optional<BadSamples> bad_validation;
-    if (val_) bad_validation.emplace(make_ledger(config_, false, *val_->dataset, ledger, options_.group->leads()));
     Display display(options_.progress, schedule_.last, metrics);
     TrainerParts parts{schedule_, *line_};
-    parts.validation = val_line_.get();
-    parts.validation_batches = validation_batches();
-    if (auto& names = config_.table("val").texts("metrics"); !names.empty()) parts.ruling_metric = names.front();
-    parts.detection = detection_ ? &*detection_ : nullptr;
-    parts.keep_best = static_cast<std::size_t>(config_.table("snapshot").integer("keep_best"));
+    for (auto& set : sets_) {
+      set->bad.emplace(make_ledger(set->config, false, *set->data.dataset, ledger, options_.group->leads()));
+      parts.validation.push_back({set->name, *set->line, set->batches(), *set->bad, set->detection ? &*set->detection : nullptr});
+    }
+    parts.best = BestRule::all(config_);
     parts.learner = learner_.get();
+    parts.net_copy = net_copy_.get();
+    parts.averages = config_.table("ema").boolean("validate");
     parts.group = options_.group;
     parts.bad_samples = &bad;
-    parts.bad_validation_samples = bad_validation ? &*bad_validation : nullptr;
     parts.display = &display;
     parts.snapshots = snapshots;
     parts.interrupt = &interrupt;
@@ -90,25 +134,46 @@ class Run {
     if (train_.tunes) tuner.emplace(Tuning{line_->shape(), train_.tunes->most_threads}, *train_.tunes);
     parts.tuner = tuner ? &*tuner : nullptr;
     parts.nonfinite = NonFinitePolicy::from(config_.table("train"));
-    parts.display_every = period(config_.table("display"), "every").to_iterations(iterations_per_epoch(config_, train_.batches));
+    if (!options_.folder.empty()) parts.nonfinite.run = options_.folder;
+    parts.profile = profile();
+    parts.train_errors = train_errors_;
+    parts.val_errors = val_errors_;
+    parts.early_stop = EarlyStop::from(config_);
+    parts.plateaus = Plateau::all(config_);
+    // What is never measured never improves, which is no reason to act.
+    if (!has_set_of(sets_, config_, parts.early_stop.improvement.metric)) parts.early_stop.patience = 0;
+    for (auto& plateau : parts.plateaus)
+      if (!has_set_of(sets_, config_, plateau.improvement.metric)) plateau.patience = std::numeric_limits<std::uint64_t>::max();
+    parts.hooks = &hooks_;
+    parts.iterations_per_epoch = epoch();
+    parts.display_every = period(config_.table("display"), "every").to_iterations(epoch());
     Trainer trainer(parts, std::move(state_));
     const TrainerResult result = trainer.run();
     display.finish();
     summarise(result, trainer.state());
+    if (profile_) tell_profile(*profile_, *options_.group, metrics, result.iteration);
     if (const auto retries = this->retries(); retries > 0) {
       log_info(say("requests to servers that had to be repeated: ", retries));
       if (metrics) metrics->write("retries", {{"iter", result.iteration}, {"requests", retries}});
     }
-    if (result.signal) return result;
-    const std::string params = common_params_xxh64();
-    if (metrics)
-      metrics->write("end", {{"iter", result.iteration},
-                             {"params_xxh64", params},
-                             {"order_xxh64", trainer.state().order.hex()}});
+    const auto* best = parts.best.front().best(trainer.state().best);
+    const bool goes_back = config_.table("snapshot").boolean("end_with_best") && best && snapshots && !result.signal;
+    if (goes_back) load_best(*snapshots, best->iteration);
+    const std::string params = result.signal ? "" : common_params_xxh64();
+    const std::uint64_t weights_of = goes_back ? best->iteration : result.iteration;
+    record_ = result_record({result, trainer.state(), parts.best, parts.iterations_per_epoch, params, weights_of, train_.batch});
+    if (metrics && !result.signal) {
+      std::vector<MetricField> fields{{"iter", result.iteration}, {"params_xxh64", params}, {"order_xxh64", trainer.state().order.hex()}};
+      if (!result.stopped.empty()) fields.emplace_back("stopped", result.stopped);
+      metrics->write("end", fields);
+    }
     return result;
   }
 
   Learner& learner() { return *learner_; }
+  Hooks& hooks() { return hooks_; }
+  /// After train(): result.json's.
+  const std::string& record() const { return record_; }
   std::uint64_t samples_per_epoch() const { return train_.dataset->size(); }
   const RunState& state() const { return state_; }
 
@@ -118,19 +183,66 @@ class Run {
       drawing.nodes.push_back({name, label, thread});
       drawing.edges.push_back({"compute", name, edge});
     };
-    branch("learning_rate", "learning rate\nstepwise decay", "control ticket", false);
+    branch("rates", "rates\nof the optimizers", "control ticket", false);
     branch("display", "display\nbar, log, metrics.jsonl", "queue of 64 events", true);
     branch("snapshot", "snapshot\nwrite, fsync, rename", "one staging copy", true);
-    if (!val_line_) return drawing;
-    for (auto& node : val_line_->drawing().nodes)
-      if (node.name != "compute") drawing.nodes.push_back({"val " + node.name, "validation: " + node.label, node.thread});
-    drawing.nodes.push_back({"val compute", "validate\neval mode", false});
-    for (auto& edge : val_line_->drawing().edges) drawing.edges.push_back({"val " + edge.from, "val " + edge.to, edge.label});
+    if (sets_.empty()) return drawing;
+    for (auto& set : sets_) {
+      const std::string of = set->label() + " ";
+      for (auto& node : set->line->drawing().nodes)
+        if (node.name != "compute") drawing.nodes.push_back({of + node.name, "validation: " + node.label, node.thread});
+    }
+    drawing.nodes.push_back({"val compute", overlaps() ? "validate\na copy of the net" : "validate\neval mode", overlaps()});
+    for (auto& set : sets_)
+      for (auto& edge : set->line->drawing().edges)
+        drawing.edges.push_back({set->label() + " " + edge.from, edge.to == "compute" ? "val compute" : set->label() + " " + edge.to, edge.label});
     drawing.edges.push_back({"compute", "val compute", "control ticket"});
     return drawing;
   }
 
  private:
+  std::unique_ptr<Learner> learner_for(const SlabLayout& layout, const MakeLearner& make, Hooks* hooks = nullptr) const {
+    LearnerSpec spec{config_.table("net"), config_.table("loss"), config_.list("optim"), config_.list("group"), config_.table("train"),
+                     config_.table("run"), config_.table("val"), layout};
+    spec.val_layout = sets_.empty() ? nullptr : &sets_.front()->line->layout();
+    spec.class_names = train_.dataset->classes();
+    spec.classes = static_cast<std::int64_t>(spec.class_names.size());
+    spec.device = device_;
+    spec.seed = seed_of(config_);
+    spec.mode = options_.mode;
+    spec.mixing = mixing_of(config_);
+    spec.processes_here = options_.processes_here;
+    spec.sampler = &config_.table("sampler");
+    spec.detect = &config_.table("detect");
+    spec.ema = &config_.table("ema");
+    spec.step = &config_.table("step");
+    spec.init = &config_.list("net.init");
+    spec.metrics = &config_.list("metric");
+    spec.hook_list = &config_.list("hook");
+    spec.hooks = hooks;
+    spec.dist = &config_.table("dist");
+    spec.group = options_.group;
+    spec.profile = hooks ? profile() : nullptr;  // of the net that trains
+    return make(spec);
+  }
+
+  Profile* profile() const { return profile_.get(); }
+
+  std::unique_ptr<Line> make_line(LineParts parts) const {
+    parts.profile = profile();
+    return std::make_unique<Line>(std::move(parts));
+  }
+
+  // The last snapshot has the last weights; the process ends with the best ones.
+  void load_best(SnapshotBranch& snapshots, std::uint64_t iteration) {
+    if (options_.group->leads()) {
+      const auto snapshot = snapshots.open(iteration);
+      learner_->load_state(read_tensors(snapshot));
+      log_info(say("the weights are those of iteration ", iteration, ", the best ones"));
+    }
+    learner_->share_state();
+  }
+
   // Every process has the same parameters, bit by bit, or the training was none.
   std::string common_params_xxh64() const {
     const std::string own = params_xxh64(*learner_);
@@ -144,31 +256,13 @@ class Run {
     return {{static_cast<std::uint64_t>(group.rank()), static_cast<std::uint64_t>(group.size())}, options_.processes_here};
   }
 
-  void open_validation_data() {
-    try {
-      val_ = std::make_unique<DataParts>(open_data(config_, false, device_, portion()));
-    } catch (const EmptyDataset& empty) {
-      if (options_.group->leads()) log_warn(say("no validation: ", empty.what()));
-    }
-  }
-
-  void choose_detection_metrics() {
-    DetectionMetrics metrics{*val_->dataset, {}};
-    for (auto& name : config_.table("val").texts("metrics"))
-      if (is_detection_figure(name)) metrics.names.push_back(name);
-    if (metrics.names.empty()) return;
-    if (val_->dataset->classes() != train_.dataset->classes())
-      throw UserError(Exit::data, say("val.metrics: ", metrics.names.front(), " cannot be measured: the validation data have other ",
-                                      "classes than the training data"),
-                      "voc: data.class_names names them for both");
-    detection_.emplace(std::move(metrics));
-  }
-
   std::uint64_t retries() const {
     std::uint64_t sum = 0;
-    for (const auto* data : {&train_, static_cast<const DataParts*>(val_.get())})
-      if (const auto* distant = data ? dynamic_cast<const Distant*>(data->dataset.get()) : nullptr)
-        sum += distant->retries();
+    const auto add = [&](const DataParts& data) {
+      if (const auto* distant = dynamic_cast<const Distant*>(data.dataset.get())) sum += distant->retries();
+    };
+    add(train_);
+    for (auto& set : sets_) add(set->data);
     return sum;
   }
 
@@ -176,10 +270,14 @@ class Run {
     return !options_.dry_run && options_.mode == TrainMode::full && !period(config_.table("val"), "every").off();
   }
 
-  std::uint64_t validation_batches() const {
-    if (!val_) return 0;
-    const auto wished = static_cast<std::uint64_t>(config_.table("val").integer("batches"));
-    return wished > 0 ? wished : val_->batches.per_epoch();
+  bool overlaps() const { return !sets_.empty() && config_.table("val").text("mode") == "overlapped"; }
+
+  // Its sums would get between training's own, in another order on each process.
+  void check_validation_mode() const {
+    const Settings& val = config_.table("val");
+    if (val.text("mode") == "inline" || options_.group->size() == 1) return;
+    throw val.error("mode", say("\"overlapped\" is for one process, and ", options_.group->size(), " train together"), Exit::usage,
+                    "val.mode = \"inline\" shares each validation out among them");
   }
 
   void check_resumed_data() {
@@ -191,6 +289,7 @@ class Run {
 
   void summarise(const TrainerResult& result, const RunState& state) const {
     const std::uint64_t done = result.iteration + 1 - schedule_.first;
+    if (!result.stopped.empty()) log_info("stopped early: " + result.stopped);
     if (done == 0 && result.signal) log_info(say("interrupted before iteration ", schedule_.first, " was done"));
     if (done == 0) return;
     log_info(say(result.signal ? "interrupted after" : "done:", " iteration ", result.iteration, " (", format_count(done), " in ",
@@ -203,14 +302,18 @@ class Run {
   const Config& config_;
   RunOptions options_;
   RunState state_;
+  Hooks hooks_;
+  std::unique_ptr<Profile> profile_;  // of --profile
+  ErrorPolicy train_errors_, val_errors_;
   std::string device_;
   DataParts train_;
-  std::unique_ptr<DataParts> val_;
-  std::optional<DetectionMetrics> detection_;
+  ValidationSets sets_;  // none without validation
   Schedule schedule_;
   std::unique_ptr<Scheduler> scheduler_;
-  std::unique_ptr<Line> line_, val_line_;
+  std::unique_ptr<Line> line_;
   std::unique_ptr<Learner> learner_;
+  std::unique_ptr<NetCopy> net_copy_;  // of the learner; null where validation is inline
+  std::string record_;
 };
 
 // A fresh start that fails before it trains (data that is not there, a net that does not fit) leaves no folder behind.
@@ -231,49 +334,18 @@ void set_grace(Interrupt& interrupt, const Config& config) {
   interrupt.set_grace(std::chrono::duration<double>(config.table("run").real("grace")));
 }
 
-// Parts that a snapshot was made without begin anew, if that was asked for.
-void check_parts(const RunState& state, const Start& start) {
-  std::string missing;
-  for (auto& part : RunState::parts())
-    if (!state.has_saved(part)) missing += (missing.empty() ? "" : ", ") + part;
-  if (missing.empty()) return;
-  const auto what = say(start.snapshot->string(), " was made without: ", missing, " (snapshot.save)");
-  if (!start.accept_changes)
-    throw UserError(Exit::snapshot, what, "--accept-changes goes on all the same, and begins these anew");
-  log_warn(what + "; these begin anew");
+int exit_code(const TrainerResult& result) {
+  if (result.error) std::rethrow_exception(result.error);
+  return result.signal ? Interrupt::exit_code(*result.signal) : 0;
 }
 
-// Rank 0's, for all.
-RunState initial_state(const Start& start, const std::optional<OpenSnapshot>& snapshot, Group& group) {
-  RunState state;
-  if (snapshot) {
-    state = RunState::from_json(snapshot->state_json);
-    check_parts(state, start);
-    if (state.world != group.size())
-      log_info(say("processes now: ", group.size(), "; when the snapshot was made: ", state.world));
-  }
-  if (group.size() > 1) state = RunState::from_json(group.broadcast(group.leads() ? state.to_json() : ""));
-  state.saved = start.config.table("snapshot").texts("save");
-  state.world = group.size();
-  return state;
-}
-
-int exit_code(const TrainerResult& result) { return result.signal ? Interrupt::exit_code(*result.signal) : 0; }
-
-// Makes the folder look as it did when the snapshot was taken.
-void take_over(const std::filesystem::path& snapshots, const RunState& state) {
-  for (auto& path : set_aside_newer(snapshots, state.iteration)) log_info("set aside: " + path.string());
-  if (!state.best.empty() && std::filesystem::exists(snapshots / snapshot_name(state.best.front().iteration)))
-    mark_best(snapshots, state.best.front().iteration);
-}
-
-std::unique_ptr<SnapshotBranch> snapshot_branch(const Start& start, MetricsFile& metrics) {
+std::unique_ptr<SnapshotBranch> snapshot_branch(const Start& start, std::uint64_t iterations_per_epoch, MetricsFile& metrics) {
   const Settings& snapshot = start.config.table("snapshot");
   SnapshotPolicy policy;
   policy.folder = start.folder->snapshots();
   policy.keep_last = static_cast<std::size_t>(snapshot.integer("keep_last"));
-  policy.keep_best = static_cast<std::size_t>(snapshot.integer("keep_best"));
-  policy.keep_every = static_cast<std::uint64_t>(snapshot.integer("keep_every"));
+  policy.best = BestRule::all(start.config);
+  policy.keep_every = period(snapshot, "keep_every").to_iterations(iterations_per_epoch);
   policy.skip_when_busy = snapshot.text("when_busy") == "skip";
   policy.stop_on_error = snapshot.text("on_error") == "stop";
   policy.config_toml = to_toml(start.config);
@@ -290,14 +362,16 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   const std::uint64_t from = state.iteration;
 
   FailedStart failed(start);
-  Run run(start.config, options, std::move(state));
+  RunOptions named = options;
+  named.folder = start.path.string();
+  Run run(start.config, named, std::move(state));
   run.make_learner(make_learner);
   if (snapshot) {
-    run.learner().load_state(read_tensors(*snapshot));
+    run.learner().load_state(tensors_to_resume(*snapshot, start.config));
     snapshot.reset();
     log_info(say("going on after iteration ", from, ", from ", start.snapshot->string()));
   } else if (options.group->leads()) {
-    load_pretrained(run.learner(), start.config.table("net"));
+    load_pretrained(run.learner(), start.config.table("net"), &interrupt);
   }
   run.learner().share_state();
   failed.succeeded();
@@ -311,11 +385,11 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   const auto metrics_path = start.folder->path() / "metrics.jsonl";
   const auto ledger_path = start.folder->path() / "bad_samples.jsonl";
   if (start.resumed)
-    for (auto& path : {metrics_path, ledger_path}) cut_back(path, from);
+    for (auto& path : {metrics_path, ledger_path}) cut_back(path, from, run.state().validates_again_from() - 1);
   MetricsFile metrics(metrics_path);
   JsonLinesFile ledger(ledger_path);
   if (start.resumed) metrics.write("resume", {{"iter", from}});
-  auto snapshots = snapshot_branch(start, metrics);
+  auto snapshots = snapshot_branch(start, run.epoch(), metrics);
   const bool goes_back = NonFinitePolicy::from(start.config.table("train")).action == NonFinitePolicy::Action::rollback;
   if (options.initialize || (goes_back && !start.snapshot)) snapshots->take(run.learner(), run.state(), SnapshotReason::end);
   if (options.initialize) {
@@ -327,6 +401,7 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   const TrainerResult result = run.train(&metrics, &ledger, snapshots.get(), interrupt);
   const bool written = snapshots->finish();
   snapshots->check();
+  write_file_atomically(start.folder->path() / "result.json", run.record());
   if (!written)
     throw UserError(Exit::snapshot, "the last snapshot could not be written (the reason is above)",
                     "make room, then --resume auto goes on from the one before");
@@ -338,8 +413,56 @@ int run_without_traces(const Config& config, const RunOptions& options, const Ma
   set_grace(interrupt, config);
   Run run(config, options, {});
   run.make_learner(make_learner);
+  if (!options.dry_run) load_pretrained(run.learner(), config.table("net"), &interrupt);
   run.announce();
   return exit_code(run.train(nullptr, nullptr, nullptr, interrupt));
+}
+
+FoundRows fit_batch(const Config& config, const RunOptions& options, const MakeLearner& make_learner, const Interrupt& interrupt) {
+  RunOptions alone = options;
+  alone.group = &solo_group();
+  alone.dry_run = true;  // opens the training data only
+  alone.mode = TrainMode::full;
+  alone.profile = false;
+  return Run(config, alone, {}).fit(make_learner, static_cast<std::uint64_t>(options.group->size()), interrupt);
+}
+
+std::string plan_run(const Config& config, const MakeLearner& make_learner) { return Run(config, {}, {}).plan(make_learner); }
+
+std::string summarise_net(const Config& config, const MakeLearner& make_learner) {
+  return Run(config, {}, {}).net_summary(make_learner);
+}
+
+namespace {
+
+/// A hook that others own.
+class Borrowed : public Hook {
+ public:
+  explicit Borrowed(Hook& hook) : hook_(hook) {}
+  std::vector<Point> points() const override { return hook_.points(); }
+  void at(Point point, Moment& moment) override { hook_.at(point, moment); }
+
+ private:
+  Hook& hook_;
+};
+
+}  // namespace
+
+int find_lr(const Config& config, LrFinder& finder, const MakeLearner& make_learner, Interrupt& interrupt) {
+  RunOptions options;
+  options.progress = ProgressMode::off;
+  Run run(config, options, {});
+  run.make_learner(make_learner);
+  load_pretrained(run.learner(), config.table("net"), &interrupt);
+  constexpr std::int64_t last = 1'000'000'000;  // after all others
+  run.hooks().add(std::make_unique<Borrowed>(finder), "lr-find", last);
+  return exit_code(run.train(nullptr, nullptr, nullptr, interrupt));
+}
+
+std::string list_hooks(const Config& config, const MakeLearner& make_learner) {
+  Run run(config, {}, {});
+  run.make_learner(make_learner);
+  return run.hooks().describe();
 }
 
 std::string draw_graph(const Config& config) { return to_dot(Run(config, {}, {}).drawing(), config.name()); }

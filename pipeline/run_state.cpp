@@ -1,6 +1,7 @@
 #include "pipeline/run_state.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "sampling/error.h"
@@ -13,24 +14,60 @@ bool RunState::has_saved(const std::string& part) const {
   return std::find(saved.begin(), saved.end(), part) != saved.end();
 }
 
+std::uint64_t RunState::validates_again_from() const {
+  if (awaited && !awaited->figures) return awaited->iteration;
+  return validation_pending ? iteration : iteration + 1;
+}
+
+namespace {
+
+json awaited_json(const std::optional<AwaitedValidation>& awaited) {
+  if (!awaited) return nullptr;
+  json figures;  // null while there are none
+  if (awaited->figures) figures = json::array();
+  if (awaited->figures)
+    for (auto& [name, value] : *awaited->figures) figures.push_back(json::array({name, value}));
+  return {{"iteration", awaited->iteration}, {"figures", std::move(figures)}};
+}
+
+}  // namespace
+
 std::string RunState::to_json() const {
   const bool schedule = has_saved("schedule");
-  json best_list = json::array();
-  for (auto& entry : best) best_list.push_back({{"iteration", entry.iteration}, {"value", entry.value}});
+  json rankings = json::object();
+  for (auto& [link, ranking] : best) {
+    rankings[link] = json::array();
+    for (auto& entry : ranking) rankings[link].push_back({{"iteration", entry.iteration}, {"value", entry.value}});
+  }
+  json sets = json::object();
+  for (auto& [name, set] : validation) sets[name] = {{"batches", set.batches}, {"bad_samples", set.bad_samples}};
+  json epoch = json::object();
+  for (auto& [name, figure] : epoch_sums) epoch[name] = {{"sum", figure.sum}, {"count", figure.count}};
+  json plateau_list = json::array();
+  for (auto& each : plateaus)
+    plateau_list.push_back({{"best", each.best ? json(*each.best) : json()},
+                            {"since", each.since},
+                            {"cooldown", each.cooldown},
+                            {"factor", each.factor}});
   return json{{"iteration", iteration},
               {"samples_per_epoch", samples_per_epoch},
               {"order_xxh64_state", order.save()},
               {"order_xxh64", order.hex()},
               {"losses", losses},
-              {"best", best_list},
-              {"validation_batches", validation_batches},
+              {"epoch_sums", epoch},
+              {"best", rankings},
               {"validation_pending", validation_pending},
+              {"awaited", awaited_json(awaited)},
               {"bad_samples", bad_samples},
-              {"bad_validation_samples", bad_validation_samples},
+              {"validation", sets},
               {"world", world},
               {"elapsed_s", elapsed_s},
+              {"early_stop", {{"best", early_stop.best ? json(*early_stop.best) : json()}, {"since", early_stop.since}}},
+              {"plateaus", schedule ? plateau_list : json::array()},
+              {"hooks", hooks},
               {"nonfinite", nonfinite},
               {"nonfinite_in_a_row", nonfinite_in_a_row},
+              {"skipped_in_a_row", skipped_in_a_row},
               {"lr_scale", schedule ? lr_scale : 1.0},
               {"rollback_limit", schedule ? rollback_limit : no_limit},
               {"saved", saved}}
@@ -51,6 +88,15 @@ std::set<std::uint64_t> counts(const json& values) {
   return all;
 }
 
+AwaitedValidation awaited_from(const json& stored) {
+  AwaitedValidation awaited{count(stored.at("iteration"))};
+  if (stored.at("figures").is_null()) return awaited;
+  awaited.figures.emplace();
+  for (auto& figure : stored.at("figures"))  // what is not finite was written as null
+    awaited.figures->emplace_back(figure.at(0).get<std::string>(), figure.at(1).is_null() ? std::nan("") : figure.at(1).get<double>());
+  return awaited;
+}
+
 }  // namespace
 
 RunState RunState::from_json(const std::string& text) try {
@@ -60,15 +106,29 @@ RunState RunState::from_json(const std::string& text) try {
   state.samples_per_epoch = count(stored.at("samples_per_epoch"));
   state.order = Xxh64::restore(stored.at("order_xxh64_state").get<std::string>());
   state.losses = stored.at("losses").get<std::deque<double>>();
-  for (auto& entry : stored.at("best")) state.best.push_back({count(entry.at("iteration")), entry.at("value")});
-  state.validation_batches = count(stored.at("validation_batches"));
+  if (stored.contains("epoch_sums"))
+    for (auto& [name, figure] : stored.at("epoch_sums").items()) state.epoch_sums[name] = {figure.at("sum"), count(figure.at("count"))};
+  for (auto& [link, ranking] : stored.at("best").items())
+    for (auto& entry : ranking) state.best[link].push_back({count(entry.at("iteration")), entry.at("value")});
   state.validation_pending = stored.at("validation_pending");
+  if (stored.contains("awaited") && !stored.at("awaited").is_null()) state.awaited = awaited_from(stored.at("awaited"));
   state.bad_samples = counts(stored.at("bad_samples"));
-  state.bad_validation_samples = counts(stored.at("bad_validation_samples"));
+  for (auto& [name, set] : stored.at("validation").items())
+    state.validation[name] = {count(set.at("batches")), counts(set.at("bad_samples"))};
   state.world = static_cast<int>(count(stored.at("world")));
   state.elapsed_s = stored.at("elapsed_s");
+  const auto best_of = [](const json& rule) {
+    return rule.at("best").is_null() ? std::nullopt : std::optional(rule.at("best").get<double>());
+  };
+  if (stored.contains("early_stop"))
+    state.early_stop = {best_of(stored.at("early_stop")), count(stored.at("early_stop").at("since"))};
+  if (stored.contains("plateaus"))
+    for (auto& each : stored.at("plateaus"))
+      state.plateaus.push_back({best_of(each), count(each.at("since")), count(each.at("cooldown")), each.at("factor")});
+  if (stored.contains("hooks")) state.hooks = stored.at("hooks").get<std::map<std::string, std::string>>();
   state.nonfinite = count(stored.at("nonfinite"));
   state.nonfinite_in_a_row = count(stored.at("nonfinite_in_a_row"));
+  if (stored.contains("skipped_in_a_row")) state.skipped_in_a_row = count(stored.at("skipped_in_a_row"));
   state.lr_scale = stored.at("lr_scale");
   state.rollback_limit = count(stored.at("rollback_limit"));
   state.saved = stored.at("saved").get<std::vector<std::string>>();

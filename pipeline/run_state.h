@@ -3,18 +3,35 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "pipeline/best.h"
+#include "pipeline/early_stop.h"
+#include "pipeline/plateau.h"
 #include "pipeline/snapshot/hash.h"
 
 namespace flowtrain {
 
-/// A validation's place in the ranking that chooses snapshots to keep.
-struct Ranked {
-  std::uint64_t iteration;
-  double value;  ///< of the ruling metric
+/// How far a validation set is.
+struct ValidationState {
+  std::uint64_t batches = 0;            ///< consumed from its line so far
+  std::set<std::uint64_t> bad_samples;  ///< ids
+};
+
+/// Of iterations whose figures were looked at.
+struct FigureSum {
+  double sum = 0;
+  std::uint64_t count = 0;
+};
+
+/// An overlapped validation that nothing has followed from yet.
+struct AwaitedValidation {
+  std::uint64_t iteration = 0;               ///< that it is of
+  std::optional<Figures> figures = {};       ///< nothing while it is under way, or where a signal interrupted it
 };
 
 /// State at the end of an iteration. Positions in the data are not here: they follow from the iteration.
@@ -23,18 +40,27 @@ struct RunState {
   std::uint64_t samples_per_epoch = 0;   ///< of the data set at that time; another size means other data
   Xxh64 order;                           ///< over the ids of all samples consumed, as little-endian u64
   std::deque<double> losses;             ///< the last 20: `loss_avg`
-  std::vector<Ranked> best;              ///< best first
-  std::uint64_t validation_batches = 0;  ///< consumed from the validation line so far
+  std::map<std::string, FigureSum> epoch_sums;  ///< of the epoch under way, by the figures' names
+  Rankings best;                         ///< of validations
   bool validation_pending = false;       ///< interrupted before the end of the validation after it
+  std::optional<AwaitedValidation> awaited;  ///< of an earlier iteration
+  std::map<std::string, ValidationState> validation;  ///< by the set's name; [data.val]'s has none
   std::set<std::uint64_t> bad_samples;   ///< ids
-  std::set<std::uint64_t> bad_validation_samples;
   int world = 1;                         ///< processes that trained together
   double elapsed_s = 0;                  ///< training time over all starts
+  EarlyStopState early_stop;
+  std::vector<PlateauState> plateaus;    ///< of the schedules of this kind, in their order
+  std::map<std::string, std::string> hooks;  ///< what they keep, by label
   std::uint64_t nonfinite = 0;           ///< iterations whose loss or gradients were not finite
   std::uint64_t nonfinite_in_a_row = 0;  ///< of these, the last ones
+  std::uint64_t skipped_in_a_row = 0;    ///< iterations that an error kept from being computed, the last ones
   double lr_scale = 1;                   ///< what rollbacks have made of the learning rate
   static constexpr std::uint64_t no_limit = ~std::uint64_t{0};
   std::uint64_t rollback_limit = no_limit;  ///< later snapshots have failed: the next rollback does not take them
+
+  /// The iteration whose validation a run that goes on from here does again, and all later ones; that after `iteration`
+  /// where none is.
+  std::uint64_t validates_again_from() const;
 
   /// What of the run's state its snapshot holds: snapshot.save.
   std::vector<std::string> saved = parts();

@@ -25,8 +25,9 @@ class Tickets {
  private:
   void plan() {
     if (iteration_ > schedule_.last) return add(TicketKind::end, schedule_.last);
-    const double lr = schedule_.decay.at(iteration_);
-    if (iteration_ == schedule_.first || lr != schedule_.decay.at(iteration_ - 1)) add(TicketKind::learning_rate, iteration_);
+    auto rates = schedule_.rates(iteration_);
+    if (rates != rates_) add(TicketKind::rates, iteration_);
+    rates_ = std::move(rates);
     for (std::uint32_t micro = 0; micro < schedule_.accum; ++micro)
       add(TicketKind::batch, iteration_, static_cast<std::uint16_t>(micro));
     if (schedule_.validates_after(iteration_)) add(TicketKind::validate, iteration_);
@@ -43,10 +44,17 @@ class Tickets {
 
   Schedule schedule_;
   std::uint64_t iteration_;
+  std::vector<Rates> rates_;  // of the iteration before, if this start saw it
   std::deque<Ticket> next_;
 };
 
 }  // namespace
+
+std::vector<Rates> Schedule::rates(std::uint64_t iteration) const {
+  std::vector<Rates> all;
+  for (auto& optimizer : optimizers) all.push_back(optimizer.at(iteration));
+  return all;
+}
 
 bool Schedule::validates_after(std::uint64_t iteration) const {
   return due(iteration, validate_every) || (validate_every > 0 && iteration == last);

@@ -3,8 +3,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
-#include "stages/decay.h"
+#include "pipeline/rates.h"
 #include "stages/ticket.h"
 
 namespace flowtrain {
@@ -18,12 +19,13 @@ struct Schedule {
   std::uint64_t snapshot_every = 0;
   bool final_snapshot = true;        ///< after the last iteration, whatever the period
   bool validate_first = false;       ///< finish a validation that the resumed run was interrupted in
-  Decay decay;
+  std::vector<RatePlan> optimizers = std::vector<RatePlan>(1);
 
+  std::vector<Rates> rates(std::uint64_t iteration) const;
   bool validates_after(std::uint64_t iteration) const;
   bool snapshots_after(std::uint64_t iteration) const;
 
-  /// The tickets in sequence: learning_rate where it changes, the micro-batches, validate, snapshot; then end.
+  /// The tickets in sequence: rates where they change, the micro-batches, validate, snapshot; then end.
   std::function<Ticket()> tickets() const;
 };
 

@@ -43,7 +43,7 @@ struct SnapshotBranch::Impl {
     }
   }
 
-  bool save() try {
+  std::filesystem::path write() {
     tensors.settle();
     SnapshotContent content;
     content.iteration = iteration;
@@ -51,25 +51,42 @@ struct SnapshotBranch::Impl {
     if (saves_optim) content.optim = views_of(tensors.optim);
     content.state_json = state_json;
     content.config_toml = policy.config_toml;
-    const auto path = write_snapshot(policy.folder, content);
-    if (best) mark_best(policy.folder, iteration);
-    prune(policy.folder, policy.keep_last, ranking, policy.keep_every);
-    log_info(say("snapshot ", path.string(), best ? "  (best so far)" : ""));
+    return write_snapshot(policy.folder, content);
+  }
+
+  bool save() try {
+    const auto path = only_marks ? std::filesystem::path() : write();
+    for (auto& link : links) mark_best(policy.folder, iteration, link);
+    prune(policy.folder, policy.keep_last, kept, policy.keep_every);
+    if (only_marks) return true;
+    log_info(say("snapshot ", path.string(), links.empty() ? "" : "  (best so far)"));
     if (metrics)
       metrics->write("snapshot", {{"iter", iteration},
                                   {"path", path.string()},
                                   {"stall_s", stall_s},
-                                  {"total_s", seconds_since(begin)}});
+                                  {"total_s", seconds_since(since)}});
     return true;
   } catch (const std::exception& error) {  // no memory, say
     const std::string what = say("no snapshot of iteration ", iteration, ": ", error.what());
-    if (policy.stop_on_error) {
+    if (policy.stop_on_error && has_failed) {
+      log_warn(what);  // the run is ending; the first failure is what it ends with
+    } else if (policy.stop_on_error) {
       failure.emplace(Exit::snapshot, what, "snapshot.on_error = \"go_on\" lets a run go on without");
       has_failed = true;
     } else {
       log_warn(what + "; training goes on");
     }
     return false;
+  }
+
+  // What is common to all that is done.
+  void begin(std::uint64_t of, const RunState& state, const std::vector<std::string>& links_to_it) {
+    iteration = of;
+    links = links_to_it;
+    kept = kept_by(policy.best, state.best);
+    if (state.awaited && !state.awaited->figures) kept.push_back(state.awaited->iteration);  // to be validated again
+    busy = true;
+    changed.notify_all();
   }
 
   void wait_idle(std::unique_lock<std::mutex>& lock) {
@@ -81,10 +98,11 @@ struct SnapshotBranch::Impl {
   LearnerState tensors;
   std::string state_json;
   std::uint64_t iteration = 0;
-  std::vector<std::uint64_t> ranking;  // iterations of the best ones, which are kept
-  bool best = false, saves_optim = true;
+  std::vector<std::uint64_t> kept;  // iterations, however old
+  std::vector<std::string> links;
+  bool saves_optim = true, only_marks = false;
   double stall_s = 0;
-  Clock::time_point begin;
+  Clock::time_point since;
   std::optional<UserError> failure;  // set once, before has_failed
   std::atomic<bool> has_failed = false;
 
@@ -99,7 +117,7 @@ SnapshotBranch::SnapshotBranch(SnapshotPolicy policy, MetricsFile* metrics)
 
 SnapshotBranch::~SnapshotBranch() { finish(); }
 
-bool SnapshotBranch::take(Learner& learner, const RunState& state, SnapshotReason reason) {
+bool SnapshotBranch::take(Learner& learner, const RunState& state, SnapshotReason reason, const std::vector<std::string>& links) {
   const auto begin = Clock::now();
   std::unique_lock lock(impl_->mutex);
   if (impl_->busy && reason == SnapshotReason::period && impl_->policy.skip_when_busy) {
@@ -111,16 +129,18 @@ bool SnapshotBranch::take(Learner& learner, const RunState& state, SnapshotReaso
   learner.copy_state(impl_->tensors);
   impl_->state_json = state.to_json();
   impl_->saves_optim = state.has_saved("optim");
-  impl_->iteration = state.iteration;
-  impl_->ranking.clear();
-  for (auto& entry : state.best)
-    if (impl_->ranking.size() < impl_->policy.keep_best) impl_->ranking.push_back(entry.iteration);
-  impl_->best = reason == SnapshotReason::best;
-  impl_->begin = begin;
+  impl_->only_marks = false;
+  impl_->since = begin;
   impl_->stall_s = seconds_since(begin);
-  impl_->busy = true;
-  impl_->changed.notify_all();
+  impl_->begin(state.iteration, state, links);
   return true;
+}
+
+void SnapshotBranch::mark(std::uint64_t iteration, const RunState& state, const std::vector<std::string>& links) {
+  std::unique_lock lock(impl_->mutex);
+  impl_->wait_idle(lock);
+  impl_->only_marks = true;
+  impl_->begin(iteration, state, links);
 }
 
 bool SnapshotBranch::has_failed() const { return impl_->has_failed; }
@@ -137,6 +157,12 @@ std::optional<OpenSnapshot> SnapshotBranch::newest(std::uint64_t limit) {
   return std::nullopt;
 }
 
+OpenSnapshot SnapshotBranch::open(std::uint64_t iteration) {
+  std::unique_lock lock(impl_->mutex);
+  impl_->wait_idle(lock);
+  return open_verified(find_iteration(impl_->policy.folder, iteration));
+}
+
 bool SnapshotBranch::finish() {
   std::unique_lock lock(impl_->mutex);
   impl_->wait_idle(lock);
@@ -148,12 +174,14 @@ bool SnapshotBranch::finish() {
   return succeeded;
 }
 
-LearnerState read_tensors(const OpenSnapshot& snapshot) {
-  LearnerState state;
-  for (auto [file, to] : {std::pair{&snapshot.model, &state.model}, {&snapshot.optim, &state.optim}})
-    for (auto& tensor : file->tensors())
-      to->push_back({tensor.name, tensor.dtype, tensor.shape, false, {tensor.data, tensor.data + tensor.bytes}});
-  return state;
+LearnerState read_tensors(const OpenSnapshot& snapshot, bool averaged) {
+  const auto read = [](std::span<const TensorView> tensors) {
+    std::vector<StateTensor> all;
+    for (auto& tensor : tensors)
+      all.push_back({tensor.name, tensor.dtype, tensor.shape, false, {tensor.data, tensor.data + tensor.bytes}});
+    return all;
+  };
+  return {.model = averaged ? read(averaged_model(snapshot)) : read(snapshot.model.tensors()), .optim = read(snapshot.optim.tensors())};
 }
 
 }  // namespace flowtrain

@@ -1,16 +1,20 @@
 #include "pipeline/start.h"
 
+#include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <random>
 
 #include "pipeline/config/words.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/snapshot_files.h"
+#include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
 
 namespace flowtrain {
 
 namespace fs = std::filesystem;
+using nlohmann::json;
 
 namespace {
 
@@ -71,7 +75,69 @@ fs::path config_file(const StartOptions& options) {
   return folder ? *folder / "config.toml" : fs::path(options.config);
 }
 
-Start fresh(const StartOptions& options, Config config) {
+// The batch that a word stands for, and what is told of it.
+struct Batch {
+  std::string rows, origin;
+};
+
+// What stands where a configuration leaves it open.
+struct Choices {
+  std::string seed;
+  std::function<Batch()> batch;
+};
+
+bool batch_is_auto(const Config& config) { return !number(config.table("loader"), "batch"); }
+
+// `config`, as loaded from `file`, with what is drawn or found, or follows from the number of ranks, said in figures, so that
+// the run's folder holds them. Without `world` loader.batch_per_rank is left open.
+Config settled(const Config& config, const StartOptions& options, const fs::path& file, const Choices& choices, std::optional<int> world) {
+  const auto rows = config.table("loader").integer("batch_per_rank");
+  const bool draws = seed_is_random(config), grows = world && rows > 0, searches = batch_is_auto(config);
+  if (!draws && !grows && !searches) return config;
+  auto overrides = options.overrides;
+  if (draws) overrides.push_back({"run.seed", choices.seed, "run.seed = \"random\""});
+  if (grows) {
+    std::erase_if(overrides, [](auto& each) { return each.key == "loader.batch_per_rank"; });
+    overrides.push_back({"loader.batch", std::to_string(rows * *world), say("loader.batch_per_rank, ", *world, " times")});
+  }
+  if (searches) {
+    const auto [batch, origin] = choices.batch();
+    overrides.push_back({"loader.batch", batch, origin});
+  }
+  return load_config(file, overrides);
+}
+
+Batch left_open(const Config& config) {
+  const auto& keys = config.table("loader").keys();
+  const auto key = std::find_if(keys.begin(), keys.end(), [](auto& each) { return each.name == "batch"; });
+  return {to_toml(key->fallback), kBatchLeftOpen};
+}
+
+// Looked for with a batch of a few, of all processes together.
+Batch find_batch(const StartOptions& options, const Config& config, const fs::path& file, const std::string& seed, const FindRows& find_rows,
+            Group& group) {
+  if (!find_rows) return left_open(config);
+  constexpr int few = 2;  // batch normalisation takes no statistics of one
+  const auto probe = [&] { return Batch{std::to_string(few), kBatchLeftOpen}; };
+  const Config few_rows = settled(config, options, file, {seed, probe}, std::nullopt);
+  few_rows.check_trainable();
+  const FoundRows own = find_rows(few_rows);
+  std::uint64_t least = own.rows;
+  for (auto& rows : group.gather(std::to_string(own.rows))) least = std::min<std::uint64_t>(least, std::stoull(rows));
+  if (own.rows == 0)
+    throw config.table("loader").error("batch", say("no batch fits: not even the smallest one takes less than ", format_bytes(own.limit)), Exit::usage,
+                                       "free some memory, choose a smaller net or smaller pictures, or raise loader.batch_memory_mb");
+  if (least == 0) throw UserError(Exit::usage, "loader.batch: no batch fits into another process's memory");
+  const std::string shares = group.size() > 1 ? say(", ", least, " for each of ", group.size(), " processes") : "";
+  const Batch batch{std::to_string(least * static_cast<std::uint64_t>(group.size())),
+                    say("loader.batch = \"auto\": ", own.rows, " take ", format_bytes(own.bytes), " of ", format_bytes(own.limit), shares)};
+  if (group.leads()) log_info(say("batches of ", batch.rows, " (", batch.origin, "; ", own.tries, " tries)"));
+  return batch;
+}
+
+Start fresh(const StartOptions& options, const Config& given, const fs::path& file, const Choices& choices, int world) {
+  if (options.run_dir) RunFolder::check_free(*options.run_dir);  // before a long search
+  Config config = settled(given, options, file, choices, world);
   const fs::path dir = config.table("run").text("dir");
   const bool earlier = newest_run(dir, config.name()).has_value();
   auto folder = options.run_dir ? RunFolder::create_at(*options.run_dir) : RunFolder::create(dir, config.name());
@@ -82,31 +148,22 @@ Start fresh(const StartOptions& options, Config config) {
   return {.config = std::move(config), .folder = std::move(folder)};
 }
 
-// `config`, as loaded from `file`, with what is drawn or follows from the number of ranks said in figures, so that the
-// run's folder holds them. Without `world` the batch is left open.
-Config settled(const Config& config, const StartOptions& options, const fs::path& file, const std::string& seed,
-               std::optional<int> world) {
-  const auto rows = config.table("loader").integer("batch_per_rank");
-  const bool draws = seed_is_random(config), grows = world && rows > 0;
-  if (!draws && !grows) return config;
-  auto overrides = options.overrides;
-  if (draws) overrides.push_back({"run.seed", seed, "run.seed = \"random\""});
-  if (grows) {
-    std::erase_if(overrides, [](auto& each) { return each.key == "loader.batch_per_rank"; });
-    overrides.push_back({"loader.batch", std::to_string(rows * *world), say("loader.batch_per_rank, ", *world, " times")});
-  }
-  return load_config(file, overrides);
-}
-
-Start lead_start(const StartOptions& options, int world) {
+Start lead_start(const StartOptions& options, Group& group, const FindRows& find_rows) {
+  const int world = group.size();
   const auto file = config_file(options);
   Config config = load_config(file, options.overrides);
   config.check_trainable();
 
+  const std::string seed = seed_is_random(config) ? draw_seed() : "";
+  const Choices fresh_choices{seed, [&] {
+    group.broadcast(json{{"find_rows", seed}}.dump());
+    return find_batch(options, config, file, seed, find_rows, group);
+  }};
+
   std::string resume = options.resume.empty() ? config.table("run").text("resume") : options.resume;
   if (resume == "none") resume.clear();
   if (as_run_folder(options.config) && options.resume.empty()) resume = "auto";
-  if (resume.empty() && !options.iteration) return fresh(options, settled(config, options, file, draw_seed(), world));
+  if (resume.empty() && !options.iteration) return fresh(options, config, file, fresh_choices, world);
 
   const auto run = run_to_resume(options, resume, config);
   if (!run) {
@@ -115,12 +172,13 @@ Start lead_start(const StartOptions& options, int world) {
                                           config.table("run").text("dir"), " to go on in"),
                       "start it without --iter; --max-iter sets the length of a run");
     log_info(say("no run called '", config.name(), "' yet: starting at iteration 0"));
-    return fresh(options, settled(config, options, file, draw_seed(), world));
+    return fresh(options, config, file, fresh_choices, world);
   }
 
   auto folder = RunFolder::open(*run);
   const Config stored = load_config(folder.config_file());
-  config = settled(config, options, file, to_toml(stored.table("run").value("seed")), world);
+  const auto stored_batch = [&] { return Batch{to_toml(stored.table("loader").value("batch")), folder.config_file().string()}; };
+  config = settled(config, options, file, {to_toml(stored.table("run").value("seed")), stored_batch}, world);
   check_changes(stored, config, options.accept_changes);
   clean_leftovers(folder.snapshots());
   auto snapshot = choose_snapshot(options, resume, folder.snapshots());
@@ -145,25 +203,32 @@ void compare_with_leader(const std::map<std::string, std::string>& leaders, cons
 
 }  // namespace
 
-Config load_for_use(const StartOptions& options) {
+Config load_for_use(const StartOptions& options, const FindRows& find_rows) {
   const auto file = config_file(options);
   const Config config = load_config(file, options.overrides);
-  return settled(config, options, file, draw_seed(), std::nullopt);
+  const std::string seed = draw_seed();
+  const auto find = [&] { return find_batch(options, config, file, seed, find_rows, solo_group()); };
+  return settled(config, options, file, {seed, find}, std::nullopt);
 }
 
-Start prepare_start(const StartOptions& options, Group& group) {
-  using nlohmann::json;
+Start prepare_start(const StartOptions& options, Group& group, const FindRows& find_rows) {
   if (group.leads()) {
-    Start start = lead_start(options, group.size());
+    Start start = lead_start(options, group, find_rows);
     start.path = fs::absolute(start.folder->path());
     group.broadcast(json{{"seed", to_toml(start.config.table("run").value("seed"))},
+                         {"batch", to_toml(start.config.table("loader").value("batch"))},
                          {"exact", exact_values(start.config)},
                          {"folder", start.path.string()}}.dump());
     return start;
   }
-  const auto led = json::parse(group.broadcast({}));
   const auto file = config_file(options);
-  Config config = settled(load_config(file, options.overrides), options, file, led.at("seed"), group.size());
+  Config config = load_config(file, options.overrides);
+  auto led = json::parse(group.broadcast({}));
+  if (led.contains("find_rows")) {
+    find_batch(options, config, file, led.at("find_rows"), find_rows, group);
+    led = json::parse(group.broadcast({}));
+  }
+  config = settled(config, options, file, {led.at("seed"), [&] { return Batch{led.at("batch"), "rank 0"}; }}, group.size());
   config.check_trainable();
   compare_with_leader(led.at("exact"), config);
   return {.config = std::move(config), .path = led.at("folder").get<std::string>(), .accept_changes = options.accept_changes};

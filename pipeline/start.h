@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/auto_batch.h"
 #include "pipeline/config/config.h"
 #include "pipeline/config/run_folder.h"
 #include "stages/group.h"
@@ -36,9 +37,11 @@ struct Start {
 /// A start never touches an earlier run unless it is told to go on in it. Throws UserError: usage for contradictions and
 /// for changes that would break exact resume, snapshot for folders and snapshots that cannot be used. In a group, rank 0
 /// decides, and the others take part (a collective); one whose configuration would give other results fails with usage.
-Start prepare_start(const StartOptions& options, Group& group = solo_group());
+/// `find_rows` is called, by all, where a fresh run's batch is "auto": the least that one of them finds is each one's. Without
+/// it such a batch is left open (batch_is_left_open), and has the default's size.
+Start prepare_start(const StartOptions& options, Group& group = solo_group(), const FindRows& find_rows = {});
 
-/// The configuration alone, with run.seed drawn where it is "random": for runs that leave nothing behind.
-Config load_for_use(const StartOptions& options);
+/// The configuration alone, with run.seed drawn where it is "random", and the batch found: for runs that leave nothing behind.
+Config load_for_use(const StartOptions& options, const FindRows& find_rows = {});
 
 }  // namespace flowtrain

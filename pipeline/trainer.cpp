@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <csignal>
 #include <limits>
 #include <span>
+#include <utility>
 
-#include "pipeline/exchange.h"
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
-#include "pipeline/validation.h"
+#include "stages/profile.h"
 
 namespace flowtrain {
 
@@ -19,66 +18,88 @@ constexpr std::size_t loss_window = 20;
 
 double seconds(std::chrono::steady_clock::duration span) { return std::chrono::duration<double>(span).count(); }
 
-// What ranks wait for an answer of the store, which is beside rank 0: where most of the others wait long, it is for rank 0's
-// own way to them.
-int slowest_link(std::span<const double> waits) {
-  const auto longest = std::max_element(waits.begin(), waits.end());
-  const auto others = waits.subspan(1);
-  const auto slow = std::count_if(others.begin(), others.end(), [&](double wait) { return wait > *longest / 2; });
-  return others.size() > 1 && 2 * static_cast<std::size_t>(slow) > others.size() ? 0 : static_cast<int>(longest - waits.begin());
-}
-
 }  // namespace
 
 Trainer::Trainer(TrainerParts parts, RunState state) : parts_(std::move(parts)), state_(std::move(state)) {
   parts_.bad_samples->restore(state_.bad_samples);
-  if (parts_.bad_validation_samples) parts_.bad_validation_samples->restore(state_.bad_validation_samples);
+  for (auto& set : parts_.validation) set.bad_samples.restore(state_.validation[set.name].bad_samples);
   result_.iteration = state_.iteration;
   snapshot_taken_ = state_.iteration;
+  state_.plateaus.resize(parts_.plateaus.size());
+  if (!parts_.hooks) parts_.hooks = &no_hooks_;
+  Moment& moment = parts_.hooks->moment();
+  moment.last_iteration = parts_.schedule.last;
+  moment.rank = parts_.group->rank();
+  moment.world = parts_.group->size();
+  parts_.hooks->restore(state_.hooks);
+  if (parts_.net_copy) overlapped_.emplace(parts_.validation, parts_.interrupt, parts_.val_errors.action);
 }
 
 TrainerResult Trainer::run() {
-  const double elapsed_before_s = state_.elapsed_s;
-  start_ = since_ = Clock::now();
+  elapsed_before_s_ = state_.elapsed_s;
+  start_ = since_ = epoch_since_ = Clock::now();
   parts_.line.start();
-  if (parts_.validation) parts_.validation->start();
+  for (auto& set : parts_.validation) set.line.start();
   const std::stop_callback wake(wakes(), [this] {
     parts_.line.abandon();
-    if (parts_.validation) parts_.validation->abandon();
+    for (auto& set : parts_.validation) set.line.abandon();
   });
+  try {
+    loop();
+    conclude();
+  } catch (const std::exception& error) {
+    hear(error);
+    throw;
+  }
+  return result_;
+}
+
+void Trainer::loop() {
+  result_.stopped = parts_.early_stop.reason(state_.early_stop);
+  if (parts_.early_stop.out_of_time(elapsed_before_s_)) result_.stopped = parts_.early_stop.out_of_time_text();
+  if (state_.iteration > 0) call(Point::resume);
+  call(Point::run_begin);
+  resume_validation();
   bool more = true;
-  while (more && !interrupted()) {
+  while (more && result_.stopped.empty() && !interrupted()) {
     const Ticket ticket = await();
     if (in_haste(ticket)) break;
     const auto begin = Clock::now();
     more = step(ticket);
     const auto end = Clock::now();
-    if (ticket.kind == TicketKind::batch) computing_s_ += seconds(end - begin);
-    if (parts_.tuner && ticket.kind == TicketKind::batch && !mid_iteration_) {
-      tune(waiting_s_ + computing_s_, waiting_s_);
-      waiting_s_ = computing_s_ = 0;
-    }
-    state_.elapsed_s = elapsed_before_s + seconds(end - start_);
+    if (parts_.tuner && ticket.kind == TicketKind::batch) tune(seconds(end - begin));
+    state_.elapsed_s = elapsed_before_s_ + seconds(end - start_);
   }
+}
+
+void Trainer::conclude() {
+  if (parts_.profile) parts_.profile->finish();
   result_.wall_s = seconds(Clock::now() - start_);
   if (result_.signal) {
     if (mid_iteration_) forget_iteration();
+    give_up_validation();
     if (state_.iteration > snapshot_taken_ || state_.validation_pending) snapshot(SnapshotReason::end);
+  } else if (!result_.stopped.empty()) {
+    take_in_validation();
+    if (parts_.schedule.final_snapshot || result_.error) snapshot(SnapshotReason::end);
   } else {
     parts_.line.check_finished();
   }
+  call(Point::run_end);
   parts_.line.stop();
-  if (parts_.validation) parts_.validation->stop();
-  return result_;
+  for (auto& set : parts_.validation) set.line.stop();
 }
 
-// What all processes do because one of them asked for it.
-void Trainer::heed(const Votes& votes) {
-  if (votes.terminated > 0) result_.signal = SIGTERM;
-  else if (votes.interrupted > 0) result_.signal = SIGINT;
-  if (votes.failed == 0) return;
-  if (parts_.snapshots) parts_.snapshots->check();
-  throw UserError(Exit::snapshot, "rank 0 could not write a snapshot");
+// Between iterations a hook may ask for the end. Alone a process heeds it at once; several agree first, see heed().
+void Trainer::call(Point point, const Figures& figures) {
+  Moment& moment = parts_.hooks->moment();
+  const bool begins = point == Point::iteration_begin || point == Point::epoch_begin;
+  moment.iteration = state_.iteration + begins;
+  moment.epoch = parts_.iterations_per_epoch > 0 ? (std::max<std::uint64_t>(moment.iteration, 1) - 1) / parts_.iterations_per_epoch : 0;
+  moment.figures = &figures;
+  parts_.hooks->call(point);
+  moment.figures = nullptr;
+  if (!begins && !grouped() && !moment.stopped.empty()) result_.stopped = moment.stopped;
 }
 
 // What all processes know is told once.
@@ -88,9 +109,12 @@ void Trainer::warn(const std::string& text) const {
 
 // One step of the run, whatever kind it is. False at the end.
 bool Trainer::step(const Ticket& ticket) {
+  // Between iterations: an error of it may end the run, whose state must be that of a whole one.
+  if (overlapped_ && overlapped_->is_over() && !mid_iteration_) collect_validation();
+  if (result_.error) return false;
   switch (ticket.kind) {
-    case TicketKind::learning_rate:
-      set_learning_rate(ticket.iteration);
+    case TicketKind::rates:
+      set_rates(ticket.iteration);
       return true;
     case TicketKind::batch:
       train(ticket);
@@ -111,9 +135,71 @@ bool Trainer::step(const Ticket& ticket) {
   throw InternalError("a ticket of an unknown kind");
 }
 
-void Trainer::set_learning_rate(std::uint64_t iteration) {
-  lr_ = parts_.schedule.decay.at(iteration) * state_.lr_scale;
-  parts_.learner->set_learning_rate(lr_);
+void Trainer::set_rates(std::uint64_t iteration) {
+  rates_ = parts_.schedule.rates(iteration);
+  for (std::size_t i = 0; i < rates_.size(); ++i) {
+    rates_[i].lr *= state_.lr_scale;
+    for (std::size_t j = 0; j < parts_.plateaus.size(); ++j)
+      parts_.plateaus[j].apply(state_.plateaus[j], parts_.schedule.optimizers[i].label, rates_[i]);
+  }
+  use(rates_);
+}
+
+void Trainer::use(std::vector<Rates> rates) {
+  used_ = std::move(rates);
+  parts_.learner->set_rates(used_);
+}
+
+void Trainer::begin_iteration(std::uint64_t iteration) {
+  if (parts_.iterations_per_epoch > 0 && (iteration - 1) % parts_.iterations_per_epoch == 0) call(Point::epoch_begin);
+  if (parts_.hooks->wants(Point::iteration_begin)) {
+    auto rates = rates_;
+    parts_.hooks->moment().rates = rates;
+    call(Point::iteration_begin);
+    parts_.hooks->moment().rates = {};
+    if (rates != used_) use(std::move(rates));
+  }
+  parts_.hooks->moment().iteration = iteration;  // for the points that the learner comes by
+}
+
+void Trainer::end_iteration() {
+  Figures figures;
+  if (std::isfinite(event_.loss)) {
+    figures.emplace_back("loss", event_.loss);
+    figures.insert(figures.end(), figures_.begin(), figures_.end());
+  }
+  call(Point::iteration_end, figures);
+  if (parts_.iterations_per_epoch == 0) return;
+  tally();
+  if (ends_epoch()) call(Point::epoch_end);
+}
+
+// What was not looked at is not waited for.
+void Trainer::tally() {
+  const auto add = [this](const std::string& name, double value) {
+    if (!std::isfinite(value)) return;
+    auto& [sum, count] = state_.epoch_sums[name];
+    sum += value;
+    ++count;
+  };
+  add("loss", event_.loss);
+  add("grad_norm", event_.grad_norm);
+  if (!std::isfinite(event_.loss)) return;
+  for (auto& [name, value] : figures_)
+    if (!name.starts_with("lr.")) add(name, value);
+}
+
+void Trainer::report_epoch() {
+  Figures means;
+  for (auto& [name, figure] : state_.epoch_sums) means.emplace_back(name, figure.sum / static_cast<double>(figure.count));
+  const double wall_s = seconds(Clock::now() - epoch_since_);
+  means.emplace_back("samples_per_s", static_cast<double>(epoch_samples_) / wall_s);
+  means.emplace_back("data_wait", epoch_waited_s_ / wall_s);
+  parts_.display->epoch(state_.iteration, (state_.iteration - 1) / parts_.iterations_per_epoch, std::move(means));
+  state_.epoch_sums.clear();
+  epoch_since_ = Clock::now();
+  epoch_waited_s_ = 0;
+  epoch_samples_ = 0;
 }
 
 // One micro-batch: forward and backward; the last of an iteration also updates the parameters.
@@ -123,23 +209,60 @@ void Trainer::train(const Ticket& ticket) {
   const bool last = ticket.micro + 1u == parts_.schedule.accum;
   mid_iteration_ = !last;
   parts_.group->at_iteration(ticket.iteration);
+  if (ticket.micro == 0 && parts_.profile) parts_.profile->begin_iteration(ticket.iteration);
+  if (ticket.micro == 0) begin_iteration(ticket.iteration);
 
   const auto begin = Clock::now();
   if (last && grouped()) parts_.learner->vote(own_votes());
-  parts_.learner->backward(slab);
+  compute(slab, last);
   compute_s_ += seconds(Clock::now() - begin);
+  if (result_.error) return;
 
   if (grouped()) {
     // All ranks' rows, for what rank 0 alone writes: on each, the cost of a step would grow with their number.
     const auto rows = parts_.group->leads() ? parts_.line.rows(ticket) : std::vector<StreamRow>{};
     rows_.insert(rows_.end(), rows.begin(), rows.end());
-    samples_ += rows.size();
+    count_samples(rows.size());
   } else {
     for (auto& row : slab.rows()) ids_.push_back(row.id);
-    samples_ += slab.rows().size();
+    count_samples(slab.rows().size());
   }
   if (last) finish_iteration(ticket, slab);
   parts_.line.release(ticket);
+}
+
+// Forward and backward. An error here has touched no parameter: it can be as if there had been no iteration, or no update.
+void Trainer::compute(Slab& slab, bool last) try {
+  if (!failure_) parts_.learner->backward(slab);
+  else if (last && grouped()) parts_.learner->stand_by(slab);
+} catch (const std::exception& error) {
+  const ErrorPolicy& policy = parts_.train_errors;
+  if (policy.action == ErrorPolicy::Action::stop || !is_survivable(error)) throw;
+  if (policy.action == ErrorPolicy::Action::save) {
+    forget_iteration();
+    return end_with(std::current_exception());
+  }
+  if (failure_) throw;  // while it stood by
+  failure_ = std::current_exception();
+  std::string ids;
+  for (auto& row : slab.rows()) ids += (ids.empty() ? "" : ", ") + std::to_string(row.id);
+  if (!grouped()) leave_out(slab, failure_);
+  log_warn(say("the update of iteration ", slab.ticket().iteration, " is left out: ", summary_of(failure_), "; samples of the batch: ", ids));
+  if (!grouped() || !last) return;
+  parts_.learner->vote(own_votes());
+  if (!parts_.learner->stand_by(slab)) throw;
+}
+
+// By all processes, for `failure` in this one or an error in another.
+void Trainer::leave_out(const Slab& slab, const std::exception_ptr& failure) {
+  if (++state_.skipped_in_a_row > parts_.train_errors.most) {
+    const auto text = say(parts_.train_errors.most, " updates in a row were left out (train.max_skipped)");
+    warn(text);
+    if (failure) std::rethrow_exception(failure);
+    throw UserError(Exit::distributed, say(text, ", at iteration ", slab.ticket().iteration, ", for errors of other processes"),
+                    "logs/ in the run's folder has a file of each process");
+  }
+  parts_.learner->discard();
 }
 
 void Trainer::finish_iteration(const Ticket& ticket, const Slab& slab) {
@@ -152,42 +275,15 @@ void Trainer::finish_iteration(const Ticket& ticket, const Slab& slab) {
   update(slab, grouped() || due || kept || parts_.learner->result_is_cheap() || parts_.nonfinite.action != NonFinitePolicy::Action::stop);
   compute_s_ += seconds(Clock::now() - begin);
   state_.iteration = result_.iteration = ticket.iteration;
-  state_.validation_pending = parts_.validation && parts_.schedule.validates_after(ticket.iteration);
+  state_.validation_pending = !parts_.validation.empty() && parts_.schedule.validates_after(ticket.iteration);
   ++iterations_;
   event_.report = due;
+  end_iteration();
   report(slab.epoch());
-  if (parts_.snapshots && !grouped()) parts_.snapshots->check();
-}
-
-Votes Trainer::own_votes() const {
-  Votes votes;
-  votes.bad_samples = static_cast<double>(bad_.size());
-  const auto signal = parts_.interrupt ? parts_.interrupt->requested() : std::nullopt;
-  if (signal) (*signal == SIGINT ? votes.interrupted : votes.terminated) = 1;
-  votes.failed = parts_.snapshots && parts_.snapshots->has_failed();
-  return votes;
-}
-
-// What took a bad sample's place was trained on.
-std::uint64_t Trainer::trained_on(const StreamRow& row) const {
-  const auto replaced = substitutes_.find(row.position);
-  return replaced == substitutes_.end() ? row.id : replaced->second;
-}
-
-// What was found bad, by anyone, goes into the ledger, and what took its place into the order's hash.
-void Trainer::settle_samples(std::uint64_t iteration, const Votes& votes) {
-  std::vector<BadSample> found;
-  if (votes.bad_samples > 0) found = bad_samples_of_all(*parts_.group, bad_);
-  bad_.clear();
-  substitutes_.clear();
-  for (auto& bad : found) substitutes_[bad.position] = bad.substitute;
-  for (auto& row : rows_) {
-    const auto id = trained_on(row);
-    state_.order.update(std::as_bytes(std::span(&id, 1)));
-  }
-  rows_.clear();
-  parts_.bad_samples->account(std::move(found), iteration);
-  if (const auto& ids = parts_.bad_samples->ids(); ids.size() != state_.bad_samples.size()) state_.bad_samples = ids;
+  if (ends_epoch()) report_epoch();
+  if (grouped()) return;
+  if (parts_.early_stop.out_of_time(state_.elapsed_s)) result_.stopped = parts_.early_stop.out_of_time_text();
+  if (parts_.snapshots) parts_.snapshots->check();
 }
 
 // `looks`: the figures are worth waiting for the device.
@@ -195,70 +291,42 @@ void Trainer::update(const Slab& slab, bool looks) {
   event_.loss = event_.grad_norm = std::numeric_limits<double>::quiet_NaN();
   event_.recovery = nullptr;
   const std::uint64_t iteration = slab.ticket().iteration;
+  const std::exception_ptr failure = std::exchange(failure_, nullptr);
+  event_.left_out = failure && !grouped();
+  if (event_.left_out) {
+    figures_.clear();
+    return settle_samples(iteration, own_votes());
+  }
   if (!looks) {
+    state_.skipped_in_a_row = 0;
     settle_samples(iteration, own_votes());
   } else {
     const StepResult done = parts_.learner->result();
+    catch_up(slab, done.unread);
     settle_samples(iteration, grouped() ? done.votes : own_votes());
     if (grouped()) heed(done.votes);
+    if (done.votes.left_out > 0) {
+      leave_out(slab, failure);
+      event_.left_out = true;
+      return figures_.clear();
+    }
+    state_.skipped_in_a_row = 0;
     event_.loss = done.loss;
-    loss_parts_ = done.parts;
+    figures_ = done.parts;
+    for (std::size_t i = 0; used_.size() > 1 && i < used_.size(); ++i)
+      figures_.emplace_back("lr." + parts_.schedule.optimizers[i].label, used_[i].lr);
     event_.grad_norm = done.grad_norm;
     exchange_s_ += done.exchange_s;
     exposed_s_ += done.exposed_s;
+    clipped_ += done.clipped;
     if (!is_finite(done)) return recover(slab, done);
+    if (done.overflow) return scale_down(slab, done);
     state_.losses.push_back(done.loss);
     if (state_.losses.size() > loss_window) state_.losses.pop_front();
+    state_.nonfinite_in_a_row = 0;
   }
   parts_.learner->update();
-  state_.nonfinite_in_a_row = 0;
   state_.rollback_limit = RunState::no_limit;
-}
-
-// Names the samples of all processes: which of them is to blame is not known.
-UserError Trainer::nonfinite(const Slab& slab, const StepResult& done, const std::string& why) const {
-  std::vector<std::uint64_t> samples;
-  if (grouped())
-    for (auto& row : parts_.line.rows(slab.ticket())) samples.push_back(trained_on(row));
-  else
-    for (auto& row : slab.rows()) samples.push_back(row.id);
-  return nonfinite_error(slab.ticket().iteration, samples, done, why);
-}
-
-void Trainer::recover(const Slab& slab, const StepResult& done) {
-  const NonFinitePolicy& policy = parts_.nonfinite;
-  ++state_.nonfinite;
-  ++state_.nonfinite_in_a_row;
-  switch (policy.action) {
-    case NonFinitePolicy::Action::stop:
-      throw nonfinite(slab, done);
-    case NonFinitePolicy::Action::skip:
-      if (state_.nonfinite_in_a_row > policy.most) throw nonfinite(slab, done, say(policy.most, " in a row were skipped"));
-      parts_.learner->discard();
-      event_.recovery = "skipped";
-      warn(say(nonfinite(slab, done).what(), "; this update is skipped"));
-      return;
-    case NonFinitePolicy::Action::rollback:
-      if (state_.nonfinite > policy.most) throw nonfinite(slab, done, say("after ", policy.most, " rollbacks"));
-      return roll_back(slab, done);
-  }
-}
-
-// The data goes on where it is: what was met on the way to the bad batch, and that batch, are not met again.
-void Trainer::roll_back(const Slab& slab, const StepResult& done) {
-  const auto snapshot = parts_.snapshots ? parts_.snapshots->newest(state_.rollback_limit) : std::nullopt;
-  const std::string found = parts_.group->broadcast(snapshot ? std::to_string(snapshot->iteration) : "");
-  if (found.empty()) throw nonfinite(slab, done, "there is no snapshot to go back to");
-  if (snapshot) parts_.learner->load_state(read_tensors(*snapshot));
-  parts_.learner->share_state();
-  // Weights that fail at once were bad already: the next rollback goes further back.
-  const std::uint64_t iteration = std::stoull(found);
-  state_.rollback_limit = iteration > 0 ? iteration - 1 : 0;
-  state_.lr_scale *= parts_.nonfinite.rollback_lr;
-  set_learning_rate(slab.ticket().iteration);
-  event_.recovery = "rolled back";
-  warn(say(nonfinite(slab, done).what(), "; the weights go back to those of iteration ", iteration,
-               ", the learning rate is lowered to ", lr_));
 }
 
 void Trainer::report(std::uint64_t epoch) {
@@ -266,7 +334,8 @@ void Trainer::report(std::uint64_t epoch) {
   const auto done = static_cast<double>(state_.iteration + 1 - parts_.schedule.first);
   event_.iteration = state_.iteration;
   event_.epoch = epoch;
-  event_.lr = lr_;
+  event_.lr = used_.front().lr;
+  event_.clipped = clipped_ / static_cast<double>(iterations_);
   event_.loss_avg = 0;
   for (double loss : state_.losses) event_.loss_avg += loss / static_cast<double>(state_.losses.size());
   event_.samples_per_s = static_cast<double>(samples_) / wall_s;
@@ -275,74 +344,27 @@ void Trainer::report(std::uint64_t epoch) {
   event_.step_time_s = compute_s_ / static_cast<double>(iterations_);
   if (grouped() && event_.report) compare_ranks();
   event_.eta_s = run_s / done * static_cast<double>(parts_.schedule.last - state_.iteration);
-  parts_.display->step(event_, loss_parts_);
+  auto& logged = parts_.hooks->moment().logged;
+  figures_.insert(figures_.end(), logged.begin(), logged.end());
+  parts_.display->step(event_, figures_);
   if (!event_.report) return;
+  logged.clear();
   since_ = Clock::now();
-  waited_s_ = compute_s_ = exchange_s_ = exposed_s_ = 0;
+  waited_s_ = compute_s_ = exchange_s_ = exposed_s_ = clipped_ = 0;
   samples_ = iterations_ = 0;
 }
 
-// Times are those of the slowest process: all wait for it. What a process waits for the others is not its own.
-void Trainer::compare_ranks() {
-  const auto iterations = static_cast<double>(iterations_);
-  const auto size = static_cast<std::size_t>(parts_.group->size()), rank = static_cast<std::size_t>(parts_.group->rank());
-  std::vector<double> all(6 * size);
-  const auto of = [&](std::size_t what) { return std::span(all).subspan(what * size, size); };
-  of(0)[rank] = event_.data_wait;
-  of(1)[rank] = event_.data_time_s;
-  of(2)[rank] = (compute_s_ - exposed_s_) / iterations;
-  of(3)[rank] = exchange_s_ / iterations;
-  of(4)[rank] = exposed_s_ / iterations;
-  of(5)[rank] = parts_.group->take_link_time();
-  parts_.group->sum(all);
-  const auto most = [&](std::size_t what) { return *std::max_element(of(what).begin(), of(what).end()); };
-  std::size_t slowest = 0;
-  for (std::size_t i = 1; i < size; ++i)
-    if (of(1)[i] + of(2)[i] > of(1)[slowest] + of(2)[slowest]) slowest = i;
-  event_.slowest_rank = static_cast<int>(slowest);
-  event_.slowest_s = of(1)[slowest] + of(2)[slowest];
-  event_.slowest_link = slowest_link(of(5));
-  event_.link_s = most(5);
-  event_.data_wait = most(0);
-  event_.data_time_s = most(1);
-  event_.step_time_s = most(2) + of(4)[slowest];
-  event_.exchange_s = of(3)[slowest];  // the last to come waits for the network alone
-  event_.exchange_hidden = event_.exchange_s > 0 ? 1 - of(4)[slowest] / event_.exchange_s : 0;
-}
-
-// An interrupted validation is left to the resumed run, from its start.
-void Trainer::validate(std::uint64_t iteration) {
-  const auto begin = Clock::now();
-  const auto figures = run_validation(*parts_.validation, *parts_.learner, *parts_.bad_validation_samples, iteration,
-                                      parts_.validation_batches, parts_.interrupt, *parts_.group, parts_.detection);
-  state_.bad_validation_samples = parts_.bad_validation_samples->ids();
-  state_.validation_pending = !figures;
-  if (!figures) return;
-  state_.validation_batches += parts_.validation_batches;
-  const bool improved = rank(iteration, *figures);
-  parts_.display->validation(iteration, *figures, improved);
-  if (improved) snapshot(SnapshotReason::best);
-  since_ += Clock::now() - begin;  // validation is no part of the training line's pace
-}
-
-// Enters the ranking. True where this validation is the best so far.
-bool Trainer::rank(std::uint64_t iteration, const Figures& figures) {
-  const auto ruling = std::find_if(figures.begin(), figures.end(), [&](auto& f) { return f.first == parts_.ruling_metric; });
-  if (ruling == figures.end() || !std::isfinite(ruling->second)) return false;
-  const bool lower_wins = parts_.ruling_metric == "loss";
-  auto better = [&](const Ranked& a, const Ranked& b) { return lower_wins ? a.value < b.value : a.value > b.value; };
-  const Ranked entry{iteration, ruling->second};
-  const auto place = std::upper_bound(state_.best.begin(), state_.best.end(), entry, better);
-  const bool improved = place == state_.best.begin();
-  state_.best.insert(place, entry);
-  if (state_.best.size() > std::max<std::size_t>(parts_.keep_best, 1)) state_.best.pop_back();
-  return improved;
-}
-
-void Trainer::snapshot(SnapshotReason reason) {
+// `links`: of the rules that this one is the best of.
+void Trainer::snapshot(SnapshotReason reason, const std::vector<std::string>& links) {
   const bool is_new = snapshot_taken_ != state_.iteration || reason == SnapshotReason::best || state_.validation_pending;
   if (!parts_.snapshots || !is_new) return;
-  if (parts_.snapshots->take(*parts_.learner, state_, reason)) snapshot_taken_ = state_.iteration;
+  if (overlapped_ && overlapped_->under_way()) collect_validation();  // so that it can do without the earlier one
+  const Profile::At at(parts_.profile, Phase::snapshot);
+  call(Point::snapshot_begin);
+  state_.hooks = parts_.hooks->states();
+  if (!parts_.snapshots->take(*parts_.learner, state_, reason, links)) return;
+  snapshot_taken_ = state_.iteration;
+  call(Point::snapshot_end);
 }
 
 bool Trainer::interrupted() {
@@ -378,19 +400,40 @@ void Trainer::forget_iteration() {
   mid_iteration_ = false;
 }
 
+// Hooks hear of it.
+void Trainer::hear(const std::exception& error) {
+  parts_.hooks->moment().error = &error;
+  call(Point::exception);
+  parts_.hooks->moment().error = nullptr;
+}
+
+// The run ends after the last whole iteration, in good order; whoever started it throws the error then.
+void Trainer::end_with(const std::exception_ptr& error) try {
+  result_.error = error;
+  result_.stopped = summary_of(error);
+  std::rethrow_exception(error);
+} catch (const std::exception& thrown) {
+  hear(thrown);
+}
+
 Ticket Trainer::await() {
+  const Profile::At at(parts_.profile, Phase::data);
   const auto begin = Clock::now();
   Ticket ticket;
   if (!parts_.line.next(ticket)) throw InternalError("the line ended before its end ticket");
   const double waited = seconds(Clock::now() - begin);
   waited_s_ += waited;
+  epoch_waited_s_ += waited;
   waiting_s_ += waited;
   result_.wait_s += waited;
   return ticket;
 }
 
-void Trainer::tune(double iteration_s, double waited_s) {
-  const auto change = parts_.tuner->after(iteration_s, waited_s);
+void Trainer::tune(double batch_s) {
+  computing_s_ += batch_s;
+  if (mid_iteration_) return;
+  const auto change = parts_.tuner->after(waiting_s_ + computing_s_, waiting_s_);
+  waiting_s_ = computing_s_ = 0;
   if (change && change->line != parts_.line.shape()) parts_.line.retune(change->line);
   if (change && change->threads > 0) parts_.learner->set_threads(change->threads);
   if (!parts_.tuner->settled()) return;

@@ -33,7 +33,7 @@ bool more_prefetch(Tuning& t, const Tuner::Limits& limits) {
   return grow(t.line.prefetch, 2 * t.line.prefetch, limits.most.prefetch);
 }
 // On a CPU that also computes, fewer threads may get more done.
-bool fewer_workers(Tuning& t, const Tuner::Limits& limits) { return shrink(t.line.workers, limits.least.workers); }
+bool fewer_workers(Tuning& t, const Tuner::Limits& limits) { return shrink(t.line.workers, limits.least_workers); }
 bool fewer_threads(Tuning& t, const Tuner::Limits&) { return shrink(t.threads, 1u); }
 bool more_threads(Tuning& t, const Tuner::Limits& limits) {
   return t.threads > 0 && grow(t.threads, t.threads + std::max(1u, t.threads / 3), limits.most_threads);

@@ -24,7 +24,8 @@ struct Tuning {
 class Tuner {
  public:
   struct Limits {
-    LineShape least, most;  ///< of what may be tried; equal: is not to change
+    LineShape most;             ///< of what may be tried; readers and prefetch only grow
+    unsigned least_workers = 1;
     bool shares_cores = false;  ///< the net computes on the CPU
     unsigned most_threads = 0;  ///< 0: threads are left alone
     double seconds = 20;    ///< of iterations, after which the best so far stays

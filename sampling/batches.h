@@ -37,6 +37,8 @@ class Batches {
                       "set a smaller loader.batch, or loader.last = \"wrap\"");
   }
 
+  /// Rows of a whole batch, of all processes.
+  std::uint64_t size() const { return batch_; }
   std::uint64_t per_epoch() const {
     return last_ == LastBatch::drop ? samples_ / batch_ : (samples_ + batch_ - 1) / batch_;
   }

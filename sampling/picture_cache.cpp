@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sampling/distant.h"
+#include "sampling/sources/mixed_dataset.h"
 
 namespace flowtrain {
 
@@ -63,10 +64,10 @@ bool PictureCache::take_room(std::uint64_t bytes) {
 
 namespace {
 
-class CachedDataset : public Dataset {
+class CachedDataset : public Dataset, public Sourced {
  public:
   CachedDataset(std::unique_ptr<Dataset> dataset, std::uint64_t budget_bytes)
-      : dataset_(std::move(dataset)), cache_(dataset_->size(), budget_bytes) {}
+      : dataset_(std::move(dataset)), sourced_(dynamic_cast<const Sourced*>(dataset_.get())), cache_(dataset_->size(), budget_bytes) {}
 
   std::uint64_t size() const override { return dataset_->size(); }
   Record read(std::uint64_t id, ReadBuffer& buffer) const override {
@@ -80,9 +81,11 @@ class CachedDataset : public Dataset {
   bool has_boxes() const override { return dataset_->has_boxes(); }
   std::string describe(std::uint64_t id) const override { return dataset_->describe(id); }
   bool resident() const override { return dataset_->resident(); }
+  Range source_of(std::uint64_t id) const override { return sourced_ ? sourced_->source_of(id) : Range{0, size()}; }
 
  private:
   std::unique_ptr<Dataset> dataset_;
+  const Sourced* sourced_;
   mutable PictureCache cache_;
 };
 

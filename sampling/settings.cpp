@@ -92,7 +92,9 @@ std::string text_fault(const Key& key, const std::string& text, const char* subj
   if (choices.empty() || std::find(choices.begin(), choices.end(), text) != choices.end()) return {};
   std::string list;
   for (const auto& choice : choices) list += (list.empty() ? "" : ", ") + to_toml(choice);
-  return std::string(subject) + "must be one of " + list + ", got " + to_toml(text);
+  const char* wanted = choices.size() > 1 ? "one of " : "";
+  const char* number = key.kind == Kind::integer_or_text ? "an integer or " : "";
+  return std::string(subject) + "must be " + number + wanted + list + ", got " + to_toml(text);
 }
 
 /// What is wrong with a value of the right type, or "".

@@ -84,6 +84,12 @@ std::unique_ptr<Device> make_cuda_device(int index, std::uint32_t slots, bool pi
   return device;
 }
 
+MakeWorkGraph cuda_work_graphs() {
+  auto* entry = reinterpret_cast<CudaGraphEntry*>(dlsym(RTLD_DEFAULT, kCudaGraphEntry));
+  if (entry == nullptr) return {};
+  return [entry] { return std::unique_ptr<WorkGraph>(entry()); };
+}
+
 int count_gpus() {
   std::error_code ignored;
   // The driver's device nodes (the second is WSL's): looked at first, because loading the driver takes its time.

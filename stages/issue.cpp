@@ -7,6 +7,10 @@
 
 namespace flowtrain {
 
+namespace {
+constexpr std::size_t ids_at_once = 64;
+}
+
 StreamRow IssueStage::row_of(std::uint64_t number, std::uint64_t row) const {
   const std::uint64_t position = batches_.position(number, row);
   try {
@@ -31,27 +35,26 @@ std::uint32_t IssueStage::operator()(const Ticket& ticket, Slab& slab) const {
   slab.begin(ticket, batches_.epoch(batch), rows, chunks);
   slab.set_share(static_cast<double>(own) * static_cast<double>(slice_.world) / static_cast<double>(whole));
   std::uint64_t row = begin;
-  for (auto rows_left = slab.rows(); !rows_left.empty();) {
-    const auto drawn = draw(batch, row, rows_left);
-    rows_left = rows_left.subspan(drawn);
-    row += drawn;
+  std::array<std::uint64_t, ids_at_once> ids;
+  for (auto left = slab.rows(); !left.empty();) {
+    const auto drawn = draw(batch, row, std::span(ids).first(std::min(ids.size(), left.size())));
+    for (std::size_t i = 0; i < drawn; ++i, ++row) {
+      left[i].position = batches_.position(batch, row);
+      left[i].id = ids[i];
+    }
+    left = left.subspan(drawn);
   }
   return chunks;
 }
 
-std::size_t IssueStage::draw(std::uint64_t number, std::uint64_t row, std::span<RowWork> works) const {
-  std::array<std::uint64_t, 64> ids;
+std::size_t IssueStage::draw(std::uint64_t number, std::uint64_t row, std::span<std::uint64_t> ids) const {
   const std::uint64_t index = batches_.index(number, row);
-  const auto count = std::min<std::uint64_t>({ids.size(), works.size(), batches_.epoch_end() - index});
+  const auto count = std::min<std::uint64_t>(ids.size(), batches_.epoch_end() - index);
   try {
-    order_.fill(batches_.epoch(number), index, std::span(ids).first(count));
+    order_.fill(batches_.epoch(number), index, ids.first(count));
   } catch (...) {
     const std::uint64_t first = batches_.position(number, row);
     rethrow_blaming("issue", "position " + std::to_string(first) + " to " + std::to_string(first + count - 1));
-  }
-  for (std::uint64_t i = 0; i < count; ++i) {
-    works[i].position = batches_.position(number, row + i);
-    works[i].id = ids[i];
   }
   return count;
 }
@@ -63,9 +66,15 @@ std::vector<StreamRow> IssueStage::rows(const Ticket& ticket) const {
 }
 
 void IssueStage::each_own(const Ticket& ticket, const std::function<void(std::uint64_t)>& body) const {
-  const auto [begin, count] = own_rows(number(ticket));
+  const std::uint64_t batch = number(ticket);
+  const auto [begin, count] = own_rows(batch);
+  std::array<std::uint64_t, ids_at_once> ids;
   try {
-    for (std::uint64_t row = 0; row < count; ++row) body(row_of(number(ticket), begin + row).id);
+    for (std::uint64_t done = 0; done < count;) {
+      const auto drawn = draw(batch, begin + done, std::span(ids).first(std::min<std::uint64_t>(ids.size(), count - done)));
+      for (const auto id : std::span(ids).first(drawn)) body(id);
+      done += drawn;
+    }
   } catch (...) {
     // Nothing is lost: operator() meets the same, in its turn.
   }

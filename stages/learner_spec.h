@@ -5,13 +5,18 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "sampling/images/mix.h"
 #include "sampling/settings.h"
 #include "stages/compute.h"
 #include "stages/group.h"
+#include "stages/work_graph.h"
 
 namespace flowtrain {
+
+class Hooks;
+class Profile;
 
 /// What --no-optim leaves out.
 enum class TrainMode {
@@ -24,13 +29,15 @@ enum class TrainMode {
 struct LearnerSpec {
   const Settings& net;
   const Settings& loss;
-  const Settings& optim;
+  const std::vector<Settings>& optims;  ///< [optim], or all [[optim]]
+  const std::vector<Settings>& groups;  ///< all [[group]]
   const Settings& train;
   const Settings& run;
   const Settings& val;
   const SlabLayout& train_layout;
   const SlabLayout* val_layout = nullptr;  ///< null without validation
   std::int64_t classes = 0;                ///< of the data set
+  std::vector<std::string> class_names = {};  ///< in label order
   std::string device = "cpu";              ///< Device::name()
   std::uint64_t seed = 0;
   TrainMode mode = TrainMode::full;
@@ -39,6 +46,14 @@ struct LearnerSpec {
   const Settings* sampler = nullptr;       ///< with `detect`: [sampler], for a detector's validation
   const Settings* detect = nullptr;        ///< [detect]; null where no objects are looked for
   const Settings* dist = nullptr;          ///< [dist]; null where one process trains
+  const Settings* ema = nullptr;           ///< [ema]; null where nothing is averaged
+  const Settings* step = nullptr;          ///< [step]; null: supervised
+  const std::vector<Settings>* init = nullptr;       ///< all [[net.init]]; null: the net's own first values
+  const std::vector<Settings>* metrics = nullptr;    ///< all [[metric]]; null: none
+  const std::vector<Settings>* hook_list = nullptr;  ///< all [[hook]]: the learner adds them to `hooks`
+  Hooks* hooks = nullptr;                  ///< called by the learner where tensors are at hand
+  MakeWorkGraph graphs = {};               ///< for train.cuda_graph; null: the device's own
+  Profile* profile = nullptr;              ///< told of the phases of a step; null: nobody asks
   Group* group = &solo_group();            ///< of a distributed run: a TorchGroup
 };
 

@@ -3,15 +3,24 @@
 
 #include <pthread.h>
 
+#include <atomic>
 #include <string>
 #include <thread>
 
 namespace flowtrain {
 
+/// How many threads of named_thread() run now: what a test of leaks counts, as names tell nothing there (a thread that
+/// oneTBB starts has the name of the one that it was started from).
+inline std::atomic<int> named_threads{0};
+
 /// Starts a thread called `name` (at most 15 characters are kept by Linux). Joins when destroyed.
 template <class Body>
 std::jthread named_thread(const std::string& name, Body body) {
   return std::jthread([name, body = std::move(body)]() mutable {
+    struct Counted {
+      Counted() { ++named_threads; }
+      ~Counted() { --named_threads; }
+    } counted;
     pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
     body();
   });

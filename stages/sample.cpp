@@ -21,8 +21,10 @@ bool SampleStage::operator()(Slab& slab, std::uint32_t chunk) const {
 
   const auto rows = slab.chunk(chunk);
   auto index = static_cast<std::uint32_t>(rows.data() - slab.rows().data());
-  slab.row_pointers(index, {pointers.data(), fields});
-  if (sampler_.takes_blocks() && sample_block(rows, row_pointers)) return true;
+  if (sampler_.takes_blocks()) {
+    slab.row_pointers(index, {pointers.data(), fields});
+    if (sample_block(rows, row_pointers)) return true;
+  }
 
   bool complete = true;
   for (auto& row : rows) {
@@ -73,7 +75,8 @@ void SampleStage::replace(Slab& slab, RowWork& row) const {
                         ": " + row.reason,
                     "check the data set; `flowtrain bench CONFIG --stage read` reads it alone");
   Stream random(seed_, Purpose::substitute, row.position * max_attempts + row.replaced - 1);
-  const std::uint64_t substitute = random.below(dataset_.size());
+  const auto from = sourced_ ? sourced_->source_of(row.id) : Sourced::Range{0, dataset_.size()};
+  const std::uint64_t substitute = from.first + random.below(from.size);
   slab.add_bad({slab.epoch(), row.position, row.id, substitute, row.stage, std::move(row.reason)});
   row.id = substitute;
   row.state = RowWork::State::pending;

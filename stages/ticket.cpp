@@ -6,7 +6,7 @@ const char* name_of(TicketKind kind) {
   switch (kind) {
     case TicketKind::batch: return "batch";
     case TicketKind::bad: return "bad";
-    case TicketKind::learning_rate: return "learning_rate";
+    case TicketKind::rates: return "rates";
     case TicketKind::validate: return "validate";
     case TicketKind::snapshot: return "snapshot";
     case TicketKind::drained: return "drained";

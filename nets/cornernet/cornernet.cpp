@@ -191,6 +191,9 @@ CornerNet::CornerNet(const NetSpec& spec) : CornerNet(make_module(spec)) {}
 CornerNet::CornerNet(std::shared_ptr<CornerNetModule> module) : ModuleNet(module), net_(std::move(module)) {}
 
 NamedTensors CornerNet::forward(const NamedTensors& batch) { return net_->all_maps(batch.at("image")); }
+bool CornerNet::may_give(const std::string& output) const {
+  return output.starts_with("tl_") || output.starts_with("br_") || output.starts_with("att");
+}
 NamedTensors CornerNet::detect(const at::Tensor& image, bool attention) { return net_->last_maps(image, attention); }
 
 }  // namespace flowtrain::nets

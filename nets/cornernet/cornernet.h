@@ -23,6 +23,8 @@ class CornerNet final : public ModuleNet {
 
   /// The maps of all hourglasses, f32. The picture may have another size than the spec's, if its sides work.
   NamedTensors forward(const NamedTensors& batch) override;
+  /// Maps alone: the names above.
+  bool may_give(const std::string& output) const override;
   /// Those of the last hourglass alone, without its number: tl_heat, … br_off; with `attention`, att0 to att2.
   /// image: (B, C, H, W). Throws std::invalid_argument for sides that do not work, and where there is no attention.
   NamedTensors detect(const at::Tensor& image, bool attention = false);

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "pipeline/auto_batch.h"
 #include "pipeline/commands/computing/door.h"
 #include "pipeline/commands/flags.h"
 #include "pipeline/commands/launch_flags.h"
@@ -27,6 +28,7 @@ int bench(const Arguments& arguments) {
   if (!parse(app, arguments)) return 0;
 
   const Config config = load_for_use(flags.start());
+  tell_left_open_batch(config);
   const Launch chosen = find_launch(launch, [&] { return config; });
   if (!std::holds_alternative<Alone>(chosen)) {
     if (!options.stages.empty())

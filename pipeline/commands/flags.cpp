@@ -39,8 +39,8 @@ void see_gpus(const std::string& wish) {
 
 }  // namespace
 
-ConfigFlags::ConfigFlags(CLI::App& app) {
-  app.add_option("CONFIG", config_, "configuration file (TOML), or the folder of a run")->required();
+ConfigFlags::ConfigFlags(CLI::App& app, bool required) {
+  app.add_option("CONFIG", config_, "configuration file (TOML), or the folder of a run")->required(required);
   app.add_option("--set", set_, "KEY=VALUE: change a key of the configuration, e.g. loader.batch=32; repeatable")
       ->allow_extra_args(false);
   app.add_option("--max-iter", max_iter_, "iterations to train: run.max_iter");

@@ -16,7 +16,8 @@ bool parse(CLI::App& app, const Arguments& arguments);
 /// CONFIG and the flags that stand for configuration keys. Use: ConfigFlags flags(app); parse(…); flags.start().
 class ConfigFlags {
  public:
-  explicit ConfigFlags(CLI::App& app);
+  /// `required`: a command line without CONFIG is refused.
+  explicit ConfigFlags(CLI::App& app, bool required = true);
   /// The file and all changes to it, in a form that prepare_start and load_for_use take. Sets the console's level, and
   /// which GPUs this process sees.
   StartOptions start() const;

@@ -13,7 +13,9 @@ int graph(const Arguments& arguments) {
                "flowtrain graph");
   ConfigFlags flags(app);
   if (!parse(app, arguments)) return 0;
-  std::fputs(draw_graph(load_for_use(flags.start())).c_str(), stdout);
+  const Config config = load_for_use(flags.start());
+  tell_left_open_batch(config);
+  std::fputs(draw_graph(config).c_str(), stdout);
   return 0;
 }
 

@@ -4,13 +4,16 @@
 
 #include "pipeline/commands/computing/door.h"
 #include "pipeline/commands/flags.h"
+#include "pipeline/run.h"
 #include "pipeline/telemetry/environment.h"
 #include "stages/device.h"
+#include "stages/gpu_facts.h"
 
 namespace flowtrain::commands {
 
 namespace {
 
+// Loads LibTorch's CUDA libraries, too, so that they can be asked for their versions.
 std::string cuda_status() {
   try {
     return make_cuda_device(0, 1)->name();
@@ -19,12 +22,26 @@ std::string cuda_status() {
   }
 }
 
+int summarise(const Arguments& arguments) {
+  CLI::App app("Prints the net of a configuration: its parameters' names, elements, shapes, and their optimizers.", "flowtrain info");
+  ConfigFlags flags(app);
+  if (!parse(app, arguments)) return 0;
+  StartOptions start = flags.start();
+  start.overrides.push_back({"run.device", "cpu", "flowtrain info"});
+  std::fputs(summarise_net(load_for_use(start), computing_parts().make_learner).c_str(), stdout);
+  return 0;
+}
+
 }  // namespace
 
 int info(const Arguments& arguments) {
-  CLI::App app("Prints versions, machine and devices as JSON: what every run's env.json holds.", "flowtrain info");
+  if (!arguments.empty() && !arguments.front().starts_with("-")) return summarise(arguments);
+  CLI::App app("Prints versions, machine and devices as JSON: what every run's env.json holds.\n"
+               "`flowtrain info CONFIG` prints the net of a configuration, parameter by parameter.",
+               "flowtrain info");
   if (!parse(app, arguments)) return 0;
-  std::puts(environment_json({{"torch", computing_parts().torch_version()}, {"cuda", cuda_status()}}).c_str());
+  const Facts facts{{"torch", computing_parts().torch_version()}, {"cuda_status", cuda_status()}};
+  std::puts(environment_json(gpu_facts(), facts).c_str());
   return 0;
 }
 

@@ -2,26 +2,111 @@
 
 #include <cstdio>
 
+#include "pipeline/bisect.h"
+#include "pipeline/commands/computing/door.h"
 #include "pipeline/commands/flags.h"
 #include "pipeline/replay.h"
+#include "pipeline/rerun.h"
+#include "pipeline/snapshot/atomic_folder.h"
+#include "pipeline/telemetry/interrupt.h"
+#include "sampling/say.h"
 
 namespace flowtrain::commands {
 
+namespace {
+
+struct ReplayRequest {
+  StartOptions start;
+  std::uint64_t iteration = 0;  ///< 0: the run's last
+  std::filesystem::path snapshot, out;
+
+  std::filesystem::path folder(const Config& config, std::uint64_t of_iteration) const {
+    return out.empty() ? std::filesystem::path(say("replay-", config.name(), "-", of_iteration)) : out;
+  }
+};
+
+// Never destroyed: a signal that arrives while the process ends does not change how it ends.
+Interrupt& interruptions() {
+  static Interrupt& interrupt = *new Interrupt;
+  return interrupt;
+}
+
+void check_iteration(std::uint64_t iteration, const EarlierRun& run) {
+  if (iteration > run.last)
+    throw UserError(Exit::usage, say("--iter ", iteration, ": the run ends at iteration ", run.last), "--max-iter makes it longer");
+}
+
+int write_batch(const Config& config, const ReplayRequest& request, const Recomputed* computed) {
+  const auto folder = request.folder(config, request.iteration);
+  const auto rows = flowtrain::replay(config, request.iteration, folder, computed);
+  std::printf("%llu rows in %s\n", static_cast<unsigned long long>(rows), folder.c_str());
+  return 0;
+}
+
+int replay_loss(const ReplayRequest& request) {
+  const EarlierRun run = find_earlier_run(request.start);
+  check_iteration(request.iteration, run);
+  Recomputed computed;
+  computed.snapshot = snapshot_before(run, request.iteration, false, request.snapshot);
+  computed.after = iteration_of(computed.snapshot);
+  bool reached = false;
+  const auto keep = [&](std::uint64_t iteration, const StepResult& figures, Learner&) {
+    reached = iteration == request.iteration;
+    if (reached) computed.result = figures;
+    return !reached;
+  };
+  const int code = train_again(run, computed.snapshot, Discarding::as_the_run, computing_parts().make_learner, interruptions(), keep);
+  if (!reached) return code;
+  std::printf("iteration %llu: loss %.9g, grad_norm %.9g\n", static_cast<unsigned long long>(request.iteration),
+              computed.result.loss, computed.result.grad_norm);
+  for (auto& [name, value] : computed.result.parts) std::printf("  %s %.9g\n", name.c_str(), value);
+  return write_batch(run.config, request, &computed);
+}
+
+int bisect(ReplayRequest request) {
+  const EarlierRun run = find_earlier_run(request.start);
+  check_iteration(request.iteration, run);
+  const std::uint64_t last = request.iteration > 0 ? request.iteration : run.last;
+  const Bisection found = find_breakdown(run, last, request.snapshot, computing_parts().make_learner, interruptions());
+  if (found.exit_code != 0) return found.exit_code;
+  if (!found.breakdown) {
+    std::printf("iterations %llu to %llu are finite\n", static_cast<unsigned long long>(found.from), static_cast<unsigned long long>(found.to));
+    return 0;
+  }
+  std::fputs(to_text(*found.breakdown).c_str(), stdout);
+  request.iteration = found.breakdown->iteration;
+  write_batch(run.config, request, nullptr);
+  write_file_atomically(request.folder(run.config, request.iteration) / "nonfinite.json", to_json(*found.breakdown));
+  return 0;
+}
+
+}  // namespace
+
 int replay(const Arguments& arguments) {
   CLI::App app("Rebuilds exactly the batch that an iteration sees, and writes its pictures and a batch.json with the position,\n"
-               "record, label and hash of every row. Give a run's folder to replay with that run's configuration.",
+               "record, label and hash of every row. Give a run's folder to replay with that run's configuration.\n"
+               "--loss and --bisect train again from a snapshot, in memory; the run's folder stays as it is.",
                "flowtrain replay");
   ConfigFlags flags(app);
-  std::uint64_t iteration = 0;
-  std::string out;
-  app.add_option("--iter", iteration, "the iteration, from 1")->required()->check(CLI::PositiveNumber);
-  app.add_option("--out", out, "the folder to write to; default replay-NAME-ITERATION");
+  ReplayRequest request;
+  std::string what;
+  bool wants_loss = false;
+  auto* iter = app.add_option("--iter", request.iteration, "the iteration, from 1")->check(CLI::PositiveNumber);
+  app.add_option("--out", request.out, "the folder to write to; default replay-NAME-ITERATION");
+  auto* loss = app.add_flag("--loss", wants_loss, "also the iteration's loss, its parts and the norm of its gradients, to the bit");
+  auto* search = app.add_option("--bisect", what, "nan: find the first iteration, up to --iter or the end of the run, whose loss or gradients\n"
+                                                  "are not finite, and there the sample and the layer; adds nonfinite.json")
+                     ->check(CLI::IsMember({"nan"}))
+                     ->excludes(loss);
+  auto* snapshot = app.add_option("--snapshot", request.snapshot, "train from this one; default the newest before the iteration");
   if (!parse(app, arguments)) return 0;
-  const Config config = load_for_use(flags.start());
-  if (out.empty()) out = "replay-" + config.name() + "-" + std::to_string(iteration);
-  const auto rows = flowtrain::replay(config, iteration, out);
-  std::printf("%llu rows in %s\n", static_cast<unsigned long long>(rows), out.c_str());
-  return 0;
+  if (!*iter && !*search) throw UserError(Exit::usage, "--iter is required", "only --bisect finds the iteration");
+  if (*snapshot && !wants_loss && !*search)
+    throw UserError(Exit::usage, "--snapshot: only --loss and --bisect train from one", "the batch alone needs none");
+  request.start = flags.start();
+  if (*search) return bisect(std::move(request));
+  if (wants_loss) return replay_loss(request);
+  return write_batch(load_for_use(request.start), request, nullptr);
 }
 
 }  // namespace flowtrain::commands

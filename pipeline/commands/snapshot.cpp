@@ -24,6 +24,8 @@ int snapshot(const Arguments& arguments) {
   auto* copy = add("export", "copy the weights to a safetensors file");
   copy->add_option("FILE", other, "the file to write")->required();
   auto* copy_iter = copy->add_option("--iter", iteration, "that of this iteration; otherwise the newest good one");
+  bool averaged = false;
+  copy->add_flag("--average", averaged, "the weights' average ([ema]) where there is one");
   std::vector<std::string> drop, rename;
   auto* convert = app.add_subcommand("convert", "weights of torch.save (.pth, .pkl) or safetensors to safetensors");
   convert->add_option("IN", place, "the file to read; nothing in it is executed")->required();
@@ -40,7 +42,7 @@ int snapshot(const Arguments& arguments) {
   if (*ls) code = snapshot_ls(place, std::cout);
   if (*show) code = snapshot_show(place, of(show_iter), std::cout);
   if (*verify) code = snapshot_verify(place, std::cout);
-  if (*copy) code = snapshot_export(place, of(copy_iter), other, std::cout);
+  if (*copy) code = snapshot_export(place, of(copy_iter), averaged, other, std::cout);
   if (*convert) code = snapshot_convert(place, Renaming(drop, rename), other, std::cout);
   if (*diff) code = snapshot_diff(place, other, std::cout);
   return static_cast<int>(code);

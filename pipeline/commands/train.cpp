@@ -3,6 +3,7 @@
 #include "pipeline/commands/computing/door.h"
 #include "pipeline/commands/flags.h"
 #include "pipeline/commands/launch_flags.h"
+#include "pipeline/config/words.h"
 #include "pipeline/telemetry/interrupt.h"
 
 namespace flowtrain::commands {
@@ -14,6 +15,25 @@ TrainMode train_mode(const std::string& no_optim) {
   if (no_optim == "backward") return TrainMode::no_step;
   if (no_optim == "forward") return TrainMode::forward_only;
   throw UserError(Exit::usage, "--no-optim=" + no_optim + ": expected --no-optim or --no-optim=backward");
+}
+
+// A few iterations of everything, however long the run is to be.
+void shorten(StartOptions& start) {
+  const char* flag = "--fast-dev-run";
+  const std::string iterations = "3";
+  const bool validates = !period(load_for_use(start).table("val"), "every").off();
+  if (validates)
+    for (auto& [key, value] : {std::pair{"val.every", iterations}, {"val.batches", "1"}}) start.overrides.push_back({key, value, flag});
+  for (auto& [key, value] : {std::pair{"run.max_iter", iterations}, {"display.every", "1"}, {"early_stop.patience", "0"}})
+    start.overrides.push_back({key, value, flag});
+}
+
+// The same few samples over and over, to see whether the net can learn them by heart.
+void overfit(StartOptions& start, std::uint64_t samples) {
+  const char* flag = "--overfit";
+  for (auto& [key, value] : {std::pair{"order.name", std::string("sequential")}, {"order.first", std::to_string(samples)},
+                             {"val.every", "0"}, {"early_stop.patience", "0"}})
+    start.overrides.push_back({key, value, flag});
 }
 
 }  // namespace
@@ -29,11 +49,22 @@ int train(const Arguments& arguments) {
   auto* iter = app.add_option("--iter", iteration, "go on from the snapshot of this iteration");
   app.add_option("--resume", resume, "auto: go on in the newest run of this name; none; or a run's or snapshot's folder")
       ->excludes(iter);
-  app.add_option("--run-dir", run_dir, "the run's folder, instead of a name under run.dir");
+  auto* from = app.get_option("--resume");
+  auto* folder = app.add_option("--run-dir", run_dir, "the run's folder, instead of a name under run.dir");
   app.add_flag("--accept-changes", accept_changes, "go on although the configuration changed in what a result depends on");
-  app.add_flag("--initialize", options.initialize, "save the initial parameters as iteration 0, and end");
-  app.add_flag("--dry-run", options.dry_run, "run the data line only; leaves nothing behind");
-  app.add_flag("--no-optim{forward}", no_optim, "data, forward and loss; =backward adds backward; leaves nothing behind");
+  auto* initialize = app.add_flag("--initialize", options.initialize, "save the initial parameters as iteration 0, and end");
+  app.add_flag("--profile", options.profile,
+               "tell at the end where the time went: phases, operations, layers; trace.json in the run's folder");
+  auto* dry = app.add_flag("--dry-run", options.dry_run, "run the data line only; leaves nothing behind");
+  auto* fast = app.add_flag("--fast-dev-run", options.fast_dev_run,
+                            "three iterations and a batch of validation, to see that all parts work; leaves nothing behind");
+  std::uint64_t overfit_samples = 0;
+  app.add_option("--overfit", overfit_samples, "train on the first N samples only, in their order, without validation")
+      ->check(CLI::PositiveNumber);
+  auto* no_steps = app.add_flag("--no-optim{forward}", no_optim, "data, forward and loss; =backward adds backward; leaves nothing behind");
+  for (auto* trial : {dry, fast, no_steps})  // none of which has a run's folder
+    for (auto* other : {iter, from, folder, initialize}) trial->excludes(other);
+  dry->excludes(fast)->excludes(no_steps);
   LaunchOptions launch;
   add_launch_flags(app, launch);
   app.add_option("--dist-backend", backend, "auto, gloo or nccl: dist.backend");
@@ -49,10 +80,12 @@ int train(const Arguments& arguments) {
   start.accept_changes = accept_changes;
   if (!run_dir.empty()) start.run_dir = run_dir;
   if (!backend.empty()) start.overrides.push_back({"dist.backend", backend, "--dist-backend"});
+  if (overfit_samples > 0) overfit(start, overfit_samples);
+  if (*fast) shorten(start);
   options.mode = train_mode(no_optim);
 
-  if ((options.dry_run || options.mode != TrainMode::full) && launch.distributed)
-    throw UserError(Exit::usage, "--dry-run and --no-optim run in one process", "leave out --distributed");
+  if ((options.dry_run || options.mode != TrainMode::full || options.fast_dev_run) && launch.distributed)
+    throw UserError(Exit::usage, "--dry-run, --no-optim and --fast-dev-run run in one process", "leave out --distributed");
   if (options.dry_run) {
     const Config config = load_for_use(start);
     options.progress = progress_mode(config.table("display").text("progress"));

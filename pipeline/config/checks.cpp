@@ -1,9 +1,13 @@
 #include "pipeline/config/checks.h"
 
 #include <algorithm>
+#include <map>
+#include <regex>
 #include <string_view>
 
 #include "pipeline/config/words.h"
+#include "sampling/say.h"
+#include "stages/evaluation/metric_names.h"
 
 namespace flowtrain {
 namespace {
@@ -33,16 +37,162 @@ void check_optimizer(const Settings& optim) {
     throw optim.error("nesterov", "needs optim.momentum > 0");
 }
 
+void check_labels(const std::vector<Settings>& optims, const std::vector<Settings>& schedules) {
+  std::map<std::string, const Settings*> labels;
+  for (auto& optim : optims) {
+    const auto key = optim.text("label").empty() ? "name" : "label";
+    const auto [first, is_new] = labels.emplace(label_of(optim), &optim);
+    if (!is_new)
+      throw optim.error(key, say("another [[optim]] is called so (", first->second->origin(key).text(), ")"), Exit::usage,
+                        "give each a label");
+  }
+  for (auto& schedule : schedules)
+    if (auto& wanted = schedule.text("optim"); !wanted.empty() && !labels.contains(wanted)) {
+      std::string known;
+      for (auto& [label, optim] : labels) known += (known.empty() ? "" : ", ") + label;
+      throw schedule.error("optim", "no optimizer is called '" + wanted + "'", Exit::usage, "known: " + known);
+    }
+}
+
+// Rules of several sources, and that what only they need is given for nothing else.
+void check_sources(const Config& config) {
+  const auto& sources = config.list("data.source");
+  const Settings &train = config.data(true), &val = config.data(false);
+  for (auto& [key, fallback] : {std::pair{"epoch", std::string("longest")}, {"batches", "mixed"}}) {
+    if (sources.empty() && train.value(key) != Value(fallback))
+      throw train.error(key, "is for several sources, and there are none", Exit::usage, "give [[data.source]]s, or leave it out");
+    if (config.table("data.val").given(key))
+      throw config.table("data.val").error(key, "validation has one data set", Exit::usage, "set it in [data]");
+  }
+  if (sources.empty()) return;
+  if (val.text("dataset").empty() && !period(config.table("val"), "every").off())
+    throw sources.front().error("dataset", "is for training alone: data.val.dataset must be given", Exit::usage,
+                                "name a data set in [data.val], or set val.every = 0");
+  std::map<std::string, const Settings*> names;
+  for (auto& source : sources) {
+    const auto key = source.text("name").empty() ? "dataset" : "name";
+    const auto [first, is_new] = names.emplace(source.text(key), &source);
+    if (!is_new)
+      throw source.error(key, say("another [[data.source]] is called so (", first->second->origin(key).text(), ")"), Exit::usage,
+                         "give each a name");
+    const Settings& other = sources.front();
+    if ((source.real("ratio") > 0) != (other.real("ratio") > 0))
+      throw (source.real("ratio") > 0 ? source : other)
+          .error("ratio", say("some sources have one, and ", (source.real("ratio") > 0 ? other : source).table(), " has none"), Exit::usage,
+                 "give all of them a ratio, or none");
+  }
+}
+
+void check_pattern(const Settings& settings, const std::string& key) {
+  constexpr std::size_t most = 1000;  // std::regex takes brackets in brackets by recursion
+  const auto& text = settings.text(key);
+  if (text.size() > most) throw settings.error(key, say("a regular expression of more than ", most, " characters"));
+  try {
+    std::regex pattern(text);
+  } catch (const std::regex_error& error) {
+    throw settings.error(key, say("not a regular expression: ", error.what()), Exit::usage,
+                         "as JavaScript writes them: ^layer1\\.");
+  }
+}
+
+void check_metric(const Settings& rule, const Settings& val, const std::vector<Settings>& sets) {
+  auto metric = rule.text("metric");
+  for (auto& set : sets)
+    if (const auto prefix = set.text("name") + "."; metric.starts_with(prefix)) metric = metric.substr(prefix.size());
+  const auto& known = val.texts("metrics");
+  if (!val.text("group_by").empty())
+    if (const auto whole = metric_of(metric, known); !whole.empty() && whole != "loss" && metric.starts_with(whole + ".") &&
+                                                     metric.size() > whole.size() + 1)
+      metric = whole;
+  if (!is_single_figure(metric))
+    throw rule.error("metric", say("'", metric, "' is no single figure that could improve"), Exit::usage,
+                     "balanced_accuracy or f1, say, are means over the classes");
+  if (metric.empty() || metric == "loss" || std::find(known.begin(), known.end(), metric) != known.end()) return;
+  throw rule.error("metric", say("'", metric, "' is not among val.metrics = ", to_toml(val.value("metrics")), " (",
+                                 val.origin("metrics").text(), ")"));
+}
+
+// The command line may well switch validation off.
+bool is_off_for_once(const Settings& val) { return period(val, "every").off() && val.given("every") && val.origin("every").line == 0; }
+
+// A rule that could never fire is a slip.
+void check_rule(const Settings& rule, const Settings& val, const std::vector<Settings>& sets) {
+  if (rule.integer("patience") > 0 && period(val, "every").off())
+    throw rule.error("patience", "counts validations, and there are none: val.every is 0 (" + val.origin("every").text() + ")", Exit::usage,
+                     "set val.every, \"1 epoch\" say");
+  check_metric(rule, val, sets);
+}
+
+void check_sets(const std::vector<Settings>& sets, const Settings& val) {
+  std::map<std::string, const Settings*> names;
+  for (auto& set : sets) {
+    const std::string& name = set.text("name");
+    if (name.empty() || name.find('.') != std::string::npos) throw set.error("name", "expected a name without dots");
+    if (say(name, ".") == class_accuracy) throw set.error("name", "'accuracy.' begins the figures of accuracy_per_class: choose another name");
+    if (metric_of(name, val.texts("metrics")) == name)
+      throw set.error("name", say("'", name, "' is a figure of [data.val] (val.metrics, or loss): choose another name"));
+    const auto [first, is_new] = names.emplace(name, &set);
+    if (!is_new) throw set.error("name", say("another [[val.set]] is called so (", first->second->origin("name").text(), ")"));
+  }
+}
+
+void check_best(const std::vector<Settings>& rules, const Settings& val, const std::vector<Settings>& sets, const Settings& snapshot) {
+  std::map<std::string, const Settings*> metrics;
+  for (auto& rule : rules) {
+    check_metric(rule, val, sets);
+    if (rule.text("metric").find('/') != std::string::npos) throw rule.error("metric", "a '/' cannot be in the name of a link to a snapshot");
+    const auto [first, is_new] = metrics.emplace(rule.text("metric"), &rule);
+    if (!is_new) throw rule.error("metric", say("another [[best]] has it, too (", first->second->origin("metric").text(), ")"));
+  }
+  if (!rules.empty() && snapshot.integer("keep_best") != 1)
+    throw snapshot.error("keep_best", say("[[best]] is given, too (", rules.front().origin("metric").text(), ")"), Exit::usage,
+                         "[[best]] has keep");
+  if ((!rules.empty() || snapshot.boolean("end_with_best")) && period(val, "every").off() && !is_off_for_once(val))
+    throw (rules.empty() ? snapshot.error("end_with_best", "no snapshot is the best without validation: val.every is 0")
+                         : rules.front().error("metric", "no snapshot is the best without validation: val.every is 0"));
+}
+
 void check_parts(const Settings& snapshot) {
   auto& parts = snapshot.texts("save");
   if (std::find(parts.begin(), parts.end(), "params") == parts.end())
     throw snapshot.error("save", "\"params\" must be among them, got " + to_toml(snapshot.value("save")));
 }
 
+// Draws of another thread would be missing from training's.
+void check_validation_mode(const Settings& val, const Settings& step) {
+  const auto key = step.text("plugin").empty() ? "name" : "plugin";
+  if (val.text("mode") == "inline" || step.value(key) == Value(std::string("supervised"))) return;
+  throw val.error("mode", say("\"overlapped\" is for steps that draw no random numbers when they are measured, as step.", key, " = ",
+                              to_toml(step.value(key)), " (", step.origin(key).text(), ") may"),
+                  Exit::usage, "val.mode = \"inline\" is for all");
+}
+
 void check_range(const Settings& settings, const std::string& key) {
   const auto& range = settings.reals(key);
   if (range.size() != 2 || range[0] > range[1])
     throw settings.error(key, "must be [least, most], got " + to_toml(settings.value(key)));
+}
+
+// A figure that the rule does not read is a slip.
+void check_init_rule(const Settings& rule) {
+  const std::string& name = rule.text("rule");
+  const bool kaiming = name.starts_with("kaiming"), normal = name == "normal", truncated = name == "trunc_normal";
+  const std::map<std::string, bool> reads{{"params", true},
+                                          {"rule", true},
+                                          {"value", name == "constant"},
+                                          {"mean", normal || truncated},
+                                          {"std", normal || truncated},
+                                          {"range", truncated || name == "uniform"},
+                                          {"gain", name.starts_with("xavier") || name == "orthogonal"},
+                                          {"mode", kaiming},
+                                          {"nonlinearity", kaiming},
+                                          {"negative_slope", kaiming && rule.text("nonlinearity") == "leaky_relu"}};
+  for (auto& key : rule.keys())
+    if (!reads.at(key.name) && rule.value(key.name) != key.fallback)
+      throw rule.error(key.name, say("means nothing to rule = ", to_toml(rule.value("rule"))), Exit::usage,
+                       "`flowtrain config --keys` says which rules read it");
+  if (!rule.reals("range").empty()) check_range(rule, "range");
+  else if (name == "uniform") throw rule.error("rule", "\"uniform\" needs a range", Exit::usage, "range = [-0.05, 0.05], say");
 }
 
 void check_mixing(const Settings& mix, const Settings& loss) {
@@ -59,11 +209,28 @@ void check_mixing(const Settings& mix, const Settings& loss) {
 void check_values(const Config& config) {
   check_name(config);
   check_device(config.table("run"));
-  check_optimizer(config.table("optim"));
+  for (auto& optim : config.list("optim")) check_optimizer(optim);
+  check_labels(config.list("optim"), config.list("schedule"));
+  for (auto table : {"optim", "group", "net.init"})
+    for (auto& settings : config.list(table)) check_pattern(settings, "params");
+  for (auto& rule : config.list("net.init")) check_init_rule(rule);
+  check_sets(config.list("val.set"), config.table("val"));
+  check_rule(config.table("early_stop"), config.table("val"), config.list("val.set"));
+  for (auto& schedule : config.list("schedule"))
+    if (const Settings& val = config.table("val"); schedule.text("name") == "plateau" && !is_off_for_once(val)) {
+      if (period(val, "every").off())
+        throw schedule.error("name", "\"plateau\" looks at validations, and there are none: val.every is 0 (" + val.origin("every").text() + ")",
+                             Exit::usage, "set val.every, \"1 epoch\" say");
+      check_rule(schedule, val, config.list("val.set"));
+    }
+  check_best(config.list("best"), config.table("val"), config.list("val.set"), config.table("snapshot"));
+  check_sources(config);
+  check_validation_mode(config.table("val"), config.table("step"));
   check_parts(config.table("snapshot"));
   for (auto key : {"scale", "ratio"}) check_range(config.table("mix.erase"), key);
   check_mixing(config.table("mix"), config.table("loss"));
   for (auto table : {"val", "snapshot", "display"}) period(config.table(table), "every");
+  period(config.table("snapshot"), "keep_every");
   period(config.table("lr"), "stepsize");
   for (bool training : {true, false}) share(config.data(training), "max_bad");
 }

@@ -12,13 +12,29 @@ Override parse_set(const std::string& argument) {
   return {argument.substr(0, split), argument.substr(split + 1)};
 }
 
-Config::Config(std::string file, std::map<std::string, Settings> tables, Settings train, Settings val)
-    : file_(std::move(file)), tables_(std::move(tables)), train_(std::move(train)), val_(std::move(val)) {}
+Config::Config(std::string file, std::map<std::string, Settings> tables, Lists lists, Settings train, Settings val)
+    : file_(std::move(file)),
+      tables_(std::move(tables)),
+      lists_(std::move(lists)),
+      train_(std::move(train)),
+      val_(std::move(val)) {}
 
 const Settings& Config::table(const std::string& name) const {
   auto found = tables_.find(name);
   if (found == tables_.end()) throw InternalError("no table [" + name + "]");
   return found->second;
+}
+
+const std::vector<Settings>& Config::list(const std::string& name) const {
+  auto found = lists_.find(name);
+  if (found == lists_.end()) throw InternalError("no tables [[" + name + "]]");
+  return found->second;
+}
+
+Config Config::with_validation_set(std::size_t index) const {
+  Config config = *this;
+  config.val_ = list("val.set").at(index);
+  return config;
 }
 
 void Config::check_trainable() const {
@@ -27,7 +43,7 @@ void Config::check_trainable() const {
     throw UserError(Exit::usage, file_ + ": neither run.max_iter nor run.max_epochs is given",
                     "say how long to train: --max-iter 1000, or max_epochs in [run]");
   auto& net = table("net");
-  if (net.text("name").empty() && net.text("script").empty())
+  if (net.text("name").empty() && net.text("script").empty() && net.text("plugin").empty())
     throw UserError(Exit::usage, file_ + ": net.name must be given", "name = \"lenet\" in [net], or script = \"model.pt\"");
 }
 

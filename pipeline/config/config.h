@@ -23,16 +23,23 @@ Override parse_set(const std::string& argument);
 /// All settings of a run: complete, with defaults, each with its origin. Immutable.
 class Config {
  public:
-  /// `file`: where it was read from. `tables` by dotted name ("" holds the top level); `train` and `val` are the two
-  /// data sets' complete settings.
-  Config(std::string file, std::map<std::string, Settings> tables, Settings train, Settings val);
+  using Lists = std::map<std::string, std::vector<Settings>>;
+
+  /// `file`: where it was read from. `tables` by dotted name ("" holds the top level), `lists` those that repeat; `train`
+  /// and `val` are the two data sets' complete settings.
+  Config(std::string file, std::map<std::string, Settings> tables, Lists lists, Settings train, Settings val);
 
   /// The run's name; usable as a folder's name.
   const std::string& name() const { return table("").text("name"); }
   /// "run", "loader", "lr.warmup" …; a name that no table has is a bug. For data sets use data().
   const Settings& table(const std::string& name) const;
+  /// All of [[schedule]], say, in their order. [optim] is a list of one.
+  const std::vector<Settings>& list(const std::string& name) const;
   /// [data] with the changes of [data.train] or [data.val].
   const Settings& data(bool training) const { return training ? train_ : val_; }
+
+  /// As it is, with the [[val.set]] of that number in the place of [data.val].
+  Config with_validation_set(std::size_t index) const;
 
   /// Throws UserError(usage) unless all is said that training needs and the data line does not: a net and an end.
   void check_trainable() const;
@@ -40,12 +47,14 @@ class Config {
  private:
   std::string file_;
   std::map<std::string, Settings> tables_;
+  Lists lists_;
   Settings train_, val_;
 };
 
 /// Reads `file` and its bases, then applies `overrides` in their order, and checks everything that can be checked
 /// without opening data. Where a later source makes another choice (data.dataset, order.name, sampler.name or plugin,
-/// net.name or script, run.max_iter or max_epochs, loader.batch or batch_per_rank), what an earlier one wrote for the choice it replaces is left aside.
+/// net.name or script, run.max_iter or max_epochs, loader.batch or batch_per_rank, [lr] or [[schedule]]), what an earlier one
+/// wrote for the choice it replaces is left aside.
 /// Throws UserError(usage), one line with file:line:column or the flag at fault.
 Config load_config(const std::filesystem::path& file, const std::vector<Override>& overrides = {});
 

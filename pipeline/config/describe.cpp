@@ -1,5 +1,6 @@
 // `flowtrain config --keys`: every key with its type, default and help.
 
+#include "pipeline/config/curves.h"
 #include "pipeline/config/keys.h"
 #include "sampling/dataset.h"
 #include "sampling/order.h"
@@ -51,9 +52,11 @@ std::string describe_entries(const Registry& registry, const std::string& choose
 std::string describe_keys() {
   std::string text =
       "base = []  [list of texts]\n      files read before this one, relative to it; at the top of a file\n";
-  for (auto& [name, help, keys] : core_tables()) {
-    text += name.empty() ? "" : "\n[" + name + "]  " + help + "\n";
+  for (auto& [name, help, keys, repeats] : core_tables()) {
+    const auto header = repeats == Repeats::yes ? "[[" + name + "]]" : "[" + name + "]";
+    text += name.empty() ? "" : "\n" + header + "  " + help + "\n";
     text += describe(keys);
+    if (name == "schedule") text += describe_entries(curves(), "name");
     if (name == "data") text += describe_entries(datasets(), "dataset");
     if (name == "sampler") text += describe_entries(samplers(), "name");
     if (name == "order") text += describe_entries(orders(), "name");

@@ -5,20 +5,25 @@
 
 #include "pipeline/config/config.h"
 #include "pipeline/config/keys.h"
+#include "sampling/say.h"
 
 namespace flowtrain {
 namespace {
 
 /// Keys that decide the parameters, sample by sample and step by step. A whole table by its name.
 const std::set<std::string> exact = {
-    "net",       "loss",      "optim", "lr",           "lr.warmup",   "train",          "data",     "data.train",  "sampler",
-    "mix",       "mix.color", "mix.erase", "order",    "loader.batch", "loader.last", "loader.keep_mb", "run.seed",
-    "run.threads", "run.deterministic"};
+    "net",     "loss",       "optim",        "group",       "schedule",          "lr",           "lr.warmup",
+    "train",   "step",       "hook",         "ema",         "data",              "data.train",   "data.source",
+    "sampler", "mix",        "mix.color",    "mix.erase",   "order",             "run.seed",     "run.threads",
+    "run.deterministic",     "run.cudnn",    "loader.batch", "loader.last",
+    "loader.keep_mb"};
 
 /// Exceptions within those tables: used at the start of a run only, or deciding only whether it stops.
-const std::set<std::string> harmless = {"net.pretrain",   "net.strict",         "net.drop",        "net.rename",
+const std::set<std::string> harmless = {"net.pretrain",   "net.sha256",         "net.strict",         "net.drop",        "net.rename",
                                         "data.bad",       "data.max_bad",       "data.train.bad",  "data.train.max_bad",
-                                        "train.nonfinite", "train.max_nonfinite"};
+                                        "train.nonfinite", "train.max_nonfinite", "train.on_error", "train.max_skipped",
+                                        "optim.label",    "ema.validate",       "data.source.name",
+                                        "hook.label",     "hook.file",          "hook.every",      "hook.depth"};
 
 bool breaks(const std::string& table, const std::string& key) {
   auto full = table + "." + key;
@@ -52,6 +57,21 @@ void compare(const std::string& table, const Settings& before, const Settings& n
   }
 }
 
+/// Entry by entry, as schedule.0, schedule.1 …; [optim] alone keeps its name.
+void compare_lists(const std::string& table, const Config& before, const Config& now, std::vector<Difference>& found) {
+  static const Settings none;
+  const auto &was = before.list(table), &is = now.list(table);
+  for (std::size_t i = 0; i < std::max(was.size(), is.size()); ++i) {
+    const Settings &one = i < was.size() ? was[i] : none, &other = i < is.size() ? is[i] : none;
+    std::vector<Difference> changes;
+    compare(table, one, other, changes);
+    for (auto& change : changes) {
+      if (is.size() > 1 || was.size() > 1) change.key = say(table, ".", i, change.key.substr(table.size()));
+      found.push_back(change);
+    }
+  }
+}
+
 /// What training and validation both see changed is told once, as [data].
 void compare_data(const Config& before, const Config& now, std::vector<Difference>& found) {
   std::vector<Difference> train, val;
@@ -77,6 +97,7 @@ std::vector<Difference> diff(const Config& before, const Config& now) {
   std::vector<Difference> found;
   for (auto& table : core_tables()) {
     if (table.name == "data") compare_data(before, now, found);
+    else if (table.repeats != Repeats::no) compare_lists(table.name, before, now, found);
     else if (!table.name.starts_with("data."))
       compare(table.name, before.table(table.name), now.table(table.name), found);
   }
@@ -89,11 +110,15 @@ std::map<std::string, std::string> exact_values(const Config& config) {
     for (auto& key : settings.keys())
       if (breaks(table, key.name)) {
         const auto full = table + "." + key.name;
-        values[full] = effect_of(full, text_of(settings, key.name));
+        values[settings.table() + "." + key.name] = effect_of(full, text_of(settings, key.name));
       }
   };
-  for (auto& table : core_tables())
-    if (!table.name.starts_with("data")) add(table.name, config.table(table.name));
+  for (auto& table : core_tables()) {
+    if (table.repeats != Repeats::no)
+      for (auto& settings : config.list(table.name)) add(table.name, settings);
+    else if (!table.name.starts_with("data"))
+      add(table.name, config.table(table.name));
+  }
   add("data.train", config.data(true));
   return values;
 }

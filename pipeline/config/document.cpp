@@ -42,7 +42,6 @@ Value list_of(const toml::array& array, const std::string& key, const Origin& or
   if (all([](auto& each) { return each.is_integer(); })) return elements<std::int64_t>(array);
   if (all([](auto& each) { return each.is_number(); })) return elements<double>(array);
   if (all([](auto& each) { return each.is_string(); })) return elements<std::string>(array);
-  if (array.is_array_of_tables()) fail(origin, key + ": expected one table, not a list", "write [" + key + "]");
   fail(origin, key + ": expected a list of numbers or a list of texts");
 }
 
@@ -66,6 +65,26 @@ struct Place {
   Origin of(const toml::node& node) const { return has_lines ? origin_of(node, source) : Origin{source}; }
 };
 
+/// The entries of [[key]], or of `key = []` at the top level, where all lists are tables.
+const toml::array* tables_in(const toml::node& node, const std::string& prefix) {
+  const auto* array = node.as_array();
+  const bool tables = array && (array->is_array_of_tables() || (array->empty() && prefix.empty()));
+  return tables ? array : nullptr;
+}
+
+void merge(Document& document, const toml::table& table, const std::string& prefix, const Place& place);
+
+void merge_list(Document& document, const toml::array& entries, const std::string& key, const Origin& origin, const Place& place) {
+  erase_table(document, key);
+  document.lists[key] = {origin, place.layer, entries.size()};
+  std::size_t index = 0;
+  for (auto& entry : entries) {
+    const auto name = key + "." + std::to_string(index++);
+    document.tables.insert_or_assign(name, place.of(entry));
+    merge(document, *entry.as_table(), name, place);
+  }
+}
+
 void merge(Document& document, const toml::table& table, const std::string& prefix, const Place& place) {
   for (auto& [name, node] : table) {
     std::string key = prefix.empty() ? std::string(name.str()) : prefix + "." + std::string(name.str());
@@ -76,7 +95,10 @@ void merge(Document& document, const toml::table& table, const std::string& pref
     }
     if (!is_plain(name.str())) fail(origin, "unknown key '" + key + "'");
     if (std::count(key.begin(), key.end(), '.') >= max_depth) fail(origin, "tables are nested deeper than 8");
-    if (auto* inner = node.as_table()) {
+    if (auto* entries = tables_in(node, prefix)) {
+      merge_list(document, *entries, key, origin, place);
+    } else if (auto* inner = node.as_table()) {
+      if (document.lists.contains(key)) erase_table(document, key);
       document.tables.insert_or_assign(key, origin);
       merge(document, *inner, key, place);
     } else {
@@ -197,6 +219,13 @@ Document read_document(const std::filesystem::path& file) {
   return std::move(reader.document);
 }
 
+void erase_table(Document& document, const std::string& name) {
+  const auto is_inside = [&](auto& each) { return each.first == name || each.first.starts_with(name + "."); };
+  std::erase_if(document.values, is_inside);
+  std::erase_if(document.tables, is_inside);
+  std::erase_if(document.lists, is_inside);
+}
+
 void write_over(Document& document, const std::string& key, const std::string& text, const std::string& origin) {
   toml::table parsed;
   try {
@@ -212,6 +241,9 @@ void write_over(Document& document, const std::string& key, const std::string& t
     merge(document, *node->as_table(), key, place);
     return;
   }
+  const bool top_level = key.find('.') == std::string::npos;
+  if (const auto* entries = node ? tables_in(*node, top_level ? "" : key) : nullptr)
+    return merge_list(document, *entries, key, Origin{origin}, place);
   Value value = node ? value_of(*node, key, Origin{origin}) : Value(text);
   std::optional<std::string> bare;
   if (!std::holds_alternative<std::string>(value)) bare = text;

@@ -21,17 +21,29 @@ struct Written {
   std::optional<std::string> text = {};
 };
 
-/// Values and tables by dotted name ("loader.batch", "data.train"); a later layer replaces values of an earlier one.
+/// A table that was written several times, [[schedule]]; its entries are the tables "schedule.0", "schedule.1" …
+struct TableList {
+  Origin origin;
+  int layer = 0;
+  std::size_t size = 0;
+};
+
+/// Values and tables by dotted name ("loader.batch", "data.train"); a later layer replaces values of an earlier one, and a
+/// list of tables as a whole.
 struct Document {
   std::string file;  ///< the file that was asked for, for mistakes that have no line: what is not there
   std::map<std::string, Written> values;
   std::map<std::string, Origin> tables;
+  std::map<std::string, TableList> lists;
   int layers = 0;
 };
 
 /// Reads a TOML file, after the files that its `base = ["other.toml", …]` names (relative to itself), and theirs.
 /// Throws UserError(usage): missing or oversized files, syntax (file:line:column), circles, values of unusable types.
 Document read_document(const std::filesystem::path& file);
+
+/// Takes out all that stands in the table or list `name`, and itself.
+void erase_table(Document& document, const std::string& name);
 
 /// Writes `key = text` over the document, in layer `document.layers`. `text` is taken as a TOML value ("3", "[1, 2]",
 /// "{t = 5}"); where it is none, as the text itself.

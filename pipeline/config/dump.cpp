@@ -20,23 +20,48 @@ bool is_shared(const Config& config, const std::string& key, const Value& value)
   return agrees(config.data(true)) && agrees(config.data(false));
 }
 
+/// What one of [data], [data.train] and [data.val] says for all, or of itself alone.
+bool is_shown(const Config& config, const Settings& settings, const std::string& key) {
+  const bool given = settings.given(key), several = !config.list("data.source").empty();
+  if (settings.table() != "data") {
+    // Of several sources nothing is shared: what validation has stands where validation is.
+    const bool whole = several && settings.table() == "data.val" && !config.data(false).text("dataset").empty();
+    return given || (whole && !is_of_line(key));
+  }
+  if (several && !is_of_line(key)) return false;
+  return given || is_shared(config, key, settings.value(key));
+}
+
 std::string written(const Settings& settings, const std::string& key) {
   return key + " = " + to_toml(settings.value(key)) + "  # " + one_line(settings.origin(key).text()) + "\n";
+}
+
+/// [[schedule]]s, say; what [optim] alone says is written as it was.
+std::string list_to_toml(const Config& config, const KeyTable& table) {
+  const auto& list = config.list(table.name);
+  std::string text;
+  for (auto& settings : list) {
+    text += settings.table() == table.name ? "\n[" + table.name + "]\n" : "\n[[" + table.name + "]]\n";
+    for (auto& key : settings.keys()) text += written(settings, key.name);
+  }
+  return text;
 }
 
 }  // namespace
 
 std::string to_toml(const Config& config) {
   std::string text;
-  for (auto& [name, help, keys] : core_tables()) {
-    auto& settings = config.table(name);
-    bool refines = name.starts_with("data.");  // these hold only what differs from [data]
-    std::string lines;
-    for (auto& key : settings.keys()) {
-      bool shown = settings.given(key.name) || !refines;
-      if (name == "data" && !settings.given(key.name)) shown = is_shared(config, key.name, settings.value(key.name));
-      if (shown) lines += written(settings, key.name);
+  for (auto& table : core_tables()) {
+    const auto& name = table.name;
+    if (table.repeats != Repeats::no) {
+      text += list_to_toml(config, table);
+      continue;
     }
+    if (name.starts_with("lr") && !config.list("schedule").empty()) continue;  // one or the other
+    auto& settings = config.table(name);
+    std::string lines;
+    for (auto& key : settings.keys())
+      if (!name.starts_with("data") || is_shown(config, settings, key.name)) lines += written(settings, key.name);
     if (!name.empty() && !lines.empty()) text += "\n[" + name + "]\n";
     text += lines;
   }

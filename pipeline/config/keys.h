@@ -8,16 +8,23 @@
 
 namespace flowtrain {
 
+/// How often a table may stand in a configuration.
+enum class Repeats { no, maybe, yes };
+
 /// A table of the configuration and its keys.
 struct KeyTable {
   std::string name;  ///< dotted: "loader", "lr.warmup"; "" is the top level
   std::string help;
   std::vector<Key> keys;
+  Repeats repeats = Repeats::no;  ///< yes: [[name]] only; maybe: [name], or several [[name]]
 };
 
 /// The core tables, in the order in which they are listed and written. [data], [sampler] and [order] also take the
-/// keys of the entry that they choose; [data.train] and [data.val] take those of [data].
+/// keys of the entry that they choose, as do [[schedule]] and [[data.source]]; [data.train] and [data.val] take those of [data].
 const std::vector<KeyTable>& core_tables();
+
+/// Whether a key of [data] is not about one data set, but about the line that reads from it or from several sources.
+bool is_of_line(const std::string& data_key);
 
 /// The core keys of one table; an unknown name is a bug.
 const std::vector<Key>& core_keys(const std::string& table);

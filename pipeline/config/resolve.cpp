@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "pipeline/config/checks.h"
+#include "pipeline/config/curves.h"
 #include "pipeline/config/keys.h"
 #include "sampling/dataset.h"
 #include "sampling/order.h"
+#include "pipeline/config/parts_plugin.h"
 #include "sampling/plugin.h"
 #include "sampling/sampler.h"
 
@@ -50,6 +52,54 @@ void keep_later(Document& document, const std::string& first, const std::string&
   document.values.erase(a->second.layer < b->second.layer ? a : b);
 }
 
+/// [lr] and [[schedule]] say the same; the one of the later source stands.
+void keep_later_schedule(Document& document) {
+  const auto list = document.lists.find("schedule");
+  if (list == document.lists.end()) return;
+  const Written* latest = nullptr;
+  for (auto& [key, written] : document.values)
+    if (key.starts_with("lr.") && (!latest || written.layer > latest->layer)) latest = &written;
+  if (!latest) return;
+  const TableList& schedules = list->second;
+  if (latest->layer == schedules.layer)
+    throw UserError(Exit::usage, latest->origin.text() + ": lr: [[schedule]] is given too (" + schedules.origin.text() + ")",
+                    "[[schedule]] has all that [lr] has: name = \"step\" and name = \"warmup\"");
+  erase_table(document, latest->layer < schedules.layer ? "lr" : "schedule");
+}
+
+/// [data] and [[data.source]] both say what is trained on; the one of the later source stands. What [data] said of a data set
+/// before there were several is validation's alone from then on.
+void keep_later_sources(Document& document) {
+  const auto list = document.lists.find("data.source");
+  if (list == document.lists.end()) return;
+  const TableList sources = list->second;
+  const auto is_data_key = [](const std::string& key, const std::string& table) {
+    const auto [of, leaf] = split(key);
+    return of == table && !is_of_line(leaf);
+  };
+  for (auto key : {"data.dataset", "data.train.dataset"}) {
+    const auto written = document.values.find(key);
+    if (written == document.values.end() || written->second.layer <= sources.layer) continue;
+    const int layer = written->second.layer;
+    std::erase_if(document.values, [&](auto& each) {
+      return (each.first == "data.epoch" || each.first == "data.batches") && each.second.layer < layer;  // said of the sources
+    });
+    return erase_table(document, "data.source");
+  }
+  const auto values = document.values;
+  for (auto& [key, written] : values) {
+    const bool of_both = is_data_key(key, "data");
+    if (!of_both && !is_data_key(key, "data.train")) continue;
+    if (written.layer >= sources.layer)
+      throw UserError(Exit::usage,
+                      written.origin.text() + ": " + key + ": [[data.source]] is given too (" + sources.origin.text() + ")",
+                      "what is trained on stands in each [[data.source]] (data.source.0." + split(key).second +
+                          "), what is validated with in [data.val]");
+    if (of_both) document.values.emplace("data.val." + split(key).second, written);
+    document.values.erase(key);
+  }
+}
+
 class Resolver {
  public:
   Resolver(Document document, std::string default_name)
@@ -60,16 +110,31 @@ class Resolver {
     keep_later(document_, "loader.batch", "loader.batch_per_rank");
     keep_later(document_, "sampler.name", "sampler.plugin");
     keep_later(document_, "net.name", "net.script");
+    keep_later(document_, "net.name", "net.plugin");
+    keep_later(document_, "net.script", "net.plugin");
+    keep_later(document_, "loss.name", "loss.plugin");
+    keep_later(document_, "optim.name", "optim.plugin");
+    keep_later(document_, "step.name", "step.plugin");
+    keep_later_schedule(document_);
+    keep_later_sources(document_);
+    open_plugins();
     add_tables();
     check_tables();
     store_values();
     auto train = data_of("data.train", train_keys_), val = data_of("data.val", val_keys_);
-    Config config(document_.file, std::move(tables_), std::move(train), std::move(val));
+    auto lists = take_lists();
+    for (auto& set : lists.at("val.set")) set = completed(set, val);
+    Config config(document_.file, std::move(tables_), std::move(lists), std::move(train), std::move(val));
     check_values(config);
     return config;
   }
 
  private:
+  static bool repeats(const std::string& name) {
+    const auto& all = core_tables();
+    return std::any_of(all.begin(), all.end(), [&](auto& each) { return each.name == name && each.repeats != Repeats::no; });
+  }
+
   bool is_written(const std::string& key) const { return document_.values.contains(key); }
 
   /// `table` with the core keys of `kind`, of which only `key` is stored: enough to see a choice before its other keys
@@ -91,14 +156,18 @@ class Resolver {
     }
   }
 
+  bool has_sources() const { return document_.lists.contains("data.source"); }
+
   bool chooses_dataset(const std::string& table) const {
-    return is_written(table + ".dataset") || is_written("data.dataset");
+    return is_written(table + ".dataset") || is_written("data.dataset") || (has_sources() && table == "data.train");
   }
 
   /// `table`: "data.train" or "data.val". Without a choice the core keys alone: what else is wrong is reported before
   /// what is missing (data_of), which has no line.
   std::vector<Key> dataset_keys(const std::string& table) const {
-    if (!chooses_dataset(table)) return core_keys("data");
+    const bool chooses_one = is_written(table + ".dataset") || is_written("data.dataset");
+    if (!chooses_one && has_sources()) return optional(core_keys("data"));
+    if (!chooses_one) return core_keys("data");
     auto settings = choice(is_written(table + ".dataset") ? table : "data", "data", "dataset");
     return joined(core_keys("data"), entry_keys(datasets(), settings, "dataset"));
   }
@@ -117,24 +186,127 @@ class Resolver {
     }
   }
 
+  // First: all other tables may name what they bring.
+  void open_plugins() const {
+    const auto run = choice("run", "run", "plugins");
+    for (auto& path : run.texts("plugins")) try {
+        if (!add_parts(path)) throw UserError(Exit::usage, path + ": exports no flowtrain_parts_plugin", "end its source with FLOWTRAIN_PARTS(function)");
+      } catch (const UserError& error) {
+        throw run.error("plugins", error.what(), error.code(), error.hint());
+      }
+  }
+
   void add_tables() {
-    for (auto& each : core_tables()) tables_.emplace(each.name, Settings(each.name, each.keys));
+    train_keys_ = dataset_keys("data.train");
+    val_keys_ = dataset_keys("data.val");
+    for (auto& each : core_tables()) {
+      const auto list = document_.lists.find(each.name);
+      if (list != document_.lists.end() && each.repeats != Repeats::no)
+        for (std::size_t i = 0; i < list->second.size; ++i) add_entry(each, each.name + "." + std::to_string(i));
+      else if (each.repeats != Repeats::yes)
+        tables_.emplace(each.name, Settings(each.name, each.keys));
+    }
     auto top = core_keys("");
     top.front().fallback = default_name_;
     tables_[""] = Settings("", top);
-    train_keys_ = dataset_keys("data.train");
-    val_keys_ = dataset_keys("data.val");
     tables_["data"] = Settings("data", optional(joined(train_keys_, val_keys_)));
     tables_["data.train"] = Settings("data.train", optional(train_keys_));
     tables_["data.val"] = Settings("data.val", optional(val_keys_));
     tables_["sampler"] = Settings("sampler", sampler_keys());
+    for (const std::string table : {"step", "net", "loss"}) tables_[table] = Settings(table, with_plugin_keys(table, core_keys(table)));
+    if (tables_.contains("optim")) tables_["optim"] = Settings("optim", with_plugin_keys("optim", core_keys("optim")));
     auto order = choice("order", "order", "name");
     tables_["order"] = Settings("order", joined(core_keys("order"), entry_keys(orders(), order, "name")));
   }
 
+  void add_entry(const KeyTable& kind, const std::string& table) {
+    auto keys = kind.keys;
+    const auto add_keys = [&](const auto& registry, const std::string& key) {
+      const auto settings = choice(table, kind.name, key);
+      if (!settings.text(key).empty()) keys = joined(keys, entry_keys(registry, settings, key));
+    };
+    if (kind.name == "schedule" && is_written(table + ".name")) add_keys(curves(), "name");
+    if (kind.name == "data.source") {
+      add_keys(datasets(), "dataset");
+      add_keys(orders(), "order");
+    }
+    if (kind.name == "hook" || kind.name == "optim" || kind.name == "metric") keys = with_plugin_keys(table, keys);
+    if (kind.name == "val.set") keys = optional_but_name(set_keys(table));
+    tables_.emplace(table, Settings(table, keys));
+  }
+
+  /// Of a [[val.set]]: those of its own data set, or of [data.val]'s.
+  std::vector<Key> set_keys(const std::string& table) const {
+    const auto& core = core_keys("val.set");
+    if (!is_written(table + ".dataset")) return joined(joined(core, val_keys_), {core.front()});
+    return joined(joined(core, core_keys("data")), entry_keys(datasets(), choice(table, "val.set", "dataset"), "dataset"));
+  }
+
+  static std::vector<Key> optional_but_name(std::vector<Key> keys) {
+    for (auto& key : keys) key.required = key.name == "name";
+    return keys;
+  }
+
+  /// With what it leaves to [data.val].
+  Settings completed(const Settings& set, const Settings& val) const {
+    Settings all(set.table(), set_keys(set.table()));
+    const bool own = set.given("dataset");
+    for (auto& key : all.keys()) {
+      if (set.given(key.name)) all.set(key.name, set.value(key.name), set.origin(key.name));
+      else if (val.has(key.name) && val.given(key.name) && (!own || is_of_line(key.name)))
+        all.set(key.name, val.value(key.name), val.origin(key.name));
+    }
+    all.check_required(set.origin("name").text());
+    return all;
+  }
+
+  /// A plugin that computes is opened with LibTorch, when the run is built; until then its own keys are taken as they are
+  /// written. They have no help, by which one tells them from ours.
+  std::vector<Key> with_plugin_keys(const std::string& table, std::vector<Key> keys) const {
+    if (!is_written(table + ".plugin")) return keys;
+    for (auto& key : keys)
+      if (key.name == "name") key.fallback = std::string();  // no built-in one is chosen
+    const auto written_here = table + ".";
+    for (auto each = document_.values.lower_bound(written_here); each != document_.values.end() && each->first.starts_with(written_here); ++each) {
+      const auto name = each->first.substr(written_here.size());
+      if (name.find('.') == std::string::npos && !find_key(keys, name))
+        keys.push_back({.name = name, .kind = kind_of(each->second.value), .fallback = each->second.value, .help = ""});
+    }
+    return keys;
+  }
+
+  static Kind kind_of(const Value& value) {
+    constexpr Kind kinds[] = {Kind::boolean, Kind::integer, Kind::real, Kind::text, Kind::integers, Kind::reals, Kind::texts};
+    return kinds[value.index()];
+  }
+
+  /// The entries of all tables that repeat, or the one table.
+  Config::Lists take_lists() {
+    Config::Lists lists;
+    for (auto& each : core_tables()) {
+      if (each.repeats == Repeats::no) continue;
+      auto& list = lists[each.name];
+      for (std::size_t i = 0; tables_.contains(each.name + "." + std::to_string(i)); ++i)
+        list.push_back(std::move(tables_.extract(each.name + "." + std::to_string(i)).mapped()));
+      if (tables_.contains(each.name)) list.push_back(std::move(tables_.extract(each.name).mapped()));
+      if (list.empty() && each.repeats == Repeats::maybe)
+        throw UserError(Exit::usage, document_.lists.at(each.name).origin.text() + ": " + each.name + ": expected one at least");
+      for (auto& settings : list) {
+        const auto written = document_.tables.find(settings.table());
+        settings.check_required(written == document_.tables.end() ? document_.file : written->second.text());
+      }
+    }
+    return lists;
+  }
+
   void check_tables() const {
+    for (auto& [name, list] : document_.lists)
+      if (!repeats(name))
+        throw UserError(Exit::usage, list.origin.text() + ": " + name + ": expected one table, not a list", "write [" + name + "]");
     for (auto& [name, origin] : document_.tables) {
       if (tables_.contains(name)) continue;
+      if (repeats(name))
+        throw UserError(Exit::usage, origin.text() + ": " + name + ": expected a list of tables", "write [[" + name + "]]");
       auto [table, leaf] = split(name);
       if (tables_.contains(table) && tables_.at(table).has(leaf))
         throw UserError(Exit::usage, origin.text() + ": '" + name + "' is a key, not a table");
@@ -181,6 +353,8 @@ class Resolver {
     };
     if (table == "sampler") return (replaced("sampler.name") || replaced("sampler.plugin")) && known(samplers());
     if (table == "order") return replaced("order.name") && known(orders());
+    if (table.starts_with("data.source."))
+      return (replaced(table + ".dataset") && known(datasets())) || (replaced(table + ".order") && known(orders()));
     if (table == "data" || table == "data.train" || table == "data.val")
       return (replaced("data.dataset") || replaced("data.train.dataset") || replaced("data.val.dataset") ||
               !chooses_dataset("data.train") || !chooses_dataset("data.val")) &&
@@ -196,6 +370,9 @@ class Resolver {
                         const Origin& origin) const {
     if (tables_.contains(key))
       return UserError(Exit::usage, origin.text() + ": '" + key + "' is a table, not a key", "write [" + key + "]");
+    if (const auto list = document_.lists.find(table); list != document_.lists.end())
+      return UserError(Exit::usage, origin.text() + ": " + key + ": there are several [[" + table + "]] (" + list->second.origin.text() + ")",
+                       "count from 0: " + table + ".0." + leaf);
     return UserError(Exit::usage,
                      origin.text() + ": unknown key '" + key + "'" + did_you_mean(suggestion(key, table, leaf)),
                      "`flowtrain config --keys` lists all tables and keys");

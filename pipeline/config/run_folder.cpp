@@ -79,10 +79,14 @@ RunFolder RunFolder::create(const fs::path& dir, const std::string& name) {
 RunFolder RunFolder::create_at(const fs::path& path) {
   make_folders(path);
   auto folder = lock(path);
+  check_free(path);
+  return folder;
+}
+
+void RunFolder::check_free(const fs::path& path) {
   if (holds_run(path))
     throw UserError(Exit::usage, "--run-dir '" + path.string() + "' already holds a run",
                     "go on in it with --resume auto or --iter N, name another --run-dir, or remove it");
-  return folder;
 }
 
 RunFolder RunFolder::open(const fs::path& path) {
@@ -120,6 +124,10 @@ RunFolder& RunFolder::operator=(RunFolder&& other) noexcept {
 void RunFolder::discard() const noexcept {
   std::error_code ignored;
   for (const char* name : {"config.toml", "env.json", "train.log", "snapshots", "run.lock"}) fs::remove(path_ / name, ignored);
+  std::error_code over;
+  for (fs::directory_iterator each(path_ / "logs", over), end; !over && each != end; each.increment(over))
+    if (each->path().filename().string().starts_with("rank-")) fs::remove(each->path(), ignored);
+  fs::remove(path_ / "logs", ignored);
   fs::remove(path_, ignored);
 }
 

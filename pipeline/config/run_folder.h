@@ -18,6 +18,8 @@ class RunFolder {
   static RunFolder create(const std::filesystem::path& dir, const std::string& name);
   /// For a fresh start with --run-dir. UserError(usage) naming the choices where it already holds a run.
   static RunFolder create_at(const std::filesystem::path& path);
+  /// The same refusal, before there is anything to lose. Touches nothing.
+  static void check_free(const std::filesystem::path& path);
   /// To go on in a run that is there (holds_run).
   static RunFolder open(const std::filesystem::path& path);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 
 namespace flowtrain {
@@ -101,6 +102,12 @@ Share share(const Settings& settings, const std::string& key) { return named(set
 std::optional<std::int64_t> number(const Settings& settings, const std::string& key) {
   if (auto* held = std::get_if<std::int64_t>(&settings.value(key))) return *held;
   return std::nullopt;
+}
+
+std::string label_of(const Settings& optim) {
+  for (auto key : {"label", "name"})
+    if (auto& text = optim.text(key); !text.empty()) return text;
+  return std::filesystem::path(optim.text("plugin")).stem().string();
 }
 
 }  // namespace flowtrain

@@ -5,6 +5,7 @@
 #include "pipeline/distributed/rendezvous.h"
 #include "pipeline/distributed/store.h"
 #include "pipeline/telemetry/log.h"
+#include "sampling/first_line.h"
 #include "stages/device.h"
 #include "stages/nccl/entry.h"
 #include "stages/parts.h"
@@ -58,7 +59,7 @@ void add_gpu_backend(c10d::ProcessGroup& group, const c10::intrusive_ptr<c10d::S
   try {
     add_nccl(group, store, gpu, timeout);
   } catch (const std::exception& error) {
-    throw no_nccl(first_line(error));
+    throw no_nccl(first_line(error.what()));
   }
 }
 

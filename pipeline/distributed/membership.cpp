@@ -10,6 +10,7 @@
 #include "pipeline/distributed/store.h"
 #include "pipeline/launch/address.h"
 #include "pipeline/launch/url.h"
+#include "sampling/first_line.h"
 #include "stages/torch/torch_group.h"
 
 namespace flowtrain {
@@ -65,7 +66,7 @@ struct Membership::Impl {
       throw;
     } catch (const std::exception& error) {
       throw UserError(Exit::distributed, "rank " + std::to_string(place.rank) + " of " + std::to_string(place.world) +
-                                             " waited in vain for the others: " + first_line(error),
+                                             " waited in vain for the others: " + first_line(error.what()),
                       "start all of them within dist.timeout");
     }
   }

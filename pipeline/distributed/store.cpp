@@ -1,7 +1,6 @@
 #include "pipeline/distributed/store.h"
 
 #include <c10/util/Logging.h>
-#include <sys/resource.h>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -12,6 +11,8 @@
 
 #include "pipeline/launch/url.h"
 #include "sampling/error.h"
+#include "sampling/first_line.h"
+#include "stages/file_limit.h"
 
 namespace flowtrain {
 
@@ -28,21 +29,13 @@ void silence_c10d() {
 
 const std::string run_folder_key = "flowtrain/run_folder";
 
-// The one that serves the store has a connection to each rank, and so may each rank to each other.
-void allow_many_files() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 std::string key_of(int rank) { return "beat/" + std::to_string(rank); }
 
 }  // namespace
 
 StorePtr open_tcp_store(const std::string& host, int port, bool serves, Pace::Span timeout) {
   silence_c10d();
-  allow_many_files();
+  raise_file_limit();  // who serves the store has a connection to each rank
   c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(port);
   options.isServer = serves;
@@ -51,7 +44,7 @@ StorePtr open_tcp_store(const std::string& host, int port, bool serves, Pace::Sp
   try {
     return c10::make_intrusive<c10d::TCPStore>(host, options);
   } catch (const std::exception& error) {
-    throw UserError(Exit::distributed, tcp_url(host, port) + ": " + first_line(error),
+    throw UserError(Exit::distributed, tcp_url(host, port) + ": " + first_line(error.what()),
                     serves ? "name another port: --dist-url" : "is rank 0 running, and this its address?");
   }
 }
@@ -100,11 +93,6 @@ std::string last_seen(const Beat& beat) { return beat.last.empty() ? "" : ", las
 
 std::string is_silent(int rank, const Beat& beat) {
   return rank_and_host(rank, beat) + " does not answer any more" + last_seen(beat);
-}
-
-std::string first_line(const std::exception& error) {
-  const std::string text = error.what();
-  return text.substr(0, text.find('\n'));
 }
 
 void report_failure(c10d::Store& store, const std::string& what) { store.compareSet("failure", bytes(""), bytes(what)); }

@@ -46,8 +46,6 @@ std::string last_seen(const Beat& beat);
 
 /// "rank 1 on node7 does not answer any more, last seen at …".
 std::string is_silent(int rank, const Beat& beat);
-/// What LibTorch says, without the stack below it.
-std::string first_line(const std::exception& error);
 
 /// The first failure is the one that counts.
 void report_failure(c10d::Store& store, const std::string& what);

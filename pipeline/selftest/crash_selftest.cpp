@@ -12,6 +12,7 @@
 #include "pipeline/selftest/disk_states.h"
 #include "pipeline/selftest/snapshot_check.h"
 #include "pipeline/snapshot/file.h"
+#include "sampling/first_line.h"
 
 namespace flowtrain {
 namespace {
@@ -100,8 +101,6 @@ std::string check_failed_run(const Trace& trace, const TracedCall& call, const F
   }
   return {};
 }
-
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 }  // namespace
 

@@ -137,4 +137,19 @@ OpenSnapshot open_verified(const fs::path& snapshot) {
           read_text(snapshot / "config.toml", max_text_bytes)};
 }
 
+std::vector<TensorView> averaged_model(const OpenSnapshot& snapshot) {
+  constexpr std::string_view prefix = "ema.";
+  std::map<std::string_view, const TensorView*> averages;
+  for (auto& tensor : snapshot.optim.tensors())
+    if (tensor.name.starts_with(prefix)) averages.emplace(std::string_view(tensor.name).substr(prefix.size()), &tensor);
+  const auto model = snapshot.model.tensors();
+  std::vector<TensorView> tensors(model.begin(), model.end());
+  for (auto& tensor : tensors)
+    if (const auto found = averages.find(tensor.name); found != averages.end()) {
+      tensor.data = found->second->data;
+      tensor.bytes = found->second->bytes;
+    }
+  return tensors;
+}
+
 }  // namespace flowtrain

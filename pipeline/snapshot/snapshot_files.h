@@ -77,6 +77,8 @@ struct OpenSnapshot {
 
 /// Opens a snapshot after verify_snapshot(); throws with its first problem.
 OpenSnapshot open_snapshot(const std::filesystem::path& snapshot);
+/// The model's tensors; parameters that an average was kept of ([ema]: "ema.NAME" beside the optimizer's) by that.
+std::vector<TensorView> averaged_model(const OpenSnapshot& snapshot);
 /// Opens a snapshot that find_newest() or verify_snapshot() has just found good, without hashing all of it again.
 OpenSnapshot open_verified(const std::filesystem::path& snapshot);
 

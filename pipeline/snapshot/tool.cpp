@@ -185,13 +185,13 @@ Exit snapshot_verify(const fs::path& path, std::ostream& out) {
   return good ? Exit::ok : Exit::snapshot;
 }
 
-Exit snapshot_export(const fs::path& place, std::optional<std::uint64_t> iteration, const fs::path& target,
+Exit snapshot_export(const fs::path& place, std::optional<std::uint64_t> iteration, bool averaged, const fs::path& target,
                      std::ostream& out) {
   const auto snapshot = open_snapshot(find_one(place, iteration));
+  const auto averages = averaged ? averaged_model(snapshot) : std::vector<TensorView>();
+  const auto tensors = averaged ? std::span<const TensorView>(averages) : snapshot.model.tensors();
   std::uint64_t bytes = 0;
-  write_file_atomically(target, [&](File& file) {
-    bytes = write_safetensors(file, snapshot.model.tensors(), snapshot.model.metadata()).bytes;
-  });
+  write_file_atomically(target, [&](File& file) { bytes = write_safetensors(file, tensors, snapshot.model.metadata()).bytes; });
   out << target.string() << ": " << snapshot.model.tensors().size() << " tensors of iteration " << snapshot.iteration
       << ", " << size_text(bytes) << "\n";
   return Exit::ok;

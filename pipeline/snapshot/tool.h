@@ -24,8 +24,9 @@ Exit snapshot_show(const std::filesystem::path& place, std::optional<std::uint64
 /// Reads every byte of one snapshot, or of all of a run, and names what is damaged. Exit::snapshot where something is.
 Exit snapshot_verify(const std::filesystem::path& place, std::ostream& out);
 
-/// Copies the model's weights to the safetensors file `target`, which is replaced wholly or not at all.
-Exit snapshot_export(const std::filesystem::path& place, std::optional<std::uint64_t> iteration,
+/// Copies the model's weights, `averaged` where they were, to the safetensors file `target`, which is replaced wholly or
+/// not at all.
+Exit snapshot_export(const std::filesystem::path& place, std::optional<std::uint64_t> iteration, bool averaged,
                      const std::filesystem::path& target, std::ostream& out);
 
 /// Copies the weights of a file from elsewhere (see WeightsFile), renamed, to the safetensors file `target`, which is

@@ -62,6 +62,15 @@ Json libraries() {
   return versions;
 }
 
+Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+Json list_of(const std::vector<GpuFacts::Gpu>& gpus) {
+  if (gpus.empty()) return nullptr;
+  Json list = Json::array();
+  for (auto& gpu : gpus) list.push_back({{"name", gpu.name}, {"memory_bytes", gpu.memory_bytes}});
+  return list;
+}
+
 int usable_cores() {
   cpu_set_t cores;
   return ::sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 0;
@@ -83,7 +92,7 @@ std::string program_version() {
          build_info::kBuildType + ")";
 }
 
-std::string environment_json(const Facts& extra) {
+std::string environment_json(const GpuFacts& gpu, const Facts& extra) {
   utsname system{};
   ::uname(&system);
   Json json;
@@ -101,6 +110,11 @@ std::string environment_json(const Facts& extra) {
   json["cpu_cores"] = std::thread::hardware_concurrency();
   json["cpu_cores_usable"] = usable_cores();
   json["memory_bytes"] = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+  json["gpus"] = list_of(gpu.gpus);
+  json["cuda"] = or_null(gpu.cuda);
+  json["cuda_driver"] = or_null(gpu.cuda_driver);
+  json["cudnn"] = or_null(gpu.cudnn);
+  json["nccl"] = or_null(gpu.nccl);
   json["environment"] = chosen_variables();
   for (const auto& [key, value] : extra) json[key] = value;
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -5,17 +5,19 @@
 #include <utility>
 #include <vector>
 
+#include "stages/gpu_facts.h"
+
 namespace flowtrain {
 
 /// "flowtrain 0.1.0 (3f2a1c9e0b7d-dirty, Release)"; the revision is "unknown" if built outside of a git checkout.
 std::string program_version();
 
-/// Facts that only the caller knows, such as {"torch", "2.11.0"} or {"gpu", "NVIDIA H200"}.
+/// Facts that only the caller knows, such as {"torch", "2.11.0"}.
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
 /// A JSON object, indented, with `extra` at its end: program, compiler, libraries, command line, start time (UTC),
-/// host, system, processor, memory. Of the environment's variables only those that change a run and hold no secrets:
-/// CUDA_VISIBLE_DEVICES, OMP_*, FLOWTRAIN_*. What cannot be found out is "unknown" or 0.
-std::string environment_json(const Facts& extra = {});
+/// host, system, processor, memory, GPUs and what reaches them (null: there is none). Of the environment's variables only
+/// those that change a run and hold no secrets: CUDA_VISIBLE_DEVICES, OMP_*, FLOWTRAIN_*. What else cannot be found out is "unknown" or 0.
+std::string environment_json(const GpuFacts& gpu, const Facts& extra = {});
 
 }  // namespace flowtrain

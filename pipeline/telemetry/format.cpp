@@ -40,4 +40,18 @@ std::string format_loss(double loss) {
   return print(plain || !std::isfinite(loss) ? "%.4f" : "%.3e", loss);
 }
 
+std::string format_rate(double rate) { return print("%.4g", rate); }
+
+std::string format_bytes(std::uint64_t bytes) {
+  if (bytes < 1000) return print("%d B", static_cast<int>(bytes));
+  auto value = static_cast<double>(bytes) / 1000;
+  const char* unit = "kB";
+  for (const char* next : {"MB", "GB", "TB", "PB"}) {
+    if (value < 999.5) break;
+    value /= 1000;
+    unit = next;
+  }
+  return print("%.3g %s", value, unit);
+}
+
 }  // namespace flowtrain

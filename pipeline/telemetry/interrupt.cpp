@@ -13,6 +13,7 @@
 
 #include "pipeline/telemetry/console.h"
 #include "sampling/error.h"
+#include "sampling/say.h"
 #include "stages/named_thread.h"
 
 namespace flowtrain {
@@ -99,6 +100,11 @@ void watch_deadline(std::stop_source stop) {
 }  // namespace
 
 int Interrupt::exit_code(int signal) { return 128 + (signal == SIGUSR1 ? SIGTERM : signal); }
+
+void Interrupt::check(const char* during) const {
+  if (const auto signal = requested())
+    throw UserError(static_cast<Exit>(exit_code(*signal)), say("interrupted while ", during, ": nothing was trained"));
+}
 
 Interrupt::Interrupt(std::chrono::milliseconds same_signal) {
   if (installed.exchange(true)) throw InternalError("two Interrupt objects at a time");

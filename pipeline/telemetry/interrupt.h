@@ -31,6 +31,8 @@ class Interrupt {
   /// What a process ended by `signal` returns, as shells have it: 130 for SIGINT, 143 for SIGTERM; 143 for SIGUSR1, too,
   /// so that a preempted job looks the same to whoever starts it again.
   static int exit_code(int signal);
+  /// Throws UserError with that code where a signal came, before anything was trained; `during` says what was going on.
+  void check(const char* during) const;
 
  private:
   std::stop_source stop_;

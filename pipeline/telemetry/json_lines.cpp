@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -29,10 +30,12 @@ std::size_t write_once(int file, std::string_view text) {
   return written < 0 ? 0 : static_cast<std::size_t>(written);
 }
 
-bool belongs(const std::string& line, std::uint64_t iteration) {
+bool belongs(const std::string& line, std::uint64_t iteration, std::uint64_t validated) {
   auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object()) return false;
-  if (auto kind = object.find("kind"); kind != object.end() && *kind == "end") return false;
+  const auto is = [&](const char* key, const char* text) { return object.contains(key) && object.at(key) == text; };
+  if (is("kind", "end")) return false;
+  if (is("kind", "val") || is("split", "val")) iteration = std::min(iteration, validated);
   auto iter = object.find("iter");
   return iter == object.end() || !iter->is_number() || iter->get<double>() <= static_cast<double>(iteration);
 }
@@ -91,7 +94,7 @@ void JsonLinesFile::write(std::span<const JsonField> fields) {
   }
 }
 
-std::uint64_t cut_back(const std::filesystem::path& path, std::uint64_t iteration) {
+std::uint64_t cut_back(const std::filesystem::path& path, std::uint64_t iteration, std::optional<std::uint64_t> validated) {
   std::ifstream in(path, std::ios::binary);
   if (!in) {
     if (!std::filesystem::exists(path)) return 0;
@@ -103,7 +106,7 @@ std::uint64_t cut_back(const std::filesystem::path& path, std::uint64_t iteratio
   std::uint64_t removed = 0;
   for (std::string line; std::getline(in, line);) {
     bool torn = in.eof();  // no newline at its end
-    if (!torn && belongs(line, iteration)) {
+    if (!torn && belongs(line, iteration, validated.value_or(iteration))) {
       out << line << '\n';
     } else {
       ++removed;

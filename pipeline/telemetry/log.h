@@ -3,9 +3,9 @@
 // spdlog works behind it and stays out of this header, because torch ships another fmt.
 
 #include <filesystem>
-#include <sstream>
-#include <string>
 #include <string_view>
+
+#include "sampling/say.h"
 
 namespace flowtrain {
 
@@ -33,13 +33,5 @@ ConsoleLevel console_level();
 void set_log_file(const std::filesystem::path& path);
 /// The path given to set_log_file(); empty before.
 const std::filesystem::path& log_file();
-
-/// Joins the parts as `<<` prints them: log_info(say("epoch ", 3, " done")).
-template <class... Parts>
-std::string say(const Parts&... parts) {
-  std::ostringstream out;
-  ((out << parts), ...);
-  return std::move(out).str();
-}
 
 }  // namespace flowtrain

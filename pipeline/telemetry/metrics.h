@@ -19,6 +19,7 @@ class MetricsFile {
   /// metrics.write("train", {{"iter", 20}, {"loss", 0.5}});
   void write(std::string_view kind, std::initializer_list<MetricField> fields);
   void write(std::string_view kind, std::span<const MetricField> fields);
+  const std::filesystem::path& path() const { return file_.path(); }
 
  private:
   JsonLinesFile file_;

@@ -89,7 +89,7 @@ class Cifar : public Dataset {
 /// Which of the two sets lies there.
 Layout layout_of(const Files& files, const Settings& settings) {
   if (files.find("test_batch.bin") || files.find("data_batch_1.bin")) {
-    if (settings.given("labels"))
+    if (settings.text("labels") == "coarse")
       throw settings.error("labels", "only CIFAR-100 has two kinds of labels, and this is CIFAR-10", Exit::usage,
                            "leave data.labels out");
     return cifar10;

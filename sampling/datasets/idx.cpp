@@ -51,11 +51,12 @@ std::string prefix_of(const Settings& settings, bool training) {
 
 /// The file that `key` names, or else `usual`, packed or not.
 std::size_t find_file(const Files& files, const Settings& settings, const std::string& key, const std::string& usual) {
-  const auto& name = settings.given(key) ? settings.text(key) : usual;
+  const bool chosen = !settings.text(key).empty();  // a run's config.toml says "" where nothing was
+  const auto& name = chosen ? settings.text(key) : usual;
   auto found = files.find(name);
   if (!found) found = files.find(name + ".gz");
   if (!found)
-    throw settings.error(settings.given(key) ? key : "path",
+    throw settings.error(chosen ? key : "path",
                          "no " + name + " or " + name + ".gz in " + settings.text("path"), Exit::data,
                          "check data.path, or name the file with data." + key);
   return *found;

@@ -100,7 +100,8 @@ Tint tint_of(const ColorFactors& factors) {
   const double angle = 2 * std::numbers::pi * factors.hue, cos = std::cos(angle), sin = std::sin(angle);
   const double s = factors.saturation;
   const Matrix turn{{{1, 0, 0}, {0, s * cos, -s * sin}, {0, s * sin, s * cos}}};
-  const Matrix changed = inverse(kYiq) * turn * kYiq;
+  static const Matrix from_yiq = inverse(kYiq);
+  const Matrix changed = from_yiq * turn * kYiq;
   Tint tint;
   for (std::size_t i = 0; i < 3; ++i)
     for (std::size_t j = 0; j < 3; ++j) tint.m[i][j] = static_cast<float>(factors.brightness * factors.contrast * changed[i][j]);

@@ -1,6 +1,7 @@
 // The two orders that need nothing but the number of records: as stored, and shuffled.
 
 #include "sampling/orders/entries.h"
+#include "sampling/say.h"
 
 namespace flowtrain {
 namespace {
@@ -36,9 +37,12 @@ class Shuffle : public Order {
 OrderEntry sequential_entry() {
   return {.name = "sequential",
           .help = "the records as they are stored, every epoch",
-          .keys = {},
-          .make = [](const Settings&, const OrderInput& input) -> std::unique_ptr<Order> {
-            return std::make_unique<Sequential>(samples_of(input));
+          .keys = {{"first", Kind::integer, std::int64_t{0}, "only so many of them, from the first on; 0 = all", 0, 9e15}},
+          .make = [](const Settings& settings, const OrderInput& input) -> std::unique_ptr<Order> {
+            const auto samples = samples_of(input), first = static_cast<std::uint64_t>(settings.integer("first"));
+            if (first > samples)
+              throw settings.error("first", say(first, " records are more than the ", samples, " that there are"), Exit::data);
+            return std::make_unique<Sequential>(first > 0 ? first : samples);
           }};
 }
 

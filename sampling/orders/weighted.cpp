@@ -101,7 +101,7 @@ std::vector<double> weights_from_file(const Settings& settings, std::uint64_t sa
 
 std::unique_ptr<Order> make_weighted(const Settings& settings, const OrderInput& input) {
   const auto samples = samples_of(input);
-  const bool by_class = settings.given("weights"), by_record = settings.given("weights_file");
+  const bool by_class = !settings.reals("weights").empty(), by_record = !settings.text("weights_file").empty();
   if (by_class == by_record)
     throw settings.error(by_class ? "weights_file" : "weights",
                          by_class ? "order.weights is given as well" : "neither it nor order.weights_file is given",

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "sampling/draw_notes.h"
 #include "sampling/images/color.h"
 #include "sampling/images/crop.h"
 #include "sampling/images/resize.h"
@@ -174,6 +175,7 @@ class ClassifySampler : public Sampler {
       Rect part = draw_resized_crop(region.height, region.width, scale_, ratio_, random);
       part.x += region.x;
       part.y += region.y;
+      DrawNotes::add("crop", [&] { return std::vector{part.x, part.y, part.width, part.height}; });
       const bool mirrored = mirrors(random);
       const Window cut{static_cast<int>(part.x), static_cast<int>(part.y), static_cast<int>(part.height),
                        static_cast<int>(part.width)};  // the filter is to see nothing outside
@@ -188,10 +190,18 @@ class ClassifySampler : public Sampler {
   void augment(std::uint8_t* image, Stream& random) const {
     thread_local std::vector<AugmentStep> steps;
     augmentation_.draw(size_, size_, random, steps);
-    for (auto& step : steps) apply(step, {image, size_, size_, channels_});
+    for (auto& step : steps) {
+      DrawNotes::add("augment", [&] { return describe(step); });
+      apply(step, {image, size_, size_, channels_});
+    }
   }
 
-  bool mirrors(Stream& random) const { return training_ && flip_ > 0 && random.uniform() < flip_; }
+  bool mirrors(Stream& random) const {
+    if (!training_ || flip_ <= 0) return false;
+    const bool mirrored = random.uniform() < flip_;
+    DrawNotes::add("mirrored", [&] { return std::vector{mirrored ? 1.0 : 0.0}; });
+    return mirrored;
+  }
 
   void cut_padded(const Picture& picture, Stream& random, std::uint8_t* out) const {
     const int free_y = picture.height + 2 * padding_ - size_, free_x = picture.width + 2 * padding_ - size_;
@@ -201,6 +211,7 @@ class ClassifySampler : public Sampler {
                         std::to_string(size_));
     const int y = static_cast<int>(random.below(static_cast<std::uint64_t>(free_y) + 1)) - padding_;
     const int x = static_cast<int>(random.below(static_cast<std::uint64_t>(free_x) + 1)) - padding_;
+    DrawNotes::add("crop", [&] { return std::vector<double>{1. * x, 1. * y, 1. * size_, 1. * size_}; });
     copy_window(picture, x, y, size_, size_, out);
   }
 

@@ -1,5 +1,5 @@
 // One GPU with the CUDA runtime alone. Copies run on a stream of their own; compute is the legacy default stream, the
-// one that LibTorch uses unless told otherwise.
+// one that LibTorch uses, unless the thread has been told otherwise.
 
 #include <cuda_runtime_api.h>
 
@@ -21,7 +21,8 @@
 namespace flowtrain::cuda {
 namespace {
 
-constexpr cudaStream_t kComputeStream = nullptr;
+/// Of each thread, as LibTorch's current stream is.
+thread_local cudaStream_t compute_stream = nullptr;
 
 /// Makes the GPU the calling thread's current one: that is a property of each thread.
 int select(int index) {
@@ -74,6 +75,8 @@ class CudaDevice final : public Device {
   }
   void free_device(void* memory) noexcept override { cudaFree(memory); }
 
+  void compute_on(void* stream) override { compute_stream = static_cast<cudaStream_t>(stream); }
+
   void start_copy(std::uint32_t slot, void* to, const void* from, std::size_t bytes) override {
     enter();
     check(cudaStreamWaitEvent(transfer_.get(), consumed_.at(slot).get(), 0), "cudaStreamWaitEvent");
@@ -83,12 +86,12 @@ class CudaDevice final : public Device {
 
   void wait_copy(std::uint32_t slot) override {
     enter();
-    check(cudaStreamWaitEvent(kComputeStream, copied_.at(slot).get(), 0), "cudaStreamWaitEvent");
+    check(cudaStreamWaitEvent(compute_stream, copied_.at(slot).get(), 0), "cudaStreamWaitEvent");
   }
 
   void consumed(std::uint32_t slot) override {
     enter();
-    check(cudaEventRecord(consumed_.at(slot).get(), kComputeStream), "cudaEventRecord");
+    check(cudaEventRecord(consumed_.at(slot).get(), compute_stream), "cudaEventRecord");
   }
 
   void wait_host_free(std::uint32_t slot) override {
@@ -98,7 +101,7 @@ class CudaDevice final : public Device {
   void normalise(const std::uint8_t* from, float* to, std::size_t count, int channels, const float* mean,
                  const float* stddev) override {
     enter();
-    cuda::normalise(from, to, count, channels, mean, stddev, kComputeStream);
+    cuda::normalise(from, to, count, channels, mean, stddev, compute_stream);
   }
 
   void mix(const std::uint8_t* from, float* to, std::size_t rows, const PictureShape& shape, const PixelRule& rule,
@@ -106,16 +109,16 @@ class CudaDevice final : public Device {
     enter();
     if (mix_rows_.size() < rows) mix_rows_ = DeviceArray<RowMix>(rows);
     // From memory that is not page-locked: the driver has read it when the call returns.
-    check(cudaMemcpyAsync(mix_rows_.get(), mix.rows, rows * sizeof(RowMix), cudaMemcpyHostToDevice, kComputeStream),
+    check(cudaMemcpyAsync(mix_rows_.get(), mix.rows, rows * sizeof(RowMix), cudaMemcpyHostToDevice, compute_stream),
           "cudaMemcpyAsync");
     PixelMix there = mix;
     there.rows = mix_rows_.get();
     if (mix.tints) {
       if (mix_grey_.size() < rows) mix_grey_ = DeviceArray<float>(rows);
-      measure_grey(from, mix_grey_.get(), rows, shape, kComputeStream);
+      measure_grey(from, mix_grey_.get(), rows, shape, compute_stream);
       there.grey = mix_grey_.get();
     }
-    mix_pixels(from, to, rows, shape, rule, there, kComputeStream);
+    mix_pixels(from, to, rows, shape, rule, there, compute_stream);
   }
 
  private:

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "stages/device.h"
+#include "stages/work_graph.h"
 
 namespace flowtrain {
 
@@ -14,5 +15,9 @@ using CudaDeviceEntry = Device*(int index, std::uint32_t slots, bool pin, char* 
 
 /// The name under which it is exported.
 inline constexpr char kCudaDeviceEntry[] = "flowtrain_cuda_device";
+
+/// A graph of work on the current GPU, owned by the caller. Not exported where LibTorch came without CUDA.
+using CudaGraphEntry = WorkGraph*();
+inline constexpr char kCudaGraphEntry[] = "flowtrain_cuda_graph";
 
 }  // namespace flowtrain

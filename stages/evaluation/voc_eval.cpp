@@ -8,16 +8,16 @@ namespace flowtrain {
 namespace {
 
 /// A point of the curve after each detection.
-struct Point {
+struct Reached {
   double recall, precision;
 };
 
-std::vector<Point> curve_of(const OfClass& items, std::size_t to_find, double least_overlap) {
+std::vector<Reached> curve_of(const OfClass& items, std::size_t to_find, double least_overlap) {
   auto detections = items.detections;
   std::stable_sort(detections.begin(), detections.end(),
                    [](const auto& a, const auto& b) { return a.item->score > b.item->score; });
   std::vector<char> found_before(items.objects.size());
-  std::vector<Point> curve;
+  std::vector<Reached> curve;
   double right = 0, wrong = 0;
   for (const auto& found : detections) {
     const auto by_image = [](const auto& object, std::uint32_t image) { return object.image < image; };
@@ -40,7 +40,7 @@ std::vector<Point> curve_of(const OfClass& items, std::size_t to_find, double le
   return curve;
 }
 
-double average_precision(std::vector<Point> curve, VocRule rule) {
+double average_precision(std::vector<Reached> curve, VocRule rule) {
   for (std::size_t i = curve.size(); i-- > 1;)
     curve[i - 1].precision = std::max(curve[i - 1].precision, curve[i].precision);
   double sum = 0;
@@ -53,7 +53,7 @@ double average_precision(std::vector<Point> curve, VocRule rule) {
     return sum;
   }
   for (int tenth = 0; tenth <= 10; ++tenth) {
-    const auto at = std::find_if(curve.begin(), curve.end(), [&](const Point& p) { return p.recall >= tenth / 10.0; });
+    const auto at = std::find_if(curve.begin(), curve.end(), [&](const Reached& p) { return p.recall >= tenth / 10.0; });
     if (at != curve.end()) sum += at->precision / 11;
   }
   return sum;

@@ -6,14 +6,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "sampling/error.h"
+#include "sampling/say.h"
 
 namespace flowtrain {
 
 namespace {
 
-constexpr std::int64_t kVotes = 4;  // at the end of the ballot
+constexpr std::int64_t kVotes = 7;  // at the end of the ballot
 
 std::vector<at::Tensor> tensors_of(const nets::NamedTensors& named) {
   std::vector<at::Tensor> tensors;
@@ -37,7 +39,6 @@ std::unique_ptr<c10d::Reducer> make_reducer(const TorchGroup& group, const std::
       parameters, std::move(buckets), group.processes(), sparse, static_cast<std::int64_t>(most), options.find_unused,
       /*gradient_as_bucket_view=*/true, std::move(names), static_cast<std::int64_t>(first),
       /*skip_all_reduce_unused_params=*/false, /*use_python_reducer=*/false, std::vector<std::int64_t>{});
-  if (options.static_graph) reducer->set_static_graph();
   return reducer;
 }
 
@@ -45,7 +46,8 @@ std::unique_ptr<c10d::Reducer> make_reducer(const TorchGroup& group, const std::
 
 DataParallel::DataParallel(TorchGroup& group, const nets::NamedTensors& parameters, const nets::NamedTensors& buffers,
                            std::int64_t figures, const DataParallelOptions& options)
-    : group_(group), buffers_(buffers), find_unused_(options.find_unused) {
+    : group_(group), buffers_(buffers), parameters_(parameters), only_own_(options.only_own), find_unused_(options.find_unused),
+      becomes_static_(options.static_graph), delays_(options.static_graph) {
   const torch::NoGradGuard no_gradients;
   auto trained = tensors_of(parameters);
   std::erase_if(trained, [](auto& tensor) { return !tensor.requires_grad(); });
@@ -56,6 +58,7 @@ DataParallel::DataParallel(TorchGroup& group, const nets::NamedTensors& paramete
     c10d::verify_params_across_processes(group_.processes(), trained, std::nullopt);
   });
   reducer_ = make_reducer(group_, trained, parameters, options);
+  if (only_own_) own_ = trained;
   reducer_->register_comm_hook(std::make_unique<GradientExchange>(group_.processes(), options.wire, ballot_, times_, stalls_));
 }
 
@@ -65,7 +68,10 @@ void DataParallel::begin(bool first, bool last) {
   if (first) ballot_.mutable_grad().reset();
   last_ = last;
   if (!last) return;
+  begun_ = true;
   times_.begin();
+  // Not before: it would count the gradients of micro-batches that are not exchanged, and wait for as many in each iteration.
+  if (std::exchange(becomes_static_, false)) reducer_->set_static_graph();
   in_collective(group_, "the start of an iteration", [&] {
     reducer_->rebuild_buckets();  // once, after the first iteration: in the order in which gradients came
     reducer_->prepare_for_forward();
@@ -73,16 +79,38 @@ void DataParallel::begin(bool first, bool last) {
 }
 
 void DataParallel::backward(const at::Tensor& loss, const at::Tensor& figures, double share, const Votes& votes) {
-  const at::Tensor voted = torch::tensor({votes.bad_samples, votes.interrupted, votes.terminated, votes.failed},
-                                         ballot_.options().requires_grad(false));
+  begun_ = false;
+  const Votes cast = last_ ? votes : Votes{};
+  const at::Tensor voted = torch::tensor(
+      {cast.bad_samples, cast.interrupted, cast.terminated, cast.failed, cast.out_of_time, cast.stopped, cast.left_out},
+      ballot_.options().requires_grad(false));
   const at::Tensor mine = torch::cat({figures * share, voted});
   const at::Tensor part = loss * share;
   in_collective(group_, "the averaging of gradients", [&] {
     const at::Tensor whole = part + ballot_.dot(mine);
     if (last_) reducer_->prepare_for_backward(find_unused_ ? std::vector{whole} : std::vector<at::Tensor>{});
-    whole.backward();
+    whole.backward({}, std::nullopt, false, only_own_ ? std::optional<at::TensorList>(own_) : std::nullopt);
+    if (!last_) return;
+    if (std::exchange(delays_, false)) reducer_->delay_all_reduce();
+    else if (!times_.complete()) throw_unused();
   });
   stalls_.wait_ends();
+}
+
+void DataParallel::stand_by(double share, const Votes& votes) {
+  if (!begun_) begin(true, true);
+  at::Tensor nothing = torch::zeros({}, ballot_.options().requires_grad(false));
+  for (const auto& [name, parameter] : parameters_)
+    if (parameter.requires_grad()) nothing = nothing + parameter.sum() * 0;
+  backward(nothing, torch::zeros({ballot_.size(0) - kVotes}, ballot_.options().requires_grad(false)), share, votes);
+}
+
+void DataParallel::throw_unused() const {
+  std::string names;
+  for (auto& [name, parameter] : parameters_)
+    if (parameter.requires_grad() && !parameter.grad().defined()) names += (names.empty() ? "" : ", ") + name;
+  throw UserError(Exit::usage, say("parameters that take no part in the loss: ", names.empty() ? "some" : names),
+                  "dist.find_unused = true waits for no gradients of theirs; or freeze them: [[group]] with frozen");
 }
 
 at::Tensor DataParallel::figures() const {
@@ -94,7 +122,7 @@ StepResult DataParallel::result() {
   const auto sum = [&](int i) { return std::round(mean[i].item<double>() * group_.size()); };
   // On a GPU buckets are done when they are in its queue: that says nothing of when they arrive.
   const auto exchange = ballot_.is_cpu() ? times_.summary() : ExchangeTimes::Summary{};
-  return {.votes = {sum(0), sum(1), sum(2), sum(3)},
+  return {.votes = {sum(0), sum(1), sum(2), sum(3), sum(4), sum(5), sum(6)},
           .exchange_s = exchange.busy_s,
           .exposed_s = exchange.exposed_s - stalls_.take(exchange.exposed_s)};
 }

@@ -13,10 +13,12 @@ double seconds(std::chrono::steady_clock::duration span) { return std::chrono::d
 void ExchangeTimes::begin() {
   std::lock_guard lock(mutex_);
   buckets_.clear();
+  complete_ = false;
 }
 
-std::size_t ExchangeTimes::launched() {
+std::size_t ExchangeTimes::launched(bool last) {
   std::lock_guard lock(mutex_);
+  complete_ |= last;
   buckets_.push_back({Clock::now(), {}});
   return buckets_.size() - 1;
 }
@@ -24,6 +26,11 @@ std::size_t ExchangeTimes::launched() {
 void ExchangeTimes::done(std::size_t bucket) {
   std::lock_guard lock(mutex_);
   buckets_.at(bucket).to = Clock::now();
+}
+
+bool ExchangeTimes::complete() const {
+  std::lock_guard lock(mutex_);
+  return complete_;
 }
 
 ExchangeTimes::Summary ExchangeTimes::summary() const {
@@ -48,7 +55,7 @@ c10::intrusive_ptr<c10::ivalue::Future> GradientExchange::runHook(c10d::GradBuck
 
   whole.div_(state_->getSize());  // before the sum, which might overflow
   std::vector<at::Tensor> sent{casts ? whole.to(*wire_) : whole};
-  const std::size_t number = times_.launched();
+  const std::size_t number = times_.launched(bucket.isLast());
   if (bucket.isLast()) stalls_.wait_begins();
   auto arrival = state_->allreduce(sent)->getFuture();
   return arrival->then(

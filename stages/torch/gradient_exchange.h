@@ -20,10 +20,12 @@ class ExchangeTimes {
   };
 
   void begin();
-  /// A bucket leaves; its number for done().
-  std::size_t launched();
+  /// A bucket leaves, of all the last one or not; its number for done().
+  std::size_t launched(bool last);
   void done(std::size_t bucket);
   Summary summary() const;
+  /// Whether the last bucket has left: it does when all gradients are there.
+  bool complete() const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -32,6 +34,7 @@ class ExchangeTimes {
   };
   mutable std::mutex mutex_;
   std::vector<Span> buckets_;  // in the order in which they left
+  bool complete_ = false;
 };
 
 /// Averages a bucket over the processes, as `wire` type; where that is not the bucket's own, it is cast before and

@@ -11,6 +11,7 @@ inline nets::NetSpec net_spec_of(const Settings& net, std::int64_t classes) {
   nets::NetSpec spec;
   spec.name = net.text("name");
   spec.script = net.text("script");
+  spec.inputs = net.texts("inputs");
   spec.hidden = net.integers("hidden");
   spec.dropout = net.real("dropout");
   spec.stacks = net.integer("stacks");
@@ -19,6 +20,12 @@ inline nets::NetSpec net_spec_of(const Settings& net, std::int64_t classes) {
   spec.blocks = net.integers("blocks");
   spec.classes = classes;
   return spec;
+}
+
+/// Which key of [net] chose it.
+inline const char* net_key(const Settings& net) {
+  if (!net.text("plugin").empty()) return "plugin";
+  return net.text("script").empty() ? "name" : "script";
 }
 
 }  // namespace flowtrain

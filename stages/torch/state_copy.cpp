@@ -7,8 +7,12 @@
 #include <torch/utils.h>
 
 #include <cstring>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "sampling/error.h"
+#include "sampling/say.h"
 
 namespace flowtrain {
 
@@ -64,6 +68,17 @@ std::vector<StateTensor>::iterator describe(const nets::NamedTensors& tensors, b
     ++to;
   }
   return to;
+}
+
+// "3 tensors (a, b, c)"; of many the first few.
+std::string list_of(const auto& names) {
+  constexpr std::size_t most = 10;
+  std::string text;
+  std::size_t listed = 0;
+  for (auto& name : names)
+    if (listed++ < most) text += (text.empty() ? "" : ", ") + name;
+  return say(names.size(), names.size() == 1 ? " tensor" : " tensors", text.empty() ? "" : " (", text,
+             names.size() > most ? say(" and ", names.size() - most, " more") : "", text.empty() ? "" : ")");
 }
 
 }  // namespace
@@ -130,12 +145,15 @@ void StateCopier::before_change() {
 void copy_in(const std::vector<StateTensor>& from, const nets::NamedTensors& to, const std::string& what) {
   const torch::NoGradGuard no_gradients;
   const char* hint = "resume with the configuration that the snapshot was made with";
-  if (from.size() != to.size())
-    throw UserError(Exit::snapshot, "the snapshot's " + what + " has " + std::to_string(from.size()) +
-                                        " tensors, this one has " + std::to_string(to.size()), hint);
+  std::set<std::string> missing;
+  std::vector<std::string> unexpected;
+  for (auto& [name, tensor] : to) missing.insert(name);
+  for (auto& stored : from)
+    if (missing.erase(stored.name) == 0) unexpected.push_back(stored.name);
+  if (!missing.empty() || !unexpected.empty())
+    throw UserError(Exit::snapshot, say("the snapshot's ", what, " is another one: it lacks ", list_of(missing), ", and has ", list_of(unexpected),
+                                        " that this run has not"), hint);
   for (auto& stored : from) {
-    if (!to.contains(stored.name))
-      throw UserError(Exit::snapshot, "the snapshot's " + what + " has '" + stored.name + "', this one has not", hint);
     at::Tensor own = to.at(stored.name);
     if (own.sizes() != at::IntArrayRef(stored.shape) || dtype_name(own.scalar_type()) != stored.dtype)
       throw UserError(Exit::snapshot, "'" + stored.name + "' of the snapshot's " + what + " has another shape or type",

@@ -7,6 +7,8 @@
 #include <cstring>
 
 #include "sampling/error.h"
+#include "sampling/first_line.h"
+#include "sampling/say.h"
 
 namespace flowtrain {
 
@@ -27,8 +29,7 @@ std::string as_bytes(const at::Tensor& tensor, std::int64_t size) {
 }  // namespace
 
 void throw_lost(const char* what, const std::exception& error) {
-  const std::string text = error.what();  // several lines, with a stack
-  throw UserError(Exit::distributed, std::string("lost the others during ") + what + ": " + text.substr(0, text.find('\n')));
+  throw UserError(Exit::distributed, say("lost the others during ", what, ": ", first_line(error.what())));
 }
 
 void TorchGroup::sum(std::span<double> values) {

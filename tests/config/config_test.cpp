@@ -155,7 +155,7 @@ TEST_CASE("a table is no key and a key no table") {
   auto table = refusal("loader = 3\n" + letters);
   CHECK(table.message == "a.toml:1:1: 'loader' is a table, not a key");
   CHECK(table.hint == "write [loader]");
-  CHECK(refusal(letters + "[[optim]]\nlr = 1\n").message == "a.toml:3:3: optim: expected one table, not a list");
+  CHECK(refusal(letters + "[[run]]\nseed = 1\n").message == "a.toml:3:3: run: expected one table, not a list");
   CHECK(refusal(letters + "[loader.batch]\nsize = 3\n").message == "a.toml:3:9: 'loader.batch' is a key, not a table");
 }
 
@@ -220,7 +220,7 @@ TEST_CASE("the command line's values are TOML, or text as it stands") {
   CHECK(config.table("val").texts("metrics").empty());
   CHECK(config.table("net").text("name") == "mlp");
   CHECK(config.table("lr.warmup").integer("t") == 3);
-  CHECK(config.table("optim").real("lr") == 1);
+  CHECK(config.list("optim")[0].real("lr") == 1);
   CHECK(config.data(true).text("path") == "a=b");
   CHECK(config.table("loader").integer("batch") == 64);
 }
@@ -263,7 +263,7 @@ TEST_CASE("a data set must be chosen, and be one that there is") {
   CHECK(refusal("[data.train]\ndataset = \"letters\"\n").message.starts_with("a.toml: data.dataset: must be given"));
   CHECK(refusal("[data]\nalphabet = \"greek\"\n").message.starts_with("a.toml: data.dataset: must be given"));
   CHECK(refusal("[data]\nalphabte = \"greek\"\n").message.starts_with("a.toml:2:1: unknown key 'data.alphabte'"));
-  CHECK(refusal("[loader]\nbatch = \"many\"\n").message.starts_with("a.toml:2:1: loader.batch: expected an integer"));
+  CHECK(refusal("[loader]\nprefetch = \"many\"\n").message.starts_with("a.toml:2:1: loader.prefetch: expected an integer"));
   auto unknown = refusal("[data]\ndataset = \"leters\"\n");
   CHECK(unknown.message == "a.toml:2:1: data.dataset: no data set is called 'leters'");
   CHECK(unknown.hint.find("did you mean 'letters'?") != std::string::npos);
@@ -338,11 +338,64 @@ TEST_CASE("training needs a net and an end") {
   CHECK_NOTHROW(loaded(letters + "[run]\nmax_epochs = 5\n[net]\nscript = \"m.pt\"\n").check_trainable());
 }
 
+TEST_CASE("a table may stand several times where that has a meaning") {
+  const std::string cosine = "[[schedule]]\nname = \"cosine\"\nmin_factor = 0.1\n";
+  CHECK(loaded(letters).list("optim").size() == 1);
+  CHECK(loaded(letters).list("schedule").empty());
+  auto config = loaded(letters + cosine + "[[schedule]]\nname = \"warmup\"\nt = 5\n[[optim]]\nlabel = \"a\"\n[[optim]]\nlabel = \"b\"\n",
+                       {parse_set("schedule.1.t=7"), parse_set("optim.0.lr=2")});
+  REQUIRE(config.list("schedule").size() == 2);
+  CHECK(config.list("schedule")[0].real("min_factor") == 0.1);
+  CHECK(config.list("schedule")[1].integer("t") == 7);
+  CHECK(config.list("optim")[0].real("lr") == 2);
+  CHECK(config.list("optim")[1].text("label") == "b");
+  CHECK(loaded(letters + cosine, {parse_set("schedule=[]")}).list("schedule").empty());
+  CHECK(loaded(letters + cosine, {parse_set("schedule=[{name = \"poly\"}]")}).list("schedule")[0].text("name") == "poly");
+
+  CHECK(refusal(letters + "[schedule]\nname = \"cosine\"\n").message == "a.toml:3:2: schedule: expected a list of tables");
+  CHECK(refusal(letters + "[[schedule]]\nt = 3\n").message.starts_with("a.toml:4:1: unknown key 'schedule.0.t'"));
+  CHECK(refusal(letters + cosine + "power = 2\n").message.starts_with("a.toml:6:1: unknown key 'schedule.0.power'"));
+  CHECK(refusal(letters + "[[schedule]]\nbegin = 3\n").message.starts_with("a.toml:3:1: schedule.0.name: must be given"));
+  CHECK(refusal(letters + "[[schedule]]\nname = \"cosin\"\n").message == "a.toml:4:1: schedule.0.name: no schedule is called 'cosin'");
+  CHECK(refusal("optim = []\n" + letters).message == "a.toml:1:1: optim: expected one at least");
+  auto several = refusal(letters + "[[optim]]\nlabel = \"a\"\n[[optim]]\nlabel = \"b\"\n", {parse_set("optim.lr=1")});
+  CHECK(several.message == "--set: optim.lr: there are several [[optim]] (a.toml:3:3)");
+  CHECK(several.hint == "count from 0: optim.0.lr");
+}
+
+TEST_CASE("a later source's list takes the place of an earlier one's") {
+  add_entries();
+  TempFolder temp;
+  temp.write("base.toml", letters + "[lr]\nstepsize = 5\n[[group]]\nparams = \"a\"\n[[group]]\nparams = \"b\"\n[[optim]]\nlabel = \"x\"\n");
+  auto config = load_config(temp.write("c.toml", "base = [\"base.toml\"]\n[[group]]\nparams = \"c\"\n[optim]\nlr = 3\n"
+                                                 "[[schedule]]\nname = \"cosine\"\n"));
+  REQUIRE(config.list("group").size() == 1);
+  CHECK(config.list("group")[0].text("params") == "c");
+  REQUIRE(config.list("optim").size() == 1);
+  CHECK(config.list("optim")[0].text("label").empty());
+  CHECK(config.table("lr").given("stepsize") == false);
+  // A flag is later still.
+  CHECK(load_config(temp / "c.toml", {parse_set("lr.stepsize=7")}).list("schedule").empty());
+}
+
+TEST_CASE("optimizers and schedules must fit each other") {
+  const std::string two = "[[optim]]\nname = \"sgd\"\n[[optim]]\nname = \"sgd\"\n";
+  CHECK(refusal(letters + two).message == "a.toml:6:1: optim.1.name: another [[optim]] is called so (a.toml:4:1)");
+  auto unknown = refusal(letters + "[[schedule]]\nname = \"cosine\"\noptim = \"adam\"\n");
+  CHECK(unknown.message == "a.toml:5:1: schedule.0.optim: no optimizer is called 'adam'");
+  CHECK(unknown.hint == "known: sgd");
+  CHECK(refusal(letters + "[lr]\nstepsize = 3\n[[schedule]]\nname = \"cosine\"\n").message ==
+        "a.toml:4:1: lr: [[schedule]] is given too (a.toml:5:3)");
+  CHECK(refusal(letters + "[[group]]\nparams = \"(\"\n").message.starts_with("a.toml:4:1: group.0.params: not a regular expression"));
+  CHECK(refusal(letters + "[optim]\nparams = \"" + std::string(1001, '(') + "\"\n").message.ends_with("more than 1000 characters"));
+}
+
 TEST_CASE("the list of keys names every table and the keys of entries") {
   add_entries();
   auto text = describe_keys();
   for (auto& table : core_tables())
-    if (!table.name.empty()) CHECK(text.find("\n[" + table.name + "]") != std::string::npos);
+    if (!table.name.empty())
+      CHECK(text.find(table.repeats == Repeats::yes ? "\n[[" + table.name + "]]" : "\n[" + table.name + "]") != std::string::npos);
   for (auto part : {"with dataset = \"letters\"", "with name = \"spiral\"", "  turns = 3  [integer]",
                     "  dataset (must be given)  [text]", "  last = \"wrap\"  [wrap|drop|pad]"})
     CHECK(text.find(part) != std::string::npos);

@@ -57,7 +57,7 @@ TEST_CASE("what a file leaves out is what theirs would take") {
   folder.write("imported.toml", import_cornernet_json(folder.path() / "CornerNet_Saccade-test.json"));
   const auto config = load_config(folder.path() / "imported.toml");
   CHECK(config.table("net").text("name") == "cornernet_saccade");
-  CHECK(config.table("optim").real("momentum") == 0.9);
+  CHECK(config.list("optim")[0].real("momentum") == 0.9);
   CHECK(config.table("sampler").real("gaussian_iou") == 0.7);
   CHECK(config.table("detect").reals("att_scales") == std::vector<double>{1, 2, 4});
   CHECK(config.table("detect").real("att_threshold") == 0.3);

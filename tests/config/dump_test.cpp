@@ -63,13 +63,31 @@ TEST_CASE("the resolved configuration has every key, with its origin") {
   CHECK(has("[data.val]"));
   CHECK_FALSE(has("[data.train]"));
   for (auto& table : core_tables())
-    if (!table.name.starts_with("data."))
+    if (!table.name.starts_with("data.") && table.repeats != Repeats::yes)
       for (auto& key : table.keys) CHECK(("\n" + text).find("\n" + key.name + " = ") != std::string::npos);
+}
+
+TEST_CASE("how cuDNN is used is a choice of three, and the dump says which") {
+  CHECK(loaded(rich).table("run").text("cudnn") == "auto");
+  for (const std::string way : {"auto", "plain", "off"}) {
+    const Config config = loaded(rich, {parse_set("run.cudnn=" + way)});
+    CHECK(config.table("run").text("cudnn") == way);
+    CHECK(to_toml(config).find("\ncudnn = \"" + way + "\"  # --set\n") != std::string::npos);
+  }
+  try {
+    loaded(rich, {parse_set("run.cudnn=fast")});
+    FAIL("accepted");
+  } catch (const UserError& error) {
+    CHECK(std::string(error.what()).starts_with("--set: run.cudnn: "));
+    for (const char* known : {"auto", "plain", "off"}) CHECK((std::string(error.what()) + error.hint()).find(known) != std::string::npos);
+  }
 }
 
 TEST_CASE("the resolved configuration loads again to an equal one") {
   TempFolder temp;
   for (auto& text : {rich, std::string("[data]\ndataset = \"letters\"\n"),
+                     std::string("[data]\ndataset = \"letters\"\n[[group]]\nparams = \"bias$\"\nweight_decay = 0\n[[schedule]]\nname = "
+                                 "\"warmup\"\nt = 3\n[[optim]]\nlabel = \"a\"\n[[optim]]\nlabel = \"b\"\n"),
                      std::string("[data]\npath = \"p\"\n[data.train]\ndataset = \"letters\"\nbad = \"stop\"\n"
                                  "[data.val]\ndataset = \"digits\"\nbase = 3\n")}) {
     auto config = loaded(text, {parse_set("net.script=m.pt")});

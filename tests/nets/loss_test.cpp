@@ -57,8 +57,25 @@ TEST_CASE("of a mixed batch the loss is the weighted sum of its two labels' loss
         doctest::Approx(loss({.name = "mse"}, {{"target", target.to(at::kFloat)}})));
 }
 
+TEST_CASE("a net's own loss is its output of that name, one number") {
+  const auto own = make_loss({.name = "output"});
+  const NamedTensors batch{{"label", label}};
+  const at::Tensor given = at::full({1}, 2.5, at::kDouble).requires_grad_();
+  const NamedTensors losses = (*own)({{"logits", logits}, {"loss", given}}, batch);
+  CHECK(losses.size() == 1);
+  CHECK(losses.at("loss").dim() == 0);
+  CHECK((losses.at("loss").scalar_type() == at::kFloat));
+  CHECK(losses.at("loss").item<double>() == 2.5);
+  losses.at("loss").backward();
+  CHECK(given.grad().item<double>() == 1);
+  CHECK_THROWS_WITH_AS((*own)({{"logits", logits}}, batch),
+                       "loss output: the net gives no 'loss'; a script does, whose forward returns a dict with one", std::invalid_argument);
+  CHECK_THROWS_WITH_AS((*own)({{"loss", logits}}, batch), "loss output: the net's 'loss' has shape [2, 3], expected one number",
+                       std::invalid_argument);
+}
+
 TEST_CASE("a loss that cannot be made says why") {
-  CHECK_THROWS_WITH_AS(make_loss({.name = "hinge"}), "unknown loss 'hinge'; known: cornernet, cornernet_saccade, cross_entropy, mse",
+  CHECK_THROWS_WITH_AS(make_loss({.name = "hinge"}), "unknown loss 'hinge'; known: cornernet, cornernet_saccade, cross_entropy, mse, output",
                        std::invalid_argument);
   CHECK_THROWS_WITH_AS(make_loss({.label_smoothing = 1}),
                        "loss cross_entropy: label_smoothing is 1.000000, expected 0 <= label_smoothing < 1",

@@ -1,6 +1,11 @@
 #include "nets/metric.h"
 
 #include <ATen/ATen.h>
+
+#include <cmath>
+#include <initializer_list>
+
+#undef CHECK
 #include <doctest/doctest.h>
 
 using namespace flowtrain::nets;
@@ -11,6 +16,30 @@ namespace {
 void update(Metric& metric, at::IntArrayRef best, at::IntArrayRef label, std::int64_t classes) {
   const at::Tensor distance = at::arange(classes).unsqueeze(0) - at::tensor(best).unsqueeze(1);
   metric.update({{"logits", -distance.remainder(classes).to(at::kFloat)}}, {{"label", at::tensor(label)}});
+}
+
+/// Five classes, of which the last one never occurs. Labels of each: 3 2 3 0 0, predictions: 2 3 2 1 0, right: 1 2 2 0 0.
+/// In two batches.
+double value_of(const std::string& name) {
+  const auto metric = make_metric(name, 5);
+  update(*metric, {0, 1, 1, 1, 2}, {0, 0, 1, 1, 2}, 5);
+  update(*metric, {0, 2, 3}, {2, 2, 0}, 5);
+  return metric->value();
+}
+
+/// Rows of sequences, filled up with -1.
+at::Tensor sequences(std::initializer_list<std::vector<std::int64_t>> rows) {
+  std::size_t longest = 0;
+  for (auto& row : rows) longest = std::max(longest, row.size());
+  at::Tensor all = at::full({static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(longest)}, -1, at::kLong);
+  std::int64_t place = 0;
+  for (auto& row : rows) all[place++].narrow(0, 0, static_cast<std::int64_t>(row.size())).copy_(at::tensor(row, at::kLong));
+  return all;
+}
+
+void compare(Metric& metric, std::initializer_list<std::vector<std::int64_t>> prediction,
+             std::initializer_list<std::vector<std::int64_t>> target) {
+  metric.update({{"prediction", sequences(prediction)}}, {{"target", sequences(target)}});
 }
 
 }  // namespace
@@ -29,15 +58,119 @@ TEST_CASE("accuracy is exact over batches of uneven sizes") {
   CHECK(metric->value() == 1);
 }
 
-TEST_CASE("top5 counts the five largest; fewer classes are always right") {
-  const auto metric = make_metric("top5");
-  update(*metric, {0, 0, 8}, {4, 5, 2}, 10);  // distances 4, 5 and, around the end, 4
-  CHECK(metric->value() == 2.0 / 3);
+TEST_CASE("topN counts the N largest, of which there must be so many") {
+  const auto five = make_metric("top5");
+  update(*five, {0, 0, 8}, {4, 5, 2}, 10);  // distances 4, 5 and, around the end, 4
+  CHECK(five->value() == 2.0 / 3);
+  const auto two = make_metric("top2", 10);
+  update(*two, {0, 0, 9}, {1, 2, 0}, 10);
+  CHECK(two->value() == 2.0 / 3);
+  const char* const message = "top5 needs 5 classes or more, and there are 3: top3 at most";
+  CHECK_THROWS_WITH_AS(make_metric("top5", 3), message, std::invalid_argument);
+  CHECK_THROWS_WITH_AS(update(*make_metric("top5"), {0, 1}, {2, 0}, 3), message, std::invalid_argument);
+  for (const char* name : {"top", "top0", "top05", "top-1", "top5 ", "top99999999999999999999"}) CHECK_FALSE(is_metric(name));
+}
+
+TEST_CASE("figures of counts by class") {
+  CHECK(value_of("precision") == doctest::Approx((1. / 2 + 2. / 3 + 1 + 0) / 4));
+  CHECK(value_of("recall") == doctest::Approx((1. / 3 + 1 + 2. / 3 + 0) / 4));
+  CHECK(value_of("balanced_accuracy") == doctest::Approx((1. / 3 + 1 + 2. / 3) / 3));
+  CHECK(value_of("f1") == doctest::Approx((2. / 5 + 4. / 5 + 4. / 5 + 0) / 4));
+  CHECK(value_of("f1_weighted") == doctest::Approx((3 * 2. / 5 + 2 * 4. / 5 + 3 * 4. / 5) / 8));
+  CHECK(value_of("f1_micro") == 5. / 8);
+  CHECK(value_of("mean_iou") == doctest::Approx((1. / 4 + 2. / 3 + 2. / 3 + 0) / 4));
+  CHECK(value_of("pixel_accuracy") == 5. / 8);
+  CHECK(value_of("accuracy") == 5. / 8);
+}
+
+TEST_CASE("figures of each class and of their pairs; totals of several processes add up") {
+  const auto each = make_metric("accuracy_per_class"), pairs = make_metric("confusion"), other = make_metric("confusion");
+  CHECK(each->form() == MetricForm::of_each_class);
+  CHECK(pairs->form() == MetricForm::class_pairs);
+  for (auto* metric : {each.get(), pairs.get()}) {
+    CHECK(metric->by_class());
+    CHECK(metric->totals().empty());
+    CHECK(metric->figures({}).empty());
+    update(*metric, {0, 1, 2}, {0, 0, 1}, 3);
+  }
+  const auto accuracies = each->figures(each->totals());
+  REQUIRE(accuracies.size() == 3);
+  CHECK(accuracies[0] == 0.5);
+  CHECK(accuracies[1] == 0);
+  CHECK(std::isnan(accuracies[2]));
+  CHECK(pairs->totals() == std::vector<double>{1, 1, 0, 0, 0, 1, 0, 0, 0});
+  update(*other, {1}, {0}, 3);
+  auto sum = pairs->totals();
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += other->totals()[i];
+  CHECK(pairs->figures(sum) == std::vector<double>{1, 2, 0, 0, 0, 1, 0, 0, 0});
+  CHECK_THROWS_AS(update(*pairs, {0}, {0}, 4), std::invalid_argument);
+}
+
+TEST_CASE("perplexity is that of the mean cross-entropy") {
+  const auto metric = make_metric("perplexity");
+  CHECK(std::isnan(metric->value()));
+  const at::Tensor logits = at::tensor({0.0, std::log(3.0)}).to(at::kFloat).unsqueeze(0);  // probabilities 1/4, 3/4
+  metric->update({{"logits", logits}}, {{"label", at::tensor({1})}});
+  metric->update({{"logits", logits.expand({2, 2})}}, {{"label", at::tensor({0, -1})}});
+  CHECK(metric->value() == doctest::Approx(4 / std::sqrt(3.0)));
+}
+
+TEST_CASE("pixels without a label do not count") {
+  // Labels 0 1 / - 1, predictions 0 0 / 1 1.
+  const at::Tensor one = at::tensor({0.0F, 0.0F, 1.0F, 1.0F}).view({1, 1, 2, 2});
+  const NamedTensors outputs{{"logits", at::cat({0.5 - one, one - 0.5}, 1)}};
+  const NamedTensors batch{{"label", at::tensor({0, 1, -100, 1}).view({1, 2, 2})}};
+  const auto value = [&](const std::string& name) {
+    const auto metric = make_metric(name);
+    metric->update(outputs, batch);
+    return metric->value();
+  };
+  CHECK(value("mean_iou") == 0.5);
+  for (const char* name : {"pixel_accuracy", "accuracy"}) CHECK(value(name) == doctest::Approx(2. / 3));
+  CHECK(value("balanced_accuracy") == 0.75);
+  const double nll = (2 * std::log1p(std::exp(-1.0)) + std::log1p(std::exp(1.0))) / 3;
+  CHECK(value("perplexity") == doctest::Approx(std::exp(nll)));
+  CHECK_THROWS_WITH_AS(make_metric("mean_iou")->update(outputs, {{"label", at::zeros({1, 2}, at::kLong)}}),
+                       "logits have shape [1, 2, 2, 2] and label has [1, 2], expected (B, K, …) and (B, …)",
+                       std::invalid_argument);
+}
+
+TEST_CASE("the error rate counts what is inserted, removed and replaced, over all targets") {
+  const auto metric = make_metric("error_rate");
+  CHECK(std::isnan(metric->value()));
+  compare(*metric, {{11, 9, 20, 20, 5, 14}}, {{19, 9, 20, 20, 9, 14, 7}});  // kitten, sitting: 3
+  CHECK(metric->value() == doctest::Approx(3. / 7));
+  compare(*metric, {{}, {4}, {1, 2, 3}}, {{5, 6}, {}, {1, 2, 3}});  // 2, 1, 0
+  CHECK(metric->value() == doctest::Approx(6. / 12));
   metric->reset();
-  update(*metric, {0, 1}, {2, 0}, 3);
-  CHECK(metric->value() == 1);
+  compare(*metric, {{1, 2, 3}}, {{4}});
+  CHECK(metric->value() == 3);
+  CHECK_THROWS_WITH_AS(metric->update({{"prediction", at::zeros({1, 2})}}, {{"target", sequences({{1}})}}),
+                       "prediction has shape [1, 2] of Float, expected (B, T) of integers", std::invalid_argument);
+  CHECK_THROWS_WITH_AS(compare(*metric, {{1}, {2}}, {{1}}), "2 rows of prediction for 1 of target", std::invalid_argument);
+}
+
+TEST_CASE("spans are right as a whole; what goes on with nothing begins a span") {
+  const auto value = [](const std::string& name) {
+    const auto metric = make_metric(name);
+    CHECK(metric->value() == 0);
+    // Target: 0-1 of kind 1, 3-5 of kind 2, 7 of kind 1. Found: 0-1 of kind 1, 3-4 of kind 2, 7 of kind 1.
+    compare(*metric, {{1, 2, 0, 3, 4, 0, 0, 1}}, {{1, 2, 0, 3, 4, 4, 0, 2}});
+    // Target: 0, 1-2 of kind 1, 3 of kind 2. Found up to its end: 0-2 of kind 1, 3 of kind 2.
+    compare(*metric, {{1, 2, 2, 4, 4, 4}}, {{1, 1, 2, 4}});
+    return metric->value();
+  };
+  CHECK(value("span_precision") == doctest::Approx(3. / 5));
+  CHECK(value("span_recall") == doctest::Approx(3. / 6));
+  CHECK(value("span_f1") == doctest::Approx(6. / 11));
+  CHECK(make_metric("span_f1")->inputs().output == "prediction");
 }
 
 TEST_CASE("an unknown metric lists the known ones") {
-  CHECK_THROWS_WITH_AS(make_metric("ap"), "unknown metric 'ap'; known: accuracy, top5", std::invalid_argument);
+  CHECK_THROWS_WITH_AS(make_metric("ap"),
+                       "unknown metric 'ap'; known: accuracy, accuracy_per_class, balanced_accuracy, confusion, error_rate, f1, "
+                       "f1_micro, f1_weighted, mean_iou, perplexity, pixel_accuracy, precision, recall, span_f1, span_precision, "
+                       "span_recall, topN",
+                       std::invalid_argument);
+  for (auto& name : metric_names()) CHECK(is_metric(name == "topN" ? "top3" : name));
 }

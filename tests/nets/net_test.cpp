@@ -31,7 +31,7 @@ TEST_CASE("names are sorted, and an unknown one lists them") {
   const auto names = net_names();
   CHECK(std::is_sorted(names.begin(), names.end()));
   CHECK_THROWS_WITH_AS(make_net(spec_of("alexnet")),
-                       "unknown net 'alexnet'; known: cornernet, cornernet_saccade, cornernet_squeeze, lenet, mlp, "
+                       "unknown net 'alexnet'; known: cornernet, cornernet_saccade, cornernet_squeeze, gan, lenet, mlp, "
                        "resnet101, resnet18, resnet34, resnet50",
                        std::invalid_argument);
 }
@@ -157,4 +157,19 @@ TEST_CASE("lenet learns a small batch by heart") {
   }
   CHECK(loss < 0.1);
   at::set_num_threads(threads);
+}
+
+TEST_CASE("what is frozen takes no gradients, and its statistics do not move") {
+  const auto net = make_net(spec_of("resnet18"));
+  net->freeze({"conv1.weight", "bn1.weight", "bn1.bias", "layer1.0.bn1.weight"});  // of the last one, half
+  net->train(true);
+  const auto buffer = [&](const std::string& name) { return net->buffers().at(name).clone(); };
+  const at::Tensor frozen = buffer("bn1.running_mean"), half = buffer("layer1.0.bn1.running_mean");
+  logits(*net, at::randn({2, 3, 32, 32})).sum().backward();
+  CHECK(at::equal(buffer("bn1.running_mean"), frozen));
+  CHECK_FALSE(at::equal(buffer("layer1.0.bn1.running_mean"), half));
+  for (const auto& [name, parameter] : net->parameters()) {
+    const bool learns = name != "conv1.weight" && name != "bn1.weight" && name != "bn1.bias" && name != "layer1.0.bn1.weight";
+    CHECK_MESSAGE(parameter.grad().defined() == learns, name);
+  }
 }

@@ -38,7 +38,7 @@ void compare(const OptimizerSpec& spec, Options options) {
   Reference reference(values(theirs), options);
   for (int step = 0; step < 20; ++step) {
     if (step == 10) {
-      optimizer->set_lr(spec.lr / 10);
+      optimizer->set_rates(spec.lr / 10, spec.name == "sgd" ? spec.momentum : spec.beta1, 1);
       reference.param_groups()[0].options().set_lr(spec.lr / 10);
     }
     set_gradients(ours, step);
@@ -145,6 +145,31 @@ TEST_CASE("copying into the state goes on exactly where another optimizer stoppe
   }
 }
 
+TEST_CASE("groups have rates and weight decay of their own, and all follow the optimizer's") {
+  using torch::optim::AdamW;
+  using torch::optim::AdamWOptions;
+  const NamedTensors ours = make_parameters(), theirs = make_parameters();
+  const auto optimizer = make_optimizer({.name = "adamw", .lr = 0.1},
+                                        std::vector<ParameterGroup>{{{{"weight", ours.at("weight")}}, 1, 0.3},
+                                                                    {{{"bias", ours.at("bias")}}, 0.5, 0}});
+  AdamW reference({torch::optim::OptimizerParamGroup({theirs.at("weight")}, std::make_unique<AdamWOptions>(AdamWOptions(0.1).weight_decay(0.3))),
+                   torch::optim::OptimizerParamGroup({theirs.at("bias")}, std::make_unique<AdamWOptions>(AdamWOptions(0.05).weight_decay(0)))});
+  const auto group = [&](std::size_t i) -> AdamWOptions& { return static_cast<AdamWOptions&>(reference.param_groups()[i].options()); };
+  for (int step = 0; step < 10; ++step) {
+    if (step == 5) {
+      optimizer->set_rates(0.02, 0.8, 0.1);
+      group(0).lr(0.02).betas({0.8, 0.999}).weight_decay(0.03);
+      group(1).lr(0.01).betas({0.8, 0.999});
+    }
+    set_gradients(ours, step);
+    set_gradients(theirs, step);
+    optimizer->step();
+    reference.step();
+    for (const auto& [name, tensor] : ours) CHECK(at::allclose(tensor, theirs.at(name), 1e-12, 1e-14));
+  }
+  CHECK(optimizer->state().at("exp_avg.bias").sizes() == ours.at("bias").sizes());
+}
+
 TEST_CASE("settings out of range are refused") {
   const NamedTensors parameters = make_parameters();
   auto refused = [&](const OptimizerSpec& spec, const char* message) {
@@ -159,34 +184,10 @@ TEST_CASE("settings out of range are refused") {
   refused({.name = "adam", .beta1 = 1}, "optimizer adam: beta1 is 1, expected 0 <= beta1 < 1");
   refused({.name = "adam", .beta2 = -1}, "optimizer adam: beta2 is -1, expected 0 <= beta2 < 1");
   refused({.name = "adamw", .eps = -1}, "optimizer adamw: eps is -1, expected 0 or more");
-  CHECK_THROWS_WITH_AS(make_optimizer({}, {}), "optimizer sgd: the net has no parameters to learn",
+  CHECK_THROWS_WITH_AS(make_optimizer({}, NamedTensors{}), "optimizer sgd: the net has no parameters to learn",
                        std::invalid_argument);
-  CHECK_THROWS_WITH_AS(make_optimizer({}, {{"a", at::zeros({1})}, {"b", at::zeros({1}, at::kDouble)}}),
+  CHECK_THROWS_WITH_AS(make_optimizer({}, NamedTensors{{"a", at::zeros({1})}, {"b", at::zeros({1}, at::kDouble)}}),
                        "optimizer sgd: parameter b is Double on cpu, but a is Float on cpu; expected one type on one "
                        "device",
-                       std::invalid_argument);
-}
-
-TEST_CASE("clipping scales all gradients together, down only") {
-  const NamedTensors parameters{{"a", at::zeros({2}).requires_grad_()}, {"b", at::zeros({1}).requires_grad_()},
-                                {"c", at::zeros({4}).requires_grad_()}};
-  auto set = [&] {
-    parameters.at("a").mutable_grad() = at::tensor({2.0F, 3.0F});
-    parameters.at("b").mutable_grad() = at::tensor({6.0F});
-  };
-  auto gradient = [&](const char* name, int i) { return parameters.at(name).grad()[i].item<double>(); };
-
-  CHECK(clip_grad_norm(parameters, 1).item<double>() == 0);  // no gradients yet
-  set();
-  CHECK(clip_grad_norm(parameters, 3.5).item<double>() == doctest::Approx(7));
-  CHECK(gradient("a", 1) == doctest::Approx(1.5));
-  CHECK(gradient("b", 0) == doctest::Approx(3));
-  CHECK(clip_grad_norm(parameters, 10).item<double>() == doctest::Approx(3.5));
-  CHECK(gradient("b", 0) == doctest::Approx(3));
-
-  set();
-  CHECK(clip_grad_norm(parameters, std::numeric_limits<double>::infinity()).item<double>() == doctest::Approx(7));
-  CHECK(gradient("b", 0) == 6);
-  CHECK_THROWS_WITH_AS(clip_grad_norm(parameters, 0), "clip: the greatest norm is 0.000000, expected more than 0",
                        std::invalid_argument);
 }

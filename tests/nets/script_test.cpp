@@ -107,6 +107,33 @@ TEST_CASE("arguments take the batch's tensors of their names") {
                        std::invalid_argument);
 }
 
+TEST_CASE("inputs name the fields for arguments, by their places or their names") {
+  const Folder folder;
+  const std::string file = write_script(folder, "def forward(self, a, b, scale):\n    return a * scale - b\n");
+  const auto with_inputs = [&](std::vector<std::string> inputs) {
+    NetSpec spec;
+    spec.script = file;
+    spec.inputs = std::move(inputs);
+    return make_net(spec);
+  };
+  const NamedTensors batch{{"image", at::ones({1})}, {"label", at::full({1}, 5.)}, {"scale", at::full({1}, 3.)}};
+  const auto result = [&](std::vector<std::string> inputs) { return with_inputs(std::move(inputs))->forward(batch).at("logits").item<double>(); };
+  CHECK(result({"label", "image", "scale = image"}) == 4);
+  CHECK(result({"b = label", " scale=scale "}) == -2);
+  CHECK(result({"image", "label"}) == -2);
+  CHECK(result({"scale", "image", "label"}) == 14);
+  CHECK_THROWS_WITH_AS(with_inputs({"b = labels"})->forward(batch),
+                       ("script " + file + ": the batch has no 'labels', which inputs names for 'b'").c_str(), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(with_inputs({"c = label"}), ("script " + file + ": inputs names the argument 'c', and forward has: a, b, scale").c_str(),
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(with_inputs({"image", "label", "image", "label"}),
+                       ("script " + file + ": inputs names 4 fields, and forward has: a, b, scale").c_str(), std::invalid_argument);
+  NetSpec built_in;
+  built_in.name = "mlp";
+  built_in.inputs = {"image"};
+  CHECK_THROWS_WITH_AS(make_net(built_in), "inputs are for a script's arguments, and no script is given", std::invalid_argument);
+}
+
 TEST_CASE("files that are no scripts are refused in one line that names them") {
   const Folder folder;
   auto refused = [](const std::string& file, const std::string& reason) {

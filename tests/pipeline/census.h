@@ -12,6 +12,8 @@
 #include <string>
 #include <thread>
 
+#include "stages/named_thread.h"
+
 namespace flowtrain::testing {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -28,15 +30,7 @@ inline std::ptrdiff_t entries(const char* folder) {
 inline std::ptrdiff_t threads() { return entries("/proc/self/task"); }
 
 /// Threads that lines, displays and snapshots own.
-inline std::ptrdiff_t own_threads() {
-  std::ptrdiff_t count = 0;
-  for (auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-    std::string name;
-    std::getline(std::ifstream(task.path() / "comm"), name);
-    count += name.starts_with("ft-");
-  }
-  return count;
-}
+inline std::ptrdiff_t own_threads() { return named_threads; }
 
 /// How many threads there may be but own ones, once a Scheduler(workers) is made: oneTBB starts its own when there is work
 /// for them, which may be late, and keeps them. To be called before. With two lines one more than the scheduler's limit was

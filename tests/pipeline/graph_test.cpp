@@ -242,7 +242,7 @@ TEST_CASE("control tickets come in their place") {
   auto parts = world.parts();
   std::vector<TicketKind> plan;
   for (int i = 0; i < 50; ++i)
-    for (auto kind : {TicketKind::learning_rate, TicketKind::batch, TicketKind::validate, TicketKind::snapshot}) plan.push_back(kind);
+    for (auto kind : {TicketKind::rates, TicketKind::batch, TicketKind::validate, TicketKind::snapshot}) plan.push_back(kind);
   plan.push_back(TicketKind::end);
   parts.source = [&plan, i = std::size_t{0}]() mutable {
     Ticket ticket;

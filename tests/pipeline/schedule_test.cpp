@@ -2,11 +2,15 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "pipeline/advice.h"
 #include "pipeline/run_state.h"
 #include "sampling/error.h"
+#include "tests/pipeline/rates.h"
 
 using namespace flowtrain;
+using flowtrain::testing::stepwise;
 
 namespace {
 
@@ -16,7 +20,7 @@ std::string told(const Schedule& schedule) {
   const auto next = schedule.tickets();
   for (;;) {
     const Ticket ticket = next();
-    const char* kind = ticket.kind == TicketKind::learning_rate ? "lr"
+    const char* kind = ticket.kind == TicketKind::rates ? "lr"
                        : ticket.kind == TicketKind::batch       ? "b"
                        : ticket.kind == TicketKind::validate    ? "v"
                        : ticket.kind == TicketKind::snapshot    ? "s"
@@ -33,7 +37,7 @@ TEST_CASE("tickets come in the order of a run") {
   schedule.last = 5;
   schedule.validate_every = 2;
   schedule.snapshot_every = 3;
-  schedule.decay = {1, 3, 10};
+  schedule.optimizers = {stepwise(3)};
   CHECK(told(schedule) == "lr1 b1 b2 v2 b3 s3 lr4 b4 v4 b5 v5 s5 end5");
   schedule.accum = 2;
   schedule.first = 5;
@@ -53,14 +57,19 @@ TEST_CASE("a run's state survives as text") {
   const std::uint64_t ids[] = {5, 6, 7};
   state.order.update(std::as_bytes(std::span(ids)));
   state.losses = {0.1, 1.0 / 3};
-  state.best = {{100, 0.9}, {50, 0.8}};
-  state.validation_batches = 12;
+  state.best = {{"best", {{100, 0.9}, {50, 0.8}}}};
+  state.validation = {{"", {12, {7}}}, {"clean", {3, {}}}};
   state.validation_pending = true;
+  state.awaited = AwaitedValidation{100, Figures{{"loss", 0.1}, {"f1", std::nan("")}}};
   state.bad_samples = {3, 4};
   state.elapsed_s = 1.5;
   auto again = RunState::from_json(state.to_json());
   CHECK(again.to_json() == state.to_json());
   CHECK(again.losses == state.losses);
+  CHECK(again.awaited->figures->at(0) == state.awaited->figures->at(0));
+  CHECK(std::isnan(again.awaited->figures->at(1).second));
+  state.awaited->figures.reset();
+  CHECK(RunState::from_json(state.to_json()).to_json() == state.to_json());
   again.order.update(std::as_bytes(std::span(ids)));
   state.order.update(std::as_bytes(std::span(ids)));
   CHECK(again.order.hex() == state.order.hex());

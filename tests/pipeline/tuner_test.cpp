@@ -39,7 +39,6 @@ Outcome train(Tuner& tuner, const Tuning& start, const Machine& rate, double com
 
 Tuner::Limits limits() {
   Tuner::Limits limits;
-  limits.least = {1, 2, 4};
   limits.most = {8, 64, 32};
   return limits;
 }
@@ -87,7 +86,8 @@ TEST_CASE("what is found within 20 seconds is nearly as fast as the best of all 
 
 TEST_CASE("what was given is not changed") {
   Tuner::Limits fixed;
-  fixed.least = fixed.most = kStart.line;
+  fixed.most = kStart.line;
+  fixed.least_workers = kStart.line.workers;
   Tuner tuner(kStart, fixed);
   const auto outcome = train(tuner, kStart, [](const Tuning& t) { return 10.0 * t.line.readers; }, 0.001);
   CHECK(outcome.changes == 0);
@@ -123,7 +123,6 @@ TEST_CASE("threads that compute are tried only where they may be") {
   const Tuning start{{4, 1, 4}, 4};
   Tuner::Limits four;
   four.shares_cores = true;
-  four.least = {1, 1, 4};
   four.most = start.line;
   for (const bool may : {false, true}) {
     four.most_threads = may ? 4 : 0;

@@ -19,14 +19,22 @@ void check_refused(const Outcome& outcome, int code, const Words& texts) {
   CHECK_MESSAGE(outcome.err.find("internal error") == std::string::npos, outcome);
 }
 
+/// without_shapes(), but for the optimizer, after tables of a test's own: bare keys come first.
+std::string without_optim() {
+  std::string text = without_shapes();
+  text.erase(0, text.find('\n') + 1);
+  const auto begin = text.find("[optim]"), end = text.find("[val]");
+  return text.erase(begin, end - begin);
+}
+
 }  // namespace
 
 TEST_CASE("mistakes in a configuration point at their line") {
   const Workplace place;
   place.folder().write("unknown.toml", "data.dataset = \"shapes\"\n[loader]\nprefetchh = 2\n");
   check_refused(place.run({"unknown.toml"}), 2, {"unknown.toml:3:1", "prefetchh", "prefetch"});
-  place.folder().write("type.toml", "data.dataset = \"shapes\"\nloader.batch = \"many\"\n");
-  check_refused(place.run({"type.toml"}), 2, {"type.toml:2:", "batch", "integer"});
+  place.folder().write("type.toml", "data.dataset = \"shapes\"\nloader.prefetch = \"many\"\n");
+  check_refused(place.run({"type.toml"}), 2, {"type.toml:2:", "prefetch", "integer"});
   place.folder().write("syntax.toml", "[loader\nbatch = 1\n");
   check_refused(place.run({"syntax.toml"}), 2, {"syntax.toml:1:"});
   place.folder().write("missing.toml", "[net]\nname = \"mlp\"\n");
@@ -39,6 +47,33 @@ TEST_CASE("mistakes in a configuration point at their line") {
   check_refused(place.train({"--set", "loader.batch=0"}), 2, {"loader.batch"});
   check_refused(place.train({"--no-such-flag"}), 2, {"--no-such-flag", "--help"});
   check_refused(place.train({"--no-optim=sideways"}), 2, {"--no-optim=sideways", "backward"});
+}
+
+TEST_CASE("contradictions are told before a sample is read, with both places") {
+  const Workplace place(without_shapes() + "[[group]]\nparams = 'bias$'\n");
+  for (const std::string name : {"a/1.png", "a/2.png", "b/1.png"}) place.folder().write("pictures/train/" + name, "no picture");
+  const Words pictures = with(kPictures, {"--set", "data.bad=stop"});
+  check_refused(place.train(pictures), 3, {"1.png"});  // which is what reading one comes to
+  const auto refused = [&](const Words& more, const Words& texts) { check_refused(place.train(with(pictures, more)), 2, texts); };
+  const auto set = [](const std::string& each) { return Words{"--set", each}; };
+  refused(set("net.name=mlpp"), {"net.name", "mlpp"});
+  refused(set("loss.name=cross"), {"loss.name", "cross"});
+  refused(set("optim.name=adamz"), {"optim.name", "adamz"});
+  refused(set("step.name=nosuch"), {"step.name", "nosuch"});
+  refused(set("run.max_epochs=2"), {"run.max_epochs", "run.max_iter"});
+  refused(set("val.metrics=[\"nosuch\"]"), {"val.metrics", "nosuch"});
+  refused(set("early_stop.patience=2"), {"early_stop.patience", "val.every is 0 (--set)"});
+  refused(with(set("early_stop.metric=nosuch"), {"--set", "val.every=5", "--set", "early_stop.patience=1"}),
+          {"early_stop.metric", "nosuch", "val.metrics"});
+  for (auto& [table, texts] : std::map<std::string, Words>{
+           {"[[group]]\nparams = '^conv'\n", {"more.toml:2:1: group.", "matches no parameter"}},
+           {"[[best]]\nmetric = \"nosuch\"\n", {"more.toml:2:1: best.", "nosuch", "val.metrics"}},
+           {"[[hook]]\nname = \"nosuch\"\n", {"more.toml:2:1: hook.", "nosuch"}},
+           {"[[optim]]\nlabel = \"one\"\n[[optim]]\nlabel = \"two\"\n", {"more.toml:", "another optimizer, too (more.toml:"}}}) {
+    CAPTURE(table);
+    place.folder().write("more.toml", table + without_optim());
+    check_refused(place.run(with({"more.toml"}, pictures)), 2, texts);
+  }
 }
 
 TEST_CASE("what the sampler gives must be fit for what [mix] does to it") {

@@ -16,13 +16,32 @@ using nlohmann::json;
 TEST_CASE("every command helps") {
   const Workplace place;
   for (const std::string command :
-       {"train", "test", "bench", "replay", "pack", "graph", "config", "snapshot", "plugins", "info"}) {
+       {"train", "test", "bench", "replay", "pack", "plan", "graph", "config", "snapshot", "plugins", "info"}) {
     const auto help = place.run({command, "--help"});
     CHECK_EXIT(help, 0);
     CHECK_PRINTS(help, "flowtrain " + command);
   }
   for (auto& words : {Words{"--help"}, Words{"help"}, Words{"--version"}}) CHECK_EXIT(place.run(words), 0);
   CHECK_EXIT(place.run({}), 2);
+}
+
+TEST_CASE("info and a run's env.json name the machine, its GPUs, and what reaches them") {
+  const Workplace place;
+  const auto info = place.run({"info"});
+  REQUIRE_EXIT(info, 0);
+  REQUIRE_EXIT(place.train({"--max-iter", "2", "--device", "cpu"}), 0);
+  for (const auto& told : {json::parse(info.out), json::parse(read_text(place.path("runs/tiny/env.json")))}) {
+    CAPTURE(told.dump());
+    for (auto key : {"os", "kernel", "cpu", "host", "torch", "compiler"}) CHECK(told.at(key).get<std::string>() != "");
+    CHECK(told.at("memory_bytes") > 0);
+    const bool has_gpu = fs::exists("/dev/nvidiactl") || fs::exists("/dev/dxg");
+    for (auto key : {"gpus", "cuda_driver", "cuda", "cudnn", "nccl"}) REQUIRE(told.contains(key));
+    CHECK((told.at("cuda").is_null() || told.at("cuda").get<std::string>().find('.') != std::string::npos));  // LibTorch's build
+    if (has_gpu) continue;
+    for (auto key : {"gpus", "cuda_driver", "cudnn", "nccl"}) CHECK(told.at(key).is_null());
+  }
+  CHECK(json::parse(info.out).at("cuda_status").is_string());
+  CHECK(json::parse(read_text(place.path("runs/tiny/env.json"))).at("device") == "cpu");
 }
 
 TEST_CASE("graph draws the stages and their depths") {
@@ -80,6 +99,15 @@ TEST_CASE("test measures the best snapshot, or the one that is named") {
   CHECK_EXIT(place.run({"test", "tiny.toml"}), 0);
   CHECK_EXIT(place.run({"test", "tiny.toml", "--iter", "7"}), 0);
   CHECK_EXIT(place.run({"test", "tiny.toml", "--iter", "8"}), 4);
+
+  // A snapshot says all that is needed.
+  std::filesystem::remove(place.path("tiny.toml"));
+  const auto alone = place.run({"test", "--snapshot", "runs/tiny/snapshots/iter-00000060"});
+  REQUIRE_EXIT(alone, 0);
+  CHECK(alone.out == outcome.out);
+  const auto nothing = place.run({"test"});
+  CHECK_EXIT(nothing, 2);
+  CHECK_SAYS(nothing, "--snapshot PATH");
 }
 
 TEST_CASE("replay rebuilds the same batch every time") {
@@ -136,8 +164,8 @@ TEST_CASE("the example plugin is described, and trains") {
   const std::string edges = FLOWTRAIN_BUILD_DIR "/plugins/edges.so";
   const auto described = place.run({"plugins", edges});
   REQUIRE_EXIT(described, 0);
-  CHECK_PRINTS(described, "edges");
-  CHECK_PRINTS(described, "sampler.gain");
+  CHECK_PRINTS(described, "[sampler] plugin: edges");
+  CHECK_PRINTS(described, "  gain ");
   const auto all = place.run({"plugins"});
   REQUIRE_EXIT(all, 0);
   for (auto name : {"shapes", "shuffle", "classify", "lenet", "adamw", "cross_entropy", "accuracy"})

@@ -2,10 +2,64 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/resource.h>
+
+#include <regex>
+#include <sstream>
+
+#include "sampling/say.h"
 #include "tests/program/picture_files.h"
 #include "tests/program/ranks.h"
 
 namespace flowtrain {
+
+namespace {
+
+std::size_t times_in(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+const Words kTwo{"--distributed", "--world-size", "2"};
+
+}  // namespace
+
+TEST_CASE("each process keeps a log; the console has what the first says, and warnings of the others") {
+  const Workplace place;
+  const Words two = with(kTwo, {"--run-dir", "run", "--max-iter"});
+  const auto first = place.train(with(two, {"10"}));
+  REQUIRE_EXIT(first, 0);
+  CHECK_SAYS(first, "rank 0 of 2, 2 of them on this machine; they meet at tcp://");
+  const std::string done = "done: iteration 10 (10 in ";
+  CHECK(times_in(first.err, done) == 1);
+  const auto log = [&] { return read_text(place.path("run/logs/rank-1.log")); };
+  CHECK(times_in(log(), done) == 1);
+  CHECK(std::regex_search(log(), std::regex("\n\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d\\.\\d{3} info    done: iteration 10")));
+  CHECK(log().find(" debug   iter 5/10") != std::string::npos);
+  CHECK(log().find("samples/s") == std::string::npos);  // the first process counts those of all
+  CHECK(times_in(read_text(place.path("run/train.log")), done) == 1);
+  CHECK_FALSE(fs::exists(place.path("run/logs/rank-0.log")));
+
+  REQUIRE_EXIT(place.train(with(two, {"20", "--resume", "auto"})), 0);
+  CHECK(times_in(log(), done) == 1);
+  CHECK(times_in(log(), "done: iteration 20 (10 in ") == 1);
+
+  // Where it has no place for its log it warns, and goes on.
+  place.folder().write("taken/logs", "a file");
+  const auto taken = place.train(with(kTwo, {"--run-dir", "taken", "--max-iter", "10"}));
+  REQUIRE_EXIT(taken, 0);
+  CHECK_SAYS(taken, "warning: cannot open the log file");
+  CHECK_SAYS(taken, "taken/logs/rank-1.log");
+}
+
+TEST_CASE("a start of several processes that fails leaves no log behind, and no run") {
+  const Workplace place;
+  for (int i = 0; i < 3; ++i) {
+    CHECK_EXIT(place.train(with(kTwo, {"--run-dir", "none", "--set", "data.dataset=image_folder", "--set", "data.path=nowhere"})), 3);
+    for (const char* left : {"none/logs", "none/train.log", "none/config.toml"}) CHECK_FALSE(fs::exists(place.path(left)));
+  }
+}
 
 TEST_CASE("two, three and four processes see the batches of one, and end with its parameters") {
   const Workplace place;
@@ -66,6 +120,108 @@ TEST_CASE("with batch norm over all processes a residual net has the losses and 
   CHECK(apart("apart", 0, "loss") > 1e-3);
 }
 
+TEST_CASE("what half precision cannot hold is skipped by all, whoever met it") {
+  // The first process alone multiplies its loss: its gradients overflow, the other's do not.
+  const Workplace place(std::string(kTinyConfig) + "[[hook]]\nplugin = \"" FLOWTRAIN_BUILD_DIR "/plugins/every_point.so\"\nlog = \"notes\"\n"
+                        "loss_factor = 3000.0\nranks = \"first\"\n");
+  const Words half{"--set", "train.amp=fp16", "--set", "optim.lr=1e-6", "--set", "display.every=1"};
+  REQUIRE_EXIT(train(place, 2, "two", half), 0);  // ends only if the parameters of both are the same
+  const auto skips = metrics_of(place.path("two"), "nonfinite");
+  REQUIRE_FALSE(skips.empty());
+  for (auto& skip : skips) CHECK(skip.at("recovery") == "scaled down");
+  CHECK(metrics_of(place.path("two"), "train").back().at("loss_scale") == 65536 / std::pow(2, skips.size()));
+  REQUIRE_EXIT(train(place, 2, "again", half), 0);
+  CHECK(end_of(place.path("again")) == end_of(place.path("two")));
+  // Each noted the steps that it made.
+  const auto steps = [&](int rank) { return times_in(read_text(place.path("notes." + std::to_string(rank))), "step "); };
+  CHECK(steps(0) == 2 * (60 - skips.size()));
+}
+
+TEST_CASE("a parameter that takes no part in the loss") {
+  const Workplace place;
+  const Words spare{"--set", "net.plugin=" FLOWTRAIN_BUILD_DIR "/plugins/own_net.so", "--set", "net.spare=true", "--quiet", "--run-dir"};
+  const auto refused = place.train(with(spare, with({"refused"}, kTwo)));
+  CHECK_EXIT(refused, 2);
+  CHECK_SAYS(refused, "parameters that take no part in the loss: spare");
+  CHECK_SAYS(refused, "dist.find_unused = true");
+  REQUIRE_EXIT(place.train(with(spare, {"one"})), 0);
+  for (const std::string way : {"find_unused", "static_graph"}) {
+    CAPTURE(way);
+    REQUIRE_EXIT(place.train(with(with(spare, {way, "--set", "dist." + way + "=true"}), kTwo)), 0);
+    CHECK(end_of(place.path(way)).order == end_of(place.path("one")).order);
+    CHECK(difference(place, "one", way) < 1e-5);
+  }
+}
+
+TEST_CASE("a static graph learns what any learns, with micro-batches, too") {
+  const Workplace place;
+  for (const Words& more : {Words{}, Words{"--set", "train.accum=2", "--max-iter", "30"}}) {
+    const std::string name = more.empty() ? "plain-" : "accum-";
+    REQUIRE_EXIT(train(place, 1, name + "one", more), 0);
+    REQUIRE_EXIT(train(place, 2, name + "two", with(more, {"--set", "dist.static_graph=true"})), 0);
+    CHECK(end_of(place.path(name + "two")).order == end_of(place.path(name + "one")).order);
+    CHECK(difference(place, name + "one", name + "two") < 1e-5);
+  }
+}
+
+TEST_CASE("dropout draws other masks in each process") {
+  const Workplace place;
+  const Words kept{"--set", "net.plugin=" FLOWTRAIN_BUILD_DIR "/plugins/own_net.so", "--quiet", "--run-dir"};
+  const auto shares = [&](const std::string& run, const Words& more) {
+    REQUIRE_EXIT(place.train(with(kept, with({run}, more))), 0);
+    std::vector<double> all;
+    for (auto& line : metrics_of(place.path(run), "train")) all.push_back(line.at("kept"));
+    return all;
+  };
+  // The first process draws what one alone draws: their mean is the same only if the other one does so, too.
+  const auto one = shares("one", {});
+  CHECK(shares("again", {}) == one);
+  const auto two = shares("two", kTwo);
+  REQUIRE(two.size() == one.size());
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    CHECK(two[i] != doctest::Approx(one[i]).epsilon(1e-5));
+    CHECK(two[i] == doctest::Approx(1).epsilon(0.1));
+  }
+}
+
+TEST_CASE("processes may open as many files as the system allows") {
+  const Workplace place;
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit few{std::min<rlim_t>(200, before.rlim_max), before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  Process process(with({"tiny.toml", "--quiet", "--run-dir", "run", "--max-iter", "100000"}, kTwo), place.surroundings());
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  REQUIRE(process.wait_for_text("\"snapshot\"", place.path("run/metrics.jsonl")));
+  for (int rank : {0, 1}) {
+    std::istringstream limits(read_text(say("/proc/", rank_process("run", rank), "/limits")));
+    std::string line, soft, hard, word;
+    while (std::getline(limits, line) && !line.starts_with("Max open files")) {
+    }
+    std::istringstream(line) >> word >> word >> word >> soft >> hard;
+    CHECK(soft == hard);
+    CHECK(soft != "200");
+  }
+  process.send(SIGTERM);
+  CHECK_EXIT(process.wait(), 143);
+}
+
+TEST_CASE("times are those of the slowest process") {
+  const auto config = [](int rank) {
+    return std::string(kTinyConfig) + "[[hook]]\nplugin = \"" FLOWTRAIN_BUILD_DIR "/plugins/every_point.so\"\nlog = \"notes\"\n" +
+           say("slow_ms = 200\nslow_rank = ", rank, "\n");
+  };
+  for (int rank : {0, 1}) {
+    CAPTURE(rank);
+    const Workplace place(config(rank));
+    REQUIRE_EXIT(train(place, 2, "run", {"--max-iter", "10"}), 0);
+    for (auto& line : metrics_of(place.path("run"), "train")) {
+      CHECK(line.at("step_time") >= 0.2);
+      CHECK(line.at("slowest_rank") == rank);
+    }
+  }
+}
+
 TEST_CASE("gradients that travel with half the bits") {
   const Workplace place;
   REQUIRE_EXIT(train(place, 1, "one"), 0);
@@ -82,7 +238,12 @@ TEST_CASE("a run goes on with another number of processes, in the same order") {
   REQUIRE_EXIT(train(place, 1, "one"), 0);
   REQUIRE_EXIT(train(place, 4, "some", {"--max-iter", "20"}), 0);
   REQUIRE_EXIT(train(place, 3, "some", {"--max-iter", "40", "--resume", "auto"}), 0);
+  const auto log = [&] { return read_text(place.path("some/train.log")); };
+  CHECK(times_in(log(), "rank 0 of 3, 3 of them on this machine; they meet at ") == 1);
+  CHECK(times_in(log(), "processes now: 3; when the snapshot was made: 4") == 1);
   REQUIRE_EXIT(train(place, 1, "some", {"--resume", "auto"}), 0);
+  CHECK(times_in(log(), "processes now: 1; when the snapshot was made: 3") == 1);
+  CHECK(times_in(log(), "processes now: ") == 2);
   CHECK(end_of(place.path("some")).order == end_of(place.path("one")).order);
   CHECK(difference(place, "one", "some") < 1e-5);
 }

@@ -21,9 +21,26 @@ TEST_CASE("a loss that is not finite ends the run, naming the iteration, the sam
   const Workplace place;
   const auto outcome = place.train(blow_up({}));
   CHECK_EXIT(outcome, 5);
-  for (auto text : {"at iteration ", "samples of its last batch: ", "optim.lr", "flowtrain replay CONFIG --iter "})
+  for (auto text : {"at iteration ", "samples of its last batch: ", "optim.lr", "runs/tiny --bisect nan` names the sample"})
     CHECK_SAYS(outcome, text);
   CHECK(metrics_of(place.path("runs/tiny"), "snapshot").empty());
+}
+
+TEST_CASE("a gradient that is not finite counts as a loss that is not, also where the loss is") {
+  const std::string hook = "[[hook]]\nplugin = \"" FLOWTRAIN_BUILD_DIR "/plugins/every_point.so\"\nlog = \"notes\"\ninfinite_at = 7\n";
+  const Workplace place(std::string(kTinyConfig) + hook);
+  const auto stopped = place.train({"--run-dir", "stopped"});
+  CHECK_EXIT(stopped, 5);
+  CHECK_SAYS(stopped, "at iteration 7");
+  CHECK_SAYS(stopped, "the gradients' norm is inf");
+  const auto skipped = place.train({"--run-dir", "skipped", "--set", "train.nonfinite=skip"});
+  REQUIRE_EXIT(skipped, 0);
+  const auto lines = metrics_of(place.path("skipped"), "nonfinite");
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].at("iter") == 7);
+  CHECK(lines[0].at("loss").is_number());
+  CHECK(lines[0].at("grad_norm").is_null());
+  CHECK(metrics_of(place.path("skipped"), "train").back().at("loss").is_number());
 }
 
 TEST_CASE("weights that stay broken end a run that skips, too") {

@@ -127,6 +127,39 @@ TEST_CASE("a run goes on from its folder alone") {
   CHECK_SAYS(done, "nothing is left to do");
 }
 
+TEST_CASE("a run goes on from a snapshot's folder, or as run.resume says") {
+  const Workplace place;
+  const Words all{"--set", "snapshot.keep_last=100"};
+  REQUIRE_EXIT(place.train(with(all, {"--run-dir", "straight"})), 0);
+  const auto straight = end_of(place.path("straight"));
+  REQUIRE_EXIT(place.train(all), 0);
+
+  const auto path = place.train(with(all, {"--resume", "runs/tiny/snapshots/iter-00000028"}));
+  REQUIRE_EXIT(path, 0);
+  CHECK_SAYS(path, "going on after iteration 28");
+  CHECK(end_of(place.path("runs/tiny")) == straight);
+  CHECK_FALSE(fs::exists(place.path("runs/tiny-2")));
+
+  // As a key: a snapshot's folder, the run's, the newest run of the name, and none.
+  using Case = std::pair<std::string, std::string>;
+  for (const auto& [resume, from] : {Case{"runs/tiny/snapshots/iter-00000035", "35"}, {"runs/tiny", "60"}, {"auto", "60"}}) {
+    CAPTURE(resume);
+    const auto outcome = place.train(with(all, {"--set", "run.resume=" + resume, "--max-iter", "61"}));
+    REQUIRE_EXIT(outcome, 0);
+    CHECK_SAYS(outcome, "going on after iteration " + from);
+    CHECK(end_of(place.path("runs/tiny")).iteration == 61);
+    REQUIRE_EXIT(place.train(with(all, {"--iter", "56", "--max-iter", "60"})), 0);
+    CHECK(end_of(place.path("runs/tiny")) == straight);
+  }
+  CHECK_FALSE(fs::exists(place.path("runs/tiny-2")));
+  REQUIRE_EXIT(place.train({"--set", "run.resume=none", "--max-iter", "3"}), 0);
+  CHECK(end_of(place.path("runs/tiny-2")).iteration == 3);
+
+  const auto nowhere = place.train({"--resume", "runs/tiny/snapshots/iter-00000001"});
+  CHECK_EXIT(nowhere, 4);
+  CHECK_SAYS(nowhere, "neither a run's folder nor a snapshot");
+}
+
 TEST_CASE("a folder that is no run, and a resume from nowhere, are named") {
   const Workplace place;
   fs::create_directory(place.path("empty"));
@@ -158,6 +191,34 @@ TEST_CASE("only one trainer writes to a run") {
   CHECK_SAYS(second, "--run-dir");
   first.send(SIGINT);
   CHECK_EXIT(first.wait(), 130);
+}
+
+TEST_CASE("a fast run tries all parts and leaves nothing behind") {
+  const Workplace place;
+  const auto outcome = place.train({"--fast-dev-run", "--set", "early_stop.patience=1"});
+  REQUIRE_EXIT(outcome, 0);
+  for (auto text : {"iter 1/3", "iter 3/3", "validation at iteration 3"}) CHECK_SAYS(outcome, text);
+  CHECK_FALSE(fs::exists(place.path("runs")));
+  CHECK_EXIT(place.train({"--fast-dev-run", "--set", "net.pretrain=nowhere.pth"}), 2);
+}
+
+TEST_CASE("a net learns a few samples by heart") {
+  const Workplace place;
+  const Words few{"--overfit", "16", "--max-iter", "150", "--run-dir", "run", "--set", "net.dropout=0", "--set", "sampler.flip=0"};
+  REQUIRE_EXIT(place.train(few), 0);
+  CHECK(metrics_of(place.path("run"), "train").back().at("loss") < 0.1);
+  CHECK(metrics_of(place.path("run"), "val").empty());
+  const auto many = place.train({"--overfit", "301"});
+  CHECK_EXIT(many, 3);
+  CHECK_SAYS(many, "order.first: 301 records are more than the 300 that there are");
+}
+
+TEST_CASE("a snapshot of another net is refused, with the tensors that it lacks and has more") {
+  const Workplace place;
+  REQUIRE_EXIT(place.train({"--max-iter", "10"}), 0);
+  const auto refused = place.train({"--resume", "auto", "--accept-changes", "--set", "net.hidden=[32, 16]"});
+  CHECK_EXIT(refused, 4);
+  CHECK_SAYS(refused, "the snapshot's model is another one: it lacks 2 tensors (layers.2.bias, layers.2.weight), and has 0 tensors that this run has not");
 }
 
 }  // namespace flowtrain

@@ -23,6 +23,14 @@
 
 namespace flowtrain {
 
+/// A file to serve, without a pattern.
+inline std::string bytes_of(std::size_t count) {
+  std::string bytes(count, '\0');
+  std::uint32_t state = 1;
+  for (auto& byte : bytes) byte = static_cast<char>((state = state * 1664525 + 1013904223) >> 24);
+  return bytes;
+}
+
 class HttpServer {
  public:
   struct Request {

@@ -125,6 +125,7 @@ TEST_CASE("neighbours in a permutation are unrelated") {
 TEST_CASE("sequential keeps the stored order") {
   const Labelled dataset(5);
   CHECK(epoch_of(*make("sequential", dataset, 1), 3) == std::vector<std::uint64_t>{0, 1, 2, 3, 4});
+  CHECK(epoch_of(*make("sequential", dataset, 1, {{"first", std::int64_t{2}}}), 3) == std::vector<std::uint64_t>{0, 1});
 }
 
 TEST_CASE("shuffles hold every record once an epoch; seed and epoch decide how") {

@@ -17,13 +17,6 @@ using namespace std::chrono_literals;
 using Reply = HttpServer::Reply;
 using Request = HttpServer::Request;
 
-std::string bytes_of(std::size_t count) {
-  std::string bytes(count, '\0');
-  std::uint32_t state = 1;
-  for (auto& byte : bytes) byte = static_cast<char>((state = state * 1664525 + 1013904223) >> 24);
-  return bytes;
-}
-
 /// A file of a server that `change` makes answer otherwise, read with a read-ahead.
 struct Remote {
   using Change = std::function<void(const Request&, int, Reply&)>;

@@ -18,13 +18,6 @@ namespace {
 using Reply = HttpServer::Reply;
 using Request = HttpServer::Request;
 
-std::string bytes_of(std::size_t count) {
-  std::string bytes(count, '\0');
-  std::uint32_t state = 1;
-  for (auto& byte : bytes) byte = static_cast<char>((state = state * 1664525 + 1013904223) >> 24);
-  return bytes;
-}
-
 std::shared_ptr<const RemoteAccess> quick_access(int retries = 3, int timeout_s = 30) {
   using namespace std::chrono_literals;
   return std::make_shared<const RemoteAccess>(

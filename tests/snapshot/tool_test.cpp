@@ -101,13 +101,13 @@ TEST_CASE("snapshot export: a weights file, never half of one") {
   Run run;
   const auto target = run.folder / "weights.safetensors";
   put(target, "old");
-  CHECK(snapshot_export(run.run, 100, target, run.out) == Exit::ok);
+  CHECK(snapshot_export(run.run, 100, false, target, run.out) == Exit::ok);
   CHECK(contains(run.printed(), "weights.safetensors: 2 tensors of iteration 100, "));
   CHECK(get(target) == get(run.snapshots / "iter-00000100/model.safetensors"));
-  CHECK(contains(message_of([&] { snapshot_export(run.run, {}, run.folder / "none/w", run.out); }),
+  CHECK(contains(message_of([&] { snapshot_export(run.run, {}, false, run.folder / "none/w", run.out); }),
                  ": open: No such file or directory"));
   run.damage("iter-00000200/model.safetensors");
-  CHECK(contains(message_of([&] { snapshot_export(run.run, 200, target, run.out); }), "model.safetensors: damaged"));
+  CHECK(contains(message_of([&] { snapshot_export(run.run, 200, false, target, run.out); }), "model.safetensors: damaged"));
   CHECK(get(target) == get(run.snapshots / "iter-00000100/model.safetensors"));
   CHECK(names(run.folder.path()) == "weights.safetensors x");
 }

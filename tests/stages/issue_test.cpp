@@ -7,7 +7,9 @@
 #include <map>
 #include <set>
 
+#include "sampling/sources/mixed_order.h"
 #include "tests/pipeline/fakes.h"
+#include "tests/scale/ranks.h"
 
 using namespace flowtrain;
 
@@ -75,6 +77,24 @@ TEST_CASE("a batch that is longer than an epoch, or than what is drawn at once, 
     for (std::size_t i = 0; i < rows.size(); ++i) {
       CHECK(slab.rows()[i].position == rows[i].position);
       CHECK(slab.rows()[i].id == rows[i].id);
+    }
+  }
+}
+
+TEST_CASE("several sources are shared out as one is") {
+  for (const std::uint64_t run : {1, 8}) {
+    std::vector<OrderedSource> sources;
+    sources.push_back({std::make_unique<flowtrain::testing::FakeOrder>(30, 3), 0, 21});
+    sources.push_back({std::make_unique<flowtrain::testing::FakeOrder>(11, 5), 30, 9});
+    const MixedOrder order(std::move(sources), run);
+    const Batches batches(order.size(), 8, LastBatch::wrap);
+    for (std::uint64_t number = 1; number <= 3 * batches.per_epoch(); ++number) {
+      const auto ticket = flowtrain::testing::ticket_of(number);
+      const auto whole = IssueStage(order, batches, {}, 1, 4).rows(ticket);
+      for (std::uint64_t world : {1, 2, 3, 8}) {
+        flowtrain::testing::RowSlab slab(Slice{0, world}.most(8));
+        CHECK(flowtrain::testing::is_whole(flowtrain::testing::take(order, batches, world, ticket, slab), whole));
+      }
     }
   }
 }

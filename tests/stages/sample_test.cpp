@@ -87,3 +87,25 @@ TEST_CASE("a damaged record in a block is found and replaced, as one by one") {
   CHECK(blocks.block_calls == 4);
   CHECK(blocks.calls == 6);  // the five of its chunk, and the one that took its place
 }
+
+TEST_CASE("a damaged record is replaced by one of its own source") {
+  std::vector<MixedDataset::Source> sources;
+  sources.push_back({"a", std::make_unique<MemoryDataset>(letters(99))});
+  sources.push_back({"b", std::make_unique<MemoryDataset>(std::vector<MemoryDataset::Item>(3, pixels_item(1, 1, 1)))});
+  const auto dataset = mixed(std::move(sources));
+  const FirstByte sampler(false);
+  const auto device = make_cpu_device();
+  const SlabLayout layout(sampler.fields(), 1);
+  Slab slab(layout, *device);
+  const SampleStage stage(*dataset, sampler, 3);
+  for (std::uint64_t position = 0; position < 50; ++position)
+    for (const std::uint64_t id : {4, 21}) {
+      slab.begin({}, 0, 1, 1);
+      auto& row = slab.rows()[0];
+      row.position = position;
+      row.id = id;
+      row.state = RowWork::State::failed;
+      CHECK_FALSE(stage(slab, 0));
+      CHECK((row.id < 20) == (id < 20));
+    }
+}

@@ -105,6 +105,12 @@ TEST_CASE("cutting back for a resume") {
     CHECK(cut_back(path, 20) == 1);
     CHECK(read_text(path) == "{\"iter\":5}\n");
   }
+  SUBCASE("validations that will be done again") {
+    const std::string training = "{\"kind\":\"train\",\"iter\":20}\n{\"split\":\"train\",\"iter\":20}\n";
+    folder.write("metrics.jsonl", training + "{\"kind\":\"val\",\"iter\":20}\n{\"split\":\"val\",\"iter\":15}\n{\"kind\":\"val\",\"iter\":14}\n");
+    CHECK(cut_back(path, 20, 14) == 2);
+    CHECK(read_text(path) == training + "{\"kind\":\"val\",\"iter\":14}\n");
+  }
   SUBCASE("everything") {
     folder.write("metrics.jsonl", "{\"iter\":30}\n");
     CHECK(cut_back(path, 0) == 1);

@@ -2,6 +2,8 @@
 // The parts of commands that compute. They are a library of their own, libflowtrain_torch.so, which is opened when it is
 // first asked for: loading LibTorch takes longer than all else that the other commands do.
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,14 +32,24 @@ struct BenchRequest {
   Arguments words;
 };
 
+/// What a plugin that computes tells of itself.
+struct PluginFacts {
+  std::string place;  ///< the table that names it: "[net]", "[[hook]]"
+  std::string help;
+  std::vector<Key> keys;  ///< its own, in that table
+};
+
 /// What the library offers. Functions return exit codes and throw as commands do.
 struct ComputingParts {
   int (*train)(const TrainRequest& request, Interrupt& interrupt);
   int (*test)(const Arguments& arguments);
   int (*bench)(const Launch& launch, const BenchRequest& request);
+  std::unique_ptr<Learner> (*make_learner)(const LearnerSpec& spec);
   /// model_parts() and torch_version() of stages/torch/learner.h.
   std::vector<std::pair<std::string, std::vector<std::string>>> (*model_parts)();
   std::string (*torch_version)();
+  /// Of the file at `path`; none where it is no such plugin. Throws UserError(usage) for one of another build.
+  std::optional<PluginFacts> (*plugin_facts)(const std::string& path);
 };
 
 inline constexpr char kComputingLibrary[] = "libflowtrain_torch.so";

@@ -1,12 +1,14 @@
 // The entry of libflowtrain_torch.so.
 
 #include "pipeline/commands/computing/parts.h"
+#include "stages/heap.h"
 #include "stages/torch/learner.h"
 
 namespace flowtrain::commands {
 
 extern "C" const ComputingParts* flowtrain_computing_parts() {
-  static constexpr ComputingParts parts{computing::train, computing::test, computing::bench, model_parts, torch_version};
+  keep_freed_memory();
+  static constexpr ComputingParts parts{computing::train, computing::test, computing::bench, make_torch_learner, model_parts, torch_version, computing::plugin_facts};
   return &parts;
 }
 static_assert(std::is_same_v<decltype(flowtrain_computing_parts), ComputingEntry>);

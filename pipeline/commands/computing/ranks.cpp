@@ -38,6 +38,8 @@ int start_ranks(const SpawnPlan& plan, const Config& config, const std::string& 
 }
 
 int run_rank(const Place& place, const Config& config, const RankBody& body) {
+  // What all have to say is told once; what one alone has to say goes into its log.
+  if (place.rank > 0) set_console_level(ConsoleLevel::quiet);
   const std::string device =
       choose_device(config, static_cast<unsigned>(place.local_rank), static_cast<unsigned>(place.local_world));
   Membership membership(place, config.table("dist"), device);

@@ -1,8 +1,10 @@
 // What flowtrain train does once its command line is read, unless that asks for the data line alone.
 
+#include <array>
 #include <filesystem>
 #include <functional>
 
+#include "pipeline/assembly.h"
 #include "pipeline/commands/computing/parts.h"
 #include "pipeline/commands/computing/ranks.h"
 #include "pipeline/commands/launch_flags.h"
@@ -10,24 +12,54 @@
 #include "pipeline/telemetry/environment.h"
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
+#include "stages/device.h"
+#include "stages/gpu_facts.h"
 #include "stages/torch/learner.h"
 
 namespace flowtrain::commands::computing {
 
 namespace {
 
+FindRows fitting(const RunOptions& options, const Interrupt& interrupt) {
+  return [&](const Config& config) { return fit_batch(config, options, make_torch_learner, interrupt); };
+}
+
+// What a run that computes on a GPU computes with; where the libraries do not load, the run says why when it needs them.
+std::string environment_of(const Config& config, const RunOptions& options) {
+  const std::string device = choose_device(config, options.local_rank, options.processes_here);
+  try {
+    if (device != "cpu") make_cuda_device(std::stoi(device.substr(device.find(':') + 1)), 1);
+  } catch (const UserError&) {
+  }
+  return environment_json(gpu_facts(), {{"torch", torch_version()}, {"device", device}});
+}
+
+// Rank 0's log is the run's; the others' are beside it, on a machine that sees the folder, and can be done without.
+void open_log(const std::filesystem::path& run, int rank) {
+  if (rank == 0) return set_log_file(run / "train.log");
+  std::error_code error;
+  if (!std::filesystem::is_directory(run, error)) return;
+  std::filesystem::create_directory(run / "logs", error);
+  try {
+    set_log_file(run / "logs" / say("rank-", rank, ".log"));
+  } catch (const UserError& unwritable) {
+    log_warn(unwritable.what());
+  }
+}
+
 // Calls `on_start` with the run's folder.
 int train_here(const StartOptions& start, RunOptions options, Interrupt& interrupt,
                const std::function<void(const std::filesystem::path&)>& on_start = {}) {
-  const Start ready = prepare_start(start, *options.group);
+  const Start ready = prepare_start(start, *options.group, fitting(options, interrupt));
   if (on_start) on_start(ready.path);
   options.progress = progress_mode(ready.config.table("display").text("progress"));
+  open_log(ready.path, options.group->rank());
+  std::array<double, 1> opened{1};
+  options.group->sum(opened);  // a start that fails from here on leaves no folder: nobody makes a file in it any more
   if (ready.folder) {
-    set_log_file(ready.folder->path() / "train.log");
-    write_file_atomically(ready.folder->path() / "env.json", environment_json({{"torch", torch_version()}}) + "\n");
+    write_file_atomically(ready.folder->path() / "env.json", environment_of(ready.config, options) + "\n");
     log_info("run folder " + ready.folder->path().string());
   } else {
-    set_console_level(ConsoleLevel::quiet);
     options.progress = ProgressMode::off;
   }
   return run_training(ready, options, make_torch_learner, interrupt);
@@ -57,8 +89,8 @@ int train_as(const Place& place, StartOptions start, RunOptions options, Interru
 
 int train(const TrainRequest& request, Interrupt& interrupt) {
   auto& [start, options, launch, sets_max_restarts, words] = request;
-  if (options.mode != TrainMode::full) {
-    const Config config = load_for_use(start);
+  if (options.mode != TrainMode::full || options.fast_dev_run) {
+    const Config config = load_for_use(start, fitting(options, interrupt));
     config.check_trainable();
     RunOptions shown = options;
     shown.progress = progress_mode(config.table("display").text("progress"));

@@ -19,7 +19,7 @@ class HashingLearner : public Learner {
   };
   explicit HashingLearner(Hooks hooks = {}) : hooks_(std::move(hooks)) {}
 
-  void set_learning_rate(double lr) override { lr_ = lr; }
+  void set_rates(std::span<const Rates> rates) override { lr_ = rates[0].lr; }
   void backward(Slab& slab) override {
     if (hooks_.backward) hooks_.backward(slab);
     slab.owner().wait_copy(slab.ticket().slot);

@@ -198,11 +198,9 @@ void run_with(Fault& fault, const Shape& shape) {
   SnapshotBranch snapshots(policy, nullptr);
 
   TrainerParts parts{schedule, line};
-  parts.validation = &val;
-  parts.validation_batches = 3;
+  parts.validation.push_back({"", val, 3, bad_val, nullptr});
   parts.learner = &learner;
   parts.bad_samples = &bad;
-  parts.bad_validation_samples = &bad_val;
   parts.display = &display;
   parts.snapshots = shape.snapshots ? &snapshots : nullptr;
   parts.display_every = 1;

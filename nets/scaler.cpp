@@ -1,0 +1,38 @@
+#include "nets/scaler.h"
+
+#include <ATen/ATen.h>
+
+#include <vector>
+
+namespace flowtrain::nets {
+
+namespace {
+constexpr double first_scale = 65536, growth_factor = 2, backoff_factor = 0.5;
+constexpr std::int64_t growth_interval = 2000;
+}  // namespace
+
+GradScaler::GradScaler(at::Device device)
+    : scale_(at::full({}, first_scale, at::TensorOptions(device).dtype(at::kFloat))),
+      growth_(at::zeros({}, at::TensorOptions(device).dtype(at::kInt))),
+      found_(at::zeros({}, at::TensorOptions(device).dtype(at::kFloat))) {}
+
+at::Tensor GradScaler::scaled(const at::Tensor& loss) const { return loss * scale_.to(loss.scalar_type()); }
+
+at::Tensor GradScaler::unscale(const NamedTensors& parameters) {
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> gradients;
+  for (const auto& [name, parameter] : parameters)
+    if (parameter.grad().defined()) gradients.push_back(parameter.grad());
+  found_.zero_();
+  if (!gradients.empty()) at::_amp_foreach_non_finite_check_and_unscale_(gradients, found_, scale_.reciprocal());
+  return found_;
+}
+
+double GradScaler::scale() const { return scale_.item<double>(); }
+
+void GradScaler::update() {
+  const at::NoGradGuard no_grad;
+  at::_amp_update_scale_(scale_, growth_, found_, growth_factor, backoff_factor, growth_interval);
+}
+
+}  // namespace flowtrain::nets

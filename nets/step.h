@@ -1,0 +1,42 @@
+#pragma once
+// Training steps: from a micro-batch to the scalars that optimizers lower.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nets/net.h"
+
+namespace flowtrain::nets {
+
+/// What is computed for a micro-batch. The engine does the rest: backward for each optimizer's own parameters, mixed
+/// precision, accumulation, averages over processes, clipping, updates. One thread; draws come from torch's generator,
+/// which the engine seeds for each micro-batch.
+class Step {
+ public:
+  virtual ~Step() = default;
+
+  /// Names of the losses that optimizers may lower ([[optim]] losses). The first is lowered where nothing is said.
+  virtual std::vector<std::string> losses() const = 0;
+  /// What a pass for `wanted`, some of losses(), reports beside them: under these names. The losses themselves, where there
+  /// are several, are reported as `loss.<name>`.
+  virtual std::vector<std::string> figures(const std::vector<std::string>& wanted) const = 0;
+  /// One pass: at least the `wanted` losses, differentiable, and their figures; scalars f32, means over the batch's rows.
+  /// Optimizers with other losses get passes of their own, all at the weights from before the iteration.
+  virtual NamedTensors operator()(const NamedTensors& batch, const std::vector<std::string>& wanted) = 0;
+
+  struct Evaluated {
+    NamedTensors outputs;  ///< for metrics
+    at::Tensor loss;       ///< what validation reports as such: scalar f32, a mean over the batch's rows
+  };
+  /// In eval mode, without gradients.
+  virtual Evaluated evaluate(const NamedTensors& batch) = 0;
+};
+
+/// gan: losses `discriminator` and `generator` of a net that is a Gan (nets/gan.h). Throws std::invalid_argument for another
+/// name, and for a net that does not fit.
+std::unique_ptr<Step> make_step(const std::string& name, Net& net);
+/// Known names, sorted.
+std::vector<std::string> step_names();
+
+}  // namespace flowtrain::nets

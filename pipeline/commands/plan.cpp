@@ -1,0 +1,25 @@
+// flowtrain plan CONFIG
+
+#include <cstdio>
+
+#include "pipeline/commands/computing/door.h"
+#include "pipeline/commands/flags.h"
+#include "pipeline/run.h"
+
+namespace flowtrain::commands {
+
+int plan(const Arguments& arguments) {
+  CLI::App app("Prints what a training run will do: steps and epochs, memory, snapshots, and how the learning rate moves.\n"
+               "Needs no device: the net looks at two samples, on the CPU.",
+               "flowtrain plan");
+  ConfigFlags flags(app);
+  if (!parse(app, arguments)) return 0;
+  StartOptions start = flags.start();
+  start.overrides.push_back({"run.device", "cpu", "flowtrain plan"});
+  const Config config = load_for_use(start);
+  config.check_trainable();
+  std::fputs(plan_run(config, computing_parts().make_learner).c_str(), stdout);
+  return 0;
+}
+
+}  // namespace flowtrain::commands

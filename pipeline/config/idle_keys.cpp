@@ -1,0 +1,42 @@
+#include "pipeline/config/idle_keys.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "sampling/say.h"
+
+namespace flowtrain {
+
+namespace {
+
+/// Notes `keys` of `settings` whose values are not the defaults where `idle` says that `other` makes them so.
+void note(std::vector<std::string>& notes, const Settings& settings, std::initializer_list<const char*> keys, const char* other, bool idle) {
+  if (!idle) return;
+  for (auto& key : settings.keys())
+    if (std::find(keys.begin(), keys.end(), std::string_view(key.name)) != keys.end() && settings.value(key.name) != key.fallback)
+      notes.push_back(say(settings.table(), ".", key.name, " (", settings.origin(key.name).text(), ") is not read: ", other, " is ",
+                          to_toml(settings.value(other)), " (", settings.origin(other).text(), ")"));
+}
+
+}  // namespace
+
+std::vector<std::string> idle_keys(const Config& config) {
+  std::vector<std::string> notes;
+  for (auto& optim : config.list("optim")) {
+    if (!optim.text("plugin").empty()) continue;
+    const bool sgd = optim.text("name") == "sgd";
+    note(notes, optim, {"momentum", "nesterov"}, "name", !sgd);
+    note(notes, optim, {"betas", "eps"}, "name", sgd);
+  }
+  const Settings &train = config.table("train"), &ema = config.table("ema"), &early_stop = config.table("early_stop");
+  note(notes, train, {"clip_by", "clip_p"}, "clip",
+       train.real("clip") == 0 && std::ranges::none_of(config.list("optim"), [](auto& optim) { return optim.real("clip") > 0; }));
+  note(notes, train, {"clip_p"}, "clip_by", train.real("clip") > 0 && train.text("clip_by") != "norm");
+  note(notes, train, {"rollback_lr"}, "nonfinite", train.text("nonfinite") != "rollback");
+  note(notes, train, {"max_skipped"}, "on_error", train.text("on_error") != "skip");
+  note(notes, ema, {"warmup", "validate"}, "decay", ema.real("decay") == 0);
+  note(notes, early_stop, {"metric", "min_delta", "relative"}, "patience", early_stop.integer("patience") == 0);
+  return notes;
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,41 @@
+#include "pipeline/on_error.h"
+
+#include <new>
+#include <string_view>
+
+#include "sampling/first_line.h"
+#include "sampling/say.h"
+#include "stages/hooks.h"
+
+namespace flowtrain {
+
+ErrorPolicy ErrorPolicy::from(const Settings& settings, const Settings& dist, int processes) {
+  const std::string& action = settings.text("on_error");
+  const bool skips = action == "skip" && settings.has("max_skipped");
+  if (action != "stop" && processes > 1 && !skips)
+    throw settings.error("on_error", action == "save" ? "only a process that trains alone can save after an error"
+                                                               : "only a process that trains alone can go on without a validation",
+                         Exit::usage, "leave it at \"stop\"; --max-restarts starts all processes again from the newest snapshot");
+  for (auto key : {"sync_batch_norm", "static_graph"})
+    if (skips && processes > 1 && dist.boolean(key))
+      throw settings.error("on_error", say("\"skip\" and dist.", key, " (", dist.origin(key).text(), ") exclude each other: the others would wait"),
+                           Exit::usage, "keep one of the two");
+  return {action == "skip" ? Action::skip : action == "save" ? Action::save : Action::stop,
+          settings.has("max_skipped") ? static_cast<std::uint64_t>(settings.integer("max_skipped")) : 0};
+}
+
+bool is_survivable(const std::exception& error) {
+  // By its words alone LibTorch tells that it was the host that had no memory.
+  if (std::string_view(error.what()).find("DefaultCPUAllocator") != std::string_view::npos) return false;
+  if (const auto* users = dynamic_cast<const UserError*>(&error))
+    return !dynamic_cast<const HookError*>(users) && (users->code() == Exit::usage || users->code() == Exit::data);
+  return !dynamic_cast<const std::bad_alloc*>(&error) && !dynamic_cast<const InternalError*>(&error);
+}
+
+std::string summary_of(const std::exception_ptr& error) try {
+  std::rethrow_exception(error);
+} catch (const std::exception& thrown) {
+  return first_line(thrown.what());
+}
+
+}  // namespace flowtrain

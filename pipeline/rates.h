@@ -1,0 +1,36 @@
+#pragma once
+// What each optimizer works with in each iteration: [optim] or [[optim]], moved by [lr] or [[schedule]].
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pipeline/config/config.h"
+#include "pipeline/config/curves.h"
+#include "stages/compute.h"
+
+namespace flowtrain {
+
+/// One optimizer's figures over a run.
+struct RatePlan {
+  std::string label;
+  Rates base;
+  /// What moves them, in the order in which it is applied. Shared, as they never change.
+  using Curves = std::vector<std::shared_ptr<const ScheduledCurve>>;
+  Curves lr, momentum, weight_decay;
+
+  Rates at(std::uint64_t iteration) const;
+};
+
+/// Those of all optimizers, in their order. `step_samples`: of all processes, in an iteration. `last`: the run's last
+/// iteration.
+std::vector<RatePlan> rate_plans(const Config& config, std::uint64_t step_samples, std::uint64_t per_epoch, std::uint64_t last);
+
+/// What of the schedules the run's end cuts off, a line each.
+std::vector<std::string> schedule_notes(const Config& config, std::uint64_t per_epoch, std::uint64_t last);
+
+/// All of [[schedule]], or what [lr] stands for.
+std::vector<Settings> schedules(const Config& config);
+
+}  // namespace flowtrain

@@ -1,0 +1,36 @@
+#pragma once
+// What a sampler drew, for those who want to know (`flowtrain replay`).
+
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace flowtrain {
+
+/// While it lives, takes notes of what samplers draw on this thread. One at a time.
+class DrawNotes {
+ public:
+  /// Numbers, or words.
+  using Value = std::variant<std::vector<double>, std::string>;
+
+  DrawNotes() { listening_ = this; }
+  ~DrawNotes() { listening_ = nullptr; }
+  DrawNotes(const DrawNotes&) = delete;
+  DrawNotes& operator=(const DrawNotes&) = delete;
+
+  /// In the order of drawing: "crop" and its numbers.
+  const std::vector<std::pair<std::string, Value>>& all() const { return all_; }
+
+  /// For samplers: costs next to nothing where nobody listens. `value` is called where somebody does.
+  template <class MakeValue>
+  static void add(const char* name, MakeValue value) {
+    if (listening_) listening_->all_.emplace_back(name, value());
+  }
+
+ private:
+  inline static thread_local DrawNotes* listening_ = nullptr;
+  std::vector<std::pair<std::string, Value>> all_;
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,103 @@
+#include "sampling/sources/mixed_dataset.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "sampling/distant.h"
+#include "sampling/say.h"
+
+namespace flowtrain {
+
+namespace {
+
+bool has_only_numbers(const std::vector<std::string>& names) {
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (names[i] != std::to_string(i)) return false;
+  return true;
+}
+
+const Distant* distant(const MixedDataset::Source& source) { return dynamic_cast<const Distant*>(source.dataset.get()); }
+
+class MixedDistantDataset : public MixedDataset, public Distant {
+ public:
+  explicit MixedDistantDataset(std::vector<Source> sources) : MixedDataset(std::move(sources)) {}
+
+  void expect(std::uint64_t id) const override {
+    if (const auto* from = distant(source(id))) from->expect(id - source(id).first_id);
+  }
+  void begin(std::uint64_t id) const override {
+    if (const auto* from = distant(source(id))) from->begin(id - source(id).first_id);
+  }
+  void abandon() const override {
+    for (auto& source : sources())
+      if (const auto* from = distant(source)) from->abandon();
+  }
+  std::uint64_t retries() const override {
+    std::uint64_t sum = 0;
+    for (auto& source : sources())
+      if (const auto* from = distant(source)) sum += from->retries();
+    return sum;
+  }
+};
+
+}  // namespace
+
+std::vector<std::string> agreed_classes(const std::vector<std::string>& first, const std::vector<std::string>& second) {
+  if (first.size() != second.size()) throw std::invalid_argument(say(second.size(), " classes, not ", first.size()));
+  if (has_only_numbers(first)) return second;
+  if (has_only_numbers(second)) return first;
+  for (std::size_t i = 0; i < first.size(); ++i)
+    if (first[i] != second[i]) throw std::invalid_argument(say("class ", i, " is '", second[i], "', not '", first[i], "'"));
+  return first;
+}
+
+MixedDataset::MixedDataset(std::vector<Source> sources) : sources_(std::move(sources)) {
+  classes_ = sources_.front().dataset->classes();
+  for (auto& source : sources_) {
+    source.first_id = size_;
+    size_ += source.dataset->size();
+    classes_ = agreed_classes(classes_, source.dataset->classes());
+  }
+}
+
+std::size_t MixedDataset::index_of(std::uint64_t id) const {
+  const auto next = std::ranges::upper_bound(sources_, id, {}, &Source::first_id);
+  return static_cast<std::size_t>(next - sources_.begin()) - 1;
+}
+
+Record MixedDataset::read(std::uint64_t id, ReadBuffer& buffer) const {
+  const Source& from = source(id);
+  Record record = from.dataset->read(id - from.first_id, buffer);
+  record.id = id;
+  return record;
+}
+
+std::int64_t MixedDataset::label(std::uint64_t id) const {
+  const Source& from = source(id);
+  return from.dataset->label(id - from.first_id);
+}
+
+bool MixedDataset::has_boxes() const {
+  return std::ranges::any_of(sources_, [](auto& source) { return source.dataset->has_boxes(); });
+}
+
+std::string MixedDataset::describe(std::uint64_t id) const {
+  const Source& from = source(id);
+  return say(from.name, ": ", from.dataset->describe(id - from.first_id));
+}
+
+bool MixedDataset::resident() const {
+  return std::ranges::all_of(sources_, [](auto& source) { return source.dataset->resident(); });
+}
+
+Sourced::Range MixedDataset::source_of(std::uint64_t id) const {
+  const Source& from = source(id);
+  return {from.first_id, from.dataset->size()};
+}
+
+std::unique_ptr<MixedDataset> mixed(std::vector<MixedDataset::Source> sources) {
+  if (std::ranges::any_of(sources, distant)) return std::make_unique<MixedDistantDataset>(std::move(sources));
+  return std::unique_ptr<MixedDataset>(new MixedDataset(std::move(sources)));
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,54 @@
+#pragma once
+// The hooks of a run, in their order.
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sampling/error.h"
+#include "stages/hook.h"
+
+namespace flowtrain {
+
+/// What a hook has thrown: it ends the run, whatever the run does about other errors.
+class HookError : public UserError {
+ public:
+  using UserError::UserError;
+};
+
+/// Calls hooks. One thread.
+class Hooks {
+ public:
+  /// `label`: for people and for state(); `priority`: lower ones are called first, of equal ones the one that was added
+  /// first; `first_rank_only`: other processes do not call it.
+  void add(std::unique_ptr<Hook> hook, std::string label, std::int64_t priority = 50, bool first_rank_only = false);
+
+  /// Whether anyone wants to be called there.
+  bool wants(Point point) const { return !at_[static_cast<std::size_t>(point)].empty(); }
+  /// Calls those that do; moment() is what they see. Throws HookError.
+  void call(Point point);
+  Moment& moment() { return moment_; }
+
+  /// State by label; empty ones are left out.
+  std::map<std::string, std::string> states() const;
+  /// Throws UserError(snapshot) for a state that a hook refuses. States of hooks that are not there do not matter.
+  void restore(const std::map<std::string, std::string>& states);
+
+  /// "iteration_begin   warm (10), noise (50)", a line for each point that has hooks.
+  std::string describe() const;
+
+ private:
+  struct Entry {
+    std::unique_ptr<Hook> hook;
+    std::string label;
+    std::int64_t priority;
+    bool first_rank_only;
+  };
+
+  std::vector<std::unique_ptr<Entry>> entries_;
+  std::vector<Entry*> at_[static_cast<std::size_t>(Point::run_end) + 1];
+  Moment moment_;
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,131 @@
+#include "stages/profile.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace flowtrain {
+
+namespace {
+
+constexpr std::uint64_t warm_up = 10, window = 10;  // iterations
+constexpr std::size_t most_events = 500'000;        // about 70 MB of trace.json
+
+// Threads that were given no name have that of the program.
+std::string thread_name() {
+  std::array<char, 16> name{};
+  ::pthread_getname_np(::pthread_self(), name.data(), name.size());
+  return name.data();
+}
+
+double seconds_of(std::chrono::steady_clock::duration span) { return std::chrono::duration<double>(span).count(); }
+
+}  // namespace
+
+const char* to_text(Phase phase) {
+  static constexpr std::array<const char*, kPhases> names{"data",      "transfer",  "forward",    "backward", "communication",
+                                                          "gradients", "optimizer", "validation", "snapshot"};
+  return names[static_cast<std::size_t>(phase)];
+}
+
+void Durations::add(double duration_s) {
+  const double step = std::floor(steps_ * std::log2(std::max(duration_s, least_s_) / least_s_));
+  ++buckets_[std::min(static_cast<std::size_t>(step), buckets_.size() - 1)];
+  ++count_;
+  total_s_ += duration_s;
+}
+
+double Durations::percentile_s(double share) const {
+  const auto wanted = static_cast<std::uint64_t>(std::ceil(share * static_cast<double>(count_)));
+  std::uint64_t seen = 0;
+  for (std::size_t i = 0; i < buckets_.size(); ++i) {
+    seen += buckets_[i];
+    if (seen > 0 && seen >= wanted) return least_s_ * std::exp2((static_cast<double>(i) + 0.5) / steps_);
+  }
+  return 0;
+}
+
+Profile::Profile(std::uint64_t first, std::uint64_t last) : program_(thread_name()), threads_{{::gettid(), "compute"}} {
+  const std::uint64_t count = last >= first ? last - first + 1 : 0;
+  window_first_ = first + std::min(warm_up, count / 2);
+  window_last_ = window_first_ + std::min(window, (count + 3) / 4) - 1;
+}
+
+void Profile::begin_iteration(std::uint64_t iteration) {
+  count_wall();
+  iteration_ = iteration;
+  const bool records = iteration >= window_first_ && iteration <= window_last_;
+  recording_.store(records, std::memory_order_relaxed);
+  ++(records ? recorded_ : iterations_);
+}
+
+void Profile::finish() {
+  count_wall();
+  recording_.store(false, std::memory_order_relaxed);
+}
+
+bool Profile::is_at(Phase phase) const { return innermost_ && innermost_->phase_ == phase; }
+
+void Profile::count_wall() {
+  const auto now = Clock::now();
+  if (!recording()) wall_s_ += seconds_of(now - since_);
+  since_ = now;
+}
+
+Profile::At::At(Profile* profile, Phase phase) : profile_(profile), phase_(phase) {
+  if (!profile_) return;
+  outer_ = profile_->innermost_;
+  profile_->innermost_ = this;
+  begin_ = Clock::now();
+}
+
+Profile::At::~At() {
+  if (!profile_) return;
+  const auto end = Clock::now();
+  const double whole_s = seconds_of(end - begin_);
+  if (outer_) outer_->inner_s_ += whole_s;
+  profile_->innermost_ = outer_;
+  profile_->leave(phase_, begin_, end, whole_s - inner_s_);
+}
+
+Profile::Span::~Span() {
+  if (!profile_) return;
+  profile_->record(std::string(line_) + " " + std::string(stage_), "data line", {}, iteration_, begin_, Clock::now());
+}
+
+void Profile::leave(Phase phase, Clock::time_point begin, Clock::time_point end, double own_s) {
+  if (recording()) return record(to_text(phase), "phase", {}, iteration_, begin, end);
+  phases_[static_cast<std::size_t>(phase)].add(own_s);
+}
+
+void Profile::waited_for_others(double duration_s) {
+  if (recording()) return;
+  phases_[static_cast<std::size_t>(Phase::backward)].take_away(duration_s);
+  phases_[static_cast<std::size_t>(Phase::communication)].add(duration_s);
+}
+
+void Profile::add(const Operation& operation) {
+  const auto count = [&](Cost& cost) {
+    ++cost.calls;
+    (operation.backward ? cost.backward_s : cost.forward_s) += operation.own_s;
+  };
+  count(operations_[operation.name]);
+  if (!operation.layer.empty()) count(layers_[operation.layer]);
+  record(operation.name, operation.backward ? "backward" : operation.layer.empty() ? "operation" : "forward", operation.layer, iteration_, operation.begin, operation.end);
+}
+
+void Profile::record(std::string name, std::string category, std::string layer, std::uint64_t iteration, Clock::time_point begin,
+                     Clock::time_point end) {
+  const int thread = ::gettid();
+  std::lock_guard lock(mutex_);
+  if (events_.size() >= most_events) return;
+  if (!threads_.contains(thread)) {
+    const std::string name = thread_name();
+    threads_[thread] = name == program_ ? "worker" : name;
+  }
+  events_.push_back({std::move(name), std::move(category), std::move(layer), thread, seconds_of(begin - start_), seconds_of(end - begin), iteration});
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,161 @@
+#pragma once
+// Where the time of a run goes (--profile): what the compute thread is at, all the time, and for a few iterations whatever any
+// thread does. Who is given no Profile measures nothing and reads no clock.
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flowtrain {
+
+/// What the compute thread is at.
+enum class Phase : std::uint8_t {
+  data,           ///< waits for a batch
+  transfer,       ///< waits for its copy, and makes tensors of it
+  forward,        ///< net and loss
+  backward,
+  communication,  ///< waits for other processes' gradients
+  gradients,      ///< their norm, and what clips them
+  optimizer,
+  validation,
+  snapshot        ///< the copy of the state that training waits for
+};
+inline constexpr std::size_t kPhases = 9;
+const char* to_text(Phase phase);
+
+/// How long something took, each time. Of fixed size; percentiles are right to within five percent.
+class Durations {
+ public:
+  void add(double duration_s);
+  /// Of the sum, that was something else.
+  void take_away(double duration_s) { total_s_ -= duration_s; }
+  std::uint64_t count() const { return count_; }
+  double total_s() const { return total_s_; }
+  double mean_s() const { return count_ > 0 ? total_s_ / static_cast<double>(count_) : 0; }
+  /// `share`: 0.5 for the median.
+  double percentile_s(double share) const;
+
+ private:
+  static constexpr double steps_ = 8;       // of buckets to a factor of two
+  static constexpr double least_s_ = 1e-7;  // the first one's
+  std::array<std::uint64_t, 320> buckets_{};
+  std::uint64_t count_ = 0;
+  double total_s_ = 0;
+};
+
+/// Collects. Phases belong to the compute thread, spans to any.
+class Profile {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Made by the compute thread. Of iterations `first` to `last`; the window, in which all is recorded, begins after the first
+  /// ten and has ten; half and a quarter of the run where it is short.
+  Profile(std::uint64_t first, std::uint64_t last);
+
+  /// The compute thread begins an iteration, or ends the run.
+  void begin_iteration(std::uint64_t iteration);
+  void finish();
+  /// Whether the compute thread is at a phase, and in no other within it. It, and those that it waits for.
+  bool is_at(Phase phase) const;
+  /// In the window. Any thread.
+  bool recording() const { return recording_.load(std::memory_order_relaxed); }
+
+  /// The compute thread is at `phase` while it lives. One within another interrupts that one's time. Nothing without a profile.
+  class At {
+   public:
+    At(Profile* profile, Phase phase);
+    ~At();
+    At(const At&) = delete;
+
+   private:
+    friend class Profile;
+    Profile* profile_;
+    Phase phase_;
+    At* outer_ = nullptr;
+    double inner_s_ = 0;  // of others within this one
+    Clock::time_point begin_;
+  };
+
+  /// Work on a batch, in the window, while it lives. Nothing without a profile.
+  class Span {
+   public:
+    /// `line` and `stage` must outlive it.
+    Span(Profile* profile, std::string_view line, std::string_view stage, std::uint64_t iteration)
+        : profile_(profile && profile->recording() ? profile : nullptr), line_(line), stage_(stage), iteration_(iteration) {
+      if (profile_) begin_ = Clock::now();
+    }
+    ~Span();
+    Span(const Span&) = delete;
+
+   private:
+    Profile* profile_;
+    std::string_view line_, stage_;
+    std::uint64_t iteration_;
+    Clock::time_point begin_;
+  };
+
+  /// Some of the last backward pass was waiting for other processes.
+  void waited_for_others(double duration_s);
+
+  /// One operation of the net, in the window: of which layer; `own_s`: without those that it called.
+  struct Operation {
+    std::string name, layer;  ///< no layer: outside of the passes
+    bool backward = false;
+    Clock::time_point begin, end;
+    double own_s = 0;
+  };
+  void add(const Operation& operation);
+
+  /// What a thread did from when to when.
+  struct Event {
+    std::string name, category, layer;
+    int thread;
+    double begin_s, duration_s;  ///< since the profile's beginning
+    std::uint64_t iteration;     ///< 0: unknown
+  };
+  struct Cost {
+    std::uint64_t calls = 0;
+    double forward_s = 0, backward_s = 0;
+    double sum_s() const { return forward_s + backward_s; }
+  };
+
+  // For who reports, after finish().
+  const Durations& of(Phase phase) const { return phases_[static_cast<std::size_t>(phase)]; }
+  /// Outside the window, which is left out of `of`: there measuring takes its time.
+  std::uint64_t iterations() const { return iterations_; }
+  double wall_s() const { return wall_s_; }
+  std::uint64_t window_first() const { return window_first_; }
+  std::uint64_t window_last() const { return window_last_; }
+  std::uint64_t recorded() const { return recorded_; }  ///< iterations of the window
+  /// By names. An operation's time is without those that it calls.
+  const std::map<std::string, Cost>& operations() const { return operations_; }
+  const std::map<std::string, Cost>& layers() const { return layers_; }
+  const std::vector<Event>& events() const { return events_; }
+  const std::map<int, std::string>& threads() const { return threads_; }
+
+ private:
+  void leave(Phase phase, Clock::time_point begin, Clock::time_point end, double own_s);
+  void record(std::string name, std::string category, std::string layer, std::uint64_t iteration, Clock::time_point begin, Clock::time_point end);
+  void count_wall();
+
+  const std::string program_;
+  std::uint64_t window_first_, window_last_;
+  Clock::time_point start_ = Clock::now(), since_ = start_;
+  std::uint64_t iteration_ = 0, iterations_ = 0, recorded_ = 0;
+  double wall_s_ = 0;
+  At* innermost_ = nullptr;
+  std::array<Durations, kPhases> phases_;
+  std::map<std::string, Cost> operations_, layers_;
+  std::atomic<bool> recording_{false};
+  std::mutex mutex_;  // of the two below, while recording
+  std::vector<Event> events_;
+  std::map<int, std::string> threads_;  // by their system's numbers
+};
+
+}  // namespace flowtrain

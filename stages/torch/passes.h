@@ -1,0 +1,39 @@
+#pragma once
+// Passes: what is computed for a micro-batch, shared out among the optimizers.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nets/step.h"
+#include "sampling/settings.h"
+#include "stages/torch/data_parallel.h"
+#include "stages/torch/parameter_groups.h"
+
+namespace flowtrain {
+
+/// One forward and backward, which serves all optimizers that lower the same losses in the same iterations.
+struct Pass {
+  std::vector<std::string> losses;     ///< of the step; their sum is lowered
+  std::uint64_t every = 1;             ///< iterations that this divides have it
+  std::vector<std::size_t> optimizers;
+  nets::NamedTensors parameters;       ///< those that these learn: backward gives gradients to no others
+  std::vector<std::string> figures;    ///< of the step; reported beside the sum
+  std::unique_ptr<DataParallel> parallel = {};  ///< where several processes train
+  at::Tensor sums = {};                ///< f32 (1 + figures) of the iteration so far; undefined where it has none
+
+  bool due(std::uint64_t iteration) const { return iteration % every == 0; }
+  /// Under which name one of `figures` is reported: those that are losses as `loss.<name>`.
+  std::string shown(const std::string& figure) const;
+  /// The sum of its losses.
+  at::Tensor lowered(const nets::NamedTensors& losses) const;
+  /// The figures of one micro-batch: f32 (1 + figures), `lowered` first.
+  at::Tensor figures_of(const at::Tensor& lowered, const nets::NamedTensors& losses_and_figures) const;
+};
+
+/// In the order of [[optim]]. Throws UserError(usage) where an optimizer names a loss that the step does not have, no
+/// optimizer lowers one of the step's, or none of them is at work in every iteration.
+std::vector<Pass> make_passes(const std::vector<Settings>& optims, const SharedOut& shared, const nets::Step& step);
+
+}  // namespace flowtrain

@@ -1,0 +1,44 @@
+// A training step: beside the cross entropy, what the net says of a picture should not depend on what dropout drew. After
+// X. Liang et al., "R-Drop: Regularized Dropout for Neural Networks", NeurIPS 2021, with the squared distance.
+
+#include <torch/types.h>
+
+#include "stages/torch/plugin.h"
+
+namespace {
+
+using namespace flowtrain;
+
+class Distance final : public nets::Step {
+ public:
+  static const char* help() { return "cross entropy, and the distance between two draws of dropout"; }
+  static std::vector<Key> keys() { return {{"weight", Kind::real, 1.0, "of the distance", 0, 1e6}}; }
+
+  Distance(const Settings& settings, nets::Net& net) : weight_(settings.real("weight")), net_(net) {}
+
+  std::vector<std::string> losses() const override { return {"loss"}; }
+  std::vector<std::string> figures(const std::vector<std::string>&) const override { return {"distance"}; }
+
+  nets::NamedTensors operator()(const nets::NamedTensors& batch, const std::vector<std::string>&) override {
+    const at::Tensor one = net_.forward(batch).at("logits"), other = net_.forward(batch).at("logits");
+    const at::Tensor distance = at::mse_loss(one.softmax(1), other.softmax(1));
+    return {{"loss", (cross_entropy(one, batch) + cross_entropy(other, batch)) / 2 + weight_ * distance}, {"distance", distance}};
+  }
+
+  Evaluated evaluate(const nets::NamedTensors& batch) override {
+    nets::NamedTensors outputs = net_.forward(batch);
+    at::Tensor loss = cross_entropy(outputs.at("logits"), batch);
+    return {std::move(outputs), std::move(loss)};
+  }
+
+ private:
+  static at::Tensor cross_entropy(const at::Tensor& logits, const nets::NamedTensors& batch) {
+    return at::cross_entropy_loss(logits, batch.at("label"));
+  }
+  double weight_;
+  nets::Net& net_;
+};
+
+}  // namespace
+
+FLOWTRAIN_STEP(Distance)

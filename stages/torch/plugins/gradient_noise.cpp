@@ -1,0 +1,45 @@
+// A hook: gradients get normal noise of variance eta / (1 + iteration)^0.55, as in A. Neelakantan et al., "Adding Gradient
+// Noise Improves Learning for Very Deep Networks", 2015.
+
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include <cmath>
+
+#include "nets/tensors.h"
+#include "stages/torch/plugin.h"
+
+namespace {
+
+using namespace flowtrain;
+
+class GradientNoise final : public Hook {
+ public:
+  static const char* help() { return "normal noise on all gradients, less with every iteration"; }
+  static std::vector<Key> keys() { return {{"eta", Kind::real, 0.01, "variance of the noise at the start", 0, 1e6}}; }
+
+  explicit GradientNoise(const Settings& settings) : eta_(settings.real("eta")) {}
+
+  std::vector<Point> points() const override { return {Point::backward, Point::iteration_end}; }
+
+  void at(Point point, Moment& moment) override {
+    if (point == Point::iteration_end) return moment.log("noise", noise_);
+    const torch::NoGradGuard no_gradients;
+    noise_ = std::sqrt(eta_ / std::pow(1.0 + static_cast<double>(moment.iteration), 0.55));
+    // The engine seeds torch's generator for each iteration, so that a resumed run draws the same.
+    for (const auto& [name, parameter] : *moment.parameters)
+      if (parameter.grad().defined()) parameter.mutable_grad().add_(torch::randn_like(parameter) * noise_);
+    ++used_;
+  }
+
+  std::string state() const override { return std::to_string(used_); }
+  void restore(const std::string& state) override { used_ = std::stoull(state); }
+
+ private:
+  double eta_, noise_ = 0;
+  std::uint64_t used_ = 0;
+};
+
+}  // namespace
+
+FLOWTRAIN_HOOK(GradientNoise)

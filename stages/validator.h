@@ -1,0 +1,48 @@
+#pragma once
+// Measuring a net on batches. No torch here; the LibTorch ones are in stages/torch/.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "stages/slab.h"
+#include "stages/state.h"
+
+namespace flowtrain {
+
+class Detector;
+struct ClassTable;
+
+/// Named figures, e.g. {"loss", 0.31}, {"accuracy", 0.97}.
+using Figures = std::vector<std::pair<std::string, double>>;
+
+/// Measures a net. One thread at a time.
+class Validator {
+ public:
+  virtual ~Validator() = default;
+
+  /// Eval mode, sums at zero.
+  virtual void begin_validation() = 0;
+  virtual void validate(Slab& slab) = 0;
+  /// Looks through the net as it is, from begin_validation to end_validation; null where the net finds no objects, or
+  /// val.metrics asks for none of their figures.
+  virtual Detector* detector() { return nullptr; }
+  /// Means over all rows since begin_validation, of all processes, the loss first; a learner is back in train mode.
+  virtual Figures end_validation() = 0;
+  /// In its place, after an error: a learner is back in train mode.
+  virtual void leave_validation() {}
+  /// What was taken for what in the validation that ended, over all processes; null where val.metrics asks for no `confusion`.
+  virtual const ClassTable* confusion() const { return nullptr; }
+};
+
+/// A second net like a learner's, which another thread measures while the learner trains.
+class NetCopy : public Validator {
+ public:
+  /// The learner's weights and buffers as they are, averages where its validation sees those. Compute thread, while nobody
+  /// measures.
+  virtual void take() = 0;
+  /// Those of a snapshot instead. Likewise; throws UserError(snapshot) where names or shapes differ.
+  virtual void load(const std::vector<StateTensor>& model) = 0;
+};
+
+}  // namespace flowtrain

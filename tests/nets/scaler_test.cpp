@@ -1,0 +1,51 @@
+#include "nets/scaler.h"
+
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+
+#include <limits>
+
+#include "nets/optimizer.h"
+
+using namespace flowtrain::nets;
+
+TEST_CASE("gradients that are not finite leave all as it is and halve the scale") {
+  for (const std::string name : {"sgd", "adam", "adamw"}) {
+    const at::Tensor w = at::ones({3}).requires_grad_();
+    const NamedTensors parameters{{"w", w}};
+    const auto optimizer = make_optimizer({.name = name, .lr = 0.1, .momentum = 0.9}, parameters);
+    GradScaler scaler(at::kCPU);
+    CHECK(scaler.scale() == 65536);
+    CHECK(scaler.scaled(at::ones({})).item<double>() == 65536);
+
+    w.mutable_grad() = at::full({3}, 65536.0F);
+    CHECK(scaler.unscale(parameters).item<double>() == 0);
+    CHECK(w.grad()[0].item<double>() == 1);
+    optimizer->step(scaler.unscale({}));
+    scaler.update();
+    const at::Tensor before = w.detach().clone();
+    CHECK_FALSE(before[0].item<double>() == 1);
+
+    w.mutable_grad() = at::full({3}, std::numeric_limits<float>::infinity());
+    const at::Tensor found = scaler.unscale(parameters);
+    CHECK(found.item<double>() == 1);
+    optimizer->step(found);
+    scaler.update();
+    CHECK(at::equal(w.detach(), before));
+    CHECK(scaler.scale() == 32768);
+    for (const auto& [slot, tensor] : optimizer->state()) {
+      CHECK_MESSAGE(at::isfinite(tensor).all().item<bool>(), slot);
+      if (slot == "step.w") CHECK(tensor.item<double>() == 1);
+    }
+  }
+}
+
+TEST_CASE("the scale grows after 2,000 good updates, and its state is tensors") {
+  GradScaler scaler(at::kCPU);
+  for (int i = 0; i < 1999; ++i) scaler.update();
+  CHECK(scaler.scale() == 65536);
+  GradScaler resumed(at::kCPU);
+  for (const auto& [name, tensor] : scaler.state()) resumed.state().at(name).copy_(tensor);
+  resumed.update();
+  CHECK(resumed.scale() == 131072);
+}

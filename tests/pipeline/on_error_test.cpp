@@ -1,0 +1,49 @@
+#include "pipeline/on_error.h"
+
+#include <doctest/doctest.h>
+
+#include <new>
+
+#include "pipeline/config/keys.h"
+#include "stages/hooks.h"
+#include "tests/sampling/failure_helper.h"
+
+using namespace flowtrain;
+
+TEST_CASE("errors that a run may go on after, and those that end it in any case") {
+  CHECK(is_survivable(std::runtime_error("CUDA out of memory. Tried to allocate 2.00 GiB")));
+  CHECK(is_survivable(UserError(Exit::usage, "step.plugin: no")));
+  CHECK(is_survivable(UserError(Exit::data, "a batch of bad samples")));
+  CHECK_FALSE(is_survivable(std::bad_alloc()));
+  CHECK_FALSE(is_survivable(std::runtime_error("[enforce fail at alloc_cpu.cpp:121] err == 0. DefaultCPUAllocator: can't allocate")));
+  CHECK_FALSE(is_survivable(InternalError("a bug")));
+  CHECK_FALSE(is_survivable(HookError(Exit::usage, "hook a: no")));
+  for (auto code : {Exit::snapshot, Exit::numerics, Exit::distributed}) CHECK_FALSE(is_survivable(UserError(code, "no")));
+}
+
+TEST_CASE("several processes may leave out an update, and else stop") {
+  using Action = ErrorPolicy::Action;
+  for (const std::string table : {"train", "val"}) {
+    Settings settings(table, core_keys(table)), dist("dist", core_keys("dist"));
+    CHECK(ErrorPolicy::from(settings, dist, 4).action == Action::stop);
+    for (const std::string action : {"save", "skip"}) {
+      settings.set("on_error", action, {"a.toml", 3, 1});
+      const Action expected = action == "save" ? Action::save : Action::skip;
+      CHECK(ErrorPolicy::from(settings, dist, 1).action == expected);
+      if (table == "train" && action == "skip") {
+        CHECK(ErrorPolicy::from(settings, dist, 2).action == expected);
+        continue;
+      }
+      const auto failure = failure_of([&] { ErrorPolicy::from(settings, dist, 2); });
+      check_failure(failure, Exit::usage, "a.toml:3:1: " + table + ".on_error: only a process that trains alone");
+    }
+    dist.set("sync_batch_norm", true, {"a.toml", 8, 1});
+    CHECK(ErrorPolicy::from(settings, dist, 1).action == Action::skip);
+    if (table == "train")
+      check_failure(failure_of([&] { ErrorPolicy::from(settings, dist, 2); }), Exit::usage, "dist.sync_batch_norm (a.toml:8:1) exclude each other");
+  }
+}
+
+TEST_CASE("of an error with a stack the first line is shown") {
+  CHECK(summary_of(std::make_exception_ptr(std::runtime_error("too large\nframe #0: …"))) == "too large");
+}

@@ -1,0 +1,140 @@
+// loader.batch = "auto": the batch that fits is found, said and kept.
+
+#include <doctest/doctest.h>
+
+#include "tests/program/ranks.h"
+
+namespace flowtrain {
+namespace {
+
+const Words kAuto{"--set", "loader.batch=auto"};
+// So little that it, not the number of samples, is the limit.
+const Words kLittle{"--set", "loader.batch=auto", "--set", "loader.batch_memory_mb=1"};
+
+// As the run's config.toml states it.
+int batch_of(const fs::path& run) {
+  const std::string text = read_text(run / "config.toml"), key = "\nbatch = ";
+  const auto at = text.find(key);
+  REQUIRE(at != std::string::npos);
+  return std::atoi(text.c_str() + at + key.size());
+}
+
+}  // namespace
+
+TEST_CASE("a run whose batch was found is the run whose config states it, and is resumed with it") {
+  const Workplace place;
+  const auto found = place.train(with(kLittle, {"--run-dir", "found"}));
+  REQUIRE_EXIT(found, 0);
+  const int batch = batch_of(place.path("found"));
+  CAPTURE(batch);
+  CHECK(batch > 4);
+  CHECK(batch < 300);
+  CHECK_SAYS(found, "batches of " + std::to_string(batch) + " (loader.batch = \"auto\": ");
+  CHECK_SAYS(found, " of 1.05 MB");
+  CHECK(read_text(place.path("found/train.log")).find("batches of " + std::to_string(batch)) != std::string::npos);
+  CHECK(nlohmann::json::parse(read_text(place.path("found/result.json"))).at("batch") == batch);
+
+  const Words stated{"--set", "loader.batch=" + std::to_string(batch), "--run-dir", "stated"};
+  REQUIRE_EXIT(place.train(stated), 0);
+  CHECK(end_of(place.path("found")) == end_of(place.path("stated")));
+
+  const Words parts = with(kLittle, {"--run-dir", "parts"});
+  REQUIRE_EXIT(place.train(with(parts, {"--max-iter", "30"})), 0);
+  // Whatever would be found now.
+  const auto resumed = place.train({"--set", "loader.batch=auto", "--set", "loader.batch_max=9", "--run-dir", "parts", "--resume", "auto"});
+  REQUIRE_EXIT(resumed, 0);
+  CHECK(resumed.err.find("loader.batch = \"auto\"") == std::string::npos);
+  CHECK(batch_of(place.path("parts")) == batch);
+  CHECK(end_of(place.path("parts")) == end_of(place.path("stated")));
+  REQUIRE_EXIT(place.run({"replay", "parts", "--iter", "30"}), 0);
+
+  const auto taken = place.train(with(kLittle, {"--run-dir", "found"}));
+  CHECK_EXIT(taken, 2);
+  CHECK_SAYS(taken, "already holds a run");
+  CHECK(taken.err.find("batches of") == std::string::npos);  // before the search
+}
+
+TEST_CASE("more memory takes more rows, up to the limit that is set, and to the samples that there are") {
+  const Workplace place;
+  const auto found = [&](const Words& more) {
+    static int run = 0;
+    const std::string name = "run-" + std::to_string(++run);
+    REQUIRE_EXIT(place.train(with(with(kAuto, {"--run-dir", name, "--max-iter", "2"}), more)), 0);
+    return batch_of(place.path(name));
+  };
+  const int little = found({"--set", "loader.batch_memory_mb=1"}), twice = found({"--set", "loader.batch_memory_mb=2"});
+  CHECK(twice > 1.7 * little);
+  CHECK(twice < 2.4 * little);
+  // Batches ahead and a net that keeps more leave less.
+  CHECK(found({"--set", "loader.batch_memory_mb=1", "--set", "loader.prefetch=40"}) < little);
+  CHECK(found({"--set", "loader.batch_memory_mb=1", "--set", "net.hidden=[64]", "--set", "train.accum=2"}) < little);
+  // The weights that an overlapped validation looks at are a copy.
+  const Words wide{"--set", "loader.batch_memory_mb=2", "--set", "net.hidden=[128]"};
+  CHECK(found(with(wide, {"--set", "val.mode=overlapped"})) < found(wide));
+  CHECK(found({"--set", "loader.batch_max=24"}) == 24);
+  CHECK(found({}) == 300);
+}
+
+TEST_CASE("epochs and rates go by the batch that was found") {
+  const Workplace place;
+  const Words more{"--set", "loader.batch_max=30", "--set", "run.max_epochs=2", "--set", "optim.lr_base_batch=60", "--run-dir", "run"};
+  REQUIRE_EXIT(place.train(with(kAuto, more)), 0);
+  CHECK(end_of(place.path("run")).iteration == 20);
+  CHECK(metrics_of(place.path("run"), "train").back().at("lr").get<double>() == doctest::Approx(0.025));
+}
+
+TEST_CASE("where nothing fits, or the word is another, the message names the key and the way out") {
+  const Workplace place;
+  const auto large = place.train(with(kLittle, {"--set", "net.hidden=[2048, 512]"}));
+  CHECK_EXIT(large, 2);
+  for (auto text : {"--set: loader.batch: no batch fits", "1.05 MB", "loader.batch_memory_mb"}) CHECK_SAYS(large, text);
+  CHECK_FALSE(fs::exists(place.path("runs")));
+
+  place.folder().write("word.toml", "base = [\"tiny.toml\"]\n[loader]\nbatch = \"largest\"\n");
+  const auto word = place.run({"word.toml"});
+  CHECK_EXIT(word, 2);
+  for (auto text : {"word.toml:3:1: loader.batch: must be an integer or \"auto\"", "\"largest\""}) CHECK_SAYS(word, text);
+  place.folder().write("both.toml", "base = [\"tiny.toml\"]\n[loader]\nbatch = \"auto\"\nbatch_per_rank = 4\n");
+  const auto both = place.run({"both.toml"});
+  CHECK_EXIT(both, 2);
+  CHECK_SAYS(both, "keep one of the two");
+}
+
+TEST_CASE("several processes take the least share that one of them found") {
+  const Workplace place;
+  const Words several{"--distributed", "--world-size", "2", "--max-iter", "10", "--set", "net.dropout=0.0"};
+  const auto found = place.train(with(with(kLittle, several), {"--run-dir", "found"}));
+  REQUIRE_EXIT(found, 0);
+  const int batch = batch_of(place.path("found"));
+  CHECK(batch % 2 == 0);
+  CHECK_SAYS(found, std::to_string(batch / 2) + " for each of 2 processes");
+  REQUIRE_EXIT(place.train(with(several, {"--run-dir", "stated", "--set", "loader.batch=" + std::to_string(batch)})), 0);
+  CHECK(end_of(place.path("found")) == end_of(place.path("stated")));
+  REQUIRE_EXIT(place.train(with(with(kAuto, several), {"--run-dir", "all"})), 0);
+  CHECK(batch_of(place.path("all")) == 300);
+}
+
+TEST_CASE("what does not train leaves the batch open and says so; what trains without a folder looks for it") {
+  const Workplace place;
+  const auto plan = place.run(with({"plan", "tiny.toml"}, kAuto));
+  REQUIRE_EXIT(plan, 0);
+  for (auto text : {"batches of 64", "loader.batch = \"auto\", which is looked for where training starts", "--set loader.batch=N"}) CHECK_PRINTS(plan, text);
+  const auto dry = place.train(with(kAuto, {"--dry-run", "--max-iter", "2"}));
+  REQUIRE_EXIT(dry, 0);
+  CHECK_SAYS(dry, "batches of 64: loader.batch = \"auto\"");
+  for (const Words& words : {Words{"bench", "tiny.toml", "--seconds", "0.1"}, Words{"graph", "tiny.toml"}}) {
+    const auto outcome = place.run(with(words, kAuto));
+    CHECK_EXIT(outcome, 0);
+    CHECK_SAYS(outcome, "batches of 64: loader.batch = \"auto\"");
+  }
+  // Nothing that these print goes by the batch.
+  for (const Words& words : {Words{"info", "tiny.toml"}, Words{"config", "tiny.toml"}}) CHECK_EXIT(place.run(with(words, kAuto)), 0);
+  for (const Words& words : {Words{"tiny.toml", "--fast-dev-run"}, Words{"tiny.toml", "--no-optim", "--max-iter", "2"}, Words{"lr-find", "tiny.toml", "--iterations", "10"}}) {
+    const auto outcome = place.run(with(words, with(kAuto, {"--set", "loader.batch_max=24"})));
+    CHECK_EXIT(outcome, 0);
+    CHECK_SAYS(outcome, "batches of 24 (loader.batch = \"auto\"");
+  }
+  CHECK_FALSE(fs::exists(place.path("runs")));
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,203 @@
+// train.on_error and val.on_error: an error in a batch ends the run, ends it with all saved, or leaves that batch out.
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <set>
+
+#include "tests/program/workplace.h"
+
+namespace flowtrain {
+namespace {
+
+std::string plugin(const std::string& name) { return FLOWTRAIN_BUILD_DIR "/plugins/" + name + ".so"; }
+
+/// With a step that can be made to fail; batches begin with any of six labels.
+std::string flaky(const std::string& more = "") { return std::string(kTinyConfig) + more + "[step]\nplugin = \"" + plugin("flaky") + "\"\n"; }
+
+const Words kOneInSix{"--set", "step.train=1"}, kAll{"--set", "step.train=6"};
+const Words kSkip{"--set", "train.on_error=skip"};
+
+std::vector<std::uint64_t> skipped(const Workplace& place, const std::string& run) {
+  std::vector<std::uint64_t> iterations;
+  for (auto& line : metrics_of(place.path(run), "skipped")) iterations.push_back(line.at("iter"));
+  return iterations;
+}
+
+/// What its last start ended with.
+std::string last_end(const Workplace& place, const std::string& run) {
+  const auto line = metrics_of(place.path(run), "end").back();
+  return line.at("params_xxh64").get<std::string>() + " " + line.at("order_xxh64").get<std::string>();
+}
+
+Outcome train(const Workplace& place, const std::string& run, const Words& more = {}) { return place.train(with({"--run-dir", run}, more)); }
+
+}  // namespace
+
+TEST_CASE("an update that an error keeps from being made is left out, in the same way when the run is interrupted") {
+  for (const Words& accum : {Words{}, Words{"--set", "train.accum=2"}}) {
+    const Workplace place(flaky());
+    const Words fails = with(kOneInSix, accum), skips = with(fails, kSkip);
+    CHECK_EXIT(train(place, "stops", fails), 2);
+    const auto outcome = train(place, "whole", skips);
+    REQUIRE_EXIT(outcome, 0);
+    CHECK_SAYS(outcome, "is left out: ");
+    CHECK_SAYS(outcome, "step.plugin: as the test wants it; samples of the batch: ");
+    const auto left_out = skipped(place, "whole");
+    REQUIRE(left_out.size() > 2);
+    CHECK(left_out.size() < 40);
+
+    // All batches were seen, not all were learned from.
+    REQUIRE_EXIT(train(place, "sound", accum), 0);
+    CHECK(end_of(place.path("whole")).order == end_of(place.path("sound")).order);
+    CHECK(end_of(place.path("whole")).params != end_of(place.path("sound")).params);
+
+    REQUIRE_EXIT(train(place, "parts", with(skips, {"--max-iter", "31"})), 0);
+    REQUIRE_EXIT(train(place, "parts", with(skips, {"--resume", "auto"})), 0);
+    CHECK(last_end(place, "parts") == last_end(place, "whole"));
+    CHECK(skipped(place, "parts") == left_out);
+  }
+}
+
+TEST_CASE("too many in a row end the run, also those from before it was interrupted") {
+  const Workplace place(flaky());
+  const Words skips = with(with(kAll, kSkip), {"--set", "train.max_skipped=7"});
+  REQUIRE_EXIT(train(place, "parts", with(skips, {"--max-iter", "5"})), 0);
+  for (auto& [run, more] : {std::pair<std::string, Words>{"whole", {}}, {"parts", {"--resume", "auto"}}}) {
+    const auto outcome = train(place, run, with(skips, more));
+    CHECK_EXIT(outcome, 2);
+    CHECK_SAYS(outcome, "7 updates in a row were left out");
+    CHECK_SAYS(outcome, "as the test wants it");
+    CHECK(skipped(place, run) == std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6, 7});
+  }
+}
+
+TEST_CASE("of an update that is left out nothing stays, neither in weights nor in running statistics") {
+  const Workplace place(flaky());
+  for (auto accum : {"1", "2"}) {
+    const Words net = with(with(kAll, kSkip), {"--set", "net.name=resnet18", "--set", "loader.batch=4", "--set", "train.accum=" + std::string(accum)});
+    const std::string run = "run-" + std::string(accum);
+    REQUIRE_EXIT(train(place, run + "-first", with(net, {"--initialize"})), 0);
+    REQUIRE_EXIT(train(place, run, with(net, {"--max-iter", "3"})), 0);
+    const auto model = [&](const std::string& of, const std::string& snapshot) {
+      return read_text(place.path(of + "/snapshots/" + snapshot + "/model.safetensors"));
+    };
+    CHECK(model(run, "iter-00000003") == model(run + "-first", "iter-00000000"));
+  }
+}
+
+TEST_CASE("a run that saves ends with the last whole iteration, and goes on from there") {
+  for (const Words& accum : {Words{}, Words{"--set", "train.accum=2"}}) {
+    const Workplace place(flaky("[[hook]]\nplugin = \"" + plugin("every_point") + "\"\nlog = \"notes\"\nranks = \"first\"\n"));
+    const Words fails = with(with(kOneInSix, accum), {"--seed", "5"}), skips = with(fails, kSkip);  // not at once
+    REQUIRE_EXIT(train(place, "whole", skips), 0);
+    const auto first = skipped(place, "whole").front();
+    REQUIRE(first > 1);
+    std::filesystem::remove(place.path("notes.0"));
+
+    const auto outcome = train(place, "saves", with(fails, {"--set", "train.on_error=save", "--set", "snapshot.final=false"}));
+    CHECK_EXIT(outcome, 2);
+    CHECK_SAYS(outcome, "as the test wants it");
+    const auto result = nlohmann::json::parse(read_text(place.path("saves/result.json")));
+    CHECK(result.at("iteration") == first - 1);
+    CHECK(result.at("ended") == "stopped");
+    CHECK(result.at("why").get<std::string>().ends_with("as the test wants it"));
+    CHECK(metrics_of(place.path("saves"), "snapshot").back().at("iter") == first - 1);
+    const std::string notes = read_text(place.path("notes.0"));
+    CHECK(notes.find("\nexception ") != std::string::npos);
+    CHECK(notes.find("\nrun_end ") != std::string::npos);
+
+    REQUIRE_EXIT(train(place, "saves", with(skips, {"--resume", "auto"})), 0);
+    CHECK(last_end(place, "saves") == last_end(place, "whole"));
+  }
+}
+
+TEST_CASE("no memory on the host, and errors of hooks, end a run in any case") {
+  const Workplace place(flaky("[[hook]]\nplugin = \"" + plugin("every_point") + "\"\nlog = \"notes\"\n"));
+  const auto memory = train(place, "memory", with(with(kAll, kSkip), {"--set", "step.memory=true"}));
+  CHECK_EXIT(memory, 70);
+  CHECK_SAYS(memory, "DefaultCPUAllocator");
+  CHECK(skipped(place, "memory").empty());
+  const auto hook = train(place, "hook", with(kSkip, {"--set", "hook.0.throw_at=5", "--set", "hook.0.throw_in=loss"}));
+  CHECK_EXIT(hook, 2);
+  CHECK_SAYS(hook, "hook every_point, at loss of iteration 5: as the test wants it");
+}
+
+TEST_CASE("a validation that fails counts as not made; the next ones measure what they would have") {
+  // The validation set's three batches begin with labels 0, 4 and 2; a validation goes through two of them.
+  const Workplace place(flaky("[ema]\ndecay = 0.9\n"));
+  const Words two{"--set", "val.batches=2", "--set", "val.every=5"}, fails = with(two, {"--set", "step.val=1"}),
+              skips = with(fails, {"--set", "val.on_error=skip"});
+  CHECK_EXIT(train(place, "stops", fails), 2);
+  const auto outcome = train(place, "whole", skips);
+  REQUIRE_EXIT(outcome, 0);
+  CHECK_SAYS(outcome, "no validation at iteration 5: ");
+  REQUIRE_EXIT(train(place, "sound", two), 0);
+  CHECK(end_of(place.path("whole")) == end_of(place.path("sound")));
+
+  const auto figures = [&](const std::string& run) {
+    std::map<std::uint64_t, std::string> all;
+    for (auto& line : metrics_of(place.path(run), "val")) all[line.at("iter")] = line.dump();
+    return all;
+  };
+  const auto made = figures("whole"), expected = figures("sound");
+  CHECK(made.size() == 4);
+  CHECK(expected.size() == 12);
+  for (auto& [iteration, line] : made) CHECK(line == expected.at(iteration));
+
+  REQUIRE_EXIT(train(place, "parts", with(skips, {"--max-iter", "25"})), 0);
+  REQUIRE_EXIT(train(place, "parts", with(skips, {"--resume", "auto"})), 0);
+  CHECK(last_end(place, "parts") == last_end(place, "whole"));
+  CHECK(figures("parts") == made);
+}
+
+TEST_CASE("a validation that fails where the run is to save is made by the resumed run") {
+  const Workplace place(flaky("[ema]\ndecay = 0.9\n[[val.set]]\nname = \"more\"\nval_samples = 80\n"));
+  REQUIRE_EXIT(train(place, "whole"), 0);
+  const auto outcome = train(place, "saves", {"--set", "step.val=1", "--set", "val.on_error=save"});
+  CHECK_EXIT(outcome, 2);
+  CHECK(metrics_of(place.path("saves"), "snapshot").back().at("iter") == 20);
+  REQUIRE_EXIT(train(place, "saves", {"--resume", "auto", "--accept-changes"}), 0);
+  CHECK(last_end(place, "saves") == last_end(place, "whole"));
+  CHECK(metrics_of(place.path("saves"), "val") == metrics_of(place.path("whole"), "val"));
+}
+
+TEST_CASE("several processes leave an update out together where one of them fails, and may be interrupted") {
+  const Words two{"--distributed", "--world-size", "2", "--set", "net.dropout=0.0"};
+  for (const Words& accum : {Words{}, Words{"--set", "train.accum=2"}}) {
+    const Workplace place(flaky());
+    const Words skips = with(with(with(kOneInSix, kSkip), with(two, {"--set", "train.max_skipped=100"})), accum);
+    const auto outcome = train(place, "whole", skips);
+    REQUIRE_EXIT(outcome, 0);
+    CHECK_SAYS(outcome, "step.plugin: as the test wants it; samples of the batch: ");
+    const auto left_out = skipped(place, "whole");
+    CHECK(left_out.size() > 2);
+    CHECK(left_out.size() < 60);
+    CHECK(std::set(left_out.begin(), left_out.end()).size() == left_out.size());
+
+    REQUIRE_EXIT(train(place, "sound", with(two, accum)), 0);
+    CHECK(end_of(place.path("whole")).order == end_of(place.path("sound")).order);
+    CHECK(end_of(place.path("whole")).params != end_of(place.path("sound")).params);
+    REQUIRE_EXIT(train(place, "parts", with(skips, {"--max-iter", "31"})), 0);
+    REQUIRE_EXIT(train(place, "parts", with(skips, {"--resume", "auto"})), 0);
+    CHECK(last_end(place, "parts") == last_end(place, "whole"));
+    CHECK(skipped(place, "parts") == left_out);
+
+    const auto many = train(place, "many", with(with(with(kAll, kSkip), two), with(accum, {"--set", "train.max_skipped=3"})));
+    CHECK(many.code != 0);
+    CHECK_SAYS(many, "3 updates in a row were left out");
+    CHECK(skipped(place, "many") == std::vector<std::uint64_t>{1, 2, 3});
+  }
+}
+
+TEST_CASE("several processes stop together where an error is not one to go on after") {
+  const Workplace place(flaky());
+  for (const std::string key : {"train.on_error=save", "val.on_error=skip"}) {
+    const auto outcome = train(place, "several", {"--set", key, "--distributed", "--world-size", "2"});
+    CHECK_EXIT(outcome, 2);
+    CHECK_SAYS(outcome, "--set: " + key.substr(0, key.find('=')) + ": only a process that trains alone");
+    CHECK_FALSE(std::filesystem::exists(place.path("several/config.toml")));
+  }
+}
+
+}  // namespace flowtrain

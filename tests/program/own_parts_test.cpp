@@ -1,0 +1,163 @@
+// Nets, losses, optimizers and metrics of one's own, as plugins.
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <map>
+
+#include "tests/program/ranks.h"
+
+namespace flowtrain {
+namespace {
+
+std::string plugin(const std::string& name) { return FLOWTRAIN_BUILD_DIR "/plugins/" + name + ".so"; }
+
+Words setting(const std::string& key, const std::string& value) { return {"--set", key + "=" + value}; }
+
+/// Trained whole, and in two parts: the same. Returns what the whole one said.
+Outcome check_resumes(const Workplace& place, const Words& words) {
+  const auto whole = place.train(with(words, {"--run-dir", "whole"}));
+  REQUIRE_EXIT(whole, 0);
+  REQUIRE_EXIT(place.train(with(words, {"--run-dir", "parts", "--max-iter", "30"})), 0);
+  REQUIRE_EXIT(place.run({"parts", "--max-iter", "60"}), 0);
+  CHECK(end_of(place.path("parts")) == end_of(place.path("whole")));
+  return whole;
+}
+
+}  // namespace
+
+TEST_CASE("a data set and a schedule of one's own are named as any other") {
+  std::string config = kTinyConfig;
+  const std::string shapes = "dataset = \"shapes\"\nsamples = 300\nval_samples = 40\nsize = 16\n";
+  config.replace(config.find(shapes), shapes.size(), "dataset = \"stripes\"\ncount = 200\n");
+  config.insert(config.find("[data]"), "plugins = [\"" + plugin("own_parts") + "\"]\n");
+  const Workplace place(config + "[[schedule]]\nname = \"halved\"\nafter = 20\n");
+  check_resumes(place, {});
+  const auto lines = metrics_of(place.path("whole"), "train");
+  for (auto& line : lines) CHECK(line.at("lr").get<double>() == doctest::Approx(0.05 * std::pow(0.5, (line.at("iter").get<int>() - 1) / 20)));
+  CHECK(metrics_of(place.path("whole"), "val").back().at("accuracy").get<double>() > 0.9);
+  REQUIRE_EXIT(place.run({"test", "whole"}), 0);
+  REQUIRE_EXIT(place.run({"replay", "tiny.toml", "--iter", "3"}), 0);
+  CHECK_PRINTS(place.run({"plan", "tiny.toml"}), "0.05 at first, 0.05 at 16, 0.025 at 31, 0.0125 at last");
+
+  const auto described = place.run({"plugins", plugin("own_parts")});
+  REQUIRE_EXIT(described, 0);
+  CHECK_PRINTS(described, "[data] dataset: stripes: stripes that lie or stand\n  count              pictures (default 300)");
+  CHECK_PRINTS(described, "[[schedule]] name: halved");
+
+  const auto no_such_key = place.train({"--set", "data.samples=3"});
+  CHECK_EXIT(no_such_key, 2);
+  CHECK_SAYS(no_such_key, "data.samples");
+  for (const auto& [file, says] : {std::pair<std::string, std::string>{"nowhere.so", "no such file"},
+                                   {plugin("edges"), "exports no flowtrain_parts_plugin"}}) {
+    const auto refused = place.train({"--set", "run.plugins=[\"" + file + "\"]"});
+    CHECK_EXIT(refused, 2);
+    CHECK_SAYS(refused, "--set: run.plugins: " + file + ": " + says);
+  }
+}
+
+TEST_CASE("plugins that compute are described") {
+  const Workplace place;
+  for (auto& [name, says] : std::map<std::string, std::string>{{"own_net", "[net] plugin: own_net.so: one linear layer"},
+                                                               {"own_loss", "[loss] plugin"},
+                                                               {"own_optimizer", "[optim] plugin"},
+                                                               {"own_metric", "[[metric]] plugin"},
+                                                               {"every_point", "[[hook]] plugin"}}) {
+    const auto described = place.run({"plugins", plugin(name)});
+    REQUIRE_EXIT(described, 0);
+    CHECK_PRINTS(described, says);
+  }
+  CHECK_PRINTS(place.run({"plugins", plugin("own_net")}), "  scale              what the logits are multiplied by (default 1.0)");
+}
+
+TEST_CASE("a net of one's own trains, resumes and is tested as any other") {
+  const Workplace place;
+  const Words net = with(setting("net.plugin", plugin("own_net")), setting("net.scale", "2.0"));
+  CHECK_SAYS(check_resumes(place, net), "own_net.so: ");
+  REQUIRE_EXIT(place.train(with(net, {"--run-dir", "other", "--set", "net.scale=1.0"})), 0);
+  CHECK_FALSE(end_of(place.path("other")) == end_of(place.path("whole")));
+  REQUIRE_EXIT(place.run({"test", "whole"}), 0);
+  REQUIRE_EXIT(place.train(with(net, {"--run-dir", "beside", "--set", "val.mode=overlapped"})), 0);
+  CHECK(end_of(place.path("beside")) == end_of(place.path("whole")));
+  REQUIRE_EXIT(place.run(with({"info", "tiny.toml"}, net)), 0);
+}
+
+TEST_CASE("a net of one's own logs its figures: means over the iteration's micro-batches and all processes") {
+  const Workplace place;
+  const Words net = setting("net.plugin", plugin("own_net"));
+  const auto line_of = [&](const std::string& run, const Words& more) {
+    REQUIRE_EXIT(place.train(with(with(net, {"--run-dir", run, "--max-iter", "20"}), more)), 0);
+    CHECK(metrics_of(place.path(run), "epoch").front().at("passes") > 0);
+    return metrics_of(place.path(run), "train").front();
+  };
+  const auto one = line_of("one", {});
+  REQUIRE(one.at("iter") == 5);
+  CHECK(one.at("passes") == 5);
+  CHECK(one.at("brightness") != 0);
+  CHECK_FALSE(one.contains("loss.passes"));
+  CHECK(line_of("halves", {"--set", "train.accum=2"}).at("passes") == 9.5);  // of the ninth and the tenth
+  const auto two = line_of("two", {"--distributed", "--world-size", "2"});
+  CHECK(two.at("passes") == 5);
+  CHECK(two.at("brightness").get<double>() == doctest::Approx(one.at("brightness").get<double>()).epsilon(1e-5));
+  const auto refused = place.train(with(net, {"--run-dir", "wide", "--set", "net.wide=true"}));
+  CHECK_EXIT(refused, 2);
+  CHECK_SAYS(refused, "the net's figure 'passes' has shape [2], expected a scalar");
+}
+
+TEST_CASE("a loss of one's own, and its figures") {
+  const Workplace place;
+  const Words loss = setting("loss.plugin", plugin("own_loss"));
+  REQUIRE_EXIT(place.train({"--run-dir", "usual"}), 0);
+  REQUIRE_EXIT(place.train(with(loss, {"--run-dir", "own"})), 0);
+  CHECK(end_of(place.path("own")) == end_of(place.path("usual")));
+  const auto line = metrics_of(place.path("own"), "train").back();
+  CHECK(line.at("loss.plain") == line.at("loss"));
+  REQUIRE_EXIT(place.train(with(with(loss, setting("loss.factor", "3.0")), {"--run-dir", "scaled"})), 0);
+  const auto scaled = metrics_of(place.path("scaled"), "train").front();
+  CHECK(scaled.at("loss").get<double>() == doctest::Approx(3 * scaled.at("loss.plain").get<double>()));
+  CHECK_FALSE(scaled.contains("plain"));
+  CHECK(metrics_of(place.path("scaled"), "epoch").front().at("loss.plain") > 0);
+}
+
+TEST_CASE("an optimizer of one's own learns, is called by its file's name, and its state is in snapshots") {
+  const Workplace place;
+  const Words lion = with(setting("optim.plugin", plugin("own_optimizer")), setting("optim.lr", "0.003"));
+  check_resumes(place, lion);
+  const auto lines = metrics_of(place.path("whole"), "train");
+  CHECK(lines.back().at("loss_avg").get<double>() < lines.front().at("loss").get<double>());
+  const auto shown = place.run(with({"info", "tiny.toml"}, lion));
+  REQUIRE_EXIT(shown, 0);
+  CHECK_PRINTS(shown, "own_optimizer");
+}
+
+TEST_CASE("a metric of one's own, over one process and two") {
+  const Workplace place(std::string(kTinyConfig) + "[[metric]]\nlabel = \"mine\"\nplugin = \"" + plugin("own_metric") + "\"\nlargest = 2\n");
+  const Words asked = setting("val.metrics", "[\"mine\", \"top2\"]");
+  REQUIRE_EXIT(place.train(with(asked, {"--run-dir", "one"})), 0);
+  for (auto& line : metrics_of(place.path("one"), "val")) CHECK(line.at("mine") == line.at("top2"));
+  REQUIRE_EXIT(place.train(with(asked, {"--run-dir", "two", "--distributed", "--world-size", "2"})), 0);
+  for (auto& line : metrics_of(place.path("two"), "val")) CHECK(line.at("mine") == line.at("top2"));
+  const auto tested = place.run({"test", "one"});
+  REQUIRE_EXIT(tested, 0);
+  CHECK_PRINTS(tested, "\"mine\":");
+  const auto unused = place.train({"--run-dir", "unused"});
+  CHECK_EXIT(unused, 2);
+  CHECK_SAYS(unused, "'mine' is not among val.metrics");
+}
+
+TEST_CASE("a plugin in another's place, or with a key that it has not, is refused at its place") {
+  const Workplace place;
+  const auto refused = [&](const Words& words, const std::string& reason) {
+    const auto outcome = place.train(with(words, {"--run-dir", "refused"}));
+    CHECK_EXIT(outcome, 2);
+    CHECK_SAYS(outcome, reason);
+    CHECK_FALSE(std::filesystem::exists(place.path("refused")));
+  };
+  refused(setting("net.plugin", plugin("own_loss")), "a loss, not a net");
+  refused(setting("loss.plugin", plugin("own_net")), "a net, not a loss");
+  refused(setting("optim.plugin", plugin("own_metric")), "a metric, not an optimizer");
+  refused(with(setting("loss.plugin", plugin("own_loss")), setting("loss.faktor", "2.0")), "loss.faktor: unknown key");
+  refused(setting("net.plugin", "missing.so"), "no such file");
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,30 @@
+// A loss for tests: cross-entropy, times a factor.
+
+#include <ATen/ATen.h>
+
+#include "stages/torch/plugin.h"
+
+namespace {
+
+using namespace flowtrain;
+
+class ScaledCrossEntropy final : public nets::Loss {
+ public:
+  static const char* help() { return "cross-entropy times a factor"; }
+  static std::vector<Key> keys() { return {{"factor", Kind::real, 1.0, "the factor", 0, 1e6}}; }
+
+  explicit ScaledCrossEntropy(const Settings& settings) : factor_(settings.real("factor")) {}
+
+  nets::NamedTensors operator()(const nets::NamedTensors& outputs, const nets::NamedTensors& batch) const override {
+    const at::Tensor plain = at::cross_entropy_loss(outputs.at("logits"), batch.at("label"));
+    return {{"loss", factor_ == 1 ? plain : plain * factor_}, {"plain", plain}};
+  }
+  std::vector<std::string> figures() const override { return {"plain"}; }
+
+ private:
+  double factor_;
+};
+
+}  // namespace
+
+FLOWTRAIN_LOSS(ScaledCrossEntropy)

@@ -1,0 +1,52 @@
+// A net for tests: one linear layer over the picture's values. It tells how bright pictures are,
+// which pass it is, and what share dropout would keep.
+
+#include <ATen/ATen.h>
+#include <torch/nn/modules/linear.h>
+
+#include "nets/figures.h"
+#include "nets/module_net.h"
+#include "stages/torch/plugin.h"
+
+namespace {
+
+using namespace flowtrain;
+
+class OneLayer final : public nets::ModuleNet, public nets::Reports {
+ public:
+  static const char* help() { return "one linear layer"; }
+  static std::vector<Key> keys() {
+    return {{"scale", Kind::real, 1.0, "what the logits are multiplied by", 0, 1e6},
+            {"wide", Kind::boolean, false, "its figures are no scalars"},
+            {"spare", Kind::boolean, false, "has a parameter that takes no part"}};
+  }
+
+  OneLayer(const Settings& settings, const nets::NetSpec& spec)
+      : OneLayer(settings, std::make_shared<torch::nn::LinearImpl>(spec.channels * spec.height * spec.width, spec.classes)) {}
+
+  nets::NamedTensors forward(const nets::NamedTensors& batch) override {
+    const at::Tensor& image = batch.at("image");
+    if (layer_->is_training()) ++passes_;
+    return {{"logits", layer_->forward(image.flatten(1)) * scale_},
+            {"brightness", image.mean()},
+            {"passes", wide_ ? at::ones({2}) : at::scalar_tensor(passes_)},
+            {"kept", at::dropout(at::ones({4096}), 0.5, true).mean()}};
+  }
+  std::vector<std::string> figures() const override { return {"brightness", "passes", "kept"}; }
+  bool may_give(const std::string& output) const override { return output == "logits"; }
+
+ private:
+  OneLayer(const Settings& settings, std::shared_ptr<torch::nn::LinearImpl> layer)
+      : ModuleNet(layer), scale_(settings.real("scale")), wide_(settings.boolean("wide")), layer_(std::move(layer)) {
+    if (settings.boolean("spare")) layer_->register_parameter("spare", at::ones({3}));
+  }
+
+  double scale_;
+  bool wide_;
+  std::int64_t passes_ = 0;  // in training
+  std::shared_ptr<torch::nn::LinearImpl> layer_;
+};
+
+}  // namespace
+
+FLOWTRAIN_NET(OneLayer)

@@ -1,0 +1,47 @@
+// An optimizer for tests: X. Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023 (Lion), without weight decay.
+
+#include <ATen/ATen.h>
+#include <torch/utils.h>
+
+#include "stages/torch/plugin.h"
+
+namespace {
+
+using namespace flowtrain;
+
+class Lion final : public nets::Optimizer {
+ public:
+  static const char* help() { return "Lion"; }
+  static std::vector<Key> keys() { return {{"beta", Kind::real, 0.99, "decay of the mean of gradients", 0, 1}}; }
+
+  Lion(const Settings& settings, const std::vector<nets::ParameterGroup>& groups) : lr_(settings.real("lr")), beta_(settings.real("beta")) {
+    for (auto& group : groups)
+      for (const auto& [name, parameter] : group.parameters) {
+        parameters_.add(name, parameter);
+        means_.add("mean." + name, at::zeros_like(parameter.detach()));
+      }
+  }
+
+  void step(const at::Tensor&) override {
+    const torch::NoGradGuard no_gradients;
+    for (const auto& [name, parameter] : parameters_) {
+      if (!parameter.grad().defined()) continue;
+      at::Tensor mean = means_.at("mean." + name), weights = parameter;
+      weights.sub_(mean.mul(momentum_).add_(parameter.grad(), 1 - momentum_).sign_(), lr_);
+      mean.mul_(beta_).add_(parameter.grad(), 1 - beta_);
+    }
+  }
+  void zero_grad() override {
+    for (const auto& [name, parameter] : parameters_) parameter.mutable_grad().reset();
+  }
+  void set_rates(double lr, double momentum, double) override { lr_ = lr, momentum_ = momentum; }
+  nets::NamedTensors state() const override { return means_; }
+
+ private:
+  double lr_, momentum_ = 0.9, beta_;
+  nets::NamedTensors parameters_, means_;
+};
+
+}  // namespace
+
+FLOWTRAIN_OPTIMIZER(Lion)

@@ -1,0 +1,118 @@
+// --profile: where the time went.
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "tests/program/ranks.h"
+
+namespace flowtrain {
+namespace {
+
+using nlohmann::json;
+
+std::vector<json> events_of(const fs::path& run) {
+  return json::parse(read_text(run / "trace.json")).at("traceEvents");
+}
+
+}  // namespace
+
+TEST_CASE("a profile tells phases, operations and layers, and leaves the run as it is") {
+  const Workplace place;
+  const auto profiled = place.train({"--profile", "--run-dir", "profiled"});
+  REQUIRE_EXIT(profiled, 0);
+  for (auto text : {"profile: 50 iterations in", "10 others were recorded in detail", "phase ", "data ", "transfer ", "forward ", "backward ",
+                    "gradients ", "optimizer ", "validation ", "snapshot ", "other ", "operation, in iterations 11 to 20", "aten::addmm",
+                    "layer, with what follows it", "trace of 10 iterations"})
+    CHECK_SAYS(profiled, text);
+  CHECK(profiled.err.find("communication") == std::string::npos);
+  REQUIRE_EXIT(place.train({"--run-dir", "plain"}), 0);
+  CHECK(end_of(place.path("profiled")) == end_of(place.path("plain")));
+  CHECK_FALSE(fs::exists(place.path("plain/trace.json")));
+  CHECK(metrics_of(place.path("plain"), "profile").empty());
+
+  const auto lines = metrics_of(place.path("profiled"), "profile");
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].at("iter") == 60);
+  CHECK_FALSE(lines[0].contains("rank"));
+  double sum = 0;
+  for (auto phase : {"data", "transfer", "forward", "backward", "communication", "gradients", "optimizer", "validation", "snapshot", "other"}) {
+    CHECK(lines[0].at(phase) >= 0);
+    sum += lines[0].at(phase).get<double>();
+  }
+  CHECK(sum == doctest::Approx(1).epsilon(0.01));
+  CHECK(lines[0].at("forward") > 0);
+}
+
+TEST_CASE("the trace has phases, operations with their layers, and the data line's threads, of the window alone") {
+  const Workplace place;
+  REQUIRE_EXIT(place.train({"--profile", "--run-dir", "run", "--set", "loader.readers=1"}), 0);
+  std::map<std::string, int> times;
+  std::set<std::string> categories, threads, layers;
+  std::map<int, double> phases_end;
+  for (auto& event : events_of(place.path("run"))) {
+    if (event.at("ph") == "M") {
+      threads.insert(event.at("args").at("name"));
+      continue;
+    }
+    REQUIRE(event.at("ph") == "X");
+    ++times[event.at("name")];
+    categories.insert(event.at("cat"));
+    CHECK(event.at("dur") >= 0);
+    const auto& arguments = event.at("args");
+    if (event.at("cat") != "data line") {
+      CHECK(arguments.at("iteration") >= 11);
+      CHECK(arguments.at("iteration") <= 20);
+    }
+    if (arguments.contains("layer")) layers.insert(arguments.at("layer"));
+  }
+  CHECK(categories == std::set<std::string>{"backward", "data line", "forward", "operation", "phase"});
+  for (auto phase : {"transfer", "forward", "backward", "optimizer"}) CHECK(times[phase] == 10);
+  CHECK(times["validation"] == 1);  // after iteration 20, before the next one begins
+  CHECK(times["snapshot"] == 2);    // after 14, and that of the best validation so far
+  CHECK(times["AddmmBackward0"] == 40);  // two layers, each as what autograd evaluates and as its function
+  CHECK(times["train sample"] > 0);
+  CHECK(threads.contains("compute"));
+  CHECK(threads.contains("worker"));
+  CHECK(layers.size() == 2);  // of the net, which has one hidden layer
+}
+
+TEST_CASE("an interrupted run, and one that leaves nothing behind, tell their profile too") {
+  const Workplace place;
+  Process run({"tiny.toml", "--profile", "--run-dir", "run", "--max-iter", "100000000", "--set", "val.every=0", "--set", "snapshot.every=0"},
+              place.surroundings());
+  REQUIRE(run.wait_for_text("iter 50/"));
+  run.send(SIGINT);
+  const auto interrupted = run.wait();
+  CHECK_EXIT(interrupted, 130);
+  CHECK_SAYS(interrupted, "operation, in iterations 11 to 20");
+  CHECK(fs::exists(place.path("run/trace.json")));
+
+  const auto fast = place.train({"--profile", "--fast-dev-run"});
+  REQUIRE_EXIT(fast, 0);
+  CHECK_SAYS(fast, "operation, in iterations 2 to 2");
+  const auto dry = place.train({"--profile", "--dry-run", "--max-iter", "8"});
+  REQUIRE_EXIT(dry, 0);
+  CHECK_SAYS(dry, "data ");
+  CHECK_FALSE(fs::exists(place.path("runs")));
+}
+
+TEST_CASE("of several processes each has its profile, and who needs most for a phase is named") {
+  const Workplace place;
+  const auto both = place.train({"--profile", "--run-dir", "run", "--distributed", "--world-size", "2", "--max-iter", "40"});
+  REQUIRE_EXIT(both, 0);
+  for (auto text : {"communication ", "  most: ", ", rank "}) CHECK_SAYS(both, text);
+  const auto lines = metrics_of(place.path("run"), "profile");
+  REQUIRE(lines.size() == 2);
+  for (int rank : {0, 1}) {
+    CHECK(lines[rank].at("rank") == rank);
+    CHECK(lines[rank].at("iter") == 40);
+    CHECK(lines[rank].at("forward") > 0);
+    CHECK(lines[rank].at("communication") > 0);
+  }
+  CHECK(lines[0].at("forward") != lines[1].at("forward"));  // each one's own
+  CHECK(read_text(place.path("run/logs/rank-1.log")).find("phase ") != std::string::npos);
+  CHECK(fs::exists(place.path("run/trace.json")));
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,116 @@
+// What happens in a step beside forward and backward, as a user asks for it: half precision, clipping, averages, accumulation.
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "tests/program/workplace.h"
+
+namespace flowtrain {
+namespace {
+
+/// A run in one go, and one that is stopped after 31 of its 60 iterations and goes on, end alike. Gives the former's lines
+/// of kind `train`.
+std::vector<nlohmann::json> survives_a_stop(const Words& changes) {
+  const Workplace place;
+  REQUIRE_EXIT(place.train(with({"--run-dir", "whole"}, changes)), 0);
+  REQUIRE_EXIT(place.train(with({"--run-dir", "halves", "--max-iter", "31"}, changes)), 0);
+  REQUIRE_EXIT(place.train(with({"--run-dir", "halves", "--resume", "auto"}, changes)), 0);
+  CHECK(end_of(place.path("halves")) == end_of(place.path("whole")));
+  return metrics_of(place.path("whole"), "train");
+}
+
+}  // namespace
+
+TEST_CASE("half precision learns, and its scale survives") {
+  const Words adam{"--set", "optim.name=adam", "--set", "optim.lr=0.002"};
+  const double expected = survives_a_stop(adam).back().at("loss_avg");
+  const auto lines = survives_a_stop(with({"--set", "train.amp=fp16"}, adam));
+  CHECK(lines.back().at("loss_avg").get<double>() == doctest::Approx(expected).epsilon(0.01));
+  for (auto& line : lines) CHECK(line.at("loss_scale") == 65536);
+  const auto brain = survives_a_stop(with({"--set", "train.amp=bf16"}, adam));
+  CHECK(brain.back().at("loss_avg").get<double>() == doctest::Approx(expected).epsilon(0.05));
+  CHECK_FALSE(brain.back().contains("loss_scale"));
+}
+
+TEST_CASE("gradients too large for their scale lower it, and are no fault") {
+  // Pictures of huge values make large gradients.
+  const Words large{"--set", "train.amp=fp16", "--set", "optim.lr=1e-6", "--set", "sampler.stddev=[0.01, 0.01, 0.01]"};
+  const auto lines = survives_a_stop(large);
+  CHECK(lines.back().at("loss_scale") < 65536);
+  const Workplace place;
+  REQUIRE_EXIT(place.train(with({"--run-dir", "run"}, large)), 0);
+  const auto skips = metrics_of(place.path("run"), "nonfinite");
+  REQUIRE_FALSE(skips.empty());
+  for (auto& skip : skips) CHECK(skip.at("recovery") == "scaled down");
+  CHECK(65536 / std::pow(2, skips.size()) == lines.back().at("loss_scale"));
+  const auto refused = place.train(with({"--run-dir", "few", "--set", "train.max_nonfinite=1"}, large));
+  CHECK_EXIT(refused, 5);
+  CHECK_SAYS(refused, "1 in a row, each with half the loss's scale of the one before");
+}
+
+TEST_CASE("gradients are clipped in any of the ways, and the share is told") {
+  for (const std::string by : {"norm", "value", "adaptive"}) {
+    const auto lines = survives_a_stop({"--set", "train.clip_by=" + by, "--set", "train.clip=1e-4"});
+    CHECK(lines.back().at("clipped") == 1.0);
+  }
+  CHECK(survives_a_stop({"--set", "train.clip=1e6"}).back().at("clipped") == 0.0);
+  CHECK(survives_a_stop({"--set", "train.clip=1e-3", "--set", "train.clip_p=inf"}).back().at("clipped") == 1.0);
+}
+
+TEST_CASE("loss_avg is the mean of the last 20 losses, and the record of a run says how long it was") {
+  const Workplace place;
+  REQUIRE_EXIT(place.train({"--run-dir", "run", "--max-iter", "38", "--set", "display.every=1"}), 0);
+  const auto lines = metrics_of(place.path("run"), "train");
+  REQUIRE(lines.size() == 38);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    double sum = 0;
+    const std::size_t first = i < 20 ? 0 : i - 19;
+    for (std::size_t j = first; j <= i; ++j) sum += lines[j].at("loss").get<double>();
+    CHECK(lines[i].at("loss_avg").get<double>() == doctest::Approx(sum / static_cast<double>(i + 1 - first)).epsilon(1e-9));
+  }
+  const auto record = nlohmann::json::parse(read_text(place.path("run/result.json")));
+  CHECK(record.at("epoch") == 2.0);  // of 19 iterations
+  const double seconds = record.at("seconds");
+  CHECK(seconds > 0);
+  REQUIRE_EXIT(place.train({"--run-dir", "run", "--resume", "auto", "--max-iter", "57"}), 0);
+  const auto later = nlohmann::json::parse(read_text(place.path("run/result.json")));
+  CHECK(later.at("epoch") == 3.0);
+  CHECK(later.at("seconds") > seconds);  // of both
+}
+
+TEST_CASE("validation sees the weights' average") {
+  survives_a_stop({"--set", "ema.decay=0.9"});
+  const Workplace place;
+  const auto loss = [&](const std::string& run, const Words& more) {
+    REQUIRE_EXIT(place.train(with({"--run-dir", run}, more)), 0);
+    return metrics_of(place.path(run), "val").back().at("loss").get<double>();
+  };
+  const double plain = loss("plain", {}), beside = loss("beside", {"--set", "ema.decay=0.99", "--set", "ema.validate=false"});
+  const double average = loss("average", {"--set", "ema.decay=0.99"});
+  CHECK(beside == plain);
+  CHECK(average != plain);
+  CHECK(end_of(place.path("average")) == end_of(place.path("plain")));  // the weights themselves are not touched
+  REQUIRE_EXIT(place.run({"snapshot", "export", "average", "average.safetensors", "--average"}), 0);
+  REQUIRE_EXIT(place.train({"--run-dir", "taken", "--initialize", "--set", "net.pretrain=average.safetensors"}), 0);
+  const auto taken = place.run({"test", "taken", "--iter", "0"});
+  REQUIRE_EXIT(taken, 0);
+  CHECK(nlohmann::json::parse(taken.out).at("loss").get<double>() == doctest::Approx(average).epsilon(1e-9));
+  const auto tested = place.run({"test", "average", "--iter", "60"});
+  REQUIRE_EXIT(tested, 0);
+  CHECK(nlohmann::json::parse(tested.out).at("loss").get<double>() == doctest::Approx(average).epsilon(1e-9));
+}
+
+TEST_CASE("accumulated batches make the step of one large batch") {
+  const Workplace place;
+  const auto losses = [&](const std::string& run, const Words& more) {
+    REQUIRE_EXIT(place.train(with({"--run-dir", run, "--set", "net.dropout=0", "--set", "data.samples=320"}, more)), 0);
+    return metrics_of(place.path(run), "train");
+  };
+  const auto large = losses("large", {}), small = losses("small", {"--set", "loader.batch=4", "--set", "train.accum=4"});
+  REQUIRE(large.size() == small.size());
+  for (std::size_t i = 0; i < large.size(); ++i)
+    CHECK(std::abs(large[i].at("loss").get<double>() - small[i].at("loss").get<double>()) < 1e-6);
+}
+
+}  // namespace flowtrain

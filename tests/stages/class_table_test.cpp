@@ -1,0 +1,35 @@
+#include "stages/evaluation/class_table.h"
+
+#include <doctest/doctest.h>
+
+#include "stages/evaluation/metric_names.h"
+
+using namespace flowtrain;
+
+TEST_CASE("what was taken for what, for files and people") {
+  const ClassTable table{{"cat", "dog, \"big\""}, {10, 2, 0, 345}};
+  CHECK(to_csv(table) == "label,cat,\"dog, \"\"big\"\"\"\ncat,10,2\n\"dog, \"\"big\"\"\",0,345\n");
+  CHECK(to_lines(table) == std::vector<std::string>{"                0    1",  //
+                                                    "0 cat          10    2",  //
+                                                    "1 dog, \"big\"    0  345"});
+  CHECK(to_csv({}) == "label\n");
+  CHECK(to_lines({}).size() == 1);
+}
+
+TEST_CASE("which metric a figure is of, whatever set and group it names") {
+  const std::vector<std::string> metrics{"f1", "f1_micro", "perplexity"};
+  for (const char* figure : {"f1", "night.f1", "f1.cat", "night.f1.cat", "f1.dr. who", "f1.loss"}) CHECK(metric_of(figure, metrics) == "f1");
+  CHECK(metric_of("f1_micro.3", metrics) == "f1_micro");
+  CHECK(metric_of("night.perplexity.cat", metrics) == "perplexity");
+  CHECK(metric_of("night.loss", metrics) == "loss");
+  for (const char* figure : {"", "ap", "night.ap", "night", "f", "f1s"}) CHECK(metric_of(figure, metrics).empty());
+}
+
+TEST_CASE("which of two figures is better, and which is one figure") {
+  for (const char* name : {"loss", "perplexity", "error_rate", "night.loss"}) CHECK(lower_is_better(name));
+  for (const char* name : {"accuracy", "f1", "mean_iou", "span_f1", "ap", "night.accuracy", "accuracy.loss"}) {
+    CHECK_FALSE(lower_is_better(name));
+    CHECK(is_single_figure(name));
+  }
+  for (const char* name : {"confusion", "accuracy_per_class", "night.confusion"}) CHECK_FALSE(is_single_figure(name));
+}

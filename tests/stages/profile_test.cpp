@@ -1,0 +1,75 @@
+#include "stages/profile.h"
+
+#include <doctest/doctest.h>
+
+#include <thread>
+
+using namespace flowtrain;
+
+TEST_CASE("percentiles of durations are right to within five percent, over nine orders of magnitude") {
+  for (const double unit : {1e-6, 1e-3, 1.0, 100.0}) {
+    Durations durations;
+    for (int i = 1; i <= 1000; ++i) durations.add(unit * i);
+    CHECK(durations.count() == 1000);
+    CHECK(durations.mean_s() == doctest::Approx(500.5 * unit));
+    CHECK(durations.percentile_s(0.5) == doctest::Approx(500 * unit).epsilon(0.05));
+    CHECK(durations.percentile_s(0.95) == doctest::Approx(950 * unit).epsilon(0.05));
+  }
+  const Durations none;
+  CHECK(none.percentile_s(0.5) == 0);
+  CHECK(none.mean_s() == 0);
+  Durations extreme;
+  for (const double s : {0.0, 1e-9, 1e9}) extreme.add(s);
+  CHECK(extreme.count() == 3);
+}
+
+TEST_CASE("the window comes after a warm-up, and is a part of short runs") {
+  struct Case {
+    std::uint64_t first, last, begin, end;
+  };
+  for (auto& [first, last, begin, end] : {Case{1, 1000, 11, 20}, Case{501, 1000, 511, 520}, Case{1, 8, 5, 6}, Case{1, 3, 2, 2}, Case{1, 1, 1, 1}}) {
+    CAPTURE(last);
+    const Profile profile(first, last);
+    CHECK(profile.window_first() == begin);
+    CHECK(profile.window_last() == end);
+  }
+}
+
+TEST_CASE("a phase within another interrupts its time, and what is in the window is recorded instead") {
+  Profile profile(1, 40);
+  const auto busy = [&](Phase phase) { const Profile::At at(&profile, phase); };
+  for (std::uint64_t iteration = 1; iteration <= 40; ++iteration) {
+    profile.begin_iteration(iteration);
+    CHECK(profile.recording() == (iteration >= 11 && iteration <= 20));
+    {
+      const Profile::At validation(&profile, Phase::validation);
+      CHECK(profile.is_at(Phase::validation));
+      busy(Phase::snapshot);
+      const Profile::At snapshot(&profile, Phase::snapshot);
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+      CHECK_FALSE(profile.is_at(Phase::validation));
+    }
+    const Profile::Span span(&profile, "train", "sample", iteration);
+  }
+  profile.finish();
+  CHECK(profile.iterations() == 30);
+  CHECK(profile.recorded() == 10);
+  CHECK(profile.of(Phase::validation).count() == 30);
+  CHECK(profile.of(Phase::snapshot).count() == 60);
+  CHECK(profile.of(Phase::snapshot).total_s() >= 30 * 200e-6);
+  CHECK(profile.of(Phase::validation).total_s() + profile.of(Phase::snapshot).total_s() <= profile.wall_s());
+  std::map<std::string, int> names;
+  for (auto& event : profile.events()) {
+    ++names[event.name];
+    CHECK(event.iteration >= 11);
+    CHECK(event.iteration <= 20);
+    CHECK(event.duration_s >= 0);
+  }
+  CHECK(names == std::map<std::string, int>{{"validation", 10}, {"snapshot", 20}, {"train sample", 10}});
+  CHECK(profile.threads().size() == 1);
+}
+
+TEST_CASE("without a profile nothing is asked of anyone") {
+  const Profile::At at(nullptr, Phase::forward);
+  const Profile::Span span(nullptr, "train", "read", 1);
+}

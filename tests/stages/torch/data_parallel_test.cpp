@@ -1,0 +1,114 @@
+// How gradients travel: what a step costs of exchanges, in a group of one process that counts them.
+
+#include "stages/torch/data_parallel.h"
+
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
+#include <torch/types.h>
+
+#include <doctest/doctest.h>
+
+using namespace flowtrain;
+
+namespace {
+
+/// A backend of one process: what it is given is the result.
+class Lone final : public c10d::Backend {
+ public:
+  Lone() : Backend(0, 1) {}
+  const std::string getBackendName() const override { return "lone"; }
+  c10::intrusive_ptr<c10d::Work> allreduce(std::vector<at::Tensor>& tensors, const c10d::AllreduceOptions&) override {
+    ++sums;
+    return done(tensors);
+  }
+  c10::intrusive_ptr<c10d::Work> broadcast(std::vector<at::Tensor>& tensors, const c10d::BroadcastOptions&) override { return done(tensors); }
+  c10::intrusive_ptr<c10d::Work> allgather(std::vector<std::vector<at::Tensor>>& all, std::vector<at::Tensor>& own,
+                                           const c10d::AllgatherOptions&) override {
+    all.at(0).at(0).copy_(own.at(0));
+    return done(own);
+  }
+
+  int sums = 0;
+
+ private:
+  static c10::intrusive_ptr<c10d::Work> done(const std::vector<at::Tensor>& tensors) {
+    auto future = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
+    future->markCompleted(c10::IValue(tensors));
+    return c10d::Work::create_from_future(future);
+  }
+};
+
+/// Two parameters that learn, and their exchange.
+struct World {
+  explicit World(const DataParallelOptions& options = {}) : parallel(group, {{"a", a}, {"b", b}}, {}, 1, options) {}
+
+  /// `accum` micro-batches, whose gradients are 1, 2, … for a, and likewise for b where that takes part.
+  void iterate(int accum, bool with_b = true) {
+    a.mutable_grad().reset();
+    b.mutable_grad().reset();
+    for (int i = 0; i < accum; ++i) {
+      parallel.begin(i == 0, i + 1 == accum);
+      const at::Tensor loss = (i + 1) * (with_b ? a.sum() + b.sum() : a.sum());
+      parallel.backward(loss, loss.detach().reshape({1}), 1, {.interrupted = 1});
+      if (i + 1 < accum) CHECK(lone->sums == before);  // nothing leaves before the last
+    }
+    exchanges = lone->sums - std::exchange(before, lone->sums);
+  }
+
+  at::Tensor a = torch::ones({3}).requires_grad_(), b = torch::ones({5}).requires_grad_();
+  c10::intrusive_ptr<Lone> lone = c10::make_intrusive<Lone>();
+  TorchGroup group{[this] {
+                     auto processes = c10::make_intrusive<c10d::ProcessGroup>(c10::make_intrusive<c10d::HashStore>(), 0, 1);
+                     processes->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::CUSTOM, lone);
+                     return processes;
+                   }(),
+                   std::make_shared<FlightRecord>()};
+  DataParallel parallel;
+  int before = 0, exchanges = 0;
+};
+
+}  // namespace
+
+TEST_CASE("micro-batches are exchanged once an iteration") {
+  World world;
+  for (int iteration = 0; iteration < 3; ++iteration) {
+    world.iterate(4);
+    CHECK(world.exchanges == 1);  // of one bucket
+    CHECK(world.a.grad().equal(torch::full({3}, 10.0)));
+    CHECK(world.parallel.figures().item<double>() == 8 * 10);
+    CHECK(world.parallel.result().votes.interrupted == 1);  // votes go with the last
+    world.iterate(1);
+    CHECK(world.exchanges == 1);
+  }
+}
+
+TEST_CASE("a parameter without a gradient is named, unless that may be") {
+  World strict;
+  strict.iterate(1);
+  try {
+    strict.iterate(2, false);
+    FAIL("accepted");
+  } catch (const UserError& error) {
+    CHECK(error.code() == Exit::usage);
+    CHECK(std::string(error.what()) == "parameters that take no part in the loss: b");
+    CHECK(error.hint().starts_with("dist.find_unused = true"));
+  }
+  World lenient({.find_unused = true});
+  for (int i = 0; i < 3; ++i) {
+    lenient.iterate(2, false);
+    CHECK(lenient.a.grad().equal(torch::full({3}, 3.0)));
+  }
+}
+
+TEST_CASE("a static graph is exchanged from its first iteration on") {
+  for (const bool with_b : {true, false}) {
+    World world({.static_graph = true});
+    for (int i = 0; i < 3; ++i) {
+      CAPTURE(i);
+      world.iterate(2, with_b);
+      CHECK(world.exchanges >= 1);
+      CHECK(world.a.grad().equal(torch::full({3}, 3.0)));
+      CHECK(world.parallel.figures().item<double>() == (with_b ? 8 : 3) * 3);
+    }
+  }
+}

@@ -1,0 +1,72 @@
+// What is known of steps that nobody waited for.
+
+#include "stages/torch/unread_steps.h"
+
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/stages/torch/tiny_learner.h"
+
+using namespace flowtrain;
+
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
+
+at::Tensor scalar(float value) { return at::full({}, value); }
+
+}  // namespace
+
+TEST_CASE("of unread steps the first that was not finite is known, and how often half precision left one out") {
+  UnreadSteps steps;
+  CHECK(steps.take().steps == 0);
+  const std::vector<std::pair<float, float>> figures{{1, 2}, {1, kInf}, {kNan, kNan}, {kNan, 1}};
+  for (std::size_t i = 0; i < figures.size(); ++i) steps.add(10 + i, scalar(figures[i].first), scalar(figures[i].second), {});
+  Unread unread = steps.take();
+  CHECK(unread.steps == 4);
+  CHECK(unread.nonfinite == 11);
+  CHECK(unread.loss == 1);
+  CHECK(std::isinf(unread.grad_norm));
+  CHECK(unread.overflows == 0);
+  CHECK(steps.take().nonfinite == 0);
+
+  for (float overflow : {1, 1, 1, 0, 1, 1}) steps.add(20, scalar(1), scalar(overflow > 0 ? kInf : 1), at::full({1}, overflow));
+  unread = steps.take();
+  CHECK(unread.nonfinite == 0);
+  CHECK(unread.overflows == 5);
+  CHECK(unread.in_a_row == 2);
+  CHECK(unread.most_in_a_row == 3);
+  steps.add(30, scalar(kNan), scalar(kInf), at::full({1}, 1.f));  // that was no matter of the gradients' precision
+  CHECK(steps.take().nonfinite == 30);
+}
+
+TEST_CASE("a learner that is not asked in each step learns the same, and tells afterwards what was not finite") {
+  testing::Tables tables;
+  const auto device = make_cpu_device();
+  Slab slab(testing::layout, *device);
+  const auto train = [&](Learner& learner, std::uint64_t asked_every, std::uint64_t wild) {
+    StepResult last;
+    for (std::uint64_t iteration = 1; iteration <= 6; ++iteration) {
+      testing::fill(slab, iteration, 8);
+      const Rates rates{iteration == wild ? 1e38 : 0.01, 0.9, 1};
+      learner.set_rates(std::span(&rates, 1));
+      learner.backward(slab);
+      if (iteration % asked_every == 0) last = learner.result();
+      learner.update();
+    }
+    LearnerState state;
+    learner.copy_state(state);
+    state.settle();
+    return std::pair(last, state.model);
+  };
+  const auto each = train(*tables.learner({}), 1, 0), at_end = train(*tables.learner({}), 6, 0);
+  CHECK(each.first.unread.steps == 0);
+  CHECK(at_end.first.unread.steps == 5);
+  CHECK(at_end.first.unread.nonfinite == 0);
+  CHECK(at_end.first.loss == each.first.loss);
+  for (std::size_t i = 0; i < each.second.size(); ++i) CHECK((each.second[i].bytes == at_end.second[i].bytes));
+  CHECK(train(*tables.learner({}), 6, 3).first.unread.nonfinite == 4);
+}

@@ -1,0 +1,276 @@
+#include "stages/torch/validation_metrics.h"
+
+#include <ATen/ATen.h>
+
+#include <array>
+#include <barrier>
+#include <cmath>
+#include <thread>
+
+#undef CHECK
+#include <doctest/doctest.h>
+
+using namespace flowtrain;
+
+namespace {
+
+/// What another process has, beside this one.
+class Pair : public SoloGroup {
+ public:
+  Pair(std::string lengths, std::vector<double> totals) : lengths_(std::move(lengths)), totals_(std::move(totals)) {}
+  int size() const override { return 2; }
+  void sum(std::span<double> values) override {
+    REQUIRE(values.size() == totals_.size());
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += totals_[i];
+  }
+  std::vector<std::string> gather(const std::string& mine) override { return {mine, lengths_}; }
+
+ private:
+  std::string lengths_;
+  std::vector<double> totals_;
+};
+
+/// Two processes that exchange what they have; each is a thread.
+struct Meeting {
+  std::barrier<> barrier{2};
+  std::array<std::vector<double>, 2> numbers;
+  std::array<std::string, 2> texts;
+};
+
+class Member : public SoloGroup {
+ public:
+  Member(Meeting& meeting, std::size_t rank) : meeting_(meeting), rank_(rank) {}
+  int rank() const override { return static_cast<int>(rank_); }
+  int size() const override { return 2; }
+  void sum(std::span<double> values) override {
+    meeting_.numbers[rank_].assign(values.begin(), values.end());
+    meeting_.barrier.arrive_and_wait();
+    const auto& [first, second] = meeting_.numbers;
+    if (first.size() == second.size())  // else they stay as they are, and the test fails
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = first[i] + second[i];
+    meeting_.barrier.arrive_and_wait();
+  }
+  std::vector<std::string> gather(const std::string& mine) override {
+    meeting_.texts[rank_] = mine;
+    meeting_.barrier.arrive_and_wait();
+    std::vector<std::string> all(meeting_.texts.begin(), meeting_.texts.end());
+    meeting_.barrier.arrive_and_wait();
+    return all;
+  }
+
+ private:
+  Meeting& meeting_;
+  std::size_t rank_;
+};
+
+/// Some of eight rows of three classes, from four cameras; the last row is of none.
+void update_rows(ValidationMetrics& metrics, std::int64_t first, std::int64_t last) {
+  const at::Tensor predictions = at::tensor({0, 1, 1, 0, 2, 1, 1, 0}, at::kLong), labels = at::tensor({0, 1, 0, 0, 2, 2, 1, 1}, at::kLong);
+  const at::Tensor cameras = at::tensor({7, 3, 7, 3, 12, 12, 7, -1}, at::kInt);
+  const auto part = [&](const at::Tensor& all) { return all.slice(0, first, last); };
+  metrics.update({{"logits", at::one_hot(part(predictions), 3).to(at::kFloat)}}, {{"label", part(labels)}, {"camera", part(cameras)}});
+}
+
+bool same(const Figures& a, const Figures& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](auto& x, auto& y) {
+    return x.first == y.first && (x.second == y.second || (std::isnan(x.second) && std::isnan(y.second)));
+  });
+}
+
+void update(ValidationMetrics& metrics) {  // labels 0 0 1, predictions 0 1 1
+  metrics.update({{"logits", at::tensor({1.F, 0.F, 0.F, 1.F, 0.F, 1.F}).view({3, 2})}}, {{"label", at::tensor({0, 0, 1})}});
+}
+
+ValidationMetrics made(const std::vector<std::string>& names, std::vector<std::string> classes = {"cat", "dog"}) {
+  ValidationMetrics metrics(std::move(classes));
+  for (auto& name : names) metrics.add(name);
+  return metrics;
+}
+
+const std::vector<std::string> some{"accuracy", "accuracy_per_class", "confusion"};
+
+const Figures figures_of_some{{"accuracy", 2. / 3}, {"accuracy.cat", 0.5}, {"accuracy.dog", 1}};
+
+}  // namespace
+
+TEST_CASE("metrics of one process, and of two of which one had no rows") {
+  auto metrics = made(some);
+  for (int validation : {1, 2}) {
+    CAPTURE(validation);
+    metrics.begin();
+    update(metrics);
+    std::array<double, 1> beside{7};
+    CHECK(metrics.end(solo_group(), beside) == figures_of_some);
+    CHECK(beside[0] == 7);
+    REQUIRE(metrics.confusion());
+    CHECK(metrics.confusion()->counts == std::vector<std::uint64_t>{1, 1, 0, 1});
+    CHECK(metrics.confusion()->classes == std::vector<std::string>{"cat", "dog"});
+  }
+  metrics.begin();
+  CHECK_FALSE(metrics.confusion());
+  std::array<double, 1> beside{0};
+  Pair other("2 6 4 ", {7, 2, 3, 2, 1, 1, 2, 1, 1, 1, 1, 0, 1});
+  CHECK(metrics.end(other, beside) == figures_of_some);
+  CHECK(beside[0] == 7);
+  REQUIRE(metrics.confusion());
+  CHECK(metrics.confusion()->counts == std::vector<std::uint64_t>{1, 1, 0, 1});
+  update(metrics);
+  metrics.end(other, beside);
+  CHECK(metrics.confusion()->counts == std::vector<std::uint64_t>{2, 2, 0, 2});
+}
+
+TEST_CASE("classes of which the data set knows nothing have numbers; without rows there are none") {
+  auto metrics = made({"accuracy_per_class", "f1", "confusion"}, {});
+  std::array<double, 0> beside;
+  metrics.begin();
+  CHECK(metrics.end(solo_group(), beside) == Figures{{"f1", 0}});
+  CHECK_FALSE(metrics.confusion());
+  metrics.begin();
+  update(metrics);
+  const Figures figures = metrics.end(solo_group(), beside);
+  REQUIRE(figures.size() == 3);
+  CHECK(figures[0].first == "accuracy.0");
+  CHECK(metrics.confusion()->classes == std::vector<std::string>{"0", "1"});
+}
+
+TEST_CASE("metrics that are there twice, or are not made for so few classes") {
+  CHECK_THROWS_WITH_AS(made({"f1", "f1"}), "'f1' is there twice", std::invalid_argument);
+  CHECK_THROWS_WITH_AS(made({"top3"}), "top3 needs 3 classes or more, and there are 2: top2 at most", std::invalid_argument);
+}
+
+TEST_CASE("each metric for each group of rows, by a number of the batch or by class") {
+  std::array<double, 0> beside;
+  auto by_camera = made({"accuracy", "f1"}, {"cat", "dog", "eel"});
+  by_camera.group_by("camera");
+  for (int validation : {1, 2}) {
+    CAPTURE(validation);
+    by_camera.begin();
+    update_rows(by_camera, 0, 3);
+    update_rows(by_camera, 3, 8);
+    const Figures figures = by_camera.end(solo_group(), beside);
+    // Camera 3 sees 1 and 0, both right; 7 sees 0, 0 and 1, of which 0 is taken for 1; 12 sees 2 twice, once taken for 1.
+    const double f1_of_7 = (2. / 3 + 2. / 3) / 2, f1_of_12 = (2. / 3) / 2;
+    REQUIRE(figures.size() == 8);
+    CHECK(figures[0] == std::pair<std::string, double>{"accuracy", 5. / 8});
+    CHECK(same({figures.begin() + 1, figures.begin() + 4}, {{"accuracy.3", 1}, {"accuracy.7", 2. / 3}, {"accuracy.12", 0.5}}));
+    CHECK(figures[4].first == "f1");
+    CHECK(figures[5] == std::pair<std::string, double>{"f1.3", 1});
+    CHECK(figures[6].second == doctest::Approx(f1_of_7));
+    CHECK(figures[7].second == doctest::Approx(f1_of_12));
+  }
+
+  // Of a class without rows there is a figure, which is none.
+  auto by_class = made({"accuracy"}, {"cat", "dog", "eel"});
+  by_class.group_by("label");
+  by_class.begin();
+  update_rows(by_class, 0, 4);
+  CHECK(same(by_class.end(solo_group(), beside),
+             {{"accuracy", 3. / 4}, {"accuracy.cat", 2. / 3}, {"accuracy.dog", 1}, {"accuracy.eel", std::nan("")}}));
+}
+
+TEST_CASE("groups of which each process has seen but some are the same figures as those of one process") {
+  for (const std::string field : {"camera", "label"}) {
+    CAPTURE(field);
+    const auto grouped = [&] {
+      auto metrics = made({"accuracy", "f1", "perplexity"}, {"cat", "dog", "eel"});
+      metrics.group_by(field);
+      metrics.begin();
+      return metrics;
+    };
+    auto alone = grouped();
+    update_rows(alone, 0, 8);
+    std::array<double, 1> all_rows{8};
+    const Figures expected = alone.end(solo_group(), all_rows);
+    REQUIRE(expected.size() == 12);
+    for (const std::int64_t cut : {0, 1, 4, 5}) {  // the first one's rows; the other has the rest
+      CAPTURE(cut);
+      Meeting meeting;
+      std::array<Figures, 2> figures;
+      std::array<std::array<double, 1>, 2> rows;
+      {
+        std::vector<std::jthread> processes;
+        for (std::size_t rank : {0, 1})
+          processes.emplace_back([&, rank] {
+            auto metrics = grouped();
+            const std::int64_t first = rank == 0 ? 0 : cut, last = rank == 0 ? cut : 8;
+            if (first < last) update_rows(metrics, first, last);
+            rows[rank] = {static_cast<double>(last - first)};
+            Member member(meeting, rank);
+            figures[rank] = metrics.end(member, rows[rank]);
+          });
+      }
+      for (std::size_t rank : {0, 1}) {
+        REQUIRE(figures[rank].size() == expected.size());
+        CHECK(rows[rank][0] == 8);
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+          CHECK(figures[rank][i].first == expected[i].first);
+          CHECK(figures[rank][i].second == doctest::Approx(expected[i].second).epsilon(1e-12));
+        }
+      }
+      CHECK(same(figures[0], figures[1]));
+    }
+  }
+}
+
+TEST_CASE("groups that cannot be told") {
+  nets::NetSpec spec;
+  spec.name = "mlp";
+  spec.classes = 2;
+  spec.height = spec.width = 4;
+  const auto net = nets::make_net(spec);
+  Settings val("val", {{"metrics", Kind::texts, std::vector<std::string>{}, ""}, {"group_by", Kind::text, std::string(), ""}});
+  val.set("metrics", std::vector<std::string>{"f1"}, {"a.toml", 3, 1});
+  const SlabLayout layout({{"image", DType::u8, {4, 4, 3}}, {"label", DType::i64, {}}, {"weight", DType::f32, {}}}, 1);
+  const auto refusal = [&](const std::string& field, const std::vector<std::string>& names) -> std::string {
+    val.set("group_by", field, {"a.toml", 4, 1});
+    auto metrics = made(names);
+    metrics.group_by(field);
+    try {
+      metrics.check_inputs(*net, layout, val);
+    } catch (const UserError& error) {
+      CHECK(error.code() == Exit::usage);
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(refusal("label", {"f1"}) == "");
+  CHECK(refusal("source", {"f1"}) == "a.toml:4:1: val.group_by: 'source' is not among what the sampler gives for validation: image, label, weight");
+  for (const char* field : {"image", "weight"}) CHECK(refusal(field, {"f1"}).ends_with("is not one whole number for each sample"));
+  CHECK(refusal("label", {}).ends_with("val.metrics has nothing that could be told by groups"));
+  for (const char* table : {"confusion", "accuracy_per_class"})
+    CHECK(refusal("label", {"f1", table}).find("'" + std::string(table) + "' of val.metrics (a.toml:3:1) is no single figure") != std::string::npos);
+
+  auto many = made({"accuracy"});
+  many.group_by("camera");
+  many.begin();
+  CHECK_THROWS_WITH_AS(many.update({{"logits", at::ones({1025, 2})}}, {{"label", at::zeros({1025}, at::kLong)}, {"camera", at::arange(1025)}}),
+                       "'camera' of val.group_by has more than 1024 values", std::invalid_argument);
+}
+
+TEST_CASE("what the net or the batches do not give is not measured") {
+  nets::NetSpec spec;
+  spec.name = "mlp";
+  spec.classes = 2;
+  spec.height = spec.width = 4;
+  const auto net = nets::make_net(spec);
+  Settings val("val", {{"metrics", Kind::texts, std::vector<std::string>{}, ""}});
+  val.set("metrics", std::vector<std::string>{"span_f1"}, {"a.toml", 3, 1});
+  const auto refusal = [&](const std::string& name, std::vector<Field> fields) -> std::string {
+    const SlabLayout layout(std::move(fields), 1);
+    try {
+      made({name}).check_inputs(*net, layout, val);
+    } catch (const UserError& error) {
+      CHECK(error.code() == Exit::usage);
+      return error.what() + std::string(" -> ") + error.hint();
+    }
+    return "";
+  };
+  const Field image{"image", DType::u8, {4, 4, 3}}, label{"label", DType::i64, {}};
+  CHECK(refusal("f1", {image, label}) == "");
+  CHECK(refusal("span_f1", {image, label}) ==
+        "a.toml:3:1: val.metrics: 'span_f1' is made of 'prediction', which this net does not give -> "
+        "a TorchScript net may: net.script, whose forward returns a dict");
+  CHECK(refusal("f1", {image}) ==
+        "a.toml:3:1: val.metrics: 'f1' compares with 'label', not among what the sampler gives: image -> "
+        "take another metric, or a sampler whose batches have 'label'");
+}
