@@ -139,8 +139,6 @@ struct Display::Impl {
                                     {"step_time", event.step_time_s},
                                     {"grad_norm", event.grad_norm},
                                     {"clipped", event.clipped}};
-    if (parts)
-      for (auto& [name, value] : *parts) fields.emplace_back(name, value);
     if (event.slowest_rank >= 0)
       fields.insert(fields.end(), {{"slowest_rank", static_cast<std::uint64_t>(event.slowest_rank)},
                                    {"slowest_time", event.slowest_s},
@@ -148,7 +146,19 @@ struct Display::Impl {
                                    {"link_time", event.link_s}});
     if (event.exchange_s > 0)
       fields.insert(fields.end(), {{"exchange_time", event.exchange_s}, {"exchange_hidden", event.exchange_hidden}});
+    if (parts) add(*parts, fields);
     metrics->write("train", fields);
+  }
+
+  // What a net, a step or a hook logs stands beside the line's own fields, and cannot take the place of one.
+  void add(const Figures& parts, std::vector<MetricField>& fields) {
+    const auto own = static_cast<std::ptrdiff_t>(fields.size());
+    for (auto& [name, value] : parts) {
+      const auto is_own = [&](auto& field) { return field.first == name; };
+      if (name != "kind" && std::none_of(fields.begin(), fields.begin() + own, is_own)) fields.emplace_back(name, value);
+      else if (clashes.insert(name).second)
+        log_warn(say("metrics.jsonl: a train line has a `", name, "` of its own; that of a net, a step or a hook is left out"));
+    }
   }
 
   void show(const Epoch& epoch) {
@@ -179,7 +189,8 @@ struct Display::Impl {
   MetricsFile* metrics;
   ProgressDisplay progress;
   BoundedQueue<Message> queue{64};
-  std::exception_ptr error;  // set once, before `failed`
+  std::set<std::string> clashes;  // of figures with fields, told once each
+  std::exception_ptr error;       // set once, before `failed`
   std::atomic<bool> failed{false};
   std::jthread thread;  // last: it uses all of the above
 };

@@ -114,6 +114,16 @@ TEST_CASE("a hook may change rates, batches, losses and gradients") {
   CHECK(with_keys("blank = true").order == plain.order);
 }
 
+TEST_CASE("a figure cannot take the place of a field that each line has") {
+  const Workplace place(tiny_with(every_point("figure = \"lr\"\n")));
+  const auto outcome = place.train({"--run-dir", "run"});
+  REQUIRE_EXIT(outcome, 0);
+  const std::string warning = "a train line has a `lr` of its own";
+  CHECK_SAYS(outcome, warning);
+  CHECK(outcome.err.find(warning, outcome.err.find(warning) + 1) == std::string::npos);  // once
+  for (auto& line : metrics_of(place.path("run"), "train")) CHECK(line.at("lr").get<double>() < 1);
+}
+
 TEST_CASE("a hook ends a run in good order, and its state goes on") {
   const Workplace place(tiny_with(every_point("stop_at = 33\n")));
   const auto stopped = place.train({"--run-dir", "run"});

@@ -21,6 +21,7 @@ class EveryPoint final : public Hook {
   static const char* help() { return "notes where it was called"; }
   static std::vector<Key> keys() {
     return {{"log", Kind::text, std::string(), "file to write to", 0, 0, {}, true},
+            {"figure", Kind::text, std::string("calls"), "what the number of calls is logged as"},
             {"stop_at", Kind::integer, std::int64_t{0}, "iteration after which the run is to end"},
             {"stop_rank", Kind::integer, std::int64_t{0}, "the process that asks for it"},
             {"throw_at", Kind::integer, std::int64_t{0}, "iteration that fails"},
@@ -57,7 +58,7 @@ class EveryPoint final : public Hook {
       moment.parameters->begin()->second.mutable_grad().fill_(std::numeric_limits<double>::infinity());
     if (name_of(point) == settings_.text("throw_in") && is(moment, "throw_at")) throw std::runtime_error("as the test wants it");
     if (point == Point::iteration_end && stops && is(moment, "stop_at")) moment.stop("the test wants it");
-    if (point == Point::iteration_end) moment.log("calls", static_cast<double>(calls_));
+    if (point == Point::iteration_end) moment.log(settings_.text("figure"), static_cast<double>(calls_));
     if (point == Point::exception && !moment.error) throw std::logic_error("no error");
   }
 
