@@ -22,7 +22,7 @@ Rates base_rates(const Settings& optim, std::uint64_t step_samples) {
   Rates base;
   base.lr = optim.real("lr");
   if (const auto meant_for = optim.integer("lr_base_batch"); meant_for > 0)
-    base.lr *= static_cast<double>(step_samples) / static_cast<double>(meant_for);
+    base.lr *= static_cast<double>(step_samples) * static_cast<double>(optim.integer("accum")) / static_cast<double>(meant_for);
   base.momentum = optim.text("name").starts_with("adam") ? optim.reals("betas").front() : optim.real("momentum");
   return base;
 }

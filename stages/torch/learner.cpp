@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "nets/ema.h"
+#include "nets/gradient_sum.h"
 #include "nets/loss.h"
 #include "nets/net.h"
 #include "nets/optimizer.h"
@@ -63,6 +64,14 @@ std::unique_ptr<nets::Optimizer> make_optimizer(const Settings& optim, const std
   if (!optim.text("plugin").empty())
     return made_from(optim, "plugin", [&] { return Plugin(optim, PluginKind::optimizer).optimizer(groups); });
   return made_from(optim, "name", [&] { return nets::make_optimizer(optimizer_spec(optim), groups); });
+}
+
+std::optional<nets::GradientSum> gradient_sum(const Settings& optim, const std::vector<nets::ParameterGroup>& groups) {
+  if (optim.integer("accum") == 1) return {};
+  nets::NamedTensors parameters;
+  for (auto& group : groups)
+    for (const auto& [name, parameter] : group.parameters) parameters.add(name, parameter);
+  return nets::GradientSum(parameters, static_cast<double>(optim.integer("accum")));
 }
 
 DataParallelOptions parallel_options(const Settings& dist) {
@@ -318,6 +327,7 @@ class TorchLearner : public Learner {
       for (auto& group : shared.optimizers[i])
         for (const auto& [name, parameter] : group.parameters) owners_.emplace(name, static_cast<int>(i));
       optimizers_.push_back(make_optimizer(spec.optims[i], shared.optimizers[i]));
+      sums_.push_back(gradient_sum(spec.optims[i], shared.optimizers[i]));
     }
     passes_ = make_passes(spec.optims, shared, *step_);
     clipping_.emplace(spec, shared);
@@ -379,8 +389,17 @@ class TorchLearner : public Learner {
   void apply_gradients() {
     for (auto& pass : passes_)
       if (pass.due(iteration_))
-        for (const auto i : pass.optimizers) optimizers_[i]->step(overflow_);
+        for (const auto i : pass.optimizers) step(i, iteration_ / pass.every);
     if (scaler_) scaler_->update();
+  }
+
+  // `turn`: iterations that the optimizer has been at work in, this one included.
+  void step(std::size_t i, std::uint64_t turn) {
+    if (!sums_[i]) return optimizers_[i]->step(overflow_);
+    sums_[i]->add(overflow_);
+    if (turn % static_cast<std::uint64_t>(spec_.optims[i].integer("accum")) != 0) return;
+    sums_[i]->hand_out();
+    optimizers_[i]->step();
   }
 
   // Why a step cannot be captured; empty: it may be tried.
@@ -393,6 +412,7 @@ class TorchLearner : public Learner {
     if (spec_.profile) return "--profile looks into the step";
     if (spec_.mixing.any()) return "[mix] draws numbers for each batch";
     if (std::ranges::any_of(passes_, [](auto& pass) { return pass.every > 1; })) return "optimizers take turns ([[optim]] every)";
+    if (std::ranges::any_of(sums_, [](auto& sum) { return sum.has_value(); })) return "gradients of several iterations make one update ([[optim]] accum)";
     if (std::ranges::any_of(std::array{Point::batch, Point::loss, Point::backward, Point::step}, looks)) return "a hook looks into the step";
     return {};
   }
@@ -506,6 +526,8 @@ class TorchLearner : public Learner {
       for (const auto& [name, tensor] : tensors) all.add(name, tensor);
     };
     for (auto& optimizer : optimizers_) add(optimizer->state());
+    for (auto& sum : sums_)
+      if (sum) add(sum->state());
     if (ema_) add(ema_->state());
     if (scaler_ && with_scale) add(scaler_->state());
     return all;
@@ -585,6 +607,7 @@ class TorchLearner : public Learner {
   std::vector<at::Tensor> kept_buffers_;  // as they were before the iteration
   std::unique_ptr<nets::Step> step_;
   std::vector<std::unique_ptr<nets::Optimizer>> optimizers_;
+  std::vector<std::optional<nets::GradientSum>> sums_;  // of optimizers with accum > 1
   std::vector<Pass> passes_;
   Pass* votes_with_ = nullptr;  // of these, the one whose exchange carries the votes; null where one process trains
   std::optional<Clipping> clipping_;

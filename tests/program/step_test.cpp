@@ -113,4 +113,24 @@ TEST_CASE("accumulated batches make the step of one large batch") {
     CHECK(std::abs(large[i].at("loss").get<double>() - small[i].at("loss").get<double>()) < 1e-6);
 }
 
+TEST_CASE("an optimizer that updates once for several iterations steps as with one large batch") {
+  survives_a_stop({"--set", "optim.accum=4"});  // stopped amid four of them
+  survives_a_stop({"--set", "optim.accum=3", "--set", "train.amp=fp16", "--set", "optim.name=adam", "--set", "optim.lr=0.002"});
+  const Workplace place;
+  const auto losses = [&](const std::string& run, const Words& more) {
+    const Words alike{"--run-dir", run, "--set", "net.dropout=0", "--set", "data.samples=320", "--set", "display.every=1"};
+    REQUIRE_EXIT(place.train(with(with(alike, {"--set", "optim.lr_base_batch=32"}), more)), 0);
+    return metrics_of(place.path(run), "train");
+  };
+  const auto large = losses("large", {"--max-iter", "15"});
+  const auto small = losses("small", {"--set", "loader.batch=4", "--set", "optim.accum=4"});
+  REQUIRE(small.size() == 4 * large.size());
+  for (std::size_t i = 0; i < large.size(); ++i) {
+    double mean = 0;
+    for (std::size_t part = 0; part < 4; ++part) mean += small[4 * i + part].at("loss").get<double>() / 4;
+    CHECK(std::abs(large[i].at("loss").get<double>() - mean) < 1e-6);
+    CHECK(large[i].at("lr") == small[4 * i].at("lr"));
+  }
+}
+
 }  // namespace flowtrain
