@@ -53,11 +53,13 @@ TEST_CASE("each process keeps a log; the console has what the first says, and wa
   CHECK_SAYS(taken, "taken/logs/rank-1.log");
 }
 
-TEST_CASE("a start of several processes that fails leaves no log behind, and no run") {
+TEST_CASE("a start of several processes that fails leaves no log behind, no run, and no record of what they said to each other") {
   const Workplace place;
   for (int i = 0; i < 3; ++i) {
     CHECK_EXIT(place.train(with(kTwo, {"--run-dir", "none", "--set", "data.dataset=image_folder", "--set", "data.path=nowhere"})), 3);
-    for (const char* left : {"none/logs", "none/train.log", "none/config.toml"}) CHECK_FALSE(fs::exists(place.path(left)));
+    CHECK_FALSE(fs::exists(place.path("none")));
+    CHECK_EXIT(place.train(with(kTwo, {"--run-dir", "none", "--set", "net.name=nosuch"})), 2);
+    CHECK_FALSE(fs::exists(place.path("none")));
   }
 }
 

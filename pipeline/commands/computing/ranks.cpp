@@ -48,7 +48,8 @@ int run_rank(const Place& place, const Config& config, const RankBody& body) {
                  place.url));
   std::filesystem::path records;
   const auto explain = [&](const std::string& message, Exit code) {
-    if (std::filesystem::is_directory(records)) membership.write_flight_record(records);
+    // A start that fails leaves nothing, as with one process.
+    if (std::filesystem::exists(records / "metrics.jsonl")) membership.write_flight_record(records);
     return membership.explain(message, code == Exit::distributed, static_cast<int>(code));
   };
   try {

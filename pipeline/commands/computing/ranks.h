@@ -14,8 +14,8 @@ namespace flowtrain::commands::computing {
 /// The ranks of this node, as processes that run `flowtrain <command> <arguments>`. Returns the exit code of all.
 int start_ranks(const SpawnPlan& plan, const Config& config, const std::string& command, const Arguments& arguments);
 
-/// What a rank does as a member of its job. Once it has set `records`, the rank's last collectives are written to that
-/// folder where it fails.
+/// What a rank does as a member of its job. Once it has set `records`, and training has begun there, the rank's last
+/// collectives are written to that folder where it fails.
 using RankBody = std::function<int(Membership& membership, std::filesystem::path& records)>;
 
 /// Joins the job and runs `body`. An error that all share, or that one causes for all, is told once.
