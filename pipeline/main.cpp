@@ -36,6 +36,7 @@ constexpr std::array table{
     Command{"hooks", "hooks CONFIG", "what is called at which points of a run", commands::hooks},
     Command{"config", "config CONFIG", "the resolved configuration; --keys lists every key; import FILE.json", commands::config},
     Command{"snapshot", "snapshot ls|show|verify|convert", "look into snapshots", commands::snapshot},
+    Command{"metrics", "metrics RUN", "what a run measured, as CSV", commands::metrics},
     Command{"selftest", "selftest crash --dir DIR", "whether snapshots on a disk survive kills, errors and power cuts",
             commands::selftest},
     Command{"plugins", "plugins [FILE.so]", "what can be named in a configuration", commands::plugins},

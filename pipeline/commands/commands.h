@@ -20,6 +20,7 @@ int plan(const Arguments& arguments);
 int lr_find(const Arguments& arguments);
 int hooks(const Arguments& arguments);
 int config(const Arguments& arguments);
+int metrics(const Arguments& arguments);
 int snapshot(const Arguments& arguments);
 int selftest(const Arguments& arguments);
 int plugins(const Arguments& arguments);

@@ -2,18 +2,10 @@
 
 #include <algorithm>
 
+#include "sampling/csv.h"
+
 namespace flowtrain {
 namespace {
-
-void append_cell(std::string& line, const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) {
-    line += text;
-    return;
-  }
-  line += '"';
-  for (const char c : text) line.append(c == '"' ? 2 : 1, c);
-  line += '"';
-}
 
 void append_right(std::string& line, const std::string& text, std::size_t width) {
   line.append(width - std::min(width, text.size()), ' ').append(text);
@@ -23,10 +15,10 @@ void append_right(std::string& line, const std::string& text, std::size_t width)
 
 std::string to_csv(const ClassTable& table) {
   std::string text = "label";
-  for (auto& name : table.classes) append_cell(text += ',', name);
+  for (auto& name : table.classes) append_csv_cell(text += ',', name);
   text += '\n';
   for (std::size_t label = 0; label < table.classes.size(); ++label) {
-    append_cell(text, table.classes[label]);
+    append_csv_cell(text, table.classes[label]);
     for (std::size_t prediction = 0; prediction < table.classes.size(); ++prediction)
       text.append(1, ',').append(std::to_string(table.at(label, prediction)));
     text += '\n';

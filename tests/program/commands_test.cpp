@@ -16,13 +16,32 @@ using nlohmann::json;
 TEST_CASE("every command helps") {
   const Workplace place;
   for (const std::string command :
-       {"train", "test", "bench", "replay", "pack", "plan", "graph", "config", "snapshot", "plugins", "info"}) {
+       {"train", "test", "bench", "replay", "pack", "plan", "graph", "lr-find", "hooks", "config", "snapshot", "metrics", "selftest",
+        "plugins", "info"}) {
     const auto help = place.run({command, "--help"});
     CHECK_EXIT(help, 0);
     CHECK_PRINTS(help, "flowtrain " + command);
   }
   for (auto& words : {Words{"--help"}, Words{"help"}, Words{"--version"}}) CHECK_EXIT(place.run(words), 0);
   CHECK_EXIT(place.run({}), 2);
+}
+
+TEST_CASE("metrics prints what a run measured as a table") {
+  const Workplace place;
+  REQUIRE_EXIT(place.train({"--run-dir", "run", "--max-iter", "40"}), 0);
+  for (const std::string kind : {"train", "val"}) {
+    CAPTURE(kind);
+    const auto lines = metrics_of(place.path("run"), kind);
+    const auto table = place.run({"metrics", "run", "--kind", kind});
+    REQUIRE_EXIT(table, 0);
+    CHECK(std::count(table.out.begin(), table.out.end(), '\n') == static_cast<std::ptrdiff_t>(lines.size()) + 1);
+    CHECK(table.out.starts_with("iter,"));
+    CHECK_PRINTS(table, "," + lines.back().at("loss").dump() + ",");
+  }
+  const auto none = place.run({"metrics", "run", "--kind", "nosuch"});
+  CHECK_EXIT(none, 2);
+  CHECK_SAYS(none, "there are: ");
+  CHECK_EXIT(place.run({"metrics", "nowhere"}), 3);
 }
 
 TEST_CASE("info and a run's env.json name the machine, its GPUs, and what reaches them") {

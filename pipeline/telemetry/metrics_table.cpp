@@ -1,0 +1,69 @@
+#include "pipeline/telemetry/metrics_table.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
+
+#include "sampling/csv.h"
+#include "sampling/error.h"
+#include "sampling/say.h"
+
+namespace flowtrain {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string listed(const std::set<std::string>& kinds) {
+  std::string text;
+  for (auto& kind : kinds) text += (text.empty() ? "" : ", ") + kind;
+  return text.empty() ? "nothing yet" : text;
+}
+
+std::string cell(const ordered_json& value) {
+  if (value.is_null()) return {};
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+}  // namespace
+
+std::string metrics_csv(const std::filesystem::path& path, const std::string& kind) {
+  std::ifstream file(path);
+  if (!file) throw UserError(Exit::data, say("cannot read ", path.string(), ": ", std::strerror(errno)), "expected the folder of a run");
+  std::set<std::string> kinds;
+  std::vector<std::string> columns;
+  std::map<std::string, std::size_t> places;
+  std::vector<std::vector<std::string>> rows;
+  for (std::string line; std::getline(file, line);) {
+    const auto entry = ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!entry.is_object() || !entry.contains("kind") || !entry["kind"].is_string()) continue;
+    kinds.insert(entry["kind"]);
+    if (entry["kind"] != kind) continue;
+    auto& row = rows.emplace_back();
+    for (auto& [key, value] : entry.items()) {
+      if (key == "kind") continue;
+      const auto [place, added] = places.emplace(key, columns.size());
+      if (added) columns.push_back(key);
+      if (row.size() <= place->second) row.resize(place->second + 1);
+      row[place->second] = cell(value);
+    }
+  }
+  if (rows.empty()) throw UserError(Exit::usage, say(path.string(), " has no lines of kind '", kind, "'"), "there are: " + listed(kinds));
+  std::string text;
+  const auto append = [&](const std::vector<std::string>& cells) {
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      if (i > 0) text += ',';
+      if (i < cells.size()) append_csv_cell(text, cells[i]);
+    }
+    text += '\n';
+  };
+  append(columns);
+  for (auto& row : rows) append(row);
+  return text;
+}
+
+}  // namespace flowtrain
