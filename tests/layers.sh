@@ -13,6 +13,7 @@ check() (
       BEGIN {
         may["sampling/plugins/"] = "std sampling/plugin.hpp sampling/plugin_abi.h"
         may["sampling/"] = "std codecs simd xxhash sampling/"
+        may["sampling/pattern.cpp"] = "std pcre2 sampling/"
         may["sampling/remote/"] = "std xxhash curl sampling/ sampling/remote/"
         may["nets/"] = "std torch simd nets/"
         may["stages/"] = "std queue xxhash sampling/ stages/"
@@ -38,6 +39,7 @@ check() (
         group["cuda"] = "^cuda_(runtime|runtime_api|fp16|bf16)\\.h$"
         group["queue"] = "^(blocking)?concurrentqueue\\.h$|^lightweightsemaphore\\.h$"
         group["openssl"] = "^openssl/evp\\.h$"
+        group["pcre2"] = "^pcre2\\.h$"
         group["curl"] = "^curl/curl\\.h$"
         group["xxhash"] = "^xxhash\\.h$"
         group["tbb"] = "^oneapi/tbb"

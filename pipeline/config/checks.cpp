@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <map>
-#include <regex>
 #include <string_view>
 
 #include "pipeline/config/words.h"
+#include "sampling/pattern.h"
 #include "sampling/say.h"
 #include "stages/evaluation/metric_names.h"
 
@@ -84,14 +84,10 @@ void check_sources(const Config& config) {
 }
 
 void check_pattern(const Settings& settings, const std::string& key) {
-  constexpr std::size_t most = 1000;  // std::regex takes brackets in brackets by recursion
-  const auto& text = settings.text(key);
-  if (text.size() > most) throw settings.error(key, say("a regular expression of more than ", most, " characters"));
   try {
-    std::regex pattern(text);
-  } catch (const std::regex_error& error) {
-    throw settings.error(key, say("not a regular expression: ", error.what()), Exit::usage,
-                         "as JavaScript writes them: ^layer1\\.");
+    Pattern pattern(settings.text(key));
+  } catch (const PatternError& error) {
+    throw settings.error(key, error.what(), Exit::usage, "as Python and Perl write them: ^layer1\\.");
   }
 }
 

@@ -1,9 +1,9 @@
 #include "pipeline/snapshot/rename.h"
 
-#include <regex>
 #include <set>
 
 #include "sampling/error.h"
+#include "sampling/pattern.h"
 
 namespace flowtrain {
 namespace {
@@ -15,37 +15,38 @@ const std::vector<std::string> cornernet_rules = {
     R"(^kps\. -> hg.hgs.)", R"(^(pre|cnvs|inters|inters_|cnvs_)\. -> hg.$1.)", R"(^(tl|br)_cnvs\. -> $1_modules.)",
     R"(^(tl|br)_regrs\. -> $1_offs.)"};
 
-std::regex pattern(const std::string& text, const std::string& rule) {
+/// What `use` gives; an error of a pattern is one of `rule`, where it is written.
+template <class Use>
+auto naming(const std::string& rule, const Use& use) {
   try {
-    return std::regex(text, std::regex::optimize);
-  } catch (const std::regex_error& error) {
-    throw UserError(Exit::usage, "'" + rule + "': not a regular expression: " + error.what(),
-                    "as JavaScript writes them: ^(tl|br)_heats\\.");
+    return use();
+  } catch (const PatternError& error) {
+    throw UserError(Exit::usage, "'" + rule + "': " + error.what(), "as Python and Perl write them: ^(tl|br)_heats\\.");
   }
 }
 
 }  // namespace
 
 struct Renaming::Rules {
-  struct Change {
-    std::regex from;
-    std::string to;
+  struct Rule {
+    std::string text;  ///< as it was written
+    Pattern pattern;
+    std::string by = {};
   };
-  std::vector<std::pair<std::string, std::regex>> drop;
-  std::vector<Change> changes;
+  std::vector<Rule> drop, changes;
 
   void add(const std::string& rule) {
     const auto at = rule.find(arrow);
     if (at == std::string::npos)
       throw UserError(Exit::usage, "'" + rule + "': no rule for names",
                       "write \"PATTERN -> TEXT\", or \"cornernet\" for the names of the first CornerNet");
-    changes.push_back({pattern(rule.substr(0, at), rule), rule.substr(at + arrow.size())});
+    changes.push_back(naming(rule, [&] { return Rule{rule, Pattern(rule.substr(0, at)), rule.substr(at + arrow.size())}; }));
   }
 };
 
 Renaming::Renaming(const std::vector<std::string>& drop, const std::vector<std::string>& rename) {
   auto rules = std::make_unique<Rules>();
-  for (auto& text : drop) rules->drop.emplace_back(text, pattern(text, text));
+  for (auto& text : drop) rules->drop.push_back(naming(text, [&] { return Rules::Rule{text, Pattern(text)}; }));
   for (auto& text : rename) {
     if (text != "cornernet") rules->add(text);
     else
@@ -60,20 +61,21 @@ std::vector<TensorView> Renaming::operator()(std::span<const TensorView> tensors
   std::vector<TensorView> left;
   std::set<std::string> names, used;
   for (auto tensor : tensors) {
-    for (auto& each : rules_->changes) tensor.name = std::regex_replace(tensor.name, each.from, each.to);
+    for (auto& rule : rules_->changes)
+      tensor.name = naming(rule.text, [&] { return rule.pattern.replaced(tensor.name, rule.by); });
     bool dropped = false;
-    for (auto& [text, regex] : rules_->drop) {
-      if (!std::regex_search(tensor.name, regex)) continue;
-      used.insert(text);
+    for (auto& rule : rules_->drop) {
+      if (!naming(rule.text, [&] { return rule.pattern.found_in(tensor.name); })) continue;
+      used.insert(rule.text);
       dropped = true;
     }
     if (dropped) continue;
     if (!names.insert(tensor.name).second) throw UserError(Exit::usage, "two tensors come to the name '" + tensor.name + "'");
     left.push_back(std::move(tensor));
   }
-  for (auto& [text, regex] : rules_->drop)
-    if (!used.contains(text))
-      throw UserError(Exit::usage, "'" + text + "': no tensor has such a name", "without it all are taken");
+  for (auto& rule : rules_->drop)
+    if (!used.contains(rule.text))
+      throw UserError(Exit::usage, "'" + rule.text + "': no tensor has such a name", "without it all are taken");
   return left;
 }
 

@@ -13,7 +13,7 @@ namespace flowtrain {
 /// What is done to the names of a file's tensors before they are matched with a net's.
 class Renaming {
  public:
-  /// `drop`: regular expressions (ECMAScript) of tensors to leave out, found anywhere in a name. `rename`: "PATTERN ->
+  /// `drop`: regular expressions (sampling/pattern.h) of tensors to leave out, found anywhere in a name. `rename`: "PATTERN ->
   /// TEXT", each applied to the name that the one before gave, with $1 … in TEXT; or the name of a set of such rules:
   /// "cornernet" (the names of princeton-vl/CornerNet to those of CornerNet-Lite). Throws UserError(usage) naming the
   /// rule that is none.
@@ -21,7 +21,7 @@ class Renaming {
   ~Renaming();
 
   /// The tensors that are left, under their new names. Throws UserError(usage) where two come to the same name, or a
-  /// pattern of `drop` meets no tensor.
+  /// pattern of `drop` meets no tensor, and for a rule that cannot be used on a name.
   std::vector<TensorView> operator()(std::span<const TensorView> tensors) const;
 
  private:

@@ -208,8 +208,9 @@ Shards index_shards(const std::vector<std::string>& paths, std::int64_t labels_e
   };
   {
     // A cold header costs a disk access, or a way to the server and back, so several are waited for at once.
-    std::vector<std::jthread> threads(std::min<std::size_t>(shards.size(), 8));
-    for (auto& thread : threads) thread = std::jthread(work);
+    std::vector<std::jthread> others(std::min<std::size_t>(shards.size(), 8) - 1);
+    for (auto& thread : others) thread = std::jthread(work);
+    work();
   }
   for (const auto& failure : failures)
     if (failure) std::rethrow_exception(failure);
