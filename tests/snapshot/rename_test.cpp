@@ -47,6 +47,9 @@ TEST_CASE("the first CornerNet's names become those of CornerNet-Lite") {
 TEST_CASE("rules that are none, that meet nothing, or that make two of one name") {
   CHECK(refusal({"a"}, {}, {"a => b"}) == "'a => b': no rule for names");
   CHECK(refusal({"a"}, {}, {"( -> b"}).starts_with("'( -> b': not a regular expression: "));
+  CHECK(refusal({"a"}, {}, {"a -> $5"}) == "'a -> $5': cannot be used on 'a': unknown substring");
+  const std::string name = std::string(60, 'a') + ".b";
+  CHECK(refusal({name}, {"(a|aa|a?)+$"}, {}) == "'(a|aa|a?)+$': takes more than 100000 steps to look for in '" + name + "'");
   CHECK(refusal({"a"}, {"^b"}, {}) == "'^b': no tensor has such a name");
   CHECK(refusal({"a", "b"}, {}, {"a -> b"}) == "two tensors come to the name 'b'");
 }
