@@ -111,10 +111,12 @@ class JpegReader : public PictureReader {
   /// Adobe's programs store inks inverted: 255 is no ink.
   static void inks_to_rgb(const std::uint8_t* cmyk, unsigned width, bool inverted, std::uint8_t* rgb) {
     const unsigned flip = inverted ? 0 : 255;
-    for (unsigned x = 0; x < width; ++x) {
-      const unsigned light = cmyk[4 * x + 3] ^ flip;
-      for (unsigned c = 0; c < 3; ++c)
-        rgb[3 * x + c] = static_cast<std::uint8_t>(((cmyk[4 * x + c] ^ flip) * light + 127) / 255);
+    for (unsigned x = 0; x < width; ++x, cmyk += 4, rgb += 3) {
+      const unsigned light = cmyk[3] ^ flip;
+      const auto under_black = [&](unsigned ink) { return static_cast<std::uint8_t>(((ink ^ flip) * light + 127) / 255); };
+      rgb[0] = under_black(cmyk[0]);
+      rgb[1] = under_black(cmyk[1]);
+      rgb[2] = under_black(cmyk[2]);
     }
   }
 
