@@ -4,8 +4,8 @@
 #include <pcre2.h>
 
 #include <array>
+#include <new>
 
-#include "sampling/error.h"
 #include "sampling/say.h"
 
 namespace flowtrain {
@@ -25,18 +25,19 @@ std::string meaning(int code) {
 
 PatternError cannot_match(int code, const std::string& name) {
   if (code == PCRE2_ERROR_MATCHLIMIT || code == PCRE2_ERROR_DEPTHLIMIT || code == PCRE2_ERROR_HEAPLIMIT)
-    return PatternError("takes more than " + std::to_string(most_steps) + " steps to look for in '" + name + "'");
-  return PatternError("cannot be used on '" + name + "': " + meaning(code));
+    return PatternError(say("takes more than ", most_steps, " steps to look for in '", name, "'"));
+  return PatternError(say("cannot be used on '", name, "': ", meaning(code)));
 }
 
 /// The bounds of a search, the same for all.
 pcre2_match_context* limits() {
-  static const std::unique_ptr<pcre2_match_context, decltype(&pcre2_match_context_free)> context = [] {
-    auto made = pcre2_match_context_create(nullptr);
+  static const auto context = [] {
+    std::unique_ptr<pcre2_match_context, decltype(&pcre2_match_context_free)> made(pcre2_match_context_create(nullptr),
+                                                                                   pcre2_match_context_free);
     if (!made) throw std::bad_alloc();
-    pcre2_set_match_limit(made, most_steps);
-    pcre2_set_heap_limit(made, most_kib);
-    return std::unique_ptr<pcre2_match_context, decltype(&pcre2_match_context_free)>(made, pcre2_match_context_free);
+    pcre2_set_match_limit(made.get(), most_steps);
+    pcre2_set_heap_limit(made.get(), most_kib);
+    return made;
   }();
   return context.get();
 }

@@ -34,7 +34,7 @@ TEST_CASE("patterns are found anywhere in a name") {
   CHECK_FALSE(Pattern("bias$").found_in("fc.bias\n"));
   CHECK(Pattern("^(?!fc\\.)").found_in("conv1.weight"));
   CHECK_FALSE(Pattern("^(?!fc\\.)").found_in("fc.weight"));
-  CHECK(Pattern("^gr..e$").found_in("grö" "e"));  // bytes: the o with dots is two
+  CHECK(Pattern("^gr..e$").found_in("gröe"));  // bytes: the o with dots is two
   CHECK(Pattern("a").found_in(std::string("\xff\0a", 3)));
 }
 
