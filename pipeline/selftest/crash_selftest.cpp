@@ -155,7 +155,7 @@ Findings try_kills(const fs::path& folder, const Workload& workload) {
   return findings;
 }
 
-Findings try_errors(const fs::path& folder, const Workload& workload) {
+Findings try_errors(const fs::path& folder, const Workload& workload, std::span<const int> errors) {
   Scratch scratch(folder);
   Findings findings;
   const auto calls = calls_of(scratch, workload);
@@ -176,7 +176,7 @@ Findings try_errors(const fs::path& folder, const Workload& workload) {
     note(findings, accident, check_failed_run(trace, call, fault, place));
   };
   for (std::uint64_t at = 0; at < calls.size(); ++at) {
-    for (const int error : {EIO, ENOSPC, EDQUOT, EROFS, EINTR}) attempt(calls[at], {Fault::fail, at, error});
+    for (const int error : errors) attempt(calls[at], {Fault::fail, at, error});
     if (calls[at].data.size() > 1) attempt(calls[at], {Fault::short_write, at});
   }
   return findings;

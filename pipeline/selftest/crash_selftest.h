@@ -2,10 +2,12 @@
 // Whether snapshots survive accidents: kills, errors and power cuts placed at every system call of real saves. What
 // `flowtrain selftest crash` runs, and tests/faults.
 
+#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <ostream>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,10 +39,14 @@ struct Findings {
 /// Kills the process before and after each of its calls: what had been reported as saved must be found.
 Findings try_kills(const std::filesystem::path& folder, const Workload& workload);
 
-/// Lets each call fail with EIO, ENOSPC, EDQUOT, EROFS and EINTR, and each write end early. A failure must be reported
+/// What disks are known to answer.
+inline constexpr int usual_errors[] = {EIO, ENOSPC, EDQUOT, EROFS, EINTR};
+
+/// Lets each call fail with each of `errors`, and each write end early. A failure must be reported
 /// with file and reason (none for an early end, or for EINTR where POSIX lets one try again), must not harm what was
 /// saved, and the next save must be good and leave neither temporary files nor open descriptors behind.
-Findings try_errors(const std::filesystem::path& folder, const Workload& workload);
+Findings try_errors(const std::filesystem::path& folder, const Workload& workload,
+                    std::span<const int> errors = usual_errors);
 
 /// What `workload` does to a disk.
 DiskLog record(const std::filesystem::path& folder, const Workload& workload);

@@ -86,11 +86,12 @@ Picture Image::view() const {
   return {pixels.data(), height, width, channels, static_cast<std::size_t>(width) * static_cast<std::size_t>(channels)};
 }
 
-void refuse_bomb(const std::string& format, std::uint64_t width, std::uint64_t height, std::uint64_t file_bytes) {
-  // Flat pictures are packed a thousandfold; up to 2^24 pixels (48 MiB) that harms nobody.
-  constexpr std::uint64_t harmless_pixels = std::uint64_t{1} << 24, max_pixels_per_byte = 128;
+void refuse_bomb(const std::string& format, std::uint64_t width, std::uint64_t height, std::uint64_t file_bytes,
+                 std::uint64_t bytes_per_pixel) {
+  // Flat pictures are packed a thousandfold; up to so much that harms nobody.
+  constexpr std::uint64_t harmless_bytes = std::uint64_t{48} << 20, max_pixels_per_byte = 128;
   const auto pixels = width * height;  // each fits 32 bits
-  if (pixels > harmless_pixels && pixels / max_pixels_per_byte > file_bytes)
+  if (pixels > harmless_bytes / bytes_per_pixel && pixels / max_pixels_per_byte > file_bytes)
     throw SampleError(format + ": " + std::to_string(file_bytes) + " bytes cannot hold " + std::to_string(width) + "x" +
                       std::to_string(height) + " pixels");
 }

@@ -53,9 +53,10 @@ enum class Warnings : std::uint8_t {
   accept,  ///< the picture is used as it comes
 };
 
-/// Refuses a picture that is there to fill memory: beyond 2^24 pixels, a compressed file must have a byte for each 128
-/// of them. Throws SampleError "FORMAT: …".
-void refuse_bomb(const std::string& format, std::uint64_t width, std::uint64_t height, std::uint64_t file_bytes);
+/// Refuses a picture that is there to fill memory: where reading takes more than 48 MiB (`bytes_per_pixel`, the picture and
+/// what the decoder keeps of it), a compressed file must have a byte for each 128 pixels. Throws SampleError "FORMAT: …".
+void refuse_bomb(const std::string& format, std::uint64_t width, std::uint64_t height, std::uint64_t file_bytes,
+                 std::uint64_t bytes_per_pixel = 3);
 
 /// The kinds of picture files that are known.
 enum class FileFormat : std::uint8_t { jpeg, png, webp };

@@ -43,7 +43,9 @@ class JpegReader : public PictureReader {
 
   void open(std::span<const std::byte> file) {
     if (!read_header(file)) fail();
-    refuse_bomb("JPEG", info_.image_width, info_.image_height, file.size());
+    // Of several scans all coefficients are kept, in 16 bits each.
+    const auto kept_bytes = jpeg_has_multiple_scans(&info_) ? 2 * static_cast<std::uint64_t>(info_.num_components) : 0;
+    refuse_bomb("JPEG", info_.image_width, info_.image_height, file.size(), 3 + kept_bytes);
     check_size(info_.image_height, info_.image_width);
   }
 

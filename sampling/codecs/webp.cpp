@@ -21,7 +21,10 @@ class WebpReader : public PictureReader {
     const auto status = WebPGetFeatures(bytes(), file.size(), &config_.input);
     if (status != VP8_STATUS_OK) throw SampleError("WebP: the header is damaged or cut short");
     if (config_.input.has_animation) throw SampleError("WebP: an animation, not a picture");
-    refuse_bomb("WebP", static_cast<std::uint64_t>(width()), static_cast<std::uint64_t>(height()), file.size());
+    // Losslessly packed pixels are kept whole beside the picture, as transparent ones are.
+    constexpr int lossy = 1;
+    const bool kept = config_.input.has_alpha || config_.input.format != lossy;
+    refuse_bomb("WebP", static_cast<std::uint64_t>(width()), static_cast<std::uint64_t>(height()), file.size(), kept ? 8 : 3);
   }
 
   int height() const override { return config_.input.height; }

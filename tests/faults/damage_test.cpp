@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <optional>
 
 #include "pipeline/snapshot/manifest.h"
 #include "sampling/random.h"
@@ -47,11 +48,14 @@ class Bytes {
   int descriptor_;
 };
 
-/// Snapshots 1 (small) and 2 (64 KiB, to be damaged).
+/// Snapshots 1 (small) and 2 (64 KiB, or what is given; to be damaged).
 struct TwoSnapshots {
   FastFolder folder;
   fs::path good = save(folder.path(), 1);
-  fs::path damaged = save(folder.path(), 2, width);
+  fs::path damaged;
+
+  TwoSnapshots() : damaged(save(folder.path(), 2, width)) {}
+  explicit TwoSnapshots(const SnapshotContent& second) : damaged(write_snapshot(folder.path(), second)) {}
 
   /// Whether 1 is taken, and 2 passed over because of `file`.
   bool found(const std::string& file) const {
@@ -60,6 +64,19 @@ struct TwoSnapshots {
            newest.passed_over[0].reason.find(file + ": ") != std::string::npos;
   }
 };
+
+/// Whether random bytes in the place of up to `longest` of the file's are found. The file is restored.
+bool finds_burst(const TwoSnapshots& snapshots, const std::string& name, Bytes& file, std::size_t longest, Stream& random) {
+  const auto at = random.below(file.text().size());
+  const auto was = file.text().substr(at, 1 + random.below(longest));
+  auto bytes = was;
+  for (auto& byte : bytes) byte = static_cast<char>(random.next());
+  if (bytes == was) bytes[0] ^= 1;
+  file.put(at, bytes);
+  const bool found = snapshots.found(name);
+  file.put(at, was);
+  return found;
+}
 
 }  // namespace
 
@@ -109,17 +126,32 @@ TEST_CASE("damage: bursts of changed bytes are found") {
   for (const auto& name : files) open.push_back(std::make_unique<Bytes>(snapshots.damaged / name));
   for (std::uint64_t burst = 0; burst < bursts; ++burst) {
     const auto which = random.below(files.size());
-    const auto& text = open[which]->text();
-    const auto at = random.below(text.size());
-    auto bytes = text.substr(at, 1 + random.below(512));
-    for (auto& byte : bytes) byte = static_cast<char>(random.next());
-    if (bytes == text.substr(at, bytes.size())) bytes[0] ^= 1;
-    open[which]->put(at, bytes);
-    if (!snapshots.found(files[which]) && ++missed < 10) FAIL_CHECK(files[which] << ": burst at " << at);
-    open[which]->put(at, text.substr(at, bytes.size()));
+    if (!finds_burst(snapshots, files[which], *open[which], 512, random) && ++missed < 10)
+      FAIL_CHECK(files[which] << ": burst " << burst);
   }
   CHECK(missed == 0);
   tried("R4 bursts", bursts);
+}
+
+TEST_CASE("damage: bursts of changed bytes in a large file are found") {
+  // With FLOWTRAIN_TIMES=64 it is a file of 1 GiB, and there are 10,240 bursts.
+  const auto tensor_bytes = static_cast<std::int64_t>(times() << 20);
+  std::optional<TwoSnapshots> snapshots;
+  {
+    std::vector<Tensor> tensors;
+    for (unsigned i = 0; i < 16; ++i) tensors.emplace_back("part" + std::to_string(i), "U8", std::vector{tensor_bytes}, i);
+    SnapshotContent content{2, {}, {}, "{}", ""};
+    for (auto& tensor : tensors) content.model.push_back(tensor.view);
+    snapshots.emplace(content);
+  }
+  Bytes file(snapshots->damaged / files.front());
+  Stream random(5, Purpose::sample, 0);
+  const auto bursts = 160 * times();
+  std::uint64_t missed = 0;
+  for (std::uint64_t burst = 0; burst < bursts; ++burst) missed += !finds_burst(*snapshots, files.front(), file, 1 << 16, random);
+  CHECK(missed == 0);
+  CHECK(find_newest(snapshots->folder.path()).path == snapshots->damaged);
+  tried("R4 bursts in a large file", bursts);
 }
 
 TEST_CASE("damage: files of another snapshot, or in each other's place, are found") {

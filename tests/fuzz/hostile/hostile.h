@@ -1,7 +1,7 @@
 #pragma once
 // Files made up to harm whoever reads them.
 
-#include <functional>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,6 +21,9 @@ std::vector<Case> images();
 std::vector<Case> archives();
 std::vector<Case> weights();
 std::vector<Case> texts();
+
+/// One of `parents`, all of one reader, with a few changes that follow from `number`.
+Case changed_by_chance(const std::vector<Case>& parents, std::uint64_t number);
 
 /// `bytes` packed as zlib (window 15) or gzip (window 15 + 16) does, `times` times in a row.
 std::string packed(const std::string& bytes, std::size_t times, int window);

@@ -1,14 +1,19 @@
-// PNG, JPEG and IDX.
+// PNG, JPEG, WebP and IDX.
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "tests/fuzz/hostile/hostile.h"
 #include "tests/sampling/pictures.h"
+#include "tests/snapshot/torch_bytes.h"
 
 namespace flowtrain::hostile {
 namespace {
+
+using namespace std::string_literals;
+using test::le;
 
 std::string big_endian(std::uint32_t value) {
   return {static_cast<char>(value >> 24), static_cast<char>(value >> 16), static_cast<char>(value >> 8),
@@ -32,7 +37,7 @@ void add_pngs(std::vector<Case>& cases) {
     cases.push_back({"PNG: " + what, "image", bytes});
   };
   const std::string rgb("\x08\x02\0\0\0", 5), few = packed("zeros", 1, 15);
-  for (const std::uint32_t side : {0u, 65536u, 1u << 30, 0x7fffffffu, 0x80000000u, 0xffffffffu}) {
+  for (const std::uint32_t side : {0u, 4096u, 65536u, 1u << 30, 0x7fffffffu, 0x80000000u, 0xffffffffu}) {
     add("side " + std::to_string(side), png(side, side, rgb, few));
     add("width " + std::to_string(side), png(side, 1, rgb, few));
     add("height " + std::to_string(side), png(1, side, rgb, few));
@@ -53,6 +58,14 @@ void add_pngs(std::vector<Case>& cases) {
   add("odd interlacing", png(1, 1, std::string("\x08\x02\0\0\x09", 5), few));
 }
 
+/// All of one colour.
+Image flat_picture(std::uint64_t side) {
+  Image image;
+  image.reshape(side, side, 3);
+  std::ranges::fill(image.pixels, std::uint8_t{0});
+  return image;
+}
+
 void add_jpegs(std::vector<Case>& cases) {
   const auto add = [&](const std::string& what, const std::string& bytes) {
     cases.push_back({"JPEG: " + what, "image", bytes});
@@ -71,8 +84,8 @@ void add_jpegs(std::vector<Case>& cases) {
       return changed;
     };
     const std::string kind = progressive ? "progressive " : "";
-    for (const char* side : {"\xff\xff", "\x80\x01", "\x10\x01"})
-      add(kind + "of great sides", with(5, std::string(side) + side));
+    for (const auto& side : {"\xff\xff"s, "\x80\x01"s, "\x10\x01"s, "\x10\0"s})
+      add(kind + "of great sides", with(5, side + side));
     add(kind + "without width", with(7, std::string(2, '\0')));
     add(kind + "of 12 bits", with(4, "\x0c"));
     add(kind + "of 255 components", with(9, "\xff"));
@@ -84,8 +97,53 @@ void add_jpegs(std::vector<Case>& cases) {
     for (int i = 0; i < 5000; ++i) scans += good.substr(scan, good.size() - 2 - scan);
     add(kind + "of 5,000 scans", scans + "\xff\xd9");
   }
+  const auto bomb = encode_jpeg(flat_picture(4096), true, {1, 1});
+  add("progressive, of 2^24 pixels, cut", {reinterpret_cast<const char*>(bomb.data()), 100'000});
   add("start alone", "\xff\xd8\xff");
   add("64 KiB of fill", "\xff\xd8" + std::string(1 << 16, '\xff'));
+}
+
+void add_webps(std::vector<Case>& cases) {
+  const auto add = [&](const std::string& what, const std::string& bytes) {
+    cases.push_back({"WebP: " + what, "image", bytes});
+  };
+  const auto chunk = [](const std::string& kind, const std::string& data) {
+    return kind + le(static_cast<std::uint32_t>(data.size())) + data + std::string(data.size() % 2, '\0');
+  };
+  const auto riff = [](const std::string& chunks) {
+    return "RIFF" + le(static_cast<std::uint32_t>(chunks.size() + 4)) + "WEBP" + chunks;
+  };
+  const auto extended = [&](char flags, std::uint32_t width, std::uint32_t height) {
+    return chunk("VP8X", std::string{flags, 0, 0, 0} + le(width - 1).substr(0, 3) + le(height - 1).substr(0, 3));
+  };
+  const auto data_of = [](const Image& image, bool lossless) {  // behind "RIFF", a size, "WEBP", "VP8 " or "VP8L", a size
+    const auto bytes = encode_webp(image, lossless);
+    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()).substr(20);
+  };
+  const auto lossless = data_of(gradient_picture(16, 16, 3), true), lossy = data_of(gradient_picture(16, 16, 3), false);
+  // 14 bits of width less one, then as many of height, after a byte; for a lossy picture 16 bits of each after six.
+  const auto lossless_sides = [&](std::uint32_t side) {
+    return std::string(lossless).replace(1, 4, le((side - 1) | (side - 1) << 14));
+  };
+  const auto lossy_sides = [&](std::uint32_t side) { return std::string(lossy).replace(6, 4, le(side | side << 16)); };
+  for (const std::uint32_t side : {1u << 12, (1u << 12) + 1, (1u << 14) - 1}) {
+    add("lossless side " + std::to_string(side), riff(chunk("VP8L", lossless_sides(side))));
+    add("lossy side " + std::to_string(side), riff(chunk("VP8 ", lossy_sides(side))));
+    add("side " + std::to_string(side) + " with alpha and no picture", riff(extended(0x10, side, side)));
+    add("side " + std::to_string(side) + " around a small picture", riff(extended(0x10, side, side) + chunk("VP8L", lossless)));
+  }
+  add("lossy without sides", riff(chunk("VP8 ", lossy_sides(0))));
+  add("bomb", riff(chunk("VP8L", data_of(flat_picture(5000), true))));
+  add("bomb of 2^24 pixels", riff(chunk("VP8L", data_of(flat_picture(4096), true))));
+  add("sides of 2^24", riff(extended(0, 1 << 24, 1 << 24) + chunk("VP8L", lossless)));
+  add("an animation", riff(extended(2, 16, 16) + chunk("ANIM", std::string(6, '\0'))));
+  add("a chunk of 4 GiB", riff("VP8L\xff\xff\xff\xff" + lossless));
+  add("a file of 4 GiB", "RIFF\xff\xff\xff\xffWEBP" + chunk("VP8L", lossless));
+  add("lossless cut", riff(chunk("VP8L", lossless.substr(0, lossless.size() / 2))));
+  add("lossy cut", riff(chunk("VP8 ", lossy.substr(0, lossy.size() / 2))));
+  add("of a later version", riff(chunk("VP8L", std::string(lossless).replace(4, 1, "\xe0"))));
+  add("two alphas and no picture", riff(extended(0x10, 16, 16) + chunk("ALPH", "\1x") + chunk("ALPH", "\1x")));
+  add("start alone", std::string("RIFF\x0c\0\0\0WEBPVP8L", 16));
 }
 
 void add_idx(std::vector<Case>& cases) {
@@ -143,6 +201,7 @@ std::vector<Case> images() {
   std::vector<Case> cases;
   add_pngs(cases);
   add_jpegs(cases);
+  add_webps(cases);
   add_idx(cases);
   return cases;
 }
