@@ -44,6 +44,16 @@ std::unique_ptr<c10d::Reducer> make_reducer(const TorchGroup& group, const std::
 
 }  // namespace
 
+DataParallelOptions parallel_options(const Settings& dist) {
+  DataParallelOptions options;
+  options.bucket_mb = dist.real("bucket_mb");
+  options.first_bucket_mb = dist.real("first_bucket_mb");
+  options.find_unused = dist.boolean("find_unused");
+  options.static_graph = dist.boolean("static_graph");
+  if (const auto wire = dist.text("compress"); wire != "none") options.wire = wire == "fp16" ? at::kHalf : at::kBFloat16;
+  return options;
+}
+
 DataParallel::DataParallel(TorchGroup& group, const nets::NamedTensors& parameters, const nets::NamedTensors& buffers,
                            std::int64_t figures, const DataParallelOptions& options)
     : group_(group), buffers_(buffers), parameters_(parameters), only_own_(options.only_own), find_unused_(options.find_unused),

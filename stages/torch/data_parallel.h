@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "nets/tensors.h"
+#include "sampling/settings.h"
 #include "stages/compute.h"
 #include "stages/torch/gradient_exchange.h"
 #include "stages/torch/torch_group.h"
@@ -15,7 +16,7 @@ class Reducer;
 
 namespace flowtrain {
 
-/// How gradients travel: the configuration's [dist].
+/// How gradients travel.
 struct DataParallelOptions {
   double bucket_mb = 25;         ///< of a bucket
   double first_bucket_mb = 1;    ///< of the first, which is to leave early
@@ -24,6 +25,9 @@ struct DataParallelOptions {
   bool only_own = false;         ///< backward reaches others' parameters, too, which get no gradients
   std::optional<at::ScalarType> wire = {};  ///< gradients travel as kHalf or kBFloat16; none: as they are
 };
+
+/// Those of [dist].
+DataParallelOptions parallel_options(const Settings& dist);
 
 /// Keeps the parameters of all processes equal. Use per micro-batch: begin(), forward, backward(); then result().
 /// Besides gradients, the buckets carry one more tensor: what is reported of the loss, and everyone's votes. All

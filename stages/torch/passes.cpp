@@ -3,6 +3,8 @@
 #include <torch/types.h>
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
 #include "sampling/say.h"
 #include "stages/torch/steps.h"
@@ -52,6 +54,21 @@ at::Tensor Pass::figures_of(const at::Tensor& lowered, const nets::NamedTensors&
   return torch::stack(values).to(at::kFloat);
 }
 
+void Pass::backward(const at::Tensor& loss, bool alone) const {
+  if (alone) return loss.backward();
+  std::vector<at::Tensor> own;
+  for (const auto& [name, parameter] : parameters) own.push_back(parameter);
+  loss.backward({}, std::nullopt, false, own);
+}
+
+void Pass::report(StepResult& done) const {
+  const bool due = sums.defined();
+  const at::Tensor there = !due ? at::Tensor() : parallel ? parallel->figures() : sums.to(at::kCPU);
+  const float* figure = due ? there.const_data_ptr<float>() : nullptr;
+  if (due) done.loss += *figure++;
+  for (auto& name : figures) done.parts.emplace_back(shown(name), due ? *figure++ : std::nan(""));
+}
+
 std::vector<Pass> make_passes(const std::vector<Settings>& optims, const SharedOut& shared, const nets::Step& step) {
   const Names known = step.losses();
   std::vector<Pass> passes;
@@ -72,6 +89,24 @@ std::vector<Pass> make_passes(const std::vector<Settings>& optims, const SharedO
   if (std::none_of(passes.begin(), passes.end(), [](auto& pass) { return pass.every == 1; }))
     throw optims.front().error("every", "no optimizer is at work in every iteration", Exit::usage, "one of them needs every = 1");
   return passes;
+}
+
+at::Tensor loss_of(const std::vector<Pass>& passes) {
+  at::Tensor loss;
+  for (auto& pass : passes)
+    if (pass.sums.defined()) loss = loss.defined() ? loss + pass.sums[0] : pass.sums[0];
+  return loss;
+}
+
+Pass* exchange_gradients(std::vector<Pass>& passes, TorchGroup& group, const nets::NamedTensors& buffers, const Settings& dist) {
+  Pass* in_all = nullptr;
+  auto options = parallel_options(dist);
+  options.only_own = passes.size() > 1;
+  for (auto& pass : passes) {
+    pass.parallel = std::make_unique<DataParallel>(group, pass.parameters, buffers, static_cast<std::int64_t>(1 + pass.figures.size()), options);
+    if (!in_all && pass.every == 1) in_all = &pass;
+  }
+  return in_all;
 }
 
 }  // namespace flowtrain

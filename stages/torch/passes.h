@@ -8,8 +8,10 @@
 
 #include "nets/step.h"
 #include "sampling/settings.h"
+#include "stages/compute.h"
 #include "stages/torch/data_parallel.h"
 #include "stages/torch/parameter_groups.h"
+#include "stages/torch/torch_group.h"
 
 namespace flowtrain {
 
@@ -30,10 +32,20 @@ struct Pass {
   at::Tensor lowered(const nets::NamedTensors& losses) const;
   /// The figures of one micro-batch: f32 (1 + figures), `lowered` first.
   at::Tensor figures_of(const at::Tensor& lowered, const nets::NamedTensors& losses_and_figures) const;
+  /// Adds the gradients of `loss` to its parameters'. `alone`: there is no other pass, whose parameters are to be spared.
+  void backward(const at::Tensor& loss, bool alone) const;
+  /// Adds its loss and figures of the iteration to `done`; NaN for figures of an iteration without it. Waits for the device.
+  void report(StepResult& done) const;
 };
 
 /// In the order of [[optim]]. Throws UserError(usage) where an optimizer names a loss that the step does not have, no
 /// optimizer lowers one of the step's, or none of them is at work in every iteration.
 std::vector<Pass> make_passes(const std::vector<Settings>& optims, const SharedOut& shared, const nets::Step& step);
+
+/// The loss of the iteration so far, of all passes: an f32 scalar on the device.
+at::Tensor loss_of(const std::vector<Pass>& passes);
+
+/// Gives each pass its exchange of gradients, by [dist]. Returns the first pass that every iteration has.
+Pass* exchange_gradients(std::vector<Pass>& passes, TorchGroup& group, const nets::NamedTensors& buffers, const Settings& dist);
 
 }  // namespace flowtrain

@@ -3,6 +3,7 @@
 #include "pipeline/commands/computing/parts.h"
 #include "stages/heap.h"
 #include "stages/torch/learner.h"
+#include "stages/torch/model_parts.h"
 
 namespace flowtrain::commands {
 
