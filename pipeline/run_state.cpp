@@ -76,6 +76,13 @@ std::string RunState::to_json() const {
 
 namespace {
 
+/// Each level takes 80 bytes of memory for a byte of text.
+bool refuse_depth(int depth, json::parse_event_t, json&) {
+  constexpr int deepest = 64;  // what json() writes has five levels
+  if (depth > deepest) throw json::other_error::create(501, "nested deeper than " + std::to_string(deepest), nullptr);
+  return true;
+}
+
 /// A number that is whole and not negative; json's own conversions take others, too.
 std::uint64_t count(const json& value) {
   if (!value.is_number_unsigned()) throw json::type_error::create(302, "not a count", &value);
@@ -100,7 +107,7 @@ AwaitedValidation awaited_from(const json& stored) {
 }  // namespace
 
 RunState RunState::from_json(const std::string& text) try {
-  const auto stored = json::parse(text);
+  const auto stored = json::parse(text, refuse_depth);
   RunState state;
   state.iteration = count(stored.at("iteration"));
   state.samples_per_epoch = count(stored.at("samples_per_epoch"));
@@ -134,7 +141,8 @@ RunState RunState::from_json(const std::string& text) try {
   state.saved = stored.at("saved").get<std::vector<std::string>>();
   return state;
 } catch (const json::exception& error) {
-  throw UserError(Exit::snapshot, std::string("state.json of the snapshot cannot be used: ") + error.what());
+  constexpr std::size_t most = 300;  // of what may quote all that was read
+  throw UserError(Exit::snapshot, "state.json of the snapshot cannot be used: " + std::string(error.what()).substr(0, most));
 }
 
 }  // namespace flowtrain

@@ -43,9 +43,7 @@ class JpegReader : public PictureReader {
 
   void open(std::span<const std::byte> file) {
     if (!read_header(file)) fail();
-    // Of several scans all coefficients are kept, in 16 bits each.
-    const auto kept_bytes = jpeg_has_multiple_scans(&info_) ? 2 * static_cast<std::uint64_t>(info_.num_components) : 0;
-    refuse_bomb("JPEG", info_.image_width, info_.image_height, file.size(), 3 + kept_bytes);
+    refuse_bomb("JPEG", info_.image_width, info_.image_height, file.size(), 3 + kept_bytes());
     check_size(info_.image_height, info_.image_width);
   }
 
@@ -71,6 +69,18 @@ class JpegReader : public PictureReader {
   }
 
  private:
+  /// Of several scans all coefficients are kept, in 16 bits each. For a pixel, rounded up.
+  std::uint64_t kept_bytes() {
+    if (!jpeg_has_multiple_scans(&info_)) return 0;
+    int most = 1, all = 0;  // of a block of pixels
+    for (int i = 0; i < info_.num_components; ++i) {
+      const int coefficients = info_.comp_info[i].h_samp_factor * info_.comp_info[i].v_samp_factor;
+      most = std::max(most, coefficients);
+      all += coefficients;
+    }
+    return static_cast<std::uint64_t>((2 * all + most - 1) / most);
+  }
+
   bool read_header(std::span<const std::byte> file) {
     if (setjmp(escape_)) return false;
     jpeg_mem_src(&info_, reinterpret_cast<const unsigned char*>(file.data()), file.size());
