@@ -1,4 +1,5 @@
-// The parts that every sample passes: queue, permutation, random numbers, decoding, resizing, gathering.
+// The parts that every sample passes: queue, permutation, random numbers, decoding, resizing, gathering; and what is
+// written down of batches and collectives.
 //
 //     build/release/bin/bench_micro [--benchmark_filter=…]       (Google Benchmark)
 
@@ -9,12 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/snapshot/hash.h"
 #include "sampling/codecs/image.h"
 #include "sampling/images/resize.h"
 #include "sampling/order.h"
 #include "sampling/random.h"
 #include "stages/bounded_queue.h"
 #include "stages/ticket.h"
+#include "stages/torch/flight_record.h"
 #include "tests/sampling/pictures.h"
 
 namespace flowtrain {
@@ -148,6 +151,25 @@ void gather(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(batch * row_bytes));
 }
 BENCHMARK(gather);
+
+/// What the hash of the order takes for a batch of 256.
+void order_hash(benchmark::State& state) {
+  const std::vector<std::uint64_t> ids(256, 7);
+  Xxh64 hash;
+  for (auto _ : state) hash.update(std::as_bytes(std::span(ids)));
+  benchmark::DoNotOptimize(hash.hex());
+}
+BENCHMARK(order_hash);
+
+/// What the flight record takes for a collective.
+void flight_record(benchmark::State& state) {
+  FlightRecord record;
+  for (auto _ : state) {
+    record.enter("the averaging of gradients");
+    record.leave();
+  }
+}
+BENCHMARK(flight_record);
 
 }  // namespace
 }  // namespace flowtrain
