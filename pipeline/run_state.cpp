@@ -78,7 +78,7 @@ namespace {
 
 /// Each level takes 80 bytes of memory for a byte of text.
 bool refuse_depth(int depth, json::parse_event_t, json&) {
-  constexpr int deepest = 64;  // what json() writes has five levels
+  constexpr int deepest = 64;  // what to_json() writes has five levels
   if (depth > deepest) throw json::other_error::create(501, "nested deeper than " + std::to_string(deepest), nullptr);
   return true;
 }

@@ -1,7 +1,6 @@
 // Files made of others by chance: what nobody thought of. Without a look at the reader, unlike the fuzzers.
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 
 #include "sampling/random.h"
