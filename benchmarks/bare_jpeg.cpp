@@ -31,7 +31,7 @@ void fill_batches(const JpegTask& task, Shared& shared, std::uint64_t thread) {
   std::iota(order.begin(), order.end(), std::size_t{0});
   for (std::uint64_t done = 0; !shared.stop; ++done) {
     Stream random(1, Purpose::sample, (thread << 40U) + done);  // threads share no draws
-    const std::size_t at = done % order.size();  // one step of Fisher and Yates' shuffle a picture
+    const std::size_t at = done % order.size();                 // one step of Fisher and Yates' shuffle a picture
     std::swap(order[at], order[at + random.below(order.size() - at)]);
     const std::size_t place = done % batch_pictures * row_bytes;
     write_sample(shared.pictures[order[at]], task.filter, random, batch.data() + place);

@@ -40,8 +40,10 @@ int main(int argc, char** argv) {
   const torch::NoGradGuard no_gradients;
   const std::int64_t pictures = argc > 1 ? std::atoll(argv[1]) : 8;
   const std::int64_t side = 128, channels = 128;
-  const std::pair<const char*, CornerPool> directions[] = {
-      {"top", CornerPool::top}, {"bottom", CornerPool::bottom}, {"left", CornerPool::left}, {"right", CornerPool::right}};
+  const std::pair<const char*, CornerPool> directions[] = {{"top", CornerPool::top},
+                                                           {"bottom", CornerPool::bottom},
+                                                           {"left", CornerPool::left},
+                                                           {"right", CornerPool::right}};
   for (const auto layout : {at::MemoryFormat::Contiguous, at::MemoryFormat::ChannelsLast}) {
     const bool channels_last = layout == at::MemoryFormat::ChannelsLast;
     const auto x = torch::rand({pictures, channels, side, side}).contiguous(layout).relu();
@@ -58,8 +60,9 @@ int main(int argc, char** argv) {
           median_seconds([&] { cornernet::running_max_cpu(x, side, inner, backwards, y, std::nullopt); });
       const double marked_s = median_seconds([&] { cornernet::running_max_cpu(x, side, inner, backwards, y, marks); });
       const double called_s = median_seconds([&] { corner_pool(x, direction); });
-      std::printf("  %-6s %5.1f GB/s, %3.0f %% of the copy; to be differentiated %3.0f %%; as called, of the clone %3.0f %%\n",
-                  name, gigabytes / pool_s, 100 * copy_s / pool_s, 100 * copy_s / marked_s, 100 * clone_s / called_s);
+      std::printf(
+          "  %-6s %5.1f GB/s, %3.0f %% of the copy; to be differentiated %3.0f %%; as called, of the clone %3.0f %%\n",
+          name, gigabytes / pool_s, 100 * copy_s / pool_s, 100 * copy_s / marked_s, 100 * clone_s / called_s);
     }
   }
 }

@@ -1,7 +1,7 @@
-// What the graph costs: samples per second of a whole line whose sampler, `copy`, only copies 28 × 28 bytes, or makes floats
-// of them; called for each row, and for blocks of rows. Beside that a bare loop that does the same without a graph, and
-// memcpy of as many bytes as come out, a batch at a time from fresh memory into that of a line. All in one run, so that the
-// machine's mood cancels out.
+// What the graph costs: samples per second of a whole line whose sampler, `copy`, only copies 28 × 28 bytes, or makes
+// floats of them; called for each row, and for blocks of rows. Beside that a bare loop that does the same without a
+// graph, and memcpy of as many bytes as come out, a batch at a time from fresh memory into that of a line. All in one
+// run, so that the machine's mood cancels out.
 //
 //     build/release/bin/bench_line [seconds per row]
 
@@ -104,8 +104,8 @@ double plain_copies(std::size_t row_bytes, std::uint32_t batch, unsigned threads
   });
 }
 
-double whole_line(const Dataset& dataset, const Order& order, const Sampler& sampler, unsigned workers, std::uint32_t batch,
-                  double seconds) {
+double whole_line(const Dataset& dataset, const Order& order, const Sampler& sampler, unsigned workers,
+                  std::uint32_t batch, double seconds) {
   const Scheduler scheduler(workers);
   const auto device = make_cpu_device();
   LineParts parts{"bench", dataset, order, sampler, *device, Batches(pictures, batch, LastBatch::wrap)};
@@ -133,7 +133,8 @@ int main(int argc, char** argv) {
   const auto order = shuffle.make(Settings("order", shuffle.keys), {dataset, 1});
   const auto& copy = samplers().at("copy");
   std::printf("million samples/s; of the bare loop on as many threads; of memcpy\n");
-  std::printf("%-5s %7s %6s %6s %8s %22s %22s\n", "dtype", "workers", "batch", "bare", "memcpy", "a call a row", "blocks");
+  std::printf("%-5s %7s %6s %6s %8s %22s %22s\n", "dtype", "workers", "batch", "bare", "memcpy", "a call a row",
+              "blocks");
   for (const char* dtype : {"u8", "f32"}) {
     Settings settings("sampler", copy.keys);
     settings.set("dtype", std::string(dtype), {});
@@ -145,8 +146,9 @@ int main(int argc, char** argv) {
         const double memcpy = plain_copies(blocks->fields()[0].row_bytes(), batch, workers, seconds);
         const double one = whole_line(dataset, *order, calls, workers, batch, seconds);
         const double many = whole_line(dataset, *order, *blocks, workers, batch, seconds);
-        std::printf("%-5s %7u %6u %6.2f %8.2f %8.2f (%4.2f, %4.2f) %8.2f (%4.2f, %4.2f)\n", dtype, workers, batch, bare / 1e6,
-                    memcpy / 1e6, one / 1e6, one / bare, one / memcpy, many / 1e6, many / bare, many / memcpy);
+        std::printf("%-5s %7u %6u %6.2f %8.2f %8.2f (%4.2f, %4.2f) %8.2f (%4.2f, %4.2f)\n", dtype, workers, batch,
+                    bare / 1e6, memcpy / 1e6, one / 1e6, one / bare, one / memcpy, many / 1e6, many / bare,
+                    many / memcpy);
         std::fflush(stdout);
       }
   }

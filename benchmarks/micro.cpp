@@ -38,8 +38,8 @@ float waves(int y, int x, int cell, std::uint64_t seed) {
   return above + down * (below - above);
 }
 
-/// About as hard to decode as a photograph: like one, it has the less of a detail the finer that is (D. J. Field, 1987), in
-/// colours less than in light, and a sensor's noise. `bits` of decode() says how large files become.
+/// About as hard to decode as a photograph: like one, it has the less of a detail the finer that is (D. J. Field,
+/// 1987), in colours less than in light, and a sensor's noise. `bits` of decode() says how large files become.
 Image picture(int height, int width) {
   Image image;
   image.reshape(static_cast<std::uint64_t>(height), static_cast<std::uint64_t>(width), 3);
@@ -56,7 +56,8 @@ Image picture(int height, int width) {
       }
       for (const float own : hue) {
         state = state * 1664525u + 1013904223u;
-        image.pixels[i++] = static_cast<std::uint8_t>(std::clamp(light + own + static_cast<float>(state >> 30), 0.0f, 255.0f));
+        image.pixels[i++] =
+            static_cast<std::uint8_t>(std::clamp(light + own + static_cast<float>(state >> 30), 0.0f, 255.0f));
       }
     }
   return image;
@@ -101,7 +102,8 @@ BENCHMARK(random_stream);
 /// slopes, whole or not.
 void decode(benchmark::State& state) {
   const int height = static_cast<int>(state.range(0)), width = static_cast<int>(state.range(1));
-  const auto file = encode_jpeg(state.range(2) != 0 ? picture(height, width) : gradient_picture(height, width, 3), false, {.quality = 90});
+  const auto file = encode_jpeg(state.range(2) != 0 ? picture(height, width) : gradient_picture(height, width, 3),
+                                false, {.quality = 90});
   Record record;
   record.encoding = Encoding::image;
   record.bytes = file;
@@ -118,10 +120,14 @@ void decode(benchmark::State& state) {
     }
     benchmark::DoNotOptimize(out.data());
   }
-  state.counters["bits"] = 8.0 * static_cast<double>(file.size()) / (static_cast<double>(height) * width);  // of a pixel
+  state.counters["bits"] =
+      8.0 * static_cast<double>(file.size()) / (static_cast<double>(height) * width);  // of a pixel
 }
-BENCHMARK(decode)->ArgNames({"height", "width", "details", "whole"})->ArgsProduct({{480}, {640}, {1}, {1, 0}})
-    ->ArgsProduct({{1500}, {2000}, {1, 0}, {1, 0}})->Unit(benchmark::kMicrosecond);
+BENCHMARK(decode)
+    ->ArgNames({"height", "width", "details", "whole"})
+    ->ArgsProduct({{480}, {640}, {1}, {1, 0}})
+    ->ArgsProduct({{1500}, {2000}, {1, 0}, {1, 0}})
+    ->Unit(benchmark::kMicrosecond);
 
 void resize_to_224(benchmark::State& state) {
   const Image from = picture(static_cast<int>(state.range(0)), static_cast<int>(state.range(0)));
@@ -133,7 +139,9 @@ void resize_to_224(benchmark::State& state) {
     benchmark::DoNotOptimize(out.data());
   }
 }
-BENCHMARK(resize_to_224)->ArgNames({"side", "antialias"})->ArgsProduct({{160, 320, 640}, {1, 0}})
+BENCHMARK(resize_to_224)
+    ->ArgNames({"side", "antialias"})
+    ->ArgsProduct({{160, 320, 640}, {1, 0}})
     ->Unit(benchmark::kMicrosecond);
 
 /// 256 rows of 28 x 28 bytes from 60,000, in a shuffled order; bytes per second.

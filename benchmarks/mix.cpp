@@ -53,7 +53,8 @@ void step_by_step(const at::Tensor& bytes, const at::Tensor& scale, const at::Te
   if (!mix) return;
   for (std::int64_t row = 0; auto& drawn : mix->rows) {
     const auto& box = drawn.erased;
-    if (box.left < box.right) pixels.index({row, Slice(), Slice(box.top, box.bottom), Slice(box.left, box.right)}).fill_(0);
+    if (box.left < box.right)
+      pixels.index({row, Slice(), Slice(box.top, box.bottom), Slice(box.left, box.right)}).fill_(0);
     ++row;
   }
   if (mix->kind == BatchMix::Kind::none) return;
@@ -62,7 +63,9 @@ void step_by_step(const at::Tensor& bytes, const at::Tensor& scale, const at::Te
     partners.copy_(pixels.flip(0)).mul_(1 - mix->own);
     pixels.mul_(mix->own).add_(partners);
   } else {
-    const auto part = [&](const at::Tensor& of) { return of.slice(2, cut.top, cut.bottom).slice(3, cut.left, cut.right); };
+    const auto part = [&](const at::Tensor& of) {
+      return of.slice(2, cut.top, cut.bottom).slice(3, cut.left, cut.right);
+    };
     part(pixels).copy_(part(pixels).flip(0));
   }
 }

@@ -114,8 +114,10 @@ class Relay {
     if (got < 0 && errno == EAGAIN) return;
     if (got <= 0) return end_of(connection);
     const std::string_view bytes(buffer_.data(), static_cast<std::size_t>(got));
-    if (&end == &connection.client) late_.push_back({Clock::now() + delay_, &connection, std::string(bytes)});
-    else answer(connection, bytes);
+    if (&end == &connection.client)
+      late_.push_back({Clock::now() + delay_, &connection, std::string(bytes)});
+    else
+      answer(connection, bytes);
   }
 
   /// Where no server listens, the client's connection is closed, too.

@@ -60,7 +60,7 @@ int main() {
       for (std::size_t i = 0; i < from.size(); ++i) std::memcpy(to[i].data(), from[i]->data(), from[i]->size());
     });
     const double copy = median_s([&] { learner->copy_state(state); });
-    std::printf("%.1f MB: memcpy %.1f ms, copy_state %.1f ms, ratio %.2f\n", static_cast<double>(bytes) / 1e6, plain * 1e3,
-                copy * 1e3, copy / plain);
+    std::printf("%.1f MB: memcpy %.1f ms, copy_state %.1f ms, ratio %.2f\n", static_cast<double>(bytes) / 1e6,
+                plain * 1e3, copy * 1e3, copy / plain);
   }
 }

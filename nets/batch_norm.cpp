@@ -45,8 +45,8 @@ Statistics statistics_of(const at::Tensor& x, const SumOverProcesses& sum) {
 /// S. Ioffe and C. Szegedy, "Batch normalization", ICML 2015, equations of section 3, with sums over all processes.
 class Normalise : public Function<Normalise> {
  public:
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                            const Statistics& all, double eps, const SumOverProcesses& sum) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                            const at::Tensor& bias, const Statistics& all, double eps, const SumOverProcesses& sum) {
     const auto scale = at::rsqrt(all.var + eps);
     context->save_for_backward({x, weight, all.mean, scale});
     context->saved_data["rows"] = all.rows;
@@ -69,7 +69,8 @@ class Normalise : public Function<Normalise> {
     sums /= rows;
     const auto channels = x.size(1);
     const auto of_x = (gradient - per_channel(sums.narrow(0, 0, channels)) -
-                       normal * per_channel(sums.narrow(0, channels, channels))) * per_channel(scale * weight);
+                       normal * per_channel(sums.narrow(0, channels, channels))) *
+                      per_channel(scale * weight);
     return {of_x, of_weight, of_bias, {}, {}, {}};
   }
 };

@@ -30,8 +30,8 @@ Labelled labelled(const NamedTensors& outputs, const NamedTensors& batch) {
   std::vector<std::int64_t> expected = logits.sizes().vec();
   if (expected.size() > 1) expected.erase(expected.begin() + 1);
   if (logits.dim() < 2 || label.sizes() != at::IntArrayRef(expected)) {
-    throw std::invalid_argument(
-        c10::str("logits have shape ", logits.sizes(), " and label has ", label.sizes(), ", expected (B, K, …) and (B, …)"));
+    throw std::invalid_argument(c10::str("logits have shape ", logits.sizes(), " and label has ", label.sizes(),
+                                         ", expected (B, K, …) and (B, …)"));
   }
   label = label.to(at::kLong);
   at::Tensor known = label.ge(0);
@@ -51,7 +51,9 @@ double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 class Ratio : public Metric {
  public:
   std::vector<double> totals() const override { return sums_.defined() ? to_host(sums_) : std::vector<double>{0, 0}; }
-  std::vector<double> figures(const std::vector<double>& totals) const override { return {ratio(totals[0], totals[1])}; }
+  std::vector<double> figures(const std::vector<double>& totals) const override {
+    return {ratio(totals[0], totals[1])};
+  }
   void reset() override { sums_.reset(); }
 
  protected:
@@ -109,7 +111,9 @@ void count(at::Tensor& counts, std::int64_t slots, const at::Tensor& slot) {
 /// Counts of each class: labels, predictions, and predictions that are right.
 struct Tally {
   explicit Tally(std::span<const double> totals)
-      : classes(totals.size() / 3), labels(totals.first(classes)), predictions(totals.subspan(classes, classes)),
+      : classes(totals.size() / 3),
+        labels(totals.first(classes)),
+        predictions(totals.subspan(classes, classes)),
         hits(totals.last(classes)) {}
 
   std::size_t classes;

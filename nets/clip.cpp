@@ -57,7 +57,8 @@ at::Tensor clip_units(const Tensors& weights, const Tensors& gradients, double l
 }  // namespace
 
 Clipped clip_gradients(const NamedTensors& parameters, const ClipSpec& spec) {
-  if (!(spec.limit >= 0)) throw std::invalid_argument(c10::str("clip: the limit is ", spec.limit, ", expected 0 or more"));
+  if (!(spec.limit >= 0))
+    throw std::invalid_argument(c10::str("clip: the limit is ", spec.limit, ", expected 0 or more"));
   if (!(spec.p > 0)) throw std::invalid_argument(c10::str("clip: p of the norm is ", spec.p, ", expected more than 0"));
   const at::NoGradGuard no_grad;
   Tensors weights, gradients;

@@ -20,7 +20,8 @@ struct ClipSpec {
 
 /// What was found. Scalars on the gradients' device, so that nobody waits for it.
 struct Clipped {
-  at::Tensor norm;  ///< of all gradients, before clipping: the p-norm for ClipBy::norm, else the 2-norm; 0 where there are none
+  at::Tensor norm;  ///< of all gradients, before clipping: the p-norm for ClipBy::norm, else the 2-norm; 0 where there
+                    ///< are none
   at::Tensor cut;   ///< 1 where any gradient was changed, else 0; undefined where only measured
 };
 

@@ -9,7 +9,8 @@ namespace flowtrain::nets {
 
 Ema::Ema(const NamedTensors& parameters, double decay, bool warmup)
     : parameters_(parameters), decay_(decay), warmup_(warmup) {
-  if (!(decay > 0 && decay < 1)) throw std::invalid_argument(c10::str("ema: decay is ", decay, ", expected 0 < decay < 1"));
+  if (!(decay > 0 && decay < 1))
+    throw std::invalid_argument(c10::str("ema: decay is ", decay, ", expected 0 < decay < 1"));
   for (const auto& [name, parameter] : parameters) {
     weights_.push_back(parameter.detach());
     averages_.push_back(parameter.detach().clone());

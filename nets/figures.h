@@ -6,8 +6,8 @@
 
 namespace flowtrain::nets {
 
-/// What a Net is, too, if it logs something. An interface of its own: nets that log nothing, and plugins among them, stay as
-/// they are.
+/// What a Net is, too, if it logs something. An interface of its own: nets that log nothing, and plugins among them,
+/// stay as they are.
 class Reports {
  public:
   virtual ~Reports() = default;

@@ -18,7 +18,8 @@ constexpr std::int64_t width = 32;  // of the discriminator's first layer; each 
 constexpr double slope = 0.2;       // of leaky ReLU, as the paper has it
 
 struct GeneratorImpl : nn::Module {
-  GeneratorImpl(std::int64_t channels, std::int64_t height, std::int64_t breadth) : rows(height / 8), columns(breadth / 8) {
+  GeneratorImpl(std::int64_t channels, std::int64_t height, std::int64_t breadth)
+      : rows(height / 8), columns(breadth / 8) {
     seed = register_module("seed", nn::Linear(Gan::latent, 4 * width * rows * columns));
     norm0 = register_module("norm0", BatchNorm2d(4 * width));
     up1 = register_module("up1", up(4 * width, 2 * width));
@@ -86,16 +87,18 @@ bool has(const std::vector<std::string>& names, const char* name) {
 struct Gan::Parts : nn::Module {
   explicit Parts(const NetSpec& spec) {
     if (spec.height % 8 != 0 || spec.width % 8 != 0)
-      throw std::invalid_argument("net gan: pictures are " + std::to_string(spec.height) + " x " + std::to_string(spec.width) +
-                                  " pixels, expected sides that 8 divides");
+      throw std::invalid_argument("net gan: pictures are " + std::to_string(spec.height) + " x " +
+                                  std::to_string(spec.width) + " pixels, expected sides that 8 divides");
     generator = register_module("generator", Generator(spec.channels, spec.height, spec.width));
     discriminator = register_module("discriminator", Discriminator(spec.channels, spec.height, spec.width));
     // The paper's: normal with a deviation of 0.02, around 1 for batch normalisation's factors.
     const torch::NoGradGuard no_gradients;
     for (auto& item : named_parameters()) {
       const bool factor = item.key().find("norm") != std::string::npos;
-      if (item.key().ends_with("bias")) item.value().zero_();
-      else nn::init::normal_(item.value(), factor ? 1 : 0, 0.02);
+      if (item.key().ends_with("bias"))
+        item.value().zero_();
+      else
+        nn::init::normal_(item.value(), factor ? 1 : 0, 0.02);
     }
   }
 

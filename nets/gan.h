@@ -33,9 +33,10 @@ class Gan : public ModuleNet {
   std::shared_ptr<Parts> parts_;
 };
 
-/// The two play against each other: `discriminator` tells real from generated pictures by cross entropy, `generator` wants
-/// its own to be taken for real (I. Goodfellow et al., "Generative Adversarial Nets", NIPS 2014, with the loss for the
-/// generator that does not saturate). Reports `real` and `fake`: how likely the discriminator takes each for real.
+/// The two play against each other: `discriminator` tells real from generated pictures by cross entropy, `generator`
+/// wants its own to be taken for real (I. Goodfellow et al., "Generative Adversarial Nets", NIPS 2014, with the loss
+/// for the generator that does not saturate). Reports `real` and `fake`: how likely the discriminator takes each for
+/// real.
 class GanStep final : public Step {
  public:
   explicit GanStep(Gan& gan) : gan_(gan) {}

@@ -4,7 +4,8 @@
 
 namespace flowtrain::nets {
 
-GradientSum::GradientSum(const NamedTensors& parameters, double iterations) : parameters_(parameters), iterations_(iterations) {
+GradientSum::GradientSum(const NamedTensors& parameters, double iterations)
+    : parameters_(parameters), iterations_(iterations) {
   for (const auto& [name, parameter] : parameters) sums_.push_back(at::zeros_like(parameter.detach()));
 }
 

@@ -17,7 +17,8 @@ class GradientSum {
   void add(const at::Tensor& skip = {});
   /// .grad becomes the mean, and the sum begins anew; of parameters without a gradient now both stay as they are.
   void hand_out();
-  /// The sums, named "gradient_sum.<parameter>", in the parameters' layout: the tensors in use. To load, copy_ into them.
+  /// The sums, named "gradient_sum.<parameter>", in the parameters' layout: the tensors in use. To load, copy_ into
+  /// them.
   NamedTensors state() const;
 
  private:

@@ -35,7 +35,8 @@ void draw_truncated(const at::Tensor& parameter, const InitRule& rule) {
   const at::NoGradGuard no_gradients;
   const double least = rule.range.empty() ? rule.mean - 2 * rule.std : rule.range.at(0);
   const double greatest = rule.range.empty() ? rule.mean + 2 * rule.std : rule.range.at(1);
-  const double below = normal_share_below((least - rule.mean) / rule.std), up_to = normal_share_below((greatest - rule.mean) / rule.std);
+  const double below = normal_share_below((least - rule.mean) / rule.std),
+               up_to = normal_share_below((greatest - rule.mean) / rule.std);
   parameter.uniform_(2 * below - 1, 2 * up_to - 1);
   parameter.erfinv_().mul_(rule.std * std::numbers::sqrt2).add_(rule.mean).clamp_(least, greatest);
 }
@@ -47,20 +48,31 @@ struct InitEntry {
 };
 
 // Sorted by name. xavier: X. Glorot, Y. Bengio, "Understanding the difficulty of training deep feedforward neural
-// networks", AISTATS 2010. kaiming: K. He et al., "Delving deep into rectifiers", ICCV 2015. orthogonal: A. Saxe et al.,
-// "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks", ICLR 2014.
+// networks", AISTATS 2010. kaiming: K. He et al., "Delving deep into rectifiers", ICCV 2015. orthogonal: A. Saxe et
+// al., "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks", ICLR 2014.
 constexpr std::array<InitEntry, 9> init_entries = {{
     {"constant", 0, [](const at::Tensor& tensor, const InitRule& rule) { torch_init::constant_(tensor, rule.value); }},
     {"kaiming_normal", 2,
-     [](const at::Tensor& tensor, const InitRule& rule) { torch_init::kaiming_normal_(tensor, rule.negative_slope, fan_of(rule), nonlinearity_of(rule)); }},
+     [](const at::Tensor& tensor, const InitRule& rule) {
+       torch_init::kaiming_normal_(tensor, rule.negative_slope, fan_of(rule), nonlinearity_of(rule));
+     }},
     {"kaiming_uniform", 2,
-     [](const at::Tensor& tensor, const InitRule& rule) { torch_init::kaiming_uniform_(tensor, rule.negative_slope, fan_of(rule), nonlinearity_of(rule)); }},
-    {"normal", 0, [](const at::Tensor& tensor, const InitRule& rule) { torch_init::normal_(tensor, rule.mean, rule.std); }},
-    {"orthogonal", 2, [](const at::Tensor& tensor, const InitRule& rule) { torch_init::orthogonal_(tensor, rule.gain); }},
+     [](const at::Tensor& tensor, const InitRule& rule) {
+       torch_init::kaiming_uniform_(tensor, rule.negative_slope, fan_of(rule), nonlinearity_of(rule));
+     }},
+    {"normal", 0,
+     [](const at::Tensor& tensor, const InitRule& rule) { torch_init::normal_(tensor, rule.mean, rule.std); }},
+    {"orthogonal", 2,
+     [](const at::Tensor& tensor, const InitRule& rule) { torch_init::orthogonal_(tensor, rule.gain); }},
     {"trunc_normal", 0, draw_truncated},
-    {"uniform", 0, [](const at::Tensor& tensor, const InitRule& rule) { torch_init::uniform_(tensor, rule.range.at(0), rule.range.at(1)); }},
-    {"xavier_normal", 2, [](const at::Tensor& tensor, const InitRule& rule) { torch_init::xavier_normal_(tensor, rule.gain); }},
-    {"xavier_uniform", 2, [](const at::Tensor& tensor, const InitRule& rule) { torch_init::xavier_uniform_(tensor, rule.gain); }},
+    {"uniform", 0,
+     [](const at::Tensor& tensor, const InitRule& rule) {
+       torch_init::uniform_(tensor, rule.range.at(0), rule.range.at(1));
+     }},
+    {"xavier_normal", 2,
+     [](const at::Tensor& tensor, const InitRule& rule) { torch_init::xavier_normal_(tensor, rule.gain); }},
+    {"xavier_uniform", 2,
+     [](const at::Tensor& tensor, const InitRule& rule) { torch_init::xavier_uniform_(tensor, rule.gain); }},
 }};
 
 }  // namespace
@@ -69,8 +81,8 @@ void initialise(const at::Tensor& parameter, const InitRule& rule) {
   for (const InitEntry& entry : init_entries) {
     if (rule.name != entry.name) continue;
     if (parameter.dim() < entry.least_dimensions)
-      throw std::invalid_argument(c10::str(rule.name, " is for tensors of ", entry.least_dimensions, " dimensions or more, and this one has ",
-                                           parameter.dim()));
+      throw std::invalid_argument(c10::str(rule.name, " is for tensors of ", entry.least_dimensions,
+                                           " dimensions or more, and this one has ", parameter.dim()));
     return entry.draw(parameter, rule);
   }
   throw unknown_name("rule", rule.name, init_rule_names());

@@ -20,8 +20,8 @@ struct InitRule {
   double negative_slope = 0.01;       ///< kaiming_… with leaky_relu
 };
 
-/// Sets all values of `parameter` anew, drawing from torch's default generator of its device. As torch.nn.init's functions
-/// of these names. Throws std::invalid_argument for an unknown rule, and for a tensor of too few dimensions.
+/// Sets all values of `parameter` anew, drawing from torch's default generator of its device. As torch.nn.init's
+/// functions of these names. Throws std::invalid_argument for an unknown rule, and for a tensor of too few dimensions.
 void initialise(const at::Tensor& parameter, const InitRule& rule);
 
 /// Known names, sorted.

@@ -64,9 +64,13 @@ class MeanSquaredError final : public Loss {
 class OutputLoss final : public Loss {
  public:
   NamedTensors operator()(const NamedTensors& outputs, const NamedTensors&) const override {
-    if (!outputs.contains("loss")) throw std::invalid_argument("loss output: the net gives no 'loss'; a script does, whose forward returns a dict with one");
+    if (!outputs.contains("loss"))
+      throw std::invalid_argument(
+          "loss output: the net gives no 'loss'; a script does, whose forward returns a dict with one");
     const at::Tensor& loss = outputs.at("loss");
-    if (loss.numel() != 1) throw std::invalid_argument(c10::str("loss output: the net's 'loss' has shape ", loss.sizes(), ", expected one number"));
+    if (loss.numel() != 1)
+      throw std::invalid_argument(
+          c10::str("loss output: the net's 'loss' has shape ", loss.sizes(), ", expected one number"));
     return {{"loss", loss.reshape({}).to(at::kFloat)}};
   }
 };

@@ -31,11 +31,12 @@ class Metric {
   virtual MetricForm form() const { return MetricForm::figure; }
   /// Whether there are totals of each class: before the first batch, which tells how many, there are none.
   virtual bool by_class() const { return false; }
-  /// Adds the rows of one batch. `logits` (B, K, …) f32 go with `label` (B, …) integer, `prediction` (B, T) with `target`
-  /// (B, U), both integer. What has a negative label does not count; a negative value ends a sequence. Waits for the device
-  /// where sequences are compared, else not. Throws std::invalid_argument for shapes that do not fit.
+  /// Adds the rows of one batch. `logits` (B, K, …) f32 go with `label` (B, …) integer, `prediction` (B, T) with
+  /// `target` (B, U), both integer. What has a negative label does not count; a negative value ends a sequence. Waits
+  /// for the device where sequences are compared, else not. Throws std::invalid_argument for shapes that do not fit.
   virtual void update(const NamedTensors& outputs, const NamedTensors& batch) = 0;
-  /// What the figures are made of, over all batches since reset(): sums, which add up over processes. Waits for the device.
+  /// What the figures are made of, over all batches since reset(): sums, which add up over processes. Waits for the
+  /// device.
   virtual std::vector<double> totals() const = 0;
   /// The figures that totals give, as form() says. Of nothing: 0; NaN where that would be the best.
   virtual std::vector<double> figures(const std::vector<double>& totals) const = 0;

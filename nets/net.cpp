@@ -46,10 +46,22 @@ constexpr std::array<Entry, 10> entries = {{
     {"gan", 8, [](const NetSpec& spec) -> Made { return std::make_unique<Gan>(spec); }},
     {"lenet", 12, [](const NetSpec& spec) { return classifier(make_lenet(spec)); }},
     {"mlp", 1, [](const NetSpec& spec) { return classifier(make_mlp(spec)); }},
-    {"resnet101", 1, [](const NetSpec& spec) { return classifier(make_resnet(spec, {true, {3, 4, 23, 3}})); }},
-    {"resnet18", 1, [](const NetSpec& spec) { return classifier(make_resnet(spec, {false, {2, 2, 2, 2}})); }},
-    {"resnet34", 1, [](const NetSpec& spec) { return classifier(make_resnet(spec, {false, {3, 4, 6, 3}})); }},
-    {"resnet50", 1, [](const NetSpec& spec) { return classifier(make_resnet(spec, {true, {3, 4, 6, 3}})); }},
+    {"resnet101", 1,
+     [](const NetSpec& spec) {
+       return classifier(make_resnet(spec, {true, {3, 4, 23, 3}}));
+     }},
+    {"resnet18", 1,
+     [](const NetSpec& spec) {
+       return classifier(make_resnet(spec, {false, {2, 2, 2, 2}}));
+     }},
+    {"resnet34", 1,
+     [](const NetSpec& spec) {
+       return classifier(make_resnet(spec, {false, {3, 4, 6, 3}}));
+     }},
+    {"resnet50", 1,
+     [](const NetSpec& spec) {
+       return classifier(make_resnet(spec, {true, {3, 4, 6, 3}}));
+     }},
 }};
 
 void check(const NetSpec& spec, const Entry& entry) {

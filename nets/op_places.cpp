@@ -12,7 +12,8 @@ std::string layer_of(const std::string& parameter) {
 }
 
 OpPlaces::OpPlaces(const NamedTensors& parameters) {
-  for (const auto& [name, tensor] : parameters) layers_.emplace(tensor.storage().unsafeGetStorageImpl(), layer_of(name));
+  for (const auto& [name, tensor] : parameters)
+    layers_.emplace(tensor.storage().unsafeGetStorageImpl(), layer_of(name));
 }
 
 void OpPlaces::enter(const at::RecordFunction& call, OpFrame& frame) {
@@ -31,13 +32,14 @@ OpPlace OpPlaces::own_place(const at::RecordFunction& call) const {
   for (const c10::IValue& input : call.inputs())
     each_tensor(input, [&](const at::Tensor& tensor) {
       if (!place.after || !tensor.defined() || !tensor.has_storage()) return;
-      if (const auto layer = layers_.find(tensor.storage().unsafeGetStorageImpl()); layer != layers_.end()) place = {layer->second, false};
+      if (const auto layer = layers_.find(tensor.storage().unsafeGetStorageImpl()); layer != layers_.end())
+        place = {layer->second, false};
     });
   return place;
 }
 
-// An operation that others are made of (linear: t, addmm) lends them its place, as does one of forward to its gradients'
-// computation, which bears the same sequence number.
+// An operation that others are made of (linear: t, addmm) lends them its place, as does one of forward to its
+// gradients' computation, which bears the same sequence number.
 OpPlace OpPlaces::place_of(const at::RecordFunction& call) {
   OpPlace own = own_place(call);
   const bool backward = goes_backward() || call.scope() == at::RecordScope::BACKWARD_FUNCTION;
@@ -45,18 +47,22 @@ OpPlace OpPlaces::place_of(const at::RecordFunction& call) {
   if (backward) {
     const auto forward = by_sequence_.find(call.seqNr());
     if (call.scope() != at::RecordScope::BACKWARD_FUNCTION || forward == by_sequence_.end()) return own;
-    if (!under_way_.empty()) under_way_.back()->place = forward->second;  // where gradients of several paths are added up
+    if (!under_way_.empty())
+      under_way_.back()->place = forward->second;  // where gradients of several paths are added up
     return forward->second;
   }
-  if (own.after) own.layer = last_layer_;
-  else last_layer_ = own.layer;
+  if (own.after)
+    own.layer = last_layer_;
+  else
+    last_layer_ = own.layer;
   if (call.seqNr() >= 0) by_sequence_[call.seqNr()] = own;
   return own;
 }
 
 bool OpPlaces::goes_backward() const {
-  return std::any_of(under_way_.begin(), under_way_.end(),
-                     [](const OpFrame* frame) { return frame->name.starts_with("autograd::engine::evaluate_function"); });
+  return std::any_of(under_way_.begin(), under_way_.end(), [](const OpFrame* frame) {
+    return frame->name.starts_with("autograd::engine::evaluate_function");
+  });
 }
 
 }  // namespace flowtrain::nets

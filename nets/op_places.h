@@ -11,14 +11,16 @@
 
 namespace flowtrain::nets {
 
-/// The layer that a parameter belongs to: its name without the last part, "layer3.0.conv1"; of a name of one part itself.
+/// The layer that a parameter belongs to: its name without the last part, "layer3.0.conv1"; of a name of one part
+/// itself.
 std::string layer_of(const std::string& parameter);
 
-/// Whose parameters an operation uses, see layer_of. In a backward pass: that of the operation in forward whose gradients it
-/// computes.
+/// Whose parameters an operation uses, see layer_of. In a backward pass: that of the operation in forward whose
+/// gradients it computes.
 struct OpPlace {
   std::string layer;
-  bool after = true;  ///< it uses no parameters (a ReLU, say), and `layer` is the last one before; empty: none was before
+  bool after =
+      true;  ///< it uses no parameters (a ReLU, say), and `layer` is the last one before; empty: none was before
 };
 
 /// One operation under way, or a scope. Who watches derives from it what is to be known at its end.
@@ -28,8 +30,8 @@ struct OpFrame : at::ObserverContext {
   OpPlace place;
 };
 
-/// Follows the operations of a thread, and of backward passes that it starts. Callbacks must ask for inputs, of the scopes
-/// FUNCTION, BACKWARD_FUNCTION and USER_SCOPE.
+/// Follows the operations of a thread, and of backward passes that it starts. Callbacks must ask for inputs, of the
+/// scopes FUNCTION, BACKWARD_FUNCTION and USER_SCOPE.
 class OpPlaces {
  public:
   /// `parameters` tell the layers.

@@ -14,7 +14,8 @@ struct Kinds {
 };
 
 Kinds kinds_of(const at::Tensor& tensor) {
-  if (!tensor.defined() || !tensor.is_floating_point() || tensor.layout() != at::kStrided || tensor.is_meta() || tensor.numel() == 0)
+  if (!tensor.defined() || !tensor.is_floating_point() || tensor.layout() != at::kStrided || tensor.is_meta() ||
+      tensor.numel() == 0)
     return {};
   if (at::isfinite(tensor).all().item<bool>()) return {};
   return {at::isnan(tensor).any().item<bool>(), at::isinf(tensor).any().item<bool>()};
@@ -22,7 +23,8 @@ Kinds kinds_of(const at::Tensor& tensor) {
 
 // Gives memory as it is.
 bool leaves_unwritten(std::string_view operation) {
-  return operation.starts_with("aten::empty") || operation.starts_with("aten::new_empty") || operation.starts_with("aten::resize");
+  return operation.starts_with("aten::empty") || operation.starts_with("aten::new_empty") ||
+         operation.starts_with("aten::resize");
 }
 
 struct WatchedFrame : OpFrame {
@@ -35,7 +37,8 @@ struct WatchedFrame : OpFrame {
 struct OpWatch::Impl {
   Impl(const NamedTensors& parameters, bool only_forward) : places(parameters), forward_only(only_forward) {}
 
-  // The callbacks are plain functions. Passes go backward on another thread where a device is at work, and this one waits.
+  // The callbacks are plain functions. Passes go backward on another thread where a device is at work, and this one
+  // waits.
   static inline Impl* watching = nullptr;
 
   static std::unique_ptr<at::ObserverContext> on_enter(const at::RecordFunction& call) {
@@ -60,7 +63,8 @@ struct OpWatch::Impl {
 
   void leave(const at::RecordFunction& call, const WatchedFrame& frame) {
     places.leave(frame);
-    if (found || frame.kind != at::RecordScope::FUNCTION || !frame.counts || (forward_only && places.goes_backward())) return;
+    if (found || frame.kind != at::RecordScope::FUNCTION || !frame.counts || (forward_only && places.goes_backward()))
+      return;
     for (const c10::IValue& output : call.outputs())
       each_tensor(output, [&](const at::Tensor& made) {
         if (found) return;
@@ -96,7 +100,8 @@ struct OpWatch::Impl {
   at::CallbackHandle handle = 0;
 };
 
-OpWatch::OpWatch(const NamedTensors& parameters, bool forward_only) : impl_(std::make_unique<Impl>(parameters, forward_only)) {
+OpWatch::OpWatch(const NamedTensors& parameters, bool forward_only)
+    : impl_(std::make_unique<Impl>(parameters, forward_only)) {
   Impl::watching = impl_.get();
   impl_->handle = at::addThreadLocalCallback(
       at::RecordFunctionCallback(Impl::on_enter, Impl::on_leave)

@@ -1,5 +1,6 @@
 #pragma once
-// Where numbers stop being finite: a look at every operation of forward and backward passes, whatever the net is made of.
+// Where numbers stop being finite: a look at every operation of forward and backward passes, whatever the net is made
+// of.
 
 #include <memory>
 #include <optional>
@@ -16,7 +17,7 @@ struct NonFiniteOp {
   /// The outermost RECORD_USER_SCOPE that it ran in; "backward" in a backward pass.
   std::string scope;
   OpPlace place;
-  at::Tensor made;     ///< a copy of its first result that is not finite
+  at::Tensor made;  ///< a copy of its first result that is not finite
 };
 
 /// Checks all operations that this thread runs, and those of backward passes that it starts, while it lives. They are

@@ -63,7 +63,9 @@ class FusedOptimizer : public Optimizer {
     for (Group& group : groups_) {
       if (group.of.parameters.empty()) continue;
       const auto options = group.of.parameters.begin()->second.options();
-      group.lr_there = at::full({}, lr_ * group.of.lr_factor, options.dtype(options.device().is_cpu() ? at::kDouble : at::kFloat).requires_grad(false));
+      group.lr_there =
+          at::full({}, lr_ * group.of.lr_factor,
+                   options.dtype(options.device().is_cpu() ? at::kDouble : at::kFloat).requires_grad(false));
     }
   }
 
@@ -169,8 +171,10 @@ class Adam final : public FusedOptimizer {
               now.state[step_], lr, momentum(), beta2_, now.weight_decay, eps_, /*amsgrad=*/false,
               /*maximize=*/false, /*grad_scale=*/std::nullopt, /*found_inf=*/now.skip);
       };
-      if (decoupled_) with([](auto&&... all) { at::_fused_adamw_(all...); });
-      else with([](auto&&... all) { at::_fused_adam_(all...); });
+      if (decoupled_)
+        with([](auto&&... all) { at::_fused_adamw_(all...); });
+      else
+        with([](auto&&... all) { at::_fused_adam_(all...); });
     };
     now.lr_there.defined() ? with_rate(now.lr_there) : with_rate(now.lr);
   }
@@ -197,7 +201,8 @@ void check(const OptimizerSpec& spec, const std::vector<ParameterGroup>& groups)
   NamedTensors parameters;
   for (const ParameterGroup& group : groups) {
     expect(spec, std::isfinite(group.lr_factor) && group.lr_factor >= 0, "lr_factor", group.lr_factor, "0 or more");
-    expect(spec, std::isfinite(group.weight_decay) && group.weight_decay >= 0, "weight_decay", group.weight_decay, "0 or more");
+    expect(spec, std::isfinite(group.weight_decay) && group.weight_decay >= 0, "weight_decay", group.weight_decay,
+           "0 or more");
     for (const auto& [name, parameter] : group.parameters) parameters.add(name, parameter);
   }
   if (parameters.empty()) {

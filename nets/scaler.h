@@ -5,16 +5,16 @@
 
 namespace flowtrain::nets {
 
-/// As torch.amp.GradScaler: begins at 65536, is halved where a gradient is not finite (that update is left out), and doubled
-/// after 2,000 updates without. P. Micikevicius et al., "Mixed Precision Training", ICLR 2018.
+/// As torch.amp.GradScaler: begins at 65536, is halved where a gradient is not finite (that update is left out), and
+/// doubled after 2,000 updates without. P. Micikevicius et al., "Mixed Precision Training", ICLR 2018.
 class GradScaler {
  public:
   explicit GradScaler(at::Device device);
 
   /// What backward begins with.
   at::Tensor scaled(const at::Tensor& loss) const;
-  /// Takes the scale off the gradients, once an iteration. Returns 1 where one of them is not finite, else 0: a scalar on
-  /// their device.
+  /// Takes the scale off the gradients, once an iteration. Returns 1 where one of them is not finite, else 0: a scalar
+  /// on their device.
   at::Tensor unscale(const NamedTensors& parameters);
   /// After each iteration: the next one's scale.
   void update();

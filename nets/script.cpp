@@ -124,15 +124,17 @@ class ScriptNet final : public Net {
     if (const auto sign = input.find('='); sign != std::string::npos) {
       const std::string name = trimmed(input.substr(0, sign));
       const auto is_meant = [&](const c10::Argument& argument) { return argument.name() == name; };
-      place = static_cast<std::size_t>(std::find_if(arguments_.begin(), arguments_.end(), is_meant) - arguments_.begin());
+      place =
+          static_cast<std::size_t>(std::find_if(arguments_.begin(), arguments_.end(), is_meant) - arguments_.begin());
       if (place == arguments_.size())
-        throw std::invalid_argument("script " + path_ + ": inputs names the argument '" + name + "', and forward has: " + listed_arguments());
+        throw std::invalid_argument("script " + path_ + ": inputs names the argument '" + name +
+                                    "', and forward has: " + listed_arguments());
       fields_[place] = trimmed(input.substr(sign + 1));
     } else if (place < arguments_.size()) {
       fields_[place] = input;
     } else {
-      throw std::invalid_argument("script " + path_ + ": inputs names " + std::to_string(place + 1) + " fields, and forward has: " +
-                                  listed_arguments());
+      throw std::invalid_argument("script " + path_ + ": inputs names " + std::to_string(place + 1) +
+                                  " fields, and forward has: " + listed_arguments());
     }
   }
 
@@ -142,7 +144,8 @@ class ScriptNet final : public Net {
       const std::string& field = fields_[values.size()];
       if (!field.empty()) {
         if (!batch.contains(field))
-          throw std::invalid_argument("script " + path_ + ": the batch has no '" + field + "', which inputs names for '" + argument.name() + "'");
+          throw std::invalid_argument("script " + path_ + ": the batch has no '" + field +
+                                      "', which inputs names for '" + argument.name() + "'");
         values.emplace_back(batch.at(field));
       } else if (batch.contains(argument.name())) {
         values.emplace_back(batch.at(argument.name()));

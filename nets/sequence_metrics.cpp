@@ -29,7 +29,8 @@ class Sequences {
 
   std::int64_t size() const { return values_.size(0); }
   Tokens operator[](std::int64_t row) const {
-    const Tokens all(values_.const_data_ptr<std::int64_t>() + row * values_.size(1), static_cast<std::size_t>(values_.size(1)));
+    const Tokens all(values_.const_data_ptr<std::int64_t>() + row * values_.size(1),
+                     static_cast<std::size_t>(values_.size(1)));
     const auto end = std::find_if(all.begin(), all.end(), [](std::int64_t token) { return token < 0; });
     return {all.begin(), end};
   }
@@ -47,7 +48,8 @@ class SequenceMetric : public Metric {
   void update(const NamedTensors& outputs, const NamedTensors& batch) final {
     const Sequences predictions(outputs, "prediction"), targets(batch, "target");
     if (predictions.size() != targets.size())
-      throw std::invalid_argument(c10::str(predictions.size(), " rows of prediction for ", targets.size(), " of target"));
+      throw std::invalid_argument(
+          c10::str(predictions.size(), " rows of prediction for ", targets.size(), " of target"));
     for (std::int64_t row = 0; row < targets.size(); ++row) compare(predictions[row], targets[row], totals_);
   }
   std::vector<double> totals() const final { return {totals_.begin(), totals_.end()}; }
@@ -123,7 +125,8 @@ class Spans final : public SequenceMetric<3> {
   }
 
   void compare(Tokens prediction, Tokens target, std::array<double, 3>& totals) override {
-    const auto found = spans_of(prediction.first(std::min(prediction.size(), target.size()))), true_ones = spans_of(target);
+    const auto found = spans_of(prediction.first(std::min(prediction.size(), target.size()))),
+               true_ones = spans_of(target);
     std::vector<TagSpan> right;
     std::set_intersection(found.begin(), found.end(), true_ones.begin(), true_ones.end(), std::back_inserter(right));
     totals[0] += static_cast<double>(right.size());

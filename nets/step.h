@@ -18,11 +18,11 @@ class Step {
 
   /// Names of the losses that optimizers may lower ([[optim]] losses). The first is lowered where nothing is said.
   virtual std::vector<std::string> losses() const = 0;
-  /// What a pass for `wanted`, some of losses(), reports beside them: under these names. The losses themselves, where there
-  /// are several, are reported as `loss.<name>`.
+  /// What a pass for `wanted`, some of losses(), reports beside them: under these names. The losses themselves, where
+  /// there are several, are reported as `loss.<name>`.
   virtual std::vector<std::string> figures(const std::vector<std::string>& wanted) const = 0;
-  /// One pass: at least the `wanted` losses, differentiable, and their figures; scalars f32, means over the batch's rows.
-  /// Optimizers with other losses get passes of their own, all at the weights from before the iteration.
+  /// One pass: at least the `wanted` losses, differentiable, and their figures; scalars f32, means over the batch's
+  /// rows. Optimizers with other losses get passes of their own, all at the weights from before the iteration.
   virtual NamedTensors operator()(const NamedTensors& batch, const std::vector<std::string>& wanted) = 0;
 
   struct Evaluated {
@@ -33,8 +33,8 @@ class Step {
   virtual Evaluated evaluate(const NamedTensors& batch) = 0;
 };
 
-/// gan: losses `discriminator` and `generator` of a net that is a Gan (nets/gan.h). Throws std::invalid_argument for another
-/// name, and for a net that does not fit.
+/// gan: losses `discriminator` and `generator` of a net that is a Gan (nets/gan.h). Throws std::invalid_argument for
+/// another name, and for a net that does not fit.
 std::unique_ptr<Step> make_step(const std::string& name, Net& net);
 /// Known names, sorted.
 std::vector<std::string> step_names();

@@ -27,10 +27,12 @@ std::string waiting_advice(const LineLoad& load) {
   if (read >= std::max(sample, transfer))
     return text + ", for `read` (" + std::to_string(load.readers) + " readers, " + percent(read, 0) +
            " busy): raise loader.readers, or keep the data on a faster disk";
-  if (transfer > sample) return text + ", for `transfer` (" + percent(transfer, 0) + " busy): smaller pictures, or a larger batch";
+  if (transfer > sample)
+    return text + ", for `transfer` (" + percent(transfer, 0) + " busy): smaller pictures, or a larger batch";
   text += ", for `sample` (" + std::to_string(load.workers) + " workers, " + percent(sample, 0) + " busy): ";
   if (sample < 0.5) return text + "short run, or batches come in bursts; raise loader.prefetch";
-  if (load.workers < load.cores) return text + "raise loader.workers (there are " + std::to_string(load.cores) + " cores)";
+  if (load.workers < load.cores)
+    return text + "raise loader.workers (there are " + std::to_string(load.cores) + " cores)";
   return text + "all cores are at work; cheaper augmentation or smaller stored pictures would help";
 }
 

@@ -36,7 +36,8 @@ Tuner::Limits tuning_limits(const Config& config, const DataParts& parts, const 
   const Settings& run = config.table("run");
   Tuner::Limits limits;
   limits.most = {parts.workers, parts.readers, parts.prefetch};
-  if (!loader.given("readers") && !parts.dataset->resident()) limits.most.readers = std::max(parts.readers, most_readers);
+  if (!loader.given("readers") && !parts.dataset->resident())
+    limits.most.readers = std::max(parts.readers, most_readers);
   const std::size_t batch_bytes = SlabLayout(parts.sampler->fields(), parts.batch).bytes();
   limits.most.prefetch = deepest_prefetch(loader, batch_bytes);
   limits.shares_cores = device == "cpu";
@@ -48,7 +49,6 @@ Tuner::Limits tuning_limits(const Config& config, const DataParts& parts, const 
 LastBatch last_batch(const std::string& name) {
   return name == "drop" ? LastBatch::drop : name == "pad" ? LastBatch::pad : LastBatch::wrap;
 }
-
 
 /// Refuses what the sampler's rows are not fit for.
 void check_mixing(const Config& config, const std::vector<Field>& fields) {
@@ -63,8 +63,9 @@ void check_mixing(const Config& config, const std::vector<Field>& fields) {
   const auto refuse = [&](const char* table, const char* key, const char* what) {
     const Settings& sampler = config.table("sampler");
     const std::string choice = sampler.text("plugin").empty() ? "name" : "plugin";
-    throw config.table(table).error(key, say("sampler.", choice, " = ", to_toml(sampler.value(choice)), " (",
-                                             sampler.origin(choice).text(), ") gives no ", what),
+    throw config.table(table).error(key,
+                                    say("sampler.", choice, " = ", to_toml(sampler.value(choice)), " (",
+                                        sampler.origin(choice).text(), ") gives no ", what),
                                     Exit::usage, "set it to 0, or choose another sampler");
   };
   const auto alpha = mixing.mixup > 0 ? "mixup" : "cutmix";
@@ -86,7 +87,8 @@ Mixing mixing_of(const Config& config) {
   mixing.prob = mix.real("prob");
   mixing.switch_prob = mix.real("switch_prob");
   const Settings& color = config.table("mix.color");
-  mixing.color = {color.real("prob"), color.real("brightness"), color.real("contrast"), color.real("saturation"), color.real("hue")};
+  mixing.color = {color.real("prob"), color.real("brightness"), color.real("contrast"), color.real("saturation"),
+                  color.real("hue")};
   mixing.erase = {erase.real("prob"), range("scale"), range("ratio"), erase.text("value") == "random"};
   return mixing;
 }
@@ -114,15 +116,18 @@ DataParts open_data(const Config& config, bool training, const std::string& devi
   parts.sampler = make_sampler(config, *parts.dataset, training);
   if (training) check_mixing(config, parts.sampler->fields());
   if (training && loader.integer("keep_mb") > 0)
-    parts.dataset = with_picture_cache(std::move(parts.dataset), static_cast<std::uint64_t>(loader.integer("keep_mb")) << 20);
+    parts.dataset =
+        with_picture_cache(std::move(parts.dataset), static_cast<std::uint64_t>(loader.integer("keep_mb")) << 20);
 
   parts.slice = portion.slice;
-  parts.batches = Batches(parts.order->size(), parts.batch, training ? last_batch(loader.text("last")) : LastBatch::pad);
+  parts.batches =
+      Batches(parts.order->size(), parts.batch, training ? last_batch(loader.text("last")) : LastBatch::pad);
   parts.prefetch = training ? static_cast<std::uint32_t>(loader.integer("prefetch")) : validation_prefetch;
   parts.workers = training ? workers_of(loader, portion.processes_here) : static_cast<unsigned>(val.integer("workers"));
   parts.readers = training ? static_cast<unsigned>(loader.integer("readers")) : 1;
   parts.read_ahead = static_cast<std::uint64_t>(loader.integer("read_ahead"));
-  if (training && !number(loader, "workers") && portion.slice.world == 1) parts.tunes = tuning_limits(config, parts, device);
+  if (training && !number(loader, "workers") && portion.slice.world == 1)
+    parts.tunes = tuning_limits(config, parts, device);
   const std::uint32_t most_prefetch = parts.tunes ? parts.tunes->most.prefetch : parts.prefetch;
   parts.device = make_device(device, Line::slabs(most_prefetch), loader.boolean("pin"));
   return parts;
@@ -132,7 +137,8 @@ std::uint32_t most_slabs(const Config& config, const DataParts& data, std::size_
   return Line::slabs(data.tunes ? deepest_prefetch(config.table("loader"), batch_bytes) : data.prefetch);
 }
 
-LineParts line_parts(const std::string& name, const DataParts& data, const Config& config, std::function<Ticket()> source) {
+LineParts line_parts(const std::string& name, const DataParts& data, const Config& config,
+                     std::function<Ticket()> source) {
   LineParts parts{name, *data.dataset, *data.order, *data.sampler, *data.device, data.batches};
   parts.seed = seed_of(config);
   parts.slice = data.slice;
@@ -186,7 +192,8 @@ std::uint64_t seed_of(const Config& config) {
 }
 
 std::uint64_t iterations_per_epoch(const Config& config, const Batches& batches) {
-  return std::max<std::uint64_t>(1, batches.per_epoch() / static_cast<std::uint64_t>(config.table("train").integer("accum")));
+  return std::max<std::uint64_t>(
+      1, batches.per_epoch() / static_cast<std::uint64_t>(config.table("train").integer("accum")));
 }
 
 Schedule make_schedule(const Config& config, const Batches& batches, std::uint64_t first, bool validate) {

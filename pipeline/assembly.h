@@ -32,7 +32,7 @@ struct DataParts {
   std::uint32_t batch = 1;  ///< rows of a whole batch, of all processes
   std::uint32_t prefetch = 1;
   unsigned workers = 1, readers = 1;
-  std::uint64_t read_ahead = 0;  ///< rows
+  std::uint64_t read_ahead = 0;        ///< rows
   std::optional<Tuner::Limits> tunes;  ///< loader.workers = "auto"; nothing: the line keeps its shape
 };
 
@@ -53,7 +53,8 @@ DataParts open_data(const Config& config, bool training, const std::string& devi
 std::uint32_t most_slabs(const Config& config, const DataParts& data, std::size_t batch_bytes);
 
 /// The line of the parts; `source` gives its tickets.
-LineParts line_parts(const std::string& name, const DataParts& data, const Config& config, std::function<Ticket()> source);
+LineParts line_parts(const std::string& name, const DataParts& data, const Config& config,
+                     std::function<Ticket()> source);
 
 /// Batches 1, 2, 3 … from number `first` (from 0), without end: for validation and for measuring.
 std::function<Ticket()> endless_batches(std::uint64_t first = 0);
@@ -75,7 +76,8 @@ Mixing mixing_of(const Config& config);
 /// Optimizer steps per epoch; at least 1.
 std::uint64_t iterations_per_epoch(const Config& config, const Batches& batches);
 
-/// The whole run from iteration `first`; one epoch where no length is set (--dry-run). `validate` is false where there is no validation set.
+/// The whole run from iteration `first`; one epoch where no length is set (--dry-run). `validate` is false where there
+/// is no validation set.
 Schedule make_schedule(const Config& config, const Batches& batches, std::uint64_t first, bool validate);
 
 }  // namespace flowtrain

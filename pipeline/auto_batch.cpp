@@ -59,10 +59,13 @@ FoundRows find_rows(std::uint32_t most, std::uint64_t limit, const TryRows& atte
   return search.found();
 }
 
-bool batch_is_left_open(const Config& config) { return config.table("loader").origin("batch").text() == kBatchLeftOpen; }
+bool batch_is_left_open(const Config& config) {
+  return config.table("loader").origin("batch").text() == kBatchLeftOpen;
+}
 
 void tell_left_open_batch(const Config& config) {
-  if (batch_is_left_open(config)) log_info(say("batches of ", config.table("loader").integer("batch"), ": ", kBatchLeftOpen));
+  if (batch_is_left_open(config))
+    log_info(say("batches of ", config.table("loader").integer("batch"), ": ", kBatchLeftOpen));
 }
 
 }  // namespace flowtrain

@@ -23,9 +23,9 @@ using FindRows = std::function<FoundRows(const Config& config)>;
 /// Takes a step with a batch of so many rows. Returns the bytes that it took; nothing where it did not fit.
 using TryRows = std::function<std::optional<std::uint64_t>(std::uint32_t rows)>;
 
-/// The largest number of rows up to `most` that take no more than `limit` bytes, to within three percent: by doubling, then by
-/// bisection. What a step will take is foretold from the last two tries: on a CPU one that is too large would not fail, but end
-/// the process. rows = 0: not even one fits.
+/// The largest number of rows up to `most` that take no more than `limit` bytes, to within three percent: by doubling,
+/// then by bisection. What a step will take is foretold from the last two tries: on a CPU one that is too large would
+/// not fail, but end the process. rows = 0: not even one fits.
 FoundRows find_rows(std::uint32_t most, std::uint64_t limit, const TryRows& attempt);
 
 /// Where the batch was left open, as nothing is trained: a few samples stand for it.

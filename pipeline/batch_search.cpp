@@ -22,7 +22,8 @@ std::uint32_t validation_slabs(const Config& config) {
   return static_cast<std::uint32_t>(1 + config.list("val.set").size()) * Line::slabs(validation_prefetch);
 }
 
-// Of the weights that an overlapped validation looks at. Its batches are not reckoned: without gradients little of one is kept.
+// Of the weights that an overlapped validation looks at. Its batches are not reckoned: without gradients little of one
+// is kept.
 std::uint64_t validated_copy(const Config& config, const NetFigures& net) {
   const Settings& val = config.table("val");
   if (period(val, "every").off() || val.text("mode") == "inline") return 0;
@@ -47,7 +48,9 @@ FoundRows search_batch(const BatchSearch& search, const Interrupt& interrupt) {
   const Settings& loader = search.config.table("loader");
   search.line.start();
   BatchTrial trial(first_batch(search.line), search.learner);
-  trial.slabs = [&](std::size_t batch_bytes) { return most_slabs(search.config, search.data, batch_bytes) + validation_slabs(search.config); };
+  trial.slabs = [&](std::size_t batch_bytes) {
+    return most_slabs(search.config, search.data, batch_bytes) + validation_slabs(search.config);
+  };
   trial.host_limit = spare(free_memory() / search.processes_here);
   const auto device = search.learner.free_bytes();
   const std::uint64_t copy = validated_copy(search.config, search.learner.figures());
@@ -58,7 +61,8 @@ FoundRows search_batch(const BatchSearch& search, const Interrupt& interrupt) {
   };
   const auto wished = static_cast<std::uint64_t>(loader.integer("batch_max"));
   const std::uint64_t samples = wished > 0 ? std::min(wished, search.data.order->size()) : search.data.order->size();
-  const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(std::max<std::uint64_t>(samples / search.processes, 1), 1u << 24));
+  const auto most = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(std::max<std::uint64_t>(samples / search.processes, 1), 1u << 24));
   const auto limit = static_cast<std::uint64_t>(loader.integer("batch_memory_mb")) << 20;
   const FoundRows found = find_rows(most, limit > 0 ? limit : device ? spare(*device) : trial.host_limit, attempt);
   search.line.stop();

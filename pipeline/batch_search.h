@@ -15,14 +15,14 @@ class Interrupt;
 struct BatchSearch {
   const Config& config;  ///< with a batch of a few
   const DataParts& data;
-  Line& line;            ///< of the data; not started
-  Learner& learner;      ///< for rows of that line's; to be thrown away
-  std::uint64_t processes = 1;   ///< that train together, of which this one alone is here
-  unsigned processes_here = 1;   ///< that share this machine's memory
+  Line& line;                   ///< of the data; not started
+  Learner& learner;             ///< for rows of that line's; to be thrown away
+  std::uint64_t processes = 1;  ///< that train together, of which this one alone is here
+  unsigned processes_here = 1;  ///< that share this machine's memory
 };
 
-/// The largest batch of this process. Stops the line. Throws UserError where `interrupt` asks for the end, and what the data and
-/// the net give.
+/// The largest batch of this process. Stops the line. Throws UserError where `interrupt` asks for the end, and what the
+/// data and the net give.
 FoundRows search_batch(const BatchSearch& search, const Interrupt& interrupt);
 
 }  // namespace flowtrain

@@ -35,8 +35,8 @@ void BatchTrial::fill(Slab& slab, std::uint32_t rows) const {
     slab.rows()[row].position = few_.rows()[source].position;
     slab.rows()[row].id = few_.rows()[source].id;
     for (std::size_t field = 0; field < to.fields().size(); ++field)
-      std::memcpy(slab.host() + to.offset(field) + row * to.row_bytes(field), few_.host() + from.offset(field) + source * from.row_bytes(field),
-                  to.row_bytes(field));
+      std::memcpy(slab.host() + to.offset(field) + row * to.row_bytes(field),
+                  few_.host() + from.offset(field) + source * from.row_bytes(field), to.row_bytes(field));
   }
   if (slab.owner().copies()) slab.owner().start_copy(slab.ticket().slot, slab.device(), slab.host(), to.bytes());
 }
@@ -50,8 +50,9 @@ std::optional<std::uint64_t> BatchTrial::operator()(std::uint32_t rows) {
   if (!slab) return {};
   fill(*slab, rows);
   const auto step = learner_.step_bytes(*slab);
-  log_debug(say("a batch of ", rows, ": ", step ? say("a step takes ", format_bytes(*step)) : std::string("a step does not fit"), ", batches ahead ",
-                format_bytes(batches)));
+  log_debug(say("a batch of ", rows, ": ",
+                step ? say("a step takes ", format_bytes(*step)) : std::string("a step does not fit"),
+                ", batches ahead ", format_bytes(batches)));
   if (!step) return {};
   return *step + batches;
 }

@@ -30,7 +30,9 @@ const std::array<std::string, 4> known_stages{"order", "read", "sample", "pipeli
 double cpu_seconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec); };
+  auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
@@ -46,7 +48,8 @@ struct Work {
 
 // Runs `body(thread)` over and over on each of `threads` threads until the time is over; it returns what it did. The
 // first round of each thread is not counted: buffers grow there.
-StageFigures measure(const std::string& name, unsigned threads, double seconds, const std::function<Work(unsigned)>& body) {
+StageFigures measure(const std::string& name, unsigned threads, double seconds,
+                     const std::function<Work(unsigned)>& body) {
   std::atomic<std::uint64_t> items{0}, bytes{0};
   std::exception_ptr error;
   std::mutex mutex;
@@ -75,9 +78,12 @@ StageFigures measure(const std::string& name, unsigned threads, double seconds, 
 class Bench {
  public:
   Bench(const Config& config, const BenchOptions& options)
-      : config_(config), options_(options), data_(open_data(config, true, "cpu")),
+      : config_(config),
+        options_(options),
+        data_(open_data(config, true, "cpu")),
         layout_(data_.sampler->fields(), data_.batch),
-        issue_(*data_.order, data_.batches, {}, 1, 1), sample_(*data_.dataset, *data_.sampler, seed_of(config)) {}
+        issue_(*data_.order, data_.batches, {}, 1, 1),
+        sample_(*data_.dataset, *data_.sampler, seed_of(config)) {}
 
   BenchReport run() {
     report_.config = config_.name();
@@ -93,7 +99,8 @@ class Bench {
 
  private:
   bool wanted(const std::string& stage) const {
-    return options_.stages.empty() || std::find(options_.stages.begin(), options_.stages.end(), stage) != options_.stages.end();
+    return options_.stages.empty() ||
+           std::find(options_.stages.begin(), options_.stages.end(), stage) != options_.stages.end();
   }
 
   void issue(Slab& slab, std::uint64_t iteration) {
@@ -205,8 +212,9 @@ class Bench {
     else
       advice.push_back("the order of samples costs more than the samples: a net will hardly be that fast");
     if (report_.has_pipeline && report_.samples_per_s < 0.7 * slowest->items_per_s)
-      advice.push_back("the whole line is slower than its slowest stage alone, as the stages share the cores; try another "
-                       "loader.batch or loader.workers");
+      advice.push_back(
+          "the whole line is slower than its slowest stage alone, as the stages share the cores; try another "
+          "loader.batch or loader.workers");
   }
 
   const Config& config_;
@@ -251,10 +259,12 @@ std::string to_table(const BenchReport& report) {
   const auto line = [&](const char* format, auto... values) { append_line(text, format, values...); };
   line("%-10s %8s %14s %12s %8s\n", "stage", "threads", "samples/s", "MB/s", "busy");
   for (auto& stage : report.stages)
-    line("%-10s %8u %14.0f %12.1f %7.0f%%\n", stage.name.c_str(), stage.threads, stage.items_per_s, stage.mb_per_s, 100 * stage.busy);
+    line("%-10s %8u %14.0f %12.1f %7.0f%%\n", stage.name.c_str(), stage.threads, stage.items_per_s, stage.mb_per_s,
+         100 * stage.busy);
   if (report.has_pipeline)
-    line("%-10s %8u %14.0f   first batch after %.3f s, %.5f CPU s per 1000 samples, peak memory %.0f MB\n", "whole line",
-         report.workers, report.samples_per_s, report.first_batch_s, report.cpu_s_per_1000, report.peak_rss_mb);
+    line("%-10s %8u %14.0f   first batch after %.3f s, %.5f CPU s per 1000 samples, peak memory %.0f MB\n",
+         "whole line", report.workers, report.samples_per_s, report.first_batch_s, report.cpu_s_per_1000,
+         report.peak_rss_mb);
   if (!report.bottleneck.empty()) text += "bottleneck: " + report.bottleneck + "; ";
   for (std::size_t i = 0; i < report.advice.size(); ++i) text += (i ? "; " : "") + report.advice[i];
   return text + (report.bottleneck.empty() ? "" : ".\n");

@@ -27,8 +27,8 @@ struct BenchReport {
   std::vector<StageFigures> stages;
   bool has_pipeline = false;
   double samples_per_s = 0, first_batch_s = 0, cpu_s_per_1000 = 0, peak_rss_mb = 0;  ///< of the whole line
-  std::string bottleneck;               ///< a stage's name
-  std::vector<std::string> advice;      ///< sentences
+  std::string bottleneck;                                                            ///< a stage's name
+  std::vector<std::string> advice;                                                   ///< sentences
 };
 
 /// Measures. Throws UserError(usage) for an unknown stage, and whatever the data gives.

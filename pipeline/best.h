@@ -25,11 +25,12 @@ using Rankings = std::map<std::string, std::vector<Ranked>>;
 struct BestRule {
   std::string metric;
   bool lower_wins = false;
-  std::size_t keep = 1;      ///< snapshots; the first one is kept in any case
-  std::string link = "best";  ///< snapshots/<link> leads to the first one: "best" for the first rule, "best-<metric>" for others
+  std::size_t keep = 1;  ///< snapshots; the first one is kept in any case
+  std::string link =
+      "best";  ///< snapshots/<link> leads to the first one: "best" for the first rule, "best-<metric>" for others
 
-  /// Enters a validation's figures, but for one that is not finite. Returns their rank among those to keep, 0 where they are the
-  /// best so far; nothing where they are not among them.
+  /// Enters a validation's figures, but for one that is not finite. Returns their rank among those to keep, 0 where
+  /// they are the best so far; nothing where they are not among them.
   std::optional<std::size_t> enter(Rankings& rankings, std::uint64_t iteration, const Figures& figures) const;
   /// The first one; null before the first validation.
   const Ranked* best(const Rankings& rankings) const;

@@ -53,17 +53,23 @@ void look_into(const Config& config, Learner& learner, Breakdown& breakdown) {
 // "aten::addmm of layers.1, in the net".
 std::string place_of(const NonFiniteOrigin& origin) {
   if (origin.phase == "batch") return say("the batch's '", origin.layer, "'");
-  if (origin.phase == "parameters") return say("the parameter ", origin.layer, ", before the step: the update before it did that");
+  if (origin.phase == "parameters")
+    return say("the parameter ", origin.layer, ", before the step: the update before it did that");
   if (origin.phase == "norm") return say("the norm of all gradients (", origin.operation, "), each of which is finite");
-  const std::string layer = origin.layer.empty() ? std::string() : say(origin.after_layer ? " after " : " of ", origin.layer);
-  return say(origin.operation, layer, origin.phase == "backward" ? ", in the backward pass" : origin.phase == "loss" ? ", in the loss" : ", in the net");
+  const std::string layer =
+      origin.layer.empty() ? std::string() : say(origin.after_layer ? " after " : " of ", origin.layer);
+  return say(origin.operation, layer,
+             origin.phase == "backward" ? ", in the backward pass"
+             : origin.phase == "loss"   ? ", in the loss"
+                                        : ", in the net");
 }
 
 std::string share_text(const NonFiniteOrigin& origin) {
   char percent[32];
   std::snprintf(percent, sizeof percent, "%.3g %%",
                 100 * static_cast<double>(origin.nans + origin.infinities) / static_cast<double>(origin.elements));
-  std::string text = say(origin.nans, " NaN and ", origin.infinities, " infinities among ", origin.elements, " numbers (", percent, ")");
+  std::string text = say(origin.nans, " NaN and ", origin.infinities, " infinities among ", origin.elements,
+                         " numbers (", percent, ")");
   if (origin.largest_parameter > 0) text += say("; ", origin.layer, "'s parameters reach ", origin.largest_parameter);
   return text;
 }
@@ -109,11 +115,13 @@ Bisection find_breakdown(const EarlierRun& run, std::uint64_t last, const std::f
 }
 
 std::string to_text(const Breakdown& breakdown) {
-  std::string text = say("iteration ", breakdown.iteration, ": ", what_is_not_finite(breakdown.result), " (trained again from ",
-                         from_text(breakdown.after), ")\n");
+  std::string text = say("iteration ", breakdown.iteration, ": ", what_is_not_finite(breakdown.result),
+                         " (trained again from ", from_text(breakdown.after), ")\n");
   if (!breakdown.origin)
-    return text + "computed once more, that iteration was finite: what this device computes is not the same every time\n";
-  return text + say("first not finite: ", place_of(*breakdown.origin), "\n", share_text(*breakdown.origin), "\n", samples_text(breakdown), "\n");
+    return text +
+           "computed once more, that iteration was finite: what this device computes is not the same every time\n";
+  return text + say("first not finite: ", place_of(*breakdown.origin), "\n", share_text(*breakdown.origin), "\n",
+                    samples_text(breakdown), "\n");
 }
 
 std::string to_json(const Breakdown& breakdown) {

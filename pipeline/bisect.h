@@ -25,7 +25,7 @@ struct Breakdown {
   };
   std::optional<NonFiniteOrigin> origin = {};  ///< nothing: computed once more, the iteration was finite
   std::vector<Sample> samples = {};            ///< that are to blame; empty: no single one is
-  std::size_t rows = 0;                   ///< of the micro-batch that they are in
+  std::size_t rows = 0;                        ///< of the micro-batch that they are in
 };
 
 /// What came of a search.
@@ -35,15 +35,16 @@ struct Bisection {
   std::optional<Breakdown> breakdown;  ///< nothing: all of them are finite
 };
 
-/// Trains `run` again, from its newest finite snapshot before the first failure that its metrics tell of (or from `snapshot`),
-/// to the first iteration whose loss or gradients are not finite, `last` at most; then looks there. Throws UserError.
+/// Trains `run` again, from its newest finite snapshot before the first failure that its metrics tell of (or from
+/// `snapshot`), to the first iteration whose loss or gradients are not finite, `last` at most; then looks there. Throws
+/// UserError.
 Bisection find_breakdown(const EarlierRun& run, std::uint64_t last, const std::filesystem::path& snapshot,
                          const MakeLearner& make_learner, Interrupt& interrupt);
 
 /// In a few lines, for people.
 std::string to_text(const Breakdown& breakdown);
-/// For programs: iteration, from, loss and grad_norm (null where not finite), phase, operation, layer, after_layer, made
-/// {nan, inf, of}, largest_parameter, samples [{row, position, id, source}], samples_by.
+/// For programs: iteration, from, loss and grad_norm (null where not finite), phase, operation, layer, after_layer,
+/// made {nan, inf, of}, largest_parameter, samples [{row, position, id, source}], samples_by.
 std::string to_json(const Breakdown& breakdown);
 
 }  // namespace flowtrain

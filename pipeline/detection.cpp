@@ -31,7 +31,8 @@ LookedAt load(const Dataset& dataset, std::uint64_t id) {
   Image decoded, coloured;
   try {
     const Record record = dataset.read(id, buffer);
-    loaded.sight.boxes.assign(record.boxes.begin(), record.boxes.end());  // there to be found, whatever the picture is like
+    loaded.sight.boxes.assign(record.boxes.begin(),
+                              record.boxes.end());  // there to be found, whatever the picture is like
     const Picture picture = colour_picture_of(record, decoded, coloured);
     loaded.bgr.reshape(static_cast<std::uint64_t>(picture.height), static_cast<std::uint64_t>(picture.width), 3);
     auto* to = loaded.bgr.pixels.data();
@@ -56,12 +57,13 @@ void log_classes(const GroundTruth& truth, const CocoEvaluation& coco) {
   log_info("    AP   AP50   AP75  objects  class");
   for (std::size_t i = 0; i < truth.categories.size(); ++i) {
     const auto& category = truth.categories[i];
-    const auto objects = std::count_if(truth.objects.begin(), truth.objects.end(),
-                                       [&](auto& object) { return object.category_id == category.id && !object.ignore; });
+    const auto objects = std::count_if(truth.objects.begin(), truth.objects.end(), [&](auto& object) {
+      return object.category_id == category.id && !object.ignore;
+    });
     const CocoScores& scores = coco.classes[i];
     std::string line;
-    append_line(line, "%6.3f %6.3f %6.3f %8lld  %s", scores.ap, scores.ap50, scores.ap75, static_cast<long long>(objects),
-                category.name.c_str());
+    append_line(line, "%6.3f %6.3f %6.3f %8lld  %s", scores.ap, scores.ap50, scores.ap75,
+                static_cast<long long>(objects), category.name.c_str());
     if (objects > 0) log_info(line);
   }
 }
@@ -122,7 +124,8 @@ std::optional<Figures> measure_detection(const DetectionMetrics& metrics, Detect
   std::vector<double> values(metrics.names.size(), 0);
   if (group.leads()) {
     const Figures all = measure(metrics.dataset, sights).figures;
-    std::transform(metrics.names.begin(), metrics.names.end(), values.begin(), [&](auto& name) { return value_of(all, name); });
+    std::transform(metrics.names.begin(), metrics.names.end(), values.begin(),
+                   [&](auto& name) { return value_of(all, name); });
   }
   group.sum(values);  // the leader's, for all
   Figures figures;
@@ -136,14 +139,17 @@ Figures test_detection(const Config& config, const fs::path& snapshot, const Mak
   const LearnerState weights = read_tensors(open_snapshot(snapshot), config.table("ema").boolean("validate"));
   const auto detector = make({{config.table("net"), config.table("sampler"), config.table("detect"),
                                static_cast<std::int64_t>(dataset->classes().size()), choose_device(config)},
-                              config.table("run"), weights});
+                              config.table("run"),
+                              weights});
   make_folders(folder);
   std::vector<std::uint64_t> records(dataset->size());
   std::iota(records.begin(), records.end(), 0);
   const auto sights = look_at(*dataset, records, *detector, [&](const LookedAt& looked) {
     const std::uint64_t id = looked.sight.record;
-    if (!looked.damage.empty()) log_warn(dataset->describe(id) + ": " + looked.damage);
-    else if (id < pictures) write_picture(folder / say("picture-", id, ".png"), looked);
+    if (!looked.damage.empty())
+      log_warn(dataset->describe(id) + ": " + looked.damage);
+    else if (id < pictures)
+      write_picture(folder / say("picture-", id, ".png"), looked);
     return true;
   });
   const Measured measured = measure(*dataset, sights);

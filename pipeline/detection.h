@@ -29,8 +29,8 @@ struct LookedAt {
   std::string damage;  ///< why there is no picture; empty otherwise
 };
 
-/// Looks at records, each of which is read once: the next while the net looks at one. Calls `after` with each, until that
-/// returns false.
+/// Looks at records, each of which is read once: the next while the net looks at one. Calls `after` with each, until
+/// that returns false.
 std::vector<Sight> look_at(const Dataset& dataset, std::span<const std::uint64_t> records, Detector& detector,
                            const std::function<bool(const LookedAt&)>& after);
 
@@ -47,9 +47,9 @@ std::optional<Figures> measure_detection(const DetectionMetrics& metrics, Detect
                                          const std::function<bool()>& goes_on);
 
 /// Runs the detector that `make` gives for a snapshot over the validation pictures and writes to `folder` results.json
-/// (as MS COCO has it) and the first `pictures` of them with annotated and found boxes drawn (PNG). Logs the figures of each
-/// class. Returns COCO's twelve and VOC's mean AP: `ap`, `ap50`, … Pictures that cannot be read are told, and count as
-/// pictures in which nothing was found.
+/// (as MS COCO has it) and the first `pictures` of them with annotated and found boxes drawn (PNG). Logs the figures of
+/// each class. Returns COCO's twelve and VOC's mean AP: `ap`, `ap50`, … Pictures that cannot be read are told, and
+/// count as pictures in which nothing was found.
 Figures test_detection(const Config& config, const std::filesystem::path& snapshot, const MakeDetector& make,
                        const std::filesystem::path& folder, std::size_t pictures);
 

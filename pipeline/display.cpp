@@ -40,7 +40,8 @@ std::set<std::string> figures_of_parts(const Figures& figures) {
   for (auto& [name, value] : figures) names.insert(name);
   for (auto& [name, value] : figures) {
     bool part = name.starts_with(class_accuracy);
-    for (auto dot = name.find('.'); dot != name.npos && !part; dot = name.find('.', dot + 1)) part = names.contains(name.substr(0, dot));
+    for (auto dot = name.find('.'); dot != name.npos && !part; dot = name.find('.', dot + 1))
+      part = names.contains(name.substr(0, dot));
     if (part) parts.insert(name);
   }
   return parts;
@@ -55,9 +56,7 @@ void write_confusion(const std::filesystem::path& path, const ClassTable& table)
   }
 }
 
-std::optional<double> if_finite(double value) {
-  return std::isfinite(value) ? std::optional(value) : std::nullopt;
-}
+std::optional<double> if_finite(double value) { return std::isfinite(value) ? std::optional(value) : std::nullopt; }
 
 }  // namespace
 
@@ -71,7 +70,10 @@ struct Display::Impl {
   };
 
   Impl(ProgressMode mode, std::uint64_t max_iterations, MetricsFile* metrics_file)
-      : max_iter(max_iterations), metrics(metrics_file), progress(mode), thread(named_thread("ft-display", [this] { loop(); })) {}
+      : max_iter(max_iterations),
+        metrics(metrics_file),
+        progress(mode),
+        thread(named_thread("ft-display", [this] { loop(); })) {}
 
   void loop() {
     Message message;
@@ -80,9 +82,12 @@ struct Display::Impl {
       const std::unique_ptr<Figures> parts(message.parts);
       const std::unique_ptr<Epoch> epoch(message.epoch);
       guarded([&] {
-        if (validation) show(*validation);
-        else if (epoch) show(*epoch);
-        else show(message.step, parts.get());
+        if (validation)
+          show(*validation);
+        else if (epoch)
+          show(*epoch);
+        else
+          show(message.step, parts.get());
       });
     }
     guarded([&] { progress.finish(); });
@@ -114,7 +119,8 @@ struct Display::Impl {
     now.epoch = event.epoch + 1;
     now.loss = if_finite(event.loss_avg);
     now.lr = if_finite(event.lr);
-    if (event.samples_per_s > 0) now.samples_per_s = event.samples_per_s;  // of several processes the first counts those of all
+    if (event.samples_per_s > 0)
+      now.samples_per_s = event.samples_per_s;  // of several processes the first counts those of all
     now.data_wait = event.data_wait;
     now.eta_s = event.eta_s;
     progress.update(now);
@@ -155,9 +161,11 @@ struct Display::Impl {
     const auto own = static_cast<std::ptrdiff_t>(fields.size());
     for (auto& [name, value] : parts) {
       const auto is_own = [&](auto& field) { return field.first == name; };
-      if (name != "kind" && std::none_of(fields.begin(), fields.begin() + own, is_own)) fields.emplace_back(name, value);
+      if (name != "kind" && std::none_of(fields.begin(), fields.begin() + own, is_own))
+        fields.emplace_back(name, value);
       else if (clashes.insert(name).second)
-        log_warn(say("metrics.jsonl: a train line has a `", name, "` of its own; that of a net, a step or a hook is left out"));
+        log_warn(say("metrics.jsonl: a train line has a `", name,
+                     "` of its own; that of a net, a step or a hook is left out"));
     }
   }
 

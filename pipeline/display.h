@@ -16,19 +16,19 @@ namespace flowtrain {
 struct StepEvent {
   std::uint64_t iteration = 0, epoch = 0;  ///< epoch from 0
   double loss = 0, loss_avg = 0, lr = 0, grad_norm = 0;
-  double clipped = 0;                       ///< share of the iterations since the last report whose gradients were clipped
+  double clipped = 0;  ///< share of the iterations since the last report whose gradients were clipped
   double samples_per_s = 0, data_wait = 0;  ///< since the last report
   double data_time_s = 0, step_time_s = 0;  ///< means per iteration since the last report
   double eta_s = 0;
-  int slowest_rank = -1;                    ///< that the others wait for; -1 where one process trains
-  double slowest_s = 0;                     ///< its own time per iteration: data and computing
-  int slowest_link = -1;                    ///< the rank whose way to the others is slowest
-  double link_s = 0;                        ///< how long a word takes on it, at most
-  double exchange_s = 0;                    ///< gradients on their way, per iteration, as the slowest rank sees it
-  double exchange_hidden = 0;               ///< the part of that which backward hides
-  bool report = false;                      ///< write a line, not only move the bar
-  bool left_out = false;                    ///< an error kept it from being computed: there was no update
-  const char* recovery = nullptr;           ///< what was done about figures that are not finite: "skipped", …
+  int slowest_rank = -1;           ///< that the others wait for; -1 where one process trains
+  double slowest_s = 0;            ///< its own time per iteration: data and computing
+  int slowest_link = -1;           ///< the rank whose way to the others is slowest
+  double link_s = 0;               ///< how long a word takes on it, at most
+  double exchange_s = 0;           ///< gradients on their way, per iteration, as the slowest rank sees it
+  double exchange_hidden = 0;      ///< the part of that which backward hides
+  bool report = false;             ///< write a line, not only move the bar
+  bool left_out = false;           ///< an error kept it from being computed: there was no update
+  const char* recovery = nullptr;  ///< what was done about figures that are not finite: "skipped", …
 };
 
 /// Shows what it is told. One thread calls; events are shown in their order. An error on the way (no memory, say) is

@@ -82,7 +82,8 @@ struct StepKind {
 class FirstBatch {
  public:
   FirstBatch(const Config& config, const std::string& device, const Portion& portion)
-      : data_(open_data(config, true, device, portion)), scheduler_(data_.workers),
+      : data_(open_data(config, true, device, portion)),
+        scheduler_(data_.workers),
         line_(line_parts("train", data_, config, one_batch())) {
     line_.start();
     if (!line_.next(ticket_)) throw InternalError("the line ended");
@@ -113,9 +114,11 @@ class StepBench {
  public:
   StepBench(const Config& config, const DistributedBenchOptions& options, const std::string& device,
             const MakeLearner& make_learner)
-      : options_(options), group_(*options.group),
-        batch_(config, device, {{static_cast<std::uint64_t>(group_.rank()), static_cast<std::uint64_t>(group_.size())},
-                                options.processes_here}) {
+      : options_(options),
+        group_(*options.group),
+        batch_(config, device,
+               {{static_cast<std::uint64_t>(group_.rank()), static_cast<std::uint64_t>(group_.size())},
+                options.processes_here}) {
     // The first of two micro-batches is not exchanged; the only one of an iteration is.
     const double everything_mb = 1e6;
     for (StepKind* kind : {&alone_, &overlapped_, &serial_}) {
@@ -124,8 +127,8 @@ class StepBench {
       kind->train.set("accum", std::int64_t{kind == &alone_ ? 2 : 1}, {});
       if (kind == &serial_)
         for (auto key : {"bucket_mb", "first_bucket_mb"}) kind->dist.set(key, everything_mb, {});
-      LearnerSpec spec{config.table("net"), config.table("loss"), config.list("optim"), config.list("group"), kind->train,
-                       config.table("run"), config.table("val"), batch_.layout()};
+      LearnerSpec spec{config.table("net"), config.table("loss"), config.list("optim"), config.list("group"),
+                       kind->train,         config.table("run"),  config.table("val"),  batch_.layout()};
       spec.classes = batch_.classes();
       spec.device = device;
       spec.seed = seed_of(config);
@@ -201,12 +204,9 @@ std::string to_json(const DistributedReport& report) {
                                   {"time_s", each.time_s},
                                   {"algorithm_mb_per_s", each.algorithm_mb_per_s},
                                   {"bus_mb_per_s", each.bus_mb_per_s}});
-  json["step"] = {{"alone_s", report.step.alone_s},
-                  {"overlapped_s", report.step.overlapped_s},
-                  {"serial_s", report.step.serial_s},
-                  {"exchange_s", report.step.exchange_s},
-                  {"hidden", report.step.hidden},
-                  {"efficiency", report.step.efficiency}};
+  json["step"] = {{"alone_s", report.step.alone_s},   {"overlapped_s", report.step.overlapped_s},
+                  {"serial_s", report.step.serial_s}, {"exchange_s", report.step.exchange_s},
+                  {"hidden", report.step.hidden},     {"efficiency", report.step.efficiency}};
   return json.dump(2) + "\n";
 }
 

@@ -23,19 +23,24 @@ bool Improvement::enter(std::optional<double>& best, const Figures& figures) con
   const auto found = std::find_if(figures.begin(), figures.end(), [&](auto& figure) { return figure.first == metric; });
   if (found == figures.end() || !std::isfinite(found->second)) return false;
   const double value = found->second, margin = best ? min_delta * (relative ? std::abs(*best) : 1) : 0;
-  if (best && !(lower_is_better(measured.empty() ? metric : measured) ? value < *best - margin : value > *best + margin)) return false;
+  if (best &&
+      !(lower_is_better(measured.empty() ? metric : measured) ? value < *best - margin : value > *best + margin))
+    return false;
   best = value;
   return true;
 }
 
 EarlyStop EarlyStop::from(const Config& config) {
   const Settings& table = config.table("early_stop");
-  return {Improvement::from(table, config.table("val")), static_cast<std::uint64_t>(table.integer("patience")), table.real("hours")};
+  return {Improvement::from(table, config.table("val")), static_cast<std::uint64_t>(table.integer("patience")),
+          table.real("hours")};
 }
 
 void EarlyStop::enter(EarlyStopState& state, const Figures& figures) const {
-  if (improvement.enter(state.best, figures)) state.since = 0;
-  else ++state.since;
+  if (improvement.enter(state.best, figures))
+    state.since = 0;
+  else
+    ++state.since;
 }
 
 std::string EarlyStop::reason(const EarlyStopState& state) const {

@@ -16,9 +16,9 @@ std::string ruling_metric(const Settings& val);
 
 /// When a figure counts as better than the best before it.
 struct Improvement {
-  std::string metric;     ///< of val.metrics, or loss
-  double min_delta = 0;   ///< by which it must be better
-  bool relative = false;  ///< min_delta is a share of the best figure's magnitude
+  std::string metric;         ///< of val.metrics, or loss
+  double min_delta = 0;       ///< by which it must be better
+  bool relative = false;      ///< min_delta is a share of the best figure's magnitude
   std::string measured = {};  ///< the one of val.metrics that `metric` is of; empty: `metric` says it
 
   /// Keys `metric`, `min_delta` and `relative` of `table`; an empty metric is the ruling one.

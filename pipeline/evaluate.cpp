@@ -13,8 +13,8 @@ Evaluation evaluate(const Config& config, const std::filesystem::path& snapshot,
   const DataParts data = open_data(config, false, device);
   const Scheduler scheduler(data.workers);
   Line line(line_parts("val", data, config, endless_batches()));
-  LearnerSpec spec{config.table("net"), config.table("loss"), config.list("optim"), config.list("group"), config.table("train"),
-                   config.table("run"), config.table("val"), line.layout()};
+  LearnerSpec spec{config.table("net"),   config.table("loss"), config.list("optim"), config.list("group"),
+                   config.table("train"), config.table("run"),  config.table("val"),  line.layout()};
   spec.val_layout = &line.layout();
   spec.class_names = data.dataset->classes();
   spec.classes = static_cast<std::int64_t>(spec.class_names.size());
@@ -27,7 +27,8 @@ Evaluation evaluate(const Config& config, const std::filesystem::path& snapshot,
   learner->load_state(read_tensors(open_snapshot(snapshot)));
   BadSamples bad = make_ledger(config, false, *data.dataset, nullptr);
   line.start();
-  Evaluation evaluation{*run_validation(line, *learner, bad, 0, data.batches.per_epoch(), [] { return true; }).figures, {}};
+  Evaluation evaluation{*run_validation(line, *learner, bad, 0, data.batches.per_epoch(), [] { return true; }).figures,
+                        {}};
   if (const auto* confusion = learner->confusion()) evaluation.confusion = *confusion;
   return evaluation;
 }

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "stages/group.h"
 #include "stages/evaluation/ground_truth.h"
+#include "stages/group.h"
 #include "stages/slab.h"
 
 namespace flowtrain {

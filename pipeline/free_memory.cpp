@@ -45,7 +45,8 @@ std::uint64_t left_in(const fs::path& group, const GroupFiles& files) {
 // Limits hold for all below. In a container its own group may be all that is seen, without what is above it.
 std::uint64_t left_in_all(const fs::path& mount, fs::path group, const GroupFiles& files) {
   std::uint64_t least = left_in(mount, files);
-  for (group = group.relative_path(); !group.empty(); group = group.parent_path()) least = std::min(least, left_in(mount / group, files));
+  for (group = group.relative_path(); !group.empty(); group = group.parent_path())
+    least = std::min(least, left_in(mount / group, files));
   return least;
 }
 

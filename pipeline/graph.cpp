@@ -25,8 +25,9 @@ namespace flow = oneapi::tbb::flow;
 
 namespace {
 
-// Control tickets hold no slab, but they are drawn only when a slab is free, and at most three stand between two batches
-// (validate, snapshot, rate), or two before the end: so no queue behind the sequencer ever holds more than this.
+// Control tickets hold no slab, but they are drawn only when a slab is free, and at most three stand between two
+// batches (validate, snapshot, rate), or two before the end: so no queue behind the sequencer ever holds more than
+// this.
 std::size_t queue_depth(std::size_t slabs) { return 4 * (slabs + 1); }
 
 // Small enough that all workers share one batch, large enough that a message (about 1 µs) costs little per row.
@@ -112,10 +113,11 @@ struct Line::Impl {
   }
 
   void add_sample() {
-    sample = std::make_unique<Sample>(*graph, parts.workers, [this](const Ticket& ticket, Sample::output_ports_type& out) {
-      sample_body(ticket, out);
-      handed_over(this);
-    });
+    sample =
+        std::make_unique<Sample>(*graph, parts.workers, [this](const Ticket& ticket, Sample::output_ports_type& out) {
+          sample_body(ticket, out);
+          handed_over(this);
+        });
     draw_node("sample", "sample\n" + counted(parts.workers, "worker") + ", rows in place");
     if (read) {
       flow::make_edge(*read, *sample);
@@ -145,7 +147,8 @@ struct Line::Impl {
     auto& out = to_transfer ? *to_transfer : *to_compute;
     deliver = std::make_unique<flow::function_node<Ticket>>(*graph, flow::serial, [this, &out](const Ticket& ticket) {
       taken_over(slabs[ticket.slot].get());
-      if (!out.try_push(ticket) && !stopping) fail(std::make_exception_ptr(InternalError("a queue of the line is full")));
+      if (!out.try_push(ticket) && !stopping)
+        fail(std::make_exception_ptr(InternalError("a queue of the line is full")));
       handed_over(this);
     });
     flow::make_edge(*in_order, *deliver);
@@ -268,7 +271,9 @@ struct Line::Impl {
     }
   }
 
-  Profile::Span span_of(std::string_view stage, const Ticket& ticket) const { return {parts.profile, parts.name, stage, ticket.iteration}; }
+  Profile::Span span_of(std::string_view stage, const Ticket& ticket) const {
+    return {parts.profile, parts.name, stage, ticket.iteration};
+  }
 
   void transfer_loop() {
     Ticket ticket;
@@ -377,11 +382,11 @@ struct Line::Impl {
 
   State state = State::built;
   std::atomic<bool> stopping{false};
-  LineShape wished;              // by compute
-  bool closed = false;           // of issue, which is serial: another shape is wished for
-  bool ended = false;            // likewise
-  std::uint64_t next_seq = 0;    // likewise
-  std::uint64_t received = 0;    // by next(), one thread
+  LineShape wished;            // by compute
+  bool closed = false;         // of issue, which is serial: another shape is wished for
+  bool ended = false;          // likewise
+  std::uint64_t next_seq = 0;  // likewise
+  std::uint64_t received = 0;  // by next(), one thread
   std::atomic<std::uint32_t> free_count{0};
   std::mutex error_mutex;
   std::exception_ptr error;
@@ -429,7 +434,8 @@ void Line::retune(const LineShape& shape) {
 LineShape Line::shape() const { return {impl_->parts.workers, impl_->parts.readers, impl_->parts.prefetch}; }
 
 void Line::release(const Ticket& ticket) {
-  // The slab's memory is about to be filled again: the copy that reads it must be over (on the CPU nothing to wait for).
+  // The slab's memory is about to be filled again: the copy that reads it must be over (on the CPU nothing to wait
+  // for).
   if (impl_->parts.device.copies()) impl_->parts.device.wait_host_free(ticket.slot);
   impl_->free_count.fetch_add(1);
   handed_over(&slab(ticket));
@@ -445,18 +451,22 @@ void Line::check_finished() const {
   const std::size_t waiting = line.to_compute->size() + (line.to_read ? line.to_read->size() : 0) +
                               (line.to_transfer ? line.to_transfer->size() : 0);
   if (!line.ended || line.received != line.next_seq || line.free_count != line.slabs.size() || waiting != 0)
-    throw InternalError("the line '" + line.parts.name + "' did not finish clean: " + std::to_string(line.received) + " of " +
-                        std::to_string(line.next_seq) + " tickets, " + std::to_string(line.free_count.load()) + " of " +
-                        std::to_string(line.slabs.size()) + " slabs free, " + std::to_string(waiting) + " tickets left");
+    throw InternalError("the line '" + line.parts.name + "' did not finish clean: " + std::to_string(line.received) +
+                        " of " + std::to_string(line.next_seq) + " tickets, " + std::to_string(line.free_count.load()) +
+                        " of " + std::to_string(line.slabs.size()) + " slabs free, " + std::to_string(waiting) +
+                        " tickets left");
 }
 
 std::string to_dot(const Drawing& drawing, const std::string& title) {
   auto quoted = [](const std::string& text) {
     std::string out = "\"";
     for (char c : text) {
-      if (c == '\n') out += "\\n";
-      else if (c == '"' || c == '\\') (out += '\\') += c;
-      else out += c;
+      if (c == '\n')
+        out += "\\n";
+      else if (c == '"' || c == '\\')
+        (out += '\\') += c;
+      else
+        out += c;
     }
     return out + "\"";
   };

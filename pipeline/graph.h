@@ -40,14 +40,14 @@ struct LineParts {
   Device& device;
   Batches batches;
   std::uint64_t seed = 0;
-  std::uint32_t batch = 1;    ///< rows of a slab: the most that the slice has
-  std::uint32_t accum = 1;    ///< micro-batches per iteration
-  unsigned workers = 1;       ///< threads that sample
-  unsigned readers = 1;       ///< threads that read
-  std::uint32_t prefetch = 4; ///< batches ready or under way ahead of the one in compute
+  std::uint32_t batch = 1;     ///< rows of a slab: the most that the slice has
+  std::uint32_t accum = 1;     ///< micro-batches per iteration
+  unsigned workers = 1;        ///< threads that sample
+  unsigned readers = 1;        ///< threads that read
+  std::uint32_t prefetch = 4;  ///< batches ready or under way ahead of the one in compute
   /// The sequence: called by one thread at a time until it gives a ticket of kind `end`. Fills all but seq and slot.
   std::function<Ticket()> source;
-  Slice slice = {};           ///< of each batch, that this process takes
+  Slice slice = {};              ///< of each batch, that this process takes
   std::uint64_t read_ahead = 0;  ///< rows beyond the prefetch that a distant data set is told of
   Profile* profile = nullptr;    ///< told when each stage works; null: nobody asks
 };
@@ -98,9 +98,9 @@ class Line {
   std::vector<StreamRow> rows(const Ticket& ticket) const;
   /// Gives a slab back, which is the permission to start another batch. Compute thread.
   void release(const Ticket& ticket);
-  /// Another shape for what is not yet under way: what is, is delivered first; next() then rebuilds the line. Does nothing
-  /// once the end is on its way. The Scheduler must have as many workers, and the device as many slots. Compute thread,
-  /// holding no slab, not while another thread calls stop().
+  /// Another shape for what is not yet under way: what is, is delivered first; next() then rebuilds the line. Does
+  /// nothing once the end is on its way. The Scheduler must have as many workers, and the device as many slots. Compute
+  /// thread, holding no slab, not while another thread calls stop().
   void retune(const LineShape& shape);
   /// As built last.
   LineShape shape() const;

@@ -9,7 +9,8 @@ namespace flowtrain {
 
 /// The ledger of the training or the validation data, with the budget that data.bad and data.max_bad set. `file` gets
 /// {"iter":…,"epoch":…,"split":"train","position":…,"id":…,"name":"…","stage":"read","reason":"…","substitute":…}; it
-/// may be null (runs without a folder); without `tells` there is no warning either. What is referred to must outlive the ledger.
+/// may be null (runs without a folder); without `tells` there is no warning either. What is referred to must outlive
+/// the ledger.
 BadSamples make_ledger(const Config& config, bool training, const Dataset& dataset, JsonLinesFile* file,
                        bool tells = true);
 

@@ -12,8 +12,8 @@ namespace flowtrain {
 
 namespace {
 
-constexpr double past = 0.9;      // of the mean
-constexpr double diverged = 4;    // times the least loss
+constexpr double past = 0.9;    // of the mean
+constexpr double diverged = 4;  // times the least loss
 constexpr unsigned curve_rows = 8;
 
 // Of the straight line that is nearest to the losses, over the rates' logarithms, which are evenly spaced.
@@ -71,10 +71,13 @@ std::string LrFinder::report() const {
   std::vector<double> curve;
   // What the loss is after it has got worse again would flatten all else.
   for (auto& each : tried_) curve.push_back(std::min(each.smooth, 1.1 * tried_.front().smooth));
-  std::string text = say("loss, smoothed, for learning rates from ", format_rate(tried_.front().lr), " to ", format_rate(tried_.back().lr), "\n");
+  std::string text = say("loss, smoothed, for learning rates from ", format_rate(tried_.front().lr), " to ",
+                         format_rate(tried_.back().lr), "\n");
   text += plot(curve, curve_rows, 1, false);
   const double found = suggestion();
-  if (found == 0) return text + "the loss does not fall: try other rates (--from, --to), or see whether the net learns at all (--overfit)\n";
+  if (found == 0)
+    return text +
+           "the loss does not fall: try other rates (--from, --to), or see whether the net learns at all (--overfit)\n";
   text += say("it falls fastest at ", format_rate(found), ", and is least at ", format_rate(least()->lr), "\n");
   return text + say("try --set optim.lr=", format_rate(found), "\n");
 }

@@ -1,6 +1,6 @@
 #pragma once
-// The learning-rate range test: training while the rate grows shows from where to where it is of use. L. N. Smith, "Cyclical
-// Learning Rates for Training Neural Networks", WACV 2017.
+// The learning-rate range test: training while the rate grows shows from where to where it is of use. L. N. Smith,
+// "Cyclical Learning Rates for Training Neural Networks", WACV 2017.
 
 #include <cstdint>
 #include <string>
@@ -15,8 +15,8 @@ struct LrRange {
   std::uint64_t iterations = 100;  ///< on the way, by equal factors; at least 10
 };
 
-/// Sets the rate of each iteration; other optimizers keep their ratio to the first. Asks for the end once the loss, smoothed,
-/// is four times its least, or not finite.
+/// Sets the rate of each iteration; other optimizers keep their ratio to the first. Asks for the end once the loss,
+/// smoothed, is four times its least, or not finite.
 class LrFinder : public Hook {
  public:
   explicit LrFinder(const LrRange& range) : range_(range) {}
@@ -28,8 +28,8 @@ class LrFinder : public Hook {
     double lr, loss, smooth;  ///< smooth: exponential mean of the losses, 0.9 of it the past, without the start's bias
   };
   const std::vector<Tried>& tried() const { return tried_; }
-  /// Where the loss falls fastest over the rate's logarithm, before the smoothed one's least; 0 where it does not fall. Slopes are
-  /// those of straight lines through a tenth of all steps, as single ones are noise.
+  /// Where the loss falls fastest over the rate's logarithm, before the smoothed one's least; 0 where it does not fall.
+  /// Slopes are those of straight lines through a tenth of all steps, as single ones are noise.
   double suggestion() const;
   /// Curve and suggestion, for a terminal.
   std::string report() const;

@@ -27,14 +27,16 @@ struct Command {
 constexpr std::array table{
     Command{"train", "[train] CONFIG", "train a net; `train` itself may be left out", commands::train},
     Command{"test", "test CONFIG", "measure a snapshot on the validation data", commands::test},
-    Command{"bench", "bench CONFIG", "throughput of each data stage, or of several processes' exchange", commands::bench},
+    Command{"bench", "bench CONFIG", "throughput of each data stage, or of several processes' exchange",
+            commands::bench},
     Command{"replay", "replay CONFIG --iter N", "write the batch that iteration N sees to files", commands::replay},
     Command{"pack", "pack CONFIG --out FOLDER", "write a data set as tar shards", commands::pack},
     Command{"plan", "plan CONFIG", "what a run will do: steps, memory, snapshots, learning rate", commands::plan},
     Command{"graph", "graph CONFIG", "the flow graph in DOT, with its queue depths", commands::graph},
     Command{"lr-find", "lr-find CONFIG", "a learning rate: how the loss takes rates that grow", commands::lr_find},
     Command{"hooks", "hooks CONFIG", "what is called at which points of a run", commands::hooks},
-    Command{"config", "config CONFIG", "the resolved configuration; --keys lists every key; import FILE.json", commands::config},
+    Command{"config", "config CONFIG", "the resolved configuration; --keys lists every key; import FILE.json",
+            commands::config},
     Command{"snapshot", "snapshot ls|show|verify|convert", "look into snapshots", commands::snapshot},
     Command{"metrics", "metrics RUN", "what a run measured, as CSV", commands::metrics},
     Command{"selftest", "selftest crash --dir DIR", "whether snapshots on a disk survive kills, errors and power cuts",
@@ -44,12 +46,14 @@ constexpr std::array table{
 };
 
 void print_help() {
-  std::puts("flowtrain trains nets on a dataflow graph: loading, decoding and augmenting overlap with the net's step.\n");
+  std::puts(
+      "flowtrain trains nets on a dataflow graph: loading, decoding and augmenting overlap with the net's step.\n");
   std::puts("usage: flowtrain COMMAND …   (flowtrain COMMAND --help says more)\n");
   for (auto& command : table) std::printf("  %-32s %s\n", command.usage, command.help);
   std::puts("\n  flowtrain --version");
-  std::puts("\nexit codes: 0 done, 2 usage or configuration, 3 data, 4 snapshots and disks, 5 non-finite loss,\n"
-            "            6 distributed: a process lost, 70 a fault of flowtrain's own, 130/143 interrupted after a snapshot");
+  std::puts(
+      "\nexit codes: 0 done, 2 usage or configuration, 3 data, 4 snapshots and disks, 5 non-finite loss,\n"
+      "            6 distributed: a process lost, 70 a fault of flowtrain's own, 130/143 interrupted after a snapshot");
 }
 
 int run(const commands::Arguments& words) {

@@ -32,7 +32,8 @@ UserError nonfinite_error(std::uint64_t iteration, const std::vector<std::uint64
   return UserError(Exit::numerics,
                    say(what_is_not_finite(result), " at iteration ", iteration, why.empty() ? "" : " (" + why + ")",
                        "; samples of its last batch: ", ids),
-                   say("`flowtrain replay ", run, " --bisect nan` names the sample and the layer; lower optim.lr, add lr.warmup, set "
+                   say("`flowtrain replay ", run,
+                       " --bisect nan` names the sample and the layer; lower optim.lr, add lr.warmup, set "
                        "train.clip, or let train.nonfinite skip such updates"));
 }
 

@@ -18,8 +18,8 @@ struct NonFinitePolicy {
     rollback,  ///< the weights go back to the last snapshot, the data goes on, the learning rate is lowered
   };
   Action action = Action::stop;
-  std::uint64_t most = 10;   ///< in a row (skip) or in all (rollback); one more stops the run
-  double rollback_lr = 0.5;  ///< factor of each rollback
+  std::uint64_t most = 10;     ///< in a row (skip) or in all (rollback); one more stops the run
+  double rollback_lr = 0.5;    ///< factor of each rollback
   std::string run = "CONFIG";  ///< how a command names the run: its folder, where it has one
 
   /// From [train].
@@ -32,8 +32,9 @@ bool is_finite(const StepResult& result);
 /// "the loss is nan", of a result that is not.
 std::string what_is_not_finite(const StepResult& result);
 
-/// The error that ends the run: names the iteration, what is not finite, and `samples`, the ids of its last batch. `why`,
-/// when given, says why the run stops all the same: "10 in a row". The hint says which command finds out more of `run`.
+/// The error that ends the run: names the iteration, what is not finite, and `samples`, the ids of its last batch.
+/// `why`, when given, says why the run stops all the same: "10 in a row". The hint says which command finds out more of
+/// `run`.
 UserError nonfinite_error(std::uint64_t iteration, const std::vector<std::uint64_t>& samples, const StepResult& result,
                           const std::string& run, const std::string& why = {});
 

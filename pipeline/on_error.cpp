@@ -13,14 +13,20 @@ ErrorPolicy ErrorPolicy::from(const Settings& settings, const Settings& dist, in
   const std::string& action = settings.text("on_error");
   const bool skips = action == "skip" && settings.has("max_skipped");
   if (action != "stop" && processes > 1 && !skips)
-    throw settings.error("on_error", action == "save" ? "only a process that trains alone can save after an error"
-                                                               : "only a process that trains alone can go on without a validation",
-                         Exit::usage, "leave it at \"stop\"; --max-restarts starts all processes again from the newest snapshot");
+    throw settings.error("on_error",
+                         action == "save" ? "only a process that trains alone can save after an error"
+                                          : "only a process that trains alone can go on without a validation",
+                         Exit::usage,
+                         "leave it at \"stop\"; --max-restarts starts all processes again from the newest snapshot");
   for (auto key : {"sync_batch_norm", "static_graph"})
     if (skips && processes > 1 && dist.boolean(key))
-      throw settings.error("on_error", say("\"skip\" and dist.", key, " (", dist.origin(key).text(), ") exclude each other: the others would wait"),
-                           Exit::usage, "keep one of the two");
-  return {action == "skip" ? Action::skip : action == "save" ? Action::save : Action::stop,
+      throw settings.error(
+          "on_error",
+          say("\"skip\" and dist.", key, " (", dist.origin(key).text(), ") exclude each other: the others would wait"),
+          Exit::usage, "keep one of the two");
+  return {action == "skip"   ? Action::skip
+          : action == "save" ? Action::save
+                             : Action::stop,
           settings.has("max_skipped") ? static_cast<std::uint64_t>(settings.integer("max_skipped")) : 0};
 }
 

@@ -30,8 +30,8 @@ class OverlappedValidation {
   bool under_way() const { return thread_.joinable(); }
   /// Under way, and finish() will not wait.
   bool is_over() const { return under_way() && over_; }
-  /// What is under way ends after its batch; so it does by itself where `interrupt` asks for the end. Nothing can be started
-  /// after this.
+  /// What is under way ends after its batch; so it does by itself where `interrupt` asks for the end. Nothing can be
+  /// started after this.
   void give_up();
   /// Waits. Rethrows an error that `on_error` does not let pass.
   Validated finish();

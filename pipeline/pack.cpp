@@ -134,11 +134,17 @@ std::string class_list(const Dataset& dataset) {
 class SplitPacker {
  public:
   SplitPacker(const Config& config, const PackOptions& options, const Split& split)
-      : dataset_(*split.dataset), options_(options), name_(split.name()), target_(options.out / name_),
+      : dataset_(*split.dataset),
+        options_(options),
+        name_(split.name()),
+        target_(options.out / name_),
         budget_(config.data(split.training).text("bad") == "stop"
                     ? 0
                     : share(config.data(split.training), "max_bad").of(dataset_.size())),
-        folder_(target_), writer_(folder_, name_, options.limits), mode_(mode_of(config)), display_(mode_) {}
+        folder_(target_),
+        writer_(folder_, name_, options.limits),
+        mode_(mode_of(config)),
+        display_(mode_) {}
 
   /// False where it was interrupted.
   bool run(unsigned workers, const Interrupt& interrupt) {
@@ -174,11 +180,10 @@ class SplitPacker {
     };
     tbb::task_arena arena(static_cast<int>(workers));
     arena.execute([&] {
-      tbb::parallel_pipeline(jobs.size(),
-                             tbb::make_filter<void, Job*>(tbb::filter_mode::serial_in_order, issue) &
-                                 tbb::make_filter<Job*, Job*>(tbb::filter_mode::parallel, work) &
-                                 tbb::make_filter<Job*, void>(tbb::filter_mode::serial_in_order,
-                                                              [&](Job* job) { take(*job); }));
+      tbb::parallel_pipeline(jobs.size(), tbb::make_filter<void, Job*>(tbb::filter_mode::serial_in_order, issue) &
+                                              tbb::make_filter<Job*, Job*>(tbb::filter_mode::parallel, work) &
+                                              tbb::make_filter<Job*, void>(tbb::filter_mode::serial_in_order,
+                                                                           [&](Job* job) { take(*job); }));
     });
     if (interrupt.requested()) return false;
     writer_.finish();
@@ -186,8 +191,10 @@ class SplitPacker {
   }
 
   void take(const Job& job) {
-    if (job.failed) leave_out(job);
-    else writer_.add(job.id, job.label, job.picture);
+    if (job.failed)
+      leave_out(job);
+    else
+      writer_.add(job.id, job.label, job.picture);
     show();
   }
 

@@ -13,8 +13,8 @@
 namespace flowtrain {
 
 struct PackOptions {
-  std::filesystem::path out;             ///< new or empty, but for a split that was packed there before
-  bool train = true, val = true;         ///< which splits
+  std::filesystem::path out;      ///< new or empty, but for a split that was packed there before
+  bool train = true, val = true;  ///< which splits
   ShardLimits limits = {};
   std::optional<std::uint64_t> shuffle;  ///< a seed: in random order; otherwise as the data set has it
   bool sort = false;                     ///< by label instead

@@ -14,13 +14,13 @@ struct PlanParts {
   const DataParts& train;
   const DataParts* val = nullptr;  ///< null without validation
   const Schedule& schedule;
-  std::size_t slab_bytes = 0;      ///< of one training batch
+  std::size_t slab_bytes = 0;  ///< of one training batch
   NetFigures net = {};
-  std::uint64_t row_bytes = 0;     ///< what a row of a batch leaves for backward
+  std::uint64_t row_bytes = 0;  ///< what a row of a batch leaves for backward
 };
 
-/// As text of several lines: steps and epochs, data, the graph's bound, validations and snapshots, net and memory, and how
-/// the optimizers' rates move.
+/// As text of several lines: steps and epochs, data, the graph's bound, validations and snapshots, net and memory, and
+/// how the optimizers' rates move.
 std::string describe_plan(const PlanParts& parts);
 
 /// One line: "lenet: 340,970 parameters in 10 tensors, 1.36 MB; 2,432 frozen".

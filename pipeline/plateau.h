@@ -26,8 +26,8 @@ struct Plateau {
   std::uint64_t patience = 10;  ///< validations without an improvement that are let pass
   std::uint64_t cooldown = 0;
   double decay_rate = 10, min_factor = 0;
-  std::string optim = {};       ///< label; empty: all
-  std::string target = "lr";    ///< lr, momentum or weight_decay
+  std::string optim = {};     ///< label; empty: all
+  std::string target = "lr";  ///< lr, momentum or weight_decay
 
   /// All plateaus of the configuration, in their order.
   static std::vector<Plateau> all(const Config& config);

@@ -16,7 +16,8 @@ namespace {
 
 // IEEE 754 binary16 to binary32; subnormals by their value, since a float holds every half exactly.
 float half_to_float(std::uint16_t half) {
-  const std::uint32_t sign = std::uint32_t{half & 0x8000u} << 16, exponent = (half >> 10) & 31u, fraction = half & 0x3ffu;
+  const std::uint32_t sign = std::uint32_t{half & 0x8000u} << 16, exponent = (half >> 10) & 31u,
+                      fraction = half & 0x3ffu;
   if (exponent == 0) {
     const float value = static_cast<float>(fraction) * 0x1p-24f;
     return sign ? -value : value;
@@ -45,7 +46,8 @@ void assign(const TensorView& from, StateTensor& to) {
   } else if (from.dtype == "F16") {
     convert<std::uint16_t>(from, to.bytes, half_to_float);
   } else {  // BF16: the upper half of a float
-    convert<std::uint16_t>(from, to.bytes, [](std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); });
+    convert<std::uint16_t>(from, to.bytes,
+                           [](std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); });
   }
 }
 
@@ -79,7 +81,8 @@ void load_pretrained(Learner& learner, const Settings& net, const Interrupt* int
   const WeightMatch match = match_weights(tensors, wanted);
 
   std::string differences;
-  for (auto& [what, names] : {std::pair{"missing", &match.missing}, {"unexpected", &match.unexpected},
+  for (auto& [what, names] : {std::pair{"missing", &match.missing},
+                              {"unexpected", &match.unexpected},
                               {"of another shape or type", &match.misshapen}})
     if (!names->empty()) differences += (differences.empty() ? "" : "; ") + std::string(what) + ": " + list(*names);
   if (net.boolean("strict") && !differences.empty())

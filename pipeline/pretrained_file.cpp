@@ -26,7 +26,8 @@ constexpr std::size_t piece_bytes = 4 << 20;
 class Sha256 {
  public:
   Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
-    if (!context_ || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1) throw InternalError("SHA-256 cannot be begun");
+    if (!context_ || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1)
+      throw InternalError("SHA-256 cannot be begun");
   }
   void update(std::span<const std::byte> bytes) { EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()); }
   std::string hex() {
@@ -56,15 +57,19 @@ std::string sha256_of(const fs::path& path) {
 // In small letters; empty where none is given.
 std::string wanted_sha256(const Settings& net) {
   std::string wanted = net.text("sha256");
-  std::transform(wanted.begin(), wanted.end(), wanted.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (wanted.empty() || (wanted.size() == 64 && wanted.find_first_not_of("0123456789abcdef") == wanted.npos)) return wanted;
+  std::transform(wanted.begin(), wanted.end(), wanted.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (wanted.empty() || (wanted.size() == 64 && wanted.find_first_not_of("0123456789abcdef") == wanted.npos))
+    return wanted;
   throw net.error("sha256", "expected 64 hexadecimal digits, as sha256sum prints them");
 }
 
 fs::path kept_weights(const Settings& net) {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache) return fs::path(cache) / "flowtrain" / "weights";
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
+    return fs::path(cache) / "flowtrain" / "weights";
   if (const char* home = std::getenv("HOME"); home && *home) return fs::path(home) / ".cache" / "flowtrain" / "weights";
-  throw net.error("pretrain", "there is no place to keep what an address gives", Exit::usage, "set XDG_CACHE_HOME, or fetch the file and name its path");
+  throw net.error("pretrain", "there is no place to keep what an address gives", Exit::usage,
+                  "set XDG_CACHE_HOME, or fetch the file and name its path");
 }
 
 UserError another_file(const Settings& net, const std::string& what, const std::string& found, Exit code) {
@@ -73,9 +78,11 @@ UserError another_file(const Settings& net, const std::string& what, const std::
 }
 
 // Into `kept`, whole or not at all.
-void fetch(const Settings& net, const std::string& address, const std::string& wanted, const fs::path& kept, const Interrupt* interrupt) try {
+void fetch(const Settings& net, const std::string& address, const std::string& wanted, const fs::path& kept,
+           const Interrupt* interrupt) try {
   const auto access = std::make_shared<const RemoteAccess>(HttpClient::Patience{}, nullptr);
-  const std::stop_callback end(interrupt ? interrupt->token() : std::stop_token(), [&] { access->stop.request_stop(); });
+  const std::stop_callback end(interrupt ? interrupt->token() : std::stop_token(),
+                               [&] { access->stop.request_stop(); });
   const RemoteFile file(address, access);
   log_info(say("fetching ", format_bytes(file.size_bytes()), " from ", public_name(address)));
   Sha256 hash;
@@ -88,7 +95,8 @@ void fetch(const Settings& net, const std::string& address, const std::string& w
       into.write(std::span(piece).first(got));
       at += got;
     }
-    if (const auto found = hash.hex(); found != wanted) throw another_file(net, public_name(address), found, Exit::data);
+    if (const auto found = hash.hex(); found != wanted)
+      throw another_file(net, public_name(address), found, Exit::data);
   });
 } catch (const RemoteError& error) {
   if (interrupt) interrupt->check("the weights were fetched");

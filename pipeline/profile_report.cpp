@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "pipeline/table_line.h"
 #include "pipeline/snapshot/atomic_folder.h"
+#include "pipeline/table_line.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/telemetry/metrics.h"
@@ -74,8 +74,9 @@ void add_costs(const Profile& profile, const Costs& costs, const char* title, st
   lines.push_back(head);
   for (auto& [name, cost] : dearest(costs)) {
     std::string line;
-    append_line(line, "%-44.44s %5.1f %% %9.4g %12s %12s", name.c_str(), 100 * cost.sum_s() / sum_s, static_cast<double>(cost.calls) / iterations,
-                milliseconds(cost.forward_s / iterations).c_str(), milliseconds(cost.backward_s / iterations).c_str());
+    append_line(line, "%-44.44s %5.1f %% %9.4g %12s %12s", name.c_str(), 100 * cost.sum_s() / sum_s,
+                static_cast<double>(cost.calls) / iterations, milliseconds(cost.forward_s / iterations).c_str(),
+                milliseconds(cost.backward_s / iterations).c_str());
     lines.push_back(line);
   }
 }
@@ -98,8 +99,9 @@ PhaseShares phase_shares(const Profile& profile) {
 std::vector<std::string> profile_lines(const Profile& profile, const std::vector<PhaseShares>& all) {
   const auto own = phase_shares(profile);
   std::vector<std::string> lines;
-  lines.push_back(say("profile: ", format_count(profile.iterations()), " iterations in ", format_duration(profile.wall_s()),
-                      profile.recorded() > 0 ? say("; ", profile.recorded(), " others were recorded in detail") : std::string()));
+  lines.push_back(
+      say("profile: ", format_count(profile.iterations()), " iterations in ", format_duration(profile.wall_s()),
+          profile.recorded() > 0 ? say("; ", profile.recorded(), " others were recorded in detail") : std::string()));
   std::string head;
   append_line(head, "%-14s %7s %9s %11s %11s %11s", "phase", "share", "times", "mean", "p50", "p95");
   lines.push_back(head);
@@ -112,11 +114,16 @@ std::vector<std::string> profile_lines(const Profile& profile, const std::vector
     std::string line;
     append_line(line, "%-14s %5.1f %%", name.c_str(), 100 * share);
     if (!is_rest)
-      append_line(line, " %9s %11s %11s %11s", format_count(durations.count()).c_str(), milliseconds(durations.mean_s()).c_str(),
-                  milliseconds(durations.percentile_s(0.5)).c_str(), milliseconds(durations.percentile_s(0.95)).c_str());
+      append_line(line, " %9s %11s %11s %11s", format_count(durations.count()).c_str(),
+                  milliseconds(durations.mean_s()).c_str(), milliseconds(durations.percentile_s(0.5)).c_str(),
+                  milliseconds(durations.percentile_s(0.95)).c_str());
     lines.push_back(line + most_of(all, i));
   }
-  add_costs(profile, profile.operations(), say("operation, in iterations ", profile.window_first(), " to ", profile.window_first() + profile.recorded() - 1).c_str(), lines);
+  add_costs(
+      profile, profile.operations(),
+      say("operation, in iterations ", profile.window_first(), " to ", profile.window_first() + profile.recorded() - 1)
+          .c_str(),
+      lines);
   add_costs(profile, profile.layers(), "layer, with what follows it", lines);
   return lines;
 }
@@ -136,8 +143,14 @@ std::string trace_json(const Profile& profile) {
     if (event.iteration > 0) arguments["iteration"] = event.iteration;
     if (!event.layer.empty()) arguments["layer"] = event.layer;
     const auto micro = [](double duration_s) { return std::round(duration_s * 1e9) / 1e3; };
-    add({{"name", event.name}, {"cat", event.category}, {"ph", "X"}, {"pid", 0}, {"tid", event.thread}, {"ts", micro(event.begin_s)},
-         {"dur", micro(event.duration_s)}, {"args", arguments}});
+    add({{"name", event.name},
+         {"cat", event.category},
+         {"ph", "X"},
+         {"pid", 0},
+         {"tid", event.thread},
+         {"ts", micro(event.begin_s)},
+         {"dur", micro(event.duration_s)},
+         {"args", arguments}});
   }
   return text + "\n]}\n";
 }
@@ -155,7 +168,8 @@ void tell_profile(const Profile& profile, Group& group, MetricsFile* metrics, st
   const auto path = metrics->path().parent_path() / "trace.json";
   try {
     write_file_atomically(path, trace_json(profile));
-    log_info(say("trace of ", profile.recorded(), " iterations: ", path.string(), " (https://ui.perfetto.dev shows it)"));
+    log_info(
+        say("trace of ", profile.recorded(), " iterations: ", path.string(), " (https://ui.perfetto.dev shows it)"));
   } catch (const UserError& error) {
     log_warn(error.what());
   }

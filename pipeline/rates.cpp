@@ -22,7 +22,8 @@ Rates base_rates(const Settings& optim, std::uint64_t step_samples) {
   Rates base;
   base.lr = optim.real("lr");
   if (const auto meant_for = optim.integer("lr_base_batch"); meant_for > 0)
-    base.lr *= static_cast<double>(step_samples) * static_cast<double>(optim.integer("accum")) / static_cast<double>(meant_for);
+    base.lr *= static_cast<double>(step_samples) * static_cast<double>(optim.integer("accum")) /
+               static_cast<double>(meant_for);
   base.momentum = optim.text("name").starts_with("adam") ? optim.reals("betas").front() : optim.real("momentum");
   return base;
 }
@@ -55,7 +56,8 @@ std::vector<std::string> schedule_notes(const Config& config, std::uint64_t per_
   return notes;
 }
 
-std::vector<RatePlan> rate_plans(const Config& config, std::uint64_t step_samples, std::uint64_t per_epoch, std::uint64_t last) {
+std::vector<RatePlan> rate_plans(const Config& config, std::uint64_t step_samples, std::uint64_t per_epoch,
+                                 std::uint64_t last) {
   std::vector<RatePlan> plans;
   for (auto& optim : config.list("optim")) {
     RatePlan& plan = plans.emplace_back();

@@ -25,7 +25,8 @@ struct RatePlan {
 
 /// Those of all optimizers, in their order. `step_samples`: of all processes, in an iteration. `last`: the run's last
 /// iteration.
-std::vector<RatePlan> rate_plans(const Config& config, std::uint64_t step_samples, std::uint64_t per_epoch, std::uint64_t last);
+std::vector<RatePlan> rate_plans(const Config& config, std::uint64_t step_samples, std::uint64_t per_epoch,
+                                 std::uint64_t last);
 
 /// What of the schedules the run's end cuts off, a line each.
 std::vector<std::string> schedule_notes(const Config& config, std::uint64_t per_epoch, std::uint64_t last);

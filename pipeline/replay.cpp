@@ -111,13 +111,15 @@ json draws_of(const Sampler& sampler, const SlabLayout& layout, const RowWork& w
   json all = json::array();
   for (auto& [name, value] : notes.all()) {
     const auto* numbers = std::get_if<std::vector<double>>(&value);
-    all.push_back({{name, !numbers ? json(std::get<std::string>(value)) : numbers->size() == 1 ? json(numbers->front()) : json(*numbers)}});
+    all.push_back({{name, !numbers               ? json(std::get<std::string>(value))
+                          : numbers->size() == 1 ? json(numbers->front())
+                                                 : json(*numbers)}});
   }
   return all;
 }
 
-json describe_row(const DataParts& data, const SlabLayout& layout, const Slab& slab, std::size_t row, std::uint64_t seed, const Mixed* mix,
-                  const std::filesystem::path& folder, std::uint64_t number) {
+json describe_row(const DataParts& data, const SlabLayout& layout, const Slab& slab, std::size_t row,
+                  std::uint64_t seed, const Mixed* mix, const std::filesystem::path& folder, std::uint64_t number) {
   const RowWork& work = slab.rows()[row];
   json entry{{"position", work.position}, {"id", work.id}, {"source", data.dataset->describe(work.id)}};
   if (work.replaced) entry["replaced_times"] = work.replaced;
@@ -141,7 +143,9 @@ json describe_row(const DataParts& data, const SlabLayout& layout, const Slab& s
 
 // JSON has no infinities: a figure that is not finite is null.
 json figures_of(const Recomputed& computed) {
-  json figures{{"loss", computed.result.loss}, {"grad_norm", computed.result.grad_norm}, {"from", {{"iteration", computed.after}}}};
+  json figures{{"loss", computed.result.loss},
+               {"grad_norm", computed.result.grad_norm},
+               {"from", {{"iteration", computed.after}}}};
   for (auto& [name, value] : computed.result.parts) figures[name] = value;
   if (computed.snapshot) figures["from"]["snapshot"] = computed.snapshot->string();
   return figures;
@@ -179,7 +183,8 @@ std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::f
     epoch = slab.epoch() + 1;
     const auto mix = mixer ? std::optional(mixed(*mixer, line.layout(), slab)) : std::nullopt;
     for (std::size_t row = 0; row < slab.rows().size(); ++row)
-      rows.push_back(describe_row(data, line.layout(), slab, row, seed_of(config), mix ? &*mix : nullptr, folder, rows.size()));
+      rows.push_back(
+          describe_row(data, line.layout(), slab, row, seed_of(config), mix ? &*mix : nullptr, folder, rows.size()));
   }
   const std::uint64_t count = rows.size();
   json batch{{"iteration", iteration}, {"epoch", epoch}, {"rows", std::move(rows)}};

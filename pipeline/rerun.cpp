@@ -97,7 +97,8 @@ void tell_changes(const Config& stored, const Config& now) {
 
 bool has_plateau(const Config& config) {
   const auto& schedules = config.list("schedule");
-  return std::any_of(schedules.begin(), schedules.end(), [](auto& schedule) { return schedule.text("name") == "plateau"; });
+  return std::any_of(schedules.begin(), schedules.end(),
+                     [](auto& schedule) { return schedule.text("name") == "plateau"; });
 }
 
 bool goes_back(const Config& config) {
@@ -126,11 +127,12 @@ EarlierRun find_earlier_run(StartOptions start) {
     folder = newest_run(written.table("run").text("dir"), written.name());
     const bool draws_seed = !number(written.table("run"), "seed");
     if (!folder && draws_seed)
-      throw written.table("run").error("seed", "each start draws another, and there is no run to take it from", Exit::usage,
-                                       "--seed N chooses one");
+      throw written.table("run").error("seed", "each start draws another, and there is no run to take it from",
+                                       Exit::usage, "--seed N chooses one");
     if (folder && fs::exists(*folder / "config.toml")) {
       const Config stored = load_config(*folder / "config.toml");
-      if (draws_seed) start.overrides.push_back({"run.seed", to_toml(stored.table("run").value("seed")), folder->string()});
+      if (draws_seed)
+        start.overrides.push_back({"run.seed", to_toml(stored.table("run").value("seed")), folder->string()});
       if (!number(written.table("loader"), "batch"))
         start.overrides.push_back({"loader.batch", to_toml(stored.table("loader").value("batch")), folder->string()});
       tell_changes(stored, load_for_use(start));
@@ -143,12 +145,15 @@ EarlierRun find_earlier_run(StartOptions start) {
   return {std::move(config), std::move(folder), std::move(start), last};
 }
 
-std::optional<fs::path> snapshot_before(const EarlierRun& run, std::uint64_t iteration, bool finite, const fs::path& wished) {
+std::optional<fs::path> snapshot_before(const EarlierRun& run, std::uint64_t iteration, bool finite,
+                                        const fs::path& wished) {
   if (!wished.empty()) {
     const auto found = open_snapshot(wished).iteration;
     if (found >= iteration)
-      throw UserError(Exit::usage, say("--snapshot ", wished.string(), ": it is of iteration ", found, ", which is not before ", iteration),
-                      "choose an earlier one; `flowtrain snapshot ls RUN` lists them");
+      throw UserError(
+          Exit::usage,
+          say("--snapshot ", wished.string(), ": it is of iteration ", found, ", which is not before ", iteration),
+          "choose an earlier one; `flowtrain snapshot ls RUN` lists them");
     return wished;
   }
   if (!run.folder) return {};
@@ -161,7 +166,9 @@ std::optional<fs::path> snapshot_before(const EarlierRun& run, std::uint64_t ite
   return {};
 }
 
-std::uint64_t iteration_of(const std::optional<fs::path>& snapshot) { return snapshot ? open_verified(*snapshot).iteration : 0; }
+std::uint64_t iteration_of(const std::optional<fs::path>& snapshot) {
+  return snapshot ? open_verified(*snapshot).iteration : 0;
+}
 
 int train_again(const EarlierRun& run, const std::optional<fs::path>& snapshot, Discarding discarding,
                 const MakeLearner& make_learner, Interrupt& interrupt, const OnFigures& on_figures) {
@@ -170,9 +177,10 @@ int train_again(const EarlierRun& run, const std::optional<fs::path>& snapshot, 
   RunOptions options;
   options.progress = ProgressMode::off;
   try {
-    return run_training(start, options, [&](const LearnerSpec& spec) {
-      return std::make_unique<WatchedLearner>(make_learner(spec), on_figures);
-    }, interrupt);
+    return run_training(
+        start, options,
+        [&](const LearnerSpec& spec) { return std::make_unique<WatchedLearner>(make_learner(spec), on_figures); },
+        interrupt);
   } catch (const Enough&) {
     return 0;
   } catch (const UserError& error) {

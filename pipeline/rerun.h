@@ -17,10 +17,10 @@ class Interrupt;
 
 /// A run that is there, or that a configuration would make.
 struct EarlierRun {
-  Config config;                                  ///< what it trains by; run.seed is a number
-  std::optional<std::filesystem::path> folder;    ///< none: nothing was run yet
-  StartOptions start;                             ///< that `config` was loaded from
-  std::uint64_t last;                             ///< its last iteration
+  Config config;                                ///< what it trains by; run.seed is a number
+  std::optional<std::filesystem::path> folder;  ///< none: nothing was run yet
+  StartOptions start;                           ///< that `config` was loaded from
+  std::uint64_t last;                           ///< its last iteration
 };
 
 /// The run whose folder start.config is, or else the newest of that configuration. Where CONFIG or the command line say
@@ -28,8 +28,8 @@ struct EarlierRun {
 EarlierRun find_earlier_run(StartOptions start);
 
 /// Where to take up training to get to `iteration`: `wished`, which must be from before it, or else the run's newest
-/// snapshot from before it that is complete and verified, and finite where that is asked for. Those passed over are warned
-/// of. Nothing: with the initial weights. Throws UserError(usage or snapshot).
+/// snapshot from before it that is complete and verified, and finite where that is asked for. Those passed over are
+/// warned of. Nothing: with the initial weights. Throws UserError(usage or snapshot).
 std::optional<std::filesystem::path> snapshot_before(const EarlierRun& run, std::uint64_t iteration, bool finite,
                                                      const std::filesystem::path& wished);
 
@@ -45,10 +45,10 @@ enum class Discarding {
   possible,    ///< likewise, and `on_figures` may call Learner::discard()
 };
 
-/// Trains from `snapshot` (nothing: from the initial weights) until `on_figures` says that it is enough, or to the end of
-/// the run. Nothing is written. Validates only where a plateau's schedule hangs on it. Returns 0, or the exit code of the
-/// signal that ended it. Throws UserError: numerics where the run would have ended before, usage where it went back to a
-/// snapshot, which is not repeated.
+/// Trains from `snapshot` (nothing: from the initial weights) until `on_figures` says that it is enough, or to the end
+/// of the run. Nothing is written. Validates only where a plateau's schedule hangs on it. Returns 0, or the exit code
+/// of the signal that ended it. Throws UserError: numerics where the run would have ended before, usage where it went
+/// back to a snapshot, which is not repeated.
 int train_again(const EarlierRun& run, const std::optional<std::filesystem::path>& snapshot, Discarding discarding,
                 const MakeLearner& make_learner, Interrupt& interrupt, const OnFigures& on_figures);
 

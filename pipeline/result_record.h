@@ -20,9 +20,9 @@ struct RunResult {
   std::uint32_t batch;       ///< samples, of all processes
 };
 
-/// One JSON object: `iteration`, `epoch` (with a fraction), `seconds` of training over all starts, `batch`, `ended` (done, stopped or
-/// interrupted; `why` where it was stopped early), `params_xxh64`, `weights_of` where they are not the last iteration's, and,
-/// where it was validated, `best` and `best-<metric>`: metric, value and iteration.
+/// One JSON object: `iteration`, `epoch` (with a fraction), `seconds` of training over all starts, `batch`, `ended`
+/// (done, stopped or interrupted; `why` where it was stopped early), `params_xxh64`, `weights_of` where they are not
+/// the last iteration's, and, where it was validated, `best` and `best-<metric>`: metric, value and iteration.
 std::string result_record(const RunResult& run);
 
 }  // namespace flowtrain

@@ -52,8 +52,9 @@ LearnerState tensors_to_resume(const OpenSnapshot& snapshot, const Config& confi
   const bool has_scale = config.table("train").text("amp") == "fp16";
   if (!resume.boolean("optim")) state.optim.clear();
   if (resume.boolean("scaler") && !state.optim.empty() && had_scale != has_scale)
-    throw config.table("train").error("amp", say("the snapshot was made with", had_scale ? "" : "out", " fp16's scale of the loss"), Exit::usage,
-                                      "resume.scaler = false begins it anew");
+    throw config.table("train").error(
+        "amp", say("the snapshot was made with", had_scale ? "" : "out", " fp16's scale of the loss"), Exit::usage,
+        "resume.scaler = false begins it anew");
   if (!resume.boolean("scaler")) std::erase_if(state.optim, is_scale);
   return state;
 }

@@ -12,14 +12,15 @@
 
 namespace flowtrain {
 
-/// The state to begin with, rank 0's for all (a collective): `snapshot`'s, or that of iteration 0. Throws UserError(snapshot)
-/// where the snapshot was made without a part of it and that was not accepted.
+/// The state to begin with, rank 0's for all (a collective): `snapshot`'s, or that of iteration 0. Throws
+/// UserError(snapshot) where the snapshot was made without a part of it and that was not accepted.
 RunState initial_state(const Start& start, const std::optional<OpenSnapshot>& snapshot, Group& group);
 
 /// The tensors to begin with. Throws UserError(usage) where train.amp does not fit them.
 LearnerState tensors_to_resume(const OpenSnapshot& snapshot, const Config& config);
 
-/// Makes the folder of snapshots look as it did when `state` was saved: newer ones are set aside, "best" points where it did.
+/// Makes the folder of snapshots look as it did when `state` was saved: newer ones are set aside, "best" points where
+/// it did.
 void take_over(const std::filesystem::path& snapshots, const RunState& state);
 
 }  // namespace flowtrain

@@ -34,8 +34,11 @@ namespace {
 class Run {
  public:
   Run(const Config& config, const RunOptions& options, RunState state)
-      : config_(config), options_(options), state_(std::move(state)),
-        device_(choose_device(config, options.local_rank, options.processes_here)), train_(open_data(config, true, device_, portion())) {
+      : config_(config),
+        options_(options),
+        state_(std::move(state)),
+        device_(choose_device(config, options.local_rank, options.processes_here)),
+        train_(open_data(config, true, device_, portion())) {
     train_errors_ = ErrorPolicy::from(config.table("train"), config.table("dist"), options.group->size());
     val_errors_ = ErrorPolicy::from(config.table("val"), config.table("dist"), options.group->size());
     check_resumed_data();
@@ -52,7 +55,8 @@ class Run {
     if (options_.profile) profile_ = std::make_unique<Profile>(schedule_.first, schedule_.last);
     line_ = make_line(line_parts("train", train_, config, schedule_.tickets()));
     for (auto& set : sets_)
-      set->line = make_line(line_parts(set->label(), set->data, set->config, endless_batches(state_.validation[set->name].batches)));
+      set->line = make_line(
+          line_parts(set->label(), set->data, set->config, endless_batches(state_.validation[set->name].batches)));
     check_rows(sets_);
   }
 
@@ -99,12 +103,13 @@ class Run {
 
   void announce() const {
     const bool several = !train_.sources.empty();
-    log_info(say("data: ", several ? describe_shares(train_.sources) : format_count(train_.dataset->size()) + " samples", " in ",
-                 train_.dataset->classes().size(), " classes",
-                 describe_sizes(sets_), "; ",
-                 several ? "an epoch = " : "", format_count(train_.batches.per_epoch()), " batches of ", train_.batch,
-                 several ? say(" (", epoch_end_of(config_), ")") : " an epoch"));
-    log_info(say("device: ", device_, "; ", train_.workers, " workers; iterations ", schedule_.first, " to ", schedule_.last));
+    log_info(
+        say("data: ", several ? describe_shares(train_.sources) : format_count(train_.dataset->size()) + " samples",
+            " in ", train_.dataset->classes().size(), " classes", describe_sizes(sets_), "; ",
+            several ? "an epoch = " : "", format_count(train_.batches.per_epoch()), " batches of ", train_.batch,
+            several ? say(" (", epoch_end_of(config_), ")") : " an epoch"));
+    log_info(say("device: ", device_, "; ", train_.workers, " workers; iterations ", schedule_.first, " to ",
+                 schedule_.last));
     if (!options_.dry_run) log_info("net: " + describe_net(config_.table("net"), learner_->figures()));
     tell_left_open_batch(config_);
     for (auto& note : schedule_notes(config_, epoch(), schedule_.last)) log_info("note: " + note);
@@ -119,7 +124,8 @@ class Run {
     TrainerParts parts{schedule_, *line_};
     for (auto& set : sets_) {
       set->bad.emplace(make_ledger(set->config, false, *set->data.dataset, ledger, options_.group->leads()));
-      parts.validation.push_back({set->name, *set->line, set->batches(), *set->bad, set->detection ? &*set->detection : nullptr});
+      parts.validation.push_back(
+          {set->name, *set->line, set->batches(), *set->bad, set->detection ? &*set->detection : nullptr});
     }
     parts.best = BestRule::all(config_);
     parts.learner = learner_.get();
@@ -143,7 +149,8 @@ class Run {
     // What is never measured never improves, which is no reason to act.
     if (!has_set_of(sets_, config_, parts.early_stop.improvement.metric)) parts.early_stop.patience = 0;
     for (auto& plateau : parts.plateaus)
-      if (!has_set_of(sets_, config_, plateau.improvement.metric)) plateau.patience = std::numeric_limits<std::uint64_t>::max();
+      if (!has_set_of(sets_, config_, plateau.improvement.metric))
+        plateau.patience = std::numeric_limits<std::uint64_t>::max();
     parts.hooks = &hooks_;
     parts.iterations_per_epoch = epoch();
     parts.display_every = period(config_.table("display"), "every").to_iterations(epoch());
@@ -161,9 +168,11 @@ class Run {
     if (goes_back) load_best(*snapshots, best->iteration);
     const std::string params = result.signal ? "" : common_params_xxh64();
     const std::uint64_t weights_of = goes_back ? best->iteration : result.iteration;
-    record_ = result_record({result, trainer.state(), parts.best, parts.iterations_per_epoch, params, weights_of, train_.batch});
+    record_ = result_record(
+        {result, trainer.state(), parts.best, parts.iterations_per_epoch, params, weights_of, train_.batch});
     if (metrics && !result.signal) {
-      std::vector<MetricField> fields{{"iter", result.iteration}, {"params_xxh64", params}, {"order_xxh64", trainer.state().order.hex()}};
+      std::vector<MetricField> fields{
+          {"iter", result.iteration}, {"params_xxh64", params}, {"order_xxh64", trainer.state().order.hex()}};
       if (!result.stopped.empty()) fields.emplace_back("stopped", result.stopped);
       metrics->write("end", fields);
     }
@@ -192,18 +201,21 @@ class Run {
       for (auto& node : set->line->drawing().nodes)
         if (node.name != "compute") drawing.nodes.push_back({of + node.name, "validation: " + node.label, node.thread});
     }
-    drawing.nodes.push_back({"val compute", overlaps() ? "validate\na copy of the net" : "validate\neval mode", overlaps()});
+    drawing.nodes.push_back(
+        {"val compute", overlaps() ? "validate\na copy of the net" : "validate\neval mode", overlaps()});
     for (auto& set : sets_)
       for (auto& edge : set->line->drawing().edges)
-        drawing.edges.push_back({set->label() + " " + edge.from, edge.to == "compute" ? "val compute" : set->label() + " " + edge.to, edge.label});
+        drawing.edges.push_back({set->label() + " " + edge.from,
+                                 edge.to == "compute" ? "val compute" : set->label() + " " + edge.to, edge.label});
     drawing.edges.push_back({"compute", "val compute", "control ticket"});
     return drawing;
   }
 
  private:
-  std::unique_ptr<Learner> learner_for(const SlabLayout& layout, const MakeLearner& make, Hooks* hooks = nullptr) const {
-    LearnerSpec spec{config_.table("net"), config_.table("loss"), config_.list("optim"), config_.list("group"), config_.table("train"),
-                     config_.table("run"), config_.table("val"), layout};
+  std::unique_ptr<Learner> learner_for(const SlabLayout& layout, const MakeLearner& make,
+                                       Hooks* hooks = nullptr) const {
+    LearnerSpec spec{config_.table("net"),   config_.table("loss"), config_.list("optim"), config_.list("group"),
+                     config_.table("train"), config_.table("run"),  config_.table("val"),  layout};
     spec.val_layout = sets_.empty() ? nullptr : &sets_.front()->line->layout();
     spec.class_names = train_.dataset->classes();
     spec.classes = static_cast<std::int64_t>(spec.class_names.size());
@@ -247,13 +259,15 @@ class Run {
   std::string common_params_xxh64() const {
     const std::string own = params_xxh64(*learner_);
     if (options_.group->broadcast(own) != own)
-      throw InternalError("rank " + std::to_string(options_.group->rank()) + " ended with other parameters than rank 0");
+      throw InternalError("rank " + std::to_string(options_.group->rank()) +
+                          " ended with other parameters than rank 0");
     return own;
   }
 
   Portion portion() const {
     const Group& group = *options_.group;
-    return {{static_cast<std::uint64_t>(group.rank()), static_cast<std::uint64_t>(group.size())}, options_.processes_here};
+    return {{static_cast<std::uint64_t>(group.rank()), static_cast<std::uint64_t>(group.size())},
+            options_.processes_here};
   }
 
   std::uint64_t retries() const {
@@ -276,8 +290,8 @@ class Run {
   void check_validation_mode() const {
     const Settings& val = config_.table("val");
     if (val.text("mode") == "inline" || options_.group->size() == 1) return;
-    throw val.error("mode", say("\"overlapped\" is for one process, and ", options_.group->size(), " train together"), Exit::usage,
-                    "val.mode = \"inline\" shares each validation out among them");
+    throw val.error("mode", say("\"overlapped\" is for one process, and ", options_.group->size(), " train together"),
+                    Exit::usage, "val.mode = \"inline\" shares each validation out among them");
   }
 
   void check_resumed_data() {
@@ -292,8 +306,8 @@ class Run {
     if (!result.stopped.empty()) log_info("stopped early: " + result.stopped);
     if (done == 0 && result.signal) log_info(say("interrupted before iteration ", schedule_.first, " was done"));
     if (done == 0) return;
-    log_info(say(result.signal ? "interrupted after" : "done:", " iteration ", result.iteration, " (", format_count(done), " in ",
-                 format_duration(result.wall_s), ")"));
+    log_info(say(result.signal ? "interrupted after" : "done:", " iteration ", result.iteration, " (",
+                 format_count(done), " in ", format_duration(result.wall_s), ")"));
     log_info(waiting_advice({line_->times(), result.wall_s, result.wait_s, train_.workers, train_.readers,
                              std::max(1u, std::thread::hardware_concurrency())}));
     if (options_.dry_run) log_info("order_xxh64 " + state.order.hex());
@@ -339,7 +353,8 @@ int exit_code(const TrainerResult& result) {
   return result.signal ? Interrupt::exit_code(*result.signal) : 0;
 }
 
-std::unique_ptr<SnapshotBranch> snapshot_branch(const Start& start, std::uint64_t iterations_per_epoch, MetricsFile& metrics) {
+std::unique_ptr<SnapshotBranch> snapshot_branch(const Start& start, std::uint64_t iterations_per_epoch,
+                                                MetricsFile& metrics) {
   const Settings& snapshot = start.config.table("snapshot");
   SnapshotPolicy policy;
   policy.folder = start.folder->snapshots();
@@ -391,7 +406,8 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   if (start.resumed) metrics.write("resume", {{"iter", from}});
   auto snapshots = snapshot_branch(start, run.epoch(), metrics);
   const bool goes_back = NonFinitePolicy::from(start.config.table("train")).action == NonFinitePolicy::Action::rollback;
-  if (options.initialize || (goes_back && !start.snapshot)) snapshots->take(run.learner(), run.state(), SnapshotReason::end);
+  if (options.initialize || (goes_back && !start.snapshot))
+    snapshots->take(run.learner(), run.state(), SnapshotReason::end);
   if (options.initialize) {
     if (!snapshots->finish()) throw UserError(Exit::snapshot, "the initial parameters could not be written");
     return 0;
@@ -418,7 +434,8 @@ int run_without_traces(const Config& config, const RunOptions& options, const Ma
   return exit_code(run.train(nullptr, nullptr, nullptr, interrupt));
 }
 
-FoundRows fit_batch(const Config& config, const RunOptions& options, const MakeLearner& make_learner, const Interrupt& interrupt) {
+FoundRows fit_batch(const Config& config, const RunOptions& options, const MakeLearner& make_learner,
+                    const Interrupt& interrupt) {
   RunOptions alone = options;
   alone.group = &solo_group();
   alone.dry_run = true;  // opens the training data only
@@ -427,7 +444,9 @@ FoundRows fit_batch(const Config& config, const RunOptions& options, const MakeL
   return Run(config, alone, {}).fit(make_learner, static_cast<std::uint64_t>(options.group->size()), interrupt);
 }
 
-std::string plan_run(const Config& config, const MakeLearner& make_learner) { return Run(config, {}, {}).plan(make_learner); }
+std::string plan_run(const Config& config, const MakeLearner& make_learner) {
+  return Run(config, {}, {}).plan(make_learner);
+}
 
 std::string summarise_net(const Config& config, const MakeLearner& make_learner) {
   return Run(config, {}, {}).net_summary(make_learner);

@@ -14,10 +14,10 @@ class Interrupt;
 /// What the command line chooses beside the configuration.
 struct RunOptions {
   TrainMode mode = TrainMode::full;
-  bool dry_run = false;     ///< data line only
+  bool dry_run = false;       ///< data line only
   bool fast_dev_run = false;  ///< all of a run but its folder
-  bool profile = false;     ///< tells where the time went
-  bool initialize = false;  ///< save the initial parameters as iteration 0 and end
+  bool profile = false;       ///< tells where the time went
+  bool initialize = false;    ///< save the initial parameters as iteration 0 and end
   ProgressMode progress = ProgressMode::automatic;
   Group* group = &solo_group();  ///< those who train together
   unsigned processes_here = 1;   ///< of these, on this machine
@@ -25,8 +25,8 @@ struct RunOptions {
   std::string folder = {};       ///< the run's, to be named in messages; empty: it has none
 };
 
-/// Trains as `start` says, in its folder, until it is done or `interrupt` asks for the end. Returns the exit code: 0, or
-/// that of the signal that ended it after a clean snapshot. Throws UserError.
+/// Trains as `start` says, in its folder, until it is done or `interrupt` asks for the end. Returns the exit code: 0,
+/// or that of the signal that ended it after a clean snapshot. Throws UserError.
 int run_training(const Start& start, const RunOptions& options, const MakeLearner& make_learner, Interrupt& interrupt);
 
 /// Runs the data line, and the net where options.mode says so, without a folder or snapshots (--dry-run, --no-optim,
@@ -34,9 +34,11 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
 int run_without_traces(const Config& config, const RunOptions& options, const MakeLearner& make_learner,
                        Interrupt& interrupt);
 
-/// Looks for the largest batch of this process, on its device, by steps of a net that is made for it and thrown away: nothing
-/// of it is left for the run that follows. `config` has a batch of a few. Throws UserError where `interrupt` asks for the end.
-FoundRows fit_batch(const Config& config, const RunOptions& options, const MakeLearner& make_learner, const Interrupt& interrupt);
+/// Looks for the largest batch of this process, on its device, by steps of a net that is made for it and thrown away:
+/// nothing of it is left for the run that follows. `config` has a batch of a few. Throws UserError where `interrupt`
+/// asks for the end.
+FoundRows fit_batch(const Config& config, const RunOptions& options, const MakeLearner& make_learner,
+                    const Interrupt& interrupt);
 
 /// What a run will do (plan.h), without a device.
 std::string plan_run(const Config& config, const MakeLearner& make_learner);

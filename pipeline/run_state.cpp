@@ -49,28 +49,29 @@ std::string RunState::to_json() const {
                             {"since", each.since},
                             {"cooldown", each.cooldown},
                             {"factor", each.factor}});
-  return json{{"iteration", iteration},
-              {"samples_per_epoch", samples_per_epoch},
-              {"order_xxh64_state", order.save()},
-              {"order_xxh64", order.hex()},
-              {"losses", losses},
-              {"epoch_sums", epoch},
-              {"best", rankings},
-              {"validation_pending", validation_pending},
-              {"awaited", awaited_json(awaited)},
-              {"bad_samples", bad_samples},
-              {"validation", sets},
-              {"world", world},
-              {"elapsed_s", elapsed_s},
-              {"early_stop", {{"best", early_stop.best ? json(*early_stop.best) : json()}, {"since", early_stop.since}}},
-              {"plateaus", schedule ? plateau_list : json::array()},
-              {"hooks", hooks},
-              {"nonfinite", nonfinite},
-              {"nonfinite_in_a_row", nonfinite_in_a_row},
-              {"skipped_in_a_row", skipped_in_a_row},
-              {"lr_scale", schedule ? lr_scale : 1.0},
-              {"rollback_limit", schedule ? rollback_limit : no_limit},
-              {"saved", saved}}
+  return json{
+      {"iteration", iteration},
+      {"samples_per_epoch", samples_per_epoch},
+      {"order_xxh64_state", order.save()},
+      {"order_xxh64", order.hex()},
+      {"losses", losses},
+      {"epoch_sums", epoch},
+      {"best", rankings},
+      {"validation_pending", validation_pending},
+      {"awaited", awaited_json(awaited)},
+      {"bad_samples", bad_samples},
+      {"validation", sets},
+      {"world", world},
+      {"elapsed_s", elapsed_s},
+      {"early_stop", {{"best", early_stop.best ? json(*early_stop.best) : json()}, {"since", early_stop.since}}},
+      {"plateaus", schedule ? plateau_list : json::array()},
+      {"hooks", hooks},
+      {"nonfinite", nonfinite},
+      {"nonfinite_in_a_row", nonfinite_in_a_row},
+      {"skipped_in_a_row", skipped_in_a_row},
+      {"lr_scale", schedule ? lr_scale : 1.0},
+      {"rollback_limit", schedule ? rollback_limit : no_limit},
+      {"saved", saved}}
       .dump(2);
 }
 
@@ -100,7 +101,8 @@ AwaitedValidation awaited_from(const json& stored) {
   if (stored.at("figures").is_null()) return awaited;
   awaited.figures.emplace();
   for (auto& figure : stored.at("figures"))  // what is not finite was written as null
-    awaited.figures->emplace_back(figure.at(0).get<std::string>(), figure.at(1).is_null() ? std::nan("") : figure.at(1).get<double>());
+    awaited.figures->emplace_back(figure.at(0).get<std::string>(),
+                                  figure.at(1).is_null() ? std::nan("") : figure.at(1).get<double>());
   return awaited;
 }
 
@@ -114,7 +116,8 @@ RunState RunState::from_json(const std::string& text) try {
   state.order = Xxh64::restore(stored.at("order_xxh64_state").get<std::string>());
   state.losses = stored.at("losses").get<std::deque<double>>();
   if (stored.contains("epoch_sums"))
-    for (auto& [name, figure] : stored.at("epoch_sums").items()) state.epoch_sums[name] = {figure.at("sum"), count(figure.at("count"))};
+    for (auto& [name, figure] : stored.at("epoch_sums").items())
+      state.epoch_sums[name] = {figure.at("sum"), count(figure.at("count"))};
   for (auto& [link, ranking] : stored.at("best").items())
     for (auto& entry : ranking) state.best[link].push_back({count(entry.at("iteration")), entry.at("value")});
   state.validation_pending = stored.at("validation_pending");
@@ -142,7 +145,8 @@ RunState RunState::from_json(const std::string& text) try {
   return state;
 } catch (const json::exception& error) {
   constexpr std::size_t most = 300;  // of what may quote all that was read
-  throw UserError(Exit::snapshot, "state.json of the snapshot cannot be used: " + std::string(error.what()).substr(0, most));
+  throw UserError(Exit::snapshot,
+                  "state.json of the snapshot cannot be used: " + std::string(error.what()).substr(0, most));
 }
 
 }  // namespace flowtrain

@@ -30,31 +30,31 @@ struct FigureSum {
 
 /// An overlapped validation that nothing has followed from yet.
 struct AwaitedValidation {
-  std::uint64_t iteration = 0;               ///< that it is of
-  std::optional<Figures> figures = {};       ///< nothing while it is under way, or where a signal interrupted it
+  std::uint64_t iteration = 0;          ///< that it is of
+  std::optional<Figures> figures = {};  ///< nothing while it is under way, or where a signal interrupted it
 };
 
 /// State at the end of an iteration. Positions in the data are not here: they follow from the iteration.
 struct RunState {
   std::uint64_t iteration = 0;
-  std::uint64_t samples_per_epoch = 0;   ///< of the data set at that time; another size means other data
-  Xxh64 order;                           ///< over the ids of all samples consumed, as little-endian u64
-  std::deque<double> losses;             ///< the last 20: `loss_avg`
-  std::map<std::string, FigureSum> epoch_sums;  ///< of the epoch under way, by the figures' names
-  Rankings best;                         ///< of validations
-  bool validation_pending = false;       ///< interrupted before the end of the validation after it
-  std::optional<AwaitedValidation> awaited;  ///< of an earlier iteration
+  std::uint64_t samples_per_epoch = 0;                ///< of the data set at that time; another size means other data
+  Xxh64 order;                                        ///< over the ids of all samples consumed, as little-endian u64
+  std::deque<double> losses;                          ///< the last 20: `loss_avg`
+  std::map<std::string, FigureSum> epoch_sums;        ///< of the epoch under way, by the figures' names
+  Rankings best;                                      ///< of validations
+  bool validation_pending = false;                    ///< interrupted before the end of the validation after it
+  std::optional<AwaitedValidation> awaited;           ///< of an earlier iteration
   std::map<std::string, ValidationState> validation;  ///< by the set's name; [data.val]'s has none
-  std::set<std::uint64_t> bad_samples;   ///< ids
-  int world = 1;                         ///< processes that trained together
-  double elapsed_s = 0;                  ///< training time over all starts
+  std::set<std::uint64_t> bad_samples;                ///< ids
+  int world = 1;                                      ///< processes that trained together
+  double elapsed_s = 0;                               ///< training time over all starts
   EarlyStopState early_stop;
-  std::vector<PlateauState> plateaus;    ///< of the schedules of this kind, in their order
+  std::vector<PlateauState> plateaus;        ///< of the schedules of this kind, in their order
   std::map<std::string, std::string> hooks;  ///< what they keep, by label
-  std::uint64_t nonfinite = 0;           ///< iterations whose loss or gradients were not finite
-  std::uint64_t nonfinite_in_a_row = 0;  ///< of these, the last ones
-  std::uint64_t skipped_in_a_row = 0;    ///< iterations that an error kept from being computed, the last ones
-  double lr_scale = 1;                   ///< what rollbacks have made of the learning rate
+  std::uint64_t nonfinite = 0;               ///< iterations whose loss or gradients were not finite
+  std::uint64_t nonfinite_in_a_row = 0;      ///< of these, the last ones
+  std::uint64_t skipped_in_a_row = 0;        ///< iterations that an error kept from being computed, the last ones
+  double lr_scale = 1;                       ///< what rollbacks have made of the learning rate
   static constexpr std::uint64_t no_limit = ~std::uint64_t{0};
   std::uint64_t rollback_limit = no_limit;  ///< later snapshots have failed: the next rollback does not take them
 
@@ -67,8 +67,8 @@ struct RunState {
   static std::vector<std::string> parts() { return {"params", "optim", "schedule", "random"}; }
   bool has_saved(const std::string& part) const;
 
-  /// Without "schedule" in `saved`, what rollbacks have made of the learning rate is left out. (There is nothing to leave
-  /// out of "random": all that is drawn follows from seed and position.)
+  /// Without "schedule" in `saved`, what rollbacks have made of the learning rate is left out. (There is nothing to
+  /// leave out of "random": all that is drawn follows from seed and position.)
   std::string to_json() const;
   /// Throws UserError(snapshot) for anything that to_json does not write.
   static RunState from_json(const std::string& text);

@@ -17,8 +17,8 @@ struct Schedule {
   std::uint32_t accum = 1;           ///< micro-batches per iteration
   std::uint64_t validate_every = 0;  ///< also after the last iteration
   std::uint64_t snapshot_every = 0;
-  bool final_snapshot = true;        ///< after the last iteration, whatever the period
-  bool validate_first = false;       ///< finish a validation that the resumed run was interrupted in
+  bool final_snapshot = true;   ///< after the last iteration, whatever the period
+  bool validate_first = false;  ///< finish a validation that the resumed run was interrupted in
   std::vector<RatePlan> optimizers = std::vector<RatePlan>(1);
 
   std::vector<Rates> rates(std::uint64_t iteration) const;

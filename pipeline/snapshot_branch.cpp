@@ -61,10 +61,9 @@ struct SnapshotBranch::Impl {
     if (only_marks) return true;
     log_info(say("snapshot ", path.string(), links.empty() ? "" : "  (best so far)"));
     if (metrics)
-      metrics->write("snapshot", {{"iter", iteration},
-                                  {"path", path.string()},
-                                  {"stall_s", stall_s},
-                                  {"total_s", seconds_since(since)}});
+      metrics->write(
+          "snapshot",
+          {{"iter", iteration}, {"path", path.string()}, {"stall_s", stall_s}, {"total_s", seconds_since(since)}});
     return true;
   } catch (const std::exception& error) {  // no memory, say
     const std::string what = say("no snapshot of iteration ", iteration, ": ", error.what());
@@ -117,7 +116,8 @@ SnapshotBranch::SnapshotBranch(SnapshotPolicy policy, MetricsFile* metrics)
 
 SnapshotBranch::~SnapshotBranch() { finish(); }
 
-bool SnapshotBranch::take(Learner& learner, const RunState& state, SnapshotReason reason, const std::vector<std::string>& links) {
+bool SnapshotBranch::take(Learner& learner, const RunState& state, SnapshotReason reason,
+                          const std::vector<std::string>& links) {
   const auto begin = Clock::now();
   std::unique_lock lock(impl_->mutex);
   if (impl_->busy && reason == SnapshotReason::period && impl_->policy.skip_when_busy) {
@@ -181,7 +181,8 @@ LearnerState read_tensors(const OpenSnapshot& snapshot, bool averaged) {
       all.push_back({tensor.name, tensor.dtype, tensor.shape, false, {tensor.data, tensor.data + tensor.bytes}});
     return all;
   };
-  return {.model = averaged ? read(averaged_model(snapshot)) : read(snapshot.model.tensors()), .optim = read(snapshot.optim.tensors())};
+  return {.model = averaged ? read(averaged_model(snapshot)) : read(snapshot.model.tensors()),
+          .optim = read(snapshot.optim.tensors())};
 }
 
 }  // namespace flowtrain

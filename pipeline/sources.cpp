@@ -25,7 +25,9 @@ std::unique_ptr<Dataset> open_one(const Settings& data, bool training) {
   return dataset;
 }
 
-const std::string& name_of_source(const Settings& source) { return source.text(source.text("name").empty() ? "dataset" : "name"); }
+const std::string& name_of_source(const Settings& source) {
+  return source.text(source.text("name").empty() ? "dataset" : "name");
+}
 
 /// Where a source stands, for messages of what two of them have to do with each other.
 std::string place_of(const Settings& source) {
@@ -53,8 +55,8 @@ std::unique_ptr<Dataset> open_sources(const std::vector<Settings>& settings) {
       if (!named || both != classes) named = &each;
       classes = std::move(both);
     } catch (const std::invalid_argument& differs) {
-      throw each.error("dataset", say("its classes are not those of ", place_of(*named), ": ", differs.what()), Exit::data,
-                       "sources that are trained on together have the same classes, in the same order");
+      throw each.error("dataset", say("its classes are not those of ", place_of(*named), ": ", differs.what()),
+                       Exit::data, "sources that are trained on together have the same classes, in the same order");
     }
     sources.push_back({name_of_source(each), std::move(dataset)});
   }
@@ -76,8 +78,8 @@ std::vector<double> ratios_of(const std::vector<Settings>& settings, const std::
 }
 
 /// `run` positions are a turn.
-std::uint64_t turns_of_epoch(const Settings& data, std::uint64_t batch, std::uint64_t run, const std::vector<std::uint64_t>& sizes,
-                             const std::vector<double>& ratios) {
+std::uint64_t turns_of_epoch(const Settings& data, std::uint64_t batch, std::uint64_t run,
+                             const std::vector<std::uint64_t>& sizes, const std::vector<double>& ratios) {
   if (const auto batches = number(data, "epoch")) return static_cast<std::uint64_t>(*batches) * (batch / run);
   return turns_of_epoch(data.text("epoch") == "longest" ? EpochEnd::longest : EpochEnd::shortest, sizes, ratios, run);
 }
@@ -152,7 +154,8 @@ std::unique_ptr<Dataset> open_dataset(const Config& config, bool training) {
   return open_one(data, training);
 }
 
-SourcedOrder make_training_order(const Config& config, const Dataset& dataset, std::uint64_t batch, std::uint64_t seed) {
+SourcedOrder make_training_order(const Config& config, const Dataset& dataset, std::uint64_t batch,
+                                 std::uint64_t seed) {
   const MixedDataset* whole = as_mixed(config, dataset);
   if (!whole) return {orders().at(config.table("order").text("name")).make(config.table("order"), {dataset, seed}), {}};
 
@@ -175,10 +178,10 @@ SourcedOrder make_training_order(const Config& config, const Dataset& dataset, s
   std::vector<SourceShare> shares;
   for (std::size_t i = 0; i < settings.size(); ++i) {
     if (turns[i] == 0)
-      throw settings[i].error(settings[i].given("ratio") ? "ratio" : "dataset",
-                              say("an epoch of ", run > 1 ? "batches" : "samples", " has none of ", name_of_source(settings[i])),
-                              Exit::usage,
-                              say("give it a greater ratio, or set a longer data.epoch: it is ", epoch_end_of(config)));
+      throw settings[i].error(
+          settings[i].given("ratio") ? "ratio" : "dataset",
+          say("an epoch of ", run > 1 ? "batches" : "samples", " has none of ", name_of_source(settings[i])),
+          Exit::usage, say("give it a greater ratio, or set a longer data.epoch: it is ", epoch_end_of(config)));
     sources[i].turns = turns[i];
     const std::uint64_t samples = turns[i] * run;
     shares.push_back({whole->sources()[i].name, whole->sources()[i].dataset->size(), samples, ratios[i] / sum,
@@ -200,7 +203,8 @@ std::unique_ptr<Sampler> make_sampler(const Config& config, const Dataset& datas
     } catch (const UserError& error) {
       throw UserError(error.code(), place_of(sources[i]) + ": " + error.what(), error.hint());
     }
-    if (i == 0) first = std::move(fields);
+    if (i == 0)
+      first = std::move(fields);
     else if (!same_rows(first, fields))
       throw sources[i].error("dataset",
                              say("the sampler makes other rows of it (", describe_rows(fields), ") than of ",
@@ -209,9 +213,10 @@ std::unique_ptr<Sampler> make_sampler(const Config& config, const Dataset& datas
                              "say in [sampler] what they are to have in common: size, channels, mean and stddev, say");
   }
   if (std::ranges::any_of(first, [](auto& field) { return field.name == source_field; }))
-    throw settings.error(settings.text("plugin").empty() ? "name" : "plugin",
-                         say("it gives a field '", source_field, "', which is what the index of each row's [[data.source]] is called"),
-                         Exit::usage, "give the sampler's field another name");
+    throw settings.error(
+        settings.text("plugin").empty() ? "name" : "plugin",
+        say("it gives a field '", source_field, "', which is what the index of each row's [[data.source]] is called"),
+        Exit::usage, "give the sampler's field another name");
   return std::make_unique<SourcedSampler>(sampler_of(settings, {dataset, training}), *whole);
 }
 
@@ -229,7 +234,8 @@ std::string describe_shares(const std::vector<SourceShare>& shares) {
 std::string epoch_end_of(const Config& config) {
   const Settings& data = config.data(true);
   const auto batches = number(data, "epoch");
-  return batches ? say(format_count(static_cast<std::uint64_t>(*batches)), *batches == 1 ? " batch" : " batches") : data.text("epoch");
+  return batches ? say(format_count(static_cast<std::uint64_t>(*batches)), *batches == 1 ? " batch" : " batches")
+                 : data.text("epoch");
 }
 
 }  // namespace flowtrain

@@ -15,10 +15,10 @@ namespace flowtrain {
 /// What one of several sources has of an epoch.
 struct SourceShare {
   std::string name;
-  std::uint64_t records = 0;    ///< that it holds
-  std::uint64_t samples = 0;    ///< that an epoch takes of it
-  double ratio = 0;             ///< its part of all samples, 0 … 1, as the configuration has it
-  double passes = 0;            ///< how often an epoch goes through it
+  std::uint64_t records = 0;  ///< that it holds
+  std::uint64_t samples = 0;  ///< that an epoch takes of it
+  double ratio = 0;           ///< its part of all samples, 0 … 1, as the configuration has it
+  double passes = 0;          ///< how often an epoch goes through it
 };
 
 /// An order, and where it is of several sources what each of them has of an epoch.
@@ -27,18 +27,19 @@ struct SourcedOrder {
   std::vector<SourceShare> shares;
 };
 
-/// Opens the data set of [data.train] or [data.val], or puts the [[data.source]]s together. Throws UserError(usage or data),
-/// EmptyDataset for one without records.
+/// Opens the data set of [data.train] or [data.val], or puts the [[data.source]]s together. Throws UserError(usage or
+/// data), EmptyDataset for one without records.
 std::unique_ptr<Dataset> open_dataset(const Config& config, bool training);
 
 /// The training order of what open_dataset gave, in batches of `batch` rows. Throws UserError(usage or data).
 SourcedOrder make_training_order(const Config& config, const Dataset& dataset, std::uint64_t batch, std::uint64_t seed);
 
-/// The field that rows of several sources have beside the sampler's: i64, the index of the row's [[data.source]], from 0.
+/// The field that rows of several sources have beside the sampler's: i64, the index of the row's [[data.source]], from
+/// 0.
 inline constexpr const char* source_field = "source";
 
-/// The sampler of the whole; of several sources rows end with source_field. Throws UserError(usage) where it would make rows of
-/// other fields of one source than of another.
+/// The sampler of the whole; of several sources rows end with source_field. Throws UserError(usage) where it would make
+/// rows of other fields of one source than of another.
 std::unique_ptr<Sampler> make_sampler(const Config& config, const Dataset& dataset, bool training);
 
 /// "2 sources: digits 60,000 samples (ratio 0.75), more 1,024 (ratio 0.25)".

@@ -35,7 +35,8 @@ std::optional<fs::path> run_to_resume(const StartOptions& options, const std::st
   return newest_run(config.table("run").text("dir"), config.name());
 }
 
-std::optional<fs::path> choose_snapshot(const StartOptions& options, const std::string& resume, const fs::path& folder) {
+std::optional<fs::path> choose_snapshot(const StartOptions& options, const std::string& resume,
+                                        const fs::path& folder) {
   if (options.iteration || is_snapshot(resume)) {
     const auto path = options.iteration ? find_iteration(folder, *options.iteration) : fs::path(resume);
     open_snapshot(path);  // throws with what is damaged
@@ -57,9 +58,10 @@ void check_changes(const Config& before, const Config& now, bool accepted) {
   }
   if (breaking.empty()) return;
   if (!accepted)
-    throw UserError(Exit::usage, "changes that break exact resume: " + breaking,
-                    say("undo them, start a new run (without --iter and --resume), or go on all the same with --accept-changes",
-                        grown ? "; resume.world = \"any\" lets loader.batch_per_rank make another batch" : ""));
+    throw UserError(
+        Exit::usage, "changes that break exact resume: " + breaking,
+        say("undo them, start a new run (without --iter and --resume), or go on all the same with --accept-changes",
+            grown ? "; resume.world = \"any\" lets loader.batch_per_rank make another batch" : ""));
   log_warn("going on with changes that break exact resume: " + breaking);
 }
 
@@ -88,9 +90,10 @@ struct Choices {
 
 bool batch_is_auto(const Config& config) { return !number(config.table("loader"), "batch"); }
 
-// `config`, as loaded from `file`, with what is drawn or found, or follows from the number of ranks, said in figures, so that
-// the run's folder holds them. Without `world` loader.batch_per_rank is left open.
-Config settled(const Config& config, const StartOptions& options, const fs::path& file, const Choices& choices, std::optional<int> world) {
+// `config`, as loaded from `file`, with what is drawn or found, or follows from the number of ranks, said in figures,
+// so that the run's folder holds them. Without `world` loader.batch_per_rank is left open.
+Config settled(const Config& config, const StartOptions& options, const fs::path& file, const Choices& choices,
+               std::optional<int> world) {
   const auto rows = config.table("loader").integer("batch_per_rank");
   const bool draws = seed_is_random(config), grows = world && rows > 0, searches = batch_is_auto(config);
   if (!draws && !grows && !searches) return config;
@@ -98,7 +101,8 @@ Config settled(const Config& config, const StartOptions& options, const fs::path
   if (draws) overrides.push_back({"run.seed", choices.seed, "run.seed = \"random\""});
   if (grows) {
     std::erase_if(overrides, [](auto& each) { return each.key == "loader.batch_per_rank"; });
-    overrides.push_back({"loader.batch", std::to_string(rows * *world), say("loader.batch_per_rank, ", *world, " times")});
+    overrides.push_back(
+        {"loader.batch", std::to_string(rows * *world), say("loader.batch_per_rank, ", *world, " times")});
   }
   if (searches) {
     const auto [batch, origin] = choices.batch();
@@ -114,8 +118,8 @@ Batch left_open(const Config& config) {
 }
 
 // Looked for with a batch of a few, of all processes together.
-Batch find_batch(const StartOptions& options, const Config& config, const fs::path& file, const std::string& seed, const FindRows& find_rows,
-            Group& group) {
+Batch find_batch(const StartOptions& options, const Config& config, const fs::path& file, const std::string& seed,
+                 const FindRows& find_rows, Group& group) {
   if (!find_rows) return left_open(config);
   constexpr int few = 2;  // batch normalisation takes no statistics of one
   const auto probe = [&] { return Batch{std::to_string(few), kBatchLeftOpen}; };
@@ -125,12 +129,14 @@ Batch find_batch(const StartOptions& options, const Config& config, const fs::pa
   std::uint64_t least = own.rows;
   for (auto& rows : group.gather(std::to_string(own.rows))) least = std::min<std::uint64_t>(least, std::stoull(rows));
   if (own.rows == 0)
-    throw config.table("loader").error("batch", say("no batch fits: not even the smallest one takes less than ", format_bytes(own.limit)), Exit::usage,
-                                       "free some memory, choose a smaller net or smaller pictures, or raise loader.batch_memory_mb");
+    throw config.table("loader").error(
+        "batch", say("no batch fits: not even the smallest one takes less than ", format_bytes(own.limit)), Exit::usage,
+        "free some memory, choose a smaller net or smaller pictures, or raise loader.batch_memory_mb");
   if (least == 0) throw UserError(Exit::usage, "loader.batch: no batch fits into another process's memory");
   const std::string shares = group.size() > 1 ? say(", ", least, " for each of ", group.size(), " processes") : "";
   const Batch batch{std::to_string(least * static_cast<std::uint64_t>(group.size())),
-                    say("loader.batch = \"auto\": ", own.rows, " take ", format_bytes(own.bytes), " of ", format_bytes(own.limit), shares)};
+                    say("loader.batch = \"auto\": ", own.rows, " take ", format_bytes(own.bytes), " of ",
+                        format_bytes(own.limit), shares)};
   if (group.leads()) log_info(say("batches of ", batch.rows, " (", batch.origin, "; ", own.tries, " tries)"));
   return batch;
 }
@@ -156,9 +162,9 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
 
   const std::string seed = seed_is_random(config) ? draw_seed() : "";
   const Choices fresh_choices{seed, [&] {
-    group.broadcast(json{{"find_rows", seed}}.dump());
-    return find_batch(options, config, file, seed, find_rows, group);
-  }};
+                                group.broadcast(json{{"find_rows", seed}}.dump());
+                                return find_batch(options, config, file, seed, find_rows, group);
+                              }};
 
   std::string resume = options.resume.empty() ? config.table("run").text("resume") : options.resume;
   if (resume == "none") resume.clear();
@@ -168,8 +174,9 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
   const auto run = run_to_resume(options, resume, config);
   if (!run) {
     if (options.iteration)
-      throw UserError(Exit::snapshot, say("--iter ", *options.iteration, ": there is no run called '", config.name(), "' in ",
-                                          config.table("run").text("dir"), " to go on in"),
+      throw UserError(Exit::snapshot,
+                      say("--iter ", *options.iteration, ": there is no run called '", config.name(), "' in ",
+                          config.table("run").text("dir"), " to go on in"),
                       "start it without --iter; --max-iter sets the length of a run");
     log_info(say("no run called '", config.name(), "' yet: starting at iteration 0"));
     return fresh(options, config, file, fresh_choices, world);
@@ -177,14 +184,19 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
 
   auto folder = RunFolder::open(*run);
   const Config stored = load_config(folder.config_file());
-  const auto stored_batch = [&] { return Batch{to_toml(stored.table("loader").value("batch")), folder.config_file().string()}; };
+  const auto stored_batch = [&] {
+    return Batch{to_toml(stored.table("loader").value("batch")), folder.config_file().string()};
+  };
   config = settled(config, options, file, {to_toml(stored.table("run").value("seed")), stored_batch}, world);
   check_changes(stored, config, options.accept_changes);
   clean_leftovers(folder.snapshots());
   auto snapshot = choose_snapshot(options, resume, folder.snapshots());
   if (!snapshot) log_info(say(folder.path().string(), " has no snapshot yet: starting at iteration 0"));
   write_file_atomically(folder.config_file(), to_toml(config));
-  return {.config = std::move(config), .folder = std::move(folder), .resumed = true, .snapshot = std::move(snapshot),
+  return {.config = std::move(config),
+          .folder = std::move(folder),
+          .resumed = true,
+          .snapshot = std::move(snapshot),
           .accept_changes = options.accept_changes};
 }
 
@@ -194,11 +206,12 @@ void compare_with_leader(const std::map<std::string, std::string>& leaders, cons
     const auto theirs = leaders.find(key);
     // The same data may lie elsewhere on another machine.
     if ((theirs != leaders.end() && theirs->second == value) || key.ends_with(".path")) continue;
-    different += say(different.empty() ? "" : ", ", key, " = ", value, " (rank 0: ",
-                     theirs == leaders.end() ? "(none)" : theirs->second, ")");
+    different += say(different.empty() ? "" : ", ", key, " = ", value,
+                     " (rank 0: ", theirs == leaders.end() ? "(none)" : theirs->second, ")");
   }
   if (!different.empty())
-    throw UserError(Exit::usage, "not the configuration of rank 0: " + different, "start all ranks with the same file and flags");
+    throw UserError(Exit::usage, "not the configuration of rank 0: " + different,
+                    "start all ranks with the same file and flags");
 }
 
 }  // namespace
@@ -218,7 +231,8 @@ Start prepare_start(const StartOptions& options, Group& group, const FindRows& f
     group.broadcast(json{{"seed", to_toml(start.config.table("run").value("seed"))},
                          {"batch", to_toml(start.config.table("loader").value("batch"))},
                          {"exact", exact_values(start.config)},
-                         {"folder", start.path.string()}}.dump());
+                         {"folder", start.path.string()}}
+                        .dump());
     return start;
   }
   const auto file = config_file(options);
@@ -228,10 +242,17 @@ Start prepare_start(const StartOptions& options, Group& group, const FindRows& f
     find_batch(options, config, file, led.at("find_rows"), find_rows, group);
     led = json::parse(group.broadcast({}));
   }
-  config = settled(config, options, file, {led.at("seed"), [&] { return Batch{led.at("batch"), "rank 0"}; }}, group.size());
+  config = settled(config, options, file,
+                   {led.at("seed"),
+                    [&] {
+                      return Batch{led.at("batch"), "rank 0"};
+                    }},
+                   group.size());
   config.check_trainable();
   compare_with_leader(led.at("exact"), config);
-  return {.config = std::move(config), .path = led.at("folder").get<std::string>(), .accept_changes = options.accept_changes};
+  return {.config = std::move(config),
+          .path = led.at("folder").get<std::string>(),
+          .accept_changes = options.accept_changes};
 }
 
 }  // namespace flowtrain

@@ -95,7 +95,9 @@ void Trainer::call(Point point, const Figures& figures) {
   Moment& moment = parts_.hooks->moment();
   const bool begins = point == Point::iteration_begin || point == Point::epoch_begin;
   moment.iteration = state_.iteration + begins;
-  moment.epoch = parts_.iterations_per_epoch > 0 ? (std::max<std::uint64_t>(moment.iteration, 1) - 1) / parts_.iterations_per_epoch : 0;
+  moment.epoch = parts_.iterations_per_epoch > 0
+                     ? (std::max<std::uint64_t>(moment.iteration, 1) - 1) / parts_.iterations_per_epoch
+                     : 0;
   moment.figures = &figures;
   parts_.hooks->call(point);
   moment.figures = nullptr;
@@ -113,24 +115,15 @@ bool Trainer::step(const Ticket& ticket) {
   if (overlapped_ && overlapped_->is_over() && !mid_iteration_) collect_validation();
   if (result_.error) return false;
   switch (ticket.kind) {
-    case TicketKind::rates:
-      set_rates(ticket.iteration);
-      return true;
-    case TicketKind::batch:
-      train(ticket);
-      return true;
-    case TicketKind::validate:
-      validate(ticket.iteration);
-      return true;
+    case TicketKind::rates: set_rates(ticket.iteration); return true;
+    case TicketKind::batch: train(ticket); return true;
+    case TicketKind::validate: validate(ticket.iteration); return true;
     case TicketKind::snapshot:
       snapshot(ticket.iteration == parts_.schedule.last ? SnapshotReason::end : SnapshotReason::period);
       return true;
-    case TicketKind::bad:
-      std::rethrow_exception(parts_.line.slab(ticket).error());
-    case TicketKind::end:
-      return false;
-    case TicketKind::drained:
-      break;
+    case TicketKind::bad: std::rethrow_exception(parts_.line.slab(ticket).error());
+    case TicketKind::end: return false;
+    case TicketKind::drained: break;
   }
   throw InternalError("a ticket of an unknown kind");
 }
@@ -191,7 +184,8 @@ void Trainer::tally() {
 
 void Trainer::report_epoch() {
   Figures means;
-  for (auto& [name, figure] : state_.epoch_sums) means.emplace_back(name, figure.sum / static_cast<double>(figure.count));
+  for (auto& [name, figure] : state_.epoch_sums)
+    means.emplace_back(name, figure.sum / static_cast<double>(figure.count));
   const double wall_s = seconds(Clock::now() - epoch_since_);
   means.emplace_back("samples_per_s", static_cast<double>(epoch_samples_) / wall_s);
   means.emplace_back("data_wait", epoch_waited_s_ / wall_s);
@@ -231,10 +225,13 @@ void Trainer::train(const Ticket& ticket) {
   parts_.line.release(ticket);
 }
 
-// Forward and backward. An error here has touched no parameter: it can be as if there had been no iteration, or no update.
+// Forward and backward. An error here has touched no parameter: it can be as if there had been no iteration, or no
+// update.
 void Trainer::compute(Slab& slab, bool last) try {
-  if (!failure_) parts_.learner->backward(slab);
-  else if (last && grouped()) parts_.learner->stand_by(slab);
+  if (!failure_)
+    parts_.learner->backward(slab);
+  else if (last && grouped())
+    parts_.learner->stand_by(slab);
 } catch (const std::exception& error) {
   const ErrorPolicy& policy = parts_.train_errors;
   if (policy.action == ErrorPolicy::Action::stop || !is_survivable(error)) throw;
@@ -247,7 +244,8 @@ void Trainer::compute(Slab& slab, bool last) try {
   std::string ids;
   for (auto& row : slab.rows()) ids += (ids.empty() ? "" : ", ") + std::to_string(row.id);
   if (!grouped()) leave_out(slab, failure_);
-  log_warn(say("the update of iteration ", slab.ticket().iteration, " is left out: ", summary_of(failure_), "; samples of the batch: ", ids));
+  log_warn(say("the update of iteration ", slab.ticket().iteration, " is left out: ", summary_of(failure_),
+               "; samples of the batch: ", ids));
   if (!grouped() || !last) return;
   parts_.learner->vote(own_votes());
   if (!parts_.learner->stand_by(slab)) throw;
@@ -259,7 +257,8 @@ void Trainer::leave_out(const Slab& slab, const std::exception_ptr& failure) {
     const auto text = say(parts_.train_errors.most, " updates in a row were left out (train.max_skipped)");
     warn(text);
     if (failure) std::rethrow_exception(failure);
-    throw UserError(Exit::distributed, say(text, ", at iteration ", slab.ticket().iteration, ", for errors of other processes"),
+    throw UserError(Exit::distributed,
+                    say(text, ", at iteration ", slab.ticket().iteration, ", for errors of other processes"),
                     "logs/ in the run's folder has a file of each process");
   }
   parts_.learner->discard();
@@ -271,8 +270,10 @@ void Trainer::finish_iteration(const Ticket& ticket, const Slab& slab) {
   ids_.clear();
   const bool due = parts_.display_every > 0 && ticket.iteration % parts_.display_every == 0;
   // What goes to the disk or decides which weights are best must be sound.
-  const bool kept = parts_.schedule.snapshots_after(ticket.iteration) || parts_.schedule.validates_after(ticket.iteration);
-  update(slab, grouped() || due || kept || parts_.learner->result_is_cheap() || parts_.nonfinite.action != NonFinitePolicy::Action::stop);
+  const bool kept =
+      parts_.schedule.snapshots_after(ticket.iteration) || parts_.schedule.validates_after(ticket.iteration);
+  update(slab, grouped() || due || kept || parts_.learner->result_is_cheap() ||
+                   parts_.nonfinite.action != NonFinitePolicy::Action::stop);
   compute_s_ += seconds(Clock::now() - begin);
   state_.iteration = result_.iteration = ticket.iteration;
   state_.validation_pending = !parts_.validation.empty() && parts_.schedule.validates_after(ticket.iteration);
@@ -356,7 +357,8 @@ void Trainer::report(std::uint64_t epoch) {
 
 // `links`: of the rules that this one is the best of.
 void Trainer::snapshot(SnapshotReason reason, const std::vector<std::string>& links) {
-  const bool is_new = snapshot_taken_ != state_.iteration || reason == SnapshotReason::best || state_.validation_pending;
+  const bool is_new =
+      snapshot_taken_ != state_.iteration || reason == SnapshotReason::best || state_.validation_pending;
   if (!parts_.snapshots || !is_new) return;
   if (overlapped_ && overlapped_->under_way()) collect_validation();  // so that it can do without the earlier one
   const Profile::At at(parts_.profile, Phase::snapshot);

@@ -13,8 +13,8 @@
 #include "pipeline/early_stop.h"
 #include "pipeline/graph.h"
 #include "pipeline/nonfinite.h"
-#include "pipeline/overlapped_validation.h"
 #include "pipeline/on_error.h"
+#include "pipeline/overlapped_validation.h"
 #include "pipeline/run_state.h"
 #include "pipeline/schedule.h"
 #include "pipeline/snapshot_branch.h"
@@ -34,34 +34,36 @@ class Interrupt;
 struct TrainerParts {
   Schedule schedule;
   Line& line;
-  std::vector<ValidationSet> validation = {};   ///< [data.val]'s first
-  std::vector<BestRule> best = {{"loss", true}};  ///< decide which snapshots are best; of each validation the first rule is told
+  std::vector<ValidationSet> validation = {};  ///< [data.val]'s first
+  std::vector<BestRule> best = {
+      {"loss", true}};  ///< decide which snapshots are best; of each validation the first rule is told
   Learner* learner = nullptr;
-  NetCopy* net_copy = nullptr;           ///< for overlapped validation, of one process alone; null: training waits for validations
-  bool averages = false;                 ///< validation sees averaged weights, where there are any
-  Group* group = &solo_group();          ///< those who train together
+  NetCopy* net_copy =
+      nullptr;            ///< for overlapped validation, of one process alone; null: training waits for validations
+  bool averages = false;  ///< validation sees averaged weights, where there are any
+  Group* group = &solo_group();  ///< those who train together
   BadSamples* bad_samples = nullptr;
   Display* display = nullptr;
   SnapshotBranch* snapshots = nullptr;
   const Interrupt* interrupt = nullptr;
-  Tuner* tuner = nullptr;                ///< of `line`; null: it keeps its shape
-  std::uint64_t display_every = 20;      ///< iterations; 0 = never
+  Tuner* tuner = nullptr;            ///< of `line`; null: it keeps its shape
+  std::uint64_t display_every = 20;  ///< iterations; 0 = never
   NonFinitePolicy nonfinite = {};
   ErrorPolicy train_errors = {}, val_errors = {};
   EarlyStop early_stop = {};
   std::vector<Plateau> plateaus = {};
-  Hooks* hooks = nullptr;                ///< null: nobody wants to be called
-  Profile* profile = nullptr;            ///< told of phases; null: nobody asks
+  Hooks* hooks = nullptr;                  ///< null: nobody wants to be called
+  Profile* profile = nullptr;              ///< told of phases; null: nobody asks
   std::uint64_t iterations_per_epoch = 0;  ///< for hooks; 0: the run has no epochs
 };
 
 /// How a run ended.
 struct TrainerResult {
-  std::uint64_t iteration = 0;          ///< the last one that was finished
-  std::optional<int> signal;            ///< that interrupted it
-  std::string stopped = {};             ///< why it ended early; empty where it did not
-  std::exception_ptr error = {};        ///< that ended it so, all being saved; null where none did
-  double wall_s = 0, wait_s = 0;        ///< of the loop; and of that, waiting for data
+  std::uint64_t iteration = 0;    ///< the last one that was finished
+  std::optional<int> signal;      ///< that interrupted it
+  std::string stopped = {};       ///< why it ended early; empty where it did not
+  std::exception_ptr error = {};  ///< that ended it so, all being saved; null where none did
+  double wall_s = 0, wait_s = 0;  ///< of the loop; and of that, waiting for data
 };
 
 /// Runs on the thread that calls run(), which is the compute thread.
@@ -84,7 +86,9 @@ class Trainer {
   void begin_iteration(std::uint64_t iteration);
   void end_iteration();
   void tally();
-  bool ends_epoch() const { return parts_.iterations_per_epoch > 0 && state_.iteration % parts_.iterations_per_epoch == 0; }
+  bool ends_epoch() const {
+    return parts_.iterations_per_epoch > 0 && state_.iteration % parts_.iterations_per_epoch == 0;
+  }
   void report_epoch();
   void count_samples(std::uint64_t more) { samples_ += more, epoch_samples_ += more; }
   void use(std::vector<Rates> rates);
@@ -139,13 +143,14 @@ class Trainer {
   Hooks no_hooks_;
   RunState state_;
   TrainerResult result_;
-  std::vector<Rates> rates_, used_;   // one for each optimizer: the schedules', and what hooks have made of them
-  double elapsed_before_s_ = 0;       // in earlier starts
-  bool mid_iteration_ = false;        // micro-batches of an iteration are still to come
-  std::exception_ptr failure_;        // because of which there will be no update of it
-  std::vector<std::uint64_t> ids_;    // of that iteration's records; empty where several processes train
-  std::vector<BadSample> bad_;        // of the iteration under way
-  std::map<std::uint64_t, std::uint64_t> substitutes_;  // likewise, of bad samples by position; of several attempts the last
+  std::vector<Rates> rates_, used_;  // one for each optimizer: the schedules', and what hooks have made of them
+  double elapsed_before_s_ = 0;      // in earlier starts
+  bool mid_iteration_ = false;       // micro-batches of an iteration are still to come
+  std::exception_ptr failure_;       // because of which there will be no update of it
+  std::vector<std::uint64_t> ids_;   // of that iteration's records; empty where several processes train
+  std::vector<BadSample> bad_;       // of the iteration under way
+  std::map<std::uint64_t, std::uint64_t>
+      substitutes_;                   // likewise, of bad samples by position; of several attempts the last
   std::vector<StreamRow> rows_;       // likewise, of all processes, as drawn; empty where one process trains
   std::uint64_t snapshot_taken_ = 0;  // iteration of the newest one, so that none is taken twice
   // Since the last report:

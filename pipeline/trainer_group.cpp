@@ -1,5 +1,5 @@
-// What the trainers of a group do together: they vote on how to go on, settle which samples were trained on, and compare their
-// times. A process that trains alone settles its samples likewise.
+// What the trainers of a group do together: they vote on how to go on, settle which samples were trained on, and
+// compare their times. A process that trains alone settles its samples likewise.
 
 #include <algorithm>
 #include <csignal>
@@ -13,13 +13,15 @@ namespace flowtrain {
 
 namespace {
 
-// What ranks wait for an answer of the store, which is beside rank 0: where most of the others wait long, it is for rank 0's
-// own way to them.
+// What ranks wait for an answer of the store, which is beside rank 0: where most of the others wait long, it is for
+// rank 0's own way to them.
 int slowest_link(std::span<const double> waits) {
   const auto longest = std::max_element(waits.begin(), waits.end());
   const auto others = waits.subspan(1);
   const auto slow = std::count_if(others.begin(), others.end(), [&](double wait) { return wait > *longest / 2; });
-  return others.size() > 1 && 2 * static_cast<std::size_t>(slow) > others.size() ? 0 : static_cast<int>(longest - waits.begin());
+  return others.size() > 1 && 2 * static_cast<std::size_t>(slow) > others.size()
+             ? 0
+             : static_cast<int>(longest - waits.begin());
 }
 
 }  // namespace
@@ -38,9 +40,12 @@ Votes Trainer::own_votes() const {
 
 // What all processes do because one of them asked for it.
 void Trainer::heed(const Votes& votes) {
-  if (votes.terminated > 0) result_.signal = SIGTERM;
-  else if (votes.interrupted > 0) result_.signal = SIGINT;
-  else if (votes.out_of_time > 0) result_.stopped = parts_.early_stop.out_of_time_text();
+  if (votes.terminated > 0)
+    result_.signal = SIGTERM;
+  else if (votes.interrupted > 0)
+    result_.signal = SIGINT;
+  else if (votes.out_of_time > 0)
+    result_.stopped = parts_.early_stop.out_of_time_text();
   else if (votes.stopped > 0) {
     const auto& own = parts_.hooks->moment().stopped;
     result_.stopped = own.empty() ? "a hook of another process asked for it" : own;
@@ -75,7 +80,8 @@ void Trainer::settle_samples(std::uint64_t iteration, const Votes& votes) {
 // Times are those of the slowest process: all wait for it. What a process waits for the others is not its own.
 void Trainer::compare_ranks() {
   const auto iterations = static_cast<double>(iterations_);
-  const auto size = static_cast<std::size_t>(parts_.group->size()), rank = static_cast<std::size_t>(parts_.group->rank());
+  const auto size = static_cast<std::size_t>(parts_.group->size()),
+             rank = static_cast<std::size_t>(parts_.group->rank());
   std::vector<double> all(6 * size);
   const auto of = [&](std::size_t what) { return std::span(all).subspan(what * size, size); };
   of(0)[rank] = event_.data_wait;

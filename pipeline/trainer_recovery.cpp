@@ -17,12 +17,13 @@ UserError Trainer::nonfinite(const Slab& slab, const StepResult& done, const std
   return nonfinite_error(slab.ticket().iteration, samples, done, parts_.nonfinite.run, why);
 }
 
-// One process trains on a GPU, and nobody has waited for its last steps: train.nonfinite is "stop", or each would have been
-// looked at.
+// One process trains on a GPU, and nobody has waited for its last steps: train.nonfinite is "stop", or each would have
+// been looked at.
 void Trainer::catch_up(const Slab& slab, const Unread& unread) {
   if (unread.steps == 0) return;
   state_.nonfinite += unread.overflows;
-  state_.nonfinite_in_a_row = unread.overflows == unread.steps ? state_.nonfinite_in_a_row + unread.overflows : unread.in_a_row;
+  state_.nonfinite_in_a_row =
+      unread.overflows == unread.steps ? state_.nonfinite_in_a_row + unread.overflows : unread.in_a_row;
   if (unread.nonfinite > 0) {
     std::vector<std::uint64_t> samples;
     Ticket last = slab.ticket();
@@ -36,8 +37,9 @@ void Trainer::catch_up(const Slab& slab, const Unread& unread) {
   }
   const auto in_a_row = std::max(unread.most_in_a_row, state_.nonfinite_in_a_row);
   if (in_a_row > parts_.nonfinite.most)
-    throw UserError(Exit::numerics, say("the gradients overflowed half precision ", in_a_row, " times in a row before iteration ",
-                                        slab.ticket().iteration, " (train.max_nonfinite is ", parts_.nonfinite.most, ")"),
+    throw UserError(Exit::numerics,
+                    say("the gradients overflowed half precision ", in_a_row, " times in a row before iteration ",
+                        slab.ticket().iteration, " (train.max_nonfinite is ", parts_.nonfinite.most, ")"),
                     "lower optim.lr, or set train.amp to \"bf16\"");
 }
 
@@ -46,10 +48,10 @@ void Trainer::recover(const Slab& slab, const StepResult& done) {
   ++state_.nonfinite;
   ++state_.nonfinite_in_a_row;
   switch (policy.action) {
-    case NonFinitePolicy::Action::stop:
-      throw nonfinite(slab, done);
+    case NonFinitePolicy::Action::stop: throw nonfinite(slab, done);
     case NonFinitePolicy::Action::skip:
-      if (state_.nonfinite_in_a_row > policy.most) throw nonfinite(slab, done, say(policy.most, " in a row were skipped"));
+      if (state_.nonfinite_in_a_row > policy.most)
+        throw nonfinite(slab, done, say(policy.most, " in a row were skipped"));
       parts_.learner->discard();
       event_.recovery = "skipped";
       warn(say(nonfinite(slab, done).what(), "; this update is skipped"));
@@ -64,7 +66,8 @@ void Trainer::recover(const Slab& slab, const StepResult& done) {
 void Trainer::scale_down(const Slab& slab, const StepResult& done) {
   ++state_.nonfinite;
   if (++state_.nonfinite_in_a_row > parts_.nonfinite.most)
-    throw nonfinite(slab, done, say(parts_.nonfinite.most, " in a row, each with half the loss's scale of the one before"));
+    throw nonfinite(slab, done,
+                    say(parts_.nonfinite.most, " in a row, each with half the loss's scale of the one before"));
   event_.recovery = "scaled down";
   parts_.learner->update();
 }
@@ -83,7 +86,7 @@ void Trainer::roll_back(const Slab& slab, const StepResult& done) {
   set_rates(slab.ticket().iteration);
   event_.recovery = "rolled back";
   warn(say(nonfinite(slab, done).what(), "; the weights go back to those of iteration ", iteration,
-               ", the learning rate is lowered to ", rates_.front().lr));
+           ", the learning rate is lowered to ", rates_.front().lr));
 }
 
 }  // namespace flowtrain

@@ -1,5 +1,6 @@
-// The trainer's validations: inline, where training waits, or overlapped. What an overlapped one has shown takes effect just
-// before the next one, or at the end: an iteration that does not depend on how long it took, so that each run is the same.
+// The trainer's validations: inline, where training waits, or overlapped. What an overlapped one has shown takes effect
+// just before the next one, or at the end: an iteration that does not depend on how long it took, so that each run is
+// the same.
 
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
@@ -13,8 +14,10 @@ void Trainer::validate(std::uint64_t iteration) {
   const auto begin = Clock::now();
   const Profile::At at(parts_.profile, Phase::validation);
   if (take_in_validation() && result_.stopped.empty()) {
-    if (overlapped_ && iteration != parts_.schedule.last) launch_validation(iteration);
-    else validate_inline(iteration);
+    if (overlapped_ && iteration != parts_.schedule.last)
+      launch_validation(iteration);
+    else
+      validate_inline(iteration);
   }
   const auto taken = Clock::now() - begin;
   since_ += taken;  // validation is no part of the training line's pace
@@ -25,7 +28,8 @@ void Trainer::validate(std::uint64_t iteration) {
 void Trainer::validate_inline(std::uint64_t iteration) {
   call(Point::validation_begin);
   const auto goes_on = [this] { return grouped() || !parts_.interrupt || !parts_.interrupt->requested(); };
-  const auto found = validate_sets(parts_.validation, *parts_.learner, iteration, goes_on, *parts_.group, parts_.val_errors.action);
+  const auto found =
+      validate_sets(parts_.validation, *parts_.learner, iteration, goes_on, *parts_.group, parts_.val_errors.action);
   if (found.error) answer(iteration, found.error);
   state_.validation_pending = !found.figures && !is_left_out(found);
   if (!found.figures) return;
@@ -78,7 +82,8 @@ void Trainer::give_up_validation() {
   collect_validation();
 }
 
-// What training does depend on waits for an iteration that is known beforehand. False where a signal came before the figures.
+// What training does depend on waits for an iteration that is known beforehand. False where a signal came before the
+// figures.
 bool Trainer::take_in_validation() {
   if (overlapped_ && overlapped_->under_way()) collect_validation();
   if (!state_.awaited) return true;
@@ -95,12 +100,15 @@ void Trainer::decide(const Figures& figures) {
   parts_.early_stop.enter(state_.early_stop, figures);
   if (result_.stopped.empty()) result_.stopped = parts_.early_stop.reason(state_.early_stop);
   bool moved = false;
-  for (std::size_t i = 0; i < parts_.plateaus.size(); ++i) moved |= parts_.plateaus[i].enter(state_.plateaus[i], figures);
+  for (std::size_t i = 0; i < parts_.plateaus.size(); ++i)
+    moved |= parts_.plateaus[i].enter(state_.plateaus[i], figures);
   if (moved) set_rates(state_.iteration + 1);
 }
 
 // Whether an error keeps it from being made for good; one that ends the run leaves it to the resumed one.
-bool Trainer::is_left_out(const Validated& found) const { return found.error && parts_.val_errors.action == ErrorPolicy::Action::skip; }
+bool Trainer::is_left_out(const Validated& found) const {
+  return found.error && parts_.val_errors.action == ErrorPolicy::Action::skip;
+}
 
 // To an error that ended a validation.
 void Trainer::answer(std::uint64_t iteration, const std::exception_ptr& error) {

@@ -18,18 +18,18 @@ struct Tuning {
   bool operator==(const Tuning&) const = default;
 };
 
-/// Tries one change after the other and keeps what makes iterations shorter: hill climbing along the coordinates. More of
-/// something is tried for as long as the net waits for its data, fewer threads where the net computes on the same cores.
-/// Counts no time of its own, so that tests need none. Compute thread.
+/// Tries one change after the other and keeps what makes iterations shorter: hill climbing along the coordinates. More
+/// of something is tried for as long as the net waits for its data, fewer threads where the net computes on the same
+/// cores. Counts no time of its own, so that tests need none. Compute thread.
 class Tuner {
  public:
   struct Limits {
-    LineShape most;             ///< of what may be tried; readers and prefetch only grow
+    LineShape most;  ///< of what may be tried; readers and prefetch only grow
     unsigned least_workers = 1;
-    bool shares_cores = false;  ///< the net computes on the CPU
-    unsigned most_threads = 0;  ///< 0: threads are left alone
-    double seconds = 20;    ///< of iterations, after which the best so far stays
-    double window_s = 1;    ///< over which a trial is measured
+    bool shares_cores = false;            ///< the net computes on the CPU
+    unsigned most_threads = 0;            ///< 0: threads are left alone
+    double seconds = 20;                  ///< of iterations, after which the best so far stays
+    double window_s = 1;                  ///< over which a trial is measured
     std::uint64_t window_iterations = 4;  ///< likewise, at least
   };
 

@@ -6,8 +6,9 @@
 
 namespace flowtrain {
 
-Validated run_validation(Line& line, Validator& validator, BadSamples& bad, std::uint64_t iteration, std::uint64_t batches,
-                         const GoesOn& goes_on, Group& group, const DetectionMetrics* detection, ErrorPolicy::Action on_error) {
+Validated run_validation(Line& line, Validator& validator, BadSamples& bad, std::uint64_t iteration,
+                         std::uint64_t batches, const GoesOn& goes_on, Group& group, const DetectionMetrics* detection,
+                         ErrorPolicy::Action on_error) {
   std::exception_ptr error;
   // After an error that may pass, nothing more is computed.
   const auto attempt = [&](auto work) {
@@ -54,13 +55,14 @@ Validated run_validation(Line& line, Validator& validator, BadSamples& bad, std:
 }
 
 // [data.val]'s comes last, so that what else the validator has of it stays, and is told first.
-Validated validate_sets(const std::vector<ValidationSet>& sets, Validator& validator, std::uint64_t iteration, const GoesOn& goes_on,
-                        Group& group, ErrorPolicy::Action on_error) {
+Validated validate_sets(const std::vector<ValidationSet>& sets, Validator& validator, std::uint64_t iteration,
+                        const GoesOn& goes_on, Group& group, ErrorPolicy::Action on_error) {
   Figures figures;
   std::exception_ptr error;
   for (std::size_t i = sets.size(); i-- > 0;) {
     const ValidationSet& set = sets[i];
-    Validated one = run_validation(set.line, validator, set.bad_samples, iteration, set.batches, goes_on, group, set.detection, on_error);
+    Validated one = run_validation(set.line, validator, set.bad_samples, iteration, set.batches, goes_on, group,
+                                   set.detection, on_error);
     if (!one.figures && !one.error) return {};
     if (one.error && !error) error = one.error;
     if (error && on_error != ErrorPolicy::Action::skip) break;

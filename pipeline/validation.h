@@ -20,11 +20,11 @@ namespace flowtrain {
 
 /// What a validation goes through.
 struct ValidationSet {
-  std::string name;                      ///< before its figures' names; empty: [data.val]'s
+  std::string name;  ///< before its figures' names; empty: [data.val]'s
   Line& line;
-  std::uint64_t batches;                 ///< of one validation
+  std::uint64_t batches;  ///< of one validation
   BadSamples& bad_samples;
-  const DetectionMetrics* detection;     ///< null where none is asked for
+  const DetectionMetrics* detection;  ///< null where none is asked for
 };
 
 /// What came of it. Neither figures nor an error: it was given up.
@@ -38,16 +38,17 @@ struct Validated {
 using GoesOn = std::function<bool()>;
 
 /// Takes `batches` batches from the line and returns the validator's figures over them; a learner is in train mode
-/// afterwards. Bad samples are entered as of `iteration`. Given up: in a group it must not be, as all must leave at the same
-/// batch. `detection` (may be null): the validator's detector looks at the same records, and its figures follow. Throws errors
-/// (of a bad batch, say), but for those that `on_error` and is_survivable() let pass; with `skip` the batches are taken from
-/// the line all the same, so that the next validation begins where it would have.
-Validated run_validation(Line& line, Validator& validator, BadSamples& bad, std::uint64_t iteration, std::uint64_t batches,
-                         const GoesOn& goes_on, Group& group = solo_group(), const DetectionMetrics* detection = nullptr,
+/// afterwards. Bad samples are entered as of `iteration`. Given up: in a group it must not be, as all must leave at the
+/// same batch. `detection` (may be null): the validator's detector looks at the same records, and its figures follow.
+/// Throws errors (of a bad batch, say), but for those that `on_error` and is_survivable() let pass; with `skip` the
+/// batches are taken from the line all the same, so that the next validation begins where it would have.
+Validated run_validation(Line& line, Validator& validator, BadSamples& bad, std::uint64_t iteration,
+                         std::uint64_t batches, const GoesOn& goes_on, Group& group = solo_group(),
+                         const DetectionMetrics* detection = nullptr,
                          ErrorPolicy::Action on_error = ErrorPolicy::Action::stop);
 
 /// One validation on each of the sets; with `skip` also of those after one that failed, whose figures nobody sees.
-Validated validate_sets(const std::vector<ValidationSet>& sets, Validator& validator, std::uint64_t iteration, const GoesOn& goes_on,
-                        Group& group, ErrorPolicy::Action on_error);
+Validated validate_sets(const std::vector<ValidationSet>& sets, Validator& validator, std::uint64_t iteration,
+                        const GoesOn& goes_on, Group& group, ErrorPolicy::Action on_error);
 
 }  // namespace flowtrain

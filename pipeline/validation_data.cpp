@@ -11,14 +11,16 @@ namespace flowtrain {
 
 namespace {
 
-std::optional<DetectionMetrics> detection_metrics(const Config& config, const Dataset& dataset, const Dataset& training) {
+std::optional<DetectionMetrics> detection_metrics(const Config& config, const Dataset& dataset,
+                                                  const Dataset& training) {
   DetectionMetrics metrics{dataset, {}};
   for (auto& name : config.table("val").texts("metrics"))
     if (is_detection_figure(name)) metrics.names.push_back(name);
   if (metrics.names.empty()) return {};
   if (dataset.classes() != training.classes())
-    throw UserError(Exit::data, say("val.metrics: ", metrics.names.front(), " cannot be measured: the validation data have other ",
-                                    "classes than the training data"),
+    throw UserError(Exit::data,
+                    say("val.metrics: ", metrics.names.front(), " cannot be measured: the validation data have other ",
+                        "classes than the training data"),
                     "voc: data.class_names names them for both");
   return metrics;
 }
@@ -32,7 +34,9 @@ struct Rule {
 
 std::vector<Rule> rules_of(const Config& config) {
   const std::string ruling = ruling_metric(config.table("val"));
-  const auto figure = [&](const Settings& table) { return table.text("metric").empty() ? ruling : table.text("metric"); };
+  const auto figure = [&](const Settings& table) {
+    return table.text("metric").empty() ? ruling : table.text("metric");
+  };
   std::vector<Rule> rules;
   for (auto& best : config.list("best")) rules.push_back({best, "metric", figure(best)});
   const Settings& snapshot = config.table("snapshot");
@@ -70,7 +74,8 @@ void tell_empty(const EmptyDataset& empty, const std::string& set, const Config&
   std::string idle;
   for (auto& [table, key, figure] : rules_of(config))
     if (set_of(figure, config) == set)
-      idle += say(idle.empty() ? "; without it these can never fire: " : ", ", table.table(), ".", key, " (", table.origin(key).text(), ")");
+      idle += say(idle.empty() ? "; without it these can never fire: " : ", ", table.table(), ".", key, " (",
+                  table.origin(key).text(), ")");
   log_warn(say("no validation on ", set.empty() ? "[data.val]" : "[[val.set]] " + set, ": ", empty.what(), idle));
 }
 
@@ -81,12 +86,14 @@ std::uint64_t ValidationData::batches() const {
   return wished > 0 ? wished : data.batches.per_epoch();
 }
 
-ValidationSets open_validation_sets(const Config& config, const Dataset& training, const std::string& device, const Portion& portion, bool tells) {
+ValidationSets open_validation_sets(const Config& config, const Dataset& training, const std::string& device,
+                                    const Portion& portion, bool tells) {
   ValidationSets sets;
   const auto open = [&](const std::string& name, Config own) {
     auto data = open_data(own, false, device, portion);
     auto& set = *sets.emplace_back(std::make_unique<ValidationData>(name, std::move(own), std::move(data)));
-    if (auto metrics = detection_metrics(set.config, *set.data.dataset, training)) set.detection.emplace(std::move(*metrics));
+    if (auto metrics = detection_metrics(set.config, *set.data.dataset, training))
+      set.detection.emplace(std::move(*metrics));
   };
   const auto open_unless_empty = [&](const std::string& name, const Config& own) {
     try {
@@ -103,7 +110,9 @@ ValidationSets open_validation_sets(const Config& config, const Dataset& trainin
 }
 
 void check_rows(const ValidationSets& sets) {
-  const auto same = [](const Field& a, const Field& b) { return a.name == b.name && a.dtype == b.dtype && a.shape == b.shape; };
+  const auto same = [](const Field& a, const Field& b) {
+    return a.name == b.name && a.dtype == b.dtype && a.shape == b.shape;
+  };
   for (auto& set : sets)
     if (!std::ranges::equal(set->line->layout().fields(), sets.front()->line->layout().fields(), same))
       throw set->config.data(false).error("name", "its rows have another form than those of [data.val]", Exit::data,
@@ -118,7 +127,8 @@ bool has_set_of(const ValidationSets& sets, const Config& config, const std::str
 std::string describe_sizes(const ValidationSets& sets) {
   std::string text;
   for (auto& set : sets)
-    text += say(", ", format_count(set->data.dataset->size()), set->name.empty() ? " for validation" : " of " + set->name);
+    text +=
+        say(", ", format_count(set->data.dataset->size()), set->name.empty() ? " for validation" : " of " + set->name);
   return text;
 }
 

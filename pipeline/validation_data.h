@@ -24,7 +24,8 @@ struct ValidationData {
   std::unique_ptr<Line> line = {};                 ///< made by the run, as is the ledger
   std::optional<BadSamples> bad = {};
 
-  ValidationData(std::string called, Config own, DataParts opened) : name(std::move(called)), config(std::move(own)), data(std::move(opened)) {}
+  ValidationData(std::string called, Config own, DataParts opened)
+      : name(std::move(called)), config(std::move(own)), data(std::move(opened)) {}
   /// In thread names, and in the drawing.
   std::string label() const { return name.empty() ? "val" : "val " + name; }
   /// Of one validation.
@@ -34,10 +35,11 @@ struct ValidationData {
 /// [data.val]'s first, where it is not empty; none where nothing is validated. At addresses that stay.
 using ValidationSets = std::vector<std::unique_ptr<ValidationData>>;
 
-/// Opens them all but those that are empty, of which a warning tells (where `tells`), and of the rules that can never fire
-/// without them. Throws UserError: data, also where figures of boxes are asked for and the classes are not those of `training`;
-/// usage for a rule about the group of a class that there is not.
-ValidationSets open_validation_sets(const Config& config, const Dataset& training, const std::string& device, const Portion& portion, bool tells);
+/// Opens them all but those that are empty, of which a warning tells (where `tells`), and of the rules that can never
+/// fire without them. Throws UserError: data, also where figures of boxes are asked for and the classes are not those
+/// of `training`; usage for a rule about the group of a class that there is not.
+ValidationSets open_validation_sets(const Config& config, const Dataset& training, const std::string& device,
+                                    const Portion& portion, bool tells);
 
 /// Throws UserError(data) where the lines' rows have not all one form: the learner takes but one.
 void check_rows(const ValidationSets& sets);

@@ -15,7 +15,8 @@ enum class LastBatch : std::uint8_t {
   pad,   ///< the batch is shorter; validation uses this, so that no sample counts twice
 };
 
-/// One process's part of every batch: rank r of a world of n takes the r-th of n pieces, which differ by at most one row.
+/// One process's part of every batch: rank r of a world of n takes the r-th of n pieces, which differ by at most one
+/// row.
 struct Slice {
   std::uint64_t rank = 0, world = 1;
 

@@ -16,7 +16,7 @@ class PictureCache;
 /// An annotated box, in pixels of the stored picture; x1, y1 are exclusive.
 struct Box {
   float x0, y0, x1, y1;
-  std::int32_t label;  ///< class index, from 0
+  std::int32_t label;   ///< class index, from 0
   bool ignore = false;  ///< a crowd or a difficult object: evaluation does not ask for it, nor mind that it is found
 };
 
@@ -36,8 +36,8 @@ struct Record {
   std::uint32_t height = 0, width = 0, channels = 0;  ///< of `pixels` only
   std::int64_t label = -1;                            ///< -1: none
   std::span<const Box> boxes;
-  Box region{0, 0, 0, 0, -1};                         ///< the part of the picture that is the sample; empty = all of it
-  PictureCache* cache = nullptr;                      ///< that is to keep its decoded picture (sampling/picture_cache.h)
+  Box region{0, 0, 0, 0, -1};     ///< the part of the picture that is the sample; empty = all of it
+  PictureCache* cache = nullptr;  ///< that is to keep its decoded picture (sampling/picture_cache.h)
 };
 
 /// Memory that a row's bytes are read into; kept with the row and reused, so that a warm line allocates nothing.

@@ -13,7 +13,10 @@ constexpr std::size_t block_bytes = 1 << 18;
 }  // namespace
 
 FileBuffer::FileBuffer(const Descriptor& file, std::uint64_t offset, std::uint64_t size_bytes, std::string name)
-    : file_(file), next_(offset), end_(offset + size_bytes), name_(std::move(name)),
+    : file_(file),
+      next_(offset),
+      end_(offset + size_bytes),
+      name_(std::move(name)),
       block_(std::min<std::uint64_t>(block_bytes, size_bytes)) {}
 
 FileBuffer::int_type FileBuffer::underflow() {

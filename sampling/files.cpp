@@ -100,8 +100,10 @@ std::pair<std::size_t, std::size_t> Files::range(std::string_view prefix) const 
     std::size_t low = 0, high = size();
     while (low < high) {
       const auto middle = low + (high - low) / 2;
-      if (is_before(names_[middle])) low = middle + 1;
-      else high = middle;
+      if (is_before(names_[middle]))
+        low = middle + 1;
+      else
+        high = middle;
     }
     return low;
   };
@@ -155,8 +157,7 @@ Files open_files(const Settings& settings) {
   const auto& path = settings.text("path");
   if (path.empty()) throw settings.error("path", "this data set needs a folder or a .tar archive", Exit::data, hint);
   std::error_code ignored;
-  if (!fs::exists(path, ignored))
-    throw settings.error("path", "no such folder or archive: " + path, Exit::data, hint);
+  if (!fs::exists(path, ignored)) throw settings.error("path", "no such folder or archive: " + path, Exit::data, hint);
   return Files(path);
 }
 

@@ -45,10 +45,12 @@ pcre2_match_context* limits() {
 }  // namespace
 
 Pattern::Pattern(const std::string& text) {
-  if (text.size() > most_characters) throw PatternError(say("a regular expression of more than ", most_characters, " characters"));
+  if (text.size() > most_characters)
+    throw PatternError(say("a regular expression of more than ", most_characters, " characters"));
   int code = 0;
   std::size_t at = 0;
-  code_.reset(pcre2_compile(bytes(text), text.size(), PCRE2_NEVER_UTF | PCRE2_DOLLAR_ENDONLY, &code, &at, nullptr), pcre2_code_free);
+  code_.reset(pcre2_compile(bytes(text), text.size(), PCRE2_NEVER_UTF | PCRE2_DOLLAR_ENDONLY, &code, &at, nullptr),
+              pcre2_code_free);
   if (!code_) throw PatternError(say("not a regular expression: ", meaning(code), " (at character ", at + 1, ")"));
 }
 
@@ -66,8 +68,8 @@ std::string Pattern::replaced(const std::string& name, const std::string& by) co
   std::string text(2 * name.size() + by.size() + 64, '\0');
   for (bool again = false;; again = true) {
     std::size_t length = text.size();
-    const int code = pcre2_substitute(code_.get(), bytes(name), name.size(), 0, options, nullptr, limits(), bytes(by), by.size(),
-                                      reinterpret_cast<PCRE2_UCHAR*>(text.data()), &length);
+    const int code = pcre2_substitute(code_.get(), bytes(name), name.size(), 0, options, nullptr, limits(), bytes(by),
+                                      by.size(), reinterpret_cast<PCRE2_UCHAR*>(text.data()), &length);
     if (code == PCRE2_ERROR_NOMEMORY && !again) {
       text.resize(length);  // what it takes, with a zero at the end
       continue;

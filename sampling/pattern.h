@@ -15,8 +15,8 @@ struct PatternError : std::runtime_error {
 };
 
 /// A regular expression, Perl's as PCRE2 has it (Python's and JavaScript's are much the same), over bytes. Whatever is
-/// written, neither reading it nor looking for it takes more than a bounded number of steps and bytes: patterns come from
-/// strangers' files, too, and std::regex overflows its stack and its numbers there.
+/// written, neither reading it nor looking for it takes more than a bounded number of steps and bytes: patterns come
+/// from strangers' files, too, and std::regex overflows its stack and its numbers there.
 class Pattern {
  public:
   /// Throws PatternError for what is no regular expression, or longer than 1,000 characters.

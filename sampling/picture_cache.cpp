@@ -67,7 +67,9 @@ namespace {
 class CachedDataset : public Dataset, public Sourced {
  public:
   CachedDataset(std::unique_ptr<Dataset> dataset, std::uint64_t budget_bytes)
-      : dataset_(std::move(dataset)), sourced_(dynamic_cast<const Sourced*>(dataset_.get())), cache_(dataset_->size(), budget_bytes) {}
+      : dataset_(std::move(dataset)),
+        sourced_(dynamic_cast<const Sourced*>(dataset_.get())),
+        cache_(dataset_->size(), budget_bytes) {}
 
   std::uint64_t size() const override { return dataset_->size(); }
   Record read(std::uint64_t id, ReadBuffer& buffer) const override {

@@ -86,8 +86,8 @@ void SamplerPlugin::Library::open() {
     throw error("no such file", "check sampler.plugin; relative paths start at the working directory");
   // An absolute path keeps dlopen from searching the library folders for a bare name.
   handle = dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!handle) throw error(std::string("cannot be loaded: ") + dlerror(),
-                            "build it as sampling/plugins/README.md says");
+  if (!handle)
+    throw error(std::string("cannot be loaded: ") + dlerror(), "build it as sampling/plugins/README.md says");
   const auto entry = reinterpret_cast<const ft_sampler_plugin* (*)()>(dlsym(handle, "flowtrain_sampler_plugin"));
   if (!entry)
     throw error("does not export flowtrain_sampler_plugin", "end its source with FLOWTRAIN_SAMPLER_PLUGIN(...)");

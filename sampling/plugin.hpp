@@ -146,18 +146,18 @@ inline int sample(void* self, const ft_record* record, ft_random* random, std::u
 
 /// Exports `Class` as a sampler plugin. After its name and one line of help come its keys, if it has any:
 ///     FLOWTRAIN_SAMPLER_PLUGIN(Edges, "edges", "one line of help", {"gain", FT_REAL, "1.0", "one line of help"})
-#define FLOWTRAIN_SAMPLER_PLUGIN(Class, plugin_name, plugin_help, ...)                                        \
-  extern "C" const ft_sampler_plugin* flowtrain_sampler_plugin(void) {                                        \
-    static const std::vector<ft_key> keys{__VA_ARGS__};                                                       \
-    static const ft_sampler_plugin table{FT_SAMPLER_ABI,                                                      \
-                                         sizeof(ft_sampler_plugin),                                           \
-                                         plugin_name,                                                         \
-                                         plugin_help,                                                         \
-                                         keys.data(),                                                         \
-                                         static_cast<std::uint32_t>(keys.size()),                             \
-                                         flowtrain::plugin::detail::create<Class>,                            \
-                                         flowtrain::plugin::detail::destroy,                                  \
-                                         flowtrain::plugin::detail::fields,                                   \
-                                         flowtrain::plugin::detail::sample};                                  \
-    return &table;                                                                                            \
+#define FLOWTRAIN_SAMPLER_PLUGIN(Class, plugin_name, plugin_help, ...)             \
+  extern "C" const ft_sampler_plugin* flowtrain_sampler_plugin(void) {             \
+    static const std::vector<ft_key> keys{__VA_ARGS__};                            \
+    static const ft_sampler_plugin table{FT_SAMPLER_ABI,                           \
+                                         sizeof(ft_sampler_plugin),                \
+                                         plugin_name,                              \
+                                         plugin_help,                              \
+                                         keys.data(),                              \
+                                         static_cast<std::uint32_t>(keys.size()),  \
+                                         flowtrain::plugin::detail::create<Class>, \
+                                         flowtrain::plugin::detail::destroy,       \
+                                         flowtrain::plugin::detail::fields,        \
+                                         flowtrain::plugin::detail::sample};       \
+    return &table;                                                                 \
   }

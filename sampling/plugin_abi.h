@@ -37,11 +37,11 @@ typedef struct ft_record {
   uint32_t struct_size;
   uint32_t encoding; /* enum ft_encoding */
   uint64_t id;
-  const uint8_t *bytes;
+  const uint8_t* bytes;
   uint64_t bytes_size;
   uint32_t height, width, channels; /* FT_PIXELS only */
   int64_t label;                    /* -1: none */
-  const ft_box *boxes;
+  const ft_box* boxes;
   uint64_t boxes_count;
   ft_box region; /* the part of the picture that is the sample; all zeros: all of it */
 } ft_record;
@@ -49,9 +49,9 @@ typedef struct ft_record {
 /* The sample's own random numbers: the same for every worker count and on resume. */
 typedef struct ft_random {
   uint32_t struct_size;
-  void *state;
-  uint32_t (*next)(void *state);   /* 32 random bits */
-  double (*uniform)(void *state);  /* [0, 1) */
+  void* state;
+  uint32_t (*next)(void* state);  /* 32 random bits */
+  double (*uniform)(void* state); /* [0, 1) */
 } ft_random;
 
 /* One field of a row. Pictures are u8 (height, width, channels); the model sees (x / 255 - mean) / stddev of them, per
@@ -67,23 +67,23 @@ typedef struct ft_field {
 
 /* One key of the [sampler] table that the plugin knows. Values, the fallback too, are text: "3", "0.5", "true", "a". */
 typedef struct ft_key {
-  const char *name;
+  const char* name;
   uint32_t kind; /* enum ft_kind */
-  const char *fallback;
-  const char *help;
+  const char* fallback;
+  const char* help;
 } ft_key;
 
 /* What create() gets. */
 typedef struct ft_create {
   uint32_t struct_size;
-  int32_t training; /* 0: validation: no random augmentation */
-  int64_t classes;  /* of the data set; 0: none */
-  uint64_t records; /* of the data set */
+  int32_t training;                 /* 0: validation: no random augmentation */
+  int64_t classes;                  /* of the data set; 0: none */
+  uint64_t records;                 /* of the data set */
   uint32_t encoding;                /* of its first record */
   uint32_t height, width, channels; /* FT_PIXELS: of its first record; otherwise 0 */
   /* A key's value, valid during create(); NULL for a key that is not in `keys`. */
-  const char *(*setting)(const struct ft_create *self, const char *name);
-  void *host;
+  const char* (*setting)(const struct ft_create* self, const char* name);
+  void* host;
 } ft_create;
 
 /* Functions return 0 for success; otherwise they write a message (ended by 0) into `error`. They must not let C++
@@ -91,16 +91,16 @@ typedef struct ft_create {
 typedef struct ft_sampler_plugin {
   uint32_t abi;         /* FT_SAMPLER_ABI */
   uint32_t struct_size; /* sizeof(ft_sampler_plugin) */
-  const char *name;     /* for messages and `flowtrain plugins` */
-  const char *help;     /* one line */
-  const ft_key *keys;
+  const char* name;     /* for messages and `flowtrain plugins` */
+  const char* help;     /* one line */
+  const ft_key* keys;
   uint32_t keys_count;
-  int (*create)(const ft_create *input, void **self, char *error, size_t error_size);
-  void (*destroy)(void *self);
+  int (*create)(const ft_create* input, void** self, char* error, size_t error_size);
+  void (*destroy)(void* self);
   /* Writes up to `capacity` fields and returns their number (larger than `capacity`: refused; 0: failed). */
-  uint32_t (*fields)(void *self, ft_field *out, uint32_t capacity);
+  uint32_t (*fields)(void* self, ft_field* out, uint32_t capacity);
   /* Fills one row: rows[i] is where field i goes. Non-zero: this sample is bad. */
-  int (*sample)(void *self, const ft_record *record, ft_random *random, uint8_t *const *rows, char *error,
+  int (*sample)(void* self, const ft_record* record, ft_random* random, uint8_t* const* rows, char* error,
                 size_t error_size);
 } ft_sampler_plugin;
 

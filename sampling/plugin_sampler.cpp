@@ -21,18 +21,12 @@ ft_record to_abi(const Record& record) {
   thread_local std::vector<ft_box> boxes;
   boxes.resize(record.boxes.size());
   std::transform(record.boxes.begin(), record.boxes.end(), boxes.begin(), [](const Box& box) { return to_abi(box); });
-  return {sizeof(ft_record),
-          static_cast<std::uint32_t>(record.encoding),
-          record.id,
-          reinterpret_cast<const std::uint8_t*>(record.bytes.data()),
-          record.bytes.size(),
-          record.height,
-          record.width,
-          record.channels,
-          record.label,
-          boxes.data(),
-          boxes.size(),
-          to_abi(record.region)};
+  return {sizeof(ft_record),   static_cast<std::uint32_t>(record.encoding),
+          record.id,           reinterpret_cast<const std::uint8_t*>(record.bytes.data()),
+          record.bytes.size(), record.height,
+          record.width,        record.channels,
+          record.label,        boxes.data(),
+          boxes.size(),        to_abi(record.region)};
 }
 
 /// One ft_field as a Field; throws std::invalid_argument with what is wrong.

@@ -1,6 +1,6 @@
 #pragma once
-// Small records of a large set lie anywhere in memory: the start of the next ones is to be on its way while one is worked
-// on. What follows the start, the processor fetches by itself.
+// Small records of a large set lie anywhere in memory: the start of the next ones is to be on its way while one is
+// worked on. What follows the start, the processor fetches by itself.
 
 #include <algorithm>
 #include <cstddef>

@@ -12,7 +12,17 @@ namespace flowtrain {
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
 
 /// What numbers are drawn for; two purposes never share a number.
-enum class Purpose : std::uint32_t { order = 1, sample = 2, substitute = 3, net = 4, dataset = 5, init = 6, mix = 7, erase = 8, color = 9 };
+enum class Purpose : std::uint32_t {
+  order = 1,
+  sample = 2,
+  substitute = 3,
+  net = 4,
+  dataset = 5,
+  init = 6,
+  mix = 7,
+  erase = 8,
+  color = 9
+};
 
 /// The random numbers that belong to one position. Cheap to make; one thread at a time.
 class Stream {

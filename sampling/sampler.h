@@ -44,8 +44,8 @@ class Sampler {
 
   /// Whether sample_rows may be called: for samplers that draw nothing, where calls would cost more than the work.
   virtual bool takes_blocks() const { return false; }
-  /// Several rows at once, with the same bytes as sample() for each. Field i of the first row starts at first[i], that of
-  /// each further row row_bytes() after that of the one before. Whatever it throws, rows are then made one by one.
+  /// Several rows at once, with the same bytes as sample() for each. Field i of the first row starts at first[i], that
+  /// of each further row row_bytes() after that of the one before. Whatever it throws, rows are then made one by one.
   virtual void sample_rows(std::span<const Record* const>, Row) const {}
 };
 
@@ -54,7 +54,8 @@ struct SamplerInput {
   bool training = true;  ///< false: validation: no augmentation, no random draws
 };
 
-/// All samplers by name: classify, copy, cornernet, cornernet_saccade. `sampler.plugin` is served by SamplerPlugin (sampling/plugin.h).
+/// All samplers by name: classify, copy, cornernet, cornernet_saccade. `sampler.plugin` is served by SamplerPlugin
+/// (sampling/plugin.h).
 Registry<Sampler, SamplerInput>& samplers();
 
 }  // namespace flowtrain

@@ -81,9 +81,12 @@ std::string number_fault(const Key& key, Number number, const char* subject) {
   const auto real = static_cast<double>(number);
   if (real >= key.min && real <= key.max) return {};
   std::string wanted = "a number";  // not a number at all
-  if (std::isfinite(key.min) && std::isfinite(key.max)) wanted = "from " + bound(key.min) + " to " + bound(key.max);
-  else if (std::isfinite(key.min)) wanted = "at least " + bound(key.min);
-  else if (std::isfinite(key.max)) wanted = "at most " + bound(key.max);
+  if (std::isfinite(key.min) && std::isfinite(key.max))
+    wanted = "from " + bound(key.min) + " to " + bound(key.max);
+  else if (std::isfinite(key.min))
+    wanted = "at least " + bound(key.min);
+  else if (std::isfinite(key.max))
+    wanted = "at most " + bound(key.max);
   return std::string(subject) + "must be " + wanted + ", got " + to_toml(number);
 }
 

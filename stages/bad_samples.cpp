@@ -31,9 +31,10 @@ void BadSamples::stop(const Entry& last) const {
   auto id = ids_.begin();
   for (std::size_t i = 0; i < shown && id != ids_.end(); ++i, ++id) names += (i ? ", " : "") + dataset_.describe(*id);
   if (id != ids_.end()) names += ", …";
-  throw UserError(Exit::data, last.text() + "; that is more than " + key + " = " + std::to_string(policy_.budget) +
-                                  " allows; bad are " + names,
-                  "mend the data set, or raise " + key + listed);
+  throw UserError(
+      Exit::data,
+      last.text() + "; that is more than " + key + " = " + std::to_string(policy_.budget) + " allows; bad are " + names,
+      "mend the data set, or raise " + key + listed);
 }
 
 }  // namespace flowtrain

@@ -24,8 +24,8 @@ class BadSamples {
     const std::string& split;
     std::uint64_t iteration;  ///< of training
     const BadSample& sample;
-    std::string name;         ///< Dataset::describe
-    bool tolerated;           ///< false: it is beyond the budget, and ends the run
+    std::string name;  ///< Dataset::describe
+    bool tolerated;    ///< false: it is beyond the budget, and ends the run
 
     /// "bad sample 17 (a/17.jpg) at iteration 3: read: …"
     std::string text() const;

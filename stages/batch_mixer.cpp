@@ -13,7 +13,8 @@ BatchMixer::BatchMixer(const Mixing& mixing, const SlabLayout& layout, std::uint
 }
 
 const BatchMix& BatchMixer::operator()(const Slab& slab) {
-  mixing_.draw(seed_, batch_number(slab.ticket(), accum_), slab.rows().front().position, slab.rows().size(), shape_, drawn_);
+  mixing_.draw(seed_, batch_number(slab.ticket(), accum_), slab.rows().front().position, slab.rows().size(), shape_,
+               drawn_);
   return drawn_;
 }
 

@@ -25,7 +25,10 @@ class LockFreeQueue {
 
  public:
   explicit LockFreeQueue(std::size_t capacity)
-      : queue_(capacity, 1, 0), token_(queue_), capacity_(capacity), free_(static_cast<ssize_t>(capacity), spins),
+      : queue_(capacity, 1, 0),
+        token_(queue_),
+        capacity_(capacity),
+        free_(static_cast<ssize_t>(capacity), spins),
         filled_(0, spins) {}
 
   std::size_t capacity() const { return capacity_; }

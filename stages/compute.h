@@ -38,23 +38,24 @@ struct Rates {
 /// What the iterations did since the last result() for which nobody asked it: on a GPU, those between displays.
 struct Unread {
   std::uint64_t steps = 0;
-  std::uint64_t nonfinite = 0;       ///< the first whose loss or gradients were not finite; 0: none
-  double loss = 0, grad_norm = 0;    ///< of that one
-  std::uint64_t overflows = 0;       ///< those that half precision left out
-  std::uint64_t in_a_row = 0;        ///< of these, the last ones
+  std::uint64_t nonfinite = 0;     ///< the first whose loss or gradients were not finite; 0: none
+  double loss = 0, grad_norm = 0;  ///< of that one
+  std::uint64_t overflows = 0;     ///< those that half precision left out
+  std::uint64_t in_a_row = 0;      ///< of these, the last ones
   std::uint64_t most_in_a_row = 0;
 };
 
 /// What one iteration did, over all processes.
 struct StepResult {
-  double loss = 0;       ///< mean over the iteration's micro-batches
-  double grad_norm = 0;  ///< before clipping
-  Votes votes = {};      ///< in a group: the sum of all vote()s
+  double loss = 0;        ///< mean over the iteration's micro-batches
+  double grad_norm = 0;   ///< before clipping
+  Votes votes = {};       ///< in a group: the sum of all vote()s
   double exchange_s = 0;  ///< in a group on the CPU: this process's gradients were on their way
   double exposed_s = 0;   ///< of that, while nothing was left to compute
   Figures parts = {};     ///< of the loss, and what else it reports
-  bool overflow = false;  ///< in half precision gradients were not finite: update() leaves the weights, and lowers the loss's scale
-  double clipped = 0;     ///< iterations since the last result() whose gradients were clipped
+  bool overflow =
+      false;  ///< in half precision gradients were not finite: update() leaves the weights, and lowers the loss's scale
+  double clipped = 0;  ///< iterations since the last result() whose gradients were clipped
   Unread unread = {};
 };
 
@@ -83,8 +84,8 @@ class Learner : public Validator {
   virtual void backward(Slab& slab) = 0;
   /// Called before the last backward() of an iteration in a group: what result() gives back, summed over the processes.
   virtual void vote(const Votes&) {}
-  /// In a group, in place of an iteration's last backward(), or after that has thrown: takes part in the exchange with gradients of
-  /// zero, so that nobody waits. False: the exchange had begun, and it is too late.
+  /// In a group, in place of an iteration's last backward(), or after that has thrown: takes part in the exchange with
+  /// gradients of zero, so that nobody waits. False: the exchange had begun, and it is too late.
   virtual bool stand_by(Slab&) { return false; }
   /// Of the iteration's micro-batches so far. Waits for the device, so on a GPU it is asked only where the figures are
   /// needed.
@@ -96,8 +97,8 @@ class Learner : public Validator {
   virtual void discard() = 0;
   /// Slowly, in place of backward(), for an iteration that has been discarded because its loss or gradients were not
   /// finite: where that comes from. One micro-batch after the other, up to the one that tells; the others: nothing.
-  /// Nothing is learned from them. `in_loss`: it is the loss that was not finite, so gradients, which half precision lets
-  /// overflow now and then, are not looked at. One process only.
+  /// Nothing is learned from them. `in_loss`: it is the loss that was not finite, so gradients, which half precision
+  /// lets overflow now and then, are not looked at. One process only.
   virtual std::optional<NonFiniteOrigin> find_nonfinite(Slab&, [[maybe_unused]] bool in_loss) { return {}; }
   /// Whether result() costs next to nothing, so that every iteration can be checked.
   virtual bool result_is_cheap() const = 0;
@@ -110,8 +111,9 @@ class Learner : public Validator {
   virtual std::unique_ptr<NetCopy> copy_net() { return nullptr; }
   /// Bytes that are free where it computes; nothing where that is in the machine's own memory.
   virtual std::optional<std::uint64_t> free_bytes() { return {}; }
-  /// Takes a training step with a batch of any number of rows, and returns how many bytes that took beside weights, optimizers
-  /// and batch, at its peak; nothing where the device has too little. What it learns is of no use: for loader.batch = "auto".
+  /// Takes a training step with a batch of any number of rows, and returns how many bytes that took beside weights,
+  /// optimizers and batch, at its peak; nothing where the device has too little. What it learns is of no use: for
+  /// loader.batch = "auto".
   virtual std::optional<std::uint64_t> step_bytes(Slab&) { return 0; }
 
   /// Copies the state to the host as it lies, into memory kept in `state` from the last time; settle() before it is
@@ -119,7 +121,8 @@ class Learner : public Validator {
   virtual void copy_state(LearnerState& state) = 0;
   /// Rank 0's state into all processes of the group.
   virtual void share_state() {}
-  /// Puts a state back; without optimizer's tensors the optimizer stays as it is, and without a loss scale's so does that. Throws UserError(snapshot) where names or shapes differ.
+  /// Puts a state back; without optimizer's tensors the optimizer stays as it is, and without a loss scale's so does
+  /// that. Throws UserError(snapshot) where names or shapes differ.
   virtual void load_state(const LearnerState& state) = 0;
 };
 

@@ -28,8 +28,8 @@ class Device {
   virtual void* allocate_device(std::size_t bytes) = 0;
   virtual void free_device(void* memory) noexcept = 0;
 
-  /// What the calling thread enqueues from now on, on any device object, goes to this stream (the driver's handle) in place
-  /// of the default one: its compute stream.
+  /// What the calling thread enqueues from now on, on any device object, goes to this stream (the driver's handle) in
+  /// place of the default one: its compute stream.
   virtual void compute_on(void*) {}
   /// Pin thread: starts the copy of a slab on the transfer stream, after the slot's last use by compute is over there.
   virtual void start_copy(std::uint32_t slot, void* to, const void* from, std::size_t bytes) = 0;
@@ -45,17 +45,18 @@ class Device {
   virtual void normalise(const std::uint8_t* from, float* to, std::size_t count, int channels, const float* mean,
                          const float* stddev) = 0;
   /// Compute thread: (rows, height, width, channels ≤ 4) u8 pixels to f32, tinted, erased and mixed, in one pass on the
-  /// compute stream (two with tints, whose grey levels it measures): the CPU's bits. `from` and `to` are device pointers;
-  /// `rule` and `mix` are on the host and read before it returns. Only where copies().
-  virtual void mix(const std::uint8_t* from, float* to, std::size_t rows, const PictureShape& shape, const PixelRule& rule,
-                   const PixelMix& mix) = 0;
+  /// compute stream (two with tints, whose grey levels it measures): the CPU's bits. `from` and `to` are device
+  /// pointers; `rule` and `mix` are on the host and read before it returns. Only where copies().
+  virtual void mix(const std::uint8_t* from, float* to, std::size_t rows, const PictureShape& shape,
+                   const PixelRule& rule, const PixelMix& mix) = 0;
 };
 
 /// Plain memory, nothing to copy.
 std::unique_ptr<Device> make_cpu_device();
 
-/// The GPU `index`, for `slots` slabs, whose host memory is page-locked with `pin`: loads the CUDA parts (libflowtrain_cuda.so beside the program or in ../lib, which
-/// also registers CUDA with LibTorch). Throws UserError(usage) where this build has none, or no GPU answers.
+/// The GPU `index`, for `slots` slabs, whose host memory is page-locked with `pin`: loads the CUDA parts
+/// (libflowtrain_cuda.so beside the program or in ../lib, which also registers CUDA with LibTorch). Throws
+/// UserError(usage) where this build has none, or no GPU answers.
 std::unique_ptr<Device> make_cuda_device(int index, std::uint32_t slots, bool pin = true);
 
 /// GPUs that CUDA_VISIBLE_DEVICES leaves; 0 where this build has no CUDA parts, or no driver answers. Asks the driver

@@ -5,7 +5,8 @@
 
 namespace flowtrain {
 
-/// As many as the system allows this user at all: shards, connections of ranks and of servers need more than the usual 1,024.
+/// As many as the system allows this user at all: shards, connections of ranks and of servers need more than the usual
+/// 1,024.
 inline void raise_file_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

@@ -54,7 +54,8 @@ std::vector<GpuFacts::Gpu> list_gpus() {
     int device = 0;
     std::array<char, 256> name{};
     std::size_t bytes = 0;
-    if (get_device(&device, i) != success || get_name(name.data(), static_cast<int>(name.size()), device) != success) continue;
+    if (get_device(&device, i) != success || get_name(name.data(), static_cast<int>(name.size()), device) != success)
+      continue;
     get_memory(&bytes, device);
     gpus.push_back({name.data(), bytes});
   }

@@ -16,17 +16,19 @@ namespace nets {
 class NamedTensors;
 }
 
-/// Where hooks are called, in the order in which a run comes by. Epochs are counted in whole iterations, as periods are.
+/// Where hooks are called, in the order in which a run comes by. Epochs are counted in whole iterations, as periods
+/// are.
 enum class Point {
-  run_begin,         ///< the weights are there, no batch is
-  resume,            ///< likewise, where the run goes on from a snapshot: restore() has been called
-  epoch_begin,       ///< before its first iteration; not where a run goes on within the epoch
-  iteration_begin,   ///< `rates` may be changed, for this iteration
-  batch,             ///< a micro-batch is about to be used: `batch` may be changed
-  loss,              ///< its scalars are there, backward has not begun: `losses` may be changed
-  backward,          ///< gradients of the whole iteration, of all processes, are in `parameters`, not clipped yet; may be changed
-  step,              ///< the parameters have been changed by them; not where an update is left out
-  iteration_end,     ///< with `figures`: where the loss is known, it comes first
+  run_begin,        ///< the weights are there, no batch is
+  resume,           ///< likewise, where the run goes on from a snapshot: restore() has been called
+  epoch_begin,      ///< before its first iteration; not where a run goes on within the epoch
+  iteration_begin,  ///< `rates` may be changed, for this iteration
+  batch,            ///< a micro-batch is about to be used: `batch` may be changed
+  loss,             ///< its scalars are there, backward has not begun: `losses` may be changed
+  backward,       ///< gradients of the whole iteration, of all processes, are in `parameters`, not clipped yet; may be
+                  ///< changed
+  step,           ///< the parameters have been changed by them; not where an update is left out
+  iteration_end,  ///< with `figures`: where the loss is known, it comes first
   epoch_end,
   validation_begin,  ///< still in train mode
   validation_end,    ///< with `figures`
@@ -46,13 +48,13 @@ struct Moment {
   std::uint64_t last_iteration = 0;  ///< of the run
   std::uint64_t epoch = 0;           ///< from 0
   int rank = 0, world = 1;
-  std::span<Rates> rates = {};                    ///< iteration_begin: one for each optimizer
-  std::span<const std::uint64_t> samples = {};    ///< batch, loss: ids of this process's rows
-  nets::NamedTensors* batch = nullptr;            ///< batch, loss: fields as the net gets them
-  nets::NamedTensors* losses = nullptr;           ///< loss: scalars; those that optimizers lower are differentiable
+  std::span<Rates> rates = {};                     ///< iteration_begin: one for each optimizer
+  std::span<const std::uint64_t> samples = {};     ///< batch, loss: ids of this process's rows
+  nets::NamedTensors* batch = nullptr;             ///< batch, loss: fields as the net gets them
+  nets::NamedTensors* losses = nullptr;            ///< loss: scalars; those that optimizers lower are differentiable
   const nets::NamedTensors* parameters = nullptr;  ///< backward, step: with their gradients; without frozen ones
-  const Figures* figures = nullptr;               ///< iteration_end, validation_end
-  const std::exception* error = nullptr;          ///< exception
+  const Figures* figures = nullptr;                ///< iteration_end, validation_end
+  const std::exception* error = nullptr;           ///< exception
 
   /// Ends the run after this iteration as if it were the last, on all processes. At run_begin: before the first. In a
   /// distributed run the others hear of it with the next iteration, so that one more is done.
@@ -64,7 +66,8 @@ struct Moment {
   Figures logged = {};
 };
 
-/// One hook. Called by the compute thread only. What at() throws ends the run, as a UserError(usage) that names the hook.
+/// One hook. Called by the compute thread only. What at() throws ends the run, as a UserError(usage) that names the
+/// hook.
 class Hook {
  public:
   virtual ~Hook() = default;

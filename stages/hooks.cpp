@@ -10,9 +10,10 @@ namespace flowtrain {
 
 namespace {
 
-constexpr std::array point_names{"run_begin",        "resume",         "epoch_begin",    "iteration_begin", "batch",        "loss",
-                                 "backward",         "step",           "iteration_end",  "epoch_end",     "validation_begin",
-                                 "validation_end",   "snapshot_begin", "snapshot_end",   "exception",       "run_end"};
+constexpr std::array point_names{"run_begin",      "resume",       "epoch_begin",      "iteration_begin",
+                                 "batch",          "loss",         "backward",         "step",
+                                 "iteration_end",  "epoch_end",    "validation_begin", "validation_end",
+                                 "snapshot_begin", "snapshot_end", "exception",        "run_end"};
 constexpr std::size_t point_count = static_cast<std::size_t>(Point::run_end) + 1;
 static_assert(point_names.size() == point_count);
 
@@ -30,8 +31,10 @@ std::span<const Point> all_points() { return points_in_order; }
 
 void Moment::log(const std::string& name, double value) {
   const auto same = std::find_if(logged.begin(), logged.end(), [&](auto& figure) { return figure.first == name; });
-  if (same == logged.end()) logged.emplace_back(name, value);
-  else same->second = value;
+  if (same == logged.end())
+    logged.emplace_back(name, value);
+  else
+    same->second = value;
 }
 
 void Hooks::add(std::unique_ptr<Hook> hook, std::string label, std::int64_t priority, bool first_rank_only) {
@@ -39,7 +42,8 @@ void Hooks::add(std::unique_ptr<Hook> hook, std::string label, std::int64_t prio
   Entry* entry = entries_.back().get();
   for (const Point point : entry->hook->points()) {
     auto& there = at_[static_cast<std::size_t>(point)];
-    const auto after = std::upper_bound(there.begin(), there.end(), entry, [](auto* a, auto* b) { return a->priority < b->priority; });
+    const auto after =
+        std::upper_bound(there.begin(), there.end(), entry, [](auto* a, auto* b) { return a->priority < b->priority; });
     there.insert(after, entry);
   }
 }
@@ -51,7 +55,8 @@ void Hooks::call(Point point) {
       } catch (const UserError& error) {
         throw HookError(error.code(), error.what(), error.hint());
       } catch (const std::exception& error) {
-        throw HookError(Exit::usage, say("hook ", entry->label, ", at ", name_of(point), " of iteration ", moment_.iteration, ": ", error.what()));
+        throw HookError(Exit::usage, say("hook ", entry->label, ", at ", name_of(point), " of iteration ",
+                                         moment_.iteration, ": ", error.what()));
       }
 }
 
@@ -67,7 +72,8 @@ void Hooks::restore(const std::map<std::string, std::string>& states) {
     if (const auto found = states.find(entry->label); found != states.end()) try {
         entry->hook->restore(found->second);
       } catch (const std::invalid_argument& error) {
-        throw UserError(Exit::snapshot, say("the snapshot's state of the hook ", entry->label, " cannot be used: ", error.what()));
+        throw UserError(Exit::snapshot,
+                        say("the snapshot's state of the hook ", entry->label, " cannot be used: ", error.what()));
       }
 }
 
@@ -79,7 +85,8 @@ std::string Hooks::describe() const {
     std::string line(name_of(point));
     line.resize(18, ' ');
     for (std::size_t i = 0; i < there.size(); ++i)
-      line += say(i > 0 ? ", " : "", there[i]->label, " (", there[i]->priority, there[i]->first_rank_only ? ", first rank" : "", ")");
+      line += say(i > 0 ? ", " : "", there[i]->label, " (", there[i]->priority,
+                  there[i]->first_rank_only ? ", first rank" : "", ")");
     text += line + "\n";
   }
   return text.empty() ? "no hooks: [[hook]] adds some\n" : text;

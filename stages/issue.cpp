@@ -71,7 +71,8 @@ void IssueStage::each_own(const Ticket& ticket, const std::function<void(std::ui
   std::array<std::uint64_t, ids_at_once> ids;
   try {
     for (std::uint64_t done = 0; done < count;) {
-      const auto drawn = draw(batch, begin + done, std::span(ids).first(std::min<std::uint64_t>(ids.size(), count - done)));
+      const auto drawn =
+          draw(batch, begin + done, std::span(ids).first(std::min<std::uint64_t>(ids.size(), count - done)));
       for (const auto id : std::span(ids).first(drawn)) body(id);
       done += drawn;
     }

@@ -35,26 +35,26 @@ struct LearnerSpec {
   const Settings& run;
   const Settings& val;
   const SlabLayout& train_layout;
-  const SlabLayout* val_layout = nullptr;  ///< null without validation
-  std::int64_t classes = 0;                ///< of the data set
+  const SlabLayout* val_layout = nullptr;     ///< null without validation
+  std::int64_t classes = 0;                   ///< of the data set
   std::vector<std::string> class_names = {};  ///< in label order
-  std::string device = "cpu";              ///< Device::name()
+  std::string device = "cpu";                 ///< Device::name()
   std::uint64_t seed = 0;
   TrainMode mode = TrainMode::full;
-  Mixing mixing = {};                      ///< of training batches
-  unsigned processes_here = 1;             ///< on this machine, that share its cores
-  const Settings* sampler = nullptr;       ///< with `detect`: [sampler], for a detector's validation
-  const Settings* detect = nullptr;        ///< [detect]; null where no objects are looked for
-  const Settings* dist = nullptr;          ///< [dist]; null where one process trains
-  const Settings* ema = nullptr;           ///< [ema]; null where nothing is averaged
-  const Settings* step = nullptr;          ///< [step]; null: supervised
+  Mixing mixing = {};                                ///< of training batches
+  unsigned processes_here = 1;                       ///< on this machine, that share its cores
+  const Settings* sampler = nullptr;                 ///< with `detect`: [sampler], for a detector's validation
+  const Settings* detect = nullptr;                  ///< [detect]; null where no objects are looked for
+  const Settings* dist = nullptr;                    ///< [dist]; null where one process trains
+  const Settings* ema = nullptr;                     ///< [ema]; null where nothing is averaged
+  const Settings* step = nullptr;                    ///< [step]; null: supervised
   const std::vector<Settings>* init = nullptr;       ///< all [[net.init]]; null: the net's own first values
   const std::vector<Settings>* metrics = nullptr;    ///< all [[metric]]; null: none
   const std::vector<Settings>* hook_list = nullptr;  ///< all [[hook]]: the learner adds them to `hooks`
-  Hooks* hooks = nullptr;                  ///< called by the learner where tensors are at hand
-  MakeWorkGraph graphs = {};               ///< for train.cuda_graph; null: the device's own
-  Profile* profile = nullptr;              ///< told of the phases of a step; null: nobody asks
-  Group* group = &solo_group();            ///< of a distributed run: a TorchGroup
+  Hooks* hooks = nullptr;                            ///< called by the learner where tensors are at hand
+  MakeWorkGraph graphs = {};                         ///< for train.cuda_graph; null: the device's own
+  Profile* profile = nullptr;                        ///< told of the phases of a step; null: nobody asks
+  Group* group = &solo_group();                      ///< of a distributed run: a TorchGroup
 };
 
 /// How a run gets its learner: make_torch_learner, or what a test brings.

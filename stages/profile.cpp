@@ -25,8 +25,8 @@ double seconds_of(std::chrono::steady_clock::duration span) { return std::chrono
 }  // namespace
 
 const char* to_text(Phase phase) {
-  static constexpr std::array<const char*, kPhases> names{"data",      "transfer",  "forward",    "backward", "communication",
-                                                          "gradients", "optimizer", "validation", "snapshot"};
+  static constexpr std::array<const char*, kPhases> names{
+      "data", "transfer", "forward", "backward", "communication", "gradients", "optimizer", "validation", "snapshot"};
   return names[static_cast<std::size_t>(phase)];
 }
 
@@ -113,11 +113,15 @@ void Profile::add(const Operation& operation) {
   };
   count(operations_[operation.name]);
   if (!operation.layer.empty()) count(layers_[operation.layer]);
-  record(operation.name, operation.backward ? "backward" : operation.layer.empty() ? "operation" : "forward", operation.layer, iteration_, operation.begin, operation.end);
+  record(operation.name,
+         operation.backward        ? "backward"
+         : operation.layer.empty() ? "operation"
+                                   : "forward",
+         operation.layer, iteration_, operation.begin, operation.end);
 }
 
-void Profile::record(std::string name, std::string category, std::string layer, std::uint64_t iteration, Clock::time_point begin,
-                     Clock::time_point end) {
+void Profile::record(std::string name, std::string category, std::string layer, std::uint64_t iteration,
+                     Clock::time_point begin, Clock::time_point end) {
   const int thread = ::gettid();
   std::lock_guard lock(mutex_);
   if (events_.size() >= most_events) return;
@@ -125,7 +129,8 @@ void Profile::record(std::string name, std::string category, std::string layer, 
     const std::string name = thread_name();
     threads_[thread] = name == program_ ? "worker" : name;
   }
-  events_.push_back({std::move(name), std::move(category), std::move(layer), thread, seconds_of(begin - start_), seconds_of(end - begin), iteration});
+  events_.push_back({std::move(name), std::move(category), std::move(layer), thread, seconds_of(begin - start_),
+                     seconds_of(end - begin), iteration});
 }
 
 }  // namespace flowtrain

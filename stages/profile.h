@@ -1,6 +1,6 @@
 #pragma once
-// Where the time of a run goes (--profile): what the compute thread is at, all the time, and for a few iterations whatever any
-// thread does. Who is given no Profile measures nothing and reads no clock.
+// Where the time of a run goes (--profile): what the compute thread is at, all the time, and for a few iterations
+// whatever any thread does. Who is given no Profile measures nothing and reads no clock.
 
 #include <array>
 #include <atomic>
@@ -16,15 +16,15 @@ namespace flowtrain {
 
 /// What the compute thread is at.
 enum class Phase : std::uint8_t {
-  data,           ///< waits for a batch
-  transfer,       ///< waits for its copy, and makes tensors of it
-  forward,        ///< net and loss
+  data,      ///< waits for a batch
+  transfer,  ///< waits for its copy, and makes tensors of it
+  forward,   ///< net and loss
   backward,
   communication,  ///< waits for other processes' gradients
   gradients,      ///< their norm, and what clips them
   optimizer,
   validation,
-  snapshot        ///< the copy of the state that training waits for
+  snapshot  ///< the copy of the state that training waits for
 };
 inline constexpr std::size_t kPhases = 9;
 const char* to_text(Phase phase);
@@ -54,8 +54,8 @@ class Profile {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Made by the compute thread. Of iterations `first` to `last`; the window, in which all is recorded, begins after the first
-  /// ten and has ten; half and a quarter of the run where it is short.
+  /// Made by the compute thread. Of iterations `first` to `last`; the window, in which all is recorded, begins after
+  /// the first ten and has ten; half and a quarter of the run where it is short.
   Profile(std::uint64_t first, std::uint64_t last);
 
   /// The compute thread begins an iteration, or ends the run.
@@ -66,7 +66,8 @@ class Profile {
   /// In the window. Any thread.
   bool recording() const { return recording_.load(std::memory_order_relaxed); }
 
-  /// The compute thread is at `phase` while it lives. One within another interrupts that one's time. Nothing without a profile.
+  /// The compute thread is at `phase` while it lives. One within another interrupts that one's time. Nothing without a
+  /// profile.
   class At {
    public:
     At(Profile* profile, Phase phase);
@@ -87,7 +88,10 @@ class Profile {
    public:
     /// `line` and `stage` must outlive it.
     Span(Profile* profile, std::string_view line, std::string_view stage, std::uint64_t iteration)
-        : profile_(profile && profile->recording() ? profile : nullptr), line_(line), stage_(stage), iteration_(iteration) {
+        : profile_(profile && profile->recording() ? profile : nullptr),
+          line_(line),
+          stage_(stage),
+          iteration_(iteration) {
       if (profile_) begin_ = Clock::now();
     }
     ~Span();
@@ -141,7 +145,8 @@ class Profile {
 
  private:
   void leave(Phase phase, Clock::time_point begin, Clock::time_point end, double own_s);
-  void record(std::string name, std::string category, std::string layer, std::uint64_t iteration, Clock::time_point begin, Clock::time_point end);
+  void record(std::string name, std::string category, std::string layer, std::uint64_t iteration,
+              Clock::time_point begin, Clock::time_point end);
   void count_wall();
 
   const std::string program_;

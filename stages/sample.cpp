@@ -50,7 +50,8 @@ bool SampleStage::operator()(Slab& slab, std::uint32_t chunk) const {
   return complete;
 }
 
-// False: nothing is settled, for a row that was not read, or as something is wrong with one: which, the rows one by one tell.
+// False: nothing is settled, for a row that was not read, or as something is wrong with one: which, the rows one by one
+// tell.
 bool SampleStage::sample_block(std::span<RowWork> rows, Row first) const {
   thread_local std::vector<const Record*> records;
   records.clear();
@@ -71,8 +72,8 @@ void SampleStage::replace(Slab& slab, RowWork& row) const {
   if (++row.replaced > max_attempts)
     throw UserError(Exit::data,
                     "no usable sample for position " + std::to_string(row.position) + " after " +
-                        std::to_string(max_attempts) + " attempts; the last: " + dataset_.describe(row.id) + ": " + row.stage +
-                        ": " + row.reason,
+                        std::to_string(max_attempts) + " attempts; the last: " + dataset_.describe(row.id) + ": " +
+                        row.stage + ": " + row.reason,
                     "check the data set; `flowtrain bench CONFIG --stage read` reads it alone");
   Stream random(seed_, Purpose::substitute, row.position * max_attempts + row.replaced - 1);
   const auto from = sourced_ ? sourced_->source_of(row.id) : Sourced::Range{0, dataset_.size()};

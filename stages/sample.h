@@ -13,13 +13,16 @@ namespace flowtrain {
 class SampleStage {
  public:
   SampleStage(const Dataset& dataset, const Sampler& sampler, std::uint64_t seed, Purpose purpose = Purpose::sample)
-      : dataset_(dataset), sourced_(dynamic_cast<const Sourced*>(&dataset)), sampler_(sampler), seed_(seed),
+      : dataset_(dataset),
+        sourced_(dynamic_cast<const Sourced*>(&dataset)),
+        sampler_(sampler),
+        seed_(seed),
         purpose_(purpose) {}
 
   /// Works on the chunk's rows that were read. True: all rows are done; false: some got another record in place of a
   /// bad one and must be read (again). The substitute is drawn from (seed, position, attempt), so it is the same on
-  /// every run and every number of workers; of several sources, it is of the same one. Throws UserError(data) where a row
-  /// found no good record in 16 attempts.
+  /// every run and every number of workers; of several sources, it is of the same one. Throws UserError(data) where a
+  /// row found no good record in 16 attempts.
   bool operator()(Slab& slab, std::uint32_t chunk) const;
 
  private:

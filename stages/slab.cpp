@@ -55,7 +55,8 @@ void Slab::begin(const Ticket& ticket, std::uint64_t epoch, std::uint32_t rows, 
 }
 
 std::span<RowWork> Slab::chunk(std::uint32_t index) {
-  const std::uint64_t first = std::uint64_t{used_} * index / chunks_, last = std::uint64_t{used_} * (index + 1) / chunks_;
+  const std::uint64_t first = std::uint64_t{used_} * index / chunks_,
+                      last = std::uint64_t{used_} * (index + 1) / chunks_;
   return std::span(rows_).subspan(first, last - first);
 }
 

@@ -28,8 +28,8 @@ struct LearnerState {
   /// Set while the bytes are still on their way from a device: waits for them and fills them in.
   std::function<void(LearnerState&)> arrive = {};
 
-  /// Makes a copied state readable: its bytes have arrived, in row-major order. Copying state as it lies in memory costs
-  /// the training line a memcpy; the rest is done here, where there is time.
+  /// Makes a copied state readable: its bytes have arrived, in row-major order. Copying state as it lies in memory
+  /// costs the training line a memcpy; the rest is done here, where there is time.
   void settle();
 };
 

@@ -8,13 +8,13 @@
 namespace flowtrain {
 
 enum class TicketKind : std::uint8_t {
-  batch,          ///< a slab to fill, then to train on
-  bad,            ///< a slab that could not be filled; carries its error to the compute thread in its turn
-  rates,          ///< learning rates and the like change before this iteration
-  validate,       ///< validate after this iteration
-  snapshot,       ///< write a snapshot after this iteration
-  drained,        ///< nothing follows until the line was rebuilt; stays inside it
-  end,            ///< nothing follows
+  batch,     ///< a slab to fill, then to train on
+  bad,       ///< a slab that could not be filled; carries its error to the compute thread in its turn
+  rates,     ///< learning rates and the like change before this iteration
+  validate,  ///< validate after this iteration
+  snapshot,  ///< write a snapshot after this iteration
+  drained,   ///< nothing follows until the line was rebuilt; stays inside it
+  end,       ///< nothing follows
 };
 
 /// "batch", "rates", …

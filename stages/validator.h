@@ -31,15 +31,16 @@ class Validator {
   virtual Figures end_validation() = 0;
   /// In its place, after an error: a learner is back in train mode.
   virtual void leave_validation() {}
-  /// What was taken for what in the validation that ended, over all processes; null where val.metrics asks for no `confusion`.
+  /// What was taken for what in the validation that ended, over all processes; null where val.metrics asks for no
+  /// `confusion`.
   virtual const ClassTable* confusion() const { return nullptr; }
 };
 
 /// A second net like a learner's, which another thread measures while the learner trains.
 class NetCopy : public Validator {
  public:
-  /// The learner's weights and buffers as they are, averages where its validation sees those. Compute thread, while nobody
-  /// measures.
+  /// The learner's weights and buffers as they are, averages where its validation sees those. Compute thread, while
+  /// nobody measures.
   virtual void take() = 0;
   /// Those of a snapshot instead. Likewise; throws UserError(snapshot) where names or shapes differ.
   virtual void load(const std::vector<StateTensor>& model) = 0;

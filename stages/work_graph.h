@@ -9,8 +9,8 @@ namespace flowtrain {
 class WorkGraph {
  public:
   virtual ~WorkGraph() = default;
-  /// Keeps what `work` asks the device for; none of it is carried out. Throws what `work` throws, and std::exception where
-  /// something in it cannot be kept (it waits for the device, say). Once.
+  /// Keeps what `work` asks the device for; none of it is carried out. Throws what `work` throws, and std::exception
+  /// where something in it cannot be kept (it waits for the device, say). Once.
   virtual void capture(const std::function<void()>& work) = 0;
   /// Asks for all of it, in the same memory, behind what the device was asked for before.
   virtual void replay() = 0;

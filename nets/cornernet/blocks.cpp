@@ -13,11 +13,8 @@ constexpr std::int64_t kPooledWidth = 128;  // of the maps that CornerPoolBlock 
 
 Conv2d conv(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride, bool bias,
             std::int64_t groups) {
-  return Conv2d(torch::nn::Conv2dOptions(in, out, kernel)
-                    .stride(stride)
-                    .padding((kernel - 1) / 2)
-                    .bias(bias)
-                    .groups(groups));
+  return Conv2d(
+      torch::nn::Conv2dOptions(in, out, kernel).stride(stride).padding((kernel - 1) / 2).bias(bias).groups(groups));
 }
 
 Sequential head(std::int64_t kernel, std::int64_t in, std::int64_t middle, std::int64_t out) {

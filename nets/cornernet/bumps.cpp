@@ -1,7 +1,7 @@
 #include "nets/cornernet/bumps.h"
 
-#include <torch/library.h>
 #include <ATen/ATen.h>
+#include <torch/library.h>
 
 #include <optional>
 #include <stdexcept>

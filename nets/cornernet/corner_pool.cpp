@@ -1,8 +1,8 @@
 #include "nets/cornernet/corner_pool.h"
 
-#include <torch/library.h>
 #include <ATen/ATen.h>
 #include <torch/autograd.h>
+#include <torch/library.h>
 
 #include <optional>
 #include <stdexcept>
@@ -13,10 +13,12 @@
 // The two kernels behind torch's dispatcher: on the CPU those of running_max.h, on a GPU those that
 // libflowtrain_cuda.so registers. Tensors are blocks of memory here; what running_max.h says of them holds for both.
 TORCH_LIBRARY_FRAGMENT(flowtrain, library) {
-  library.def("running_max(Tensor x, int length, int inner, bool backwards, Tensor(a!) y,"
-              " Tensor(b!)? replaced) -> ()");
-  library.def("running_max_backward(Tensor g, Tensor replaced, int length, int inner, bool backwards, Tensor(a!) gx)"
-              " -> ()");
+  library.def(
+      "running_max(Tensor x, int length, int inner, bool backwards, Tensor(a!) y,"
+      " Tensor(b!)? replaced) -> ()");
+  library.def(
+      "running_max_backward(Tensor g, Tensor replaced, int length, int inner, bool backwards, Tensor(a!) gx)"
+      " -> ()");
 }
 
 namespace flowtrain::nets {
@@ -79,8 +81,7 @@ class Pooling : public torch::autograd::Function<Pooling> {
     const at::Tensor g = gradients[0].contiguous(format);
     const Lines along = lines(g, direction, format);
     at::Tensor gx = at::empty_like(g, format);
-    static const auto backward =
-        operator_named<decltype(running_max_backward_cpu)>("flowtrain::running_max_backward");
+    static const auto backward = operator_named<decltype(running_max_backward_cpu)>("flowtrain::running_max_backward");
     backward.call(g, replaced, along.length, along.inner, along.backwards, gx);
     return {gx, {}};
   }

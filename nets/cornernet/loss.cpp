@@ -148,7 +148,8 @@ class CornerLoss final : public Loss {
 
 at::Tensor focal_loss(const at::Tensor& logits, const at::Tensor& target, const at::Tensor& valid) {
   if (logits.sizes() != target.sizes())
-    throw std::invalid_argument(c10::str("the net gives maps of ", logits.sizes(), ", the batch has maps of ", target.sizes()));
+    throw std::invalid_argument(
+        c10::str("the net gives maps of ", logits.sizes(), ", the batch has maps of ", target.sizes()));
   return Focal::apply(logits.to(at::kFloat), target, valid.defined() ? std::optional(valid) : std::nullopt);
 }
 

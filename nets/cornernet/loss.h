@@ -36,10 +36,11 @@ at::Tensor offset_loss(const at::Tensor& offset, const at::Tensor& target, const
 ///   `tl_valid`; `tl_ind` (B, N) i64, `tl_off` (B, N, 2) f32, `mask` (B, N) u8 or bool; with `saccade` `att0` … `att2`
 ///   f32 as the outputs.
 /// `loss` is the sum of its parts `focal`, `pull`, `push`, `off` and, with `saccade`, `att`; they come with their
-/// weights. `cells` (B, 2) i32, where the batch has it: the maps' height and width, compared with the first outputs (all
-/// others are like them, and looking waits for the device). The attention part is divided by the number of stacks twice:
-/// the reference does it, and its weights were trained so. `untagged` (B) i32, where the batch has it, is averaged: a picture's objects that got no tag.
-/// Throws std::invalid_argument for a negative weight, and when called for outputs of another size.
+/// weights. `cells` (B, 2) i32, where the batch has it: the maps' height and width, compared with the first outputs
+/// (all others are like them, and looking waits for the device). The attention part is divided by the number of stacks
+/// twice: the reference does it, and its weights were trained so. `untagged` (B) i32, where the batch has it, is
+/// averaged: a picture's objects that got no tag. Throws std::invalid_argument for a negative weight, and when called
+/// for outputs of another size.
 std::unique_ptr<Loss> make_corner_loss(const LossSpec& spec, bool saccade);
 
 }  // namespace flowtrain::nets

@@ -138,7 +138,7 @@ HWY_INLINE Scanned scan_within(Vec now) {
     now = hn::Max(now, hn::CombineShiftRightLanes<3>(d, now, least));
     now = hn::Max(now, hn::CombineShiftRightLanes<2>(d, now, least));
   }
-  const auto ends = hn::Broadcast<Backwards ? 0 : 3>(now);  // of each block
+  const auto ends = hn::Broadcast < Backwards ? 0 : 3 > (now);  // of each block
   if constexpr (!kTwoBlocks) {
     return {now, ends};
   } else if constexpr (Backwards) {
@@ -217,7 +217,7 @@ bool scan(const float* x, float* y, std::uint8_t* replaced, const Tile& tile, bo
   return replaced ? scan_tile<true>(x, y, replaced, tile, past_caches)
                   : scan_tile<false>(x, y, replaced, tile, past_caches);
 }
-#else   // no vectors: the caller's own scan does as well
+#else  // no vectors: the caller's own scan does as well
 bool scan(const float*, float*, std::uint8_t*, const Tile&, bool) { return false; }
 #endif
 

@@ -13,9 +13,10 @@
 namespace flowtrain::commands {
 
 int bench(const Arguments& arguments) {
-  CLI::App app("Measures each data stage alone (order, read, sample) and then the whole line, without a net.\n"
-               "With --distributed: all-reduce between the processes, and the net's step with and without it.",
-               "flowtrain bench");
+  CLI::App app(
+      "Measures each data stage alone (order, read, sample) and then the whole line, without a net.\n"
+      "With --distributed: all-reduce between the processes, and the net's step with and without it.",
+      "flowtrain bench");
   ConfigFlags flags(app);
   BenchOptions options;
   std::string json;

@@ -14,7 +14,8 @@ namespace {
 int import_config(const Arguments& arguments) {
   CLI::App app("Prints, as TOML, what a configuration of CornerNet-Lite (JSON) says.", "flowtrain config import");
   std::string file;
-  app.add_option("FILE", file, "CornerNet.json, CornerNet_Squeeze.json, CornerNet_Saccade.json, or with a -suffix")->required();
+  app.add_option("FILE", file, "CornerNet.json, CornerNet_Squeeze.json, CornerNet_Saccade.json, or with a -suffix")
+      ->required();
   if (parse(app, arguments)) std::fputs(import_cornernet_json(file).c_str(), stdout);
   return 0;
 }
@@ -22,10 +23,12 @@ int import_config(const Arguments& arguments) {
 }  // namespace
 
 int config(const Arguments& arguments) {
-  if (!arguments.empty() && arguments.front() == "import") return import_config({arguments.begin() + 1, arguments.end()});
-  CLI::App app("Prints the resolved configuration: every key, its value, and where that was written.\n"
-               "`flowtrain config import FILE.json` prints a configuration of CornerNet-Lite as TOML.",
-               "flowtrain config");
+  if (!arguments.empty() && arguments.front() == "import")
+    return import_config({arguments.begin() + 1, arguments.end()});
+  CLI::App app(
+      "Prints the resolved configuration: every key, its value, and where that was written.\n"
+      "`flowtrain config import FILE.json` prints a configuration of CornerNet-Lite as TOML.",
+      "flowtrain config");
   ConfigFlags flags(app);
   bool keys = false;
   app.add_flag("--keys", keys, "list every key there is, with its default and help; needs no CONFIG");

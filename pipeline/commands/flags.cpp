@@ -24,7 +24,8 @@ bool parse(CLI::App& app, const Arguments& arguments) {
 
 namespace {
 
-// Before anything asks the driver, which looks at the variables once. NVML counts as the PCI bus does, and so CUDA is to.
+// Before anything asks the driver, which looks at the variables once. NVML counts as the PCI bus does, and so CUDA is
+// to.
 void see_gpus(const std::string& wish) {
   const auto chosen = choose_gpus(wish, process_environment());
   if (!chosen) return;
@@ -32,9 +33,11 @@ void see_gpus(const std::string& wish) {
   ::setenv("CUDA_VISIBLE_DEVICES", chosen->c_str(), 1);
   const auto asked = std::count(chosen->begin(), chosen->end(), ',') + 1;
   if (const int answer = count_gpus(); answer != asked)
-    throw UserError(Exit::usage,
-                    say("--gpus ", wish, answer == 0 ? std::string(": no GPU answers") : say(": only ", answer, " of ", asked, " answer")),
-                    "nvidia-smi lists the GPUs of this machine; `flowtrain info` says whether this build can use them");
+    throw UserError(
+        Exit::usage,
+        say("--gpus ", wish,
+            answer == 0 ? std::string(": no GPU answers") : say(": only ", answer, " of ", asked, " answer")),
+        "nvidia-smi lists the GPUs of this machine; `flowtrain info` says whether this build can use them");
 }
 
 }  // namespace

@@ -8,9 +8,10 @@
 namespace flowtrain::commands {
 
 int graph(const Arguments& arguments) {
-  CLI::App app("Prints the flow graph of a training run in Graphviz's DOT: flowtrain graph CONFIG | dot -Tsvg -o graph.svg\n"
-               "Doubled frames are threads of their own (they may block); the other stages run on oneTBB's workers.",
-               "flowtrain graph");
+  CLI::App app(
+      "Prints the flow graph of a training run in Graphviz's DOT: flowtrain graph CONFIG | dot -Tsvg -o graph.svg\n"
+      "Doubled frames are threads of their own (they may block); the other stages run on oneTBB's workers.",
+      "flowtrain graph");
   ConfigFlags flags(app);
   if (!parse(app, arguments)) return 0;
   const Config config = load_for_use(flags.start());

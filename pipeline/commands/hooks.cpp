@@ -9,7 +9,8 @@
 namespace flowtrain::commands {
 
 int hooks(const Arguments& arguments) {
-  CLI::App app("Prints at which points the hooks of a configuration ([[hook]]) are called, and in which order.", "flowtrain hooks");
+  CLI::App app("Prints at which points the hooks of a configuration ([[hook]]) are called, and in which order.",
+               "flowtrain hooks");
   ConfigFlags flags(app);
   if (!parse(app, arguments)) return 0;
   StartOptions start = flags.start();

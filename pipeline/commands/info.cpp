@@ -23,7 +23,8 @@ std::string cuda_status() {
 }
 
 int summarise(const Arguments& arguments) {
-  CLI::App app("Prints the net of a configuration: its parameters' names, elements, shapes, and their optimizers.", "flowtrain info");
+  CLI::App app("Prints the net of a configuration: its parameters' names, elements, shapes, and their optimizers.",
+               "flowtrain info");
   ConfigFlags flags(app);
   if (!parse(app, arguments)) return 0;
   StartOptions start = flags.start();
@@ -36,9 +37,10 @@ int summarise(const Arguments& arguments) {
 
 int info(const Arguments& arguments) {
   if (!arguments.empty() && !arguments.front().starts_with("-")) return summarise(arguments);
-  CLI::App app("Prints versions, machine and devices as JSON: what every run's env.json holds.\n"
-               "`flowtrain info CONFIG` prints the net of a configuration, parameter by parameter.",
-               "flowtrain info");
+  CLI::App app(
+      "Prints versions, machine and devices as JSON: what every run's env.json holds.\n"
+      "`flowtrain info CONFIG` prints the net of a configuration, parameter by parameter.",
+      "flowtrain info");
   if (!parse(app, arguments)) return 0;
   const Facts facts{{"torch", computing_parts().torch_version()}, {"cuda_status", cuda_status()}};
   std::puts(environment_json(gpu_facts(), facts).c_str());

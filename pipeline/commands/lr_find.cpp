@@ -36,22 +36,26 @@ void write_csv(const std::string& path, const std::vector<LrFinder::Tried>& trie
 }  // namespace
 
 int lr_find(const Arguments& arguments) {
-  CLI::App app("Finds a learning rate: trains for a while with rates that grow from step to step, and shows how the loss takes\n"
-               "it. Leaves nothing behind.",
-               "flowtrain lr-find");
+  CLI::App app(
+      "Finds a learning rate: trains for a while with rates that grow from step to step, and shows how the loss takes\n"
+      "it. Leaves nothing behind.",
+      "flowtrain lr-find");
   ConfigFlags flags(app);
   LrRange range;
   std::string csv;
   app.add_option("--from", range.from, "least rate (default 1e-6)")->check(CLI::PositiveNumber);
   app.add_option("--to", range.to, "greatest rate (default 1)")->check(CLI::PositiveNumber);
-  app.add_option("--iterations", range.iterations, "steps from one to the other (default 100)")->check(CLI::Range(10, 1'000'000));
+  app.add_option("--iterations", range.iterations, "steps from one to the other (default 100)")
+      ->check(CLI::Range(10, 1'000'000));
   app.add_option("--csv", csv, "file for rate, loss and smoothed loss of each step");
   if (!parse(app, arguments)) return 0;
   if (range.from >= range.to) throw UserError(Exit::usage, say("--from ", range.from, " is not below --to ", range.to));
   StartOptions start = flags.start();
   shape_run(start, range);
   static Interrupt& interrupt = *new Interrupt;
-  const auto find_rows = [&](const Config& few_rows) { return fit_batch(few_rows, {}, computing_parts().make_learner, interrupt); };
+  const auto find_rows = [&](const Config& few_rows) {
+    return fit_batch(few_rows, {}, computing_parts().make_learner, interrupt);
+  };
   const Config config = load_for_use(start, find_rows);
   config.check_trainable();
   LrFinder finder(range);

@@ -8,7 +8,8 @@
 namespace flowtrain::commands {
 
 int metrics(const Arguments& arguments) {
-  CLI::App app("Prints what a run measured as CSV: a row for each event, a column for each figure.", "flowtrain metrics");
+  CLI::App app("Prints what a run measured as CSV: a row for each event, a column for each figure.",
+               "flowtrain metrics");
   std::string run, kind = "train";
   app.add_option("RUN", run, "folder of the run, e.g. runs/quickstart")->required();
   app.add_option("--kind", kind, "which lines of metrics.jsonl: train, epoch, val, snapshot …")->capture_default_str();

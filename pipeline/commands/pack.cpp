@@ -7,20 +7,22 @@
 namespace flowtrain::commands {
 
 int pack(const Arguments& arguments) {
-  CLI::App app("Writes a configuration's training and validation data as WebDataset tar shards:\n"
-               "FOLDER/train/train-000000.tar and so on, for data.dataset = \"webdataset\" and data.path = FOLDER.\n"
-               "Picture files keep their bytes, pixels become PNG files. Equal data make equal shards.",
-               "flowtrain pack");
+  CLI::App app(
+      "Writes a configuration's training and validation data as WebDataset tar shards:\n"
+      "FOLDER/train/train-000000.tar and so on, for data.dataset = \"webdataset\" and data.path = FOLDER.\n"
+      "Picture files keep their bytes, pixels become PNG files. Equal data make equal shards.",
+      "flowtrain pack");
   ConfigFlags flags(app);
   PackOptions options;
   std::string out, split = "both", format = "keep";
   std::uint64_t shard_mb = 256, seed = 0;
   app.add_option("--out", out, "the folder to write to; new or empty")->required();
   app.add_option("--split", split, "train, val or both (default)")->check(CLI::IsMember({"train", "val", "both"}));
-  auto* mb = app.add_option("--shard-mb", shard_mb, "MiB of a shard, at most; default 256")
-                 ->check(CLI::Range(1, 1 << 20));
+  auto* mb =
+      app.add_option("--shard-mb", shard_mb, "MiB of a shard, at most; default 256")->check(CLI::Range(1, 1 << 20));
   app.add_option("--shard-samples", options.limits.samples, "samples of a shard, instead")
-      ->check(CLI::PositiveNumber)->excludes(mb);
+      ->check(CLI::PositiveNumber)
+      ->excludes(mb);
   auto* shuffle = app.add_option("--shuffle", seed, "in the random order of this seed; default: as they are stored");
   app.add_flag("--sort", options.sort, "by label")->excludes(shuffle);
   app.add_option("--resize", options.pictures.edge,

@@ -21,7 +21,8 @@ void list(const char* title, const Registry& registry) {
   for (auto& name : registry.names()) std::printf("  %-18s %s\n", name.c_str(), registry.at(name).help.c_str());
 }
 
-void describe(const std::string& place, const std::string& name, const std::string& help, const std::vector<Key>& keys) {
+void describe(const std::string& place, const std::string& name, const std::string& help,
+              const std::vector<Key>& keys) {
   std::printf("%s: %s: %s\n", place.c_str(), name.c_str(), help.c_str());
   for (auto& key : keys)
     std::printf("  %-18s %s (%s)\n", key.name.c_str(), key.help.c_str(),
@@ -31,11 +32,13 @@ void describe(const std::string& place, const std::string& name, const std::stri
 template <class Registry>
 void list_added(const char* title, const Registry& registry, const std::vector<std::string>& before) {
   for (auto& name : registry.names())
-    if (std::find(before.begin(), before.end(), name) == before.end()) describe(title, name, registry.at(name).help, registry.at(name).keys);
+    if (std::find(before.begin(), before.end(), name) == before.end())
+      describe(title, name, registry.at(name).help, registry.at(name).keys);
 }
 
 bool describe_parts(const std::string& path) {
-  const auto sets = datasets().names(), orderings = orders().names(), makers = samplers().names(), moves = curves().names();
+  const auto sets = datasets().names(), orderings = orders().names(), makers = samplers().names(),
+             moves = curves().names();
   if (!std::filesystem::exists(path) || !add_parts(path)) return false;
   list_added("[data] dataset", datasets(), sets);
   list_added("[order] name", orders(), orderings);
@@ -56,7 +59,8 @@ void describe(const std::string& path) {
 }  // namespace
 
 int plugins(const Arguments& arguments) {
-  CLI::App app("Lists what can be named in a configuration; of a plugin's file, the table that names it, and its keys.", "flowtrain plugins");
+  CLI::App app("Lists what can be named in a configuration; of a plugin's file, the table that names it, and its keys.",
+               "flowtrain plugins");
   std::string path;
   app.add_option("FILE", path, "a plugin (.so)");
   if (!parse(app, arguments)) return 0;

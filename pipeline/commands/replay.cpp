@@ -33,7 +33,8 @@ Interrupt& interruptions() {
 
 void check_iteration(std::uint64_t iteration, const EarlierRun& run) {
   if (iteration > run.last)
-    throw UserError(Exit::usage, say("--iter ", iteration, ": the run ends at iteration ", run.last), "--max-iter makes it longer");
+    throw UserError(Exit::usage, say("--iter ", iteration, ": the run ends at iteration ", run.last),
+                    "--max-iter makes it longer");
 }
 
 int write_batch(const Config& config, const ReplayRequest& request, const Recomputed* computed) {
@@ -55,7 +56,8 @@ int replay_loss(const ReplayRequest& request) {
     if (reached) computed.result = figures;
     return !reached;
   };
-  const int code = train_again(run, computed.snapshot, Discarding::as_the_run, computing_parts().make_learner, interruptions(), keep);
+  const int code = train_again(run, computed.snapshot, Discarding::as_the_run, computing_parts().make_learner,
+                               interruptions(), keep);
   if (!reached) return code;
   std::printf("iteration %llu: loss %.9g, grad_norm %.9g\n", static_cast<unsigned long long>(request.iteration),
               computed.result.loss, computed.result.grad_norm);
@@ -70,7 +72,8 @@ int bisect(ReplayRequest request) {
   const Bisection found = find_breakdown(run, last, request.snapshot, computing_parts().make_learner, interruptions());
   if (found.exit_code != 0) return found.exit_code;
   if (!found.breakdown) {
-    std::printf("iterations %llu to %llu are finite\n", static_cast<unsigned long long>(found.from), static_cast<unsigned long long>(found.to));
+    std::printf("iterations %llu to %llu are finite\n", static_cast<unsigned long long>(found.from),
+                static_cast<unsigned long long>(found.to));
     return 0;
   }
   std::fputs(to_text(*found.breakdown).c_str(), stdout);
@@ -83,22 +86,27 @@ int bisect(ReplayRequest request) {
 }  // namespace
 
 int replay(const Arguments& arguments) {
-  CLI::App app("Rebuilds exactly the batch that an iteration sees, and writes its pictures and a batch.json with the position,\n"
-               "record, label and hash of every row. Give a run's folder to replay with that run's configuration.\n"
-               "--loss and --bisect train again from a snapshot, in memory; the run's folder stays as it is.",
-               "flowtrain replay");
+  CLI::App app(
+      "Rebuilds exactly the batch that an iteration sees, and writes its pictures and a batch.json with the position,\n"
+      "record, label and hash of every row. Give a run's folder to replay with that run's configuration.\n"
+      "--loss and --bisect train again from a snapshot, in memory; the run's folder stays as it is.",
+      "flowtrain replay");
   ConfigFlags flags(app);
   ReplayRequest request;
   std::string what;
   bool wants_loss = false;
   auto* iter = app.add_option("--iter", request.iteration, "the iteration, from 1")->check(CLI::PositiveNumber);
   app.add_option("--out", request.out, "the folder to write to; default replay-NAME-ITERATION");
-  auto* loss = app.add_flag("--loss", wants_loss, "also the iteration's loss, its parts and the norm of its gradients, to the bit");
-  auto* search = app.add_option("--bisect", what, "nan: find the first iteration, up to --iter or the end of the run, whose loss or gradients\n"
-                                                  "are not finite, and there the sample and the layer; adds nonfinite.json")
-                     ->check(CLI::IsMember({"nan"}))
-                     ->excludes(loss);
-  auto* snapshot = app.add_option("--snapshot", request.snapshot, "train from this one; default the newest before the iteration");
+  auto* loss = app.add_flag("--loss", wants_loss,
+                            "also the iteration's loss, its parts and the norm of its gradients, to the bit");
+  auto* search =
+      app.add_option("--bisect", what,
+                     "nan: find the first iteration, up to --iter or the end of the run, whose loss or gradients\n"
+                     "are not finite, and there the sample and the layer; adds nonfinite.json")
+          ->check(CLI::IsMember({"nan"}))
+          ->excludes(loss);
+  auto* snapshot =
+      app.add_option("--snapshot", request.snapshot, "train from this one; default the newest before the iteration");
   if (!parse(app, arguments)) return 0;
   if (!*iter && !*search) throw UserError(Exit::usage, "--iter is required", "only --bisect finds the iteration");
   if (*snapshot && !wants_loss && !*search)

@@ -8,7 +8,8 @@
 namespace flowtrain::commands {
 
 int snapshot(const Arguments& arguments) {
-  CLI::App app("Looks into snapshots. PLACE is a run's folder, its snapshots folder, or one snapshot.", "flowtrain snapshot");
+  CLI::App app("Looks into snapshots. PLACE is a run's folder, its snapshots folder, or one snapshot.",
+               "flowtrain snapshot");
   app.require_subcommand(1);
   std::string place, other;
   std::uint64_t iteration = 0;
@@ -30,8 +31,11 @@ int snapshot(const Arguments& arguments) {
   auto* convert = app.add_subcommand("convert", "weights of torch.save (.pth, .pkl) or safetensors to safetensors");
   convert->add_option("IN", place, "the file to read; nothing in it is executed")->required();
   convert->add_option("OUT", other, "the safetensors file to write")->required();
-  convert->add_option("--drop", drop, "leave out tensors whose names match this regular expression; repeatable")->allow_extra_args(false);
-  convert->add_option("--rename", rename, "\"PATTERN -> TEXT\", or cornernet: the names of the first CornerNet; repeatable")
+  convert->add_option("--drop", drop, "leave out tensors whose names match this regular expression; repeatable")
+      ->allow_extra_args(false);
+  convert
+      ->add_option("--rename", rename,
+                   "\"PATTERN -> TEXT\", or cornernet: the names of the first CornerNet; repeatable")
       ->allow_extra_args(false);
   auto* diff = add("diff", "compare two, bit by bit");
   diff->add_option("OTHER", other, "the other one")->required();

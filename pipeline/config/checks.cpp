@@ -43,8 +43,8 @@ void check_labels(const std::vector<Settings>& optims, const std::vector<Setting
     const auto key = optim.text("label").empty() ? "name" : "label";
     const auto [first, is_new] = labels.emplace(label_of(optim), &optim);
     if (!is_new)
-      throw optim.error(key, say("another [[optim]] is called so (", first->second->origin(key).text(), ")"), Exit::usage,
-                        "give each a label");
+      throw optim.error(key, say("another [[optim]] is called so (", first->second->origin(key).text(), ")"),
+                        Exit::usage, "give each a label");
   }
   for (auto& schedule : schedules)
     if (auto& wanted = schedule.text("optim"); !wanted.empty() && !labels.contains(wanted)) {
@@ -60,7 +60,8 @@ void check_sources(const Config& config) {
   const Settings &train = config.data(true), &val = config.data(false);
   for (auto& [key, fallback] : {std::pair{"epoch", std::string("longest")}, {"batches", "mixed"}}) {
     if (sources.empty() && train.value(key) != Value(fallback))
-      throw train.error(key, "is for several sources, and there are none", Exit::usage, "give [[data.source]]s, or leave it out");
+      throw train.error(key, "is for several sources, and there are none", Exit::usage,
+                        "give [[data.source]]s, or leave it out");
     if (config.table("data.val").given(key))
       throw config.table("data.val").error(key, "validation has one data set", Exit::usage, "set it in [data]");
   }
@@ -73,13 +74,14 @@ void check_sources(const Config& config) {
     const auto key = source.text("name").empty() ? "dataset" : "name";
     const auto [first, is_new] = names.emplace(source.text(key), &source);
     if (!is_new)
-      throw source.error(key, say("another [[data.source]] is called so (", first->second->origin(key).text(), ")"), Exit::usage,
-                         "give each a name");
+      throw source.error(key, say("another [[data.source]] is called so (", first->second->origin(key).text(), ")"),
+                         Exit::usage, "give each a name");
     const Settings& other = sources.front();
     if ((source.real("ratio") > 0) != (other.real("ratio") > 0))
-      throw (source.real("ratio") > 0 ? source : other)
-          .error("ratio", say("some sources have one, and ", (source.real("ratio") > 0 ? other : source).table(), " has none"), Exit::usage,
-                 "give all of them a ratio, or none");
+      throw(source.real("ratio") > 0 ? source : other)
+          .error("ratio",
+                 say("some sources have one, and ", (source.real("ratio") > 0 ? other : source).table(), " has none"),
+                 Exit::usage, "give all of them a ratio, or none");
   }
 }
 
@@ -97,8 +99,8 @@ void check_metric(const Settings& rule, const Settings& val, const std::vector<S
     if (const auto prefix = set.text("name") + "."; metric.starts_with(prefix)) metric = metric.substr(prefix.size());
   const auto& known = val.texts("metrics");
   if (!val.text("group_by").empty())
-    if (const auto whole = metric_of(metric, known); !whole.empty() && whole != "loss" && metric.starts_with(whole + ".") &&
-                                                     metric.size() > whole.size() + 1)
+    if (const auto whole = metric_of(metric, known);
+        !whole.empty() && whole != "loss" && metric.starts_with(whole + ".") && metric.size() > whole.size() + 1)
       metric = whole;
   if (!is_single_figure(metric))
     throw rule.error("metric", say("'", metric, "' is no single figure that could improve"), Exit::usage,
@@ -109,13 +111,16 @@ void check_metric(const Settings& rule, const Settings& val, const std::vector<S
 }
 
 // The command line may well switch validation off.
-bool is_off_for_once(const Settings& val) { return period(val, "every").off() && val.given("every") && val.origin("every").line == 0; }
+bool is_off_for_once(const Settings& val) {
+  return period(val, "every").off() && val.given("every") && val.origin("every").line == 0;
+}
 
 // A rule that could never fire is a slip.
 void check_rule(const Settings& rule, const Settings& val, const std::vector<Settings>& sets) {
   if (rule.integer("patience") > 0 && period(val, "every").off())
-    throw rule.error("patience", "counts validations, and there are none: val.every is 0 (" + val.origin("every").text() + ")", Exit::usage,
-                     "set val.every, \"1 epoch\" say");
+    throw rule.error("patience",
+                     "counts validations, and there are none: val.every is 0 (" + val.origin("every").text() + ")",
+                     Exit::usage, "set val.every, \"1 epoch\" say");
   check_metric(rule, val, sets);
 }
 
@@ -124,28 +129,34 @@ void check_sets(const std::vector<Settings>& sets, const Settings& val) {
   for (auto& set : sets) {
     const std::string& name = set.text("name");
     if (name.empty() || name.find('.') != std::string::npos) throw set.error("name", "expected a name without dots");
-    if (say(name, ".") == class_accuracy) throw set.error("name", "'accuracy.' begins the figures of accuracy_per_class: choose another name");
+    if (say(name, ".") == class_accuracy)
+      throw set.error("name", "'accuracy.' begins the figures of accuracy_per_class: choose another name");
     if (metric_of(name, val.texts("metrics")) == name)
-      throw set.error("name", say("'", name, "' is a figure of [data.val] (val.metrics, or loss): choose another name"));
+      throw set.error("name",
+                      say("'", name, "' is a figure of [data.val] (val.metrics, or loss): choose another name"));
     const auto [first, is_new] = names.emplace(name, &set);
-    if (!is_new) throw set.error("name", say("another [[val.set]] is called so (", first->second->origin("name").text(), ")"));
+    if (!is_new)
+      throw set.error("name", say("another [[val.set]] is called so (", first->second->origin("name").text(), ")"));
   }
 }
 
-void check_best(const std::vector<Settings>& rules, const Settings& val, const std::vector<Settings>& sets, const Settings& snapshot) {
+void check_best(const std::vector<Settings>& rules, const Settings& val, const std::vector<Settings>& sets,
+                const Settings& snapshot) {
   std::map<std::string, const Settings*> metrics;
   for (auto& rule : rules) {
     check_metric(rule, val, sets);
-    if (rule.text("metric").find('/') != std::string::npos) throw rule.error("metric", "a '/' cannot be in the name of a link to a snapshot");
+    if (rule.text("metric").find('/') != std::string::npos)
+      throw rule.error("metric", "a '/' cannot be in the name of a link to a snapshot");
     const auto [first, is_new] = metrics.emplace(rule.text("metric"), &rule);
-    if (!is_new) throw rule.error("metric", say("another [[best]] has it, too (", first->second->origin("metric").text(), ")"));
+    if (!is_new)
+      throw rule.error("metric", say("another [[best]] has it, too (", first->second->origin("metric").text(), ")"));
   }
   if (!rules.empty() && snapshot.integer("keep_best") != 1)
-    throw snapshot.error("keep_best", say("[[best]] is given, too (", rules.front().origin("metric").text(), ")"), Exit::usage,
-                         "[[best]] has keep");
+    throw snapshot.error("keep_best", say("[[best]] is given, too (", rules.front().origin("metric").text(), ")"),
+                         Exit::usage, "[[best]] has keep");
   if ((!rules.empty() || snapshot.boolean("end_with_best")) && period(val, "every").off() && !is_off_for_once(val))
-    throw (rules.empty() ? snapshot.error("end_with_best", "no snapshot is the best without validation: val.every is 0")
-                         : rules.front().error("metric", "no snapshot is the best without validation: val.every is 0"));
+    throw(rules.empty() ? snapshot.error("end_with_best", "no snapshot is the best without validation: val.every is 0")
+                        : rules.front().error("metric", "no snapshot is the best without validation: val.every is 0"));
 }
 
 void check_parts(const Settings& snapshot) {
@@ -158,8 +169,9 @@ void check_parts(const Settings& snapshot) {
 void check_validation_mode(const Settings& val, const Settings& step) {
   const auto key = step.text("plugin").empty() ? "name" : "plugin";
   if (val.text("mode") == "inline" || step.value(key) == Value(std::string("supervised"))) return;
-  throw val.error("mode", say("\"overlapped\" is for steps that draw no random numbers when they are measured, as step.", key, " = ",
-                              to_toml(step.value(key)), " (", step.origin(key).text(), ") may"),
+  throw val.error("mode",
+                  say("\"overlapped\" is for steps that draw no random numbers when they are measured, as step.", key,
+                      " = ", to_toml(step.value(key)), " (", step.origin(key).text(), ") may"),
                   Exit::usage, "val.mode = \"inline\" is for all");
 }
 
@@ -187,16 +199,19 @@ void check_init_rule(const Settings& rule) {
     if (!reads.at(key.name) && rule.value(key.name) != key.fallback)
       throw rule.error(key.name, say("means nothing to rule = ", to_toml(rule.value("rule"))), Exit::usage,
                        "`flowtrain config --keys` says which rules read it");
-  if (!rule.reals("range").empty()) check_range(rule, "range");
-  else if (name == "uniform") throw rule.error("rule", "\"uniform\" needs a range", Exit::usage, "range = [-0.05, 0.05], say");
+  if (!rule.reals("range").empty())
+    check_range(rule, "range");
+  else if (name == "uniform")
+    throw rule.error("rule", "\"uniform\" needs a range", Exit::usage, "range = [-0.05, 0.05], say");
 }
 
 void check_mixing(const Settings& mix, const Settings& loss) {
   auto& name = loss.text("name");
   const auto alpha = mix.real("mixup") > 0 ? "mixup" : "cutmix";
   if (mix.real(alpha) <= 0 || !name.starts_with("cornernet")) return;
-  throw mix.error(alpha, "mixes class labels, and loss.name = " + to_toml(loss.value("name")) + " (" +
-                             loss.origin("name").text() + ") knows none",
+  throw mix.error(alpha,
+                  "mixes class labels, and loss.name = " + to_toml(loss.value("name")) + " (" +
+                      loss.origin("name").text() + ") knows none",
                   Exit::usage, "keep one of the two; mix.erase needs no labels");
 }
 
@@ -215,8 +230,10 @@ void check_values(const Config& config) {
   for (auto& schedule : config.list("schedule"))
     if (const Settings& val = config.table("val"); schedule.text("name") == "plateau" && !is_off_for_once(val)) {
       if (period(val, "every").off())
-        throw schedule.error("name", "\"plateau\" looks at validations, and there are none: val.every is 0 (" + val.origin("every").text() + ")",
-                             Exit::usage, "set val.every, \"1 epoch\" say");
+        throw schedule.error(
+            "name",
+            "\"plateau\" looks at validations, and there are none: val.every is 0 (" + val.origin("every").text() + ")",
+            Exit::usage, "set val.every, \"1 epoch\" say");
       check_rule(schedule, val, config.list("val.set"));
     }
   check_best(config.list("best"), config.table("val"), config.list("val.set"), config.table("snapshot"));

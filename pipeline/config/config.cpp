@@ -44,7 +44,8 @@ void Config::check_trainable() const {
                     "say how long to train: --max-iter 1000, or max_epochs in [run]");
   auto& net = table("net");
   if (net.text("name").empty() && net.text("script").empty() && net.text("plugin").empty())
-    throw UserError(Exit::usage, file_ + ": net.name must be given", "name = \"lenet\" in [net], or script = \"model.pt\"");
+    throw UserError(Exit::usage, file_ + ": net.name must be given",
+                    "name = \"lenet\" in [net], or script = \"model.pt\"");
 }
 
 Config load_config(const std::filesystem::path& file, const std::vector<Override>& overrides) {

@@ -25,8 +25,8 @@ class Config {
  public:
   using Lists = std::map<std::string, std::vector<Settings>>;
 
-  /// `file`: where it was read from. `tables` by dotted name ("" holds the top level), `lists` those that repeat; `train`
-  /// and `val` are the two data sets' complete settings.
+  /// `file`: where it was read from. `tables` by dotted name ("" holds the top level), `lists` those that repeat;
+  /// `train` and `val` are the two data sets' complete settings.
   Config(std::string file, std::map<std::string, Settings> tables, Lists lists, Settings train, Settings val);
 
   /// The run's name; usable as a folder's name.
@@ -53,9 +53,9 @@ class Config {
 
 /// Reads `file` and its bases, then applies `overrides` in their order, and checks everything that can be checked
 /// without opening data. Where a later source makes another choice (data.dataset, order.name, sampler.name or plugin,
-/// net.name or script, run.max_iter or max_epochs, loader.batch or batch_per_rank, [lr] or [[schedule]]), what an earlier one
-/// wrote for the choice it replaces is left aside.
-/// Throws UserError(usage), one line with file:line:column or the flag at fault.
+/// net.name or script, run.max_iter or max_epochs, loader.batch or batch_per_rank, [lr] or [[schedule]]), what an
+/// earlier one wrote for the choice it replaces is left aside. Throws UserError(usage), one line with file:line:column
+/// or the flag at fault.
 Config load_config(const std::filesystem::path& file, const std::vector<Override>& overrides = {});
 
 /// Every key with its value and, as a comment, its origin. Loads again to equal settings.
@@ -63,12 +63,13 @@ std::string to_toml(const Config& config);
 
 /// A key whose value differs between two configurations.
 struct Difference {
-  std::string key;       ///< dotted
-  std::string was, is;   ///< as TOML writes it; "(none)" where one side does not have the key
-  bool breaks = false;   ///< going on with this change no longer gives what the run would have given
+  std::string key;      ///< dotted
+  std::string was, is;  ///< as TOML writes it; "(none)" where one side does not have the key
+  bool breaks = false;  ///< going on with this change no longer gives what the run would have given
 };
 
-/// What is different in `now`, table by table. How a start resumes (run.resume, [resume]) is not part of a run and not compared.
+/// What is different in `now`, table by table. How a start resumes (run.resume, [resume]) is not part of a run and not
+/// compared.
 std::vector<Difference> diff(const Config& before, const Config& now);
 
 /// What decides the parameters bit for bit, as TOML writes it, by dotted key: equal in all processes that train

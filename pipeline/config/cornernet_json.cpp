@@ -23,12 +23,18 @@ struct Rule {
 };
 
 constexpr Rule system_rules[] = {
-    {"max_iter", "run", "max_iter"},          {"data_dir", "data", "path"},
-    {"sampling_function", "sampler", "name"}, {"batch_size", "loader", "batch"},
-    {"prefetch_size", "loader", "prefetch"},  {"pretrain", "net", "pretrain"},
-    {"opt_algo", "optim", "name"},            {"learning_rate", "optim", "lr"},
-    {"stepsize", "lr", "stepsize"},           {"decay_rate", "lr", "decay_rate"},
-    {"val_iter", "val", "every"},             {"snapshot", "snapshot", "every"},
+    {"max_iter", "run", "max_iter"},
+    {"data_dir", "data", "path"},
+    {"sampling_function", "sampler", "name"},
+    {"batch_size", "loader", "batch"},
+    {"prefetch_size", "loader", "prefetch"},
+    {"pretrain", "net", "pretrain"},
+    {"opt_algo", "optim", "name"},
+    {"learning_rate", "optim", "lr"},
+    {"stepsize", "lr", "stepsize"},
+    {"decay_rate", "lr", "decay_rate"},
+    {"val_iter", "val", "every"},
+    {"snapshot", "snapshot", "every"},
     {"display", "display", "every"},
 };
 
@@ -43,9 +49,11 @@ constexpr const char* defaults = R"({
 })";
 
 /// Their names of splits, and those of COCO's files.
-const std::map<std::string, std::string> splits = {
-    {"trainval", "trainval2014"}, {"training", "trainval2014"}, {"minival", "minival2014"}, {"validation", "minival2014"},
-    {"testdev", "testdev2017"}};
+const std::map<std::string, std::string> splits = {{"trainval", "trainval2014"},
+                                                   {"training", "trainval2014"},
+                                                   {"minival", "minival2014"},
+                                                   {"validation", "minival2014"},
+                                                   {"testdev", "testdev2017"}};
 
 struct Family {
   const char* net;
@@ -60,7 +68,8 @@ json flat(const json& value) {
   if (!value.is_array()) return value;
   json list = json::array();
   for (auto& each : value) {
-    if (!each.is_array()) list.push_back(each);
+    if (!each.is_array())
+      list.push_back(each);
     else
       for (auto& inner : each) list.push_back(inner);
   }
@@ -73,9 +82,10 @@ class Importer {
     std::ifstream stream(file);
     if (!stream) throw UserError(Exit::usage, file.string() + ": cannot be read");
     const json content = json::parse(stream, nullptr, /*allow_exceptions=*/false);
-    if (!content.is_object() || !content.contains("system") || !content.contains("db") || !content["system"].is_object() ||
-        !content["db"].is_object())
-      throw UserError(Exit::usage, file.string() + ": not a configuration of CornerNet-Lite", "expected {\"system\": {…}, \"db\": {…}}");
+    if (!content.is_object() || !content.contains("system") || !content.contains("db") ||
+        !content["system"].is_object() || !content["db"].is_object())
+      throw UserError(Exit::usage, file.string() + ": not a configuration of CornerNet-Lite",
+                      "expected {\"system\": {…}, \"db\": {…}}");
     const json all = json::parse(defaults);
     system_ = all["system"];
     db_ = all["db"];
@@ -131,8 +141,8 @@ class Importer {
   std::string text(const std::string& name) const {
     std::string toml = "name = ";
     toml.append(json(name).dump()).append("\n");
-    for (auto* table : {"run", "data", "data.train", "data.val", "sampler", "loader", "net", "loss", "optim", "lr", "val",
-                        "snapshot", "display", "detect"}) {
+    for (auto* table : {"run", "data", "data.train", "data.val", "sampler", "loader", "net", "loss", "optim", "lr",
+                        "val", "snapshot", "display", "detect"}) {
       const auto found = tables_.find(table);
       if (found == tables_.end()) continue;
       toml.append("\n[").append(table).append("]\n");

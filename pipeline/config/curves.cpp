@@ -51,8 +51,8 @@ std::unique_ptr<Curve> make_step(const Settings& settings, const CurveInput& inp
       throw settings.error("stepsize", "counts parts of an epoch, and by = \"epoch\"", Exit::usage, "by = \"iter\"");
     if (settings.text("by") == "iter") size = static_cast<double>(every.to_iterations(input.iterations_per_epoch));
   }
-  return std::make_unique<Divided>(settings.real("decay_rate"),
-                                   [size](double at) { return size > 0 ? std::floor(at / size) : 0; }, size);
+  return std::make_unique<Divided>(
+      settings.real("decay_rate"), [size](double at) { return size > 0 ? std::floor(at / size) : 0; }, size);
 }
 
 std::unique_ptr<Curve> make_multi_step(const Settings& settings, const CurveInput&) {
@@ -136,40 +136,67 @@ std::unique_ptr<Curve> make_warmup(const Settings& settings, const CurveInput& i
 
 Registry<Curve, CurveInput> built_in() {
   Registry<Curve, CurveInput> all("schedule");
-  all.add({"step", "divided after every stepsize", {{"stepsize", Kind::integer_or_text, std::int64_t{0}, "from decay to decay; 0 = never", 0, most}, decay_rate}, make_step});
-  all.add({"multi_step", "divided at each of the milestones",
-           {{"milestones", Kind::integers, std::vector<std::int64_t>{}, "places, from the schedule's begin on", 1, most, {}, true}, decay_rate},
+  all.add(
+      {"step",
+       "divided after every stepsize",
+       {{"stepsize", Kind::integer_or_text, std::int64_t{0}, "from decay to decay; 0 = never", 0, most}, decay_rate},
+       make_step});
+  all.add({"multi_step",
+           "divided at each of the milestones",
+           {{"milestones",
+             Kind::integers,
+             std::vector<std::int64_t>{},
+             "places, from the schedule's begin on",
+             1,
+             most,
+             {},
+             true},
+            decay_rate},
            make_multi_step});
   Key each = decay_rate;
   each.required = true;
   each.help = "what it is divided by each time";
   all.add({"exponential", "divided each iteration, or epoch", {each}, make_exponential});
   all.add({"cosine", "half a cosine's wave, from the beginning to the end", {min_factor}, make_cosine});
-  all.add({"poly", "(1 - share of the way)^power",
-           {{"power", Kind::real, 1.0, "1: a straight line", 1e-3, 1e3}, min_factor}, make_poly});
-  all.add({"one_cycle", "up to the optimizer's own figure, then down",
+  all.add({"poly",
+           "(1 - share of the way)^power",
+           {{"power", Kind::real, 1.0, "1: a straight line", 1e-3, 1e3}, min_factor},
+           make_poly});
+  all.add({"one_cycle",
+           "up to the optimizer's own figure, then down",
            {{"rise", Kind::real, 0.3, "share of the way that goes up", 1e-6, 1},
             {"start_factor", Kind::real, 0.04, "where it begins, as a share of the peak", 0, 1e6},
             {"end_factor", Kind::real, 4e-6, "where it ends, as a share of the peak", 0, 1e6},
-            {.name = "anneal", .kind = Kind::text, .fallback = std::string("cos"), .help = "the way's form", .choices = {"cos", "linear"}}},
+            {.name = "anneal",
+             .kind = Kind::text,
+             .fallback = std::string("cos"),
+             .help = "the way's form",
+             .choices = {"cos", "linear"}}},
            make_one_cycle});
-  all.add({"plateau", "divided when a figure of the validation has not improved for a while; saved with snapshots",
+  all.add({"plateau",
+           "divided when a figure of the validation has not improved for a while; saved with snapshots",
            {{"metric", Kind::text, std::string(), "one of val.metrics, or loss; empty: the first of val.metrics"},
-            {"patience", Kind::integer, std::int64_t{10}, "validations in a row without an improvement that are let pass", 0, 1 << 24},
+            {"patience", Kind::integer, std::int64_t{10},
+             "validations in a row without an improvement that are let pass", 0, 1 << 24},
             {"min_delta", Kind::real, 0.0, "by which it must be better to count as improved", 0, 1e300},
             {"relative", Kind::boolean, false, "min_delta is a share of the best figure"},
             {"cooldown", Kind::integer, std::int64_t{0}, "validations after a division that do not count", 0, 1 << 24},
-            decay_rate, min_factor},
+            decay_rate,
+            min_factor},
            [](const Settings&, const CurveInput&) { return std::make_unique<Factor>([](double) { return 1.0; }); }});
-  all.add({"warmup", "linear, from a small figure to what the other schedules make of it",
-           {{"t", Kind::integer, std::int64_t{1}, "its length", 1, most, {}, true},
-            {.name = "mode", .kind = Kind::text, .fallback = std::string("auto"),
-             .help = "starts from init_lr (fix), from factor * the figure (factor), or from the figure / iterations (auto)",
-             .choices = {"fix", "factor", "auto"}},
-            {"init_lr", Kind::real, 0.0, "fix: figure of the first iteration", 0, 1e300},
-            {"factor", Kind::real, 0.1, "factor: share of the figure in the first iteration", 0, 1},
-            {"smooth", Kind::boolean, true, "changes within epochs, too, where by = \"epoch\""}},
-           make_warmup});
+  all.add(
+      {"warmup",
+       "linear, from a small figure to what the other schedules make of it",
+       {{"t", Kind::integer, std::int64_t{1}, "its length", 1, most, {}, true},
+        {.name = "mode",
+         .kind = Kind::text,
+         .fallback = std::string("auto"),
+         .help = "starts from init_lr (fix), from factor * the figure (factor), or from the figure / iterations (auto)",
+         .choices = {"fix", "factor", "auto"}},
+        {"init_lr", Kind::real, 0.0, "fix: figure of the first iteration", 0, 1e300},
+        {"factor", Kind::real, 0.1, "factor: share of the figure in the first iteration", 0, 1},
+        {"smooth", Kind::boolean, true, "changes within epochs, too, where by = \"epoch\""}},
+       make_warmup});
   return all;
 }
 
@@ -188,11 +215,14 @@ ScheduledCurve::ScheduledCurve(const Settings& settings, std::uint64_t iteration
   const auto end = static_cast<double>(settings.integer("end"));
   if (end > 0 && end <= begin_)
     throw settings.error("end", say(end, " is not after begin = ", begin_), Exit::usage, "0 = with the run");
-  const auto place_of = [this](std::uint64_t iterations) { return static_cast<double>(iterations) / static_cast<double>(per_unit_); };
+  const auto place_of = [this](std::uint64_t iterations) {
+    return static_cast<double>(iterations) / static_cast<double>(per_unit_);
+  };
   const double run_end = place_of(last), last_place = place_of(std::max<std::uint64_t>(last, 1) - 1);
   length_ = std::max(1.0, (end > 0 ? end : run_end) - begin_);
   curve_ = curves().at(settings.text("name")).make(settings, {length_, per_unit_, iterations_per_epoch});
-  cut_short_ = begin_ >= run_end || begin_ + length_ > run_end || curve_->reach() > std::min(length_, last_place - begin_);
+  cut_short_ =
+      begin_ >= run_end || begin_ + length_ > run_end || curve_->reach() > std::min(length_, last_place - begin_);
 }
 
 double ScheduledCurve::apply(double value, std::uint64_t iteration) const {

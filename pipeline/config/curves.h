@@ -29,7 +29,8 @@ struct CurveInput {
 /// torch.optim.lr_scheduler's classes of these names, with factors in place of absolute rates.
 Registry<Curve, CurveInput>& curves();
 
-/// One [[schedule]]: a curve from `begin` to `end`. Before, the figure is left alone; after, it stays as the curve left it.
+/// One [[schedule]]: a curve from `begin` to `end`. Before, the figure is left alone; after, it stays as the curve left
+/// it.
 class ScheduledCurve {
  public:
   /// `settings`: keys of [[schedule]] and of its kind. `last`: the run's last iteration, which is the end unless given.

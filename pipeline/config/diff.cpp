@@ -11,19 +11,27 @@ namespace flowtrain {
 namespace {
 
 /// Keys that decide the parameters, sample by sample and step by step. A whole table by its name.
-const std::set<std::string> exact = {
-    "net",     "loss",       "optim",        "group",       "schedule",          "lr",           "lr.warmup",
-    "train",   "step",       "hook",         "ema",         "data",              "data.train",   "data.source",
-    "sampler", "mix",        "mix.color",    "mix.erase",   "order",             "run.seed",     "run.threads",
-    "run.deterministic",     "run.cudnn",    "loader.batch", "loader.last",
-    "loader.keep_mb"};
+const std::set<std::string> exact = {"net",         "loss",
+                                     "optim",       "group",
+                                     "schedule",    "lr",
+                                     "lr.warmup",   "train",
+                                     "step",        "hook",
+                                     "ema",         "data",
+                                     "data.train",  "data.source",
+                                     "sampler",     "mix",
+                                     "mix.color",   "mix.erase",
+                                     "order",       "run.seed",
+                                     "run.threads", "run.deterministic",
+                                     "run.cudnn",   "loader.batch",
+                                     "loader.last", "loader.keep_mb"};
 
 /// Exceptions within those tables: used at the start of a run only, or deciding only whether it stops.
-const std::set<std::string> harmless = {"net.pretrain",   "net.sha256",         "net.strict",         "net.drop",        "net.rename",
-                                        "data.bad",       "data.max_bad",       "data.train.bad",  "data.train.max_bad",
-                                        "train.nonfinite", "train.max_nonfinite", "train.on_error", "train.max_skipped",
-                                        "optim.label",    "ema.validate",       "data.source.name",
-                                        "hook.label",     "hook.file",          "hook.every",      "hook.depth"};
+const std::set<std::string> harmless = {
+    "net.pretrain",       "net.sha256",      "net.strict",          "net.drop",
+    "net.rename",         "data.bad",        "data.max_bad",        "data.train.bad",
+    "data.train.max_bad", "train.nonfinite", "train.max_nonfinite", "train.on_error",
+    "train.max_skipped",  "optim.label",     "ema.validate",        "data.source.name",
+    "hook.label",         "hook.file",       "hook.every",          "hook.depth"};
 
 bool breaks(const std::string& table, const std::string& key) {
   auto full = table + "." + key;
@@ -96,8 +104,10 @@ void compare_data(const Config& before, const Config& now, std::vector<Differenc
 std::vector<Difference> diff(const Config& before, const Config& now) {
   std::vector<Difference> found;
   for (auto& table : core_tables()) {
-    if (table.name == "data") compare_data(before, now, found);
-    else if (table.repeats != Repeats::no) compare_lists(table.name, before, now, found);
+    if (table.name == "data")
+      compare_data(before, now, found);
+    else if (table.repeats != Repeats::no)
+      compare_lists(table.name, before, now, found);
     else if (!table.name.starts_with("data."))
       compare(table.name, before.table(table.name), now.table(table.name), found);
   }

@@ -1,10 +1,10 @@
 #include "pipeline/config/document.h"
 
+#include <toml++/toml.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <toml++/toml.h>
 #include <vector>
 
 namespace flowtrain {
@@ -24,9 +24,8 @@ Origin origin_of(const toml::node& node, const std::string& source) {
 }
 
 bool is_plain(std::string_view key) {
-  return !key.empty() && std::all_of(key.begin(), key.end(), [](unsigned char c) {
-    return std::isalnum(c) || c == '_' || c == '-';
-  });
+  return !key.empty() &&
+         std::all_of(key.begin(), key.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; });
 }
 
 template <class T>
@@ -74,7 +73,8 @@ const toml::array* tables_in(const toml::node& node, const std::string& prefix) 
 
 void merge(Document& document, const toml::table& table, const std::string& prefix, const Place& place);
 
-void merge_list(Document& document, const toml::array& entries, const std::string& key, const Origin& origin, const Place& place) {
+void merge_list(Document& document, const toml::array& entries, const std::string& key, const Origin& origin,
+                const Place& place) {
   erase_table(document, key);
   document.lists[key] = {origin, place.layer, entries.size()};
   std::size_t index = 0;

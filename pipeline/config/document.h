@@ -28,8 +28,8 @@ struct TableList {
   std::size_t size = 0;
 };
 
-/// Values and tables by dotted name ("loader.batch", "data.train"); a later layer replaces values of an earlier one, and a
-/// list of tables as a whole.
+/// Values and tables by dotted name ("loader.batch", "data.train"); a later layer replaces values of an earlier one,
+/// and a list of tables as a whole.
 struct Document {
   std::string file;  ///< the file that was asked for, for mistakes that have no line: what is not there
   std::map<std::string, Written> values;

@@ -10,12 +10,14 @@ namespace flowtrain {
 namespace {
 
 /// Notes `keys` of `settings` whose values are not the defaults where `idle` says that `other` makes them so.
-void note(std::vector<std::string>& notes, const Settings& settings, std::initializer_list<const char*> keys, const char* other, bool idle) {
+void note(std::vector<std::string>& notes, const Settings& settings, std::initializer_list<const char*> keys,
+          const char* other, bool idle) {
   if (!idle) return;
   for (auto& key : settings.keys())
-    if (std::find(keys.begin(), keys.end(), std::string_view(key.name)) != keys.end() && settings.value(key.name) != key.fallback)
-      notes.push_back(say(settings.table(), ".", key.name, " (", settings.origin(key.name).text(), ") is not read: ", other, " is ",
-                          to_toml(settings.value(other)), " (", settings.origin(other).text(), ")"));
+    if (std::find(keys.begin(), keys.end(), std::string_view(key.name)) != keys.end() &&
+        settings.value(key.name) != key.fallback)
+      notes.push_back(say(settings.table(), ".", key.name, " (", settings.origin(key.name).text(), ") is not read: ",
+                          other, " is ", to_toml(settings.value(other)), " (", settings.origin(other).text(), ")"));
 }
 
 }  // namespace
@@ -30,7 +32,8 @@ std::vector<std::string> idle_keys(const Config& config) {
   }
   const Settings &train = config.table("train"), &ema = config.table("ema"), &early_stop = config.table("early_stop");
   note(notes, train, {"clip_by", "clip_p"}, "clip",
-       train.real("clip") == 0 && std::ranges::none_of(config.list("optim"), [](auto& optim) { return optim.real("clip") > 0; }));
+       train.real("clip") == 0 &&
+           std::ranges::none_of(config.list("optim"), [](auto& optim) { return optim.real("clip") > 0; }));
   note(notes, train, {"clip_p"}, "clip_by", train.real("clip") > 0 && train.text("clip_by") != "norm");
   note(notes, train, {"rollback_lr"}, "nonfinite", train.text("nonfinite") != "rollback");
   note(notes, train, {"max_skipped"}, "on_error", train.text("on_error") != "skip");

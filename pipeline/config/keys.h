@@ -20,7 +20,8 @@ struct KeyTable {
 };
 
 /// The core tables, in the order in which they are listed and written. [data], [sampler] and [order] also take the
-/// keys of the entry that they choose, as do [[schedule]] and [[data.source]]; [data.train] and [data.val] take those of [data].
+/// keys of the entry that they choose, as do [[schedule]] and [[data.source]]; [data.train] and [data.val] take those
+/// of [data].
 const std::vector<KeyTable>& core_tables();
 
 /// Whether a key of [data] is not about one data set, but about the line that reads from it or from several sources.

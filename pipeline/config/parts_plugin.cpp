@@ -15,9 +15,12 @@ namespace flowtrain {
 bool add_parts(const std::string& path) {
   static std::mutex mutex;
   static std::set<const PartsPlugin*> added;
-  const auto error = [&](const std::string& message, const std::string& hint) { return UserError(Exit::usage, path + ": " + message, hint); };
+  const auto error = [&](const std::string& message, const std::string& hint) {
+    return UserError(Exit::usage, path + ": " + message, hint);
+  };
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) throw error("no such file", "relative paths start at the working directory");
+  if (!std::filesystem::exists(path, ignored))
+    throw error("no such file", "relative paths start at the working directory");
   // An absolute path keeps dlopen from searching the library folders for a bare name.
   void* handle = dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL);
   const std::string rebuild = "build it with this flowtrain's headers and its compiler: sampling/plugins/README.md";
@@ -26,7 +29,8 @@ bool add_parts(const std::string& path) {
   if (!entry) return false;
   const PartsPlugin* plugin = entry();
   if (plugin->version != kPartsVersion)
-    throw error(say("built for interface version ", plugin->version, ", this flowtrain has version ", kPartsVersion), rebuild);
+    throw error(say("built for interface version ", plugin->version, ", this flowtrain has version ", kPartsVersion),
+                rebuild);
   if (std::string(plugin->built_by) != FLOWTRAIN_PARTS_BUILD)
     throw error(say("built by ", plugin->built_by, ", this flowtrain by ", FLOWTRAIN_PARTS_BUILD), rebuild);
   const std::lock_guard lock(mutex);

@@ -5,9 +5,9 @@
 #include "pipeline/config/checks.h"
 #include "pipeline/config/curves.h"
 #include "pipeline/config/keys.h"
+#include "pipeline/config/parts_plugin.h"
 #include "sampling/dataset.h"
 #include "sampling/order.h"
-#include "pipeline/config/parts_plugin.h"
 #include "sampling/plugin.h"
 #include "sampling/sampler.h"
 
@@ -62,13 +62,14 @@ void keep_later_schedule(Document& document) {
   if (!latest) return;
   const TableList& schedules = list->second;
   if (latest->layer == schedules.layer)
-    throw UserError(Exit::usage, latest->origin.text() + ": lr: [[schedule]] is given too (" + schedules.origin.text() + ")",
+    throw UserError(Exit::usage,
+                    latest->origin.text() + ": lr: [[schedule]] is given too (" + schedules.origin.text() + ")",
                     "[[schedule]] has all that [lr] has: name = \"step\" and name = \"warmup\"");
   erase_table(document, latest->layer < schedules.layer ? "lr" : "schedule");
 }
 
-/// [data] and [[data.source]] both say what is trained on; the one of the later source stands. What [data] said of a data set
-/// before there were several is validation's alone from then on.
+/// [data] and [[data.source]] both say what is trained on; the one of the later source stands. What [data] said of a
+/// data set before there were several is validation's alone from then on.
 void keep_later_sources(Document& document) {
   const auto list = document.lists.find("data.source");
   if (list == document.lists.end()) return;
@@ -82,7 +83,8 @@ void keep_later_sources(Document& document) {
     if (written == document.values.end() || written->second.layer <= sources.layer) continue;
     const int layer = written->second.layer;
     std::erase_if(document.values, [&](auto& each) {
-      return (each.first == "data.epoch" || each.first == "data.batches") && each.second.layer < layer;  // said of the sources
+      return (each.first == "data.epoch" || each.first == "data.batches") &&
+             each.second.layer < layer;  // said of the sources
     });
     return erase_table(document, "data.source");
   }
@@ -91,10 +93,11 @@ void keep_later_sources(Document& document) {
     const bool of_both = is_data_key(key, "data");
     if (!of_both && !is_data_key(key, "data.train")) continue;
     if (written.layer >= sources.layer)
-      throw UserError(Exit::usage,
-                      written.origin.text() + ": " + key + ": [[data.source]] is given too (" + sources.origin.text() + ")",
-                      "what is trained on stands in each [[data.source]] (data.source.0." + split(key).second +
-                          "), what is validated with in [data.val]");
+      throw UserError(
+          Exit::usage,
+          written.origin.text() + ": " + key + ": [[data.source]] is given too (" + sources.origin.text() + ")",
+          "what is trained on stands in each [[data.source]] (data.source.0." + split(key).second +
+              "), what is validated with in [data.val]");
     if (of_both) document.values.emplace("data.val." + split(key).second, written);
     document.values.erase(key);
   }
@@ -132,7 +135,8 @@ class Resolver {
  private:
   static bool repeats(const std::string& name) {
     const auto& all = core_tables();
-    return std::any_of(all.begin(), all.end(), [&](auto& each) { return each.name == name && each.repeats != Repeats::no; });
+    return std::any_of(all.begin(), all.end(),
+                       [&](auto& each) { return each.name == name && each.repeats != Repeats::no; });
   }
 
   bool is_written(const std::string& key) const { return document_.values.contains(key); }
@@ -190,7 +194,9 @@ class Resolver {
   void open_plugins() const {
     const auto run = choice("run", "run", "plugins");
     for (auto& path : run.texts("plugins")) try {
-        if (!add_parts(path)) throw UserError(Exit::usage, path + ": exports no flowtrain_parts_plugin", "end its source with FLOWTRAIN_PARTS(function)");
+        if (!add_parts(path))
+          throw UserError(Exit::usage, path + ": exports no flowtrain_parts_plugin",
+                          "end its source with FLOWTRAIN_PARTS(function)");
       } catch (const UserError& error) {
         throw run.error("plugins", error.what(), error.code(), error.hint());
       }
@@ -213,7 +219,8 @@ class Resolver {
     tables_["data.train"] = Settings("data.train", optional(train_keys_));
     tables_["data.val"] = Settings("data.val", optional(val_keys_));
     tables_["sampler"] = Settings("sampler", sampler_keys());
-    for (const std::string table : {"step", "net", "loss"}) tables_[table] = Settings(table, with_plugin_keys(table, core_keys(table)));
+    for (const std::string table : {"step", "net", "loss"})
+      tables_[table] = Settings(table, with_plugin_keys(table, core_keys(table)));
     if (tables_.contains("optim")) tables_["optim"] = Settings("optim", with_plugin_keys("optim", core_keys("optim")));
     auto order = choice("order", "order", "name");
     tables_["order"] = Settings("order", joined(core_keys("order"), entry_keys(orders(), order, "name")));
@@ -239,7 +246,8 @@ class Resolver {
   std::vector<Key> set_keys(const std::string& table) const {
     const auto& core = core_keys("val.set");
     if (!is_written(table + ".dataset")) return joined(joined(core, val_keys_), {core.front()});
-    return joined(joined(core, core_keys("data")), entry_keys(datasets(), choice(table, "val.set", "dataset"), "dataset"));
+    return joined(joined(core, core_keys("data")),
+                  entry_keys(datasets(), choice(table, "val.set", "dataset"), "dataset"));
   }
 
   static std::vector<Key> optional_but_name(std::vector<Key> keys) {
@@ -252,7 +260,8 @@ class Resolver {
     Settings all(set.table(), set_keys(set.table()));
     const bool own = set.given("dataset");
     for (auto& key : all.keys()) {
-      if (set.given(key.name)) all.set(key.name, set.value(key.name), set.origin(key.name));
+      if (set.given(key.name))
+        all.set(key.name, set.value(key.name), set.origin(key.name));
       else if (val.has(key.name) && val.given(key.name) && (!own || is_of_line(key.name)))
         all.set(key.name, val.value(key.name), val.origin(key.name));
     }
@@ -260,14 +269,15 @@ class Resolver {
     return all;
   }
 
-  /// A plugin that computes is opened with LibTorch, when the run is built; until then its own keys are taken as they are
-  /// written. They have no help, by which one tells them from ours.
+  /// A plugin that computes is opened with LibTorch, when the run is built; until then its own keys are taken as they
+  /// are written. They have no help, by which one tells them from ours.
   std::vector<Key> with_plugin_keys(const std::string& table, std::vector<Key> keys) const {
     if (!is_written(table + ".plugin")) return keys;
     for (auto& key : keys)
       if (key.name == "name") key.fallback = std::string();  // no built-in one is chosen
     const auto written_here = table + ".";
-    for (auto each = document_.values.lower_bound(written_here); each != document_.values.end() && each->first.starts_with(written_here); ++each) {
+    for (auto each = document_.values.lower_bound(written_here);
+         each != document_.values.end() && each->first.starts_with(written_here); ++each) {
       const auto name = each->first.substr(written_here.size());
       if (name.find('.') == std::string::npos && !find_key(keys, name))
         keys.push_back({.name = name, .kind = kind_of(each->second.value), .fallback = each->second.value, .help = ""});
@@ -276,7 +286,8 @@ class Resolver {
   }
 
   static Kind kind_of(const Value& value) {
-    constexpr Kind kinds[] = {Kind::boolean, Kind::integer, Kind::real, Kind::text, Kind::integers, Kind::reals, Kind::texts};
+    constexpr Kind kinds[] = {Kind::boolean,  Kind::integer, Kind::real, Kind::text,
+                              Kind::integers, Kind::reals,   Kind::texts};
     return kinds[value.index()];
   }
 
@@ -290,7 +301,8 @@ class Resolver {
         list.push_back(std::move(tables_.extract(each.name + "." + std::to_string(i)).mapped()));
       if (tables_.contains(each.name)) list.push_back(std::move(tables_.extract(each.name).mapped()));
       if (list.empty() && each.repeats == Repeats::maybe)
-        throw UserError(Exit::usage, document_.lists.at(each.name).origin.text() + ": " + each.name + ": expected one at least");
+        throw UserError(Exit::usage,
+                        document_.lists.at(each.name).origin.text() + ": " + each.name + ": expected one at least");
       for (auto& settings : list) {
         const auto written = document_.tables.find(settings.table());
         settings.check_required(written == document_.tables.end() ? document_.file : written->second.text());
@@ -302,11 +314,13 @@ class Resolver {
   void check_tables() const {
     for (auto& [name, list] : document_.lists)
       if (!repeats(name))
-        throw UserError(Exit::usage, list.origin.text() + ": " + name + ": expected one table, not a list", "write [" + name + "]");
+        throw UserError(Exit::usage, list.origin.text() + ": " + name + ": expected one table, not a list",
+                        "write [" + name + "]");
     for (auto& [name, origin] : document_.tables) {
       if (tables_.contains(name)) continue;
       if (repeats(name))
-        throw UserError(Exit::usage, origin.text() + ": " + name + ": expected a list of tables", "write [[" + name + "]]");
+        throw UserError(Exit::usage, origin.text() + ": " + name + ": expected a list of tables",
+                        "write [[" + name + "]]");
       auto [table, leaf] = split(name);
       if (tables_.contains(table) && tables_.at(table).has(leaf))
         throw UserError(Exit::usage, origin.text() + ": '" + name + "' is a key, not a table");
@@ -371,8 +385,10 @@ class Resolver {
     if (tables_.contains(key))
       return UserError(Exit::usage, origin.text() + ": '" + key + "' is a table, not a key", "write [" + key + "]");
     if (const auto list = document_.lists.find(table); list != document_.lists.end())
-      return UserError(Exit::usage, origin.text() + ": " + key + ": there are several [[" + table + "]] (" + list->second.origin.text() + ")",
-                       "count from 0: " + table + ".0." + leaf);
+      return UserError(
+          Exit::usage,
+          origin.text() + ": " + key + ": there are several [[" + table + "]] (" + list->second.origin.text() + ")",
+          "count from 0: " + table + ".0." + leaf);
     return UserError(Exit::usage,
                      origin.text() + ": unknown key '" + key + "'" + did_you_mean(suggestion(key, table, leaf)),
                      "`flowtrain config --keys` lists all tables and keys");

@@ -123,7 +123,8 @@ RunFolder& RunFolder::operator=(RunFolder&& other) noexcept {
 
 void RunFolder::discard() const noexcept {
   std::error_code ignored;
-  for (const char* name : {"config.toml", "env.json", "train.log", "snapshots", "run.lock"}) fs::remove(path_ / name, ignored);
+  for (const char* name : {"config.toml", "env.json", "train.log", "snapshots", "run.lock"})
+    fs::remove(path_ / name, ignored);
   std::error_code over;
   for (fs::directory_iterator each(path_ / "logs", over), end; !over && each != end; each.increment(over))
     if (each->path().filename().string().starts_with("rank-")) fs::remove(each->path(), ignored);

@@ -93,11 +93,11 @@ void LauncherStore::wait_for_readers() const {
   if (!others_read_here) return;
   const bool failed = failed_ || !failure().empty();
   const int nodes = (plan_.world + plan_.processes - 1) / plan_.processes;
-  within(2 * impl_->pace.patience,
-         [store = of_start(impl_->store, impl_->state->restart), failed, nodes, ranks = plan_.world, patience = impl_->pace.patience] {
-           wait_for_count(*store, ranks_left, failed ? ranks - 1 : ranks, patience);
-           if (failed) wait_for_count(*store, launchers_heard, nodes, patience);
-         });
+  within(2 * impl_->pace.patience, [store = of_start(impl_->store, impl_->state->restart), failed, nodes,
+                                    ranks = plan_.world, patience = impl_->pace.patience] {
+    wait_for_count(*store, ranks_left, failed ? ranks - 1 : ranks, patience);
+    if (failed) wait_for_count(*store, launchers_heard, nodes, patience);
+  });
 }
 
 void LauncherStore::begin(int restart) {

@@ -23,7 +23,8 @@ constexpr bool lazily = true;
 // Where Gloo listens: on the interface that the user names as for PyTorch, or on the one that leads to the other ranks.
 std::shared_ptr<gloo::transport::Device> gloo_device(const Place& place) {
   using c10d::ProcessGroupGloo;
-  if (const char* interface = std::getenv("GLOO_SOCKET_IFNAME")) return ProcessGroupGloo::createDeviceForInterface(interface, lazily);
+  if (const char* interface = std::getenv("GLOO_SOCKET_IFNAME"))
+    return ProcessGroupGloo::createDeviceForInterface(interface, lazily);
   if (place.local_world == place.world) return ProcessGroupGloo::createDeviceForHostname("127.0.0.1", lazily);
   const MeetingPoint point = parse_dist_url(place.url);
   return point.file.empty() ? ProcessGroupGloo::createDeviceForHostname(address_towards(point.host, point.port), lazily)
@@ -65,8 +66,9 @@ struct Membership::Impl {
     } catch (const UserError&) {
       throw;
     } catch (const std::exception& error) {
-      throw UserError(Exit::distributed, "rank " + std::to_string(place.rank) + " of " + std::to_string(place.world) +
-                                             " waited in vain for the others: " + first_line(error.what()),
+      throw UserError(Exit::distributed,
+                      "rank " + std::to_string(place.rank) + " of " + std::to_string(place.world) +
+                          " waited in vain for the others: " + first_line(error.what()),
                       "start all of them within dist.timeout");
     }
   }
@@ -74,7 +76,8 @@ struct Membership::Impl {
   // One that failed tells the others; one that lost them waits for news, then looks for itself: rank 0 first, since all
   // at once would ask the store as often as there are pairs of ranks.
   std::string who_failed() {
-    const auto until = std::chrono::steady_clock::now() + pace.patience + (place.rank == 0 ? Pace::Span(0) : 3 * pace.beat);
+    const auto until =
+        std::chrono::steady_clock::now() + pace.patience + (place.rank == 0 ? Pace::Span(0) : 3 * pace.beat);
     do {
       if (auto known = reported_failure(*store); !known.empty()) return known;
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -149,8 +152,10 @@ std::string Membership::explain(const std::string& message, bool lost, int code)
   try {
     if (!lost) report_failure(*impl.store, own);
     const std::string first = lost ? impl.who_failed() : reported_failure(*impl.store);
-    if (!impl.heart.shows(*impl.store)) text.clear();
-    else if (!first.empty()) text = first;
+    if (!impl.heart.shows(*impl.store))
+      text.clear();
+    else if (!first.empty())
+      text = first;
     count_one(*impl.store, ranks_left);
     if (serves_store(impl.place)) wait_for_count(*impl.store, ranks_left, impl.place.world - 1, impl.pace.patience);
   } catch (const std::exception&) {
@@ -160,7 +165,9 @@ std::string Membership::explain(const std::string& message, bool lost, int code)
   return text;
 }
 
-void Membership::remember_folder(const std::filesystem::path& folder) { set_run_folder(*impl_->of_all_starts, folder.string()); }
+void Membership::remember_folder(const std::filesystem::path& folder) {
+  set_run_folder(*impl_->of_all_starts, folder.string());
+}
 std::filesystem::path Membership::remembered_folder() { return run_folder(*impl_->of_all_starts); }
 
 void Membership::write_flight_record(const std::filesystem::path& folder) const {

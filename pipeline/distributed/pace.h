@@ -15,7 +15,7 @@ struct Pace {
   /// [dist]
   explicit Pace(const Settings& dist) : Pace(Span(static_cast<Span::rep>(dist.real("timeout") * 1e3))) {}
 
-  Span timeout;  ///< also how long ranks wait for each other at the start
+  Span timeout;                                          ///< also how long ranks wait for each other at the start
   Span limit = timeout / 2;                              ///< of a collective, and of a heart's silence
   Span beat = std::min<Span>(Span(1000), timeout / 16);  ///< from heartbeat to heartbeat
   Span patience = 4 * beat;                              ///< until the news of a death have reached everyone

@@ -41,8 +41,8 @@ class LauncherStore {
 };
 
 /// What carries tensors between processes that compute on `device` ("cpu", "cuda:N"), as dist.backend says: "nccl" or
-/// "gloo". "auto" is nccl between GPUs, where this build has it. Looks at no GPU. Throws UserError(usage) for nccl where
-/// it cannot be.
+/// "gloo". "auto" is nccl between GPUs, where this build has it. Looks at no GPU. Throws UserError(usage) for nccl
+/// where it cannot be.
 std::string choose_backend(const Settings& dist, const std::string& device);
 
 /// A rank's membership in its job.

@@ -95,7 +95,9 @@ std::string is_silent(int rank, const Beat& beat) {
   return rank_and_host(rank, beat) + " does not answer any more" + last_seen(beat);
 }
 
-void report_failure(c10d::Store& store, const std::string& what) { store.compareSet("failure", bytes(""), bytes(what)); }
+void report_failure(c10d::Store& store, const std::string& what) {
+  store.compareSet("failure", bytes(""), bytes(what));
+}
 
 std::string reported_failure(c10d::Store& store) {
   return store.check({"failure"}) ? text_of(store.get("failure")) : "";

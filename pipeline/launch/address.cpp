@@ -38,7 +38,8 @@ std::string address_towards(const std::string& host, int port) {
     if (!routed) reason = errno;
     if (descriptor >= 0) ::close(descriptor);
     char text[NI_MAXHOST];
-    if (routed && ::getnameinfo(reinterpret_cast<sockaddr*>(&own), size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) == 0)
+    if (routed &&
+        ::getnameinfo(reinterpret_cast<sockaddr*>(&own), size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) == 0)
       return text;
   }
   refuse(host, port, ::strerror(reason));

@@ -26,8 +26,10 @@ UserError refusal(const std::string& wish, const std::string& reason) {
 Words split(const std::string& list) {
   Words words(1);
   for (const char c : list) {
-    if (c == ',') words.emplace_back();
-    else if (c != ' ') words.back() += c;
+    if (c == ',')
+      words.emplace_back();
+    else if (c != ' ')
+      words.back() += c;
   }
   return words;
 }
@@ -61,8 +63,8 @@ std::string chosen_by_list(const std::string& wish, const std::optional<Words>& 
 
 std::string describe(std::size_t index, const GpuUse& gpu) {
   constexpr double gib = 1u << 30;
-  return say("GPU ", index, ": ", gpu.processes, " processes, ", std::llround(static_cast<double>(gpu.used) / gib), " of ",
-             std::llround(static_cast<double>(gpu.memory) / gib), " GiB used");
+  return say("GPU ", index, ": ", gpu.processes, " processes, ", std::llround(static_cast<double>(gpu.used) / gib),
+             " of ", std::llround(static_cast<double>(gpu.memory) / gib), " GiB used");
 }
 
 std::string chosen_idle(const std::string& wish, const std::optional<Words>& visible, const std::vector<GpuUse>& gpus) {
@@ -75,10 +77,13 @@ std::string chosen_idle(const std::string& wish, const std::optional<Words>& vis
       return number(word) == i || (is_uuid(word) && gpus[i].uuid.starts_with(word));
     };
     if (visible && std::none_of(visible->begin(), visible->end(), is_this)) continue;
-    if (gpus[i].processes == 0) idle.push_back(i);
-    else busy += "; " + describe(i, gpus[i]);
+    if (gpus[i].processes == 0)
+      idle.push_back(i);
+    else
+      busy += "; " + describe(i, gpus[i]);
   }
-  if (idle.size() < *wanted) throw refusal(wish, say("only ", idle.size(), idle.size() == 1 ? " is" : " are", " idle", busy));
+  if (idle.size() < *wanted)
+    throw refusal(wish, say("only ", idle.size(), idle.size() == 1 ? " is" : " are", " idle", busy));
   const auto free = [&](std::size_t i) { return gpus[i].memory - gpus[i].used; };
   std::stable_sort(idle.begin(), idle.end(), [&](auto a, auto b) { return free(a) > free(b); });
   Words chosen;
@@ -104,14 +109,16 @@ class Nvml {
   template <class... Arguments>
   int call(const char* name, std::initializer_list<int> good, Arguments... arguments) const {
     const int result = function<int(Arguments...)>(name)(arguments...);
-    if (std::find(good.begin(), good.end(), result) == good.end()) throw failure(say(name, " fails with code ", result));
+    if (std::find(good.begin(), good.end(), result) == good.end())
+      throw failure(say(name, " fails with code ", result));
     return result;
   }
   void call(const char* name) const { call(name, {0}); }
 
  private:
   static UserError failure(const std::string& reason) {
-    return UserError(Exit::usage, "the GPUs cannot be listed: " + reason, "Look at nvidia-smi, or name them: --gpus 0,1.");
+    return UserError(Exit::usage, "the GPUs cannot be listed: " + reason,
+                     "Look at nvidia-smi, or name them: --gpus 0,1.");
   }
 
   template <class Signature>
@@ -143,7 +150,8 @@ std::vector<GpuUse> look_at_gpus(const std::string& nvml) {
     driver.call("nvmlDeviceGetHandleByIndex_v2", {0}, i, &gpu);
     driver.call("nvmlDeviceGetUUID", {0}, gpu, uuid.data(), static_cast<unsigned>(uuid.size()));
     driver.call("nvmlDeviceGetMemoryInfo", {0}, gpu, &memory);
-    driver.call("nvmlDeviceGetComputeRunningProcesses", {0, kInsufficientSize}, gpu, &processes, static_cast<void*>(nullptr));
+    driver.call("nvmlDeviceGetComputeRunningProcesses", {0, kInsufficientSize}, gpu, &processes,
+                static_cast<void*>(nullptr));
     all.push_back({uuid.data(), processes, memory.used, memory.total});
   }
   return all;

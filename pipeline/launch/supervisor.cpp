@@ -37,7 +37,8 @@ struct End {
   bool is_hearsay() const { return signal == 0 && code == kPeerLost; }
   /// The exit codes of the program's own (sampling/error.h): the rank has shown its error itself.
   bool has_said_why() const {
-    return signal == 0 && ((code >= static_cast<int>(Exit::usage) && code <= kPeerLost) || code == static_cast<int>(Exit::bug));
+    return signal == 0 &&
+           ((code >= static_cast<int>(Exit::usage) && code <= kPeerLost) || code == static_cast<int>(Exit::bug));
   }
   bool may_restart() const { return signal != 0 || code == kPeerLost; }
   int exit_code() const { return signal != 0 ? kPeerLost : code; }
@@ -188,7 +189,7 @@ class Ranks {
   std::vector<Child> children_;
   std::optional<End> blamed_;
   bool reported_ = false;
-  std::string job_failure_;     ///< of another node's rank
+  std::string job_failure_;  ///< of another node's rank
   Clock::time_point failed_at_;
   Clock::time_point deadline_;  ///< of the grace period, later of the next signal
   int last_sent_ = 0;           ///< SIGTERM or SIGKILL, to those who did not end by themselves

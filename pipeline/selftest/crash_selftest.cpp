@@ -57,7 +57,8 @@ Promise promise_of(const Trace& trace, const Workload& workload) {
 }
 
 Trace run_workload(const fs::path& folder, const Workload& workload, const Fault& fault = {}) {
-  return run_traced(folder, [&](const Report& report) { workload.run(folder / "snapshots", report); }, fault);
+  return run_traced(
+      folder, [&](const Report& report) { workload.run(folder / "snapshots", report); }, fault);
 }
 
 /// The calls of the workload without an accident. Throws where it fails even so: then the disk is not usable.
@@ -79,8 +80,8 @@ std::ptrdiff_t open_descriptors() {
 /// Whether POSIX lets one try again after this failure, so that it need not be one.
 bool can_go_on(const TracedCall& call, const Fault& fault) {
   if (fault.kind == Fault::short_write) return true;
-  const bool names_eintr = call.action == Action::open || call.action == Action::read ||
-                           call.action == Action::write || call.action == Action::sync || call.action == Action::close;
+  const bool names_eintr = call.action == Action::open || call.action == Action::read || call.action == Action::write ||
+                           call.action == Action::sync || call.action == Action::close;
   return fault.error == EINTR && names_eintr;
 }
 

@@ -17,40 +17,27 @@ namespace fs = std::filesystem;
 /// Follows the calls in their order, as a process sees them.
 class Follower {
  public:
-  explicit Follower(const fs::path& folder) : root_(fs::canonical(folder)) {
-    add_node({DiskNode::folder});
-  }
+  explicit Follower(const fs::path& folder) : root_(fs::canonical(folder)) { add_node({DiskNode::folder}); }
 
   void follow(const TracedCall& call) {
     if (call.action == Action::report) return step({.kind = DiskStep::report, .line = call.text});
     if (call.result < 0) return;
     switch (call.action) {
-      case Action::open:
-        return open(call);
-      case Action::write:
-        return write(call);
-      case Action::resize:
-        return step({.kind = DiskStep::resize, .node = node_of(call.path), .offset = call.offset});
-      case Action::sync:
-        return step({.kind = DiskStep::sync, .node = node_of(call.path)});
-      case Action::rename:
-        return rename(call);
-      case Action::link:
-        return change({{place(call.second, node_of(call.path))}});
-      case Action::symlink:
-        return change({{place(call.path, add_node({DiskNode::link, call.text}))}});
-      case Action::make_folder:
-        return change({{place(call.path, add_node({DiskNode::folder}))}});
+      case Action::open: return open(call);
+      case Action::write: return write(call);
+      case Action::resize: return step({.kind = DiskStep::resize, .node = node_of(call.path), .offset = call.offset});
+      case Action::sync: return step({.kind = DiskStep::sync, .node = node_of(call.path)});
+      case Action::rename: return rename(call);
+      case Action::link: return change({{place(call.second, node_of(call.path))}});
+      case Action::symlink: return change({{place(call.path, add_node({DiskNode::link, call.text}))}});
+      case Action::make_folder: return change({{place(call.path, add_node({DiskNode::folder}))}});
       case Action::unlink:
-      case Action::remove_folder:
-        return change({{place(call.path, -1)}});
-      case Action::unmodelled:
-        throw InternalError("the model of a disk does not know " + call.name + "()");
+      case Action::remove_folder: return change({{place(call.path, -1)}});
+      case Action::unmodelled: throw InternalError("the model of a disk does not know " + call.name + "()");
       case Action::look:
       case Action::read:
       case Action::close:
-      case Action::report:
-        return;
+      case Action::report: return;
     }
   }
 

@@ -17,8 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t sector_bytes = 512;
-constexpr std::uint64_t few_states = 1024;    // up to so many, a point's states are all tried
-constexpr int rounds_without_news = 64;       // then there are hardly any more
+constexpr std::uint64_t few_states = 1024;  // up to so many, a point's states are all tried
+constexpr int rounds_without_news = 64;     // then there are hardly any more
 constexpr std::size_t never = std::numeric_limits<std::size_t>::max();
 
 /// What becomes of a step that is not durable. A write torn at the k-th sector boundary in it is `torn + k`.
@@ -204,12 +204,8 @@ void materialise(const DiskState& state, const fs::path& folder) {
   fs::create_directory(folder);
   for (const auto& [path, entry] : state.entries) {
     switch (entry.kind) {
-      case DiskNode::folder:
-        fs::create_directory(folder / path);
-        break;
-      case DiskNode::link:
-        fs::create_symlink(entry.content, folder / path);
-        break;
+      case DiskNode::folder: fs::create_directory(folder / path); break;
+      case DiskNode::link: fs::create_symlink(entry.content, folder / path); break;
       case DiskNode::file:
         if (!(std::ofstream(folder / path, std::ios::binary) << entry.content << std::flush))
           throw fs::filesystem_error("cannot be written", folder / path, std::make_error_code(std::errc::io_error));

@@ -1,8 +1,8 @@
 #pragma once
 // What a power cut may leave on a disk, after T. S. Pillai et al., "All File Systems Are Not Created Equal: On the
-// Complexity of Crafting Crash-Consistent Applications", OSDI'14 (ALICE). The model promises no more than POSIX does: until its
-// file is synced, a write may be lost, torn at a sector or leave other bytes; until its folder is synced, a new, renamed
-// or removed name may be lost; and any of these without the others.
+// Complexity of Crafting Crash-Consistent Applications", OSDI'14 (ALICE). The model promises no more than POSIX does:
+// until its file is synced, a write may be lost, torn at a sector or leave other bytes; until its folder is synced, a
+// new, renamed or removed name may be lost; and any of these without the others.
 
 #include <cstddef>
 #include <cstdint>
@@ -26,8 +26,8 @@ struct DiskState {
 };
 
 /// Calls `visit` with up to `limit` different states, from power cuts after each step: all states of a point where they
-/// are few, otherwise those that keep or lose one step alone, and then random ones (of `seed`; the same on any machine).
-/// Two states are different when the content is, or what had been reported. Returns their number.
+/// are few, otherwise those that keep or lose one step alone, and then random ones (of `seed`; the same on any
+/// machine). Two states are different when the content is, or what had been reported. Returns their number.
 std::uint64_t for_each_state(const DiskLog& log, std::uint64_t limit, std::uint64_t seed,
                              const std::function<void(const DiskState&)>& visit);
 

@@ -143,9 +143,7 @@ std::optional<TracedCall> decode_call(pid_t pid, const RawCall& raw) {
   call.path = arguments.file(known->folder, known->path);
   if (known->second_path != none) call.second = arguments.file(known->second_folder, known->second_path);
   switch (call.action) {
-    case Action::open:
-      call.flags = arguments.number(known->path + 1);
-      break;
+    case Action::open: call.flags = arguments.number(known->path + 1); break;
     case Action::rename:
       if (raw.number == SYS_renameat2) call.flags = arguments.number(4);
       break;
@@ -153,17 +151,12 @@ std::optional<TracedCall> decode_call(pid_t pid, const RawCall& raw) {
       call.offset = raw.number == SYS_pwrite64 ? arguments.number(3) : position_of(pid, arguments.descriptor(0));
       call.data = memory_of(pid, arguments.number(1), arguments.number(2));
       break;
-    case Action::resize:
-      call.offset = arguments.number(1);
-      break;
-    case Action::symlink:
-      call.text = arguments.text(0);
-      break;
+    case Action::resize: call.offset = arguments.number(1); break;
+    case Action::symlink: call.text = arguments.text(0); break;
     case Action::unlink:
       if (raw.number == SYS_unlinkat && (arguments.number(2) & AT_REMOVEDIR)) call.action = Action::remove_folder;
       break;
-    default:
-      break;
+    default: break;
   }
   return call;
 }

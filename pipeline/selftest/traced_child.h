@@ -35,8 +35,8 @@ struct Trace {
   int signal = 0;
 };
 
-/// Forks and runs `body` in the child, which ends when `body` returns (exit code 0) or throws (1, and the line "died: …"
-/// is said). A child that hangs ends by SIGALRM after a minute. Not for a process with threads that hold locks.
+/// Forks and runs `body` in the child, which ends when `body` returns (exit code 0) or throws (1, and the line "died:
+/// …" is said). A child that hangs ends by SIGALRM after a minute. Not for a process with threads that hold locks.
 /// Throws UserError(usage) where processes cannot be traced.
 Trace run_traced(const std::filesystem::path& folder, const std::function<void(const Report&)>& body,
                  const Fault& fault = {});

@@ -22,16 +22,12 @@ namespace fs = std::filesystem;
 const char* hint_for(int error) {
   switch (error) {
     case ENOSPC:
-    case EDQUOT:
-      return "free some space, or keep fewer snapshots: --set snapshot.keep_last=2";
+    case EDQUOT: return "free some space, or keep fewer snapshots: --set snapshot.keep_last=2";
     case EACCES:
     case EPERM:
-    case EROFS:
-      return "check the folder's permissions, or choose another with --run-dir";
-    case EIO:
-      return "check the disk (dmesg)";
-    default:
-      return "";
+    case EROFS: return "check the folder's permissions, or choose another with --run-dir";
+    case EIO: return "check the disk (dmesg)";
+    default: return "";
   }
 }
 
@@ -70,8 +66,7 @@ File File::open(const fs::path& path) {
   return file;
 }
 
-File::File(File&& other) noexcept
-    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+File::File(File&& other) noexcept : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 File::~File() {
   if (descriptor_ >= 0) ::close(descriptor_);

@@ -130,8 +130,7 @@ Manifest parse_manifest(std::string_view text, const std::string& path) {
       fail(path, wrong_member);
     manifest.files.push_back(std::move(found->second));
   }
-  if (reader.files.size() != manifest.files.size())
-    fail(path, "damaged: it lists other files than a snapshot's");
+  if (reader.files.size() != manifest.files.size()) fail(path, "damaged: it lists other files than a snapshot's");
   return manifest;
 }
 

@@ -18,14 +18,47 @@ constexpr int newest_protocol = 4;
 
 /// The instructions that are known, by their names in pickletools.py.
 enum Instruction : unsigned char {
-  MARK = '(', STOP = '.', NONE = 'N', NEWTRUE = 0x88, NEWFALSE = 0x89,
-  BININT = 'J', BININT1 = 'K', BININT2 = 'M', LONG1 = 0x8a, BINFLOAT = 'G',
-  SHORT_BINSTRING = 'U', BINSTRING = 'T', SHORT_BINUNICODE = 0x8c, BINUNICODE = 'X', BINUNICODE8 = 0x8d,
-  SHORT_BINBYTES = 'C', BINBYTES = 'B', BINBYTES8 = 0x8e,
-  EMPTY_TUPLE = ')', TUPLE1 = 0x85, TUPLE2 = 0x86, TUPLE3 = 0x87, TUPLE = 't',
-  EMPTY_LIST = ']', APPEND = 'a', APPENDS = 'e', EMPTY_DICT = '}', SETITEM = 's', SETITEMS = 'u',
-  BINPUT = 'q', LONG_BINPUT = 'r', MEMOIZE = 0x94, BINGET = 'h', LONG_BINGET = 'j',
-  GLOBAL = 'c', STACK_GLOBAL = 0x93, REDUCE = 'R', BUILD = 'b', BINPERSID = 'Q', PROTO = 0x80, FRAME = 0x95,
+  MARK = '(',
+  STOP = '.',
+  NONE = 'N',
+  NEWTRUE = 0x88,
+  NEWFALSE = 0x89,
+  BININT = 'J',
+  BININT1 = 'K',
+  BININT2 = 'M',
+  LONG1 = 0x8a,
+  BINFLOAT = 'G',
+  SHORT_BINSTRING = 'U',
+  BINSTRING = 'T',
+  SHORT_BINUNICODE = 0x8c,
+  BINUNICODE = 'X',
+  BINUNICODE8 = 0x8d,
+  SHORT_BINBYTES = 'C',
+  BINBYTES = 'B',
+  BINBYTES8 = 0x8e,
+  EMPTY_TUPLE = ')',
+  TUPLE1 = 0x85,
+  TUPLE2 = 0x86,
+  TUPLE3 = 0x87,
+  TUPLE = 't',
+  EMPTY_LIST = ']',
+  APPEND = 'a',
+  APPENDS = 'e',
+  EMPTY_DICT = '}',
+  SETITEM = 's',
+  SETITEMS = 'u',
+  BINPUT = 'q',
+  LONG_BINPUT = 'r',
+  MEMOIZE = 0x94,
+  BINGET = 'h',
+  LONG_BINGET = 'j',
+  GLOBAL = 'c',
+  STACK_GLOBAL = 0x93,
+  REDUCE = 'R',
+  BUILD = 'b',
+  BINPERSID = 'Q',
+  PROTO = 0x80,
+  FRAME = 0x95,
 };
 
 /// The only names that a pickle may call or refer to.
@@ -35,7 +68,7 @@ std::optional<PickleGlobal> known_global(std::string_view module, std::string_vi
   if (module == "torch._utils" && name == "_rebuild_tensor_v2") return PickleGlobal{What::tensor, nullptr};
   if (module == "torch._utils" && name == "_rebuild_parameter") return PickleGlobal{What::parameter, nullptr};
   static constexpr std::pair<std::string_view, const char*> storages[] = {
-      {"DoubleStorage", "F64"}, {"FloatStorage", "F32"}, {"HalfStorage", "F16"}, {"BFloat16Storage", "BF16"},
+      {"DoubleStorage", "F64"}, {"FloatStorage", "F32"}, {"HalfStorage", "F16"},  {"BFloat16Storage", "BF16"},
       {"LongStorage", "I64"},   {"IntStorage", "I32"},   {"ShortStorage", "I16"}, {"CharStorage", "I8"},
       {"ByteStorage", "U8"},    {"BoolStorage", "BOOL"}};
   for (const auto& [storage, dtype] : storages)
@@ -187,9 +220,7 @@ class Unpickler {
     for (std::size_t i = size_bytes; i > 0; --i) value = value << 8 | std::to_integer<std::uint64_t>(bytes[i - 1]);
     return static_cast<std::int64_t>(value);
   }
-  double big_endian_double() {
-    return std::bit_cast<double>(__builtin_bswap64(reader_.number<std::uint64_t>()));
-  }
+  double big_endian_double() { return std::bit_cast<double>(__builtin_bswap64(reader_.number<std::uint64_t>())); }
   void append(const std::vector<PickleRef>& items) {
     auto& list = top_as<PickleSequence>("list");
     if (list.is_tuple) fail("a change of a tuple");

@@ -40,7 +40,9 @@ struct Renaming::Rules {
     if (at == std::string::npos)
       throw UserError(Exit::usage, "'" + rule + "': no rule for names",
                       "write \"PATTERN -> TEXT\", or \"cornernet\" for the names of the first CornerNet");
-    changes.push_back(naming(rule, [&] { return Rule{rule, Pattern(rule.substr(0, at)), rule.substr(at + arrow.size())}; }));
+    changes.push_back(naming(rule, [&] {
+      return Rule{rule, Pattern(rule.substr(0, at)), rule.substr(at + arrow.size())};
+    }));
   }
 };
 
@@ -48,7 +50,8 @@ Renaming::Renaming(const std::vector<std::string>& drop, const std::vector<std::
   auto rules = std::make_unique<Rules>();
   for (auto& text : drop) rules->drop.push_back(naming(text, [&] { return Rules::Rule{text, Pattern(text)}; }));
   for (auto& text : rename) {
-    if (text != "cornernet") rules->add(text);
+    if (text != "cornernet")
+      rules->add(text);
     else
       for (auto& each : cornernet_rules) rules->add(each);
   }
@@ -70,7 +73,8 @@ std::vector<TensorView> Renaming::operator()(std::span<const TensorView> tensors
       dropped = true;
     }
     if (dropped) continue;
-    if (!names.insert(tensor.name).second) throw UserError(Exit::usage, "two tensors come to the name '" + tensor.name + "'");
+    if (!names.insert(tensor.name).second)
+      throw UserError(Exit::usage, "two tensors come to the name '" + tensor.name + "'");
     left.push_back(std::move(tensor));
   }
   for (auto& rule : rules_->drop)

@@ -23,17 +23,10 @@ class HeaderReader : public nlohmann::json_sax<json> {
 
   bool start_object(std::size_t) override {
     switch (place_) {
-      case Place::start:
-        place_ = Place::top;
-        return true;
-      case Place::tensor:
-        place_ = Place::fields;
-        return true;
-      case Place::metadata:
-        place_ = Place::metadata_keys;
-        return true;
-      default:
-        return unexpected("an object");
+      case Place::start: place_ = Place::top; return true;
+      case Place::tensor: place_ = Place::fields; return true;
+      case Place::metadata: place_ = Place::metadata_keys; return true;
+      default: return unexpected("an object");
     }
   }
   bool end_object() override {
@@ -46,9 +39,12 @@ class HeaderReader : public nlohmann::json_sax<json> {
     return true;
   }
   bool start_array(std::size_t) override {
-    if (place_ == Place::shape) place_ = Place::sizes;
-    else if (place_ == Place::offsets) place_ = Place::two_offsets;
-    else return unexpected("a list");
+    if (place_ == Place::shape)
+      place_ = Place::sizes;
+    else if (place_ == Place::offsets)
+      place_ = Place::two_offsets;
+    else
+      return unexpected("a list");
     return true;
   }
   bool end_array() override {
@@ -72,10 +68,14 @@ class HeaderReader : public nlohmann::json_sax<json> {
     }
     if (!fields_.insert(name).second)
       return fail("tensor " + shown(entry().name) + ": " + shown(name) + " comes twice");
-    if (name == "dtype") place_ = Place::dtype;
-    else if (name == "shape") place_ = Place::shape;
-    else if (name == "data_offsets") place_ = Place::offsets;
-    else return fail("tensor " + shown(entry().name) + ": unknown field " + shown(name));
+    if (name == "dtype")
+      place_ = Place::dtype;
+    else if (name == "shape")
+      place_ = Place::shape;
+    else if (name == "data_offsets")
+      place_ = Place::offsets;
+    else
+      return fail("tensor " + shown(entry().name) + ": unknown field " + shown(name));
     offsets_.clear();
     return true;
   }
@@ -117,7 +117,18 @@ class HeaderReader : public nlohmann::json_sax<json> {
  private:
   /// Where the reader is: what was just opened, or the value of which key comes next.
   enum class Place {
-    start, top, tensor, fields, dtype, shape, sizes, offsets, two_offsets, metadata, metadata_keys, metadata_value
+    start,
+    top,
+    tensor,
+    fields,
+    dtype,
+    shape,
+    sizes,
+    offsets,
+    two_offsets,
+    metadata,
+    metadata_keys,
+    metadata_value
   };
 
   HeaderEntry& entry() { return header.entries.back(); }
@@ -144,7 +155,7 @@ class HeaderReader : public nlohmann::json_sax<json> {
   }
 
   Place place_ = Place::start;
-  std::string name_;                         // of the metadata whose value comes next
+  std::string name_;  // of the metadata whose value comes next
   std::vector<std::uint64_t> offsets_;
   std::unordered_set<std::string> names_;   // of tensors so far
   std::unordered_set<std::string> fields_;  // of the current tensor so far
@@ -165,8 +176,7 @@ std::string shown(std::string_view name) {
 Header parse_header(std::string_view text, const std::string& path) {
   if (!text.starts_with('{')) throw UserError(Exit::snapshot, path + ": the header does not begin with '{'");
   HeaderReader reader;
-  if (!json::sax_parse(text.begin(), text.end(), &reader))
-    throw UserError(Exit::snapshot, path + ": " + reader.error);
+  if (!json::sax_parse(text.begin(), text.end(), &reader)) throw UserError(Exit::snapshot, path + ": " + reader.error);
   return std::move(reader.header);
 }
 

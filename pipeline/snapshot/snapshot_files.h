@@ -83,8 +83,8 @@ std::vector<TensorView> averaged_model(const OpenSnapshot& snapshot);
 OpenSnapshot open_verified(const std::filesystem::path& snapshot);
 
 /// Moves snapshots later than `iteration` to `superseded/`, for a run that goes on from there: the next resume must not
-/// take what belongs to the future that was given up. `latest` then points at `iteration`'s; links to what was moved are
-/// removed. Returns the new places.
+/// take what belongs to the future that was given up. `latest` then points at `iteration`'s; links to what was moved
+/// are removed. Returns the new places.
 std::vector<std::filesystem::path> set_aside_newer(const std::filesystem::path& snapshots_dir, std::uint64_t iteration);
 
 /// Removes snapshots older than the `keep_last` newest complete ones (0: none), but never one of the iterations in

@@ -35,8 +35,8 @@ SnapshotInfo inspect(const fs::path& path, std::uint64_t iteration) {
       info.bytes += file.bytes;
       const auto actual = File::open(path / file.name).size_bytes();
       if (actual != file.bytes && info.reason.empty())
-        info.reason = file.name + ": " + std::to_string(actual) + " bytes, the manifest says " +
-                      std::to_string(file.bytes);
+        info.reason =
+            file.name + ": " + std::to_string(actual) + " bytes, the manifest says " + std::to_string(file.bytes);
     }
     if (manifest.iteration != iteration)
       info.reason = "manifest.json: it is that of iteration " + std::to_string(manifest.iteration);

@@ -60,8 +60,8 @@ Place find_place(fs::path place) {
   std::error_code error;
   if (fs::exists(place / manifest_name, error) || place.filename().string().starts_with("iter-")) return {{}, place};
   if (place.filename() == "snapshots" || !list_snapshots(place).empty()) return {place, {}};
-  throw UserError(Exit::snapshot, place.string() + ": neither a run nor a snapshot: it has no snapshots/ and no " +
-                                      manifest_name,
+  throw UserError(Exit::snapshot,
+                  place.string() + ": neither a run nor a snapshot: it has no snapshots/ and no " + manifest_name,
                   "name a run's folder or one of its snapshots");
 }
 
@@ -71,10 +71,9 @@ fs::path find_one(const fs::path& path, std::optional<std::uint64_t> iteration) 
   if (iteration) return find_iteration(place.snapshots_dir, *iteration);
   const auto newest = find_newest(place.snapshots_dir);
   if (newest.path) return *newest.path;
-  if (newest.passed_over.empty())
-    throw UserError(Exit::snapshot, "no snapshot in " + place.snapshots_dir.string());
-  throw UserError(Exit::snapshot, "no good snapshot in " + place.snapshots_dir.string() + ": " +
-                                      newest.passed_over.front().reason,
+  if (newest.passed_over.empty()) throw UserError(Exit::snapshot, "no snapshot in " + place.snapshots_dir.string());
+  throw UserError(Exit::snapshot,
+                  "no good snapshot in " + place.snapshots_dir.string() + ": " + newest.passed_over.front().reason,
                   "flowtrain snapshot verify names all the damage");
 }
 
@@ -185,13 +184,14 @@ Exit snapshot_verify(const fs::path& path, std::ostream& out) {
   return good ? Exit::ok : Exit::snapshot;
 }
 
-Exit snapshot_export(const fs::path& place, std::optional<std::uint64_t> iteration, bool averaged, const fs::path& target,
-                     std::ostream& out) {
+Exit snapshot_export(const fs::path& place, std::optional<std::uint64_t> iteration, bool averaged,
+                     const fs::path& target, std::ostream& out) {
   const auto snapshot = open_snapshot(find_one(place, iteration));
   const auto averages = averaged ? averaged_model(snapshot) : std::vector<TensorView>();
   const auto tensors = averaged ? std::span<const TensorView>(averages) : snapshot.model.tensors();
   std::uint64_t bytes = 0;
-  write_file_atomically(target, [&](File& file) { bytes = write_safetensors(file, tensors, snapshot.model.metadata()).bytes; });
+  write_file_atomically(target,
+                        [&](File& file) { bytes = write_safetensors(file, tensors, snapshot.model.metadata()).bytes; });
   out << target.string() << ": " << snapshot.model.tensors().size() << " tensors of iteration " << snapshot.iteration
       << ", " << size_text(bytes) << "\n";
   return Exit::ok;
@@ -202,8 +202,8 @@ Exit snapshot_convert(const fs::path& source, const Renaming& renaming, const fs
   const auto tensors = renaming(file.tensors());
   std::uint64_t bytes = 0;
   write_file_atomically(target, [&](File& written) { bytes = write_safetensors(written, tensors).bytes; });
-  out << target.string() << ": " << tensors.size() << " of " << file.tensors().size() << " tensors of " << source.string()
-      << ", " << size_text(bytes) << "\n";
+  out << target.string() << ": " << tensors.size() << " of " << file.tensors().size() << " tensors of "
+      << source.string() << ", " << size_text(bytes) << "\n";
   return Exit::ok;
 }
 

@@ -24,15 +24,15 @@ Exit snapshot_show(const std::filesystem::path& place, std::optional<std::uint64
 /// Reads every byte of one snapshot, or of all of a run, and names what is damaged. Exit::snapshot where something is.
 Exit snapshot_verify(const std::filesystem::path& place, std::ostream& out);
 
-/// Copies the model's weights, `averaged` where they were, to the safetensors file `target`, which is replaced wholly or
-/// not at all.
+/// Copies the model's weights, `averaged` where they were, to the safetensors file `target`, which is replaced wholly
+/// or not at all.
 Exit snapshot_export(const std::filesystem::path& place, std::optional<std::uint64_t> iteration, bool averaged,
                      const std::filesystem::path& target, std::ostream& out);
 
 /// Copies the weights of a file from elsewhere (see WeightsFile), renamed, to the safetensors file `target`, which is
 /// replaced wholly or not at all.
-Exit snapshot_convert(const std::filesystem::path& source, const Renaming& renaming, const std::filesystem::path& target,
-                      std::ostream& out);
+Exit snapshot_convert(const std::filesystem::path& source, const Renaming& renaming,
+                      const std::filesystem::path& target, std::ostream& out);
 
 /// Compares the tensors of two snapshots bit by bit; Exit::snapshot where they differ. States that differ are a note.
 Exit snapshot_diff(const std::filesystem::path& left, const std::filesystem::path& right, std::ostream& out);

@@ -9,10 +9,10 @@
 namespace flowtrain {
 namespace {
 
-constexpr std::uint32_t local_mark = 0x04034b50, central_mark = 0x02014b50,
-                        end64_mark = 0x06064b50, locator64_mark = 0x07064b50;
+constexpr std::uint32_t local_mark = 0x04034b50, central_mark = 0x02014b50, end64_mark = 0x06064b50,
+                        locator64_mark = 0x07064b50;
 constexpr std::uint64_t end_bytes = 22, locator64_bytes = 20, max_comment_bytes = 0xffff;
-constexpr std::uint16_t big16 = 0xffff;        // "see the zip64 record"
+constexpr std::uint16_t big16 = 0xffff;  // "see the zip64 record"
 constexpr std::uint32_t big32 = 0xffffffff;
 constexpr std::uint64_t max_entries = 1 << 18;  // of a model: one for each tensor
 

@@ -74,9 +74,7 @@ JsonLinesFile::~JsonLinesFile() {
   if (lost_lines_ > 0) log_warn(say(path_.string(), ": ", lost_lines_, " lines could not be written"));
 }
 
-void JsonLinesFile::write(std::initializer_list<JsonField> fields) {
-  write(std::span(fields.begin(), fields.size()));
-}
+void JsonLinesFile::write(std::initializer_list<JsonField> fields) { write(std::span(fields.begin(), fields.size())); }
 
 void JsonLinesFile::write(std::span<const JsonField> fields) {
   auto line = json_line(fields) + "\n";
@@ -89,12 +87,13 @@ void JsonLinesFile::write(std::span<const JsonField> fields) {
   auto reason = errno != 0 ? errno : ENOSPC;  // a short write sets no errno
   if (written > 0 && ::ftruncate(file_, before.st_size) != 0) reason = errno;
   if (lost_lines_++ == 0) {
-    log_warn(say("cannot write ", path_.string(), ": ", std::strerror(reason),
-                 "; training goes on, the file has a gap"));
+    log_warn(
+        say("cannot write ", path_.string(), ": ", std::strerror(reason), "; training goes on, the file has a gap"));
   }
 }
 
-std::uint64_t cut_back(const std::filesystem::path& path, std::uint64_t iteration, std::optional<std::uint64_t> validated) {
+std::uint64_t cut_back(const std::filesystem::path& path, std::uint64_t iteration,
+                       std::optional<std::uint64_t> validated) {
   std::ifstream in(path, std::ios::binary);
   if (!in) {
     if (!std::filesystem::exists(path)) return 0;

@@ -21,6 +21,8 @@ void MetricsFile::write(std::string_view kind, std::initializer_list<MetricField
   write(kind, std::span(fields.begin(), fields.size()));
 }
 
-void MetricsFile::write(std::string_view kind, std::span<const MetricField> fields) { file_.write(of_kind(kind, fields)); }
+void MetricsFile::write(std::string_view kind, std::span<const MetricField> fields) {
+  file_.write(of_kind(kind, fields));
+}
 
 }  // namespace flowtrain

@@ -33,7 +33,9 @@ std::string cell(const ordered_json& value) {
 
 std::string metrics_csv(const std::filesystem::path& path, const std::string& kind) {
   std::ifstream file(path);
-  if (!file) throw UserError(Exit::data, say("cannot read ", path.string(), ": ", std::strerror(errno)), "expected the folder of a run");
+  if (!file)
+    throw UserError(Exit::data, say("cannot read ", path.string(), ": ", std::strerror(errno)),
+                    "expected the folder of a run");
   std::set<std::string> kinds;
   std::vector<std::string> columns;
   std::map<std::string, std::size_t> places;
@@ -52,7 +54,9 @@ std::string metrics_csv(const std::filesystem::path& path, const std::string& ki
       row[place->second] = cell(value);
     }
   }
-  if (rows.empty()) throw UserError(Exit::usage, say(path.string(), " has no lines of kind '", kind, "'"), "there are: " + listed(kinds));
+  if (rows.empty())
+    throw UserError(Exit::usage, say(path.string(), " has no lines of kind '", kind, "'"),
+                    "there are: " + listed(kinds));
   std::string text;
   const auto append = [&](const std::vector<std::string>& cells) {
     for (std::size_t i = 0; i < columns.size(); ++i) {

@@ -21,7 +21,8 @@ std::string plot(std::span<const double> values, unsigned rows, unsigned indent,
   std::string text;
   for (unsigned row = rows; row-- > 0;) {
     std::string label = row + 1 == rows ? format_rate(*high) : row == 0 ? format_rate(least) : "";
-    text += std::string(indent, ' ') + std::string(label_width - std::min(label_width, label.size()), ' ') + label + " │";
+    text +=
+        std::string(indent, ' ') + std::string(label_width - std::min(label_width, label.size()), ' ') + label + " │";
     for (const double value : values) {
       const auto height = static_cast<int>(std::lround((value - least) / span * rows * eighths));
       text += blocks[static_cast<std::size_t>(std::clamp(height - static_cast<int>(row) * eighths, 0, eighths))];

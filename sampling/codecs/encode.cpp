@@ -114,8 +114,7 @@ const char* ending_of(FileFormat format) {
 }
 
 std::vector<std::byte> encode_picture(const Picture& picture, FileFormat format, int quality) {
-  if (picture.channels != 1 && picture.channels != 3)
-    throw InternalError("a file of neither 1 nor 3 channels");
+  if (picture.channels != 1 && picture.channels != 3) throw InternalError("a file of neither 1 nor 3 channels");
   if (format == FileFormat::png) return encode_png(picture);
   if (format == FileFormat::webp) return encode_webp(picture, quality);
   check_side(picture, JPEG_MAX_DIMENSION, "JPEG");

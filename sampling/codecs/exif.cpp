@@ -10,7 +10,8 @@ namespace {
 /// Numbers of a TIFF block, in its own byte order; 0 beyond its end.
 class Tiff {
  public:
-  explicit Tiff(std::span<const std::byte> bytes) : bytes_(bytes), little_(!bytes.empty() && bytes[0] == std::byte{'I'}) {}
+  explicit Tiff(std::span<const std::byte> bytes)
+      : bytes_(bytes), little_(!bytes.empty() && bytes[0] == std::byte{'I'}) {}
 
   std::uint32_t number(std::size_t at, int size) const {
     if (at + static_cast<std::size_t>(size) > bytes_.size()) return 0;
@@ -81,7 +82,8 @@ Rect as_seen(const Rect& part, int orientation, int height, int width) {
 
 void orient(const Picture& stored, int orientation, Image& seen) {
   const Turn turn = turn_of(orientation);
-  const int height = turn.exchanged ? stored.width : stored.height, width = turn.exchanged ? stored.height : stored.width;
+  const int height = turn.exchanged ? stored.width : stored.height,
+            width = turn.exchanged ? stored.height : stored.width;
   seen.reshape(static_cast<std::uint64_t>(height), static_cast<std::uint64_t>(width), stored.channels);
   std::uint8_t* to = seen.pixels.data();
   for (int y = 0; y < height; ++y)

@@ -31,8 +31,8 @@ int divisor_for(const Rect& part, int height, int width, int most) {
   return divisor;
 }
 
-/// The first of the pixels that a filter sees of `length` pixels from `start` on when they become `count`, and how many:
-/// of the pixels from `least` to `end`, all measures of the full size, at 1/divisor of it.
+/// The first of the pixels that a filter sees of `length` pixels from `start` on when they become `count`, and how
+/// many: of the pixels from `least` to `end`, all measures of the full size, at 1/divisor of it.
 std::pair<int, int> seen_pixels(double start, double length, int count, double least, double end, int divisor) {
   const double margin = divisor * (std::max(length / divisor / count, 1.0) + 1);
   const int first = static_cast<int>(std::floor(std::max(least, start - margin) / divisor));
@@ -120,16 +120,10 @@ void decode_image(std::span<const std::byte> file, Image& out, Warnings warnings
 
 Picture picture_of(const Record& record, Image& scratch, Warnings warnings) {
   switch (record.encoding) {
-    case Encoding::pixels:
-      return stored_pixels(record);
-    case Encoding::image:
-      decode_image(record.bytes, scratch, warnings);
-      break;
-    case Encoding::shapes:
-      draw_shapes(record.bytes, scratch);
-      break;
-    case Encoding::bytes:
-      throw SampleError("the record holds no picture");
+    case Encoding::pixels: return stored_pixels(record);
+    case Encoding::image: decode_image(record.bytes, scratch, warnings); break;
+    case Encoding::shapes: draw_shapes(record.bytes, scratch); break;
+    case Encoding::bytes: throw SampleError("the record holds no picture");
   }
   if (record.cache) record.cache->keep(record, scratch.view());
   return scratch.view();
@@ -145,7 +139,8 @@ StoredPicture::StoredPicture(const Record& record, Warnings warnings, Exif exif)
     return;
   }
   thread_local Image whole;
-  whole_ = record.encoding == Encoding::image ? decode_for_cache(record, whole, warnings, exif) : picture_of(record, whole);
+  whole_ =
+      record.encoding == Encoding::image ? decode_for_cache(record, whole, warnings, exif) : picture_of(record, whole);
   height_ = whole_.height;
   width_ = whole_.width;
   channels_ = whole_.channels;
@@ -191,8 +186,7 @@ Window window_of(int height, int width, const Box& region) {
   const int x1 = static_cast<int>(std::ceil(inside(region.x1, width)));
   const int y1 = static_cast<int>(std::ceil(inside(region.y1, height)));
   if (x1 <= x0 || y1 <= y0)
-    throw SampleError("its box lies outside the picture of " + std::to_string(width) + "x" +
-                      std::to_string(height));
+    throw SampleError("its box lies outside the picture of " + std::to_string(width) + "x" + std::to_string(height));
   return {x0, y0, y1 - y0, x1 - x0};
 }
 

@@ -53,8 +53,9 @@ enum class Warnings : std::uint8_t {
   accept,  ///< the picture is used as it comes
 };
 
-/// Refuses a picture that is there to fill memory: where reading takes more than 48 MiB (`bytes_per_pixel`, the picture and
-/// what the decoder keeps of it), a compressed file must have a byte for each 128 pixels. Throws SampleError "FORMAT: …".
+/// Refuses a picture that is there to fill memory: where reading takes more than 48 MiB (`bytes_per_pixel`, the picture
+/// and what the decoder keeps of it), a compressed file must have a byte for each 128 pixels. Throws SampleError
+/// "FORMAT: …".
 void refuse_bomb(const std::string& format, std::uint64_t width, std::uint64_t height, std::uint64_t file_bytes,
                  std::uint64_t bytes_per_pixel = 3);
 
@@ -71,7 +72,8 @@ void decode_image(std::span<const std::byte> file, Image& out, Warnings warnings
 /// not applied. Throws SampleError where the bytes do not make a picture.
 Picture picture_of(const Record& record, Image& scratch, Warnings warnings = Warnings::bad);
 
-/// The same in three channels: grey is repeated, into `coloured`. Throws SampleError for other numbers of channels, too.
+/// The same in three channels: grey is repeated, into `coloured`. Throws SampleError for other numbers of channels,
+/// too.
 Picture colour_picture_of(const Record& record, Image& scratch, Image& coloured, Warnings warnings = Warnings::bad);
 
 class PictureReader;

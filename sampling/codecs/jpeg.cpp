@@ -125,7 +125,9 @@ class JpegReader : public PictureReader {
     const unsigned flip = inverted ? 0 : 255;
     for (unsigned x = 0; x < width; ++x, cmyk += 4, rgb += 3) {
       const unsigned light = cmyk[3] ^ flip;
-      const auto under_black = [&](unsigned ink) { return static_cast<std::uint8_t>(((ink ^ flip) * light + 127) / 255); };
+      const auto under_black = [&](unsigned ink) {
+        return static_cast<std::uint8_t>(((ink ^ flip) * light + 127) / 255);
+      };
       rgb[0] = under_black(cmyk[0]);
       rgb[1] = under_black(cmyk[1]);
       rgb[2] = under_black(cmyk[2]);

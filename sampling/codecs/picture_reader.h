@@ -7,8 +7,8 @@
 
 namespace flowtrain {
 
-/// A file whose size in pixels is known and whose pixels are not decoded yet. The file's bytes must stay where they are.
-/// Damage behind what is read goes unnoticed.
+/// A file whose size in pixels is known and whose pixels are not decoded yet. The file's bytes must stay where they
+/// are. Damage behind what is read goes unnoticed.
 class PictureReader {
  public:
   virtual ~PictureReader() = default;

@@ -24,7 +24,8 @@ class WebpReader : public PictureReader {
     // Losslessly packed pixels are kept whole beside the picture, as transparent ones are.
     constexpr int lossy = 1;
     const bool kept = config_.input.has_alpha || config_.input.format != lossy;
-    refuse_bomb("WebP", static_cast<std::uint64_t>(width()), static_cast<std::uint64_t>(height()), file.size(), kept ? 8 : 3);
+    refuse_bomb("WebP", static_cast<std::uint64_t>(width()), static_cast<std::uint64_t>(height()), file.size(),
+                kept ? 8 : 3);
   }
 
   int height() const override { return config_.input.height; }

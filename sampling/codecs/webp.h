@@ -5,7 +5,8 @@
 
 namespace flowtrain {
 
-/// Reads the header; see open_picture(). Pixels become RGB, transparent ones laid over black. Throws SampleError, for animations, too.
+/// Reads the header; see open_picture(). Pixels become RGB, transparent ones laid over black. Throws SampleError, for
+/// animations, too.
 PictureReader& open_webp(std::span<const std::byte> file);
 
 }  // namespace flowtrain

@@ -62,16 +62,18 @@ class Cifar : public Dataset {
 
   void add(const std::vector<std::byte>& file, const std::string& name, const Layout& layout) {
     if (file.empty() || file.size() % layout.record_bytes() != 0)
-      throw UserError(Exit::data, name + ": " + std::to_string(file.size()) + " bytes, expected a multiple of " +
-                                      std::to_string(layout.record_bytes()) + ", the bytes of a record",
+      throw UserError(Exit::data,
+                      name + ": " + std::to_string(file.size()) + " bytes, expected a multiple of " +
+                          std::to_string(layout.record_bytes()) + ", the bytes of a record",
                       "fetch the file again");
     parts_.push_back({name, size()});
     pixels_.reserve(pixels_.size() + file.size());
     for (std::size_t at = 0; at < file.size(); at += layout.record_bytes()) {
       const auto label = std::to_integer<std::uint8_t>(file[at + layout.label_at]);
       if (label >= layout.classes)
-        throw UserError(Exit::data, name + " #" + std::to_string(at / layout.record_bytes()) + ": label " +
-                                        std::to_string(label) + ", expected 0 to " + std::to_string(layout.classes - 1),
+        throw UserError(Exit::data,
+                        name + " #" + std::to_string(at / layout.record_bytes()) + ": label " + std::to_string(label) +
+                            ", expected 0 to " + std::to_string(layout.classes - 1),
                         "fetch the file again");
       labels_.push_back(label);
       const auto* planes = file.data() + at + layout.label_bytes;
@@ -96,8 +98,9 @@ Layout layout_of(const Files& files, const Settings& settings) {
   }
   if (files.find("train.bin") || files.find("test.bin"))
     return settings.text("labels") == "coarse" ? cifar100_coarse : cifar100_fine;
-  throw settings.error("path", "neither CIFAR-10 (data_batch_1.bin …) nor CIFAR-100 (train.bin) in " +
-                                   settings.text("path"), Exit::data, "name the folder that holds the .bin files");
+  throw settings.error("path",
+                       "neither CIFAR-10 (data_batch_1.bin …) nor CIFAR-100 (train.bin) in " + settings.text("path"),
+                       Exit::data, "name the folder that holds the .bin files");
 }
 
 /// The split's files.
@@ -138,8 +141,9 @@ std::vector<std::string> class_names(const Files& files, const Layout& layout) {
   }
   if (!name.empty()) names.push_back(name);
   if (names.size() != layout.classes)
-    throw UserError(Exit::data, files.describe(*found) + ": " + std::to_string(names.size()) + " names for " +
-                                    std::to_string(layout.classes) + " classes",
+    throw UserError(Exit::data,
+                    files.describe(*found) + ": " + std::to_string(names.size()) + " names for " +
+                        std::to_string(layout.classes) + " classes",
                     "fetch the file again, or remove it to go without names");
   return names;
 }

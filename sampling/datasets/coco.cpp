@@ -22,9 +22,12 @@ std::string known_splits(const Files& files) {
 }
 
 Box box_of(const CocoAnnotation& annotation, bool marks_crowds) {
-  return {static_cast<float>(annotation.x), static_cast<float>(annotation.y),
-          static_cast<float>(annotation.x + annotation.width), static_cast<float>(annotation.y + annotation.height),
-          static_cast<std::int32_t>(annotation.category), annotation.crowd && marks_crowds};
+  return {static_cast<float>(annotation.x),
+          static_cast<float>(annotation.y),
+          static_cast<float>(annotation.x + annotation.width),
+          static_cast<float>(annotation.y + annotation.height),
+          static_cast<std::int32_t>(annotation.category),
+          annotation.crowd && marks_crowds};
 }
 
 bool has_area(const Box& box, const CocoImage& image) {
@@ -65,18 +68,17 @@ void Coco::find_annotations(const Settings& settings, const std::string& split) 
   const auto found = files_.find(name);
   if (!found) {
     const auto known = known_splits(files_);
-    throw settings.error(is_given ? "annotations" : "split", "no " + name + " in " + settings.text("path"), Exit::data,
-                         known.empty() ? "set data.annotations to the file's name below data.path"
-                                       : "splits there: " + known);
+    throw settings.error(
+        is_given ? "annotations" : "split", "no " + name + " in " + settings.text("path"), Exit::data,
+        known.empty() ? "set data.annotations to the file's name below data.path" : "splits there: " + known);
   }
   annotations_ = *found;
 }
 
 CocoInstances Coco::instances() const {
   CocoInstances instances;
-  files_.stream(annotations_, [&](std::istream& stream) {
-    instances = read_coco_instances(stream, files_.describe(annotations_));
-  });
+  files_.stream(annotations_,
+                [&](std::istream& stream) { instances = read_coco_instances(stream, files_.describe(annotations_)); });
   return instances;
 }
 
@@ -93,8 +95,10 @@ std::vector<std::uint32_t> Coco::find_pictures(const Settings& settings, const s
                                                const CocoInstances& instances) {
   auto given = settings.text("pictures");
   std::vector<std::string> folders{split + "/", "images/" + split + "/", "images/", ""};
-  if (given.ends_with(".tar") && files_.find(given)) archive_ = std::make_unique<Files>(files_.describe(given));
-  else if (!given.empty()) folders = {given.ends_with('/') ? given : given + '/'};
+  if (given.ends_with(".tar") && files_.find(given))
+    archive_ = std::make_unique<Files>(files_.describe(given));
+  else if (!given.empty())
+    folders = {given.ends_with('/') ? given : given + '/'};
   for (const auto& folder : folders) {
     auto files = files_below(folder, instances.file_names);
     const auto found = files.size() - static_cast<std::size_t>(std::count(files.begin(), files.end(), missing));
@@ -102,10 +106,10 @@ std::vector<std::uint32_t> Coco::find_pictures(const Settings& settings, const s
   }
   std::string looked;
   for (const auto& folder : folders) looked += (looked.empty() ? "" : ", ") + (folder.empty() ? "./" : folder);
-  throw settings.error(given.empty() ? "path" : "pictures",
-                       "none of the pictures is there, such as " + std::string(instances.file_names[0]) +
-                           "; looked into " + looked,
-                       Exit::data, "set data.pictures to their folder or .tar below data.path");
+  throw settings.error(
+      given.empty() ? "path" : "pictures",
+      "none of the pictures is there, such as " + std::string(instances.file_names[0]) + "; looked into " + looked,
+      Exit::data, "set data.pictures to their folder or .tar below data.path");
 }
 
 void Coco::add(const CocoInstances& instances, const std::vector<std::uint32_t>& files, const Settings& settings) {
@@ -120,8 +124,10 @@ void Coco::add(const CocoInstances& instances, const std::vector<std::uint32_t>&
       const auto& annotation = instances.annotations[*next];
       if (annotation.crowd && drops_crowds) continue;
       const auto box = box_of(annotation, marks_crowds);
-      if (has_area(box, image)) boxes_.push_back(box);
-      else ++picture.without_area;
+      if (has_area(box, image))
+        boxes_.push_back(box);
+      else
+        ++picture.without_area;
     }
     if (drops_empty && boxes_.size() == picture.first_box) continue;
     if (picture.file == missing) missing_names_[pictures_.size()] = instances.file_names[i];
@@ -136,7 +142,9 @@ Record Coco::read(std::uint64_t id, ReadBuffer& buffer) const {
   if (picture.file == missing) throw SampleError(missing_names_.at(id) + ": there is no such picture");
   picture_files().read(picture.file, buffer.bytes);
   const std::size_t end = id + 1 < pictures_.size() ? pictures_[id + 1].first_box : boxes_.size();
-  return {.id = id, .encoding = Encoding::image, .bytes = buffer.bytes,
+  return {.id = id,
+          .encoding = Encoding::image,
+          .bytes = buffer.bytes,
           .boxes = std::span(boxes_).subspan(picture.first_box, end - picture.first_box)};
 }
 
@@ -149,19 +157,25 @@ std::string Coco::describe(std::uint64_t id) const {
 
 DatasetEntry coco_entry() {
   return {.name = "coco",
-          .help = "MS COCO pictures and boxes, in a folder or a .tar. split: train2017 and so on; default train2017, "
-                  "or val2017 to validate",
+          .help =
+              "MS COCO pictures and boxes, in a folder or a .tar. split: train2017 and so on; default train2017, "
+              "or val2017 to validate",
           .keys = {{"annotations", Kind::text, std::string(),
                     "the annotation file below path. Default: annotations/instances_<split>.json"},
                    {"pictures", Kind::text, std::string(),
                     "folder or .tar of the pictures below path. Default: the first of <split>/, images/<split>/, "
                     "images/ and path itself that has some of them"},
-                   {.name = "crowd", .kind = Kind::text, .fallback = std::string("keep"),
+                   {.name = "crowd",
+                    .kind = Kind::text,
+                    .fallback = std::string("keep"),
                     .help = "boxes around crowds: train on them as on others, leave them out, or mark them as to be "
                             "ignored, for samplers that know of it",
                     .choices = {"keep", "drop", "mark"}},
-                   {.name = "empty", .kind = Kind::text, .fallback = std::string("keep"),
-                    .help = "images without boxes", .choices = {"keep", "drop"}}},
+                   {.name = "empty",
+                    .kind = Kind::text,
+                    .fallback = std::string("keep"),
+                    .help = "images without boxes",
+                    .choices = {"keep", "drop"}}},
           .make = [](const Settings& settings, const DatasetInput& input) -> std::unique_ptr<Dataset> {
             return std::make_unique<Coco>(settings, input);
           }};

@@ -54,7 +54,7 @@ class Coco : public Dataset {
   std::size_t annotations_ = 0;
   std::vector<std::string> classes_;
   std::vector<Picture> pictures_;
-  std::vector<Box> boxes_;  ///< picture by picture
+  std::vector<Box> boxes_;                              ///< picture by picture
   std::map<std::uint64_t, std::string> missing_names_;  ///< by record
 };
 

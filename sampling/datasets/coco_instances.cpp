@@ -113,9 +113,9 @@ CocoInstances read_coco_instances(std::istream& stream, const std::string& path)
   const std::vector<JsonList> lists{
       {"images", {"id", "file_name", "width", "height"}, [&](const JsonRow& row) { reader.take_image(row); }},
       {"categories", {"id", "name"}, [&](const JsonRow& row) { reader.take_category(row); }},
-      {"annotations",
-       {"id", "image_id", "category_id", "bbox", "area", "iscrowd"},
-       [&](const JsonRow& row) { reader.take_annotation(row); }}};
+      {"annotations", {"id", "image_id", "category_id", "bbox", "area", "iscrowd"}, [&](const JsonRow& row) {
+         reader.take_annotation(row);
+       }}};
   const auto there = read_json_lists(stream, path, lists);
   for (std::size_t i = 0; i < 2; ++i)
     if (!there[i]) fail(path, "no list '" + lists[i].name + "': these are no COCO instances");

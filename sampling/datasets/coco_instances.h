@@ -31,9 +31,9 @@ struct CocoAnnotation {
 };
 
 struct CocoInstances {
-  std::vector<CocoImage> images;  ///< in the file's order
-  Names file_names;               ///< of the images, in the same order
-  std::vector<CocoCategory> categories;  ///< by id, whatever the file's order: their places are the labels
+  std::vector<CocoImage> images;            ///< in the file's order
+  Names file_names;                         ///< of the images, in the same order
+  std::vector<CocoCategory> categories;     ///< by id, whatever the file's order: their places are the labels
   std::vector<CocoAnnotation> annotations;  ///< in the file's order
 };
 

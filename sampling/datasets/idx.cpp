@@ -56,9 +56,8 @@ std::size_t find_file(const Files& files, const Settings& settings, const std::s
   auto found = files.find(name);
   if (!found) found = files.find(name + ".gz");
   if (!found)
-    throw settings.error(chosen ? key : "path",
-                         "no " + name + " or " + name + ".gz in " + settings.text("path"), Exit::data,
-                         "check data.path, or name the file with data." + key);
+    throw settings.error(chosen ? key : "path", "no " + name + " or " + name + ".gz in " + settings.text("path"),
+                         Exit::data, "check data.path, or name the file with data." + key);
   return *found;
 }
 
@@ -81,9 +80,10 @@ std::vector<std::string> class_names(const Settings& settings, const IdxFile& la
   if (names.empty())
     for (std::size_t label = 0; label < classes; ++label) names.push_back(std::to_string(label));
   if (names.size() < classes)
-    throw settings.error("class_names", "names " + std::to_string(names.size()) + " classes, but " + name + " #" +
-                                            std::to_string(largest - values.begin()) + " has label " +
-                                            std::to_string(classes - 1), Exit::data);
+    throw settings.error("class_names",
+                         "names " + std::to_string(names.size()) + " classes, but " + name + " #" +
+                             std::to_string(largest - values.begin()) + " has label " + std::to_string(classes - 1),
+                         Exit::data);
   return names;
 }
 
@@ -100,8 +100,9 @@ std::unique_ptr<Dataset> make_idx(const Settings& settings, const DatasetInput& 
     throw UserError(Exit::data,
                     labels_name + ": its shape is " + shape_text(labels.shape) + ", expected one dimension");
   if (labels.shape[0] != images.shape[0])
-    throw UserError(Exit::data, labels_name + ": " + std::to_string(labels.shape[0]) + " labels for the " +
-                                    std::to_string(images.shape[0]) + " pictures of " + images_name,
+    throw UserError(Exit::data,
+                    labels_name + ": " + std::to_string(labels.shape[0]) + " labels for the " +
+                        std::to_string(images.shape[0]) + " pictures of " + images_name,
                     "take both files from the same set");
   auto classes = class_names(settings, labels, labels_name);
   return std::make_unique<Idx>(std::move(images), std::move(labels), std::move(classes), images_name);
@@ -111,8 +112,9 @@ std::unique_ptr<Dataset> make_idx(const Settings& settings, const DatasetInput& 
 
 DatasetEntry idx_entry() {
   return {.name = "idx",
-          .help = "MNIST's format: IDX files of pictures and labels, .gz or unpacked, kept in memory. split: train or "
-                  "test",
+          .help =
+              "MNIST's format: IDX files of pictures and labels, .gz or unpacked, kept in memory. split: train or "
+              "test",
           .keys = {{"images", Kind::text, "", "the pictures' file; default train-images-idx3-ubyte[.gz] or t10k-…"},
                    {"labels", Kind::text, "", "the labels' file; default train-labels-idx1-ubyte[.gz] or t10k-…"},
                    {"class_names", Kind::texts, std::vector<std::string>(), "in label order; default 0, 1, 2 …"}},

@@ -25,7 +25,7 @@ class ImageFolder : public Dataset {
     }
     if (samples_.empty())
       throw EmptyDataset(files_.describe(base) + ": no pictures (.jpg, .jpeg, .png, .webp) in sub-folders",
-                      "put the pictures of each class into a folder of its own");
+                         "put the pictures of each class into a folder of its own");
     sort_classes();
   }
 
@@ -95,9 +95,10 @@ std::string find_base(const Files& files, const Settings& settings, bool trainin
     if (!split.empty()) continue;
     for (const std::string other : {"train", "val", "test"})
       if (has_folder(files, outer + other))
-        throw settings.error("path", "there is '" + files.describe(outer + other) + "', but no folder " +
-                                         (training ? "'train'" : "'val' or 'test'") + " beside it", Exit::data,
-                             "name the folder with split");
+        throw settings.error("path",
+                             "there is '" + files.describe(outer + other) + "', but no folder " +
+                                 (training ? "'train'" : "'val' or 'test'") + " beside it",
+                             Exit::data, "name the folder with split");
   }
   if (!split.empty())
     throw settings.error("split", "no folder '" + split + "' with files in " + settings.text("path"), Exit::data);
@@ -113,8 +114,9 @@ std::string find_base(const Files& files, const Settings& settings, bool trainin
 
 DatasetEntry image_folder_entry() {
   return {.name = "image_folder",
-          .help = "pictures in one folder per class, in a folder or a .tar; labels follow the sorted folder names, so "
-                  "every split needs all classes. split: a sub-folder; default train, or val (test) to validate",
+          .help =
+              "pictures in one folder per class, in a folder or a .tar; labels follow the sorted folder names, so "
+              "every split needs all classes. split: a sub-folder; default train, or val (test) to validate",
           .keys = {},
           .make = [](const Settings& settings, const DatasetInput& input) -> std::unique_ptr<Dataset> {
             auto files = open_files(settings);

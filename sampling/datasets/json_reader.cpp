@@ -135,9 +135,12 @@ void JsonReader::read_text(std::string* into) {
     const int byte = look();
     if (byte == '"') break;
     if (byte < 0x20) fail(byte < 0 ? "it ends within a text" : "a control character in a text");
-    if (byte == '\\') read_escape(into);
-    else if (byte < 0x80) store(byte, into);
-    else read_character(byte, into);
+    if (byte == '\\')
+      read_escape(into);
+    else if (byte < 0x80)
+      store(byte, into);
+    else
+      read_character(byte, into);
   }
   ++at_;
 }
@@ -201,8 +204,10 @@ bool JsonReader::read_digits(std::string* into) {
 
 void JsonReader::read_number(std::string* into) {
   if (look_past_space() == '-') store('-', into);
-  if (look() == '0') store('0', into);
-  else if (!read_digits(into)) fail("expected a digit");
+  if (look() == '0')
+    store('0', into);
+  else if (!read_digits(into))
+    fail("expected a digit");
   if (look() == '.') {
     store('.', into);
     if (!read_digits(into)) fail("expected a digit");

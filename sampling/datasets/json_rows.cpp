@@ -80,8 +80,10 @@ class JsonRows {
       if (reader_.peek() != '{') row_.fail("is no object");
       reader_.object([&](const std::string& key) {
         const auto wanted = std::find(list.keys.begin(), list.keys.end(), key) - list.keys.begin();
-        if (static_cast<std::size_t>(wanted) == list.keys.size()) reader_.skip();
-        else fill(row_.slots_[static_cast<std::size_t>(wanted)]);
+        if (static_cast<std::size_t>(wanted) == list.keys.size())
+          reader_.skip();
+        else
+          fill(row_.slots_[static_cast<std::size_t>(wanted)]);
       });
       list.take(row_);
       ++row_.place_;
@@ -137,8 +139,10 @@ std::vector<bool> read_json_lists(std::istream& stream, const std::string& path,
     if (reader.peek() != '{') fail_file(path, "is no JSON object with lists in it");
     reader.object([&](const std::string& key) {
       const auto list = std::find_if(lists.begin(), lists.end(), [&](const auto& each) { return each.name == key; });
-      if (list == lists.end()) reader.skip();
-      else read_list(static_cast<std::size_t>(list - lists.begin()), "'" + key + "'");
+      if (list == lists.end())
+        reader.skip();
+      else
+        read_list(static_cast<std::size_t>(list - lists.begin()), "'" + key + "'");
     });
   }
   reader.end();

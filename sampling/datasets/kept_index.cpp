@@ -87,8 +87,8 @@ void KeptIndex::keep(std::span<const std::byte> bytes) const {
     return;
   }
   // Who may read the file may read its index. Not synchronised: the checksum finds what a power cut leaves behind.
-  const bool written = fchmod(file, now.st_mode & 0666) == 0 &&
-                       write_all(file, std::as_bytes(std::span(&header, 1))) && write_all(file, bytes);
+  const bool written = fchmod(file, now.st_mode & 0666) == 0 && write_all(file, std::as_bytes(std::span(&header, 1))) &&
+                       write_all(file, bytes);
   if ((close(file) != 0) | !written || rename(unfinished.c_str(), name_of(path_).c_str()) != 0)
     unlink(unfinished.c_str());
 }

@@ -69,7 +69,10 @@ class Shapes : public Dataset {
     std::memcpy(buffer.bytes.data(), &recipe, sizeof recipe);
     buffer.boxes.clear();
     for (std::uint32_t i = 0; i < recipe.count; ++i) buffer.boxes.push_back(bounding_box(recipe.shapes[i]));
-    return {.id = id, .encoding = Encoding::shapes, .bytes = buffer.bytes, .label = buffer.boxes[0].label,
+    return {.id = id,
+            .encoding = Encoding::shapes,
+            .bytes = buffer.bytes,
+            .label = buffer.boxes[0].label,
             .boxes = buffer.boxes};
   }
 
@@ -96,8 +99,12 @@ class Shapes : public Dataset {
   ShapeRecipe recipe_of(std::uint64_t id) const {
     auto random = stream_of(id);
     const auto kind = draw_kind(random);  // first, so that label() need draw nothing else
-    ShapeRecipe recipe{.size = settings_.size, .count = 1, .background = draw_color(random), .noise = settings_.noise,
-                       .noise_seed = random.next64(), .shapes = {}};
+    ShapeRecipe recipe{.size = settings_.size,
+                       .count = 1,
+                       .background = draw_color(random),
+                       .noise = settings_.noise,
+                       .noise_seed = random.next64(),
+                       .shapes = {}};
     const double size = settings_.size;
     recipe.shapes[0] = draw_shape(kind, static_cast<float>(random.uniform(0.25, 0.42) * size), recipe, random);
     for (std::uint32_t object = 1; object < settings_.objects; ++object) add_smaller(recipe, random);
@@ -128,15 +135,15 @@ std::unique_ptr<Dataset> make_shapes(const Settings& settings, const DatasetInpu
   if (found == splits.end())
     throw settings.error("split", "shapes has no split " + to_toml(split), Exit::usage, "set train, val or test");
   const bool is_train = found == splits.begin();
-  return std::make_unique<Shapes>(ShapesSettings{
-      .split = split,
-      .first_position = static_cast<std::uint64_t>(found - splits.begin()) << 40,
-      .samples = static_cast<std::uint64_t>(settings.integer(is_train ? "samples" : "val_samples")),
-      .seed = static_cast<std::uint64_t>(settings.integer("seed")),
-      .size = static_cast<std::uint32_t>(settings.integer("size")),
-      .classes = static_cast<std::uint32_t>(settings.integer("classes")),
-      .objects = static_cast<std::uint32_t>(settings.integer("objects")),
-      .noise = static_cast<float>(settings.real("noise"))});
+  return std::make_unique<Shapes>(
+      ShapesSettings{.split = split,
+                     .first_position = static_cast<std::uint64_t>(found - splits.begin()) << 40,
+                     .samples = static_cast<std::uint64_t>(settings.integer(is_train ? "samples" : "val_samples")),
+                     .seed = static_cast<std::uint64_t>(settings.integer("seed")),
+                     .size = static_cast<std::uint32_t>(settings.integer("size")),
+                     .classes = static_cast<std::uint32_t>(settings.integer("classes")),
+                     .objects = static_cast<std::uint32_t>(settings.integer("objects")),
+                     .noise = static_cast<float>(settings.real("noise"))});
 }
 
 }  // namespace

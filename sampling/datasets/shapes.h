@@ -33,10 +33,10 @@ struct Shape {
 struct ShapeRecipe {
   static constexpr std::uint32_t max_shapes = 16;
 
-  std::uint32_t size;                ///< pixels a side
-  std::uint32_t count;               ///< of shapes; the first is the main one and is drawn on top
-  std::array<float, 3> background;   ///< RGB, 0 … 1
-  float noise;                       ///< standard deviation of every pixel's noise, 0 … 1
+  std::uint32_t size;               ///< pixels a side
+  std::uint32_t count;              ///< of shapes; the first is the main one and is drawn on top
+  std::array<float, 3> background;  ///< RGB, 0 … 1
+  float noise;                      ///< standard deviation of every pixel's noise, 0 … 1
   std::uint64_t noise_seed;
   std::array<Shape, max_shapes> shapes;
 };

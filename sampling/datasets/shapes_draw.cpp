@@ -19,12 +19,12 @@ constexpr float ring_width = 0.36f;  // of its radius
 
 /// Corners in order, on or within the unit circle; round shapes have none.
 std::span<const Point> outline(ShapeKind kind) {
-  static constexpr std::array<Point, 4> square{{{-0.7071f, -0.7071f}, {0.7071f, -0.7071f}, {0.7071f, 0.7071f},
-                                                {-0.7071f, 0.7071f}}};
+  static constexpr std::array<Point, 4> square{
+      {{-0.7071f, -0.7071f}, {0.7071f, -0.7071f}, {0.7071f, 0.7071f}, {-0.7071f, 0.7071f}}};
   static constexpr std::array<Point, 3> triangle{{{0, -1}, {0.8660f, 0.5f}, {-0.8660f, 0.5f}}};
   static constexpr float a = 0.28f, b = 0.96f;  // half the width and half the length of the cross's arms
-  static constexpr std::array<Point, 12> cross{{{-a, -b}, {a, -b}, {a, -a}, {b, -a}, {b, a}, {a, a},
-                                                {a, b}, {-a, b}, {-a, a}, {-b, a}, {-b, -a}, {-a, -a}}};
+  static constexpr std::array<Point, 12> cross{
+      {{-a, -b}, {a, -b}, {a, -a}, {b, -a}, {b, a}, {a, a}, {a, b}, {-a, b}, {-a, a}, {-b, a}, {-b, -a}, {-a, -a}}};
   static constexpr std::array<Point, 4> diamond{{{0, -1}, {0.5f, 0}, {0, 1}, {-0.5f, 0}}};
   static constexpr std::array<Point, 4> bar{{{-0.97f, -0.24f}, {0.97f, -0.24f}, {0.97f, 0.24f}, {-0.97f, 0.24f}}};
   static const std::array<Point, 10> star = [] {

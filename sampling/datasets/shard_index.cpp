@@ -190,16 +190,17 @@ void index_remote(Shard& shard, const std::string& url, std::int64_t labels_end,
 Shards index_shards(const std::vector<std::string>& paths, std::int64_t labels_end, const Settings& settings) {
   const bool remote = is_remote(paths.front());  // then all are
   std::vector<Shard> shards;
-  for (const auto& path : paths)
-    shards.push_back({remote ? public_name(path) : path, nullptr});
+  for (const auto& path : paths) shards.push_back({remote ? public_name(path) : path, nullptr});
   const auto access = remote ? remote_access(settings) : nullptr;
   std::vector<std::exception_ptr> failures(shards.size());
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
     for (std::size_t i; (i = next++) < shards.size();) {
       try {
-        if (remote) index_remote(shards[i], paths[i], labels_end, access);
-        else index_local(shards[i], labels_end);
+        if (remote)
+          index_remote(shards[i], paths[i], labels_end, access);
+        else
+          index_local(shards[i], labels_end);
       } catch (...) {
         failures[i] = std::current_exception();
         next = shards.size();  // those before it are under way: the first failure is the same each time

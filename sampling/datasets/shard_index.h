@@ -25,7 +25,7 @@ struct Shard {
   std::string path;  ///< for messages: a file's path, or a URL without user, password and query
   std::unique_ptr<ByteSource> file;
   const RemoteFile* remote = nullptr;  ///< `file` where it is one, else null
-  Names names = {};  ///< of the pictures
+  Names names = {};                    ///< of the pictures
   std::vector<ShardSample> samples = {};
 };
 

@@ -67,9 +67,10 @@ fs::path default_folder(const fs::path& path, const Settings& settings, bool tra
     if (is_folder(path / name)) return path / name;
   for (const char* other : {"train", "val", "test"})
     if (is_folder(path / other))
-      throw settings.error("path", "there is '" + (path / other).string() + "', but no folder " +
-                                       (training ? "'train'" : "'val' or 'test'") + " beside it", Exit::data,
-                           "name the folder or the pattern of shards with split");
+      throw settings.error("path",
+                           "there is '" + (path / other).string() + "', but no folder " +
+                               (training ? "'train'" : "'val' or 'test'") + " beside it",
+                           Exit::data, "name the folder or the pattern of shards with split");
   return path;
 }
 

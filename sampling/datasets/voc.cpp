@@ -89,8 +89,9 @@ std::vector<Annotated> read_split(const Files& files, std::size_t list) {
       if (!picture) picture = files.find(root + "JPEGImages/" + word + ending);
     const auto annotation = files.find(root + "Annotations/" + word + ".xml");
     if (!picture || !annotation)
-      throw UserError(Exit::data, files.describe(list) + ": '" + word + "' is listed, but there is no " +
-                                      (picture ? "Annotations/" + word + ".xml" : "JPEGImages/" + word + ".jpg"),
+      throw UserError(Exit::data,
+                      files.describe(list) + ": '" + word + "' is listed, but there is no " +
+                          (picture ? "Annotations/" + word + ".xml" : "JPEGImages/" + word + ".jpg"),
                       "unpack the data set again, or take the line off the list");
     read_needed(files, *annotation, max_voc_annotation_bytes, xml);
     pictures.push_back({*picture, parse_voc(xml, files.describe(*annotation))});
@@ -113,8 +114,12 @@ std::vector<std::string> class_names(const Settings& settings, const std::vector
 /// A box widened on each side by `margin` of its longer side, within the picture.
 Box widen(const Box& box, double margin, const VocAnnotation& picture) {
   const auto by = static_cast<float>(margin) * std::max(box.x1 - box.x0, box.y1 - box.y0);
-  return {std::max(0.0f, box.x0 - by), std::max(0.0f, box.y0 - by), std::min(picture.width, box.x1 + by),
-          std::min(picture.height, box.y1 + by), box.label, box.ignore};
+  return {std::max(0.0f, box.x0 - by),
+          std::max(0.0f, box.y0 - by),
+          std::min(picture.width, box.x1 + by),
+          std::min(picture.height, box.y1 + by),
+          box.label,
+          box.ignore};
 }
 
 class Voc : public Dataset {
@@ -127,7 +132,7 @@ class Voc : public Dataset {
     for (const auto& picture : pictures) add(picture, settings);
     if (size() == 0)
       throw EmptyDataset(files_.describe(list) + ": no boxes to crop in the pictures of this split",
-                      "look at data.class_names and data.difficult");
+                         "look at data.class_names and data.difficult");
   }
 
   std::uint64_t size() const override { return crops_ ? boxes_.size() : pictures_.size(); }
@@ -136,8 +141,10 @@ class Voc : public Dataset {
     const auto at = crops_ ? picture_of_box(id) : id;
     files_.read(pictures_[at].file, buffer.bytes);
     Record record{.id = id, .encoding = Encoding::image, .bytes = buffer.bytes, .label = label(id)};
-    if (crops_) record.region = boxes_[id];
-    else record.boxes = boxes_of(at);
+    if (crops_)
+      record.region = boxes_[id];
+    else
+      record.boxes = boxes_of(at);
     return record;
   }
 
@@ -216,9 +223,12 @@ class Voc : public Dataset {
 DatasetEntry voc_entry() {
   return {
       .name = "voc",
-      .help = "PASCAL VOC pictures and boxes, in a folder or a .tar. split: a list of ImageSets/Main; default train, "
-              "or val to validate",
-      .keys = {{.name = "mode", .kind = Kind::text, .fallback = std::string("images"),
+      .help =
+          "PASCAL VOC pictures and boxes, in a folder or a .tar. split: a list of ImageSets/Main; default train, "
+          "or val to validate",
+      .keys = {{.name = "mode",
+                .kind = Kind::text,
+                .fallback = std::string("images"),
                 .help = "what a sample is: a picture with its boxes, or what one box cuts out (labelled by its class)",
                 .choices = {"images", "crops"}},
                {"target", Kind::text, std::string(),

@@ -23,8 +23,8 @@ float number(const pugi::xml_node& node, const char* child, const std::string& p
   double value = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
   if (result.ec != std::errc() || result.ptr != text.data() + text.size() || !(std::abs(value) < 1e7))
-    fail(path, std::string("<") + child + "> at byte " + std::to_string(node.offset_debug()) +
-                   " is missing or no number");
+    fail(path,
+         std::string("<") + child + "> at byte " + std::to_string(node.offset_debug()) + " is missing or no number");
   return static_cast<float>(value);
 }
 
@@ -34,8 +34,7 @@ VocAnnotation parse_voc(std::span<const std::byte> xml, const std::string& path)
   if (xml.size() > max_voc_annotation_bytes) fail(path, "larger than an annotation may be (1 MiB)");
   pugi::xml_document document;
   const auto parsed = document.load_buffer(xml.data(), xml.size());
-  if (!parsed)
-    fail(path, "malformed XML at byte " + std::to_string(parsed.offset) + ": " + parsed.description());
+  if (!parsed) fail(path, "malformed XML at byte " + std::to_string(parsed.offset) + ": " + parsed.description());
   const auto root = document.child("annotation");
   if (!root) fail(path, "no <annotation> in it");
 
@@ -57,8 +56,10 @@ VocAnnotation parse_voc(std::span<const std::byte> xml, const std::string& path)
     if (out.height > 0) box.y1 = std::min(box.y1, out.height);
     // Equal corners would make one pixel, but nobody draws that: it is a click without a drag.
     const bool has_area = xmin < xmax && ymin < ymax && box.x0 < box.x1 && box.y0 < box.y1;
-    if (has_area) out.objects.push_back(std::move(object));
-    else ++out.without_area;
+    if (has_area)
+      out.objects.push_back(std::move(object));
+    else
+      ++out.without_area;
   }
   return out;
 }

@@ -39,8 +39,10 @@ class WebDataset : public Dataset, public Distant {
  public:
   /// `classes` 0: as many as `names`, or else as the labels need.
   WebDataset(Shards shards, std::int64_t classes, std::vector<std::string> names)
-      : shards_(std::move(shards.all)), access_(std::move(shards.access)),
-        classes_(std::max(classes, static_cast<std::int64_t>(names.size()))), names_(std::move(names)) {
+      : shards_(std::move(shards.all)),
+        access_(std::move(shards.access)),
+        classes_(std::max(classes, static_cast<std::int64_t>(names.size()))),
+        names_(std::move(names)) {
     const Shard* unlabelled = nullptr;
     std::size_t which = 0;
     for (const auto& shard : shards_) {
@@ -56,9 +58,9 @@ class WebDataset : public Dataset, public Distant {
       throw EmptyDataset(shards_.front().path + (shards_.size() > 1 ? " and the other shards" : "") +
                          ": no samples with a picture (.jpg, .jpeg, .png, .webp)");
     if (!names_.empty() && classes_ > static_cast<std::int64_t>(names_.size()))
-      throw UserError(Exit::data, names_file(shards_.front().path).string() + ": names " +
-                                      std::to_string(names_.size()) + " classes, but there is label " +
-                                      std::to_string(classes_ - 1),
+      throw UserError(Exit::data,
+                      names_file(shards_.front().path).string() + ": names " + std::to_string(names_.size()) +
+                          " classes, but there is label " + std::to_string(classes_ - 1),
                       "mend it, or set data.classes: then it is not read");
     if (unlabelled && classes_ > 0)
       throw UserError(Exit::data, unlabelled->path + ": " + std::string(unlabelled->names[which]) +
@@ -125,7 +127,7 @@ class WebDataset : public Dataset, public Distant {
 
   std::vector<Shard> shards_;
   std::shared_ptr<const RemoteAccess> access_;  ///< null where the shards are local
-  std::vector<std::uint64_t> ends_;  ///< the id after each shard's last
+  std::vector<std::uint64_t> ends_;             ///< the id after each shard's last
   std::int64_t classes_;
   std::vector<std::string> names_;  ///< none: the labels' numbers
 };
@@ -139,9 +141,10 @@ DatasetEntry webdataset_entry() {
                          0, static_cast<double>(max_classes)}};
   for (auto& key : remote_keys()) keys.push_back(std::move(key));
   return {.name = "webdataset",
-          .help = "WebDataset tar shards read in place: pictures (jpg, jpeg, png, webp) and labels (cls). path: a "
-                  ".tar, a folder of them or shard-{000..127}.tar, local, https:// or s3://; split: a sub-folder or a "
-                  "pattern in the folder path",
+          .help =
+              "WebDataset tar shards read in place: pictures (jpg, jpeg, png, webp) and labels (cls). path: a "
+              ".tar, a folder of them or shard-{000..127}.tar, local, https:// or s3://; split: a sub-folder or a "
+              "pattern in the folder path",
           .keys = std::move(keys),
           .make = [](const Settings& settings, const DatasetInput& input) -> std::unique_ptr<Dataset> {
             const auto classes = settings.integer("classes");

@@ -54,7 +54,8 @@ std::vector<std::byte> gunzip(const std::vector<std::byte>& packed, const std::s
     if (written > harmless_bytes && (written - harmless_bytes) / max_ratio > taken)
       throw UserError(Exit::data, name + ": gzip data that unfold to more than 100 times their size",
                       "unpack the file by hand if it is what it should be");
-    if (written == bytes.size()) bytes.resize(written + step_bytes);  // room doubles, but memory is touched as it is filled
+    if (written == bytes.size())
+      bytes.resize(written + step_bytes);  // room doubles, but memory is touched as it is filled
     const auto input = std::min(packed.size() - taken, most_bytes), room = std::min(bytes.size() - written, most_bytes);
     // zlib's own type lacks the const; it does not write to its input.
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(packed.data() + taken));

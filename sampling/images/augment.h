@@ -14,8 +14,17 @@ namespace flowtrain {
 /// One thing to do, with all that was drawn for it.
 struct AugmentStep {
   enum class Kind {
-    brightness, contrast, saturation, hue, sharpness,  ///< by `amount`; see tone.h
-    grey, blur, solarize, posterize, autocontrast, equalize,
+    brightness,
+    contrast,
+    saturation,
+    hue,
+    sharpness,  ///< by `amount`; see tone.h
+    grey,
+    blur,
+    solarize,
+    posterize,
+    autocontrast,
+    equalize,
     warp,  ///< by `map`
   };
   Kind kind;

@@ -33,14 +33,16 @@ PixelRule normalising(const std::vector<float>& mean, const std::vector<float>& 
   return rule;
 }
 
-void measure_grey(const std::uint8_t* from, std::int64_t first, std::int64_t last, const PictureShape& shape, float* to) {
+void measure_grey(const std::uint8_t* from, std::int64_t first, std::int64_t last, const PictureShape& shape,
+                  float* to) {
   const auto pixels = static_cast<std::size_t>(shape.height) * static_cast<std::size_t>(shape.width);
   for (std::int64_t row = first; row < last; ++row)
     to[row] = finishing::mean_grey(from + 3 * pixels * static_cast<std::size_t>(row), pixels);
 }
 
 PictureFinisher::PictureFinisher(PictureShape shape, const PixelRule& rule, bool planar)
-    : shape_(shape), parts_(planar ? static_cast<std::size_t>(shape.channels) : 1),
+    : shape_(shape),
+      parts_(planar ? static_cast<std::size_t>(shape.channels) : 1),
       unit_(planar ? 1 : static_cast<std::size_t>(shape.channels)) {
   for (std::size_t part = 0; part < parts_; ++part)
     for (int x = 0; x < shape.width; ++x)
@@ -58,7 +60,8 @@ void PictureFinisher::write(const std::uint8_t* from, const PixelMix* mix, std::
   const auto width = static_cast<std::size_t>(shape_.width), channels = static_cast<std::size_t>(shape_.channels);
   const auto pixels = static_cast<std::size_t>(end - begin);
   const std::size_t start = (static_cast<std::size_t>(y) * width + static_cast<std::size_t>(begin)) * channels;
-  const std::uint8_t* bytes = from + static_cast<std::size_t>(row) * static_cast<std::size_t>(shape_.height) * width * channels + start;
+  const std::uint8_t* bytes =
+      from + static_cast<std::size_t>(row) * static_cast<std::size_t>(shape_.height) * width * channels + start;
 
   if (mix && mix->tints) {
     tinted.resize(pixels * channels);
@@ -71,8 +74,8 @@ void PictureFinisher::write(const std::uint8_t* from, const PixelMix* mix, std::
   if (erases && mix->noise) {
     const std::size_t skipped = static_cast<std::size_t>(left - begin) * channels;
     noisy.assign(bytes, bytes + pixels * channels);
-    write_noise(mix->rows[row].noise, start + skipped, start + skipped + static_cast<std::size_t>(right - left) * channels,
-                noisy.data() + skipped);
+    write_noise(mix->rows[row].noise, start + skipped,
+                start + skipped + static_cast<std::size_t>(right - left) * channels, noisy.data() + skipped);
     bytes = noisy.data();
   }
   if (parts_ > 1) {
@@ -90,7 +93,8 @@ void PictureFinisher::write(const std::uint8_t* from, const PixelMix* mix, std::
   }
 }
 
-void PictureFinisher::mix_in(const std::uint8_t* from, const PixelMix& mix, std::int64_t partner, int y, Line to) const {
+void PictureFinisher::mix_in(const std::uint8_t* from, const PixelMix& mix, std::int64_t partner, int y,
+                             Line to) const {
   if (mix.own == 1) {
     if (on_line(mix.cut, y)) write(from, &mix, partner, y, mix.cut.left, mix.cut.right, to);
     return;

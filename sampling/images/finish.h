@@ -13,7 +13,8 @@ namespace flowtrain {
 PixelRule normalising(const std::vector<float>& mean, const std::vector<float>& stddev);
 
 /// Rows [first, last) of `from`, (rows, height, width, 3) u8: the mean grey level of each, to the same places of `to`.
-void measure_grey(const std::uint8_t* from, std::int64_t first, std::int64_t last, const PictureShape& shape, float* to);
+void measure_grey(const std::uint8_t* from, std::int64_t first, std::int64_t last, const PictureShape& shape,
+                  float* to);
 
 /// For pictures of one shape. Const, and called by several threads at once; scratch memory is thread_local.
 class PictureFinisher {
@@ -21,9 +22,10 @@ class PictureFinisher {
   /// `planar`: writes (rows, channels, height, width) instead of (rows, height, width, channels).
   PictureFinisher(PictureShape shape, const PixelRule& rule, bool planar);
 
-  /// Rows [first, last) of `from`, (rows, height, width, channels) u8, to the same rows of `to`, f32. `mix` may be null;
-  /// its partners may be any rows of `from`.
-  void operator()(const std::uint8_t* from, std::int64_t first, std::int64_t last, const PixelMix* mix, float* to) const;
+  /// Rows [first, last) of `from`, (rows, height, width, channels) u8, to the same rows of `to`, f32. `mix` may be
+  /// null; its partners may be any rows of `from`.
+  void operator()(const std::uint8_t* from, std::int64_t first, std::int64_t last, const PixelMix* mix,
+                  float* to) const;
 
  private:
   /// A line of an output picture: its first values, and how far the next channel's are from them where it is planar.
@@ -35,7 +37,7 @@ class PictureFinisher {
   void mix_in(const std::uint8_t* from, const PixelMix& mix, std::int64_t partner, int y, Line to) const;
 
   PictureShape shape_;
-  std::size_t parts_, unit_;                // of a line: 1 part of `channels` values a pixel, or a part for each channel
+  std::size_t parts_, unit_;  // of a line: 1 part of `channels` values a pixel, or a part for each channel
   std::vector<float> scale_, shift_, fill_;  // of each value of a line, as it is laid out
 };
 

@@ -1,5 +1,5 @@
-// Compiled once for each kind of vectors, by Highway. With -ffp-contract=off: a product and a sum that the compiler made
-// one would be rounded once on processors that have such an instruction, and twice on others and on GPUs.
+// Compiled once for each kind of vectors, by Highway. With -ffp-contract=off: a product and a sum that the compiler
+// made one would be rounded once on processors that have such an instruction, and twice on others and on GPUs.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "sampling/images/finish_kernel.cpp"
 #include <hwy/foreach_target.h>  // first
@@ -54,20 +54,24 @@ void tint(const std::uint8_t* from, std::size_t pixels, const Tint& tint, float 
   auto red = hn::Zero(d8), green = red, blue = red;
   const auto level = [&](const auto& bytes) { return hn::ConvertTo(d, hn::PromoteTo(d32, bytes)); };
   const auto channel = [&](const float* m, const auto& r, const auto& g, const auto& b) {
-    const auto sum = hn::Add(hn::Add(hn::Mul(hn::Set(d, m[0]), r), hn::Mul(hn::Set(d, m[1]), g)), hn::Mul(hn::Set(d, m[2]), b));
+    const auto sum =
+        hn::Add(hn::Add(hn::Mul(hn::Set(d, m[0]), r), hn::Mul(hn::Set(d, m[1]), g)), hn::Mul(hn::Set(d, m[2]), b));
     return hn::DemoteTo(d8, hn::NearestInt(hn::Min(hn::Max(hn::Add(sum, lift), none), full)));
   };
   for (const std::size_t width = hn::Lanes(d); i + width <= pixels; i += width) {
     hn::LoadInterleaved3(d8, from + 3 * i, red, green, blue);
     const auto r = level(red), g = level(green), b = level(blue);
-    hn::StoreInterleaved3(channel(tint.m[0], r, g, b), channel(tint.m[1], r, g, b), channel(tint.m[2], r, g, b), d8, to + 3 * i);
+    hn::StoreInterleaved3(channel(tint.m[0], r, g, b), channel(tint.m[1], r, g, b), channel(tint.m[2], r, g, b), d8,
+                          to + 3 * i);
   }
 #endif
   for (; i < pixels; ++i) {
-    const auto r = static_cast<float>(from[3 * i]), g = static_cast<float>(from[3 * i + 1]), b = static_cast<float>(from[3 * i + 2]);
+    const auto r = static_cast<float>(from[3 * i]), g = static_cast<float>(from[3 * i + 1]),
+               b = static_cast<float>(from[3 * i + 2]);
     for (std::size_t c = 0; c < 3; ++c) {
       const float* m = tint.m[c];
-      to[3 * i + c] = static_cast<std::uint8_t>(std::nearbyint(std::clamp(m[0] * r + m[1] * g + m[2] * b + lifted, 0.0f, 255.0f)));
+      to[3 * i + c] =
+          static_cast<std::uint8_t>(std::nearbyint(std::clamp(m[0] * r + m[1] * g + m[2] * b + lifted, 0.0f, 255.0f)));
     }
   }
 }
@@ -87,7 +91,8 @@ std::array<std::uint64_t, 3> channel_sums(const std::uint8_t* from, std::size_t 
     green = hn::Add(green, hn::SumsOf8(g));
     blue = hn::Add(blue, hn::SumsOf8(b));
   }
-  sums = {hn::GetLane(hn::SumOfLanes(d64, red)), hn::GetLane(hn::SumOfLanes(d64, green)), hn::GetLane(hn::SumOfLanes(d64, blue))};
+  sums = {hn::GetLane(hn::SumOfLanes(d64, red)), hn::GetLane(hn::SumOfLanes(d64, green)),
+          hn::GetLane(hn::SumOfLanes(d64, blue))};
 #endif
   for (; i < pixels; ++i)
     for (std::size_t c = 0; c < 3; ++c) sums[c] += from[3 * i + c];
@@ -96,7 +101,8 @@ std::array<std::uint64_t, 3> channel_sums(const std::uint8_t* from, std::size_t 
 
 float mean_grey(const std::uint8_t* from, std::size_t pixels) {
   const auto [red, green, blue] = channel_sums(from, pixels);
-  const double sum = 0.299 * static_cast<double>(red) + 0.587 * static_cast<double>(green) + 0.114 * static_cast<double>(blue);
+  const double sum =
+      0.299 * static_cast<double>(red) + 0.587 * static_cast<double>(green) + 0.114 * static_cast<double>(blue);
   return static_cast<float>(sum / static_cast<double>(pixels));
 }
 

@@ -61,7 +61,10 @@ void mix_rows(const std::int16_t* __restrict upper, std::int16_t upper_weight, c
 class RowCache {
  public:
   RowCache(const Picture& from, const std::vector<Tap>& across, std::vector<std::int16_t>& memory)
-      : from_(from), across_(across), memory_(memory), length_(across.size() * static_cast<std::size_t>(from.channels)) {
+      : from_(from),
+        across_(across),
+        memory_(memory),
+        length_(across.size() * static_cast<std::size_t>(from.channels)) {
     memory_.resize(2 * length_);
   }
 

@@ -104,7 +104,8 @@ Tint tint_of(const ColorFactors& factors) {
   const Matrix changed = from_yiq * turn * kYiq;
   Tint tint;
   for (std::size_t i = 0; i < 3; ++i)
-    for (std::size_t j = 0; j < 3; ++j) tint.m[i][j] = static_cast<float>(factors.brightness * factors.contrast * changed[i][j]);
+    for (std::size_t j = 0; j < 3; ++j)
+      tint.m[i][j] = static_cast<float>(factors.brightness * factors.contrast * changed[i][j]);
   tint.lift = static_cast<float>(factors.brightness * (1 - factors.contrast));
   return tint;
 }

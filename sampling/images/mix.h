@@ -16,8 +16,8 @@ struct ColorFactors {
   double hue = 0;  ///< of a full turn, -0.5 … 0.5
 };
 
-/// Brightness, contrast and saturation as torchvision has them, hue as a turn in YIQ's plane of colours, as DALI has it:
-/// each is linear, and all multiplied out are the same in any order. Kept within a byte's range once, at the end.
+/// Brightness, contrast and saturation as torchvision has them, hue as a turn in YIQ's plane of colours, as DALI has
+/// it: each is linear, and all multiplied out are the same in any order. Kept within a byte's range once, at the end.
 Tint tint_of(const ColorFactors& factors);
 
 /// "brightness 1.2, contrast 0.8, saturation 1, hue 0.05".
@@ -27,7 +27,7 @@ std::string describe(const ColorFactors& factors);
 struct BatchMix {
   enum class Kind : std::uint8_t { none, mixup, cutmix };
   Kind kind = Kind::none;
-  double own = 1;    ///< weight of a row's own label; its partner's has the rest
+  double own = 1;  ///< weight of a row's own label; its partner's has the rest
   PixelBox cut = {};
   bool noise = false, tints = false;
   std::vector<RowMix> rows;
@@ -44,20 +44,20 @@ std::string describe(const BatchMix& mix);
 /// "columns 3 to 9 of lines 0 to 5"; the last of each is left out. "" where it is empty.
 std::string describe(const PixelBox& box);
 
-/// Random erasing: Z. Zhong et al., 2017, with torchvision's and timm's choice of the shape: ten attempts, the logarithm
-/// of height / width uniform.
+/// Random erasing: Z. Zhong et al., 2017, with torchvision's and timm's choice of the shape: ten attempts, the
+/// logarithm of height / width uniform.
 struct Erasing {
-  double prob = 0;                        ///< of each picture
+  double prob = 0;                          ///< of each picture
   std::array<double, 2> scale{0.02, 0.33};  ///< least and most share of the area, as drawn: sides are rounded to pixels
   std::array<double, 2> ratio{0.3, 3.3};    ///< least and most height / width
-  bool noise = false;                     ///< each value becomes a random level; otherwise pixels get the mean colour
+  bool noise = false;                       ///< each value becomes a random level; otherwise pixels get the mean colour
 };
 
 /// Colour jitter of RGB pictures: each factor uniform in 1 ± its amount, hue in ± its amount.
 struct ColorJitter {
   double prob = 1;  ///< of each picture
   double brightness = 0, contrast = 0, saturation = 0;
-  double hue = 0;   ///< of a full turn, up to 0.5
+  double hue = 0;  ///< of a full turn, up to 0.5
 
   bool any() const { return prob > 0 && (brightness > 0 || contrast > 0 || saturation > 0 || hue > 0); }
 };
@@ -73,10 +73,11 @@ struct Mixing {
   bool mixes() const { return prob > 0 && (mixup > 0 || cutmix > 0); }
   bool any() const { return mixes() || erase.prob > 0 || color.any(); }
 
-  /// Pure in its arguments. What is drawn for all depends on the seed and the batch's `number` in the stream; what becomes
-  /// of a row's colours, and what is erased of it, on the seed and its position, of which the first row has `first`. Neither knows how many processes
-  /// there are. Partners are neighbours: rows 0 and 1, 2 and 3, …, an odd one at the end takes the one before it; so
-  /// where every process holds an even number of rows, they are the same whatever their number.
+  /// Pure in its arguments. What is drawn for all depends on the seed and the batch's `number` in the stream; what
+  /// becomes of a row's colours, and what is erased of it, on the seed and its position, of which the first row has
+  /// `first`. Neither knows how many processes there are. Partners are neighbours: rows 0 and 1, 2 and 3, …, an odd one
+  /// at the end takes the one before it; so where every process holds an even number of rows, they are the same
+  /// whatever their number.
   void draw(std::uint64_t seed, std::uint64_t number, std::uint64_t first, std::size_t rows, const PictureShape& shape,
             BatchMix& into) const;
 };

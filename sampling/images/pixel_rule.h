@@ -22,10 +22,10 @@ struct PixelRule {
   std::vector<float> scale, shift, fill;
 };
 
-/// Other colours for an RGB picture: a byte of channel c becomes m[c][0] · red + m[c][1] · green + m[c][2] · blue + lift ·
-/// grey, summed from left to right, each step rounded to f32; kept within 0 … 255 and rounded to a byte, half to even.
-/// `grey` is the picture's mean grey level: (0.299 · R + 0.587 · G + 0.114 · B) / pixels of the channels' sums, in f64 from
-/// left to right, then f32.
+/// Other colours for an RGB picture: a byte of channel c becomes m[c][0] · red + m[c][1] · green + m[c][2] · blue +
+/// lift · grey, summed from left to right, each step rounded to f32; kept within 0 … 255 and rounded to a byte, half to
+/// even. `grey` is the picture's mean grey level: (0.299 · R + 0.587 · G + 0.114 · B) / pixels of the channels' sums,
+/// in f64 from left to right, then f32.
 struct Tint {
   float m[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
   float lift = 0;
@@ -39,8 +39,8 @@ struct RowMix {
   Tint tint = {};
 };
 
-/// What was drawn for a batch. A picture is tinted first, then erased, then mixed with its partner, of which the same was
-/// made.
+/// What was drawn for a batch. A picture is tinted first, then erased, then mixed with its partner, of which the same
+/// was made.
 struct PixelMix {
   const RowMix* rows = nullptr;  ///< one for each row of the batch
   float own = 1;                 ///< a pixel becomes own · itself + (1 - own) · the partner's; 1: nothing is blended

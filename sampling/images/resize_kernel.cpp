@@ -1,5 +1,5 @@
-// Compiled once for each kind of vectors, by Highway: https://google.github.io/highway. Whole numbers of 16 bits all the
-// way, so that each kind gives the same bits: a level has seven bits of fraction, and a product is rounded to them.
+// Compiled once for each kind of vectors, by Highway: https://google.github.io/highway. Whole numbers of 16 bits all
+// the way, so that each kind gives the same bits: a level has seven bits of fraction, and a product is rounded to them.
 //
 // Rows are summed first, which leaves the fewest rows to the other sum. That one takes eight rows at once: they are
 // turned so that a column's eight values lie together, and turned back at the end.
@@ -46,7 +46,8 @@ void sum_column(const std::int16_t* values, std::size_t apart, const std::int16_
                 std::int16_t* out) {
   for (int row = 0; row < kRows; ++row) {
     std::int16_t sum = 0;
-    for (int k = 0; k < count; ++k) sum = plus(sum, product(values[static_cast<std::size_t>(k) * apart + row], weights[k]));
+    for (int k = 0; k < count; ++k)
+      sum = plus(sum, product(values[static_cast<std::size_t>(k) * apart + row], weights[k]));
     out[row] = sum;
   }
 }

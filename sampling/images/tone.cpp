@@ -52,8 +52,10 @@ std::array<double, 3> to_hsv(const std::uint8_t* rgb) {
   const double range = most - least;
   if (range == 0) return {0, 0, most / 255.0};
   double hue = (rgb[0] - rgb[1]) / range + 4;
-  if (most == rgb[0]) hue = (rgb[1] - rgb[2]) / range;
-  else if (most == rgb[1]) hue = (rgb[2] - rgb[0]) / range + 2;
+  if (most == rgb[0])
+    hue = (rgb[1] - rgb[2]) / range;
+  else if (most == rgb[1])
+    hue = (rgb[2] - rgb[0]) / range + 2;
   return {hue < 0 ? hue + 6 : hue, range / most, most / 255.0};
 }
 
@@ -61,7 +63,8 @@ void to_rgb(const std::array<double, 3>& hsv, std::uint8_t* rgb) {
   const auto [hue, saturation, value] = hsv;
   const int sector = static_cast<int>(hue) % 6;
   const double part = hue - std::floor(hue);
-  const double p = value * (1 - saturation), q = value * (1 - part * saturation), t = value * (1 - (1 - part) * saturation);
+  const double p = value * (1 - saturation), q = value * (1 - part * saturation),
+               t = value * (1 - (1 - part) * saturation);
   const std::array<std::array<double, 3>, 6> colours{
       {{value, t, p}, {q, value, p}, {p, value, t}, {p, q, value}, {t, p, value}, {value, p, q}}};
   for (std::size_t c = 0; c < 3; ++c) rgb[c] = to_u8(colours[static_cast<std::size_t>(sector)][c] * 255 + 0.5);
@@ -81,7 +84,8 @@ void filter_line(const std::uint8_t* from, std::uint8_t* to, int count, int apar
   for (int i = 0; i < count; ++i) {
     double sum = half[0] * from[i * apart];
     for (int k = 1; k <= radius; ++k)
-      sum += half[static_cast<std::size_t>(k)] * (from[reflected(i - k, count) * apart] + from[reflected(i + k, count) * apart]);
+      sum += half[static_cast<std::size_t>(k)] *
+             (from[reflected(i - k, count) * apart] + from[reflected(i + k, count) * apart]);
     to[i * apart] = to_u8(sum + 0.5);
   }
 }

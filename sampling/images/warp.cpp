@@ -30,7 +30,8 @@ void put_between(const Picture& in, double x, double y, std::uint8_t* out) {
 
 AffineMap map_of(const Affine& affine, int height, int width) {
   // Forward: zoom · turn · slant around the middle, then the move. Its inverse, step by step.
-  const double turn = radians(-affine.degrees), x_slant = radians(affine.slant_right), y_slant = radians(affine.slant_down);
+  const double turn = radians(-affine.degrees), x_slant = radians(affine.slant_right),
+               y_slant = radians(affine.slant_down);
   const double a = std::cos(turn - y_slant) / std::cos(y_slant);
   const double b = -a * std::tan(x_slant) - std::sin(turn);
   const double c = std::sin(turn - y_slant) / std::cos(y_slant);

@@ -14,8 +14,8 @@ struct AffineMap {
 
 /// What is turned, moved, enlarged and slanted.
 struct Affine {
-  double degrees = 0;                   ///< counterclockwise, around the middle
-  double right = 0, down = 0;           ///< pixels
+  double degrees = 0;          ///< counterclockwise, around the middle
+  double right = 0, down = 0;  ///< pixels
   double zoom = 1;
   double slant_right = 0, slant_down = 0;  ///< degrees: shear along x, and along y
 };

@@ -11,8 +11,12 @@ namespace {
 class BlockShuffle : public Order {
  public:
   BlockShuffle(std::uint64_t samples, std::uint64_t seed, std::uint64_t block, std::uint64_t window)
-      : samples_(samples), seed_(seed), block_(std::min(block, samples)), window_(window),
-        blocks_((samples + block_ - 1) / block_), missing_(blocks_ * block_ - samples) {}
+      : samples_(samples),
+        seed_(seed),
+        block_(std::min(block, samples)),
+        window_(window),
+        blocks_((samples + block_ - 1) / block_),
+        missing_(blocks_ * block_ - samples) {}
 
   std::uint64_t size() const override { return samples_; }
 
@@ -36,8 +40,8 @@ class BlockShuffle : public Order {
 
  private:
   std::uint64_t samples_, seed_;
-  std::uint64_t block_;    ///< records per block
-  std::uint64_t window_;   ///< blocks mixed together: a group
+  std::uint64_t block_;   ///< records per block
+  std::uint64_t window_;  ///< blocks mixed together: a group
   std::uint64_t blocks_;
   std::uint64_t missing_;  ///< what the last block lacks to be full
 };

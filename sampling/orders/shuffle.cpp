@@ -35,15 +35,17 @@ class Shuffle : public Order {
 }  // namespace
 
 OrderEntry sequential_entry() {
-  return {.name = "sequential",
-          .help = "the records as they are stored, every epoch",
-          .keys = {{"first", Kind::integer, std::int64_t{0}, "only so many of them, from the first on; 0 = all", 0, 9e15}},
-          .make = [](const Settings& settings, const OrderInput& input) -> std::unique_ptr<Order> {
-            const auto samples = samples_of(input), first = static_cast<std::uint64_t>(settings.integer("first"));
-            if (first > samples)
-              throw settings.error("first", say(first, " records are more than the ", samples, " that there are"), Exit::data);
-            return std::make_unique<Sequential>(first > 0 ? first : samples);
-          }};
+  return {
+      .name = "sequential",
+      .help = "the records as they are stored, every epoch",
+      .keys = {{"first", Kind::integer, std::int64_t{0}, "only so many of them, from the first on; 0 = all", 0, 9e15}},
+      .make = [](const Settings& settings, const OrderInput& input) -> std::unique_ptr<Order> {
+        const auto samples = samples_of(input), first = static_cast<std::uint64_t>(settings.integer("first"));
+        if (first > samples)
+          throw settings.error("first", say(first, " records are more than the ", samples, " that there are"),
+                               Exit::data);
+        return std::make_unique<Sequential>(first > 0 ? first : samples);
+      }};
 }
 
 OrderEntry shuffle_entry() {

@@ -64,8 +64,9 @@ std::vector<double> weights_by_class(const Settings& settings, const Dataset& da
   const auto& by_class = settings.reals("weights");
   const auto classes = dataset.classes().size();
   if (by_class.size() != classes)
-    throw settings.error("weights", std::to_string(by_class.size()) + " weights for " + std::to_string(classes) +
-                                        " classes", Exit::usage, "give one weight per class, in label order");
+    throw settings.error("weights",
+                         std::to_string(by_class.size()) + " weights for " + std::to_string(classes) + " classes",
+                         Exit::usage, "give one weight per class, in label order");
   std::vector<double> weights(dataset.size());
   for (std::uint64_t id = 0; id < weights.size(); ++id) {
     const auto label = dataset.label(id);
@@ -86,15 +87,17 @@ std::vector<double> weights_from_file(const Settings& settings, std::uint64_t sa
     const double weight = std::strtod(line.c_str(), &end);
     const bool whole = end != line.c_str() && line.find_first_not_of(" \t\r", end - line.c_str()) == std::string::npos;
     if (!whole || !std::isfinite(weight) || weight < 0)
-      throw UserError(Exit::data, path + ":" + std::to_string(weights.size() + 1) +
-                                      ": expected a number that is not negative, got '" + line.substr(0, 40) + "'",
+      throw UserError(Exit::data,
+                      path + ":" + std::to_string(weights.size() + 1) +
+                          ": expected a number that is not negative, got '" + line.substr(0, 40) + "'",
                       "write one weight a line, in record order");
     weights.push_back(weight);
   }
   if (weights.size() != samples)
-    throw UserError(Exit::data, path + ": " + (weights.size() > samples ? "more than " : "") +
-                                    std::to_string(std::min<std::uint64_t>(weights.size(), samples)) +
-                                    " weights for " + std::to_string(samples) + " records",
+    throw UserError(Exit::data,
+                    path + ": " + (weights.size() > samples ? "more than " : "") +
+                        std::to_string(std::min<std::uint64_t>(weights.size(), samples)) + " weights for " +
+                        std::to_string(samples) + " records",
                     "write one weight a line, in record order");
   return weights;
 }

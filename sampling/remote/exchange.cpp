@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t max_error_body_bytes = 16 << 10;
 /// SHA-256 of an empty body. S3 demands it of signed requests; CURL before 8 does not send it by itself.
-constexpr const char* no_body = "x-amz-content-sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+constexpr const char* no_body =
+    "x-amz-content-sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 constexpr long max_redirects = 5, least_bytes_per_s = 1024, receive_buffer_bytes = 256 << 10;
 
 /// What may be over when asked again: the network's faults, and servers that restart.

@@ -26,7 +26,7 @@ struct RemoteVersion {
 /// Why a request did not bring everything.
 struct RemoteFailure {
   std::string message, hint;
-  bool passing = false;                ///< it may work when asked again
+  bool passing = false;                   ///< it may work when asked again
   std::chrono::seconds wait_at_least{0};  ///< what the server said with Retry-After
 };
 
@@ -39,8 +39,8 @@ class Exchange {
       : from_(from), first_(first), into_(into), expected_(expected) {}
   Exchange(const Exchange&) = delete;
 
-  /// Makes the request on a CURL easy handle, whose options are overwritten. Gives up on a server that does not take the
-  /// connection, or sends less than a kilobyte a second, for `timeout`; within a second once `stop` is requested.
+  /// Makes the request on a CURL easy handle, whose options are overwritten. Gives up on a server that does not take
+  /// the connection, or sends less than a kilobyte a second, for `timeout`; within a second once `stop` is requested.
   std::optional<RemoteFailure> run(void* handle, std::chrono::seconds timeout, const std::stop_token& stop);
   /// The two halves of run(), for who lets handles work beside each other: sets the options; and says what came of it,
   /// given the CURLcode.
@@ -71,8 +71,8 @@ class Exchange {
   bool head_checked_ = false;
   std::size_t received_ = 0;
   RemoteVersion version_;
-  std::shared_ptr<void> sent_headers_;        ///< must live as long as the request
-  std::array<char, 256> what_failed_ = {};    ///< CURL's text
+  std::shared_ptr<void> sent_headers_;      ///< must live as long as the request
+  std::array<char, 256> what_failed_ = {};  ///< CURL's text
   std::optional<RemoteFailure> failure_;
 };
 

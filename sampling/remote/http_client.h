@@ -22,9 +22,9 @@ void initialize_curl();
 class HttpClient {
  public:
   struct Patience {
-    int retries = 5;                               ///< after the first try
-    std::chrono::seconds timeout{30};              ///< without a connection, or nearly without bytes
-    std::chrono::milliseconds first_delay{250};    ///< before the first retry; doubled for each that follows
+    int retries = 5;                             ///< after the first try
+    std::chrono::seconds timeout{30};            ///< without a connection, or nearly without bytes
+    std::chrono::milliseconds first_delay{250};  ///< before the first retry; doubled for each that follows
   };
 
   /// Between two tries, and where a server asks for more patience with Retry-After, at most.

@@ -57,8 +57,10 @@ Location locate_s3(std::string_view path) {
   const auto amazon = "s3." + location.region + ".amazonaws.com/";
   if (!endpoint.empty()) location.url = endpoint + '/' + bucket + '/' + key;
   // A certificate for *.s3… does not hold for names with more dots.
-  else if (bucket.find('.') != bucket.npos) location.url = "https://" + amazon + bucket + '/' + key;
-  else location.url = "https://" + bucket + '.' + amazon + key;
+  else if (bucket.find('.') != bucket.npos)
+    location.url = "https://" + amazon + bucket + '/' + key;
+  else
+    location.url = "https://" + bucket + '.' + amazon + key;
   return location;
 }
 

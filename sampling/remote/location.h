@@ -22,9 +22,9 @@ class RemoteError : public std::runtime_error {
 
 /// Where a file lies.
 struct Location {
-  std::string url;            ///< what is asked
+  std::string url;  ///< what is asked
   bool s3 = false;
-  std::string region = {};    ///< of S3
+  std::string region = {};                           ///< of S3
   std::string key_id = {}, secret = {}, token = {};  ///< for S3; without a key_id requests are not signed
 };
 

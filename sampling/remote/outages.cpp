@@ -13,8 +13,8 @@ void Outages::add(const std::string& url, const std::string& why) {
     if (now < silent_until_) return;
     silent_until_ = now + std::chrono::minutes(1);
   }
-  warn(public_name(url) + ": " + why + "; it is asked again (requests repeated so far: " +
-       std::to_string(retries_.load()) + ")");
+  warn(public_name(url) + ": " + why +
+       "; it is asked again (requests repeated so far: " + std::to_string(retries_.load()) + ")");
 }
 
 }  // namespace flowtrain

@@ -27,7 +27,9 @@ constexpr std::uint64_t most_held_bytes = 256 << 20;
 /// One request, for a piece or several, and the gaps between them.
 struct ReadAhead::Request {
   Request(File from, std::uint64_t begin, std::uint64_t size)
-      : file(std::move(from)), first(begin), size_bytes(size),
+      : file(std::move(from)),
+        first(begin),
+        size_bytes(size),
         bytes(std::make_unique_for_overwrite<std::byte[]>(size)),
         exchange(file->location, first, {bytes.get(), size}, &file->version) {}
 
@@ -42,8 +44,12 @@ struct ReadAhead::Request {
 
 ReadAhead::ReadAhead(std::size_t requests, std::chrono::seconds timeout, std::chrono::milliseconds first_delay,
                      std::stop_token stop, Outages& outages)
-    : most_requests_(requests), timeout_(timeout), first_delay_(first_delay), stop_(std::move(stop)),
-      outages_(outages), delay_(first_delay) {
+    : most_requests_(requests),
+      timeout_(timeout),
+      first_delay_(first_delay),
+      stop_(std::move(stop)),
+      outages_(outages),
+      delay_(first_delay) {
   initialize_curl();
   multi_ = curl_multi_init();
   if (!multi_) throw std::bad_alloc();
@@ -243,7 +249,8 @@ void ReadAhead::finish(Request& request, const std::optional<RemoteFailure>& fai
     }
     if (again) outages_.add(request.file->location.url, failure->message);
     if (again && Clock::now() >= not_before_) {  // of those that fail together, once
-      not_before_ = Clock::now() + std::clamp<std::chrono::milliseconds>(failure->wait_at_least, delay_, HttpClient::longest_wait);
+      not_before_ = Clock::now() +
+                    std::clamp<std::chrono::milliseconds>(failure->wait_at_least, delay_, HttpClient::longest_wait);
       delay_ = std::min(2 * delay_, HttpClient::longest_delay);
     }
   } else {

@@ -27,9 +27,9 @@ struct RemoteTarget {
 };
 
 /// What is to be read is told as pieces: first expected, then begun, then taken. Beginning a piece fetches it with its
-/// neighbours that are expected, too, as one request where they lie close together, so an order that stays within a part
-/// of a file for a while makes few requests. All methods may be called from any thread; but for take() they return at
-/// once.
+/// neighbours that are expected, too, as one request where they lie close together, so an order that stays within a
+/// part of a file for a while makes few requests. All methods may be called from any thread; but for take() they return
+/// at once.
 ///
 /// It never repeats what failed for good, and it throws nothing: a piece that is not there is left to whoever reads it,
 /// who meets the error, or patience, in asking for it (HttpClient). After a fault that passes, it pauses for a while,
@@ -90,13 +90,13 @@ class ReadAhead {
   std::mutex mutex_;  ///< of all below, but for what the thread alone uses
   std::condition_variable_any changed_;
   Pieces pieces_;
-  std::deque<Place> begun_;  ///< in order; some were fetched or taken meanwhile
+  std::deque<Place> begun_;       ///< in order; some were fetched or taken meanwhile
   std::uint64_t held_bytes_ = 0;  ///< of all requests that pieces hold
   bool asleep_ = false, over_ = false;
 
   // The thread's own.
-  void* multi_;                                      ///< CURLM
-  std::vector<void*> idle_;                          ///< CURL handles
+  void* multi_;                                        ///< CURLM
+  std::vector<void*> idle_;                            ///< CURL handles
   std::map<void*, std::shared_ptr<Request>> running_;  ///< by handle
   std::chrono::milliseconds delay_;
   std::chrono::steady_clock::time_point not_before_ = {};

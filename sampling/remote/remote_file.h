@@ -31,7 +31,7 @@ struct RemoteAccess {
   mutable std::stop_source stop;  ///< what waits fails once this is requested
   Outages outages;
   HttpClient client;
-  std::unique_ptr<DiskCache> cache;  ///< may be null
+  std::unique_ptr<DiskCache> cache;       ///< may be null
   std::unique_ptr<ReadAhead> ahead = {};  ///< may be null
 };
 

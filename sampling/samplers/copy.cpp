@@ -45,7 +45,8 @@ class CopySampler : public Sampler {
     if (type_ == DType::u8)
       std::memcpy(picture, record.bytes.data(), form_.bytes);
     else
-      to_unit_floats(reinterpret_cast<const std::uint8_t*>(record.bytes.data()), form_.bytes, reinterpret_cast<float*>(picture));
+      to_unit_floats(reinterpret_cast<const std::uint8_t*>(record.bytes.data()), form_.bytes,
+                     reinterpret_cast<float*>(picture));
     std::memcpy(label, &record.label, sizeof record.label);
   }
 

@@ -20,7 +20,8 @@ void to_unit_floats(const std::uint8_t* in, std::size_t count, float* out) {
   const auto units = hn::Set(floats, unit);
   std::size_t i = 0;
   for (; i + hn::Lanes(floats) <= count; i += hn::Lanes(floats))
-    hn::StoreU(hn::Mul(hn::ConvertTo(floats, hn::PromoteTo(integers, hn::LoadU(bytes, in + i))), units), floats, out + i);
+    hn::StoreU(hn::Mul(hn::ConvertTo(floats, hn::PromoteTo(integers, hn::LoadU(bytes, in + i))), units), floats,
+               out + i);
   for (; i < count; ++i) out[i] = static_cast<float>(in[i]) * unit;
 }
 

@@ -39,7 +39,8 @@ Interleaving::Interleaving(std::span<const std::uint64_t> turns) : sources_(turn
 std::size_t Interleaving::build(std::span<const std::size_t> sources, std::span<const std::uint64_t> turns) {
   if (sources.size() == 1) return sources.front();
   const auto of = [&](std::span<const std::size_t> some) {
-    return std::accumulate(some.begin(), some.end(), std::uint64_t{0}, [&](std::uint64_t sum, std::size_t i) { return sum + turns[i]; });
+    return std::accumulate(some.begin(), some.end(), std::uint64_t{0},
+                           [&](std::uint64_t sum, std::size_t i) { return sum + turns[i]; });
   };
   const auto left = sources.first(sources.size() / 2), right = sources.subspan(left.size());
   Node node{of(sources), of(left), build(left, turns), build(right, turns)};
@@ -50,7 +51,8 @@ std::size_t Interleaving::build(std::span<const std::size_t> sources, std::span<
 std::uint64_t Interleaving::Node::left_of(std::uint64_t places) const {
   using Wide = unsigned __int128;
   // The exact share, rounded to the nearest: half of a turn off at most, and all at the end.
-  return static_cast<std::uint64_t>((2 * static_cast<Wide>(places) * left_turns + turns) / (2 * static_cast<Wide>(turns)));
+  return static_cast<std::uint64_t>((2 * static_cast<Wide>(places) * left_turns + turns) /
+                                    (2 * static_cast<Wide>(turns)));
 }
 
 Interleaving::Turn Interleaving::at(std::uint64_t place) const {

@@ -8,15 +8,16 @@
 
 namespace flowtrain {
 
-/// Shares `total` things out by weights > 0: each gets its exact share, rounded down or up, so that nothing is left over (the
-/// greatest remainders are rounded up; of equal ones the first).
+/// Shares `total` things out by weights > 0: each gets its exact share, rounded down or up, so that nothing is left
+/// over (the greatest remainders are rounded up; of equal ones the first).
 std::vector<std::uint64_t> shared_out(std::uint64_t total, std::span<const double> weights);
 
-/// A sequence in which source s has `turns[s]` turns, as evenly spread as can be: a balanced binary tree over the sources, by
-/// their number of turns, in each of whose nodes the two sides take turns along J. Bresenham's line ("Algorithm for computer
-/// control of a digital plotter", IBM Systems Journal 4, 1965). No memory of its length; a place costs log2(sources) divisions
-/// or so. In the first m places, each source has had its share of the m turns but for half a turn where there are two
-/// sources, for less than a turn where there are up to four, less than one and a half with up to eight, and so on. Any thread.
+/// A sequence in which source s has `turns[s]` turns, as evenly spread as can be: a balanced binary tree over the
+/// sources, by their number of turns, in each of whose nodes the two sides take turns along J. Bresenham's line
+/// ("Algorithm for computer control of a digital plotter", IBM Systems Journal 4, 1965). No memory of its length; a
+/// place costs log2(sources) divisions or so. In the first m places, each source has had its share of the m turns but
+/// for half a turn where there are two sources, for less than a turn where there are up to four, less than one and a
+/// half with up to eight, and so on. Any thread.
 class Interleaving {
  public:
   /// One source at least, each with a turn at least.
@@ -34,9 +35,9 @@ class Interleaving {
 
  private:
   struct Node {
-    std::uint64_t turns;       ///< of both sides
+    std::uint64_t turns;  ///< of both sides
     std::uint64_t left_turns;
-    std::size_t left, right;   ///< a source, or behind all sources a node
+    std::size_t left, right;  ///< a source, or behind all sources a node
 
     /// How many of the first `places` turns are the left side's.
     std::uint64_t left_of(std::uint64_t places) const;

@@ -16,7 +16,9 @@ bool has_only_numbers(const std::vector<std::string>& names) {
   return true;
 }
 
-const Distant* distant(const MixedDataset::Source& source) { return dynamic_cast<const Distant*>(source.dataset.get()); }
+const Distant* distant(const MixedDataset::Source& source) {
+  return dynamic_cast<const Distant*>(source.dataset.get());
+}
 
 class MixedDistantDataset : public MixedDataset, public Distant {
  public:
@@ -47,7 +49,8 @@ std::vector<std::string> agreed_classes(const std::vector<std::string>& first, c
   if (has_only_numbers(first)) return second;
   if (has_only_numbers(second)) return first;
   for (std::size_t i = 0; i < first.size(); ++i)
-    if (first[i] != second[i]) throw std::invalid_argument(say("class ", i, " is '", second[i], "', not '", first[i], "'"));
+    if (first[i] != second[i])
+      throw std::invalid_argument(say("class ", i, " is '", second[i], "', not '", first[i], "'"));
   return first;
 }
 

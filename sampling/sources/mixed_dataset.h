@@ -21,8 +21,8 @@ class Sourced {
   virtual Range source_of(std::uint64_t id) const = 0;
 };
 
-/// The sources' records one after the other. What is read, and from where, is the sources' business. The sources agree in
-/// their classes (agreed_classes).
+/// The sources' records one after the other. What is read, and from where, is the sources' business. The sources agree
+/// in their classes (agreed_classes).
 class MixedDataset : public Dataset, public Sourced {
  public:
   struct Source {
@@ -57,12 +57,12 @@ class MixedDataset : public Dataset, public Sourced {
   std::vector<std::string> classes_;
 };
 
-/// Puts sources together, one at least; the whole is Distant where one of them is. Throws std::invalid_argument where classes
-/// do not agree.
+/// Puts sources together, one at least; the whole is Distant where one of them is. Throws std::invalid_argument where
+/// classes do not agree.
 std::unique_ptr<MixedDataset> mixed(std::vector<MixedDataset::Source> sources);
 
-/// The classes of two data sets, if they are the same. Where one of them has but numbers for names, the other's names are
-/// taken. Throws std::invalid_argument saying what differs: "class 3 is 'cat', not 'dog'".
+/// The classes of two data sets, if they are the same. Where one of them has but numbers for names, the other's names
+/// are taken. Throws std::invalid_argument saying what differs: "class 3 is 'cat', not 'dog'".
 std::vector<std::string> agreed_classes(const std::vector<std::string>& first, const std::vector<std::string>& second);
 
 }  // namespace flowtrain

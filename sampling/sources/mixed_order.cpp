@@ -68,7 +68,8 @@ void MixedOrder::fill_some(std::uint64_t epoch, std::uint64_t first, std::span<s
   }
 }
 
-std::uint64_t turns_of_epoch(EpochEnd end, std::span<const std::uint64_t> sizes, std::span<const double> weights, std::uint64_t run) {
+std::uint64_t turns_of_epoch(EpochEnd end, std::span<const std::uint64_t> sizes, std::span<const double> weights,
+                             std::uint64_t run) {
   constexpr long double rounding = 1e-15L;  // so that shares such as 0.1 do not make a turn more
   const long double sum = std::accumulate(weights.begin(), weights.end(), 0.0L);
   std::vector<std::uint64_t> until_through;

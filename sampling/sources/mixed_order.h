@@ -16,8 +16,8 @@ struct OrderedSource {
   std::uint64_t turns = 1;       ///< in an epoch; > 0
 };
 
-/// A turn is `run` positions of one source. Each source's turns take up its own order where the ones before left it, in the
-/// epoch before, too; when it is through, its own next epoch begins.
+/// A turn is `run` positions of one source. Each source's turns take up its own order where the ones before left it, in
+/// the epoch before, too; when it is through, its own next epoch begins.
 class MixedOrder : public Order {
  public:
   /// One source at least; `run` > 0.
@@ -47,6 +47,7 @@ enum class EpochEnd : std::uint8_t {
 };
 
 /// Turns of an epoch: `sizes` are the positions of the sources' own epochs, `weights` > 0 their shares of all turns.
-std::uint64_t turns_of_epoch(EpochEnd end, std::span<const std::uint64_t> sizes, std::span<const double> weights, std::uint64_t run);
+std::uint64_t turns_of_epoch(EpochEnd end, std::span<const std::uint64_t> sizes, std::span<const double> weights,
+                             std::uint64_t run);
 
 }  // namespace flowtrain

@@ -168,8 +168,8 @@ void running_max_backward(const T* g, const std::uint8_t* replaced, T* gx, const
   check(cudaGetLastError(), "launch of corner pooling's backward");
 }
 
-#define FLOWTRAIN_FOR_TYPE(T)                                                                               \
-  template void running_max<T>(const T*, T*, std::uint8_t*, const Lines&, cudaStream_t);                    \
+#define FLOWTRAIN_FOR_TYPE(T)                                                            \
+  template void running_max<T>(const T*, T*, std::uint8_t*, const Lines&, cudaStream_t); \
   template void running_max_backward<T>(const T*, const std::uint8_t*, T*, const Lines&, cudaStream_t);
 FLOWTRAIN_FOR_TYPE(float)
 FLOWTRAIN_FOR_TYPE(double)

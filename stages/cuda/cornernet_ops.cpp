@@ -45,8 +45,8 @@ void running_max_cuda(const at::Tensor& x, std::int64_t length, std::int64_t inn
   });
 }
 
-void running_max_backward_cuda(const at::Tensor& g, const at::Tensor& replaced, std::int64_t length,
-                               std::int64_t inner, bool backwards, at::Tensor& gx) {
+void running_max_backward_cuda(const at::Tensor& g, const at::Tensor& replaced, std::int64_t length, std::int64_t inner,
+                               bool backwards, at::Tensor& gx) {
   const c10::cuda::CUDAGuard on_device(g.device());
   for_type_of(g, [&](auto zero) {
     using T = decltype(zero);

@@ -9,8 +9,8 @@
 
 namespace flowtrain {
 
-/// The GPU `index` for `slots` slabs, page-locked with `pin`, owned by the caller; null with a message (ended by 0) in `error` where none
-/// answers.
+/// The GPU `index` for `slots` slabs, page-locked with `pin`, owned by the caller; null with a message (ended by 0) in
+/// `error` where none answers.
 using CudaDeviceEntry = Device*(int index, std::uint32_t slots, bool pin, char* error, std::size_t error_size);
 
 /// The name under which it is exported.

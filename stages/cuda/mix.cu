@@ -49,8 +49,9 @@ __device__ std::uint8_t tinted(const std::uint8_t* picture, const Tint& tint, fl
       m2 = tint.m[i][2];
     }
   }
-  const float colours = __fadd_rn(__fadd_rn(__fmul_rn(m0, static_cast<float>(pixel[0])), __fmul_rn(m1, static_cast<float>(pixel[1]))),
-                                  __fmul_rn(m2, static_cast<float>(pixel[2])));
+  const float colours =
+      __fadd_rn(__fadd_rn(__fmul_rn(m0, static_cast<float>(pixel[0])), __fmul_rn(m1, static_cast<float>(pixel[1]))),
+                __fmul_rn(m2, static_cast<float>(pixel[2])));
   const float level = __fadd_rn(colours, __fmul_rn(tint.lift, grey));
   return static_cast<std::uint8_t>(__float2int_rn(fminf(fmaxf(level, 0.0f), 255.0f)));
 }
@@ -104,7 +105,8 @@ __global__ void mix_kernel(const std::uint8_t* __restrict__ from, float* __restr
 }
 
 /// A block for each picture in turn: each thread's share of the sums, then those of all.
-__global__ void grey_kernel(const std::uint8_t* __restrict__ from, float* __restrict__ to, std::size_t rows, unsigned pixels) {
+__global__ void grey_kernel(const std::uint8_t* __restrict__ from, float* __restrict__ to, std::size_t rows,
+                            unsigned pixels) {
   __shared__ unsigned long long sums[3];
   for (std::size_t row = blockIdx.x; row < rows; row += gridDim.x) {
     if (threadIdx.x < 3) sums[threadIdx.x] = 0;
@@ -119,8 +121,9 @@ __global__ void grey_kernel(const std::uint8_t* __restrict__ from, float* __rest
     for (int c = 0; c < 3; ++c) atomicAdd(&sums[c], own[c]);
     __syncthreads();
     if (threadIdx.x == 0) {
-      const double sum = __dadd_rn(__dadd_rn(__dmul_rn(0.299, static_cast<double>(sums[0])), __dmul_rn(0.587, static_cast<double>(sums[1]))),
-                                   __dmul_rn(0.114, static_cast<double>(sums[2])));
+      const double sum = __dadd_rn(
+          __dadd_rn(__dmul_rn(0.299, static_cast<double>(sums[0])), __dmul_rn(0.587, static_cast<double>(sums[1]))),
+          __dmul_rn(0.114, static_cast<double>(sums[2])));
       to[row] = static_cast<float>(__ddiv_rn(sum, static_cast<double>(pixels)));
     }
     __syncthreads();
@@ -138,7 +141,8 @@ void launch(const std::uint8_t* from, float* to, std::size_t rows, const Picture
 
 }  // namespace
 
-void measure_grey(const std::uint8_t* from, float* to, std::size_t rows, const PictureShape& shape, cudaStream_t stream) {
+void measure_grey(const std::uint8_t* from, float* to, std::size_t rows, const PictureShape& shape,
+                  cudaStream_t stream) {
   if (shape.channels != 3) throw std::invalid_argument("colours: 3 channels, not " + std::to_string(shape.channels));
   if (rows == 0 || shape.height == 0 || shape.width == 0) return;
   grey_kernel<<<static_cast<unsigned>(std::min(rows, kMaxBlocksDown)), kThreads, 0, stream>>>(

@@ -13,11 +13,12 @@ namespace flowtrain::cuda {
 
 /// Enqueues the mean grey levels of (rows, height, width, 3) u8 pictures, to `to`. Both are on the device. Throws
 /// std::invalid_argument for other channels.
-void measure_grey(const std::uint8_t* from, float* to, std::size_t rows, const PictureShape& shape, cudaStream_t stream);
+void measure_grey(const std::uint8_t* from, float* to, std::size_t rows, const PictureShape& shape,
+                  cudaStream_t stream);
 
 /// Enqueues one pass from `from`, (rows, height, width, channels) u8, to `to`, f32 of the same order: the CPU's bits.
-/// Both, `mix.rows` and `mix.grey` are on the device; the rule is read before it returns. Throws std::invalid_argument unless
-/// 1 ≤ channels ≤ 4.
+/// Both, `mix.rows` and `mix.grey` are on the device; the rule is read before it returns. Throws std::invalid_argument
+/// unless 1 ≤ channels ≤ 4.
 void mix_pixels(const std::uint8_t* from, float* to, std::size_t rows, const PictureShape& shape, const PixelRule& rule,
                 const PixelMix& mix, cudaStream_t stream);
 

@@ -29,7 +29,8 @@ class Canvas {
       for (int x = std::max(x0, 0); x <= std::min(x1, width_ - 1); ++x) {
         std::uint8_t* pixel = rgb_ + 3 * (static_cast<std::ptrdiff_t>(y) * width_ + x);
         for (std::size_t c = 0; c < 3; ++c)
-          pixel[c] = static_cast<std::uint8_t>(std::lround((1 - weight) * static_cast<float>(pixel[c]) + weight * color[c]));
+          pixel[c] =
+              static_cast<std::uint8_t>(std::lround((1 - weight) * static_cast<float>(pixel[c]) + weight * color[c]));
       }
   }
 
@@ -50,8 +51,8 @@ int pixel_of(float value) { return static_cast<int>(std::lround(std::clamp(value
 
 }  // namespace
 
-void draw_boxes(std::uint8_t* rgb, int height, int width, std::span<const Box> annotated, std::span<const Detection> found,
-                float least) {
+void draw_boxes(std::uint8_t* rgb, int height, int width, std::span<const Box> annotated,
+                std::span<const Detection> found, float least) {
   constexpr Color white{255, 255, 255};
   Canvas canvas(rgb, height, width);
   for (auto& box : annotated)

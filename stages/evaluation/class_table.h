@@ -13,7 +13,9 @@ struct ClassTable {
   std::vector<std::string> classes;   ///< names, in label order
   std::vector<std::uint64_t> counts;  ///< (label, prediction), row by row
 
-  std::uint64_t at(std::size_t label, std::size_t prediction) const { return counts[label * classes.size() + prediction]; }
+  std::uint64_t at(std::size_t label, std::size_t prediction) const {
+    return counts[label * classes.size() + prediction];
+  }
 };
 
 /// A line for each label, a column for each prediction; the first line and the first column have the names (RFC 4180).

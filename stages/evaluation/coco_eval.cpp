@@ -42,8 +42,7 @@ class Matcher {
   Matcher(Objects objects, Detections detections) : objects_(objects), detections_(detections) {
     overlaps_.reserve(objects.size() * detections.size());
     for (const auto& found : detections)
-      for (const auto& object : objects)
-        overlaps_.push_back(overlap(*found.item, *object.item, object.item->ignore));
+      for (const auto& object : objects) overlaps_.push_back(overlap(*found.item, *object.item, object.item->ignore));
     ignored_.resize(objects.size());
     order_.resize(objects.size());
     taken_.resize(objects.size());
@@ -94,7 +93,7 @@ class Matcher {
   std::vector<double> overlaps_;  ///< (detections, objects)
   std::vector<char> ignored_;     ///< objects: in the range at hand
   std::vector<std::size_t> order_;
-  std::vector<char> taken_;       ///< objects: at the threshold at hand
+  std::vector<char> taken_;  ///< objects: at the threshold at hand
 };
 
 /// One class over all pictures.
@@ -181,8 +180,8 @@ class ClassEvaluation {
     std::size_t found = 0;
     for (const auto& outcome : outcomes_)
       if (outcome.rank < detections)
-        found += static_cast<std::size_t>(std::popcount(
-            static_cast<std::uint16_t>(outcome.matched[range] & ~outcome.ignored[range])));
+        found += static_cast<std::size_t>(
+            std::popcount(static_cast<std::uint16_t>(outcome.matched[range] & ~outcome.ignored[range])));
     return static_cast<double>(found) / static_cast<double>(to_find_[range]) / thresholds;
   }
 

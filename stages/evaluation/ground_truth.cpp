@@ -51,8 +51,8 @@ std::vector<FoundObject> found_objects(const GroundTruth& truth, std::span<const
   std::vector<FoundObject> objects;
   for (std::size_t i = 0; i < sights.size(); ++i)
     for (const auto& each : sights[i].found)
-      objects.push_back({truth.images[i], truth.categories.at(static_cast<std::size_t>(each.category)).id, each.x0, each.y0,
-                         each.x1 - each.x0, each.y1 - each.y0, each.score});
+      objects.push_back({truth.images[i], truth.categories.at(static_cast<std::size_t>(each.category)).id, each.x0,
+                         each.y0, each.x1 - each.x0, each.y1 - each.y0, each.score});
   return objects;
 }
 

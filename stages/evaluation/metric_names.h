@@ -15,8 +15,8 @@ inline std::string_view without_set(std::string_view metric) {
   return metric.starts_with(class_accuracy) ? metric : metric.substr(metric.find('.') + 1);
 }
 
-/// Which of `metrics`, or the loss, a figure is of, whatever set stands before it and whatever group of val.group_by after it:
-/// "f1" of "f1", of "night.f1" and of "night.f1.cat". Empty: of none. No set is called like a metric.
+/// Which of `metrics`, or the loss, a figure is of, whatever set stands before it and whatever group of val.group_by
+/// after it: "f1" of "f1", of "night.f1" and of "night.f1.cat". Empty: of none. No set is called like a metric.
 inline std::string metric_of(std::string_view figure, const std::vector<std::string>& metrics) {
   const auto begins = [](std::string_view text, const std::string& name) {
     return text.starts_with(name) && (text.size() == name.size() || text[name.size()] == '.');

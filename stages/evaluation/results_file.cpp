@@ -70,9 +70,9 @@ std::vector<FoundObject> read_results(const std::filesystem::path& path) {
   const auto file = open_file(path);
   FileBuffer buffer(file, 0, file.size_bytes(), path.string());
   std::istream stream(&buffer);
-  read_json_lists(stream, path.string(),
-                  {{"", {"image_id", "category_id", "bbox", "score"},
-                    [&](const JsonRow& row) { detections.push_back(detection_of(row)); }}});
+  read_json_lists(stream, path.string(), {{"", {"image_id", "category_id", "bbox", "score"}, [&](const JsonRow& row) {
+                                             detections.push_back(detection_of(row));
+                                           }}});
   return detections;
 }
 

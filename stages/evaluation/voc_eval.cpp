@@ -53,7 +53,8 @@ double average_precision(std::vector<Reached> curve, VocRule rule) {
     return sum;
   }
   for (int tenth = 0; tenth <= 10; ++tenth) {
-    const auto at = std::find_if(curve.begin(), curve.end(), [&](const Reached& p) { return p.recall >= tenth / 10.0; });
+    const auto at =
+        std::find_if(curve.begin(), curve.end(), [&](const Reached& p) { return p.recall >= tenth / 10.0; });
     if (at != curve.end()) sum += at->precision / 11;
   }
   return sum;

@@ -28,7 +28,8 @@ bool is_finished_picture(const Field& field) {
 
 }  // namespace
 
-BatchAdapter::BatchAdapter(const SlabLayout& layout, at::Device where, bool channels_last, std::optional<BatchMixer> mixer)
+BatchAdapter::BatchAdapter(const SlabLayout& layout, at::Device where, bool channels_last,
+                           std::optional<BatchMixer> mixer)
     : layout_(layout), where_(where), mixer_(std::move(mixer)) {
   // The device's kernels write (B, H, W, C) memory, which is what channels_last means.
   const bool planar = !channels_last && !where.is_cuda();
@@ -45,7 +46,8 @@ BatchAdapter::BatchAdapter(const SlabLayout& layout, at::Device where, bool chan
     auto pixels = torch::empty({layout.rows(), shape.channels, shape.height, shape.width},
                                torch::TensorOptions(torch::kFloat).device(where),
                                planar ? at::MemoryFormat::Contiguous : at::MemoryFormat::ChannelsLast);
-    pictures_.push_back({i, std::move(mean), std::move(stddev), rule, PictureFinisher(shape, rule, planar), std::move(pixels)});
+    pictures_.push_back(
+        {i, std::move(mean), std::move(stddev), rule, PictureFinisher(shape, rule, planar), std::move(pixels)});
   }
 }
 
@@ -76,7 +78,8 @@ void BatchAdapter::finish_here(Slab& slab, Picture& picture, PixelMix* mix, floa
   if (mix && mix->tints) {
     picture.grey.resize(slab.rows().size());
     const PictureShape shape = shape_of(layout_.fields()[picture.field]);
-    each_row([&](std::int64_t first, std::int64_t last) { measure_grey(from, first, last, shape, picture.grey.data()); });
+    each_row(
+        [&](std::int64_t first, std::int64_t last) { measure_grey(from, first, last, shape, picture.grey.data()); });
     mix->grey = picture.grey.data();
   }
   each_row([&](std::int64_t first, std::int64_t last) { picture.finish(from, first, last, mix, to); });
@@ -94,7 +97,8 @@ void BatchAdapter::finish_there(Slab& slab, Picture& picture, PixelMix* mix, flo
 void BatchAdapter::mix_labels(const BatchMix& mix, nets::NamedTensors& batch) {
   if (mix.kind == BatchMix::Kind::none) return;
   const auto rows = static_cast<std::int64_t>(mix.rows.size());
-  // They follow from the number of rows. To bring them to a device each time would wait for all that it still has to do.
+  // They follow from the number of rows. To bring them to a device each time would wait for all that it still has to
+  // do.
   if (!partners_.defined() || partners_.size(0) != rows) {
     const auto partners = torch::empty({rows}, torch::kLong);
     for (std::int64_t* to = partners.data_ptr<std::int64_t>(); auto& drawn : mix.rows) *to++ = drawn.partner;
@@ -115,9 +119,12 @@ nets::NamedTensors BatchAdapter::operator()(Slab& slab) {
   for (std::size_t i = 0; i < layout_.fields().size(); ++i) {
     const bool is_next = picture != pictures_.end() && picture->field == i;
     const Field& field = layout_.fields()[i];
-    if (is_next) batch.set(field.name, finished(slab, *picture++, is_image(field) ? mix : nullptr));
-    else if (is_finished_picture(field)) batch.set(field.name, view(slab, i).permute({0, 3, 1, 2}));
-    else batch.set(field.name, view(slab, i));
+    if (is_next)
+      batch.set(field.name, finished(slab, *picture++, is_image(field) ? mix : nullptr));
+    else if (is_finished_picture(field))
+      batch.set(field.name, view(slab, i).permute({0, 3, 1, 2}));
+    else
+      batch.set(field.name, view(slab, i));
   }
   if (mix) mix_labels(*mix, batch);
   return batch;

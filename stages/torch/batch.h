@@ -17,8 +17,8 @@ namespace flowtrain {
 /// (B, C, H, W), (x / 255 - mean) / stddev, in memory that is kept from batch to batch. An f32 `image` (B, H, W, C) is
 /// finished: it becomes a view (B, C, H, W).
 ///
-/// With a mixer the field `image` is tinted, erased and mixed in the same pass. In a batch that is mixed `label` is the heavier
-/// of each row's two labels, so that whoever measures against it measures against that one; beside it come
+/// With a mixer the field `image` is tinted, erased and mixed in the same pass. In a batch that is mixed `label` is the
+/// heavier of each row's two labels, so that whoever measures against it measures against that one; beside it come
 /// `second_label` (B) i64, and `label_weight` () f64 on the CPU: the share of `label`, at least a half.
 class BatchAdapter {
  public:
@@ -32,9 +32,9 @@ class BatchAdapter {
     std::size_t field;
     std::vector<float> mean, stddev;  // per channel, of values in 0 … 1
     PixelRule rule;
-    PictureFinisher finish;           // on the CPU
-    at::Tensor pixels;                // f32 (B, C, H, W) for a full batch
-    std::vector<float> grey;          // mean levels of the batch's rows, where colours change on the CPU
+    PictureFinisher finish;   // on the CPU
+    at::Tensor pixels;        // f32 (B, C, H, W) for a full batch
+    std::vector<float> grey;  // mean levels of the batch's rows, where colours change on the CPU
   };
   at::Tensor view(Slab& slab, std::size_t field) const;
   at::Tensor finished(Slab& slab, Picture& picture, const BatchMix* mix);

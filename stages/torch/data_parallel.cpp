@@ -1,8 +1,8 @@
 #include "stages/torch/data_parallel.h"
 
-#include <torch/csrc/distributed/c10d/reducer.hpp>
 #include <torch/types.h>
 #include <torch/utils.h>
+#include <torch/csrc/distributed/c10d/reducer.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -50,26 +50,32 @@ DataParallelOptions parallel_options(const Settings& dist) {
   options.first_bucket_mb = dist.real("first_bucket_mb");
   options.find_unused = dist.boolean("find_unused");
   options.static_graph = dist.boolean("static_graph");
-  if (const auto wire = dist.text("compress"); wire != "none") options.wire = wire == "fp16" ? at::kHalf : at::kBFloat16;
+  if (const auto wire = dist.text("compress"); wire != "none")
+    options.wire = wire == "fp16" ? at::kHalf : at::kBFloat16;
   return options;
 }
 
 DataParallel::DataParallel(TorchGroup& group, const nets::NamedTensors& parameters, const nets::NamedTensors& buffers,
                            std::int64_t figures, const DataParallelOptions& options)
-    : group_(group), buffers_(buffers), parameters_(parameters), only_own_(options.only_own), find_unused_(options.find_unused),
-      becomes_static_(options.static_graph), delays_(options.static_graph) {
+    : group_(group),
+      buffers_(buffers),
+      parameters_(parameters),
+      only_own_(options.only_own),
+      find_unused_(options.find_unused),
+      becomes_static_(options.static_graph),
+      delays_(options.static_graph) {
   const torch::NoGradGuard no_gradients;
   auto trained = tensors_of(parameters);
   std::erase_if(trained, [](auto& tensor) { return !tensor.requires_grad(); });
   if (trained.empty()) throw InternalError("a net without parameters to train");
   ballot_ = torch::zeros({figures + kVotes}, trained.front().options().dtype(torch::kFloat32)).requires_grad_(true);
   trained.insert(trained.begin(), ballot_);  // first of all, so that it leaves with the last bucket
-  in_collective(group_, "the comparison of nets", [&] {
-    c10d::verify_params_across_processes(group_.processes(), trained, std::nullopt);
-  });
+  in_collective(group_, "the comparison of nets",
+                [&] { c10d::verify_params_across_processes(group_.processes(), trained, std::nullopt); });
   reducer_ = make_reducer(group_, trained, parameters, options);
   if (only_own_) own_ = trained;
-  reducer_->register_comm_hook(std::make_unique<GradientExchange>(group_.processes(), options.wire, ballot_, times_, stalls_));
+  reducer_->register_comm_hook(
+      std::make_unique<GradientExchange>(group_.processes(), options.wire, ballot_, times_, stalls_));
 }
 
 DataParallel::~DataParallel() = default;
@@ -80,7 +86,8 @@ void DataParallel::begin(bool first, bool last) {
   if (!last) return;
   begun_ = true;
   times_.begin();
-  // Not before: it would count the gradients of micro-batches that are not exchanged, and wait for as many in each iteration.
+  // Not before: it would count the gradients of micro-batches that are not exchanged, and wait for as many in each
+  // iteration.
   if (std::exchange(becomes_static_, false)) reducer_->set_static_graph();
   in_collective(group_, "the start of an iteration", [&] {
     reducer_->rebuild_buckets();  // once, after the first iteration: in the order in which gradients came
@@ -101,8 +108,10 @@ void DataParallel::backward(const at::Tensor& loss, const at::Tensor& figures, d
     if (last_) reducer_->prepare_for_backward(find_unused_ ? std::vector{whole} : std::vector<at::Tensor>{});
     whole.backward({}, std::nullopt, false, only_own_ ? std::optional<at::TensorList>(own_) : std::nullopt);
     if (!last_) return;
-    if (std::exchange(delays_, false)) reducer_->delay_all_reduce();
-    else if (!times_.complete()) throw_unused();
+    if (std::exchange(delays_, false))
+      reducer_->delay_all_reduce();
+    else if (!times_.complete())
+      throw_unused();
   });
   stalls_.wait_ends();
 }

@@ -18,11 +18,11 @@ namespace flowtrain {
 
 /// How gradients travel.
 struct DataParallelOptions {
-  double bucket_mb = 25;         ///< of a bucket
-  double first_bucket_mb = 1;    ///< of the first, which is to leave early
-  bool find_unused = false;      ///< parameters may be left out of an iteration's loss
-  bool static_graph = false;     ///< the same parameters take part in every iteration
-  bool only_own = false;         ///< backward reaches others' parameters, too, which get no gradients
+  double bucket_mb = 25;                    ///< of a bucket
+  double first_bucket_mb = 1;               ///< of the first, which is to leave early
+  bool find_unused = false;                 ///< parameters may be left out of an iteration's loss
+  bool static_graph = false;                ///< the same parameters take part in every iteration
+  bool only_own = false;                    ///< backward reaches others' parameters, too, which get no gradients
   std::optional<at::ScalarType> wire = {};  ///< gradients travel as kHalf or kBFloat16; none: as they are
 };
 
@@ -42,9 +42,9 @@ class DataParallel {
 
   /// Before forward. `last`: gradients are averaged in this backward; in those before, they only add up.
   void begin(bool first, bool last);
-  /// Backward of a micro-batch's part of the iteration's loss, a mean over the process's rows; `share` is what these weigh
-  /// among all (Slab::share). `figures` (F) f32: to be averaged like the loss. Throws UserError(usage) where a parameter got no
-  /// gradient, and the options allow for none.
+  /// Backward of a micro-batch's part of the iteration's loss, a mean over the process's rows; `share` is what these
+  /// weigh among all (Slab::share). `figures` (F) f32: to be averaged like the loss. Throws UserError(usage) where a
+  /// parameter got no gradient, and the options allow for none.
   void backward(const at::Tensor& loss, const at::Tensor& figures, double share, const Votes& votes);
   /// In place of the last backward(), whether begin() was called or not: zeros, and the votes.
   void stand_by(double share, const Votes& votes);
@@ -66,7 +66,7 @@ class DataParallel {
   at::Tensor ballot_;  // f32, all zero; its gradient is the figures and the votes
   bool only_own_, find_unused_, last_ = false, begun_ = false;
   bool becomes_static_;  // in the first iteration
-  bool delays_;          // of a static graph the first iteration's buckets leave after backward, which learns what takes part
+  bool delays_;  // of a static graph the first iteration's buckets leave after backward, which learns what takes part
   std::vector<at::Tensor> own_;  // parameters and ballot, where there are others
   ExchangeTimes times_;
   StallMeter stalls_;

@@ -57,8 +57,10 @@ std::string FlightRecord::to_jsonl() const {
   for (auto& each : last_) {
     out << R"({"collective":)" << ++number << R"(,"what":")" << each.what << R"(","iteration":)" << each.iteration
         << R"(,"began_s":)" << seconds(each.began - start_) << R"(,"took_s":)";
-    if (each.is_over) out << seconds(each.ended - each.began);
-    else out << "null";
+    if (each.is_over)
+      out << seconds(each.ended - each.began);
+    else
+      out << "null";
     out << "}\n";
   }
   return out.str();

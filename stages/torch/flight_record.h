@@ -30,8 +30,8 @@ class FlightRecord {
   std::uint64_t entered() const;
   /// "iteration 57, in the averaging of gradients (collective 530)".
   std::string last() const;
-  /// A line of JSON for each, oldest first: collective, what, iteration, began_s (since this process joined), took_s (null:
-  /// it did not end).
+  /// A line of JSON for each, oldest first: collective, what, iteration, began_s (since this process joined), took_s
+  /// (null: it did not end).
   std::string to_jsonl() const;
 
  private:

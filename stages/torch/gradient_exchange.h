@@ -11,7 +11,8 @@
 
 namespace flowtrain {
 
-/// When the buckets of one iteration left and came back. Filled by the backward thread and by those of the process group.
+/// When the buckets of one iteration left and came back. Filled by the backward thread and by those of the process
+/// group.
 class ExchangeTimes {
  public:
   struct Summary {

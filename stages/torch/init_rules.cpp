@@ -26,7 +26,8 @@ nets::InitRule init_rule_of(const Settings& settings) {
   return rule;
 }
 
-// While it lives, torch computes on one thread: how a decomposition (orthogonal) rounds depends on how it is shared out.
+// While it lives, torch computes on one thread: how a decomposition (orthogonal) rounds depends on how it is shared
+// out.
 class OneThread {
  public:
   OneThread() : before_(at::get_num_threads()) { at::set_num_threads(1); }

@@ -40,8 +40,13 @@ namespace {
 class TorchLearner : public Learner {
  public:
   explicit TorchLearner(const LearnerSpec& spec)
-      : spec_(spec), where_(spec.device), mode_(spec.mode), seed_(spec.seed), group_(*spec.group),
-        accum_(static_cast<double>(spec.train.integer("accum"))), amp_(amp_type(spec.train)),
+      : spec_(spec),
+        where_(spec.device),
+        mode_(spec.mode),
+        seed_(spec.seed),
+        group_(*spec.group),
+        accum_(static_cast<double>(spec.train.integer("accum"))),
+        amp_(amp_type(spec.train)),
         may_discard_(accum_ > 1 || spec.train.text("nonfinite") == "skip" || spec.train.text("on_error") != "stop") {
     configure_torch(spec.run, spec.processes_here);
     net_ = make_learner_net(spec);
@@ -56,7 +61,8 @@ class TorchLearner : public Learner {
     if (auto* group = dynamic_cast<TorchGroup*>(spec.group)) train_together(spec, *group);
     if (spec.hooks && spec.hook_list) add_hooks(*spec.hooks, *spec.hook_list);
     net_->train(true);
-    make_train_batch_ = [this, channels_last = spec.net.boolean("channels_last"), mixing = spec.mixing](const SlabLayout& layout) {
+    make_train_batch_ = [this, channels_last = spec.net.boolean("channels_last"),
+                         mixing = spec.mixing](const SlabLayout& layout) {
       std::optional<BatchMixer> mixer;
       if (mixing.any()) mixer.emplace(mixing, layout, seed_, static_cast<std::uint32_t>(accum_));
       return std::make_unique<BatchAdapter>(layout, where_, channels_last, std::move(mixer));
@@ -112,8 +118,10 @@ class TorchLearner : public Learner {
     finish_gradients();
     if (!std::exchange(read_, false)) unread_.add(iteration_, loss_of(passes_), grad_norm_, overflow_);
     observers_.during(Phase::optimizer, [&] {
-      if (repeated_) graphs_.repeat_update();
-      else optimizers_->apply(passes_, iteration_, overflow_);
+      if (repeated_)
+        graphs_.repeat_update();
+      else
+        optimizers_->apply(passes_, iteration_, overflow_);
       optimizers_->average(iteration_);
     });
     if (observers_.look(Point::step) && !(overflow_.defined() && overflow_.item<float>() > 0))
@@ -143,7 +151,9 @@ class TorchLearner : public Learner {
     }
     if (!watch.first()) return {};
     NonFiniteOrigin origin = origin_of(*watch.first(), parameters_, rows);
-    if (origin.phase != "norm") blame_rows(batch, rows, [&](const auto& row) { return fails_alone(row, rows, in_loss); }, origin);
+    if (origin.phase != "norm")
+      blame_rows(
+          batch, rows, [&](const auto& row) { return fails_alone(row, rows, in_loss); }, origin);
     return origin;
   }
 
@@ -152,8 +162,8 @@ class TorchLearner : public Learner {
   NetFigures figures() const override {
     NetFigures figures;
     for (auto& [name, tensor] : parameters_)
-      figures.parameters.push_back(
-          {name, tensor.sizes().vec(), static_cast<std::uint64_t>(tensor.numel()), tensor.nbytes(), optimizers_->owner(name)});
+      figures.parameters.push_back({name, tensor.sizes().vec(), static_cast<std::uint64_t>(tensor.numel()),
+                                    tensor.nbytes(), optimizers_->owner(name)});
     for (auto& [name, tensor] : buffers_) figures.buffer_bytes += tensor.nbytes();
     for (auto& [name, tensor] : optimizers_->state()) figures.optimizer_bytes += tensor.nbytes();
     return figures;
@@ -319,8 +329,10 @@ class TorchLearner : public Learner {
     const auto figures = pass.figures_of(lowered, losses) / accum_;
     observers_.during(Phase::backward, [&] {
       exchanging_ = pass.parallel && ticket.micro + 1 == accum_;
-      if (pass.parallel) pass.parallel->backward(part, figures, slab.share(), &pass == votes_with_ ? votes_ : Votes{});
-      else if (mode_ != TrainMode::forward_only) pass.backward(part, passes_.size() == 1);
+      if (pass.parallel)
+        pass.parallel->backward(part, figures, slab.share(), &pass == votes_with_ ? votes_ : Votes{});
+      else if (mode_ != TrainMode::forward_only)
+        pass.backward(part, passes_.size() == 1);
     });
     exchanging_ = false;
     pass.sums = pass.sums.defined() ? pass.sums + figures : figures;
@@ -367,7 +379,8 @@ class TorchLearner : public Learner {
     observers_.during(Phase::gradients, [&] { grad_norm_ = optimizers_->clip(); });
   }
 
-  // A row without its batch: without dropout, and with running statistics in place of the batch's, as of before the step.
+  // A row without its batch: without dropout, and with running statistics in place of the batch's, as of before the
+  // step.
   bool fails_alone(const nets::NamedTensors& row, std::int64_t rows, bool in_loss) {
     discard();
     net_->train(false);
@@ -411,9 +424,9 @@ class TorchLearner : public Learner {
   bool exchanging_ = false;    // gradients of one are on their way
   std::function<std::unique_ptr<BatchAdapter>(const SlabLayout&)> make_train_batch_;
   std::unique_ptr<BatchAdapter> train_batch_;
-  std::uint64_t iteration_ = 0;                // under way
-  at::Tensor grad_norm_, overflow_;            // of it
-  bool read_ = false;                          // by result()
+  std::uint64_t iteration_ = 0;      // under way
+  at::Tensor grad_norm_, overflow_;  // of it
+  bool read_ = false;                // by result()
   UnreadSteps unread_;
 };
 

@@ -20,7 +20,8 @@ std::shared_ptr<nets::Net> make_learner_net(const LearnerSpec& spec) {
   std::shared_ptr<nets::Net> net = made_from(spec.net, key, [&] {
     return key == "plugin" ? Plugin(spec.net, PluginKind::net).net(wished) : nets::make_net(wished);
   });
-  if (spec.init) apply_init_rules(*spec.init, net->parameters());  // before they are on a device, whose generator is another
+  if (spec.init)
+    apply_init_rules(*spec.init, net->parameters());  // before they are on a device, whose generator is another
   net->to(at::Device(spec.device), spec.net.boolean("channels_last"));
   return net;
 }

@@ -8,8 +8,8 @@
 
 namespace flowtrain {
 
-/// The net that [net] describes for pictures as the sampler makes them, on the spec's device; weights are drawn from its
-/// seed. Throws UserError(usage).
+/// The net that [net] describes for pictures as the sampler makes them, on the spec's device; weights are drawn from
+/// its seed. Throws UserError(usage).
 std::shared_ptr<nets::Net> make_learner_net(const LearnerSpec& spec);
 
 }  // namespace flowtrain

@@ -39,8 +39,7 @@ NamePatterns::NamePatterns(const std::vector<Settings>& tables) : tables_(tables
 
 std::vector<std::size_t> NamePatterns::matching(const std::string& name) {
   std::vector<std::size_t> found;
-  for (std::size_t i = 0; i < patterns_.size(); ++i)
-    try {
+  for (std::size_t i = 0; i < patterns_.size(); ++i) try {
       if (patterns_[i].found_in(name)) found.push_back(i), used_[i] = true;
     } catch (const PatternError& error) {
       throw tables_[i].error("params", error.what());

@@ -57,8 +57,12 @@ class DeviceStream {
 class TorchNetCopy final : public NetCopy {
  public:
   TorchNetCopy(const LearnerSpec& spec, const nets::NamedTensors& source)
-      : net_(make_learner_net(spec)), step_(make_training_step(spec, *net_)), validator_(spec, net_, *step_),
-        model_(model_of(*net_)), own_(detached(model_)), source_(detached(source)) {
+      : net_(make_learner_net(spec)),
+        step_(make_training_step(spec, *net_)),
+        validator_(spec, net_, *step_),
+        model_(model_of(*net_)),
+        own_(detached(model_)),
+        source_(detached(source)) {
     if (own_.size() != source_.size()) throw InternalError("the copy of a net has other tensors than the net");
     net_->train(false);
     if (const at::Device where(spec.device); !where.is_cpu()) stream_.emplace(where);

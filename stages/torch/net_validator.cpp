@@ -42,10 +42,13 @@ void NetValidator::add_metric(const std::string& name, const LearnerSpec& spec, 
   if (name == "loss") return;
   if (const Settings* own = own_metric(name, spec.metrics))
     return made_from(*own, "plugin", [&] {
-      metrics_.add(name, [plugin = Plugin(*own, PluginKind::metric), classes = metrics_.classes()] { return plugin.metric(classes); });
+      metrics_.add(name, [plugin = Plugin(*own, PluginKind::metric), classes = metrics_.classes()] {
+        return plugin.metric(classes);
+      });
     });
   if (is_detection_figure(name)) return look_for_objects(name, spec, net);
-  if (!nets::is_metric(name)) throw spec.val.error("metrics", nets::unknown_name("metric", name, validation_metric_names()).what());
+  if (!nets::is_metric(name))
+    throw spec.val.error("metrics", nets::unknown_name("metric", name, validation_metric_names()).what());
   made_from(spec.val, "metrics", [&] { metrics_.add(name); });
 }
 
@@ -53,20 +56,24 @@ void NetValidator::check_own_metrics(const std::vector<Settings>& own) const {
   const auto& wanted = settings_.texts("metrics");
   for (auto& each : own) {
     const std::string& label = each.text("label");
-    if (nets::is_metric(label) || is_detection_figure(label) || label == "loss") throw each.error("label", "'" + label + "' is a metric already");
+    if (nets::is_metric(label) || is_detection_figure(label) || label == "loss")
+      throw each.error("label", "'" + label + "' is a metric already");
     if (std::find(wanted.begin(), wanted.end(), label) == wanted.end())
-      throw each.error("label", "'" + label + "' is not among val.metrics", Exit::usage, "name it there, or leave it out here");
+      throw each.error("label", "'" + label + "' is not among val.metrics", Exit::usage,
+                       "name it there, or leave it out here");
   }
 }
 
-void NetValidator::look_for_objects(const std::string& metric, const LearnerSpec& spec, const std::shared_ptr<nets::Net>& net) {
+void NetValidator::look_for_objects(const std::string& metric, const LearnerSpec& spec,
+                                    const std::shared_ptr<nets::Net>& net) {
   const auto corner_net = std::dynamic_pointer_cast<nets::CornerNet>(net);
   if (!corner_net)
-    throw spec.val.error("metrics", "'" + metric + "' is a figure of nets that find objects, which this one does not", Exit::usage,
-                         "of others: " + nets::listed(nets::metric_names()));
+    throw spec.val.error("metrics", "'" + metric + "' is a figure of nets that find objects, which this one does not",
+                         Exit::usage, "of others: " + nets::listed(nets::metric_names()));
   if (!spec.val.text("group_by").empty())
-    throw spec.val.error("group_by", "'" + metric + "' of val.metrics is a figure of boxes, which are not told by groups", Exit::usage,
-                         "leave it out; [[val.set]]s are measured each for itself");
+    throw spec.val.error("group_by",
+                         "'" + metric + "' of val.metrics is a figure of boxes, which are not told by groups",
+                         Exit::usage, "leave it out; [[val.set]]s are measured each for itself");
   if (!spec.detect || detector_) return;
   detector_ = detector_through(corner_net, {spec.net, *spec.sampler, *spec.detect, spec.classes, spec.device});
 }
@@ -77,7 +84,8 @@ nets::Step::Evaluated NetValidator::evaluate(const nets::NamedTensors& batch) {
   const Autocast cast(amp_, where_.type());
   nets::Step::Evaluated seen = step_.evaluate(batch);
   nets::NamedTensors outputs;
-  for (const auto& [name, tensor] : seen.outputs) outputs.add(name, tensor.scalar_type() == *amp_ ? tensor.to(at::kFloat) : tensor);
+  for (const auto& [name, tensor] : seen.outputs)
+    outputs.add(name, tensor.scalar_type() == *amp_ ? tensor.to(at::kFloat) : tensor);
   return {std::move(outputs), std::move(seen.loss)};
 }
 
@@ -88,7 +96,8 @@ void NetValidator::begin() {
 
 void NetValidator::add(Slab& slab) {
   if (slab.share() == 0) return;  // rows of the batch that other processes have
-  const torch::NoGradGuard no_gradients;  // InferenceMode's tensors break a script whose graph was compiled while it trained
+  const torch::NoGradGuard
+      no_gradients;  // InferenceMode's tensors break a script whose graph was compiled while it trained
   const auto batch = (*batch_)(slab);
   const auto [outputs, loss] = evaluate(batch);
   const auto rows = static_cast<double>(slab.rows().size());

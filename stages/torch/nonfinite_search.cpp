@@ -9,7 +9,9 @@ namespace flowtrain {
 
 namespace {
 
-bool has_rows(const at::Tensor& tensor, std::int64_t rows) { return rows > 0 && tensor.dim() > 0 && tensor.size(0) == rows; }
+bool has_rows(const at::Tensor& tensor, std::int64_t rows) {
+  return rows > 0 && tensor.dim() > 0 && tensor.size(0) == rows;
+}
 
 void count(const at::Tensor& tensor, NonFiniteOrigin& origin) {
   origin.nans = static_cast<std::uint64_t>(at::isnan(tensor).sum().item<std::int64_t>());
@@ -65,7 +67,8 @@ NonFiniteOrigin origin_of(const nets::NonFiniteOp& op, const nets::NamedTensors&
   origin.after_layer = op.place.after;
   count(op.made, origin);
   origin.largest_parameter = largest_of(op.place.layer, parameters);
-  if (op.scope != "norm" && has_rows(op.made, rows) && !(op.scope == "backward" && is_shaped_as_a_parameter(op.made, parameters))) {
+  if (op.scope != "norm" && has_rows(op.made, rows) &&
+      !(op.scope == "backward" && is_shaped_as_a_parameter(op.made, parameters))) {
     take_rows(op.made, origin);
     origin.rows_by = "the rows of what the operation made";
   }
@@ -78,13 +81,14 @@ nets::NamedTensors copies(const nets::NamedTensors& batch) {
   return all;
 }
 
-void blame_rows(const nets::NamedTensors& batch, std::int64_t rows, const std::function<bool(const nets::NamedTensors&)>& fails,
-                NonFiniteOrigin& origin) {
+void blame_rows(const nets::NamedTensors& batch, std::int64_t rows,
+                const std::function<bool(const nets::NamedTensors&)>& fails, NonFiniteOrigin& origin) {
   if (!origin.rows.empty() && static_cast<std::int64_t>(origin.rows.size()) < rows) return;
   std::vector<std::size_t> guilty;
   for (std::int64_t row = 0; row < rows; ++row) {
     nets::NamedTensors alone;
-    for (const auto& [name, tensor] : batch) alone.add(name, has_rows(tensor, rows) ? tensor.narrow(0, row, 1) : tensor);
+    for (const auto& [name, tensor] : batch)
+      alone.add(name, has_rows(tensor, rows) ? tensor.narrow(0, row, 1) : tensor);
     if (fails(alone)) guilty.push_back(static_cast<std::size_t>(row));
   }
   // None: it takes several, as in a batch's statistics. All: that is known already, where the operation tells.

@@ -26,9 +26,11 @@ std::string short_name(const std::string& name) {
 }  // namespace
 
 struct OpTimes::Impl {
-  Impl(Profile& to, const nets::NamedTensors& parameters, c10::Device on) : profile(to), places(parameters), where(on) {}
+  Impl(Profile& to, const nets::NamedTensors& parameters, c10::Device on)
+      : profile(to), places(parameters), where(on) {}
 
-  // The callbacks are plain functions. Passes go backward on another thread where a device is at work, and this one waits.
+  // The callbacks are plain functions. Passes go backward on another thread where a device is at work, and this one
+  // waits.
   static inline Impl* timing = nullptr;
 
   static std::unique_ptr<at::ObserverContext> on_enter(const at::RecordFunction& call) {
@@ -51,7 +53,8 @@ struct OpTimes::Impl {
     if (!places.under_way().empty()) static_cast<TimedFrame*>(places.under_way().back())->inner_s += whole_s;
     if (frame.kind == at::RecordScope::USER_SCOPE) return;  // phases tell more
     const bool passes = profile.is_at(Phase::forward) || profile.is_at(Phase::backward);
-    profile.add({short_name(frame.name), passes ? frame.place.layer : std::string(), backward, frame.begin, end, whole_s - frame.inner_s});
+    profile.add({short_name(frame.name), passes ? frame.place.layer : std::string(), backward, frame.begin, end,
+                 whole_s - frame.inner_s});
   }
 
   Profile& profile;

@@ -10,8 +10,8 @@
 
 namespace flowtrain {
 
-/// Tells a profile of all operations that this thread runs, and those of backward passes that it starts, while it lives. A
-/// device is waited for after each of them, so that its time is its own. One at a time.
+/// Tells a profile of all operations that this thread runs, and those of backward passes that it starts, while it
+/// lives. A device is waited for after each of them, so that its time is its own. One at a time.
 class OpTimes {
  public:
   /// `parameters` tell the layers.

@@ -24,7 +24,8 @@ nets::OptimizerSpec optimizer_spec(const Settings& optim) {
   return spec;
 }
 
-std::unique_ptr<nets::Optimizer> make_optimizer(const Settings& optim, const std::vector<nets::ParameterGroup>& groups) {
+std::unique_ptr<nets::Optimizer> make_optimizer(const Settings& optim,
+                                                const std::vector<nets::ParameterGroup>& groups) {
   if (!optim.text("plugin").empty())
     return made_from(optim, "plugin", [&] { return Plugin(optim, PluginKind::optimizer).optimizer(groups); });
   return made_from(optim, "name", [&] { return nets::make_optimizer(optimizer_spec(optim), groups); });
@@ -99,7 +100,8 @@ void Optimizers::average(std::uint64_t iteration) {
 nets::NamedTensors Optimizers::validated(const nets::NamedTensors& parameters) const {
   const nets::NamedTensors averages = validates_average() ? ema_->state() : nets::NamedTensors();
   nets::NamedTensors seen;
-  for (auto& [name, tensor] : parameters) seen.add(name, averages.contains("ema." + name) ? averages.at("ema." + name) : tensor);
+  for (auto& [name, tensor] : parameters)
+    seen.add(name, averages.contains("ema." + name) ? averages.at("ema." + name) : tensor);
   return seen;
 }
 
@@ -118,9 +120,12 @@ nets::NamedTensors Optimizers::state(bool with_scale) const {
 }
 
 void Optimizers::load(const std::vector<StateTensor>& from) {
-  const bool has_scale = std::any_of(from.begin(), from.end(), [](auto& tensor) { return tensor.name.starts_with("scaler."); });
-  if (!from.empty()) copy_in(from, state(has_scale), "optimizer");
-  else if (ema_) ema_->restart();
+  const bool has_scale =
+      std::any_of(from.begin(), from.end(), [](auto& tensor) { return tensor.name.starts_with("scaler."); });
+  if (!from.empty())
+    copy_in(from, state(has_scale), "optimizer");
+  else if (ema_)
+    ema_->restart();
 }
 
 }  // namespace flowtrain

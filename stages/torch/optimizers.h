@@ -23,8 +23,9 @@
 
 namespace flowtrain {
 
-/// The optimizers, with clipping, half precision's loss scale and the average of the weights. An iteration: forget_gradients(),
-/// backward of what scaled() gives, unscale(), clip(), apply(), average(). Only loss_scale() and take_cuts() wait for a device.
+/// The optimizers, with clipping, half precision's loss scale and the average of the weights. An iteration:
+/// forget_gradients(), backward of what scaled() gives, unscale(), clip(), apply(), average(). Only loss_scale() and
+/// take_cuts() wait for a device.
 class Optimizers {
  public:
   /// `parameters`: all of the net's, where it computes. Throws UserError(usage) where an optimizer cannot be made.
@@ -37,8 +38,8 @@ class Optimizers {
 
   /// From now on; one for each optimizer.
   void set_rates(std::span<const Rates> rates);
-  /// From now on an update that was captured (a CUDA graph) heeds new learning rates. Throws std::runtime_error where an
-  /// optimizer cannot.
+  /// From now on an update that was captured (a CUDA graph) heeds new learning rates. Throws std::runtime_error where
+  /// an optimizer cannot.
   void keep_rates_on_device();
 
   void forget_gradients();
@@ -46,8 +47,8 @@ class Optimizers {
   at::Tensor scaled(const at::Tensor& loss) const { return scaler_ ? scaler_->scaled(loss) : loss; }
   /// Now. In half precision only.
   double loss_scale() const { return scaler_->scale(); }
-  /// Once per iteration: takes the scale off the gradients. 1 where one of them is not finite, else 0: a scalar on their
-  /// device; undefined without half precision.
+  /// Once per iteration: takes the scale off the gradients. 1 where one of them is not finite, else 0: a scalar on
+  /// their device; undefined without half precision.
   at::Tensor unscale() { return scaler_ ? scaler_->unscale(learned_) : at::Tensor(); }
   /// See Clipping.
   at::Tensor clip() { return clipping_.clip(); }
@@ -67,8 +68,8 @@ class Optimizers {
 
   /// What a snapshot keeps beside the model: the tensors in use.
   nets::NamedTensors state(bool with_scale = true) const;
-  /// Puts a state back, whose loss scale may be missing; without any tensors only the average begins anew, from the parameters.
-  /// Throws UserError(snapshot) where names or shapes differ.
+  /// Puts a state back, whose loss scale may be missing; without any tensors only the average begins anew, from the
+  /// parameters. Throws UserError(snapshot) where names or shapes differ.
   void load(const std::vector<StateTensor>& from);
 
  private:

@@ -11,15 +11,19 @@ namespace flowtrain {
 namespace {
 
 // Where an optimizer is said to learn a parameter: without params it is all of them.
-const char* claim_of(const Settings& optim) { return optim.given("params") ? "params" : optim.given("label") ? "label" : "name"; }
+const char* claim_of(const Settings& optim) {
+  return optim.given("params") ? "params" : optim.given("label") ? "label" : "name";
+}
 
-std::size_t only_owner(const std::string& name, const std::vector<std::size_t>& owners, const std::vector<Settings>& optims) {
+std::size_t only_owner(const std::string& name, const std::vector<std::size_t>& owners,
+                       const std::vector<Settings>& optims) {
   if (owners.empty())
     throw optims.front().error("params", "no optimizer learns the parameter " + name, Exit::usage,
                                "widen params, or freeze it: [[group]] with frozen = true");
   if (owners.size() > 1)
-    throw optims[owners[1]].error(claim_of(optims[owners[1]]), say("the parameter ", name, " belongs to another optimizer, too (",
-                                                optims[owners[0]].origin(claim_of(optims[owners[0]])).text(), ")"),
+    throw optims[owners[1]].error(claim_of(optims[owners[1]]),
+                                  say("the parameter ", name, " belongs to another optimizer, too (",
+                                      optims[owners[0]].origin(claim_of(optims[owners[0]])).text(), ")"),
                                   Exit::usage, "each parameter has one optimizer");
   return owners.front();
 }
@@ -35,7 +39,8 @@ nets::ParameterGroup empty_group(const Settings& optim, const Settings* group) {
 
 }  // namespace
 
-SharedOut share_out(const nets::NamedTensors& parameters, const std::vector<Settings>& optims, const std::vector<Settings>& groups) {
+SharedOut share_out(const nets::NamedTensors& parameters, const std::vector<Settings>& optims,
+                    const std::vector<Settings>& groups) {
   NamePatterns owners(optims), kinds(groups);
   // By optimizer; the first is of those that no [[group]] matches.
   std::vector<std::vector<nets::ParameterGroup>> parts;
@@ -49,8 +54,10 @@ SharedOut share_out(const nets::NamedTensors& parameters, const std::vector<Sett
   for (const auto& [name, parameter] : parameters) {
     const auto of = kinds.matching(name);
     const auto optim = owners.matching(name);
-    if (!of.empty() && groups[of.front()].boolean("frozen")) result.frozen.insert(name);
-    else parts[only_owner(name, optim, optims)][of.empty() ? 0 : of.front() + 1].parameters.add(name, parameter);
+    if (!of.empty() && groups[of.front()].boolean("frozen"))
+      result.frozen.insert(name);
+    else
+      parts[only_owner(name, optim, optims)][of.empty() ? 0 : of.front() + 1].parameters.add(name, parameter);
   }
   owners.check_used(parameters);
   kinds.check_used(parameters);

@@ -17,6 +17,7 @@ struct SharedOut {
 };
 
 /// Throws UserError(usage) for a pattern that matches nothing, a parameter of two optimizers, and one of none.
-SharedOut share_out(const nets::NamedTensors& parameters, const std::vector<Settings>& optims, const std::vector<Settings>& groups);
+SharedOut share_out(const nets::NamedTensors& parameters, const std::vector<Settings>& optims,
+                    const std::vector<Settings>& groups);
 
 }  // namespace flowtrain

@@ -15,7 +15,9 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-bool among(const Names& names, const std::string& name) { return std::find(names.begin(), names.end(), name) != names.end(); }
+bool among(const Names& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 std::string listed(const Names& names) {
   std::string text;
@@ -27,20 +29,24 @@ Names losses_of(const Settings& optim, const Names& known) {
   Names wanted = optim.texts("losses");
   if (wanted.empty()) return {known.front()};
   for (auto& name : wanted)
-    if (!among(known, name)) throw optim.error("losses", say("the step has no loss '", name, "'"), Exit::usage, "known: " + listed(known));
+    if (!among(known, name))
+      throw optim.error("losses", say("the step has no loss '", name, "'"), Exit::usage, "known: " + listed(known));
   return wanted;
 }
 
 void check_all_lowered(const std::vector<Pass>& passes, const std::vector<Settings>& optims, const Names& known) {
   for (auto& name : known)
     if (std::none_of(passes.begin(), passes.end(), [&](auto& pass) { return among(pass.losses, name); }))
-      throw optims.front().error("losses", say("no optimizer lowers '", name, "', one of the step's losses"), Exit::usage,
-                                 "the step has: " + listed(known) + "; [[optim]] with losses and params says who lowers which");
+      throw optims.front().error(
+          "losses", say("no optimizer lowers '", name, "', one of the step's losses"), Exit::usage,
+          "the step has: " + listed(known) + "; [[optim]] with losses and params says who lowers which");
 }
 
 }  // namespace
 
-std::string Pass::shown(const std::string& figure) const { return among(losses, figure) ? part_of_loss + figure : figure; }
+std::string Pass::shown(const std::string& figure) const {
+  return among(losses, figure) ? part_of_loss + figure : figure;
+}
 
 at::Tensor Pass::lowered(const nets::NamedTensors& all) const {
   at::Tensor sum = all.at(losses.front());
@@ -75,7 +81,8 @@ std::vector<Pass> make_passes(const std::vector<Settings>& optims, const SharedO
   for (std::size_t i = 0; i < optims.size(); ++i) {
     const Names losses = losses_of(optims[i], known);
     const auto every = static_cast<std::uint64_t>(optims[i].integer("every"));
-    auto pass = std::find_if(passes.begin(), passes.end(), [&](auto& each) { return each.losses == losses && each.every == every; });
+    auto pass = std::find_if(passes.begin(), passes.end(),
+                             [&](auto& each) { return each.losses == losses && each.every == every; });
     if (pass == passes.end()) {
       pass = passes.insert(passes.end(), Pass{losses, every, {}, {}, {}});
       if (known.size() > 1) pass->figures = losses;
@@ -87,7 +94,8 @@ std::vector<Pass> make_passes(const std::vector<Settings>& optims, const SharedO
   }
   check_all_lowered(passes, optims, known);
   if (std::none_of(passes.begin(), passes.end(), [](auto& pass) { return pass.every == 1; }))
-    throw optims.front().error("every", "no optimizer is at work in every iteration", Exit::usage, "one of them needs every = 1");
+    throw optims.front().error("every", "no optimizer is at work in every iteration", Exit::usage,
+                               "one of them needs every = 1");
   return passes;
 }
 
@@ -98,12 +106,14 @@ at::Tensor loss_of(const std::vector<Pass>& passes) {
   return loss;
 }
 
-Pass* exchange_gradients(std::vector<Pass>& passes, TorchGroup& group, const nets::NamedTensors& buffers, const Settings& dist) {
+Pass* exchange_gradients(std::vector<Pass>& passes, TorchGroup& group, const nets::NamedTensors& buffers,
+                         const Settings& dist) {
   Pass* in_all = nullptr;
   auto options = parallel_options(dist);
   options.only_own = passes.size() > 1;
   for (auto& pass : passes) {
-    pass.parallel = std::make_unique<DataParallel>(group, pass.parameters, buffers, static_cast<std::int64_t>(1 + pass.figures.size()), options);
+    pass.parallel = std::make_unique<DataParallel>(group, pass.parameters, buffers,
+                                                   static_cast<std::int64_t>(1 + pass.figures.size()), options);
     if (!in_all && pass.every == 1) in_all = &pass;
   }
   return in_all;

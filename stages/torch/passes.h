@@ -17,13 +17,13 @@ namespace flowtrain {
 
 /// One forward and backward, which serves all optimizers that lower the same losses in the same iterations.
 struct Pass {
-  std::vector<std::string> losses;     ///< of the step; their sum is lowered
-  std::uint64_t every = 1;             ///< iterations that this divides have it
+  std::vector<std::string> losses;  ///< of the step; their sum is lowered
+  std::uint64_t every = 1;          ///< iterations that this divides have it
   std::vector<std::size_t> optimizers;
-  nets::NamedTensors parameters;       ///< those that these learn: backward gives gradients to no others
-  std::vector<std::string> figures;    ///< of the step; reported beside the sum
+  nets::NamedTensors parameters;                ///< those that these learn: backward gives gradients to no others
+  std::vector<std::string> figures;             ///< of the step; reported beside the sum
   std::unique_ptr<DataParallel> parallel = {};  ///< where several processes train
-  at::Tensor sums = {};                ///< f32 (1 + figures) of the iteration so far; undefined where it has none
+  at::Tensor sums = {};  ///< f32 (1 + figures) of the iteration so far; undefined where it has none
 
   bool due(std::uint64_t iteration) const { return iteration % every == 0; }
   /// Under which name one of `figures` is reported: those that are losses as `loss.<name>`.
@@ -32,9 +32,11 @@ struct Pass {
   at::Tensor lowered(const nets::NamedTensors& losses) const;
   /// The figures of one micro-batch: f32 (1 + figures), `lowered` first.
   at::Tensor figures_of(const at::Tensor& lowered, const nets::NamedTensors& losses_and_figures) const;
-  /// Adds the gradients of `loss` to its parameters'. `alone`: there is no other pass, whose parameters are to be spared.
+  /// Adds the gradients of `loss` to its parameters'. `alone`: there is no other pass, whose parameters are to be
+  /// spared.
   void backward(const at::Tensor& loss, bool alone) const;
-  /// Adds its loss and figures of the iteration to `done`; NaN for figures of an iteration without it. Waits for the device.
+  /// Adds its loss and figures of the iteration to `done`; NaN for figures of an iteration without it. Waits for the
+  /// device.
   void report(StepResult& done) const;
 };
 
@@ -46,6 +48,7 @@ std::vector<Pass> make_passes(const std::vector<Settings>& optims, const SharedO
 at::Tensor loss_of(const std::vector<Pass>& passes);
 
 /// Gives each pass its exchange of gradients, by [dist]. Returns the first pass that every iteration has.
-Pass* exchange_gradients(std::vector<Pass>& passes, TorchGroup& group, const nets::NamedTensors& buffers, const Settings& dist);
+Pass* exchange_gradients(std::vector<Pass>& passes, TorchGroup& group, const nets::NamedTensors& buffers,
+                         const Settings& dist);
 
 }  // namespace flowtrain

@@ -14,8 +14,8 @@ class PeakMemory {
  public:
   explicit PeakMemory(c10::Device where) : where_(where) {}
 
-  /// What `work` took at its peak, beside what was there; nothing where the device had too little. Memory that a device's
-  /// allocator keeps for later is given back before and after.
+  /// What `work` took at its peak, beside what was there; nothing where the device had too little. Memory that a
+  /// device's allocator keeps for later is given back before and after.
   std::optional<std::uint64_t> of(const std::function<void()>& work) const;
 
   /// What a device has left; nothing of the CPU, which has none of its own.

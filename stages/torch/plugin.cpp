@@ -21,18 +21,21 @@ constexpr KindWords kind_words[] = {{"a hook", "[[hook]]"}, {"a training step", 
 
 const KindWords& words_of(PluginKind kind) { return kind_words[static_cast<std::size_t>(kind) - 1]; }
 
-constexpr char kRebuild[] = "build it with this flowtrain's headers, its LibTorch and its compiler: stages/torch/plugins/README.md";
+constexpr char kRebuild[] =
+    "build it with this flowtrain's headers, its LibTorch and its compiler: stages/torch/plugins/README.md";
 
 // An absolute path keeps dlopen from searching the library folders for a bare name.
 void* load(const std::string& path) { return dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL); }
 
-// The table of a file that load() took; none where it is no plugin that computes. `error` makes one of a message and a hint.
+// The table of a file that load() took; none where it is no plugin that computes. `error` makes one of a message and a
+// hint.
 const PluginTable* table_of(void* handle, const auto& error) {
   const auto entry = reinterpret_cast<const PluginTable* (*)()>(dlsym(handle, "flowtrain_compute_plugin"));
   if (!entry) return nullptr;
   const PluginTable* table = entry();
   if (table->version != kPluginVersion)
-    throw error(say("built for interface version ", table->version, ", this flowtrain has version ", kPluginVersion), kRebuild);
+    throw error(say("built for interface version ", table->version, ", this flowtrain has version ", kPluginVersion),
+                kRebuild);
   if (std::string(table->built_by) != FLOWTRAIN_PLUGIN_BUILD)
     throw error(say("built by ", table->built_by, ", this flowtrain by ", FLOWTRAIN_PLUGIN_BUILD), kRebuild);
   return table;
@@ -44,13 +47,17 @@ const PluginTable& open(const Settings& settings, PluginKind kind) {
     return settings.error("plugin", path + ": " + message, Exit::usage, hint);
   };
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) throw error("no such file", "relative paths start at the working directory");
+  if (!std::filesystem::exists(path, ignored))
+    throw error("no such file", "relative paths start at the working directory");
   void* handle = load(path);
   if (!handle) throw error(say("cannot be loaded: ", dlerror()), kRebuild);
   const PluginTable* table = table_of(handle, error);
-  if (!table) throw error("does not export flowtrain_compute_plugin", "end its source with FLOWTRAIN_NET(Class), FLOWTRAIN_LOSS(Class) or the like");
+  if (!table)
+    throw error("does not export flowtrain_compute_plugin",
+                "end its source with FLOWTRAIN_NET(Class), FLOWTRAIN_LOSS(Class) or the like");
   if (table->kind != kind)
-    throw error(say(words_of(table->kind).what, ", not ", words_of(kind).what), say("name it in ", words_of(table->kind).place));
+    throw error(say(words_of(table->kind).what, ", not ", words_of(kind).what),
+                say("name it in ", words_of(table->kind).place));
   return *table;
 }
 
@@ -71,12 +78,15 @@ Settings checked(const Settings& settings, const std::vector<Key>& own) {
 
 const PluginTable* find_plugin(const std::string& path) {
   void* handle = load(path);
-  return handle ? table_of(handle, [&](const std::string& message, const char* hint) { return UserError(Exit::usage, path + ": " + message, hint); })
-                : nullptr;
+  return handle
+             ? table_of(handle, [&](const std::string& message,
+                                    const char* hint) { return UserError(Exit::usage, path + ": " + message, hint); })
+             : nullptr;
 }
 
 const char* place_of(PluginKind kind) { return words_of(kind).place; }
 
-Plugin::Plugin(const Settings& settings, PluginKind kind) : table_(&open(settings, kind)), settings_(checked(settings, table_->keys())) {}
+Plugin::Plugin(const Settings& settings, PluginKind kind)
+    : table_(&open(settings, kind)), settings_(checked(settings, table_->keys())) {}
 
 }  // namespace flowtrain

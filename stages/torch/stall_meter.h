@@ -9,7 +9,8 @@
 namespace flowtrain {
 
 /// A process that is stopped, swapped out or starved of its CPU while it waits makes the others wait, and looks to its
-/// own clock as if they had made it wait. A thread that wakes every few milliseconds sees the difference: it wakes late.
+/// own clock as if they had made it wait. A thread that wakes every few milliseconds sees the difference: it wakes
+/// late.
 class StallMeter {
  public:
   StallMeter();

@@ -52,7 +52,8 @@ using Twins = std::vector<at::Tensor>;
 Twins start_copies(const nets::NamedTensors& from) {
   Twins twins;
   for (auto& [name, tensor] : from) {
-    twins.push_back(torch::empty_like(tensor, tensor.options().device(at::kCPU).pinned_memory(true).requires_grad(false)));
+    twins.push_back(
+        torch::empty_like(tensor, tensor.options().device(at::kCPU).pinned_memory(true).requires_grad(false)));
     twins.back().copy_(tensor.detach(), /*non_blocking=*/true);
   }
   return twins;
@@ -86,8 +87,10 @@ std::string list_of(const auto& names) {
 // LearnerState keeps it until the bytes have arrived, compute until it need not wait any more.
 struct StateCopier::Side {
   explicit Side(at::Device where)
-      : stream(c10::impl::VirtualGuardImpl(where.type()).getStreamFromGlobalPool(where)), before(where.type()),
-        buffers_read(where.type()), all_read(where.type()) {}
+      : stream(c10::impl::VirtualGuardImpl(where.type()).getStreamFromGlobalPool(where)),
+        before(where.type()),
+        buffers_read(where.type()),
+        all_read(where.type()) {}
 
   c10::Stream stream;
   c10::Event before, buffers_read, all_read;
@@ -151,8 +154,10 @@ void copy_in(const std::vector<StateTensor>& from, const nets::NamedTensors& to,
   for (auto& stored : from)
     if (missing.erase(stored.name) == 0) unexpected.push_back(stored.name);
   if (!missing.empty() || !unexpected.empty())
-    throw UserError(Exit::snapshot, say("the snapshot's ", what, " is another one: it lacks ", list_of(missing), ", and has ", list_of(unexpected),
-                                        " that this run has not"), hint);
+    throw UserError(Exit::snapshot,
+                    say("the snapshot's ", what, " is another one: it lacks ", list_of(missing), ", and has ",
+                        list_of(unexpected), " that this run has not"),
+                    hint);
   for (auto& stored : from) {
     at::Tensor own = to.at(stored.name);
     if (own.sizes() != at::IntArrayRef(stored.shape) || dtype_name(own.scalar_type()) != stored.dtype)

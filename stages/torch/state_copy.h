@@ -11,8 +11,9 @@
 
 namespace flowtrain {
 
-/// Copies a learner's tensors to the host. On the CPU that is a memcpy. From a device the copy goes to page-locked memory
-/// on a stream of its own, while compute goes on; only what is about to be changed is waited for, and on the device.
+/// Copies a learner's tensors to the host. On the CPU that is a memcpy. From a device the copy goes to page-locked
+/// memory on a stream of its own, while compute goes on; only what is about to be changed is waited for, and on the
+/// device.
 class StateCopier {
  public:
   explicit StateCopier(at::Device where);

@@ -23,7 +23,9 @@ StepGraphs::StepGraphs(const LearnerSpec& spec) : spec_(spec), on_(spec.train.bo
 }
 
 void StepGraphs::set_rates(std::span<const Rates> rates) {
-  const auto same = [](const Rates& a, const Rates& b) { return a.momentum == b.momentum && a.weight_decay == b.weight_decay; };
+  const auto same = [](const Rates& a, const Rates& b) {
+    return a.momentum == b.momentum && a.weight_decay == b.weight_decay;
+  };
   if (!std::ranges::equal(rates, rates_, same)) forget();
   rates_.assign(rates.begin(), rates.end());
 }
@@ -44,7 +46,9 @@ bool StepGraphs::takes(const nets::NamedTensors& batch, const Step& step) {
     }
   if (batch.size() != batch_.size()) return false;
   for (const auto& [name, tensor] : batch)
-    if (!batch_.contains(name) || batch_.at(name).sizes() != tensor.sizes() || batch_.at(name).scalar_type() != tensor.scalar_type()) return false;
+    if (!batch_.contains(name) || batch_.at(name).sizes() != tensor.sizes() ||
+        batch_.at(name).scalar_type() != tensor.scalar_type())
+      return false;
   return true;
 }
 
@@ -62,16 +66,21 @@ void StepGraphs::leave() {
 
 std::string StepGraphs::obstacle() const {
   const auto looks = [this](Point point) { return spec_.hooks && spec_.hooks->wants(point); };
-  const auto is_more = [](const std::string& key) { return [key](const Settings& optim) { return optim.integer(key) > 1; }; };
-  if (!make_) return at::Device(spec_.device).is_cpu() ? "the net computes on the CPU" : "this build has no CUDA graphs";
+  const auto is_more = [](const std::string& key) {
+    return [key](const Settings& optim) { return optim.integer(key) > 1; };
+  };
+  if (!make_)
+    return at::Device(spec_.device).is_cpu() ? "the net computes on the CPU" : "this build has no CUDA graphs";
   if (spec_.mode != TrainMode::full) return "there is no update";
   if (spec_.train.integer("accum") > 1) return "train.accum is more than 1";
   if (spec_.group->size() > 1) return "several processes train";
   if (spec_.profile) return "--profile looks into the step";
   if (spec_.mixing.any()) return "[mix] draws numbers for each batch";
   if (std::ranges::any_of(spec_.optims, is_more("every"))) return "optimizers take turns ([[optim]] every)";
-  if (std::ranges::any_of(spec_.optims, is_more("accum"))) return "gradients of several iterations make one update ([[optim]] accum)";
-  if (std::ranges::any_of(std::array{Point::batch, Point::loss, Point::backward, Point::step}, looks)) return "a hook looks into the step";
+  if (std::ranges::any_of(spec_.optims, is_more("accum")))
+    return "gradients of several iterations make one update ([[optim]] accum)";
+  if (std::ranges::any_of(std::array{Point::batch, Point::loss, Point::backward, Point::step}, looks))
+    return "a hook looks into the step";
   return {};
 }
 

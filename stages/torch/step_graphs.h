@@ -15,8 +15,8 @@
 
 namespace flowtrain {
 
-/// Two graphs, as there is a look at the figures in between: forward and backward, and the update. Where that cannot be, or does
-/// not pay, a warning says why, and all further steps are to be made as without it.
+/// Two graphs, as there is a look at the figures in between: forward and backward, and the update. Where that cannot
+/// be, or does not pay, a warning says why, and all further steps are to be made as without it.
 class StepGraphs {
  public:
   /// What forward and backward leave, in the same memory each time that they are repeated.
@@ -39,8 +39,8 @@ class StepGraphs {
   void set_rates(std::span<const Rates> rates);
   /// To be asked once before each step: whether it may be repeated, if its batch fits. False: it is to be made as ever.
   bool wanted();
-  /// Captures the step where that has yet to be done, with a copy of the batch. Then whether the batch has the names, shapes and
-  /// types of the one that was captured; false: the step is to be made as ever.
+  /// Captures the step where that has yet to be done, with a copy of the batch. Then whether the batch has the names,
+  /// shapes and types of the one that was captured; false: the step is to be made as ever.
   bool takes(const nets::NamedTensors& batch, const Step& step);
   /// After takes(): what repeat_gradients() writes to.
   const Outputs& outputs() const { return outputs_; }

@@ -16,14 +16,16 @@
 
 namespace flowtrain {
 
-/// Tells the spec's profile of phases, and calls its hooks where tensors are at hand; where nobody looks it does nothing.
+/// Tells the spec's profile of phases, and calls its hooks where tensors are at hand; where nobody looks it does
+/// nothing.
 class StepObservers {
  public:
   explicit StepObservers(const LearnerSpec& spec) : where_(spec.device), profile_(spec.profile), hooks_(spec.hooks) {}
 
   /// Each operation is timed while the profile records. `parameters` tell the layers.
   void begin_iteration(const nets::NamedTensors& parameters);
-  /// What a device has been asked for by the end of `body` is part of the phase, where somebody wants to know how long that takes.
+  /// What a device has been asked for by the end of `body` is part of the phase, where somebody wants to know how long
+  /// that takes.
   template <class Body>
   void during(Phase phase, Body body) const {
     const Profile::At now(profile_, phase);

@@ -18,7 +18,10 @@ namespace {
 class SupervisedStep final : public nets::Step {
  public:
   SupervisedStep(const LearnerSpec& spec, nets::Net& net)
-      : net_settings_(spec.net), loss_settings_(spec.loss), net_(net), loss_(made_from(spec.loss, loss_key(), [&] { return make_loss(spec.loss); })) {
+      : net_settings_(spec.net),
+        loss_settings_(spec.loss),
+        net_(net),
+        loss_(made_from(spec.loss, loss_key(), [&] { return make_loss(spec.loss); })) {
     if (const auto* reports = dynamic_cast<const nets::Reports*>(&net)) of_net_ = reports->figures();
   }
 
@@ -46,8 +49,8 @@ class SupervisedStep final : public nets::Step {
  private:
   static std::unique_ptr<nets::Loss> make_loss(const Settings& loss) {
     if (!loss.text("plugin").empty()) return Plugin(loss, PluginKind::loss).loss();
-    return nets::make_loss({loss.text("name"), loss.real("label_smoothing"), loss.real("pull_weight"), loss.real("push_weight"),
-                            loss.real("off_weight")});
+    return nets::make_loss({loss.text("name"), loss.real("label_smoothing"), loss.real("pull_weight"),
+                            loss.real("push_weight"), loss.real("off_weight")});
   }
   const char* loss_key() const { return loss_settings_.text("plugin").empty() ? "name" : "plugin"; }
 
@@ -70,7 +73,9 @@ class SupervisedStep final : public nets::Step {
   void add_figures(const nets::NamedTensors& outputs, nets::NamedTensors& scalars) const {
     for (auto& name : of_net_) {
       const at::Tensor& value = outputs.at(name);
-      if (value.dim() != 0) throw std::invalid_argument(c10::str("the net's figure '", name, "' has shape ", value.sizes(), ", expected a scalar"));
+      if (value.dim() != 0)
+        throw std::invalid_argument(
+            c10::str("the net's figure '", name, "' has shape ", value.sizes(), ", expected a scalar"));
       scalars.add(name, value.detach().to(scalars.at("loss").options().dtype(at::kFloat)));
     }
   }
@@ -88,7 +93,9 @@ class NamedStep final : public nets::Step {
       : settings_(settings), key_(key), step_(std::move(step)) {}
 
   std::vector<std::string> losses() const override { return step_->losses(); }
-  std::vector<std::string> figures(const std::vector<std::string>& wanted) const override { return step_->figures(wanted); }
+  std::vector<std::string> figures(const std::vector<std::string>& wanted) const override {
+    return step_->figures(wanted);
+  }
   nets::NamedTensors operator()(const nets::NamedTensors& batch, const std::vector<std::string>& wanted) override {
     RECORD_USER_SCOPE("net");
     return made_from(settings_, key_, [&] { return (*step_)(batch, wanted); });
@@ -110,11 +117,13 @@ std::unique_ptr<nets::Step> make_training_step(const LearnerSpec& spec, nets::Ne
   const Settings& settings = *spec.step;
   if (!settings.text("plugin").empty()) {
     const Plugin plugin(settings, PluginKind::step);
-    return std::make_unique<NamedStep>(settings, "plugin", made_from(settings, "plugin", [&] { return plugin.step(net); }));
+    return std::make_unique<NamedStep>(settings, "plugin",
+                                       made_from(settings, "plugin", [&] { return plugin.step(net); }));
   }
   const std::string& name = settings.text("name");
   if (name == "supervised") return std::make_unique<SupervisedStep>(spec, net);
-  return std::make_unique<NamedStep>(settings, "name", made_from(settings, "name", [&] { return nets::make_step(name, net); }));
+  return std::make_unique<NamedStep>(settings, "name",
+                                     made_from(settings, "name", [&] { return nets::make_step(name, net); }));
 }
 
 std::vector<std::string> training_step_names() {

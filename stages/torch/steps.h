@@ -10,8 +10,8 @@
 
 namespace flowtrain {
 
-/// The step of [step]: supervised, one of nets/step.h, or a plugin's. `net` must outlive it. Throws UserError(usage), here and
-/// from the step itself, where net, loss and batch do not fit each other: it names the key that is to blame.
+/// The step of [step]: supervised, one of nets/step.h, or a plugin's. `net` must outlive it. Throws UserError(usage),
+/// here and from the step itself, where net, loss and batch do not fit each other: it names the key that is to blame.
 std::unique_ptr<nets::Step> make_training_step(const LearnerSpec& spec, nets::Net& net);
 
 /// What stands before the name of a part of the loss, wherever figures are told.
@@ -20,8 +20,8 @@ inline const std::string part_of_loss = "loss.";
 /// Known names, sorted.
 std::vector<std::string> training_step_names();
 
-/// Calls `make`; what nets/ reports as std::invalid_argument, which knows nothing of where the user wrote it, becomes the
-/// key's UserError(usage).
+/// Calls `make`; what nets/ reports as std::invalid_argument, which knows nothing of where the user wrote it, becomes
+/// the key's UserError(usage).
 template <class Make>
 auto made_from(const Settings& settings, const std::string& key, Make make) {
   try {

@@ -1,7 +1,7 @@
 #include "stages/torch/torch_group.h"
 
-#include <torch/csrc/distributed/c10d/comm.hpp>
 #include <torch/types.h>
+#include <torch/csrc/distributed/c10d/comm.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -55,7 +55,8 @@ std::vector<std::string> TorchGroup::gather(const std::string& mine) {
     for (int i = 0; i < size(); ++i) out[0].push_back(torch::zeros({most}, torch::kUInt8));
     if (most > 0) processes_->allgather(out, in)->wait();
     std::vector<std::string> all;
-    for (std::size_t i = 0; i < sizes.size(); ++i) all.push_back(as_bytes(out[0][i], static_cast<std::int64_t>(sizes[i])));
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      all.push_back(as_bytes(out[0][i], static_cast<std::int64_t>(sizes[i])));
     return all;
   });
 }

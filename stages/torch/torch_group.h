@@ -42,7 +42,8 @@ class TorchGroup : public Group {
 /// A collective that failed, as a UserError(distributed).
 [[noreturn]] void throw_lost(const char* what, const std::exception& error);
 
-/// Calls `collective`; what c10d and Gloo throw there becomes a UserError(distributed) that names `what` and the reason.
+/// Calls `collective`; what c10d and Gloo throw there becomes a UserError(distributed) that names `what` and the
+/// reason.
 template <class Collective>
 auto in_collective(TorchGroup& group, const char* what, Collective collective) -> decltype(collective()) {
   // Left open where the collective throws: that one did not end.

@@ -6,7 +6,8 @@
 
 namespace flowtrain {
 
-void UnreadSteps::add(std::uint64_t iteration, const at::Tensor& loss, const at::Tensor& norm, const at::Tensor& overflow) {
+void UnreadSteps::add(std::uint64_t iteration, const at::Tensor& loss, const at::Tensor& norm,
+                      const at::Tensor& overflow) {
   const auto whole = loss.options().dtype(at::kLong);
   if (steps_++ == 0) {
     counts_ = at::zeros({4}, whole);
@@ -16,8 +17,8 @@ void UnreadSteps::add(std::uint64_t iteration, const at::Tensor& loss, const at:
   const at::Tensor finite = loss.isfinite().logical_and(norm.isfinite().logical_or(left_out));
   const at::Tensor is_first = counts_[0].eq(0).logical_and(finite.logical_not());
   const at::Tensor in_a_row = (counts_[2] + 1) * left_out;
-  counts_ = at::stack({at::where(is_first, at::full({}, static_cast<std::int64_t>(iteration), whole), counts_[0]), counts_[1] + left_out,
-                       in_a_row, at::maximum(counts_[3], in_a_row)});
+  counts_ = at::stack({at::where(is_first, at::full({}, static_cast<std::int64_t>(iteration), whole), counts_[0]),
+                       counts_[1] + left_out, in_a_row, at::maximum(counts_[3], in_a_row)});
   figures_ = at::where(is_first, at::stack({loss, norm}), figures_);
 }
 

@@ -12,15 +12,16 @@ namespace flowtrain {
 /// Keeps on the device what has to be known of each step, so that training need not wait for the device after each one.
 class UnreadSteps {
  public:
-  /// `loss` and `norm` (of the gradients) f32 scalars on the device; `overflow` 1 where half precision left the step out, else 0;
-  /// undefined in full precision. Waits for nothing.
+  /// `loss` and `norm` (of the gradients) f32 scalars on the device; `overflow` 1 where half precision left the step
+  /// out, else 0; undefined in full precision. Waits for nothing.
   void add(std::uint64_t iteration, const at::Tensor& loss, const at::Tensor& norm, const at::Tensor& overflow);
   /// Of the steps since the last call. Waits for the device where there were any.
   Unread take();
 
  private:
   std::uint64_t steps_ = 0;
-  at::Tensor counts_;   // i64: first step that was not finite (0: none), overflows, of these in a row at the end, most in a row
+  at::Tensor
+      counts_;  // i64: first step that was not finite (0: none), overflows, of these in a row at the end, most in a row
   at::Tensor figures_;  // f32: that first step's loss and norm
 };
 

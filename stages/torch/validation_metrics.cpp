@@ -21,11 +21,13 @@ constexpr std::size_t most_groups = 1024;
 nets::NamedTensors rows_of(const nets::NamedTensors& tensors, const at::Tensor& chosen, std::int64_t rows) {
   nets::NamedTensors part;
   for (const auto& [name, tensor] : tensors)
-    part.add(name, tensor.dim() > 0 && tensor.size(0) == rows ? tensor.index_select(0, chosen.to(tensor.device())) : tensor);
+    part.add(name,
+             tensor.dim() > 0 && tensor.size(0) == rows ? tensor.index_select(0, chosen.to(tensor.device())) : tensor);
   return part;
 }
 
-void update_one(const std::string& name, nets::Metric& metric, const nets::NamedTensors& outputs, const nets::NamedTensors& batch) {
+void update_one(const std::string& name, nets::Metric& metric, const nets::NamedTensors& outputs,
+                const nets::NamedTensors& batch) {
   try {
     metric.update(outputs, batch);
   } catch (const std::invalid_argument& error) {
@@ -57,13 +59,15 @@ void ValidationMetrics::check_inputs(const nets::Net& net, const SlabLayout& lay
   for (auto& [name, make, metric] : metrics_) {
     const auto [output, field] = metric->inputs();
     if (!net.may_give(output))
-      throw val.error("metrics", say("'", name, "' is made of '", output, "', which this net does not give"), Exit::usage,
+      throw val.error("metrics", say("'", name, "' is made of '", output, "', which this net does not give"),
+                      Exit::usage,
                       output == "logits" ? "of nets that find objects: ap, ap50 and so on, or []"
                                          : "a TorchScript net may: net.script, whose forward returns a dict");
     const auto& fields = layout.fields();
     if (std::any_of(fields.begin(), fields.end(), [&](auto& there) { return there.name == field; })) continue;
-    throw val.error("metrics", say("'", name, "' compares with '", field, "', not among what the sampler gives: ", listed(fields)), Exit::usage,
-                    say("take another metric, or a sampler whose batches have '", field, "'"));
+    throw val.error("metrics",
+                    say("'", name, "' compares with '", field, "', not among what the sampler gives: ", listed(fields)),
+                    Exit::usage, say("take another metric, or a sampler whose batches have '", field, "'"));
   }
 }
 
@@ -72,15 +76,19 @@ void ValidationMetrics::check_groups(const SlabLayout& layout, const Settings& v
   const auto& fields = layout.fields();
   const auto found = std::find_if(fields.begin(), fields.end(), [&](auto& there) { return there.name == field_; });
   if (found == fields.end())
-    throw val.error("group_by", say("'", field_, "' is not among what the sampler gives for validation: ", listed(fields)), Exit::usage,
-                    "several sources are measured apart as several [[val.set]]s");
+    throw val.error("group_by",
+                    say("'", field_, "' is not among what the sampler gives for validation: ", listed(fields)),
+                    Exit::usage, "several sources are measured apart as several [[val.set]]s");
   if (found->dtype == DType::f32 || !found->shape.empty())
     throw val.error("group_by", say("'", field_, "' is not one whole number for each sample"));
   if (metrics_.empty())
-    throw val.error("group_by", "val.metrics has nothing that could be told by groups", Exit::usage, "name a metric, or leave it out");
+    throw val.error("group_by", "val.metrics has nothing that could be told by groups", Exit::usage,
+                    "name a metric, or leave it out");
   for (auto& [name, make, metric] : metrics_)
     if (metric->form() != nets::MetricForm::figure)
-      throw val.error("group_by", say("'", name, "' of val.metrics (", val.origin("metrics").text(), ") is no single figure that a group could have"),
+      throw val.error("group_by",
+                      say("'", name, "' of val.metrics (", val.origin("metrics").text(),
+                          ") is no single figure that a group could have"),
                       Exit::usage, "take it out of val.metrics, or leave val.group_by out");
   if (field_ == "label" && classes_.size() > most_groups)
     throw val.error("group_by", say("there are ", classes_.size(), " classes, and ", most_groups, " groups at most"));
@@ -107,10 +115,12 @@ void ValidationMetrics::update_parts(const nets::NamedTensors& outputs, const ne
     if (const std::int64_t value = values.const_data_ptr<std::int64_t>()[row]; value >= 0) rows[value].push_back(row);
   for (auto& [group, own] : rows) {
     const at::Tensor chosen = at::tensor(own, at::kLong);
-    const auto own_outputs = rows_of(outputs, chosen, values.size(0)), own_batch = rows_of(batch, chosen, values.size(0));
+    const auto own_outputs = rows_of(outputs, chosen, values.size(0)),
+               own_batch = rows_of(batch, chosen, values.size(0));
     Part& to = part(group);
     to.rows += static_cast<double>(own.size());
-    for (std::size_t i = 0; i < metrics_.size(); ++i) update_one(metrics_[i].name, *to.metrics[i], own_outputs, own_batch);
+    for (std::size_t i = 0; i < metrics_.size(); ++i)
+      update_one(metrics_[i].name, *to.metrics[i], own_outputs, own_batch);
   }
 }
 
@@ -151,7 +161,8 @@ std::vector<std::vector<double>> ValidationMetrics::totals(Group& group) const {
     all.push_back(metric->totals());
     lengths.append(std::to_string(all.back().size())).append(" ");
   }
-  const bool by_class = std::any_of(metrics_.begin(), metrics_.end(), [](auto& each) { return each.metric->by_class(); });
+  const bool by_class =
+      std::any_of(metrics_.begin(), metrics_.end(), [](auto& each) { return each.metric->by_class(); });
   if (!by_class || group.size() == 1) return all;
   for (auto& theirs : group.gather(lengths)) {
     std::istringstream numbers(theirs);
@@ -187,14 +198,16 @@ Figures ValidationMetrics::end(Group& group, std::span<double> beside) {
       figures.emplace_back(name, values.at(0));
       for (auto count = rows; auto& [value, own] : parts_) {
         const double figure = figures_of(*metric).at(0);
-        figures.emplace_back(say(name, ".", name_of_group(value)), *count++ > 0 ? figure : std::numeric_limits<double>::quiet_NaN());
+        figures.emplace_back(say(name, ".", name_of_group(value)),
+                             *count++ > 0 ? figure : std::numeric_limits<double>::quiet_NaN());
       }
     } else if (metric->form() == nets::MetricForm::of_each_class) {
       const auto classes = class_names(values.size());
       for (std::size_t c = 0; c < classes.size(); ++c) figures.emplace_back(say(class_accuracy, classes[c]), values[c]);
     } else if (!values.empty()) {
-      confusion_ = ClassTable{class_names(static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(values.size()))))),
-                              {values.begin(), values.end()}};
+      confusion_ =
+          ClassTable{class_names(static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(values.size()))))),
+                     {values.begin(), values.end()}};
     }
   }
   return figures;

@@ -20,25 +20,27 @@
 
 namespace flowtrain {
 
-/// One thread. Figures of all processes are the same, and those of counts do not depend on how many processes there are.
+/// One thread. Figures of all processes are the same, and those of counts do not depend on how many processes there
+/// are.
 class ValidationMetrics {
  public:
   ValidationMetrics() = default;
   /// `classes`: of the data set, in label order; they name its figures where the net knows as many.
   explicit ValidationMetrics(std::vector<std::string> classes) : classes_(std::move(classes)) {}
 
-  /// `name`: one that nets::is_metric() knows. Throws std::invalid_argument where it is there already, or there are too few
-  /// classes for it.
+  /// `name`: one that nets::is_metric() knows. Throws std::invalid_argument where it is there already, or there are too
+  /// few classes for it.
   void add(const std::string& name);
   /// One of somebody's own; `make` is called again for each group.
   using Make = std::function<std::unique_ptr<nets::Metric>()>;
   void add(const std::string& name, Make make);
-  /// Each metric also apart for the rows of each value of the batch's field `field`, as <metric>.<value>; of `label` by the names
-  /// of the classes, of which all have a figure. Rows whose value is negative are in none. Each batch then waits for the device.
+  /// Each metric also apart for the rows of each value of the batch's field `field`, as <metric>.<value>; of `label` by
+  /// the names of the classes, of which all have a figure. Rows whose value is negative are in none. Each batch then
+  /// waits for the device.
   void group_by(std::string field) { field_ = std::move(field); }
   std::int64_t classes() const { return static_cast<std::int64_t>(classes_.size()); }
-  /// Throws UserError(usage) for metrics of what the net, as far as it says, or the batches do not give, and for groups that
-  /// cannot be told.
+  /// Throws UserError(usage) for metrics of what the net, as far as it says, or the batches do not give, and for groups
+  /// that cannot be told.
   void check_inputs(const nets::Net& net, const SlabLayout& layout, const Settings& val) const;
 
   void begin();
@@ -69,8 +71,8 @@ class ValidationMetrics {
 
   std::vector<std::string> classes_;
   std::vector<Named> metrics_;
-  std::string field_;                    // val.group_by; empty: all rows together
-  std::map<std::int64_t, Part> parts_;   // by the field's value
+  std::string field_;                   // val.group_by; empty: all rows together
+  std::map<std::int64_t, Part> parts_;  // by the field's value
   std::optional<ClassTable> confusion_;
 };
 

@@ -263,7 +263,8 @@ TEST_CASE("a data set must be chosen, and be one that there is") {
   CHECK(refusal("[data.train]\ndataset = \"letters\"\n").message.starts_with("a.toml: data.dataset: must be given"));
   CHECK(refusal("[data]\nalphabet = \"greek\"\n").message.starts_with("a.toml: data.dataset: must be given"));
   CHECK(refusal("[data]\nalphabte = \"greek\"\n").message.starts_with("a.toml:2:1: unknown key 'data.alphabte'"));
-  CHECK(refusal("[loader]\nprefetch = \"many\"\n").message.starts_with("a.toml:2:1: loader.prefetch: expected an integer"));
+  CHECK(refusal("[loader]\nprefetch = \"many\"\n")
+            .message.starts_with("a.toml:2:1: loader.prefetch: expected an integer"));
   auto unknown = refusal("[data]\ndataset = \"leters\"\n");
   CHECK(unknown.message == "a.toml:2:1: data.dataset: no data set is called 'leters'");
   CHECK(unknown.hint.find("did you mean 'letters'?") != std::string::npos);
@@ -342,21 +343,26 @@ TEST_CASE("a table may stand several times where that has a meaning") {
   const std::string cosine = "[[schedule]]\nname = \"cosine\"\nmin_factor = 0.1\n";
   CHECK(loaded(letters).list("optim").size() == 1);
   CHECK(loaded(letters).list("schedule").empty());
-  auto config = loaded(letters + cosine + "[[schedule]]\nname = \"warmup\"\nt = 5\n[[optim]]\nlabel = \"a\"\n[[optim]]\nlabel = \"b\"\n",
-                       {parse_set("schedule.1.t=7"), parse_set("optim.0.lr=2")});
+  auto config = loaded(
+      letters + cosine + "[[schedule]]\nname = \"warmup\"\nt = 5\n[[optim]]\nlabel = \"a\"\n[[optim]]\nlabel = \"b\"\n",
+      {parse_set("schedule.1.t=7"), parse_set("optim.0.lr=2")});
   REQUIRE(config.list("schedule").size() == 2);
   CHECK(config.list("schedule")[0].real("min_factor") == 0.1);
   CHECK(config.list("schedule")[1].integer("t") == 7);
   CHECK(config.list("optim")[0].real("lr") == 2);
   CHECK(config.list("optim")[1].text("label") == "b");
   CHECK(loaded(letters + cosine, {parse_set("schedule=[]")}).list("schedule").empty());
-  CHECK(loaded(letters + cosine, {parse_set("schedule=[{name = \"poly\"}]")}).list("schedule")[0].text("name") == "poly");
+  CHECK(loaded(letters + cosine, {parse_set("schedule=[{name = \"poly\"}]")}).list("schedule")[0].text("name") ==
+        "poly");
 
-  CHECK(refusal(letters + "[schedule]\nname = \"cosine\"\n").message == "a.toml:3:2: schedule: expected a list of tables");
+  CHECK(refusal(letters + "[schedule]\nname = \"cosine\"\n").message ==
+        "a.toml:3:2: schedule: expected a list of tables");
   CHECK(refusal(letters + "[[schedule]]\nt = 3\n").message.starts_with("a.toml:4:1: unknown key 'schedule.0.t'"));
   CHECK(refusal(letters + cosine + "power = 2\n").message.starts_with("a.toml:6:1: unknown key 'schedule.0.power'"));
-  CHECK(refusal(letters + "[[schedule]]\nbegin = 3\n").message.starts_with("a.toml:3:1: schedule.0.name: must be given"));
-  CHECK(refusal(letters + "[[schedule]]\nname = \"cosin\"\n").message == "a.toml:4:1: schedule.0.name: no schedule is called 'cosin'");
+  CHECK(
+      refusal(letters + "[[schedule]]\nbegin = 3\n").message.starts_with("a.toml:3:1: schedule.0.name: must be given"));
+  CHECK(refusal(letters + "[[schedule]]\nname = \"cosin\"\n").message ==
+        "a.toml:4:1: schedule.0.name: no schedule is called 'cosin'");
   CHECK(refusal("optim = []\n" + letters).message == "a.toml:1:1: optim: expected one at least");
   auto several = refusal(letters + "[[optim]]\nlabel = \"a\"\n[[optim]]\nlabel = \"b\"\n", {parse_set("optim.lr=1")});
   CHECK(several.message == "--set: optim.lr: there are several [[optim]] (a.toml:3:3)");
@@ -366,9 +372,12 @@ TEST_CASE("a table may stand several times where that has a meaning") {
 TEST_CASE("a later source's list takes the place of an earlier one's") {
   add_entries();
   TempFolder temp;
-  temp.write("base.toml", letters + "[lr]\nstepsize = 5\n[[group]]\nparams = \"a\"\n[[group]]\nparams = \"b\"\n[[optim]]\nlabel = \"x\"\n");
-  auto config = load_config(temp.write("c.toml", "base = [\"base.toml\"]\n[[group]]\nparams = \"c\"\n[optim]\nlr = 3\n"
-                                                 "[[schedule]]\nname = \"cosine\"\n"));
+  temp.write(
+      "base.toml",
+      letters + "[lr]\nstepsize = 5\n[[group]]\nparams = \"a\"\n[[group]]\nparams = \"b\"\n[[optim]]\nlabel = \"x\"\n");
+  auto config = load_config(temp.write("c.toml",
+                                       "base = [\"base.toml\"]\n[[group]]\nparams = \"c\"\n[optim]\nlr = 3\n"
+                                       "[[schedule]]\nname = \"cosine\"\n"));
   REQUIRE(config.list("group").size() == 1);
   CHECK(config.list("group")[0].text("params") == "c");
   REQUIRE(config.list("optim").size() == 1);
@@ -386,8 +395,10 @@ TEST_CASE("optimizers and schedules must fit each other") {
   CHECK(unknown.hint == "known: sgd");
   CHECK(refusal(letters + "[lr]\nstepsize = 3\n[[schedule]]\nname = \"cosine\"\n").message ==
         "a.toml:4:1: lr: [[schedule]] is given too (a.toml:5:3)");
-  CHECK(refusal(letters + "[[group]]\nparams = \"(\"\n").message.starts_with("a.toml:4:1: group.0.params: not a regular expression"));
-  CHECK(refusal(letters + "[optim]\nparams = \"" + std::string(1001, '(') + "\"\n").message.ends_with("more than 1000 characters"));
+  CHECK(refusal(letters + "[[group]]\nparams = \"(\"\n")
+            .message.starts_with("a.toml:4:1: group.0.params: not a regular expression"));
+  CHECK(refusal(letters + "[optim]\nparams = \"" + std::string(1001, '(') + "\"\n")
+            .message.ends_with("more than 1000 characters"));
 }
 
 TEST_CASE("the list of keys names every table and the keys of entries") {
@@ -395,7 +406,8 @@ TEST_CASE("the list of keys names every table and the keys of entries") {
   auto text = describe_keys();
   for (auto& table : core_tables())
     if (!table.name.empty())
-      CHECK(text.find(table.repeats == Repeats::yes ? "\n[[" + table.name + "]]" : "\n[" + table.name + "]") != std::string::npos);
+      CHECK(text.find(table.repeats == Repeats::yes ? "\n[[" + table.name + "]]" : "\n[" + table.name + "]") !=
+            std::string::npos);
   for (auto part : {"with dataset = \"letters\"", "with name = \"spiral\"", "  turns = 3  [integer]",
                     "  dataset (must be given)  [text]", "  last = \"wrap\"  [wrap|drop|pad]"})
     CHECK(text.find(part) != std::string::npos);

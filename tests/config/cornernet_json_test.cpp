@@ -52,7 +52,8 @@ TEST_CASE("a configuration of CornerNet-Lite becomes one of ours") {
 
 TEST_CASE("what a file leaves out is what theirs would take") {
   const TempFolder folder;
-  folder.write("CornerNet_Saccade-test.json", R"({"system": {"sampling_function": "cornernet_saccade", "opt_algo": "sgd"},
+  folder.write("CornerNet_Saccade-test.json",
+               R"({"system": {"sampling_function": "cornernet_saccade", "opt_algo": "sgd"},
     "db": {"att_scales": [[1, 2, 4]], "att_thresholds": [0.3], "att_ranges": [[96, 256], [32, 96], [0, 32]]}})");
   folder.write("imported.toml", import_cornernet_json(folder.path() / "CornerNet_Saccade-test.json"));
   const auto config = load_config(folder.path() / "imported.toml");

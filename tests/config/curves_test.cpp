@@ -44,26 +44,29 @@ TEST_CASE("curves are those of torch.optim.lr_scheduler") {
          {0.8, 0.8, 0.4, 0.4, 0.4, 0.2, 0.2, 0.2});
   expect(curve("exponential", {{"decay_rate", 1.25}}, 6), {0.8, 0.64, 0.512, 0.4096, 0.32768, 0.262144});
   expect(curve("cosine", {{"min_factor", 0.1}}, 10), {0.8, 0.7823803459, 0.731246118, 0.6516026908, 0.551246118, 0.44,
-                                                       0.328753882, 0.2283973092, 0.148753882, 0.09761965413});
+                                                      0.328753882, 0.2283973092, 0.148753882, 0.09761965413});
   expect(curve("poly", {{"power", 2.0}, {"end", number(10)}}, 12),
          {0.8, 0.648, 0.512, 0.392, 0.288, 0.2, 0.128, 0.072, 0.032, 0.008, 0.0, 0.0});
   expect(curve("one_cycle", {}, 20),
-         {0.032, 0.1053374742, 0.2973374742, 0.5346625258, 0.7266625258, 0.8, 0.789971205, 0.7603877056, 0.7127329421,
-          0.6493965232, 0.5735544014, 0.4890096175, 0.4000016, 0.3109935825, 0.2264487986, 0.1506066768, 0.08727025794,
-          0.03961549439, 0.01003199501, 3.2e-06});
+         {0.032,        0.1053374742, 0.2973374742,  0.5346625258,  0.7266625258,  0.8,       0.789971205,
+          0.7603877056, 0.7127329421, 0.6493965232,  0.5735544014,  0.4890096175,  0.4000016, 0.3109935825,
+          0.2264487986, 0.1506066768, 0.08727025794, 0.03961549439, 0.01003199501, 3.2e-06});
   expect(curve("one_cycle", {{"anneal", word("linear")}}, 20),
-         {0.032, 0.1856, 0.3392, 0.4928, 0.6464, 0.8, 0.7428573714, 0.6857147429, 0.6285721143, 0.5714294857, 0.5142868571,
-          0.4571442286, 0.4000016, 0.3428589714, 0.2857163429, 0.2285737143, 0.1714310857, 0.1142884571, 0.05714582857, 3.2e-06});
+         {0.032,        0.1856,       0.3392,       0.4928,       0.6464,        0.8,       0.7428573714,
+          0.6857147429, 0.6285721143, 0.5714294857, 0.5142868571, 0.4571442286,  0.4000016, 0.3428589714,
+          0.2857163429, 0.2285737143, 0.1714310857, 0.1142884571, 0.05714582857, 3.2e-06});
 }
 
 TEST_CASE("warm-up goes on top of what else moves the figure") {
   const auto cosine = curve("cosine", {}, 12);
   const auto warmup = curve("warmup", {{"t", number(4)}, {"mode", word("factor")}, {"factor", 0.25}}, 12);
-  const double chained[] = {0.2, 0.3440370196, 0.4665063509, 0.5548097039, 0.6, 0.503527618, 0.4, 0.296472382};  // ChainedScheduler
+  const double chained[] = {0.2, 0.3440370196, 0.4665063509, 0.5548097039,
+                            0.6, 0.503527618,  0.4,          0.296472382};  // ChainedScheduler
   for (std::uint64_t i = 1; i <= std::size(chained); ++i)
     CHECK(warmup.apply(cosine.apply(0.8, i), i) == Approx(chained[i - 1]));
 
-  expect(curve("warmup", {{"t", number(4)}, {"mode", word("fix")}, {"init_lr", 0.2}}, 9), {0.2, 0.35, 0.5, 0.65, 0.8, 0.8});
+  expect(curve("warmup", {{"t", number(4)}, {"mode", word("fix")}, {"init_lr", 0.2}}, 9),
+         {0.2, 0.35, 0.5, 0.65, 0.8, 0.8});
   expect(curve("warmup", {{"t", number(4)}}, 9), {0.2, 0.35, 0.5, 0.65, 0.8});  // auto: from 1 / iterations
   expect(curve("warmup", {{"t", number(2)}, {"by", word("epoch")}, {"mode", word("factor")}, {"factor", 0.0}}, 20),
          {0, 0.08, 0.16, 0.24, 0.32, 0.4, 0.48, 0.56, 0.64, 0.72, 0.8});
@@ -95,8 +98,11 @@ TEST_CASE("curves that cannot be are refused") {
     const auto failure = failure_of([&] { curve(kind, changes, 10); });
     return failure ? failure->message : "";
   };
-  CHECK(message("cosine", {{"begin", number(5)}, {"end", number(5)}}).ends_with("schedule.0.end: 5 is not after begin = 5"));
-  CHECK(message("multi_step", {{"milestones", std::vector<std::int64_t>{5, 3}}}).ends_with("expected places that grow, got [5, 3]"));
+  CHECK(message("cosine", {{"begin", number(5)}, {"end", number(5)}})
+            .ends_with("schedule.0.end: 5 is not after begin = 5"));
+  CHECK(message("multi_step", {{"milestones", std::vector<std::int64_t>{5, 3}}})
+            .ends_with("expected places that grow, got [5, 3]"));
   CHECK(message("one_cycle", {{"rise", 0.05}}).ends_with("schedule.0.rise: 0.05 of 10 leaves no time for both ways"));
-  CHECK(message("step", {{"stepsize", word("3 per epoch")}, {"by", word("epoch")}}).find("parts of an epoch") != std::string::npos);
+  CHECK(message("step", {{"stepsize", word("3 per epoch")}, {"by", word("epoch")}}).find("parts of an epoch") !=
+        std::string::npos);
 }

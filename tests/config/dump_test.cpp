@@ -79,17 +79,20 @@ TEST_CASE("how cuDNN is used is a choice of three, and the dump says which") {
     FAIL("accepted");
   } catch (const UserError& error) {
     CHECK(std::string(error.what()).starts_with("--set: run.cudnn: "));
-    for (const char* known : {"auto", "plain", "off"}) CHECK((std::string(error.what()) + error.hint()).find(known) != std::string::npos);
+    for (const char* known : {"auto", "plain", "off"})
+      CHECK((std::string(error.what()) + error.hint()).find(known) != std::string::npos);
   }
 }
 
 TEST_CASE("the resolved configuration loads again to an equal one") {
   TempFolder temp;
-  for (auto& text : {rich, std::string("[data]\ndataset = \"letters\"\n"),
-                     std::string("[data]\ndataset = \"letters\"\n[[group]]\nparams = \"bias$\"\nweight_decay = 0\n[[schedule]]\nname = "
-                                 "\"warmup\"\nt = 3\n[[optim]]\nlabel = \"a\"\n[[optim]]\nlabel = \"b\"\n"),
-                     std::string("[data]\npath = \"p\"\n[data.train]\ndataset = \"letters\"\nbad = \"stop\"\n"
-                                 "[data.val]\ndataset = \"digits\"\nbase = 3\n")}) {
+  for (auto& text :
+       {rich, std::string("[data]\ndataset = \"letters\"\n"),
+        std::string(
+            "[data]\ndataset = \"letters\"\n[[group]]\nparams = \"bias$\"\nweight_decay = 0\n[[schedule]]\nname = "
+            "\"warmup\"\nt = 3\n[[optim]]\nlabel = \"a\"\n[[optim]]\nlabel = \"b\"\n"),
+        std::string("[data]\npath = \"p\"\n[data.train]\ndataset = \"letters\"\nbad = \"stop\"\n"
+                    "[data.val]\ndataset = \"digits\"\nbase = 3\n")}) {
     auto config = loaded(text, {parse_set("net.script=m.pt")});
     auto again = load_config(temp.write("other.toml", to_toml(config)));
     auto changed = diff(config, again);
@@ -118,10 +121,13 @@ TEST_CASE("a difference names the key and both values") {
 }
 
 TEST_CASE("changes that decide parameters break exact resume") {
-  for (auto set : {"net.hidden=[9]", "optim.name=adam", "loss.label_smoothing=0.1", "lr.stepsize=5", "lr.warmup.t=3",
-                   "order.turns=6", "sampler.name=copy", "mix.mixup=0.2", "mix.color.hue=0.1", "mix.erase.prob=0.5", "data.alphabet=runic", "data.train.split=x", "loader.batch=32",
-                   "loader.last=drop", "train.accum=2", "train.clip=1", "train.amp=bf16", "run.seed=2", "run.threads=2",
-                   "run.deterministic=false"}) {
+  for (auto set : {"net.hidden=[9]",     "optim.name=adam",        "loss.label_smoothing=0.1",
+                   "lr.stepsize=5",      "lr.warmup.t=3",          "order.turns=6",
+                   "sampler.name=copy",  "mix.mixup=0.2",          "mix.color.hue=0.1",
+                   "mix.erase.prob=0.5", "data.alphabet=runic",    "data.train.split=x",
+                   "loader.batch=32",    "loader.last=drop",       "train.accum=2",
+                   "train.clip=1",       "train.amp=bf16",         "run.seed=2",
+                   "run.threads=2",      "run.deterministic=false"}) {
     auto found = changes({set});
     CAPTURE(set);
     REQUIRE_FALSE(found.empty());

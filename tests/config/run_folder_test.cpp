@@ -97,8 +97,8 @@ TEST_CASE("one run has one writer, and the lock ends with it") {
     auto failure = failure_of([&] { RunFolder::open(temp / "net"); });
     REQUIRE(failure);
     CHECK(failure->code == Exit::snapshot);
-    CHECK(failure->message == "the run in '" + (temp / "net").string() + "' is being written by process " +
-                                  std::to_string(getpid()));
+    CHECK(failure->message ==
+          "the run in '" + (temp / "net").string() + "' is being written by process " + std::to_string(getpid()));
     CHECK(failure->hint.find("--run-dir") != std::string::npos);
   }
   CHECK(RunFolder::open(temp / "net").path() == temp / "net");

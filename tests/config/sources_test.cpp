@@ -70,24 +70,35 @@ TEST_CASE("several sources, each with the keys of its data set and of its order"
   CHECK(config.data(false).integer("base") == 3);
   CHECK(loaded("[data]\ndataset = \"letters\"\n").list("data.source").empty());
   CHECK(loaded("[[data.source]]\ndataset = \"letters\"\n" + no_validation).list("data.source").size() == 1);
-  CHECK(loaded("[data]\nbad = \"stop\"\nepoch = 20\nbatches = \"one_source\"\n" + two).data(true).integer("epoch") == 20);
+  CHECK(loaded("[data]\nbad = \"stop\"\nepoch = 20\nbatches = \"one_source\"\n" + two).data(true).integer("epoch") ==
+        20);
 }
 
 TEST_CASE("sources that do not make sense are refused") {
-  CHECK(refusal("[data]\ndataset = \"letters\"\n" + two).message == "a.toml:2:1: data.dataset: [[data.source]] is given too (a.toml:3:8)");
-  CHECK(refusal("[data]\npath = \"x\"\n" + two).message.starts_with("a.toml:2:1: data.path: [[data.source]] is given too"));
-  CHECK(refusal(two + "[data.train]\nsplit = \"x\"\n").message.starts_with("a.toml:16:1: data.train.split: [[data.source]] is given too"));
+  CHECK(refusal("[data]\ndataset = \"letters\"\n" + two).message ==
+        "a.toml:2:1: data.dataset: [[data.source]] is given too (a.toml:3:8)");
+  CHECK(refusal("[data]\npath = \"x\"\n" + two)
+            .message.starts_with("a.toml:2:1: data.path: [[data.source]] is given too"));
+  CHECK(refusal(two + "[data.train]\nsplit = \"x\"\n")
+            .message.starts_with("a.toml:16:1: data.train.split: [[data.source]] is given too"));
   CHECK_NOTHROW(loaded("[[data.source]]\ndataset = \"letters\"\n"));  // nothing is validated
   CHECK(refusal(two, {"data.path=x"}).message.starts_with("--set: data.path: [[data.source]] is given too"));
-  CHECK(refusal("[[data.source]]\npath = \"x\"\n" + no_validation).message.starts_with("a.toml:1:1: data.source.0.dataset: must be given"));
-  CHECK(refusal("[[data.source]]\ndataset = \"leters\"\n").message == "a.toml:2:1: data.source.0.dataset: no data set is called 'leters'");
-  CHECK(refusal("[[data.source]]\ndataset = \"letters\"\nbase = 3\n").message.starts_with("a.toml:3:1: unknown key 'data.source.0.base'"));
-  CHECK(refusal("[data.source]\ndataset = \"letters\"\n").message.starts_with("a.toml:1:7: data.source: expected a list of tables"));
-  CHECK(refusal("[[data.source]]\ndataset = \"letters\"\nratio = -1\n").message.starts_with("a.toml:3:1: data.source.0.ratio: must be"));
-  CHECK(refusal("[[data.source]]\ndataset = \"letters\"\norder = \"spial\"\n").message.starts_with("a.toml:3:1: data.source.0.order: no order is called"));
+  CHECK(refusal("[[data.source]]\npath = \"x\"\n" + no_validation)
+            .message.starts_with("a.toml:1:1: data.source.0.dataset: must be given"));
+  CHECK(refusal("[[data.source]]\ndataset = \"leters\"\n").message ==
+        "a.toml:2:1: data.source.0.dataset: no data set is called 'leters'");
+  CHECK(refusal("[[data.source]]\ndataset = \"letters\"\nbase = 3\n")
+            .message.starts_with("a.toml:3:1: unknown key 'data.source.0.base'"));
+  CHECK(refusal("[data.source]\ndataset = \"letters\"\n")
+            .message.starts_with("a.toml:1:7: data.source: expected a list of tables"));
+  CHECK(refusal("[[data.source]]\ndataset = \"letters\"\nratio = -1\n")
+            .message.starts_with("a.toml:3:1: data.source.0.ratio: must be"));
+  CHECK(refusal("[[data.source]]\ndataset = \"letters\"\norder = \"spial\"\n")
+            .message.starts_with("a.toml:3:1: data.source.0.order: no order is called"));
 
   const std::string once = "[[data.source]]\ndataset = \"letters\"\n";
-  CHECK(refusal(once + "[val]\nevery = 5\n").message == "a.toml:2:1: data.source.0.dataset: is for training alone: data.val.dataset must be given");
+  CHECK(refusal(once + "[val]\nevery = 5\n").message ==
+        "a.toml:2:1: data.source.0.dataset: is for training alone: data.val.dataset must be given");
   CHECK(refusal(once + once + no_validation).message ==
         "a.toml:4:1: data.source.1.dataset: another [[data.source]] is called so (a.toml:2:1)");
   CHECK_NOTHROW(loaded(once + once + "name = \"more\"\n" + no_validation));
@@ -96,17 +107,22 @@ TEST_CASE("sources that do not make sense are refused") {
   CHECK(refusal(once + "ratio = 2\n" + once + "name = \"more\"\n" + no_validation).message ==
         "a.toml:3:1: data.source.0.ratio: some sources have one, and data.source.1 has none");
   CHECK(refusal(two + "epoch = 3\n").message == "a.toml:15:1: data.val.epoch: validation has one data set");
-  CHECK(refusal("[data]\ndataset = \"letters\"\nepoch = 3\n").message == "a.toml:3:1: data.epoch: is for several sources, and there are none");
-  CHECK(refusal("[data]\nepoch = \"long\"\n" + two).message.starts_with("a.toml:2:1: data.epoch: must be an integer or one of \"longest\", \"shortest\""));
+  CHECK(refusal("[data]\ndataset = \"letters\"\nepoch = 3\n").message ==
+        "a.toml:3:1: data.epoch: is for several sources, and there are none");
+  CHECK(refusal("[data]\nepoch = \"long\"\n" + two)
+            .message.starts_with("a.toml:2:1: data.epoch: must be an integer or one of \"longest\", \"shortest\""));
   CHECK(refusal("[data]\nepoch = 0\n" + two).message.starts_with("a.toml:2:1: data.epoch: must be"));
 }
 
 TEST_CASE("of one data set and several sources, those of the later file stand") {
   add_entries();
   TempFolder temp;
-  temp.write("one.toml", "[data]\ndataset = \"letters\"\nalphabet = \"runic\"\npath = \"p\"\nbad = \"stop\"\n[data.train]\nsplit = \"big\"\n");
+  temp.write("one.toml",
+             "[data]\ndataset = \"letters\"\nalphabet = \"runic\"\npath = \"p\"\nbad = \"stop\"\n[data.train]\nsplit = "
+             "\"big\"\n");
   // What was said of both is validation's from then on.
-  const auto several = load_config(temp.write("b.toml", "base = [\"one.toml\"]\n[[data.source]]\ndataset = \"digits\"\n"));
+  const auto several =
+      load_config(temp.write("b.toml", "base = [\"one.toml\"]\n[[data.source]]\ndataset = \"digits\"\n"));
   CHECK(several.list("data.source").size() == 1);
   CHECK(several.data(true).text("dataset").empty());
   CHECK(several.data(true).text("split").empty());
@@ -115,7 +131,8 @@ TEST_CASE("of one data set and several sources, those of the later file stand") 
   CHECK(several.data(false).text("alphabet") == "runic");
   CHECK(several.data(false).text("path") == "p");
   // And the other way round; what was said of the sources goes with them.
-  const auto one = load_config(temp.write("d.toml", "base = [\"b.toml\"]\n[data]\nepoch = \"shortest\"\n"), {parse_set("data.dataset=letters")});
+  const auto one = load_config(temp.write("d.toml", "base = [\"b.toml\"]\n[data]\nepoch = \"shortest\"\n"),
+                               {parse_set("data.dataset=letters")});
   CHECK(one.list("data.source").empty());
   CHECK(one.data(true).text("dataset") == "letters");
   // Another list takes the place of the whole list.
@@ -123,7 +140,9 @@ TEST_CASE("of one data set and several sources, those of the later file stand") 
   REQUIRE(other.list("data.source").size() == 1);
   CHECK(other.list("data.source")[0].text("dataset") == "letters");
   // An entry whose data set is replaced leaves that one's keys behind.
-  CHECK(loaded(two, {"data.source.0.dataset=digits", "data.source.0.name=first"}).list("data.source")[0].integer("base") == 10);
+  CHECK(loaded(two, {"data.source.0.dataset=digits", "data.source.0.name=first"})
+            .list("data.source")[0]
+            .integer("base") == 10);
 }
 
 TEST_CASE("sources load again as they were written out") {
@@ -138,13 +157,14 @@ TEST_CASE("sources load again as they were written out") {
     CHECK(exact_values(config) == exact_values(again));
     for (std::size_t i = 0; i < config.list("data.source").size(); ++i)
       for (auto& key : config.list("data.source")[i].keys())
-        CHECK(to_toml(config).find(key.name + " = " + to_toml(config.list("data.source")[i].value(key.name))) != std::string::npos);
+        CHECK(to_toml(config).find(key.name + " = " + to_toml(config.list("data.source")[i].value(key.name))) !=
+              std::string::npos);
   }
 }
 
 TEST_CASE("what of sources a run can go on with") {
-  for (auto set : {"data.source.0.path=b", "data.source.1.ratio=2", "data.source.1.base=4", "data.source.1.turns=2", "data.epoch=shortest",
-                   "data.batches=one_source", "data.dataset=letters"}) {
+  for (auto set : {"data.source.0.path=b", "data.source.1.ratio=2", "data.source.1.base=4", "data.source.1.turns=2",
+                   "data.epoch=shortest", "data.batches=one_source", "data.dataset=letters"}) {
     CAPTURE(set);
     const auto found = changes({set});
     REQUIRE_FALSE(found.empty());

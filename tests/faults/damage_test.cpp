@@ -66,7 +66,8 @@ struct TwoSnapshots {
 };
 
 /// Whether random bytes in the place of up to `longest` of the file's are found. The file is restored.
-bool finds_burst(const TwoSnapshots& snapshots, const std::string& name, Bytes& file, std::size_t longest, Stream& random) {
+bool finds_burst(const TwoSnapshots& snapshots, const std::string& name, Bytes& file, std::size_t longest,
+                 Stream& random) {
   const auto at = random.below(file.text().size());
   const auto was = file.text().substr(at, 1 + random.below(longest));
   auto bytes = was;
@@ -139,7 +140,8 @@ TEST_CASE("damage: bursts of changed bytes in a large file are found") {
   std::optional<TwoSnapshots> snapshots;
   {
     std::vector<Tensor> tensors;
-    for (unsigned i = 0; i < 16; ++i) tensors.emplace_back("part" + std::to_string(i), "U8", std::vector{tensor_bytes}, i);
+    for (unsigned i = 0; i < 16; ++i)
+      tensors.emplace_back("part" + std::to_string(i), "U8", std::vector{tensor_bytes}, i);
     SnapshotContent content{2, {}, {}, "{}", ""};
     for (auto& tensor : tensors) content.model.push_back(tensor.view);
     snapshots.emplace(content);
@@ -148,7 +150,8 @@ TEST_CASE("damage: bursts of changed bytes in a large file are found") {
   Stream random(5, Purpose::sample, 0);
   const auto bursts = 160 * times();
   std::uint64_t missed = 0;
-  for (std::uint64_t burst = 0; burst < bursts; ++burst) missed += !finds_burst(*snapshots, files.front(), file, 1 << 16, random);
+  for (std::uint64_t burst = 0; burst < bursts; ++burst)
+    missed += !finds_burst(*snapshots, files.front(), file, 1 << 16, random);
   CHECK(missed == 0);
   CHECK(find_newest(snapshots->folder.path()).path == snapshots->damaged);
   tried("R4 bursts in a large file", bursts);

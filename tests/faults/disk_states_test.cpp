@@ -83,9 +83,14 @@ TEST_CASE("disk states: a rename is one step; it may come true without what it n
 
 TEST_CASE("disk states: folders, links and resizing; materialised as they are told") {
   DiskLog log{{{DiskNode::folder}, {DiskNode::folder}, {DiskNode::file}, {DiskNode::link, "d/f"}},
-              {names_step({{0, "d", 1}}), names_step({{1, "f", 2}}), write_step(2, 0, 3),
-               {.kind = DiskStep::resize, .node = 2, .offset = 1}, names_step({{0, "l", 3}}), sync_step(0),
-               sync_step(1), sync_step(2)}};
+              {names_step({{0, "d", 1}}),
+               names_step({{1, "f", 2}}),
+               write_step(2, 0, 3),
+               {.kind = DiskStep::resize, .node = 2, .offset = 1},
+               names_step({{0, "l", 3}}),
+               sync_step(0),
+               sync_step(1),
+               sync_step(2)}};
   CHECK(states(log) == std::set<std::string>{"d= d/f=1a l=1d1/1f "});
   const FastFolder folder;
   log.steps.push_back({.kind = DiskStep::report});

@@ -31,10 +31,10 @@ void require(bool holds, const char* what);
 std::filesystem::path as_file(Bytes input, const std::string& name);
 
 /// FUZZ_TARGET(png) { … `input` … }
-#define FUZZ_TARGET(name)                                                                                       \
-  static void fuzz_##name(::flowtrain::fuzz::Bytes input);                                                      \
-  [[maybe_unused]] static const bool added_##name =                                                             \
-      (::flowtrain::fuzz::targets().push_back({#name, fuzz_##name}), true);                                     \
+#define FUZZ_TARGET(name)                                                   \
+  static void fuzz_##name(::flowtrain::fuzz::Bytes input);                  \
+  [[maybe_unused]] static const bool added_##name =                         \
+      (::flowtrain::fuzz::targets().push_back({#name, fuzz_##name}), true); \
   static void fuzz_##name(::flowtrain::fuzz::Bytes input)
 
 }  // namespace flowtrain::fuzz

@@ -15,7 +15,10 @@ constexpr std::uint64_t gib = 1ull << 30;
 
 // The second is busy; of the idle ones the last has the most room.
 std::vector<GpuUse> four_gpus() {
-  return {{"GPU-a", 0, 2 * gib, 80 * gib}, {"GPU-b", 2, 40 * gib, 80 * gib}, {"GPU-c", 0, 2 * gib, 80 * gib}, {"GPU-d", 0, 0, 80 * gib}};
+  return {{"GPU-a", 0, 2 * gib, 80 * gib},
+          {"GPU-b", 2, 40 * gib, 80 * gib},
+          {"GPU-c", 0, 2 * gib, 80 * gib},
+          {"GPU-d", 0, 0, 80 * gib}};
 }
 
 std::string chosen(const std::string& wish, const Values& environment = {}) {
@@ -54,7 +57,13 @@ TEST_CASE("--gpus idle:N takes those without a process, the emptiest first") {
 
 TEST_CASE("ranks go by the choice of the one that started them") {
   Values rank;
-  for (auto& [name, value] : spawned_variables({.rank = 1, .world = 2, .local_rank = 1, .local_world = 2, .launcher = Launcher::spawn, .url = "tcp://127.0.0.1:29500"})) rank[name] = value;
+  for (auto& [name, value] : spawned_variables({.rank = 1,
+                             .world = 2,
+                             .local_rank = 1,
+                             .local_world = 2,
+                             .launcher = Launcher::spawn,
+                             .url = "tcp://127.0.0.1:29500"}))
+    rank[name] = value;
   CHECK(chosen("idle:2", rank) == "(inherited)");
   const Values torchrun{{"TORCHELASTIC_RUN_ID", "none"}, {"RANK", "0"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "0"}};
   CHECK(chosen("0,1", torchrun) == "0,1");

@@ -108,7 +108,8 @@ TEST_CASE("the rank that fails first is to blame, once") {
                       .wait();
     CHECK(result.exit_code == exit_code);
     const bool has_said_why = std::string(how).find("exit code") != std::string::npos && exit_code < 128;
-    CHECK(result.output == (has_said_why ? "rank 1 " : "error: rank 1 ") + std::string(how) + "\ntold: 1 " + how + "\n");
+    CHECK(result.output ==
+          (has_said_why ? "rank 1 " : "error: rank 1 ") + std::string(how) + "\ntold: 1 " + how + "\n");
   }
 }
 

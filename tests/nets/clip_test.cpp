@@ -13,13 +13,17 @@ namespace {
 
 /// Three parameters, of which the last has no gradient. The gradients' norms: 2 7, 1 11, the greatest 6.
 NamedTensors made() {
-  NamedTensors parameters{{"a", at::zeros({2}).requires_grad_()}, {"b", at::zeros({1}).requires_grad_()}, {"c", at::zeros({4}).requires_grad_()}};
+  NamedTensors parameters{{"a", at::zeros({2}).requires_grad_()},
+                          {"b", at::zeros({1}).requires_grad_()},
+                          {"c", at::zeros({4}).requires_grad_()}};
   parameters.at("a").mutable_grad() = at::tensor({2.0F, -3.0F});
   parameters.at("b").mutable_grad() = at::tensor({6.0F});
   return parameters;
 }
 
-double gradient(const NamedTensors& parameters, const char* name, int i) { return parameters.at(name).grad()[i].item<double>(); }
+double gradient(const NamedTensors& parameters, const char* name, int i) {
+  return parameters.at(name).grad()[i].item<double>();
+}
 
 }  // namespace
 
@@ -39,7 +43,8 @@ TEST_CASE("clipping by norm scales all gradients together, down only") {
   CHECK(clip_gradients(parameters, {ClipBy::norm, 5.5, 1}).norm.item<double>() == Approx(11));
   CHECK(gradient(parameters, "b", 0) == Approx(3));
   parameters = made();
-  CHECK(clip_gradients(parameters, {ClipBy::norm, 3, std::numeric_limits<double>::infinity()}).norm.item<double>() == Approx(6));
+  CHECK(clip_gradients(parameters, {ClipBy::norm, 3, std::numeric_limits<double>::infinity()}).norm.item<double>() ==
+        Approx(6));
   CHECK(gradient(parameters, "a", 1) == Approx(-1.5));
 }
 
@@ -61,7 +66,7 @@ TEST_CASE("adaptive clipping goes by each unit's weights") {
   parameters.at("b").mutable_grad() = at::tensor({0.0F, 0.0F});
   CHECK(clip_gradients(parameters, {ClipBy::adaptive, 0.1}).cut.item<double>() == 1);
   const at::Tensor cut = parameters.at("w").grad();
-  CHECK(cut[0][1].item<double>() == Approx(0.5));   // 0.1 · |(3, 4)|
+  CHECK(cut[0][1].item<double>() == Approx(0.5));       // 0.1 · |(3, 4)|
   CHECK(cut[1].norm().item<double>() == Approx(1e-4));  // weights of zero count as 0.001
   CHECK(clip_gradients(parameters, {ClipBy::adaptive, 0.1 + 1e-4}).cut.item<double>() == 0);
 }

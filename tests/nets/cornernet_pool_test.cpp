@@ -57,8 +57,12 @@ at::Tensor picture(at::IntArrayRef sizes) { return (at::randn(sizes) * 8).round(
 
 TEST_CASE("corner pooling: values and gradients by the definition, in every type and layout") {
   at::manual_seed(1);
-  for (const auto& sizes : {std::vector<std::int64_t>{2, 3, 5, 7}, {1, 1, 1, 1}, {1, 2, 1, 9}, {1, 300, 3, 2},
-                            {2, 1, 33, 300}, {3, 40, 8, 8}}) {
+  for (const auto& sizes : {std::vector<std::int64_t>{2, 3, 5, 7},
+                            {1, 1, 1, 1},
+                            {1, 2, 1, 9},
+                            {1, 300, 3, 2},
+                            {2, 1, 33, 300},
+                            {3, 40, 8, 8}}) {
     const at::Tensor x = picture(sizes), g = at::randint(-4, 5, sizes).to(at::kFloat);
     for (const CornerPool direction : directions) {
       const Result expected = by_definition(x, g, direction);

@@ -108,10 +108,16 @@ TEST_CASE("CornerNet family: smaller than published, and plans that do not fit t
     change(wrong);
     CHECK_THROWS_WITH_AS(make_net(wrong), message, std::invalid_argument);
   };
-  refused([](NetSpec& s) { s.blocks = {1, 1}; },
-          "net cornernet_squeeze: 3 widths and 2 blocks, expected as many of each, and two at least");
-  refused([](NetSpec& s) { s.stem = {8, 12}; },
-          "net cornernet_squeeze: its stem ends with width 12, its hourglass begins with 16, expected the same");
+  refused(
+      [](NetSpec& s) {
+        s.blocks = {1, 1};
+      },
+      "net cornernet_squeeze: 3 widths and 2 blocks, expected as many of each, and two at least");
+  refused(
+      [](NetSpec& s) {
+        s.stem = {8, 12};
+      },
+      "net cornernet_squeeze: its stem ends with width 12, its hourglass begins with 16, expected the same");
   refused([](NetSpec& s) { s.name = "cornernet_saccade"; },
           "net cornernet_saccade: expected four widths, for three attention maps");
 }

@@ -28,7 +28,8 @@ TEST_CASE("a GAN makes pictures of the size it judges") {
   CHECK(pictures.sizes() == at::IntArrayRef({5, 3, 16, 24}));
   CHECK(pictures.abs().max().item<double>() <= 1);
   CHECK(gan.judge(pictures).sizes() == at::IntArrayRef({5}));
-  for (const auto& [name, parameter] : gan.parameters()) CHECK((name.starts_with("generator.") || name.starts_with("discriminator.")));
+  for (const auto& [name, parameter] : gan.parameters())
+    CHECK((name.starts_with("generator.") || name.starts_with("discriminator.")));
   CHECK_THROWS_AS(Gan(spec(16, 20)), std::invalid_argument);
 }
 
@@ -48,7 +49,8 @@ TEST_CASE("the losses of a GAN, each from its own pass") {
   CHECK(made.at("generator").item<double>() == doctest::Approx(std::log(2)).epsilon(0.2));
   // The generator's pass goes through the discriminator, the discriminator's stops at the pictures.
   judged.at("discriminator").backward();
-  for (const auto& [name, parameter] : gan.parameters()) CHECK(parameter.grad().defined() == name.starts_with("discriminator."));
+  for (const auto& [name, parameter] : gan.parameters())
+    CHECK(parameter.grad().defined() == name.starts_with("discriminator."));
   CHECK(make_step("gan", gan)->losses() == std::vector<std::string>{"discriminator", "generator"});
   CHECK_THROWS_AS(make_step("supervised", gan), std::invalid_argument);
 }

@@ -31,7 +31,8 @@ TEST_CASE("rules that go by a layer's fans") {
   CHECK(spread(drawn({.name = "kaiming_normal"})) == Approx(std::sqrt(2 / in)).epsilon(0.02));
   CHECK(spread(drawn({.name = "kaiming_normal", .fan_out = true})) == Approx(std::sqrt(2 / out)).epsilon(0.02));
   CHECK(spread(drawn({.name = "kaiming_normal", .nonlinearity = "linear"})) == Approx(std::sqrt(1 / in)).epsilon(0.02));
-  CHECK(spread(drawn({.name = "kaiming_normal", .nonlinearity = "tanh"})) == Approx(5.0 / 3 / std::sqrt(in)).epsilon(0.02));
+  CHECK(spread(drawn({.name = "kaiming_normal", .nonlinearity = "tanh"})) ==
+        Approx(5.0 / 3 / std::sqrt(in)).epsilon(0.02));
   const InitRule leaky{.name = "kaiming_normal", .nonlinearity = "leaky_relu", .negative_slope = 1};
   CHECK(spread(drawn(leaky)) == Approx(std::sqrt(1 / in)).epsilon(0.02));
   CHECK(greatest(drawn({.name = "kaiming_uniform"})) == Approx(std::sqrt(6 / in)).epsilon(0.01));
@@ -75,7 +76,8 @@ TEST_CASE("every rule can be used, and no other; some need two dimensions") {
     CAPTURE(name);
     CHECK(drawn({.name = name, .range = {-1, 1}}, {8, 4}).isfinite().all().item<bool>());
   }
-  CHECK_THROWS_WITH_AS(drawn({.name = "xavier_normal"}, {3}), "xavier_normal is for tensors of 2 dimensions or more, and this one has 1",
+  CHECK_THROWS_WITH_AS(drawn({.name = "xavier_normal"}, {3}),
+                       "xavier_normal is for tensors of 2 dimensions or more, and this one has 1",
                        std::invalid_argument);
   CHECK_THROWS_AS(drawn({.name = "kaiming_uniform"}, {}), std::invalid_argument);
   CHECK_THROWS_AS(drawn({.name = "orthogonal"}, {3}), std::invalid_argument);

@@ -49,7 +49,8 @@ TEST_CASE("of a mixed batch the loss is the weighted sum of its two labels' loss
     const NamedTensors mixed{{"label", label}, {"second_label", second}, {"label_weight", weight}};
     CHECK(loss(spec, mixed) == doctest::Approx(expected));
     // The same as one soft target, whose entropy is what timm's SoftTargetCrossEntropy takes.
-    const at::Tensor target = (0.7 * at::one_hot(label, 3) + 0.3 * at::one_hot(second, 3)) * (1 - smoothing) + smoothing / 3;
+    const at::Tensor target =
+        (0.7 * at::one_hot(label, 3) + 0.3 * at::one_hot(second, 3)) * (1 - smoothing) + smoothing / 3;
     CHECK(loss(spec, mixed) == doctest::Approx((-target * logits.log_softmax(1)).sum(1).mean().item<double>()));
   }
   const at::Tensor target = 0.7 * at::one_hot(label, 3) + 0.3 * at::one_hot(second, 3);
@@ -69,13 +70,15 @@ TEST_CASE("a net's own loss is its output of that name, one number") {
   losses.at("loss").backward();
   CHECK(given.grad().item<double>() == 1);
   CHECK_THROWS_WITH_AS((*own)({{"logits", logits}}, batch),
-                       "loss output: the net gives no 'loss'; a script does, whose forward returns a dict with one", std::invalid_argument);
-  CHECK_THROWS_WITH_AS((*own)({{"loss", logits}}, batch), "loss output: the net's 'loss' has shape [2, 3], expected one number",
+                       "loss output: the net gives no 'loss'; a script does, whose forward returns a dict with one",
                        std::invalid_argument);
+  CHECK_THROWS_WITH_AS((*own)({{"loss", logits}}, batch),
+                       "loss output: the net's 'loss' has shape [2, 3], expected one number", std::invalid_argument);
 }
 
 TEST_CASE("a loss that cannot be made says why") {
-  CHECK_THROWS_WITH_AS(make_loss({.name = "hinge"}), "unknown loss 'hinge'; known: cornernet, cornernet_saccade, cross_entropy, mse, output",
+  CHECK_THROWS_WITH_AS(make_loss({.name = "hinge"}),
+                       "unknown loss 'hinge'; known: cornernet, cornernet_saccade, cross_entropy, mse, output",
                        std::invalid_argument);
   CHECK_THROWS_WITH_AS(make_loss({.label_smoothing = 1}),
                        "loss cross_entropy: label_smoothing is 1.000000, expected 0 <= label_smoothing < 1",

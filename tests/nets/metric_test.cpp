@@ -18,8 +18,8 @@ void update(Metric& metric, at::IntArrayRef best, at::IntArrayRef label, std::in
   metric.update({{"logits", -distance.remainder(classes).to(at::kFloat)}}, {{"label", at::tensor(label)}});
 }
 
-/// Five classes, of which the last one never occurs. Labels of each: 3 2 3 0 0, predictions: 2 3 2 1 0, right: 1 2 2 0 0.
-/// In two batches.
+/// Five classes, of which the last one never occurs. Labels of each: 3 2 3 0 0, predictions: 2 3 2 1 0, right: 1 2 2 0
+/// 0. In two batches.
 double value_of(const std::string& name) {
   const auto metric = make_metric(name, 5);
   update(*metric, {0, 1, 1, 1, 2}, {0, 0, 1, 1, 2}, 5);
@@ -31,9 +31,11 @@ double value_of(const std::string& name) {
 at::Tensor sequences(std::initializer_list<std::vector<std::int64_t>> rows) {
   std::size_t longest = 0;
   for (auto& row : rows) longest = std::max(longest, row.size());
-  at::Tensor all = at::full({static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(longest)}, -1, at::kLong);
+  at::Tensor all =
+      at::full({static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(longest)}, -1, at::kLong);
   std::int64_t place = 0;
-  for (auto& row : rows) all[place++].narrow(0, 0, static_cast<std::int64_t>(row.size())).copy_(at::tensor(row, at::kLong));
+  for (auto& row : rows)
+    all[place++].narrow(0, 0, static_cast<std::int64_t>(row.size())).copy_(at::tensor(row, at::kLong));
   return all;
 }
 
@@ -68,7 +70,8 @@ TEST_CASE("topN counts the N largest, of which there must be so many") {
   const char* const message = "top5 needs 5 classes or more, and there are 3: top3 at most";
   CHECK_THROWS_WITH_AS(make_metric("top5", 3), message, std::invalid_argument);
   CHECK_THROWS_WITH_AS(update(*make_metric("top5"), {0, 1}, {2, 0}, 3), message, std::invalid_argument);
-  for (const char* name : {"top", "top0", "top05", "top-1", "top5 ", "top99999999999999999999"}) CHECK_FALSE(is_metric(name));
+  for (const char* name : {"top", "top0", "top05", "top-1", "top5 ", "top99999999999999999999"})
+    CHECK_FALSE(is_metric(name));
 }
 
 TEST_CASE("figures of counts by class") {
@@ -84,7 +87,8 @@ TEST_CASE("figures of counts by class") {
 }
 
 TEST_CASE("figures of each class and of their pairs; totals of several processes add up") {
-  const auto each = make_metric("accuracy_per_class"), pairs = make_metric("confusion"), other = make_metric("confusion");
+  const auto each = make_metric("accuracy_per_class"), pairs = make_metric("confusion"),
+             other = make_metric("confusion");
   CHECK(each->form() == MetricForm::of_each_class);
   CHECK(pairs->form() == MetricForm::class_pairs);
   for (auto* metric : {each.get(), pairs.get()}) {
@@ -147,7 +151,8 @@ TEST_CASE("the error rate counts what is inserted, removed and replaced, over al
   CHECK(metric->value() == 3);
   CHECK_THROWS_WITH_AS(metric->update({{"prediction", at::zeros({1, 2})}}, {{"target", sequences({{1}})}}),
                        "prediction has shape [1, 2] of Float, expected (B, T) of integers", std::invalid_argument);
-  CHECK_THROWS_WITH_AS(compare(*metric, {{1}, {2}}, {{1}}), "2 rows of prediction for 1 of target", std::invalid_argument);
+  CHECK_THROWS_WITH_AS(compare(*metric, {{1}, {2}}, {{1}}), "2 rows of prediction for 1 of target",
+                       std::invalid_argument);
 }
 
 TEST_CASE("spans are right as a whole; what goes on with nothing begins a span") {
@@ -167,10 +172,11 @@ TEST_CASE("spans are right as a whole; what goes on with nothing begins a span")
 }
 
 TEST_CASE("an unknown metric lists the known ones") {
-  CHECK_THROWS_WITH_AS(make_metric("ap"),
-                       "unknown metric 'ap'; known: accuracy, accuracy_per_class, balanced_accuracy, confusion, error_rate, f1, "
-                       "f1_micro, f1_weighted, mean_iou, perplexity, pixel_accuracy, precision, recall, span_f1, span_precision, "
-                       "span_recall, topN",
-                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(
+      make_metric("ap"),
+      "unknown metric 'ap'; known: accuracy, accuracy_per_class, balanced_accuracy, confusion, error_rate, f1, "
+      "f1_micro, f1_weighted, mean_iou, perplexity, pixel_accuracy, precision, recall, span_f1, span_precision, "
+      "span_recall, topN",
+      std::invalid_argument);
   for (auto& name : metric_names()) CHECK(is_metric(name == "topN" ? "top3" : name));
 }

@@ -30,10 +30,11 @@ at::Tensor logits(Net& net, const at::Tensor& image) { return net.forward({{"ima
 TEST_CASE("names are sorted, and an unknown one lists them") {
   const auto names = net_names();
   CHECK(std::is_sorted(names.begin(), names.end()));
-  CHECK_THROWS_WITH_AS(make_net(spec_of("alexnet")),
-                       "unknown net 'alexnet'; known: cornernet, cornernet_saccade, cornernet_squeeze, gan, lenet, mlp, "
-                       "resnet101, resnet18, resnet34, resnet50",
-                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(
+      make_net(spec_of("alexnet")),
+      "unknown net 'alexnet'; known: cornernet, cornernet_saccade, cornernet_squeeze, gan, lenet, mlp, "
+      "resnet101, resnet18, resnet34, resnet50",
+      std::invalid_argument);
 }
 
 TEST_CASE("what a net cannot be built from is refused") {
@@ -46,8 +47,11 @@ TEST_CASE("what a net cannot be built from is refused") {
   refused([](NetSpec& s) { s.channels = 0; }, "net lenet: channels is 0, expected 1 or more");
   refused([](NetSpec& s) { s.dropout = 1; }, "net lenet: dropout is 1.000000, expected 0 <= dropout < 1");
   refused([](NetSpec& s) { s.width = 11; }, "net lenet: pictures are 32 x 11 pixels, expected 12 x 12 or more");
-  refused([](NetSpec& s) { s.name = "mlp", s.hidden = {8, 0}; },
-          "net mlp: a hidden layer has width 0, expected 1 or more");
+  refused(
+      [](NetSpec& s) {
+        s.name = "mlp", s.hidden = {8, 0};
+      },
+      "net mlp: a hidden layer has width 0, expected 1 or more");
   refused([](NetSpec& s) { s.script = "net.pt"; },
           "both a net's name ('lenet') and a script ('net.pt') are given, expected one of them");
 }
@@ -169,7 +173,8 @@ TEST_CASE("what is frozen takes no gradients, and its statistics do not move") {
   CHECK(at::equal(buffer("bn1.running_mean"), frozen));
   CHECK_FALSE(at::equal(buffer("layer1.0.bn1.running_mean"), half));
   for (const auto& [name, parameter] : net->parameters()) {
-    const bool learns = name != "conv1.weight" && name != "bn1.weight" && name != "bn1.bias" && name != "layer1.0.bn1.weight";
+    const bool learns =
+        name != "conv1.weight" && name != "bn1.weight" && name != "bn1.bias" && name != "layer1.0.bn1.weight";
     CHECK_MESSAGE(parameter.grad().defined() == learns, name);
   }
 }

@@ -149,12 +149,16 @@ TEST_CASE("groups have rates and weight decay of their own, and all follow the o
   using torch::optim::AdamW;
   using torch::optim::AdamWOptions;
   const NamedTensors ours = make_parameters(), theirs = make_parameters();
-  const auto optimizer = make_optimizer({.name = "adamw", .lr = 0.1},
-                                        std::vector<ParameterGroup>{{{{"weight", ours.at("weight")}}, 1, 0.3},
-                                                                    {{{"bias", ours.at("bias")}}, 0.5, 0}});
-  AdamW reference({torch::optim::OptimizerParamGroup({theirs.at("weight")}, std::make_unique<AdamWOptions>(AdamWOptions(0.1).weight_decay(0.3))),
-                   torch::optim::OptimizerParamGroup({theirs.at("bias")}, std::make_unique<AdamWOptions>(AdamWOptions(0.05).weight_decay(0)))});
-  const auto group = [&](std::size_t i) -> AdamWOptions& { return static_cast<AdamWOptions&>(reference.param_groups()[i].options()); };
+  const auto optimizer = make_optimizer(
+      {.name = "adamw", .lr = 0.1},
+      std::vector<ParameterGroup>{{{{"weight", ours.at("weight")}}, 1, 0.3}, {{{"bias", ours.at("bias")}}, 0.5, 0}});
+  AdamW reference({torch::optim::OptimizerParamGroup(
+                       {theirs.at("weight")}, std::make_unique<AdamWOptions>(AdamWOptions(0.1).weight_decay(0.3))),
+                   torch::optim::OptimizerParamGroup(
+                       {theirs.at("bias")}, std::make_unique<AdamWOptions>(AdamWOptions(0.05).weight_decay(0)))});
+  const auto group = [&](std::size_t i) -> AdamWOptions& {
+    return static_cast<AdamWOptions&>(reference.param_groups()[i].options());
+  };
   for (int step = 0; step < 10; ++step) {
     if (step == 5) {
       optimizer->set_rates(0.02, 0.8, 0.1);

@@ -80,19 +80,21 @@ TEST_CASE("tuples and dicts become named outputs") {
   CHECK(dict.at("aux").item<double>() == 2);
 
   const std::string file = write_script(folder, "def forward(self, x):\n    return 1\n");
-  CHECK_THROWS_WITH_AS(load(file)->forward(batch),
-                       ("script " + file +
-                        ": forward gave a Int, expected a tensor, a tuple of tensors, or a dict of tensors by name")
-                           .c_str(),
-                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(
+      load(file)->forward(batch),
+      ("script " + file + ": forward gave a Int, expected a tensor, a tuple of tensors, or a dict of tensors by name")
+          .c_str(),
+      std::invalid_argument);
 }
 
 TEST_CASE("what goes wrong in a script is said in one line") {
   const Folder folder;
-  const std::string file = write_script(folder, "def forward(self, x):\n    return torch.matmul(x, torch.ones([7, 10]))\n");
+  const std::string file =
+      write_script(folder, "def forward(self, x):\n    return torch.matmul(x, torch.ones([7, 10]))\n");
   CHECK_THROWS_WITH_AS(
       load(file)->forward({{"image", at::ones({8, 3})}}),
-      ("script " + file + ": forward failed: RuntimeError: mat1 and mat2 shapes cannot be multiplied (8x3 and 7x10)").c_str(),
+      ("script " + file + ": forward failed: RuntimeError: mat1 and mat2 shapes cannot be multiplied (8x3 and 7x10)")
+          .c_str(),
       std::invalid_argument);
 }
 
@@ -117,21 +119,27 @@ TEST_CASE("inputs name the fields for arguments, by their places or their names"
     return make_net(spec);
   };
   const NamedTensors batch{{"image", at::ones({1})}, {"label", at::full({1}, 5.)}, {"scale", at::full({1}, 3.)}};
-  const auto result = [&](std::vector<std::string> inputs) { return with_inputs(std::move(inputs))->forward(batch).at("logits").item<double>(); };
+  const auto result = [&](std::vector<std::string> inputs) {
+    return with_inputs(std::move(inputs))->forward(batch).at("logits").item<double>();
+  };
   CHECK(result({"label", "image", "scale = image"}) == 4);
   CHECK(result({"b = label", " scale=scale "}) == -2);
   CHECK(result({"image", "label"}) == -2);
   CHECK(result({"scale", "image", "label"}) == 14);
   CHECK_THROWS_WITH_AS(with_inputs({"b = labels"})->forward(batch),
-                       ("script " + file + ": the batch has no 'labels', which inputs names for 'b'").c_str(), std::invalid_argument);
-  CHECK_THROWS_WITH_AS(with_inputs({"c = label"}), ("script " + file + ": inputs names the argument 'c', and forward has: a, b, scale").c_str(),
+                       ("script " + file + ": the batch has no 'labels', which inputs names for 'b'").c_str(),
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(with_inputs({"c = label"}),
+                       ("script " + file + ": inputs names the argument 'c', and forward has: a, b, scale").c_str(),
                        std::invalid_argument);
   CHECK_THROWS_WITH_AS(with_inputs({"image", "label", "image", "label"}),
-                       ("script " + file + ": inputs names 4 fields, and forward has: a, b, scale").c_str(), std::invalid_argument);
+                       ("script " + file + ": inputs names 4 fields, and forward has: a, b, scale").c_str(),
+                       std::invalid_argument);
   NetSpec built_in;
   built_in.name = "mlp";
   built_in.inputs = {"image"};
-  CHECK_THROWS_WITH_AS(make_net(built_in), "inputs are for a script's arguments, and no script is given", std::invalid_argument);
+  CHECK_THROWS_WITH_AS(make_net(built_in), "inputs are for a script's arguments, and no script is given",
+                       std::invalid_argument);
 }
 
 TEST_CASE("files that are no scripts are refused in one line that names them") {

@@ -82,8 +82,8 @@ std::string difference(const at::Tensor& got, const at::Tensor& expected, const 
   const double bound = tolerance.absolute + tolerance.relative * std::max(tolerance.floor, largest);
   const auto worst = apart.argmax().item<std::int64_t>();
   if (apart[worst].item<double>() <= bound) return {};
-  return c10::str("element ", worst, " is ", a[worst].item<double>(), ", expected ", b[worst].item<double>(), " within ", bound,
-                  "; ", apart.gt(bound).sum().item<std::int64_t>(), " of ", b.numel(), " differ");
+  return c10::str("element ", worst, " is ", a[worst].item<double>(), ", expected ", b[worst].item<double>(),
+                  " within ", bound, "; ", apart.gt(bound).sum().item<std::int64_t>(), " of ", b.numel(), " differ");
 }
 
 NamedTensors call(const Ops& ops, const std::string& op, const NamedTensors& in, const json& arguments) {

@@ -114,7 +114,8 @@ int main(int argc, char** argv) {
   auto* net = add_run_flags(app.add_subcommand("net", "a whole net"));
   net->add_option("--net", flags.net, nets)->required();
   net->add_option("--mode", flags.mode, "eval or train")->required()->check(CLI::IsMember({"eval", "train"}));
-  auto* fill = net->add_option("--fill", flags.fill, "name-hash: values made from names")->check(CLI::IsMember({"name-hash"}));
+  auto* fill =
+      net->add_option("--fill", flags.fill, "name-hash: values made from names")->check(CLI::IsMember({"name-hash"}));
   net->add_option("--weights", flags.weights, "a state dict in safetensors")->excludes(fill);
   try {
     app.parse(argc, argv);

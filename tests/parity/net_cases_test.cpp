@@ -43,8 +43,7 @@ const BlockCase block_cases[] = {
     {"corner_br", R"({"kind":"corner_pool_br","dim":8})"},
     {"hg_residual", R"({"kind":"hourglass","family":"CornerNet","n":2,"dims":[6,8,10],"modules":[2,1,3]})"},
     {"hg_fire", R"({"kind":"hourglass","family":"CornerNet_Squeeze","n":2,"dims":[8,8,12],"modules":[2,1,3]})"},
-    {"hg_saccade",
-     R"({"kind":"hourglass","family":"CornerNet_Saccade","n":3,"dims":[6,8,8,10],"modules":[1,1,1,1]})"},
+    {"hg_saccade", R"({"kind":"hourglass","family":"CornerNet_Saccade","n":3,"dims":[6,8,8,10],"modules":[1,1,1,1]})"},
     {"stack_hg",
      R"({"kind":"stack","family":"CornerNet","stacks":2,"n":2,"dims":[6,8,10],"modules":[1,1,1],"pre":[4,6]})"},
     {"stack_saccade",
@@ -133,8 +132,8 @@ TEST_CASE("weights: module. may stand before the names, counters may be missing,
                        "weights: bn.scale is none of the net's entries", BadCall);
   CHECK_THROWS_WITH_AS(load(entries, {{"bn.weight", weight}, {"module.bn.weight", weight}}),
                        "weights: bn.weight is there with and without module.", BadCall);
-  CHECK_THROWS_WITH_AS(load(entries, {{"bn.weight", at::zeros({3})}}), doctest::Contains("tensor bn.weight is Float [3]"),
-                       BadCall);
+  CHECK_THROWS_WITH_AS(load(entries, {{"bn.weight", at::zeros({3})}}),
+                       doctest::Contains("tensor bn.weight is Float [3]"), BadCall);
 }
 
 TEST_CASE("parity: corner pooling") {
@@ -223,7 +222,9 @@ TEST_CASE("parity: whole nets in train mode") {
     in.set("input", uniform_of(prefix + "train.input", {2, 3, 255, 255}, 2, 0));
     const at::Tensor losses = one.tensors.at("losses");
     const auto out = run(net, "train", in,
-                         {{"name_prefix", prefix}, {"steps", losses.numel()}, {"lr", .00025},
+                         {{"name_prefix", prefix},
+                          {"steps", losses.numel()},
+                          {"lr", .00025},
                           {"grads", strings_below(one.tensors, "grad.")},
                           {"buffers", strings_below(one.tensors, "buffer.")}});
 

@@ -58,7 +58,8 @@ class Arguments {
 };
 
 /// The tensor `name`, checked: `sizes` with -1 where any will do; a scalar may come as [1]. Throws BadCall.
-at::Tensor input(const NamedTensors& in, const std::string& name, at::ScalarType dtype, const std::vector<std::int64_t>& sizes);
+at::Tensor input(const NamedTensors& in, const std::string& name, at::ScalarType dtype,
+                 const std::vector<std::int64_t>& sizes);
 
 /// One operation. Tensors come in on `device` and may be returned on any.
 struct Call {

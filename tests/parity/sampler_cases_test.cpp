@@ -97,8 +97,8 @@ TEST_CASE("parity: Gaussians") {
     } else if (name.ends_with(".calls")) {
       const Case one = file.cut(name.substr(0, name.size() - 6));
       const auto& map = one.tensors.at("heat");
-      const auto out = call(sampler_ops(), "draw_gaussian", one.only({"calls"}),
-                            {{"height", map.size(0)}, {"width", map.size(1)}});
+      const auto out =
+          call(sampler_ops(), "draw_gaussian", one.only({"calls"}), {{"height", map.size(0)}, {"width", map.size(1)}});
       CHECK(difference(out.at("heat"), map, heat) == "");
       ++drawings;
     }

@@ -9,10 +9,10 @@ using Integers = std::vector<std::int64_t>;
 
 /// Keys of the same table that concern other steps than sampling.
 constexpr const char* other_keys[] = {
-    "max_scale",  "view_sizes",   "init_sizes",    "att_scales",    "att_thresholds",  "att_nms_ks",
-    "ref_dets",   "att_max_crops", "test_scales",  "test_flipped",  "top_k",           "num_dets",
-    "nms_kernel", "ae_threshold", "nms_algorithm", "nms_threshold", "merge_bbox",      "weight_exp",
-    "data_aug",   "max_per_set",  "max_per_image", "score_threshold"};
+    "max_scale",  "view_sizes",    "init_sizes",    "att_scales",     "att_thresholds", "att_nms_ks",
+    "ref_dets",   "att_max_crops", "test_scales",   "test_flipped",   "top_k",          "num_dets",
+    "nms_kernel", "ae_threshold",  "nms_algorithm", "nms_threshold",  "merge_bbox",     "weight_exp",
+    "data_aug",   "max_per_set",   "max_per_image", "score_threshold"};
 
 Extent extent(const std::vector<int>& sides, const std::string& key) {
   if (sides.size() != 2 || sides[0] <= 0 || sides[1] <= 0)
@@ -46,8 +46,8 @@ CornerOptions reference_options(json config, bool saccade) {
   options.input_size = extent(set.get<std::vector<int>>("input_size", {383, 383}), "input_size");
   const auto outputs = set.get<std::vector<std::vector<int>>>("output_sizes", {{96, 96}});
   options.output_size = extent(outputs.empty() ? std::vector<int>() : outputs[0], "output_sizes");
-  options.scales = scale_range(set.get("rand_scale_min", 0.8), set.get("rand_scale_max", 1.4),
-                               set.get("rand_scale_step", 0.2));
+  options.scales =
+      scale_range(set.get("rand_scale_min", 0.8), set.get("rand_scale_max", 1.4), set.get("rand_scale_step", 0.2));
   if (!range) options.scales = set.get<std::vector<double>>("rand_scales", {1});
   options.rand_crop = set.get("rand_crop", false);
   options.rand_color = set.get("rand_color", false);

@@ -99,8 +99,8 @@ void add_targets(const View& view, const CornerOptions& options, NamedTensors& o
   write_targets(view.boxes, options,
                 {static_cast<Bump*>(bumps.data_ptr()), add("mask", at::kByte, {objects}).data_ptr<std::uint8_t>(),
                  off("tl_off"), off("br_off"), ind("tl_ind"), ind("br_ind"), &untagged});
-  const nets::CornerHeat heat = nets::draw_bumps(bumps, options.classes, options.output_size.height,
-                                                 options.output_size.width, options.saccade);
+  const nets::CornerHeat heat =
+      nets::draw_bumps(bumps, options.classes, options.output_size.height, options.output_size.width, options.saccade);
   out.set("tl_heat", heat.tl[0]);
   out.set("br_heat", heat.br[0]);
   if (options.saccade) out.set("tl_valid", heat.tl_valid[0]), out.set("br_valid", heat.br_valid[0]);

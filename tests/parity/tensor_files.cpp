@@ -17,9 +17,10 @@ struct Type {
   const char* name;
   at::ScalarType type;
 };
-constexpr std::array types{Type{"F64", at::kDouble}, Type{"F32", at::kFloat}, Type{"F16", at::kHalf}, Type{"BF16", at::kBFloat16},
-                           Type{"I64", at::kLong},   Type{"I32", at::kInt},   Type{"I16", at::kShort}, Type{"I8", at::kChar},
-                           Type{"U8", at::kByte},    Type{"BOOL", at::kBool}};
+constexpr std::array types{Type{"F64", at::kDouble},    Type{"F32", at::kFloat}, Type{"F16", at::kHalf},
+                           Type{"BF16", at::kBFloat16}, Type{"I64", at::kLong},  Type{"I32", at::kInt},
+                           Type{"I16", at::kShort},     Type{"I8", at::kChar},   Type{"U8", at::kByte},
+                           Type{"BOOL", at::kBool}};
 
 at::ScalarType type_of(const std::string& name) {
   for (auto& each : types)

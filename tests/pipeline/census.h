@@ -32,11 +32,11 @@ inline std::ptrdiff_t threads() { return entries("/proc/self/task"); }
 /// Threads that lines, displays and snapshots own.
 inline std::ptrdiff_t own_threads() { return named_threads; }
 
-/// How many threads there may be but own ones, once a Scheduler(workers) is made: oneTBB starts its own when there is work
-/// for them, which may be late, and keeps them. To be called before. With two lines one more than the scheduler's limit was
-/// seen, in 1,200 runs as in 19,200. The likely reason, from reading oneTBB 2021.8 (market.cpp, adjust_demand; not seen in
-/// a program without lines): it tells its pool what arenas want in order for each, but not between them, so that one's
-/// more may overtake another's less. Then each of the `lines` may get what it wants.
+/// How many threads there may be but own ones, once a Scheduler(workers) is made: oneTBB starts its own when there is
+/// work for them, which may be late, and keeps them. To be called before. With two lines one more than the scheduler's
+/// limit was seen, in 1,200 runs as in 19,200. The likely reason, from reading oneTBB 2021.8 (market.cpp,
+/// adjust_demand; not seen in a program without lines): it tells its pool what arenas want in order for each, but not
+/// between them, so that one's more may overtake another's less. Then each of the `lines` may get what it wants.
 inline std::ptrdiff_t most_threads(unsigned workers, unsigned lines = 1) {
   return threads() + std::max(std::thread::hardware_concurrency() - 1, workers * lines);
 }

@@ -30,7 +30,12 @@ class WhiteBoxes : public Dataset {
     for (int y = at; y < at + 9; ++y) std::fill_n(buffer.bytes.data() + (y * side + at) * 3, 8 * 3, std::byte{255});
     const auto near = static_cast<float>(at);
     buffer.boxes = {{near, near, near + 8, near + 9, static_cast<std::int32_t>(id % 2)}};
-    return {.id = id, .encoding = Encoding::pixels, .bytes = buffer.bytes, .height = side, .width = side, .channels = 3,
+    return {.id = id,
+            .encoding = Encoding::pixels,
+            .bytes = buffer.bytes,
+            .height = side,
+            .width = side,
+            .channels = 3,
             .boxes = buffer.boxes};
   }
   std::int64_t label(std::uint64_t) const override { return -1; }
@@ -105,7 +110,8 @@ std::vector<Figures> measure(const DetectionMetrics& metrics, const std::set<std
     threads.emplace_back([&, rank] {
       ThreadGroup group(talk, rank);
       WhiteDetector detector;
-      figures[static_cast<std::size_t>(rank)] = *measure_detection(metrics, detector, records, group, [] { return true; });
+      figures[static_cast<std::size_t>(rank)] =
+          *measure_detection(metrics, detector, records, group, [] { return true; });
     });
   threads.clear();
   return figures;
@@ -168,7 +174,8 @@ TEST_CASE("a measurement that is interrupted gives no figures") {
   const WhiteBoxes dataset(40);
   WhiteDetector detector;
   int left = 10;
-  const auto figures = measure_detection({dataset, {"ap"}}, detector, all_of(dataset), solo_group(), [&] { return --left > 0; });
+  const auto figures =
+      measure_detection({dataset, {"ap"}}, detector, all_of(dataset), solo_group(), [&] { return --left > 0; });
   CHECK_FALSE(figures);
   CHECK(std::accumulate(dataset.reads.begin(), dataset.reads.end(), 0) <= 11);
 }

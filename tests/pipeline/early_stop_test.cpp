@@ -69,7 +69,8 @@ TEST_CASE("hours of training are over") {
 }
 
 TEST_CASE("a plateau lowers its rate as torch's ReduceLROnPlateau does") {
-  // Factors after each validation; torch 2.11 gives the same with factor 0.1, patience 1, cooldown 2, min_lr 0.002 · lr.
+  // Factors after each validation; torch 2.11 gives the same with factor 0.1, patience 1, cooldown 2, min_lr 0.002 ·
+  // lr.
   const Plateau rule{.improvement = {"loss"}, .patience = 1, .cooldown = 2, .decay_rate = 10, .min_factor = 0.002};
   PlateauState state;
   const double losses[] = {1.0, 0.9, 0.9, 0.9, 0.95, 0.95, 0.95, 0.95, 0.5, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6};

@@ -55,7 +55,9 @@ class FakeSampler : public Sampler {
  public:
   explicit FakeSampler(std::size_t bytes) : bytes_(bytes) {}
   std::vector<Field> fields() const override {
-    return {{"image", DType::u8, {1, static_cast<std::int64_t>(bytes_), 1}}, {"label", DType::i64, {}}, {"draw", DType::i32, {}}};
+    return {{"image", DType::u8, {1, static_cast<std::int64_t>(bytes_), 1}},
+            {"label", DType::i64, {}},
+            {"draw", DType::i32, {}}};
   }
   void sample(const Record& record, Stream& random, Row row) const override {
     if (before_sample) before_sample(record.id);

@@ -25,10 +25,25 @@ struct Setup {
 
 struct World {
   explicit World(const Setup& s)
-      : setup(s), dataset(s.samples, s.bytes, s.resident), sampler(s.bytes), order(s.samples, 7), device(make_cpu_device()) {}
+      : setup(s),
+        dataset(s.samples, s.bytes, s.resident),
+        sampler(s.bytes),
+        order(s.samples, 7),
+        device(make_cpu_device()) {}
   LineParts parts() {
-    return {"test", dataset, order, sampler, *device, Batches(setup.samples, setup.batch, setup.last), 42, setup.batch, 1,
-            setup.workers, setup.readers, setup.prefetch, batches_until(setup.iterations)};
+    return {"test",
+            dataset,
+            order,
+            sampler,
+            *device,
+            Batches(setup.samples, setup.batch, setup.last),
+            42,
+            setup.batch,
+            1,
+            setup.workers,
+            setup.readers,
+            setup.prefetch,
+            batches_until(setup.iterations)};
   }
   Setup setup;
   FakeDataset dataset;
@@ -242,7 +257,8 @@ TEST_CASE("control tickets come in their place") {
   auto parts = world.parts();
   std::vector<TicketKind> plan;
   for (int i = 0; i < 50; ++i)
-    for (auto kind : {TicketKind::rates, TicketKind::batch, TicketKind::validate, TicketKind::snapshot}) plan.push_back(kind);
+    for (auto kind : {TicketKind::rates, TicketKind::batch, TicketKind::validate, TicketKind::snapshot})
+      plan.push_back(kind);
   plan.push_back(TicketKind::end);
   parts.source = [&plan, i = std::size_t{0}]() mutable {
     Ticket ticket;

@@ -70,8 +70,8 @@ class FarDataset : public FakeDataset, public Distant {
 
 struct Far {
   explicit Far(std::uint64_t read_ahead, std::uint64_t iterations = 50, Slice slice = {}) {
-    LineParts parts{"far", dataset, order, sampler, *device, Batches(1000, 32, LastBatch::wrap), 42, 32, 1,
-                    2, 2, 4, batches_until(iterations)};
+    LineParts parts{"far", dataset, order, sampler, *device, Batches(1000, 32, LastBatch::wrap), 42,
+                    32,    1,       2,     2,       4,       batches_until(iterations)};
     parts.slice = slice;
     parts.read_ahead = read_ahead;
     line.emplace(std::move(parts));
@@ -135,7 +135,8 @@ TEST_CASE("what a source throws comes in its turn, however early it was drawn") 
       },
       issue, dataset, 1000);
   for (std::uint64_t i = 1; i <= 5; ++i) CHECK(tickets().iteration == i);
-  for (int i = 0; i < 2; ++i) CHECK(std::string(failure_of<std::runtime_error>([&] { tickets(); }).what()) == "no more");
+  for (int i = 0; i < 2; ++i)
+    CHECK(std::string(failure_of<std::runtime_error>([&] { tickets(); }).what()) == "no more");
 }
 
 TEST_CASE("a line whose server is away is stopped at once") {

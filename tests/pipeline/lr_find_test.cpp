@@ -31,7 +31,8 @@ LrFinder found(const LrRange& range, Loss loss) {
 TEST_CASE("rates grow by equal factors, from one end of the range to the other") {
   const auto finder = found({1e-5, 10, 7}, [](double, std::uint64_t) { return 1.0; });
   REQUIRE(finder.tried().size() == 7);
-  for (std::size_t i = 0; i < 7; ++i) CHECK(finder.tried()[i].lr == doctest::Approx(std::pow(10.0, static_cast<double>(i) - 5)));
+  for (std::size_t i = 0; i < 7; ++i)
+    CHECK(finder.tried()[i].lr == doctest::Approx(std::pow(10.0, static_cast<double>(i) - 5)));
   CHECK(finder.suggestion() == 0);
   CHECK(finder.report().find("the loss does not fall") != std::string::npos);
 }

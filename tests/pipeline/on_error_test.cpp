@@ -15,10 +15,12 @@ TEST_CASE("errors that a run may go on after, and those that end it in any case"
   CHECK(is_survivable(UserError(Exit::usage, "step.plugin: no")));
   CHECK(is_survivable(UserError(Exit::data, "a batch of bad samples")));
   CHECK_FALSE(is_survivable(std::bad_alloc()));
-  CHECK_FALSE(is_survivable(std::runtime_error("[enforce fail at alloc_cpu.cpp:121] err == 0. DefaultCPUAllocator: can't allocate")));
+  CHECK_FALSE(is_survivable(
+      std::runtime_error("[enforce fail at alloc_cpu.cpp:121] err == 0. DefaultCPUAllocator: can't allocate")));
   CHECK_FALSE(is_survivable(InternalError("a bug")));
   CHECK_FALSE(is_survivable(HookError(Exit::usage, "hook a: no")));
-  for (auto code : {Exit::snapshot, Exit::numerics, Exit::distributed}) CHECK_FALSE(is_survivable(UserError(code, "no")));
+  for (auto code : {Exit::snapshot, Exit::numerics, Exit::distributed})
+    CHECK_FALSE(is_survivable(UserError(code, "no")));
 }
 
 TEST_CASE("several processes may leave out an update, and else stop") {
@@ -40,7 +42,8 @@ TEST_CASE("several processes may leave out an update, and else stop") {
     dist.set("sync_batch_norm", true, {"a.toml", 8, 1});
     CHECK(ErrorPolicy::from(settings, dist, 1).action == Action::skip);
     if (table == "train")
-      check_failure(failure_of([&] { ErrorPolicy::from(settings, dist, 2); }), Exit::usage, "dist.sync_batch_norm (a.toml:8:1) exclude each other");
+      check_failure(failure_of([&] { ErrorPolicy::from(settings, dist, 2); }), Exit::usage,
+                    "dist.sync_batch_norm (a.toml:8:1) exclude each other");
   }
 }
 

@@ -83,7 +83,8 @@ TEST_CASE("what follows from a validation follows at the next one, however long 
     return seen;
   };
   auto plain = rates(overlapping()), lowered = rates(never_better());
-  for (auto& [iteration, rate] : plain) CHECK(lowered[iteration] == doctest::Approx(iteration <= 45 ? rate : rate / 10));
+  for (auto& [iteration, rate] : plain)
+    CHECK(lowered[iteration] == doctest::Approx(iteration <= 45 ? rate : rate / 10));
 
   RunSetup stopping = overlapping();
   stopping.early_stop = {{.metric = "loss"}, 1};
@@ -202,13 +203,17 @@ TEST_CASE("an error of the validation after which the run is to go on leaves tha
   };
   const Outcome outcome = world.run();
   CHECK(outcome.params == expected.params);
-  const auto best = RunState::from_json(outcome.remembered).best.at("best"), all = RunState::from_json(expected.remembered).best.at("best");
+  const auto best = RunState::from_json(outcome.remembered).best.at("best"),
+             all = RunState::from_json(expected.remembered).best.at("best");
   CHECK(std::none_of(best.begin(), best.end(), [](auto& entry) { return entry.iteration == 15; }));
-  CHECK(RunState::from_json(outcome.remembered).validation.at("").batches == RunState::from_json(expected.remembered).validation.at("").batches);
+  CHECK(RunState::from_json(outcome.remembered).validation.at("").batches ==
+        RunState::from_json(expected.remembered).validation.at("").batches);
   CHECK_FALSE(all.empty());
 }
 
-TEST_CASE("an error of the validation after which the run is to save ends it between iterations, and the resumed run makes it") {
+TEST_CASE(
+    "an error of the validation after which the run is to save ends it between iterations, and the resumed run makes "
+    "it") {
   const Scheduler scheduler(8);
   RunSetup setup = never_better();
   setup.accum = 3;

@@ -16,8 +16,8 @@ using namespace flowtrain::testing;
 
 namespace {
 
-/// Rank 0 of 2. Where times are compared the other one names some that this machine does not reach, however busy it is: 500 s
-/// for data and 2,000 for computing, in each iteration, and more than all of the time waiting.
+/// Rank 0 of 2. Where times are compared the other one names some that this machine does not reach, however busy it is:
+/// 500 s for data and 2,000 for computing, in each iteration, and more than all of the time waiting.
 class SlowOther : public Group {
  public:
   int rank() const override { return 0; }

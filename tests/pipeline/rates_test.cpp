@@ -76,10 +76,11 @@ decay_rate = 3
   CHECK(schedule.optimizers[0].label == "a");
   CHECK(schedule.optimizers[1].label == "b");
   // Adam's momentum is the first of its betas; b's rate is for steps of 8 samples, and these have 16.
-  const Expected expected[] = {{1, {0.1, 0.9, 1}, {0.02, 0.8, 1}},          {5, {0.1, 0.9, 1}, {0.02, 0.8, 1}},
-                               {6, {0.1, 0.9, 1}, {0.02, 0.4, 1}},          {10, {0.1, 0.9, 1}, {0.02, 0.4, 1}},
-                               {11, {0.01, 0.9, 1}, {0.02, 0.4, 1}},        {21, {0.001, 0.9, 0.25}, {0.02, 0.4, 0.25}},
-                               {31, {0.0001, 0.3, 0.25}, {0.02, 0.4, 0.25}}, {40, {0.0001, 0.3, 0.25}, {0.02, 0.4, 0.25}}};
+  const Expected expected[] = {
+      {1, {0.1, 0.9, 1}, {0.02, 0.8, 1}},           {5, {0.1, 0.9, 1}, {0.02, 0.8, 1}},
+      {6, {0.1, 0.9, 1}, {0.02, 0.4, 1}},           {10, {0.1, 0.9, 1}, {0.02, 0.4, 1}},
+      {11, {0.01, 0.9, 1}, {0.02, 0.4, 1}},         {21, {0.001, 0.9, 0.25}, {0.02, 0.4, 0.25}},
+      {31, {0.0001, 0.3, 0.25}, {0.02, 0.4, 0.25}}, {40, {0.0001, 0.3, 0.25}, {0.02, 0.4, 0.25}}};
   for (auto& [iteration, a, b] : expected) {
     CAPTURE(iteration);
     const auto rates = schedule.rates(iteration);
@@ -99,8 +100,9 @@ decay_rate = 3
 }
 
 TEST_CASE("what no schedule names stays, and periods in epochs become iterations") {
-  const Config config = loaded("[[schedule]]\nname = \"step\"\nby = \"epoch\"\nstepsize = 2\ndecay_rate = 10\n"
-                               "[val]\nevery = \"2 epochs\"\n[snapshot]\nevery = \"4 per epoch\"\n");
+  const Config config = loaded(
+      "[[schedule]]\nname = \"step\"\nby = \"epoch\"\nstepsize = 2\ndecay_rate = 10\n"
+      "[val]\nevery = \"2 epochs\"\n[snapshot]\nevery = \"4 per epoch\"\n");
   const Batches batches(160, 16, LastBatch::wrap);  // ten an epoch
   const Schedule schedule = make_schedule(config, batches, 1, true);
   CHECK(schedule.validate_every == 20);

@@ -20,11 +20,11 @@ std::string told(const Schedule& schedule) {
   const auto next = schedule.tickets();
   for (;;) {
     const Ticket ticket = next();
-    const char* kind = ticket.kind == TicketKind::rates ? "lr"
-                       : ticket.kind == TicketKind::batch       ? "b"
-                       : ticket.kind == TicketKind::validate    ? "v"
-                       : ticket.kind == TicketKind::snapshot    ? "s"
-                                                                : "end";
+    const char* kind = ticket.kind == TicketKind::rates      ? "lr"
+                       : ticket.kind == TicketKind::batch    ? "b"
+                       : ticket.kind == TicketKind::validate ? "v"
+                       : ticket.kind == TicketKind::snapshot ? "s"
+                                                             : "end";
     text += (text.empty() ? "" : " ") + std::string(kind) + std::to_string(ticket.iteration);
     if (ticket.kind == TicketKind::end) return text;
   }
@@ -73,13 +73,15 @@ TEST_CASE("a run's state survives as text") {
   again.order.update(std::as_bytes(std::span(ids)));
   state.order.update(std::as_bytes(std::span(ids)));
   CHECK(again.order.hex() == state.order.hex());
-  for (const char* bad : {"", "{}", "[1]", "{\"iteration\": \"x\"}"}) CHECK_THROWS_AS(RunState::from_json(bad), UserError);
+  for (const char* bad : {"", "{}", "[1]", "{\"iteration\": \"x\"}"})
+    CHECK_THROWS_AS(RunState::from_json(bad), UserError);
 }
 
 TEST_CASE("the advice names the stage that the net waits for") {
   LineLoad load{{0.1, 9.7, 0}, 5, 2, 2, 2, 4};
   CHECK(waiting_advice(load) ==
-        "the net waited for data 40.0 % of the time, for `sample` (2 workers, 97 % busy): raise loader.workers (there are 4 cores)");
+        "the net waited for data 40.0 % of the time, for `sample` (2 workers, 97 % busy): raise loader.workers (there "
+        "are 4 cores)");
   load.times = {9.9, 1, 0};
   CHECK(waiting_advice(load).find("for `read` (2 readers, 99 % busy): raise loader.readers") != std::string::npos);
   load.wait_s = 0.01;

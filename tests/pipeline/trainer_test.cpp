@@ -109,10 +109,12 @@ TEST_CASE("a validation that is interrupted, or was about to begin, is done by t
     {
       const Interrupt interrupt;
       World world(setup, folder.path());
-      if (within) world.learner.on_validate = [] { raise(SIGINT); };
-      else world.learner.on_train = [](const Ticket& ticket) {
-        if (ticket.iteration == 20) raise(SIGINT);
-      };
+      if (within)
+        world.learner.on_validate = [] { raise(SIGINT); };
+      else
+        world.learner.on_train = [](const Ticket& ticket) {
+          if (ticket.iteration == 20) raise(SIGINT);
+        };
       CHECK(world.run(&interrupt).result.iteration == 20);
     }
     World world(setup, folder.path());
@@ -177,10 +179,13 @@ TEST_CASE("a loss that is not finite stops the run with its samples") {
   world.learner.on_train = [&](const Ticket& ticket) {
     if (ticket.iteration == 9) world.learner.loss = std::nan("");
   };
-  check_failure(failure_of([&] { world.run(); }), Exit::numerics, "the loss is nan at iteration 9; samples of its last batch: ");
+  check_failure(failure_of([&] { world.run(); }), Exit::numerics,
+                "the loss is nan at iteration 9; samples of its last batch: ");
 }
 
-TEST_CASE("where nobody waits for each step, the next look names the first bad one, and counts what half precision left out") {
+TEST_CASE(
+    "where nobody waits for each step, the next look names the first bad one, and counts what half precision left "
+    "out") {
   const Scheduler scheduler(4);
   const auto run = [](const std::function<void(World&, std::uint64_t)>& at, bool is_cheap, std::uint64_t most = 3) {
     RunSetup setup;
@@ -190,12 +195,14 @@ TEST_CASE("where nobody waits for each step, the next look names the first bad o
     world.learner.on_train = [&](const Ticket& ticket) { at(world, ticket.iteration); };
     return world.run();
   };
-  const auto bad_from_9 = [](World& world, std::uint64_t iteration) { world.learner.loss = iteration < 9 ? 0.5 : std::nan(""); };
+  const auto bad_from_9 = [](World& world, std::uint64_t iteration) {
+    world.learner.loss = iteration < 9 ? 0.5 : std::nan("");
+  };
   std::string text[2];
-  for (bool is_cheap : {false, true})
-    text[is_cheap] = failure_of([&] { run(bad_from_9, is_cheap); }).what();
+  for (bool is_cheap : {false, true}) text[is_cheap] = failure_of([&] { run(bad_from_9, is_cheap); }).what();
   const std::string names_samples = "; samples of its last batch: ";
-  CHECK(text[0].starts_with("the loss is nan at iteration 9 (found at iteration 10, the next one that was looked at)" + names_samples));
+  CHECK(text[0].starts_with("the loss is nan at iteration 9 (found at iteration 10, the next one that was looked at)" +
+                            names_samples));
   CHECK(text[0].substr(text[0].find(names_samples)) == text[1].substr(text[1].find(names_samples)));
 
   // 14 to 16, 19 to 21 (20 is looked at): never more than three in a row.
@@ -204,7 +211,8 @@ TEST_CASE("where nobody waits for each step, the next look names the first bad o
   };
   const Outcome unread = run(overflowing, false), read = run(overflowing, true);
   CHECK(unread.params == read.params);
-  for (bool is_cheap : {false, true}) check_failure(failure_of([&] { run(overflowing, is_cheap, 2); }), Exit::numerics, " in a row");
+  for (bool is_cheap : {false, true})
+    check_failure(failure_of([&] { run(overflowing, is_cheap, 2); }), Exit::numerics, " in a row");
 }
 
 TEST_CASE("an update that is skipped is left out, wherever the run is interrupted; too many in a row end it") {
@@ -260,7 +268,8 @@ TEST_CASE("a rollback goes to the newest snapshot, further back where that fails
   CHECK(weights[32] == weights[30]);  // after iteration 32: those of snapshot 30
   const auto last = open_snapshot(find_newest(folder.path()).path.value());
   CHECK(last.iteration == 33);
-  CHECK(read_tensors(last).model[0].bytes == read_tensors(open_snapshot(find_iteration(folder.path(), 20))).model[0].bytes);
+  CHECK(read_tensors(last).model[0].bytes ==
+        read_tensors(open_snapshot(find_iteration(folder.path(), 20))).model[0].bytes);
   CHECK(RunState::from_json(last.state_json).lr_scale == 0.25);
 
   setup.last = 40;

@@ -49,7 +49,8 @@ constexpr Tuning kStart{{8, 2, 4}, 0};
 
 TEST_CASE("a line that nobody waits for keeps its shape") {
   Tuner tuner(kStart, limits());
-  const auto outcome = train(tuner, kStart, [](const Tuning&) { return 1000.0; }, 0.02);
+  const auto outcome = train(
+      tuner, kStart, [](const Tuning&) { return 1000.0; }, 0.02);
   CHECK(outcome.changes == 0);
   CHECK(outcome.best == kStart);
   CHECK(outcome.seconds < 2);
@@ -63,9 +64,12 @@ TEST_CASE("what is found within 20 seconds is nearly as fast as the best of all 
   const auto limited = [](double read, double sample) { return std::min(read, sample); };
   const Case cases[] = {
       {"a slow disk, reads in parallel", [&](const Tuning& t) { return limited(4.0 * t.line.readers, 100); }},
-      {"workers in one another's way", [&](const Tuning& t) { return 60.0 * t.line.workers / (1 + 0.1 * t.line.workers * t.line.workers); }},
-      {"bursts that a deeper prefetch bridges", [&](const Tuning& t) { return 80.0 * t.line.prefetch / (t.line.prefetch + 4.0); }},
-      {"both", [&](const Tuning& t) {
+      {"workers in one another's way",
+       [&](const Tuning& t) { return 60.0 * t.line.workers / (1 + 0.1 * t.line.workers * t.line.workers); }},
+      {"bursts that a deeper prefetch bridges",
+       [&](const Tuning& t) { return 80.0 * t.line.prefetch / (t.line.prefetch + 4.0); }},
+      {"both",
+       [&](const Tuning& t) {
          return limited(10.0 * t.line.readers, 120.0) * t.line.prefetch / (t.line.prefetch + 1.0);
        }},
   };
@@ -89,7 +93,8 @@ TEST_CASE("what was given is not changed") {
   fixed.most = kStart.line;
   fixed.least_workers = kStart.line.workers;
   Tuner tuner(kStart, fixed);
-  const auto outcome = train(tuner, kStart, [](const Tuning& t) { return 10.0 * t.line.readers; }, 0.001);
+  const auto outcome = train(
+      tuner, kStart, [](const Tuning& t) { return 10.0 * t.line.readers; }, 0.001);
   CHECK(outcome.changes == 0);
   CHECK(tuner.settled());
 }
@@ -136,7 +141,8 @@ TEST_CASE("threads that compute are tried only where they may be") {
 
 TEST_CASE("slow iterations end the search in time, and the best so far stays") {
   Tuner tuner(kStart, limits());
-  const auto outcome = train(tuner, kStart, [](const Tuning& t) { return 0.1 * t.line.readers; }, 0.01);
+  const auto outcome = train(
+      tuner, kStart, [](const Tuning& t) { return 0.1 * t.line.readers; }, 0.01);
   CHECK(outcome.seconds < 31);
   CHECK(outcome.best == tuner.best());
 }

@@ -29,7 +29,8 @@ inline Figures validation_figures(std::uint64_t weight, std::size_t rows) {
   return {{"loss", 1.0}, {"rows", static_cast<double>(rows)}, {"weight", static_cast<double>(weight % 1000)}};
 }
 
-/// "Learns" by mixing everything it is given into one number, so that any difference in order, data, draws or rate shows.
+/// "Learns" by mixing everything it is given into one number, so that any difference in order, data, draws or rate
+/// shows.
 class MixingLearner : public Learner {
  public:
   void set_rates(std::span<const Rates> rates) override { lr_ = rates[0].lr; }
@@ -38,7 +39,8 @@ class MixingLearner : public Learner {
     if (slab.ticket().micro == 0) gradient_ = 0;
     iteration_ = slab.ticket().iteration;
     const auto bytes = slab.layout().bytes();
-    for (std::size_t i = 0; i < bytes; i += 7) gradient_ = mix64(gradient_ + static_cast<std::uint64_t>(slab.host()[i]));
+    for (std::size_t i = 0; i < bytes; i += 7)
+      gradient_ = mix64(gradient_ + static_cast<std::uint64_t>(slab.host()[i]));
   }
   StepResult result() override {
     read_ = true;
@@ -210,8 +212,10 @@ struct World {
     BadSamples bad(dataset, {"train", setup.bad_budget}, note), bad_val(val_dataset, {"val", setup.bad_budget}, note);
     Display display(ProgressMode::off, schedule.last, nullptr);
     std::unique_ptr<SnapshotBranch> snapshots;
-    if (!folder.empty()) snapshots = std::make_unique<SnapshotBranch>(
-        SnapshotPolicy{folder, 3, setup.best, setup.keep_every, setup.skip_when_busy, setup.stop_on_error, ""}, nullptr);
+    if (!folder.empty())
+      snapshots = std::make_unique<SnapshotBranch>(
+          SnapshotPolicy{folder, 3, setup.best, setup.keep_every, setup.skip_when_busy, setup.stop_on_error, ""},
+          nullptr);
     TrainerParts parts{schedule, line};
     if (setup.validate_every) parts.validation.push_back({"", val, 4, bad_val, nullptr});
     parts.learner = &learner;
@@ -254,8 +258,10 @@ struct Revived {
   int starts = 0;
 };
 
-/// Runs in `folder`, dies after so many steps (micro-batches) as `steps` says for each start, goes on, and so on to the end.
-inline Revived run_dying(const RunSetup& setup, const std::filesystem::path& folder, const std::function<std::uint64_t()>& steps) {
+/// Runs in `folder`, dies after so many steps (micro-batches) as `steps` says for each start, goes on, and so on to the
+/// end.
+inline Revived run_dying(const RunSetup& setup, const std::filesystem::path& folder,
+                         const std::function<std::uint64_t()>& steps) {
   for (int starts = 1;; ++starts) {
     World world(setup, folder);
     world.learner.on_train = [left = steps()](const Ticket&) mutable {

@@ -41,7 +41,8 @@ TEST_CASE("a run whose batch was found is the run whose config states it, and is
   const Words parts = with(kLittle, {"--run-dir", "parts"});
   REQUIRE_EXIT(place.train(with(parts, {"--max-iter", "30"})), 0);
   // Whatever would be found now.
-  const auto resumed = place.train({"--set", "loader.batch=auto", "--set", "loader.batch_max=9", "--run-dir", "parts", "--resume", "auto"});
+  const auto resumed = place.train(
+      {"--set", "loader.batch=auto", "--set", "loader.batch_max=9", "--run-dir", "parts", "--resume", "auto"});
   REQUIRE_EXIT(resumed, 0);
   CHECK(resumed.err.find("loader.batch = \"auto\"") == std::string::npos);
   CHECK(batch_of(place.path("parts")) == batch);
@@ -77,7 +78,8 @@ TEST_CASE("more memory takes more rows, up to the limit that is set, and to the 
 
 TEST_CASE("epochs and rates go by the batch that was found") {
   const Workplace place;
-  const Words more{"--set", "loader.batch_max=30", "--set", "run.max_epochs=2", "--set", "optim.lr_base_batch=60", "--run-dir", "run"};
+  const Words more{"--set", "loader.batch_max=30",    "--set",     "run.max_epochs=2",
+                   "--set", "optim.lr_base_batch=60", "--run-dir", "run"};
   REQUIRE_EXIT(place.train(with(kAuto, more)), 0);
   CHECK(end_of(place.path("run")).iteration == 20);
   CHECK(metrics_of(place.path("run"), "train").back().at("lr").get<double>() == doctest::Approx(0.025));
@@ -93,7 +95,8 @@ TEST_CASE("where nothing fits, or the word is another, the message names the key
   place.folder().write("word.toml", "base = [\"tiny.toml\"]\n[loader]\nbatch = \"largest\"\n");
   const auto word = place.run({"word.toml"});
   CHECK_EXIT(word, 2);
-  for (auto text : {"word.toml:3:1: loader.batch: must be an integer or \"auto\"", "\"largest\""}) CHECK_SAYS(word, text);
+  for (auto text : {"word.toml:3:1: loader.batch: must be an integer or \"auto\"", "\"largest\""})
+    CHECK_SAYS(word, text);
   place.folder().write("both.toml", "base = [\"tiny.toml\"]\n[loader]\nbatch = \"auto\"\nbatch_per_rank = 4\n");
   const auto both = place.run({"both.toml"});
   CHECK_EXIT(both, 2);
@@ -108,7 +111,8 @@ TEST_CASE("several processes take the least share that one of them found") {
   const int batch = batch_of(place.path("found"));
   CHECK(batch % 2 == 0);
   CHECK_SAYS(found, std::to_string(batch / 2) + " for each of 2 processes");
-  REQUIRE_EXIT(place.train(with(several, {"--run-dir", "stated", "--set", "loader.batch=" + std::to_string(batch)})), 0);
+  REQUIRE_EXIT(place.train(with(several, {"--run-dir", "stated", "--set", "loader.batch=" + std::to_string(batch)})),
+               0);
   CHECK(end_of(place.path("found")) == end_of(place.path("stated")));
   REQUIRE_EXIT(place.train(with(with(kAuto, several), {"--run-dir", "all"})), 0);
   CHECK(batch_of(place.path("all")) == 300);
@@ -118,7 +122,9 @@ TEST_CASE("what does not train leaves the batch open and says so; what trains wi
   const Workplace place;
   const auto plan = place.run(with({"plan", "tiny.toml"}, kAuto));
   REQUIRE_EXIT(plan, 0);
-  for (auto text : {"batches of 64", "loader.batch = \"auto\", which is looked for where training starts", "--set loader.batch=N"}) CHECK_PRINTS(plan, text);
+  for (auto text :
+       {"batches of 64", "loader.batch = \"auto\", which is looked for where training starts", "--set loader.batch=N"})
+    CHECK_PRINTS(plan, text);
   const auto dry = place.train(with(kAuto, {"--dry-run", "--max-iter", "2"}));
   REQUIRE_EXIT(dry, 0);
   CHECK_SAYS(dry, "batches of 64: loader.batch = \"auto\"");
@@ -128,8 +134,10 @@ TEST_CASE("what does not train leaves the batch open and says so; what trains wi
     CHECK_SAYS(outcome, "batches of 64: loader.batch = \"auto\"");
   }
   // Nothing that these print goes by the batch.
-  for (const Words& words : {Words{"info", "tiny.toml"}, Words{"config", "tiny.toml"}}) CHECK_EXIT(place.run(with(words, kAuto)), 0);
-  for (const Words& words : {Words{"tiny.toml", "--fast-dev-run"}, Words{"tiny.toml", "--no-optim", "--max-iter", "2"}, Words{"lr-find", "tiny.toml", "--iterations", "10"}}) {
+  for (const Words& words : {Words{"info", "tiny.toml"}, Words{"config", "tiny.toml"}})
+    CHECK_EXIT(place.run(with(words, kAuto)), 0);
+  for (const Words& words : {Words{"tiny.toml", "--fast-dev-run"}, Words{"tiny.toml", "--no-optim", "--max-iter", "2"},
+                             Words{"lr-find", "tiny.toml", "--iterations", "10"}}) {
     const auto outcome = place.run(with(words, with(kAuto, {"--set", "loader.batch_max=24"})));
     CHECK_EXIT(outcome, 0);
     CHECK_SAYS(outcome, "batches of 24 (loader.batch = \"auto\"");

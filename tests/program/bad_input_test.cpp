@@ -51,10 +51,14 @@ TEST_CASE("mistakes in a configuration point at their line") {
 
 TEST_CASE("contradictions are told before a sample is read, with both places") {
   const Workplace place(without_shapes() + "[[group]]\nparams = 'bias$'\n");
-  for (const std::string name : {"a/1.png", "a/2.png", "b/1.png"}) place.folder().write("pictures/train/" + name, "no picture");
+  for (const std::string name : {"a/1.png", "a/2.png", "b/1.png"})
+    place.folder().write("pictures/train/" + name, "no picture");
   const Words pictures = with(kPictures, {"--set", "data.bad=stop"});
-  check_refused(place.train(pictures), 3, {".png: sample:"});  // which is what reading one comes to; two workers race for it
-  const auto refused = [&](const Words& more, const Words& texts) { check_refused(place.train(with(pictures, more)), 2, texts); };
+  check_refused(place.train(pictures), 3,
+                {".png: sample:"});  // which is what reading one comes to; two workers race for it
+  const auto refused = [&](const Words& more, const Words& texts) {
+    check_refused(place.train(with(pictures, more)), 2, texts);
+  };
   const auto set = [](const std::string& each) { return Words{"--set", each}; };
   refused(set("net.name=mlpp"), {"net.name", "mlpp"});
   refused(set("loss.name=cross"), {"loss.name", "cross"});
@@ -69,7 +73,8 @@ TEST_CASE("contradictions are told before a sample is read, with both places") {
            {"[[group]]\nparams = '^conv'\n", {"more.toml:2:1: group.", "matches no parameter"}},
            {"[[best]]\nmetric = \"nosuch\"\n", {"more.toml:2:1: best.", "nosuch", "val.metrics"}},
            {"[[hook]]\nname = \"nosuch\"\n", {"more.toml:2:1: hook.", "nosuch"}},
-           {"[[optim]]\nlabel = \"one\"\n[[optim]]\nlabel = \"two\"\n", {"more.toml:", "another optimizer, too (more.toml:"}}}) {
+           {"[[optim]]\nlabel = \"one\"\n[[optim]]\nlabel = \"two\"\n",
+            {"more.toml:", "another optimizer, too (more.toml:"}}}) {
     CAPTURE(table);
     place.folder().write("more.toml", table + without_optim());
     check_refused(place.run(with({"more.toml"}, pictures)), 2, texts);
@@ -84,7 +89,8 @@ TEST_CASE("what the sampler gives must be fit for what [mix] does to it") {
   check_refused(place.run({"mix.toml", "--dry-run"}), 2,
                 {"mix.toml:7:1: mix.mixup: sampler.name = \"cornernet\" (", "mix.toml:5:1) gives no `image` of bytes"});
   place.folder().write("erase.toml", data + sampler + "erase.prob = 0.2\n");
-  check_refused(place.run({"erase.toml", "--dry-run"}), 2, {"erase.toml:7:7: mix.erase.prob: sampler.name", "erase.toml:5:1"});
+  check_refused(place.run({"erase.toml", "--dry-run"}), 2,
+                {"erase.toml:7:7: mix.erase.prob: sampler.name", "erase.toml:5:1"});
   place.folder().write("color.toml", data + sampler + "color.hue = 0.1\n");
   check_refused(place.run({"color.toml", "--dry-run"}), 2,
                 {"mix.color.prob: sampler.name", "color.toml:5:1", "red, green and blue"});
@@ -119,8 +125,8 @@ TEST_CASE("a label that the classes do not hold is named, with its sample") {
   for (int i = 0; i < 8; ++i)
     shard.entry(std::to_string(i) + ".jpg", picture).entry(std::to_string(i) + ".cls", i == 6 ? "7" : "1");
   place.folder().write("shard.tar", shard.end());
-  const Words webdataset{"--set", "data.dataset=webdataset", "--set", "data.path=shard.tar", "--set", "data.classes=3",
-                         "--set", "val.every=0"};
+  const Words webdataset{"--set", "data.dataset=webdataset", "--set", "data.path=shard.tar",
+                         "--set", "data.classes=3",          "--set", "val.every=0"};
   check_refused(place.train(webdataset), 3, {"shard.tar", "6", "7"});
 }
 
@@ -134,9 +140,7 @@ TEST_CASE("a torn picture is replaced and counted, or ends the run") {
     REQUIRE_EXIT(place.train(with(kPictures, {"--set", "data.max_bad=5", "--workers", "4", "--run-dir", "again"})), 0);
     CHECK(end_of(place.path("again")) == end_of(place.path("runs/tiny")));
   }
-  SUBCASE("data.bad = stop") {
-    check_refused(place.train(with(kPictures, {"--set", "data.bad=stop"})), 3, {"5.jpg"});
-  }
+  SUBCASE("data.bad = stop") { check_refused(place.train(with(kPictures, {"--set", "data.bad=stop"})), 3, {"5.jpg"}); }
   SUBCASE("more than the budget") {
     const auto jpeg = read_text(place.path("pictures/train/cat/5.jpg"));
     for (auto name : {"1.jpg", "3.jpg"}) place.folder().write(std::string("pictures/train/cat/") + name, jpeg);

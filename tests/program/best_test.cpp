@@ -32,15 +32,19 @@ std::pair<std::uint64_t, double> best_of(const std::filesystem::path& run, const
 }  // namespace
 
 TEST_CASE("several rules choose best snapshots, each with a link of its own") {
-  const std::string rules = "[[best]]\nmetric = \"loss\"\nkeep = 2\n[[best]]\nmetric = \"accuracy\"\n[[best]]\nmetric = \"top5\"\nmode = \"min\"\n";
-  const Words often{"--set", "val.every=3", "--set", "snapshot.keep_last=1", "--set", "snapshot.every=50", "--set", "val.metrics=[\"accuracy\",\"top5\"]"};
+  const std::string rules =
+      "[[best]]\nmetric = \"loss\"\nkeep = 2\n[[best]]\nmetric = \"accuracy\"\n[[best]]\nmetric = \"top5\"\nmode = "
+      "\"min\"\n";
+  const Words often{"--set", "val.every=3",       "--set", "snapshot.keep_last=1",
+                    "--set", "snapshot.every=50", "--set", "val.metrics=[\"accuracy\",\"top5\"]"};
   const Workplace place(tiny_with(rules));
   REQUIRE_EXIT(place.train(with({"--run-dir", "whole"}, often)), 0);
   REQUIRE_EXIT(place.train(with({"--run-dir", "halves", "--max-iter", "31"}, often)), 0);
   REQUIRE_EXIT(place.train(with({"--run-dir", "halves", "--resume", "auto"}, often)), 0);
   for (auto name : {"whole", "halves"}) {
     const auto run = place.path(name);
-    const auto loss = best_of(run, "loss", true), accuracy = best_of(run, "accuracy", false), top5 = best_of(run, "top5", true);
+    const auto loss = best_of(run, "loss", true), accuracy = best_of(run, "accuracy", false),
+               top5 = best_of(run, "top5", true);
     CHECK(target(run / "snapshots/best") == loss.first);
     CHECK(target(run / "snapshots/best-accuracy") == accuracy.first);
     CHECK(target(run / "snapshots/best-top5") == top5.first);
@@ -54,8 +58,8 @@ TEST_CASE("several rules choose best snapshots, each with a link of its own") {
 }
 
 TEST_CASE("the best snapshots that are to be kept are all there, and no others") {
-  const Words often{"--set", "val.every=3", "--set", "snapshot.keep_last=1", "--set", "snapshot.every=0",
-                    "--set", "val.metrics=[]"};
+  const Words often{"--set", "val.every=3",      "--set", "snapshot.keep_last=1",
+                    "--set", "snapshot.every=0", "--set", "val.metrics=[]"};
   for (const auto& [more, words] : {std::pair<std::string, Words>{"[[best]]\nmetric = \"loss\"\nkeep = 3\n", {}},
                                     {"", {"--set", "snapshot.keep_best=3"}}}) {
     CAPTURE(more);
@@ -102,7 +106,8 @@ TEST_CASE("rules that contradict each other, or the rest") {
   };
   refused("[[best]]\nmetric = \"ap\"\n", {}, "best.0.metric: 'ap' is not among val.metrics");
   refused("[[best]]\nmetric = \"loss\"\n[[best]]\nmetric = \"loss\"\n", {}, "another [[best]] has it, too");
-  refused("[[best]]\nmetric = \"loss\"\n", {"--set", "snapshot.keep_best=2"}, "snapshot.keep_best: [[best]] is given, too");
+  refused("[[best]]\nmetric = \"loss\"\n", {"--set", "snapshot.keep_best=2"},
+          "snapshot.keep_best: [[best]] is given, too");
   std::string silent = kTinyConfig;
   silent.replace(silent.find("every = 20"), 10, "every = 0");
   for (auto more : {"[[best]]\nmetric = \"loss\"\n", "[early_stop]\n"}) {
@@ -115,7 +120,8 @@ TEST_CASE("rules that contradict each other, or the rest") {
 
 TEST_CASE("a learning rate is found") {
   const Workplace place;
-  const auto found = place.run({"lr-find", "tiny.toml", "--from", "1e-4", "--to", "100", "--csv", "lr.csv", "--set", "optim.momentum=0"});
+  const auto found = place.run(
+      {"lr-find", "tiny.toml", "--from", "1e-4", "--to", "100", "--csv", "lr.csv", "--set", "optim.momentum=0"});
   REQUIRE_EXIT(found, 0);
   CHECK_PRINTS(found, "it falls fastest at ");
   CHECK_PRINTS(found, "try --set optim.lr=0.");

@@ -15,9 +15,8 @@ using nlohmann::json;
 
 TEST_CASE("every command helps") {
   const Workplace place;
-  for (const std::string command :
-       {"train", "test", "bench", "replay", "pack", "plan", "graph", "lr-find", "hooks", "config", "snapshot", "metrics", "selftest",
-        "plugins", "info"}) {
+  for (const std::string command : {"train", "test", "bench", "replay", "pack", "plan", "graph", "lr-find", "hooks",
+                                    "config", "snapshot", "metrics", "selftest", "plugins", "info"}) {
     const auto help = place.run({command, "--help"});
     CHECK_EXIT(help, 0);
     CHECK_PRINTS(help, "flowtrain " + command);
@@ -55,7 +54,8 @@ TEST_CASE("info and a run's env.json name the machine, its GPUs, and what reache
     CHECK(told.at("memory_bytes") > 0);
     const bool has_gpu = fs::exists("/dev/nvidiactl") || fs::exists("/dev/dxg");
     for (auto key : {"gpus", "cuda_driver", "cuda", "cudnn", "nccl"}) REQUIRE(told.contains(key));
-    CHECK((told.at("cuda").is_null() || told.at("cuda").get<std::string>().find('.') != std::string::npos));  // LibTorch's build
+    CHECK((told.at("cuda").is_null() ||
+           told.at("cuda").get<std::string>().find('.') != std::string::npos));  // LibTorch's build
     if (has_gpu) continue;
     for (auto key : {"gpus", "cuda_driver", "cudnn", "nccl"}) CHECK(told.at(key).is_null());
   }
@@ -243,8 +243,8 @@ TEST_CASE("exported weights are where another run starts") {
   const auto exported = place.run({"snapshot", "export", "runs/tiny", "weights.safetensors"});
   REQUIRE_EXIT(exported, 0);
   CHECK_PRINTS(exported, "iteration 60");
-  const auto outcome = place.train({"--set", "net.pretrain=weights.safetensors", "--set", "optim.lr=0.0", "--run-dir",
-                                    "standing"});
+  const auto outcome =
+      place.train({"--set", "net.pretrain=weights.safetensors", "--set", "optim.lr=0.0", "--run-dir", "standing"});
   REQUIRE_EXIT(outcome, 0);
   CHECK_SAYS(outcome, "weights from weights.safetensors");
   CHECK(end_of(place.path("standing")).params == end_of(place.path("runs/tiny")).params);
@@ -252,8 +252,8 @@ TEST_CASE("exported weights are where another run starts") {
   CHECK_EXIT(place.run({"snapshot", "diff", "runs/tiny", "runs/tiny"}), 0);
   CHECK_EXIT(place.run({"snapshot", "ls", "nowhere"}), 4);
 
-  const auto strict = place.train({"--set", "net.pretrain=weights.safetensors", "--set", "net.strict=true", "--set",
-                                   "net.hidden=[31]"});
+  const auto strict = place.train(
+      {"--set", "net.pretrain=weights.safetensors", "--set", "net.strict=true", "--set", "net.hidden=[31]"});
   CHECK_EXIT(strict, 2);
   CHECK_SAYS(strict, "does not fit the net");
 }

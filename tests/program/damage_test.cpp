@@ -82,11 +82,11 @@ TEST_CASE("a full disk costs snapshots, not the training") {
     return;
   }
   // About 200 kB each: the fourth does not fit.
-  const auto outcome = place.train({"--run-dir", "disk/run", "--set", "net.hidden=[32, 256]", "--set",
-                                    "snapshot.keep_last=9"});
+  const auto outcome =
+      place.train({"--run-dir", "disk/run", "--set", "net.hidden=[32, 256]", "--set", "snapshot.keep_last=9"});
   CHECK_EXIT(outcome, 4);
-  for (auto text : {"No space left on device", "training goes on", "the last snapshot could not be written",
-                    "--resume auto"})
+  for (auto text :
+       {"No space left on device", "training goes on", "the last snapshot could not be written", "--resume auto"})
     CHECK_SAYS(outcome, text);
   CHECK_SAYS(outcome, "done: iteration 60");
   const auto list = place.run({"snapshot", "verify", "disk/run"});

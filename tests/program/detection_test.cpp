@@ -58,7 +58,8 @@ TEST_CASE("a detector trains, and its test writes boxes, figures and pictures") 
   REQUIRE(losses.size() == 4);
   CHECK(losses.back().at("loss").get<double>() < losses.front().at("loss").get<double>());
   double parts = 0;
-  for (const char* part : {"focal", "pull", "push", "off"}) parts += losses[0].at(std::string("loss.") + part).get<double>();
+  for (const char* part : {"focal", "pull", "push", "off"})
+    parts += losses[0].at(std::string("loss.") + part).get<double>();
   CHECK(parts == doctest::Approx(losses[0].at("loss").get<double>()).epsilon(1e-5));
   CHECK(losses[0].at("loss.untagged") == 0);
 
@@ -88,8 +89,11 @@ TEST_CASE("a detector that is resumed ends as one that ran through") {
 
 TEST_CASE("validation finds objects: the figures are those of the test, and the best snapshot is the best of them") {
   const Workplace place(kDetector);
-  const Words asked{"--set", "val.metrics=[\"ap50\", \"loss\", \"ap\", \"voc_map\"]", "--set", "val.every=1",
-                    "--set", "snapshot.every=1", "--set", "snapshot.keep_last=4", "--set", "detect.ae_threshold=100.0"};
+  const Words asked{"--set", "val.metrics=[\"ap50\", \"loss\", \"ap\", \"voc_map\"]",
+                    "--set", "val.every=1",
+                    "--set", "snapshot.every=1",
+                    "--set", "snapshot.keep_last=4",
+                    "--set", "detect.ae_threshold=100.0"};
   for (const std::string run : {"one", "two"}) {
     Words words = with(asked, {"--run-dir", run});
     if (run == "two") words = with(words, {"--distributed", "--world-size", "2"});

@@ -10,8 +10,8 @@ using nlohmann::json;
 
 TEST_CASE("two processes measure what they exchange, and their steps") {
   const Workplace place;
-  const auto outcome = place.run({"bench", "tiny.toml", "--distributed", "--world-size", "2", "--seconds", "0.2",
-                                  "--json", "bench.json"});
+  const auto outcome = place.run(
+      {"bench", "tiny.toml", "--distributed", "--world-size", "2", "--seconds", "0.2", "--json", "bench.json"});
   REQUIRE_EXIT(outcome, 0);
   for (auto row : {"all-reduce", "4 KiB", "64 KiB", "1 MiB", "16 MiB", "64 MiB", "without exchange",
                    "exchange overlapped with backward", "exchange after backward", "hidden by overlap",

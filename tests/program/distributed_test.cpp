@@ -35,7 +35,8 @@ TEST_CASE("each process keeps a log; the console has what the first says, and wa
   CHECK(times_in(first.err, done) == 1);
   const auto log = [&] { return read_text(place.path("run/logs/rank-1.log")); };
   CHECK(times_in(log(), done) == 1);
-  CHECK(std::regex_search(log(), std::regex("\n\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d\\.\\d{3} info    done: iteration 10")));
+  CHECK(std::regex_search(
+      log(), std::regex("\n\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d\\.\\d{3} info    done: iteration 10")));
   CHECK(log().find(" debug   iter 5/10") != std::string::npos);
   CHECK(log().find("samples/s") == std::string::npos);  // the first process counts those of all
   CHECK(times_in(read_text(place.path("run/train.log")), done) == 1);
@@ -53,10 +54,14 @@ TEST_CASE("each process keeps a log; the console has what the first says, and wa
   CHECK_SAYS(taken, "taken/logs/rank-1.log");
 }
 
-TEST_CASE("a start of several processes that fails leaves no log behind, no run, and no record of what they said to each other") {
+TEST_CASE(
+    "a start of several processes that fails leaves no log behind, no run, and no record of what they said to each "
+    "other") {
   const Workplace place;
   for (int i = 0; i < 3; ++i) {
-    CHECK_EXIT(place.train(with(kTwo, {"--run-dir", "none", "--set", "data.dataset=image_folder", "--set", "data.path=nowhere"})), 3);
+    CHECK_EXIT(place.train(with(
+                   kTwo, {"--run-dir", "none", "--set", "data.dataset=image_folder", "--set", "data.path=nowhere"})),
+               3);
     CHECK_FALSE(fs::exists(place.path("none")));
     CHECK_EXIT(place.train(with(kTwo, {"--run-dir", "none", "--set", "net.name=nosuch"})), 2);
     CHECK_FALSE(fs::exists(place.path("none")));
@@ -88,8 +93,8 @@ TEST_CASE("two, three and four processes see the batches of one, and end with it
 
 TEST_CASE("a batch that the processes cannot share evenly, and a validation with fewer rows than processes") {
   const Workplace place;
-  const Words odd{"--set", "loader.batch=7", "--set", "loader.last=pad", "--set", "data.samples=101", "--set",
-                  "data.val_samples=13", "--set", "val.batch=4"};
+  const Words odd{"--set", "loader.batch=7",      "--set", "loader.last=pad", "--set", "data.samples=101",
+                  "--set", "data.val_samples=13", "--set", "val.batch=4"};
   REQUIRE_EXIT(train(place, 1, "one", odd), 0);
   REQUIRE_EXIT(train(place, 4, "four", odd), 0);
   CHECK(end_of(place.path("four")).order == end_of(place.path("one")).order);
@@ -105,8 +110,9 @@ TEST_CASE("a batch that the processes cannot share evenly, and a validation with
 // enough) they part within a few steps.
 TEST_CASE("with batch norm over all processes a residual net has the losses and the gradients of one process") {
   const Workplace place;
-  const Words resnet{"--set", "net.name=resnet18", "--set", "data.size=64", "--set", "data.samples=64", "--set", "optim.lr=0.001",
-                     "--max-iter", "2", "--set", "display.every=1"};
+  const Words resnet{
+      "--set",          "net.name=resnet18", "--set", "data.size=64", "--set",          "data.samples=64", "--set",
+      "optim.lr=0.001", "--max-iter",        "2",     "--set",        "display.every=1"};
   REQUIRE_EXIT(train(place, 1, "one", resnet), 0);
   REQUIRE_EXIT(train(place, 2, "two", with(resnet, {"--set", "dist.sync_batch_norm=true"})), 0);
   REQUIRE_EXIT(train(place, 2, "apart", resnet), 0);
@@ -124,8 +130,9 @@ TEST_CASE("with batch norm over all processes a residual net has the losses and 
 
 TEST_CASE("what half precision cannot hold is skipped by all, whoever met it") {
   // The first process alone multiplies its loss: its gradients overflow, the other's do not.
-  const Workplace place(std::string(kTinyConfig) + "[[hook]]\nplugin = \"" FLOWTRAIN_BUILD_DIR "/plugins/every_point.so\"\nlog = \"notes\"\n"
-                        "loss_factor = 3000.0\nranks = \"first\"\n");
+  const Workplace place(std::string(kTinyConfig) + "[[hook]]\nplugin = \"" FLOWTRAIN_BUILD_DIR
+                                                   "/plugins/every_point.so\"\nlog = \"notes\"\n"
+                                                   "loss_factor = 3000.0\nranks = \"first\"\n");
   const Words half{"--set", "train.amp=fp16", "--set", "optim.lr=1e-6", "--set", "display.every=1"};
   REQUIRE_EXIT(train(place, 2, "two", half), 0);  // ends only if the parameters of both are the same
   const auto skips = metrics_of(place.path("two"), "nonfinite");
@@ -135,13 +142,17 @@ TEST_CASE("what half precision cannot hold is skipped by all, whoever met it") {
   REQUIRE_EXIT(train(place, 2, "again", half), 0);
   CHECK(end_of(place.path("again")) == end_of(place.path("two")));
   // Each noted the steps that it made.
-  const auto steps = [&](int rank) { return times_in(read_text(place.path("notes." + std::to_string(rank))), "step "); };
+  const auto steps = [&](int rank) {
+    return times_in(read_text(place.path("notes." + std::to_string(rank))), "step ");
+  };
   CHECK(steps(0) == 2 * (60 - skips.size()));
 }
 
 TEST_CASE("a parameter that takes no part in the loss") {
   const Workplace place;
-  const Words spare{"--set", "net.plugin=" FLOWTRAIN_BUILD_DIR "/plugins/own_net.so", "--set", "net.spare=true", "--quiet", "--run-dir"};
+  const Words spare{"--set",   "net.plugin=" FLOWTRAIN_BUILD_DIR "/plugins/own_net.so",
+                    "--set",   "net.spare=true",
+                    "--quiet", "--run-dir"};
   const auto refused = place.train(with(spare, with({"refused"}, kTwo)));
   CHECK_EXIT(refused, 2);
   CHECK_SAYS(refused, "parameters that take no part in the loss: spare");
@@ -192,7 +203,8 @@ TEST_CASE("processes may open as many files as the system allows") {
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
   const rlimit few{std::min<rlim_t>(200, before.rlim_max), before.rlim_max};
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
-  Process process(with({"tiny.toml", "--quiet", "--run-dir", "run", "--max-iter", "100000"}, kTwo), place.surroundings());
+  Process process(with({"tiny.toml", "--quiet", "--run-dir", "run", "--max-iter", "100000"}, kTwo),
+                  place.surroundings());
   ::setrlimit(RLIMIT_NOFILE, &before);
   REQUIRE(process.wait_for_text("\"snapshot\"", place.path("run/metrics.jsonl")));
   for (int rank : {0, 1}) {
@@ -210,7 +222,8 @@ TEST_CASE("processes may open as many files as the system allows") {
 
 TEST_CASE("times are those of the slowest process") {
   const auto config = [](int rank) {
-    return std::string(kTinyConfig) + "[[hook]]\nplugin = \"" FLOWTRAIN_BUILD_DIR "/plugins/every_point.so\"\nlog = \"notes\"\n" +
+    return std::string(kTinyConfig) +
+           "[[hook]]\nplugin = \"" FLOWTRAIN_BUILD_DIR "/plugins/every_point.so\"\nlog = \"notes\"\n" +
            say("slow_ms = 200\nslow_rank = ", rank, "\n");
   };
   for (int rank : {0, 1}) {
@@ -347,8 +360,7 @@ TEST_CASE("a rank that is killed ends the job with its name, or starts it again"
 
 TEST_CASE("a job that starts again goes on with its own run, however it was started first") {
   const Workplace place;
-  const Words two{"--quiet", "--distributed", "--world-size", "2", "--max-iter", "400",
-                  "--set", "dist.max_restarts=1"};
+  const Words two{"--quiet", "--distributed", "--world-size", "2", "--max-iter", "400", "--set", "dist.max_restarts=1"};
   REQUIRE_EXIT(place.train(with(two, {"--run-dir", "straight"})), 0);
   REQUIRE_EXIT(place.train({"--quiet", "--max-iter", "10"}), 0);  // an earlier run of that name
   Process process(with({"tiny.toml"}, two), place.surroundings());

@@ -30,7 +30,8 @@ TEST_CASE("figures of each group stand beside those of all, in one process and t
     const auto outcome = train(place, processes, "groups" + n, groups);
     REQUIRE_EXIT(outcome, 0);
     CHECK(end_of(place.path("groups" + n)) == end_of(place.path("plain" + n)));
-    const auto expected = metrics_of(place.path("plain" + n), "val"), lines = metrics_of(place.path("groups" + n), "val");
+    const auto expected = metrics_of(place.path("plain" + n), "val"),
+               lines = metrics_of(place.path("groups" + n), "val");
     REQUIRE(lines.size() == expected.size());
     for (std::size_t i = 0; i < lines.size(); ++i)
       for (auto& name : classes) {
@@ -41,7 +42,8 @@ TEST_CASE("figures of each group stand beside those of all, in one process and t
     CHECK(lines.back().at("f1").is_number());
   }
   // Twelve figures are more than a line on the terminal has room for.
-  CHECK(place.train(with({"--run-dir", "told", "--max-iter", "20"}, groups)).err.find("f1.circle") == std::string::npos);
+  CHECK(place.train(with({"--run-dir", "told", "--max-iter", "20"}, groups)).err.find("f1.circle") ==
+        std::string::npos);
   CHECK_SAYS(place.train(with({"--run-dir", "few", "--max-iter", "20"}, asked("[\"f1\"]", "label"))), "f1.circle");
 
   const auto tested = place.run({"test", "groups1", "--iter", "60"});
@@ -52,8 +54,9 @@ TEST_CASE("figures of each group stand beside those of all, in one process and t
 }
 
 TEST_CASE("rules may be about a group, also of another set, and beside training") {
-  const std::string rules = "[[val.set]]\nname = \"large\"\nval_samples = 77\n[[best]]\nmetric = \"accuracy.star\"\n"
-                            "[[best]]\nmetric = \"large.perplexity.star\"\n[early_stop]\npatience = 50\nmetric = \"perplexity.ring\"\n";
+  const std::string rules =
+      "[[val.set]]\nname = \"large\"\nval_samples = 77\n[[best]]\nmetric = \"accuracy.star\"\n"
+      "[[best]]\nmetric = \"large.perplexity.star\"\n[early_stop]\npatience = 50\nmetric = \"perplexity.ring\"\n";
   const Workplace place(tiny_with(rules));
   const Words words = with(asked("[\"accuracy\", \"perplexity\"]", "label"), {"--set", "val.every=6"});
   REQUIRE_EXIT(place.train(with({"--run-dir", "inline"}, words)), 0);
@@ -63,7 +66,8 @@ TEST_CASE("rules may be about a group, also of another set, and beside training"
     lowest = std::min(lowest, {line.at("large.perplexity.star"), line.at("iter")});
   }
   const auto record = json::parse(read_text(place.path("inline") / "result.json"));
-  CHECK(record.at("best") == json{{"metric", "accuracy.star"}, {"value", highest.first}, {"iteration", highest.second}});
+  CHECK(record.at("best") ==
+        json{{"metric", "accuracy.star"}, {"value", highest.first}, {"iteration", highest.second}});
   CHECK(record.at("best-large.perplexity.star").at("iteration") == lowest.second);
   CHECK(std::filesystem::exists(place.path("inline") / "snapshots/best-large.perplexity.star"));
 
@@ -80,13 +84,17 @@ TEST_CASE("groups that cannot be, and rules about groups that are not there") {
     CHECK_SAYS(outcome, says);
   };
   const std::string accuracy = "[\"accuracy\"]", rule = "[[best]]\nmetric = \"accuracy.";
-  refused(asked(accuracy, "source"), "val.group_by: 'source' is not among what the sampler gives for validation: image, label");
+  refused(asked(accuracy, "source"),
+          "val.group_by: 'source' is not among what the sampler gives for validation: image, label");
   refused(asked(accuracy, "image"), "val.group_by: 'image' is not one whole number for each sample");
-  refused(asked("[\"accuracy\", \"confusion\"]", "label"), "val.group_by: 'confusion' of val.metrics (--set) is no single figure");
+  refused(asked("[\"accuracy\", \"confusion\"]", "label"),
+          "val.group_by: 'confusion' of val.metrics (--set) is no single figure");
   refused(asked("[]", "label"), "val.group_by: val.metrics has nothing that could be told by groups");
   refused(asked(accuracy), "best.0.metric: 'accuracy.star' is not among val.metrics", rule + "star\"\n");
-  refused(asked(accuracy, "label"), "tiny.toml:28:1: best.0.metric: 'accuracy.dragon': there is no class 'dragon'", rule + "dragon\"\n");
-  refused(asked(accuracy, "label"), "early_stop.metric: 'accuracy.' is not among val.metrics", "[early_stop]\npatience = 1\nmetric = \"accuracy.\"\n");
+  refused(asked(accuracy, "label"), "tiny.toml:28:1: best.0.metric: 'accuracy.dragon': there is no class 'dragon'",
+          rule + "dragon\"\n");
+  refused(asked(accuracy, "label"), "early_stop.metric: 'accuracy.' is not among val.metrics",
+          "[early_stop]\npatience = 1\nmetric = \"accuracy.\"\n");
   refused({}, "val.set.0.name: 'loss' is a figure of [data.val]", "[[val.set]]\nname = \"loss\"\n");
 }
 

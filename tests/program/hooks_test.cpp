@@ -14,7 +14,9 @@ std::string plugin(const std::string& name) { return FLOWTRAIN_BUILD_DIR "/plugi
 
 std::string tiny_with(const std::string& more) { return std::string(kTinyConfig) + more; }
 
-std::string every_point(const std::string& keys) { return "[[hook]]\nplugin = \"" + plugin("every_point") + "\"\nlog = \"notes\"\n" + keys; }
+std::string every_point(const std::string& keys) {
+  return "[[hook]]\nplugin = \"" + plugin("every_point") + "\"\nlog = \"notes\"\n" + keys;
+}
 
 /// How often each point was noted, and the lines.
 struct Notes {
@@ -25,7 +27,8 @@ struct Notes {
 Notes notes_of(const Workplace& place, int rank = 0) {
   Notes notes;
   std::ifstream file(place.path("notes." + std::to_string(rank)));
-  for (std::string line; std::getline(file, line); notes.lines.push_back(line)) ++notes.counts[line.substr(0, line.find(' '))];
+  for (std::string line; std::getline(file, line); notes.lines.push_back(line))
+    ++notes.counts[line.substr(0, line.find(' '))];
   return notes;
 }
 
@@ -67,18 +70,22 @@ TEST_CASE("a hook is called at every point, and changes nothing unless it wants 
   CHECK(trained(place) == trained(Workplace()));
   const auto [lines, counts] = notes_of(place);
   // 19 batches an epoch; 60 iterations are three epochs and a bit.
-  const std::map<std::string, int> expected{
-      {"run_begin", 1},      {"epoch_begin", 4}, {"epoch_end", 3},        {"iteration_begin", 60}, {"batch", 60},       {"loss", 60},
-      {"backward", 60},      {"step", 60},       {"iteration_end", 60},   {"validation_begin", 3}, {"validation_end", 3},
-      {"snapshot_begin", 12}, {"snapshot_end", 12}, {"run_end", 1}};
+  const std::map<std::string, int> expected{{"run_begin", 1},        {"epoch_begin", 4},    {"epoch_end", 3},
+                                            {"iteration_begin", 60}, {"batch", 60},         {"loss", 60},
+                                            {"backward", 60},        {"step", 60},          {"iteration_end", 60},
+                                            {"validation_begin", 3}, {"validation_end", 3}, {"snapshot_begin", 12},
+                                            {"snapshot_end", 12},    {"run_end", 1}};
   for (auto& [point, count] : expected) {
     CAPTURE(point);
-    if (point.starts_with("snapshot")) CHECK(counts.at(point) >= 9);
-    else CHECK(counts.at(point) == count);
+    if (point.starts_with("snapshot"))
+      CHECK(counts.at(point) >= 9);
+    else
+      CHECK(counts.at(point) == count);
   }
   CHECK(counts.size() == expected.size());
-  CHECK(first(lines, 8) == std::vector<std::string>{"run_begin 0 0 0", "epoch_begin 1 0 0", "iteration_begin 1 0 0", "batch 1 0 16",
-                                                    "loss 1 0 16", "backward 1 0 16", "step 1 0 16", "iteration_end 1 0 16"});
+  CHECK(first(lines, 8) == std::vector<std::string>{"run_begin 0 0 0", "epoch_begin 1 0 0", "iteration_begin 1 0 0",
+                                                    "batch 1 0 16", "loss 1 0 16", "backward 1 0 16", "step 1 0 16",
+                                                    "iteration_end 1 0 16"});
   CHECK(metrics_of(place.path("run"), "train").front().at("calls") == 5 * 6 + 2);
 }
 
@@ -101,9 +108,12 @@ TEST_CASE("a hook is shown the ids of the batch's own rows, as a replay has them
 }
 
 TEST_CASE("a hook may change rates, batches, losses and gradients") {
-  const auto with_keys = [](const std::string& keys, const Words& more = {}) { return trained(Workplace(tiny_with(every_point(keys))), more); };
+  const auto with_keys = [](const std::string& keys, const Words& more = {}) {
+    return trained(Workplace(tiny_with(every_point(keys))), more);
+  };
   const auto plain = trained(Workplace());
-  // Without momentum's past a rate twice as high, a loss twice as large and gradients twice as large are one and the same.
+  // Without momentum's past a rate twice as high, a loss twice as large and gradients twice as large are one and the
+  // same.
   const Words simple{"--set", "optim.momentum=0", "--set", "optim.lr=0.03125"};
   const auto twice = trained(Workplace(), {"--set", "optim.momentum=0", "--set", "optim.lr=0.0625"});
   for (auto keys : {"lr_factor = 2.0", "loss_factor = 2.0", "gradient_factor = 2.0"}) {
@@ -159,9 +169,12 @@ TEST_CASE("what a hook throws ends the run, and hooks hear of it") {
 
 TEST_CASE("hooks in their order, and those that cannot be") {
   const auto listing = [](const std::string& more) { return Workplace(tiny_with(more)).run({"hooks", "tiny.toml"}); };
-  const auto listed = listing("[[hook]]\nname = \"norms\"\n[[hook]]\nplugin = \"" + plugin("gradient_noise") + "\"\npriority = 10\nranks = \"first\"\n");
+  const auto listed = listing("[[hook]]\nname = \"norms\"\n[[hook]]\nplugin = \"" + plugin("gradient_noise") +
+                              "\"\npriority = 10\nranks = \"first\"\n");
   REQUIRE_EXIT(listed, 0);
-  CHECK(listed.out == "backward          gradient_noise (10, first rank), norms (50)\niteration_end     gradient_noise (10, first rank)\n");
+  CHECK(listed.out ==
+        "backward          gradient_noise (10, first rank), norms (50)\niteration_end     gradient_noise (10, first "
+        "rank)\n");
   CHECK_PRINTS(listing(""), "no hooks: [[hook]] adds some");
   const auto refused = [&](const std::string& more, const std::string& words) {
     const auto outcome = listing(more);
@@ -175,8 +188,10 @@ TEST_CASE("hooks in their order, and those that cannot be") {
   refused("[[hook]]\nplugin = \"" + plugin("distance") + "\"\n", "a training step, not a hook");
   refused("[step]\nplugin = \"" + plugin("gradient_noise") + "\"\n", "a hook, not a training step");
   refused("[[hook]]\nplugin = \"" + plugin("edges") + "\"\n", "does not export flowtrain_compute_plugin");
-  refused("[[hook]]\nplugin = \"" + plugin("gradient_noise") + "\"\netta = 1\n", "tiny.toml:29:1: hook.0.etta: unknown key");
-  refused("[[hook]]\nplugin = \"" + plugin("gradient_noise") + "\"\neta = \"much\"\n", "tiny.toml:29:1: hook.0.eta: expected a number");
+  refused("[[hook]]\nplugin = \"" + plugin("gradient_noise") + "\"\netta = 1\n",
+          "tiny.toml:29:1: hook.0.etta: unknown key");
+  refused("[[hook]]\nplugin = \"" + plugin("gradient_noise") + "\"\neta = \"much\"\n",
+          "tiny.toml:29:1: hook.0.eta: expected a number");
   refused("[step]\nname = \"gann\"\n", "unknown step 'gann'");
   refused("[step]\nname = \"gan\"\n", "needs the net gan");
 }
@@ -185,7 +200,8 @@ TEST_CASE("the built-in hooks and the example plugins") {
   const Workplace norms(tiny_with("[[hook]]\nname = \"norms\"\nevery = 5\ndepth = 2\n"));
   trained(norms);
   const auto line = metrics_of(norms.path("run"), "train").back();
-  for (auto key : {"weight_norm.layers.0", "grad_norm.layers.0", "weight_norm.layers.1", "grad_norm.layers.1"}) CHECK(line.at(key) > 0);
+  for (auto key : {"weight_norm.layers.0", "grad_norm.layers.0", "weight_norm.layers.1", "grad_norm.layers.1"})
+    CHECK(line.at(key) > 0);
 
   const Workplace stop(tiny_with("[[hook]]\nname = \"stop_file\"\nfile = \"STOP\"\n"));
   stop.folder().write("STOP", "");
@@ -208,19 +224,23 @@ TEST_CASE("the built-in hooks and the example plugins") {
 
 TEST_CASE("a generator and a discriminator, each with an optimizer of its own") {
   std::string config = kTinyConfig;
-  for (auto& [from, to] : {std::pair<std::string, std::string>{"[net]\nname = \"mlp\"\nhidden = [32]\ndropout = 0.3\n", "[net]\nname = \"gan\"\n"},
+  for (auto& [from, to] : {std::pair<std::string, std::string>{"[net]\nname = \"mlp\"\nhidden = [32]\ndropout = 0.3\n",
+                                                               "[net]\nname = \"gan\"\n"},
                            {"[optim]\nlr = 0.05\nmomentum = 0.9\n",
-                            "[[optim]]\nname = \"adam\"\nlabel = \"d\"\nparams = '^discriminator'\nlosses = [\"discriminator\"]\nlr = 2e-4\nbetas = [0.5, 0.999]\n"
-                            "[[optim]]\nname = \"adam\"\nlabel = \"g\"\nparams = '^generator'\nlosses = [\"generator\"]\nlr = 2e-4\nbetas = [0.5, 0.999]\nclip = 1.0\n"
+                            "[[optim]]\nname = \"adam\"\nlabel = \"d\"\nparams = '^discriminator'\nlosses = "
+                            "[\"discriminator\"]\nlr = 2e-4\nbetas = [0.5, 0.999]\n"
+                            "[[optim]]\nname = \"adam\"\nlabel = \"g\"\nparams = '^generator'\nlosses = "
+                            "[\"generator\"]\nlr = 2e-4\nbetas = [0.5, 0.999]\nclip = 1.0\n"
                             "[step]\nname = \"gan\"\n[sampler]\nmean = [0.5, 0.5, 0.5]\nstddev = [0.5, 0.5, 0.5]\n"},
                            {"[val]\nevery = 20\n", "[val]\nevery = 20\nmetrics = []\n"}})
     config.replace(config.find(from), from.size(), to);
   const Workplace place(config);
   const auto whole = trained(place);
   const auto lines = metrics_of(place.path("run"), "train");
-  for (auto key : {"loss.discriminator", "loss.generator", "real", "fake", "lr.d", "lr.g"}) CHECK(lines.back().at(key).is_number());
-  CHECK(lines.back().at("loss").get<double>() ==
-        doctest::Approx(lines.back().at("loss.discriminator").get<double>() + lines.back().at("loss.generator").get<double>()));
+  for (auto key : {"loss.discriminator", "loss.generator", "real", "fake", "lr.d", "lr.g"})
+    CHECK(lines.back().at(key).is_number());
+  CHECK(lines.back().at("loss").get<double>() == doctest::Approx(lines.back().at("loss.discriminator").get<double>() +
+                                                                 lines.back().at("loss.generator").get<double>()));
   CHECK(lines.back().at("real") > lines.back().at("fake"));
   CHECK(metrics_of(place.path("run"), "val").back().at("loss") < 1.386);  // 2 ln 2: better than chance
 

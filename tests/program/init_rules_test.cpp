@@ -98,7 +98,8 @@ TEST_CASE("rules that cannot be") {
   refused(rule("^layer1\\.weight", "normal"), "tiny.toml:28:1: net.init.0.params: matches no parameter of the net");
   refused(rule("layers.1.weigth", "normal"), "most like it are layers.1.weight, ");
   refused(rule("bias$", "constant") + rule("layers.0", "xavier_normal"),
-          "tiny.toml:32:1: net.init.1.rule: parameter layers.0.bias: xavier_normal is for tensors of 2 dimensions or more, and this one has 1");
+          "tiny.toml:32:1: net.init.1.rule: parameter layers.0.bias: xavier_normal is for tensors of 2 dimensions or "
+          "more, and this one has 1");
   refused(rule("(", "normal"), "tiny.toml:28:1: net.init.0.params: not a regular expression");
   refused(rule(".", "kaiming"), "tiny.toml:29:1: net.init.0.rule: must be ");
   refused("[[net.init]]\nparams = '.'\n", "tiny.toml:27:1: net.init.0.rule: must be given");
@@ -106,11 +107,13 @@ TEST_CASE("rules that cannot be") {
   refused(rule(".", "uniform"), "tiny.toml:29:1: net.init.0.rule: \"uniform\" needs a range");
   refused(rule(".", "trunc_normal", "range = [1, 0]\n"), "tiny.toml:30:1: net.init.0.range: must be [least, most]");
   refused(rule(".", "constant", "std = 0.1\n"), "tiny.toml:30:1: net.init.0.std: means nothing to rule = \"constant\"");
-  refused(rule("weight$", "kaiming_normal", "negative_slope = 0.2\n"), "tiny.toml:30:1: net.init.0.negative_slope: means nothing to");
+  refused(rule("weight$", "kaiming_normal", "negative_slope = 0.2\n"),
+          "tiny.toml:30:1: net.init.0.negative_slope: means nothing to");
 }
 
 TEST_CASE("a config with rules comes back from its run's folder") {
-  const Workplace place(tiny_with(rule("weight$", "kaiming_normal", "nonlinearity = \"leaky_relu\"\nnegative_slope = 0.2\n")));
+  const Workplace place(
+      tiny_with(rule("weight$", "kaiming_normal", "nonlinearity = \"leaky_relu\"\nnegative_slope = 0.2\n")));
   const auto shown = place.run({"config", "tiny.toml"});
   REQUIRE_EXIT(shown, 0);
   CHECK_PRINTS(shown, "[[net.init]]\nparams = \"weight$\"");

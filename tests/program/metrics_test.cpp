@@ -12,15 +12,18 @@ namespace {
 
 using nlohmann::json;
 
-const std::string all = "accuracy_per_class, accuracy, top1, top3, perplexity, precision, recall, f1, f1_micro, f1_weighted, "
-                        "balanced_accuracy, mean_iou, pixel_accuracy, confusion";
+const std::string all =
+    "accuracy_per_class, accuracy, top1, top3, perplexity, precision, recall, f1, f1_micro, f1_weighted, "
+    "balanced_accuracy, mean_iou, pixel_accuracy, confusion";
 
 /// --set val.metrics with these names, parted by commas.
 Words metrics(const std::string& names) {
   std::string list = "val.metrics=[\"";
   for (const char c : names)
-    if (c == ',') list += "\", \"";
-    else if (c != ' ') list += c;
+    if (c == ',')
+      list += "\", \"";
+    else if (c != ' ')
+      list += c;
   return {"--set", list + "\"]"};
 }
 
@@ -42,8 +45,10 @@ void check_equal(const json& a, const json& b) {
     CAPTURE(key);
     // The logits of a batch that is cut otherwise may round otherwise; counts do not.
     const bool rounds = key == "loss" || key == "perplexity";
-    if (rounds) CHECK(value.get<double>() == doctest::Approx(b.at(key).get<double>()).epsilon(1e-6));
-    else CHECK(value == b.at(key));
+    if (rounds)
+      CHECK(value.get<double>() == doctest::Approx(b.at(key).get<double>()).epsilon(1e-6));
+    else
+      CHECK(value == b.at(key));
   }
 }
 
@@ -59,7 +64,8 @@ TEST_CASE("a validation by all metrics of classifiers, and the test of its snaps
   auto line = lines.back();
   CAPTURE(line);
   const double accuracy_of_all = line.at("accuracy");
-  for (const char* same : {"top1", "f1_micro", "pixel_accuracy"}) CHECK(line.at(same).get<double>() == doctest::Approx(accuracy_of_all));
+  for (const char* same : {"top1", "f1_micro", "pixel_accuracy"})
+    CHECK(line.at(same).get<double>() == doctest::Approx(accuracy_of_all));
   CHECK(line.at("top3") >= line.at("accuracy"));
   CHECK(line.at("perplexity").get<double>() == doctest::Approx(std::exp(line.at("loss").get<double>())).epsilon(1e-5));
   CHECK_FALSE(line.contains("confusion"));
@@ -98,7 +104,8 @@ TEST_CASE("a validation by all metrics of classifiers, and the test of its snaps
   CHECK_SAYS(tested, "a row for each label");
   CHECK_SAYS(tested, "5 star");
   CHECK_SAYS(tested, "accuracy  class");
-  CHECK(read_text(place.path("run") / "test/iter-00000060/confusion.csv") == read_text(place.path("run") / "confusion.csv"));
+  CHECK(read_text(place.path("run") / "test/iter-00000060/confusion.csv") ==
+        read_text(place.path("run") / "confusion.csv"));
 
   // The first of them that is one figure decides.
   CHECK(json::parse(read_text(place.path("run") / "result.json")).at("best").at("metric") == "accuracy");
@@ -129,7 +136,9 @@ TEST_CASE("an epoch's line has the means of its iterations, also of one that was
 
   // 7 divides no epoch's end.
   REQUIRE(length % 7 != 0);
-  REQUIRE_EXIT(place.train(with(every, {"--run-dir", "parts", "--max-iter", std::to_string(length + 3), "--set", "snapshot.final=false"})), 0);
+  REQUIRE_EXIT(place.train(with(every, {"--run-dir", "parts", "--max-iter", std::to_string(length + 3), "--set",
+                                        "snapshot.final=false"})),
+               0);
   REQUIRE_EXIT(place.train(with(every, {"--run-dir", "parts", "--resume", "auto"})), 0);
   const auto again = metrics_of(place.path("parts"), "epoch");
   REQUIRE(again.size() == epochs.size());
@@ -162,11 +171,13 @@ TEST_CASE("several processes measure what one does, also where some have no rows
     const Words asked = with(with(still, metrics(all)), {"--set", "data.val_samples=" + samples});
     REQUIRE_EXIT(train(place, 1, "one-" + samples, asked), 0);
     REQUIRE_EXIT(train(place, 2, "two-" + samples, asked), 0);
-    const auto one = metrics_of(place.path("one-" + samples), "val"), two = metrics_of(place.path("two-" + samples), "val");
+    const auto one = metrics_of(place.path("one-" + samples), "val"),
+               two = metrics_of(place.path("two-" + samples), "val");
     REQUIRE(one.size() == 1);
     REQUIRE(two.size() == 1);
     check_equal(two[0], one[0]);
-    CHECK(read_text(place.path("two-" + samples) / "confusion.csv") == read_text(place.path("one-" + samples) / "confusion.csv"));
+    CHECK(read_text(place.path("two-" + samples) / "confusion.csv") ==
+          read_text(place.path("one-" + samples) / "confusion.csv"));
   }
 }
 

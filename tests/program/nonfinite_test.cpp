@@ -9,7 +9,7 @@ namespace {
 
 /// A warm-up from a rate that blows the weights up in its first iterations, and is over after six.
 Words blow_up(const Words& more) {
-  Words words{"--set", "lr.warmup={t = 6, mode = \"fix\", init_lr = 1e25}", "--set", "val.every=0", "--set",
+  Words words{"--set",           "lr.warmup={t = 6, mode = \"fix\", init_lr = 1e25}", "--set", "val.every=0", "--set",
               "snapshot.every=9"};
   words.insert(words.end(), more.begin(), more.end());
   return words;
@@ -21,13 +21,15 @@ TEST_CASE("a loss that is not finite ends the run, naming the iteration, the sam
   const Workplace place;
   const auto outcome = place.train(blow_up({}));
   CHECK_EXIT(outcome, 5);
-  for (auto text : {"at iteration ", "samples of its last batch: ", "optim.lr", "runs/tiny --bisect nan` names the sample"})
+  for (auto text :
+       {"at iteration ", "samples of its last batch: ", "optim.lr", "runs/tiny --bisect nan` names the sample"})
     CHECK_SAYS(outcome, text);
   CHECK(metrics_of(place.path("runs/tiny"), "snapshot").empty());
 }
 
 TEST_CASE("a gradient that is not finite counts as a loss that is not, also where the loss is") {
-  const std::string hook = "[[hook]]\nplugin = \"" FLOWTRAIN_BUILD_DIR "/plugins/every_point.so\"\nlog = \"notes\"\ninfinite_at = 7\n";
+  const std::string hook =
+      "[[hook]]\nplugin = \"" FLOWTRAIN_BUILD_DIR "/plugins/every_point.so\"\nlog = \"notes\"\ninfinite_at = 7\n";
   const Workplace place(std::string(kTinyConfig) + hook);
   const auto stopped = place.train({"--run-dir", "stopped"});
   CHECK_EXIT(stopped, 5);

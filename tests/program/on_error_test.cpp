@@ -13,7 +13,9 @@ namespace {
 std::string plugin(const std::string& name) { return FLOWTRAIN_BUILD_DIR "/plugins/" + name + ".so"; }
 
 /// With a step that can be made to fail; batches begin with any of six labels.
-std::string flaky(const std::string& more = "") { return std::string(kTinyConfig) + more + "[step]\nplugin = \"" + plugin("flaky") + "\"\n"; }
+std::string flaky(const std::string& more = "") {
+  return std::string(kTinyConfig) + more + "[step]\nplugin = \"" + plugin("flaky") + "\"\n";
+}
 
 const Words kOneInSix{"--set", "step.train=1"}, kAll{"--set", "step.train=6"};
 const Words kSkip{"--set", "train.on_error=skip"};
@@ -30,7 +32,9 @@ std::string last_end(const Workplace& place, const std::string& run) {
   return line.at("params_xxh64").get<std::string>() + " " + line.at("order_xxh64").get<std::string>();
 }
 
-Outcome train(const Workplace& place, const std::string& run, const Words& more = {}) { return place.train(with({"--run-dir", run}, more)); }
+Outcome train(const Workplace& place, const std::string& run, const Words& more = {}) {
+  return place.train(with({"--run-dir", run}, more));
+}
 
 }  // namespace
 
@@ -75,7 +79,8 @@ TEST_CASE("too many in a row end the run, also those from before it was interrup
 TEST_CASE("of an update that is left out nothing stays, neither in weights nor in running statistics") {
   const Workplace place(flaky());
   for (auto accum : {"1", "2"}) {
-    const Words net = with(with(kAll, kSkip), {"--set", "net.name=resnet18", "--set", "loader.batch=4", "--set", "train.accum=" + std::string(accum)});
+    const Words net = with(with(kAll, kSkip), {"--set", "net.name=resnet18", "--set", "loader.batch=4", "--set",
+                                               "train.accum=" + std::string(accum)});
     const std::string run = "run-" + std::string(accum);
     REQUIRE_EXIT(train(place, run + "-first", with(net, {"--initialize"})), 0);
     REQUIRE_EXIT(train(place, run, with(net, {"--max-iter", "3"})), 0);
@@ -88,14 +93,16 @@ TEST_CASE("of an update that is left out nothing stays, neither in weights nor i
 
 TEST_CASE("a run that saves ends with the last whole iteration, and goes on from there") {
   for (const Words& accum : {Words{}, Words{"--set", "train.accum=2"}}) {
-    const Workplace place(flaky("[[hook]]\nplugin = \"" + plugin("every_point") + "\"\nlog = \"notes\"\nranks = \"first\"\n"));
+    const Workplace place(
+        flaky("[[hook]]\nplugin = \"" + plugin("every_point") + "\"\nlog = \"notes\"\nranks = \"first\"\n"));
     const Words fails = with(with(kOneInSix, accum), {"--seed", "5"}), skips = with(fails, kSkip);  // not at once
     REQUIRE_EXIT(train(place, "whole", skips), 0);
     const auto first = skipped(place, "whole").front();
     REQUIRE(first > 1);
     std::filesystem::remove(place.path("notes.0"));
 
-    const auto outcome = train(place, "saves", with(fails, {"--set", "train.on_error=save", "--set", "snapshot.final=false"}));
+    const auto outcome =
+        train(place, "saves", with(fails, {"--set", "train.on_error=save", "--set", "snapshot.final=false"}));
     CHECK_EXIT(outcome, 2);
     CHECK_SAYS(outcome, "as the test wants it");
     const auto result = nlohmann::json::parse(read_text(place.path("saves/result.json")));
@@ -126,8 +133,8 @@ TEST_CASE("no memory on the host, and errors of hooks, end a run in any case") {
 TEST_CASE("a validation that fails counts as not made; the next ones measure what they would have") {
   // The validation set's three batches begin with labels 0, 4 and 2; a validation goes through two of them.
   const Workplace place(flaky("[ema]\ndecay = 0.9\n"));
-  const Words two{"--set", "val.batches=2", "--set", "val.every=5"}, fails = with(two, {"--set", "step.val=1"}),
-              skips = with(fails, {"--set", "val.on_error=skip"});
+  const Words two{"--set", "val.batches=2", "--set", "val.every=5"},
+      fails = with(two, {"--set", "step.val=1"}), skips = with(fails, {"--set", "val.on_error=skip"});
   CHECK_EXIT(train(place, "stops", fails), 2);
   const auto outcome = train(place, "whole", skips);
   REQUIRE_EXIT(outcome, 0);
@@ -183,7 +190,8 @@ TEST_CASE("several processes leave an update out together where one of them fail
     CHECK(last_end(place, "parts") == last_end(place, "whole"));
     CHECK(skipped(place, "parts") == left_out);
 
-    const auto many = train(place, "many", with(with(with(kAll, kSkip), two), with(accum, {"--set", "train.max_skipped=3"})));
+    const auto many =
+        train(place, "many", with(with(with(kAll, kSkip), two), with(accum, {"--set", "train.max_skipped=3"})));
     CHECK(many.code != 0);
     CHECK_SAYS(many, "3 updates in a row were left out");
     CHECK(skipped(place, "many") == std::vector<std::uint64_t>{1, 2, 3});

@@ -1,4 +1,5 @@
-// val.mode = "overlapped" on the whole program: training does not notice, and the figures are those of inline validation.
+// val.mode = "overlapped" on the whole program: training does not notice, and the figures are those of inline
+// validation.
 
 #include <doctest/doctest.h>
 
@@ -43,7 +44,8 @@ void check_same_as_inline(const Workplace& place, const Words& settings) {
 const std::string eventful =
     "[[schedule]]\nname = \"plateau\"\npatience = 0\nmin_delta = 100\ndecay_rate = 2\n"
     "[early_stop]\npatience = 100\n[[best]]\nmetric = \"loss\"\n[[best]]\nmetric = \"accuracy\"\n";
-const Words slow_validation = with(overlapped, {"--set", "data.val_samples=2000", "--set", "val.every=11", "--set", "snapshot.every=8"});
+const Words slow_validation =
+    with(overlapped, {"--set", "data.val_samples=2000", "--set", "val.every=11", "--set", "snapshot.every=8"});
 
 void check_same_run(const std::filesystem::path& run, const std::filesystem::path& expected) {
   CHECK(end_of(run) == end_of(expected));
@@ -60,13 +62,15 @@ TEST_CASE("overlapped validation gives the figures of inline validation, and tra
   CHECK(read_text(place.path("overlapped") / "confusion.csv") == read_text(place.path("inline") / "confusion.csv"));
   // Part of the set at a time, and running statistics.
   const Workplace deep;
-  check_same_as_inline(deep, {"--set", "net.name=resnet18", "--max-iter", "8", "--set", "val.every=2", "--set", "val.batches=1"});
+  check_same_as_inline(
+      deep, {"--set", "net.name=resnet18", "--max-iter", "8", "--set", "val.every=2", "--set", "val.batches=1"});
 }
 
 TEST_CASE("the best snapshot has the weights that were validated") {
   const Workplace place;
-  const Words often = with(overlapped, {"--set", "optim.lr=0.5", "--set", "val.every=5", "--set", "val.metrics=[]", "--set",
-                                        "snapshot.keep_last=1", "--set", "snapshot.every=3", "--run-dir", "run"});
+  const Words often =
+      with(overlapped, {"--set", "optim.lr=0.5", "--set", "val.every=5", "--set", "val.metrics=[]", "--set",
+                        "snapshot.keep_last=1", "--set", "snapshot.every=3", "--run-dir", "run"});
   REQUIRE_EXIT(place.train(often), 0);
   const auto best = record_of(place.path("run")).at("best");
   REQUIRE(best.at("iteration") < 60);
@@ -84,7 +88,8 @@ TEST_CASE("killed while it validates, and resumed, a run is the same: figures, r
   CHECK(rates_of(straight.path("run")).front()[1] > rates_of(straight.path("run")).back()[1]);
   int kills = 0;
   for (int reached : {10, 15, 25, 35, 45, 0}) {
-    Process process(with({"tiny.toml", "--run-dir", "run", "--resume", "auto"}, slow_validation), killed.surroundings());
+    Process process(with({"tiny.toml", "--run-dir", "run", "--resume", "auto"}, slow_validation),
+                    killed.surroundings());
     const auto reported = "\"iter\":" + std::to_string(reached) + ",";
     if (reached > 0 && process.wait_for_text(reported, killed.path("run") / "metrics.jsonl")) process.send(SIGKILL);
     const auto outcome = process.wait();
@@ -96,8 +101,8 @@ TEST_CASE("killed while it validates, and resumed, a run is the same: figures, r
 }
 
 TEST_CASE("SIGTERM does not wait for a validation, and the resumed run does it") {
-  const Words endless = with(slow_validation, {"--set", "data.val_samples=20000", "--set", "snapshot.every=0", "--set", "val.every=20",
-                                               "--max-iter", "40"});
+  const Words endless = with(slow_validation, {"--set", "data.val_samples=20000", "--set", "snapshot.every=0", "--set",
+                                               "val.every=20", "--max-iter", "40"});
   const Workplace straight(tiny_with(eventful)), interrupted(tiny_with(eventful));
   REQUIRE_EXIT(straight.train(with({"--run-dir", "run"}, endless)), 0);
   Process process(with({"tiny.toml", "--run-dir", "run"}, endless), interrupted.surroundings());

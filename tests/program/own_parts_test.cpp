@@ -34,7 +34,8 @@ TEST_CASE("a data set and a schedule of one's own are named as any other") {
   const Workplace place(config + "[[schedule]]\nname = \"halved\"\nafter = 20\n");
   check_resumes(place, {});
   const auto lines = metrics_of(place.path("whole"), "train");
-  for (auto& line : lines) CHECK(line.at("lr").get<double>() == doctest::Approx(0.05 * std::pow(0.5, (line.at("iter").get<int>() - 1) / 20)));
+  for (auto& line : lines)
+    CHECK(line.at("lr").get<double>() == doctest::Approx(0.05 * std::pow(0.5, (line.at("iter").get<int>() - 1) / 20)));
   CHECK(metrics_of(place.path("whole"), "val").back().at("accuracy").get<double>() > 0.9);
   REQUIRE_EXIT(place.run({"test", "whole"}), 0);
   REQUIRE_EXIT(place.run({"replay", "tiny.toml", "--iter", "3"}), 0);
@@ -42,7 +43,8 @@ TEST_CASE("a data set and a schedule of one's own are named as any other") {
 
   const auto described = place.run({"plugins", plugin("own_parts")});
   REQUIRE_EXIT(described, 0);
-  CHECK_PRINTS(described, "[data] dataset: stripes: stripes that lie or stand\n  count              pictures (default 300)");
+  CHECK_PRINTS(described,
+               "[data] dataset: stripes: stripes that lie or stand\n  count              pictures (default 300)");
   CHECK_PRINTS(described, "[[schedule]] name: halved");
 
   const auto no_such_key = place.train({"--set", "data.samples=3"});
@@ -58,16 +60,18 @@ TEST_CASE("a data set and a schedule of one's own are named as any other") {
 
 TEST_CASE("plugins that compute are described") {
   const Workplace place;
-  for (auto& [name, says] : std::map<std::string, std::string>{{"own_net", "[net] plugin: own_net.so: one linear layer"},
-                                                               {"own_loss", "[loss] plugin"},
-                                                               {"own_optimizer", "[optim] plugin"},
-                                                               {"own_metric", "[[metric]] plugin"},
-                                                               {"every_point", "[[hook]] plugin"}}) {
+  for (auto& [name, says] :
+       std::map<std::string, std::string>{{"own_net", "[net] plugin: own_net.so: one linear layer"},
+                                          {"own_loss", "[loss] plugin"},
+                                          {"own_optimizer", "[optim] plugin"},
+                                          {"own_metric", "[[metric]] plugin"},
+                                          {"every_point", "[[hook]] plugin"}}) {
     const auto described = place.run({"plugins", plugin(name)});
     REQUIRE_EXIT(described, 0);
     CHECK_PRINTS(described, says);
   }
-  CHECK_PRINTS(place.run({"plugins", plugin("own_net")}), "  scale              what the logits are multiplied by (default 1.0)");
+  CHECK_PRINTS(place.run({"plugins", plugin("own_net")}),
+               "  scale              what the logits are multiplied by (default 1.0)");
 }
 
 TEST_CASE("a net of one's own trains, resumes and is tested as any other") {
@@ -131,7 +135,8 @@ TEST_CASE("an optimizer of one's own learns, is called by its file's name, and i
 }
 
 TEST_CASE("a metric of one's own, over one process and two") {
-  const Workplace place(std::string(kTinyConfig) + "[[metric]]\nlabel = \"mine\"\nplugin = \"" + plugin("own_metric") + "\"\nlargest = 2\n");
+  const Workplace place(std::string(kTinyConfig) + "[[metric]]\nlabel = \"mine\"\nplugin = \"" + plugin("own_metric") +
+                        "\"\nlargest = 2\n");
   const Words asked = setting("val.metrics", "[\"mine\", \"top2\"]");
   REQUIRE_EXIT(place.train(with(asked, {"--run-dir", "one"})), 0);
   for (auto& line : metrics_of(place.path("one"), "val")) CHECK(line.at("mine") == line.at("top2"));

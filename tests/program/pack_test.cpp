@@ -103,7 +103,7 @@ TEST_CASE("packed pixels train as their source does, and equal data make equal s
   CHECK(tree_of(place.path("packed")) == tree_of(place.path("again")));
   CHECK(members_of(place.path("packed/train/train-000000.tar"))[1].first == "000000000.png");
 
-  const Words as_pixels{"--set", "sampler.size=8", "--set", "sampler.channels=1", "--set", "sampler.crop=none",
+  const Words as_pixels{"--set", "sampler.size=8",     "--set", "sampler.channels=1",   "--set", "sampler.crop=none",
                         "--set", "sampler.mean=[0.5]", "--set", "sampler.stddev=[0.5]", "--set", "val.every=10"};
   REQUIRE_EXIT(place.train({"--run-dir", "source", "--set", "val.every=10"}), 0);
   REQUIRE_EXIT(place.train(packed("packed", with(as_pixels, {"--run-dir", "again-trained"}))), 0);

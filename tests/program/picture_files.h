@@ -19,8 +19,11 @@ inline void write_pictures(const TempFolder& folder) {
 }
 
 /// What trains on them, with without_shapes().
-inline const Words kPictures{"--set", "data.dataset=image_folder", "--set", "data.path=pictures", "--set",
-                             "sampler.size=16", "--set", "val.every=0", "--set", "run.max_iter=10"};
+inline const Words kPictures{"--set", "data.dataset=image_folder",
+                             "--set", "data.path=pictures",
+                             "--set", "sampler.size=16",
+                             "--set", "val.every=0",
+                             "--set", "run.max_iter=10"};
 
 /// kTinyConfig without the keys of its data set.
 inline std::string without_shapes() {

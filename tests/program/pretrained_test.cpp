@@ -13,7 +13,8 @@ namespace {
 
 // As coreutils have it.
 std::string sha256_of(const std::filesystem::path& path) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(("sha256sum '" + path.string() + "'").c_str(), "r"), ::pclose);
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(("sha256sum '" + path.string() + "'").c_str(), "r"),
+                                                   ::pclose);
   char text[65] = {};
   REQUIRE(std::fread(text, 1, 64, pipe.get()) == 64);
   return text;
@@ -29,12 +30,14 @@ TEST_CASE("weights from an address are fetched once, checked and kept") {
   std::atomic<int> requests{0};
   const HttpServer server([&](const HttpServer::Request& request, int) {
     ++requests;
-    return request.target.find("gone") == std::string::npos ? HttpServer::range_of(bytes, request) : HttpServer::Reply{.status = 404};
+    return request.target.find("gone") == std::string::npos ? HttpServer::range_of(bytes, request)
+                                                            : HttpServer::Reply{.status = 404};
   });
   Surroundings around = place.surroundings();
   around.environment.push_back({"XDG_CACHE_HOME", place.path("cache").string()});
   const auto train = [&](const std::string& pretrain, const std::string& sha256, Words more) {
-    const Words words{"tiny.toml", "--max-iter", "20", "--set", "net.pretrain=" + pretrain, "--set", "net.sha256=" + sha256};
+    const Words words{"tiny.toml", "--max-iter",          "20", "--set", "net.pretrain=" + pretrain,
+                      "--set",     "net.sha256=" + sha256};
     return run_program(with(words, more), around);
   };
 
@@ -59,7 +62,8 @@ TEST_CASE("weights from an address are fetched once, checked and kept") {
   CHECK(requests > before);
   CHECK(read_text(kept) == bytes);
 
-  const auto refused = [&](const std::string& pretrain, const std::string& sha256, int code, const std::string& reason) {
+  const auto refused = [&](const std::string& pretrain, const std::string& sha256, int code,
+                           const std::string& reason) {
     const auto outcome = train(pretrain, sha256, {"--run-dir", "refused"});
     CHECK_EXIT(outcome, code);
     CHECK_SAYS(outcome, reason);
@@ -85,7 +89,9 @@ TEST_CASE("tensors are left out and renamed on the way, and the lists of what do
   const auto differing = [&](const std::string& run) {
     return place.run({"snapshot", "diff", "source/snapshots/iter-00000020", run + "/snapshots/iter-00000000"}).out;
   };
-  const auto has = [](const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; };
+  const auto has = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
 
   const auto all = initialized("all", {});
   REQUIRE_EXIT(all, 0);
@@ -103,20 +109,25 @@ TEST_CASE("tensors are left out and renamed on the way, and the lists of what do
   const auto renamed = initialized("renamed", {"--set", "net.rename=[\"layers\\\\.1\\\\. -> head.\"]"});
   REQUIRE_EXIT(renamed, 0);
   CHECK_SAYS(renamed, weights + ": missing: layers.1.weight, layers.1.bias; unexpected: head.weight, head.bias\n");
-  const auto strict = initialized("refused", {"--set", "net.rename=[\"layers\\\\.1\\\\. -> head.\"]", "--set", "net.strict=true"});
+  const auto strict =
+      initialized("refused", {"--set", "net.rename=[\"layers\\\\.1\\\\. -> head.\"]", "--set", "net.strict=true"});
   CHECK_EXIT(strict, 2);
-  CHECK_SAYS(strict, "net.pretrain: " + weights + " does not fit the net: missing: layers.1.weight, layers.1.bias; "
-                     "unexpected: head.weight, head.bias");
+  CHECK_SAYS(strict, "net.pretrain: " + weights +
+                         " does not fit the net: missing: layers.1.weight, layers.1.bias; "
+                         "unexpected: head.weight, head.bias");
 
   // There and back again.
-  const auto back = initialized("back", {"--set", "net.rename=[\"layers\\\\.1\\\\. -> head.\", \"^head -> layers.1\"]"});
+  const auto back =
+      initialized("back", {"--set", "net.rename=[\"layers\\\\.1\\\\. -> head.\", \"^head -> layers.1\"]"});
   REQUIRE_EXIT(back, 0);
   CHECK_SAYS(back, ": 4 of 4 tensors");
   CHECK_FALSE(has(differing("back"), "model: "));
 
   const auto misshapen = initialized("other", {"--set", "net.hidden=[16]"});
   CHECK_EXIT(misshapen, 0);
-  CHECK_SAYS(misshapen, weights + ": of another shape or type: layers.0.weight: F32 (32, 768) in the file, F32 (16, 768) wanted, layers.0.bias: ");
+  CHECK_SAYS(misshapen, weights +
+                            ": of another shape or type: layers.0.weight: F32 (32, 768) in the file, F32 (16, 768) "
+                            "wanted, layers.0.bias: ");
 }
 
 }  // namespace flowtrain

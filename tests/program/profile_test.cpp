@@ -21,9 +21,10 @@ TEST_CASE("a profile tells phases, operations and layers, and leaves the run as 
   const Workplace place;
   const auto profiled = place.train({"--profile", "--run-dir", "profiled"});
   REQUIRE_EXIT(profiled, 0);
-  for (auto text : {"profile: 50 iterations in", "10 others were recorded in detail", "phase ", "data ", "transfer ", "forward ", "backward ",
-                    "gradients ", "optimizer ", "validation ", "snapshot ", "other ", "operation, in iterations 11 to 20", "aten::addmm",
-                    "layer, with what follows it", "trace of 10 iterations"})
+  for (auto text :
+       {"profile: 50 iterations in", "10 others were recorded in detail", "phase ", "data ", "transfer ", "forward ",
+        "backward ", "gradients ", "optimizer ", "validation ", "snapshot ", "other ",
+        "operation, in iterations 11 to 20", "aten::addmm", "layer, with what follows it", "trace of 10 iterations"})
     CHECK_SAYS(profiled, text);
   CHECK(profiled.err.find("communication") == std::string::npos);
   REQUIRE_EXIT(place.train({"--run-dir", "plain"}), 0);
@@ -36,7 +37,8 @@ TEST_CASE("a profile tells phases, operations and layers, and leaves the run as 
   CHECK(lines[0].at("iter") == 60);
   CHECK_FALSE(lines[0].contains("rank"));
   double sum = 0;
-  for (auto phase : {"data", "transfer", "forward", "backward", "communication", "gradients", "optimizer", "validation", "snapshot", "other"}) {
+  for (auto phase : {"data", "transfer", "forward", "backward", "communication", "gradients", "optimizer", "validation",
+                     "snapshot", "other"}) {
     CHECK(lines[0].at(phase) >= 0);
     sum += lines[0].at(phase).get<double>();
   }
@@ -68,8 +70,8 @@ TEST_CASE("the trace has phases, operations with their layers, and the data line
   }
   CHECK(categories == std::set<std::string>{"backward", "data line", "forward", "operation", "phase"});
   for (auto phase : {"transfer", "forward", "backward", "optimizer"}) CHECK(times[phase] == 10);
-  CHECK(times["validation"] == 1);  // after iteration 20, before the next one begins
-  CHECK(times["snapshot"] == 2);    // after 14, and that of the best validation so far
+  CHECK(times["validation"] == 1);       // after iteration 20, before the next one begins
+  CHECK(times["snapshot"] == 2);         // after 14, and that of the best validation so far
   CHECK(times["AddmmBackward0"] == 40);  // two layers, each as what autograd evaluates and as its function
   CHECK(times["train sample"] > 0);
   CHECK(threads.contains("compute"));
@@ -79,7 +81,8 @@ TEST_CASE("the trace has phases, operations with their layers, and the data line
 
 TEST_CASE("an interrupted run, and one that leaves nothing behind, tell their profile too") {
   const Workplace place;
-  Process run({"tiny.toml", "--profile", "--run-dir", "run", "--max-iter", "100000000", "--set", "val.every=0", "--set", "snapshot.every=0"},
+  Process run({"tiny.toml", "--profile", "--run-dir", "run", "--max-iter", "100000000", "--set", "val.every=0", "--set",
+               "snapshot.every=0"},
               place.surroundings());
   REQUIRE(run.wait_for_text("iter 50/"));
   run.send(SIGINT);
@@ -99,7 +102,8 @@ TEST_CASE("an interrupted run, and one that leaves nothing behind, tell their pr
 
 TEST_CASE("of several processes each has its profile, and who needs most for a phase is named") {
   const Workplace place;
-  const auto both = place.train({"--profile", "--run-dir", "run", "--distributed", "--world-size", "2", "--max-iter", "40"});
+  const auto both =
+      place.train({"--profile", "--run-dir", "run", "--distributed", "--world-size", "2", "--max-iter", "40"});
   REQUIRE_EXIT(both, 0);
   for (auto text : {"communication ", "  most: ", ", rank "}) CHECK_SAYS(both, text);
   const auto lines = metrics_of(place.path("run"), "profile");

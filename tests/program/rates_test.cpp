@@ -12,8 +12,9 @@ namespace {
 
 std::string tiny_with(const std::string& more) { return std::string(kTinyConfig) + more; }
 
-const std::string two_optimizers = "[[optim]]\nlabel = \"first\"\nparams = '^layers\\.0\\.'\nlr = 0.05\nmomentum = 0.9\n"
-                                   "[[optim]]\nlabel = \"rest\"\nparams = '^layers\\.1\\.'\nlr = 0.05\nmomentum = 0.9\n";
+const std::string two_optimizers =
+    "[[optim]]\nlabel = \"first\"\nparams = '^layers\\.0\\.'\nlr = 0.05\nmomentum = 0.9\n"
+    "[[optim]]\nlabel = \"rest\"\nparams = '^layers\\.1\\.'\nlr = 0.05\nmomentum = 0.9\n";
 
 /// kTinyConfig without its [optim].
 std::string tiny_without_optim(const std::string& more) {
@@ -35,18 +36,21 @@ TEST_CASE("the plan of a run") {
   const Workplace place;
   const auto plan = place.run({"plan", "tiny.toml", "--set", "lr.stepsize=20", "--set", "lr.warmup.t=5"});
   REQUIRE_EXIT(plan, 0);
-  for (auto text : {"60 iterations, 3.158 epochs, 960 samples; a step takes 16", "300 samples, 19 batches of 16 an epoch",
-                    "6 batches under way at most", "3 times, every 20 iterations, on 40 samples", "9 times, every 7 iterations",
-                    "mlp: 24,806 parameters in 4 tensors, 99.2 kB", "optimizer 99.2 kB", "0.01 at first", "0.0005 at last", "█"})
+  for (auto text :
+       {"60 iterations, 3.158 epochs, 960 samples; a step takes 16", "300 samples, 19 batches of 16 an epoch",
+        "6 batches under way at most", "3 times, every 20 iterations, on 40 samples", "9 times, every 7 iterations",
+        "mlp: 24,806 parameters in 4 tensors, 99.2 kB", "optimizer 99.2 kB", "0.01 at first", "0.0005 at last", "█"})
     CHECK_PRINTS(plan, text);
   CHECK_FALSE(std::filesystem::exists(place.path("runs")));
-  CHECK_PRINTS(place.run({"plan", "tiny.toml", "--set", "lr.stepsize=200"}), "lr (step, --set): some of it is not reached");
+  CHECK_PRINTS(place.run({"plan", "tiny.toml", "--set", "lr.stepsize=200"}),
+               "lr (step, --set): some of it is not reached");
   CHECK_PRINTS(place.run({"plan", "tiny.toml"}), "0.05 all the time");
   // Weights and momenta: 24,806 floats each, nine times; the four newest ones and the best one stay.
   CHECK_PRINTS(plan, "198 kB each: 1.79 MB written");
   CHECK_PRINTS(plan, "at most 5 are kept, 992 kB");
   // For a GPU that is not there; every figure is the same.
-  const auto elsewhere = place.run({"plan", "tiny.toml", "--set", "run.device=cuda", "--set", "lr.stepsize=20", "--set", "lr.warmup.t=5"});
+  const auto elsewhere =
+      place.run({"plan", "tiny.toml", "--set", "run.device=cuda", "--set", "lr.stepsize=20", "--set", "lr.warmup.t=5"});
   REQUIRE_EXIT(elsewhere, 0);
   CHECK(elsewhere.out == plan.out);
 }
@@ -60,8 +64,10 @@ TEST_CASE("validations, snapshots and lines come by epochs as by iterations") {
     return found;
   };
   using Iterations = std::vector<int>;
-  const auto train = [&](const std::string& run, const std::string& val, const std::string& snapshot, const std::string& display) {
-    const Words every{"--set", "val.every=" + val, "--set", "snapshot.every=" + snapshot, "--set", "display.every=" + display};
+  const auto train = [&](const std::string& run, const std::string& val, const std::string& snapshot,
+                         const std::string& display) {
+    const Words every{"--set", "val.every=" + val,        "--set", "snapshot.every=" + snapshot,
+                      "--set", "display.every=" + display};
     REQUIRE_EXIT(place.train(with(with(all, every), {"--run-dir", run})), 0);
   };
   train("epochs", "2 epochs", "1 epoch", "3 epochs");
@@ -73,9 +79,11 @@ TEST_CASE("validations, snapshots and lines come by epochs as by iterations") {
   for (auto& [run, every] : {std::pair{"epochs", 19}, {"parts", 6}}) {
     CAPTURE(run);
     const auto made = iterations(run, "snapshot");
-    for (int iteration = every; iteration <= 60; iteration += every) CHECK(std::find(made.begin(), made.end(), iteration) != made.end());
+    for (int iteration = every; iteration <= 60; iteration += every)
+      CHECK(std::find(made.begin(), made.end(), iteration) != made.end());
     const auto validated = iterations(run, "val");
-    for (const int iteration : made) CHECK((iteration % every == 0 || std::find(validated.begin(), validated.end(), iteration) != validated.end()));
+    for (const int iteration : made)
+      CHECK((iteration % every == 0 || std::find(validated.begin(), validated.end(), iteration) != validated.end()));
   }
 }
 
@@ -83,7 +91,8 @@ TEST_CASE("the net of a configuration") {
   const Workplace place(tiny_with("[[group]]\nparams = '^layers\\.0\\.'\nfrozen = true\n"));
   const auto info = place.run({"info", "tiny.toml"});
   REQUIRE_EXIT(info, 0);
-  for (auto text : {"mlp: 24,806 parameters in 4 tensors, 99.2 kB; 24,608 frozen", "layers.0.weight", "32x768", "frozen", "98.3 kB", "6x32", "sgd"})
+  for (auto text : {"mlp: 24,806 parameters in 4 tensors, 99.2 kB; 24,608 frozen", "layers.0.weight", "32x768",
+                    "frozen", "98.3 kB", "6x32", "sgd"})
     CHECK_PRINTS(info, text);
 }
 
@@ -98,18 +107,22 @@ TEST_CASE("several optimizers of one kind train as one") {
 }
 
 TEST_CASE("schedules say what [lr] says, and a resumed run follows them") {
-  const auto short_form = trained(tiny_with("[lr]\nstepsize = 25\ndecay_rate = 5\n[lr.warmup]\nt = 1\nby = \"epoch\"\n"));
-  const auto long_form = trained(tiny_with("[[schedule]]\nname = \"step\"\nstepsize = 25\ndecay_rate = 5\n"
-                                           "[[schedule]]\nname = \"warmup\"\nt = 1\nby = \"epoch\"\n"));
+  const auto short_form =
+      trained(tiny_with("[lr]\nstepsize = 25\ndecay_rate = 5\n[lr.warmup]\nt = 1\nby = \"epoch\"\n"));
+  const auto long_form =
+      trained(tiny_with("[[schedule]]\nname = \"step\"\nstepsize = 25\ndecay_rate = 5\n"
+                        "[[schedule]]\nname = \"warmup\"\nt = 1\nby = \"epoch\"\n"));
   CHECK(short_form == long_form);
 
-  const std::string moving = tiny_with("[[schedule]]\nname = \"cosine\"\n[[schedule]]\nname = \"one_cycle\"\ntarget = \"momentum\"\n"
-                                       "[[schedule]]\nname = \"poly\"\ntarget = \"weight_decay\"\n[[group]]\nparams = 'bias$'\nlr_factor = 2\n"
-                                       "[[group]]\nparams = 'weight$'\nweight_decay = 1e-3\n");
+  const std::string moving = tiny_with(
+      "[[schedule]]\nname = \"cosine\"\n[[schedule]]\nname = \"one_cycle\"\ntarget = \"momentum\"\n"
+      "[[schedule]]\nname = \"poly\"\ntarget = \"weight_decay\"\n[[group]]\nparams = 'bias$'\nlr_factor = 2\n"
+      "[[group]]\nparams = 'weight$'\nweight_decay = 1e-3\n");
   const auto whole = trained(moving);
   const Workplace place(moving);
-  REQUIRE_EXIT(place.train({"--run-dir", "run", "--max-iter", "31", "--set", "schedule.0.end=60", "--set", "schedule.1.end=60", "--set",
-                            "schedule.2.end=60"}), 0);
+  REQUIRE_EXIT(place.train({"--run-dir", "run", "--max-iter", "31", "--set", "schedule.0.end=60", "--set",
+                            "schedule.1.end=60", "--set", "schedule.2.end=60"}),
+               0);
   REQUIRE_EXIT(place.train({"--run-dir", "run", "--resume", "auto", "--accept-changes"}), 0);
   CHECK(end_of(place.path("run")) == whole);
 }
@@ -119,7 +132,8 @@ TEST_CASE("a rate is lowered when validation does not improve, and a resumed run
   const Words more{"--max-iter", "140"};
   REQUIRE_EXIT(place.train(with({"--run-dir", "whole"}, more)), 0);
   CHECK(metrics_of(place.path("whole"), "train").front().at("lr") == 0.05);
-  CHECK(metrics_of(place.path("whole"), "train").back().at("lr") == doctest::Approx(0.0005));  // after iterations 60 and 100
+  CHECK(metrics_of(place.path("whole"), "train").back().at("lr") ==
+        doctest::Approx(0.0005));  // after iterations 60 and 100
   for (const std::string stop : {"70", "100"}) {
     REQUIRE_EXIT(place.train({"--run-dir", stop, "--max-iter", stop}), 0);
     REQUIRE_EXIT(place.train(with({"--run-dir", stop, "--resume", "auto"}, more)), 0);
@@ -138,7 +152,8 @@ TEST_CASE("what is frozen does not change") {
 }
 
 TEST_CASE("a group's rate is its factor times the optimizer's, and of several groups that match the first counts") {
-  const std::string still = "[[group]]\nparams = '^layers\\.0\\.'\nlr_factor = 0\n", faster = "[[group]]\nparams = 'weight$'\nlr_factor = 2\n";
+  const std::string still = "[[group]]\nparams = '^layers\\.0\\.'\nlr_factor = 0\n",
+                    faster = "[[group]]\nparams = 'weight$'\nlr_factor = 2\n";
   const Workplace place(tiny_with(still + faster));
   REQUIRE_EXIT(place.train({"--run-dir", "begin", "--initialize"}), 0);
   REQUIRE_EXIT(place.train({"--run-dir", "run"}), 0);
@@ -152,20 +167,24 @@ TEST_CASE("a group's rate is its factor times the optimizer's, and of several gr
 }
 
 TEST_CASE("an optimizer's own clip cuts its gradients and no others") {
-  const std::string simple = "[[optim]]\nlabel = \"first\"\nparams = '^layers\\.0\\.'\nlr = 0.05\n"
-                             "[[optim]]\nlabel = \"rest\"\nparams = '^layers\\.1\\.'\nlr = 0.05\n";
+  const std::string simple =
+      "[[optim]]\nlabel = \"first\"\nparams = '^layers\\.0\\.'\nlr = 0.05\n"
+      "[[optim]]\nlabel = \"rest\"\nparams = '^layers\\.1\\.'\nlr = 0.05\n";
   const Workplace place(tiny_without_optim(simple));
   const Words once{"--max-iter", "1", "--set", "display.every=1"};
   REQUIRE_EXIT(place.train({"--run-dir", "begin", "--initialize"}), 0);
   REQUIRE_EXIT(place.train(with(once, {"--run-dir", "whole"})), 0);
   REQUIRE_EXIT(place.train(with(once, {"--run-dir", "own", "--set", "optim.0.clip=1e-20"})), 0);
   REQUIRE_EXIT(place.train(with(once, {"--run-dir", "both", "--set", "train.clip=1e-20"})), 0);
-  REQUIRE_EXIT(place.train(with(once, {"--run-dir", "spared", "--set", "train.clip=1e-20", "--set", "optim.1.clip=0"})), 0);
+  REQUIRE_EXIT(place.train(with(once, {"--run-dir", "spared", "--set", "train.clip=1e-20", "--set", "optim.1.clip=0"})),
+               0);
   const auto moved = [&](const std::string& from, const std::string& to) {
     const std::string at = from == "begin" ? "begin/snapshots/iter-00000000" : from + "/snapshots/iter-00000001";
     return place.run({"snapshot", "diff", at, to + "/snapshots/iter-00000001"}).out;
   };
-  const auto has = [](const std::string& text, const std::string& layer) { return text.find(layer) != std::string::npos; };
+  const auto has = [](const std::string& text, const std::string& layer) {
+    return text.find(layer) != std::string::npos;
+  };
   CHECK(has(moved("begin", "whole"), "layers.0"));
   for (const std::string run : {"own", "spared"}) {
     CAPTURE(run);
@@ -174,7 +193,9 @@ TEST_CASE("an optimizer's own clip cuts its gradients and no others") {
     CHECK_FALSE(has(moved("whole", run), "layers.1"));  // as if nothing had been clipped
   }
   CHECK_FALSE(has(moved("begin", "both"), "layers"));
-  const auto clipped = [&](const std::string& run) { return metrics_of(place.path(run), "train").back().value("clipped", 0.); };
+  const auto clipped = [&](const std::string& run) {
+    return metrics_of(place.path(run), "train").back().value("clipped", 0.);
+  };
   CHECK(clipped("own") == 1);
   CHECK(clipped("whole") == 0);
 }
@@ -187,9 +208,10 @@ TEST_CASE("parameters that nobody or everybody learns are refused before anythin
     CHECK_FALSE(std::filesystem::exists(place.path("run")));
     return outcome;
   };
-  auto both = refusal(tiny_without_optim("[[optim]]\nlabel = \"a\"\nparams = 'layers'\n[[optim]]\nlabel = \"b\"\nparams = 'weight'\n"));
-  CHECK(both.err.find("tiny.toml:29:1: optim.1.params: the parameter layers.0.weight belongs to another optimizer, too (tiny.toml:26:1)") !=
-        std::string::npos);
+  auto both = refusal(
+      tiny_without_optim("[[optim]]\nlabel = \"a\"\nparams = 'layers'\n[[optim]]\nlabel = \"b\"\nparams = 'weight'\n"));
+  CHECK(both.err.find("tiny.toml:29:1: optim.1.params: the parameter layers.0.weight belongs to another optimizer, too "
+                      "(tiny.toml:26:1)") != std::string::npos);
   auto none = refusal(tiny_with("[[group]]\nparams = '^conv'\nfrozen = true\n"));
   CHECK(none.err.find("tiny.toml:28:1: group.0.params: matches no parameter of the net") != std::string::npos);
   auto left = refusal(tiny_without_optim("[optim]\nparams = 'weight'\n"));
@@ -209,13 +231,16 @@ TEST_CASE("what nothing reads is told; a plateau without validation is refused, 
   config.replace(config.find("every = 20"), 10, "every = 0");
   const auto refused = Workplace(config).train();
   CHECK_EXIT(refused, 2);
-  CHECK_SAYS(refused, "tiny.toml:28:1: schedule.0.name: \"plateau\" looks at validations, and there are none: val.every is 0 (tiny.toml:21:1)");
+  CHECK_SAYS(refused,
+             "tiny.toml:28:1: schedule.0.name: \"plateau\" looks at validations, and there are none: val.every is 0 "
+             "(tiny.toml:21:1)");
 }
 
 TEST_CASE("snapshots are kept for good by epochs, too") {
   const Workplace place;
-  REQUIRE_EXIT(place.train({"--set", "snapshot.every=1 epoch", "--set", "snapshot.keep_every=2 epochs", "--set", "snapshot.keep_last=1", "--set",
-                            "val.every=0"}), 0);
+  REQUIRE_EXIT(place.train({"--set", "snapshot.every=1 epoch", "--set", "snapshot.keep_every=2 epochs", "--set",
+                            "snapshot.keep_last=1", "--set", "val.every=0"}),
+               0);
   std::set<std::string> kept;  // of 19, 38, 57 and 60
   for (auto& entry : std::filesystem::directory_iterator(place.path("runs/tiny/snapshots")))
     if (!entry.is_symlink()) kept.insert(entry.path().filename());

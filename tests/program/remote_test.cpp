@@ -89,7 +89,8 @@ TEST_CASE("a run that waits for its server ends at a signal with a snapshot, and
       CHECK(last > 0);
       CHECK_SAYS(outcome, "interrupted after iteration " + std::to_string(last));
       CHECK(metrics_of(place.path(run), "retries").size() == 1);
-      REQUIRE_EXIT(place.train(with(with(steady.words(), more), {"--resume", run, "--accept-changes"})), 0);  // another server
+      REQUIRE_EXIT(place.train(with(with(steady.words(), more), {"--resume", run, "--accept-changes"})),
+                   0);  // another server
       CHECK(end_of(place.path(run)) == end_of(place.path("steady")));
     }
   }

@@ -54,15 +54,18 @@ const Words blown_up{"--set", "lr.warmup={t = 6, mode = \"fix\", init_lr = 1e25}
 
 TEST_CASE("replay computes an iteration's loss to the bit, and leaves the run as it is") {
   const Workplace place;
-  const Words everything{"--set", "train.accum=2", "--set", "ema.decay=0.9", "--set", "train.amp=bf16", "--set", "mix.mixup=0.4",
-                         "--set", "mix.erase.prob=0.3", "--set", "display.every=1", "--set", "snapshot.keep_last=9", "--max-iter", "24"};
+  const Words everything{"--set", "train.accum=2",        "--set",      "ema.decay=0.9",
+                         "--set", "train.amp=bf16",       "--set",      "mix.mixup=0.4",
+                         "--set", "mix.erase.prob=0.3",   "--set",      "display.every=1",
+                         "--set", "snapshot.keep_last=9", "--max-iter", "24"};
   REQUIRE_EXIT(place.train(everything), 0);
   const auto before = contents(place.path("runs"));
   // From the initial weights, the snapshot next to it, and one further away.
   for (const auto& [iteration, from] : {std::pair{3, 0}, {8, 7}, {14, 7}, {24, 21}}) {
     CAPTURE(iteration);
     const auto out = "replayed-" + std::to_string(iteration);
-    const auto outcome = place.run({"replay", "runs/tiny", "--iter", std::to_string(iteration), "--loss", "--out", out});
+    const auto outcome =
+        place.run({"replay", "runs/tiny", "--iter", std::to_string(iteration), "--loss", "--out", out});
     REQUIRE_EXIT(outcome, 0);
     CHECK_PRINTS(outcome, "iteration " + std::to_string(iteration) + ": loss ");
     const auto batch = read_json(place.path(out) / "batch.json");
@@ -72,12 +75,14 @@ TEST_CASE("replay computes an iteration's loss to the bit, and leaves the run as
     if (from == 0) CHECK_SAYS(outcome, "from the initial weights of seed ");
   }
   REQUIRE_EXIT(place.run({"replay", "runs/tiny", "--iter", "24", "--loss", "--out", "far", "--snapshot",
-                          "runs/tiny/snapshots/iter-00000007"}), 0);
+                          "runs/tiny/snapshots/iter-00000007"}),
+               0);
   check_same_figures(place, read_json(place.path("far/batch.json")), 24);
   CHECK(contents(place.path("runs")) == before);
 
   // By the configuration's name the same run is found; what it did not have is told.
-  const auto other = place.run(with(with({"replay", "tiny.toml", "--iter", "8", "--loss"}, everything), {"--set", "train.accum=1"}));
+  const auto other =
+      place.run(with(with({"replay", "tiny.toml", "--iter", "8", "--loss"}, everything), {"--set", "train.accum=1"}));
   REQUIRE_EXIT(other, 0);
   CHECK_SAYS(other, "not as the run had it: train.accum = 1 (was 2)");
 }
@@ -97,7 +102,9 @@ TEST_CASE("replay tells what was drawn for each row") {
     REQUIRE(draws.size() == 1);
     const bool is_mirrored = draws[0].at("mirrored") == 1;
     mirrored += is_mirrored;
-    const auto picture = [&](const std::string& folder) { return read_text(place.path(folder) / plain[i].at("picture").get<std::string>()); };
+    const auto picture = [&](const std::string& folder) {
+      return read_text(place.path(folder) / plain[i].at("picture").get<std::string>());
+    };
     CHECK((picture("plain") == picture("flipped")) != is_mirrored);
   }
   CHECK(mirrored > 0);
@@ -115,15 +122,17 @@ TEST_CASE("a rate that validation has lowered is the replay's, too") {
   const auto run = place.path("runs/tiny");
   REQUIRE(trained(run, 50).at("lr").get<double>() < trained(run, 40).at("lr").get<double>());
   REQUIRE_EXIT(place.run({"replay", "runs/tiny", "--iter", "50", "--loss", "--out", "out", "--snapshot",
-                          "runs/tiny/snapshots/iter-00000014"}), 0);
+                          "runs/tiny/snapshots/iter-00000014"}),
+               0);
   check_same_figures(place, read_json(place.path("out/batch.json")), 50);
 }
 
 TEST_CASE("bisect names the iteration, the sample and the layer of a number too large for half precision") {
   const Workplace place(kIdxConfig);
   write_one_bright_picture(place.folder());
-  const auto outcome = place.train({"--set", "train.amp=fp16", "--set", "sampler.mean=[0.0]", "--set", "sampler.stddev=[1e-5]", "--set",
-                                    "train.accum=2", "--set", "loader.batch=8", "--set", "snapshot.every=1"});
+  const auto outcome =
+      place.train({"--set", "train.amp=fp16", "--set", "sampler.mean=[0.0]", "--set", "sampler.stddev=[1e-5]", "--set",
+                   "train.accum=2", "--set", "loader.batch=8", "--set", "snapshot.every=1"});
   REQUIRE_EXIT(outcome, 5);
   CHECK_SAYS(outcome, "runs/tiny --bisect nan`");
   const auto found = place.run({"replay", "runs/tiny", "--bisect", "nan", "--out", "out"});
@@ -149,15 +158,17 @@ TEST_CASE("bisect finds the first failure of a run that left several out, and of
   for (const bool skips : {false, true}) {
     CAPTURE(skips);
     const Workplace place;
-    const auto outcome = place.train(with(blown_up, skips ? Words{"--set", "train.nonfinite=skip", "--set", "train.max_nonfinite=4",
-                                                                  "--set", "snapshot.every=1"}
+    const auto outcome = place.train(with(blown_up, skips ? Words{"--set", "train.nonfinite=skip", "--set",
+                                                                  "train.max_nonfinite=4", "--set", "snapshot.every=1"}
                                                           : Words{}));
     REQUIRE_EXIT(outcome, 5);
     const auto found = place.run({"replay", "runs/tiny", "--bisect", "nan", "--out", "out"});
     REQUIRE_EXIT(found, 0);
     const auto report = read_json(place.path("out/nonfinite.json"));
-    if (skips) CHECK(report.at("iteration") == metrics_of(place.path("runs/tiny"), "nonfinite").front().at("iter"));
-    else CHECK_SAYS(outcome, "at iteration " + report.at("iteration").dump());
+    if (skips)
+      CHECK(report.at("iteration") == metrics_of(place.path("runs/tiny"), "nonfinite").front().at("iter"));
+    else
+      CHECK_SAYS(outcome, "at iteration " + report.at("iteration").dump());
     CHECK_FALSE(report.at("phase").get<std::string>().empty());
     CHECK(report.at("layer").get<std::string>().starts_with("layers."));
     CHECK(report.at("largest_parameter").get<double>() > 1e6);
@@ -180,7 +191,8 @@ TEST_CASE("a sound run has nothing to find, and contradictions are told") {
   };
   refused({"--loss"}, "--iter is required");
   refused({"--loss", "--iter", "21"}, "the run ends at iteration 20");
-  refused({"--iter", "3", "--snapshot", "runs/tiny/snapshots/iter-00000007"}, "only --loss and --bisect train from one");
+  refused({"--iter", "3", "--snapshot", "runs/tiny/snapshots/iter-00000007"},
+          "only --loss and --bisect train from one");
   refused({"--iter", "7", "--loss", "--snapshot", "runs/tiny/snapshots/iter-00000007"}, "which is not before 7");
   refused({"--iter", "7", "--loss", "--bisect", "nan"}, "--loss");
   refused({"--bisect", "inf"}, "--bisect");
@@ -188,9 +200,11 @@ TEST_CASE("a sound run has nothing to find, and contradictions are told") {
 
 TEST_CASE("going back to a snapshot is not repeated, and told") {
   const Workplace place;
-  REQUIRE_EXIT(place.train(with(blown_up, {"--set", "train.nonfinite=rollback", "--set", "train.rollback_lr=0.9", "--set",
-                                           "snapshot.every=9", "--set", "snapshot.keep_last=99"})), 0);
-  const auto outcome = place.run({"replay", "runs/tiny", "--iter", "9", "--loss", "--snapshot", "runs/tiny/snapshots/iter-00000000"});
+  REQUIRE_EXIT(place.train(with(blown_up, {"--set", "train.nonfinite=rollback", "--set", "train.rollback_lr=0.9",
+                                           "--set", "snapshot.every=9", "--set", "snapshot.keep_last=99"})),
+               0);
+  const auto outcome =
+      place.run({"replay", "runs/tiny", "--iter", "9", "--loss", "--snapshot", "runs/tiny/snapshots/iter-00000000"});
   CHECK_EXIT(outcome, 2);
   CHECK_SAYS(outcome, "which is not repeated");
   const auto found = place.run({"replay", "runs/tiny", "--bisect", "nan"});

@@ -51,7 +51,8 @@ TEST_CASE("half precision may be taken up or given up, when its scale is not to 
 TEST_CASE("what hooks keep goes on with a run, or begins anew") {
   const std::string hook = "[[hook]]\nplugin = \"" FLOWTRAIN_BUILD_DIR "/plugins/every_point.so\"\nlog = \"first\"\n";
   const Workplace place(std::string(kTinyConfig) + hook);
-  const auto calls_at = [](const std::filesystem::path& notes, const std::string& point) {  // the call of that point, from 1
+  const auto calls_at = [](const std::filesystem::path& notes,
+                           const std::string& point) {  // the call of that point, from 1
     std::ifstream file(notes);
     int count = 0;
     for (std::string line; std::getline(file, line);)
@@ -65,8 +66,10 @@ TEST_CASE("what hooks keep goes on with a run, or begins anew") {
   for (const auto& [run, hooks, kept] : {std::tuple{"run", "true", before}, {"copy", "false", 0}}) {
     CAPTURE(run);
     const std::string notes = std::string("notes-") + run;
-    REQUIRE_EXIT(place.train({"--run-dir", run, "--resume", "auto", "--max-iter", "60", "--set", std::string("resume.hooks=") + hooks,
-                              "--set", "hook.0.log=" + notes, "--accept-changes"}), 0);
+    REQUIRE_EXIT(
+        place.train({"--run-dir", run, "--resume", "auto", "--max-iter", "60", "--set",
+                     std::string("resume.hooks=") + hooks, "--set", "hook.0.log=" + notes, "--accept-changes"}),
+        0);
     const int now = calls_at(place.path(notes + ".0"), "iteration_end 60 ");
     REQUIRE(now > 0);
     const auto line = metrics_of(place.path(run), "train").back();
@@ -76,8 +79,11 @@ TEST_CASE("what hooks keep goes on with a run, or begins anew") {
 }
 
 TEST_CASE("the rate that a rollback has lowered goes on with a run, or is forgotten") {
-  // A warm-up from a rate that blows the weights up in its first iterations; afterwards the rate is the optimizer's own.
-  const Words settings{"--set", "lr.warmup={t = 6, mode = \"fix\", init_lr = 1e25}", "--set", "val.every=0", "--set", "train.nonfinite=rollback",
+  // A warm-up from a rate that blows the weights up in its first iterations; afterwards the rate is the optimizer's
+  // own.
+  const Words settings{"--set", "lr.warmup={t = 6, mode = \"fix\", init_lr = 1e25}",
+                       "--set", "val.every=0",
+                       "--set", "train.nonfinite=rollback",
                        "--set", "train.rollback_lr=0.9"};
   const Workplace place;
   REQUIRE_EXIT(place.train(with({"--run-dir", "run", "--max-iter", "10"}, settings)), 0);

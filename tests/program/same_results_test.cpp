@@ -43,8 +43,8 @@ void check_kills(const Words& settings, unsigned seed) {
 
 /// Trains long enough for a signal to come while it does.
 Words slow_run() {
-  return {"tiny.toml", "--set", "net.hidden=[768, 768]", "--max-iter", "200", "--set", "snapshot.every=0", "--set",
-          "val.every=0"};
+  return {"tiny.toml", "--set",      "net.hidden=[768, 768]", "--max-iter", "200", "--set", "snapshot.every=0",
+          "--set",     "val.every=0"};
 }
 
 void check_signal(int signal, int code) {
@@ -97,9 +97,7 @@ TEST_CASE("neither workers nor prefetch show in order and parameters") {
   CHECK(end_of(place.path("other-seed")).params != first.params);
 }
 
-TEST_CASE("a run that is killed again and again ends as one that never was") {
-  check_kills({}, 1);
-}
+TEST_CASE("a run that is killed again and again ends as one that never was") { check_kills({}, 1); }
 
 TEST_CASE("mixed batches: neither workers nor prefetch show, the order is the same as without, validation is as ever") {
   const Workplace place;
@@ -122,7 +120,8 @@ TEST_CASE("mixed batches: neither workers nor prefetch show, the order is the sa
 
 TEST_CASE("a killed run with accumulated gradients and Adam's moments ends as one that never was") {
   check_kills({"--set", "train.accum=2", "--set", "optim.name=adam", "--set", "optim.lr=0.002", "--set",
-               "optim.momentum=0.0", "--set", "snapshot.every=3"}, 2);
+               "optim.momentum=0.0", "--set", "snapshot.every=3"},
+              2);
 }
 
 TEST_CASE("a killed run that mixes, cuts and erases ends as one that never was") {
@@ -138,7 +137,7 @@ TEST_CASE("SIGTERM does the same with 143") { check_signal(SIGTERM, 143); }
 TEST_CASE("a second SIGINT ends the program at once") {
   const Workplace place;
   // One iteration takes a second and more, and the first signal waits for its end.
-  const Words slow{"tiny.toml", "--set", "net.hidden=[4096, 4096]", "--set", "train.accum=40", "--set",
+  const Words slow{"tiny.toml",        "--set", "net.hidden=[4096, 4096]", "--set", "train.accum=40", "--set",
                    "snapshot.every=0", "--set", "display.every=1"};
   Process process(slow, place.surroundings());
   REQUIRE(process.wait_for_text("\"iter\":1", place.path("runs/tiny/metrics.jsonl")));

@@ -51,8 +51,10 @@ TEST_CASE("a script that computes its own loss, from fields that net.inputs name
   const Words own{"--set", "loss.name=output", "--set", "val.metrics=[\"accuracy\"]"};
   const Workplace usual(with_script("")), place(with_script("inputs = [\"image\", \"wanted = label\"]\n"));
   write_script(usual, "def forward(self, x):\n    return " + logits + "\n");
-  write_script(place, "def forward(self, x, wanted):\n    y = " + logits +
-                          "\n    return {'logits': y, 'loss': torch.nll_loss(torch.log_softmax(y, 1), wanted), 'largest': y.max()}\n");
+  write_script(
+      place,
+      "def forward(self, x, wanted):\n    y = " + logits +
+          "\n    return {'logits': y, 'loss': torch.nll_loss(torch.log_softmax(y, 1), wanted), 'largest': y.max()}\n");
   check_resumes(place, own);
   // It is the loss that the engine would have computed.
   REQUIRE_EXIT(usual.train({"--run-dir", "usual"}), 0);
@@ -64,7 +66,8 @@ TEST_CASE("a script that computes its own loss, from fields that net.inputs name
   const auto unnamed = place.train(with(own, {"--run-dir", "refused", "--set", "net.inputs=[]"}));
   CHECK_EXIT(unnamed, 2);
   CHECK_SAYS(unnamed, "the batch has no 'wanted', which forward wants");
-  const auto wrong = place.train(with(own, {"--run-dir", "refused too", "--set", "net.inputs=[\"image\", \"wanted = labels\"]"}));
+  const auto wrong =
+      place.train(with(own, {"--run-dir", "refused too", "--set", "net.inputs=[\"image\", \"wanted = labels\"]"}));
   CHECK_EXIT(wrong, 2);
   CHECK_SAYS(wrong, "the batch has no 'labels', which inputs names for 'wanted'");
 }

@@ -18,17 +18,21 @@ using nlohmann::json;
 std::string two_sources(const std::string& line = "", const std::string& second = "") {
   std::string text = kTinyConfig;
   const std::string data = "[data]\ndataset = \"shapes\"\nsamples = 300\nval_samples = 40\nsize = 16\n";
-  const std::string sources = "[data]\n" + line +
-                              "[[data.source]]\nname = \"clean\"\ndataset = \"shapes\"\nsamples = 300\nsize = 16\nratio = 3\n"
-                              "[[data.source]]\nname = \"noisy\"\ndataset = \"shapes\"\nsamples = 40\nsize = 16\nnoise = 0.4\nseed = 5\nratio = 1\n" +
-                              second + "[data.val]\ndataset = \"shapes\"\nval_samples = 40\nsize = 16\n";
+  const std::string sources =
+      "[data]\n" + line +
+      "[[data.source]]\nname = \"clean\"\ndataset = \"shapes\"\nsamples = 300\nsize = 16\nratio = 3\n"
+      "[[data.source]]\nname = \"noisy\"\ndataset = \"shapes\"\nsamples = 40\nsize = 16\nnoise = 0.4\nseed = 5\nratio "
+      "= 1\n" +
+      second + "[data.val]\ndataset = \"shapes\"\nval_samples = 40\nsize = 16\n";
   return text.replace(text.find(data), data.size(), sources);
 }
 
 /// How many rows of a replayed batch are of a source.
 std::ptrdiff_t rows_of(const json& batch, const std::string& source) {
   const auto& rows = batch.at("rows");
-  return std::count_if(rows.begin(), rows.end(), [&](auto& row) { return row.at("source").template get<std::string>().starts_with(source + ": "); });
+  return std::count_if(rows.begin(), rows.end(), [&](auto& row) {
+    return row.at("source").template get<std::string>().starts_with(source + ": ");
+  });
 }
 
 /// Of each batch what the hook of tests has written: its iteration, then record and source of each row.
@@ -46,12 +50,14 @@ std::vector<Rows> rows_in(const std::filesystem::path& path) {
     Rows& batch = batches.emplace_back();
     words >> batch.iteration;
     char colon;
-    for (std::pair<std::uint64_t, std::int64_t> row; words >> row.first >> colon >> row.second;) batch.rows.push_back(row);
+    for (std::pair<std::uint64_t, std::int64_t> row; words >> row.first >> colon >> row.second;)
+      batch.rows.push_back(row);
   }
   return batches;
 }
 
-const std::string row_writer = "[[hook]]\nplugin = \"" FLOWTRAIN_BUILD_DIR "/plugins/every_point.so\"\nlog = \"notes\"\n";
+const std::string row_writer =
+    "[[hook]]\nplugin = \"" FLOWTRAIN_BUILD_DIR "/plugins/every_point.so\"\nlog = \"notes\"\n";
 
 Words rows_to(const std::string& file) { return {"--set", "hook.0.rows=" + file, "--run-dir", "run-" + file}; }
 
@@ -67,8 +73,9 @@ TEST_CASE("several sources: neither workers, nor a stop in between, nor kept pic
   const Workplace place(two_sources());
   const auto first = place.train({"--run-dir", "first", "--workers", "1"});
   REQUIRE_EXIT(first, 0);
-  CHECK_SAYS(first, "data: 2 sources: clean 300 samples (ratio 0.75), noisy 40 (ratio 0.25) in 6 classes, 40 for validation; "
-                    "an epoch = 25 batches of 16 (longest)");
+  CHECK_SAYS(first,
+             "data: 2 sources: clean 300 samples (ratio 0.75), noisy 40 (ratio 0.25) in 6 classes, 40 for validation; "
+             "an epoch = 25 batches of 16 (longest)");
   const auto end = end_of(place.path("first"));
   CHECK(end.iteration == 60);
   REQUIRE_EXIT(place.train({"--run-dir", "second", "--workers", "3", "--set", "loader.prefetch=8"}), 0);
@@ -79,7 +86,8 @@ TEST_CASE("several sources: neither workers, nor a stop in between, nor kept pic
   REQUIRE_EXIT(place.train({"--run-dir", "fourth", "--set", "loader.keep_mb=8"}), 0);
   CHECK(end_of(place.path("fourth")).order == end.order);
 
-  const auto changed = place.train({"--run-dir", "third", "--resume", "auto", "--max-iter", "70", "--set", "data.source.1.ratio=2"});
+  const auto changed =
+      place.train({"--run-dir", "third", "--resume", "auto", "--max-iter", "70", "--set", "data.source.1.ratio=2"});
   CHECK_EXIT(changed, 2);
   CHECK_SAYS(changed, "data.source.1.ratio");
   CHECK_EXIT(place.run({"test", "first"}), 0);
@@ -87,11 +95,14 @@ TEST_CASE("several sources: neither workers, nor a stop in between, nor kept pic
 
 TEST_CASE("several sources: two processes see together what one sees") {
   const Workplace place(two_sources());
-  for (int processes : {1, 2}) REQUIRE_EXIT(train(place, processes, "by-" + std::to_string(processes), {"--max-iter", "30"}), 0);
+  for (int processes : {1, 2})
+    REQUIRE_EXIT(train(place, processes, "by-" + std::to_string(processes), {"--max-iter", "30"}), 0);
   CHECK(end_of(place.path("by-1")).order == end_of(place.path("by-2")).order);
 }
 
-TEST_CASE("several sources: a step knows of each row which one it is of, whatever the workers, after a resume, and in two processes") {
+TEST_CASE(
+    "several sources: a step knows of each row which one it is of, whatever the workers, after a resume, and in two "
+    "processes") {
   const Workplace place(two_sources("", row_writer));
   REQUIRE_EXIT(place.train(rows_to("whole")), 0);
   const auto whole = rows_in(place.path("whole.0"));
@@ -131,9 +142,10 @@ TEST_CASE("several sources: a step knows of each row which one it is of, whateve
 TEST_CASE("several sources: rows that are copied in blocks know theirs, and one data set has no such field") {
   std::string text = kIdxConfig;
   const std::string data = "[data]\ndataset = \"idx\"\npath = \"idx\"\n";
-  const std::string sources = "[data]\nmax_bad = 5\n[[data.source]]\ndataset = \"idx\"\npath = \"idx\"\n"
-                              "[[data.source]]\nname = \"drawn\"\ndataset = \"idx\"\npath = \"idx\"\n"
-                              "[data.val]\ndataset = \"idx\"\npath = \"idx\"\n";
+  const std::string sources =
+      "[data]\nmax_bad = 5\n[[data.source]]\ndataset = \"idx\"\npath = \"idx\"\n"
+      "[[data.source]]\nname = \"drawn\"\ndataset = \"idx\"\npath = \"idx\"\n"
+      "[data.val]\ndataset = \"idx\"\npath = \"idx\"\n";
   const Workplace place(text.replace(text.find(data), data.size(), sources) + row_writer);
   write_idx(place.folder());
   REQUIRE_EXIT(place.train(with(rows_to("drawn"), {"--max-iter", "5"})), 0);
@@ -183,7 +195,8 @@ TEST_CASE("several sources: plan, bench and dry runs") {
   const auto counted = place.run({"plan", "tiny.toml", "--set", "data.epoch=7"});
   CHECK_PRINTS(counted, "7 batches of 16 an epoch");
   CHECK_PRINTS(counted, "clean: 84 of an epoch's samples");
-  const auto by_size = place.run({"plan", "tiny.toml", "--set", "data.source.0.ratio=0", "--set", "data.source.1.ratio=0"});
+  const auto by_size =
+      place.run({"plan", "tiny.toml", "--set", "data.source.0.ratio=0", "--set", "data.source.1.ratio=0"});
   CHECK_PRINTS(by_size, "noisy: 40 of an epoch's samples (ratio 0.1176), 1 passes");
   CHECK_EXIT(place.run({"bench", "tiny.toml", "--seconds", "0.2"}), 0);
   CHECK_EXIT(place.train({"--dry-run"}), 0);
@@ -221,8 +234,8 @@ TEST_CASE("several sources: a damaged record is named with its source") {
   text.replace(text.find(data), data.size(), "[data]\nmax_bad = 5\n" + sources);
   const Workplace place(text + row_writer);
   write_pictures(place.folder());
-  const auto outcome = place.train({"--set", "sampler.size=16", "--set", "val.every=0", "--max-iter", "10", "--run-dir", "run",
-                                    "--set", "hook.0.rows=rows"});
+  const auto outcome = place.train({"--set", "sampler.size=16", "--set", "val.every=0", "--max-iter", "10", "--run-dir",
+                                    "run", "--set", "hook.0.rows=rows"});
   REQUIRE_EXIT(outcome, 0);
   CHECK_SAYS(outcome, "left: ");
   CHECK_SAYS(outcome, "right: ");
@@ -230,7 +243,9 @@ TEST_CASE("several sources: a damaged record is named with its source") {
   REQUIRE(batches.size() == 10);
   for (auto& batch : batches)  // of what took a damaged record's place, too
     for (auto& [id, source] : batch.rows) CHECK(source == (id < 24 ? 0 : 1));
-  REQUIRE_EXIT(place.train({"--set", "sampler.size=16", "--set", "val.every=0", "--max-iter", "10", "--run-dir", "again", "--workers", "1"}), 0);
+  REQUIRE_EXIT(place.train({"--set", "sampler.size=16", "--set", "val.every=0", "--max-iter", "10", "--run-dir",
+                            "again", "--workers", "1"}),
+               0);
   CHECK(end_of(place.path("again")) == end_of(place.path("run")));
   const auto refused = place.run({"test", "run"});
   CHECK_EXIT(refused, 2);
@@ -240,15 +255,16 @@ TEST_CASE("several sources: a damaged record is named with its source") {
 TEST_CASE("several sources: packing takes every record once") {
   std::string text = kIdxConfig;
   const std::string data = "[data]\ndataset = \"idx\"\npath = \"idx\"\n";
-  const std::string sources = "[data]\nmax_bad = 5\n[[data.source]]\ndataset = \"idx\"\npath = \"idx\"\n"
-                              "[[data.source]]\nname = \"drawn\"\ndataset = \"idx\"\npath = \"idx\"\nratio = 0\n"
-                              "[data.val]\ndataset = \"idx\"\npath = \"idx\"\n";
+  const std::string sources =
+      "[data]\nmax_bad = 5\n[[data.source]]\ndataset = \"idx\"\npath = \"idx\"\n"
+      "[[data.source]]\nname = \"drawn\"\ndataset = \"idx\"\npath = \"idx\"\nratio = 0\n"
+      "[data.val]\ndataset = \"idx\"\npath = \"idx\"\n";
   const Workplace place(text.replace(text.find(data), data.size(), sources));
   write_idx(place.folder());
   REQUIRE_EXIT(place.train({"--run-dir", "run"}), 0);
   REQUIRE_EXIT(place.run({"pack", "tiny.toml", "--out", "packed"}), 0);
-  const auto packed = place.train({"--run-dir", "from-packed", "--set", "data.dataset=webdataset", "--set", "data.path=packed", "--set", "sampler.size=8",
-                                   "--set", "sampler.channels=1"});
+  const auto packed = place.train({"--run-dir", "from-packed", "--set", "data.dataset=webdataset", "--set",
+                                   "data.path=packed", "--set", "sampler.size=8", "--set", "sampler.channels=1"});
   REQUIRE_EXIT(packed, 0);
   CHECK_SAYS(packed, "data: 128 samples in 4 classes; ");
 }

@@ -91,8 +91,8 @@ TEST_CASE("changes that break exact resume need --accept-changes") {
   for (auto text : {"optim.lr", "--accept-changes", "0.05"}) CHECK_SAYS(refused, text);
   CHECK(end_of(place.path("runs/tiny")).iteration == 10);
 
-  const auto accepted = place.train({"--resume", "auto", "--max-iter", "12", "--set", "optim.lr=0.01",
-                                     "--accept-changes"});
+  const auto accepted =
+      place.train({"--resume", "auto", "--max-iter", "12", "--set", "optim.lr=0.01", "--accept-changes"});
   CHECK_EXIT(accepted, 0);
   CHECK(end_of(place.path("runs/tiny")).iteration == 12);
 }
@@ -142,7 +142,8 @@ TEST_CASE("a run goes on from a snapshot's folder, or as run.resume says") {
 
   // As a key: a snapshot's folder, the run's, the newest run of the name, and none.
   using Case = std::pair<std::string, std::string>;
-  for (const auto& [resume, from] : {Case{"runs/tiny/snapshots/iter-00000035", "35"}, {"runs/tiny", "60"}, {"auto", "60"}}) {
+  for (const auto& [resume, from] :
+       {Case{"runs/tiny/snapshots/iter-00000035", "35"}, {"runs/tiny", "60"}, {"auto", "60"}}) {
     CAPTURE(resume);
     const auto outcome = place.train(with(all, {"--set", "run.resume=" + resume, "--max-iter", "61"}));
     REQUIRE_EXIT(outcome, 0);
@@ -204,7 +205,8 @@ TEST_CASE("a fast run tries all parts and leaves nothing behind") {
 
 TEST_CASE("a net learns a few samples by heart") {
   const Workplace place;
-  const Words few{"--overfit", "16", "--max-iter", "150", "--run-dir", "run", "--set", "net.dropout=0", "--set", "sampler.flip=0"};
+  const Words few{"--overfit", "16",    "--max-iter",    "150",   "--run-dir",
+                  "run",       "--set", "net.dropout=0", "--set", "sampler.flip=0"};
   REQUIRE_EXIT(place.train(few), 0);
   CHECK(metrics_of(place.path("run"), "train").back().at("loss") < 0.1);
   CHECK(metrics_of(place.path("run"), "val").empty());
@@ -218,7 +220,9 @@ TEST_CASE("a snapshot of another net is refused, with the tensors that it lacks 
   REQUIRE_EXIT(place.train({"--max-iter", "10"}), 0);
   const auto refused = place.train({"--resume", "auto", "--accept-changes", "--set", "net.hidden=[32, 16]"});
   CHECK_EXIT(refused, 4);
-  CHECK_SAYS(refused, "the snapshot's model is another one: it lacks 2 tensors (layers.2.bias, layers.2.weight), and has 0 tensors that this run has not");
+  CHECK_SAYS(refused,
+             "the snapshot's model is another one: it lacks 2 tensors (layers.2.bias, layers.2.weight), and has 0 "
+             "tensors that this run has not");
 }
 
 }  // namespace flowtrain

@@ -1,4 +1,5 @@
-// What happens in a step beside forward and backward, as a user asks for it: half precision, clipping, averages, accumulation.
+// What happens in a step beside forward and backward, as a user asks for it: half precision, clipping, averages,
+// accumulation.
 
 #include <doctest/doctest.h>
 
@@ -9,8 +10,8 @@
 namespace flowtrain {
 namespace {
 
-/// A run in one go, and one that is stopped after 31 of its 60 iterations and goes on, end alike. Gives the former's lines
-/// of kind `train`.
+/// A run in one go, and one that is stopped after 31 of its 60 iterations and goes on, end alike. Gives the former's
+/// lines of kind `train`.
 std::vector<nlohmann::json> survives_a_stop(const Words& changes) {
   const Workplace place;
   REQUIRE_EXIT(place.train(with({"--run-dir", "whole"}, changes)), 0);
@@ -67,7 +68,8 @@ TEST_CASE("loss_avg is the mean of the last 20 losses, and the record of a run s
     double sum = 0;
     const std::size_t first = i < 20 ? 0 : i - 19;
     for (std::size_t j = first; j <= i; ++j) sum += lines[j].at("loss").get<double>();
-    CHECK(lines[i].at("loss_avg").get<double>() == doctest::Approx(sum / static_cast<double>(i + 1 - first)).epsilon(1e-9));
+    CHECK(lines[i].at("loss_avg").get<double>() ==
+          doctest::Approx(sum / static_cast<double>(i + 1 - first)).epsilon(1e-9));
   }
   const auto record = nlohmann::json::parse(read_text(place.path("run/result.json")));
   CHECK(record.at("epoch") == 2.0);  // of 19 iterations
@@ -86,7 +88,8 @@ TEST_CASE("validation sees the weights' average") {
     REQUIRE_EXIT(place.train(with({"--run-dir", run}, more)), 0);
     return metrics_of(place.path(run), "val").back().at("loss").get<double>();
   };
-  const double plain = loss("plain", {}), beside = loss("beside", {"--set", "ema.decay=0.99", "--set", "ema.validate=false"});
+  const double plain = loss("plain", {}),
+               beside = loss("beside", {"--set", "ema.decay=0.99", "--set", "ema.validate=false"});
   const double average = loss("average", {"--set", "ema.decay=0.99"});
   CHECK(beside == plain);
   CHECK(average != plain);
@@ -107,7 +110,8 @@ TEST_CASE("accumulated batches make the step of one large batch") {
     REQUIRE_EXIT(place.train(with({"--run-dir", run, "--set", "net.dropout=0", "--set", "data.samples=320"}, more)), 0);
     return metrics_of(place.path(run), "train");
   };
-  const auto large = losses("large", {}), small = losses("small", {"--set", "loader.batch=4", "--set", "train.accum=4"});
+  const auto large = losses("large", {}),
+             small = losses("small", {"--set", "loader.batch=4", "--set", "train.accum=4"});
   REQUIRE(large.size() == small.size());
   for (std::size_t i = 0; i < large.size(); ++i)
     CHECK(std::abs(large[i].at("loss").get<double>() - small[i].at("loss").get<double>()) < 1e-6);
@@ -115,10 +119,12 @@ TEST_CASE("accumulated batches make the step of one large batch") {
 
 TEST_CASE("an optimizer that updates once for several iterations steps as with one large batch") {
   survives_a_stop({"--set", "optim.accum=4"});  // stopped amid four of them
-  survives_a_stop({"--set", "optim.accum=3", "--set", "train.amp=fp16", "--set", "optim.name=adam", "--set", "optim.lr=0.002"});
+  survives_a_stop(
+      {"--set", "optim.accum=3", "--set", "train.amp=fp16", "--set", "optim.name=adam", "--set", "optim.lr=0.002"});
   const Workplace place;
   const auto losses = [&](const std::string& run, const Words& more) {
-    const Words alike{"--run-dir", run, "--set", "net.dropout=0", "--set", "data.samples=320", "--set", "display.every=1"};
+    const Words alike{"--run-dir",        run,     "--set",          "net.dropout=0", "--set",
+                      "data.samples=320", "--set", "display.every=1"};
     REQUIRE_EXIT(place.train(with(with(alike, {"--set", "optim.lr_base_batch=32"}), more)), 0);
     return metrics_of(place.path(run), "train");
   };

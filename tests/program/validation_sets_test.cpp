@@ -35,7 +35,8 @@ TEST_CASE("a validation goes through several sets, each with its own figures") {
 }
 
 TEST_CASE("sets go on where they were, and rules may be about any of them") {
-  const std::string rule = "[[best]]\nmetric = \"large.loss\"\n[early_stop]\npatience = 50\nmetric = \"same.accuracy\"\n";
+  const std::string rule =
+      "[[best]]\nmetric = \"large.loss\"\n[early_stop]\npatience = 50\nmetric = \"same.accuracy\"\n";
   const Words few{"--set", "val.batches=1", "--set", "val.batch=10", "--set", "val.every=7"};
   const Workplace place(tiny_with(more_sets + rule));
   REQUIRE_EXIT(place.train(with({"--run-dir", "whole"}, few)), 0);
@@ -60,14 +61,16 @@ TEST_CASE("several processes measure the same on every set") {
 }
 
 TEST_CASE("an empty validation set is not validated on, and the rules that can never fire are told") {
-  const std::string rules = "[[best]]\nmetric = \"accuracy\"\n[[best]]\nmetric = \"night.loss\"\n[early_stop]\npatience = 1\n"
-                            "[[schedule]]\nname = \"plateau\"\n";
+  const std::string rules =
+      "[[best]]\nmetric = \"accuracy\"\n[[best]]\nmetric = \"night.loss\"\n[early_stop]\npatience = 1\n"
+      "[[schedule]]\nname = \"plateau\"\n";
   const Words pictures = with(kPictures, {"--set", "val.every=5"});
   const auto run = [&](const std::string& main, const std::string& night) {
     const Workplace place(without_shapes() + "[[val.set]]\nname = \"night\"\npath = \"" + night + "\"\n" + rules);
     write_pictures(place.folder());
     std::filesystem::create_directory(place.path("nothing"));
-    const auto outcome = place.train(with(pictures, {"--set", "data.val.path=" + main, "--run-dir", "run", "--set", "data.max_bad=5"}));
+    const auto outcome =
+        place.train(with(pictures, {"--set", "data.val.path=" + main, "--run-dir", "run", "--set", "data.max_bad=5"}));
     REQUIRE_EXIT(outcome, 0);
     CHECK(end_of(place.path("run")).iteration == 10);
     return std::pair{outcome, metrics_of(place.path("run"), "val")};
@@ -110,7 +113,8 @@ TEST_CASE("sets that cannot be") {
   refused("[[val.set]]\nname = \"a.b\"\n", "val.set.0.name: expected a name without dots");
   refused("[[val.set]]\nname = \"accuracy\"\n", "val.set.0.name: 'accuracy.' begins the figures of accuracy_per_class");
   refused("[[val.set]]\nname = \"a\"\n[[val.set]]\nname = \"a\"\n", "another [[val.set]] is called so");
-  refused("[[val.set]]\nname = \"a\"\n[[best]]\nmetric = \"b.loss\"\n", "best.0.metric: 'b.loss' is not among val.metrics");
+  refused("[[val.set]]\nname = \"a\"\n[[best]]\nmetric = \"b.loss\"\n",
+          "best.0.metric: 'b.loss' is not among val.metrics");
   refused("[[val.set]]\nname = \"a\"\nsamplez = 3\n", "samplez");
   const auto other = Workplace(tiny_with("[[val.set]]\nname = \"a\"\ndataset = \"shapes\"\nsize = 20\n")).train();
   CHECK_EXIT(other, 3);

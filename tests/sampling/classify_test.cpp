@@ -133,8 +133,8 @@ TEST_CASE("classify: padded crop") {
     seen.emplace(image.begin(), image.end());
   }
   CHECK(seen.size() == 25);  // 5 x 5 places
-  const auto small = make_sampler("classify", dataset, true,
-                                  {{"crop", text("pad")}, {"padding", whole(2)}, {"size", whole(16)}});
+  const auto small =
+      make_sampler("classify", dataset, true, {{"crop", text("pad")}, {"padding", whole(2)}, {"size", whole(16)}});
   CHECK(sample_error(*small, dataset) == "a picture of 8x8 padded by 2 is smaller than 16x16");
 }
 
@@ -350,21 +350,27 @@ TEST_CASE("classify: filters, the camera's orientation, and random changes by ke
     return draw(*make_sampler("classify", dataset, training, all), dataset, 0).image;
   };
   const auto seen = corner({{"exif", text("apply")}}, false), as_stored = corner({}, false);
-  CHECK(seen[3 * 31] > seen[0] + 60);           // red to the right
+  CHECK(seen[3 * 31] > seen[0] + 60);            // red to the right
   CHECK(seen[3 * 32 * 31 + 1] > seen[1] + 100);  // green downwards
   CHECK(as_stored[3 * 31] < as_stored[0] + 20);
   CHECK(corner({{"filter", text("bilinear")}}, false) != as_stored);
   const auto plain = corner({{"flip", 0.0}}, true);
-  for (const auto& change : Values{{"augment", text("randaugment")}, {"augment", text("trivialaugment")}, {"rotate", 30.0},
-                                   {"translate", 0.5}, {"shear", 20.0}, {"hue", 0.5}, {"grey", 1.0},
+  for (const auto& change : Values{{"augment", text("randaugment")},
+                                   {"augment", text("trivialaugment")},
+                                   {"rotate", 30.0},
+                                   {"translate", 0.5},
+                                   {"shear", 20.0},
+                                   {"hue", 0.5},
+                                   {"grey", 1.0},
                                    {"solarize", 1.0}}) {
     INFO(change.first);
     CHECK(corner({{"flip", 0.0}, change}, true) != plain);
     CHECK(corner({{"flip", 0.0}, change}, true) == corner({{"flip", 0.0}, change}, true));
     CHECK(corner({change}, false) == as_stored);
   }
-  CHECK(usage_error([&] { corner({{"zoom", std::vector<double>{2, 1}}}, true); }).find("must be [least, most]") !=
-        std::string::npos);
+  CHECK(usage_error([&] {
+          corner({{"zoom", std::vector<double>{2, 1}}}, true);
+        }).find("must be [least, most]") != std::string::npos);
 }
 
 }  // namespace flowtrain

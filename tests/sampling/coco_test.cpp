@@ -129,8 +129,10 @@ TEST_CASE("coco: places of the pictures") {
   const auto none = failure_of([&] { open(temp.path()); });
   check_failure(none, Exit::data,
                 "none of the pictures is there, such as seven.jpg; looked into train2017/, images/train2017/");
-  check_failure(failure_of([&] { open(temp.path(), {{"pictures", std::string("else")}}); }), Exit::data,
-                "data.pictures: none of the pictures is there");
+  check_failure(failure_of([&] {
+                  open(temp.path(), {{"pictures", std::string("else")}});
+                }),
+                Exit::data, "data.pictures: none of the pictures is there");
 
   TarBytes tar;
   for (const std::string name : {"seven", "three", "five"}) tar.entry("train2017/" + name + ".jpg", "in tar " + name);
@@ -168,8 +170,10 @@ TEST_CASE("coco: splits and annotation files") {
   const auto split = failure_of([&] { open(temp.path(), {{"split", std::string("minival2014")}}); });
   check_failure(split, Exit::data, "data.split: no annotations/instances_minival2014.json in ");
   CHECK(split.hint() == "splits there: train2017, val2017");
-  check_failure(failure_of([&] { open(temp.path(), {{"annotations", std::string("a.json")}}); }), Exit::data,
-                "data.annotations: no a.json in ");
+  check_failure(failure_of([&] {
+                  open(temp.path(), {{"annotations", std::string("a.json")}});
+                }),
+                Exit::data, "data.annotations: no a.json in ");
   check_failure(failure_of([] { open("no/such"); }), Exit::data, "no such folder or archive");
   const auto other = failure_of([&] {
     open(temp.path(), {{"annotations", std::string("annotations/captions_val2017.json")}});
@@ -248,9 +252,9 @@ TEST_CASE("coco: a large annotation file, in little memory") {
     polygon += "]]";
     file << "],\"annotations\":[";
     for (std::uint64_t i = 0; i < images * objects; ++i)
-      file << (i ? "," : "") << "{\"segmentation\":" << polygon << ",\"area\":702.25,\"iscrowd\":0,\"image_id\":"
-           << i * 7919 % images << ",\"bbox\":[473.07,395.93,38.65,28.67],\"category_id\":" << i % 80 << ",\"id\":" << i
-           << '}';
+      file << (i ? "," : "") << "{\"segmentation\":" << polygon
+           << ",\"area\":702.25,\"iscrowd\":0,\"image_id\":" << i * 7919 % images
+           << ",\"bbox\":[473.07,395.93,38.65,28.67],\"category_id\":" << i % 80 << ",\"id\":" << i << '}';
     file << "],\"categories\":[";
     for (int i = 0; i < 80; ++i) file << (i ? "," : "") << "{\"id\":" << i << ",\"name\":\"c" << i << "\"}";
     file << "]}";

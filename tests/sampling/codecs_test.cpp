@@ -232,8 +232,7 @@ TEST_CASE("damaged files say what is wrong") {
       std::memcpy(&huge_jpeg[i + 5], size, 4);
       break;
     }
-  CHECK(failure(huge_jpeg) ==
-        "JPEG: " + std::to_string(jpeg.size()) + " bytes cannot hold 65500x65500 pixels");
+  CHECK(failure(huge_jpeg) == "JPEG: " + std::to_string(jpeg.size()) + " bytes cannot hold 65500x65500 pixels");
   CHECK(failure(jpeg) == "");  // a decoder that has failed decodes the next file
 }
 
@@ -402,7 +401,8 @@ TEST_CASE("JPEG: a picture that lost its tables is not read with those of the on
   auto without = whole;
   for (std::size_t at = 2; at + 4 < without.size();) {  // segments: ff, marker, length in two bytes
     const auto marker = std::to_integer<unsigned>(without[at + 1]);
-    const auto bytes = 2 + 256 * std::to_integer<std::size_t>(without[at + 2]) + std::to_integer<std::size_t>(without[at + 3]);
+    const auto bytes =
+        2 + 256 * std::to_integer<std::size_t>(without[at + 2]) + std::to_integer<std::size_t>(without[at + 3]);
     if (marker == 0xda) break;
     const auto begin = without.begin() + static_cast<std::ptrdiff_t>(at);
     if (marker == 0xdb)
@@ -436,7 +436,9 @@ TEST_CASE("a record's picture") {
   record.encoding = Encoding::bytes;
   CHECK_THROWS_WITH_AS(picture_of(record, scratch), "the record holds no picture", SampleError);
 
-  const auto crop_to_region = [&](const Box& region) { return crop(whole, window_of(whole.height, whole.width, region)); };
+  const auto crop_to_region = [&](const Box& region) {
+    return crop(whole, window_of(whole.height, whole.width, region));
+  };
   const Picture part = crop_to_region({1.5f, 1, 3.2f, 99, 0});
   CHECK(part.width == 3);  // columns 1, 2 and 3
   CHECK(part.height == 3);

@@ -10,8 +10,8 @@ namespace {
 
 /// The overlap of a (height, width) box with itself after its corners moved by (dx, dy) and (ex, ey).
 double overlap(double height, double width, double dx, double dy, double ex, double ey) {
-  const double inside = (std::min(width, width + ex) - std::max(0.0, dx)) *
-                        (std::min(height, height + ey) - std::max(0.0, dy));
+  const double inside =
+      (std::min(width, width + ex) - std::max(0.0, dx)) * (std::min(height, height + ey) - std::max(0.0, dy));
   return inside / (width * height + (width + ex - dx) * (height + ey - dy) - inside);
 }
 

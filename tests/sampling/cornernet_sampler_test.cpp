@@ -58,7 +58,11 @@ struct Annotated {
   std::vector<std::byte> pixels = std::vector<std::byte>(height * width * channels, std::byte{100});
 
   Record record() const {
-    return {.encoding = Encoding::pixels, .bytes = pixels, .height = height, .width = width, .channels = channels,
+    return {.encoding = Encoding::pixels,
+            .bytes = pixels,
+            .height = height,
+            .width = width,
+            .channels = channels,
             .boxes = boxes};
   }
 };
@@ -167,7 +171,10 @@ TEST_CASE("cornernet: no boxes, boxes at the borders, boxes without area") {
     INFO(name);
     const auto sampler = make(name);
     CHECK(fill(*sampler, Annotated{}.record()).objects() == 0);
-    const Annotated edges{{{0, 0, 260, 200, 0}, {-5, -5, 40, 40, 1}, {200, 150, 300, 250, 2}, {259.5f, 0, 260, 200, 3},
+    const Annotated edges{{{0, 0, 260, 200, 0},
+                           {-5, -5, 40, 40, 1},
+                           {200, 150, 300, 250, 2},
+                           {259.5f, 0, 260, 200, 3},
                            {50, 50, 50, 90, 3}}};
     for (std::uint64_t position = 0; position < 50; ++position) fill(*sampler, edges.record(), position);
   }
@@ -216,8 +223,7 @@ TEST_CASE("cornernet: damaged samples") {
   CHECK(error({0, 0, 9, 9, -1}) == "box 1: class -1 is out of range 0..3");
   CHECK(error({0, 0, NAN, 9, 1}) == "box 1 (0.00 0.00 nan 9.00): a corner is not a number");
   CHECK(error({260, 0, 300, 9, 1}) == "box 1 (260.00 0.00 300.00 9.00) lies outside the picture of 260x200");
-  CHECK(error({20, 0, 10, 9, 1}) ==
-        "box 1 (20.00 0.00 10.00 9.00): its second corner is left of or above the first");
+  CHECK(error({20, 0, 10, 9, 1}) == "box 1 (20.00 0.00 10.00 9.00): its second corner is left of or above the first");
   CHECK(sample_error(*mirrored, Annotated{{{260, 0, 300, 9, 1}}}.record()) == "nothing thrown");
 
   const Annotated picture;
@@ -246,8 +252,8 @@ TEST_CASE("cornernet: settings that do not fit") {
         at + "rand_scale_max: must be greater than rand_scale_min, or no scale is left");
   CHECK(usage_error("cornernet_saccade", {{"att_sizes", integers({16, 32})}}) ==
         at + "att_sizes: has 2 maps; att_ratios must have as many values, att_ranges twice as many");
-  CHECK(usage_error("cornernet_saccade", {{"input_size", integers({383, 383})}}).find(
-            "map 0 has 16 cells a side, an input of 383x383 at 16 pixels a cell needs 24") != std::string::npos);
+  CHECK(usage_error("cornernet_saccade", {{"input_size", integers({383, 383})}})
+            .find("map 0 has 16 cells a side, an input of 383x383 at 16 pixels a cell needs 24") != std::string::npos);
   CHECK(usage_error("cornernet_saccade", {{"rand_color", true}}) != "nothing thrown");  // it is always on
   const MemoryDataset without({pixels_item(8, 8, 3)}, 0);
   const auto& entry = samplers().at("cornernet");

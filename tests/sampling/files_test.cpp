@@ -30,9 +30,14 @@ TEST_CASE("files: a folder and an archive of it look the same") {
   TempFolder temp;
   for (const char* name : {"b/2.txt", "a/1.txt", "a.txt", "a/.hidden", ".git/config", "empty"})
     temp.write(std::string("d/") + name, std::string("in ") + name);
-  const auto tar = temp.write("d.tar", TarBytes().entry("./b/2.txt", "in b/2.txt").entry("a/1.txt", "in a/1.txt")
-                                           .entry("a.txt", "in a.txt").entry("a/.hidden", "x")
-                                           .entry(".git/config", "x").entry("empty", "in empty").end());
+  const auto tar = temp.write("d.tar", TarBytes()
+                                           .entry("./b/2.txt", "in b/2.txt")
+                                           .entry("a/1.txt", "in a/1.txt")
+                                           .entry("a.txt", "in a.txt")
+                                           .entry("a/.hidden", "x")
+                                           .entry(".git/config", "x")
+                                           .entry("empty", "in empty")
+                                           .end());
   const auto folder = temp.path() / "d";
   for (const auto& path : {folder.string(), folder.string() + "/", tar.string()}) {
     CAPTURE(path);

@@ -43,8 +43,9 @@ PixelRule rule_of(int channels) {
 }
 
 std::uint8_t tinted(const Batch& batch, const PixelMix& mix, std::int64_t row, int x, int y, int c) {
-  const std::uint8_t* pixel = &batch.bytes[static_cast<std::size_t>(row) * batch.values() +
-                                           static_cast<std::size_t>((y * batch.shape.width + x) * batch.shape.channels)];
+  const std::uint8_t* pixel =
+      &batch.bytes[static_cast<std::size_t>(row) * batch.values() +
+                   static_cast<std::size_t>((y * batch.shape.width + x) * batch.shape.channels)];
   if (!mix.tints) return pixel[c];
   const Tint& tint = mix.rows[row].tint;
   const float red = tint.m[c][0] * pixel[0], green = tint.m[c][1] * pixel[1], blue = tint.m[c][2] * pixel[2];
@@ -72,7 +73,8 @@ float plain(const Batch& batch, const PixelRule& rule, const PixelMix& mix, std:
 }
 
 float mixed(const Batch& batch, const PixelRule& rule, const PixelMix& mix, std::int64_t row, int x, int y, int c) {
-  const float own = plain(batch, rule, mix, row, x, y, c), other = plain(batch, rule, mix, mix.rows[row].partner, x, y, c);
+  const float own = plain(batch, rule, mix, row, x, y, c),
+              other = plain(batch, rule, mix, mix.rows[row].partner, x, y, c);
   if (inside(mix.cut, x, y)) return other;
   if (mix.own == 1) return own;
   const float share = mix.own * own, rest = (1 - mix.own) * other;
@@ -120,10 +122,10 @@ TEST_CASE("normalised, erased and mixed as one value after the other would be, b
         const Batch batch = made({height, width, channels}, 5);
         const PixelRule rule = rule_of(channels);
         CHECK(wrong(batch, rule, nullptr, planar) == 0);
-        for (const Mixing& mixing : {Mixing{.mixup = 0.4}, Mixing{.cutmix = 1}, Mixing{.erase = {.prob = 1}},
-                                     Mixing{.mixup = 1, .erase = {.prob = 0.7, .noise = true}},
-                                     Mixing{.cutmix = 1, .erase = {.prob = 0.7, .noise = true}},
-                                     Mixing{.cutmix = 1, .erase = {.prob = 0.7}}})
+        for (const Mixing& mixing :
+             {Mixing{.mixup = 0.4}, Mixing{.cutmix = 1}, Mixing{.erase = {.prob = 1}},
+              Mixing{.mixup = 1, .erase = {.prob = 0.7, .noise = true}},
+              Mixing{.cutmix = 1, .erase = {.prob = 0.7, .noise = true}}, Mixing{.cutmix = 1, .erase = {.prob = 0.7}}})
           for (std::uint64_t number = 0; number < 8; ++number) {
             BatchMix drawn;
             mixing.draw(1, number, number * 5, 5, batch.shape, drawn);
@@ -134,8 +136,9 @@ TEST_CASE("normalised, erased and mixed as one value after the other would be, b
         std::vector<float> grey(5);
         measure_grey(batch.bytes.data(), 0, 5, batch.shape, grey.data());
         const ColorJitter jitter{.brightness = 0.6, .contrast = 0.6, .saturation = 0.6, .hue = 0.2};
-        for (const Mixing& mixing : {Mixing{.color = jitter}, Mixing{.mixup = 1, .erase = {.prob = 0.7}, .color = jitter},
-                                     Mixing{.cutmix = 1, .erase = {.prob = 0.7, .noise = true}, .color = jitter}}) {
+        for (const Mixing& mixing :
+             {Mixing{.color = jitter}, Mixing{.mixup = 1, .erase = {.prob = 0.7}, .color = jitter},
+              Mixing{.cutmix = 1, .erase = {.prob = 0.7, .noise = true}, .color = jitter}}) {
           BatchMix drawn;
           mixing.draw(1, 3, 15, 5, batch.shape, drawn);
           PixelMix mix = drawn.pixels();

@@ -172,8 +172,8 @@ class HttpServer {
   }
 
   static bool send_all(int client, const Reply& reply) {
-    auto text = "HTTP/1.1 " + std::to_string(reply.status) + " Something\r\nContent-Length: " +
-                std::to_string(reply.length.value_or(reply.body.size())) + "\r\n";
+    auto text = "HTTP/1.1 " + std::to_string(reply.status) +
+                " Something\r\nContent-Length: " + std::to_string(reply.length.value_or(reply.body.size())) + "\r\n";
     for (const auto& header : reply.headers) text += header + "\r\n";
     text += "\r\n" + reply.body.substr(0, reply.cut.value_or(reply.body.size()));
     for (std::string_view rest = text; !rest.empty();) {

@@ -107,9 +107,9 @@ TEST_CASE("idx: other file names, channels, class names") {
   const TempFolder folder;
   folder.write("rgb", idx_bytes({1, 1, 2, 3}, "abcdef"));
   folder.write("classes.gz", gzip(idx_bytes({1}, "\x01")));
-  const auto dataset = open(folder.path(), {{"images", "rgb"},
-                                            {"labels", "classes"},
-                                            {"class_names", std::vector<std::string>{"cat", "dog", "owl"}}});
+  const auto dataset =
+      open(folder.path(),
+           {{"images", "rgb"}, {"labels", "classes"}, {"class_names", std::vector<std::string>{"cat", "dog", "owl"}}});
   ReadBuffer buffer;
   CHECK(dataset->read(0, buffer).channels == 3);
   CHECK(dataset->read(0, buffer).width == 2);
@@ -121,8 +121,8 @@ TEST_CASE("idx: settings that cannot be met") {
   const auto missing = (folder.path() / "nowhere").string();
   CHECK(refusal(missing) == "3 test.toml:1:1: data.path: no such folder or archive: " + missing);
   CHECK(refusal("") == "3 test.toml:1:1: data.path: this data set needs a folder or a .tar archive");
-  CHECK(refusal(folder.path()) == "3 test.toml:1:1: data.path: no " + images_file + " or " + images_file + ".gz in " +
-                                      folder.path().string());
+  CHECK(refusal(folder.path()) ==
+        "3 test.toml:1:1: data.path: no " + images_file + " or " + images_file + ".gz in " + folder.path().string());
   CHECK(refusal(folder.path(), {{"split", "dev"}}) == "2 test.toml:1:1: data.split: idx has no split \"dev\"");
   write_small_set(folder);
   CHECK(refusal(folder.path(), {{"labels", "l"}}) ==
@@ -159,8 +159,7 @@ TEST_CASE("idx: files that do not fit are refused by name") {
         "3 " + images + ": its shape is 3, expected images x height x width, or that x channels");
   CHECK(with_images(idx_bytes({0, 28, 28}, "")) == "3 " + images + ": holds no pictures: its shape is 0 x 28 x 28");
   CHECK(with_images(idx_bytes({1, 1, 1, 5}, "abcde")) == "3 " + images + ": 5 channels, expected 1 to 4");
-  CHECK(with_images(idx_bytes({2, 1, 1}, "ab")) ==
-        "3 " + labels + ": 3 labels for the 2 pictures of " + images);
+  CHECK(with_images(idx_bytes({2, 1, 1}, "ab")) == "3 " + labels + ": 3 labels for the 2 pictures of " + images);
   folder.write(labels_file, idx_bytes({2, 1}, "ab"));
   CHECK(refusal(folder.path()) == "3 " + labels + ": its shape is 2 x 1, expected one dimension");
 }

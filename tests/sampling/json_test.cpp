@@ -38,13 +38,14 @@ JsonNumber number_of(const std::string& json) {
 using Take = std::function<void(const JsonRow&)>;
 
 /// Reads the list "rows", whose objects have the keys id, box, name and flag.
-std::vector<bool> rows_of(const std::string& json, const Take& take = [](const JsonRow&) {},
-                          const std::string& list = "rows") {
+std::vector<bool> rows_of(
+    const std::string& json, const Take& take = [](const JsonRow&) {}, const std::string& list = "rows") {
   std::istringstream stream(json);
   return read_json_lists(stream, "a.json", {{list, {"id", "box", "name", "flag"}, take}});
 }
 
-void refused(const std::string& json, const std::string& part, const Take& take = [](const JsonRow&) {}) {
+void refused(
+    const std::string& json, const std::string& part, const Take& take = [](const JsonRow&) {}) {
   CAPTURE(json);
   check_failure(failure_of([&] { rows_of(json, take); }), Exit::data, part);
 }
@@ -75,8 +76,14 @@ TEST_CASE("json: texts") {
 }
 
 TEST_CASE("json: numbers") {
-  for (const auto& [text, value] : {std::pair{"0", 0.0}, {"-0", -0.0}, {"12", 12.0}, {"-1.5", -1.5}, {"1e3", 1e3},
-                                    {"1.25E-2", 0.0125}, {"0.1", 0.1}, {"473.07", 473.07}})
+  for (const auto& [text, value] : {std::pair{"0", 0.0},
+                                    {"-0", -0.0},
+                                    {"12", 12.0},
+                                    {"-1.5", -1.5},
+                                    {"1e3", 1e3},
+                                    {"1.25E-2", 0.0125},
+                                    {"0.1", 0.1},
+                                    {"473.07", 473.07}})
     CHECK(number_of(text).real == value);
   CHECK(number_of("9223372036854775807").integer == std::numeric_limits<std::int64_t>::max());
   CHECK(number_of("-7").integer == -7);
@@ -120,7 +127,8 @@ TEST_CASE("json: lists of objects") {
   CHECK(names == std::vector<std::string>{"a", "b"});
   CHECK(rows_of("{}") == std::vector<bool>{false});
   int count = 0;
-  rows_of("[{\"id\":5},{}]", [&](const JsonRow&) { ++count; }, "");
+  rows_of(
+      "[{\"id\":5},{}]", [&](const JsonRow&) { ++count; }, "");
   CHECK(count == 2);
 }
 
@@ -130,12 +138,16 @@ TEST_CASE("json: lists that are none, objects that lack something") {
   refused("{\"rows\": [], \"rows\": []}", "a.json: 'rows' is there twice");
   refused("{\"rows\": [{}, 1]}", "a.json: rows #1: is no object");
   refused("{\"rows\": []} x", "expected the end of the file");
-  check_failure(failure_of([] { rows_of("{}", [](const JsonRow&) {}, ""); }), Exit::data,
-                "a.json: the whole is no list");
+  check_failure(failure_of([] {
+                  rows_of(
+                      "{}", [](const JsonRow&) {}, "");
+                }),
+                Exit::data, "a.json: the whole is no list");
   const auto integer = [](const JsonRow& row) { row.integer(0); };
   refused("{\"rows\": [{}]}", "a.json: rows #0: 'id' is missing", integer);
   for (const auto* value : {"1.5", "\"1\"", "true", "[1]", "{}", "9223372036854775808"})
-    refused(std::string("{\"rows\": [{\"id\": ").append(value).append("}]}"), "rows #0: 'id' is not a whole number", integer);
+    refused(std::string("{\"rows\": [{\"id\": ").append(value).append("}]}"), "rows #0: 'id' is not a whole number",
+            integer);
   const auto box = [](const JsonRow& row) { row.box(1); };
   for (const auto* value : {"1", "[]", "[1,2,3]", "[1,2,3,4,5]", "[1,2,3,\"4\"]", "[1,2,3,[4]]", "[1,2,3,null]", "{}"})
     refused(std::string("{\"rows\": [{\"id\": 8, \"box\": ").append(value).append("}]}"),

@@ -188,7 +188,8 @@ TEST_CASE("colours change as brightness, contrast, saturation and hue are define
   check_near(changed({.contrast = 0.25}, pixel, mean),
              {0.25 * 200 + 0.75 * mean, 0.25 * 90 + 0.75 * mean, 0.25 * 40 + 0.75 * mean});
   check_near(changed({.saturation = 0}, pixel, mean), {grey, grey, grey});
-  check_near(changed({.saturation = 1.5}, pixel, mean), {1.5 * 200 - 0.5 * grey, 1.5 * 90 - 0.5 * grey, 1.5 * 40 - 0.5 * grey});
+  check_near(changed({.saturation = 1.5}, pixel, mean),
+             {1.5 * 200 - 0.5 * grey, 1.5 * 90 - 0.5 * grey, 1.5 * 40 - 0.5 * grey});
   // A full turn, in thirds, comes home; each keeps the grey level, and greys keep all.
   Pixel turned = pixel;
   for (int third = 0; third < 3; ++third) {
@@ -198,7 +199,11 @@ TEST_CASE("colours change as brightness, contrast, saturation and hue are define
   check_near(turned, pixel);
   check_near(changed({.hue = 0.3}, {77, 77, 77}, mean), {77, 77, 77});
   // All at once are the same as one after the other; brightness first changes the mean.
-  const Pixel steps = changed({.hue = 0.1}, changed({.saturation = 1.3}, changed({.contrast = 0.8}, changed({.brightness = 1.2}, pixel, mean), 1.2 * mean), mean), mean);
+  const Pixel steps =
+      changed({.hue = 0.1},
+              changed({.saturation = 1.3},
+                      changed({.contrast = 0.8}, changed({.brightness = 1.2}, pixel, mean), 1.2 * mean), mean),
+              mean);
   check_near(changed({.brightness = 1.2, .contrast = 0.8, .saturation = 1.3, .hue = 0.1}, pixel, mean), steps);
   CHECK(describe(ColorFactors{1.25, 0.5, 1, -0.125}) == "brightness 1.25, contrast 0.5, saturation 1, hue -0.125");
 }

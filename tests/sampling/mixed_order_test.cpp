@@ -28,7 +28,8 @@ std::unique_ptr<Order> order_of(const std::string& name, std::uint64_t size, std
 }
 
 /// Sources of these sizes, whose ids follow on one another; source i is shuffled by seed i.
-std::unique_ptr<MixedOrder> mix(const std::vector<Wanted>& wanted, std::uint64_t run = 1, const std::string& name = "shuffle") {
+std::unique_ptr<MixedOrder> mix(const std::vector<Wanted>& wanted, std::uint64_t run = 1,
+                                const std::string& name = "shuffle") {
   std::vector<OrderedSource> sources;
   std::uint64_t first = 0;
   for (std::uint64_t i = 0; auto& each : wanted) {
@@ -39,7 +40,8 @@ std::unique_ptr<MixedOrder> mix(const std::vector<Wanted>& wanted, std::uint64_t
 }
 
 /// What a source gives in some epochs, by its own ids.
-std::vector<std::uint64_t> seen_of(const Order& order, std::uint64_t first_id, std::uint64_t size, std::uint64_t epochs) {
+std::vector<std::uint64_t> seen_of(const Order& order, std::uint64_t first_id, std::uint64_t size,
+                                   std::uint64_t epochs) {
   std::vector<std::uint64_t> ids;
   for (std::uint64_t epoch = 0; epoch < epochs; ++epoch)
     for (std::uint64_t index = 0; index < order.size(); ++index)
@@ -92,7 +94,8 @@ TEST_CASE("runs of one source fill whole batches, in turn") {
   int second = 0;
   for (std::uint64_t batch = 0; batch < 16; ++batch) {
     std::vector<std::uint64_t> ids;
-    for (std::uint64_t row = 0; row < 16; ++row) ids.push_back(order->at(batches.epoch(batch), batches.index(batch, row)));
+    for (std::uint64_t row = 0; row < 16; ++row)
+      ids.push_back(order->at(batches.epoch(batch), batches.index(batch, row)));
     const bool is_second = ids.front() >= 100;
     for (const auto id : ids) CHECK((id >= 100) == is_second);
     second += is_second;
@@ -106,7 +109,9 @@ TEST_CASE("how long an epoch is") {
   const auto longest = [](const Sizes& sizes, const Weights& weights, std::uint64_t run = 1) {
     return turns_of_epoch(EpochEnd::longest, sizes, weights, run);
   };
-  const auto shortest = [](const Sizes& sizes, const Weights& weights) { return turns_of_epoch(EpochEnd::shortest, sizes, weights, 1); };
+  const auto shortest = [](const Sizes& sizes, const Weights& weights) {
+    return turns_of_epoch(EpochEnd::shortest, sizes, weights, 1);
+  };
   // By size: one after the other.
   CHECK(longest({60'000, 50'000}, {60'000, 50'000}) == 110'000);
   CHECK(shortest({60'000, 50'000}, {60'000, 50'000}) == 110'000);
@@ -120,7 +125,8 @@ TEST_CASE("how long an epoch is") {
   CHECK(shortest({1, 1000}, {1000, 1}) == 2);  // 1.001 turns
   for (const Weights& weights : {Weights{0.7, 0.2, 0.1}, Weights{1, 3, 5}, Weights{1. / 3, 1. / 7, 2}}) {
     const Sizes sizes{977, 312, 51};
-    const auto longer = shared_out(longest(sizes, weights), weights), shorter = shared_out(shortest(sizes, weights), weights);
+    const auto longer = shared_out(longest(sizes, weights), weights),
+               shorter = shared_out(shortest(sizes, weights), weights);
     int through = 0;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       CHECK(longer[i] + 1 > sizes[i]);  // all are through

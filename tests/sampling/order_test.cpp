@@ -263,12 +263,10 @@ TEST_CASE("weighted refuses weights that do not fit") {
   CHECK(refusal({}) == "2 order.weights: neither it nor order.weights_file is given");
   CHECK(refusal({{"weights", std::vector<double>{1, 2}}, {"weights_file", "x"}}) ==
         "2 test.toml:1:1: order.weights_file: order.weights is given as well");
-  CHECK(refusal({{"weights", std::vector<double>{1}}}) ==
-        "2 test.toml:1:1: order.weights: 1 weights for 2 classes");
+  CHECK(refusal({{"weights", std::vector<double>{1}}}) == "2 test.toml:1:1: order.weights: 1 weights for 2 classes");
   CHECK(refusal({{"weights", std::vector<double>{0, 0}}}) ==
         "2 test.toml:1:1: order.weights: no record has a weight above 0");
-  CHECK(refusal({{"weights_file", path + "x"}}) ==
-        "3 test.toml:1:1: order.weights_file: cannot read " + path + "x");
+  CHECK(refusal({{"weights_file", path + "x"}}) == "3 test.toml:1:1: order.weights_file: cannot read " + path + "x");
   CHECK(with_file("1\n2\n") == "3 " + path + ": 2 weights for 4 records");
   CHECK(with_file("1\n2\n3\n4\n5\n6\n") == "3 " + path + ": more than 4 weights for 4 records");
   CHECK(with_file("1\nno\n3\n4\n") == "3 " + path + ":2: expected a number that is not negative, got 'no'");

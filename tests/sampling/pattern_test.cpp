@@ -53,10 +53,13 @@ TEST_CASE("hostile patterns are refused, in bounded time and memory") {
   CHECK(error_of([] { Pattern("a(b"); }) == "not a regular expression: missing closing parenthesis (at character 4)");
   CHECK(error_of([] { Pattern("\\" + std::string(40, '7')); }).starts_with("not a regular expression: "));
   CHECK(error_of([] { Pattern(repeated("(", 500) + repeated(")", 500)); }).starts_with("not a regular expression: "));
-  CHECK(error_of([] { Pattern("((((a{1,9999}){1,9999}){1,9999}){1,9999})"); }).starts_with("not a regular expression: "));
+  CHECK(
+      error_of([] { Pattern("((((a{1,9999}){1,9999}){1,9999}){1,9999})"); }).starts_with("not a regular expression: "));
   CHECK(error_of([] { Pattern(std::string(1001, 'a')); }) == "a regular expression of more than 1000 characters");
   const std::string name = std::string(60, 'a') + "!";
-  CHECK(error_of([&] { Pattern("(a|aa|a?)+$").found_in(name); }) == "takes more than 100000 steps to look for in '" + name + "'");
-  CHECK(error_of([&] { Pattern("(a|aa|a?)+$").replaced(name, "b"); }) == "takes more than 100000 steps to look for in '" + name + "'");
+  CHECK(error_of([&] { Pattern("(a|aa|a?)+$").found_in(name); }) ==
+        "takes more than 100000 steps to look for in '" + name + "'");
+  CHECK(error_of([&] { Pattern("(a|aa|a?)+$").replaced(name, "b"); }) ==
+        "takes more than 100000 steps to look for in '" + name + "'");
   CHECK(Pattern("^(.|\\n)*$").found_in(std::string(20'000, 'a')));  // no recursion on the stack
 }

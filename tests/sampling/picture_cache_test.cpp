@@ -118,8 +118,7 @@ TEST_CASE("a kept record has its picture, its boxes and its class") {
   CHECK(kept->region.x1 == 3);
   REQUIRE(kept->boxes.size() == 2);
   CHECK(kept->boxes[1].y1 == 8);
-  for (int y = 0; y < 4; ++y)
-    CHECK(std::memcmp(kept->bytes.data() + 6 * y, image.view().row(3 + y) + 6, 6) == 0);
+  for (int y = 0; y < 4; ++y) CHECK(std::memcmp(kept->bytes.data() + 6 * y, image.view().row(3 + y) + 6, 6) == 0);
 }
 
 TEST_CASE("the budget holds, whoever keeps at once") {

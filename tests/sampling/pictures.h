@@ -63,8 +63,10 @@ inline std::vector<std::byte> encode_jpeg(const Image& image, bool progressive =
   info.restart_in_rows = form.restart_rows;
   jpeg_start_compress(&info, TRUE);
   if (form.orientation > 0) {
-    const std::uint8_t exif[] = {'E', 'x', 'i', 'f', 0, 0, 'M', 'M', 0, 42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1,
-                                 0, static_cast<std::uint8_t>(form.orientation), 0, 0, 0, 0, 0, 0};
+    const std::uint8_t exif[] = {
+        'E', 'x', 'i', 'f', 0,    0, 'M', 'M', 0, 42, 0, 0, 0,
+        8,   0,   1,   1,   0x12, 0, 3,   0,   0, 0,  1, 0, static_cast<std::uint8_t>(form.orientation),
+        0,   0,   0,   0,   0,    0};
     jpeg_write_marker(&info, JPEG_APP0 + 1, exif, sizeof exif);
   }
   while (info.next_scanline < info.image_height) {
@@ -85,11 +87,10 @@ inline std::vector<std::byte> encode_webp(const Image& image, bool lossless) {
   const auto* pixels = image.pixels.data();
   const int stride = image.width * image.channels;
   const std::size_t size_bytes =
-      image.channels == 4
-          ? lossless ? WebPEncodeLosslessRGBA(pixels, image.width, image.height, stride, &data)
-                     : WebPEncodeRGBA(pixels, image.width, image.height, stride, 90, &data)
-          : lossless ? WebPEncodeLosslessRGB(pixels, image.width, image.height, stride, &data)
-                     : WebPEncodeRGB(pixels, image.width, image.height, stride, 90, &data);
+      image.channels == 4 ? lossless ? WebPEncodeLosslessRGBA(pixels, image.width, image.height, stride, &data)
+                                     : WebPEncodeRGBA(pixels, image.width, image.height, stride, 90, &data)
+      : lossless ? WebPEncodeLosslessRGB(pixels, image.width, image.height, stride, &data)
+                          : WebPEncodeRGB(pixels, image.width, image.height, stride, 90, &data);
   const auto* bytes = reinterpret_cast<const std::byte*>(data);
   std::vector<std::byte> file(bytes, bytes + size_bytes);
   WebPFree(data);

@@ -21,9 +21,10 @@ using Request = HttpServer::Request;
 struct Remote {
   using Change = std::function<void(const Request&, int, Reply&)>;
 
-  explicit Remote(std::size_t size, std::size_t requests = 8, Change change = {}, HttpClient::Patience patience = quick(),
-                  std::unique_ptr<DiskCache> cache = nullptr)
-      : bytes(bytes_of(size)), server([this, change = std::move(change)](const Request& request, int number) {
+  explicit Remote(std::size_t size, std::size_t requests = 8, Change change = {},
+                  HttpClient::Patience patience = quick(), std::unique_ptr<DiskCache> cache = nullptr)
+      : bytes(bytes_of(size)),
+        server([this, change = std::move(change)](const Request& request, int number) {
           auto reply = HttpServer::range_of(bytes, request);
           if (change && number > 0) change(request, number, reply);
           return reply;
@@ -38,7 +39,9 @@ struct Remote {
     got.resize(file.read_at(offset, std::as_writable_bytes(std::span(got))));
     return got;
   }
-  bool right(std::uint64_t offset, std::size_t count) const { return read(offset, count) == bytes.substr(offset, count); }
+  bool right(std::uint64_t offset, std::size_t count) const {
+    return read(offset, count) == bytes.substr(offset, count);
+  }
   std::vector<Request> requests() const {
     auto all = server.requests();
     all.erase(all.begin());  // for the version
@@ -134,10 +137,14 @@ TEST_CASE("read-ahead: many threads read what one expects") {
 }
 
 TEST_CASE("read-ahead: after a fault that passes it goes on, and nothing is lost") {
-  const Remote remote(1'000'000, 4, [](const Request&, int number, Reply& reply) {
-    if (number % 3 == 1) reply = {.status = 503};
-    else if (number % 3 == 2) reply.cut = 100;
-  }, {.retries = 20, .timeout = 30s, .first_delay = 1ms});
+  const Remote remote(1'000'000, 4,
+                      [](const Request&, int number, Reply& reply) {
+                        if (number % 3 == 1)
+                          reply = {.status = 503};
+                        else if (number % 3 == 2)
+                          reply.cut = 100;
+                      },
+                      {.retries = 20, .timeout = 30s, .first_delay = 1ms});
   for (int i = 0; i < 10; ++i) remote.file.expect(i * 100'000, 1'000);
   for (int i = 0; i < 10; ++i) remote.file.begin(i * 100'000, 1'000);
   for (int i = 0; i < 10; ++i) CHECK(remote.right(i * 100'000, 1'000));
@@ -225,9 +232,10 @@ TEST_CASE("a server that fails is warned of once, and its retries are counted") 
   set_warning_sink(nullptr);
   CHECK(remote.retries() == 6);
   REQUIRE(warnings.size() == 1);
-  CHECK(warnings[0] == remote.server.url("a.tar") +
-                           ": the server answers with status 503 (unavailable); it is asked again (requests repeated so "
-                           "far: 1)");
+  CHECK(warnings[0] ==
+        remote.server.url("a.tar") +
+            ": the server answers with status 503 (unavailable); it is asked again (requests repeated so "
+            "far: 1)");
 }
 
 }  // namespace

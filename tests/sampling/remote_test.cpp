@@ -110,9 +110,9 @@ TEST_CASE("remote: of a broken transfer only the rest is asked for again") {
   const auto bytes = bytes_of(10'000);
   Misbehaving remote([&](const Request& request, int number) {
     auto reply = HttpServer::range_of(bytes, request);
-    if (number == 0) reply.cut = 300;                                // closed in the middle
-    if (number == 1) reply.cut = 0;                                  // before the first byte
-    if (number == 2) reply.body.resize(200);                         // a wrong length, and Content-Length agrees
+    if (number == 0) reply.cut = 300;         // closed in the middle
+    if (number == 1) reply.cut = 0;           // before the first byte
+    if (number == 2) reply.body.resize(200);  // a wrong length, and Content-Length agrees
     return reply;
   });
   CHECK(read(remote.file, 100, 1'000) == bytes.substr(100, 1'000));
@@ -251,8 +251,7 @@ TEST_CASE("remote: names in messages hold no secrets") {
 
 TEST_CASE("s3: a bucket's address") {
   for (const char* name : {"AWS_ENDPOINT_URL", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID"}) unsetenv(name);
-  CHECK(locate("s3://bucket/dir/a b+ü.tar").url ==
-        "https://bucket.s3.us-east-1.amazonaws.com/dir/a%20b%2B%C3%BC.tar");
+  CHECK(locate("s3://bucket/dir/a b+ü.tar").url == "https://bucket.s3.us-east-1.amazonaws.com/dir/a%20b%2B%C3%BC.tar");
   const Environment region(Environment::Values{{"AWS_REGION", "eu-west-3"}});
   CHECK(locate("s3://my.bucket/a.tar").url == "https://s3.eu-west-3.amazonaws.com/my.bucket/a.tar");
   const Environment endpoint(Environment::Values{{"AWS_ENDPOINT_URL", "http://host:9000/"}});
@@ -268,8 +267,8 @@ TEST_CASE("s3: requests are signed where there are credentials") {
   HttpServer server([&](const Request& request, int) { return HttpServer::range_of(bytes, request); });
   const Environment place(Environment::Values{{"AWS_ENDPOINT_URL", server.url()}, {"AWS_REGION", "eu-west-3"}});
   const RemoteFile open("s3://bucket/a.tar", quick_access());
-  const Environment login(Environment::Values{
-      {"AWS_ACCESS_KEY_ID", "ID"}, {"AWS_SECRET_ACCESS_KEY", "word"}, {"AWS_SESSION_TOKEN", "t"}});
+  const Environment login(
+      Environment::Values{{"AWS_ACCESS_KEY_ID", "ID"}, {"AWS_SECRET_ACCESS_KEY", "word"}, {"AWS_SESSION_TOKEN", "t"}});
   const RemoteFile closed("s3://bucket/a.tar", quick_access());
   CHECK(read(closed, 10, 10) == bytes.substr(10, 10));
   const auto requests = server.requests();

@@ -35,10 +35,10 @@ std::string failure(const MemoryDataset::Item& item, const Repacking& how = {}) 
 
 TEST_CASE("repack: files keep their bytes") {
   const auto picture = noise_picture(20, 30, 3);
-  for (const auto& [file, format] : {std::pair(encode_jpeg(picture), FileFormat::jpeg),
-                                     std::pair(encode_jpeg(picture, true), FileFormat::jpeg),
-                                     std::pair(encode_png(picture.view()), FileFormat::png),
-                                     std::pair(encode_webp(picture, false), FileFormat::webp)}) {
+  for (const auto& [file, format] :
+       {std::pair(encode_jpeg(picture), FileFormat::jpeg), std::pair(encode_jpeg(picture, true), FileFormat::jpeg),
+        std::pair(encode_png(picture.view()), FileFormat::png),
+        std::pair(encode_webp(picture, false), FileFormat::webp)}) {
     for (const int edge : {0, 20, 100}) {
       const auto packed = repacked(file_item(file), {.edge = edge});
       CHECK(packed.format == format);

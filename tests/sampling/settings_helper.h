@@ -9,8 +9,8 @@
 
 namespace flowtrain {
 
-/// Settings of `table` with `keys` and the two keys that every data set gets, `path` and `split`; `values` are set as if
-/// written at test.toml:1:1.
+/// Settings of `table` with `keys` and the two keys that every data set gets, `path` and `split`; `values` are set as
+/// if written at test.toml:1:1.
 inline Settings settings_for(std::vector<Key> keys, const std::vector<std::pair<std::string, Value>>& values = {},
                              const std::string& table = "data") {
   keys.push_back({"path", Kind::text, std::string(), "where the data set lies"});

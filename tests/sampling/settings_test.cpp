@@ -70,8 +70,8 @@ TEST_CASE("settings keep a value and where it was written") {
 
 TEST_CASE("an empty list fits every list, and nothing else") {
   auto settings = loader();
-  for (const Value& empty : {Value(std::vector<std::int64_t>()), Value(std::vector<double>()),
-                             Value(std::vector<std::string>())}) {
+  for (const Value& empty :
+       {Value(std::vector<std::int64_t>()), Value(std::vector<double>()), Value(std::vector<std::string>())}) {
     settings.set("sizes", empty, here);
     settings.set("mean", empty, here);
     settings.set("files", empty, here);
@@ -85,8 +85,7 @@ TEST_CASE("settings refuse a wrong type, naming place, key and value") {
         std::string("configs/a.toml:12:3: loader.batch: expected an integer, got text \"big\""));
   CHECK(refusal("batch", 1.5).what() ==
         std::string("configs/a.toml:12:3: loader.batch: expected an integer, got number 1.5"));
-  CHECK(refusal("pin", 1, {"--set"}).what() ==
-        std::string("--set: loader.pin: expected true or false, got integer 1"));
+  CHECK(refusal("pin", 1, {"--set"}).what() == std::string("--set: loader.pin: expected true or false, got integer 1"));
   CHECK(refusal("sizes", std::vector<double>{0.5}).what() ==
         std::string("configs/a.toml:12:3: loader.sizes: expected a list of integers, got list [0.5]"));
   CHECK(refusal("every", true).what() ==
@@ -96,10 +95,8 @@ TEST_CASE("settings refuse a wrong type, naming place, key and value") {
 }
 
 TEST_CASE("settings refuse what is out of bounds, naming the bounds") {
-  CHECK(refusal("batch", 0).what() ==
-        std::string("configs/a.toml:12:3: loader.batch: must be from 1 to 4096, got 0"));
-  CHECK(refusal("rate", 1.25).what() ==
-        std::string("configs/a.toml:12:3: loader.rate: must be from 0 to 1, got 1.25"));
+  CHECK(refusal("batch", 0).what() == std::string("configs/a.toml:12:3: loader.batch: must be from 1 to 4096, got 0"));
+  CHECK(refusal("rate", 1.25).what() == std::string("configs/a.toml:12:3: loader.rate: must be from 0 to 1, got 1.25"));
   CHECK(refusal("rate", std::nan("")).what() ==
         std::string("configs/a.toml:12:3: loader.rate: must be from 0 to 1, got nan"));
   CHECK(refusal("sizes", std::vector<std::int64_t>{3, 0}).what() ==

@@ -24,7 +24,10 @@ class TarBytes {
     put(header, 100, "0000644");
     put(header, 124, octal(data.size(), 11));
     header[156] = type;
-    put(header, 257, std::string_view("ustar\0" "00", 8));
+    put(header, 257,
+        std::string_view("ustar\0"
+                         "00",
+                         8));
     for (const auto& change : changes) put(header, change.at, change.bytes);
     put(header, 148, "        ");
     unsigned sum = 0;

@@ -39,8 +39,8 @@ void check_refused(const std::string& bytes, const std::string& part) {
 
 TEST_CASE("tar: files are found where they lie") {
   const std::string long_data(1300, 'x');
-  const auto bytes = TarBytes().entry("./a.txt", "alpha").entry("dir/", "", '5').entry("dir/b", long_data)
-                         .entry("empty", "").end();
+  const auto bytes =
+      TarBytes().entry("./a.txt", "alpha").entry("dir/", "", '5').entry("dir/b", long_data).entry("empty", "").end();
   CHECK(scan(bytes) == std::vector<Found>{{"a.txt", "alpha"}, {"dir/b", long_data}, {"empty", ""}});
   CHECK(scan(TarBytes().end()).empty());
 }
@@ -64,8 +64,12 @@ TEST_CASE("tar: the ways to write names and sizes") {
           std::vector<Found>{{name, "1"}, {"next", "2"}});
   }
   SUBCASE("pax path and size, for one entry only") {
-    const auto bytes = TarBytes().pax("path", name).pax("size", "3")
-                           .entry("short", "abc", '0', {{124, "00000000000"}}).entry("next", "2").end();
+    const auto bytes = TarBytes()
+                           .pax("path", name)
+                           .pax("size", "3")
+                           .entry("short", "abc", '0', {{124, "00000000000"}})
+                           .entry("next", "2")
+                           .end();
     CHECK(scan(bytes) == std::vector<Found>{{name, "abc"}, {"next", "2"}});
   }
   SUBCASE("global pax headers are ignored") {
@@ -73,8 +77,10 @@ TEST_CASE("tar: the ways to write names and sizes") {
           std::vector<Found>{{"b", "1"}});
   }
   SUBCASE("v7: no magic, type zero, sizes with spaces; a folder is told by its slash") {
-    CHECK(scan(TarBytes().entry("old", "abc", '\0', {{257, "\0\0\0\0\0\0\0\0"sv}, {124, "         3 \0"sv}})
-                   .entry("folder/", "", '\0').end()) == std::vector<Found>{{"old", "abc"}});
+    CHECK(scan(TarBytes()
+                   .entry("old", "abc", '\0', {{257, "\0\0\0\0\0\0\0\0"sv}, {124, "         3 \0"sv}})
+                   .entry("folder/", "", '\0')
+                   .end()) == std::vector<Found>{{"old", "abc"}});
   }
   SUBCASE("base 256") {
     CHECK(scan(TarBytes().entry("b", "abc", '0', {{124, "\x80\0\0\0\0\0\0\0\0\0\0\3"sv}}).end()) ==
@@ -83,9 +89,17 @@ TEST_CASE("tar: the ways to write names and sizes") {
 }
 
 TEST_CASE("tar: what is no file below the archive's folder is skipped") {
-  const auto bytes = TarBytes().entry("link", "", '2', {{124, "00000001000"}}).entry("device", "", '3')
-                         .entry("/etc/passwd", "x").entry("../up", "x").entry("a/../b", "x").entry("a/..", "x")
-                         .entry("", "x").entry("vendor", "skipped", 'Z').entry("a..b/..c", "kept").end();
+  const auto bytes = TarBytes()
+                         .entry("link", "", '2', {{124, "00000001000"}})
+                         .entry("device", "", '3')
+                         .entry("/etc/passwd", "x")
+                         .entry("../up", "x")
+                         .entry("a/../b", "x")
+                         .entry("a/..", "x")
+                         .entry("", "x")
+                         .entry("vendor", "skipped", 'Z')
+                         .entry("a..b/..c", "kept")
+                         .end();
   CHECK(scan(bytes) == std::vector<Found>{{"a..b/..c", "kept"}});
 }
 

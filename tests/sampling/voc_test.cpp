@@ -41,8 +41,9 @@ void add_picture(const TempFolder& temp, const std::string& name, const std::str
 /// Two pictures to train on; "one" has a cat, a dog that is difficult and a box without area, "two" has a dog.
 struct SmallSet : TempFolder {
   SmallSet() {
-    add_picture(*this, "one", annotation(object("cat", 1, 1, 100, 50) + object("dog", 11, 11, 30, 20, true) +
-                                         object("cat", 5, 5, 5, 5)));
+    add_picture(
+        *this, "one",
+        annotation(object("cat", 1, 1, 100, 50) + object("dog", 11, 11, 30, 20, true) + object("cat", 5, 5, 5, 5)));
     add_picture(*this, "two", annotation(object("dog", 91, 41, 110, 60)));
     write("ImageSets/Main/train.txt", "one  1\r\n\n two -1");
     write("ImageSets/Main/val.txt", "two\n");
@@ -143,8 +144,9 @@ TEST_CASE("voc: what is wrong is named") {
 VocAnnotation parse(const std::string& xml) { return parse_voc(std::as_bytes(std::span(xml)), "x.xml"); }
 
 TEST_CASE("voc: annotations") {
-  const auto fractions = parse("<annotation><object><name>a</name><bndbox><xmin> 1.5 </xmin><ymin>2</ymin>"
-                               "<xmax>10</xmax><ymax>\n20</ymax></bndbox></object></annotation>");
+  const auto fractions = parse(
+      "<annotation><object><name>a</name><bndbox><xmin> 1.5 </xmin><ymin>2</ymin>"
+      "<xmax>10</xmax><ymax>\n20</ymax></bndbox></object></annotation>");
   REQUIRE(fractions.objects.size() == 1);
   CHECK(equal(fractions.objects[0].box, {0.5, 1, 10, 20, -1}));
   CHECK(fractions.width == 0);
@@ -185,8 +187,8 @@ TEST_CASE("voc: the blood cells of BCCD, in place in their archive") {
       CHECK(std::to_integer<int>(record.bytes[0]) == 0xff);  // a JPEG
       for (const auto& box : record.boxes) {
         ++boxes[set->classes()[box.label]];
-        const bool inside = box.x0 >= 0 && box.y0 >= 0 && box.x0 < box.x1 && box.y0 < box.y1 && box.x1 <= 640 &&
-                            box.y1 <= 480;
+        const bool inside =
+            box.x0 >= 0 && box.y0 >= 0 && box.x0 < box.x1 && box.y0 < box.y1 && box.x1 <= 640 && box.y1 <= 480;
         CHECK(inside);
       }
       without_area += set->describe(id).ends_with("(1 without area left out)");

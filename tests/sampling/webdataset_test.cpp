@@ -44,11 +44,18 @@ Texts contents(const Dataset& set) {
 
 TEST_CASE("webdataset: runs of files with one key are samples") {
   TempFolder temp;
-  const auto path = temp.write("s.tar", TarBytes().entry("./a/0001.json", "{}").entry("a/0001.seg.png", "mask")
-                                            .entry("a/0001.JPG", "first").entry("a/0001.png", "second")
-                                            .entry("a/0001.cls", " 2\n").entry("b/0001.cls", "0")
-                                            .entry("b/0001.jpeg", "third").entry("._b.jpg", "hidden")
-                                            .entry("notes.txt", "no picture").entry("plain", "").end());
+  const auto path = temp.write("s.tar", TarBytes()
+                                            .entry("./a/0001.json", "{}")
+                                            .entry("a/0001.seg.png", "mask")
+                                            .entry("a/0001.JPG", "first")
+                                            .entry("a/0001.png", "second")
+                                            .entry("a/0001.cls", " 2\n")
+                                            .entry("b/0001.cls", "0")
+                                            .entry("b/0001.jpeg", "third")
+                                            .entry("._b.jpg", "hidden")
+                                            .entry("notes.txt", "no picture")
+                                            .entry("plain", "")
+                                            .end());
   const auto set = open(path);
   REQUIRE(set->size() == 2);
   CHECK(contents(*set) == Texts{"first", "third"});
@@ -257,7 +264,9 @@ TEST_CASE("webdataset: remote shards are read as local ones are, and from the ca
   const auto requests = server.requests();
   REQUIRE(requests.size() == before + 12);  // whether each shard is still the same: one byte
   for (std::size_t i = before; i < requests.size(); ++i) CHECK(requests[i].header("range") == "bytes=0-0");
-  check_failure(failure_of([&] { open_remote(server.url("d/s-{00..11}.tar"), {cache, {"classes", std::int64_t{5}}}); }),
+  check_failure(failure_of([&] {
+                  open_remote(server.url("d/s-{00..11}.tar"), {cache, {"classes", std::int64_t{5}}});
+                }),
                 Exit::data, "label 11 is not within 0 to 4");
 }
 

@@ -3,11 +3,11 @@
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>
+#include <torch/torch.h>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
-#include <torch/torch.h>
 
 #include <atomic>
 #include <chrono>
@@ -171,8 +171,10 @@ TEST_CASE("ranks meet over Gloo: what the store is asked, by world, and what tha
     const auto meetings = meet_in_many_worlds(lazy);
     for (auto& [world, meeting] : meetings) {
       met += static_cast<std::uint64_t>(world);
-      if (lazy) CHECK(meeting.calls <= 6 * world);
-      else CHECK(meeting.calls <= world * (2 * world + 1));
+      if (lazy)
+        CHECK(meeting.calls <= 6 * world);
+      else
+        CHECK(meeting.calls <= world * (2 * world + 1));
     }
     const auto& [large_world, large] = *meetings.rbegin();
     const auto at_4096 = [&](double Meeting::*figure) { return 4096 * figure_of_a_rank(meetings, figure, 4096); };

@@ -56,8 +56,9 @@ StepCost cost_of_a_step(int rank, int world) {
   Schedule schedule;
   schedule.first = 1;
   schedule.last = steps;
-  LineParts parts{"scale", dataset, order, sampler, *device,
-                  Batches(dataset.size(), own_rows * static_cast<std::uint64_t>(world), LastBatch::wrap)};
+  LineParts parts{"scale", dataset,
+                  order,   sampler,
+                  *device, Batches(dataset.size(), own_rows * static_cast<std::uint64_t>(world), LastBatch::wrap)};
   parts.batch = own_rows;
   parts.source = schedule.tickets();
   parts.slice = {static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(world)};

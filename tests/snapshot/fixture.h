@@ -83,9 +83,7 @@ inline std::string get(const fs::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-inline void put(const fs::path& file, const std::string& text) {
-  std::ofstream(file, std::ios::binary) << text;
-}
+inline void put(const fs::path& file, const std::string& text) { std::ofstream(file, std::ios::binary) << text; }
 
 inline bool same_bytes(const TensorView& left, const TensorView& right) {
   return left.name == right.name && left.dtype == right.dtype && left.shape == right.shape &&

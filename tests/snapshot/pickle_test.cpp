@@ -11,7 +11,9 @@ using namespace flowtrain::test;
 namespace {
 
 Pickle parse(const std::string& pickle) { return parse_pickle(bytes_of(pickle), "f.pth"); }
-std::string refusal(const std::string& pickle) { return message_of([&] { parse(pickle); }); }
+std::string refusal(const std::string& pickle) {
+  return message_of([&] { parse(pickle); });
+}
 
 template <class T>
 T root(const std::string& pickle) {
@@ -35,7 +37,9 @@ TEST_CASE("pickle: plain values") {
   CHECK(root<double>(py_whole(std::string("G\x3f\xf8\0\0\0\0\0\0", 9))) == 1.5);
   const std::string text = py_whole("X" + le(std::uint32_t{2}) + "ab");  // views need it to stay
   CHECK(root<std::string_view>(text) == "ab");
-  CHECK(root<std::string_view>("\x80\x04\x95" + le(std::uint64_t{5}) + "\x8c\x02" "ab\x94.") == "ab");
+  CHECK(root<std::string_view>("\x80\x04\x95" + le(std::uint64_t{5}) +
+                               "\x8c\x02"
+                               "ab\x94.") == "ab");
   CHECK(root<PickleBytes>(py_whole("C\x01z")).bytes == "z");
 }
 
@@ -44,21 +48,28 @@ TEST_CASE("pickle: what follows the end belongs to someone else") {
 }
 
 TEST_CASE("pickle: containers, the memo and one value in two places") {
-  const auto parsed = parse(py_whole("]q\x01(K\x01K\x02" "e" "h\x01\x86"));
+  const auto parsed =
+      parse(py_whole("]q\x01(K\x01K\x02"
+                     "e"
+                     "h\x01\x86"));
   const auto* pair = parsed.as<PickleSequence>(parsed.root);
   REQUIRE(pair);
   CHECK(pair->is_tuple);
   CHECK(pair->items[0] == pair->items[1]);
   CHECK(parsed.as<PickleSequence>(pair->items[0])->items.size() == 2);
   CHECK(root<PickleDict>(py_whole("}" + py_text("a") + "Ns(" + py_text("b") + "NK\x01Nu")).items.size() == 3);
-  const auto circle = parse(py_whole("]q\x01h\x01" "a"));  // a list that holds itself
+  const auto circle =
+      parse(py_whole("]q\x01h\x01"
+                     "a"));  // a list that holds itself
   CHECK(circle.as<PickleSequence>(circle.root)->items[0] == circle.root);
 }
 
 TEST_CASE("pickle: an OrderedDict as Python 2 and 3 write it, with attributes") {
   CHECK(root<PickleDict>(py_whole(py_dict({{"a", "N"}}) + py_dict({{"_metadata", "N"}}) + "b")).items.size() == 1);
   // OrderedDict([["a", True]])
-  const auto pair = "](" + py_text("a") + "\x88" "e";
+  const auto pair = "](" + py_text("a") +
+                    "\x88"
+                    "e";
   CHECK(root<PickleDict>(py_whole(py_call("collections", "OrderedDict", "]" + pair + "a\x85"))).items.size() == 1);
 }
 
@@ -78,12 +89,26 @@ TEST_CASE("pickle: a tensor, and a parameter that is one") {
 }
 
 TEST_CASE("pickle: every foreign name is refused by its name, wherever it stands") {
-  for (const auto& [module, name] : std::vector<std::pair<std::string, std::string>>{
-           {"os", "system"}, {"posix", "system"}, {"builtins", "eval"}, {"builtins", "exec"}, {"__builtin__", "eval"},
-           {"builtins", "getattr"}, {"subprocess", "Popen"}, {"torch", "load"}, {"torch", "Tensor"},
-           {"torch._utils", "_rebuild_tensor"}, {"torch.storage", "_load_from_bytes"}, {"collections", "OrderedDict "},
-           {"collections", "Counter"}, {"collections.OrderedDict", ""}, {"", "OrderedDict"}, {"runpy", "run_path"},
-           {"torch.jit", "load"}, {"torch.FloatStorage", "load"}, {"torch", "FloatStorage.load"}}) {
+  for (const auto& [module, name] :
+       std::vector<std::pair<std::string, std::string>>{{"os", "system"},
+                                                        {"posix", "system"},
+                                                        {"builtins", "eval"},
+                                                        {"builtins", "exec"},
+                                                        {"__builtin__", "eval"},
+                                                        {"builtins", "getattr"},
+                                                        {"subprocess", "Popen"},
+                                                        {"torch", "load"},
+                                                        {"torch", "Tensor"},
+                                                        {"torch._utils", "_rebuild_tensor"},
+                                                        {"torch.storage", "_load_from_bytes"},
+                                                        {"collections", "OrderedDict "},
+                                                        {"collections", "Counter"},
+                                                        {"collections.OrderedDict", ""},
+                                                        {"", "OrderedDict"},
+                                                        {"runpy", "run_path"},
+                                                        {"torch.jit", "load"},
+                                                        {"torch.FloatStorage", "load"},
+                                                        {"torch", "FloatStorage.load"}}) {
     const auto whole = "'" + module + "." + name + "'";
     CHECK(contains(refusal(py_whole(py_global(module, name))), "f.pth: at byte 2 of the pickle: it names " + whole));
     CHECK(contains(refusal(py_whole(py_call(module, name, py_tuple({py_text("id")})))), whole));
@@ -137,7 +162,9 @@ TEST_CASE("pickle: damage is named, and neither depth nor size is followed") {
   CHECK(contains(refusal(py_whole(")Na")), "a change of a tuple"));
   CHECK(contains(refusal(py_whole("X\xff\xff\xff\xff")), "cut short"));
   CHECK(contains(refusal(py_whole("\x8d\xff\xff\xff\xff\xff\xff\xff\xff")), "cut short"));
-  CHECK(contains(refusal(py_whole("\x8a\x09" "123456789")), "more than 64 bits"));
+  CHECK(contains(refusal(py_whole("\x8a\x09"
+                                  "123456789")),
+                 "more than 64 bits"));
   CHECK(contains(refusal(proto + "c" + std::string(1000, 'x') + "\n"), "more than 256 bytes"));
   CHECK(contains(refusal(py_whole(std::string(1 << 20, 'N'))), "more than 2^19 values"));
   CHECK(contains(refusal(py_whole(std::string(1 << 20, '('))), "more than 2^19 values"));

@@ -37,11 +37,11 @@ TEST_CASE("names are changed rule by rule, and left out by their new ones") {
 }
 
 TEST_CASE("the first CornerNet's names become those of CornerNet-Lite") {
-  CHECK(renamed({"pre.0.conv.weight", "kps.1.up1.0.conv1.weight", "inters_.0.0.weight", "cnvs.0.bn.bias", "tl_cnvs.0.conv1.weight",
-                 "br_regrs.1.1.bias", "tl_heats.0.1.bias"},
-                {}, {"cornernet"}) ==
-        Names{"hg.pre.0.conv.weight", "hg.hgs.1.up1.0.conv1.weight", "hg.inters_.0.0.weight", "hg.cnvs.0.bn.bias",
-              "tl_modules.0.conv1.weight", "br_offs.1.1.bias", "tl_heats.0.1.bias"});
+  CHECK(renamed({"pre.0.conv.weight", "kps.1.up1.0.conv1.weight", "inters_.0.0.weight", "cnvs.0.bn.bias",
+                 "tl_cnvs.0.conv1.weight", "br_regrs.1.1.bias", "tl_heats.0.1.bias"},
+                {}, {"cornernet"}) == Names{"hg.pre.0.conv.weight", "hg.hgs.1.up1.0.conv1.weight",
+                                            "hg.inters_.0.0.weight", "hg.cnvs.0.bn.bias", "tl_modules.0.conv1.weight",
+                                            "br_offs.1.1.bias", "tl_heats.0.1.bias"});
 }
 
 TEST_CASE("rules that are none, that meet nothing, or that make two of one name") {
@@ -49,7 +49,8 @@ TEST_CASE("rules that are none, that meet nothing, or that make two of one name"
   CHECK(refusal({"a"}, {}, {"( -> b"}).starts_with("'( -> b': not a regular expression: "));
   CHECK(refusal({"a"}, {}, {"a -> $5"}) == "'a -> $5': cannot be used on 'a': unknown substring");
   const std::string name = std::string(60, 'a') + ".b";
-  CHECK(refusal({name}, {"(a|aa|a?)+$"}, {}) == "'(a|aa|a?)+$': takes more than 100000 steps to look for in '" + name + "'");
+  CHECK(refusal({name}, {"(a|aa|a?)+$"}, {}) ==
+        "'(a|aa|a?)+$': takes more than 100000 steps to look for in '" + name + "'");
   CHECK(refusal({"a"}, {"^b"}, {}) == "'^b': no tensor has such a name");
   CHECK(refusal({"a", "b"}, {}, {"a -> b"}) == "two tensors come to the name 'b'");
 }

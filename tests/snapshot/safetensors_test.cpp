@@ -29,7 +29,9 @@ std::string file_of(const std::string& header, std::size_t data_bytes = 0) {
 }
 
 SafetensorsContent parse(const std::string& file) { return parse_safetensors(std::as_bytes(std::span(file)), "f"); }
-std::string refusal(const std::string& file) { return message_of([&] { parse(file); }); }
+std::string refusal(const std::string& file) {
+  return message_of([&] { parse(file); });
+}
 
 const std::string good = R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})";
 

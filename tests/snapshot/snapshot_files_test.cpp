@@ -146,9 +146,7 @@ TEST_CASE("manifest: one that is intact but says what it must not is refused") {
   const auto sealed = [](std::string text) {  // up to the closing bracket, which the seal brings
     return text + ",\n \"xxh64\": \"" + xxh64_hex(text) + "\"\n}\n";
   };
-  const auto refusal = [&](const std::string& text) {
-    return message_of([&] { parse_manifest(sealed(text), "m"); });
-  };
+  const auto refusal = [&](const std::string& text) { return message_of([&] { parse_manifest(sealed(text), "m"); }); };
   CHECK(message_of([&] { parse_manifest("", "m"); }) == "m: damaged: cut short");
   CHECK(contains(refusal("{\"version\": 2"), "m: version 2 of the format; this build reads version 1"));
   CHECK(contains(refusal("{\"version\": \"1\""), "a member is missing or of the wrong type"));

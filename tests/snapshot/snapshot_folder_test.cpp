@@ -115,8 +115,7 @@ TEST_CASE("find_iteration: there, or an error that says which are") {
     FAIL("found");
   } catch (const UserError& error) {
     CHECK(error.code() == Exit::snapshot);
-    CHECK(error.what() ==
-          "no snapshot of iteration 500 in " + folder.path().string() + "; there are: 100, 200, 300");
+    CHECK(error.what() == "no snapshot of iteration 500 in " + folder.path().string() + "; there are: 100, 200, 300");
     CHECK(error.hint() == "--max-iter sets the length of a run");
   }
 }

@@ -23,9 +23,7 @@ struct Run {
     for (const auto iteration : {100, 200, 300}) save(snapshots, iteration);
     mark_best(snapshots, 100);
   }
-  void damage(const fs::path& file) {
-    flip(snapshots / file, fs::file_size(snapshots / file) - 1, 1);
-  }
+  void damage(const fs::path& file) { flip(snapshots / file, fs::file_size(snapshots / file) - 1, 1); }
   /// What was printed since the last call.
   std::string printed() {
     auto text = out.str();
@@ -107,7 +105,8 @@ TEST_CASE("snapshot export: a weights file, never half of one") {
   CHECK(contains(message_of([&] { snapshot_export(run.run, {}, false, run.folder / "none/w", run.out); }),
                  ": open: No such file or directory"));
   run.damage("iter-00000200/model.safetensors");
-  CHECK(contains(message_of([&] { snapshot_export(run.run, 200, false, target, run.out); }), "model.safetensors: damaged"));
+  CHECK(contains(message_of([&] { snapshot_export(run.run, 200, false, target, run.out); }),
+                 "model.safetensors: damaged"));
   CHECK(get(target) == get(run.snapshots / "iter-00000100/model.safetensors"));
   CHECK(names(run.folder.path()) == "weights.safetensors x");
 }
@@ -123,7 +122,8 @@ TEST_CASE("snapshot convert: weights of torch.save, renamed, some left out") {
     CHECK(converted.tensors().front().name == "fc.weight");
     CHECK(shape_text(converted.tensors().front().shape) == "(2, 3)");
   }
-  CHECK(contains(message_of([&] { snapshot_convert(data / "README.md", Renaming({}, {}), target, run.out); }), "README.md: "));
+  CHECK(contains(message_of([&] { snapshot_convert(data / "README.md", Renaming({}, {}), target, run.out); }),
+                 "README.md: "));
 }
 
 TEST_CASE("snapshot diff: same, other values, other shapes, other names") {

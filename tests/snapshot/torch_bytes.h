@@ -54,9 +54,9 @@ struct PyTensor {
     std::vector<std::string> id = {py_text("storage"), py_global("torch", storage), py_text(key), py_text("cpu"),
                                    py_int(elements)};
     if (legacy) id.push_back("N");
-    return py_call("torch._utils", "_rebuild_tensor_v2",
-                   py_tuple({py_tuple(id) + "Q", py_int(offset), py_ints(shape), py_ints(strides), "\x89",
-                             ordered_dict}));
+    return py_call(
+        "torch._utils", "_rebuild_tensor_v2",
+        py_tuple({py_tuple(id) + "Q", py_int(offset), py_ints(shape), py_ints(strides), "\x89", ordered_dict}));
   }
 };
 

@@ -11,9 +11,11 @@ TEST_CASE("weights: matched, missing, unexpected, misshapen") {
   Tensor conv("module.conv.weight", "F32", {3, 2}), bias("module.conv.bias", "F16", {3}), fc("fc.weight", "F32", {4}),
       steps("steps", "I64", {}), extra("extra", "U8", {1});
   const std::vector<TensorView> file = {conv.view, bias.view, fc.view, steps.view, extra.view};
-  const std::vector<WantedTensor> wanted = {
-      {"conv.bias", "F32", {3}}, {"conv.weight", "F32", {3, 2}}, {"fc.weight", "F32", {5}}, {"fc.bias", "F32", {5}},
-      {"steps", "I32", {}}};
+  const std::vector<WantedTensor> wanted = {{"conv.bias", "F32", {3}},
+                                            {"conv.weight", "F32", {3, 2}},
+                                            {"fc.weight", "F32", {5}},
+                                            {"fc.bias", "F32", {5}},
+                                            {"steps", "I32", {}}};
   const auto match = match_weights(file, wanted);
   REQUIRE(match.matched.size() == 2);
   CHECK(match.matched[0].wanted == 0);

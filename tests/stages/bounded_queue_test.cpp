@@ -25,7 +25,8 @@ TEST_CASE_TEMPLATE("first in, first out, and bounded", Queue, LockFreeQueue<int>
   CHECK(queue.size() == 0);
 }
 
-TEST_CASE_TEMPLATE("every item arrives once, in each consumer's view in order", Queue, LockFreeQueue<int>, LockedQueue<int>) {
+TEST_CASE_TEMPLATE("every item arrives once, in each consumer's view in order", Queue, LockFreeQueue<int>,
+                   LockedQueue<int>) {
   constexpr int items = 20'000, consumers = 3;
   for (std::size_t capacity : {1u, 7u, 64u}) {
     Queue queue(capacity);

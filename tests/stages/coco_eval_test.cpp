@@ -36,8 +36,8 @@ CocoScores scores(const std::vector<TrueObject>& objects, const std::vector<Foun
 
 TEST_CASE("coco: all found, none found, nothing there") {
   const std::vector<TrueObject> objects{object(1, 0, 0, 20, 20), object(2, 0, 0, 50, 50), object(2, 60, 0, 200, 200)};
-  const auto best = scores(objects, {found(1, 0, 0, 20, 20, 0.5), found(2, 0, 0, 50, 50, 0.9),
-                                     found(2, 60, 0, 200, 200, 0.8)});
+  const auto best =
+      scores(objects, {found(1, 0, 0, 20, 20, 0.5), found(2, 0, 0, 50, 50, 0.9), found(2, 60, 0, 200, 200, 0.8)});
   for (const auto& [name, score] : coco_score_names)
     if (std::string(name) != "AR1") CHECK_MESSAGE(best.*score == doctest::Approx(1), name);
   CHECK(best.ar1 == doctest::Approx(2.0 / 3));
@@ -65,8 +65,8 @@ TEST_CASE("coco: an overlap of 0.6, and a wrong one before it") {
 
 TEST_CASE("coco: what finds a crowd is neither right nor wrong, however often") {
   const std::vector<TrueObject> objects{object(1, 0, 0, 100, 100), object(1, 200, 0, 200, 200, true)};
-  const auto out = scores(objects, {found(1, 0, 0, 100, 100, 0.5), found(1, 210, 10, 20, 20, 0.9),
-                                    found(1, 230, 10, 20, 20, 0.8)});
+  const auto out =
+      scores(objects, {found(1, 0, 0, 100, 100, 0.5), found(1, 210, 10, 20, 20, 0.9), found(1, 230, 10, 20, 20, 0.8)});
   CHECK(out.ap == doctest::Approx(1));
   CHECK(out.ar1 == 0);  // the best of the picture went into the crowd
   CHECK(out.ar10 == doctest::Approx(1));
@@ -100,8 +100,8 @@ struct Awkward {
     const auto objects = random.below(12);
     for (std::uint64_t i = 0; i < objects; ++i) {
       const double side = chance(0.3) ? (chance(0.5) ? 32 : 96) : 4 + whole(160);
-      TrueObject object{image, category(), whole(300), whole(300), side, chance(0.4) ? side : 4 + whole(160), 0,
-                        chance(0.1)};
+      TrueObject object{image, category(), whole(300), whole(300), side, chance(0.4) ? side : 4 + whole(160),
+                        0,     chance(0.1)};
       object.area = object.width * object.height * (chance(0.5) ? 1 : random.uniform(0.3, 1));
       truth.objects.push_back(object);
       if (chance(0.8)) add_found_near(object);
@@ -139,8 +139,8 @@ std::string instances_of(const GroundTruth& truth) {
   for (std::size_t i = 0; i < truth.objects.size(); ++i) {
     const auto& each = truth.objects[i];
     out << (i ? "," : "") << "{\"id\":" << i + 1 << ",\"image_id\":" << each.image_id
-        << ",\"category_id\":" << each.category_id << ",\"bbox\":[" << each.x << ',' << each.y << ','
-        << each.width << ',' << each.height << "],\"area\":" << each.area << ",\"iscrowd\":" << each.ignore << '}';
+        << ",\"category_id\":" << each.category_id << ",\"bbox\":[" << each.x << ',' << each.y << ',' << each.width
+        << ',' << each.height << "],\"area\":" << each.area << ",\"iscrowd\":" << each.ignore << '}';
   }
   out << "]}";
   return out.str();
@@ -157,8 +157,8 @@ std::string output_of(const std::string& command) {
 
 std::string python_check() {
   const char* folder = std::getenv("FLOWTRAIN_TEST_PYTHONPATH");
-  return std::string("PYTHONPATH='").append(folder ? folder : "") +
-         "' python3 " FLOWTRAIN_SOURCE_DIR "/tests/stages/coco_eval_check.py ";
+  return std::string("PYTHONPATH='").append(folder ? folder : "") + "' python3 " FLOWTRAIN_SOURCE_DIR
+                                                                    "/tests/stages/coco_eval_check.py ";
 }
 
 TEST_CASE("coco: equal to pycocotools") {
@@ -173,8 +173,8 @@ TEST_CASE("coco: equal to pycocotools") {
     const Awkward awkward(seed);
     const auto instances = temp.write("instances.json", instances_of(awkward.truth));
     write_results(temp.path() / "results.json", awkward.detections);
-    std::istringstream printed(output_of(check + instances.string() + " " + (temp.path() / "results.json").string() +
-                                         " 2>/dev/null"));
+    std::istringstream printed(
+        output_of(check + instances.string() + " " + (temp.path() / "results.json").string() + " 2>/dev/null"));
     const auto ours = coco_evaluate(awkward.truth, awkward.detections, 3);
     const auto compare = [&](const CocoScores& scores) {
       for (const auto& [name, score] : coco_score_names) {

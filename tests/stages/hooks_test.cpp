@@ -38,8 +38,9 @@ TEST_CASE("hooks are called by priority, then in the order in which they came") 
   CHECK_FALSE(hooks.wants(Point::step));
   hooks.call(Point::loss);
   CHECK(notes == "early@loss b@loss c@loss late@loss ");
-  CHECK(hooks.describe() == "loss              early (-1), b (50), c (50), late (60)\n"
-                            "run_end           early (-1), b (50), c (50), late (60)\n");
+  CHECK(hooks.describe() ==
+        "loss              early (-1), b (50), c (50), late (60)\n"
+        "run_end           early (-1), b (50), c (50), late (60)\n");
 }
 
 TEST_CASE("what is for the first rank only") {
@@ -60,7 +61,8 @@ TEST_CASE("what hooks keep goes to those of the same label") {
   CHECK(hooks.states() == std::map<std::string, std::string>{{"a", "of a"}, {"b", "of b"}});
   hooks.restore({{"b", "of b"}, {"gone", "of another"}});
   CHECK(notes == "b is back ");
-  CHECK_THROWS_WITH_AS(hooks.restore({{"a", "of b"}}), "the snapshot's state of the hook a cannot be used: of b", UserError);
+  CHECK_THROWS_WITH_AS(hooks.restore({{"a", "of b"}}), "the snapshot's state of the hook a cannot be used: of b",
+                       UserError);
 }
 
 TEST_CASE("every point has a name, and a figure logged twice stands once") {

@@ -27,7 +27,8 @@ TEST_CASE("the window comes after a warm-up, and is a part of short runs") {
   struct Case {
     std::uint64_t first, last, begin, end;
   };
-  for (auto& [first, last, begin, end] : {Case{1, 1000, 11, 20}, Case{501, 1000, 511, 520}, Case{1, 8, 5, 6}, Case{1, 3, 2, 2}, Case{1, 1, 1, 1}}) {
+  for (auto& [first, last, begin, end] :
+       {Case{1, 1000, 11, 20}, Case{501, 1000, 511, 520}, Case{1, 8, 5, 6}, Case{1, 3, 2, 2}, Case{1, 1, 1, 1}}) {
     CAPTURE(last);
     const Profile profile(first, last);
     CHECK(profile.window_first() == begin);

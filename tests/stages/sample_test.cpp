@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/sampling/memory_dataset.h"
 #include "stages/read.h"
+#include "tests/sampling/memory_dataset.h"
 
 using namespace flowtrain;
 
@@ -57,8 +57,8 @@ Done run(const Dataset& dataset, const FirstByte& sampler) {
   slab.begin({}, 0, 20, 4);
   for (std::uint64_t i = 0; auto& row : slab.rows()) row.position = 40 + i, row.id = i, ++i;
   const SampleStage stage(dataset, sampler, 3);
-  for (std::uint32_t chunk = 0; chunk < 4; ++chunk)
-    do read_rows(dataset, slab.chunk(chunk));
+  for (std::uint32_t chunk = 0; chunk < 4; ++chunk) do
+      read_rows(dataset, slab.chunk(chunk));
     while (!stage(slab, chunk));
   return {{slab.host(), slab.host() + 20}, slab.bad()};
 }

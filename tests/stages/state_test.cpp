@@ -40,7 +40,7 @@ void check_order(std::vector<std::int64_t> shape, std::vector<std::int64_t> stri
 TEST_CASE("state that was copied as it lay comes into row-major order") {
   check_order<float>({2, 3, 4, 5}, {60, 1, 15, 3}, 120);  // channels last
   check_order<std::int64_t>({2, 3}, {1, 2}, 6);
-  check_order<std::uint16_t>({3, 1, 2}, {1, 7, 3}, 6);     // the stride of an axis of one does not count
+  check_order<std::uint16_t>({3, 1, 2}, {1, 7, 3}, 6);  // the stride of an axis of one does not count
   check_order<std::uint8_t>({5}, {1}, 5);
   check_order<double>({}, {}, 1);
   check_order<float>({0, 3}, {3, 1}, 0);

@@ -24,13 +24,12 @@ GroundTruth truth() {
           {object(1, 0, 0), object(1, 20, 0), object(2, 0, 0), object(2, 50, 50, true)}};
 }
 
-const std::vector<FoundObject> detections{
-    found(1, 20, 0, 4, 0.4),   // overlap 0.4
-    found(2, 0, 0, 5, 0.5),    // overlap 0.5
-    found(1, 0, 0, 10, 0.6),   // the first one again
-    found(2, 50, 50, 10, 0.7), // the difficult one
-    found(2, 30, 0, 10, 0.8),  // nothing there
-    found(1, 0, 0, 10, 0.9)};
+const std::vector<FoundObject> detections{found(1, 20, 0, 4, 0.4),    // overlap 0.4
+                                          found(2, 0, 0, 5, 0.5),     // overlap 0.5
+                                          found(1, 0, 0, 10, 0.6),    // the first one again
+                                          found(2, 50, 50, 10, 0.7),  // the difficult one
+                                          found(2, 30, 0, 10, 0.8),   // nothing there
+                                          found(1, 0, 0, 10, 0.9)};
 
 TEST_CASE("voc: precision over recall") {
   // Recall and precision: 1/3 1, 1/3 1/2, 1/3 1/3, 2/3 1/2, 2/3 2/5.

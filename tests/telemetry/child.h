@@ -29,7 +29,8 @@ class Child {
     int from_child = -1, to_parent = -1;
     if (columns > 0) {
       winsize size{.ws_row = 24, .ws_col = static_cast<unsigned short>(columns), .ws_xpixel = 0, .ws_ypixel = 0};
-      if (::openpty(&from_child, &to_parent, nullptr, nullptr, &size) != 0) throw std::runtime_error("no pseudo-terminal here");
+      if (::openpty(&from_child, &to_parent, nullptr, nullptr, &size) != 0)
+        throw std::runtime_error("no pseudo-terminal here");
     } else {
       int ends[2];
       if (::pipe(ends) != 0) throw std::runtime_error("no pipe");

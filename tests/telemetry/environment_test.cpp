@@ -40,7 +40,8 @@ TEST_CASE("env.json says what GPUs there are and what reaches them, or that ther
     const std::string json = environment_json(gpu);
     CHECK_MESSAGE(json.find(text) != std::string::npos, text << " in " << json);
   };
-  for (const char* key : {"gpus", "cuda", "cuda_driver", "cudnn", "nccl"}) has({}, std::string("\"") + key + "\": null,\n");
+  for (const char* key : {"gpus", "cuda", "cuda_driver", "cudnn", "nccl"})
+    has({}, std::string("\"") + key + "\": null,\n");
   const GpuFacts two{"12.8", "13.1", "9.10.2", "2.28.3", {{"One", 8}, {"Two", 16}}};
   has(two, "\"cuda\": \"12.8\",\n  \"cuda_driver\": \"13.1\",\n  \"cudnn\": \"9.10.2\",\n  \"nccl\": \"2.28.3\",\n");
   has(two, "{\n      \"name\": \"Two\",\n      \"memory_bytes\": 16\n    }");

@@ -26,10 +26,11 @@ int log_one_of_each() {
 }
 
 std::string console_of(int columns, ConsoleLevel level) {
-  return run_child(columns, [=] {
-           set_console_level(level);
-           return log_one_of_each();
-         })
+  return run_child(columns,
+                   [=] {
+                     set_console_level(level);
+                     return log_one_of_each();
+                   })
       .output;
 }
 
@@ -53,11 +54,12 @@ TEST_CASE("the console shows what its level allows") {
 TEST_CASE("colours only on a terminal that wants them") {
   CHECK(console_of(80, ConsoleLevel::quiet) == "\033[1;33mwarning:\033[0m w\r\n\033[1;31merror:\033[0m e\r\n");
   auto with = [](const char* name, const char* value) {
-    return run_child(80, [=] {
-             ::setenv(name, value, 1);
-             log_warn("w");
-             return 0;
-           })
+    return run_child(80,
+                     [=] {
+                       ::setenv(name, value, 1);
+                       log_warn("w");
+                       return 0;
+                     })
         .output;
   };
   CHECK(with("NO_COLOR", "1") == "warning: w\r\n");

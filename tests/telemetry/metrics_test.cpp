@@ -27,9 +27,9 @@ TEST_CASE("a line keeps the order of its keys and the bits of its numbers") {
   CHECK(line({}) == R"({"kind":"train"})");
   CHECK(line({{"iter", 20}, {"loss", 0.1}, {"done", true}, {"a", "text \"x\""}}) ==
         R"({"kind":"train","iter":20,"loss":0.1,"done":true,"a":"text \"x\""})");
-  CHECK(line({{"big", std::numeric_limits<std::uint64_t>::max()},
-              {"small", std::numeric_limits<std::int64_t>::min()}}) ==
-        R"({"kind":"train","big":18446744073709551615,"small":-9223372036854775808})");
+  CHECK(
+      line({{"big", std::numeric_limits<std::uint64_t>::max()}, {"small", std::numeric_limits<std::int64_t>::min()}}) ==
+      R"({"kind":"train","big":18446744073709551615,"small":-9223372036854775808})");
   double third = 1.0 / 3;
   CHECK(std::stod(line({{"x", third}}).substr(std::string_view(R"({"kind":"train","x":)").size())) == third);
   CHECK(line({{"x", 1.0}}) == R"({"kind":"train","x":1.0})");
@@ -107,7 +107,9 @@ TEST_CASE("cutting back for a resume") {
   }
   SUBCASE("validations that will be done again") {
     const std::string training = "{\"kind\":\"train\",\"iter\":20}\n{\"split\":\"train\",\"iter\":20}\n";
-    folder.write("metrics.jsonl", training + "{\"kind\":\"val\",\"iter\":20}\n{\"split\":\"val\",\"iter\":15}\n{\"kind\":\"val\",\"iter\":14}\n");
+    folder.write(
+        "metrics.jsonl",
+        training + "{\"kind\":\"val\",\"iter\":20}\n{\"split\":\"val\",\"iter\":15}\n{\"kind\":\"val\",\"iter\":14}\n");
     CHECK(cut_back(path, 20, 14) == 2);
     CHECK(read_text(path) == training + "{\"kind\":\"val\",\"iter\":14}\n");
   }

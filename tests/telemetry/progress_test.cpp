@@ -102,15 +102,16 @@ TEST_CASE("on a terminal: a bar below the log lines, at most ten times a second,
 
 TEST_CASE("elsewhere: plain lines, and nothing that moves a cursor") {
   auto show = [](ProgressMode mode, ConsoleLevel level) {
-    return run_child(0, [=] {
-             set_console_level(level);
-             ProgressDisplay display(mode);
-             for (std::uint64_t i = 1; i <= 20; ++i) {
-               display.update({.iter = i});
-               if (i % 10 == 0) display.report({.iter = i});
-             }
-             return 0;
-           })
+    return run_child(0,
+                     [=] {
+                       set_console_level(level);
+                       ProgressDisplay display(mode);
+                       for (std::uint64_t i = 1; i <= 20; ++i) {
+                         display.update({.iter = i});
+                         if (i % 10 == 0) display.report({.iter = i});
+                       }
+                       return 0;
+                     })
         .output;
   };
   CHECK(show(ProgressMode::automatic, ConsoleLevel::normal) == "iter 10\niter 20\n");

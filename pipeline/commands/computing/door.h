@@ -1,6 +1,6 @@
 #pragma once
-// The parts of commands that compute. They are a library of their own, libflowtrain_torch.so, which is opened when it is
-// first asked for: loading LibTorch takes longer than all else that the other commands do.
+// The parts of commands that compute. They are a library of their own, libflowtrain_torch.so, which is opened when it
+// is first asked for: loading LibTorch takes longer than all else that the other commands do.
 
 #include <memory>
 #include <optional>

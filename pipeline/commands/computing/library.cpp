@@ -9,7 +9,8 @@ namespace flowtrain::commands {
 
 extern "C" const ComputingParts* flowtrain_computing_parts() {
   keep_freed_memory();
-  static constexpr ComputingParts parts{computing::train, computing::test, computing::bench, make_torch_learner, model_parts, torch_version, computing::plugin_facts};
+  static constexpr ComputingParts parts{computing::train, computing::test, computing::bench,       make_torch_learner,
+                                        model_parts,      torch_version,   computing::plugin_facts};
   return &parts;
 }
 static_assert(std::is_same_v<decltype(flowtrain_computing_parts), ComputingEntry>);

@@ -1,6 +1,6 @@
 #pragma once
-// What the library's files give to its table (door.h). Not named as the program's commands are: the library takes a name
-// that both have from the program.
+// What the library's files give to its table (door.h). Not named as the program's commands are: the library takes a
+// name that both have from the program.
 
 #include "pipeline/commands/computing/door.h"
 

@@ -44,8 +44,8 @@ int run_rank(const Place& place, const Config& config, const RankBody& body) {
       choose_device(config, static_cast<unsigned>(place.local_rank), static_cast<unsigned>(place.local_world));
   Membership membership(place, config.table("dist"), device);
   if (place.rank == 0)
-    log_info(say("rank 0 of ", place.world, ", ", place.local_world, " of them on this machine; they meet at ",
-                 place.url));
+    log_info(
+        say("rank 0 of ", place.world, ", ", place.local_world, " of them on this machine; they meet at ", place.url));
   std::filesystem::path records;
   const auto explain = [&](const std::string& message, Exit code) {
     // A start that fails leaves nothing, as with one process.

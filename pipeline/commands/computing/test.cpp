@@ -27,7 +27,8 @@ fs::path find_snapshot(const std::string& config, const Config& loaded, std::opt
   auto run = as_run_folder(config);
   if (!run) run = newest_run(loaded.table("run").text("dir"), loaded.name());
   if (!run)
-    throw UserError(Exit::snapshot, say("there is no run called '", loaded.name(), "' in ", loaded.table("run").text("dir")),
+    throw UserError(Exit::snapshot,
+                    say("there is no run called '", loaded.name(), "' in ", loaded.table("run").text("dir")),
                     "train first, or name one: --snapshot PATH");
   const auto folder = *run / "snapshots";
   if (iteration) return find_iteration(folder, *iteration);
@@ -43,7 +44,9 @@ fs::path test_folder(const fs::path& snapshot) {
 }
 
 void log_classes(const Figures& figures, const std::string& group_by) {
-  if (std::none_of(figures.begin(), figures.end(), [](auto& figure) { return figure.first.starts_with(class_accuracy); })) return;
+  if (std::none_of(figures.begin(), figures.end(),
+                   [](auto& figure) { return figure.first.starts_with(class_accuracy); }))
+    return;
   log_info(std::string("accuracy  ") + (group_by.empty() || group_by == "label" ? "class" : group_by));
   for (auto& [name, value] : figures) {
     if (!name.starts_with(class_accuracy)) continue;
@@ -57,7 +60,8 @@ void report_confusion(const ClassTable& confusion, const fs::path& folder) {
   constexpr std::size_t most_shown = 20;
   make_folders(folder);
   write_file_atomically(folder / "confusion.csv", to_csv(confusion));
-  if (confusion.classes.size() > most_shown) return log_info("what was taken for what: " + (folder / "confusion.csv").string());
+  if (confusion.classes.size() > most_shown)
+    return log_info("what was taken for what: " + (folder / "confusion.csv").string());
   log_info("what was taken for what: a row for each label, a column for each prediction");
   for (auto& line : to_lines(confusion)) log_info(line);
 }
@@ -78,11 +82,12 @@ Figures measure(const Config& config, const fs::path& snapshot, std::size_t pict
 }  // namespace
 
 int test(const Arguments& arguments) {
-  CLI::App app("Measures a snapshot on the whole validation set and prints one JSON line: of CONFIG's newest run, its best\n"
-               "snapshot unless --iter or --snapshot says otherwise. Of a detection net it writes results.json, as MS COCO\n"
-               "has it, to test/ in the run's folder. A snapshot carries its own configuration: with\n"
-               "--snapshot, CONFIG may be left out.",
-               "flowtrain test");
+  CLI::App app(
+      "Measures a snapshot on the whole validation set and prints one JSON line: of CONFIG's newest run, its best\n"
+      "snapshot unless --iter or --snapshot says otherwise. Of a detection net it writes results.json, as MS COCO\n"
+      "has it, to test/ in the run's folder. A snapshot carries its own configuration: with\n"
+      "--snapshot, CONFIG may be left out.",
+      "flowtrain test");
   ConfigFlags flags(app, false);
   std::uint64_t iteration = 0;
   std::string path;
@@ -94,13 +99,16 @@ int test(const Arguments& arguments) {
 
   StartOptions start = flags.start();
   if (start.config.empty()) {
-    if (path.empty()) throw UserError(Exit::usage, "CONFIG is required", "name a configuration, a run's folder, or a snapshot: --snapshot PATH");
+    if (path.empty())
+      throw UserError(Exit::usage, "CONFIG is required",
+                      "name a configuration, a run's folder, or a snapshot: --snapshot PATH");
     start.config = fs::path(path) / "config.toml";
   }
   const Config config = load_for_use(start);
   config.check_trainable();
-  const fs::path snapshot = !path.empty() ? fs::path(path)
-                                          : find_snapshot(start.config, config, *iter ? std::optional(iteration) : std::nullopt);
+  const fs::path snapshot = !path.empty()
+                                ? fs::path(path)
+                                : find_snapshot(start.config, config, *iter ? std::optional(iteration) : std::nullopt);
   log_info("snapshot " + fs::weakly_canonical(snapshot).string());
   std::vector<MetricField> fields{{"snapshot", snapshot.string()}};
   for (auto& [name, value] : measure(config, snapshot, pictures)) fields.emplace_back(name, value);

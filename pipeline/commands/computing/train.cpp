@@ -24,7 +24,8 @@ FindRows fitting(const RunOptions& options, const Interrupt& interrupt) {
   return [&](const Config& config) { return fit_batch(config, options, make_torch_learner, interrupt); };
 }
 
-// What a run that computes on a GPU computes with; where the libraries do not load, the run says why when it needs them.
+// What a run that computes on a GPU computes with; where the libraries do not load, the run says why when it needs
+// them.
 std::string environment_of(const Config& config, const RunOptions& options) {
   const std::string device = choose_device(config, options.local_rank, options.processes_here);
   try {

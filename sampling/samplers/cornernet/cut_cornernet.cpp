@@ -31,7 +31,8 @@ Picture cut_part(const Picture& picture, const CornerOptions& options, DrawSourc
   std::fill(part.pixels.begin(), part.pixels.end(), 0);
   for (int row = 0; row < y.count; ++row)
     std::memcpy(part.pixels.data() + (static_cast<std::size_t>(y.to + row) * static_cast<std::size_t>(width) +
-                                      static_cast<std::size_t>(x.to)) * 3,
+                                      static_cast<std::size_t>(x.to)) *
+                                         3,
                 picture.row(y.from + row) + x.from * 3, static_cast<std::size_t>(x.count) * 3);
   // In two steps, each rounded to float.
   for (auto& [box, whole, shown] : boxes) {

@@ -18,7 +18,9 @@ double noted(const char* name, double value) {
 
 }  // namespace
 
-double StreamDraws::choice(std::span<const double> scales) { return noted("scale", scales[random_.below(scales.size())]); }
+double StreamDraws::choice(std::span<const double> scales) {
+  return noted("scale", scales[random_.below(scales.size())]);
+}
 
 std::int64_t StreamDraws::integer(std::int64_t low, std::int64_t high) {
   const auto number = low + static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(high - low)));
@@ -34,8 +36,9 @@ std::array<JitterStep, 3> StreamDraws::shuffle() {
   DrawNotes::add("order", [&] {
     std::string names;
     for (auto step : steps)
-      names += std::string(names.empty() ? "" : ", ") +
-               (step == JitterStep::brightness ? "brightness" : step == JitterStep::contrast ? "contrast" : "saturation");
+      names += std::string(names.empty() ? "" : ", ") + (step == JitterStep::brightness ? "brightness"
+                                                         : step == JitterStep::contrast ? "contrast"
+                                                                                        : "saturation");
     return names;
   });
   return steps;

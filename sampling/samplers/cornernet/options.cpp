@@ -68,8 +68,7 @@ Extent extent(const Settings& settings, const std::string& name) {
 std::vector<double> scales(const Settings& settings) {
   if (const auto& given = settings.reals("rand_scales"); !given.empty()) return given;
   const double least = settings.real("rand_scale_min"), most = settings.real("rand_scale_max");
-  if (least >= most)
-    throw settings.error("rand_scale_max", "must be greater than rand_scale_min, or no scale is left");
+  if (least >= most) throw settings.error("rand_scale_max", "must be greater than rand_scale_min, or no scale is left");
   return scale_range(least, most, settings.real("rand_scale_step"));
 }
 
@@ -91,7 +90,8 @@ std::vector<double> scale_range(double least, double most, double step) {
 std::vector<AttentionMap> attention_maps(const Integers& sizes, const Integers& ratios, const Integers& ranges,
                                          const Extent& input) {
   if (ratios.size() != sizes.size() || ranges.size() != 2 * sizes.size())
-    throw std::invalid_argument("has " + std::to_string(sizes.size()) + " maps; att_ratios must have as many values, "
+    throw std::invalid_argument("has " + std::to_string(sizes.size()) +
+                                " maps; att_ratios must have as many values, "
                                 "att_ranges twice as many");
   std::vector<AttentionMap> maps;
   for (std::size_t i = 0; i < sizes.size(); ++i) {

@@ -83,11 +83,13 @@ SaccadeOptions saccade_options(const LookSpec& spec) {
 
 std::unique_ptr<Detector> detector_through(std::shared_ptr<nets::CornerNet> net, const LookSpec& spec) {
   const bool saccade = spec.net.text("name") == "cornernet_saccade";
-  const Heads heads = [net = std::move(net), saccade, device = at::Device(spec.device)](const at::Tensor& images, bool attention) {
+  const Heads heads = [net = std::move(net), saccade, device = at::Device(spec.device)](const at::Tensor& images,
+                                                                                        bool attention) {
     return net->detect(images.to(device), saccade && attention);
   };
   const Look look = look_through(heads, decode_options(spec, saccade));
-  return saccade ? make_saccade_detector(saccade_options(spec), look) : make_cornernet_detector(cornernet_options(spec), look);
+  return saccade ? make_saccade_detector(saccade_options(spec), look)
+                 : make_cornernet_detector(cornernet_options(spec), look);
 }
 
 std::unique_ptr<Detector> make_corner_detector(const DetectorSpec& spec) {

@@ -26,10 +26,12 @@ std::unique_ptr<Hook> make_hook(const Settings& settings) {
     return made_from(settings, "plugin", [&] { return plugin.hook(); });
   }
   const std::string& name = settings.text("name");
-  if (name.empty()) throw settings.error("name", "is missing", Exit::usage, "name a hook, or a plugin's file as plugin");
+  if (name.empty())
+    throw settings.error("name", "is missing", Exit::usage, "name a hook, or a plugin's file as plugin");
   const auto found = makers().find(name);
   if (found == makers().end())
-    throw settings.error("name", nets::unknown_name("hook", name, hook_names()).what(), Exit::usage, "a hook of your own: plugin = \"FILE.so\"");
+    throw settings.error("name", nets::unknown_name("hook", name, hook_names()).what(), Exit::usage,
+                         "a hook of your own: plugin = \"FILE.so\"");
   return found->second(settings);
 }
 

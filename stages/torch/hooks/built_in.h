@@ -12,8 +12,8 @@ namespace flowtrain {
 
 /// Ends the run once the file `file` is there.
 std::unique_ptr<Hook> make_stop_file_hook(const Settings& settings);
-/// Every `every` iterations the 2-norms of weights and gradients, as `weight_norm.<part>` and `grad_norm.<part>`: a part is
-/// what the first `depth` words of the parameters' names have in common.
+/// Every `every` iterations the 2-norms of weights and gradients, as `weight_norm.<part>` and `grad_norm.<part>`: a
+/// part is what the first `depth` words of the parameters' names have in common.
 std::unique_ptr<Hook> make_norms_hook(const Settings& settings);
 
 /// Makes all of [[hook]], in their order: built-in ones and plugins. Throws UserError(usage).

@@ -14,7 +14,8 @@ class StopFile final : public Hook {
   std::vector<Point> points() const override { return {Point::run_begin, Point::iteration_end}; }
   void at(Point, Moment& moment) override {
     std::error_code ignored;
-    if (std::filesystem::exists(file_, ignored)) moment.stop(say("there is a file ", file_.string(), ": hook stop_file"));
+    if (std::filesystem::exists(file_, ignored))
+      moment.stop(say("there is a file ", file_.string(), ": hook stop_file"));
   }
 
  private:
@@ -24,7 +25,8 @@ class StopFile final : public Hook {
 }  // namespace
 
 std::unique_ptr<Hook> make_stop_file_hook(const Settings& settings) {
-  if (settings.text("file").empty()) throw settings.error("file", "stop_file needs the file's path", Exit::usage, "file = \"STOP\"");
+  if (settings.text("file").empty())
+    throw settings.error("file", "stop_file needs the file's path", Exit::usage, "file = \"STOP\"");
   return std::make_unique<StopFile>(settings.text("file"));
 }
 

@@ -1,5 +1,5 @@
-// A training step: beside the cross entropy, what the net says of a picture should not depend on what dropout drew. After
-// X. Liang et al., "R-Drop: Regularized Dropout for Neural Networks", NeurIPS 2021, with the squared distance.
+// A training step: beside the cross entropy, what the net says of a picture should not depend on what dropout drew.
+// After X. Liang et al., "R-Drop: Regularized Dropout for Neural Networks", NeurIPS 2021, with the squared distance.
 
 #include <torch/types.h>
 
@@ -22,7 +22,8 @@ class Distance final : public nets::Step {
   nets::NamedTensors operator()(const nets::NamedTensors& batch, const std::vector<std::string>&) override {
     const at::Tensor one = net_.forward(batch).at("logits"), other = net_.forward(batch).at("logits");
     const at::Tensor distance = at::mse_loss(one.softmax(1), other.softmax(1));
-    return {{"loss", (cross_entropy(one, batch) + cross_entropy(other, batch)) / 2 + weight_ * distance}, {"distance", distance}};
+    return {{"loss", (cross_entropy(one, batch) + cross_entropy(other, batch)) / 2 + weight_ * distance},
+            {"distance", distance}};
   }
 
   Evaluated evaluate(const nets::NamedTensors& batch) override {

@@ -10,8 +10,17 @@ std::vector<Case> archives() {
   const auto add = [&](const std::string& what, const std::string& bytes) {
     for (const char* reader : {"image_folder", "webdataset"}) cases.push_back({"tar: " + what, reader, bytes});
   };
-  const std::string names[] = {"../up/a.jpg", "../../../../../../tmp/a.jpg", "/etc/a.jpg", "//a/b.jpg", "c/../../a.jpg",
-                               "./../c/a.jpg", "c/..", "..", "/", "c/d/../../../a.jpg", ".//../c/a.jpg"};
+  const std::string names[] = {"../up/a.jpg",
+                               "../../../../../../tmp/a.jpg",
+                               "/etc/a.jpg",
+                               "//a/b.jpg",
+                               "c/../../a.jpg",
+                               "./../c/a.jpg",
+                               "c/..",
+                               "..",
+                               "/",
+                               "c/d/../../../a.jpg",
+                               ".//../c/a.jpg"};
   for (const auto& name : names) {
     add("name " + name, TarBytes().entry(name, "data").end());
     add("long name " + name, TarBytes().entry("l", name + '\0', 'L').entry("c/a.jpg", "data").end());

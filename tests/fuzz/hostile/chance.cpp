@@ -28,19 +28,20 @@ void flip(std::string& text, Stream& random) {
 
 /// Lengths, counts and offsets at their limits, in any size and order of bytes.
 void put_number(std::string& text, Stream& random) {
-  constexpr std::uint64_t numbers[] = {0,          1,          0x7f,       0x80,       0xff,        0x7fff, 0xffff,
+  constexpr std::uint64_t numbers[] = {0,          1,          0x7f,       0x80,       0xff,       0x7fff, 0xffff,
                                        0x7fffffff, 0x80000000, 0xffffffff, 1ull << 62, ~0ull >> 1, ~0ull};
   auto number = numbers[random.below(std::size(numbers))] - random.below(2);
   const auto bytes = std::min(std::size_t{1} << random.below(4), text.size());
   const auto at = random.below(text.size() - bytes + 1);
   const bool big_endian = random.below(2) == 1;
-  for (std::size_t i = 0; i < bytes; ++i, number >>= 8) text[at + (big_endian ? bytes - 1 - i : i)] = static_cast<char>(number);
+  for (std::size_t i = 0; i < bytes; ++i, number >>= 8)
+    text[at + (big_endian ? bytes - 1 - i : i)] = static_cast<char>(number);
 }
 
 /// The same, where numbers are written out.
 void write_number(std::string& text, Stream& random) {
-  constexpr const char* numbers[] = {"0",          "-1",                  "1e999",                "nan",
-                                     "4294967296", "9223372036854775808", "18446744073709551615", "77777777777"};
+  constexpr const char* numbers[] = {
+      "0", "-1", "1e999", "nan", "4294967296", "9223372036854775808", "18446744073709551615", "77777777777"};
   const auto first = text.find_first_of("0123456789", random.below(text.size()));
   if (first == text.npos) return flip(text, random);
   const auto last = std::min(text.find_first_not_of("0123456789", first), text.size());
@@ -72,7 +73,8 @@ Case changed_by_chance(const std::vector<Case>& parents, std::uint64_t number) {
     const auto& other = parents[random.below(parents.size())].bytes;
     if (!other.empty()) text = text.substr(0, random.below(text.size())) + other.substr(random.below(other.size()));
   };
-  const std::function<void(std::string&, Stream&)> changes[] = {flip, put_number, write_number, remove, cut, repeat, join};
+  const std::function<void(std::string&, Stream&)> changes[] = {flip, put_number, write_number, remove,
+                                                                cut,  repeat,     join};
   for (auto left = 1 + random.below(4); left > 0 && !child.bytes.empty(); --left)
     changes[random.below(std::size(changes))](child.bytes, random);
   child.bytes.resize(std::min(child.bytes.size(), max_bytes));

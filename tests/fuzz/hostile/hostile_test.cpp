@@ -35,7 +35,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr long max_extra_kib = 64 << 10;
-// A picture that chance has given a byte for each 128 pixels is no bomb (refuse_bomb()); reading takes up to 12 bytes for a pixel.
+// A picture that chance has given a byte for each 128 pixels is no bomb (refuse_bomb()); reading takes up to 12 bytes
+// for a pixel.
 constexpr long max_picture_ratio = 128 * 12;
 constexpr unsigned patience_s = 20;
 constexpr rlim_t address_space_bytes = rlim_t{4} << 30;
@@ -51,12 +52,14 @@ void open_dataset(const DatasetEntry& entry, const fs::path& path) {
 
 /// Each as the program calls it; a test's own reading of the file counts as memory, too.
 const std::map<std::string, void (*)(const fs::path&)> readers = {
-    {"image", [](const fs::path& path) {
+    {"image",
+     [](const fs::path& path) {
        const auto text = text_of(path);
        Image image;
        decode_image(std::as_bytes(std::span(text)), image);
      }},
-    {"idx", [](const fs::path& path) {
+    {"idx",
+     [](const fs::path& path) {
        const Files files(path.parent_path().string());
        parse_idx(read_whole(files, *files.find(path.filename().string())), path.string());
      }},
@@ -64,11 +67,13 @@ const std::map<std::string, void (*)(const fs::path&)> readers = {
     {"webdataset", [](const fs::path& path) { open_dataset(webdataset_entry(), path); }},
     {"weights", [](const fs::path& path) { WeightsFile{path}; }},
     {"config", [](const fs::path& path) { load_config(path).check_trainable(); }},
-    {"voc", [](const fs::path& path) {
+    {"voc",
+     [](const fs::path& path) {
        const auto text = text_of(path);
        parse_voc(std::as_bytes(std::span(text)), path.string());
      }},
-    {"coco", [](const fs::path& path) {
+    {"coco",
+     [](const fs::path& path) {
        std::ifstream stream(path, std::ios::binary);
        read_coco_instances(stream, path.string());
      }},
@@ -159,8 +164,8 @@ bool is_named(const Case& each, const std::string& message, const fs::path& file
   return message.find(file.string()) != std::string::npos;
 }
 
-/// Has the case read in at most `limit_kib`, and checks what holds for a file that is refused and for one that is not. Returns
-/// whether it was refused.
+/// Has the case read in at most `limit_kib`, and checks what holds for a file that is refused and for one that is not.
+/// Returns whether it was refused.
 bool check_harmless(const Root& root, const Case& each, long limit_kib = max_extra_kib) {
   CAPTURE(each.what);
   CAPTURE(each.reader);

@@ -116,7 +116,8 @@ void add_webps(std::vector<Case>& cases) {
   const auto extended = [&](char flags, std::uint32_t width, std::uint32_t height) {
     return chunk("VP8X", std::string{flags, 0, 0, 0} + le(width - 1).substr(0, 3) + le(height - 1).substr(0, 3));
   };
-  const auto data_of = [](const Image& image, bool lossless) {  // behind "RIFF", a size, "WEBP", "VP8 " or "VP8L", a size
+  const auto data_of = [](const Image& image,
+                          bool lossless) {  // behind "RIFF", a size, "WEBP", "VP8 " or "VP8L", a size
     const auto bytes = encode_webp(image, lossless);
     return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()).substr(20);
   };
@@ -130,7 +131,8 @@ void add_webps(std::vector<Case>& cases) {
     add("lossless side " + std::to_string(side), riff(chunk("VP8L", lossless_sides(side))));
     add("lossy side " + std::to_string(side), riff(chunk("VP8 ", lossy_sides(side))));
     add("side " + std::to_string(side) + " with alpha and no picture", riff(extended(0x10, side, side)));
-    add("side " + std::to_string(side) + " around a small picture", riff(extended(0x10, side, side) + chunk("VP8L", lossless)));
+    add("side " + std::to_string(side) + " around a small picture",
+        riff(extended(0x10, side, side) + chunk("VP8L", lossless)));
   }
   add("lossy without sides", riff(chunk("VP8 ", lossy_sides(0))));
   add("bomb", riff(chunk("VP8L", data_of(flat_picture(5000), true))));

@@ -71,8 +71,8 @@ void add_annotations(std::vector<Case>& cases) {
   add("an entity of a device", "<!DOCTYPE a [<!ENTITY a SYSTEM \"file:///dev/zero\">]>" + object("&a;"));
   add("10^5 deep", "<annotation>" + repeated("<a>", 100'000));
   add("10^5 deep, closed, and no number", repeated("<a>", 100'000) + repeated("</a>", 100'000) + object("x"));
-  add("10^5 deep within an object", "<annotation><object>" + repeated("<a>", 100'000) + repeated("</a>", 100'000) +
-                                        "</object></annotation>");
+  add("10^5 deep within an object",
+      "<annotation><object>" + repeated("<a>", 100'000) + repeated("</a>", 100'000) + "</object></annotation>");
   add("10^5 attributes", "<annotation " + repeated("a='' ", 100'000) + "><object/></annotation>");
   add("4 MiB", repeated("<annotation/>", (4 << 20) / 13));
   for (const char* value : {"1e999", "nan", "inf", "0x10", "-", "", "1,5", "99999999999999999999", "1 2"})
@@ -99,11 +99,11 @@ void add_coco(std::vector<Case>& cases) {
   add("a number of 10^6 digits", R"({"images": [{"id": )" + repeated("9", 1'000'000) + "}]}");
   add("10^5 lists of images", "{" + repeated("\"images\": [],", 100'000) + "\"categories\": []}");
   add("10^5 images of one id", "{\"images\": [" + repeated("{\"id\":1,\"file_name\":\"a\"},", 100'000) +
-                                  "{\"id\":1,\"file_name\":\"a\"}],\"categories\":[]}");
-  add("a category nobody knows", images + R"("categories": [], "annotations": [{"image_id": 1, "category_id": 1, )" +
-                                     one_box + "}]}");
-  add("an image nobody knows", R"({"images": [], "annotations": [{"image_id": 1, "category_id": 1, )" + one_box +
-                                   R"(}], "categories": []})");
+                                   "{\"id\":1,\"file_name\":\"a\"}],\"categories\":[]}");
+  add("a category nobody knows",
+      images + R"("categories": [], "annotations": [{"image_id": 1, "category_id": 1, )" + one_box + "}]}");
+  add("an image nobody knows",
+      R"({"images": [], "annotations": [{"image_id": 1, "category_id": 1, )" + one_box + R"(}], "categories": []})");
   for (const char* value : {"1e999", "NaN", "-Infinity", "0x10", "\"1\"", "null", "{}", "1e300", "-1"})
     add(std::string("a width of ") + value,
         images + R"("categories": [{"id": 1, "name": "a"}], "annotations": [{"id": 1, "image_id": 1, )" +

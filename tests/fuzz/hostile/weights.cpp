@@ -9,15 +9,38 @@ namespace {
 using namespace flowtrain::test;
 
 void add_foreign_names(std::vector<Case>& cases) {
-  const std::pair<std::string, std::string> names[] = {
-      {"os", "system"}, {"posix", "system"}, {"nt", "system"}, {"os", "popen"}, {"os", "execv"}, {"builtins", "eval"},
-      {"builtins", "exec"}, {"builtins", "open"}, {"builtins", "getattr"}, {"builtins", "__import__"},
-      {"__builtin__", "eval"}, {"__builtin__", "apply"}, {"subprocess", "Popen"}, {"subprocess", "check_output"},
-      {"runpy", "run_path"}, {"importlib", "import_module"}, {"pickle", "loads"}, {"_pickle", "loads"},
-      {"webbrowser", "open"}, {"shutil", "rmtree"}, {"socket", "create_connection"}, {"functools", "partial"},
-      {"operator", "attrgetter"}, {"torch", "load"}, {"torch.hub", "load"}, {"torch.jit", "load"},
-      {"torch.storage", "_load_from_bytes"}, {"torch._utils", "_rebuild_tensor"}, {"torch._utils", "os.system"},
-      {"collections", "OrderedDict.update"}, {"__torch__", "Module"}, {"numpy.core.multiarray", "_reconstruct"}};
+  const std::pair<std::string, std::string> names[] = {{"os", "system"},
+                                                       {"posix", "system"},
+                                                       {"nt", "system"},
+                                                       {"os", "popen"},
+                                                       {"os", "execv"},
+                                                       {"builtins", "eval"},
+                                                       {"builtins", "exec"},
+                                                       {"builtins", "open"},
+                                                       {"builtins", "getattr"},
+                                                       {"builtins", "__import__"},
+                                                       {"__builtin__", "eval"},
+                                                       {"__builtin__", "apply"},
+                                                       {"subprocess", "Popen"},
+                                                       {"subprocess", "check_output"},
+                                                       {"runpy", "run_path"},
+                                                       {"importlib", "import_module"},
+                                                       {"pickle", "loads"},
+                                                       {"_pickle", "loads"},
+                                                       {"webbrowser", "open"},
+                                                       {"shutil", "rmtree"},
+                                                       {"socket", "create_connection"},
+                                                       {"functools", "partial"},
+                                                       {"operator", "attrgetter"},
+                                                       {"torch", "load"},
+                                                       {"torch.hub", "load"},
+                                                       {"torch.jit", "load"},
+                                                       {"torch.storage", "_load_from_bytes"},
+                                                       {"torch._utils", "_rebuild_tensor"},
+                                                       {"torch._utils", "os.system"},
+                                                       {"collections", "OrderedDict.update"},
+                                                       {"__torch__", "Module"},
+                                                       {"numpy.core.multiarray", "_reconstruct"}};
   const auto command = py_tuple({py_text("touch " + marker)});
   for (const auto& [module, name] : names) {
     const auto add = [&](const std::string& how, const std::string& file) {

@@ -1,5 +1,6 @@
 // Damaged pictures in training and validation (bar R15), as files of a whole run: every one is in the ledger once, the
-// substitutes are the same whatever workers, prefetch and interruptions are, and the budget stops the run with the list.
+// substitutes are the same whatever workers, prefetch and interruptions are, and the budget stops the run with the
+// list.
 
 #include <doctest/doctest.h>
 

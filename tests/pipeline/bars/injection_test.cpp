@@ -54,14 +54,27 @@ using namespace flowtrain::testing;
 namespace {
 
 enum class Place {
-  source, order, read, sample, val_read, val_sample, start_copy, wait_copy, consumed, wait_host_free, backward, update,
-  validate, copy_state, display, snapshot
+  source,
+  order,
+  read,
+  sample,
+  val_read,
+  val_sample,
+  start_copy,
+  wait_copy,
+  consumed,
+  wait_host_free,
+  backward,
+  update,
+  validate,
+  copy_state,
+  display,
+  snapshot
 };
 constexpr int kPlaces = 16;
-const char* const place_names[kPlaces] = {"source",    "order",    "read",           "sample",   "val_read",
-                                          "val_sample", "start_copy", "wait_copy",    "consumed", "wait_host_free",
-                                          "backward",  "update",   "validate",       "copy_state", "display",
-                                          "snapshot"};
+const char* const place_names[kPlaces] = {
+    "source",   "order",          "read",     "sample", "val_read", "val_sample", "start_copy", "wait_copy",
+    "consumed", "wait_host_free", "backward", "update", "validate", "copy_state", "display",    "snapshot"};
 
 enum class Thrown { runtime, user, memory, number };
 
@@ -164,8 +177,7 @@ void run_with(Fault& fault, const Shape& shape) {
   Line line({"train", dataset, order, sampler, device, Batches(256, batch, LastBatch::wrap), 42, batch, 1,
              shape.workers, 2, shape.prefetch, source});
   Line val({"val", val_dataset, val_order, val_sampler, device, Batches(24, batch, LastBatch::pad), 42, batch, 1, 1, 1,
-            2,
-            [next = std::uint64_t{0}]() mutable {
+            2, [next = std::uint64_t{0}]() mutable {
               Ticket ticket;
               ticket.iteration = ++next;
               return ticket;

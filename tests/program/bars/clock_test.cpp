@@ -43,7 +43,8 @@ TEST_CASE("jumps of the wall clock by up to ten years change nothing") {
   for (; runs < 14; ++runs) {
     const Workplace place;
     const auto outcome = run_program({"tiny.toml", "--workers", std::to_string(1 + runs % 4), "--set",
-                                      "loader.prefetch=" + std::to_string(1 + runs % 8)}, jumping(place, runs));
+                                      "loader.prefetch=" + std::to_string(1 + runs % 8)},
+                                     jumping(place, runs));
     REQUIRE_EXIT(outcome, 0);
     check_jumped(outcome);
     check_durations(place.path("runs/tiny"));
@@ -68,8 +69,9 @@ TEST_CASE("jumps of the wall clock by up to ten years change nothing") {
 
 TEST_CASE("no wait and no duration in the sources goes by the wall clock") {
   // moodycamel's timed waits do, in the version that Debian has.
-  const std::regex wall_clock("system_clock|CLOCK_REALTIME|gettimeofday|high_resolution_clock|_timed\\(|"
-                              "pthread_\\w*timed|[^_\\w]time\\((nullptr|NULL|0|&)");
+  const std::regex wall_clock(
+      "system_clock|CLOCK_REALTIME|gettimeofday|high_resolution_clock|_timed\\(|"
+      "pthread_\\w*timed|[^_\\w]time\\((nullptr|NULL|0|&)");
   const std::set<std::string> allowed{"environment.cpp"};  // when a run began, for people to read
   int files = 0;
   for (const std::string room : {"sampling", "nets", "stages", "pipeline"})

@@ -1,4 +1,5 @@
-// The program on a disk that fails, or that outlives it: every call on the run's folder is the one that goes wrong once.
+// The program on a disk that fails, or that outlives it: every call on the run's folder is the one that goes wrong
+// once.
 
 #include <doctest/doctest.h>
 
@@ -9,8 +10,21 @@ namespace flowtrain {
 namespace {
 
 // Three snapshots, of which one is pruned, a validation that marks the best, and little else that writes.
-const Words kRun{"tiny.toml", "--resume", "auto", "--max-iter", "12", "--set", "snapshot.every=4", "--set",
-                 "snapshot.keep_last=2", "--set", "val.every=8", "--set", "display.every=6", "--set", "data.samples=64"};
+const Words kRun{"tiny.toml",
+                 "--resume",
+                 "auto",
+                 "--max-iter",
+                 "12",
+                 "--set",
+                 "snapshot.every=4",
+                 "--set",
+                 "snapshot.keep_last=2",
+                 "--set",
+                 "val.every=8",
+                 "--set",
+                 "display.every=6",
+                 "--set",
+                 "data.samples=64"};
 
 Outcome run_with_fault(const Workplace& place, const std::string& kind, int call) {
   auto surroundings = place.surroundings();
@@ -21,7 +35,8 @@ Outcome run_with_fault(const Workplace& place, const std::string& kind, int call
   return run_program(kRun, surroundings);
 }
 
-/// A start that died before it had written its configuration leaves a folder that is no run; the next one takes another.
+/// A start that died before it had written its configuration leaves a folder that is no run; the next one takes
+/// another.
 std::filesystem::path run_of(const Workplace& place) {
   const auto second = place.path("runs/tiny-2");
   return std::filesystem::exists(second) ? second : place.path("runs/tiny");
@@ -45,8 +60,8 @@ std::vector<std::string> leftovers(const std::filesystem::path& folder) {
   return names;
 }
 
-/// Runs with a fault at call 1, 2, 3 … of the kinds in turn, until none happens, resumes where the run did not end well,
-/// and compares. Returns how many faults there were.
+/// Runs with a fault at call 1, 2, 3 … of the kinds in turn, until none happens, resumes where the run did not end
+/// well, and compares. Returns how many faults there were.
 int fault_everywhere(const Words& kinds, const Words& further_kinds = {}) {
   const Workplace straight;
   REQUIRE_EXIT(straight.run(kRun), 0);
@@ -65,8 +80,10 @@ int fault_everywhere(const Words& kinds, const Words& further_kinds = {}) {
         return points;
       }
       ++points;
-      if (kind == "KILL") REQUIRE_MESSAGE(outcome.signal == SIGKILL, outcome);
-      else CHECK_MESSAGE((outcome.code == 0 || outcome.code == 4), outcome);
+      if (kind == "KILL")
+        REQUIRE_MESSAGE(outcome.signal == SIGKILL, outcome);
+      else
+        CHECK_MESSAGE((outcome.code == 0 || outcome.code == 4), outcome);
       if (outcome.code != 0 || !ended_well(place)) {
         const auto resumed = place.run(kRun);
         REQUIRE_EXIT(resumed, 0);
@@ -83,7 +100,8 @@ int fault_everywhere(const Words& kinds, const Words& further_kinds = {}) {
 TEST_CASE("kill -9 at every call") { tried("R2 program killed at every call", fault_everywhere({"KILL"})); }
 
 TEST_CASE("an error at every call") {
-  tried("R3 program with an error at every call", fault_everywhere({"EIO", "ENOSPC", "EDQUOT", "EROFS"}, {"SHORT", "EINTR"}));
+  tried("R3 program with an error at every call",
+        fault_everywhere({"EIO", "ENOSPC", "EDQUOT", "EROFS"}, {"SHORT", "EINTR"}));
 }
 
 }  // namespace flowtrain

@@ -1,5 +1,5 @@
-// Preloaded into the program: its n-th call on a file below a folder fails, or kills it. Faults at call 1, 2, 3 … until a
-// run ends without one reach every call there is, after the method of SQLite's test/ioerr.test.
+// Preloaded into the program: its n-th call on a file below a folder fails, or kills it. Faults at call 1, 2, 3 … until
+// a run ends without one reach every call there is, after the method of SQLite's test/ioerr.test.
 //
 //   FAULT_BELOW=/folder FAULT_AT=7 FAULT=KILL|EIO|ENOSPC|EDQUOT|EROFS|EINTR|SHORT
 //
@@ -55,8 +55,12 @@ int fault_at(const char* call) {
   static const std::string kind = text_of("FAULT");
   ::dprintf(2, "fault: %s %s\n", call, kind.c_str());
   if (kind == "KILL") ::kill(::getpid(), SIGKILL);
-  for (auto& [name, number] : {std::pair{"EIO", EIO}, {"ENOSPC", ENOSPC}, {"EDQUOT", EDQUOT}, {"EROFS", EROFS},
-                               {"EINTR", EINTR}, {"SHORT", 0}})
+  for (auto& [name, number] : {std::pair{"EIO", EIO},
+                               {"ENOSPC", ENOSPC},
+                               {"EDQUOT", EDQUOT},
+                               {"EROFS", EROFS},
+                               {"EINTR", EINTR},
+                               {"SHORT", 0}})
     if (kind == name) return number;
   ::abort();
 }
@@ -82,16 +86,16 @@ bool writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY || (flags & O_CR
 
 }  // namespace
 
-#define FLOWTRAIN_CALL(result, name, parameters, arguments, subject)                             \
-  extern "C" result name parameters {                                                            \
-    static auto* const real = next<result parameters>(#name);                                    \
-    return is_below(subject) && fails(#name) ? -1 : real arguments;                              \
+#define FLOWTRAIN_CALL(result, name, parameters, arguments, subject) \
+  extern "C" result name parameters {                                \
+    static auto* const real = next<result parameters>(#name);        \
+    return is_below(subject) && fails(#name) ? -1 : real arguments;  \
   }
 
-#define FLOWTRAIN_READ(result, name, parameters, arguments, subject)                             \
-  extern "C" result name parameters {                                                            \
-    static auto* const real = next<result parameters>(#name);                                    \
-    return !kills() && is_below(subject) && fails(#name) ? -1 : real arguments;                  \
+#define FLOWTRAIN_READ(result, name, parameters, arguments, subject)            \
+  extern "C" result name parameters {                                           \
+    static auto* const real = next<result parameters>(#name);                   \
+    return !kills() && is_below(subject) && fails(#name) ? -1 : real arguments; \
   }
 
 FLOWTRAIN_CALL(int, fsync, (int file), (file), file)
@@ -101,7 +105,8 @@ FLOWTRAIN_CALL(int, rmdir, (const char* path), (path), path)
 FLOWTRAIN_CALL(int, unlink, (const char* path), (path), path)
 FLOWTRAIN_CALL(int, symlink, (const char* target, const char* path), (target, path), path)
 FLOWTRAIN_CALL(int, rename, (const char* from, const char* to), (from, to), to)
-FLOWTRAIN_CALL(int, renameat2, (int a, const char* from, int b, const char* to, unsigned flags), (a, from, b, to, flags), to)
+FLOWTRAIN_CALL(int, renameat2, (int a, const char* from, int b, const char* to, unsigned flags),
+               (a, from, b, to, flags), to)
 FLOWTRAIN_CALL(int, ftruncate, (int file, off_t size), (file, size), file)
 
 extern "C" ssize_t write(int file, const void* bytes, size_t count) {

@@ -13,8 +13,8 @@ namespace flowtrain {
 namespace {
 
 // Snapshots all the time: most moments are within one.
-const Words kRun{"tiny.toml", "--max-iter", "2000", "--set", "snapshot.every=3", "--set", "val.every=150", "--set",
-                 "run.grace=10"};
+const Words kRun{"tiny.toml", "--max-iter",    "2000",  "--set",       "snapshot.every=3",
+                 "--set",     "val.every=150", "--set", "run.grace=10"};
 
 /// Starts the run, or goes on with it, and sends `signal` up to 300 ms after its first new snapshot.
 Outcome end_at_random(const Workplace& place, int signal, Stream& random) {
@@ -51,9 +51,9 @@ int end_a_hundred(std::uint64_t seed, const std::function<int(Stream&)>& draw_si
 }  // namespace
 
 TEST_CASE("kill -9 at a hundred random moments") {
-  const int kills = end_a_hundred(5, [](Stream&) { return SIGKILL; }, [](const Workplace&, int, const Outcome& outcome) {
-    REQUIRE_MESSAGE(outcome.signal == SIGKILL, outcome);
-  });
+  const int kills = end_a_hundred(
+      5, [](Stream&) { return SIGKILL; },
+      [](const Workplace&, int, const Outcome& outcome) { REQUIRE_MESSAGE(outcome.signal == SIGKILL, outcome); });
   tried("R5 kill -9 at random moments", kills);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Nodes with a network between them: Linux network namespaces, each with an end of a cable (veth) that leads to a switch
-// (bridge) in another one.
+// Nodes with a network between them: Linux network namespaces, each with an end of a cable (veth) that leads to a
+// switch (bridge) in another one.
 
 #include <unistd.h>
 
@@ -42,7 +42,8 @@ class Network {
   /// What node i sends goes out at this rate ("4mbit"), as through a link that others fill, or not at all slowed ("").
   bool limit(int i, const std::string& rate) const {
     const std::string at = "tc -n " + node(i) + " qdisc ";
-    return run(rate.empty() ? at + "del dev eth0 root" : at + "add dev eth0 root tbf rate " + rate + " burst 16kb latency 300ms");
+    return run(rate.empty() ? at + "del dev eth0 root"
+                            : at + "add dev eth0 root tbf rate " + rate + " burst 16kb latency 300ms");
   }
   void mend(int i) const { REQUIRE(ip("-n " + hub() + " link set " + port(i) + " up")); }
 
@@ -65,8 +66,12 @@ class Job {
     for (int i = 0; i < nodes; ++i) {
       auto where = place.surroundings();
       where.network = network.node(i);
-      const Words words{"tiny.toml", "--distributed", "--world-size", std::to_string(nodes), "--rank", std::to_string(i),
-                        "--nproc", "1", "--dist-url", "tcp://" + Network::address(0) + ":29500", "--run-dir", run};
+      const Words words{"tiny.toml",    "--distributed",
+                        "--world-size", std::to_string(nodes),
+                        "--rank",       std::to_string(i),
+                        "--nproc",      "1",
+                        "--dist-url",   "tcp://" + Network::address(0) + ":29500",
+                        "--run-dir",    run};
       nodes_.push_back(std::make_unique<Process>(with(with(words, kSmooth), more), where));
     }
   }

@@ -20,7 +20,8 @@ bool is_there(const Network& network) {
 /// Two or three nodes that train, one of which is about to have an accident.
 struct Accident {
   Accident(const Network& network, Stream& random, const std::string& run)
-      : nodes(2 + static_cast<int>(random.below(2))), victim(static_cast<int>(random.below(static_cast<std::uint64_t>(nodes)))),
+      : nodes(2 + static_cast<int>(random.below(2))),
+        victim(static_cast<int>(random.below(static_cast<std::uint64_t>(nodes)))),
         job(place, network, nodes, run, kLong) {
     job.wait_for_training();
     std::this_thread::sleep_for(std::chrono::milliseconds(1000 + random.below(500)));
@@ -103,7 +104,8 @@ TEST_CASE("a link is cut for a second: nothing is lost") {
   for (auto& end : job.wait(60)) CHECK_EXIT(end, 143);
   const std::uint64_t last = metrics_of(place.path("cut"), "snapshot").back().at("iter");
   const Words as_far{"--max-iter", std::to_string(last)};
-  const auto resumed = train(place, 2, "cut", with(as_far, {"--resume", "auto"})), straight = train(place, 2, "straight", as_far);
+  const auto resumed = train(place, 2, "cut", with(as_far, {"--resume", "auto"})),
+             straight = train(place, 2, "straight", as_far);
   CHECK_EXIT(resumed, 0);
   CHECK_EXIT(straight, 0);
   CHECK(end_of(place.path("cut")) == end_of(place.path("straight")));
@@ -128,8 +130,10 @@ TEST_CASE("a link is cut for ever: both sides end, and one line of snapshots is 
       CHECK_EXIT(ends[node], 6);
       CHECK_SAYS(ends[node], "rank ");
       const bool apart = (static_cast<int>(node) == victim) || victim == 0;
-      if (node != 0 && apart) CHECK_SAYS(ends[node], "cut off");
-      else if (victim != 0) CHECK_SAYS(ends[node], "rank " + std::to_string(victim) + " on ");
+      if (node != 0 && apart)
+        CHECK_SAYS(ends[node], "cut off");
+      else if (victim != 0)
+        CHECK_SAYS(ends[node], "rank " + std::to_string(victim) + " on ");
     }
     // What is left is the newest whole snapshot of one run, and it can be gone on from.
     REQUIRE_EXIT(place.run({"snapshot", "verify", "split"}), 0);

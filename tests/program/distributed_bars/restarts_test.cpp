@@ -10,8 +10,8 @@ TEST_CASE("ranks are killed again and again: each death is told, and the end is 
   const Workplace place;
   Stream random(12, Purpose::init, 0);
   const int kills = static_cast<int>(35 * times());
-  const Words two{"--quiet", "--distributed", "--world-size", "2", "--max-iter", "1000000", "--run-dir", "killed",
-                  "--set", "snapshot.every=20"};
+  const Words two{"--quiet", "--distributed", "--world-size", "2",     "--max-iter",
+                  "1000000", "--run-dir",     "killed",       "--set", "snapshot.every=20"};
   Process process(with(with({"tiny.toml"}, two), {"--max-restarts", std::to_string(kills)}), place.surroundings());
   REQUIRE(process.wait_for_text("\"snapshot\"", place.path("killed/metrics.jsonl")));
   std::vector<std::string> expected;
@@ -19,8 +19,8 @@ TEST_CASE("ranks are killed again and again: each death is told, and the end is 
     const int victim = static_cast<int>(random.below(2));
     std::this_thread::sleep_for(std::chrono::milliseconds(random.below(300)));
     ::kill(rank_process("killed", victim), SIGKILL);
-    expected.push_back("starting all ranks again after rank " + std::to_string(victim) + " was killed by SIGKILL (restart " +
-                       std::to_string(i + 1) + " of ");
+    expected.push_back("starting all ranks again after rank " + std::to_string(victim) +
+                       " was killed by SIGKILL (restart " + std::to_string(i + 1) + " of ");
     REQUIRE(process.wait_for_text(expected.back()));
     const auto resumed = static_cast<std::size_t>(i + 1);
     for (int tries = 0; metrics_of(place.path("killed"), "resume").size() < resumed && tries < 600; ++tries)
@@ -30,8 +30,8 @@ TEST_CASE("ranks are killed again and again: each death is told, and the end is 
   const auto outcome = process.wait();
   CHECK_EXIT(outcome, 143);
   for (auto& line : expected) CHECK_SAYS(outcome, line);
-  const Words as_far{"--quiet", "--distributed", "--world-size", "2", "--max-iter",
-                     metrics_of(place.path("killed"), "snapshot").back().at("iter").dump()};
+  const Words as_far{"--quiet", "--distributed", "--world-size",
+                     "2",       "--max-iter",    metrics_of(place.path("killed"), "snapshot").back().at("iter").dump()};
   REQUIRE_EXIT(place.train(with(as_far, {"--run-dir", "killed", "--resume", "auto"})), 0);
   REQUIRE_EXIT(place.train(with(as_far, {"--run-dir", "straight", "--set", "snapshot.every=20"})), 0);
   CHECK(end_of(place.path("killed")) == end_of(place.path("straight")));

@@ -51,9 +51,10 @@ int blamed(const std::string& run, std::size_t from, const std::string& rank, co
 
 TEST_CASE("a rank that is slow is the one that metrics name") {
   const Workplace place;
-  const Words heavy{"--max-iter", "1000000", "--set", "net.hidden=[256, 256]", "--set", "loader.batch=192",
-                    "--set", "snapshot.every=1000000", "--set", "val.every=0", "--set", "dist.timeout=10",
-                    "--set", "display.every=5"};
+  const Words heavy{"--max-iter", "1000000",          "--set", "net.hidden=[256, 256]",
+                    "--set",      "loader.batch=192", "--set", "snapshot.every=1000000",
+                    "--set",      "val.every=0",      "--set", "dist.timeout=10",
+                    "--set",      "display.every=5"};
   Process process(with(with({"tiny.toml", "--run-dir", "slow", "--distributed", "--world-size", "3"}, kSmooth), heavy),
                   place.surroundings());
   REQUIRE(process.wait_for_text("\"train\"", place.path("slow/metrics.jsonl")));
@@ -69,11 +70,13 @@ TEST_CASE("a rank that is slow is the one that metrics name") {
     throttled += by_quota;
     const int named = blamed(place.path("slow"), before, "slowest_rank", "slowest_time");
     right += named == victim;
-    if (named != victim) MESSAGE("rank " << named << " named for rank " << victim << (by_quota ? ", under a quota" : ""));
+    if (named != victim)
+      MESSAGE("rank " << named << " named for rank " << victim << (by_quota ? ", under a quota" : ""));
   }
   process.send(SIGTERM);
   CHECK_EXIT(process.wait(), 143);  // and not because a rank was given up
-  MESSAGE(right << " of " << trials << " named right; " << throttled << " by a quota of the CPU, the others by standing still");
+  MESSAGE(right << " of " << trials << " named right; " << throttled
+                << " by a quota of the CPU, the others by standing still");
   CHECK(right >= trials * 95 / 100);
   tried("R11 slow ranks", static_cast<std::uint64_t>(trials));
 }
@@ -87,8 +90,8 @@ TEST_CASE("a rank behind a slow link is the one that metrics name") {
   network.limit(0, "");
   const Workplace place;
   const Job job(place, network, kWorld, "link",
-                {"--max-iter", "1000000", "--set", "net.hidden=[256, 256]", "--set", "snapshot.every=50", "--set", "val.every=0",
-                 "--set", "dist.timeout=16", "--set", "display.every=2"});
+                {"--max-iter", "1000000", "--set", "net.hidden=[256, 256]", "--set", "snapshot.every=50", "--set",
+                 "val.every=0", "--set", "dist.timeout=16", "--set", "display.every=2"});
   job.wait_for_training();
   Stream random(12, Purpose::init, 0);
   const int trials = static_cast<int>(6 * times());

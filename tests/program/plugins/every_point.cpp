@@ -20,20 +20,21 @@ class EveryPoint final : public Hook {
  public:
   static const char* help() { return "notes where it was called"; }
   static std::vector<Key> keys() {
-    return {{"log", Kind::text, std::string(), "file to write to", 0, 0, {}, true},
-            {"figure", Kind::text, std::string("calls"), "what the number of calls is logged as"},
-            {"stop_at", Kind::integer, std::int64_t{0}, "iteration after which the run is to end"},
-            {"stop_rank", Kind::integer, std::int64_t{0}, "the process that asks for it"},
-            {"throw_at", Kind::integer, std::int64_t{0}, "iteration that fails"},
-            {"throw_in", Kind::text, std::string("step"), "the point where it does"},
-            {"lr_factor", Kind::real, 1.0, "what each iteration's rate is multiplied by"},
-            {"loss_factor", Kind::real, 1.0, "what the loss is multiplied by"},
-            {"gradient_factor", Kind::real, 1.0, "what gradients are multiplied by"},
-            {"slow_ms", Kind::integer, std::int64_t{0}, "how long each forward takes in addition"},
-            {"slow_rank", Kind::integer, std::int64_t{0}, "in this process"},
-            {"blank", Kind::boolean, false, "pictures become grey"},
-            {"rows", Kind::text, std::string(), "file for each batch's iteration, and the record and source of each row"},
-            {"infinite_at", Kind::integer, std::int64_t{0}, "iteration of which a gradient becomes infinite"}};
+    return {
+        {"log", Kind::text, std::string(), "file to write to", 0, 0, {}, true},
+        {"figure", Kind::text, std::string("calls"), "what the number of calls is logged as"},
+        {"stop_at", Kind::integer, std::int64_t{0}, "iteration after which the run is to end"},
+        {"stop_rank", Kind::integer, std::int64_t{0}, "the process that asks for it"},
+        {"throw_at", Kind::integer, std::int64_t{0}, "iteration that fails"},
+        {"throw_in", Kind::text, std::string("step"), "the point where it does"},
+        {"lr_factor", Kind::real, 1.0, "what each iteration's rate is multiplied by"},
+        {"loss_factor", Kind::real, 1.0, "what the loss is multiplied by"},
+        {"gradient_factor", Kind::real, 1.0, "what gradients are multiplied by"},
+        {"slow_ms", Kind::integer, std::int64_t{0}, "how long each forward takes in addition"},
+        {"slow_rank", Kind::integer, std::int64_t{0}, "in this process"},
+        {"blank", Kind::boolean, false, "pictures become grey"},
+        {"rows", Kind::text, std::string(), "file for each batch's iteration, and the record and source of each row"},
+        {"infinite_at", Kind::integer, std::int64_t{0}, "iteration of which a gradient becomes infinite"}};
   }
 
   explicit EveryPoint(const Settings& settings) : settings_(settings) {}
@@ -50,13 +51,16 @@ class EveryPoint final : public Hook {
     if (point == Point::iteration_begin)
       for (auto& rates : moment.rates) rates.lr *= settings_.real("lr_factor");
     if (point == Point::batch && !settings_.text("rows").empty()) write_rows(moment);
-    if (point == Point::batch && settings_.boolean("blank")) moment.batch->set("image", torch::zeros_like(moment.batch->at("image")));
+    if (point == Point::batch && settings_.boolean("blank"))
+      moment.batch->set("image", torch::zeros_like(moment.batch->at("image")));
     if (point == Point::loss) moment.losses->set("loss", moment.losses->at("loss") * settings_.real("loss_factor"));
     if (point == Point::backward)
-      for (auto& [name, parameter] : *moment.parameters) parameter.mutable_grad().mul_(settings_.real("gradient_factor"));
+      for (auto& [name, parameter] : *moment.parameters)
+        parameter.mutable_grad().mul_(settings_.real("gradient_factor"));
     if (point == Point::backward && is(moment, "infinite_at"))
       moment.parameters->begin()->second.mutable_grad().fill_(std::numeric_limits<double>::infinity());
-    if (name_of(point) == settings_.text("throw_in") && is(moment, "throw_at")) throw std::runtime_error("as the test wants it");
+    if (name_of(point) == settings_.text("throw_in") && is(moment, "throw_at"))
+      throw std::runtime_error("as the test wants it");
     if (point == Point::iteration_end && stops && is(moment, "stop_at")) moment.stop("the test wants it");
     if (point == Point::iteration_end) moment.log(settings_.text("figure"), static_cast<double>(calls_));
     if (point == Point::exception && !moment.error) throw std::logic_error("no error");
@@ -66,7 +70,9 @@ class EveryPoint final : public Hook {
   void restore(const std::string& state) override { calls_ = std::stoull(state); }
 
  private:
-  bool is(const Moment& moment, const char* key) const { return moment.iteration == static_cast<std::uint64_t>(settings_.integer(key)); }
+  bool is(const Moment& moment, const char* key) const {
+    return moment.iteration == static_cast<std::uint64_t>(settings_.integer(key));
+  }
 
   // "iteration id:source id:source …"; without a source where the batch has none.
   void write_rows(const Moment& moment) const {

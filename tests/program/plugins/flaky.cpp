@@ -1,5 +1,5 @@
-// A training step for tests: the usual one, but it fails on some batches, chosen by what is in them, so that a resumed run
-// meets the same.
+// A training step for tests: the usual one, but it fails on some batches, chosen by what is in them, so that a resumed
+// run meets the same.
 
 #include <torch/types.h>
 

@@ -13,7 +13,8 @@ class AmongLargest final : public nets::Metric {
   static const char* help() { return "share of rows whose label is among the largest logits"; }
   static std::vector<Key> keys() { return {{"largest", Kind::integer, std::int64_t{1}, "how many", 1, 1000}}; }
 
-  AmongLargest(const Settings& settings, std::int64_t classes) : largest_(std::min(settings.integer("largest"), classes)) {}
+  AmongLargest(const Settings& settings, std::int64_t classes)
+      : largest_(std::min(settings.integer("largest"), classes)) {}
 
   void update(const nets::NamedTensors& outputs, const nets::NamedTensors& batch) override {
     const at::Tensor label = batch.at("label");
@@ -22,7 +23,9 @@ class AmongLargest final : public nets::Metric {
     rows_ += static_cast<double>(label.size(0));
   }
   std::vector<double> totals() const override { return {right_, rows_}; }
-  std::vector<double> figures(const std::vector<double>& totals) const override { return {totals[1] > 0 ? totals[0] / totals[1] : 0}; }
+  std::vector<double> figures(const std::vector<double>& totals) const override {
+    return {totals[1] > 0 ? totals[0] / totals[1] : 0};
+  }
   void reset() override { right_ = rows_ = 0; }
 
  private:

@@ -22,7 +22,8 @@ class OneLayer final : public nets::ModuleNet, public nets::Reports {
   }
 
   OneLayer(const Settings& settings, const nets::NetSpec& spec)
-      : OneLayer(settings, std::make_shared<torch::nn::LinearImpl>(spec.channels * spec.height * spec.width, spec.classes)) {}
+      : OneLayer(settings,
+                 std::make_shared<torch::nn::LinearImpl>(spec.channels * spec.height * spec.width, spec.classes)) {}
 
   nets::NamedTensors forward(const nets::NamedTensors& batch) override {
     const at::Tensor& image = batch.at("image");

@@ -1,4 +1,5 @@
-// An optimizer for tests: X. Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023 (Lion), without weight decay.
+// An optimizer for tests: X. Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023 (Lion), without weight
+// decay.
 
 #include <ATen/ATen.h>
 #include <torch/utils.h>
@@ -14,7 +15,8 @@ class Lion final : public nets::Optimizer {
   static const char* help() { return "Lion"; }
   static std::vector<Key> keys() { return {{"beta", Kind::real, 0.99, "decay of the mean of gradients", 0, 1}}; }
 
-  Lion(const Settings& settings, const std::vector<nets::ParameterGroup>& groups) : lr_(settings.real("lr")), beta_(settings.real("beta")) {
+  Lion(const Settings& settings, const std::vector<nets::ParameterGroup>& groups)
+      : lr_(settings.real("lr")), beta_(settings.real("beta")) {
     for (auto& group : groups)
       for (const auto& [name, parameter] : group.parameters) {
         parameters_.add(name, parameter);

@@ -16,7 +16,9 @@ using namespace flowtrain;
 class Stripes final : public Dataset {
  public:
   Stripes(const Settings& settings, const DatasetInput& input)
-      : count_(static_cast<std::uint64_t>(settings.integer("count"))), begin_(input.training ? 0 : 1000000), path_(settings.text("path")) {}
+      : count_(static_cast<std::uint64_t>(settings.integer("count"))),
+        begin_(input.training ? 0 : 1000000),
+        path_(settings.text("path")) {}
 
   std::uint64_t size() const override { return count_; }
   Record read(std::uint64_t id, ReadBuffer& buffer) const override {
@@ -54,10 +56,17 @@ class Halved final : public Curve {
 };
 
 void add() {
-  datasets().add({"stripes", "stripes that lie or stand", {{"count", Kind::integer, std::int64_t{300}, "pictures", 2, 1e6}},
-                  [](const Settings& settings, const DatasetInput& input) { return std::make_unique<Stripes>(settings, input); }});
-  curves().add({"halved", "half as much after each `after`", {{"after", Kind::integer, std::int64_t{10}, "from halving to halving", 1, 1e6}},
-                [](const Settings& settings, const CurveInput&) { return std::make_unique<Halved>(static_cast<double>(settings.integer("after"))); }});
+  datasets().add(
+      {"stripes",
+       "stripes that lie or stand",
+       {{"count", Kind::integer, std::int64_t{300}, "pictures", 2, 1e6}},
+       [](const Settings& settings, const DatasetInput& input) { return std::make_unique<Stripes>(settings, input); }});
+  curves().add({"halved",
+                "half as much after each `after`",
+                {{"after", Kind::integer, std::int64_t{10}, "from halving to halving", 1, 1e6}},
+                [](const Settings& settings, const CurveInput&) {
+                  return std::make_unique<Halved>(static_cast<double>(settings.integer("after")));
+                }});
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// make_script FILE FORWARD: a TorchScript module with parameters `weight` (768, 6) and `bias` (6), and this source of its forward.
+// make_script FILE FORWARD: a TorchScript module with parameters `weight` (768, 6) and `bias` (6), and this source of
+// its forward.
 
 #include <torch/script.h>
 

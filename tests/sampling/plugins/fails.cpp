@@ -38,6 +38,5 @@ class Fails : public plugin::Sampler {
 
 }  // namespace
 
-FLOWTRAIN_SAMPLER_PLUGIN(Fails, "fails", "goes wrong where it is told to",
-                         {"where", FT_TEXT, "nowhere", "what fails"}, {"count", FT_INTEGER, "3", "an integer"},
-                         {"exact", FT_BOOLEAN, "true", "a switch"})
+FLOWTRAIN_SAMPLER_PLUGIN(Fails, "fails", "goes wrong where it is told to", {"where", FT_TEXT, "nowhere", "what fails"},
+                         {"count", FT_INTEGER, "3", "an integer"}, {"exact", FT_BOOLEAN, "true", "a switch"})

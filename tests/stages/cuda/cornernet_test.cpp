@@ -1,5 +1,5 @@
-// CornerNet's kernels on the GPU against those on the CPU. A program of its own: it needs a GPU, and says so where there
-// is none.
+// CornerNet's kernels on the GPU against those on the CPU. A program of its own: it needs a GPU, and says so where
+// there is none.
 #include <torch/torch.h>
 #undef CHECK
 #define DOCTEST_CONFIG_IMPLEMENT

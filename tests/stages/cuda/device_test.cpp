@@ -100,8 +100,9 @@ TEST_CASE("erased and mixed pictures are the CPU's, bit for bit") {
         for (const Mixing& mixing : {Mixing{.mixup = 0.4}, Mixing{.cutmix = 1}, Mixing{.erase = {.prob = 0.7}},
                                      Mixing{.mixup = 1, .erase = {.prob = 0.7, .noise = true}},
                                      Mixing{.cutmix = 1, .erase = {.prob = 0.7, .noise = true}},
-                                     Mixing{.mixup = 1, .erase = {.prob = 0.5}, .color = {.brightness = 0.4, .contrast = 0.4,
-                                                                                          .saturation = 0.4, .hue = 0.1}}}) {
+                                     Mixing{.mixup = 1,
+                                     .erase = {.prob = 0.5},
+                                     .color = {.brightness = 0.4, .contrast = 0.4, .saturation = 0.4, .hue = 0.1}}}) {
           if (mixing.color.any() && channels != 3) continue;
           CAPTURE(channels);
           CAPTURE(width);

@@ -29,7 +29,8 @@ const SlabLayout layout({{"image", DType::u8, {height, width, channels}, mean, s
 /// A batch of random levels, whose labels are the numbers of its rows.
 class FilledSlab {
  public:
-  explicit FilledSlab(std::uint64_t iteration, std::uint16_t micro = 0, std::uint32_t count = rows) : slab(layout, *device_) {
+  explicit FilledSlab(std::uint64_t iteration, std::uint16_t micro = 0, std::uint32_t count = rows)
+      : slab(layout, *device_) {
     Ticket ticket;
     ticket.iteration = iteration;
     ticket.micro = micro;
@@ -74,7 +75,9 @@ at::Tensor mixed(Slab& slab, const BatchMix& mix) {
   if (mix.kind == BatchMix::Kind::mixup) return pixels * mix.own + others * (1 - mix.own);
   const auto& cut = mix.cut;
   pixels = pixels.clone();
-  const auto part = [&](const at::Tensor& of) { return of.slice(2, cut.top, cut.bottom).slice(3, cut.left, cut.right); };
+  const auto part = [&](const at::Tensor& of) {
+    return of.slice(2, cut.top, cut.bottom).slice(3, cut.left, cut.right);
+  };
   part(pixels).copy_(part(others));
   return pixels;
 }
@@ -92,7 +95,8 @@ TEST_CASE("pictures are normalised to the bits of torch's operators, in either l
       BatchAdapter to_tensors(layout, at::kCPU, channels_last);
       const auto batch = to_tensors(filled.slab);
       CHECK(at::equal(batch.at("image"), normalised(filled.slab)));
-      CHECK(batch.at("image").is_contiguous(channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous));
+      CHECK(batch.at("image").is_contiguous(channels_last ? at::MemoryFormat::ChannelsLast
+                                                          : at::MemoryFormat::Contiguous));
       CHECK(batch.at("label").size(0) == count);
       CHECK_FALSE(batch.contains("second_label"));
     }
@@ -100,7 +104,8 @@ TEST_CASE("pictures are normalised to the bits of torch's operators, in either l
 
 TEST_CASE("mixed batches are those that steps one after the other make") {
   for (const bool channels_last : {false, true})
-    for (const Mixing& mixing : {Mixing{.mixup = 0.5, .erase = {.prob = 0.5}}, Mixing{.cutmix = 1, .erase = {.prob = 0.5}}})
+    for (const Mixing& mixing :
+         {Mixing{.mixup = 0.5, .erase = {.prob = 0.5}}, Mixing{.cutmix = 1, .erase = {.prob = 0.5}}})
       for (std::uint64_t iteration = 1; iteration < 20; ++iteration) {
         FilledSlab filled(iteration);
         auto to_tensors = adapter(channels_last, mixing);

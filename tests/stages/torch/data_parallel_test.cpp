@@ -2,9 +2,9 @@
 
 #include "stages/torch/data_parallel.h"
 
+#include <torch/types.h>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
-#include <torch/types.h>
 
 #include <doctest/doctest.h>
 
@@ -21,7 +21,9 @@ class Lone final : public c10d::Backend {
     ++sums;
     return done(tensors);
   }
-  c10::intrusive_ptr<c10d::Work> broadcast(std::vector<at::Tensor>& tensors, const c10d::BroadcastOptions&) override { return done(tensors); }
+  c10::intrusive_ptr<c10d::Work> broadcast(std::vector<at::Tensor>& tensors, const c10d::BroadcastOptions&) override {
+    return done(tensors);
+  }
   c10::intrusive_ptr<c10d::Work> allgather(std::vector<std::vector<at::Tensor>>& all, std::vector<at::Tensor>& own,
                                            const c10d::AllgatherOptions&) override {
     all.at(0).at(0).copy_(own.at(0));
@@ -58,7 +60,8 @@ struct World {
   at::Tensor a = torch::ones({3}).requires_grad_(), b = torch::ones({5}).requires_grad_();
   c10::intrusive_ptr<Lone> lone = c10::make_intrusive<Lone>();
   TorchGroup group{[this] {
-                     auto processes = c10::make_intrusive<c10d::ProcessGroup>(c10::make_intrusive<c10d::HashStore>(), 0, 1);
+                     auto processes =
+                         c10::make_intrusive<c10d::ProcessGroup>(c10::make_intrusive<c10d::HashStore>(), 0, 1);
                      processes->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::CUSTOM, lone);
                      return processes;
                    }(),

@@ -11,7 +11,8 @@ using namespace flowtrain;
 
 namespace {
 
-const nets::NamedTensors parameters{{"first.weight", at::full({4, 3}, -2.)}, {"first.bias", at::ones({4})}, {"second.weight", at::ones({3, 4})}};
+const nets::NamedTensors parameters{
+    {"first.weight", at::full({4, 3}, -2.)}, {"first.bias", at::ones({4})}, {"second.weight", at::ones({3, 4})}};
 
 at::Tensor with_value(at::IntArrayRef shape, std::int64_t row, double value) {
   const at::Tensor tensor = at::zeros(shape);
@@ -56,11 +57,14 @@ TEST_CASE("rows are tried alone where none stands out, and a part of them is bel
     NonFiniteOrigin origin;
     origin.rows = std::move(before);
     origin.rows_by = "the operation";
-    blame_rows(batch, 4, [&](const nets::NamedTensors& row) {
-      CHECK(row.at("image").sizes() == at::IntArrayRef({1, 1}));
-      CHECK(row.at("weight").dim() == 0);
-      return row.at("image").item<double>() >= limit;
-    }, origin);
+    blame_rows(
+        batch, 4,
+        [&](const nets::NamedTensors& row) {
+          CHECK(row.at("image").sizes() == at::IntArrayRef({1, 1}));
+          CHECK(row.at("weight").dim() == 0);
+          return row.at("image").item<double>() >= limit;
+        },
+        origin);
     return origin;
   };
   CHECK(blamed({}, 2).rows == std::vector<std::size_t>{2, 3});

@@ -28,7 +28,8 @@ Value text(const char* value) { return std::string(value); }
 /// Of one parameter each; the names tell who gets what.
 nets::NamedTensors parameters() {
   nets::NamedTensors all;
-  for (auto name : {"conv.weight", "conv.bias", "bn.weight", "bn.bias", "fc.weight", "fc.bias"}) all.add(name, at::zeros({1}));
+  for (auto name : {"conv.weight", "conv.bias", "bn.weight", "bn.bias", "fc.weight", "fc.bias"})
+    all.add(name, at::zeros({1}));
   return all;
 }
 
@@ -53,26 +54,33 @@ TEST_CASE("of several groups that match a parameter the first counts, whole") {
   const auto bias = group({{"params", text("bias$")}, {"weight_decay", 0.0}});
   const auto head = group({{"params", text("^fc\\.")}, {"lr_factor", 10.0}, {"weight_decay", 0.5}});
   CHECK(told(share_out(parameters(), optims, {bias, head}).optimizers.at(0)) ==
-        Lines{"conv.weight bn.weight | lr 1 decay 0.01", "conv.bias bn.bias fc.bias | lr 1 decay 0", "fc.weight | lr 10 decay 0.5"});
+        Lines{"conv.weight bn.weight | lr 1 decay 0.01", "conv.bias bn.bias fc.bias | lr 1 decay 0",
+              "fc.weight | lr 10 decay 0.5"});
   CHECK(told(share_out(parameters(), optims, {head, bias}).optimizers.at(0)) ==
-        Lines{"conv.weight bn.weight | lr 1 decay 0.01", "fc.weight fc.bias | lr 10 decay 0.5", "conv.bias bn.bias | lr 1 decay 0"});
+        Lines{"conv.weight bn.weight | lr 1 decay 0.01", "fc.weight fc.bias | lr 10 decay 0.5",
+              "conv.bias bn.bias | lr 1 decay 0"});
 }
 
-TEST_CASE("a group holds within whatever optimizer its parameters belong to; without a weight decay of its own it has that one's") {
+TEST_CASE(
+    "a group holds within whatever optimizer its parameters belong to; without a weight decay of its own it has that "
+    "one's") {
   const std::vector<Settings> optims{optim({{"params", text("^(conv|bn)")}, {"weight_decay", 0.01}}),
                                      optim({{"params", text("^fc")}, {"weight_decay", 0.02}})};
   const auto shared = share_out(parameters(), optims, {group({{"params", text("bias$")}, {"lr_factor", 2.0}})});
   CHECK(shared.frozen.empty());
   REQUIRE(shared.optimizers.size() == 2);
-  CHECK(told(shared.optimizers[0]) == Lines{"conv.weight bn.weight | lr 1 decay 0.01", "conv.bias bn.bias | lr 2 decay 0.01"});
+  CHECK(told(shared.optimizers[0]) ==
+        Lines{"conv.weight bn.weight | lr 1 decay 0.01", "conv.bias bn.bias | lr 2 decay 0.01"});
   CHECK(told(shared.optimizers[1]) == Lines{"fc.weight | lr 1 decay 0.02", "fc.bias | lr 2 decay 0.02"});
 }
 
 TEST_CASE("what the first group freezes nobody learns; a later one freezes nothing of it") {
   const std::vector<Settings> optims{optim({})};
-  const auto frozen = group({{"params", text("^conv")}, {"frozen", true}}), bias = group({{"params", text("bias$")}, {"lr_factor", 3.0}});
+  const auto frozen = group({{"params", text("^conv")}, {"frozen", true}}),
+             bias = group({{"params", text("bias$")}, {"lr_factor", 3.0}});
   CHECK(share_out(parameters(), optims, {frozen, bias}).frozen == std::set<std::string>{"conv.bias", "conv.weight"});
   const auto later = share_out(parameters(), optims, {bias, frozen});
   CHECK(later.frozen == std::set<std::string>{"conv.weight"});
-  CHECK(told(later.optimizers.at(0)) == Lines{"bn.weight fc.weight | lr 1 decay 0", "conv.bias bn.bias fc.bias | lr 3 decay 0"});
+  CHECK(told(later.optimizers.at(0)) ==
+        Lines{"bn.weight fc.weight | lr 1 decay 0", "conv.bias bn.bias fc.bias | lr 3 decay 0"});
 }

@@ -45,7 +45,8 @@ class CalledAgain final : public WorkGraph {
   std::function<void()> work_;
 };
 
-/// What twelve steps come to: losses and norms, and the state's bytes. The rate changes every step; batch 8 is a short one.
+/// What twelve steps come to: losses and norms, and the state's bytes. The rate changes every step; batch 8 is a short
+/// one.
 std::string trained(Learner& learner, double momentum_after_nine) {
   const auto device = make_cpu_device();
   Slab slab(layout, *device);
@@ -98,7 +99,8 @@ TEST_CASE("where a step cannot be captured it is made as ever, and a line says w
     Tables tables;
     Counts counts{.fails = true};
     warnings.clear();
-    const bool same = trained(*tables.learner([&] { return std::make_unique<CalledAgain>(counts, true); }), 0.9) == trained(*tables.learner({}), 0.9);
+    const bool same = trained(*tables.learner([&] { return std::make_unique<CalledAgain>(counts, true); }), 0.9) ==
+                      trained(*tables.learner({}), 0.9);
     CHECK(same);
     REQUIRE(warnings.size() == 1);
     CHECK(warnings.front() == said + "operation not permitted when stream is capturing");

@@ -13,7 +13,9 @@
 
 namespace flowtrain::testing {
 
-inline const SlabLayout layout({{"image", DType::u8, {6, 5, 3}, {0.5, 0.5, 0.5}, {0.25, 0.25, 0.25}}, {"label", DType::i64, {}}}, 8);
+inline const SlabLayout layout({{"image", DType::u8, {6, 5, 3}, {0.5, 0.5, 0.5}, {0.25, 0.25, 0.25}},
+                                {"label", DType::i64, {}}},
+                               8);
 
 /// The settings of an MLP with dropout, clipped gradients and weight decay.
 struct Tables {

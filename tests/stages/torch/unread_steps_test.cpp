@@ -24,7 +24,8 @@ TEST_CASE("of unread steps the first that was not finite is known, and how often
   UnreadSteps steps;
   CHECK(steps.take().steps == 0);
   const std::vector<std::pair<float, float>> figures{{1, 2}, {1, kInf}, {kNan, kNan}, {kNan, 1}};
-  for (std::size_t i = 0; i < figures.size(); ++i) steps.add(10 + i, scalar(figures[i].first), scalar(figures[i].second), {});
+  for (std::size_t i = 0; i < figures.size(); ++i)
+    steps.add(10 + i, scalar(figures[i].first), scalar(figures[i].second), {});
   Unread unread = steps.take();
   CHECK(unread.steps == 4);
   CHECK(unread.nonfinite == 11);
@@ -33,7 +34,8 @@ TEST_CASE("of unread steps the first that was not finite is known, and how often
   CHECK(unread.overflows == 0);
   CHECK(steps.take().nonfinite == 0);
 
-  for (float overflow : {1, 1, 1, 0, 1, 1}) steps.add(20, scalar(1), scalar(overflow > 0 ? kInf : 1), at::full({1}, overflow));
+  for (float overflow : {1, 1, 1, 0, 1, 1})
+    steps.add(20, scalar(1), scalar(overflow > 0 ? kInf : 1), at::full({1}, overflow));
   unread = steps.take();
   CHECK(unread.nonfinite == 0);
   CHECK(unread.overflows == 5);

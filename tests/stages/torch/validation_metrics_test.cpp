@@ -65,10 +65,12 @@ class Member : public SoloGroup {
 
 /// Some of eight rows of three classes, from four cameras; the last row is of none.
 void update_rows(ValidationMetrics& metrics, std::int64_t first, std::int64_t last) {
-  const at::Tensor predictions = at::tensor({0, 1, 1, 0, 2, 1, 1, 0}, at::kLong), labels = at::tensor({0, 1, 0, 0, 2, 2, 1, 1}, at::kLong);
+  const at::Tensor predictions = at::tensor({0, 1, 1, 0, 2, 1, 1, 0}, at::kLong),
+                   labels = at::tensor({0, 1, 0, 0, 2, 2, 1, 1}, at::kLong);
   const at::Tensor cameras = at::tensor({7, 3, 7, 3, 12, 12, 7, -1}, at::kInt);
   const auto part = [&](const at::Tensor& all) { return all.slice(0, first, last); };
-  metrics.update({{"logits", at::one_hot(part(predictions), 3).to(at::kFloat)}}, {{"label", part(labels)}, {"camera", part(cameras)}});
+  metrics.update({{"logits", at::one_hot(part(predictions), 3).to(at::kFloat)}},
+                 {{"label", part(labels)}, {"camera", part(cameras)}});
 }
 
 bool same(const Figures& a, const Figures& b) {
@@ -78,7 +80,8 @@ bool same(const Figures& a, const Figures& b) {
 }
 
 void update(ValidationMetrics& metrics) {  // labels 0 0 1, predictions 0 1 1
-  metrics.update({{"logits", at::tensor({1.F, 0.F, 0.F, 1.F, 0.F, 1.F}).view({3, 2})}}, {{"label", at::tensor({0, 0, 1})}});
+  metrics.update({{"logits", at::tensor({1.F, 0.F, 0.F, 1.F, 0.F, 1.F}).view({3, 2})}},
+                 {{"label", at::tensor({0, 0, 1})}});
 }
 
 ValidationMetrics made(const std::vector<std::string>& names, std::vector<std::string> classes = {"cat", "dog"}) {
@@ -135,7 +138,8 @@ TEST_CASE("classes of which the data set knows nothing have numbers; without row
 
 TEST_CASE("metrics that are there twice, or are not made for so few classes") {
   CHECK_THROWS_WITH_AS(made({"f1", "f1"}), "'f1' is there twice", std::invalid_argument);
-  CHECK_THROWS_WITH_AS(made({"top3"}), "top3 needs 3 classes or more, and there are 2: top2 at most", std::invalid_argument);
+  CHECK_THROWS_WITH_AS(made({"top3"}), "top3 needs 3 classes or more, and there are 2: top2 at most",
+                       std::invalid_argument);
 }
 
 TEST_CASE("each metric for each group of rows, by a number of the batch or by class") {
@@ -148,11 +152,13 @@ TEST_CASE("each metric for each group of rows, by a number of the batch or by cl
     update_rows(by_camera, 0, 3);
     update_rows(by_camera, 3, 8);
     const Figures figures = by_camera.end(solo_group(), beside);
-    // Camera 3 sees 1 and 0, both right; 7 sees 0, 0 and 1, of which 0 is taken for 1; 12 sees 2 twice, once taken for 1.
+    // Camera 3 sees 1 and 0, both right; 7 sees 0, 0 and 1, of which 0 is taken for 1; 12 sees 2 twice, once taken
+    // for 1.
     const double f1_of_7 = (2. / 3 + 2. / 3) / 2, f1_of_12 = (2. / 3) / 2;
     REQUIRE(figures.size() == 8);
     CHECK(figures[0] == std::pair<std::string, double>{"accuracy", 5. / 8});
-    CHECK(same({figures.begin() + 1, figures.begin() + 4}, {{"accuracy.3", 1}, {"accuracy.7", 2. / 3}, {"accuracy.12", 0.5}}));
+    CHECK(same({figures.begin() + 1, figures.begin() + 4},
+               {{"accuracy.3", 1}, {"accuracy.7", 2. / 3}, {"accuracy.12", 0.5}}));
     CHECK(figures[4].first == "f1");
     CHECK(figures[5] == std::pair<std::string, double>{"f1.3", 1});
     CHECK(figures[6].second == doctest::Approx(f1_of_7));
@@ -218,7 +224,8 @@ TEST_CASE("groups that cannot be told") {
   spec.classes = 2;
   spec.height = spec.width = 4;
   const auto net = nets::make_net(spec);
-  Settings val("val", {{"metrics", Kind::texts, std::vector<std::string>{}, ""}, {"group_by", Kind::text, std::string(), ""}});
+  Settings val("val",
+               {{"metrics", Kind::texts, std::vector<std::string>{}, ""}, {"group_by", Kind::text, std::string(), ""}});
   val.set("metrics", std::vector<std::string>{"f1"}, {"a.toml", 3, 1});
   const SlabLayout layout({{"image", DType::u8, {4, 4, 3}}, {"label", DType::i64, {}}, {"weight", DType::f32, {}}}, 1);
   const auto refusal = [&](const std::string& field, const std::vector<std::string>& names) -> std::string {
@@ -234,16 +241,21 @@ TEST_CASE("groups that cannot be told") {
     return "";
   };
   CHECK(refusal("label", {"f1"}) == "");
-  CHECK(refusal("source", {"f1"}) == "a.toml:4:1: val.group_by: 'source' is not among what the sampler gives for validation: image, label, weight");
-  for (const char* field : {"image", "weight"}) CHECK(refusal(field, {"f1"}).ends_with("is not one whole number for each sample"));
+  CHECK(refusal("source", {"f1"}) ==
+        "a.toml:4:1: val.group_by: 'source' is not among what the sampler gives for validation: image, label, weight");
+  for (const char* field : {"image", "weight"})
+    CHECK(refusal(field, {"f1"}).ends_with("is not one whole number for each sample"));
   CHECK(refusal("label", {}).ends_with("val.metrics has nothing that could be told by groups"));
   for (const char* table : {"confusion", "accuracy_per_class"})
-    CHECK(refusal("label", {"f1", table}).find("'" + std::string(table) + "' of val.metrics (a.toml:3:1) is no single figure") != std::string::npos);
+    CHECK(refusal("label", {"f1", table})
+              .find("'" + std::string(table) + "' of val.metrics (a.toml:3:1) is no single figure") !=
+          std::string::npos);
 
   auto many = made({"accuracy"});
   many.group_by("camera");
   many.begin();
-  CHECK_THROWS_WITH_AS(many.update({{"logits", at::ones({1025, 2})}}, {{"label", at::zeros({1025}, at::kLong)}, {"camera", at::arange(1025)}}),
+  CHECK_THROWS_WITH_AS(many.update({{"logits", at::ones({1025, 2})}},
+                                   {{"label", at::zeros({1025}, at::kLong)}, {"camera", at::arange(1025)}}),
                        "'camera' of val.group_by has more than 1024 values", std::invalid_argument);
 }
 
