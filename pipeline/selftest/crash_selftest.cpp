@@ -45,6 +45,25 @@ void note(Findings& findings, const std::string& accident, const std::string& wr
   if (!wrong.empty() && findings.problems.size() < max_problems) findings.problems.push_back(accident + ": " + wrong);
 }
 
+/// Numbers the accidents that there are, and counts those that are tried.
+class Points {
+ public:
+  Points(Findings& findings, const PointFilter& includes) : findings_(findings), includes_(includes) {}
+  /// Goes to the next point; false where it is not to be tried.
+  bool next() {
+    ++number_;
+    if (includes_ && !includes_(number_)) return false;
+    ++findings_.points;
+    return true;
+  }
+  std::string name() const { return "point " + std::to_string(number_) + ": "; }
+
+ private:
+  Findings& findings_;
+  const PointFilter& includes_;
+  std::uint64_t number_ = 0;
+};
+
 std::string describe(const TracedCall& call, std::uint64_t number) {
   return "call " + std::to_string(number) + ", " + call.name + " " + call.path.string();
 }
@@ -137,17 +156,18 @@ Workload saving(std::uint64_t last) {
           last};
 }
 
-Findings try_kills(const fs::path& folder, const Workload& workload) {
+Findings try_kills(const fs::path& folder, const Workload& workload, const PointFilter& includes) {
   Scratch scratch(folder);
   Findings findings;
+  Points points(findings, includes);
   const auto calls = calls_of(scratch, workload);
   for (std::uint64_t at = 0; at < calls.size(); ++at) {
     for (const auto kind : {Fault::kill_before, Fault::kill_after}) {
+      if (!points.next()) continue;
       const auto place = scratch.renew();
       const auto trace = run_workload(place, workload, {kind, at});
       const auto accident =
-          std::string(kind == Fault::kill_before ? "killed before " : "killed after ") + describe(calls[at], at);
-      ++findings.points;
+          points.name() + (kind == Fault::kill_before ? "killed before " : "killed after ") + describe(calls[at], at);
       if (trace.signal == 0) note(findings, accident, "the process was not killed");
       note(findings, accident, check_promise(place / "snapshots", promise_of(trace, workload)));
       note(findings, accident, check_next_save(place / "snapshots", workload.last + 1));
@@ -156,11 +176,14 @@ Findings try_kills(const fs::path& folder, const Workload& workload) {
   return findings;
 }
 
-Findings try_errors(const fs::path& folder, const Workload& workload, std::span<const int> errors) {
+Findings try_errors(const fs::path& folder, const Workload& workload, std::span<const int> errors,
+                    const PointFilter& includes) {
   Scratch scratch(folder);
   Findings findings;
+  Points points(findings, includes);
   const auto calls = calls_of(scratch, workload);
   const auto attempt = [&](const TracedCall& call, const Fault& fault) {
+    if (!points.next()) return;
     const auto place = scratch.renew();
     const auto body = [&](const Report& report) {
       const auto before = open_descriptors();
@@ -171,9 +194,9 @@ Findings try_errors(const fs::path& folder, const Workload& workload, std::span<
         report("wrong: " + std::to_string(more) + " descriptors were not closed");
     };
     const auto trace = run_traced(place, body, fault);
-    const auto accident = (fault.kind == Fault::fail ? std::generic_category().message(fault.error) : "short write") +
+    const auto accident = points.name() +
+                          (fault.kind == Fault::fail ? std::generic_category().message(fault.error) : "short write") +
                           " at " + describe(call, fault.at);
-    ++findings.points;
     note(findings, accident, check_failed_run(trace, call, fault, place));
   };
   for (std::uint64_t at = 0; at < calls.size(); ++at) {
@@ -189,18 +212,21 @@ DiskLog record(const fs::path& folder, const Workload& workload) {
   return disk_log(place, run_workload(place, workload).calls);
 }
 
-Findings try_power_cuts(const fs::path& folder, const DiskLog& log, std::uint64_t last, std::uint64_t limit) {
+Findings try_power_cuts(const fs::path& folder, const DiskLog& log, std::uint64_t last, std::uint64_t limit,
+                        const PointFilter& includes) {
   const Scratch scratch(folder);
   Findings findings;
+  Points points(findings, includes);
   std::vector<Promise> promises{{.last = last}};  // by number of steps
   for (const auto& step : log.steps) {
     auto promise = promises.back();
     if (step.kind == DiskStep::report) promise.take(step.line);
     promises.push_back(promise);
   }
-  findings.points = for_each_state(log, limit, seed, [&](const DiskState& state) {
+  for_each_state(log, limit, seed, [&](const DiskState& state) {
+    if (!points.next()) return;
     materialise(state, folder);
-    const auto accident = "power cut after step " + std::to_string(state.steps);
+    const auto accident = points.name() + "power cut after step " + std::to_string(state.steps);
     note(findings, accident, check_promise(folder / "snapshots", promises[state.steps]));
     if (state.steps % 10 == 0) note(findings, accident, check_next_save(folder / "snapshots", last + 1));
   });

@@ -34,10 +34,13 @@ struct Findings {
   std::vector<std::string> problems;  ///< what was wrong and after which accident; the first few
 };
 
-/// Each of the following works in `folder`, which it makes and removes.
+/// Which accidents to try, by number from 1; an empty function means all.
+using PointFilter = std::function<bool(std::uint64_t point)>;
+
+/// Each of the following works in `folder`, which it makes and removes. A problem's text begins with its "point N".
 
 /// Kills the process before and after each of its calls: what had been reported as saved must be found.
-Findings try_kills(const std::filesystem::path& folder, const Workload& workload);
+Findings try_kills(const std::filesystem::path& folder, const Workload& workload, const PointFilter& includes = {});
 
 /// What disks are known to answer.
 inline constexpr int usual_errors[] = {EIO, ENOSPC, EDQUOT, EROFS, EINTR};
@@ -46,7 +49,7 @@ inline constexpr int usual_errors[] = {EIO, ENOSPC, EDQUOT, EROFS, EINTR};
 /// with file and reason (none for an early end, or for EINTR where POSIX lets one try again), must not harm what was
 /// saved, and the next save must be good and leave neither temporary files nor open descriptors behind.
 Findings try_errors(const std::filesystem::path& folder, const Workload& workload,
-                    std::span<const int> errors = usual_errors);
+                    std::span<const int> errors = usual_errors, const PointFilter& includes = {});
 
 /// What `workload` does to a disk.
 DiskLog record(const std::filesystem::path& folder, const Workload& workload);
@@ -54,7 +57,7 @@ DiskLog record(const std::filesystem::path& folder, const Workload& workload);
 /// Up to `limit` states that a power cut may leave of `log` (disk_states.h): what had been reported as saved must be
 /// found, and (every tenth time, as it takes long) the next save must be good.
 Findings try_power_cuts(const std::filesystem::path& folder, const DiskLog& log, std::uint64_t last,
-                        std::uint64_t limit);
+                        std::uint64_t limit, const PointFilter& includes = {});
 
 /// All three, below `folder`, with a line for each part and a verdict. Throws UserError where it cannot be done.
 Exit crash_selftest(const std::filesystem::path& folder, std::uint64_t states, std::ostream& out);

@@ -8,8 +8,8 @@
 #include "pipeline/config/config.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "tests/faults/fast_folder.h"
-#include "tests/points.h"
 #include "tests/snapshot/fixture.h"
+#include "tests/support/fault_points.h"
 
 namespace {
 
@@ -51,12 +51,13 @@ using namespace flowtrain::test;
 
 namespace {
 
-/// Runs `work` with a failure at the 1st, 2nd, … allocation, and `check` after each, until one run has no failure.
-/// Returns the number of failures.
-std::uint64_t fail_each(const std::function<void()>& work, const std::function<void()>& check) {
-  for (long n = 1;; ++n) {
+/// Runs `work` with a failure at the 1st, 2nd, … allocation of `points`, and `check` after each, until one run has no
+/// failure.
+void fail_each(FaultPoints& points, const std::function<void()>& work, const std::function<void()>& check) {
+  for (const std::uint64_t n : points.each()) {
+    INFO(points.repeat(n));
     bool refused = false;
-    left = n;
+    left = static_cast<long>(n);
     try {
       work();
     } catch (const std::bad_alloc&) {
@@ -71,17 +72,20 @@ std::uint64_t fail_each(const std::function<void()>& work, const std::function<v
     left = -1;
     CHECK_MESSAGE((fired || !refused), "an error without a failed allocation");
     check();
-    if (!fired) return static_cast<std::uint64_t>(n - 1);
+    if (!fired) return;
+    points.count();
   }
 }
 
 }  // namespace
 
-TEST_CASE("no memory: a save is done, or what was there is left as it was") {
+TEST_CASE("no memory: a save is done, or what was there is left as it was" * points_sampled) {
   const FastFolder folder;
   save(folder.path(), 1);
   const SmallContent content(2);
-  const auto points = fail_each(
+  FaultPoints points("allocations of a save");
+  fail_each(
+      points,
       [&] {
         write_snapshot(folder.path(), content.content);
         mark_best(folder.path(), 2);
@@ -96,14 +100,16 @@ TEST_CASE("no memory: a save is done, or what was there is left as it was") {
         for (const auto& entry : fs::directory_iterator(folder.path()))
           CHECK_FALSE(is_leftover(entry.path().filename().string()));
       });
-  tried("R19 allocations of a save", points);
+  points.finish();
 }
 
-TEST_CASE("no memory: a snapshot is opened, or refused, and is the same afterwards") {
+TEST_CASE("no memory: a snapshot is opened, or refused, and is the same afterwards" * points_sampled) {
   const FastFolder folder;
   save(folder.path(), 1);
   const auto path = save(folder.path(), 2);
-  const auto points = fail_each(
+  FaultPoints points("allocations of opening");
+  fail_each(
+      points,
       [&] {
         const auto newest = find_newest(folder.path());
         if (newest.path != path) throw InternalError("no memory was taken for damage");
@@ -112,18 +118,21 @@ TEST_CASE("no memory: a snapshot is opened, or refused, and is the same afterwar
       [] {});
   CHECK(verify_snapshot(path).empty());
   flip(path / "model.safetensors", fs::file_size(path / "model.safetensors") - 1, 1);
-  const auto damaged = fail_each(
+  fail_each(
+      points,
       [&] {
         if (verify_snapshot(path).empty()) throw InternalError("damage was overlooked");
       },
       [] {});
-  tried("R19 allocations of opening", points + damaged);
+  points.finish();
 }
 
-TEST_CASE("no memory: a configuration is read, or refused, and the next reading says the same") {
+TEST_CASE("no memory: a configuration is read, or refused, and the next reading says the same" * points_sampled) {
   const auto file = fs::path(FLOWTRAIN_SOURCE_DIR) / "configs/quickstart.toml";
   const auto undisturbed = to_toml(load_config(file));
-  const auto points = fail_each([&] { load_config(file); }, [] {});
+  FaultPoints points("allocations of configuring");
+  fail_each(
+      points, [&] { load_config(file); }, [] {});
   CHECK(to_toml(load_config(file)) == undisturbed);
-  tried("R19 allocations of configuring", points);
+  points.finish();
 }

@@ -8,22 +8,23 @@
 #include "pipeline/selftest/crash_selftest.h"
 #include "pipeline/selftest/snapshot_check.h"
 #include "tests/faults/fast_folder.h"
-#include "tests/points.h"
+#include "tests/support/fault_points.h"
+#include "tests/support/skip.h"
 
 using namespace flowtrain;
 using namespace flowtrain::test;
 
 namespace {
 
-/// False, with the reason, where no process can be traced.
-bool can_trace() {
-  const auto why = why_no_tracing();
-  if (!why.empty()) MESSAGE("skipped: " << why);
-  return why.empty();
+void check(const Findings& findings, FaultPoints& points) {
+  INFO(points.repeat());
+  for (const auto& problem : findings.problems) FAIL_CHECK(problem);
+  points.count(findings.points);
+  points.finish();
 }
 
-void check(const Findings& findings) {
-  for (const auto& problem : findings.problems) FAIL_CHECK(problem);
+PointFilter filter(const FaultPoints& points) {
+  return [&points](std::uint64_t point) { return points.includes(point); };
 }
 
 /// Saves that go to the disk in some other way than write_snapshot()'s.
@@ -46,35 +47,32 @@ DiskLog without(DiskLog log, const std::function<bool(const DiskStep&)>& left_ou
 
 }  // namespace
 
-TEST_CASE("kill: what was saved is found, whichever call a save is killed at") {
-  if (!can_trace()) return;
+TEST_CASE("kill: what was saved is found, whichever call a save is killed at" * points_sampled) {
+  SKIP_UNLESS(why_no_tracing().empty(), "ptrace", why_no_tracing());
   const FastFolder folder;
-  const auto findings = try_kills(folder / "kills", saving(4));
-  check(findings);
-  tried("R2 kills at a call of a save", findings.points);
+  FaultPoints points("kills at a call of a save");
+  check(try_kills(folder / "kills", saving(4), filter(points)), points);
 }
 
-TEST_CASE("errors: the one before stays, the next one is good, nothing leaks, whichever call fails") {
-  if (!can_trace()) return;
+TEST_CASE("errors: the one before stays, the next one is good, nothing leaks, whichever call fails" * points_sampled) {
+  SKIP_UNLESS(why_no_tracing().empty(), "ptrace", why_no_tracing());
   const FastFolder folder;
   std::vector<int> errors(std::begin(usual_errors), std::end(usual_errors));
   if (times() > 1) errors.insert(errors.end(), {EACCES, EMFILE, ENOMEM, ESTALE});
-  const auto findings = try_errors(folder / "errors", saving(4), errors);
-  check(findings);
-  tried("R3 calls of a save that fail", findings.points);
+  FaultPoints points("calls of a save that fail");
+  check(try_errors(folder / "errors", saving(4), errors, filter(points)), points);
 }
 
-TEST_CASE("power cut: what was saved is found in each state that a disk may be left in") {
-  if (!can_trace()) return;
+TEST_CASE("power cut: what was saved is found in each state that a disk may be left in" * points_sampled) {
+  SKIP_UNLESS(why_no_tracing().empty(), "ptrace", why_no_tracing());
   const FastFolder folder;
   const auto log = record(folder / "record", saving(6));
-  const auto findings = try_power_cuts(folder / "states", log, 6, 10'000);
-  check(findings);
-  tried("R1 states of the disk after power cuts", findings.points);
+  FaultPoints points("states of the disk after power cuts");
+  check(try_power_cuts(folder / "states", log, 6, 10'000, filter(points)), points);
 }
 
 TEST_CASE("the checker: a missing fsync of files, folder or parent is found") {
-  if (!can_trace()) return;
+  SKIP_UNLESS(why_no_tracing().empty(), "ptrace", why_no_tracing());
   const FastFolder folder;
   const auto log = record(folder / "record", saving(3));
   const auto node_kind = [&](const DiskStep& step) { return log.nodes[static_cast<std::size_t>(step.node)].kind; };
@@ -94,7 +92,7 @@ TEST_CASE("the checker: a missing fsync of files, folder or parent is found") {
 }
 
 TEST_CASE("the checker: saves that remove the old one first, or write in place, are found") {
-  if (!can_trace()) return;
+  SKIP_UNLESS(why_no_tracing().empty(), "ptrace", why_no_tracing());
   const FastFolder folder;
   const auto early = saving_by([](const fs::path& snapshots_dir, std::uint64_t iteration) {
     fs::remove_all(snapshots_dir / snapshot_name(iteration - 1));
@@ -115,7 +113,7 @@ TEST_CASE("the checker: saves that remove the old one first, or write in place, 
 }
 
 TEST_CASE("traced child: calls, lines and ends are told; a leak and a crash are found") {
-  if (!can_trace()) return;
+  SKIP_UNLESS(why_no_tracing().empty(), "ptrace", why_no_tracing());
   const FastFolder folder;
   const auto place = folder.path();
   const auto body = [&](const Report& report) {
@@ -170,7 +168,7 @@ TEST_CASE("traced child: calls, lines and ends are told; a leak and a crash are 
 }
 
 TEST_CASE("self test: refuses what is no folder") {
-  if (!can_trace()) return;
+  SKIP_UNLESS(why_no_tracing().empty(), "ptrace", why_no_tracing());
   std::ostringstream out;
   CHECK_THROWS_WITH_AS(crash_selftest("/proc/none", 1, out), "/proc/none: no such folder", UserError);
   CHECK(out.str().empty());

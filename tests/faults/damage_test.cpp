@@ -10,8 +10,8 @@
 #include "pipeline/snapshot/manifest.h"
 #include "sampling/random.h"
 #include "tests/faults/fast_folder.h"
-#include "tests/points.h"
 #include "tests/snapshot/fixture.h"
+#include "tests/support/fault_points.h"
 
 using namespace flowtrain;
 using namespace flowtrain::test;
@@ -81,33 +81,39 @@ bool finds_burst(const TwoSnapshots& snapshots, const std::string& name, Bytes& 
 
 }  // namespace
 
-TEST_CASE("damage: every byte of a snapshot of 64 KiB, changed alone, is found") {
+TEST_CASE("damage: every byte of a snapshot of 64 KiB, changed alone, is found" * points_sampled) {
   const TwoSnapshots snapshots;
-  std::uint64_t points = 0, missed = 0;
+  FaultPoints points("changed bytes");
+  std::uint64_t point = 0, missed = 0;
   for (const auto& name : files) {
     Bytes file(snapshots.damaged / name);
-    for (std::size_t at = 0; at < file.text().size(); ++at, ++points) {
+    for (std::size_t at = 0; at < file.text().size(); ++at) {
+      if (!points.includes(++point)) continue;
+      points.count();
       const char was = file.text()[at];
-      file.put(at, {static_cast<char>(was ^ (1 << mix64(points) % 8))});
-      if (!snapshots.found(name) && ++missed < 10) FAIL_CHECK(name << ": byte " << at);
+      file.put(at, {static_cast<char>(was ^ (1 << mix64(point) % 8))});
+      if (!snapshots.found(name) && ++missed < 10) FAIL_CHECK(name << ": byte " << at << "; " << points.repeat(point));
       file.put(at, {was});
     }
   }
   CHECK(missed == 0);
   CHECK(find_newest(snapshots.folder.path()).path == snapshots.damaged);
-  tried("R4 changed bytes", points);
+  points.finish();
 }
 
-TEST_CASE("damage: every file cut short at every length, or longer, is found") {
+TEST_CASE("damage: every file cut short at every length, or longer, is found" * points_sampled) {
   const TwoSnapshots snapshots;
-  std::uint64_t points = 0, missed = 0;
+  FaultPoints points("cuts");
+  std::uint64_t point = 0, missed = 0;
   for (const auto& name : files) {
     Bytes file(snapshots.damaged / name);
     const auto size = file.text().size();
     const auto attempt = [&](std::size_t bytes) {
+      if (!points.includes(++point)) return;
+      points.count();
       file.cut(bytes);
-      ++points;
-      if (!snapshots.found(name) && ++missed < 10) FAIL_CHECK(name << ": " << bytes << " bytes");
+      if (!snapshots.found(name) && ++missed < 10)
+        FAIL_CHECK(name << ": " << bytes << " bytes; " << points.repeat(point));
     };
     for (const auto more : {1ul, 64ul, 4096ul}) attempt(size + more);
     for (auto bytes = size; bytes-- > 0;) attempt(bytes);
@@ -115,26 +121,27 @@ TEST_CASE("damage: every file cut short at every length, or longer, is found") {
   }
   CHECK(missed == 0);
   CHECK(find_newest(snapshots.folder.path()).path == snapshots.damaged);
-  tried("R4 cuts", points);
+  points.finish();
 }
 
-TEST_CASE("damage: bursts of changed bytes are found") {
+TEST_CASE("damage: bursts of changed bytes are found" * points_sampled) {
   const TwoSnapshots snapshots;
-  Stream random(4, Purpose::sample, 0);
+  FaultPoints points("bursts");
   std::uint64_t missed = 0;
-  constexpr std::uint64_t bursts = 10'000;
   std::vector<std::unique_ptr<Bytes>> open;
   for (const auto& name : files) open.push_back(std::make_unique<Bytes>(snapshots.damaged / name));
-  for (std::uint64_t burst = 0; burst < bursts; ++burst) {
+  for (const std::uint64_t burst : points.each(10'000)) {
+    points.count();
+    Stream random(4, Purpose::sample, burst);
     const auto which = random.below(files.size());
     if (!finds_burst(snapshots, files[which], *open[which], 512, random) && ++missed < 10)
-      FAIL_CHECK(files[which] << ": burst " << burst);
+      FAIL_CHECK(files[which] << ": burst " << burst << "; " << points.repeat(burst));
   }
   CHECK(missed == 0);
-  tried("R4 bursts", bursts);
+  points.finish();
 }
 
-TEST_CASE("damage: bursts of changed bytes in a large file are found") {
+TEST_CASE("damage: bursts of changed bytes in a large file are found" * points_sampled) {
   // With FLOWTRAIN_TIMES=64 it is a file of 1 GiB, and there are 10,240 bursts.
   const auto tensor_bytes = static_cast<std::int64_t>(times() << 20);
   std::optional<TwoSnapshots> snapshots;
@@ -147,14 +154,15 @@ TEST_CASE("damage: bursts of changed bytes in a large file are found") {
     snapshots.emplace(content);
   }
   Bytes file(snapshots->damaged / files.front());
-  Stream random(5, Purpose::sample, 0);
-  const auto bursts = 160 * times();
-  std::uint64_t missed = 0;
-  for (std::uint64_t burst = 0; burst < bursts; ++burst)
-    missed += !finds_burst(*snapshots, files.front(), file, 1 << 16, random);
-  CHECK(missed == 0);
+  FaultPoints points("bursts in a large file");
+  for (const std::uint64_t burst : points.each(160 * times())) {
+    INFO(points.repeat(burst));
+    points.count();
+    Stream random(5, Purpose::sample, burst);
+    CHECK(finds_burst(*snapshots, files.front(), file, 1 << 16, random));
+  }
   CHECK(find_newest(snapshots->folder.path()).path == snapshots->damaged);
-  tried("R4 bursts in a large file", bursts);
+  points.finish();
 }
 
 TEST_CASE("damage: files of another snapshot, or in each other's place, are found") {
@@ -168,9 +176,10 @@ TEST_CASE("damage: files of another snapshot, or in each other's place, are foun
     fs::rename(right, left);
     fs::rename(left.string() + "-aside", right);
   };
-  std::uint64_t points = 0;
+  FaultPoints points("files in another's place");
   // Every set of files exchanged between the second and the third; both are no longer what they were.
-  for (unsigned set = 1; set < 1u << files.size(); ++set, ++points) {
+  for (unsigned set = 1; set < 1u << files.size(); ++set) {
+    points.count();
     const auto swap_set = [&] {
       for (std::size_t i = 0; i < files.size(); ++i)
         if (set >> i & 1) swap(second / files[i], third / files[i]);
@@ -183,12 +192,13 @@ TEST_CASE("damage: files of another snapshot, or in each other's place, are foun
   }
   // Two files of one snapshot in each other's place.
   for (std::size_t i = 0; i < files.size(); ++i) {
-    for (std::size_t j = i + 1; j < files.size(); ++j, ++points) {
+    for (std::size_t j = i + 1; j < files.size(); ++j) {
+      points.count();
       swap(third / files[i], third / files[j]);
       CHECK(find_newest(folder.path()).path == second);
       swap(third / files[i], third / files[j]);
     }
   }
   CHECK(find_newest(folder.path()).path == third);
-  tried("R4 files in another's place", points);
+  points.finish();
 }

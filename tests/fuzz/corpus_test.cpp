@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "tests/fuzz/fuzz_target.h"
-#include "tests/points.h"
+#include "tests/support/fault_points.h"
 
 namespace flowtrain {
 namespace {
@@ -22,7 +22,7 @@ std::vector<char> bytes_of(const fs::path& path) {
 
 TEST_CASE("stored inputs: none crashes its reader, and each reader has some") {
   const fs::path corpus = FLOWTRAIN_SOURCE_DIR "/tests/fuzz/corpus";
-  std::uint64_t inputs = 0;
+  FaultPoints points("stored inputs");
   for (const auto& target : fuzz::targets()) {
     CAPTURE(target.name);
     REQUIRE(fs::is_directory(corpus / target.name));
@@ -30,11 +30,11 @@ TEST_CASE("stored inputs: none crashes its reader, and each reader has some") {
       CAPTURE(entry.path().string());
       const auto bytes = bytes_of(entry.path());
       CHECK_NOTHROW(fuzz::feed(target, std::as_bytes(std::span(bytes))));
-      ++inputs;
+      points.count();
     }
   }
   CHECK(static_cast<std::size_t>(std::distance(fs::directory_iterator(corpus), {})) == fuzz::targets().size());
-  tried("R13 stored inputs", inputs);
+  points.finish();
 }
 
 }  // namespace flowtrain

@@ -32,7 +32,7 @@ keep_last = 4
 TOML
 }
 
-skip() { printf 'skipped: %s\n' "$1"; exit 77; }
+skip() { printf 'skipped: [%s] %s\n' "$1" "$2"; exit 77; }  # NEED as in tests/skipped.sh, REASON
 fail() { printf 'FAILED: %s\n' "$1" >&2; exit 1; }
 passed() { printf 'passed: %s (%d s so far)\n' "$1" "$SECONDS"; }
 

@@ -3,8 +3,8 @@
 set -euo pipefail
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-command -v mpirun >/dev/null || skip 'mpirun is not installed (package openmpi-bin)'
-[[ $(mpirun --version 2>/dev/null) == *'Open MPI'* ]] || skip 'mpirun is not that of Open MPI'
+command -v mpirun >/dev/null || skip mpirun 'mpirun is not installed (package openmpi-bin)'
+[[ $(mpirun --version 2>/dev/null) == *'Open MPI'* ]] || skip open-mpi 'mpirun is not that of Open MPI'
 begin "$1"
 # A test machine may have one core, and run all as root.
 mpirun=(mpirun -n 2 --oversubscribe --allow-run-as-root)

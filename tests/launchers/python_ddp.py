@@ -12,7 +12,7 @@ try:
     import torch
     import torch.multiprocessing as processes
 except Exception as error:  # a torch whose libraries are not all there raises anything
-    print(f"skipped: this python3 cannot import torch ({error}); FLOWTRAIN_TEST_PYTHONPATH may name a folder")
+    print(f"skipped: [python-torch] this python3 cannot import torch ({error}); FLOWTRAIN_TEST_PYTHONPATH may name a folder")
     sys.exit(77)
 
 WORLD, ROWS, SIDE, CLASSES, HIDDEN = 2, 16, 12, 5, 32

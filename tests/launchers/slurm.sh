@@ -6,9 +6,9 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
 PATH=$PATH:/usr/sbin:/sbin
 for needed in slurmctld slurmd srun sbatch scancel munged; do
-  command -v "$needed" >/dev/null || skip "$needed is not installed (packages slurm-wlm and munge)"
+  command -v "$needed" >/dev/null || skip "$needed" "$needed is not installed (packages slurm-wlm and munge)"
 done
-((EUID == 0)) || skip 'only root can start jobs with a slurmd of its own'
+((EUID == 0)) || skip root 'only root can start jobs with a slurmd of its own'
 begin "$1"
 
 # --- The cluster --------------------------------------------------------------------------------------------------

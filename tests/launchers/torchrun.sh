@@ -19,7 +19,7 @@ elif runs python3 -m torch.distributed.run; then
 elif runs env PYTHONPATH="${2:-}" python3 -m torch.distributed.run; then
   torchrun=(env PYTHONPATH="$2" python3 -m torch.distributed.run)
 else
-  skip "neither torchrun nor a python3 that can import torch is there (FLOWTRAIN_TEST_PYTHONPATH may name a folder)"
+  skip python-torch "neither torchrun nor a python3 that can import torch is there (FLOWTRAIN_TEST_PYTHONPATH may name a folder)"
 fi
 begin "$1"
 train_straight

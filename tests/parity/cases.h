@@ -21,7 +21,9 @@ struct Case {
   NamedTensors below(const std::string& prefix) const;
 };
 
-/// The folder with the unpacked cases; nothing, with a message, where ../shared/parity is not there.
+inline constexpr const char* kNoCases = "the parity cases (../shared/parity) are not there";
+
+/// The folder with the cases, which the build has unpacked; nothing where ../shared/parity was not there.
 std::optional<std::string> case_folder();
 
 /// A file of cases: "losses" is losses.safetensors.

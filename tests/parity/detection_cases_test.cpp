@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/parity/cases.h"
+#include "tests/support/skip.h"
 
 using namespace flowtrain::parity;
 
@@ -35,7 +36,7 @@ json config_of(const CaseFile& file, const std::vector<std::string>& without) {
 
 TEST_CASE("parity: decoding") {
   const auto folder = case_folder();
-  if (!folder) return;
+  SKIP_UNLESS(folder, "shared", kNoCases);
   const CaseFile file(*folder, "decode");
   for (const std::string name : {"cornernet_like", "squeeze_like", "saccade_like", "kernel1"}) {
     const Case one = file.cut(name);
@@ -54,7 +55,7 @@ TEST_CASE("parity: decoding") {
 
 TEST_CASE("parity: soft NMS") {
   const auto folder = case_folder();
-  if (!folder) return;
+  SKIP_UNLESS(folder, "shared", kNoCases);
   const CaseFile file(*folder, "nms");
   const std::vector<std::pair<std::string, json>> variants{
       {"hard", {{"method", "hard"}}},
@@ -77,7 +78,7 @@ TEST_CASE("parity: soft NMS") {
 
 TEST_CASE("parity: CornerNet's post-processing") {
   const auto folder = case_folder();
-  if (!folder) return;
+  SKIP_UNLESS(folder, "shared", kNoCases);
   const CaseFile file(*folder, "postproc");
   for (const std::string name : {"cornernet", "squeeze", "multi"}) {
     const Case one = file.cut(name);
@@ -98,7 +99,7 @@ TEST_CASE("parity: CornerNet's post-processing") {
 
 TEST_CASE("parity: the steps of Saccade's search") {
   const auto folder = case_folder();
-  if (!folder) return;
+  SKIP_UNLESS(folder, "shared", kNoCases);
   const CaseFile file(*folder, "saccade_test");
   const Tolerance close{.absolute = 1e-4};
   const auto run = [&](const std::string& op, const NamedTensors& in, const json& arguments) {
@@ -141,7 +142,7 @@ TEST_CASE("parity: the steps of Saccade's search") {
 
 TEST_CASE("parity: Saccade's whole search") {
   const auto folder = case_folder();
-  if (!folder) return;
+  SKIP_UNLESS(folder, "shared", kNoCases);
   const CaseFile file(*folder, "saccade_test");
   json arguments = config_of(file, {"min_scale"});
   arguments.update({{"init_sizes", {192, 255}},

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/parity/cases.h"
+#include "tests/support/skip.h"
 
 using namespace flowtrain::parity;
 
@@ -31,7 +32,7 @@ const auto as_usual = [](const std::string&) { return usual; };
 
 TEST_CASE("parity: focal losses") {
   const auto folder = case_folder();
-  if (!folder) return;
+  SKIP_UNLESS(folder, "shared", kNoCases);
   const CaseFile file(*folder, "losses");
   for (const std::string name : {"focal.basic", "focal.clamped", "focal.no_pos", "focal.one_stack"}) {
     const Case one = file.cut(name);
@@ -46,7 +47,7 @@ TEST_CASE("parity: focal losses") {
 
 TEST_CASE("parity: tag losses") {
   const auto folder = case_folder();
-  if (!folder) return;
+  SKIP_UNLESS(folder, "shared", kNoCases);
   const CaseFile file(*folder, "losses");
   for (const std::string name : {"ae.all_empty", "ae.basic", "ae.batch1", "ae.close", "ae.empty_and_two", "ae.far",
                                  "ae.full128", "ae.one_each", "ae.ties"}) {
@@ -61,7 +62,7 @@ TEST_CASE("parity: tag losses") {
 
 TEST_CASE("parity: offset losses") {
   const auto folder = case_folder();
-  if (!folder) return;
+  SKIP_UNLESS(folder, "shared", kNoCases);
   const CaseFile file(*folder, "losses");
   for (const std::string name : {"off.basic", "off.batch1", "off.empty", "off.large"}) {
     const Case one = file.cut(name);
@@ -71,7 +72,7 @@ TEST_CASE("parity: offset losses") {
 
 TEST_CASE("parity: whole losses") {
   const auto folder = case_folder();
-  if (!folder) return;
+  SKIP_UNLESS(folder, "shared", kNoCases);
   const CaseFile file(*folder, "losses");
   for (const std::string name : {"total.cornernet", "total.cornernet_empty", "total.saccade"}) {
     Case one = file.cut(name);

@@ -12,6 +12,7 @@
 #include "tests/parity/cases.h"
 #include "tests/parity/name_numbers.h"
 #include "tests/parity/state_dict.h"
+#include "tests/support/skip.h"
 
 using namespace flowtrain::parity;
 
@@ -73,13 +74,6 @@ json strings_below(const NamedTensors& tensors, const std::string& prefix) {
   return names;
 }
 
-/// Whole nets take minutes and up to 5 GB: only where asked for.
-bool wanted() {
-  if (std::getenv("FLOWTRAIN_WHOLE_NETS") != nullptr) return true;
-  MESSAGE("skipped: whole nets take minutes; set FLOWTRAIN_WHOLE_NETS=1 to run them");
-  return false;
-}
-
 NamedTensors run(const std::string& net, const std::string& mode, const NamedTensors& in, const json& arguments) {
   const Arguments set(arguments);
   auto out = run_net({net, mode, ""}, {in, set, at::kCPU});
@@ -138,7 +132,7 @@ TEST_CASE("weights: module. may stand before the names, counters may be missing,
 
 TEST_CASE("parity: corner pooling") {
   const auto folder = case_folder();
-  if (!folder) return;
+  SKIP_UNLESS(folder, "shared", kNoCases);
   const CaseFile file(*folder, "corner_pool");
   for (const std::string& name : case_names(file)) {
     CAPTURE(name);
@@ -154,7 +148,7 @@ TEST_CASE("parity: corner pooling") {
 
 TEST_CASE("parity: blocks") {
   const auto folder = case_folder();
-  if (!folder) return;
+  SKIP_UNLESS(folder, "shared", kNoCases);
   const CaseFile file(*folder, "blocks");
   for (const auto& [name, arguments] : block_cases) {
     CAPTURE(name);
@@ -175,7 +169,7 @@ TEST_CASE("parity: blocks") {
 
 TEST_CASE("parity: names") {
   const auto folder = case_folder();
-  if (!folder) return;
+  SKIP_UNLESS(folder, "shared", kNoCases);
   std::ifstream file(*folder + "/state_dict.json");
   const json expected = json::parse(file);
   for (const std::string net : net_names) {
@@ -187,9 +181,9 @@ TEST_CASE("parity: names") {
   }
 }
 
-TEST_CASE("parity: whole nets in eval mode") {
+TEST_CASE("parity: whole nets in eval mode" * doctest::test_suite("nightly")) {
   const auto folder = case_folder();
-  if (!folder || !wanted()) return;
+  SKIP_UNLESS(folder, "shared", kNoCases);
   for (const std::string net : net_names) {
     CAPTURE(net);
     const CaseFile file(*folder, "forward_" + net);
@@ -207,9 +201,9 @@ TEST_CASE("parity: whole nets in eval mode") {
   }
 }
 
-TEST_CASE("parity: whole nets in train mode") {
+TEST_CASE("parity: whole nets in train mode" * doctest::test_suite("nightly")) {
   const auto folder = case_folder();
-  if (!folder || !wanted()) return;
+  SKIP_UNLESS(folder, "shared", kNoCases);
   for (const std::string net : net_names) {
     CAPTURE(net);
     const CaseFile file(*folder, "forward_" + net);

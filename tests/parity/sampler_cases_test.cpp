@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "tests/parity/cases.h"
+#include "tests/support/skip.h"
 
 namespace flowtrain::parity {
 namespace {
@@ -66,7 +67,7 @@ const json blank_draws = json::parse(R"({"config": {"rand_scales": [1], "input_s
 
 TEST_CASE("parity: samples with the reference's draws") {
   const auto folder = case_folder();
-  if (!folder) return;
+  SKIP_UNLESS(folder, "shared", kNoCases);
   const CaseFile file(*folder, "sampler");
   std::ifstream draws_file(*folder + "/sampler_draws.json");
   const json draws = json::parse(draws_file);
@@ -85,7 +86,7 @@ TEST_CASE("parity: samples with the reference's draws") {
 
 TEST_CASE("parity: Gaussians") {
   const auto folder = case_folder();
-  if (!folder) return;
+  SKIP_UNLESS(folder, "shared", kNoCases);
   const CaseFile file(*folder, "gaussian");
   int kernels = 0, drawings = 0;
   for (auto& [name, expected] : file.tensors()) {
@@ -109,7 +110,7 @@ TEST_CASE("parity: Gaussians") {
 
 TEST_CASE("parity: Gaussian radii") {
   const auto folder = case_folder();
-  if (!folder) return;
+  SKIP_UNLESS(folder, "shared", kNoCases);
   std::ifstream expected(*folder + "/gaussian_radius.csv");
   std::stringstream in;
   std::vector<std::pair<double, int>> radii;

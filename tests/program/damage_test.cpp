@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "tests/program/workplace.h"
+#include "tests/support/skip.h"
 
 namespace flowtrain {
 namespace {
@@ -77,10 +78,7 @@ TEST_CASE("a damaged snapshot is passed over, named, and the run ends as if noth
 TEST_CASE("a full disk costs snapshots, not the training") {
   const Workplace place;
   const SmallDisk disk(place.path("disk"), "700k");
-  if (!disk.mounted()) {
-    MESSAGE("skipped: a disk to fill cannot be mounted here");
-    return;
-  }
+  SKIP_UNLESS(disk.mounted(), "root", "mounting a tmpfs needs root");
   // About 200 kB each: the fourth does not fit.
   const auto outcome =
       place.train({"--run-dir", "disk/run", "--set", "net.hidden=[32, 256]", "--set", "snapshot.keep_last=9"});

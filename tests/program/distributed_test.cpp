@@ -378,7 +378,7 @@ TEST_CASE("a rank that stands still is named once the time is up") {
   REQUIRE(process.wait_for_text("\"snapshot\"", place.path("stands/metrics.jsonl")));
   std::this_thread::sleep_for(std::chrono::seconds(1));  // two heartbeats
   ::kill(rank_process("stands", 1), SIGSTOP);
-  const auto outcome = process.wait(60);
+  const auto outcome = process.wait();
   CHECK_EXIT(outcome, 6);
   CHECK_SAYS(outcome, "rank 1 on ");
   CHECK_SAYS(outcome, " does not answer any more, last seen at iteration ");

@@ -89,12 +89,12 @@ class Process {
 
   /// Waits until stderr, or a file that the program writes, holds `text`. False where the process ends, or the time is
   /// over, before.
-  bool wait_for_text(const std::string& text, const std::filesystem::path& file = {}, double limit_s = 60) {
+  bool wait_for_text(const std::string& text, const std::filesystem::path& file = {}, double limit_s = 600) {
     auto found = [&] { return read_text(file.empty() ? err_ : file).find(text) != std::string::npos; };
     return wait_until([&] { return found() || ended(); }, limit_s) && found();
   }
 
-  Outcome wait(double limit_s = 120) {
+  Outcome wait(double limit_s = 600) {
     Outcome outcome;
     if (!wait_until([&] { return ended(); }, limit_s)) {
       outcome.timed_out = true;
@@ -154,7 +154,7 @@ class Process {
   std::filesystem::path out_, err_;
 };
 
-inline Outcome run_program(const Words& words, const Surroundings& surroundings, double limit_s = 120) {
+inline Outcome run_program(const Words& words, const Surroundings& surroundings, double limit_s = 600) {
   return Process(words, surroundings).wait(limit_s);
 }
 

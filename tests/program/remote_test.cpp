@@ -80,7 +80,7 @@ TEST_CASE("a run that waits for its server ends at a signal with a snapshot, and
       Process process(with(with(with({"tiny.toml"}, gone.words()), more), {"--run-dir", run}), place.surroundings());
       REQUIRE(process.wait_for_text("it is asked again"));
       process.send(signal);
-      const auto outcome = process.wait(60);
+      const auto outcome = process.wait();
       REQUIRE_EXIT(outcome, signal == SIGINT ? 130 : 143);
       CHECK(read_text(place.path(run + "/bad_samples.jsonl")).empty());
       const auto snapshots = metrics_of(place.path(run), "snapshot");

@@ -145,7 +145,7 @@ TEST_CASE("a second SIGINT ends the program at once") {
   process.send(SIGINT);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   process.send(SIGINT);
-  const auto outcome = process.wait(30);
+  const auto outcome = process.wait();
   CHECK_EXIT(outcome, 130);
   CHECK_SAYS(outcome, "stopped at once by a second signal");
   CHECK(metrics_of(place.path("runs/tiny"), "snapshot").empty());

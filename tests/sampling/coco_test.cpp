@@ -14,7 +14,7 @@
 #include "settings_helper.h"
 #include "tar_helper.h"
 #include "temp_folder.h"
-#include "tests/points.h"
+#include "tests/support/fault_points.h"
 
 namespace flowtrain {
 namespace {

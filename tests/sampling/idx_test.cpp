@@ -9,6 +9,7 @@
 #include "sampling/datasets/whole_file.h"
 #include "tests/sampling/settings_helper.h"
 #include "tests/sampling/temp_folder.h"
+#include "tests/support/skip.h"
 
 using namespace flowtrain;
 using namespace std::string_literals;
@@ -211,10 +212,7 @@ TEST_CASE("no bytes make the IDX parser do anything but answer or refuse") {
 
 TEST_CASE("idx: Fashion-MNIST, the whole or a part of it") {
   const std::filesystem::path folder = FLOWTRAIN_SOURCE_DIR "/../shared/data/fashion-mnist";
-  if (!std::filesystem::exists(folder)) {
-    MESSAGE("Fashion-MNIST is not there: skipped");
-    return;
-  }
+  SKIP_UNLESS(std::filesystem::exists(folder), "shared", "../shared/data/fashion-mnist is not there");
   const auto train = open(folder), test = open(folder, {}, false);
   for (const auto* dataset : {train.get(), test.get()}) {
     CHECK(dataset->size() % 100 == 0);

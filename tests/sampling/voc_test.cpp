@@ -8,6 +8,7 @@
 #include "sampling/datasets/voc_annotation.h"
 #include "settings_helper.h"
 #include "temp_folder.h"
+#include "tests/support/skip.h"
 
 namespace flowtrain {
 namespace {
@@ -171,10 +172,7 @@ TEST_CASE("voc: annotations") {
 
 TEST_CASE("voc: the blood cells of BCCD, in place in their archive") {
   const std::filesystem::path archive = FLOWTRAIN_SOURCE_DIR "/../shared/data/bccd/bccd.tar";
-  if (!std::filesystem::exists(archive)) {
-    MESSAGE("skipped: there is no BCCD archive beside the sources");
-    return;
-  }
+  SKIP_UNLESS(std::filesystem::exists(archive), "shared", "../shared/data/bccd is not there");
   std::map<std::string, int> boxes;
   int without_area = 0;
   ReadBuffer buffer;

@@ -6,8 +6,8 @@
 
 #include "sampling/random.h"
 #include "tests/pipeline/fakes.h"
-#include "tests/points.h"
 #include "tests/scale/ranks.h"
+#include "tests/support/fault_points.h"
 
 using namespace flowtrain;
 using namespace flowtrain::testing;
@@ -49,5 +49,7 @@ TEST_CASE("runs whose number of ranks changes at random take, step by step, what
     Stream random(run, Purpose::init, 0);
     CHECK(same_as_alone(random, steps));
   }
-  tried("scale steps of runs with a changing world", steps);
+  FaultPoints points("scale steps of runs with a changing world");
+  points.count(steps);
+  points.finish();
 }

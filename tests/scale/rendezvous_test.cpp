@@ -18,7 +18,7 @@
 #include <thread>
 
 #include "pipeline/distributed/heart.h"
-#include "tests/points.h"
+#include "tests/support/fault_points.h"
 
 using namespace flowtrain;
 
@@ -185,7 +185,9 @@ TEST_CASE("ranks meet over Gloo: what the store is asked, by world, and what tha
                               << at_4096(&Meeting::calls) << " calls of the store, " << in << " bytes in, "
                               << in * readers << " bytes out");
   }
-  tried("scale ranks that met over Gloo", met);
+  FaultPoints points("scale ranks that met over Gloo");
+  points.count(met);
+  points.finish();
 }
 
 TEST_CASE("a heart costs the store the same few calls a beat, whatever the world") {
@@ -211,7 +213,9 @@ TEST_CASE("a heart costs the store the same few calls a beat, whatever the world
     CHECK(store->gets <= sets);
     beats += sets;
   }
-  tried("scale beats of hearts", beats);
+  FaultPoints points("scale beats of hearts");
+  points.count(beats);
+  points.finish();
 }
 
 TEST_CASE("how many beats a store on TCP answers") {

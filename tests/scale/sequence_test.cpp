@@ -6,8 +6,8 @@
 #include <map>
 
 #include "tests/pipeline/fakes.h"
-#include "tests/points.h"
 #include "tests/scale/ranks.h"
+#include "tests/support/fault_points.h"
 
 using namespace flowtrain;
 using namespace flowtrain::testing;
@@ -60,7 +60,9 @@ TEST_CASE("what all ranks take together is what one process takes: every record 
         if (once) CHECK(std::ranges::count(seen, 1u) == static_cast<std::ptrdiff_t>(each.samples));
       }
     }
-  tried("scale rows taken by the ranks of an epoch", taken_rows);
+  FaultPoints points("scale rows taken by the ranks of an epoch");
+  points.count(taken_rows);
+  points.finish();
 }
 
 TEST_CASE("a rank's batch costs as much at 4,096 ranks as alone, for equally many rows") {

@@ -5,6 +5,7 @@
 #include "pipeline/snapshot/manifest.h"
 #include "pipeline/snapshot/snapshot_files.h"
 #include "tests/snapshot/fixture.h"
+#include "tests/support/skip.h"
 
 using namespace flowtrain;
 using namespace flowtrain::test;
@@ -170,10 +171,7 @@ TEST_CASE("a folder that cannot be: the error names it, and nothing is left") {
 TEST_CASE("a full disk: the error says so, the snapshot before is good, and the next one can be saved") {
   TempFolder folder;
   const SmallDisk disk(folder / "disk", "256k");
-  if (!disk.mounted()) {
-    MESSAGE("skipped: mounting a tmpfs needs root");
-    return;
-  }
+  SKIP_UNLESS(disk.mounted(), "root", "mounting a tmpfs needs root");
   const auto snapshots = folder / "disk/snapshots";
   save(snapshots, 1);
   const SmallContent large(2, 100'000);
@@ -194,10 +192,7 @@ TEST_CASE("a full disk: the error says so, the snapshot before is good, and the 
 TEST_CASE("a read-only disk: the error says so") {
   TempFolder folder;
   const SmallDisk disk(folder / "disk", "256k");
-  if (!disk.mounted()) {
-    MESSAGE("skipped: mounting a tmpfs needs root");
-    return;
-  }
+  SKIP_UNLESS(disk.mounted(), "root", "mounting a tmpfs needs root");
   save(folder / "disk", 1);
   REQUIRE(::mount("none", (folder / "disk").c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr) == 0);
   CHECK(contains(message_of([&] { save(folder / "disk", 2); }), ": mkdir: Read-only file system"));

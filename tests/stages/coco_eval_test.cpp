@@ -12,9 +12,10 @@
 
 #include "sampling/random.h"
 #include "stages/evaluation/results_file.h"
-#include "tests/points.h"
 #include "tests/sampling/failure_helper.h"
 #include "tests/sampling/temp_folder.h"
+#include "tests/support/fault_points.h"
+#include "tests/support/skip.h"
 
 namespace flowtrain {
 namespace {
@@ -163,10 +164,8 @@ std::string python_check() {
 
 TEST_CASE("coco: equal to pycocotools") {
   const auto check = python_check();
-  if (std::system((check + ">/dev/null 2>&1").c_str()) != 0) {
-    MESSAGE("skipped: this python3 cannot import pycocotools; FLOWTRAIN_TEST_PYTHONPATH may name a folder");
-    return;
-  }
+  SKIP_UNLESS(std::system((check + ">/dev/null 2>&1").c_str()) == 0, "pycocotools",
+              "this python3 cannot import pycocotools; FLOWTRAIN_TEST_PYTHONPATH may name a folder");
   const TempFolder temp;
   for (std::uint64_t seed = 0; seed < 6 * times(); ++seed) {
     CAPTURE(seed);

@@ -1,4 +1,4 @@
-// Bar R14: files made to harm are refused with a reason, within bounds of memory, and leave nothing behind. Each is
+// Files made to harm are refused with a reason, within bounds of memory, and leave nothing behind. Each is
 // read in a process of its own.
 
 #include <doctest/doctest.h>
@@ -26,8 +26,8 @@
 #include "sampling/datasets/voc_annotation.h"
 #include "sampling/datasets/whole_file.h"
 #include "tests/fuzz/hostile/hostile.h"
-#include "tests/points.h"
 #include "tests/sampling/settings_helper.h"
+#include "tests/support/fault_points.h"
 
 namespace flowtrain::hostile {
 namespace {
@@ -191,36 +191,41 @@ bool check_harmless(const Root& root, const Case& each, long limit_kib = max_ext
 
 }  // namespace
 
-TEST_CASE("R14: hostile files are refused by name, within 64 MiB, and leave nothing behind") {
+TEST_CASE("hostile files are refused by name, within 64 MiB, and leave nothing behind") {
   const Root root;
-  std::uint64_t count = 0;
+  FaultPoints points("hostile files");
   for (const auto make : {images, archives, weights, texts})
     for (const auto& each : make()) {
       CHECK_MESSAGE(check_harmless(root, each), each.reader << ": " << each.what);
-      ++count;
+      points.count();
     }
-  tried("R14 hostile files", count);
+  points.finish();
 }
 
-TEST_CASE("R14: files that chance makes of hostile ones do no harm either") {
+TEST_CASE("files that chance makes of hostile ones do no harm either" * points_sampled) {
   const Root root;
   std::map<std::string, std::vector<Case>> cases;
   for (const auto make : {images, archives, weights, texts})
     for (auto& each : make())
       if (each.bytes.size() <= 1 << 20) cases[each.reader].push_back(std::move(each));
-  const auto wanted = 500 * times();
-  std::uint64_t refused = 0, read = 0;
-  for (std::uint64_t number = 0; refused < wanted; ++number) {
+  FaultPoints points("hostile files made by chance");
+  std::uint64_t read = 0;
+  for (const std::uint64_t number : points.each()) {
+    if (points.tried() >= points.least() * times()) break;
+    INFO(points.repeat(number));
     const auto& [reader, parents] = *std::next(cases.begin(), static_cast<std::ptrdiff_t>(number % cases.size()));
     const auto child = changed_by_chance(parents, number);
     const auto backed_kib = reader == "image" ? static_cast<long>(child.bytes.size() >> 10) * max_picture_ratio : 0;
-    (check_harmless(root, child, std::max(max_extra_kib, backed_kib)) ? refused : read) += 1;
+    if (check_harmless(root, child, std::max(max_extra_kib, backed_kib)))
+      points.count();
+    else
+      ++read;
   }
   MESSAGE(read << " others were taken");
-  tried("R14 hostile files made by chance", refused);
+  points.finish();
 }
 
-TEST_CASE("R14: a journal's hostile lines are cut out") {
+TEST_CASE("a journal's hostile lines are cut out") {
   const Root root;
   const auto file = root.path / "work" / "metrics.jsonl";
   for (const auto& line : {std::string(100'000, '['), std::string(1 << 24, 'x'), std::string("{\"iter\":1e999}"),

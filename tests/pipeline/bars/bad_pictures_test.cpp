@@ -1,4 +1,4 @@
-// Damaged pictures in training and validation (bar R15), as files of a whole run: every one is in the ledger once, the
+// Damaged pictures in training and validation, as files of a whole run: every one is in the ledger once, the
 // substitutes are the same whatever workers, prefetch and interruptions are, and the budget stops the run with the
 // list.
 
@@ -16,10 +16,10 @@
 #include "sampling/error.h"
 #include "tests/pipeline/bars/hashing_learner.h"
 #include "tests/pipeline/census.h"
-#include "tests/points.h"
 #include "tests/sampling/failure_helper.h"
 #include "tests/sampling/pictures.h"
 #include "tests/sampling/temp_folder.h"
+#include "tests/support/fault_points.h"
 #include "tests/telemetry/read_text.h"
 
 using namespace flowtrain;
@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::uint64_t kTrain = kSanitized ? 320 : 1000 * times(), kVal = 200;
+const std::uint64_t kTrain = FaultPoints::all() ? 1000 * times() : 320, kVal = 200;
 constexpr std::uint64_t kOneBadIn = 20;
 
 // Flipped in the middle of its data until a decoder notices: not every flip leaves a trace.
@@ -141,7 +141,8 @@ std::string end_of(const fs::path& run) {
 
 }  // namespace
 
-TEST_CASE("each damaged picture is in the ledger once, with the same substitute at any number of workers") {
+TEST_CASE("each damaged picture is in the ledger once, with the same substitute at any number of workers" *
+          points_sampled) {
   const TempFolder runs;
   const auto first = runs.path() / "first";
   REQUIRE(train(first, {}) == 0);
@@ -171,7 +172,9 @@ TEST_CASE("each damaged picture is in the ledger once, with the same substitute 
     CHECK(ledger_of(run) == ledger_of(first));
     CHECK(end_of(run) == end_of(first));
   }
-  if (!kSanitized) tried("R15 pictures", kTrain);
+  FaultPoints points("pictures");
+  points.count(kTrain);
+  points.finish();
 }
 
 TEST_CASE("the ledger of a run that was ended, and went on, is that of one that was not") {

@@ -1,4 +1,4 @@
-// Many tiny batches, and many lines (bar R17): memory, threads and open files stay as they are, and every slab comes
+// Many tiny batches, and many lines: memory, threads and open files stay as they are, and every slab comes
 // home.
 
 #include <doctest/doctest.h>
@@ -6,7 +6,7 @@
 
 #include "tests/pipeline/census.h"
 #include "tests/pipeline/fakes.h"
-#include "tests/points.h"
+#include "tests/support/fault_points.h"
 
 using namespace flowtrain;
 using namespace flowtrain::testing;
@@ -36,10 +36,10 @@ std::size_t heap_bytes() {
 
 }  // namespace
 
-TEST_CASE("over 100,000 tiny batches that are read from files nothing grows") {
-  const char* wished = std::getenv("FLOWTRAIN_SOAK_BATCHES");  // by hand: a million
-  const std::uint64_t batches = wished ? std::stoull(wished) : kSanitized ? 5'000 : 100'000;
-  const Watchdog watchdog(wished ? 0 : 200);
+TEST_CASE("over 100,000 tiny batches that are read from files nothing grows" * points_sampled) {
+  FaultPoints points("batches");
+  const std::uint64_t batches = points.least() * times();  // FLOWTRAIN_TIMES=10 by hand: a million
+  const Watchdog watchdog(0);
   const auto most = most_threads(2);
   const Scheduler scheduler(2);
   Parts parts(false);
@@ -57,14 +57,16 @@ TEST_CASE("over 100,000 tiny batches that are read from files nothing grows") {
   CHECK(settled(threads, most + early_own) <= most + early_own);
   CHECK(open_files() == early_files);
   line->check_finished();
-  if (!kSanitized) tried("R17 batches", count);
+  points.count(count);
+  points.finish();
 }
 
-TEST_CASE("500 lines start and stop, at their end or anywhere, and leave nothing behind") {
-  const Watchdog watchdog(200);
+TEST_CASE("500 lines start and stop, at their end or anywhere, and leave nothing behind" * points_sampled) {
+  FaultPoints points("lines started and stopped");
+  const Watchdog watchdog(600);
   const auto most = most_threads(2, 2);  // one may still rest as the next one starts
   const Scheduler scheduler(2);
-  const std::uint64_t cycles = kSanitized ? 60 : 500;
+  const std::uint64_t cycles = points.least();
   Stream random(1, Purpose::init, 0);
   std::size_t early_bytes = 0;
   std::ptrdiff_t early_files = 0;
@@ -88,5 +90,6 @@ TEST_CASE("500 lines start and stop, at their end or anywhere, and leave nothing
   if (!kSanitized) CHECK(heap_bytes() <= early_bytes + 65536);
   CHECK(settled(threads, most) <= most);
   CHECK(open_files() == early_files);
-  if (!kSanitized) tried("R17 lines started and stopped", cycles);
+  points.count(cycles);
+  points.finish();
 }

@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/points.h"
 #include "tests/program/workplace.h"
+#include "tests/support/fault_points.h"
 
 namespace flowtrain {
 namespace {
@@ -26,7 +26,7 @@ const Words kRun{"tiny.toml",
                  "--set",
                  "data.samples=64"};
 
-Outcome run_with_fault(const Workplace& place, const std::string& kind, int call) {
+Outcome run_with_fault(const Workplace& place, const std::string& kind, std::uint64_t call) {
   auto surroundings = place.surroundings();
   surroundings.environment = {{"LD_PRELOAD", FLOWTRAIN_FAULT_SHIM},
                               {"FAULT_BELOW", std::filesystem::canonical(place.path(".")).string() + "/runs"},
@@ -61,25 +61,24 @@ std::vector<std::string> leftovers(const std::filesystem::path& folder) {
 }
 
 /// Runs with a fault at call 1, 2, 3 … of the kinds in turn, until none happens, resumes where the run did not end
-/// well, and compares. Returns how many faults there were.
-int fault_everywhere(const Words& kinds, const Words& further_kinds = {}) {
+/// well, and compares.
+void fault_everywhere(FaultPoints points, const Words& kinds, const Words& further_kinds = {}) {
   const Workplace straight;
   REQUIRE_EXIT(straight.run(kRun), 0);
   const auto expected = end_of(straight.path("runs/tiny"));
-  int points = 0;
-  for (int call = 1;; ++call) {
-    Words now{kinds[static_cast<std::size_t>(call) % kinds.size()]};
-    if (!further_kinds.empty()) now.push_back(further_kinds[static_cast<std::size_t>(call) % further_kinds.size()]);
+  for (const std::uint64_t call : points.each()) {
+    INFO(points.repeat(call));
+    Words now{kinds[call % kinds.size()]};
+    if (!further_kinds.empty()) now.push_back(further_kinds[call % further_kinds.size()]);
     for (auto& kind : now) {
       CAPTURE(kind);
-      CAPTURE(call);
       const Workplace place;
       const auto outcome = run_with_fault(place, kind, call);
       if (outcome.err.find("fault: ") == std::string::npos) {
         REQUIRE_EXIT(outcome, 0);
-        return points;
+        return points.finish();
       }
-      ++points;
+      points.count();
       if (kind == "KILL")
         REQUIRE_MESSAGE(outcome.signal == SIGKILL, outcome);
       else
@@ -93,15 +92,18 @@ int fault_everywhere(const Words& kinds, const Words& further_kinds = {}) {
       if (kind == "KILL") CHECK_EXIT(place.run({"snapshot", "verify", run_of(place).string()}), 0);
     }
   }
+  points.finish();  // one point was tried alone
 }
 
 }  // namespace
 
-TEST_CASE("kill -9 at every call") { tried("R2 program killed at every call", fault_everywhere({"KILL"})); }
+TEST_CASE("kill -9 at a call" * points_sampled) {
+  fault_everywhere(FaultPoints("program killed at every call"), {"KILL"});
+}
 
-TEST_CASE("an error at every call") {
-  tried("R3 program with an error at every call",
-        fault_everywhere({"EIO", "ENOSPC", "EDQUOT", "EROFS"}, {"SHORT", "EINTR"}));
+TEST_CASE("an error at a call" * points_sampled) {
+  fault_everywhere(FaultPoints("program with an error at every call"), {"EIO", "ENOSPC", "EDQUOT", "EROFS"},
+                   {"SHORT", "EINTR"});
 }
 
 }  // namespace flowtrain

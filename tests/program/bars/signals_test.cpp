@@ -6,8 +6,8 @@
 #include <functional>
 
 #include "sampling/random.h"
-#include "tests/points.h"
 #include "tests/program/workplace.h"
+#include "tests/support/fault_points.h"
 
 namespace flowtrain {
 namespace {
@@ -25,47 +25,47 @@ Outcome end_at_random(const Workplace& place, int signal, Stream& random) {
   return process.wait(60);
 }
 
-/// Ends runs by signals that `draw_signal` names, again and again, until a hundred were; each run that gets to its end
-/// must be as one that nobody disturbed. `check` sees every run that was ended. Returns how many there were.
-int end_a_hundred(std::uint64_t seed, const std::function<int(Stream&)>& draw_signal,
-                  const std::function<void(const Workplace&, int, const Outcome&)>& check) {
+/// Ends runs by signals that `draw_signal` names, at as many moments as `points` asks for; each run that gets to its
+/// end must be as one that nobody disturbed. `check` sees every run that was ended. A run is ended many times, so no
+/// moment can be repeated alone.
+void end_at_points(FaultPoints& points, std::uint64_t seed, const std::function<int(Stream&)>& draw_signal,
+                   const std::function<void(const Workplace&, int, const Outcome&)>& check) {
   const Workplace straight, place;
   REQUIRE_EXIT(straight.run(kRun), 0);
   Stream random(seed, Purpose::init, 0);
-  int ends = 0;
-  for (int round = 0; ends < static_cast<int>(100 * times()); ++round) {
+  for (int round = 0; points.tried() < points.least() * times(); ++round) {
     for (bool done = false; !done;) {
       const int signal = draw_signal(random);
       const auto outcome = end_at_random(place, signal, random);
       done = outcome.code == 0;
       if (done) continue;
-      ++ends;
+      points.count();
       check(place, signal, outcome);
     }
     CHECK(end_of(place.path("runs/tiny")) == end_of(straight.path("runs/tiny")));
     std::filesystem::rename(place.path("runs/tiny"), place.path("done-" + std::to_string(round)));
   }
-  return ends;
+  points.finish();
 }
 
 }  // namespace
 
-TEST_CASE("kill -9 at a hundred random moments") {
-  const int kills = end_a_hundred(
-      5, [](Stream&) { return SIGKILL; },
+TEST_CASE("kill -9 at random moments" * points_sampled) {
+  FaultPoints points("kill -9 at random moments");
+  end_at_points(
+      points, 5, [](Stream&) { return SIGKILL; },
       [](const Workplace&, int, const Outcome& outcome) { REQUIRE_MESSAGE(outcome.signal == SIGKILL, outcome); });
-  tried("R5 kill -9 at random moments", kills);
 }
 
-TEST_CASE("a signal that asks for the end, a hundred times") {
+TEST_CASE("a signal that asks for the end, at random moments" * points_sampled) {
+  FaultPoints points("signals at random moments");
   const auto any = [](Stream& random) { return std::array{SIGTERM, SIGUSR1, SIGINT}[random.below(3)]; };
-  const int ends = end_a_hundred(6, any, [](const Workplace& place, int signal, const Outcome& outcome) {
+  end_at_points(points, 6, any, [](const Workplace& place, int signal, const Outcome& outcome) {
     REQUIRE_MESSAGE(outcome.code == (signal == SIGINT ? 130 : 143), outcome);
     // The snapshot is that of the iteration it ended with: nothing was lost.
     const auto last = metrics_of(place.path("runs/tiny"), "snapshot").back().at("iter").get<std::uint64_t>();
     CHECK_SAYS(outcome, "interrupted after iteration " + std::to_string(last));
   });
-  tried("R7 signals at random moments", ends);
 }
 
 }  // namespace flowtrain

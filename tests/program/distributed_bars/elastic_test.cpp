@@ -1,8 +1,8 @@
 // Runs that go on with other numbers of processes, again and again.
 
 #include "sampling/random.h"
-#include "tests/points.h"
 #include "tests/program/ranks.h"
+#include "tests/support/fault_points.h"
 
 namespace flowtrain {
 namespace {
@@ -33,17 +33,19 @@ TEST_CASE("any schedule of world sizes gives the batches, the losses and the par
   const Workplace place;
   REQUIRE_EXIT(train(place, 1, "straight"), 0);
   check_schedule(place, "elastic", {{1, 12}, {2, 24}, {4, 36}, {3, 48}, {1, 60}});
-  std::uint64_t worlds = 5;
+  FaultPoints points("world sizes");
+  points.count(5);
   Stream random(6, Purpose::init, 0);
   for (std::uint64_t i = 1; i < times(); ++i) {
     std::vector<std::pair<int, int>> schedule;
-    for (int until = 0; until < 60; ++worlds) {
+    for (int until = 0; until < 60;) {
+      points.count();
       until = std::min<int>(60, until + 5 + static_cast<int>(random.below(25)));
       schedule.emplace_back(1 + static_cast<int>(random.below(4)), until);
     }
     check_schedule(place, "elastic-" + std::to_string(i), schedule);
   }
-  tried("R6 world sizes", worlds);
+  points.finish();
 }
 
 }  // namespace flowtrain

@@ -4,18 +4,14 @@
 #include "tests/program/distributed_bars/network.h"
 
 #include "sampling/random.h"
-#include "tests/points.h"
+#include "tests/support/fault_points.h"
+#include "tests/support/skip.h"
 
 namespace flowtrain {
 namespace {
 
+constexpr const char* kNoNamespaces = "no network namespaces here (they need root and iproute2)";
 const Words kLong{"--max-iter", "1000000", "--set", "dist.timeout=10", "--set", "snapshot.every=50"};
-
-/// Says so, once, where there can be none.
-bool is_there(const Network& network) {
-  if (!network.is_made()) MESSAGE("SKIPPED: no network namespaces here (needs root and iproute2's ip)");
-  return network.is_made();
-}
 
 /// Two or three nodes that train, one of which is about to have an accident.
 struct Accident {
@@ -45,7 +41,7 @@ void check_ends(const std::vector<Outcome>& ends, const std::string& name) {
 
 TEST_CASE("two and three nodes train as one process does") {
   const Network network(3);
-  if (!is_there(network)) return;
+  SKIP_UNLESS(network.is_made(), "namespaces", kNoNamespaces);
   const Workplace place;
   REQUIRE_EXIT(train(place, 1, "one"), 0);
   for (int nodes : {2, 3}) {
@@ -57,13 +53,15 @@ TEST_CASE("two and three nodes train as one process does") {
   }
 }
 
-TEST_CASE("a rank is killed: all nodes name it, and what it did last") {
+TEST_CASE("a rank is killed: all nodes name it, and what it did last" * points_sampled) {
   const Network network(3);
-  if (!is_there(network)) return;
-  Stream random(9, Purpose::init, 0);
-  const int kills = static_cast<int>(15 * times());
+  SKIP_UNLESS(network.is_made(), "namespaces", kNoNamespaces);
+  FaultPoints points("ranks killed on nodes");
   double longest_s = 0;
-  for (int i = 0; i < kills; ++i) {
+  for (const std::uint64_t point : points.each(15 * times())) {
+    INFO(points.repeat(point));
+    points.count();
+    Stream random(9, Purpose::init, point);
     const Accident accident(network, random, "killed");
     const auto& [place, nodes, victim, job] = accident;
     CAPTURE(accident.nodes);
@@ -81,19 +79,20 @@ TEST_CASE("a rank is killed: all nodes name it, and what it did last") {
     }
   }
   MESSAGE("the longest end took " << longest_s << " s");
-  tried("R9 ranks killed on nodes", static_cast<std::uint64_t>(kills));
+  points.finish();
 }
 
-TEST_CASE("a link is cut for a second: nothing is lost") {
+TEST_CASE("a link is cut for a second: nothing is lost" * points_sampled) {
   const Network network(2);
-  if (!is_there(network)) return;
+  SKIP_UNLESS(network.is_made(), "namespaces", kNoNamespaces);
   const Workplace place;
   const Words run = with(kLong, {"--set", "dist.timeout=20"});
   Stream random(10, Purpose::init, 0);
   const Job job(place, network, 2, "cut", run);
   job.wait_for_training();
-  const int cuts = static_cast<int>(10 * times());
-  for (int i = 0; i < cuts; ++i) {
+  FaultPoints points("links cut for a second");  // of one job, so none can be repeated alone
+  const std::uint64_t cuts = points.least() * times();
+  for (std::uint64_t i = 0; i < cuts; ++i) {
     const int node = static_cast<int>(random.below(2));
     network.cut(node);
     std::this_thread::sleep_for(std::chrono::seconds(1));
@@ -109,15 +108,18 @@ TEST_CASE("a link is cut for a second: nothing is lost") {
   CHECK_EXIT(resumed, 0);
   CHECK_EXIT(straight, 0);
   CHECK(end_of(place.path("cut")) == end_of(place.path("straight")));
-  tried("R10 links cut for a second", static_cast<std::uint64_t>(cuts));
+  points.count(cuts);
+  points.finish();
 }
 
-TEST_CASE("a link is cut for ever: both sides end, and one line of snapshots is left") {
+TEST_CASE("a link is cut for ever: both sides end, and one line of snapshots is left" * points_sampled) {
   const Network network(3);
-  if (!is_there(network)) return;
-  Stream random(11, Purpose::init, 0);
-  const int cuts = static_cast<int>(10 * times());
-  for (int i = 0; i < cuts; ++i) {
+  SKIP_UNLESS(network.is_made(), "namespaces", kNoNamespaces);
+  FaultPoints points("links cut for ever");
+  for (const std::uint64_t point : points.each(10 * times())) {
+    INFO(points.repeat(point));
+    points.count();
+    Stream random(11, Purpose::init, point);
     const Accident accident(network, random, "split");
     const auto& [place, nodes, victim, job] = accident;
     CAPTURE(accident.nodes);
@@ -138,12 +140,12 @@ TEST_CASE("a link is cut for ever: both sides end, and one line of snapshots is 
     // What is left is the newest whole snapshot of one run, and it can be gone on from.
     REQUIRE_EXIT(place.run({"snapshot", "verify", "split"}), 0);
   }
-  tried("R10 links cut for ever", static_cast<std::uint64_t>(cuts));
+  points.finish();
 }
 
 TEST_CASE("a rank stands still: all nodes name it") {
   const Network network(3);
-  if (!is_there(network)) return;
+  SKIP_UNLESS(network.is_made(), "namespaces", kNoNamespaces);
   for (int victim : {0, 1, 2}) {
     CAPTURE(victim);
     const Workplace place;

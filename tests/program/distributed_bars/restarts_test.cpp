@@ -1,15 +1,17 @@
 // A job whose ranks are killed over and over, and started again each time.
 
 #include "sampling/random.h"
-#include "tests/points.h"
 #include "tests/program/ranks.h"
+#include "tests/support/fault_points.h"
 
 namespace flowtrain {
 
-TEST_CASE("ranks are killed again and again: each death is told, and the end is as if there had been none") {
+TEST_CASE("ranks are killed again and again: each death is told, and the end is as if there had been none" *
+          points_sampled) {
   const Workplace place;
   Stream random(12, Purpose::init, 0);
-  const int kills = static_cast<int>(35 * times());
+  FaultPoints points("ranks killed, and started again");  // of one job, so none can be repeated alone
+  const int kills = static_cast<int>(points.least() * times());
   const Words two{"--quiet", "--distributed", "--world-size", "2",     "--max-iter",
                   "1000000", "--run-dir",     "killed",       "--set", "snapshot.every=20"};
   Process process(with(with({"tiny.toml"}, two), {"--max-restarts", std::to_string(kills)}), place.surroundings());
@@ -35,7 +37,8 @@ TEST_CASE("ranks are killed again and again: each death is told, and the end is 
   REQUIRE_EXIT(place.train(with(as_far, {"--run-dir", "killed", "--resume", "auto"})), 0);
   REQUIRE_EXIT(place.train(with(as_far, {"--run-dir", "straight", "--set", "snapshot.every=20"})), 0);
   CHECK(end_of(place.path("killed")) == end_of(place.path("straight")));
-  tried("R9 ranks killed, and started again", static_cast<std::uint64_t>(kills));
+  points.count(static_cast<std::uint64_t>(kills));
+  points.finish();
 }
 
 }  // namespace flowtrain

@@ -4,9 +4,10 @@
 #include <fstream>
 
 #include "sampling/random.h"
-#include "tests/points.h"
 #include "tests/program/distributed_bars/network.h"
 #include "tests/program/ranks.h"
+#include "tests/support/fault_points.h"
+#include "tests/support/skip.h"
 
 namespace flowtrain {
 namespace {
@@ -59,7 +60,8 @@ TEST_CASE("a rank that is slow is the one that metrics name") {
                   place.surroundings());
   REQUIRE(process.wait_for_text("\"train\"", place.path("slow/metrics.jsonl")));
   Stream random(11, Purpose::init, 0);
-  const int trials = static_cast<int>(40 * times());
+  FaultPoints points("slow ranks");
+  const int trials = static_cast<int>(points.least() * times());
   int right = 0, throttled = 0;
   for (int i = 0; i < trials; ++i) {
     const int victim = static_cast<int>(random.below(kWorld));
@@ -78,15 +80,14 @@ TEST_CASE("a rank that is slow is the one that metrics name") {
   MESSAGE(right << " of " << trials << " named right; " << throttled
                 << " by a quota of the CPU, the others by standing still");
   CHECK(right >= trials * 95 / 100);
-  tried("R11 slow ranks", static_cast<std::uint64_t>(trials));
+  points.count(static_cast<std::uint64_t>(trials));
+  points.finish();
 }
 
 TEST_CASE("a rank behind a slow link is the one that metrics name") {
   const Network network(kWorld);
-  if (!network.is_made() || !network.limit(0, "8mbit")) {
-    MESSAGE("skipped: no network namespaces with limited links here");
-    return;
-  }
+  SKIP_UNLESS(network.is_made() && network.limit(0, "8mbit"), "namespaces",
+              "no network namespaces with limited links here (they need root and iproute2)");
   network.limit(0, "");
   const Workplace place;
   const Job job(place, network, kWorld, "link",
@@ -94,7 +95,8 @@ TEST_CASE("a rank behind a slow link is the one that metrics name") {
                  "val.every=0", "--set", "dist.timeout=16", "--set", "display.every=2"});
   job.wait_for_training();
   Stream random(12, Purpose::init, 0);
-  const int trials = static_cast<int>(6 * times());
+  FaultPoints points("slow links");
+  const int trials = static_cast<int>(points.least() * times());
   int right = 0;
   for (int i = 0; i < trials; ++i) {
     const int victim = static_cast<int>(random.below(kWorld));
@@ -109,7 +111,8 @@ TEST_CASE("a rank behind a slow link is the one that metrics name") {
   for (auto& end : job.wait(60)) CHECK_EXIT(end, 143);
   MESSAGE(right << " of " << trials << " named right");
   CHECK(right >= trials * 95 / 100);
-  tried("R11 slow links", static_cast<std::uint64_t>(trials));
+  points.count(static_cast<std::uint64_t>(trials));
+  points.finish();
 }
 
 }  // namespace flowtrain

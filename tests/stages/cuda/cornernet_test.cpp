@@ -2,15 +2,16 @@
 // there is none.
 #include <torch/torch.h>
 #undef CHECK
-#define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
-#include <cstdio>
+#include <memory>
+#include <string>
 
 #include "nets/cornernet/bumps.h"
 #include "nets/cornernet/corner_pool.h"
 #include "sampling/error.h"
 #include "stages/device.h"
+#include "tests/support/skip.h"
 
 namespace flowtrain {
 namespace {
@@ -18,6 +19,15 @@ namespace {
 using nets::CornerPool;
 
 const at::Device gpu(at::kCUDA, 0);
+
+const test::ProgramNeeds needs("gpu", []() -> std::string {
+  try {
+    static const std::unique_ptr<Device> device = make_cuda_device(0, 1);  // loads the kernels
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return {};
+});
 
 /// Result and gradient, on the CPU.
 std::pair<at::Tensor, at::Tensor> pooled(const at::Tensor& values, const at::Tensor& weights, CornerPool direction,
@@ -67,14 +77,3 @@ TEST_CASE("heat maps drawn from lists: the CPU's") {
 }
 
 }  // namespace flowtrain
-
-int main(int argc, char** argv) {
-  std::unique_ptr<flowtrain::Device> device;
-  try {
-    device = flowtrain::make_cuda_device(0, 1);  // loads the kernels
-  } catch (const flowtrain::UserError& error) {
-    std::printf("skipped: %s\n", error.what());
-    return 77;
-  }
-  return doctest::Context(argc, argv).run();
-}

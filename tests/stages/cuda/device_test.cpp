@@ -1,9 +1,7 @@
 // The GPU's device against the CPU. A program of its own: it needs a GPU, and says so where there is none.
-#define DOCTEST_CONFIG_IMPLEMENT
 #include <cuda_runtime_api.h>
 #include <doctest/doctest.h>
 
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -13,9 +11,17 @@
 #include "sampling/images/finish.h"
 #include "sampling/images/mix.h"
 #include "stages/device.h"
+#include "tests/support/skip.h"
 
 namespace flowtrain {
 namespace {
+
+const test::ProgramNeeds needs("gpu", []() -> std::string {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status != cudaSuccess) return std::string("no GPU answers: ") + cudaGetErrorString(status);
+  return count == 0 ? "no GPU answers" : "";
+});
 
 constexpr float kMean[] = {0.485f, 0.456f, 0.406f, 0.5f};
 constexpr float kStddev[] = {0.229f, 0.224f, 0.225f, 0.25f};
@@ -163,14 +169,3 @@ TEST_CASE("what cannot be had is refused by name") {
 
 }  // namespace
 }  // namespace flowtrain
-
-int main(int argc, char** argv) {
-  constexpr int kSkipped = 77;  // CTest's SKIP_RETURN_CODE
-  int count = 0;
-  const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status != cudaSuccess || count == 0) {
-    std::printf("SKIPPED: no GPU answers (%s)\n", status == cudaSuccess ? "none is there" : cudaGetErrorString(status));
-    return kSkipped;
-  }
-  return doctest::Context(argc, argv).run();
-}

@@ -1,17 +1,22 @@
 // NCCL in a world of one GPU. A program of its own: it needs a GPU, and says so where there is none.
-#define DOCTEST_CONFIG_IMPLEMENT
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 
 #include <doctest/doctest.h>
 #include <torch/torch.h>
 
-#include <cstdio>
+#include <string>
 
 #include "pipeline/distributed/gpu_backend.h"
 #include "stages/device.h"
 #include "tests/program/workplace.h"
+#include "tests/support/skip.h"
 
 namespace flowtrain {
+namespace {
+
+const test::ProgramNeeds needs("gpu", []() -> std::string { return count_gpus() == 0 ? "no GPU answers" : ""; });
+
+}  // namespace
 
 TEST_CASE("all-reduce and broadcast of a world of one leave what was there") {
   const auto store = c10::make_intrusive<c10d::HashStore>();
@@ -45,12 +50,3 @@ TEST_CASE("a run over NCCL ends with what a run without it ends with") {
 }
 
 }  // namespace flowtrain
-
-int main(int argc, char** argv) {
-  constexpr int kSkipped = 77;  // CTest's SKIP_RETURN_CODE
-  if (flowtrain::count_gpus() == 0) {
-    std::puts("SKIPPED: no GPU answers");
-    return kSkipped;
-  }
-  return doctest::Context(argc, argv).run();
-}

@@ -1,0 +1,58 @@
+# The steps of .ci/run and .ci/nightly; to be sourced in the root of the tree.
+# shellcheck shell=bash
+
+status=0 summary=()
+
+# step NAME COMMAND…: runs it, says how long it took; a failure is remembered and the next step runs all the same.
+step() {
+  local name=$1 begin=$SECONDS result=passed
+  shift
+  "$@" || { result=FAILED; status=1; }
+  summary+=("$name: $result ($((SECONDS - begin)) s)")
+  echo "--- ${summary[-1]}"
+}
+
+# Prints how each step ended; the exit code is that of them all.
+finish() {
+  echo "--- in all: $SECONDS s"
+  printf -- '---   %s\n' "${summary[@]}"
+  exit "$status"
+}
+
+# quiet LOG COMMAND…: its output only where it fails.
+quiet() {
+  local log=$1
+  shift
+  mkdir -p build
+  "$@" >"$log" 2>&1 || { tail -n 100 "$log"; return 1; }
+}
+
+# tests TIER [CTEST ARGUMENTS…]: fails, too, where a test is skipped that this machine could run.
+tests() {
+  if cmake/go test "$1" --no-tests=error "${@:2}"; then
+    tests/skipped.sh build/release --strict
+    return
+  fi
+  echo "--- the last lines of build/go.log"
+  tail -n 100 build/go.log
+  return 1
+}
+
+sanitized() {
+  quiet "build/$1.log" cmake --preset "$1" && quiet "build/$1.log" cmake --build --preset "$1" &&
+    ctest --preset "$1" --parallel "$(nproc)" --no-tests=error
+}
+
+cuda_parts() {
+  if ! PATH=$PATH:/usr/local/cuda/bin command -v nvcc >/dev/null; then
+    echo "CUDA parts: not built, this machine has no nvcc"
+    return
+  fi
+  local missing=0
+  for part in cuda nccl; do
+    [[ -e build/release/lib/libflowtrain_$part.so ]] && continue
+    echo "error: nvcc is there, but build/release/lib/libflowtrain_$part.so was not built; build/go.log says why" >&2
+    missing=1
+  done
+  return "$missing"
+}

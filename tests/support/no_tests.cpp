@@ -1,0 +1,1 @@
+// The only source of the programs that own the precompiled headers of the tests.
