@@ -123,7 +123,7 @@ void Profile::add(const Operation& operation) {
 void Profile::record(std::string name, std::string category, std::string layer, std::uint64_t iteration,
                      Clock::time_point begin, Clock::time_point end) {
   const int thread = ::gettid();
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (events_.size() >= most_events) return;
   if (!threads_.contains(thread)) {
     const std::string name = thread_name();
@@ -131,6 +131,16 @@ void Profile::record(std::string name, std::string category, std::string layer, 
   }
   events_.push_back({std::move(name), std::move(category), std::move(layer), thread, seconds_of(begin - start_),
                      seconds_of(end - begin), iteration});
+}
+
+std::vector<Profile::Event> Profile::events() const {
+  MutexLock lock(mutex_);
+  return events_;
+}
+
+std::map<int, std::string> Profile::threads() const {
+  MutexLock lock(mutex_);
+  return threads_;
 }
 
 }  // namespace flowtrain

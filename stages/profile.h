@@ -7,10 +7,11 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "sampling/mutex.h"
 
 namespace flowtrain {
 
@@ -140,8 +141,9 @@ class Profile {
   /// By names. An operation's time is without those that it calls.
   const std::map<std::string, Cost>& operations() const { return operations_; }
   const std::map<std::string, Cost>& layers() const { return layers_; }
-  const std::vector<Event>& events() const { return events_; }
-  const std::map<int, std::string>& threads() const { return threads_; }
+  /// Copies: a data line that runs on may still add to them.
+  std::vector<Event> events() const;
+  std::map<int, std::string> threads() const;
 
  private:
   void leave(Phase phase, Clock::time_point begin, Clock::time_point end, double own_s);
@@ -158,9 +160,9 @@ class Profile {
   std::array<Durations, kPhases> phases_;
   std::map<std::string, Cost> operations_, layers_;
   std::atomic<bool> recording_{false};
-  std::mutex mutex_;  // of the two below, while recording
-  std::vector<Event> events_;
-  std::map<int, std::string> threads_;  // by their system's numbers
+  mutable Mutex mutex_;
+  std::vector<Event> events_ FT_GUARDED_BY(mutex_);
+  std::map<int, std::string> threads_ FT_GUARDED_BY(mutex_);  // by their system's numbers
 };
 
 }  // namespace flowtrain

@@ -46,12 +46,13 @@ void Slab::begin(const Ticket& ticket, std::uint64_t epoch, std::uint32_t rows, 
   used_ = rows;
   chunks_ = chunks;
   chunks_left_.store(chunks, std::memory_order_relaxed);
-  error_ = nullptr;
-  bad_.clear();
   for (auto& row : this->rows()) {
     row.state = RowWork::State::pending;
     row.replaced = 0;
   }
+  MutexLock lock(mutex_);
+  error_ = nullptr;
+  bad_.clear();
 }
 
 std::span<RowWork> Slab::chunk(std::uint32_t index) {
@@ -66,12 +67,12 @@ void Slab::row_pointers(std::uint32_t row, std::span<std::byte*> out) {
 }
 
 void Slab::fail(std::exception_ptr error) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (!error_) error_ = error;
 }
 
 void Slab::add_bad(BadSample bad) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   bad_.push_back(std::move(bad));
 }
 

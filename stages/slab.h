@@ -5,13 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "sampling/dataset.h"
 #include "sampling/images/pixel_rule.h"
+#include "sampling/mutex.h"
 #include "sampling/sampler.h"
 #include "stages/device.h"
 #include "stages/ticket.h"
@@ -102,9 +102,13 @@ class Slab {
 
   /// Keeps the first error of the batch; the ticket goes on as `bad`.
   void fail(std::exception_ptr error);
-  std::exception_ptr error() const { return error_; }
+  std::exception_ptr error() const {
+    const MutexLock lock(mutex_);
+    return error_;
+  }
   void add_bad(BadSample bad);
-  const std::vector<BadSample>& bad() const { return bad_; }
+  /// Of a batch whose chunks are all done: nobody adds to it any more, so no lock is needed.
+  const std::vector<BadSample>& bad() const FT_UNCHECKED { return bad_; }
 
  private:
   const SlabLayout& layout_;
@@ -117,9 +121,9 @@ class Slab {
   std::uint32_t used_ = 0, chunks_ = 1;
   std::vector<RowWork> rows_;
   std::atomic<std::uint32_t> chunks_left_{0};
-  std::mutex mutex_;  // of the two below: several chunks may fail at once
-  std::exception_ptr error_;
-  std::vector<BadSample> bad_;
+  mutable Mutex mutex_;  // several chunks may fail at once
+  std::exception_ptr error_ FT_GUARDED_BY(mutex_);
+  std::vector<BadSample> bad_ FT_GUARDED_BY(mutex_);
 };
 
 }  // namespace flowtrain

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <thread>
+
 #include "sampling/batches.h"
 
 using namespace flowtrain;
@@ -50,6 +52,15 @@ TEST_CASE("the first error of a batch is kept, and the next batch starts without
   CHECK_THROWS_WITH(std::rethrow_exception(slab.error()), "first");
   slab.begin({}, 0, 4, 2);
   CHECK(slab.error() == nullptr);
+}
+
+TEST_CASE("a chunk may ask for the error of its batch while another chunk fails") {  // the thread sanitizer watches
+  const auto device = make_cpu_device();
+  const SlabLayout layout({{"x", DType::u8, {1}}}, 4);
+  Slab slab(layout, *device);
+  slab.begin({}, 0, 4, 2);
+  const std::jthread other([&] { slab.fail(std::make_exception_ptr(std::runtime_error("first"))); });
+  while (!slab.error()) std::this_thread::yield();
 }
 
 TEST_CASE("batches and epochs") {
