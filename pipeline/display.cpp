@@ -160,7 +160,7 @@ struct Display::Impl {
   void add(const Figures& parts, std::vector<MetricField>& fields) {
     const auto own = static_cast<std::ptrdiff_t>(fields.size());
     for (auto& [name, value] : parts) {
-      const auto is_own = [&](auto& field) { return field.first == name; };
+      const auto is_own = [&key = name](auto& field) { return field.first == key; };
       if (name != "kind" && std::none_of(fields.begin(), fields.begin() + own, is_own))
         fields.emplace_back(name, value);
       else if (clashes.insert(name).second)

@@ -27,12 +27,12 @@ TEST_CASE("the window comes after a warm-up, and is a part of short runs") {
   struct Case {
     std::uint64_t first, last, begin, end;
   };
-  for (auto& [first, last, begin, end] :
+  for (auto& run :
        {Case{1, 1000, 11, 20}, Case{501, 1000, 511, 520}, Case{1, 8, 5, 6}, Case{1, 3, 2, 2}, Case{1, 1, 1, 1}}) {
-    CAPTURE(last);
-    const Profile profile(first, last);
-    CHECK(profile.window_first() == begin);
-    CHECK(profile.window_last() == end);
+    CAPTURE(run.last);
+    const Profile profile(run.first, run.last);
+    CHECK(profile.window_first() == run.begin);
+    CHECK(profile.window_last() == run.end);
   }
 }
 
