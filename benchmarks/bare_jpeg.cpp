@@ -4,12 +4,12 @@
 //     build/release/bin/bench_bare_jpeg FOLDER_OR_TAR [workers] [seconds] [antialias|bilinear] [u8|f32]
 
 #include <atomic>
-#include <mutex>
 #include <numeric>
 #include <thread>
 #include <utility>
 
 #include "benchmarks/jpeg_work.h"
+#include "sampling/mutex.h"
 
 using namespace flowtrain;
 
@@ -19,8 +19,14 @@ struct Shared {
   std::vector<std::vector<std::byte>> pictures;
   std::atomic<bool> stop{false};
   std::atomic<std::uint64_t> done{0};  ///< pictures
-  std::mutex mutex;                    ///< of the next
-  std::exception_ptr error;            ///< the first
+  Mutex mutex;
+  std::exception_ptr error FT_GUARDED_BY(mutex);  ///< the last
+
+  void fail(std::exception_ptr what) {
+    const MutexLock lock(mutex);
+    error = what;
+    stop = true;
+  }
 };
 
 /// One thread: batches until it is told to stop.
@@ -49,9 +55,7 @@ void measure(const JpegTask& task) {
       try {
         fill_batches(task, shared, thread);
       } catch (...) {
-        const std::lock_guard lock(shared.mutex);
-        shared.error = std::current_exception();
-        shared.stop = true;
+        shared.fail(std::current_exception());
       }
     });
   while (shared.done < batch_pictures && !shared.stop) std::this_thread::sleep_for(1ms);  // memory grows in this time
@@ -61,6 +65,7 @@ void measure(const JpegTask& task) {
   if (!shared.stop) meter.print(shared.done - before);
   shared.stop = true;
   threads.clear();
+  const MutexLock lock(shared.mutex);
   if (shared.error) std::rethrow_exception(shared.error);
 }
 

@@ -14,6 +14,7 @@
 #include "pipeline/advice.h"
 #include "pipeline/assembly.h"
 #include "pipeline/table_line.h"
+#include "sampling/mutex.h"
 #include "stages/clock.h"
 #include "stages/issue.h"
 #include "stages/read.h"
@@ -46,13 +47,29 @@ struct Work {
   std::uint64_t items = 0, bytes = 0;
 };
 
+// The first error that any of several threads met.
+class FirstError {
+ public:
+  void keep(std::exception_ptr error) {
+    MutexLock lock(mutex_);
+    if (!error_) error_ = error;
+  }
+  void rethrow() const {
+    MutexLock lock(mutex_);
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::exception_ptr error_ FT_GUARDED_BY(mutex_);
+};
+
 // Runs `body(thread)` over and over on each of `threads` threads until the time is over; it returns what it did. The
 // first round of each thread is not counted: buffers grow there.
 StageFigures measure(const std::string& name, unsigned threads, double seconds,
                      const std::function<Work(unsigned)>& body) {
   std::atomic<std::uint64_t> items{0}, bytes{0};
-  std::exception_ptr error;
-  std::mutex mutex;
+  FirstError error;
   const auto run = [&](unsigned thread) {
     try {
       body(thread);
@@ -62,15 +79,14 @@ StageFigures measure(const std::string& name, unsigned threads, double seconds,
         bytes += work.bytes;
       }
     } catch (...) {
-      std::lock_guard lock(mutex);
-      if (!error) error = std::current_exception();
+      error.keep(std::current_exception());
     }
   };
   {
     std::vector<std::jthread> pool;
     for (unsigned thread = 0; thread < threads; ++thread) pool.emplace_back(run, thread);
   }
-  if (error) std::rethrow_exception(error);
+  error.rethrow();
   return {name, threads, static_cast<double>(items) / seconds, static_cast<double>(bytes) / seconds / 1e6, 0};
 }
 

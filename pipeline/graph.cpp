@@ -9,6 +9,7 @@
 #include <thread>
 #include <tuple>
 
+#include "sampling/mutex.h"
 #include "stages/bounded_queue.h"
 #include "stages/clock.h"
 #include "stages/handover.h"
@@ -311,7 +312,7 @@ struct Line::Impl {
 
   void fail(std::exception_ptr what) {
     {
-      std::lock_guard lock(error_mutex);
+      MutexLock lock(error_mutex);
       if (!error) error = what;
     }
     to_compute->close();  // wakes compute, which rethrows and stops the line
@@ -388,8 +389,8 @@ struct Line::Impl {
   std::uint64_t next_seq = 0;  // likewise
   std::uint64_t received = 0;  // by next(), one thread
   std::atomic<std::uint32_t> free_count{0};
-  std::mutex error_mutex;
-  std::exception_ptr error;
+  Mutex error_mutex;
+  std::exception_ptr error FT_GUARDED_BY(error_mutex);
 
   std::unique_ptr<BoundedQueue<Ticket>> to_read, to_transfer, to_compute;
 
@@ -421,7 +422,7 @@ bool Line::next(Ticket& ticket) {
     if (ticket.kind != TicketKind::drained) return true;
     impl_->rebuild();
   }
-  std::lock_guard lock(impl_->error_mutex);
+  MutexLock lock(impl_->error_mutex);
   if (impl_->error) std::rethrow_exception(impl_->error);
   return false;
 }

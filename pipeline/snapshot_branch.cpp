@@ -2,10 +2,9 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 
 #include "pipeline/telemetry/log.h"
+#include "sampling/mutex.h"
 #include "stages/clock.h"
 #include "stages/named_thread.h"
 
@@ -30,9 +29,9 @@ struct SnapshotBranch::Impl {
       : policy(std::move(given)), metrics(metrics_file), thread(named_thread("ft-snapshot", [this] { loop(); })) {}
 
   void loop() {
-    std::unique_lock lock(mutex);
+    MutexLock lock(mutex);
     for (;;) {
-      changed.wait(lock, [this] { return busy || ended; });
+      while (!busy && !ended) changed.wait(lock);
       if (!busy) return;
       lock.unlock();
       const bool done = save();
@@ -79,7 +78,7 @@ struct SnapshotBranch::Impl {
   }
 
   // What is common to all that is done.
-  void begin(std::uint64_t of, const RunState& state, const std::vector<std::string>& links_to_it) {
+  void begin(std::uint64_t of, const RunState& state, const std::vector<std::string>& links_to_it) FT_REQUIRES(mutex) {
     iteration = of;
     links = links_to_it;
     kept = kept_by(policy.best, state.best);
@@ -88,12 +87,14 @@ struct SnapshotBranch::Impl {
     changed.notify_all();
   }
 
-  void wait_idle(std::unique_lock<std::mutex>& lock) {
-    changed.wait(lock, [this] { return !busy; });
+  void wait_idle(MutexLock& lock) FT_REQUIRES(mutex) {
+    while (busy) changed.wait(lock);
   }
 
   SnapshotPolicy policy;
   MetricsFile* metrics;
+  // The staging copy, up to `since`. `busy` says whose it is, the caller's or the thread's: no annotation expresses
+  // that.
   LearnerState tensors;
   std::string state_json;
   std::uint64_t iteration = 0;
@@ -105,9 +106,11 @@ struct SnapshotBranch::Impl {
   std::optional<UserError> failure;  // set once, before has_failed
   std::atomic<bool> has_failed = false;
 
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool busy = false, ended = false, last_succeeded = true;
+  Mutex mutex;
+  CondVar changed;
+  bool busy FT_GUARDED_BY(mutex) = false;
+  bool ended FT_GUARDED_BY(mutex) = false;
+  bool last_succeeded FT_GUARDED_BY(mutex) = true;
   std::jthread thread;  // last: it uses all of the above
 };
 
@@ -119,7 +122,7 @@ SnapshotBranch::~SnapshotBranch() { finish(); }
 bool SnapshotBranch::take(Learner& learner, const RunState& state, SnapshotReason reason,
                           const std::vector<std::string>& links) {
   const auto begin = Clock::now();
-  std::unique_lock lock(impl_->mutex);
+  MutexLock lock(impl_->mutex);
   if (impl_->busy && reason == SnapshotReason::period && impl_->policy.skip_when_busy) {
     log_warn(say("no snapshot of iteration ", state.iteration, ": that of iteration ", impl_->iteration,
                  " is still being written; snapshot.every is too short for this disk"));
@@ -137,7 +140,7 @@ bool SnapshotBranch::take(Learner& learner, const RunState& state, SnapshotReaso
 }
 
 void SnapshotBranch::mark(std::uint64_t iteration, const RunState& state, const std::vector<std::string>& links) {
-  std::unique_lock lock(impl_->mutex);
+  MutexLock lock(impl_->mutex);
   impl_->wait_idle(lock);
   impl_->only_marks = true;
   impl_->begin(iteration, state, links);
@@ -150,7 +153,7 @@ void SnapshotBranch::check() const {
 }
 
 std::optional<OpenSnapshot> SnapshotBranch::newest(std::uint64_t limit) {
-  std::unique_lock lock(impl_->mutex);
+  MutexLock lock(impl_->mutex);
   impl_->wait_idle(lock);
   for (auto& info : list_snapshots(impl_->policy.folder))
     if (info.iteration <= limit && info.complete && verify_snapshot(info.path).empty()) return open_verified(info.path);
@@ -158,13 +161,13 @@ std::optional<OpenSnapshot> SnapshotBranch::newest(std::uint64_t limit) {
 }
 
 OpenSnapshot SnapshotBranch::open(std::uint64_t iteration) {
-  std::unique_lock lock(impl_->mutex);
+  MutexLock lock(impl_->mutex);
   impl_->wait_idle(lock);
   return open_verified(find_iteration(impl_->policy.folder, iteration));
 }
 
 bool SnapshotBranch::finish() {
-  std::unique_lock lock(impl_->mutex);
+  MutexLock lock(impl_->mutex);
   impl_->wait_idle(lock);
   impl_->ended = true;
   impl_->changed.notify_all();

@@ -7,14 +7,14 @@
 //  - Debian's timed waits use the wall clock: only untimed waits are used.
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
-#include <mutex>
 #include <type_traits>
 
 #include <concurrentqueue.h>
 #include <lightweightsemaphore.h>
+
+#include "sampling/mutex.h"
 
 namespace flowtrain {
 
@@ -104,21 +104,21 @@ class LockedQueue {
 
   std::size_t capacity() const { return capacity_; }
   std::size_t size() const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return items_.size();
   }
   bool push(T item) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return ended() || items_.size() < capacity_; });
+    MutexLock lock(mutex_);
+    while (!ended() && items_.size() >= capacity_) changed_.wait(lock);
     return place(item);
   }
   bool try_push(T item) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     return items_.size() < capacity_ && place(item);
   }
   bool pop(T& item) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return ended() || !items_.empty(); });
+    MutexLock lock(mutex_);
+    while (!ended() && items_.empty()) changed_.wait(lock);
     if (closed_ || items_.empty()) return false;
     item = items_.front();
     items_.pop_front();
@@ -126,30 +126,31 @@ class LockedQueue {
     return true;
   }
   void close() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     closed_ = true;
     changed_.notify_all();
   }
   void drain() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     draining_ = true;
     changed_.notify_all();
   }
 
  private:
-  bool ended() const { return closed_ || draining_; }
-  bool place(T item) {
+  bool ended() const FT_REQUIRES(mutex_) { return closed_ || draining_; }
+  bool place(T item) FT_REQUIRES(mutex_) {
     if (ended()) return false;
     items_.push_back(item);
     changed_.notify_all();
     return true;
   }
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<T> items_;
-  std::size_t capacity_;
-  bool closed_ = false, draining_ = false;
+  const std::size_t capacity_;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::deque<T> items_ FT_GUARDED_BY(mutex_);
+  bool closed_ FT_GUARDED_BY(mutex_) = false;
+  bool draining_ FT_GUARDED_BY(mutex_) = false;
 };
 
 #ifdef FLOWTRAIN_LOCKED_QUEUE

@@ -3,18 +3,18 @@
 #include <dlfcn.h>
 
 #include <filesystem>
-#include <mutex>
 #include <set>
 #include <system_error>
 
 #include "sampling/error.h"
+#include "sampling/mutex.h"
 #include "sampling/say.h"
 
 namespace flowtrain {
 
 bool add_parts(const std::string& path) {
-  static std::mutex mutex;
-  static std::set<const PartsPlugin*> added;
+  static Mutex mutex;
+  static std::set<const PartsPlugin*> added FT_GUARDED_BY(mutex);
   const auto error = [&](const std::string& message, const std::string& hint) {
     return UserError(Exit::usage, path + ": " + message, hint);
   };
@@ -33,7 +33,7 @@ bool add_parts(const std::string& path) {
                 rebuild);
   if (std::string(plugin->built_by) != FLOWTRAIN_PARTS_BUILD)
     throw error(say("built by ", plugin->built_by, ", this flowtrain by ", FLOWTRAIN_PARTS_BUILD), rebuild);
-  const std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   if (!added.insert(plugin).second) return true;
   try {
     plugin->add();

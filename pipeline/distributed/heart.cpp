@@ -2,13 +2,12 @@
 
 #include <unistd.h>
 
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <thread>
 
 #include "pipeline/telemetry/log.h"
 #include "sampling/error.h"
+#include "sampling/mutex.h"
 #include "stages/named_thread.h"
 
 namespace flowtrain {
@@ -33,31 +32,42 @@ struct Heart::State {
   const std::shared_ptr<FlightRecord> record;
   const StorePtr store;  // of the first thread
 
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool ended = false, goodbye_said = false, store_is_gone = false;
-  Clock::time_point answered = Clock::now();  // by the store
-  bool has_failed = false, is_shown = false;
-  std::string failure, when_silent;
-  int code = static_cast<int>(Exit::distributed);
-  Clock::time_point end_by;
+  Mutex mutex;
+  CondVar changed;
+  bool ended FT_GUARDED_BY(mutex) = false;
+  bool goodbye_said FT_GUARDED_BY(mutex) = false;
+  bool store_is_gone FT_GUARDED_BY(mutex) = false;
+  Clock::time_point answered FT_GUARDED_BY(mutex) = Clock::now();  // by the store
+  bool has_failed FT_GUARDED_BY(mutex) = false;
+  bool is_shown FT_GUARDED_BY(mutex) = false;
+  std::string failure FT_GUARDED_BY(mutex);
+  std::string when_silent FT_GUARDED_BY(mutex);
+  int code FT_GUARDED_BY(mutex) = static_cast<int>(Exit::distributed);
+  Clock::time_point end_by FT_GUARDED_BY(mutex);
 
-  std::mutex claim_mutex;  // held while the store is asked, so not the other one
-  std::optional<bool> first_to_show;
+  Mutex claim_mutex;  // held while the store is asked, so not the other one
+  std::optional<bool> first_to_show FT_GUARDED_BY(claim_mutex);
 
-  bool shows(c10d::Store& by) {
-    std::lock_guard lock(claim_mutex);
+  bool shows(c10d::Store& by) FT_EXCLUDES(mutex) {
+    MutexLock lock(claim_mutex);
     if (!first_to_show) first_to_show = is_first_to_show(by, place.launcher == Launcher::spawn, place.node);
     return *first_to_show;
   }
 
-  // With the mutex held.
-  void fail(const std::string& text, bool is_told, Pace::Span span) {
+  void fail(const std::string& text, bool is_told, Pace::Span span) FT_REQUIRES(mutex) {
     if (has_failed) return;
     has_failed = true;
     failure = text;
     is_shown = is_told;
     end_by = Clock::now() + span;
+  }
+
+  // Waits for the end, for `span` at most. True: it has come.
+  bool ends_within(Pace::Span span, MutexLock& lock) FT_REQUIRES(mutex) {
+    const auto over = Clock::now() + span;
+    while (!ended && changed.wait_until(lock, over)) {
+    }
+    return ended;
   }
 
   void beat() {
@@ -81,20 +91,20 @@ struct Heart::State {
       if (!known.empty() && !knows) {
         knows = true;
         const bool told_elsewhere = !shows(*store);
-        std::lock_guard lock(mutex);
+        MutexLock lock(mutex);
         fail(known, told_elsewhere, pace.grace);
       }
-      std::unique_lock lock(mutex);
+      MutexLock lock(mutex);
       answered = Clock::now();
-      if (changed.wait_for(lock, pace.beat, [this] { return ended; })) break;
+      if (ends_within(pace.beat, lock)) break;
     }
     mine.count = last_beat;
     set_beat(*store, place.rank, mine);
   }
 
   void guard() {
-    std::unique_lock lock(mutex);
-    while (!changed.wait_for(lock, pace.beat / 2, [this] { return ended; })) {
+    MutexLock lock(mutex);
+    while (!ends_within(pace.beat / 2, lock)) {
       const auto now = Clock::now();
       if (!store_is_gone && now - answered > pace.limit)
         fail("rank " + std::to_string(place.rank) + " on " + host_name() + " is cut off: the store at " + place.url +
@@ -103,6 +113,16 @@ struct Heart::State {
       if (!has_failed || now < end_by) continue;
       if (!is_shown) log_error(failure + when_silent);
       ::_exit(code);
+    }
+  }
+
+  void end() {
+    MutexLock lock(mutex);
+    ended = true;
+    changed.notify_all();
+    if (place.world == 1) return;
+    const auto over = Clock::now() + pace.patience;
+    while (!goodbye_said && changed.wait_until(lock, over)) {
     }
   }
 };
@@ -117,7 +137,7 @@ Heart::Heart(const Place& place, StorePtr store, const Pace& pace, std::shared_p
     } catch (const std::exception&) {
       gone = true;  // with whoever served it, as the next collective shows; or, at the end, it has ended before us
     }
-    std::lock_guard lock(state->mutex);
+    MutexLock lock(state->mutex);
     state->store_is_gone = gone;
     state->goodbye_said = true;
     state->changed.notify_all();
@@ -125,16 +145,10 @@ Heart::Heart(const Place& place, StorePtr store, const Pace& pace, std::shared_p
   named_thread("ft-guard", [state = state_] { state->guard(); }).detach();
 }
 
-Heart::~Heart() {
-  std::unique_lock lock(state_->mutex);
-  state_->ended = true;
-  state_->changed.notify_all();
-  if (state_->place.world == 1) return;
-  state_->changed.wait_for(lock, state_->pace.patience, [this] { return state_->goodbye_said; });
-}
+Heart::~Heart() { state_->end(); }
 
 void Heart::expect_end(const std::string& text, int code) {
-  std::lock_guard lock(state_->mutex);
+  MutexLock lock(state_->mutex);
   state_->fail(text, false, 2 * state_->pace.patience + state_->pace.grace);
   state_->failure = text;
   state_->when_silent = " (and the store at " + state_->place.url + " does not answer: this node may be cut off)";
@@ -144,7 +158,7 @@ void Heart::expect_end(const std::string& text, int code) {
 bool Heart::shows(c10d::Store& store) { return state_->shows(store); }
 
 void Heart::shown() {
-  std::lock_guard lock(state_->mutex);
+  MutexLock lock(state_->mutex);
   state_->is_shown = true;
 }
 

@@ -2,12 +2,12 @@
 
 #include <atomic>
 #include <future>
-#include <mutex>
 #include <thread>
 
 #include "pipeline/distributed/rendezvous.h"
 #include "pipeline/distributed/store.h"
 #include "pipeline/launch/url.h"
+#include "sampling/mutex.h"
 #include "stages/named_thread.h"
 
 namespace flowtrain {
@@ -43,15 +43,14 @@ struct LauncherStore::Impl {
           const int restart = self->restart;
           const auto store = of_start(own, restart);
           const auto failure = reported_failure(*store);
-          std::unique_lock lock(self->mutex);
+          MutexLock lock(self->mutex);
           if (restart != self->restart || failure == self->failure) continue;
           self->failure = failure;
           lock.unlock();
           count_one(*store, launchers_heard);
         }
       } catch (const std::exception&) {
-        std::lock_guard lock(self->mutex);
-        self->failure = "the node that serves the store has ended";
+        self->fail("the node that serves the store has ended");
       }
     }).detach();
   }
@@ -59,8 +58,13 @@ struct LauncherStore::Impl {
   struct State {
     std::atomic<bool> ended = false;
     std::atomic<int> restart = 0;
-    std::mutex mutex;
-    std::string failure;
+    Mutex mutex;
+    std::string failure FT_GUARDED_BY(mutex);
+
+    void fail(const std::string& what) {
+      MutexLock lock(mutex);
+      failure = what;
+    }
   };
 
   const Pace pace;
@@ -101,7 +105,7 @@ void LauncherStore::wait_for_readers() const {
 }
 
 void LauncherStore::begin(int restart) {
-  std::lock_guard lock(impl_->state->mutex);
+  MutexLock lock(impl_->state->mutex);
   impl_->state->restart = restart;
   impl_->state->failure.clear();
   failed_ = false;
@@ -119,7 +123,7 @@ void LauncherStore::tell_death(int rank, const std::string& how) {
 }
 
 std::string LauncherStore::failure() const {
-  std::lock_guard lock(impl_->state->mutex);
+  MutexLock lock(impl_->state->mutex);
   return impl_->state->failure;
 }
 

@@ -6,7 +6,8 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <mutex>
+
+#include "sampling/mutex.h"
 
 namespace flowtrain::console {
 namespace {
@@ -16,8 +17,8 @@ namespace {
 constexpr std::string_view kEraseStatus = "\r\033[J";
 
 struct State {
-  std::mutex mutex;
-  Status status;  // empty: none shown
+  Mutex mutex;
+  Status status FT_GUARDED_BY(mutex);  // empty: none shown
 };
 
 // Never destroyed: threads may print until the very end of the process.
@@ -60,26 +61,29 @@ int columns() {
 }
 
 void print_line(std::string_view text) {
-  std::lock_guard lock(state().mutex);
+  State& shown = state();
+  MutexLock lock(shown.mutex);
   std::string out;
-  if (state().status) out += kEraseStatus;
+  if (shown.status) out += kEraseStatus;
   out.append(text).append("\n");
-  if (state().status) out.append(state().status(columns())).append("\r");
+  if (shown.status) out.append(shown.status(columns())).append("\r");
   write_all(out);
 }
 
 void show_status(Status draw) {
-  std::lock_guard lock(state().mutex);
-  state().status = std::move(draw);
+  State& shown = state();
+  MutexLock lock(shown.mutex);
+  shown.status = std::move(draw);
   // Written over the old line and erased behind it: erasing first would flicker.
-  write_all(state().status(columns()).insert(0, 1, '\r').append("\033[J\r"));
+  write_all(shown.status(columns()).insert(0, 1, '\r').append("\033[J\r"));
 }
 
 void end_status() {
-  std::lock_guard lock(state().mutex);
-  if (!state().status) return;
-  write_all(std::string(kEraseStatus) + state().status(columns()) + "\n");
-  state().status = nullptr;
+  State& shown = state();
+  MutexLock lock(shown.mutex);
+  if (!shown.status) return;
+  write_all(std::string(kEraseStatus) + shown.status(columns()) + "\n");
+  shown.status = nullptr;
 }
 
 void erase_status_unlocked() {

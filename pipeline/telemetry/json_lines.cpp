@@ -78,7 +78,7 @@ void JsonLinesFile::write(std::initializer_list<JsonField> fields) { write(std::
 
 void JsonLinesFile::write(std::span<const JsonField> fields) {
   auto line = json_line(fields) + "\n";
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   struct stat before {};
   ::fstat(file_, &before);
   errno = 0;

@@ -5,13 +5,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <initializer_list>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
+
+#include "sampling/mutex.h"
 
 namespace flowtrain {
 
@@ -59,10 +60,10 @@ class JsonLinesFile {
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  std::mutex mutex_;
-  std::filesystem::path path_;
-  int file_ = -1;
-  std::uint64_t lost_lines_ = 0;
+  const std::filesystem::path path_;
+  const int file_;
+  Mutex mutex_;  // also keeps a write and the removal of a torn line together
+  std::uint64_t lost_lines_ FT_GUARDED_BY(mutex_) = 0;
 };
 
 /// Makes a file end at `iteration`, for a run that resumes there: removes the lines whose "iter" is greater,

@@ -180,7 +180,7 @@ void DiskCache::write(const std::string& key, std::span<const std::byte> bytes) 
 /// write there too, and the oldest pieces go until an eighth is free; a 64th of the limit may then be written unseen.
 bool DiskCache::make_room(std::uint64_t size_bytes) const {
   if (size_bytes > limit_bytes_) return false;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (size_bytes <= room_bytes_) {
     room_bytes_ -= size_bytes;
     return true;

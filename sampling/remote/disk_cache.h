@@ -4,11 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "sampling/mutex.h"
 
 namespace flowtrain {
 
@@ -41,8 +42,9 @@ class DiskCache {
 
   std::filesystem::path folder_;
   std::uint64_t limit_bytes_;
-  mutable std::mutex mutex_;
-  mutable std::uint64_t room_bytes_ = 0;  ///< that may be written before the folder must be looked at again
+  mutable Mutex mutex_;
+  /// That may be written before the folder must be looked at again.
+  mutable std::uint64_t room_bytes_ FT_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace flowtrain

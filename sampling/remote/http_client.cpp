@@ -17,21 +17,8 @@ void initialize_curl() {
 /// A handle for the time of a call.
 class HttpClient::Lease {
  public:
-  explicit Lease(const HttpClient& client) : client_(client) {
-    const std::lock_guard lock(client_.mutex_);
-    if (!client_.idle_.empty()) {
-      handle_ = std::move(client_.idle_.back());
-      client_.idle_.pop_back();
-      return;
-    }
-    handle_.reset(curl_easy_init());
-    if (!handle_) throw std::bad_alloc();
-    client_.idle_.reserve(++client_.handles_);  // giving it back then allocates nothing
-  }
-  ~Lease() {
-    const std::lock_guard lock(client_.mutex_);
-    client_.idle_.push_back(std::move(handle_));
-  }
+  explicit Lease(const HttpClient& client) : client_(client), handle_(client.borrow()) {}
+  ~Lease() { client_.give_back(std::move(handle_)); }
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
 
@@ -39,8 +26,26 @@ class HttpClient::Lease {
 
  private:
   const HttpClient& client_;
-  Handle handle_{nullptr, [](void* handle) { curl_easy_cleanup(handle); }};
+  Handle handle_;
 };
+
+HttpClient::Handle HttpClient::borrow() const {
+  const MutexLock lock(mutex_);
+  if (!idle_.empty()) {
+    Handle handle = std::move(idle_.back());
+    idle_.pop_back();
+    return handle;
+  }
+  Handle handle(curl_easy_init(), [](void* each) { curl_easy_cleanup(each); });
+  if (!handle) throw std::bad_alloc();
+  idle_.reserve(++handles_);  // giving it back then allocates nothing
+  return handle;
+}
+
+void HttpClient::give_back(Handle handle) const {
+  const MutexLock lock(mutex_);
+  idle_.push_back(std::move(handle));
+}
 
 HttpClient::HttpClient(Patience patience, std::stop_token stop, Outages& outages)
     : patience_(patience), stop_(std::move(stop)), outages_(outages) {
@@ -82,8 +87,8 @@ RemoteVersion HttpClient::fetch(const Location& from, const RemoteVersion* expec
 
 /// Or until the stop is requested.
 void HttpClient::wait(std::chrono::milliseconds delay) const {
-  std::mutex mutex;
-  std::unique_lock lock(mutex);
+  Mutex mutex;  // of nothing; a wait needs one
+  MutexLock lock(mutex);
   std::condition_variable_any().wait_for(lock, stop_, delay, [] { return false; });
 }
 

@@ -4,11 +4,11 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <stop_token>
 #include <vector>
 
+#include "sampling/mutex.h"
 #include "sampling/remote/exchange.h"
 #include "sampling/remote/location.h"
 #include "sampling/remote/outages.h"
@@ -43,6 +43,8 @@ class HttpClient {
  private:
   using Handle = std::unique_ptr<void, void (*)(void*)>;
   class Lease;
+  Handle borrow() const;
+  void give_back(Handle handle) const;
   RemoteVersion fetch(const Location& from, const RemoteVersion* expected, std::uint64_t first,
                       std::span<std::byte> into) const;
 
@@ -51,9 +53,10 @@ class HttpClient {
   Patience patience_;
   std::stop_token stop_;
   Outages& outages_;
-  mutable std::mutex mutex_;
-  mutable std::size_t handles_ = 0;   ///< idle or at work
-  mutable std::vector<Handle> idle_;  ///< the one used last comes first: its connection is the likeliest to be open
+  mutable Mutex mutex_;
+  mutable std::size_t handles_ FT_GUARDED_BY(mutex_) = 0;  ///< idle or at work
+  /// The one used last comes first: its connection is the likeliest to be open.
+  mutable std::vector<Handle> idle_ FT_GUARDED_BY(mutex_);
 };
 
 }  // namespace flowtrain

@@ -8,7 +8,7 @@ namespace flowtrain {
 void Outages::add(const std::string& url, const std::string& why) {
   ++retries_;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto now = std::chrono::steady_clock::now();
     if (now < silent_until_) return;
     silent_until_ = now + std::chrono::minutes(1);

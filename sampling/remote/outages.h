@@ -4,8 +4,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <mutex>
 #include <string>
+
+#include "sampling/mutex.h"
 
 namespace flowtrain {
 
@@ -20,8 +21,8 @@ class Outages {
 
  private:
   std::atomic<std::uint64_t> retries_{0};
-  std::mutex mutex_;
-  std::chrono::steady_clock::time_point silent_until_ = {};
+  Mutex mutex_;
+  std::chrono::steady_clock::time_point silent_until_ FT_GUARDED_BY(mutex_) = {};
 };
 
 }  // namespace flowtrain

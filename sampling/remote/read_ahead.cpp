@@ -37,6 +37,7 @@ struct ReadAhead::Request {
   const std::uint64_t first, size_bytes;
   const std::unique_ptr<std::byte[]> bytes;
   Exchange exchange;
+  // Guarded by the mutex of its ReadAhead, which no annotation can name here.
   std::vector<Place> places = {};  ///< of its pieces
   std::size_t users = 0;           ///< pieces that hold it
   bool done = false;
@@ -62,7 +63,7 @@ ReadAhead::ReadAhead(std::size_t requests, std::chrono::seconds timeout, std::ch
 
 ReadAhead::~ReadAhead() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     over_ = true;
   }
   curl_multi_wakeup(multi_);
@@ -85,13 +86,13 @@ void ReadAhead::expect_once(const File& file, std::uint64_t offset, std::uint64_
 
 void ReadAhead::expect(const File& file, std::uint64_t offset, std::uint64_t size_bytes, bool once) {
   if (size_bytes == 0) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto [piece, is_new] = pieces_.try_emplace({file, offset}, Piece{size_bytes});
   if (!is_new && !once) ++piece->second.wanted;
 }
 
 void ReadAhead::begin(const File& file, std::uint64_t offset) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto piece = pieces_.find({file, offset});
   if (piece == pieces_.end() || piece->second.request) return;
   piece->second.begun = true;
@@ -102,7 +103,7 @@ void ReadAhead::begin(const File& file, std::uint64_t offset) {
 bool ReadAhead::take(const File& file, std::uint64_t offset, std::span<std::byte> into) {
   std::shared_ptr<Request> request;
   {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     const auto piece = pieces_.find({file, offset});
     if (piece == pieces_.end()) return false;
     const auto is_settled = [&] {
@@ -119,7 +120,7 @@ bool ReadAhead::take(const File& file, std::uint64_t offset, std::span<std::byte
 }
 
 void ReadAhead::forget(const File& file, std::uint64_t offset) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (const auto piece = pieces_.find({file, offset}); piece != pieces_.end()) let_go(piece);
 }
 
@@ -144,13 +145,13 @@ void ReadAhead::loop() {
     finish_requests();
     int wait_ms = 0;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (over_) return;
       wait_ms = idle_ms();
       asleep_ = wait_ms > 0;
     }
     if (wait_ms > 0) curl_multi_poll(multi_, nullptr, 0, wait_ms, nullptr);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     asleep_ = false;
   }
 }
@@ -179,7 +180,7 @@ void ReadAhead::start_requests() {
 
 /// None where nothing is begun that is not fetched yet.
 std::shared_ptr<ReadAhead::Request> ReadAhead::next_request() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   while (!begun_.empty()) {
     const auto piece = pieces_.find(begun_.front());
     begun_.pop_front();
@@ -194,9 +195,10 @@ std::shared_ptr<ReadAhead::Request> ReadAhead::request_for(Pieces::iterator piec
   const auto end_of = [](Pieces::iterator at) { return at->first.offset + at->second.size_bytes; };
   auto first = piece, last = piece;
   std::uint64_t begin = begin_of(piece), end = end_of(piece);
+  const bool is_full = held_bytes_ >= most_held_bytes;
   const auto joins = [&](Pieces::iterator next) {
     const auto& [place, what] = *next;
-    if (place.file != piece->first.file || what.request || held_bytes_ >= most_held_bytes) return false;
+    if (place.file != piece->first.file || what.request || is_full) return false;
     const auto gap = begin_of(next) > end ? begin_of(next) - end : end_of(next) < begin ? begin - end_of(next) : 0;
     const auto whole = std::max(end, end_of(next)) - std::min(begin, begin_of(next));
     return gap <= most_gap_bytes && whole <= most_joined_bytes;
@@ -235,7 +237,7 @@ void ReadAhead::finish_requests() {
 
 /// Says so to those who wait. What failed is theirs; but after a fault that passes, it is tried here again, too.
 void ReadAhead::finish(Request& request, const std::optional<RemoteFailure>& failure) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   request.done = !failure;
   if (failure) {
     const bool again = failure->passing && !stop_.stop_requested();

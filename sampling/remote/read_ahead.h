@@ -8,13 +8,13 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <stop_token>
 #include <thread>
 #include <vector>
 
+#include "sampling/mutex.h"
 #include "sampling/remote/exchange.h"
 #include "sampling/remote/outages.h"
 
@@ -71,15 +71,15 @@ class ReadAhead {
   using Pieces = std::map<Place, Piece>;
 
   void expect(const File& file, std::uint64_t offset, std::uint64_t size_bytes, bool once);
-  void let_go(Pieces::iterator piece);
+  void let_go(Pieces::iterator piece) FT_REQUIRES(mutex_);
   void loop();
   void start_requests();
-  std::shared_ptr<Request> next_request();
-  std::shared_ptr<Request> request_for(Pieces::iterator piece);
+  std::shared_ptr<Request> next_request() FT_EXCLUDES(mutex_);
+  std::shared_ptr<Request> request_for(Pieces::iterator piece) FT_REQUIRES(mutex_);
   void finish_requests();
-  void finish(Request& request, const std::optional<RemoteFailure>& failure);
-  int idle_ms() const;
-  void wake_if_asleep();
+  void finish(Request& request, const std::optional<RemoteFailure>& failure) FT_EXCLUDES(mutex_);
+  int idle_ms() const FT_REQUIRES(mutex_);
+  void wake_if_asleep() FT_REQUIRES(mutex_);
 
   const std::size_t most_requests_;
   const std::chrono::seconds timeout_;
@@ -87,12 +87,13 @@ class ReadAhead {
   const std::stop_token stop_;
   Outages& outages_;
 
-  std::mutex mutex_;  ///< of all below, but for what the thread alone uses
-  std::condition_variable_any changed_;
-  Pieces pieces_;
-  std::deque<Place> begun_;       ///< in order; some were fetched or taken meanwhile
-  std::uint64_t held_bytes_ = 0;  ///< of all requests that pieces hold
-  bool asleep_ = false, over_ = false;
+  Mutex mutex_;
+  std::condition_variable_any changed_;  ///< its waits end with stop_, too
+  Pieces pieces_ FT_GUARDED_BY(mutex_);
+  std::deque<Place> begun_ FT_GUARDED_BY(mutex_);       ///< in order; some were fetched or taken meanwhile
+  std::uint64_t held_bytes_ FT_GUARDED_BY(mutex_) = 0;  ///< of all requests that pieces hold
+  bool asleep_ FT_GUARDED_BY(mutex_) = false;
+  bool over_ FT_GUARDED_BY(mutex_) = false;
 
   // The thread's own.
   void* multi_;                                        ///< CURLM

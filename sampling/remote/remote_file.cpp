@@ -16,24 +16,9 @@ class RemoteFile::Claim {
  public:
   /// `first`, and those after it up to `last` that are neither in the cache nor claimed. Where another thread has
   /// `first`, waits until it is done and claims nothing.
-  Claim(const RemoteFile& file, std::uint64_t first, std::uint64_t last) : file_(file), first_(first), end_(first) {
-    std::unique_lock lock(file_.mutex_);
-    auto& taken = file_.being_fetched_;
-    if (taken.contains(first)) {
-      file_.fetched_.wait(lock, [&] { return !taken.contains(first); });
-      return;
-    }
-    last = std::min(last, first + most_blocks - 1);
-    do taken.insert(end_++);
-    while (end_ <= last && !taken.contains(end_) && !file_.access_->cache->has(file_.key(end_)));
-  }
-  ~Claim() {
-    {
-      const std::lock_guard lock(file_.mutex_);
-      for (auto block = first_; block < end_; ++block) file_.being_fetched_.erase(block);
-    }
-    file_.fetched_.notify_all();
-  }
+  Claim(const RemoteFile& file, std::uint64_t first, std::uint64_t last)
+      : file_(file), first_(first), end_(file.claim(first, last)) {}
+  ~Claim() { file_.release(first_, end_); }
   Claim(const Claim&) = delete;
   Claim& operator=(const Claim&) = delete;
 
@@ -44,6 +29,28 @@ class RemoteFile::Claim {
   const RemoteFile& file_;
   std::uint64_t first_, end_;
 };
+
+/// Returns the end of what is claimed.
+std::uint64_t RemoteFile::claim(std::uint64_t first, std::uint64_t last) const {
+  MutexLock lock(mutex_);
+  if (being_fetched_.contains(first)) {
+    while (being_fetched_.contains(first)) fetched_.wait(lock);
+    return first;
+  }
+  last = std::min(last, first + most_blocks - 1);
+  auto end = first;
+  do being_fetched_.insert(end++);
+  while (end <= last && !being_fetched_.contains(end) && !access_->cache->has(key(end)));
+  return end;
+}
+
+void RemoteFile::release(std::uint64_t first, std::uint64_t end) const {
+  {
+    const MutexLock lock(mutex_);
+    for (auto block = first; block < end; ++block) being_fetched_.erase(block);
+  }
+  fetched_.notify_all();
+}
 
 RemoteFile::RemoteFile(const std::string& path, std::shared_ptr<const RemoteAccess> access)
     : access_(std::move(access)) {

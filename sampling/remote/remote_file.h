@@ -1,10 +1,8 @@
 #pragma once
 // A file on a server, read like a local one, through the cache if there is one.
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <span>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "sampling/byte_source.h"
+#include "sampling/mutex.h"
 #include "sampling/remote/disk_cache.h"
 #include "sampling/remote/http_client.h"
 #include "sampling/remote/read_ahead.h"
@@ -60,6 +59,8 @@ class RemoteFile final : public ByteSource {
 
  private:
   class Claim;
+  std::uint64_t claim(std::uint64_t first, std::uint64_t last) const;
+  void release(std::uint64_t first, std::uint64_t end) const;
   std::string key(std::string_view name) const;
   std::string key(std::uint64_t block) const;
   std::size_t read_cached(std::uint64_t offset, std::span<std::byte> into) const;
@@ -69,9 +70,9 @@ class RemoteFile final : public ByteSource {
 
   std::shared_ptr<const RemoteAccess> access_;
   std::shared_ptr<const RemoteTarget> target_;
-  mutable std::mutex mutex_;
-  mutable std::condition_variable fetched_;
-  mutable std::set<std::uint64_t> being_fetched_;  ///< blocks
+  mutable Mutex mutex_;
+  mutable CondVar fetched_;
+  mutable std::set<std::uint64_t> being_fetched_ FT_GUARDED_BY(mutex_);  ///< blocks
 };
 
 }  // namespace flowtrain

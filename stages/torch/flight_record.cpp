@@ -7,41 +7,41 @@
 namespace flowtrain {
 
 void FlightRecord::at_iteration(std::uint64_t iteration) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   iteration_ = iteration;
 }
 
 void FlightRecord::enter(const char* what) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   ++entered_;
   last_.push_back({what, iteration_, Clock::now(), {}});
   if (last_.size() > kept) last_.pop_front();
 }
 
 void FlightRecord::leave() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (last_.empty()) return;
   last_.back().ended = Clock::now();
   last_.back().is_over = true;
 }
 
 void FlightRecord::answered(Clock::duration after) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   longest_answer_ = std::max(longest_answer_, after);
 }
 
 double FlightRecord::take_longest_answer() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return std::chrono::duration<double>(std::exchange(longest_answer_, {})).count();
 }
 
 std::uint64_t FlightRecord::entered() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return entered_;
 }
 
 std::string FlightRecord::last() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (last_.empty()) return "the start";
   std::ostringstream out;
   if (iteration_ > 0) out << "iteration " << iteration_ << ", ";
@@ -51,7 +51,7 @@ std::string FlightRecord::last() const {
 
 std::string FlightRecord::to_jsonl() const {
   const auto seconds = [](Clock::duration span) { return std::chrono::duration<double>(span).count(); };
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::ostringstream out;
   auto number = entered_ - last_.size();
   for (auto& each : last_) {

@@ -4,8 +4,9 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <string>
+
+#include "sampling/mutex.h"
 
 namespace flowtrain {
 
@@ -43,11 +44,12 @@ class FlightRecord {
     bool is_over = false;
   };
 
-  mutable std::mutex mutex_;
   const Clock::time_point start_ = Clock::now();
-  std::deque<Collective> last_;
-  Clock::duration longest_answer_{};
-  std::uint64_t entered_ = 0, iteration_ = 0;
+  mutable Mutex mutex_;
+  std::deque<Collective> last_ FT_GUARDED_BY(mutex_);
+  Clock::duration longest_answer_ FT_GUARDED_BY(mutex_){};
+  std::uint64_t entered_ FT_GUARDED_BY(mutex_) = 0;
+  std::uint64_t iteration_ FT_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace flowtrain

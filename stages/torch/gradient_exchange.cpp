@@ -11,30 +11,30 @@ double seconds(std::chrono::steady_clock::duration span) { return std::chrono::d
 }  // namespace
 
 void ExchangeTimes::begin() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   buckets_.clear();
   complete_ = false;
 }
 
 std::size_t ExchangeTimes::launched(bool last) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   complete_ |= last;
   buckets_.push_back({Clock::now(), {}});
   return buckets_.size() - 1;
 }
 
 void ExchangeTimes::done(std::size_t bucket) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   buckets_.at(bucket).to = Clock::now();
 }
 
 bool ExchangeTimes::complete() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return complete_;
 }
 
 ExchangeTimes::Summary ExchangeTimes::summary() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Summary sum;
   if (buckets_.empty()) return sum;
   Clock::time_point until{};  // of what is summed up so far

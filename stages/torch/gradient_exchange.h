@@ -4,9 +4,9 @@
 #include <torch/csrc/distributed/c10d/comm.hpp>
 
 #include <chrono>
-#include <mutex>
 #include <vector>
 
+#include "sampling/mutex.h"
 #include "stages/torch/stall_meter.h"
 
 namespace flowtrain {
@@ -33,9 +33,9 @@ class ExchangeTimes {
   struct Span {
     Clock::time_point from, to;
   };
-  mutable std::mutex mutex_;
-  std::vector<Span> buckets_;  // in the order in which they left
-  bool complete_ = false;
+  mutable Mutex mutex_;
+  std::vector<Span> buckets_ FT_GUARDED_BY(mutex_);  // in the order in which they left
+  bool complete_ FT_GUARDED_BY(mutex_) = false;
 };
 
 /// Averages a bucket over the processes, as `wire` type; where that is not the bucket's own, it is cast before and

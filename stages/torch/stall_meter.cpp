@@ -15,7 +15,7 @@ constexpr double tolerance_s = 0.010;  // a scheduler with a little to do is lat
 StallMeter::StallMeter() : thread_([this](const std::stop_token& stop) { watch(stop); }) {}
 
 double StallMeter::take(double most_s) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const double taken = std::min(stalled_s_, most_s);
   stalled_s_ -= taken;
   return taken;
@@ -29,7 +29,7 @@ void StallMeter::watch(const std::stop_token& stop) {
     std::this_thread::sleep_for(tick);
     const double late_s = std::chrono::duration<double>(Clock::now() - begin - tick).count();
     if (late_s < tolerance_s || !(before || waiting_)) continue;
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     stalled_s_ += late_s;
   }
 }

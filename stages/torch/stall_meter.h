@@ -2,9 +2,10 @@
 // Whether this process stood still while it waited for the others.
 
 #include <atomic>
-#include <mutex>
 #include <stop_token>
 #include <thread>
+
+#include "sampling/mutex.h"
 
 namespace flowtrain {
 
@@ -25,8 +26,8 @@ class StallMeter {
   void watch(const std::stop_token& stop);
 
   std::atomic<bool> waiting_ = false;
-  std::mutex mutex_;
-  double stalled_s_ = 0;
+  Mutex mutex_;
+  double stalled_s_ FT_GUARDED_BY(mutex_) = 0;
   std::jthread thread_;  // last: it uses all of the above
 };
 

@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <mutex>
 #include <set>
 
 #include "tests/pipeline/census.h"

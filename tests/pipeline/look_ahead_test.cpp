@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <thread>
 
 #include "pipeline/graph.h"
 #include "sampling/distant.h"
+#include "sampling/mutex.h"
 #include "stages/look_ahead.h"
 #include "tests/pipeline/fakes.h"
 #include "tests/sampling/failure_helper.h"
@@ -26,17 +26,17 @@ class FarDataset : public FakeDataset, public Distant {
   using FakeDataset::FakeDataset;
 
   void expect(std::uint64_t id) const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ++told_[id].expected;
     ahead_ = std::max(ahead_, ++under_way_);
   }
   void begin(std::uint64_t id) const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ++told_[id].begun;
   }
   Record read(std::uint64_t id, ReadBuffer& buffer) const override {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       auto& [expected, begun, read] = told_[id];
       if (++read > begun || begun > expected) ++surprises_;
       --under_way_;
@@ -48,10 +48,17 @@ class FarDataset : public FakeDataset, public Distant {
   void abandon() const override { abandoned_ = true; }
   std::uint64_t retries() const override { return 0; }
 
-  std::uint64_t surprises() const { return surprises_; }
+  std::uint64_t surprises() const {
+    const MutexLock lock(mutex_);
+    return surprises_;
+  }
   /// Rows that were expected and not yet read, at most.
-  std::int64_t ahead() const { return ahead_; }
+  std::int64_t ahead() const {
+    const MutexLock lock(mutex_);
+    return ahead_;
+  }
   bool all_read() const {
+    const MutexLock lock(mutex_);
     return std::all_of(told_.begin(), told_.end(), [](auto& each) { return each.second.read == each.second.expected; });
   }
 
@@ -61,10 +68,11 @@ class FarDataset : public FakeDataset, public Distant {
   struct Told {
     std::uint64_t expected = 0, begun = 0, read = 0;
   };
-  mutable std::mutex mutex_;
-  mutable std::map<std::uint64_t, Told> told_;
-  mutable std::uint64_t surprises_ = 0;
-  mutable std::int64_t under_way_ = 0, ahead_ = 0;
+  mutable Mutex mutex_;
+  mutable std::map<std::uint64_t, Told> told_ FT_GUARDED_BY(mutex_);
+  mutable std::uint64_t surprises_ FT_GUARDED_BY(mutex_) = 0;
+  mutable std::int64_t under_way_ FT_GUARDED_BY(mutex_) = 0;
+  mutable std::int64_t ahead_ FT_GUARDED_BY(mutex_) = 0;
   mutable std::atomic<bool> abandoned_{false};
 };
 

@@ -13,13 +13,14 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
+
+#include "sampling/mutex.h"
 
 namespace flowtrain {
 
@@ -75,7 +76,7 @@ class HttpServer {
     shutdown(listener_, SHUT_RDWR);
     acceptor_.join();
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       for (const int client : clients_) shutdown(client, SHUT_RDWR);
     }
     threads_.clear();  // joins
@@ -90,7 +91,7 @@ class HttpServer {
     return "http://127.0.0.1:" + std::to_string(port_) + "/" + name;
   }
   std::vector<Request> requests() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return requests_;
   }
   /// Requests that were there and not yet answered, at most.
@@ -112,7 +113,7 @@ class HttpServer {
     for (;;) {
       const int client = accept(listener_, nullptr, nullptr);
       if (client < 0) return;
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       const int number = static_cast<int>(clients_.size());
       clients_.push_back(client);
       threads_.emplace_back([this, client, number] { serve(client, number); });
@@ -124,7 +125,7 @@ class HttpServer {
     while (const auto request = receive(client, unread, number)) {
       Reply reply;
       {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         requests_.push_back(*request);
         most_at_once_ = std::max<int>(most_at_once_, ++at_once_);
         reply = handler_(*request, static_cast<int>(requests_.size()) - 1);
@@ -184,14 +185,14 @@ class HttpServer {
     return true;
   }
 
-  Handler handler_;
+  mutable Mutex mutex_;
+  Handler handler_ FT_GUARDED_BY(mutex_);
   int listener_;
   int port_ = 0;
-  mutable std::mutex mutex_;
-  std::vector<Request> requests_;
+  std::vector<Request> requests_ FT_GUARDED_BY(mutex_);
   std::atomic<int> at_once_{0}, most_at_once_{0};
-  std::vector<int> clients_;
-  std::vector<std::jthread> threads_;
+  std::vector<int> clients_ FT_GUARDED_BY(mutex_);
+  std::vector<std::jthread> threads_ FT_GUARDED_BY(mutex_);
   std::jthread acceptor_;
 };
 

@@ -1,11 +1,14 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
-#include <mutex>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "failure_helper.h"
 #include "http_server.h"
+#include "sampling/mutex.h"
 #include "sampling/remote/remote.h"
 #include "sampling/warning.h"
 #include "temp_folder.h"
@@ -216,13 +219,18 @@ TEST_CASE("read-ahead: whoever waits for a server is woken when it is abandoned"
   }
 }
 
-std::mutex warnings_mutex;
-std::vector<std::string> warnings;
+Mutex warnings_mutex;
+std::vector<std::string> warnings FT_GUARDED_BY(warnings_mutex);
+
+std::vector<std::string> take_warnings() {
+  const MutexLock lock(warnings_mutex);
+  return std::exchange(warnings, {});
+}
 
 TEST_CASE("a server that fails is warned of once, and its retries are counted") {
-  warnings.clear();
+  take_warnings();
   set_warning_sink([](const std::string& text) {
-    const std::lock_guard lock(warnings_mutex);
+    const MutexLock lock(warnings_mutex);
     warnings.push_back(text);
   });
   const Remote remote(1'000'000, 0, [](const Request&, int number, Reply& reply) {
@@ -231,11 +239,11 @@ TEST_CASE("a server that fails is warned of once, and its retries are counted") 
   for (int i = 0; i < 3; ++i) CHECK(remote.right(i * 1'000, 1'000));
   set_warning_sink(nullptr);
   CHECK(remote.retries() == 6);
-  REQUIRE(warnings.size() == 1);
-  CHECK(warnings[0] ==
-        remote.server.url("a.tar") +
-            ": the server answers with status 503 (unavailable); it is asked again (requests repeated so "
-            "far: 1)");
+  const auto told = take_warnings();
+  REQUIRE(told.size() == 1);
+  CHECK(told[0] == remote.server.url("a.tar") +
+                       ": the server answers with status 503 (unavailable); it is asked again (requests repeated so "
+                       "far: 1)");
 }
 
 }  // namespace
