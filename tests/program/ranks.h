@@ -53,7 +53,19 @@ inline double difference(const Workplace& place, const std::string& a, const std
   return worst;
 }
 
-/// A rank's process, which a launcher of ours started for the run in folder `run`.
+/// Whether `process` is `ancestor`, or was started by it, directly or not.
+inline bool descends_from(int process, int ancestor) {
+  while (process > 1 && process != ancestor) {
+    const auto status = read_text("/proc/" + std::to_string(process) + "/stat");
+    // "PID (NAME) STATE PARENT …": the name may hold anything.
+    const auto after_name = status.rfind(") ");
+    process = after_name == std::string::npos ? 0 : std::atoi(status.c_str() + after_name + 4);
+  }
+  return process == ancestor;
+}
+
+/// A rank's process, which a launcher of ours started for the run in folder `run`. Only one that this test started:
+/// others may run beside it, in folders of the same name.
 inline int rank_process(const std::string& run, int rank) {
   for (auto& entry : fs::directory_iterator("/proc")) {
     const std::string name = entry.path().filename().string();
@@ -61,7 +73,8 @@ inline int rank_process(const std::string& run, int rank) {
     const auto words = read_text(entry.path() / "cmdline");
     const auto environment = read_text(entry.path() / "environ");
     const auto variable = std::string("RANK=") + std::to_string(rank) + '\0';
-    if (words.find(run) != std::string::npos && ('\0' + environment).find('\0' + variable) != std::string::npos)
+    if (words.find(run) != std::string::npos && ('\0' + environment).find('\0' + variable) != std::string::npos &&
+        descends_from(std::stoi(name), ::getpid()))
       return std::stoi(name);
   }
   throw std::runtime_error("no process of rank " + std::to_string(rank));
