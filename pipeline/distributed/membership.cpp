@@ -143,19 +143,20 @@ Membership::~Membership() {
 
 Group& Membership::group() { return *impl_->group; }
 
-std::string Membership::explain(const std::string& message, bool lost, int code) {
+std::string Membership::explain(const std::string& message, std::string& hint, bool lost, int code) {
   has_failed_ = true;
   Impl& impl = *impl_;
   const std::string own = own_words(impl.place, message);
   impl.heart.expect_end(own, code);
   std::string text = own;
   try {
-    if (!lost) report_failure(*impl.store, own);
+    if (!lost) report_failure(*impl.store, own, hint);
     const std::string first = lost ? impl.who_failed() : reported_failure(*impl.store);
     if (!impl.heart.shows(*impl.store))
       text.clear();
     else if (!first.empty())
       text = first;
+    if (const std::string theirs = reported_hint(*impl.store); !theirs.empty()) hint = theirs;
     count_one(*impl.store, ranks_left);
     if (serves_store(impl.place)) wait_for_count(*impl.store, ranks_left, impl.place.world - 1, impl.pace.patience);
   } catch (const std::exception&) {

@@ -61,8 +61,8 @@ class Membership {
 
   /// What is to be said about the error that this rank ends with, with exit code `code`. A rank that failed by itself
   /// says so, and tells the others; one that only lost them (`lost`) names who failed first and what that one did last,
-  /// once it is known. Empty: another rank says it.
-  std::string explain(const std::string& message, bool lost, int code);
+  /// once it is known. Empty: another rank says it. `hint` goes in and out: that of the failure that is said.
+  std::string explain(const std::string& message, std::string& hint, bool lost, int code);
 
   /// The run's folder, for later starts of the job by the same launcher to go on in.
   void remember_folder(const std::filesystem::path& folder);

@@ -95,12 +95,27 @@ std::string is_silent(int rank, const Beat& beat) {
   return rank_and_host(rank, beat) + " does not answer any more" + last_seen(beat);
 }
 
-void report_failure(c10d::Store& store, const std::string& what) {
-  store.compareSet("failure", bytes(""), bytes(what));
+namespace {
+
+constexpr char before_hint = '\x1f';  // ASCII's unit separator, which no message holds
+
+std::string stored_failure(c10d::Store& store) { return store.check({"failure"}) ? text_of(store.get("failure")) : ""; }
+
+}  // namespace
+
+void report_failure(c10d::Store& store, const std::string& what, const std::string& hint) {
+  store.compareSet("failure", bytes(""), bytes(what + before_hint + hint));
 }
 
 std::string reported_failure(c10d::Store& store) {
-  return store.check({"failure"}) ? text_of(store.get("failure")) : "";
+  const std::string stored = stored_failure(store);
+  return stored.substr(0, stored.find(before_hint));
+}
+
+std::string reported_hint(c10d::Store& store) {
+  const std::string stored = stored_failure(store);
+  const auto at = stored.find(before_hint);
+  return at == std::string::npos ? "" : stored.substr(at + 1);
 }
 
 bool is_first_to_show(c10d::Store& store, bool own_launcher, int node) {

@@ -47,10 +47,12 @@ std::string last_seen(const Beat& beat);
 /// "rank 1 on node7 does not answer any more, last seen at …".
 std::string is_silent(int rank, const Beat& beat);
 
-/// The first failure is the one that counts.
-void report_failure(c10d::Store& store, const std::string& what);
+/// The first failure is the one that counts; its hint goes with it, as another rank may be the one that shows it.
+void report_failure(c10d::Store& store, const std::string& what, const std::string& hint = {});
 /// The first one reported, or empty.
 std::string reported_failure(c10d::Store& store);
+/// The hint of the first one reported, or empty.
+std::string reported_hint(c10d::Store& store);
 /// Whether this process is the first to show the failure: once on every terminal. Ranks that our launcher started share
 /// their node's, others are taken to share one.
 bool is_first_to_show(c10d::Store& store, bool own_launcher, int node);

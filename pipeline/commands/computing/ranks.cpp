@@ -47,19 +47,21 @@ int run_rank(const Place& place, const Config& config, const RankBody& body) {
     log_info(
         say("rank 0 of ", place.world, ", ", place.local_world, " of them on this machine; they meet at ", place.url));
   std::filesystem::path records;
-  const auto explain = [&](const std::string& message, Exit code) {
+  const auto explain = [&](const std::string& message, std::string& hint, Exit code) {
     // A start that fails leaves nothing, as with one process.
     if (std::filesystem::exists(records / "metrics.jsonl")) membership.write_flight_record(records);
-    return membership.explain(message, code == Exit::distributed, static_cast<int>(code));
+    return membership.explain(message, hint, code == Exit::distributed, static_cast<int>(code));
   };
   try {
     return body(membership, records);
   } catch (const UserError& error) {
-    const auto text = explain(error.what(), error.code());
+    std::string hint = error.hint();
+    const auto text = explain(error.what(), hint, error.code());
     if (text.empty()) return static_cast<int>(error.code());
-    throw UserError(error.code(), text, error.hint());
+    throw UserError(error.code(), text, hint);
   } catch (const std::exception&) {
-    const auto text = explain(describe_current_exception(), Exit::bug);
+    std::string hint;
+    const auto text = explain(describe_current_exception(), hint, Exit::bug);
     if (text.empty()) return static_cast<int>(Exit::bug);
     throw InternalError(text);
   }
