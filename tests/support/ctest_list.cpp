@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -23,6 +24,13 @@ namespace {
 std::string setting(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
+}
+
+/// A setting that is a list: the build separates its words by '|', CMake by ';'.
+std::string list_setting(const char* name) {
+  std::string words = setting(name);
+  std::replace(words.begin(), words.end(), '|', ';');
+  return words;
 }
 
 /// A CMake bracket argument, in which nothing is special.
@@ -94,8 +102,8 @@ class CTestList : public doctest::IReporter {
              const std::string& points) {
     const std::string program = std::filesystem::read_symlink("/proc/self/exe");
     const std::string test = quoted(setting("FLOWTRAIN_CTEST_ROOM") + ": " + shown);
-    std::string labels = tier, environment = setting("FLOWTRAIN_CTEST_ENVIRONMENT");
-    if (const std::string more = setting("FLOWTRAIN_CTEST_LABELS"); !more.empty()) labels += ";" + more;
+    std::string labels = tier, environment = list_setting("FLOWTRAIN_CTEST_ENVIRONMENT");
+    if (const std::string more = list_setting("FLOWTRAIN_CTEST_LABELS"); !more.empty()) labels += ";" + more;
     if (points == "sample")
       labels += ";sample";
     else if (!points.empty())
