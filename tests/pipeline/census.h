@@ -38,6 +38,7 @@ inline std::ptrdiff_t own_threads() { return named_threads; }
 /// adjust_demand; not seen in a program without lines): it tells its pool what arenas want in order for each, but not
 /// between them, so that one's more may overtake another's less. Then each of the `lines` may get what it wants.
 inline std::ptrdiff_t most_threads(unsigned workers, unsigned lines = 1) {
+  std::thread([] {}).join();  // a sanitizer starts one of its own beside the first: it is to be counted now
   return threads() + std::max(std::thread::hardware_concurrency() - 1, workers * lines);
 }
 
