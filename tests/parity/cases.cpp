@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <set>
 
 #include "tests/parity/tensor_files.h"
 
@@ -24,14 +25,31 @@ NamedTensors Case::below(const std::string& prefix) const {
   return some;
 }
 
-std::optional<std::string> case_folder() {
-  const std::string folder = FLOWTRAIN_BUILD_DIR "/parity";
-  if (!fs::exists(folder + "/losses.safetensors")) return std::nullopt;
-  return folder;
+void CaseSet::check_count(std::size_t count, std::size_t in_small, std::size_t in_larger) const {
+  CHECK(count == (larger ? in_larger : in_small));
 }
 
-CaseFile::CaseFile(const std::string& folder, const std::string& name)
-    : tensors_(read_tensors(folder + "/" + name + ".safetensors", &metadata_)) {}
+CaseSet small_set() { return {FLOWTRAIN_SOURCE_DIR "/tests/parity/cases", /*larger=*/false}; }
+
+std::optional<CaseSet> larger_set() {
+  const std::string folder = FLOWTRAIN_BUILD_DIR "/parity";
+  if (!fs::exists(folder + "/losses.safetensors")) return std::nullopt;
+  return CaseSet{folder, /*larger=*/true};
+}
+
+CaseFile::CaseFile(const CaseSet& set, const std::string& name)
+    : tensors_(read_tensors(set.folder + "/" + name + ".safetensors", &metadata_)) {}
+
+std::vector<std::string> CaseFile::cases(const std::string& prefix, int words) const {
+  std::set<std::string> names;
+  for (const auto& [name, tensor] : tensors_) {
+    if (!name.starts_with(prefix)) continue;
+    std::size_t end = name.find('.');
+    for (int word = 1; word < words; ++word) end = name.find('.', end + 1);
+    names.insert(name.substr(0, end));
+  }
+  return {names.begin(), names.end()};
+}
 
 Case CaseFile::cut(const std::string& name) const {
   Case one{name, {}};

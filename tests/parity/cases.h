@@ -1,11 +1,12 @@
 #pragma once
-// The public parity cases, and how results are compared with them.
+// The parity cases, and how results are compared with them.
 
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "tests/parity/ops.h"
+#include "tests/support/skip.h"
 
 namespace flowtrain::parity {
 
@@ -21,16 +22,28 @@ struct Case {
   NamedTensors below(const std::string& prefix) const;
 };
 
-inline constexpr const char* kNoCases = "the parity cases (../shared/parity) are not there";
+/// A folder of cases. The small set is in the tree, in tests/parity/cases (make_cases.py beside it writes it); the
+/// larger one is what the build has unpacked from ../shared/parity. Both have the same files.
+struct CaseSet {
+  std::string folder;
+  bool larger = false;
 
-/// The folder with the cases, which the build has unpacked; nothing where ../shared/parity was not there.
-std::optional<std::string> case_folder();
+  /// Each set has its own number of cases of a kind; fewer or more of them fail the test.
+  void check_count(std::size_t count, std::size_t in_small, std::size_t in_larger) const;
+};
+CaseSet small_set();
+/// Nothing where ../shared/parity was not there.
+std::optional<CaseSet> larger_set();
+
+inline constexpr const char* kNoCases = "the larger set of parity cases (../shared/parity) is not there";
 
 /// A file of cases: "losses" is losses.safetensors.
 class CaseFile {
  public:
-  CaseFile(const std::string& folder, const std::string& name);
+  CaseFile(const CaseSet& set, const std::string& name);
 
+  /// The names' first words (as many as `words`, which dots separate) of all tensors below `prefix`, each once, sorted.
+  std::vector<std::string> cases(const std::string& prefix = "", int words = 1) const;
   /// `<case>.` cut off the names, and `in.`, `out.` and `stage.` dropped; the metadata under the case's name, or empty.
   Case cut(const std::string& name) const;
   /// Metadata as they are stored.
@@ -56,3 +69,16 @@ std::string difference(const at::Tensor& got, const at::Tensor& expected, const 
 NamedTensors call(const Ops& ops, const std::string& op, const NamedTensors& in, const json& arguments);
 
 }  // namespace flowtrain::parity
+
+/// Two test cases of one check(const CaseSet&): over the small set, and over the larger one where it is there.
+#define PARITY_TEST(title, check)                                        \
+  TEST_CASE("parity: " title) { check(flowtrain::parity::small_set()); } \
+  LARGER_PARITY_TEST(title, check)
+
+/// The second of them; `title` may be followed by doctest's decorators.
+#define LARGER_PARITY_TEST(title, check)                     \
+  TEST_CASE("parity, the larger set: " title) {              \
+    const auto set = flowtrain::parity::larger_set();        \
+    SKIP_UNLESS(set, "shared", flowtrain::parity::kNoCases); \
+    check(*set);                                             \
+  }

@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include "tests/parity/cases.h"
-#include "tests/support/skip.h"
 
 using namespace flowtrain::parity;
 
@@ -23,22 +22,28 @@ void check_boxes(const std::string& what, const at::Tensor& got, const at::Tenso
   check_same(what, got.narrow(1, 4, scores), expected.narrow(1, 4, scores), {.absolute = score_tolerance});
 }
 
-/// Adds what stands in the metadata under `config`, except `without`.
-json config_of(const CaseFile& file, const std::vector<std::string>& without) {
-  json kept = json::object();
-  const json stored = json::parse(file.metadata().at("config"));
-  for (const auto& [key, value] : stored.items())
-    if (!value.is_null() && std::find(without.begin(), without.end(), key) == without.end()) kept[key] = value;
-  return kept;
+/// Images for the net: all pixels, or what is stored of them: some rows, and the sums of the channels.
+void check_net_input(const Case& one, const std::string& name, const at::Tensor& images, const Tolerance& of_pixels,
+                     const Tolerance& of_means) {
+  const std::string what = one.name + " " + name;
+  if (one.tensors.contains(name)) return check_same(what, images, one.tensors.at(name), of_pixels);
+  check_same(what, images.slice(2, 0, {}, 64).slice(3, 0, {}, 8), one.tensors.at(name + "_rows"), of_pixels);
+  const auto pixels = static_cast<double>(images.size(2) * images.size(3));
+  check_same("means of " + what, images.to(at::kDouble).mean({2, 3}), one.tensors.at(name + "_sum") / pixels, of_means);
 }
 
-}  // namespace
+/// `defaults`, and over them what stands in the metadata under `config`, except `without`.
+json config_of(const CaseFile& file, json defaults, const std::vector<std::string>& without) {
+  const json stored = json::parse(file.metadata().at("config"));
+  for (const auto& [key, value] : stored.items())
+    if (!value.is_null() && std::find(without.begin(), without.end(), key) == without.end()) defaults[key] = value;
+  return defaults;
+}
 
-TEST_CASE("parity: decoding") {
-  const auto folder = case_folder();
-  SKIP_UNLESS(folder, "shared", kNoCases);
-  const CaseFile file(*folder, "decode");
-  for (const std::string name : {"cornernet_like", "squeeze_like", "saccade_like", "kernel1"}) {
+void decoding(const CaseSet& set) {
+  const CaseFile file(set, "decode");
+  set.check_count(file.cases().size(), 4, 4);
+  for (const std::string& name : file.cases()) {
     const Case one = file.cut(name);
     const NamedTensors got = call(detection_ops(), "decode", one.tensors, one.arguments);
     const at::Tensor valid = one.tensors.at("n_valid");
@@ -53,10 +58,8 @@ TEST_CASE("parity: decoding") {
   }
 }
 
-TEST_CASE("parity: soft NMS") {
-  const auto folder = case_folder();
-  SKIP_UNLESS(folder, "shared", kNoCases);
-  const CaseFile file(*folder, "nms");
+void soft_nms(const CaseSet& set) {
+  const CaseFile file(set, "nms");
   const std::vector<std::pair<std::string, json>> variants{
       {"hard", {{"method", "hard"}}},
       {"linear", {{"method", "linear"}}},
@@ -64,7 +67,8 @@ TEST_CASE("parity: soft NMS") {
       {"exp_s07", {{"method", "exp"}, {"sigma", 0.7}}},
       {"merge8", {{"method", "exp"}, {"merge", true}, {"weight_exp", 8}}},
       {"merge10", {{"method", "exp"}, {"merge", true}, {"weight_exp", 10}}}};
-  for (const std::string name : {"dense", "many", "none", "same", "single", "sparse"}) {
+  set.check_count(file.cases().size(), 6, 6);
+  for (const std::string& name : file.cases()) {
     const Case one = file.cut(name);
     for (const auto& [variant, arguments] : variants) {
       const std::string what = name + "." + variant;
@@ -76,18 +80,17 @@ TEST_CASE("parity: soft NMS") {
   }
 }
 
-TEST_CASE("parity: CornerNet's post-processing") {
-  const auto folder = case_folder();
-  SKIP_UNLESS(folder, "shared", kNoCases);
-  const CaseFile file(*folder, "postproc");
-  for (const std::string name : {"cornernet", "squeeze", "multi"}) {
+void post_processing(const CaseSet& set) {
+  const CaseFile file(set, "postproc");
+  set.check_count(file.cases().size(), 4, 3);
+  for (const std::string& name : file.cases()) {
     const Case one = file.cut(name);
     const NamedTensors got = call(detection_ops(), "postproc", one.tensors, one.arguments);
     const auto scales = one.arguments.at("test_scales").get<std::vector<double>>();
     for (std::size_t i = 0; i < scales.size(); ++i) {
       const std::string input = "scale" + std::to_string(i) + ".net_input";
-      const double tolerance = scales[i] == 1 ? 1e-5 : 0.02;
-      check_same(name + " " + input, got.at(input), one.tensors.at(input), {.absolute = tolerance});
+      const Tolerance tolerance{.absolute = scales[i] == 1 ? 1e-5 : 0.02};
+      check_net_input(one, input, got.at(input), tolerance, tolerance);
     }
     for (int j = 1; j <= one.arguments.at("categories").get<int>(); ++j) {
       const std::string of_class = "class" + std::to_string(j);
@@ -97,15 +100,14 @@ TEST_CASE("parity: CornerNet's post-processing") {
   }
 }
 
-TEST_CASE("parity: the steps of Saccade's search") {
-  const auto folder = case_folder();
-  SKIP_UNLESS(folder, "shared", kNoCases);
-  const CaseFile file(*folder, "saccade_test");
+void steps_of_search(const CaseSet& set) {
+  const CaseFile file(set, "saccade_test");
   const Tolerance close{.absolute = 1e-4};
   const auto run = [&](const std::string& op, const NamedTensors& in, const json& arguments) {
     return call(detection_ops(), op, in, arguments);
   };
-  for (const std::string name : {"location_nms.1", "location_nms.6", "location_nms.14"}) {
+  set.check_count(file.cases("location_nms.", 2).size(), 3, 3);
+  for (const std::string& name : file.cases("location_nms.", 2)) {
     const Case one = file.cut(name);
     check_same(name, run("location_nms", one.only({"in"}), {{"thresh", 16}}).at("out"), one.tensors.at("out"), close);
   }
@@ -129,7 +131,9 @@ TEST_CASE("parity: the steps of Saccade's search") {
   }
 
   const Case prepare = file.cut("prepare");
-  const NamedTensors crops = run("saccade_prepare", prepare.only({"image", "locations"}), {{"input_size", {255, 255}}});
+  json input_size{{"input_size", {255, 255}}};
+  input_size.update(prepare.arguments);
+  const NamedTensors crops = run("saccade_prepare", prepare.only({"image", "locations"}), input_size);
   for (const auto& [name, crop] : crops) check_same("prepare " + name, crop, prepare.tensors.at(name), close);
   CHECK(crops.size() == static_cast<std::size_t>(prepare.tensors.at("locations").size(0)) + 1);
 
@@ -140,31 +144,33 @@ TEST_CASE("parity: the steps of Saccade's search") {
   for (const auto& [name, box] : boxes) check_same("remap " + name, box, remap.tensors.at(name), {.absolute = 1e-3});
 }
 
-TEST_CASE("parity: Saccade's whole search") {
-  const auto folder = case_folder();
-  SKIP_UNLESS(folder, "shared", kNoCases);
-  const CaseFile file(*folder, "saccade_test");
-  json arguments = config_of(file, {"min_scale"});
-  arguments.update({{"init_sizes", {192, 255}},
-                    {"att_ratios", {16, 8, 4}},
-                    {"att_nms_ks", {3, 3, 3}},
-                    {"ref_dets", true},
-                    {"nms_kernel", 3},
-                    {"nms_algorithm", "exp_soft_nms"}});
-  arguments["att_ranges"] = json::parse("[[96,256],[32,96],[0,32]]");
-  for (const std::string name : {"saccade_run", "saccade_run_few"}) {
+void whole_search(const CaseSet& set) {
+  const CaseFile file(set, "saccade_test");
+  json defaults{{"init_sizes", {192, 255}}, {"att_ratios", {16, 8, 4}}, {"att_nms_ks", {3, 3, 3}},
+                {"ref_dets", true},         {"nms_kernel", 3},          {"nms_algorithm", "exp_soft_nms"}};
+  defaults["att_ranges"] = json::parse("[[96,256],[32,96],[0,32]]");
+  const json arguments = config_of(file, defaults, {"min_scale"});
+  set.check_count(file.cases("saccade_run").size(), 2, 2);
+  for (const std::string& name : file.cases("saccade_run")) {
     const Case one = file.cut(name);
     const NamedTensors got = call(detection_ops(), "saccade_run", one.tensors, arguments);
     for (const std::string round : {"0", "1"}) {
       check_same(name + " locations" + round, got.at("locations" + round), one.tensors.at("locations" + round),
                  {.absolute = 1e-4});
-      const at::Tensor images = got.at("call" + round + ".net_input");
-      check_same(name + " call" + round, images.slice(2, 0, {}, 64).slice(3, 0, {}, 8),
-                 one.tensors.at("call" + round + ".net_input_rows"), {.absolute = 1e-4});
-      check_same(name + " means of call" + round, images.to(at::kDouble).mean({2, 3}),
-                 one.tensors.at("call" + round + ".net_input_sum") / 65025, {.absolute = 1e-5});
+      const std::string input = "call" + round + ".net_input";
+      check_net_input(one, input, got.at(input), {.absolute = 1e-4}, {.absolute = 1e-5});
     }
-    for (const std::string j : {"1", "2", "3"})
-      check_boxes(name + " class" + j, got.at("class" + j + ".out"), one.tensors.at("class" + j + ".out"), 1e-4);
+    for (int j = 1; j <= arguments.at("categories").get<int>(); ++j) {
+      const std::string boxes = "class" + std::to_string(j) + ".out";
+      check_boxes(name + " " + boxes, got.at(boxes), one.tensors.at(boxes), 1e-4);
+    }
   }
 }
+
+}  // namespace
+
+PARITY_TEST("decoding", decoding)
+PARITY_TEST("soft NMS", soft_nms)
+PARITY_TEST("CornerNet's post-processing", post_processing)
+PARITY_TEST("the steps of Saccade's search", steps_of_search)
+PARITY_TEST("Saccade's whole search", whole_search)

@@ -1,7 +1,6 @@
 #include <doctest/doctest.h>
 
 #include "tests/parity/cases.h"
-#include "tests/support/skip.h"
 
 using namespace flowtrain::parity;
 
@@ -28,29 +27,27 @@ std::vector<std::string> expected_of(const Case& one, const std::vector<std::str
 constexpr Tolerance usual{.relative = 1e-5, .floor = 1e-3};
 const auto as_usual = [](const std::string&) { return usual; };
 
-}  // namespace
-
-TEST_CASE("parity: focal losses") {
-  const auto folder = case_folder();
-  SKIP_UNLESS(folder, "shared", kNoCases);
-  const CaseFile file(*folder, "losses");
-  for (const std::string name : {"focal.basic", "focal.clamped", "focal.no_pos", "focal.one_stack"}) {
+void focal_losses(const CaseSet& set) {
+  const CaseFile file(set, "losses");
+  const auto names = file.cases("focal.", 2), masked = file.cases("focal_mask.", 2);
+  set.check_count(names.size(), 4, 4);
+  set.check_count(masked.size(), 2, 2);
+  for (const std::string& name : names) {
     const Case one = file.cut(name);
     const Tolerance tolerance{.relative = name == "focal.clamped" ? 1e-4 : 1e-5, .floor = 1e-3};
     check_case(one, "focal_loss", expected_of(one, {"loss"}), [&](auto&) { return tolerance; });
   }
-  for (const std::string name : {"focal_mask.basic", "focal_mask.no_pos"}) {
+  for (const std::string& name : masked) {
     const Case one = file.cut(name);
     check_case(one, "focal_loss_masked", expected_of(one, {"loss"}), as_usual);
   }
 }
 
-TEST_CASE("parity: tag losses") {
-  const auto folder = case_folder();
-  SKIP_UNLESS(folder, "shared", kNoCases);
-  const CaseFile file(*folder, "losses");
-  for (const std::string name : {"ae.all_empty", "ae.basic", "ae.batch1", "ae.close", "ae.empty_and_two", "ae.far",
-                                 "ae.full128", "ae.one_each", "ae.ties"}) {
+void tag_losses(const CaseSet& set) {
+  const CaseFile file(set, "losses");
+  const auto names = file.cases("ae.", 2);
+  set.check_count(names.size(), 9, 9);
+  for (const std::string& name : names) {
     const Case one = file.cut(name);
     // A lone object's push is a rounding error of float32 divided by 1e-4.
     const bool alone = one.tensors.at("mask").ne(0).sum(1).eq(1).any().item<bool>();
@@ -60,23 +57,30 @@ TEST_CASE("parity: tag losses") {
   }
 }
 
-TEST_CASE("parity: offset losses") {
-  const auto folder = case_folder();
-  SKIP_UNLESS(folder, "shared", kNoCases);
-  const CaseFile file(*folder, "losses");
-  for (const std::string name : {"off.basic", "off.batch1", "off.empty", "off.large"}) {
+void offset_losses(const CaseSet& set) {
+  const CaseFile file(set, "losses");
+  const auto names = file.cases("off.", 2);
+  set.check_count(names.size(), 4, 4);
+  for (const std::string& name : names) {
     const Case one = file.cut(name);
     check_case(one, "offset_loss", expected_of(one, {"loss"}), as_usual);
   }
 }
 
-TEST_CASE("parity: whole losses") {
-  const auto folder = case_folder();
-  SKIP_UNLESS(folder, "shared", kNoCases);
-  const CaseFile file(*folder, "losses");
-  for (const std::string name : {"total.cornernet", "total.cornernet_empty", "total.saccade"}) {
+void whole_losses(const CaseSet& set) {
+  const CaseFile file(set, "losses");
+  const auto names = file.cases("total.", 2);
+  set.check_count(names.size(), 3, 3);
+  for (const std::string& name : names) {
     Case one = file.cut(name);
     one.arguments["net"] = name == "total.saccade" ? "CornerNet_Saccade" : "CornerNet";
     check_case(one, "total_loss", expected_of(one, {"loss"}), as_usual);
   }
 }
+
+}  // namespace
+
+PARITY_TEST("focal losses", focal_losses)
+PARITY_TEST("tag losses", tag_losses)
+PARITY_TEST("offset losses", offset_losses)
+PARITY_TEST("whole losses", whole_losses)

@@ -1,4 +1,4 @@
-// The public cases of the samplers, their Gaussians and radii.
+// The cases of the samplers, their Gaussians and radii.
 
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "tests/parity/cases.h"
-#include "tests/support/skip.h"
 
 namespace flowtrain::parity {
 namespace {
@@ -63,32 +62,26 @@ const json blank_draws = json::parse(R"({"config": {"rand_scales": [1], "input_s
     ["shuffle", [], {}, ["contrast", "brightness", "saturation"]], ["data.uniform", [], {}, 0.1],
     ["data.uniform", [], {}, 0.1], ["data.uniform", [], {}, 0.1], ["data.normal", [], {}, [0.1, 0.1, 0.1]]]})");
 
-}  // namespace
-
-TEST_CASE("parity: samples with the reference's draws") {
-  const auto folder = case_folder();
-  SKIP_UNLESS(folder, "shared", kNoCases);
-  const CaseFile file(*folder, "sampler");
-  std::ifstream draws_file(*folder + "/sampler_draws.json");
+void samples(const CaseSet& set) {
+  const CaseFile file(set, "sampler");
+  std::ifstream draws_file(set.folder + "/sampler_draws.json");
   const json draws = json::parse(draws_file);
-  int samples = 0;
+  std::size_t count = 0;
   for (auto& [name, all] : draws.items()) {
     const std::string sampler = name == "saccade" ? "cornernet_saccade" : "cornernet";
-    for (std::size_t i = 0; i < all["samples"].size(); ++i, ++samples) {
+    for (std::size_t i = 0; i < all["samples"].size(); ++i, ++count) {
       const Case one = file.cut(name + "." + std::to_string(i));
       const json given{{"config", all["config"]}, {"draws", all["samples"][i]}};
       check_from_picture(sampler, given, one);
       check_from_pixels(sampler, given, one);
     }
   }
-  CHECK(samples == 14);
+  set.check_count(count, 8, 14);
 }
 
-TEST_CASE("parity: Gaussians") {
-  const auto folder = case_folder();
-  SKIP_UNLESS(folder, "shared", kNoCases);
-  const CaseFile file(*folder, "gaussian");
-  int kernels = 0, drawings = 0;
+void gaussians(const CaseSet& set) {
+  const CaseFile file(set, "gaussian");
+  std::size_t kernels = 0, drawings = 0;
   for (auto& [name, expected] : file.tensors()) {
     INFO(name);
     if (name.starts_with("kernel.r")) {
@@ -104,14 +97,12 @@ TEST_CASE("parity: Gaussians") {
       ++drawings;
     }
   }
-  CHECK(kernels == 7);
-  CHECK(drawings == 7);
+  set.check_count(kernels, 4, 7);
+  set.check_count(drawings, 6, 7);
 }
 
-TEST_CASE("parity: Gaussian radii") {
-  const auto folder = case_folder();
-  SKIP_UNLESS(folder, "shared", kNoCases);
-  std::ifstream expected(*folder + "/gaussian_radius.csv");
+void gaussian_radii(const CaseSet& set) {
+  std::ifstream expected(set.folder + "/gaussian_radius.csv");
   std::stringstream in;
   std::vector<std::pair<double, int>> radii;
   std::string line;
@@ -120,7 +111,7 @@ TEST_CASE("parity: Gaussian radii") {
     in << line.substr(0, real) << '\n';
     if (row > 0) radii.emplace_back(std::stod(line.substr(real + 1)), std::stoi(line.substr(whole + 1)));
   }
-  CHECK(radii.size() == 272);
+  set.check_count(radii.size(), 30, 272);
   std::stringstream out;
   run_radius(in, out);
   std::getline(out, line);
@@ -134,6 +125,12 @@ TEST_CASE("parity: Gaussian radii") {
   }
   CHECK_FALSE(std::getline(out, line));
 }
+
+}  // namespace
+
+PARITY_TEST("samples with given draws", samples)
+PARITY_TEST("Gaussians", gaussians)
+PARITY_TEST("Gaussian radii", gaussian_radii)
 
 TEST_CASE("parity: draws that do not fit are refused") {
   CHECK(bad_call("cornernet", blank_draws) == "nothing thrown");
