@@ -2,6 +2,7 @@
 # shellcheck shell=bash
 
 status=0 summary=()
+export FLOWTRAIN_WERROR=ON
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1  # what another clone has compiled is found, debug information and all
 
 # step NAME COMMAND…: runs it, says how long it took; a failure is remembered and the next step runs all the same.
