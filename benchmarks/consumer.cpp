@@ -11,6 +11,7 @@
 
 #include "pipeline/assembly.h"
 #include "pipeline/start.h"
+#include "sampling/error.h"
 #include "stages/clock.h"
 
 using namespace flowtrain;

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "sampling/error.h"
 #include "sampling/files.h"
 #include "sampling/images/crop.h"
 #include "sampling/images/resize.h"

@@ -14,6 +14,7 @@
 
 #include "pipeline/graph.h"
 #include "sampling/order.h"
+#include "sampling/registry.h"
 #include "stages/clock.h"
 
 using namespace flowtrain;

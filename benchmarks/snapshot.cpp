@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "pipeline/config/keys.h"
+#include "sampling/settings.h"
 #include "stages/torch/learner.h"
 
 using namespace flowtrain;
