@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "pipeline/config/keys.h"
+#include "sampling/settings.h"
 #include "tests/config/support.h"
 
 using namespace flowtrain;

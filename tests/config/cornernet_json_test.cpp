@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "pipeline/config/config.h"
+#include "sampling/error.h"
 #include "tests/sampling/temp_folder.h"
 
 using namespace flowtrain;

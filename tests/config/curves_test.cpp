@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "pipeline/config/keys.h"
+#include "sampling/registry.h"
 #include "tests/config/support.h"
 
 using namespace flowtrain;

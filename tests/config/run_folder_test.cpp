@@ -5,6 +5,7 @@
 
 #include <csignal>
 
+#include "sampling/error.h"
 #include "tests/config/support.h"
 
 using namespace flowtrain;

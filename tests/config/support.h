@@ -12,6 +12,7 @@
 
 #include "sampling/dataset.h"
 #include "sampling/order.h"
+#include "sampling/registry.h"
 
 namespace flowtrain::testing {
 

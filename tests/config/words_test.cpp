@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "sampling/settings.h"
 #include "tests/config/support.h"
 
 using namespace flowtrain;

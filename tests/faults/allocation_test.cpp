@@ -7,6 +7,7 @@
 
 #include "pipeline/config/config.h"
 #include "pipeline/snapshot/atomic_folder.h"
+#include "sampling/settings.h"
 #include "tests/faults/fast_folder.h"
 #include "tests/snapshot/fixture.h"
 #include "tests/support/fault_points.h"

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <thread>
 
+#include "sampling/error.h"
 #include "sampling/random.h"
 #include "tests/faults/fast_folder.h"
 #include "tests/snapshot/fixture.h"

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "sampling/error.h"
 #include "tests/launch/expect_error.h"
 
 using namespace flowtrain;

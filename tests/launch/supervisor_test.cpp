@@ -10,6 +10,7 @@
 #include <map>
 
 #include "pipeline/telemetry/log.h"
+#include "sampling/error.h"
 #include "tests/launch/expect_error.h"
 #include "tests/sampling/temp_folder.h"
 #include "tests/telemetry/child.h"

@@ -42,12 +42,12 @@ inline std::ptrdiff_t most_threads(unsigned workers, unsigned lines = 1) {
   return threads() + std::max(std::thread::hardware_concurrency() - 1, workers * lines);
 }
 
-/// What `count` gives once it is at most `most`, or after five seconds: the kernel still lists a thread for a moment
+/// What `count` gives once it is at most `most`, or after a minute: the kernel still lists a thread for a moment
 /// after it was joined.
 template <class Count>
 std::ptrdiff_t settled(Count count, std::ptrdiff_t most) {
   std::ptrdiff_t now = count();
-  for (int i = 0; now > most && i < 500; ++i) {
+  for (int i = 0; now > most && i < 6000; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     now = count();
   }

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <thread>
 
+#include "sampling/error.h"
 #include "stages/evaluation/figures.h"
 
 namespace flowtrain {

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "sampling/settings.h"
+
 using namespace flowtrain;
 
 namespace {

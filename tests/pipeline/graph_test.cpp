@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "sampling/error.h"
 #include "tests/pipeline/census.h"
 #include "tests/pipeline/fakes.h"
 
@@ -234,20 +235,33 @@ TEST_CASE("a line stops at any moment, and leaves no thread") {
   CHECK(settled(own_threads, 0) == 0);
 }
 
-TEST_CASE("a line never started can be dropped, and a slow consumer bounds what is prepared") {
+TEST_CASE("a line never started can be dropped") {
+  Scheduler scheduler(4);
+  World world(Setup{});
+  const Line line(world.parts());
+}
+
+TEST_CASE("a slow consumer bounds what is prepared: a batch for each slab, and one more for each that it gives back") {
   Scheduler scheduler(4);
   Setup setup;
-  {
-    World world(setup);
-    Line line(world.parts());
-  }
+  setup.iterations = 1000;
   World world(setup);
-  std::atomic<int> sampled{0};
-  world.sampler.before_sample = [&](std::uint64_t) { ++sampled; };
+  std::atomic<std::uint64_t> sampled{0};
+  world.sampler.before_sample = [&](std::uint64_t) {
+    ++sampled;
+    sampled.notify_one();
+  };
   Line line(world.parts());
   line.start();
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  CHECK(sampled <= static_cast<int>(Line::slabs(setup.prefetch) * setup.batch));
+  Ticket ticket;
+  for (std::uint64_t given_back = 0; given_back < 100; ++given_back) {
+    const auto most = (Line::slabs(setup.prefetch) + given_back) * setup.batch;
+    for (auto now = sampled.load(); now < most; now = sampled) sampled.wait(now);
+    CHECK(sampled == most);
+    REQUIRE(line.next(ticket));
+    CHECK(sampled == most);
+    line.release(ticket);
+  }
 }
 
 TEST_CASE("control tickets come in their place") {

@@ -10,6 +10,7 @@
 
 #include "pipeline/graph.h"
 #include "sampling/distant.h"
+#include "sampling/error.h"
 #include "sampling/mutex.h"
 #include "stages/look_ahead.h"
 #include "tests/pipeline/fakes.h"

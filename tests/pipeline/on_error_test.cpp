@@ -5,6 +5,7 @@
 #include <new>
 
 #include "pipeline/config/keys.h"
+#include "sampling/settings.h"
 #include "stages/hooks.h"
 #include "tests/sampling/failure_helper.h"
 

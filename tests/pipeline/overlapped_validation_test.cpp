@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "sampling/error.h"
 #include "tests/pipeline/world.h"
 #include "tests/sampling/failure_helper.h"
 

@@ -3,6 +3,7 @@
 
 #include "pipeline/config/keys.h"
 #include "pipeline/rates.h"
+#include "sampling/registry.h"
 
 namespace flowtrain::testing {
 

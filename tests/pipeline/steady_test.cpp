@@ -33,7 +33,8 @@ using namespace flowtrain::testing;
 namespace {
 
 // Consumes a line of 28 × 28 pictures; calls `at(batch)` after each batch.
-void consume(bool resident, std::uint32_t batch, std::uint64_t batches, const std::function<void(std::uint64_t)>& at) {
+[[maybe_unused]] void consume(bool resident, std::uint32_t batch, std::uint64_t batches,
+                              const std::function<void(std::uint64_t)>& at) {
   const Scheduler scheduler(2);
   const FakeDataset dataset(5000, 784, resident);
   const FakeSampler sampler(784);

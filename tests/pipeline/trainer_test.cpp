@@ -11,6 +11,7 @@
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
+#include "sampling/error.h"
 #include "tests/pipeline/world.h"
 #include "tests/sampling/failure_helper.h"
 

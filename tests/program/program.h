@@ -87,6 +87,14 @@ class Process {
 
   void send(int signal) const { ::kill(id_, signal); }
 
+  /// Sends `signal` again and again until the program has ended. Signals that come close together count as one, and how
+  /// close they come depends on the machine.
+  void send_until_ended(int signal) {
+    do {
+      send(signal);
+    } while (!wait_until([&] { return ended(); }, 0.3));
+  }
+
   /// Waits until stderr, or a file that the program writes, holds `text`. False where the process ends, or the time is
   /// over, before.
   bool wait_for_text(const std::string& text, const std::filesystem::path& file = {}, double limit_s = 600) {

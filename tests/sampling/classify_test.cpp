@@ -9,6 +9,7 @@
 
 #include "sampling/codecs/exif.h"
 #include "sampling/datasets/shapes.h"
+#include "sampling/registry.h"
 #include "sampling/sampler.h"
 #include "tests/sampling/memory_dataset.h"
 #include "tests/sampling/pictures.h"

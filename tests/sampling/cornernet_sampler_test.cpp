@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "sampling/registry.h"
 #include "sampling/sampler.h"
 #include "sampling/samplers/cornernet/targets.h"
 #include "tests/sampling/memory_dataset.h"

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "sampling/dataset.h"
+#include "sampling/registry.h"
 #include "sampling/sampler.h"
 
 using namespace flowtrain;

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "failure_helper.h"
+#include "sampling/error.h"
 #include "settings_helper.h"
 #include "tar_helper.h"
 #include "temp_folder.h"

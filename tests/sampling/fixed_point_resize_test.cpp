@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "sampling/error.h"
 #include "sampling/images/fixed_point_resize.h"
 #include "tests/sampling/pictures.h"
 

@@ -53,7 +53,7 @@ class HttpServer {
     std::optional<std::size_t> length = {};  ///< Content-Length where it is not the body's
     std::optional<std::size_t> cut = {};     ///< the connection is closed after so many bytes of the body
     bool stall = false;                      ///< nothing is sent until the client goes
-    std::chrono::milliseconds delay{0};      ///< before it is sent; others are served meanwhile
+    std::function<void()> before = [] {};    ///< called before it is sent; others are served meanwhile
   };
 
   /// Gets the request and its number, from 0. Called by one thread at a time.
@@ -130,7 +130,7 @@ class HttpServer {
         most_at_once_ = std::max<int>(most_at_once_, ++at_once_);
         reply = handler_(*request, static_cast<int>(requests_.size()) - 1);
       }
-      if (reply.delay.count() > 0) std::this_thread::sleep_for(reply.delay);
+      reply.before();
       if (reply.stall) {
         char ignored;
         while (recv(client, &ignored, 1, 0) > 0) {

@@ -7,6 +7,7 @@
 
 #include "failure_helper.h"
 #include "sampling/datasets/json_rows.h"
+#include "sampling/error.h"
 
 namespace flowtrain {
 namespace {

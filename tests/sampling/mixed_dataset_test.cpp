@@ -10,6 +10,7 @@
 #include "sampling/distant.h"
 #include "sampling/order.h"
 #include "sampling/picture_cache.h"
+#include "sampling/registry.h"
 #include "tests/sampling/memory_dataset.h"
 
 using namespace flowtrain;

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "sampling/batches.h"
+#include "sampling/registry.h"
 #include "tests/sampling/memory_dataset.h"
 #include "tests/sampling/settings_helper.h"
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "sampling/registry.h"
 #include "tests/sampling/settings_helper.h"
 #include "tests/sampling/temp_folder.h"
 

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "sampling/distant.h"
+#include "sampling/registry.h"
 #include "sampling/sampler.h"
 #include "tests/sampling/memory_dataset.h"
 #include "tests/sampling/pictures.h"

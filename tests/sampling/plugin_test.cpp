@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string>
 
+#include "sampling/error.h"
 #include "sampling/plugin.h"
 #include "sampling/plugin_abi.h"
 #include "tests/sampling/memory_dataset.h"

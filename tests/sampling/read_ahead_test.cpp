@@ -113,7 +113,13 @@ TEST_CASE("read-ahead: expected twice, read twice, fetched once") {
 }
 
 TEST_CASE("read-ahead: so many requests are under way at once, and no more, with one thread that reads") {
-  const Remote remote(10'000'000, 4, [](const Request&, int, Reply& reply) { reply.delay = 100ms; });
+  std::atomic<int> arrived = 0;
+  const auto two_have_arrived = [&] {
+    ++arrived;
+    arrived.notify_all();
+    for (int now = arrived; now < 2; now = arrived) arrived.wait(now);
+  };
+  const Remote remote(10'000'000, 4, [&](const Request&, int, Reply& reply) { reply.before = two_have_arrived; });
   for (int i = 0; i < 16; ++i) remote.file.expect(i * 500'000, 1'000);
   for (int i = 0; i < 16; ++i) remote.file.begin(i * 500'000, 1'000);
   for (int i = 0; i < 16; ++i) CHECK(remote.right(i * 500'000, 1'000));

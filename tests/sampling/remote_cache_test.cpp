@@ -7,6 +7,7 @@
 
 #include "failure_helper.h"
 #include "http_server.h"
+#include "sampling/error.h"
 #include "sampling/remote/remote.h"
 #include "settings_helper.h"
 #include "temp_folder.h"

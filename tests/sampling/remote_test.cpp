@@ -154,14 +154,16 @@ TEST_CASE("remote: faults that pass are waited for") {
   check_text(once, "status 503");
 }
 
-TEST_CASE("remote: a silent server is given up after timeout_s, and asked again") {
+// Waits for a second, so it is not of tier fast. On a busy machine a right answer may take as long: then it is asked for
+// again, too.
+TEST_CASE("remote: a silent server is given up after timeout_s, and asked again" * doctest::test_suite("full")) {
   const auto bytes = bytes_of(10'000);
   const auto handler = [&](const Request& request, int number) {
     return number == 0 ? Reply{.stall = true} : HttpServer::range_of(bytes, request);
   };
-  Misbehaving remote(handler, 1, 1);
+  Misbehaving remote(handler, 100, 1);
   CHECK(read(remote.file, 100, 1'000) == bytes.substr(100, 1'000));
-  CHECK(remote.server.requests().size() == 3);
+  CHECK(remote.server.requests().size() >= 3);
 }
 
 TEST_CASE("remote: what will not pass is not asked for twice") {

@@ -7,6 +7,7 @@
 
 #include "failure_helper.h"
 #include "sampling/descriptor.h"
+#include "sampling/error.h"
 #include "tar_helper.h"
 #include "temp_folder.h"
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "sampling/registry.h"
 #include "stages/issue.h"
 #include "tests/sampling/settings_helper.h"
 

@@ -218,7 +218,7 @@ TEST_CASE("a heart costs the store the same few calls a beat, whatever the world
   points.finish();
 }
 
-TEST_CASE("how many beats a store on TCP answers") {
+TEST_CASE("how many beats a store on TCP answers" * doctest::test_suite("nightly")) {
   const auto timeout = std::chrono::seconds(30);
   const auto server = open_tcp_store("127.0.0.1", 0, true, timeout);
   const int port = static_cast<c10d::TCPStore&>(*server).getPort();

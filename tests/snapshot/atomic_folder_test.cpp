@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
+#include "sampling/error.h"
 #include "tests/snapshot/fixture.h"
 
 using namespace flowtrain;

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "sampling/error.h"
 #include "tests/snapshot/fixture.h"
 #include "tests/snapshot/torch_bytes.h"
 

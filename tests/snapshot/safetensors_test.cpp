@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "pipeline/snapshot/hash.h"
+#include "sampling/error.h"
 #include "tests/snapshot/fixture.h"
 
 using namespace flowtrain;

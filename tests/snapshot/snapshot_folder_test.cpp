@@ -4,6 +4,7 @@
 
 #include "pipeline/snapshot/manifest.h"
 #include "pipeline/snapshot/snapshot_files.h"
+#include "sampling/error.h"
 #include "tests/snapshot/fixture.h"
 #include "tests/support/skip.h"
 

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "pipeline/snapshot/manifest.h"
+#include "sampling/error.h"
 #include "tests/snapshot/fixture.h"
 
 using namespace flowtrain;

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <latch>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -57,15 +58,20 @@ TEST_CASE_TEMPLATE("close drops what is inside and wakes everyone", Queue, LockF
     Queue empty(2), full(1);
     REQUIRE(full.push(1));
     std::atomic<int> woken{0};
+    std::latch begun(4);
     {
       std::vector<std::jthread> threads;
       for (int i = 0; i < 3; ++i)
         threads.emplace_back([&] {
+          begun.count_down();
           int item;
           woken += !empty.pop(item);
         });
-      threads.emplace_back([&] { woken += !full.push(2); });
-      if (round % 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      threads.emplace_back([&] {
+        begun.count_down();
+        woken += !full.push(2);
+      });
+      if (round % 2) begun.wait();  // they wait, or are about to
       empty.close();
       full.close();
     }

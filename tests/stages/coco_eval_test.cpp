@@ -10,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "sampling/error.h"
 #include "sampling/random.h"
 #include "stages/evaluation/results_file.h"
 #include "tests/sampling/failure_helper.h"

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "sampling/error.h"
 #include "stages/read.h"
 #include "tests/sampling/memory_dataset.h"
 

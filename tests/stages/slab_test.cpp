@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "sampling/batches.h"
+#include "sampling/error.h"
 
 using namespace flowtrain;
 

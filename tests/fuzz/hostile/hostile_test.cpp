@@ -38,7 +38,7 @@ constexpr long max_extra_kib = 64 << 10;
 // A picture that chance has given a byte for each 128 pixels is no bomb (refuse_bomb()); reading takes up to 12 bytes
 // for a pixel.
 constexpr long max_picture_ratio = 128 * 12;
-constexpr unsigned patience_s = 20;
+constexpr unsigned patience_s = 600;  // ends what hangs
 constexpr rlim_t address_space_bytes = rlim_t{4} << 30;
 
 std::string text_of(const fs::path& path) {

@@ -11,6 +11,7 @@
 
 #include "pipeline/telemetry/log.h"
 #include "pipeline/trainer.h"
+#include "sampling/error.h"
 #include "tests/pipeline/bars/hashing_learner.h"
 #include "tests/pipeline/census.h"
 #include "tests/pipeline/fakes.h"
@@ -222,7 +223,7 @@ void run_with(Fault& fault, const Shape& shape) {
 
 // What a run with the fault ends with, as "kind: message"; empty: it went through.
 std::string ending(Fault& fault, const Shape& shape) {
-  const Watchdog watchdog(kSanitized ? 120 : 20);
+  const Watchdog watchdog(600);
   try {
     run_with(fault, shape);
   } catch (const UserError& error) {
@@ -281,7 +282,8 @@ std::uint64_t calls(Place place) {
 
 }  // namespace
 
-TEST_CASE("an error of any kind in any stage, at any position, ends the run as itself and leaves nothing behind") {
+TEST_CASE("an error of any kind in any stage, at any position, ends the run as itself and leaves nothing behind" *
+          points_sampled) {
   FaultPoints points("line: errors injected");
   set_console_level(ConsoleLevel::quiet);
   constexpr unsigned workers = 4;

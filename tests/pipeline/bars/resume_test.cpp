@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "pipeline/snapshot/hash.h"
+#include "sampling/error.h"
 #include "tests/pipeline/census.h"
 #include "tests/pipeline/fakes.h"
 #include "tests/support/fault_points.h"

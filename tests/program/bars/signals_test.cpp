@@ -14,15 +14,16 @@ namespace {
 
 // Snapshots all the time: most moments are within one.
 const Words kRun{"tiny.toml", "--max-iter",    "2000",  "--set",       "snapshot.every=3",
-                 "--set",     "val.every=150", "--set", "run.grace=10"};
+                 "--set",     "val.every=150", "--set", "run.grace=600"};
 
-/// Starts the run, or goes on with it, and sends `signal` up to 300 ms after its first new snapshot.
+/// Starts the run, or goes on with it, and sends `signal` up to 300 ms after its first new snapshot; 0: none.
 Outcome end_at_random(const Workplace& place, int signal, Stream& random) {
   Process process(with(kRun, {"--resume", "auto"}), place.surroundings());
+  if (signal == 0) return process.wait();
   process.wait_for_text("snapshot runs");
   std::this_thread::sleep_for(std::chrono::milliseconds(random.below(300)));
   process.send(signal);
-  return process.wait(60);
+  return process.wait();
 }
 
 /// Ends runs by signals that `draw_signal` names, at as many moments as `points` asks for; each run that gets to its
@@ -35,7 +36,7 @@ void end_at_points(FaultPoints& points, std::uint64_t seed, const std::function<
   Stream random(seed, Purpose::init, 0);
   for (int round = 0; points.tried() < points.least() * times(); ++round) {
     for (bool done = false; !done;) {
-      const int signal = draw_signal(random);
+      const int signal = points.tried() < points.least() * times() ? draw_signal(random) : 0;
       const auto outcome = end_at_random(place, signal, random);
       done = outcome.code == 0;
       if (done) continue;

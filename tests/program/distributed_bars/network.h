@@ -90,7 +90,7 @@ class Job {
   }
 
   /// How the nodes' processes ended; those that have not after `limit_s` count as hanging.
-  std::vector<Outcome> wait(double limit_s) const {
+  std::vector<Outcome> wait(double limit_s = 600) const {
     std::vector<Outcome> ends;
     for (auto& node : nodes_) ends.push_back(node->wait(limit_s));
     return ends;

@@ -25,8 +25,10 @@ TEST_CASE("ranks are killed again and again: each death is told, and the end is 
                        " was killed by SIGKILL (restart " + std::to_string(i + 1) + " of ");
     REQUIRE(process.wait_for_text(expected.back()));
     const auto resumed = static_cast<std::size_t>(i + 1);
-    for (int tries = 0; metrics_of(place.path("killed"), "resume").size() < resumed && tries < 600; ++tries)
+    for (int tries = 0; metrics_of(place.path("killed"), "resume").size() < resumed; ++tries) {
+      REQUIRE(tries < 12'000);
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
   }
   process.send(SIGTERM);
   const auto outcome = process.wait();

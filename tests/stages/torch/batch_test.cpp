@@ -9,6 +9,7 @@
 
 #include "nets/loss.h"
 #include "nets/metric.h"
+#include "sampling/error.h"
 
 using namespace flowtrain;
 

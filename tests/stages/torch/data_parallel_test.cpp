@@ -8,6 +8,8 @@
 
 #include <doctest/doctest.h>
 
+#include "sampling/error.h"
+
 using namespace flowtrain;
 
 namespace {

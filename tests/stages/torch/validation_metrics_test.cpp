@@ -10,6 +10,8 @@
 #undef CHECK
 #include <doctest/doctest.h>
 
+#include "sampling/settings.h"
+
 using namespace flowtrain;
 
 namespace {
