@@ -7,6 +7,7 @@
 #include "pipeline/config/words.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/picture_cache.h"
+#include "sampling/registry.h"
 
 namespace flowtrain {
 

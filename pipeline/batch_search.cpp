@@ -7,6 +7,7 @@
 #include "pipeline/config/words.h"
 #include "pipeline/free_memory.h"
 #include "pipeline/telemetry/interrupt.h"
+#include "sampling/settings.h"
 
 namespace flowtrain {
 

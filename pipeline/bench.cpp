@@ -14,6 +14,7 @@
 #include "pipeline/advice.h"
 #include "pipeline/assembly.h"
 #include "pipeline/table_line.h"
+#include "sampling/error.h"
 #include "sampling/mutex.h"
 #include "stages/clock.h"
 #include "stages/issue.h"

@@ -14,6 +14,7 @@
 #include "pipeline/telemetry/log.h"
 #include "sampling/codecs/png.h"
 #include "sampling/dataset.h"
+#include "sampling/error.h"
 #include "stages/detection/draw.h"
 #include "stages/evaluation/coco_eval.h"
 #include "stages/evaluation/figures.h"

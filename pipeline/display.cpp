@@ -11,6 +11,7 @@
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
+#include "sampling/error.h"
 #include "stages/bounded_queue.h"
 #include "stages/evaluation/metric_names.h"
 #include "stages/named_thread.h"

@@ -8,6 +8,7 @@
 
 #include "pipeline/assembly.h"
 #include "pipeline/table_line.h"
+#include "sampling/settings.h"
 #include "stages/clock.h"
 
 namespace flowtrain {

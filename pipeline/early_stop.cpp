@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sampling/say.h"
+#include "sampling/settings.h"
 
 namespace flowtrain {
 

@@ -9,6 +9,7 @@
 #include <thread>
 #include <tuple>
 
+#include "sampling/error.h"
 #include "sampling/mutex.h"
 #include "stages/bounded_queue.h"
 #include "stages/clock.h"

@@ -2,6 +2,7 @@
 
 #include "pipeline/config/words.h"
 #include "pipeline/telemetry/log.h"
+#include "sampling/settings.h"
 
 namespace flowtrain {
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "pipeline/telemetry/log.h"
+#include "sampling/settings.h"
 
 namespace flowtrain {
 

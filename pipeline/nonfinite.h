@@ -5,10 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "sampling/settings.h"
+#include "sampling/error.h"
 #include "stages/compute.h"
 
 namespace flowtrain {
+
+class Settings;
 
 /// `train.nonfinite` and its companions.
 struct NonFinitePolicy {

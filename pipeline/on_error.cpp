@@ -5,6 +5,7 @@
 
 #include "sampling/first_line.h"
 #include "sampling/say.h"
+#include "sampling/settings.h"
 #include "stages/hooks.h"
 
 namespace flowtrain {

@@ -5,9 +5,9 @@
 #include <exception>
 #include <string>
 
-#include "sampling/settings.h"
-
 namespace flowtrain {
+
+class Settings;
 
 struct ErrorPolicy {
   enum class Action {

@@ -23,6 +23,7 @@
 #include "pipeline/telemetry/progress.h"
 #include "sampling/dataset.h"
 #include "sampling/order.h"
+#include "sampling/settings.h"
 #include "stages/blame.h"
 
 namespace flowtrain {

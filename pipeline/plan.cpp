@@ -11,6 +11,7 @@
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/plot.h"
 #include "sampling/say.h"
+#include "sampling/settings.h"
 
 namespace flowtrain {
 

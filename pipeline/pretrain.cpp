@@ -9,6 +9,7 @@
 #include "pipeline/snapshot/weights_file.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/remote/remote.h"
+#include "sampling/settings.h"
 
 namespace flowtrain {
 

@@ -1,10 +1,11 @@
 #pragma once
 // Weights to start from: net.pretrain.
 
-#include "sampling/settings.h"
 #include "stages/compute.h"
 
 namespace flowtrain {
+
+class Settings;
 
 class Interrupt;
 

@@ -14,6 +14,7 @@
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/remote/remote.h"
+#include "sampling/settings.h"
 
 namespace flowtrain {
 

@@ -3,9 +3,9 @@
 
 #include <filesystem>
 
-#include "sampling/settings.h"
-
 namespace flowtrain {
+
+class Settings;
 
 class Interrupt;
 

@@ -10,6 +10,7 @@
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/telemetry/metrics.h"
+#include "sampling/error.h"
 #include "sampling/say.h"
 
 namespace flowtrain {

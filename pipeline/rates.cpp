@@ -4,6 +4,7 @@
 
 #include "pipeline/config/keys.h"
 #include "pipeline/config/words.h"
+#include "sampling/registry.h"
 #include "sampling/say.h"
 
 namespace flowtrain {

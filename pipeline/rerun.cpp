@@ -10,6 +10,7 @@
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/snapshot_branch.h"
 #include "pipeline/telemetry/log.h"
+#include "sampling/settings.h"
 
 namespace flowtrain {
 

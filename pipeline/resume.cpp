@@ -4,6 +4,7 @@
 
 #include "pipeline/snapshot_branch.h"
 #include "pipeline/telemetry/log.h"
+#include "sampling/settings.h"
 
 namespace flowtrain {
 

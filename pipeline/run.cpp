@@ -25,6 +25,7 @@
 #include "pipeline/trainer.h"
 #include "pipeline/validation_data.h"
 #include "sampling/distant.h"
+#include "sampling/settings.h"
 
 namespace flowtrain {
 

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "sampling/codecs/encode.h"
+#include "sampling/error.h"
 #include "sampling/tar.h"
 
 namespace flowtrain {

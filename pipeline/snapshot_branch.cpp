@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "pipeline/telemetry/log.h"
+#include "sampling/error.h"
 #include "sampling/mutex.h"
 #include "stages/clock.h"
 #include "stages/named_thread.h"
@@ -16,6 +17,7 @@ using Clock = std::chrono::steady_clock;
 
 std::vector<TensorView> views_of(const std::vector<StateTensor>& tensors) {
   std::vector<TensorView> views;
+  views.reserve(tensors.size());
   for (auto& tensor : tensors)
     views.push_back({tensor.name, tensor.dtype, tensor.shape, tensor.bytes.data(), tensor.bytes.size()});
   return views;

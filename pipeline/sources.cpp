@@ -11,6 +11,7 @@
 #include "pipeline/telemetry/format.h"
 #include "sampling/plugin.h"
 #include "sampling/random.h"
+#include "sampling/registry.h"
 #include "sampling/say.h"
 #include "sampling/sources/mixed_dataset.h"
 #include "sampling/sources/mixed_order.h"

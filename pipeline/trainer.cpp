@@ -8,6 +8,7 @@
 
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
+#include "sampling/error.h"
 #include "stages/profile.h"
 
 namespace flowtrain {

@@ -8,6 +8,7 @@
 #include "pipeline/exchange.h"
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/trainer.h"
+#include "sampling/error.h"
 
 namespace flowtrain {
 

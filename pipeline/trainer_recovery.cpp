@@ -4,6 +4,7 @@
 
 #include "pipeline/telemetry/log.h"
 #include "pipeline/trainer.h"
+#include "sampling/error.h"
 
 namespace flowtrain {
 

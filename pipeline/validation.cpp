@@ -3,6 +3,7 @@
 #include <set>
 
 #include "pipeline/exchange.h"
+#include "sampling/error.h"
 
 namespace flowtrain {
 

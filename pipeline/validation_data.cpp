@@ -5,6 +5,7 @@
 #include "pipeline/early_stop.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
+#include "sampling/settings.h"
 #include "stages/evaluation/figures.h"
 
 namespace flowtrain {

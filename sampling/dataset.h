@@ -7,9 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "sampling/registry.h"
-
 namespace flowtrain {
+
+template <class Part, class Input>
+class Registry;
 
 class PictureCache;
 

@@ -1,5 +1,7 @@
 #include "sampling/sampler.h"
 
+#include "sampling/error.h"
+
 namespace flowtrain {
 
 std::size_t size_of(DType type) {

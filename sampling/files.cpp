@@ -10,6 +10,7 @@
 
 #include "sampling/error.h"
 #include "sampling/file_stream.h"
+#include "sampling/settings.h"
 #include "sampling/tar.h"
 
 namespace flowtrain {

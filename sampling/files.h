@@ -13,9 +13,10 @@
 
 #include "sampling/descriptor.h"
 #include "sampling/names.h"
-#include "sampling/settings.h"
 
 namespace flowtrain {
+
+class Settings;
 
 /// All files below a folder or in an archive, listed once when opened. Names are relative paths, sorted by their bytes;
 /// hidden ones (any part starts with a dot) are left out. Const methods may be called from any thread.

@@ -41,7 +41,7 @@ class FT_CAPABILITY Mutex {
 class FT_SCOPED_CAPABILITY MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) FT_ACQUIRE(mutex) : lock_(mutex.mutex_) {}
-  ~MutexLock() FT_RELEASE() {}
+  ~MutexLock() FT_RELEASE() {}  // NOLINT(modernize-use-equals-default): the annotation needs a body
 
   void lock() FT_ACQUIRE() { lock_.lock(); }
   void unlock() FT_RELEASE() { lock_.unlock(); }

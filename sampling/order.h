@@ -10,6 +10,9 @@
 
 namespace flowtrain {
 
+template <class Part, class Input>
+class Registry;
+
 /// The sequence of one epoch. Any thread.
 class Order {
  public:

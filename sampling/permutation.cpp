@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "sampling/error.h"
 #include "sampling/order.h"
 #include "sampling/random.h"
 

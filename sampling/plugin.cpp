@@ -11,6 +11,7 @@
 
 #include "sampling/plugin_sampler.h"
 #include "sampling/samplers/stored.h"
+#include "sampling/settings.h"
 
 namespace flowtrain {
 namespace {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sampling/sampler.h"
+#include "sampling/settings.h"
 
 namespace flowtrain {
 

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "sampling/error.h"
+
 namespace flowtrain {
 namespace {
 

@@ -12,6 +12,9 @@
 
 namespace flowtrain {
 
+template <class Part, class Input>
+class Registry;
+
 /// Element types of batch fields.
 enum class DType : std::uint8_t { u8, i32, i64, f32 };
 /// Bytes of one element.

@@ -118,11 +118,18 @@ std::string fault(const Key& key, const Value& value) {
 
 std::vector<std::string> names_of(const std::vector<Key>& keys) {
   std::vector<std::string> names;
+  names.reserve(keys.size());
   for (const auto& key : keys) names.push_back(key.name);
   return names;
 }
 
 }  // namespace
+
+// By assignment: where no memory is left, libstdc++ 12 destroys the alternative that a copied variant never got.
+// NOLINTNEXTLINE(bugprone-copy-constructor-init)
+Value::Value(const Value& other) : variant() {
+  std::visit([this](const auto& value) { *this = value; }, static_cast<const variant&>(other));
+}
 
 std::string Origin::text() const {
   if (source.empty()) return "default";
@@ -138,7 +145,7 @@ Settings::Settings(std::string table, std::vector<Key> keys) : table_(std::move(
   }
 }
 
-void Settings::set(const std::string& name, Value value, Origin origin) {
+void Settings::set(const std::string& name, const Value& value, Origin origin) {
   const auto where = place(origin, table_, name);
   const auto found = slots_.find(name);
   if (found == slots_.end()) {

@@ -22,10 +22,7 @@ struct Value : std::variant<bool, std::int64_t, double, std::string, std::vector
                             std::vector<std::string>> {
   using variant::variant;
   using variant::operator=;
-  // By assignment: where no memory is left, libstdc++ 12 destroys the alternative that a copied variant never got.
-  Value(const Value& other) : variant() {
-    std::visit([this](const auto& value) { *this = value; }, static_cast<const variant&>(other));
-  }
+  Value(const Value& other);
   Value(Value&&) noexcept = default;
   Value& operator=(const Value& other) { return *this = Value(other); }
   Value& operator=(Value&&) noexcept = default;
@@ -62,7 +59,7 @@ class Settings {
 
   /// Checks and stores one value. An integer is taken where a real is wanted. Throws UserError(usage) with the origin
   /// for a wrong type, a value out of bounds, or an unknown key (with the nearest known one).
-  void set(const std::string& name, Value value, Origin origin);
+  void set(const std::string& name, const Value& value, Origin origin);
 
   bool boolean(const std::string& name) const;
   std::int64_t integer(const std::string& name) const;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sampling/error.h"
+
 namespace flowtrain {
 
 std::string BadSamples::Entry::text() const {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sampling/error.h"
+
 namespace flowtrain {
 
 BatchMixer::BatchMixer(const Mixing& mixing, const SlabLayout& layout, std::uint64_t seed, std::uint32_t accum)

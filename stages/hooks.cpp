@@ -4,6 +4,7 @@
 #include <array>
 #include <stdexcept>
 
+#include "sampling/error.h"
 #include "sampling/say.h"
 
 namespace flowtrain {

@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "sampling/images/mix.h"
-#include "sampling/settings.h"
 #include "stages/compute.h"
 #include "stages/group.h"
 #include "stages/work_graph.h"
 
 namespace flowtrain {
+
+class Settings;
 
 class Hooks;
 class Profile;

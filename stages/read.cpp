@@ -1,5 +1,6 @@
 #include "stages/read.h"
 
+#include "sampling/error.h"
 #include "stages/blame.h"
 
 namespace flowtrain {

@@ -9,6 +9,7 @@
 #include "pipeline/commands/flags.h"
 #include "pipeline/commands/launch_flags.h"
 #include "pipeline/snapshot/atomic_folder.h"
+#include "sampling/error.h"
 
 namespace flowtrain::commands {
 

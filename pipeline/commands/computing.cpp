@@ -2,6 +2,7 @@
 
 #include "pipeline/commands/computing/door.h"
 #include "pipeline/telemetry/log.h"
+#include "sampling/error.h"
 #include "stages/parts.h"
 
 namespace flowtrain::commands {

@@ -6,6 +6,7 @@
 
 #include "pipeline/launch/gpus.h"
 #include "pipeline/telemetry/log.h"
+#include "sampling/error.h"
 #include "stages/device.h"
 
 namespace flowtrain::commands {

@@ -6,6 +6,7 @@
 #include "pipeline/commands/flags.h"
 #include "pipeline/run.h"
 #include "pipeline/telemetry/environment.h"
+#include "sampling/error.h"
 #include "stages/device.h"
 #include "stages/gpu_facts.h"
 

@@ -8,6 +8,7 @@
 #include "pipeline/config/words.h"
 #include "pipeline/run.h"
 #include "pipeline/telemetry/interrupt.h"
+#include "sampling/error.h"
 #include "sampling/say.h"
 
 namespace flowtrain::commands {

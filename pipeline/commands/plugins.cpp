@@ -10,6 +10,7 @@
 #include "pipeline/config/parts_plugin.h"
 #include "sampling/order.h"
 #include "sampling/plugin.h"
+#include "sampling/registry.h"
 
 namespace flowtrain::commands {
 

@@ -9,6 +9,7 @@
 #include "pipeline/rerun.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/telemetry/interrupt.h"
+#include "sampling/error.h"
 #include "sampling/say.h"
 
 namespace flowtrain::commands {

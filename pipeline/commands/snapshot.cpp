@@ -4,6 +4,7 @@
 
 #include "pipeline/commands/flags.h"
 #include "pipeline/snapshot/tool.h"
+#include "sampling/error.h"
 
 namespace flowtrain::commands {
 

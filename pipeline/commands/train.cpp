@@ -5,6 +5,7 @@
 #include "pipeline/commands/launch_flags.h"
 #include "pipeline/config/words.h"
 #include "pipeline/telemetry/interrupt.h"
+#include "sampling/error.h"
 
 namespace flowtrain::commands {
 

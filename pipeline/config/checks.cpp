@@ -7,6 +7,7 @@
 #include "pipeline/config/words.h"
 #include "sampling/pattern.h"
 #include "sampling/say.h"
+#include "sampling/settings.h"
 #include "stages/evaluation/metric_names.h"
 
 namespace flowtrain {

@@ -2,6 +2,7 @@
 
 #include "pipeline/config/document.h"
 #include "pipeline/config/resolve.h"
+#include "sampling/settings.h"
 
 namespace flowtrain {
 

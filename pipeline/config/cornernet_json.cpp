@@ -8,6 +8,7 @@
 
 #include "pipeline/config/keys.h"
 #include "sampling/error.h"
+#include "sampling/registry.h"
 #include "sampling/sampler.h"
 
 namespace flowtrain {

@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "pipeline/config/words.h"
+#include "sampling/registry.h"
 #include "sampling/say.h"
 
 namespace flowtrain {

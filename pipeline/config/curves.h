@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <memory>
 
-#include "sampling/registry.h"
-
 namespace flowtrain {
+
+template <class Part, class Input>
+class Registry;
+class Settings;
 
 /// What a figure becomes at a place of its schedule. Any thread.
 class Curve {

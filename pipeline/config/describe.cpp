@@ -4,6 +4,7 @@
 #include "pipeline/config/keys.h"
 #include "sampling/dataset.h"
 #include "sampling/order.h"
+#include "sampling/registry.h"
 #include "sampling/sampler.h"
 
 namespace flowtrain {

@@ -6,6 +6,7 @@
 #include "pipeline/config/config.h"
 #include "pipeline/config/keys.h"
 #include "sampling/say.h"
+#include "sampling/settings.h"
 
 namespace flowtrain {
 namespace {

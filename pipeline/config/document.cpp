@@ -7,6 +7,8 @@
 #include <fstream>
 #include <vector>
 
+#include "sampling/settings.h"
+
 namespace flowtrain {
 namespace {
 

@@ -4,6 +4,8 @@
 #include <limits>
 #include <set>
 
+#include "sampling/settings.h"
+
 namespace flowtrain {
 namespace {
 

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "sampling/registry.h"
+
 namespace flowtrain {
 
 /// What such a plugin exports, as flowtrain_parts_plugin. Filled in by the macro below.

@@ -9,6 +9,7 @@
 #include "sampling/dataset.h"
 #include "sampling/order.h"
 #include "sampling/plugin.h"
+#include "sampling/registry.h"
 #include "sampling/sampler.h"
 
 namespace flowtrain {

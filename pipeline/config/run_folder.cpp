@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "sampling/error.h"
+
 namespace flowtrain {
 namespace fs = std::filesystem;
 namespace {

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <limits>
 
+#include "sampling/settings.h"
+
 namespace flowtrain {
 namespace {
 

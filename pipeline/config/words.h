@@ -5,9 +5,10 @@
 #include <optional>
 #include <string>
 
-#include "sampling/settings.h"
-
 namespace flowtrain {
+
+class Settings;
+struct Value;
 
 /// How often something happens: `500` iterations, `"2 epochs"`, `"10 per epoch"`; 0 = never.
 struct Period {

@@ -6,6 +6,7 @@
 #include "pipeline/distributed/store.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/first_line.h"
+#include "sampling/settings.h"
 #include "stages/device.h"
 #include "stages/nccl/entry.h"
 #include "stages/parts.h"

@@ -8,6 +8,7 @@
 #include "pipeline/distributed/store.h"
 #include "pipeline/launch/url.h"
 #include "sampling/mutex.h"
+#include "sampling/settings.h"
 #include "stages/named_thread.h"
 
 namespace flowtrain {

@@ -11,6 +11,7 @@
 #include "pipeline/launch/address.h"
 #include "pipeline/launch/url.h"
 #include "sampling/first_line.h"
+#include "sampling/settings.h"
 #include "stages/torch/torch_group.h"
 
 namespace flowtrain {

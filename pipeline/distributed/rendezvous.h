@@ -7,10 +7,11 @@
 #include <string>
 
 #include "pipeline/launch/place.h"
-#include "sampling/settings.h"
 #include "stages/group.h"
 
 namespace flowtrain {
+
+class Settings;
 
 /// The store, as the process that starts the ranks of a node has it; it outlives them.
 class LauncherStore {

@@ -12,6 +12,7 @@
 #include "pipeline/selftest/disk_states.h"
 #include "pipeline/selftest/snapshot_check.h"
 #include "pipeline/snapshot/file.h"
+#include "sampling/error.h"
 #include "sampling/first_line.h"
 
 namespace flowtrain {

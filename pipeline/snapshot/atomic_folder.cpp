@@ -8,6 +8,8 @@
 #include <atomic>
 #include <cerrno>
 
+#include "sampling/error.h"
+
 namespace flowtrain {
 namespace {
 

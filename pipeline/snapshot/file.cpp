@@ -14,6 +14,8 @@
 #include <system_error>
 #include <utility>
 
+#include "sampling/error.h"
+
 namespace flowtrain {
 namespace {
 

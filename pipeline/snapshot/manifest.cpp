@@ -9,6 +9,7 @@
 
 #include "pipeline/snapshot/file.h"
 #include "pipeline/snapshot/hash.h"
+#include "sampling/error.h"
 
 namespace flowtrain {
 namespace {

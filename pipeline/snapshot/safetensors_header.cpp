@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
+#include "sampling/error.h"
+
 namespace flowtrain {
 namespace {
 

@@ -6,6 +6,7 @@
 
 #include "pipeline/snapshot/safetensors_header.h"
 #include "pipeline/snapshot/torch_archive.h"
+#include "sampling/error.h"
 
 namespace flowtrain {
 namespace {

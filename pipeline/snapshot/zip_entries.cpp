@@ -5,6 +5,7 @@
 
 #include "pipeline/snapshot/byte_reader.h"
 #include "pipeline/snapshot/safetensors_header.h"
+#include "sampling/error.h"
 
 namespace flowtrain {
 namespace {

@@ -3,6 +3,8 @@
 
 #include "sampling/dataset.h"
 
+#include "sampling/registry.h"
+
 namespace flowtrain {
 
 using DatasetEntry = Registry<Dataset, DatasetInput>::Item;

@@ -6,6 +6,7 @@
 
 #include "sampling/codecs/image.h"
 #include "sampling/datasets/shapes.h"
+#include "sampling/error.h"
 #include "sampling/random.h"
 
 namespace flowtrain {

@@ -16,6 +16,7 @@
 #include "sampling/error.h"
 #include "sampling/files.h"
 #include "sampling/remote/remote.h"
+#include "sampling/settings.h"
 #include "sampling/tar.h"
 
 namespace flowtrain {

@@ -8,9 +8,10 @@
 
 #include "sampling/byte_source.h"
 #include "sampling/names.h"
-#include "sampling/settings.h"
 
 namespace flowtrain {
+
+class Settings;
 
 /// A sample of a shard: where its picture lies.
 struct ShardSample {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "sampling/remote/remote.h"
+#include "sampling/settings.h"
 
 namespace flowtrain {
 namespace {

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "sampling/settings.h"
-
 namespace flowtrain {
+
+class Settings;
 
 /// The tar shards that the keys `path` and `split` name, in order; local ones exist. `path` is one shard, a pattern
 /// "a-{000..127}.tar", or a folder; of a folder, `split` names a sub-folder, a shard or a pattern in it (default: its

@@ -7,6 +7,8 @@
 
 #include <pugixml.hpp>
 
+#include "sampling/error.h"
+
 namespace flowtrain {
 namespace {
 

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "sampling/error.h"
+
 namespace flowtrain {
 namespace {
 

@@ -3,6 +3,7 @@
 
 #include "sampling/order.h"
 #include "sampling/random.h"
+#include "sampling/registry.h"
 
 namespace flowtrain {
 

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "sampling/settings.h"
+
 namespace flowtrain {
 
 std::vector<Key> remote_keys() {

@@ -9,9 +9,11 @@
 #include "sampling/remote/location.h"
 #include "sampling/remote/remote_file.h"
 #include "sampling/remote/scan_window.h"
-#include "sampling/settings.h"
 
 namespace flowtrain {
+
+struct Key;
+class Settings;
 
 /// The keys of a data set that may be remote: `requests`, `retries`, `timeout_s`, `cache` and `cache_mb`.
 std::vector<Key> remote_keys();

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "sampling/settings.h"
+
 namespace flowtrain {
 
 std::vector<Key> augment_keys() {

@@ -4,9 +4,11 @@
 #include <vector>
 
 #include "sampling/images/augment.h"
-#include "sampling/settings.h"
 
 namespace flowtrain {
+
+struct Key;
+class Settings;
 
 std::vector<Key> augment_keys();
 /// Throws UserError(usage) where values do not fit together.

@@ -3,6 +3,8 @@
 
 #include "sampling/sampler.h"
 
+#include "sampling/registry.h"
+
 namespace flowtrain {
 
 using SamplerEntry = Registry<Sampler, SamplerInput>::Item;

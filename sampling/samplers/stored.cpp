@@ -4,6 +4,7 @@
 #include <string>
 
 #include "sampling/codecs/image.h"
+#include "sampling/error.h"
 
 namespace flowtrain {
 namespace {

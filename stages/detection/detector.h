@@ -8,10 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "sampling/settings.h"
 #include "stages/state.h"
 
 namespace flowtrain {
+
+class Settings;
 
 /// An object: its corners in pixels of the picture, its score 0 … 1, its class from 0.
 struct Detection {

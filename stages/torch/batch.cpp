@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "nets/parallel.h"
+#include "sampling/error.h"
 
 namespace flowtrain {
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sampling/settings.h"
+
 namespace flowtrain {
 
 namespace {

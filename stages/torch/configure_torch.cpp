@@ -7,6 +7,8 @@
 #include <string>
 #include <thread>
 
+#include "sampling/settings.h"
+
 namespace flowtrain {
 
 void configure_torch(const Settings& run, unsigned processes_here) {

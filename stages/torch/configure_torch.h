@@ -1,9 +1,9 @@
 #pragma once
 // LibTorch's own settings.
 
-#include "sampling/settings.h"
-
 namespace flowtrain {
+
+class Settings;
 
 /// Those of [run], for the whole process. `processes_here`: how many share the machine's cores.
 void configure_torch(const Settings& run, unsigned processes_here);

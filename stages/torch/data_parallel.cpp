@@ -10,6 +10,7 @@
 
 #include "sampling/error.h"
 #include "sampling/say.h"
+#include "sampling/settings.h"
 
 namespace flowtrain {
 

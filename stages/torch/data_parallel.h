@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "nets/tensors.h"
-#include "sampling/settings.h"
 #include "stages/compute.h"
 #include "stages/torch/gradient_exchange.h"
 #include "stages/torch/torch_group.h"
@@ -15,6 +14,8 @@ class Reducer;
 }
 
 namespace flowtrain {
+
+class Settings;
 
 /// How gradients travel.
 struct DataParallelOptions {

@@ -6,6 +6,7 @@
 
 #include "nets/init.h"
 #include "sampling/say.h"
+#include "sampling/settings.h"
 #include "stages/torch/name_patterns.h"
 
 namespace flowtrain {

@@ -4,9 +4,10 @@
 #include <vector>
 
 #include "nets/tensors.h"
-#include "sampling/settings.h"
 
 namespace flowtrain {
+
+class Settings;
 
 /// Sets those that a rule matches, each by the last of these, drawing from torch's default generator; the same bits for
 /// any number of threads. `parameters`: all of the net, on the CPU. Throws UserError(usage) for a rule that matches

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "sampling/say.h"
+#include "sampling/settings.h"
 
 namespace flowtrain {
 

@@ -6,9 +6,10 @@
 
 #include "nets/tensors.h"
 #include "sampling/pattern.h"
-#include "sampling/settings.h"
 
 namespace flowtrain {
+
+class Settings;
 
 /// Finds the tables whose `params` match a name, and remembers which have matched at all.
 class NamePatterns {

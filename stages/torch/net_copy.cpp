@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "sampling/error.h"
 #include "stages/torch/learner_net.h"
 #include "stages/torch/net_validator.h"
 #include "stages/torch/state_copy.h"

@@ -10,6 +10,7 @@
 #include "nets/cornernet/cornernet.h"
 #include "nets/metric.h"
 #include "nets/names.h"
+#include "sampling/settings.h"
 #include "stages/evaluation/figures.h"
 #include "stages/torch/autocast.h"
 #include "stages/torch/detection/corner_detector.h"

@@ -8,6 +8,7 @@
 
 #include "nets/net.h"
 #include "nets/step.h"
+#include "sampling/settings.h"
 #include "stages/detection/detector.h"
 #include "stages/learner_spec.h"
 #include "stages/torch/batch.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sampling/settings.h"
 #include "stages/torch/autocast.h"
 #include "stages/torch/plugin.h"
 #include "stages/torch/state_copy.h"

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "sampling/say.h"
+#include "sampling/settings.h"
 #include "stages/torch/name_patterns.h"
 
 namespace flowtrain {

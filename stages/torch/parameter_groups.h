@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "nets/optimizer.h"
-#include "sampling/settings.h"
 
 namespace flowtrain {
+
+class Settings;
 
 /// Each parameter belongs to one optimizer, or is frozen.
 struct SharedOut {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "sampling/say.h"
+#include "sampling/settings.h"
 #include "stages/torch/steps.h"
 
 namespace flowtrain {

@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "nets/step.h"
-#include "sampling/settings.h"
 #include "stages/compute.h"
 #include "stages/torch/data_parallel.h"
 #include "stages/torch/parameter_groups.h"
 #include "stages/torch/torch_group.h"
 
 namespace flowtrain {
+
+class Settings;
 
 /// One forward and backward, which serves all optimizers that lower the same losses in the same iterations.
 struct Pass {

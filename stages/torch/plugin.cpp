@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "sampling/say.h"
+#include "sampling/settings.h"
 
 namespace flowtrain {
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sampling/first_line.h"
+#include "sampling/settings.h"
 #include "sampling/warning.h"
 #include "stages/hooks.h"
 

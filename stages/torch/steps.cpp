@@ -7,6 +7,7 @@
 
 #include "nets/figures.h"
 #include "nets/loss.h"
+#include "sampling/settings.h"
 #include "stages/torch/net_spec.h"
 #include "stages/torch/plugin.h"
 

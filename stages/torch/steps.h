@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "nets/step.h"
+#include "sampling/settings.h"
 #include "stages/learner_spec.h"
 
 namespace flowtrain {

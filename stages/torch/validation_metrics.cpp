@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "sampling/say.h"
+#include "sampling/settings.h"
 #include "stages/evaluation/metric_names.h"
 
 namespace flowtrain {

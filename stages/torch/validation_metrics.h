@@ -13,12 +13,13 @@
 
 #include "nets/metric.h"
 #include "nets/net.h"
-#include "sampling/settings.h"
 #include "stages/compute.h"
 #include "stages/evaluation/class_table.h"
 #include "stages/group.h"
 
 namespace flowtrain {
+
+class Settings;
 
 /// One thread. Figures of all processes are the same, and those of counts do not depend on how many processes there
 /// are.

@@ -5,6 +5,7 @@
 #include "pipeline/launch/supervisor.h"
 #include "pipeline/telemetry/guard.h"
 #include "pipeline/telemetry/log.h"
+#include "sampling/error.h"
 
 namespace flowtrain::commands::computing {
 

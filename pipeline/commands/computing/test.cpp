@@ -12,6 +12,7 @@
 #include "pipeline/table_line.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/telemetry/metrics.h"
+#include "sampling/error.h"
 #include "stages/evaluation/metric_names.h"
 #include "stages/torch/detection/corner_detector.h"
 #include "stages/torch/learner.h"

@@ -12,6 +12,7 @@
 #include "pipeline/telemetry/environment.h"
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
+#include "sampling/error.h"
 #include "stages/device.h"
 #include "stages/gpu_facts.h"
 #include "stages/torch/learner.h"

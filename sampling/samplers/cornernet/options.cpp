@@ -4,6 +4,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "sampling/settings.h"
+
 namespace flowtrain {
 namespace {
 

@@ -4,9 +4,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "sampling/settings.h"
-
 namespace flowtrain {
+
+struct Key;
+class Settings;
 
 /// Height and width in pixels or cells.
 struct Extent {

@@ -4,6 +4,7 @@
 #include <torch/utils.h>
 
 #include "nets/cornernet/cornernet.h"
+#include "sampling/settings.h"
 #include "stages/torch/detection/detector.h"
 #include "stages/torch/net_spec.h"
 #include "stages/torch/state_copy.h"

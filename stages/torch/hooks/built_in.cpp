@@ -6,6 +6,7 @@
 
 #include "nets/names.h"
 #include "sampling/say.h"
+#include "sampling/settings.h"
 #include "stages/torch/plugin.h"
 #include "stages/torch/steps.h"
 

@@ -5,10 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "sampling/settings.h"
 #include "stages/hooks.h"
 
 namespace flowtrain {
+
+class Settings;
 
 /// Ends the run once the file `file` is there.
 std::unique_ptr<Hook> make_stop_file_hook(const Settings& settings);

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "nets/tensors.h"
+#include "sampling/settings.h"
 #include "stages/torch/hooks/built_in.h"
 
 namespace flowtrain {

@@ -2,6 +2,7 @@
 #include <system_error>
 
 #include "sampling/say.h"
+#include "sampling/settings.h"
 #include "stages/torch/hooks/built_in.h"
 
 namespace flowtrain {
