@@ -360,7 +360,8 @@ TEST_CASE("a rank that is killed ends the job with its name, or starts it again"
 
 TEST_CASE("a job that starts again goes on with its own run, however it was started first") {
   const Workplace place;
-  const Words two{"--quiet", "--distributed", "--world-size", "2", "--max-iter", "1000", "--set", "dist.max_restarts=1"};
+  const Words two{"--quiet",    "--distributed", "--world-size", "2",
+                  "--max-iter", "1000",          "--set",        "dist.max_restarts=1"};
   REQUIRE_EXIT(place.train(with(two, {"--run-dir", "straight"})), 0);
   REQUIRE_EXIT(place.train({"--quiet", "--max-iter", "10"}), 0);  // an earlier run of that name
   Process process(with({"tiny.toml"}, two), place.surroundings());

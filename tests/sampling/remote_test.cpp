@@ -154,8 +154,8 @@ TEST_CASE("remote: faults that pass are waited for") {
   check_text(once, "status 503");
 }
 
-// Waits for a second, so it is not of tier fast. On a busy machine a right answer may take as long: then it is asked for
-// again, too.
+// Waits for a second, so it is not of tier fast. On a busy machine a right answer may take as long: then it is asked
+// for again, too.
 TEST_CASE("remote: a silent server is given up after timeout_s, and asked again" * doctest::test_suite("full")) {
   const auto bytes = bytes_of(10'000);
   const auto handler = [&](const Request& request, int number) {

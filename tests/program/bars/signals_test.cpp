@@ -13,7 +13,7 @@ namespace flowtrain {
 namespace {
 
 // Snapshots all the time: most moments are within one.
-const Words kRun{"tiny.toml", "--max-iter",    "2000",  "--set",       "snapshot.every=3",
+const Words kRun{"tiny.toml", "--max-iter",    "2000",  "--set",        "snapshot.every=3",
                  "--set",     "val.every=150", "--set", "run.grace=600"};
 
 /// Starts the run, or goes on with it, and sends `signal` up to 300 ms after its first new snapshot; 0: none.
