@@ -1,7 +1,7 @@
 # The steps of .ci/run and .ci/nightly; to be sourced in the root of the tree.
 # shellcheck shell=bash
 
-status=0 summary=()
+status=0 summary=() skipped=''
 export FLOWTRAIN_WERROR=ON
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1  # what another clone has compiled is found, debug information and all
 
@@ -14,8 +14,9 @@ step() {
   echo "--- ${summary[-1]}"
 }
 
-# Prints how each step ended; the exit code is that of them all.
+# Prints which tests were skipped and how each step ended; the exit code is that of them all.
 finish() {
+  if [[ -n $skipped ]]; then echo "$skipped"; fi
   echo "--- in all: $SECONDS s"
   printf -- '---   %s\n' "${summary[@]}"
   exit "$status"
@@ -32,7 +33,7 @@ quiet() {
 # tests TIER [CTEST ARGUMENTS…]: fails, too, where a test is skipped that this machine could run.
 tests() {
   if cmake/go test "$1" --no-tests=error "${@:2}"; then
-    tests/skipped.sh build/release --strict
+    skipped=$(tests/skipped.sh build/release --strict)
     return
   fi
   echo "--- the last lines of build/go.log"
