@@ -28,7 +28,7 @@ class TempFolder {
   const std::filesystem::path& path() const { return path_; }
   /// Writes a file below the folder (and the folders on its way); returns its path.
   std::filesystem::path write(const std::string& name, std::string_view bytes) const {
-    const auto file = path_ / name;
+    auto file = path_ / name;
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return file;
