@@ -5,7 +5,8 @@
 //
 //     build/release/bin/bench_corner_pool [pictures]
 
-#include <torch/torch.h>
+#include <ATen/Parallel.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <chrono>

@@ -3,7 +3,8 @@
 //
 //     build/release/bin/bench_mix [rows] [side]
 
-#include <torch/torch.h>
+#include <ATen/Parallel.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <chrono>
