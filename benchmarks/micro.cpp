@@ -173,8 +173,7 @@ BENCHMARK(order_hash);
 void flight_record(benchmark::State& state) {
   FlightRecord record;
   for (auto _ : state) {
-    record.enter("the averaging of gradients");
-    record.leave();
+    record.leave(record.enter("the averaging of gradients"));
   }
 }
 BENCHMARK(flight_record);

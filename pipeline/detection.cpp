@@ -128,7 +128,7 @@ std::optional<Figures> measure_detection(const DetectionMetrics& metrics, Detect
     std::transform(metrics.names.begin(), metrics.names.end(), values.begin(),
                    [&](auto& name) { return value_of(all, name); });
   }
-  group.sum(values);  // the leader's, for all
+  group.sum("the figures of boxes", values);  // the leader's, for all
   Figures figures;
   for (std::size_t i = 0; i < values.size(); ++i) figures.emplace_back(metrics.names[i], values[i]);
   return figures;

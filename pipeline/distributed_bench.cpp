@@ -29,13 +29,13 @@ double median(std::vector<double> values) {
 
 void wait_for_all(Group& group) {
   double nothing = 0;
-  group.sum({&nothing, 1});
+  group.sum("the wait for all ranks", {&nothing, 1});
 }
 
 // How often something fits into the time, by rank 0's clock.
 std::size_t agreed_rounds(Group& group, double seconds, double round_s) {
   double rounds = group.leads() ? std::clamp(seconds / round_s, fewest_rounds, most_rounds) : 0;
-  group.sum({&rounds, 1});
+  group.sum("the number of rounds", {&rounds, 1});
   return static_cast<std::size_t>(rounds);
 }
 
@@ -44,7 +44,7 @@ double slowest_median(Group& group, const std::vector<double>& own) {
   const auto rank = static_cast<std::size_t>(group.rank()), size = static_cast<std::size_t>(group.size());
   std::vector<double> all(own.size() * size, 0);
   std::copy(own.begin(), own.end(), all.begin() + static_cast<std::ptrdiff_t>(rank * own.size()));
-  group.sum(all);
+  group.sum("the times of all ranks", all);
   std::vector<double> slowest(own.size(), 0);
   for (std::size_t i = 0; i < all.size(); ++i) slowest[i % own.size()] = std::max(slowest[i % own.size()], all[i]);
   return median(slowest);

@@ -50,7 +50,7 @@ std::vector<BadSample> bad_samples_of_all(Group& group, const std::vector<BadSam
   for (auto& bad : mine) list.push_back({bad.epoch, bad.position, bad.id, bad.substitute, bad.stage, bad.reason});
   std::vector<BadSample> all;
   // A reason may hold the bytes of a file's name, which need not be UTF-8.
-  for (auto& text : group.gather(list.dump(-1, ' ', false, json::error_handler_t::replace)))
+  for (auto& text : group.gather("the bad samples of all ranks", list.dump(-1, ' ', false, json::error_handler_t::replace)))
     for (auto& bad : json::parse(text)) all.push_back({bad[0], bad[1], bad[2], bad[3], stage_of(bad[4]), bad[5]});
   return all;
 }
@@ -60,7 +60,7 @@ std::vector<Sight> sights_of_all(Group& group, std::vector<Sight> mine) {
   if (group.size() > 1) {
     for (auto& sight : mine) put(bytes, sight.record), put_all(bytes, sight.boxes), put_all(bytes, sight.found);
     mine.clear();
-    for (const std::string& text : group.gather(bytes))
+    for (const std::string& text : group.gather("the objects that all ranks found", bytes))
       for (std::string_view left = text; !left.empty();)
         mine.push_back({take<std::uint64_t>(left), take_all<Box>(left), take_all<Detection>(left)});
   }

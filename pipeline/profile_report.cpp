@@ -35,7 +35,7 @@ std::vector<PhaseShares> shares_of_all(const PhaseShares& own, Group& group) {
   text.precision(17);
   for (auto& [name, share] : own) text << share << ' ';
   std::vector<PhaseShares> all;
-  for (auto& each : group.gather(text.str())) {
+  for (auto& each : group.gather("the profiles of all ranks", text.str())) {
     std::istringstream words(each);
     for (auto& [name, share] : all.emplace_back(own)) words >> share;
   }

@@ -19,6 +19,8 @@ using nlohmann::json;
 
 namespace {
 
+constexpr const char* the_start = "the start of the run";  // what rank 0 tells the others of it
+
 bool is_snapshot(const fs::path& path) { return fs::exists(path / "manifest.json"); }
 
 // The run to go on in, if there is one.
@@ -128,7 +130,7 @@ Batch find_batch(const StartOptions& options, const Config& config, const fs::pa
   few_rows.check_trainable();
   const FoundRows own = find_rows(few_rows);
   std::uint64_t least = own.rows;
-  for (auto& rows : group.gather(std::to_string(own.rows))) least = std::min<std::uint64_t>(least, std::stoull(rows));
+  for (auto& rows : group.gather("the batch that fits", std::to_string(own.rows))) least = std::min<std::uint64_t>(least, std::stoull(rows));
   if (own.rows == 0)
     throw config.table("loader").error(
         "batch", say("no batch fits: not even the smallest one takes less than ", format_bytes(own.limit)), Exit::usage,
@@ -163,7 +165,7 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
 
   const std::string seed = seed_is_random(config) ? draw_seed() : "";
   const Choices fresh_choices{seed, [&] {
-                                group.broadcast(json{{"find_rows", seed}}.dump());
+                                group.broadcast(the_start, json{{"find_rows", seed}}.dump());
                                 return find_batch(options, config, file, seed, find_rows, group);
                               }};
 
@@ -229,7 +231,7 @@ Start prepare_start(const StartOptions& options, Group& group, const FindRows& f
   if (group.leads()) {
     Start start = lead_start(options, group, find_rows);
     start.path = fs::absolute(start.folder->path());
-    group.broadcast(json{{"seed", to_toml(start.config.table("run").value("seed"))},
+    group.broadcast(the_start, json{{"seed", to_toml(start.config.table("run").value("seed"))},
                          {"batch", to_toml(start.config.table("loader").value("batch"))},
                          {"exact", exact_values(start.config)},
                          {"folder", start.path.string()}}
@@ -238,10 +240,10 @@ Start prepare_start(const StartOptions& options, Group& group, const FindRows& f
   }
   const auto file = config_file(options);
   Config config = load_config(file, options.overrides);
-  auto led = json::parse(group.broadcast({}));
+  auto led = json::parse(group.broadcast(the_start, {}));
   if (led.contains("find_rows")) {
     find_batch(options, config, file, led.at("find_rows"), find_rows, group);
-    led = json::parse(group.broadcast({}));
+    led = json::parse(group.broadcast(the_start, {}));
   }
   config = settled(config, options, file,
                    {led.at("seed"),

@@ -91,7 +91,7 @@ void Trainer::compare_ranks() {
   of(3)[rank] = exchange_s_ / iterations;
   of(4)[rank] = exposed_s_ / iterations;
   of(5)[rank] = parts_.group->take_link_time();
-  parts_.group->sum(all);
+  parts_.group->sum("the times of all ranks", all);
   const auto most = [&](std::size_t what) { return *std::max_element(of(what).begin(), of(what).end()); };
   std::size_t slowest = 0;
   for (std::size_t i = 1; i < size; ++i)

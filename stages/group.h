@@ -2,6 +2,7 @@
 // The processes that train together. No torch here; what LibTorch's process group does is in stages/torch/.
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -9,7 +10,10 @@
 namespace flowtrain {
 
 /// One process's view of its group. Collectives are called by the compute thread, by all ranks in the same order; each
-/// waits for the others. Throws UserError(distributed) where another rank is gone or late.
+/// waits for the others. So whether one is called must follow from what all ranks know: the configuration, the state
+/// of the run, what an earlier collective gave; never from what rank 0 alone has. Each says in `what`, a literal, what
+/// it is for ("the choice of a snapshot"): where ranks are in different ones the job ends with both names. Throws
+/// UserError(distributed) where another rank is gone or late.
 class Group {
  public:
   virtual ~Group() = default;
@@ -20,11 +24,15 @@ class Group {
   bool leads() const { return rank() == 0; }
 
   /// Replaces each value by its sum over the ranks; the same bits on each.
-  virtual void sum(std::span<double> values) = 0;
+  virtual void sum(const char* what, std::span<double> values) = 0;
   /// Everyone's bytes, by rank.
-  virtual std::vector<std::string> gather(const std::string& mine) = 0;
+  virtual std::vector<std::string> gather(const char* what, const std::string& mine) = 0;
   /// Rank 0's bytes.
-  virtual std::string broadcast(const std::string& mine) = 0;
+  virtual std::string broadcast(const char* what, const std::string& mine) = 0;
+  /// What rank 0 answers, which alone is asked: a collective for what only rank 0 can know.
+  std::string ask_leader(const char* what, const std::function<std::string()>& answer) {
+    return broadcast(what, leads() ? answer() : std::string());
+  }
 
   /// No collective: where this process is, for what the others say if it is lost.
   virtual void at_iteration(std::uint64_t) {}
@@ -38,9 +46,9 @@ class SoloGroup : public Group {
  public:
   int rank() const override { return 0; }
   int size() const override { return 1; }
-  void sum(std::span<double>) override {}
-  std::vector<std::string> gather(const std::string& mine) override { return {mine}; }
-  std::string broadcast(const std::string& mine) override { return mine; }
+  void sum(const char*, std::span<double>) override {}
+  std::vector<std::string> gather(const char*, const std::string& mine) override { return {mine}; }
+  std::string broadcast(const char*, const std::string& mine) override { return mine; }
 };
 
 /// The one of all runs in which one process trains.

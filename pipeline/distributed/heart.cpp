@@ -76,8 +76,7 @@ struct Heart::State {
     auto heard = Clock::now();
     for (bool knows = false;;) {
       ++mine.count;
-      mine.collectives = record->entered();
-      mine.last = record->last();
+      mine.at = record->position();
       const auto asked = Clock::now();
       set_beat(*store, place.rank, mine);
       const Beat now = beat_of(*store, next);
@@ -87,6 +86,8 @@ struct Heart::State {
       // One that never came is missed at the start, where all wait for all.
       const bool silent = theirs.count > 0 && theirs.count != last_beat && Clock::now() - heard > pace.limit;
       if (silent) report_failure(*store, is_silent(next, theirs));
+      if (const auto apart = parted_ways(place.rank, *record, next, theirs); !apart.empty())
+        report_failure(*store, apart);
       const std::string known = reported_failure(*store);
       if (!known.empty() && !knows) {
         knows = true;

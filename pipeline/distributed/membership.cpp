@@ -100,12 +100,12 @@ struct Membership::Impl {
     std::string silent, late;
     const auto add = [](std::string& list, const std::string& one) { list += (list.empty() ? "" : "; ") + one; };
     std::uint64_t most = 0;
-    for (auto& beat : now) most = std::max(most, beat.collectives);
+    for (auto& beat : now) most = std::max(most, beat.at.entered);
     for (int rank = 0; rank < place.world; ++rank) {
       const auto at = static_cast<std::size_t>(rank);
       if (rank != place.rank && now[at].count == before[at].count && now[at].count != last_beat)
         add(silent, is_silent(rank, now[at]));
-      else if (now[at].collectives < most)
+      else if (now[at].at.entered < most)
         add(late, rank_and_host(rank, now[at]) + " lives, but kept the others waiting" + last_seen(now[at]));
     }
     return silent.empty() ? late : silent;

@@ -12,6 +12,7 @@
 #include "pipeline/launch/url.h"
 #include "sampling/error.h"
 #include "sampling/first_line.h"
+#include "sampling/say.h"
 #include "stages/file_limit.h"
 
 namespace flowtrain {
@@ -71,7 +72,7 @@ void set_run_folder(c10d::Store& store, const std::string& folder) { store.set(r
 
 void set_beat(c10d::Store& store, int rank, const Beat& beat) {
   std::ostringstream text;
-  text << beat.count << ' ' << beat.collectives << ' ' << beat.host << ' ' << beat.last;
+  text << beat.count << ' ' << beat.at.entered << ' ' << beat.host << ' ' << beat.at.text << '\n' << beat.at.what;
   store.set(key_of(rank), bytes(text.str()));
 }
 
@@ -79,9 +80,10 @@ Beat beat_of(c10d::Store& store, int rank) {
   Beat beat;
   if (!store.check({key_of(rank)})) return beat;
   std::istringstream text(text_of(store.get(key_of(rank))));
-  text >> beat.count >> beat.collectives >> beat.host;
+  text >> beat.count >> beat.at.entered >> beat.host;
   text.get();
-  std::getline(text, beat.last);
+  std::getline(text, beat.at.text);
+  std::getline(text, beat.at.what);
   return beat;
 }
 
@@ -89,10 +91,18 @@ std::string rank_and_host(int rank, const Beat& beat) {
   return "rank " + std::to_string(rank) + (beat.host.empty() ? "" : " on " + beat.host);
 }
 
-std::string last_seen(const Beat& beat) { return beat.last.empty() ? "" : ", last seen at " + beat.last; }
+std::string last_seen(const Beat& beat) { return beat.at.text.empty() ? "" : ", last seen at " + beat.at.text; }
 
 std::string is_silent(int rank, const Beat& beat) {
   return rank_and_host(rank, beat) + " does not answer any more" + last_seen(beat);
+}
+
+std::string parted_ways(int own_rank, const FlightRecord& own, int rank, const Beat& beat) {
+  const auto what = own.what(beat.at.entered);
+  if (!what || *what == beat.at.what) return {};
+  return say("ranks ", own_rank, " and ", rank, " have parted ways: collective ", beat.at.entered, " is ", *what,
+             " in rank ", own_rank, ", and ", beat.at.what, " in rank ", rank, " (", beat.at.text,
+             "). Their data, programs or flags differ, or this is a fault of flowtrain: please report it");
 }
 
 namespace {

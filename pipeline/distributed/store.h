@@ -8,6 +8,7 @@
 
 #include "pipeline/distributed/pace.h"
 #include "pipeline/launch/place.h"
+#include "stages/torch/flight_record.h"
 
 namespace flowtrain {
 
@@ -30,8 +31,8 @@ void set_run_folder(c10d::Store& store, const std::string& folder);
 /// What a rank tells of itself with each beat.
 struct Beat {
   std::uint64_t count = 0;
-  std::uint64_t collectives = 0;  ///< that it entered
-  std::string host, last;         ///< FlightRecord::last()
+  std::string host;
+  FlightRecord::Position at;  ///< among its collectives
 };
 void set_beat(c10d::Store& store, int rank, const Beat& beat);
 /// Empty (count 0) where that rank has not come yet.
@@ -46,6 +47,9 @@ std::string last_seen(const Beat& beat);
 
 /// "rank 1 on node7 does not answer any more, last seen at …".
 std::string is_silent(int rank, const Beat& beat);
+/// Where this rank and another one have come to different collectives: what each is in, as collectives of one number
+/// are one and the same. Empty where they have not, or nothing is known.
+std::string parted_ways(int own_rank, const FlightRecord& own, int rank, const Beat& beat);
 
 /// The first failure is the one that counts; its hint goes with it, as another rank may be the one that shows it.
 void report_failure(c10d::Store& store, const std::string& what, const std::string& hint = {});

@@ -104,11 +104,14 @@ void DataParallel::backward(const at::Tensor& loss, const at::Tensor& figures, d
       ballot_.options().requires_grad(false));
   const at::Tensor mine = torch::cat({figures * share, voted});
   const at::Tensor part = loss * share;
-  in_collective(group_, "the averaging of gradients", [&] {
-    const at::Tensor whole = part + ballot_.dot(mine);
-    if (last_) reducer_->prepare_for_backward(find_unused_ ? std::vector{whole} : std::vector<at::Tensor>{});
+  const at::Tensor whole = part + ballot_.dot(mine);
+  const auto add_gradients = [&] {
     whole.backward({}, std::nullopt, false, only_own_ ? std::optional<at::TensorList>(own_) : std::nullopt);
-    if (!last_) return;
+  };
+  if (!last_) return add_gradients();
+  in_collective(group_, "the averaging of gradients", [&] {
+    reducer_->prepare_for_backward(find_unused_ ? std::vector{whole} : std::vector<at::Tensor>{});
+    add_gradients();
     if (std::exchange(delays_, false))
       reducer_->delay_all_reduce();
     else if (!times_.complete())
@@ -147,9 +150,9 @@ StepResult DataParallel::result() {
           .exposed_s = exchange.exposed_s - stalls_.take(exchange.exposed_s)};
 }
 
-void DataParallel::share(const nets::NamedTensors& tensors) {
+void DataParallel::share(const char* what, const nets::NamedTensors& tensors) {
   const torch::NoGradGuard no_gradients;
-  group_.broadcast(tensors_of(tensors));
+  group_.broadcast(what, tensors_of(tensors));
 }
 
 }  // namespace flowtrain

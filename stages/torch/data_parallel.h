@@ -53,10 +53,10 @@ class DataParallel {
   at::Tensor figures() const;
   /// After the last backward, but the loss and its parts: sums of the votes, and how long the exchange took.
   StepResult result();
-  /// Rank 0's values into everyone's tensors.
-  void share(const nets::NamedTensors& tensors);
+  /// Rank 0's values into everyone's tensors; `what` says why (Group).
+  void share(const char* what, const nets::NamedTensors& tensors);
   /// Rank 0's buffers (running statistics), which differ from rank to rank while training.
-  void share_buffers() { share(buffers_); }
+  void share_buffers() { share("the sharing of running statistics", buffers_); }
 
  private:
   // Parameters that lack a gradient, whose bucket will not leave: there is no average.

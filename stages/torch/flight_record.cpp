@@ -4,6 +4,8 @@
 #include <sstream>
 #include <utility>
 
+#include "sampling/say.h"
+
 namespace flowtrain {
 
 void FlightRecord::at_iteration(std::uint64_t iteration) {
@@ -11,18 +13,26 @@ void FlightRecord::at_iteration(std::uint64_t iteration) {
   iteration_ = iteration;
 }
 
-void FlightRecord::enter(const char* what) {
+std::uint64_t FlightRecord::enter(const char* what) {
   MutexLock lock(mutex_);
   ++entered_;
   last_.push_back({what, iteration_, Clock::now(), {}});
   if (last_.size() > kept) last_.pop_front();
+  return entered_;
 }
 
-void FlightRecord::leave() {
+std::optional<std::size_t> FlightRecord::place_of(std::uint64_t number) const {
+  const auto first = entered_ - last_.size() + 1;
+  if (number < first || number > entered_) return std::nullopt;
+  return static_cast<std::size_t>(number - first);
+}
+
+void FlightRecord::leave(std::uint64_t number) {
   MutexLock lock(mutex_);
-  if (last_.empty()) return;
-  last_.back().ended = Clock::now();
-  last_.back().is_over = true;
+  const auto place = place_of(number);
+  if (!place) return;
+  last_[*place].ended = Clock::now();
+  last_[*place].is_over = true;
 }
 
 void FlightRecord::answered(Clock::duration after) {
@@ -35,18 +45,22 @@ double FlightRecord::take_longest_answer() {
   return std::chrono::duration<double>(std::exchange(longest_answer_, {})).count();
 }
 
-std::uint64_t FlightRecord::entered() const {
+// Of collectives within others the innermost one that goes on.
+FlightRecord::Position FlightRecord::position() const {
   MutexLock lock(mutex_);
-  return entered_;
+  const std::string when = iteration_ > 0 ? say("iteration ", iteration_) : "the start";
+  if (last_.empty()) return {0, {}, when};
+  const auto open = std::find_if(last_.rbegin(), last_.rend(), [](auto& each) { return !each.is_over; });
+  const auto& shown = open == last_.rend() ? last_.back() : *open;
+  const auto number = open == last_.rend() ? entered_ : entered_ - static_cast<std::uint64_t>(open - last_.rbegin());
+  return {entered_, last_.back().what,
+          say(when, ", ", shown.is_over ? "after " : "in ", shown.what, " (collective ", number, ")")};
 }
 
-std::string FlightRecord::last() const {
+std::optional<std::string> FlightRecord::what(std::uint64_t number) const {
   MutexLock lock(mutex_);
-  if (last_.empty()) return "the start";
-  std::ostringstream out;
-  if (iteration_ > 0) out << "iteration " << iteration_ << ", ";
-  out << (last_.back().is_over ? "after " : "in ") << last_.back().what << " (collective " << entered_ << ")";
-  return out.str();
+  const auto place = place_of(number);
+  return place ? std::optional<std::string>(last_[*place].what) : std::nullopt;
 }
 
 std::string FlightRecord::to_jsonl() const {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 
 #include "sampling/mutex.h"
@@ -17,20 +18,24 @@ class FlightRecord {
   static constexpr std::size_t kept = 64;
 
   void at_iteration(std::uint64_t iteration);
-  /// A collective begins; `what` is a literal, "the averaging of gradients".
-  void enter(const char* what);
-  /// The one that began last has ended.
-  void leave();
+  /// A collective begins; `what` is a literal, "the averaging of gradients". Returns its number, from 1.
+  std::uint64_t enter(const char* what);
+  /// The one of that number has ended.
+  void leave(std::uint64_t number);
 
   /// An answer of the store where the ranks meet has come, after so long.
   void answered(std::chrono::steady_clock::duration after);
   /// The longest of these since the last call, in seconds.
   double take_longest_answer();
 
-  /// How many have begun: the process with the fewest is the one that the others wait for.
-  std::uint64_t entered() const;
-  /// "iteration 57, in the averaging of gradients (collective 530)".
-  std::string last() const;
+  struct Position {
+    std::uint64_t entered = 0;  ///< collectives that have begun: the others wait for the process with the fewest
+    std::string what;           ///< the last of these; empty before the first
+    std::string text;           ///< "iteration 57, in the averaging of gradients (collective 530)"
+  };
+  Position position() const;
+  /// What the collective of that number is for; nothing where it has not begun, or is not kept any more.
+  std::optional<std::string> what(std::uint64_t number) const;
   /// A line of JSON for each, oldest first: collective, what, iteration, began_s (since this process joined), took_s
   /// (null: it did not end).
   std::string to_jsonl() const;
@@ -43,6 +48,8 @@ class FlightRecord {
     Clock::time_point began, ended;
     bool is_over = false;
   };
+
+  std::optional<std::size_t> place_of(std::uint64_t number) const FT_REQUIRES(mutex_);
 
   const Clock::time_point start_ = Clock::now();
   mutable Mutex mutex_;

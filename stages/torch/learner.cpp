@@ -241,9 +241,9 @@ class TorchLearner : public Learner {
 
   void share_state() override {
     if (!votes_with_) return;
-    votes_with_->parallel->share(parameters_);
-    votes_with_->parallel->share(buffers_);
-    votes_with_->parallel->share(optimizers_->state());
+    votes_with_->parallel->share("the sharing of parameters", parameters_);
+    votes_with_->parallel->share("the sharing of buffers", buffers_);
+    votes_with_->parallel->share("the sharing of the optimizers' state", optimizers_->state());
   }
 
  private:
@@ -253,7 +253,7 @@ class TorchLearner : public Learner {
     votes_with_ = exchange_gradients(passes_, group, buffers_, *spec.dist);
     if (spec.dist->boolean("sync_batch_norm"))
       made_from(*spec.dist, "sync_batch_norm",
-                [&] { return net_->span_batch_norm([&group](at::Tensor& values) { group.sum(values); }); });
+                [&] { return net_->span_batch_norm([&group](at::Tensor& values) { group.sum("the statistics of a batch", values); }); });
   }
 
   // What the net draws (dropout) is keyed by step and rank, so that it needs no state in snapshots.

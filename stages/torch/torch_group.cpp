@@ -32,23 +32,32 @@ void throw_lost(const char* what, const std::exception& error) {
   throw UserError(Exit::distributed, say("lost the others during ", what, ": ", first_line(error.what())));
 }
 
-void TorchGroup::sum(std::span<double> values) {
-  at::Tensor tensor = torch::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, torch::kFloat64);
-  sum(tensor);
+void TorchGroup::add_up(std::span<double> values) {
+  std::vector<at::Tensor> tensors{
+      torch::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, torch::kFloat64)};
+  processes_->allreduce(tensors)->wait();
 }
 
-void TorchGroup::sum(at::Tensor& values) {
-  in_collective(*this, "a sum", [&] {
+void TorchGroup::share(const std::vector<at::Tensor>& tensors) {
+  if (!tensors.empty()) c10d::broadcast_coalesced(processes_, tensors, broadcast_piece_bytes);
+}
+
+void TorchGroup::sum(const char* what, std::span<double> values) {
+  in_collective(*this, what, [&] { add_up(values); });
+}
+
+void TorchGroup::sum(const char* what, at::Tensor& values) {
+  in_collective(*this, what, [&] {
     std::vector<at::Tensor> tensors{values};
     processes_->allreduce(tensors)->wait();
   });
 }
 
-std::vector<std::string> TorchGroup::gather(const std::string& mine) {
-  return in_collective(*this, "a gather", [&] {
+std::vector<std::string> TorchGroup::gather(const char* what, const std::string& mine) {
+  return in_collective(*this, what, [&] {
     std::vector<double> sizes(static_cast<std::size_t>(size()), 0);
     sizes[static_cast<std::size_t>(rank())] = static_cast<double>(mine.size());
-    sum(sizes);
+    add_up(sizes);
     const auto most = static_cast<std::int64_t>(*std::max_element(sizes.begin(), sizes.end()));
     std::vector<at::Tensor> in{as_tensor(mine, most)};
     std::vector<std::vector<at::Tensor>> out(1);
@@ -61,20 +70,18 @@ std::vector<std::string> TorchGroup::gather(const std::string& mine) {
   });
 }
 
-std::string TorchGroup::broadcast(const std::string& mine) {
-  return in_collective(*this, "a broadcast", [&] {
+std::string TorchGroup::broadcast(const char* what, const std::string& mine) {
+  return in_collective(*this, what, [&] {
     double size = leads() ? static_cast<double>(mine.size()) : 0;
-    sum({&size, 1});
+    add_up({&size, 1});
     const at::Tensor tensor = as_tensor(leads() ? mine : "", static_cast<std::int64_t>(size));
-    broadcast(std::vector{tensor});
+    share(std::vector{tensor});
     return as_bytes(tensor, static_cast<std::int64_t>(size));
   });
 }
 
-void TorchGroup::broadcast(const std::vector<at::Tensor>& tensors) {
-  in_collective(*this, "a broadcast", [&] {
-    if (!tensors.empty()) c10d::broadcast_coalesced(processes_, tensors, broadcast_piece_bytes);
-  });
+void TorchGroup::broadcast(const char* what, const std::vector<at::Tensor>& tensors) {
+  in_collective(*this, what, [&] { share(tensors); });
 }
 
 }  // namespace flowtrain

@@ -20,13 +20,13 @@ class TorchGroup : public Group {
 
   int rank() const override { return processes_->getRank(); }
   int size() const override { return processes_->getSize(); }
-  void sum(std::span<double> values) override;
+  void sum(const char* what, std::span<double> values) override;
   /// The same for a tensor, on the device or not; any thread, while no other collective is called by this process.
-  void sum(at::Tensor& values);
-  std::vector<std::string> gather(const std::string& mine) override;
-  std::string broadcast(const std::string& mine) override;
+  void sum(const char* what, at::Tensor& values);
+  std::vector<std::string> gather(const char* what, const std::string& mine) override;
+  std::string broadcast(const char* what, const std::string& mine) override;
   /// Rank 0's values into everyone's tensors, of one device.
-  void broadcast(const std::vector<at::Tensor>& tensors);
+  void broadcast(const char* what, const std::vector<at::Tensor>& tensors);
 
   const c10::intrusive_ptr<c10d::ProcessGroup>& processes() const { return processes_; }
 
@@ -35,6 +35,10 @@ class TorchGroup : public Group {
   double take_link_time() override { return record_->take_longest_answer(); }
 
  private:
+  // Without a record.
+  void add_up(std::span<double> values);
+  void share(const std::vector<at::Tensor>& tensors);
+
   c10::intrusive_ptr<c10d::ProcessGroup> processes_;
   std::shared_ptr<FlightRecord> record_;
 };
@@ -49,14 +53,15 @@ auto in_collective(TorchGroup& group, const char* what, Collective collective) -
   // Left open where the collective throws: that one did not end.
   struct Leave {
     FlightRecord& record;
+    std::uint64_t number;
     int exceptions = std::uncaught_exceptions();
     ~Leave() {
-      if (std::uncaught_exceptions() == exceptions) record.leave();
+      if (std::uncaught_exceptions() == exceptions) record.leave(number);
     }
   };
-  group.record().enter(what);
+  const auto number = group.record().enter(what);
   try {
-    const Leave leave{group.record()};
+    const Leave leave{group.record(), number};
     return collective();
   } catch (const UserError&) {
     throw;

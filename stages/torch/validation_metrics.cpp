@@ -138,7 +138,7 @@ void ValidationMetrics::share_groups(Group& group) {
   if (field_.empty() || group.size() == 1) return;
   std::string mine;
   for (auto& [value, own] : parts_) mine += std::to_string(value) + " ";
-  for (auto& theirs : group.gather(mine)) {
+  for (auto& theirs : group.gather("the groups of val.group_by", mine)) {
     std::istringstream numbers(theirs);
     for (std::int64_t value = 0; numbers >> value;) part(value);
   }
@@ -165,7 +165,7 @@ std::vector<std::vector<double>> ValidationMetrics::totals(Group& group) const {
   const bool by_class =
       std::any_of(metrics_.begin(), metrics_.end(), [](auto& each) { return each.metric->by_class(); });
   if (!by_class || group.size() == 1) return all;
-  for (auto& theirs : group.gather(lengths)) {
+  for (auto& theirs : group.gather("the classes that all ranks know", lengths)) {
     std::istringstream numbers(theirs);
     std::size_t length = 0;
     for (auto& totals : all)
@@ -180,7 +180,7 @@ Figures ValidationMetrics::end(Group& group, std::span<double> beside) {
   std::vector<double> sums(beside.begin(), beside.end());
   for (auto& [value, own] : parts_) sums.push_back(own.rows);
   for (auto& totals : all) sums.insert(sums.end(), totals.begin(), totals.end());
-  group.sum(sums);
+  group.sum("the sums of a validation", sums);
   auto from = sums.begin() + static_cast<std::ptrdiff_t>(beside.size());
   std::copy(sums.begin(), from, beside.begin());
   const auto rows = from;

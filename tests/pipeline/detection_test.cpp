@@ -5,13 +5,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <barrier>
-#include <cstring>
 #include <numeric>
-#include <thread>
 
 #include "sampling/error.h"
 #include "stages/evaluation/figures.h"
+#include "tests/pipeline/thread_group.h"
 
 namespace flowtrain {
 namespace {
@@ -60,42 +58,6 @@ class WhiteDetector : public Detector {
   }
 };
 
-/// What processes say to each other, between threads.
-struct Talk {
-  explicit Talk(int size) : meet(size), said(static_cast<std::size_t>(size)) {}
-  std::barrier<> meet;
-  std::vector<std::string> said;
-};
-
-class ThreadGroup : public Group {
- public:
-  ThreadGroup(Talk& talk, int rank) : talk_(talk), rank_(rank) {}
-  int rank() const override { return rank_; }
-  int size() const override { return static_cast<int>(talk_.said.size()); }
-  void sum(std::span<double> values) override {
-    const std::string bytes(reinterpret_cast<const char*>(values.data()), values.size_bytes());
-    std::fill(values.begin(), values.end(), 0);
-    for (auto& text : gather(bytes))
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        double value;
-        std::memcpy(&value, text.data() + i * sizeof value, sizeof value);
-        values[i] += value;
-      }
-  }
-  std::vector<std::string> gather(const std::string& mine) override {
-    talk_.said[static_cast<std::size_t>(rank_)] = mine;
-    talk_.meet.arrive_and_wait();
-    auto all = talk_.said;
-    talk_.meet.arrive_and_wait();
-    return all;
-  }
-  std::string broadcast(const std::string& mine) override { return gather(mine).front(); }
-
- private:
-  Talk& talk_;
-  int rank_;
-};
-
 std::set<std::uint64_t> all_of(const Dataset& dataset) {
   std::set<std::uint64_t> records;
   for (std::uint64_t id = 0; id < dataset.size(); ++id) records.insert(id);
@@ -104,17 +66,12 @@ std::set<std::uint64_t> all_of(const Dataset& dataset) {
 
 /// The figures as each of `world` processes has them.
 std::vector<Figures> measure(const DetectionMetrics& metrics, const std::set<std::uint64_t>& records, int world) {
-  Talk talk(world);
   std::vector<Figures> figures(static_cast<std::size_t>(world));
-  std::vector<std::jthread> threads;
-  for (int rank = 0; rank < world; ++rank)
-    threads.emplace_back([&, rank] {
-      ThreadGroup group(talk, rank);
-      WhiteDetector detector;
-      figures[static_cast<std::size_t>(rank)] =
-          *measure_detection(metrics, detector, records, group, [] { return true; });
-    });
-  threads.clear();
+  testing::as_ranks(world, [&](Group& group) {
+    WhiteDetector detector;
+    figures[static_cast<std::size_t>(group.rank())] =
+        *measure_detection(metrics, detector, records, group, [] { return true; });
+  });
   return figures;
 }
 

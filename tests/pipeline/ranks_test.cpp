@@ -22,14 +22,14 @@ class SlowOther : public Group {
  public:
   int rank() const override { return 0; }
   int size() const override { return 2; }
-  void sum(std::span<double> values) override {
+  void sum(const char*, std::span<double> values) override {
     if (values.size() != 12) return;
     values[1] = 1.5;
     values[3] = 500;
     values[5] = 2000;
   }
-  std::vector<std::string> gather(const std::string& mine) override { return {mine, "[]"}; }
-  std::string broadcast(const std::string& mine) override { return mine; }
+  std::vector<std::string> gather(const char*, const std::string& mine) override { return {mine, "[]"}; }
+  std::string broadcast(const char*, const std::string& mine) override { return mine; }
 };
 
 }  // namespace

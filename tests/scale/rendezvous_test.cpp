@@ -229,7 +229,7 @@ TEST_CASE("how many beats a store on TCP answers" * doctest::test_suite("nightly
   on_all(clients, [&](int rank) {
     auto& store = *stores[static_cast<std::size_t>(rank)];
     for (std::uint64_t i = 1; i <= beats; ++i) {
-      set_beat(store, rank, {.count = i, .collectives = i, .host = "node", .last = "iteration 57, in a sum"});
+      set_beat(store, rank, {.count = i, .host = "node", .at = {i, "a sum", "iteration 57, in a sum"}});
       static_cast<void>(beat_of(store, rank));
       static_cast<void>(reported_failure(store));
     }

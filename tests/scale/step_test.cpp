@@ -21,14 +21,14 @@ class CountingGroup : public Group {
   CountingGroup(int rank, int size, std::string theirs = "[]") : rank_(rank), size_(size), theirs_(std::move(theirs)) {}
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  void sum(std::span<double> values) override { ++sums, sum_bytes += values.size_bytes(); }
-  std::vector<std::string> gather(const std::string& mine) override {
+  void sum(const char*, std::span<double> values) override { ++sums, sum_bytes += values.size_bytes(); }
+  std::vector<std::string> gather(const char*, const std::string& mine) override {
     std::vector<std::string> all(static_cast<std::size_t>(size_), theirs_);
     all[static_cast<std::size_t>(rank_)] = mine;
     for (auto& each : all) longest = std::max(longest, each.size());
     return all;
   }
-  std::string broadcast(const std::string& mine) override { return mine; }
+  std::string broadcast(const char*, const std::string& mine) override { return mine; }
 
   std::uint64_t sums = 0, sum_bytes = 0;
   std::size_t longest = 0;

@@ -57,7 +57,7 @@ int train_here(const StartOptions& start, RunOptions options, Interrupt& interru
   options.progress = progress_mode(ready.config.table("display").text("progress"));
   open_log(ready.path, options.group->rank());
   std::array<double, 1> opened{1};
-  options.group->sum(opened);  // a start that fails from here on leaves no folder: nobody makes a file in it any more
+  options.group->sum("the opening of logs", opened);  // a start that fails from here on leaves no folder: nobody makes a file in it any more
   if (ready.folder) {
     write_file_atomically(ready.folder->path() / "env.json", environment_of(ready.config, options) + "\n");
     log_info("run folder " + ready.folder->path().string());
