@@ -108,7 +108,7 @@ void write_file_atomically(const fs::path& target, std::string_view text) {
   write_file_atomically(target, [text](File& file) { file.write(text); });
 }
 
-void swap_link(const fs::path& folder, const std::string& link, const std::string& name) {
+void swap_link(const fs::path& folder, const std::string& link, const std::string& name) try {
   const auto temporary = temporary_name(folder / link);
   if (::symlink(name.c_str(), temporary.c_str()) != 0) throw system_error(temporary, "symlink", errno);
   try {
@@ -118,6 +118,23 @@ void swap_link(const fs::path& folder, const std::string& link, const std::strin
     throw;
   }
   sync_folder(folder);
+} catch (const UserError& error) {
+  throw LinkError(error);
+}
+
+void replace_by_link(const fs::path& place, const std::string& name, bool moves) {
+  const auto temporary = temporary_name(place);
+  if (::symlink(name.c_str(), temporary.c_str()) != 0) throw LinkError(system_error(temporary, "symlink", errno));
+  const auto away = moves ? folder_of(place) / name : trash_name(place);
+  try {
+    rename_path(place, away);
+    rename_path(temporary, place);
+  } catch (const UserError&) {
+    remove_quietly(temporary);
+    throw;
+  }
+  sync_folder(folder_of(place));
+  if (!moves) remove_quietly(away);
 }
 
 void trash(const fs::path& path) {

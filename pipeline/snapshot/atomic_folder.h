@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "pipeline/snapshot/file.h"
+#include "sampling/error.h"
 
 namespace flowtrain {
 
@@ -43,8 +44,19 @@ void write_file_atomically(const std::filesystem::path& target, const std::funct
 /// The same for a file that is one text.
 void write_file_atomically(const std::filesystem::path& target, std::string_view text);
 
-/// Makes `folder/link` a symbolic link to `name` (relative to `folder`), atomically where there was one before.
+/// A link that could not be made, or moved. What it was to lead to is there.
+class LinkError : public UserError {
+ public:
+  explicit LinkError(const UserError& reason) : UserError(reason.code(), reason.what(), reason.hint()) {}
+};
+
+/// Makes `folder/link` a symbolic link to `name` (relative to `folder`), atomically where there was one before. Throws
+/// LinkError.
 void swap_link(const std::filesystem::path& folder, const std::string& link, const std::string& name);
+
+/// Makes a symbolic link to `name` of the folder `place`, which moves to `name` beside it, or is removed without
+/// `moves`. Throws LinkError, with the folder where it was, where the disk has no links.
+void replace_by_link(const std::filesystem::path& place, const std::string& name, bool moves);
 
 /// Renames `path` out of the way, to `.trash-<name>-<pid>-<number>` beside it, and then removes it. A crash in
 /// between leaves a name that nobody takes for the whole thing. Throws system_error() if it cannot be renamed.

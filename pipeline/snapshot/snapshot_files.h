@@ -28,10 +28,12 @@ std::string snapshot_name(std::uint64_t iteration);
 
 /// Saves `content` as `snapshots_dir/iter-…` (both made if missing, one of the same iteration replaced), then points
 /// the link `latest` at it. When it returns, the snapshot is durable; when it throws, what was there before still is.
-/// Leftovers of earlier failures are removed on the way. Returns the snapshot's path.
+/// A LinkError: all is done but the link. Leftovers of earlier failures are removed on the way. Returns the snapshot's
+/// path.
 std::filesystem::path write_snapshot(const std::filesystem::path& snapshots_dir, const SnapshotContent& content);
 
-/// Points the link `link` ("best", "best-<metric>") at the snapshot of `iteration`, which must be there.
+/// Points the link `link` ("best", "best-<metric>") at the snapshot of `iteration`, which must be there. Throws
+/// LinkError where that cannot be done.
 void mark_best(const std::filesystem::path& snapshots_dir, std::uint64_t iteration, const std::string& link = "best");
 
 /// One snapshot as a look at names and sizes tells.
@@ -82,6 +84,11 @@ std::vector<TensorView> averaged_model(const OpenSnapshot& snapshot);
 /// Opens a snapshot that find_newest() or verify_snapshot() has just found good, without hashing all of it again.
 OpenSnapshot open_verified(const std::filesystem::path& snapshot);
 
+/// Makes links again of the folders that stand in their places where somebody copied a run and followed its links: the
+/// snapshot that such a folder holds goes into its own place, or is there already. Folders that hold no snapshot are
+/// left alone. Returns what is a link now.
+std::vector<std::filesystem::path> restore_links(const std::filesystem::path& snapshots_dir);
+
 /// Moves snapshots later than `iteration` to `superseded/`, for a run that goes on from there: the next resume must not
 /// take what belongs to the future that was given up. `latest` then points at `iteration`'s; links to what was moved
 /// are removed. Returns the new places.
@@ -89,7 +96,7 @@ std::vector<std::filesystem::path> set_aside_newer(const std::filesystem::path& 
 
 /// Removes snapshots older than the `keep_last` newest complete ones (0: none), but never one of the iterations in
 /// `protect`, one whose iteration `keep_every` divides (0: none), or one that a link (`latest`, `best`, …) points at.
-/// Returns what was removed.
+/// Of those set aside as many stay, the newest. Returns what was removed.
 std::vector<std::filesystem::path> prune(const std::filesystem::path& snapshots_dir, std::size_t keep_last,
                                          std::span<const std::uint64_t> protect = {}, std::uint64_t keep_every = 0);
 

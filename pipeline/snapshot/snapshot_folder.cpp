@@ -1,10 +1,12 @@
 // The folder of snapshots: what is in it, which one to take, which ones to remove.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <map>
+#include <ranges>
 #include <set>
 #include <system_error>
 
@@ -46,6 +48,20 @@ SnapshotInfo inspect(const fs::path& path, std::uint64_t iteration) {
   }
   info.complete = info.reason.empty();
   return info;
+}
+
+const char* const set_aside = "superseded";
+
+/// The iteration of the whole snapshot that a folder holds, whatever its name; nothing where it holds none.
+std::optional<std::uint64_t> iteration_held(const fs::path& folder) {
+  struct stat status;
+  if (::lstat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return {};
+  try {
+    const auto iteration = read_manifest(folder).iteration;
+    if (verify_snapshot(folder).empty()) return iteration;
+  } catch (const UserError&) {  // somebody's folder
+  }
+  return {};
 }
 
 /// The links of the folder and the iterations that they point at.
@@ -113,6 +129,26 @@ fs::path find_iteration(const fs::path& snapshots_dir, std::uint64_t iteration) 
                   "--max-iter sets the length of a run");
 }
 
+std::vector<fs::path> restore_links(const fs::path& snapshots_dir) {
+  std::vector<fs::path> restored;
+  for (const auto& name : names_in(snapshots_dir)) {
+    if (iteration_of(name) || is_leftover(name) || name == set_aside) continue;
+    const auto copy = snapshots_dir / name;
+    const auto iteration = iteration_held(copy);
+    if (!iteration) continue;
+    const auto own_name = snapshot_name(*iteration);
+    const bool is_there = iteration_held(snapshots_dir / own_name).has_value();
+    if (!is_there && std::ranges::count(names_in(snapshots_dir), own_name) > 0) trash(snapshots_dir / own_name);
+    try {
+      replace_by_link(copy, own_name, !is_there);
+    } catch (const LinkError&) {
+      break;  // the disk has none
+    }
+    restored.push_back(copy);
+  }
+  return restored;
+}
+
 std::vector<fs::path> set_aside_newer(const fs::path& snapshots_dir, std::uint64_t iteration) {
   auto newer = list_snapshots(snapshots_dir);
   const auto from = std::ranges::find_if(newer, [&](const SnapshotInfo& info) { return info.iteration <= iteration; });
@@ -129,7 +165,7 @@ std::vector<fs::path> set_aside_newer(const fs::path& snapshots_dir, std::uint64
   else
     sync_folder(snapshots_dir);
 
-  const auto aside = snapshots_dir / "superseded";
+  const auto aside = snapshots_dir / set_aside;
   make_folders(aside);
   const auto there = names_in(aside);
   std::vector<fs::path> moved;
@@ -148,6 +184,10 @@ std::vector<fs::path> prune(const fs::path& snapshots_dir, std::size_t keep_last
                             std::span<const std::uint64_t> protect, std::uint64_t keep_every) {
   std::vector<fs::path> removed;
   if (keep_last == 0) return removed;
+  for (const auto& info : list_snapshots(snapshots_dir / set_aside) | std::views::drop(keep_last)) {
+    trash(info.path);
+    removed.push_back(info.path);
+  }
   std::set<std::uint64_t> protected_iterations(protect.begin(), protect.end());
   for (const auto& [link, iteration] : links_in(snapshots_dir)) protected_iterations.insert(iteration);
   std::size_t complete = 0;  // kept so far, going from the newest to the oldest

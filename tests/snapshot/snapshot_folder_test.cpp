@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <sys/mount.h>
 
+#include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/manifest.h"
 #include "pipeline/snapshot/snapshot_files.h"
 #include "sampling/error.h"
@@ -159,6 +160,59 @@ TEST_CASE("prune: incomplete ones do not count as kept, nor does `latest` fall f
   save(folder.path(), 1);  // a run that went back
   CHECK(prune(folder.path(), 1).empty());
   CHECK(iterations(folder.path()) == "5! 4! 3 1");
+}
+
+TEST_CASE("prune: of snapshots that were set aside as many stay as of the others, the newest") {
+  TempFolder folder;
+  for (const auto iteration : {1, 2, 3, 4, 5, 6}) save(folder.path(), iteration);
+  set_aside_newer(folder.path(), 2);
+  CHECK(names(folder / "superseded") == "iter-00000003 iter-00000004 iter-00000005 iter-00000006");
+  CHECK(prune(folder.path(), 2).size() == 2);
+  CHECK(names(folder / "superseded") == "iter-00000005 iter-00000006");
+  CHECK(iterations(folder.path()) == "2 1");
+}
+
+TEST_CASE("links that became folders in a copy are links again, and nothing is lost") {
+  TempFolder folder;
+  for (const auto iteration : {1, 2, 3}) save(folder / "run", iteration);
+  mark_best(folder / "run", 1);
+  const auto copy = folder / "copy";
+  const auto copy_run = [&] {
+    fs::remove_all(copy);
+    fs::copy(folder / "run", copy, fs::copy_options::recursive);  // follows links
+    REQUIRE_FALSE(fs::is_symlink(copy / "best"));
+  };
+  copy_run();
+  fs::create_directory(copy / "notes");
+  CHECK(restore_links(copy) == std::vector{copy / "best", copy / "latest"});
+  CHECK(names(copy) == "best iter-00000001 iter-00000002 iter-00000003 latest notes");
+  CHECK(fs::read_symlink(copy / "best") == "iter-00000001");
+  CHECK(fs::read_symlink(copy / "latest") == "iter-00000003");
+  CHECK(restore_links(copy).empty());
+
+  copy_run();  // in part
+  fs::remove_all(copy / "iter-00000001");
+  put(copy / "iter-00000003/model.safetensors", "");
+  put(copy / "best/extra", "");
+  restore_links(copy);
+  CHECK(iterations(copy) == "3 2 1");
+  for (const auto& info : list_snapshots(copy)) CHECK(verify_snapshot(info.path).empty());
+  CHECK(fs::exists(copy / "iter-00000001/extra"));
+  CHECK(fs::read_symlink(copy / "latest") == "iter-00000003");
+
+  copy_run();  // the copy itself is damaged: it is nobody's snapshot
+  put(copy / "best/model.safetensors", "");
+  CHECK(restore_links(copy) == std::vector{copy / "latest"});
+  CHECK(fs::is_directory(fs::symlink_status(copy / "best")));
+}
+
+TEST_CASE("where a link cannot be made the snapshot is saved all the same, and the error says which it was") {
+  TempFolder folder;
+  save(folder.path(), 1);
+  fs::remove(folder / "latest");
+  fs::create_directory(folder / "latest");
+  CHECK_THROWS_AS(save(folder.path(), 2), LinkError);
+  CHECK(find_newest(folder.path()).path == folder / "iter-00000002");
 }
 
 TEST_CASE("a folder that cannot be: the error names it, and nothing is left") {
