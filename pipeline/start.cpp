@@ -130,7 +130,8 @@ Batch find_batch(const StartOptions& options, const Config& config, const fs::pa
   few_rows.check_trainable();
   const FoundRows own = find_rows(few_rows);
   std::uint64_t least = own.rows;
-  for (auto& rows : group.gather("the batch that fits", std::to_string(own.rows))) least = std::min<std::uint64_t>(least, std::stoull(rows));
+  for (auto& rows : group.gather("the batch that fits", std::to_string(own.rows)))
+    least = std::min<std::uint64_t>(least, std::stoull(rows));
   if (own.rows == 0)
     throw config.table("loader").error(
         "batch", say("no batch fits: not even the smallest one takes less than ", format_bytes(own.limit)), Exit::usage,
@@ -205,7 +206,7 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
 
 void compare_with_leader(const std::map<std::string, std::string>& leaders, const Config& own) {
   std::string different;
-  for (auto& [key, value] : exact_values(own)) {
+  for (auto& [key, value] : common_values(own)) {
     const auto theirs = leaders.find(key);
     // The same data may lie elsewhere on another machine.
     if ((theirs != leaders.end() && theirs->second == value) || key.ends_with(".path")) continue;
@@ -232,10 +233,12 @@ Start prepare_start(const StartOptions& options, Group& group, const FindRows& f
     Start start = lead_start(options, group, find_rows);
     start.path = fs::absolute(start.folder->path());
     group.broadcast(the_start, json{{"seed", to_toml(start.config.table("run").value("seed"))},
-                         {"batch", to_toml(start.config.table("loader").value("batch"))},
-                         {"exact", exact_values(start.config)},
-                         {"folder", start.path.string()}}
-                        .dump());
+                                    {"batch", to_toml(start.config.table("loader").value("batch"))},
+                                    {"common", common_values(start.config)},
+                                    {"folder", start.path.string()},
+                                    {"resumed", start.resumed},
+                                    {"snapshot", start.snapshot ? json(start.snapshot->string()) : json()}}
+                                   .dump());
     return start;
   }
   const auto file = config_file(options);
@@ -252,10 +255,13 @@ Start prepare_start(const StartOptions& options, Group& group, const FindRows& f
                     }},
                    group.size());
   config.check_trainable();
-  compare_with_leader(led.at("exact"), config);
-  return {.config = std::move(config),
-          .path = led.at("folder").get<std::string>(),
-          .accept_changes = options.accept_changes};
+  compare_with_leader(led.at("common"), config);
+  Start start{.config = std::move(config),
+              .path = led.at("folder").get<std::string>(),
+              .resumed = led.at("resumed"),
+              .accept_changes = options.accept_changes};
+  if (const auto& snapshot = led.at("snapshot"); !snapshot.is_null()) start.snapshot = snapshot.get<std::string>();
+  return start;
 }
 
 }  // namespace flowtrain

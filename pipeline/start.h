@@ -30,7 +30,7 @@ struct Start {
   std::optional<RunFolder> folder = {};                ///< of the process that leads the group
   std::filesystem::path path = {};                     ///< of that folder, which other machines may not see
   bool resumed = false;                                ///< false: a fresh folder
-  std::optional<std::filesystem::path> snapshot = {};  ///< verified; none: from iteration 0
+  std::optional<std::filesystem::path> snapshot = {};  ///< verified by rank 0, which opens it; none: from iteration 0
   bool accept_changes = false;                         ///< go on although that is not the run that it would have been
 };
 

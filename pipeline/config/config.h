@@ -72,8 +72,8 @@ struct Difference {
 /// compared.
 std::vector<Difference> diff(const Config& before, const Config& now);
 
-/// What decides the parameters bit for bit, as TOML writes it, by dotted key: equal in all processes that train
-/// together.
-std::map<std::string, std::string> exact_values(const Config& config);
+/// What must be equal in all processes that train together, as TOML writes it, by dotted key: what decides the
+/// parameters bit for bit, and what decides which collectives they call.
+std::map<std::string, std::string> common_values(const Config& config);
 
 }  // namespace flowtrain

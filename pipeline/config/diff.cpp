@@ -39,6 +39,19 @@ bool breaks(const std::string& table, const std::string& key) {
   return (exact.contains(table) || exact.contains(full)) && !harmless.contains(full);
 }
 
+/// Beside those: what decides what processes that train together do together, and when.
+const std::set<std::string> joint = {"run.max_iter",  "run.max_epochs", "train",      "val",
+                                     "val.set",       "metric",         "early_stop", "best",
+                                     "display.every", "snapshot",       "dist",       "data.val"};
+
+/// Exceptions within those tables: of one process or machine.
+const std::set<std::string> own = {"val.workers", "dist.url", "dist.backend", "dist.timeout", "dist.max_restarts"};
+
+bool is_common(const std::string& table, const std::string& key) {
+  auto full = table + "." + key;
+  return breaks(table, key) || ((joint.contains(table) || joint.contains(full)) && !own.contains(full));
+}
+
 /// What of a value a result depends on.
 std::string effect_of(const std::string& key, const std::string& text) {
   return key == "loader.keep_mb" && text != "0" ? "pictures are decoded whole" : text;
@@ -115,22 +128,21 @@ std::vector<Difference> diff(const Config& before, const Config& now) {
   return found;
 }
 
-std::map<std::string, std::string> exact_values(const Config& config) {
+std::map<std::string, std::string> common_values(const Config& config) {
   std::map<std::string, std::string> values;
-  const auto add = [&](const std::string& table, const Settings& settings) {
+  const auto add = [&](const std::string& table, const Settings& settings, const std::string& told) {
     for (auto& key : settings.keys())
-      if (breaks(table, key.name)) {
-        const auto full = table + "." + key.name;
-        values[settings.table() + "." + key.name] = effect_of(full, text_of(settings, key.name));
-      }
+      if (is_common(table, key.name))
+        values[told + "." + key.name] = effect_of(table + "." + key.name, text_of(settings, key.name));
   };
   for (auto& table : core_tables()) {
     if (table.repeats != Repeats::no)
-      for (auto& settings : config.list(table.name)) add(table.name, settings);
+      for (auto& settings : config.list(table.name)) add(table.name, settings, settings.table());
     else if (!table.name.starts_with("data"))
-      add(table.name, config.table(table.name));
+      add(table.name, config.table(table.name), table.name);
   }
-  add("data.train", config.data(true));
+  add("data.train", config.data(true), config.data(true).table());
+  add("data.val", config.data(false), "data.val");
   return values;
 }
 

@@ -413,3 +413,19 @@ TEST_CASE("the list of keys names every table and the keys of entries") {
                     "  dataset (must be given)  [text]", "  last = \"wrap\"  [wrap|drop|pad]"})
     CHECK(text.find(part) != std::string::npos);
 }
+
+TEST_CASE("what ranks that train together have in common: what decides results, and what they do together and when") {
+  const auto config = loaded(letters + "[val]\nevery = 5\nworkers = 3\n[[best]]\nmetric = \"loss\"\n");
+  const auto common = common_values(config);
+  for (auto key : {"run.seed", "run.max_iter", "loader.batch", "optim.lr", "train.nonfinite", "val.every",
+                   "val.metrics", "best.0.metric", "early_stop.patience", "display.every", "snapshot.end_with_best",
+                   "snapshot.when_busy", "dist.find_unused", "data.dataset", "data.val.dataset"}) {
+    CAPTURE(key);
+    CHECK(common.contains(key));
+  }
+  for (auto key :
+       {"run.dir", "run.device", "loader.workers", "val.workers", "display.progress", "dist.url", "dist.timeout"}) {
+    CAPTURE(key);
+    CHECK_FALSE(common.contains(key));
+  }
+}

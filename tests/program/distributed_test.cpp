@@ -283,6 +283,40 @@ TEST_CASE("a batch that grows with the number of processes") {
   CHECK_SAYS(both, "loader.batch is given too");
 }
 
+TEST_CASE("several processes end with the weights of the best snapshot where that is asked for") {
+  const Workplace place;
+  const Words best{"--set",      "snapshot.end_with_best=true",
+                   "--set",      "val.every=15",
+                   "--set",      "val.metrics=[\"loss\"]",
+                   "--set",      "optim.lr=0.3",
+                   "--max-iter", "47"};
+  REQUIRE_EXIT(train(place, 2, "two", best), 0);
+  const auto result = nlohmann::json::parse(read_text(place.path("two/result.json")));
+  CHECK(result.at("weights_of") == result.at("best").at("iteration"));
+  CHECK(metrics_of(place.path("two"), "end").size() == 1);
+}
+
+TEST_CASE("a rank that is started with other flags or periods than rank 0 is refused, and none waits") {
+  const Workplace place;
+  Surroundings here = place.surroundings();
+  here.environment = {{"GLOO_SOCKET_IFNAME", "lo"}};
+  const auto refused = [&](const Words& flags, const std::string& words) {
+    const std::string run = flags.back();
+    const Words rank{"tiny.toml",    "--run-dir", run,          "--distributed",
+                     "--world-size", "2",         "--dist-url", "file://" + place.path("meeting-" + run).string(),
+                     "--rank"};
+    Process one(with(with(rank, {"1"}), flags), here);
+    const auto zero = run_program(with(rank, {"0"}), here);
+    const auto other = one.wait();
+    CHECK_EXIT(other, 2);
+    CHECK(zero.code > 0);
+    const std::string said = zero.err + other.err;
+    CHECK_MESSAGE(said.find(words) != std::string::npos, said);
+  };
+  refused({"--profile"}, "--profile is given to some ranks only");
+  refused({"--set", "display.every=7"}, "not the configuration of rank 0: display.every = 7 (rank 0: 5)");
+}
+
 TEST_CASE("a loss that is not finite is told once, with the samples of all processes") {
   const Workplace place;
   const Words broken{"--set", "optim.lr=1e25"};

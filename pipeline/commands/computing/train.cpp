@@ -1,5 +1,6 @@
 // What flowtrain train does once its command line is read, unless that asks for the data line alone.
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <functional>
@@ -49,15 +50,29 @@ void open_log(const std::filesystem::path& run, int rank) {
   }
 }
 
+// Those that decide what all do together.
+void compare_flags(const RunOptions& options) {
+  const std::array own{options.initialize, options.profile};
+  std::array<double, own.size()> sums{};
+  std::copy(own.begin(), own.end(), sums.begin());
+  options.group->sum("the comparison of flags", sums);
+  for (std::size_t i = 0; i < own.size(); ++i)
+    if (sums[i] != own[i] * options.group->size())
+      throw UserError(Exit::usage, say(i == 0 ? "--initialize" : "--profile", " is given to some ranks only"),
+                      "start all ranks with the same file and flags");
+}
+
 // Calls `on_start` with the run's folder.
 int train_here(const StartOptions& start, RunOptions options, Interrupt& interrupt,
                const std::function<void(const std::filesystem::path&)>& on_start = {}) {
+  compare_flags(options);
   const Start ready = prepare_start(start, *options.group, fitting(options, interrupt));
   if (on_start) on_start(ready.path);
   options.progress = progress_mode(ready.config.table("display").text("progress"));
   open_log(ready.path, options.group->rank());
   std::array<double, 1> opened{1};
-  options.group->sum("the opening of logs", opened);  // a start that fails from here on leaves no folder: nobody makes a file in it any more
+  // A start that fails from here on leaves no folder: nobody makes a file in it any more.
+  options.group->sum("the opening of logs", opened);
   if (ready.folder) {
     write_file_atomically(ready.folder->path() / "env.json", environment_of(ready.config, options) + "\n");
     log_info("run folder " + ready.folder->path().string());
