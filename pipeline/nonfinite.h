@@ -17,11 +17,12 @@ struct NonFinitePolicy {
   enum class Action {
     stop,      ///< the run ends before the parameters are touched
     skip,      ///< that update is left out
-    rollback,  ///< the weights go back to the last snapshot, the data goes on, the learning rate is lowered
+    rollback,  ///< the weights go back to an earlier snapshot, the data goes on, the learning rate is lowered
   };
   Action action = Action::stop;
   std::uint64_t most = 10;     ///< in a row (skip) or in all (rollback); one more stops the run
   double rollback_lr = 0.5;    ///< factor of each rollback
+  std::size_t targets = 3;     ///< snapshots that are there to go back to
   std::string run = "CONFIG";  ///< how a command names the run: its folder, where it has one
 
   /// From [train].

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "pipeline/nonfinite.h"
+#include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot_branch.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/settings.h"
@@ -24,6 +26,10 @@ void check_parts(const RunState& state, const Start& start) {
 
 }  // namespace
 
+bool rolls_back(const Config& config) {
+  return NonFinitePolicy::from(config.table("train")).action == NonFinitePolicy::Action::rollback;
+}
+
 RunState initial_state(const Start& start, const std::optional<OpenSnapshot>& snapshot, Group& group) {
   RunState state;
   if (snapshot) {
@@ -43,6 +49,10 @@ RunState initial_state(const Start& start, const std::optional<OpenSnapshot>& sn
     state = RunState::from_json(group.ask_leader("the state to begin with", [&] { return state.to_json(); }));
   state.saved = start.config.table("snapshot").texts("save");
   state.world = group.size();
+  if (!rolls_back(start.config))
+    state.rollback_targets.clear();
+  else if (state.rollback_targets.empty())
+    state.rollback_targets = {state.iteration};
   return state;
 }
 
@@ -64,8 +74,11 @@ LearnerState tensors_to_resume(const OpenSnapshot& snapshot, const Config& confi
 void take_over(const std::filesystem::path& snapshots, const RunState& state) {
   for (auto& path : set_aside_newer(snapshots, state.iteration)) log_info("set aside: " + path.string());
   for (auto& [link, ranking] : state.best)
-    if (!ranking.empty() && std::filesystem::exists(snapshots / snapshot_name(ranking.front().iteration)))
-      mark_best(snapshots, ranking.front().iteration, link);
+    if (!ranking.empty() && std::filesystem::exists(snapshots / snapshot_name(ranking.front().iteration))) try {
+        mark_best(snapshots, ranking.front().iteration, link);
+      } catch (const LinkError& error) {  // on a disk without links, say
+        log_warn(error.what());
+      }
 }
 
 }  // namespace flowtrain

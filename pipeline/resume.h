@@ -12,6 +12,9 @@
 
 namespace flowtrain {
 
+/// Whether train.nonfinite is "rollback".
+bool rolls_back(const Config& config);
+
 /// The state to begin with, rank 0's for all (a collective): `snapshot`'s, or that of iteration 0. Throws
 /// UserError(snapshot) where the snapshot was made without a part of it and that was not accepted.
 RunState initial_state(const Start& start, const std::optional<OpenSnapshot>& snapshot, Group& group);

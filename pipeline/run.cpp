@@ -59,11 +59,13 @@ class Run {
       set->line = make_line(
           line_parts(set->label(), set->data, set->config, endless_batches(state_.validation[set->name].batches)));
     check_rows(sets_);
+    log_debug("the data is open");
   }
 
   void make_learner(const MakeLearner& make) {
     learner_ = options_.dry_run ? std::make_unique<IdleLearner>() : learner_for(line_->layout(), make, &hooks_);
     if (overlaps()) net_copy_ = learner_->copy_net();
+    log_debug("the net is made");
   }
 
   /// In iterations.
@@ -141,6 +143,8 @@ class Run {
     if (train_.tunes) tuner.emplace(Tuning{line_->shape(), train_.tunes->most_threads}, *train_.tunes);
     parts.tuner = tuner ? &*tuner : nullptr;
     parts.nonfinite = NonFinitePolicy::from(config_.table("train"));
+    parts.nonfinite.targets = std::min<std::size_t>(
+        parts.nonfinite.most, static_cast<std::size_t>(config_.table("snapshot").integer("keep_last")));
     if (!options_.folder.empty()) parts.nonfinite.run = options_.folder;
     parts.profile = profile();
     parts.train_errors = train_errors_;
@@ -166,7 +170,7 @@ class Run {
     }
     const auto* best = parts.best.front().best(trainer.state().best);
     const bool goes_back = config_.table("snapshot").boolean("end_with_best") && best && snapshots && !result.signal;
-    if (goes_back) load_best(*snapshots, best->iteration);
+    if (goes_back) end_with(best->iteration, *snapshots);
     const std::string params = result.signal ? "" : common_params_xxh64();
     const std::uint64_t weights_of = goes_back ? best->iteration : result.iteration;
     record_ = result_record(
@@ -246,20 +250,20 @@ class Run {
     return std::make_unique<Line>(std::move(parts));
   }
 
-  // The last snapshot has the last weights; the process ends with the best ones.
-  void load_best(SnapshotBranch& snapshots, std::uint64_t iteration) {
-    if (options_.group->leads()) {
-      const auto snapshot = snapshots.open(iteration);
-      learner_->load_state(read_tensors(snapshot));
-      log_info(say("the weights are those of iteration ", iteration, ", the best ones"));
-    }
-    learner_->share_state();
+  // The last snapshot has the last weights; the processes end with the best ones.
+  void end_with(std::uint64_t best, SnapshotBranch& snapshots) {
+    if (!snapshots.load(*learner_, {best}))
+      throw UserError(
+          Exit::snapshot,
+          say("the weights of iteration ", best, ", the best ones, cannot be had: its snapshot is gone, or damaged"),
+          "snapshot.end_with_best = false ends with the last weights");
+    if (options_.group->leads()) log_info(say("the weights are those of iteration ", best, ", the best ones"));
   }
 
   // Every process has the same parameters, bit by bit, or the training was none.
   std::string common_params_xxh64() const {
     const std::string own = params_xxh64(*learner_);
-    if (options_.group->broadcast(own) != own)
+    if (options_.group->broadcast("the comparison of parameters", own) != own)
       throw InternalError("rank " + std::to_string(options_.group->rank()) +
                           " ended with other parameters than rank 0");
     return own;
@@ -354,71 +358,83 @@ int exit_code(const TrainerResult& result) {
   return result.signal ? Interrupt::exit_code(*result.signal) : 0;
 }
 
-std::unique_ptr<SnapshotBranch> snapshot_branch(const Start& start, std::uint64_t iterations_per_epoch,
-                                                MetricsFile& metrics) {
+SnapshotPolicy snapshot_policy(const Start& start, std::uint64_t iterations_per_epoch) {
   const Settings& snapshot = start.config.table("snapshot");
   SnapshotPolicy policy;
-  policy.folder = start.folder->snapshots();
+  if (start.folder) policy.folder = start.folder->snapshots();
   policy.keep_last = static_cast<std::size_t>(snapshot.integer("keep_last"));
   policy.best = BestRule::all(start.config);
   policy.keep_every = period(snapshot, "keep_every").to_iterations(iterations_per_epoch);
-  policy.skip_when_busy = snapshot.text("when_busy") == "skip";
+  // Where a rollback goes must not depend on how fast the disk is.
+  policy.skip_when_busy = snapshot.text("when_busy") == "skip" && !rolls_back(start.config);
   policy.stop_on_error = snapshot.text("on_error") == "stop";
   policy.config_toml = to_toml(start.config);
-  return std::make_unique<SnapshotBranch>(std::move(policy), &metrics);
+  return policy;
 }
+
+// Rank 0's weights, which all get: a snapshot's, or those of net.pretrain.
+void load_first_weights(Learner& learner, const Start& start, std::optional<OpenSnapshot>& snapshot,
+                        const Interrupt& interrupt) {
+  if (snapshot) {
+    learner.load_state(tensors_to_resume(*snapshot, start.config));
+    log_info(say("going on after iteration ", snapshot->iteration, ", from ", start.snapshot->string()));
+    snapshot.reset();
+  } else {
+    load_pretrained(learner, start.config.table("net"), &interrupt);
+  }
+}
+
+// What rank 0 alone writes.
+struct Journals {
+  // Lines of iterations that a resumed run, whose state is `state`, does again are taken back.
+  Journals(const Start& start, const RunState& state) {
+    const auto metrics_path = start.folder->path() / "metrics.jsonl",
+               ledger_path = start.folder->path() / "bad_samples.jsonl";
+    if (start.resumed)
+      for (auto& path : {metrics_path, ledger_path}) cut_back(path, state.iteration, state.validates_again_from() - 1);
+    metrics.emplace(metrics_path);
+    ledger.emplace(ledger_path);
+    if (start.resumed) metrics->write("resume", {{"iter", state.iteration}});
+  }
+
+  std::optional<MetricsFile> metrics;
+  std::optional<JsonLinesFile> ledger;
+};
 
 }  // namespace
 
 int run_training(const Start& start, const RunOptions& options, const MakeLearner& make_learner, Interrupt& interrupt) {
   set_grace(interrupt, start.config);
+  Group& group = *options.group;
   std::optional<OpenSnapshot> snapshot;
-  if (start.snapshot) snapshot.emplace(open_verified(*start.snapshot));
-  RunState state = initial_state(start, snapshot, *options.group);
-  const std::uint64_t from = state.iteration;
+  if (start.snapshot && group.leads()) snapshot.emplace(open_verified(*start.snapshot));
+  RunState state = initial_state(start, snapshot, group);
 
   FailedStart failed(start);
   RunOptions named = options;
   named.folder = start.path.string();
   Run run(start.config, named, std::move(state));
   run.make_learner(make_learner);
-  if (snapshot) {
-    run.learner().load_state(tensors_to_resume(*snapshot, start.config));
-    snapshot.reset();
-    log_info(say("going on after iteration ", from, ", from ", start.snapshot->string()));
-  } else if (options.group->leads()) {
-    load_pretrained(run.learner(), start.config.table("net"), &interrupt);
-  }
+  if (group.leads()) load_first_weights(run.learner(), start, snapshot, interrupt);
   run.learner().share_state();
   failed.succeeded();
-  if (!start.folder) {
-    if (options.initialize) return 0;
-    return exit_code(run.train(nullptr, nullptr, nullptr, interrupt));
-  }
 
-  if (start.resumed) take_over(start.folder->snapshots(), run.state());
-
-  const auto metrics_path = start.folder->path() / "metrics.jsonl";
-  const auto ledger_path = start.folder->path() / "bad_samples.jsonl";
-  if (start.resumed)
-    for (auto& path : {metrics_path, ledger_path}) cut_back(path, from, run.state().validates_again_from() - 1);
-  MetricsFile metrics(metrics_path);
-  JsonLinesFile ledger(ledger_path);
-  if (start.resumed) metrics.write("resume", {{"iter", from}});
-  auto snapshots = snapshot_branch(start, run.epoch(), metrics);
-  const bool goes_back = NonFinitePolicy::from(start.config.table("train")).action == NonFinitePolicy::Action::rollback;
-  if (options.initialize || (goes_back && !start.snapshot))
-    snapshots->take(run.learner(), run.state(), SnapshotReason::end);
+  if (start.resumed && start.folder) take_over(start.folder->snapshots(), run.state());
+  std::optional<Journals> journals;
+  if (start.folder) journals.emplace(start, run.state());
+  MetricsFile* metrics = journals ? &*journals->metrics : nullptr;
+  SnapshotBranch snapshots(snapshot_policy(start, run.epoch()), metrics, group);
+  if (options.initialize || (rolls_back(start.config) && !start.snapshot)) snapshots.take(run.learner(), run.state());
   if (options.initialize) {
-    if (!snapshots->finish()) throw UserError(Exit::snapshot, "the initial parameters could not be written");
+    if (!snapshots.finish()) throw UserError(Exit::snapshot, "the initial parameters could not be written");
     return 0;
   }
 
-  run.announce();
-  const TrainerResult result = run.train(&metrics, &ledger, snapshots.get(), interrupt);
-  const bool written = snapshots->finish();
-  snapshots->check();
-  write_file_atomically(start.folder->path() / "result.json", run.record());
+  if (group.leads()) run.announce();
+  const TrainerResult result = run.train(metrics, journals ? &*journals->ledger : nullptr, &snapshots, interrupt);
+  const bool written = snapshots.finish();
+  snapshots.check();
+  if (start.folder) write_file_atomically(start.folder->path() / "result.json", run.record());
   if (!written)
     throw UserError(Exit::snapshot, "the last snapshot could not be written (the reason is above)",
                     "make room, then --resume auto goes on from the one before");

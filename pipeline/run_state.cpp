@@ -78,6 +78,7 @@ std::string RunState::to_json() const {
 namespace {
 
 /// Each level takes 80 bytes of memory for a byte of text.
+      {"rollback_targets", rollback_targets},
 bool refuse_depth(int depth, json::parse_event_t, json&) {
   constexpr int deepest = 64;  // what to_json() writes has five levels
   if (depth > deepest) throw json::other_error::create(501, "nested deeper than " + std::to_string(deepest), nullptr);
@@ -150,3 +151,5 @@ RunState RunState::from_json(const std::string& text) try {
 }
 
 }  // namespace flowtrain
+  if (stored.contains("rollback_targets"))
+    for (auto& target : stored.at("rollback_targets")) state.rollback_targets.push_back(count(target));

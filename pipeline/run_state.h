@@ -56,7 +56,8 @@ struct RunState {
   std::uint64_t skipped_in_a_row = 0;        ///< iterations that an error kept from being computed, the last ones
   double lr_scale = 1;                       ///< what rollbacks have made of the learning rate
   static constexpr std::uint64_t no_limit = ~std::uint64_t{0};
-  std::uint64_t rollback_limit = no_limit;  ///< later snapshots have failed: the next rollback does not take them
+  std::uint64_t rollback_limit = no_limit;     ///< later snapshots have failed: the next rollback does not take them
+  std::deque<std::uint64_t> rollback_targets;  ///< iterations whose snapshots it may take, which stay; the newest last
 
   /// The iteration whose validation a run that goes on from here does again, and all later ones; that after `iteration`
   /// where none is.

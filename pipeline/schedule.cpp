@@ -60,8 +60,10 @@ bool Schedule::validates_after(std::uint64_t iteration) const {
   return due(iteration, validate_every) || (validate_every > 0 && iteration == last);
 }
 
+bool Schedule::snapshot_is_due(std::uint64_t iteration) const { return due(iteration, snapshot_every); }
+
 bool Schedule::snapshots_after(std::uint64_t iteration) const {
-  return due(iteration, snapshot_every) || (final_snapshot && iteration == last);
+  return snapshot_is_due(iteration) || (final_snapshot && iteration == last);
 }
 
 std::function<Ticket()> Schedule::tickets() const { return Tickets(*this); }

@@ -23,6 +23,9 @@ struct Schedule {
 
   std::vector<Rates> rates(std::uint64_t iteration) const;
   bool validates_after(std::uint64_t iteration) const;
+  /// By the period: so does each run of this configuration, wherever it ends.
+  bool snapshot_is_due(std::uint64_t iteration) const;
+  /// Likewise, or because it is the last one.
   bool snapshots_after(std::uint64_t iteration) const;
 
   /// The tickets in sequence: rates where they change, the micro-batches, validate, snapshot; then end.

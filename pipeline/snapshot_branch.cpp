@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 
+#include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/error.h"
 #include "sampling/mutex.h"
@@ -44,6 +45,7 @@ struct SnapshotBranch::Impl {
     }
   }
 
+  // Throws where it is not saved.
   std::filesystem::path write() {
     tensors.settle();
     SnapshotContent content;
@@ -52,13 +54,35 @@ struct SnapshotBranch::Impl {
     if (saves_optim) content.optim = views_of(tensors.optim);
     content.state_json = state_json;
     content.config_toml = policy.config_toml;
-    return write_snapshot(policy.folder, content);
+    try {
+      return write_snapshot(policy.folder, content);
+    } catch (const LinkError& error) {
+      warn_of_link("latest", error);
+    }
+    return policy.folder / snapshot_name(iteration);
+  }
+
+  void warn_of_link(const std::string& link, const std::exception& error) const {
+    log_warn(say("snapshots/", link, " does not lead to the snapshot of iteration ", iteration, ": ", error.what()));
+  }
+
+  // A snapshot that is saved counts, whatever becomes of its links and of older ones.
+  void tidy() {
+    for (auto& link : links) try {
+        mark_best(policy.folder, iteration, link);
+      } catch (const std::exception& error) {
+        warn_of_link(link, error);
+      }
+    try {
+      prune(policy.folder, policy.keep_last, kept, policy.keep_every);
+    } catch (const std::exception& error) {
+      log_warn(say("older snapshots stay: ", error.what()));
+    }
   }
 
   bool save() try {
     const auto path = only_marks ? std::filesystem::path() : write();
-    for (auto& link : links) mark_best(policy.folder, iteration, link);
-    prune(policy.folder, policy.keep_last, kept, policy.keep_every);
+    tidy();
     if (only_marks) return true;
     log_info(say("snapshot ", path.string(), links.empty() ? "" : "  (best so far)"));
     if (metrics)
@@ -84,6 +108,7 @@ struct SnapshotBranch::Impl {
     iteration = of;
     links = links_to_it;
     kept = kept_by(policy.best, state.best);
+    kept.insert(kept.end(), state.rollback_targets.begin(), state.rollback_targets.end());
     if (state.awaited && !state.awaited->figures) kept.push_back(state.awaited->iteration);  // to be validated again
     busy = true;
     changed.notify_all();
@@ -91,6 +116,23 @@ struct SnapshotBranch::Impl {
 
   void wait_idle(MutexLock& lock) FT_REQUIRES(mutex) {
     while (busy) changed.wait(lock);
+  }
+
+  // The iteration whose snapshot is being written; empty where none is.
+  std::string busy_with() FT_EXCLUDES(mutex) {
+    MutexLock lock(mutex);
+    return busy ? std::to_string(iteration) : "";
+  }
+
+  std::optional<OpenSnapshot> open(std::uint64_t of) FT_EXCLUDES(mutex) {
+    MutexLock lock(mutex);
+    wait_idle(lock);
+    const auto path = policy.folder / snapshot_name(of);
+    if (const auto problems = verify_snapshot(path); !problems.empty()) {
+      log_warn(say("passing over ", path.string(), ": ", problems.front()));
+      return std::nullopt;
+    }
+    return open_verified(path);
   }
 
   SnapshotPolicy policy;
@@ -116,20 +158,27 @@ struct SnapshotBranch::Impl {
   std::jthread thread;  // last: it uses all of the above
 };
 
-SnapshotBranch::SnapshotBranch(SnapshotPolicy policy, MetricsFile* metrics)
-    : impl_(std::make_unique<Impl>(std::move(policy), metrics)) {}
+SnapshotBranch::SnapshotBranch(SnapshotPolicy policy, MetricsFile* metrics, Group& group)
+    : group_(group), skip_when_busy_(policy.skip_when_busy) {
+  if (group.leads()) impl_ = std::make_unique<Impl>(std::move(policy), metrics);
+}
 
 SnapshotBranch::~SnapshotBranch() { finish(); }
 
-bool SnapshotBranch::take(Learner& learner, const RunState& state, SnapshotReason reason,
-                          const std::vector<std::string>& links) {
+bool SnapshotBranch::leaves_out(std::uint64_t iteration) {
+  if (!skip_when_busy_) return false;
+  const std::string busy_with = group_.ask_leader("whether a snapshot is left out", [&] { return impl_->busy_with(); });
+  if (busy_with.empty()) return false;
+  if (group_.leads())
+    log_warn(say("no snapshot of iteration ", iteration, ": that of iteration ", busy_with,
+                 " is still being written; snapshot.every is too short for this disk"));
+  return true;
+}
+
+void SnapshotBranch::take(Learner& learner, const RunState& state, const std::vector<std::string>& links) {
+  if (!impl_) return;
   const auto begin = Clock::now();
   MutexLock lock(impl_->mutex);
-  if (impl_->busy && reason == SnapshotReason::period && impl_->policy.skip_when_busy) {
-    log_warn(say("no snapshot of iteration ", state.iteration, ": that of iteration ", impl_->iteration,
-                 " is still being written; snapshot.every is too short for this disk"));
-    return false;
-  }
   impl_->wait_idle(lock);
   learner.copy_state(impl_->tensors);
   impl_->state_json = state.to_json();
@@ -138,37 +187,45 @@ bool SnapshotBranch::take(Learner& learner, const RunState& state, SnapshotReaso
   impl_->since = begin;
   impl_->stall_s = seconds_since(begin);
   impl_->begin(state.iteration, state, links);
-  return true;
 }
 
 void SnapshotBranch::mark(std::uint64_t iteration, const RunState& state, const std::vector<std::string>& links) {
+  if (!impl_) return;
   MutexLock lock(impl_->mutex);
   impl_->wait_idle(lock);
   impl_->only_marks = true;
   impl_->begin(iteration, state, links);
 }
 
-bool SnapshotBranch::has_failed() const { return impl_->has_failed; }
+bool SnapshotBranch::has_failed() const { return impl_ && impl_->has_failed; }
 
 void SnapshotBranch::check() const {
-  if (impl_->has_failed) throw *impl_->failure;
+  if (has_failed()) throw *impl_->failure;
 }
 
-std::optional<OpenSnapshot> SnapshotBranch::newest(std::uint64_t limit) {
-  MutexLock lock(impl_->mutex);
-  impl_->wait_idle(lock);
-  for (auto& info : list_snapshots(impl_->policy.folder))
-    if (info.iteration <= limit && info.complete && verify_snapshot(info.path).empty()) return open_verified(info.path);
-  return std::nullopt;
+std::optional<std::uint64_t> SnapshotBranch::load(Learner& learner, const std::vector<std::uint64_t>& iterations) {
+  std::optional<OpenSnapshot> snapshot;
+  const std::string found = group_.ask_leader("the choice of a snapshot", [&]() -> std::string {
+    for (const auto iteration : iterations)
+      if (auto found = impl_->open(iteration)) {
+        snapshot.emplace(std::move(*found));
+        return std::to_string(iteration);
+      }
+    return {};
+  });
+  if (found.empty()) return std::nullopt;
+  if (snapshot) learner.load_state(read_tensors(*snapshot));
+  learner.share_state();
+  return std::stoull(found);
 }
 
-OpenSnapshot SnapshotBranch::open(std::uint64_t iteration) {
-  MutexLock lock(impl_->mutex);
-  impl_->wait_idle(lock);
-  return open_verified(find_iteration(impl_->policy.folder, iteration));
+std::optional<OpenSnapshot> SnapshotBranch::open(std::uint64_t iteration) {
+  if (group_.size() > 1) throw InternalError("a snapshot that only one of several processes opens");
+  return impl_->open(iteration);
 }
 
 bool SnapshotBranch::finish() {
+  if (!impl_) return true;
   MutexLock lock(impl_->mutex);
   impl_->wait_idle(lock);
   impl_->ended = true;

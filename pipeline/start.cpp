@@ -207,6 +207,8 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
 void compare_with_leader(const std::map<std::string, std::string>& leaders, const Config& own) {
   std::string different;
   for (auto& [key, value] : common_values(own)) {
+  for (auto& link : restore_links(folder.snapshots()))
+    log_info(say(link.string(), " was a copy of a snapshot, where the run has a link: it is one again"));
     const auto theirs = leaders.find(key);
     // The same data may lie elsewhere on another machine.
     if ((theirs != leaders.end() && theirs->second == value) || key.ends_with(".path")) continue;

@@ -279,6 +279,7 @@ void Trainer::finish_iteration(const Ticket& ticket, const Slab& slab) {
   state_.iteration = result_.iteration = ticket.iteration;
   state_.validation_pending = !parts_.validation.empty() && parts_.schedule.validates_after(ticket.iteration);
   ++iterations_;
+  if (parts_.schedule.snapshot_is_due(ticket.iteration)) add_rollback_target();
   event_.report = due;
   end_iteration();
   report(slab.epoch());
@@ -365,9 +366,10 @@ void Trainer::snapshot(SnapshotReason reason, const std::vector<std::string>& li
   const Profile::At at(parts_.profile, Phase::snapshot);
   call(Point::snapshot_begin);
   state_.hooks = parts_.hooks->states();
-  if (!parts_.snapshots->take(*parts_.learner, state_, reason, links)) return;
+  parts_.snapshots->take(*parts_.learner, state_, links);
   snapshot_taken_ = state_.iteration;
   call(Point::snapshot_end);
+  if (reason == SnapshotReason::period && parts_.snapshots->leaves_out(state_.iteration)) return;
 }
 
 bool Trainer::interrupted() {

@@ -29,8 +29,15 @@ namespace flowtrain {
 
 class Interrupt;
 
-/// What the loop works on; everything outlives the trainer. `snapshots` and
-/// `interrupt` are null in runs without them.
+/// What a snapshot is for.
+enum class SnapshotReason {
+  period,  ///< may be left out (SnapshotBranch::leaves_out)
+  best,    ///< by one of TrainerParts::best, or may become it
+  end,     ///< of a run
+};
+
+/// What the loop works on; everything outlives the trainer. `snapshots` and `interrupt` are null in runs without them:
+/// in all processes, or in none.
 struct TrainerParts {
   Schedule schedule;
   Line& line;
@@ -107,6 +114,7 @@ class Trainer {
   void recover(const Slab& slab, const StepResult& done);
   void scale_down(const Slab& slab, const StepResult& done);
   void roll_back(const Slab& slab, const StepResult& done);
+  void add_rollback_target();
   void set_rates(std::uint64_t iteration);
   void validate(std::uint64_t iteration);
   void validate_inline(std::uint64_t iteration);

@@ -73,20 +73,27 @@ void Trainer::scale_down(const Slab& slab, const StepResult& done) {
   parts_.learner->update();
 }
 
+// A rollback may go back to the snapshot of this iteration: one that each run has, however often it was interrupted. So
+// not to those that a signal left.
+void Trainer::add_rollback_target() {
+  if (parts_.nonfinite.action != NonFinitePolicy::Action::rollback) return;
+  auto& targets = state_.rollback_targets;
+  if (targets.empty() || targets.back() != state_.iteration) targets.push_back(state_.iteration);
+  while (targets.size() > parts_.nonfinite.targets) targets.pop_front();
+}
+
 // The data goes on where it is: what was met on the way to the bad batch, and that batch, are not met again.
 void Trainer::roll_back(const Slab& slab, const StepResult& done) {
-  const auto snapshot = parts_.snapshots ? parts_.snapshots->newest(state_.rollback_limit) : std::nullopt;
-  const std::string found = parts_.group->broadcast(snapshot ? std::to_string(snapshot->iteration) : "");
-  if (found.empty()) throw nonfinite(slab, done, "there is no snapshot to go back to");
-  if (snapshot) parts_.learner->load_state(read_tensors(*snapshot));
-  parts_.learner->share_state();
+  std::vector<std::uint64_t> targets(state_.rollback_targets.rbegin(), state_.rollback_targets.rend());
+  std::erase_if(targets, [this](auto target) { return target > state_.rollback_limit; });
+  const auto iteration = parts_.snapshots ? parts_.snapshots->load(*parts_.learner, targets) : std::nullopt;
+  if (!iteration) throw nonfinite(slab, done, "there is no snapshot to go back to");
   // Weights that fail at once were bad already: the next rollback goes further back.
-  const std::uint64_t iteration = std::stoull(found);
-  state_.rollback_limit = iteration > 0 ? iteration - 1 : 0;
+  state_.rollback_limit = *iteration > 0 ? *iteration - 1 : 0;
   state_.lr_scale *= parts_.nonfinite.rollback_lr;
   set_rates(slab.ticket().iteration);
   event_.recovery = "rolled back";
-  warn(say(nonfinite(slab, done).what(), "; the weights go back to those of iteration ", iteration,
+  warn(say(nonfinite(slab, done).what(), "; the weights go back to those of iteration ", *iteration,
            ", the learning rate is lowered to ", rates_.front().lr));
 }
 

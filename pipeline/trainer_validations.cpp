@@ -35,12 +35,15 @@ void Trainer::validate_inline(std::uint64_t iteration) {
   if (!found.figures) return;
   decide(*found.figures);
   const auto [links, ranked] = enter(iteration, found);
-  if (ranked) snapshot(SnapshotReason::best, links);
+  if (!ranked) return;
+  add_rollback_target();
+  snapshot(SnapshotReason::best, links);
 }
 
 // The snapshot may turn out to be the best, and has the weights where a signal ends the validation. Who resumes from it
 // begins with this validation.
 void Trainer::launch_validation(std::uint64_t iteration) {
+  add_rollback_target();
   if (snapshot_taken_ != iteration) snapshot(SnapshotReason::best);
   call(Point::validation_begin);
   state_.validation_pending = false;
@@ -53,8 +56,8 @@ void Trainer::launch_validation(std::uint64_t iteration) {
 void Trainer::resume_validation() {
   if (!state_.awaited || state_.awaited->figures) return;
   const std::uint64_t iteration = state_.awaited->iteration;
-  const auto snapshot = overlapped_ && parts_.snapshots ? parts_.snapshots->newest(iteration) : std::nullopt;
-  if (snapshot && snapshot->iteration == iteration) {
+  const auto snapshot = overlapped_ && parts_.snapshots ? parts_.snapshots->open(iteration) : std::nullopt;
+  if (snapshot) {
     parts_.net_copy->load(read_tensors(*snapshot, parts_.averages).model);
     overlapped_->start(*parts_.net_copy, iteration);
     return;

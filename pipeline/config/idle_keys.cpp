@@ -40,6 +40,11 @@ std::vector<std::string> idle_keys(const Config& config) {
   note(notes, train, {"max_skipped"}, "on_error", train.text("on_error") != "skip");
   note(notes, ema, {"warmup", "validate"}, "decay", ema.real("decay") == 0);
   note(notes, early_stop, {"metric", "min_delta", "relative"}, "patience", early_stop.integer("patience") == 0);
+  const Settings& snapshot = config.table("snapshot");
+  if (snapshot.text("when_busy") == "skip" && train.text("nonfinite") == "rollback")
+    notes.push_back(say("snapshot.when_busy (", snapshot.origin("when_busy").text(),
+                        ") is not read: rollbacks (train.nonfinite, ", train.origin("nonfinite").text(),
+                        ") go back to snapshots that were due, so none is left out"));
   return notes;
 }
 

@@ -267,7 +267,7 @@ const std::vector<KeyTable> tables = {
       one_of(
           {"stop", "skip", "rollback"}, "nonfinite", "stop",
           "a loss or gradient that is not finite: ends the run, leaves that update out, or also goes back to the last "
-          "snapshot's weights with a lower learning rate"),
+          "snapshot's weights (of those that were due, or a validation's) with a lower learning rate"),
       {"max_nonfinite", Kind::integer, std::int64_t{10},
        "updates left out in a row (skip), or rollbacks in all, after which the run stops", 1, most},
       {"rollback_lr", Kind::real, 0.5, "rollback: what the learning rate is multiplied by, each time", 0, 1},
@@ -394,7 +394,8 @@ const std::vector<KeyTable> tables = {
       {"keep_every", Kind::integer_or_text, zero,
        "snapshots of iterations that this divides are kept for good: " + period, 0, most},
       one_of({"wait", "skip"}, "when_busy", "wait",
-             "the one before is still being written when the next is due: training waits, or this one is left out"),
+             "the one before is still being written when the next is due: training waits, or this one is left out "
+             "(never with train.nonfinite = \"rollback\")"),
       one_of({"go_on", "stop"}, "on_error", "go_on", "one that cannot be written: the run goes on, or ends"),
       {"save", Kind::texts, state_parts,
        "what is in one; to go on from one without all four takes --accept-changes, and the rest begins anew", 0, 0,

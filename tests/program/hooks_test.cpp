@@ -157,6 +157,8 @@ TEST_CASE("several processes end together where the hook of one asks for it") {
   CHECK(end_of(place.path("run")).iteration == 11);
   CHECK(notes_of(place, 0).counts.at("iteration_end") == 11);
   CHECK(notes_of(place, 1).counts.at("iteration_end") == 11);
+  for (auto point : {"snapshot_begin", "snapshot_end"})
+    CHECK(notes_of(place, 1).counts.at(point) == notes_of(place, 0).counts.at(point));
 }
 
 TEST_CASE("what a hook throws ends the run, and hooks hear of it") {
