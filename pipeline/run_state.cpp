@@ -21,13 +21,19 @@ std::uint64_t RunState::validates_again_from() const {
 
 namespace {
 
+json figures_json(const Figures& figures) {
+  json list = json::array();
+  for (auto& [name, value] : figures) list.push_back(json::array({name, value}));
+  return list;
+}
+
 json awaited_json(const std::optional<AwaitedValidation>& awaited) {
   if (!awaited) return nullptr;
-  json figures;  // null while there are none
-  if (awaited->figures) figures = json::array();
-  if (awaited->figures)
-    for (auto& [name, value] : *awaited->figures) figures.push_back(json::array({name, value}));
-  return {{"iteration", awaited->iteration}, {"figures", std::move(figures)}};
+  return {{"iteration", awaited->iteration}, {"figures", awaited->figures ? figures_json(*awaited->figures) : json()}};
+}
+
+json line_json(const PendingLine& line) {
+  return {{"iterations", line.iterations}, {"clipped", line.clipped}, {"logged", figures_json(line.logged)}};
 }
 
 }  // namespace
@@ -56,6 +62,7 @@ std::string RunState::to_json() const {
       {"order_xxh64", order.hex()},
       {"losses", losses},
       {"epoch_sums", epoch},
+      {"line", line_json(line)},
       {"best", rankings},
       {"validation_pending", validation_pending},
       {"awaited", awaited_json(awaited)},
@@ -71,6 +78,7 @@ std::string RunState::to_json() const {
       {"skipped_in_a_row", skipped_in_a_row},
       {"lr_scale", schedule ? lr_scale : 1.0},
       {"rollback_limit", schedule ? rollback_limit : no_limit},
+      {"rollback_targets", rollback_targets},
       {"saved", saved}}
       .dump(2);
 }
@@ -78,7 +86,6 @@ std::string RunState::to_json() const {
 namespace {
 
 /// Each level takes 80 bytes of memory for a byte of text.
-      {"rollback_targets", rollback_targets},
 bool refuse_depth(int depth, json::parse_event_t, json&) {
   constexpr int deepest = 64;  // what to_json() writes has five levels
   if (depth > deepest) throw json::other_error::create(501, "nested deeper than " + std::to_string(deepest), nullptr);
@@ -97,14 +104,22 @@ std::set<std::uint64_t> counts(const json& values) {
   return all;
 }
 
+Figures figures_from(const json& stored) {
+  Figures figures;
+  for (auto& figure : stored)  // what is not finite was written as null
+    figures.emplace_back(figure.at(0).get<std::string>(),
+                         figure.at(1).is_null() ? std::nan("") : figure.at(1).get<double>());
+  return figures;
+}
+
 AwaitedValidation awaited_from(const json& stored) {
   AwaitedValidation awaited{count(stored.at("iteration"))};
-  if (stored.at("figures").is_null()) return awaited;
-  awaited.figures.emplace();
-  for (auto& figure : stored.at("figures"))  // what is not finite was written as null
-    awaited.figures->emplace_back(figure.at(0).get<std::string>(),
-                                  figure.at(1).is_null() ? std::nan("") : figure.at(1).get<double>());
+  if (!stored.at("figures").is_null()) awaited.figures = figures_from(stored.at("figures"));
   return awaited;
+}
+
+PendingLine line_from(const json& stored) {
+  return {count(stored.at("iterations")), stored.at("clipped"), figures_from(stored.at("logged"))};
 }
 
 }  // namespace
@@ -119,6 +134,7 @@ RunState RunState::from_json(const std::string& text) try {
   if (stored.contains("epoch_sums"))
     for (auto& [name, figure] : stored.at("epoch_sums").items())
       state.epoch_sums[name] = {figure.at("sum"), count(figure.at("count"))};
+  if (stored.contains("line")) state.line = line_from(stored.at("line"));
   for (auto& [link, ranking] : stored.at("best").items())
     for (auto& entry : ranking) state.best[link].push_back({count(entry.at("iteration")), entry.at("value")});
   state.validation_pending = stored.at("validation_pending");
@@ -142,6 +158,8 @@ RunState RunState::from_json(const std::string& text) try {
   if (stored.contains("skipped_in_a_row")) state.skipped_in_a_row = count(stored.at("skipped_in_a_row"));
   state.lr_scale = stored.at("lr_scale");
   state.rollback_limit = count(stored.at("rollback_limit"));
+  if (stored.contains("rollback_targets"))
+    for (auto& target : stored.at("rollback_targets")) state.rollback_targets.push_back(count(target));
   state.saved = stored.at("saved").get<std::vector<std::string>>();
   return state;
 } catch (const json::exception& error) {
@@ -151,5 +169,3 @@ RunState RunState::from_json(const std::string& text) try {
 }
 
 }  // namespace flowtrain
-  if (stored.contains("rollback_targets"))
-    for (auto& target : stored.at("rollback_targets")) state.rollback_targets.push_back(count(target));

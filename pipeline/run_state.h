@@ -28,6 +28,13 @@ struct FigureSum {
   std::uint64_t count = 0;
 };
 
+/// What the next training line of metrics.jsonl will tell of iterations that are done.
+struct PendingLine {
+  std::uint64_t iterations = 0;  ///< since the last one
+  double clipped = 0;            ///< of these
+  Figures logged = {};           ///< by hooks
+};
+
 /// An overlapped validation that nothing has followed from yet.
 struct AwaitedValidation {
   std::uint64_t iteration = 0;          ///< that it is of
@@ -37,10 +44,11 @@ struct AwaitedValidation {
 /// State at the end of an iteration. Positions in the data are not here: they follow from the iteration.
 struct RunState {
   std::uint64_t iteration = 0;
-  std::uint64_t samples_per_epoch = 0;                ///< of the data set at that time; another size means other data
-  Xxh64 order;                                        ///< over the ids of all samples consumed, as little-endian u64
-  std::deque<double> losses;                          ///< the last 20: `loss_avg`
-  std::map<std::string, FigureSum> epoch_sums;        ///< of the epoch under way, by the figures' names
+  std::uint64_t samples_per_epoch = 0;          ///< of the data set at that time; another size means other data
+  Xxh64 order;                                  ///< over the ids of all samples consumed, as little-endian u64
+  std::deque<double> losses;                    ///< the last 20: `loss_avg`
+  std::map<std::string, FigureSum> epoch_sums;  ///< of the epoch under way, by the figures' names
+  PendingLine line;
   Rankings best;                                      ///< of validations
   bool validation_pending = false;                    ///< interrupted before the end of the validation after it
   std::optional<AwaitedValidation> awaited;           ///< of an earlier iteration

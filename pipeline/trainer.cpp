@@ -32,6 +32,7 @@ Trainer::Trainer(TrainerParts parts, RunState state) : parts_(std::move(parts)),
   moment.last_iteration = parts_.schedule.last;
   moment.rank = parts_.group->rank();
   moment.world = parts_.group->size();
+  moment.logged = state_.line.logged;
   parts_.hooks->restore(state_.hooks);
   if (parts_.net_copy) overlapped_.emplace(parts_.validation, parts_.interrupt, parts_.val_errors.action);
 }
@@ -278,8 +279,9 @@ void Trainer::finish_iteration(const Ticket& ticket, const Slab& slab) {
   compute_s_ += seconds(Clock::now() - begin);
   state_.iteration = result_.iteration = ticket.iteration;
   state_.validation_pending = !parts_.validation.empty() && parts_.schedule.validates_after(ticket.iteration);
-  ++iterations_;
   if (parts_.schedule.snapshot_is_due(ticket.iteration)) add_rollback_target();
+  ++iterations_;
+  ++state_.line.iterations;
   event_.report = due;
   end_iteration();
   report(slab.epoch());
@@ -321,7 +323,7 @@ void Trainer::update(const Slab& slab, bool looks) {
     event_.grad_norm = done.grad_norm;
     exchange_s_ += done.exchange_s;
     exposed_s_ += done.exposed_s;
-    clipped_ += done.clipped;
+    state_.line.clipped += done.clipped;
     if (!is_finite(done)) return recover(slab, done);
     if (done.overflow) return scale_down(slab, done);
     state_.losses.push_back(done.loss);
@@ -338,7 +340,7 @@ void Trainer::report(std::uint64_t epoch) {
   event_.iteration = state_.iteration;
   event_.epoch = epoch;
   event_.lr = used_.front().lr;
-  event_.clipped = clipped_ / static_cast<double>(iterations_);
+  event_.clipped = state_.line.clipped / static_cast<double>(state_.line.iterations);
   event_.loss_avg = 0;
   for (double loss : state_.losses) event_.loss_avg += loss / static_cast<double>(state_.losses.size());
   event_.samples_per_s = static_cast<double>(samples_) / wall_s;
@@ -348,12 +350,17 @@ void Trainer::report(std::uint64_t epoch) {
   if (grouped() && event_.report) compare_ranks();
   event_.eta_s = run_s / done * static_cast<double>(parts_.schedule.last - state_.iteration);
   auto& logged = parts_.hooks->moment().logged;
-  figures_.insert(figures_.end(), logged.begin(), logged.end());
-  parts_.display->step(event_, figures_);
+  Figures shown;
+  if (event_.report) {
+    shown = figures_;
+    shown.insert(shown.end(), logged.begin(), logged.end());
+  }
+  parts_.display->step(event_, shown);
   if (!event_.report) return;
   logged.clear();
+  state_.line = {};
   since_ = Clock::now();
-  waited_s_ = compute_s_ = exchange_s_ = exposed_s_ = clipped_ = 0;
+  waited_s_ = compute_s_ = exchange_s_ = exposed_s_ = 0;
   samples_ = iterations_ = 0;
 }
 
@@ -362,14 +369,15 @@ void Trainer::snapshot(SnapshotReason reason, const std::vector<std::string>& li
   const bool is_new =
       snapshot_taken_ != state_.iteration || reason == SnapshotReason::best || state_.validation_pending;
   if (!parts_.snapshots || !is_new) return;
+  if (reason == SnapshotReason::period && parts_.snapshots->leaves_out(state_.iteration)) return;
   if (overlapped_ && overlapped_->under_way()) collect_validation();  // so that it can do without the earlier one
   const Profile::At at(parts_.profile, Phase::snapshot);
   call(Point::snapshot_begin);
   state_.hooks = parts_.hooks->states();
+  state_.line.logged = parts_.hooks->moment().logged;
   parts_.snapshots->take(*parts_.learner, state_, links);
   snapshot_taken_ = state_.iteration;
   call(Point::snapshot_end);
-  if (reason == SnapshotReason::period && parts_.snapshots->leaves_out(state_.iteration)) return;
 }
 
 bool Trainer::interrupted() {

@@ -165,7 +165,6 @@ class Trainer {
   Clock::time_point start_, since_;
   double waiting_s_ = 0, computing_s_ = 0;  // of the iteration under way, for the tuner
   double waited_s_ = 0, compute_s_ = 0, exchange_s_ = 0, exposed_s_ = 0;
-  double clipped_ = 0;  // iterations
   std::uint64_t samples_ = 0, iterations_ = 0;
   // Since the epoch's begin, or that of the run:
   Clock::time_point epoch_since_;

@@ -1,0 +1,206 @@
+#pragma once
+// Whole runs as `flowtrain CONFIG` starts them, of one or several ranks, in milliseconds: the ranks are threads, and
+// what learns is a number.
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "pipeline/run.h"
+#include "pipeline/start.h"
+#include "pipeline/telemetry/interrupt.h"
+#include "sampling/mutex.h"
+#include "sampling/random.h"
+#include "stages/hooks.h"
+#include "tests/pipeline/thread_group.h"
+
+namespace flowtrain::testing {
+
+/// What happens in a session, and what is seen of it.
+struct Story {
+  std::set<std::uint64_t> not_finite = {};  ///< iterations whose loss is not
+  /// Called by each rank before each iteration's first backward; what it throws ends that rank as an error would.
+  std::function<void(int rank, std::uint64_t iteration)> before = {};
+  std::function<void()> at_end = {};                   ///< called by rank 0 at the end of its training
+  std::vector<std::uint64_t> weights = {};             ///< of each rank, at its end
+  std::vector<std::map<std::string, int>> hooks = {};  ///< of each rank, how often it came to each point
+};
+
+/// Mixes the ids of all rows of an iteration, over all ranks, and the rate into a number: any difference in order, rate
+/// or weights shows, and the number of ranks does not.
+class NumberLearner : public Learner {
+ public:
+  NumberLearner(const LearnerSpec& spec, Story& story)
+      : group_(*spec.group), accum_(static_cast<std::uint64_t>(spec.train.integer("accum"))), story_(story) {}
+  ~NumberLearner() override { story_.weights[static_cast<std::size_t>(group_.rank())] = weight_; }
+
+  void set_rates(std::span<const Rates> rates) override { lr_ = rates[0].lr; }
+  void vote(const Votes& votes) override { votes_ = votes; }
+  void backward(Slab& slab) override {
+    const Ticket& ticket = slab.ticket();
+    iteration_ = ticket.iteration;
+    if (ticket.micro == 0) {
+      if (story_.before) story_.before(group_.rank(), iteration_);
+      gradient_ = 0;
+    }
+    for (auto& row : slab.rows())
+      if (slab.share() > 0) gradient_ += mix64(row.id + iteration_ * 1000);
+    if (ticket.micro + 1u == accum_) exchange();
+  }
+  StepResult result() override {
+    StepResult done{story_.not_finite.contains(iteration_) ? NAN : 1.0 / static_cast<double>(iteration_), 1};
+    done.votes = votes_;
+    done.clipped = iteration_ % 3 == 0;
+    return done;
+  }
+  void update() override { weight_ = mix64((weight_ + gradient_) ^ std::bit_cast<std::uint64_t>(lr_)); }
+  void discard() override {}
+  bool result_is_cheap() const override { return true; }
+
+  void begin_validation() override {}
+  void validate(Slab&) override {}
+  Figures end_validation() override { return figures_of(weight_); }
+  static Figures figures_of(std::uint64_t weight) {
+    const double accuracy = static_cast<double>(weight % 1000) / 1000;
+    return {{"loss", 1 - accuracy}, {"accuracy", accuracy}};
+  }
+
+  std::unique_ptr<NetCopy> copy_net() override;
+  void copy_state(LearnerState& state) override {
+    state.model = {{"w", "I64", {}, true, std::vector<std::byte>(8)}};
+    std::memcpy(state.model[0].bytes.data(), &weight_, 8);
+    state.optim = state.model;
+  }
+  void load_state(const LearnerState& state) override { std::memcpy(&weight_, state.model.at(0).bytes.data(), 8); }
+  void share_state() override { weight_ = std::stoull(group_.broadcast("weights", std::to_string(weight_))); }
+
+  std::uint64_t weight() const { return weight_; }
+
+ private:
+  // Halves are whole numbers that doubles hold.
+  void exchange() {
+    constexpr std::uint64_t low = 0xffff'ffff;
+    std::array<double, 9> sums{static_cast<double>(gradient_ & low),
+                               static_cast<double>(gradient_ >> 32),
+                               votes_.bad_samples,
+                               votes_.interrupted,
+                               votes_.terminated,
+                               votes_.failed,
+                               votes_.out_of_time,
+                               votes_.stopped,
+                               votes_.left_out};
+    group_.sum("gradients", sums);
+    gradient_ = static_cast<std::uint64_t>(sums[0]) + (static_cast<std::uint64_t>(sums[1]) << 32);
+    votes_ = {sums[2], sums[3], sums[4], sums[5], sums[6], sums[7], sums[8]};
+  }
+
+  Group& group_;
+  const std::uint64_t accum_;
+  Story& story_;
+  Votes votes_;
+  double lr_ = 0;
+  std::uint64_t iteration_ = 0, weight_ = 1, gradient_ = 0;
+};
+
+class NumberCopy : public NetCopy {
+ public:
+  explicit NumberCopy(const NumberLearner& learner) : learner_(learner) {}
+  void take() override { weight_ = learner_.weight(); }
+  void load(const std::vector<StateTensor>& model) override { std::memcpy(&weight_, model.at(0).bytes.data(), 8); }
+  void begin_validation() override {}
+  void validate(Slab&) override {}
+  Figures end_validation() override { return NumberLearner::figures_of(weight_); }
+
+ private:
+  const NumberLearner& learner_;
+  std::uint64_t weight_ = 0;
+};
+
+inline std::unique_ptr<NetCopy> NumberLearner::copy_net() { return std::make_unique<NumberCopy>(*this); }
+
+/// Counts where it is called, and logs a figure in each fifth iteration.
+class CountingHook : public Hook {
+ public:
+  CountingHook(std::map<std::string, int>& counts, const Story& story) : counts_(counts), story_(story) {}
+  std::vector<Point> points() const override { return {all_points().begin(), all_points().end()}; }
+  void at(Point point, Moment& moment) override {
+    ++counts_[std::string(name_of(point))];
+    if (point == Point::iteration_end && moment.iteration % 5 == 0)
+      moment.log("fifth", static_cast<double>(moment.iteration));
+    if (point == Point::run_end && moment.rank == 0 && story_.at_end) story_.at_end();
+  }
+
+ private:
+  std::map<std::string, int>& counts_;
+  const Story& story_;
+};
+
+/// 12 rows an iteration, which 1, 2, 3 and 4 ranks share alike.
+inline constexpr const char* kSessionConfig = R"(name = "session"
+[run]
+max_iter = 40
+device = "cpu"
+threads = 1
+[data]
+dataset = "shapes"
+samples = 120
+val_samples = 24
+size = 8
+[loader]
+batch = 12
+workers = 1
+readers = 1
+prefetch = 2
+[net]
+name = "mlp"
+[optim]
+lr = 0.5
+[val]
+every = 8
+[snapshot]
+every = 10
+keep_last = 2
+[display]
+every = 4
+progress = "off"
+)";
+
+/// Starts `config` in `folder`, as each of `world` ranks, with `sets` (KEY=VALUE) and `resume` as the command line
+/// gives them. Returns rank 0's exit code; throws what a rank throws first.
+inline int session(const std::filesystem::path& config, const std::filesystem::path& folder, int world,
+                   const std::vector<std::string>& sets, const std::string& resume, Story& story) {
+  Interrupt interrupt;
+  story.weights.assign(static_cast<std::size_t>(world), 0);
+  story.hooks.assign(static_cast<std::size_t>(world), {});
+  int code = -1;
+  as_ranks(world, [&](Group& group) {
+    StartOptions start;
+    start.config = config.string();
+    for (auto& set : sets) start.overrides.push_back(parse_set(set));
+    start.run_dir = folder;
+    start.resume = resume;
+    const Start ready = prepare_start(start, group);
+    RunOptions options;
+    options.progress = ProgressMode::off;
+    options.group = &group;
+    options.processes_here = static_cast<unsigned>(world);
+    options.local_rank = static_cast<unsigned>(group.rank());
+    const auto make = [&](const LearnerSpec& spec) {
+      auto& counts = story.hooks[static_cast<std::size_t>(group.rank())];
+      if (spec.hooks) spec.hooks->add(std::make_unique<CountingHook>(counts, story), "counting");
+      return std::make_unique<NumberLearner>(spec, story);
+    };
+    const int ended = run_training(ready, options, make, interrupt);
+    if (group.leads()) code = ended;
+  });
+  return code;
+}
+
+}  // namespace flowtrain::testing

@@ -1,0 +1,271 @@
+// Runs of several ranks, and runs that are interrupted, from their start to what they leave behind.
+
+#include <doctest/doctest.h>
+#include <signal.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "pipeline/graph.h"
+#include "pipeline/snapshot/snapshot_files.h"
+#include "pipeline/telemetry/log.h"
+#include "tests/faults/fast_folder.h"
+#include "tests/pipeline/sessions.h"
+#include "tests/sampling/failure_helper.h"
+
+using namespace flowtrain;
+using namespace flowtrain::testing;
+using nlohmann::json;
+
+namespace {
+
+namespace fs = std::filesystem;
+using Sets = std::vector<std::string>;
+
+struct Sessions {
+  Sessions() {
+    set_console_level(ConsoleLevel::quiet);
+    std::ofstream(folder / "session.toml") << kSessionConfig;
+  }
+  int run(const std::string& name, int world, const Sets& sets, Story& story, const std::string& resume = {}) const {
+    return session(folder / "session.toml", folder / name, world, sets, resume, story);
+  }
+
+  test::FastFolder folder;
+  Scheduler scheduler{4};  // outlives those of the runs
+};
+
+json read_json(const fs::path& path) { return json::parse(std::ifstream(path)); }
+
+// What came of a run: result.json but for the time, and the lines that tell of training, validations and epochs, but
+// for times. In no order: a validation beside training is told when it is done.
+struct Left {
+  json result;
+  std::multiset<std::string> lines;
+  bool operator==(const Left&) const = default;
+};
+
+Left left_in(const fs::path& run) {
+  Left left{read_json(run / "result.json"), {}};
+  left.result.erase("seconds");
+  std::ifstream file(run / "metrics.jsonl");
+  for (std::string text; std::getline(file, text);) {
+    json line = json::parse(text);
+    const std::set<std::string> kept{"train", "val", "epoch", "nonfinite", "end"};
+    if (!kept.contains(line.at("kind").get<std::string>())) continue;
+    for (auto key : {"samples_per_s", "data_wait", "data_time", "step_time", "slowest_rank", "slowest_time",
+                     "slowest_link", "link_time", "exchange_time", "exchange_hidden"})
+      line.erase(key);
+    left.lines.insert(line.dump());
+  }
+  return left;
+}
+
+std::uint64_t weight_in(const fs::path& snapshot) {
+  const auto open = open_snapshot(snapshot);
+  std::uint64_t weight = 0;
+  std::memcpy(&weight, open.model.tensors().front().data, sizeof weight);
+  return weight;
+}
+
+struct Killed : std::runtime_error {
+  Killed() : std::runtime_error("killed") {}
+};
+
+using Disturbance = std::function<void(int rank, std::uint64_t iteration)>;
+
+Disturbance once_at(std::uint64_t at, std::function<void()> what) {
+  return [at, what = std::move(what)](int rank, std::uint64_t iteration) {
+    if (rank == 0 && iteration == at) what();
+  };
+}
+
+const Sets kRollback{"train.nonfinite=rollback", "train.rollback_lr=0.75"};
+const Sets kOverlapped{"val.mode=overlapped"};
+
+Sets with(Sets sets, const Sets& more) {
+  sets.insert(sets.end(), more.begin(), more.end());
+  return sets;
+}
+
+}  // namespace
+
+TEST_CASE("whatever the number of ranks, a run ends with the same weights, on each of them") {
+  const Sessions sessions;
+  Story one;
+  REQUIRE(sessions.run("1", 1, {}, one) == 0);
+  for (int world : {2, 3, 4}) {
+    CAPTURE(world);
+    Story story;
+    CHECK(sessions.run(std::to_string(world), world, {}, story) == 0);
+    CHECK(story.weights == std::vector(static_cast<std::size_t>(world), one.weights[0]));
+  }
+}
+
+TEST_CASE("all ranks end with the weights of the best snapshot where that is asked for") {
+  const Sessions sessions;
+  for (int world : {1, 2, 3}) {
+    CAPTURE(world);
+    Story story;
+    const std::string name = std::to_string(world);
+    CHECK(sessions.run(name, world, {"snapshot.end_with_best=true", "val.every=7"}, story) == 0);
+    const auto best = weight_in(sessions.folder / name / "snapshots/best");
+    CHECK(story.weights == std::vector(static_cast<std::size_t>(world), best));
+    const auto result = read_json(sessions.folder / name / "result.json");
+    REQUIRE(result.contains("weights_of"));  // not the last ones
+    CHECK(result.at("weights_of") == result.at("best").at("iteration"));
+  }
+}
+
+TEST_CASE("best weights that are gone at the end are an error of all ranks, not a wait") {
+  const Sessions sessions;
+  Story story;
+  const fs::path snapshots = sessions.folder / "run/snapshots";
+  story.at_end = [&] {
+    for (auto all = list_snapshots(snapshots);; all = list_snapshots(snapshots))
+      if (!all.empty() && all.front().iteration == 40 && all.front().complete) break;
+    for (auto& info : list_snapshots(snapshots)) fs::remove_all(info.path);
+  };
+  check_failure(failure_of([&] { sessions.run("run", 2, {"snapshot.end_with_best=true"}, story); }), Exit::snapshot,
+                "the best ones, cannot be had");
+}
+
+TEST_CASE("hooks come to the same points on all ranks, snapshots among them, also where one is left out") {
+  const Sessions sessions;
+  for (const Sets& sets : {Sets{}, Sets{"snapshot.when_busy=skip", "snapshot.every=1"}}) {
+    Story story;
+    const std::string name = sets.empty() ? "plain" : "skips";
+    CHECK(sessions.run(name, 3, sets, story) == 0);
+    CHECK(story.hooks[1] == story.hooks[0]);
+    CHECK(story.hooks[2] == story.hooks[0]);
+    CHECK(story.hooks[0].at("snapshot_begin") > 0);
+    CHECK(story.hooks[0].at("snapshot_end") == story.hooks[0].at("snapshot_begin"));
+  }
+}
+
+TEST_CASE("a run that is interrupted leaves what an undisturbed one leaves, whatever it does on its way") {
+  const Sessions sessions;
+  struct Case {
+    std::string name;
+    Sets sets;
+    std::set<std::uint64_t> not_finite = {};
+  };
+  const std::vector<Case> cases{
+      {"plain", {}},
+      {"accumulates", {"train.accum=2"}},
+      {"ends with the best", {"snapshot.end_with_best=true", "snapshot.keep_last=1"}},
+      {"stops early", {"early_stop.patience=2", "val.every=3"}},
+      {"overlapped", kOverlapped},
+      {"skips", {"train.nonfinite=skip"}, {9, 19}},
+      {"rolls back", with(kRollback, {"val.every=0"}), {17, 28, 29, 38}},
+      {"rolls back to the best", kRollback, {18, 27, 38}},
+      {"rolls back, overlapped", with(kRollback, kOverlapped), {18, 27, 38}},
+      {"rolls back, never waits for the disk", with(kRollback, {"snapshot.when_busy=skip", "snapshot.every=3"}), {38}},
+  };
+  for (auto& [what, sets, not_finite] : cases)
+    for (int world : {1, 2}) {
+      if (world > 1 && what.find("overlapped") != what.npos) continue;
+      CAPTURE(what);
+      CAPTURE(world);
+      fs::remove_all(sessions.folder / "straight");
+      Story straight{not_finite};
+      REQUIRE(sessions.run("straight", world, sets, straight) == 0);
+      const Left expected = left_in(sessions.folder / "straight");
+      for (const std::uint64_t at : {5u, 13u, 20u, 24u, 31u, 37u}) {
+        CAPTURE(at);
+        fs::remove_all(sessions.folder / "cut");
+        Story story{not_finite};
+        int code = -1;
+        for (auto& disturbance : {once_at(at, [] { raise(SIGTERM); }), once_at(at + 2, [] { raise(SIGINT); }),
+                                  once_at(at + 4, [] { throw Killed(); }), Disturbance()}) {
+          story.before = disturbance;
+          try {
+            code = sessions.run("cut", world, sets, story, code == -1 ? "" : "auto");
+          } catch (const Killed&) {
+          }
+          if (code == 0) break;
+        }
+        REQUIRE(code == 0);
+        CHECK(story.weights == straight.weights);
+        CHECK(left_in(sessions.folder / "cut") == expected);
+      }
+    }
+}
+
+TEST_CASE("snapshots that signals left do not push out the one that a rollback goes back to") {
+  const Sessions sessions;
+  const Sets sets = with(kRollback, {"val.every=0", "snapshot.every=20", "snapshot.keep_last=1"});
+  Story straight{{38}};
+  REQUIRE(sessions.run("straight", 1, sets, straight) == 0);
+  Story story{{38}};
+  for (const std::uint64_t at : {31u, 33u, 35u}) {
+    story.before = once_at(at, [] { raise(SIGTERM); });
+    REQUIRE(sessions.run("cut", 1, sets, story, at == 31 ? "" : "auto") == 143);
+  }
+  story.before = {};
+  REQUIRE(sessions.run("cut", 1, sets, story, "auto") == 0);
+  CHECK(story.weights == straight.weights);
+}
+
+TEST_CASE("a run that did not roll back before begins with the snapshot that it goes on from") {
+  const Sessions sessions;
+  Story story;
+  story.before = once_at(15, [] { raise(SIGTERM); });
+  REQUIRE(sessions.run("run", 2, {"val.every=0"}, story) == 143);
+  story.before = {};
+  story.not_finite = {17};
+  CHECK(sessions.run("run", 2, {"val.every=0", "train.nonfinite=rollback"}, story, "auto") == 0);
+}
+
+TEST_CASE("a run goes on in a copy whose links became folders: the same end, links again, old snapshots pruned") {
+  const Sessions sessions;
+  Story straight, story;
+  REQUIRE(sessions.run("straight", 1, {}, straight) == 0);
+  story.before = once_at(23, [] { raise(SIGTERM); });
+  REQUIRE(sessions.run("run", 1, {}, story) == 143);
+  const fs::path copy = sessions.folder / "copy", snapshots = copy / "snapshots";
+  fs::copy(sessions.folder / "run", copy, fs::copy_options::recursive);  // follows links
+  REQUIRE(fs::is_directory(fs::symlink_status(snapshots / "latest")));
+  story.before = {};
+  CHECK(sessions.run("copy", 1, {}, story, "auto") == 0);
+  CHECK(story.weights == straight.weights);
+  CHECK(left_in(copy) == left_in(sessions.folder / "straight"));
+  for (auto link : {"latest", "best"}) CHECK(fs::is_symlink(snapshots / link));
+  CHECK(list_snapshots(snapshots).size() == list_snapshots(sessions.folder / "straight/snapshots").size());
+}
+
+TEST_CASE("where a link cannot be made, snapshots count, old ones are pruned, and the run ends well") {
+  const Sessions sessions;
+  Story story;
+  const fs::path snapshots = sessions.folder / "run/snapshots";
+  story.before = once_at(1, [&] { fs::create_directories(snapshots / "latest/somebody's"); });
+  CHECK(sessions.run("run", 1, {"val.every=0", "snapshot.every=4"}, story) == 0);
+  CHECK(list_snapshots(snapshots).size() == 2);
+  CHECK(fs::exists(snapshots / "latest/somebody's"));
+}
+
+TEST_CASE("a snapshot without its run cannot be gone on from, and the hint says how it can") {
+  const Sessions sessions;
+  Story story;
+  REQUIRE(sessions.run("run", 1, {}, story) == 0);
+  const fs::path lone = sessions.folder / "lone";
+  fs::copy(sessions.folder / "run/snapshots/iter-00000040", lone);
+  StartOptions start;
+  start.config = (sessions.folder / "session.toml").string();
+  start.resume = lone.string();
+  try {
+    prepare_start(start);
+    FAIL("it went on");
+  } catch (const UserError& error) {
+    CHECK(error.code() == Exit::snapshot);
+    CHECK(std::string(error.what()) == "--resume " + lone.string() + ": this snapshot lies outside of a run's folder");
+    CHECK(error.hint().find("NEW/snapshots/iter-00000040; cp " + lone.string() + "/config.toml NEW") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("ranks that come to different collectives are an error that names both") {
+  const auto failure = failure_of(
+      [] { as_ranks(2, [](Group& group) { group.broadcast(group.leads() ? "one thing" : "another", {}); }); });
+  check_failure(failure, Exit::distributed, "rank 0 is in 'one thing', rank 1 in 'another'");
+}
