@@ -7,6 +7,7 @@
 
 #include "pipeline/config/words.h"
 #include "pipeline/snapshot/atomic_folder.h"
+#include "pipeline/snapshot/manifest.h"
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
@@ -23,12 +24,24 @@ constexpr const char* the_start = "the start of the run";  // what rank 0 tells 
 
 bool is_snapshot(const fs::path& path) { return fs::exists(path / "manifest.json"); }
 
+// The run that a snapshot is of, by the place where it lies.
+fs::path run_of(const fs::path& snapshot) {
+  const fs::path folder = snapshot.parent_path(), run = folder.parent_path();
+  if (folder.filename() == "snapshots" && holds_run(run)) return run;
+  const std::string name = snapshot_name(read_manifest(snapshot).iteration);
+  throw UserError(Exit::snapshot, say("--resume ", snapshot.string(), ": this snapshot lies outside of a run's folder"),
+                  say("give it one and go on in that: mkdir -p NEW/snapshots; cp -r ", snapshot.string(),
+                      " NEW/snapshots/", name, "; cp ", snapshot.string(),
+                      "/config.toml NEW; flowtrain NEW. Or start a new run with its weights alone: net.pretrain = \"",
+                      (snapshot / "model.safetensors").string(), "\""));
+}
+
 // The run to go on in, if there is one.
 std::optional<fs::path> run_to_resume(const StartOptions& options, const std::string& resume, const Config& config) {
   if (auto folder = as_run_folder(options.config)) return folder;
   if (!resume.empty() && resume != "auto") {
     const fs::path path = fs::absolute(resume).lexically_normal();
-    if (is_snapshot(path)) return path.parent_path().parent_path();
+    if (is_snapshot(path)) return run_of(path);
     if (!holds_run(path))
       throw UserError(Exit::snapshot, "--resume " + resume + ": neither a run's folder nor a snapshot",
                       "name runs/NAME, or runs/NAME/snapshots/iter-NNNNNNNN");
@@ -194,6 +207,8 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
   config = settled(config, options, file, {to_toml(stored.table("run").value("seed")), stored_batch}, world);
   check_changes(stored, config, options.accept_changes);
   clean_leftovers(folder.snapshots());
+  for (auto& link : restore_links(folder.snapshots()))
+    log_info(say(link.string(), " was a copy of a snapshot, where the run has a link: it is one again"));
   auto snapshot = choose_snapshot(options, resume, folder.snapshots());
   if (!snapshot) log_info(say(folder.path().string(), " has no snapshot yet: starting at iteration 0"));
   write_file_atomically(folder.config_file(), to_toml(config));
@@ -207,8 +222,6 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
 void compare_with_leader(const std::map<std::string, std::string>& leaders, const Config& own) {
   std::string different;
   for (auto& [key, value] : common_values(own)) {
-  for (auto& link : restore_links(folder.snapshots()))
-    log_info(say(link.string(), " was a copy of a snapshot, where the run has a link: it is one again"));
     const auto theirs = leaders.find(key);
     // The same data may lie elsewhere on another machine.
     if ((theirs != leaders.end() && theirs->second == value) || key.ends_with(".path")) continue;
