@@ -218,6 +218,35 @@ TEST_CASE("a heart costs the store the same few calls a beat, whatever the world
   points.finish();
 }
 
+TEST_CASE("ranks that come to different collectives are found by their hearts, which name both") {
+  const auto store = c10::make_intrusive<CountingStore>();
+  Pace pace(std::chrono::minutes(10));
+  pace.beat = std::chrono::milliseconds(5);
+  pace.grace = std::chrono::hours(1);  // in which a process is to end by itself
+  const std::vector records{std::make_shared<FlightRecord>(), std::make_shared<FlightRecord>()};
+  std::string found;
+  {
+    std::vector<std::unique_ptr<Heart>> hearts;
+    for (int rank = 0; rank < 2; ++rank) {
+      Place place;
+      place.rank = rank;
+      place.world = 2;
+      hearts.push_back(std::make_unique<Heart>(place, store, pace, records[static_cast<std::size_t>(rank)]));
+    }
+    for (auto& record : records) record->leave(record->enter("a sum"));
+    const auto beats = store->sets + 8;
+    while (store->sets < beats) std::this_thread::sleep_for(pace.beat);
+    CHECK(reported_failure(*store).empty());
+    records[0]->enter("the sharing of parameters");
+    records[1]->enter("the comparison of parameters");
+    while ((found = reported_failure(*store)).empty()) std::this_thread::sleep_for(pace.beat);
+  }
+  CAPTURE(found);
+  for (auto part : {"have parted ways: collective 2 is ", "the sharing of parameters in rank 0",
+                    "the comparison of parameters in rank 1"})
+    CHECK(found.find(part) != std::string::npos);
+}
+
 TEST_CASE("how many beats a store on TCP answers" * doctest::test_suite("nightly")) {
   const auto timeout = std::chrono::seconds(30);
   const auto server = open_tcp_store("127.0.0.1", 0, true, timeout);
