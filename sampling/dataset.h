@@ -60,12 +60,18 @@ class Dataset {
   virtual std::int64_t label(std::uint64_t id) const = 0;
   /// Class names in label order; their number is the number of classes. Empty where there are no classes.
   virtual std::vector<std::string> classes() const = 0;
+  /// Where there are no classes, what was looked for in vain, as a sentence's end ("…: NAME.cls beside each picture");
+  /// empty where this kind of data set has none anyway.
+  virtual std::string missing_labels() const { return {}; }
   /// Whether a record may have boxes: false where no split, filter or kind of data gives it one.
   virtual bool has_boxes() const { return false; }
   /// What a message calls a record: a file's path, or "images.gz #17".
   virtual std::string describe(std::uint64_t id) const = 0;
   /// True when read() never blocks (the bytes are in memory): the line then needs no reader threads.
   virtual bool resident() const { return false; }
+  /// A number that is another one where the records, or their order, are others, as far as that shows without reading
+  /// them again: by the names of files, the sizes of shards, what lies in memory. Where the files lie does not matter.
+  virtual std::uint64_t fingerprint() const { return size(); }
 };
 
 struct DatasetInput {

@@ -83,6 +83,7 @@ class CachedDataset : public Dataset, public Sourced {
   bool has_boxes() const override { return dataset_->has_boxes(); }
   std::string describe(std::uint64_t id) const override { return dataset_->describe(id); }
   bool resident() const override { return dataset_->resident(); }
+  std::uint64_t fingerprint() const override { return dataset_->fingerprint(); }
   Range source_of(std::uint64_t id) const override { return sourced_ ? sourced_->source_of(id) : Range{0, size()}; }
 
  private:

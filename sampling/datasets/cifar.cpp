@@ -5,6 +5,7 @@
 
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/whole_file.h"
+#include "sampling/fingerprint.h"
 
 namespace flowtrain {
 namespace {
@@ -53,6 +54,9 @@ class Cifar : public Dataset {
     return part->name + " #" + std::to_string(id - part->first);
   }
   bool resident() const override { return true; }
+  std::uint64_t fingerprint() const override {
+    return fingerprint_of(std::as_bytes(std::span(labels_)), fingerprint_of(std::span(pixels_)));
+  }
 
  private:
   struct Part {

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "sampling/datasets/entries.h"
+#include "sampling/fingerprint.h"
 
 namespace flowtrain {
 namespace {
@@ -153,6 +154,15 @@ std::string Coco::describe(std::uint64_t id) const {
   const auto path = picture.file == missing ? missing_names_.at(id) : picture_files().describe(picture.file);
   if (picture.without_area == 0) return path;
   return path + " (" + std::to_string(picture.without_area) + " without area left out)";
+}
+
+std::uint64_t Coco::fingerprint() const {
+  std::uint64_t all = fingerprint_of(std::span(boxes_));
+  for (auto& picture : pictures_) {
+    all = fingerprint_of(picture.first_box, all);
+    if (picture.file != missing) all = fingerprint_of(picture_files().name(picture.file), all);
+  }
+  return all;
 }
 
 DatasetEntry coco_entry() {

@@ -27,6 +27,7 @@ class Coco : public Dataset {
   bool has_boxes() const override { return !boxes_.empty(); }
   /// The picture's path, with the number of its boxes that have no area in the picture and were left out.
   std::string describe(std::uint64_t id) const override;
+  std::uint64_t fingerprint() const override;
 
   /// What the annotation file calls a record.
   std::int64_t image_id(std::uint64_t id) const { return pictures_[id].image_id; }

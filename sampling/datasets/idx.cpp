@@ -6,6 +6,7 @@
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/idx_file.h"
 #include "sampling/datasets/whole_file.h"
+#include "sampling/fingerprint.h"
 
 namespace flowtrain {
 namespace {
@@ -33,6 +34,9 @@ class Idx : public Dataset {
   std::vector<std::string> classes() const override { return classes_; }
   std::string describe(std::uint64_t id) const override { return name_ + " #" + std::to_string(id); }
   bool resident() const override { return true; }
+  std::uint64_t fingerprint() const override {
+    return fingerprint_of(labels_.values(), fingerprint_of(images_.values()));
+  }
 
  private:
   IdxFile images_, labels_;

@@ -3,18 +3,14 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "sampling/class_names.h"
 #include "sampling/distant.h"
+#include "sampling/fingerprint.h"
 #include "sampling/say.h"
 
 namespace flowtrain {
 
 namespace {
-
-bool has_only_numbers(const std::vector<std::string>& names) {
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if (names[i] != std::to_string(i)) return false;
-  return true;
-}
 
 const Distant* distant(const MixedDataset::Source& source) {
   return dynamic_cast<const Distant*>(source.dataset.get());
@@ -91,6 +87,12 @@ std::string MixedDataset::describe(std::uint64_t id) const {
 
 bool MixedDataset::resident() const {
   return std::ranges::all_of(sources_, [](auto& source) { return source.dataset->resident(); });
+}
+
+std::uint64_t MixedDataset::fingerprint() const {
+  std::uint64_t all = 0;
+  for (auto& source : sources_) all = fingerprint_of(source.dataset->fingerprint(), all);
+  return all;
 }
 
 Sourced::Range MixedDataset::source_of(std::uint64_t id) const {

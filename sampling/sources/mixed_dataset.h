@@ -39,6 +39,7 @@ class MixedDataset : public Dataset, public Sourced {
   /// "digits: images.gz #17".
   std::string describe(std::uint64_t id) const override;
   bool resident() const override;
+  std::uint64_t fingerprint() const override;
   Range source_of(std::uint64_t id) const override;
   /// Which of sources() record `id` is of.
   std::size_t index_of(std::uint64_t id) const;

@@ -74,6 +74,18 @@ void write_small_set(const TempFolder& folder) {
 
 }  // namespace
 
+TEST_CASE("idx: the fingerprint is that of pixels and labels") {
+  const TempFolder folder, again;
+  write_small_set(folder);
+  write_small_set(again);
+  const auto first = open(folder.path())->fingerprint();
+  CHECK(open(again.path())->fingerprint() == first);
+  again.write(labels_file, idx_bytes({3}, "\x01\x00\x03"s));
+  CHECK(open(again.path())->fingerprint() != first);
+  folder.write(images_file, idx_bytes({3, 2, 3}, "abcdefghijklmnopqs"));
+  CHECK(open(folder.path())->fingerprint() != first);
+}
+
 TEST_CASE("idx: pictures and labels, unpacked and packed") {
   const TempFolder folder;
   write_small_set(folder);

@@ -1,0 +1,81 @@
+#include "sampling/class_names.h"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+#include <string_view>
+#include <unordered_map>
+
+#include "sampling/say.h"
+
+namespace flowtrain {
+
+namespace {
+
+constexpr std::int32_t ambiguous = -1;
+
+/// The label of each name; `ambiguous` where a name stands twice.
+std::unordered_map<std::string_view, std::int32_t> labels_by_name(const std::vector<std::string>& names) {
+  std::unordered_map<std::string_view, std::int32_t> labels;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto [place, is_new] = labels.try_emplace(names[i], static_cast<std::int32_t>(i));
+    if (!is_new) place->second = ambiguous;
+  }
+  return labels;
+}
+
+std::string both_lists(const std::vector<std::string>& known, const std::vector<std::string>& classes) {
+  return say("its ", classes.size(), " classes: ", listed_classes(classes), "; those of training, ", known.size(), ": ",
+             listed_classes(known));
+}
+
+ClassPlaces by_label(const std::vector<std::string>& known, std::size_t classes) {
+  ClassPlaces places;
+  places.labels.resize(classes);
+  std::iota(places.labels.begin(), places.labels.end(), 0);
+  places.lacking.assign(known.begin() + static_cast<std::ptrdiff_t>(classes), known.end());
+  return places;
+}
+
+}  // namespace
+
+bool has_only_numbers(const std::vector<std::string>& names) {
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (names[i] != std::to_string(i)) return false;
+  return true;
+}
+
+ClassPlaces places_among(const std::vector<std::string>& known, const std::vector<std::string>& classes) {
+  if (classes == known) return by_label(known, known.size());
+  const auto labels = labels_by_name(known), own = labels_by_name(classes);
+  std::vector<std::string> unknown;
+  for (auto& name : classes)
+    if (!labels.contains(name)) unknown.push_back(name);
+  if (!unknown.empty()) {
+    const bool counts_fit = has_only_numbers(classes) ? classes.size() <= known.size()
+                                                      : has_only_numbers(known) && classes.size() == known.size();
+    if (counts_fit) return by_label(known, classes.size());
+    throw std::invalid_argument(say("training does not know ", unknown.size() == 1 ? "the class " : "the classes ",
+                                    listed_classes(unknown), " (", both_lists(known, classes), ")"));
+  }
+  ClassPlaces places;
+  for (auto& name : classes) {
+    if (labels.at(name) == ambiguous || own.at(name) == ambiguous)
+      throw std::invalid_argument(say("there are two classes called '", name,
+                                      "', so that names do not tell which label is meant (", both_lists(known, classes),
+                                      ")"));
+    places.labels.push_back(labels.at(name));
+  }
+  for (auto& name : known)
+    if (!own.contains(name)) places.lacking.push_back(name);
+  return places;
+}
+
+std::string listed_classes(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 10;
+  std::string list;
+  for (std::size_t i = 0; i < std::min(most, names.size()); ++i) list.append(i ? ", " : "").append(names[i]);
+  return names.size() > most ? say(list, " and ", names.size() - most, " more") : list;
+}
+
+}  // namespace flowtrain

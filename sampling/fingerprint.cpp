@@ -1,0 +1,32 @@
+#include "sampling/fingerprint.h"
+
+#include <xxhash.h>
+
+#include <array>
+#include <bit>
+
+#include "sampling/dataset.h"
+
+namespace flowtrain {
+
+std::uint64_t fingerprint_of(std::string_view part, std::uint64_t before) {
+  return XXH64(part.data(), part.size(), before);
+}
+
+std::uint64_t fingerprint_of(std::span<const std::byte> part, std::uint64_t before) {
+  return XXH64(part.data(), part.size(), before);
+}
+
+std::uint64_t fingerprint_of(std::uint64_t part, std::uint64_t before) { return XXH64(&part, sizeof part, before); }
+
+std::uint64_t fingerprint_of(std::span<const Box> part, std::uint64_t before) {
+  for (const auto& box : part) {
+    const std::array values{std::bit_cast<std::uint32_t>(box.x0),  std::bit_cast<std::uint32_t>(box.y0),
+                            std::bit_cast<std::uint32_t>(box.x1),  std::bit_cast<std::uint32_t>(box.y1),
+                            static_cast<std::uint32_t>(box.label), std::uint32_t{box.ignore}};
+    before = fingerprint_of(std::as_bytes(std::span(values)), before);
+  }
+  return before;
+}
+
+}  // namespace flowtrain
