@@ -13,6 +13,12 @@ class Tiff {
   explicit Tiff(std::span<const std::byte> bytes)
       : bytes_(bytes), little_(!bytes.empty() && bytes[0] == std::byte{'I'}) {}
 
+  /// "II" or "MM", then 42.
+  bool has_header() const {
+    return bytes_.size() > 1 && bytes_[0] == bytes_[1] && (little_ || bytes_[0] == std::byte{'M'}) &&
+           number(2, 2) == 42;
+  }
+
   std::uint32_t number(std::size_t at, int size) const {
     if (at + static_cast<std::size_t>(size) > bytes_.size()) return 0;
     std::uint32_t value = 0;
@@ -52,8 +58,9 @@ Turn turn_of(int orientation) {
 int exif_orientation(std::span<const std::byte> block) {
   constexpr std::size_t name_bytes = 6, entry_bytes = 12;
   constexpr std::uint32_t orientation_tag = 0x112;
-  if (block.size() < name_bytes || std::memcmp(block.data(), "Exif\0", name_bytes) != 0) return 1;
-  const Tiff tiff(block.subspan(name_bytes));
+  const bool named = block.size() >= name_bytes && std::memcmp(block.data(), "Exif\0", name_bytes) == 0;
+  const Tiff tiff(named ? block.subspan(name_bytes) : block);
+  if (!tiff.has_header()) return 1;
   const std::size_t directory = tiff.number(4, 4), entries = tiff.number(directory, 2);
   for (std::size_t i = 0; i < entries; ++i) {
     const std::size_t entry = directory + 2 + i * entry_bytes;

@@ -8,7 +8,8 @@
 
 namespace flowtrain {
 
-/// The orientation 1 … 8 that an Exif block (from its "Exif" on) gives; 1 where it gives none or is damaged.
+/// The orientation 1 … 8 that an Exif block gives; 1 where it gives none or is damaged. The block begins with "Exif",
+/// as in a JPEG's APP1, or with the TIFF header that follows it there, as in a PNG or a WebP file.
 int exif_orientation(std::span<const std::byte> block);
 
 /// Whether rows become columns.

@@ -108,8 +108,8 @@ PictureReader& open_picture(std::span<const std::byte> file, Warnings warnings, 
   if (file.empty()) throw SampleError("the image file is empty");
   const auto format = format_of(file);
   if (format == FileFormat::jpeg) return open_jpeg(file, warnings, exif);
-  if (format == FileFormat::png) return open_png(file);
-  if (format == FileFormat::webp) return open_webp(file);
+  if (format == FileFormat::png) return open_png(file, exif);
+  if (format == FileFormat::webp) return open_webp(file, exif);
   throw SampleError("neither a JPEG nor a PNG nor a WebP file");
 }
 

@@ -1,6 +1,7 @@
 #include "sampling/codecs/png.h"
 
 #include <png.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <csetjmp>
@@ -9,16 +10,45 @@
 #include <fstream>
 #include <optional>
 
+#include "sampling/codecs/exif.h"
 #include "sampling/error.h"
 
 namespace flowtrain {
 namespace {
 
+std::uint32_t big_endian(std::span<const std::byte> bytes) {
+  std::uint32_t value = 0;
+  for (const auto byte : bytes.first(4)) value = value << 8 | std::to_integer<std::uint32_t>(byte);
+  return value;
+}
+
+/// What the first eXIf chunk of a PNG file holds, before or after the pixels; nothing where there is none or its
+/// checksum is wrong. libpng is told to pass over all such chunks, and would look no further than the pixels.
+std::span<const std::byte> exif_chunk(std::span<const std::byte> file) {
+  constexpr std::size_t signature_bytes = 8, around_bytes = 12;  // length and type before the data, checksum after
+  auto left = file.subspan(std::min(signature_bytes, file.size()));
+  while (left.size() >= around_bytes) {
+    const std::size_t length = big_endian(left);
+    if (length > left.size() - around_bytes) return {};
+    const auto data = left.subspan(8, length);
+    if (std::memcmp(left.data() + 4, "eXIf", 4) == 0) {
+      const auto* checked = reinterpret_cast<const Bytef*>(left.data() + 4);
+      const auto checksum = crc32_z(0, checked, 4 + length);
+      return checksum == big_endian(left.subspan(8 + length)) ? data : std::span<const std::byte>();
+    }
+    left = left.subspan(around_bytes + length);
+  }
+  return {};
+}
+
 /// One file being read. libpng is C, so errors leave it by longjmp; nothing between the setjmps and the handlers has a
 /// destructor to run.
 class PngReader : public PictureReader {
  public:
-  explicit PngReader(std::span<const std::byte> file) : left_(file), file_bytes_(file.size()) {
+  PngReader(std::span<const std::byte> file, Exif exif)
+      : left_(file),
+        file_bytes_(file.size()),
+        orientation_(exif == Exif::apply ? exif_orientation(exif_chunk(file)) : 1) {
     png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, leave, ignore);
     info_ = png_ ? png_create_info_struct(png_) : nullptr;
     if (!info_) {
@@ -39,6 +69,7 @@ class PngReader : public PictureReader {
 
   int height() const override { return static_cast<int>(png_get_image_height(png_, info_)); }
   int width() const override { return static_cast<int>(png_get_image_width(png_, info_)); }
+  int orientation() const override { return orientation_; }
 
   Picture read(const Window& part, int, Image& out) override {
     // Rows are whole; those of an interlaced file are complete only together.
@@ -101,6 +132,7 @@ class PngReader : public PictureReader {
 
   std::span<const std::byte> left_;
   std::uint64_t file_bytes_;
+  int orientation_;
   int passes_ = 1;
   png_structp png_ = nullptr;
   png_infop info_ = nullptr;
@@ -110,9 +142,9 @@ class PngReader : public PictureReader {
 
 }  // namespace
 
-PictureReader& open_png(std::span<const std::byte> file) {
+PictureReader& open_png(std::span<const std::byte> file, Exif exif) {
   thread_local std::optional<PngReader> reader;
-  reader.emplace(file).open();
+  reader.emplace(file, exif).open();
   return *reader;
 }
 

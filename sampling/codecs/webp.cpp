@@ -3,9 +3,11 @@
 #include <webp/decode.h>
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <string>
 
+#include "sampling/codecs/exif.h"
 #include "sampling/error.h"
 
 namespace flowtrain {
@@ -14,9 +16,26 @@ namespace {
 // Upsampled colour depends on the neighbours, and libwebp takes a cut for the picture's edge.
 constexpr int spare = 2;
 
+/// What the first EXIF chunk of a WebP file (a RIFF list: name, length, data padded to an even length) holds; nothing
+/// where there is none.
+std::span<const std::byte> exif_chunk(std::span<const std::byte> file) {
+  constexpr std::size_t list_header_bytes = 12, header_bytes = 8;
+  auto left = file.subspan(std::min(list_header_bytes, file.size()));
+  while (left.size() >= header_bytes) {
+    std::size_t length = 0;
+    for (std::size_t i = header_bytes; i-- > 4;) length = length << 8 | std::to_integer<std::size_t>(left[i]);
+    const auto data = left.subspan(header_bytes, std::min(length, left.size() - header_bytes));
+    if (data.size() < length) return {};
+    if (std::memcmp(left.data(), "EXIF", 4) == 0) return data;
+    left = left.subspan(std::min(header_bytes + length + length % 2, left.size()));
+  }
+  return {};
+}
+
 class WebpReader : public PictureReader {
  public:
-  explicit WebpReader(std::span<const std::byte> file) : file_(file) {
+  WebpReader(std::span<const std::byte> file, Exif exif)
+      : file_(file), orientation_(exif == Exif::apply ? exif_orientation(exif_chunk(file)) : 1) {
     if (!WebPInitDecoderConfig(&config_)) throw InternalError("libwebp has another version than its header");
     const auto status = WebPGetFeatures(bytes(), file.size(), &config_.input);
     if (status != VP8_STATUS_OK) throw SampleError("WebP: the header is damaged or cut short");
@@ -30,6 +49,7 @@ class WebpReader : public PictureReader {
 
   int height() const override { return config_.input.height; }
   int width() const override { return config_.input.width; }
+  int orientation() const override { return orientation_; }
 
   Picture read(const Window& part, int, Image& out) override {
     // libwebp begins at even pixels.
@@ -65,14 +85,15 @@ class WebpReader : public PictureReader {
   }
 
   std::span<const std::byte> file_;
+  int orientation_;
   WebPDecoderConfig config_;
 };
 
 }  // namespace
 
-PictureReader& open_webp(std::span<const std::byte> file) {
+PictureReader& open_webp(std::span<const std::byte> file, Exif exif) {
   thread_local std::optional<WebpReader> reader;
-  return reader.emplace(file);
+  return reader.emplace(file, exif);
 }
 
 }  // namespace flowtrain

@@ -7,6 +7,6 @@ namespace flowtrain {
 
 /// Reads the header; see open_picture(). Pixels become RGB, transparent ones laid over black. Throws SampleError, for
 /// animations, too.
-PictureReader& open_webp(std::span<const std::byte> file);
+PictureReader& open_webp(std::span<const std::byte> file, Exif exif = Exif::ignore);
 
 }  // namespace flowtrain

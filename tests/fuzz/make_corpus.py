@@ -38,6 +38,10 @@ def jpegs():
     put("jpeg", "torn", out.getvalue()[:-40])
 
 
+# A TIFF header, one directory with one entry: orientation 6, a quarter turn.
+EXIF = b"MM\0*\0\0\0\x08" + struct.pack(">HHHIHHI", 1, 0x112, 3, 1, 6, 0, 0)
+
+
 def png(width, height, depth, color, rows, chunks=(), interlace=0):
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -59,6 +63,7 @@ def pngs():
     put("png", "chunks", png(1, 1, 8, 2, bytes(4), [
         (b"gAMA", struct.pack(">I", 45455)), (b"sBIT", b"\5\5\5"), (b"tEXt", b"k\0v"),
         (b"zTXt", b"k\0\0" + zlib.compress(b"v" * 500)), (b"iCCP", b"p\0\0" + zlib.compress(bytes(128)))]))
+    put("png", "exif", png(3, 2, 8, 2, (b"\0" + bytes(range(9))) * 2, [(b"eXIf", EXIF)]))
     put("png", "huge", png(2**31 - 1, 2**31 - 1, 8, 2, bytes(4)))
 
 
@@ -82,6 +87,16 @@ def webps():
         out = io.BytesIO()
         image.save(out, "WEBP", **options)
         put("webp", name, out.getvalue())
+        if name == "lossless":
+            put("webp", "exif", webp_with_exif(out.getvalue(), *image.size))
+
+
+def webp_with_exif(webp, width, height):
+    """An extended file of the one chunk that `webp` has, and of an EXIF chunk."""
+    sides = struct.pack("<I", width - 1)[:3] + struct.pack("<I", height - 1)[:3]
+    body = b"WEBP" + b"VP8X" + struct.pack("<II", 10, 8) + sides + webp[12:]
+    body += b"EXIF" + struct.pack("<I", len(EXIF)) + EXIF
+    return b"RIFF" + struct.pack("<I", len(body)) + body
 
 
 def annotations():

@@ -299,6 +299,95 @@ TEST_CASE("WebP: colours, transparency and damage") {
   CHECK(failure(std::span(file).first(file.size() / 2)) == "WebP: the data is damaged or cut short");
 }
 
+namespace {
+
+/// The stored picture that is `seen` with this orientation.
+Image stored_as(const Image& seen, int orientation) {
+  const bool turned = orientation > 4;
+  const int height = turned ? seen.width : seen.height, width = turned ? seen.height : seen.width;
+  Image stored;
+  stored.reshape(static_cast<std::uint64_t>(height), static_cast<std::uint64_t>(width), seen.channels);
+  const auto channels = static_cast<std::size_t>(seen.channels);
+  for (int y = 0; y < seen.height; ++y)
+    for (int x = 0; x < seen.width; ++x) {
+      const Rect at = as_stored({static_cast<double>(x), static_cast<double>(y), 1, 1}, orientation, height, width);
+      const auto from = static_cast<std::size_t>(y * seen.width + x) * channels;
+      const auto to = static_cast<std::size_t>(at.y * width + at.x) * channels;
+      std::copy_n(&seen.pixels[from], channels, &stored.pixels[to]);
+    }
+  return stored;
+}
+
+Image decoded(std::span<const std::byte> file, Exif exif) {
+  Record record;
+  record.encoding = Encoding::image;
+  record.bytes = file;
+  StoredPicture picture(record, Warnings::bad, exif);
+  const int height = picture.height(), width = picture.width();
+  const Rect all{0, 0, static_cast<double>(width), static_cast<double>(height)};
+  const auto part = picture.decode(all, {0, 0, height, width}, height, width);
+  Image image;
+  image.reshape(static_cast<std::uint64_t>(height), static_cast<std::uint64_t>(width), 3);
+  for (int y = 0; y < height; ++y)
+    std::copy_n(part.picture.row(y), 3 * width, &image.pixels[static_cast<std::size_t>(3 * y * width)]);
+  return image;
+}
+
+}  // namespace
+
+TEST_CASE("Exif: PNG and WebP files are turned as JPEGs are, in all eight ways") {
+  const Image seen = noise_picture(9, 14, 3);
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    CAPTURE(orientation);
+    const Image stored = stored_as(seen, orientation);
+    for (const bool little : {false, true}) {
+      CAPTURE(little);
+      const auto exif = exif_block(orientation, little);
+      const auto png = encode_png(stored.view());
+      const auto webp = encode_webp(stored, true);
+      std::vector<std::byte> named{std::byte{'E'}, std::byte{'x'}, std::byte{'i'},
+                                   std::byte{'f'}, std::byte{0},   std::byte{0}};
+      named.insert(named.end(), exif.begin(), exif.end());
+      for (const auto& file : {with_chunk(png, png_chunk("eXIf", exif)), with_chunk(png, png_chunk("eXIf", exif), true),
+                               with_exif(webp, stored, exif), with_exif(webp, stored, named)}) {
+        const Image turned = decoded(file, Exif::apply);
+        CHECK(turned.height == 9);
+        CHECK(turned.pixels == seen.pixels);
+        CHECK(decoded(file, Exif::ignore).pixels == stored.pixels);
+      }
+    }
+  }
+}
+
+TEST_CASE("Exif: a block of a PNG or WebP file that is damaged turns nothing") {
+  const Image image = noise_picture(5, 7, 3);
+  const auto png = encode_png(image.view());
+  const auto turned = exif_block(6);
+  const auto is_stored = [&](const std::vector<std::byte>& file) {
+    const Image seen = decoded(file, Exif::apply);
+    CHECK(seen.height == image.height);
+    CHECK(seen.pixels == image.pixels);
+  };
+  auto wrong_checksum = png_chunk("eXIf", turned);
+  wrong_checksum.back() ^= std::byte{1};
+  is_stored(with_chunk(png, wrong_checksum));
+  for (std::size_t bytes = 0; bytes < 20; ++bytes) {
+    const std::vector<std::byte> cut(turned.begin(), turned.begin() + static_cast<std::ptrdiff_t>(bytes));
+    is_stored(with_chunk(png, png_chunk("eXIf", cut)));
+    is_stored(with_exif(encode_webp(image, true), image, cut));
+  }
+  auto other_number = turned;
+  other_number[3] = std::byte{43};  // not TIFF's 42
+  is_stored(with_chunk(png, png_chunk("eXIf", other_number)));
+  for (const int orientation : {0, 9, 255}) is_stored(with_chunk(png, png_chunk("eXIf", exif_block(orientation))));
+  auto torn = with_exif(encode_webp(image, true), image, turned);
+  torn.resize(torn.size() - 10);
+  try {
+    is_stored(torn);
+  } catch (const SampleError&) {  // libwebp may refuse a file that is cut
+  }
+}
+
 TEST_CASE("Exif: the camera's orientation, by choice") {
   // Seen: red left of green above, blue left of white below, each a quarter of 64 x 96 pixels.
   Image seen;

@@ -8,6 +8,7 @@
 #include <jpeglib.h>
 #include <webp/encode.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "sampling/codecs/image.h"
@@ -94,6 +95,73 @@ inline std::vector<std::byte> encode_webp(const Image& image, bool lossless) {
   const auto* bytes = reinterpret_cast<const std::byte*>(data);
   std::vector<std::byte> file(bytes, bytes + size_bytes);
   WebPFree(data);
+  return file;
+}
+
+/// An Exif block that says how the camera was held, from its TIFF header on.
+inline std::vector<std::byte> exif_block(int orientation, bool little_endian = false) {
+  const auto value = static_cast<std::uint8_t>(orientation);
+  const std::uint8_t big[] = {'M', 'M', 0, 42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1, 0, value, 0, 0, 0, 0, 0, 0};
+  const std::uint8_t little[] = {'I', 'I', 42, 0, 8, 0,     0, 0, 1, 0, 0x12, 1, 3,
+                                 0,   1,   0,  0, 0, value, 0, 0, 0, 0, 0,    0, 0};
+  static_assert(sizeof big == sizeof little);
+  const auto* bytes = reinterpret_cast<const std::byte*>(little_endian ? little : big);
+  return {bytes, bytes + sizeof big};
+}
+
+inline void append_number(std::vector<std::byte>& bytes, std::uint32_t value, bool little_endian, int size = 4) {
+  for (int i = 0; i < size; ++i) {
+    const int shift = 8 * (little_endian ? i : size - 1 - i);
+    bytes.push_back(static_cast<std::byte>(value >> shift));
+  }
+}
+
+/// A chunk of a PNG file.
+inline std::vector<std::byte> png_chunk(const char* type, const std::vector<std::byte>& data) {
+  std::vector<std::byte> chunk;
+  append_number(chunk, static_cast<std::uint32_t>(data.size()), false);
+  for (int i = 0; i < 4; ++i) chunk.push_back(static_cast<std::byte>(type[i]));
+  chunk.insert(chunk.end(), data.begin(), data.end());
+  std::uint32_t crc = ~0u;
+  for (std::size_t i = 4; i < chunk.size(); ++i) {
+    crc ^= std::to_integer<std::uint32_t>(chunk[i]);
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0u);
+  }
+  append_number(chunk, ~crc, false);
+  return chunk;
+}
+
+/// The PNG file with a chunk more, before its pixels or after them.
+inline std::vector<std::byte> with_chunk(std::vector<std::byte> png, const std::vector<std::byte>& chunk,
+                                         bool after_pixels = false) {
+  constexpr std::ptrdiff_t header_end = 33, end_mark_bytes = 12;
+  png.insert(after_pixels ? png.end() - end_mark_bytes : png.begin() + header_end, chunk.begin(), chunk.end());
+  return png;
+}
+
+/// The WebP file of a single chunk as an extended one, with an EXIF chunk.
+inline std::vector<std::byte> with_exif(const std::vector<std::byte>& webp, const Image& image,
+                                        const std::vector<std::byte>& exif) {
+  std::vector<std::byte> file;
+  const auto text = [&](const char* four) {
+    for (int i = 0; i < 4; ++i) file.push_back(static_cast<std::byte>(four[i]));
+  };
+  text("RIFF");
+  append_number(file, 0, true);  // its length, below
+  text("WEBP");
+  text("VP8X");
+  append_number(file, 10, true);
+  append_number(file, image.channels == 4 ? 0x18 : 0x08, true);
+  append_number(file, static_cast<std::uint32_t>(image.width - 1), true, 3);
+  append_number(file, static_cast<std::uint32_t>(image.height - 1), true, 3);
+  file.insert(file.end(), webp.begin() + 12, webp.end());
+  text("EXIF");
+  append_number(file, static_cast<std::uint32_t>(exif.size()), true);
+  file.insert(file.end(), exif.begin(), exif.end());
+  if (exif.size() % 2) file.push_back(std::byte{0});
+  std::vector<std::byte> length;
+  append_number(length, static_cast<std::uint32_t>(file.size() - 8), true);
+  std::copy(length.begin(), length.end(), file.begin() + 4);
   return file;
 }
 
