@@ -162,12 +162,17 @@ Files open_files(const Settings& settings) {
   return Files(path);
 }
 
-bool is_picture(std::string_view name) {
-  const auto dot = name.rfind('.');
-  if (dot == name.npos) return false;
+std::string ending_of(std::string_view name) {
+  const auto dot = name.find_last_of("./");
+  if (dot == name.npos || name[dot] == '/') return {};
   std::string ending(name.substr(dot + 1));
   std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
-  return ending == "jpg" || ending == "jpeg" || ending == "png" || ending == "webp";
+  return ending;
+}
+
+bool is_picture(std::string_view name) {
+  static constexpr std::string_view known[] = {"jpg", "jpeg", "jpe", "jfif", "png", "webp"};
+  return std::find(std::begin(known), std::end(known), ending_of(name)) != std::end(known);
 }
 
 }  // namespace flowtrain

@@ -60,7 +60,12 @@ class Files {
 /// was written, if it is empty or there is nothing there.
 Files open_files(const Settings& settings);
 
-/// Whether a name ends as the files of a decodable picture do: .jpg, .jpeg, .png or .webp in any case.
+/// What a name ends in, in lower case and without the dot: "jpg" of "a/b.c.JPG"; empty where its last part has no dot.
+std::string ending_of(std::string_view name);
+
+/// The endings of picture files that can be decoded, for messages.
+inline constexpr const char* picture_endings = ".jpg, .jpeg, .jpe, .jfif, .png, .webp";
+/// Whether a name has one of them, in any case.
 bool is_picture(std::string_view name);
 
 }  // namespace flowtrain

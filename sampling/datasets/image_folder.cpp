@@ -2,31 +2,83 @@
 // places of the folders' sorted names.
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
+#include "sampling/class_names.h"
 #include "sampling/datasets/entries.h"
 #include "sampling/files.h"
+#include "sampling/fingerprint.h"
+#include "sampling/say.h"
+#include "sampling/warning.h"
 
 namespace flowtrain {
 namespace {
+
+/// Files in the classes' folders that are no pictures.
+class LeftOut {
+ public:
+  /// Files come folder by folder.
+  void add(std::string_view folder, std::string_view name) {
+    ++files_;
+    ++endings_[ending_of(name)];
+    if (folders_.empty() || folders_.back() != folder) folders_.emplace_back(folder);
+  }
+  bool any() const { return files_ > 0; }
+
+  /// "120 files of other kinds left out: 80 .bmp, 40 .tiff", and which of their folders are none of `classes`.
+  std::string text(const std::vector<std::string>& classes) const {
+    auto folders = folders_;
+    std::erase_if(folders, [&](auto& folder) { return std::ranges::binary_search(classes, folder); });
+    return say(
+        files_, files_ == 1 ? " file of another kind" : " files of other kinds", " left out: ", kinds(),
+        folders.empty() ? "" : "; of folders that hold nothing else no class is made: ", listed_classes(folders));
+  }
+
+ private:
+  /// The most frequent ones first.
+  std::string kinds() const {
+    constexpr std::size_t most = 5;
+    std::vector<std::pair<std::uint64_t, std::string>> kinds;
+    for (auto& [ending, files] : endings_) kinds.emplace_back(files, ending.empty() ? "without ending" : "." + ending);
+    std::ranges::stable_sort(kinds, std::ranges::greater(), &std::pair<std::uint64_t, std::string>::first);
+    std::string list;
+    for (std::size_t i = 0; i < std::min(most, kinds.size()); ++i)
+      list += say(i ? ", " : "", kinds[i].first, " ", kinds[i].second);
+    return kinds.size() > most ? list + ", …" : list;
+  }
+
+  std::uint64_t files_ = 0;
+  std::map<std::string, std::uint64_t> endings_;
+  std::vector<std::string> folders_;
+};
 
 class ImageFolder : public Dataset {
  public:
   /// The pictures whose names start with `base`, which is empty or ends in a slash.
   ImageFolder(Files files, const std::string& base) : files_(std::move(files)) {
     const auto [first, last] = files_.range(base);
+    LeftOut left_out;
     for (auto file = first; file < last; ++file) {
       const auto name = files_.name(file).substr(base.size());
       const auto slash = name.find('/');
-      if (slash == name.npos || !is_picture(name)) continue;
+      if (slash == name.npos) continue;
       const auto folder = name.substr(0, slash);
+      if (!is_picture(name)) {
+        left_out.add(folder, name);
+        continue;
+      }
       if (classes_.empty() || classes_.back() != folder) classes_.emplace_back(folder);
       samples_.push_back({static_cast<std::uint32_t>(file), static_cast<std::int32_t>(classes_.size() - 1)});
     }
-    if (samples_.empty())
-      throw EmptyDataset(files_.describe(base) + ": no pictures (.jpg, .jpeg, .png, .webp) in sub-folders",
-                         "put the pictures of each class into a folder of its own");
     sort_classes();
+    const auto others = left_out.any() ? left_out.text(classes_) : "";
+    constexpr const char* convert = "convert pictures of other kinds to PNG or JPEG";
+    if (samples_.empty())
+      throw EmptyDataset(say(files_.describe(base), ": no pictures (", picture_endings, ") in sub-folders",
+                             others.empty() ? "" : "; ", others),
+                         others.empty() ? "put the pictures of each class into a folder of its own" : convert);
+    if (!others.empty()) warn(say(files_.describe(base), ": ", others, "; ", convert));
   }
 
   std::uint64_t size() const override { return samples_.size(); }
@@ -39,6 +91,11 @@ class ImageFolder : public Dataset {
   std::int64_t label(std::uint64_t id) const override { return samples_[id].label; }
   std::vector<std::string> classes() const override { return classes_; }
   std::string describe(std::uint64_t id) const override { return files_.describe(samples_[id].file); }
+  std::uint64_t fingerprint() const override {
+    std::uint64_t all = 0;
+    for (auto& sample : samples_) all = fingerprint_of(files_.name(sample.file), all);
+    return all;
+  }
 
  private:
   struct Sample {
@@ -115,8 +172,8 @@ std::string find_base(const Files& files, const Settings& settings, bool trainin
 DatasetEntry image_folder_entry() {
   return {.name = "image_folder",
           .help =
-              "pictures in one folder per class, in a folder or a .tar; labels follow the sorted folder names, so "
-              "every split needs all classes. split: a sub-folder; default train, or val (test) to validate",
+              "pictures in one folder per class, in a folder or a .tar; labels follow the sorted folder names, and "
+              "those of validation are training's. split: a sub-folder; default train, or val (test) to validate",
           .keys = {},
           .make = [](const Settings& settings, const DatasetInput& input) -> std::unique_ptr<Dataset> {
             auto files = open_files(settings);

@@ -121,8 +121,8 @@ TEST_CASE("open_files: errors say where the path was written") {
 }
 
 TEST_CASE("is_picture: by the ending alone") {
-  for (const char* name : {"a.jpg", "b/c.JPEG", "d.e.Png"}) CHECK(is_picture(name));
-  for (const char* name : {"a.gif", "jpg", "a.jpg.txt", "", "a."}) CHECK_FALSE(is_picture(name));
+  for (const char* name : {"a.jpg", "b/c.JPEG", "d.e.Png", "f.jpe", "g.JFIF", "h.webp"}) CHECK(is_picture(name));
+  for (const char* name : {"a.gif", "jpg", "a.jpg.txt", "", "a.", "a.jpg/b"}) CHECK_FALSE(is_picture(name));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "failure_helper.h"
 #include "sampling/datasets/entries.h"
+#include "sampling/warning.h"
 #include "settings_helper.h"
 #include "tar_helper.h"
 #include "temp_folder.h"
@@ -78,7 +79,7 @@ TEST_CASE("image_folder: what is wrong is named") {
   const Tree flat({"1.jpg", "2.jpg"});
   const auto failure = failure_of([&] { open(flat.path()); });
   check_failure(failure, Exit::data, flat.path().string());
-  check_failure(failure, Exit::data, "no pictures (.jpg, .jpeg, .png, .webp) in sub-folders");
+  check_failure(failure, Exit::data, "no pictures (.jpg, .jpeg, .jpe, .jfif, .png, .webp) in sub-folders");
   const Tree texts({"a/1.txt"});
   check_failure(failure_of([&] { open(texts.path()); }), Exit::data, "no pictures");
   const TempFolder empty;
@@ -86,6 +87,50 @@ TEST_CASE("image_folder: what is wrong is named") {
   const Tree train({"train/a/1.jpg", "train/b/1.jpg"});
   check_failure(failure_of([&] { open(train.path(), false); }), Exit::data, "no folder 'val' or 'test' beside it");
   check_failure(failure_of([&] { open(train.path(), true, "vall"); }), Exit::data, "data.split: no folder 'vall'");
+}
+
+TEST_CASE("image_folder: files of other kinds are counted and told, as are folders without a picture") {
+  static Texts warnings;
+  warnings.clear();
+  set_warning_sink([](const std::string& text) { warnings.push_back(text); });
+  const Tree temp({"cat/1.jpg", "cat/2.jfif", "cat/3.JPE", "cat/4.bmp", "cat/5.BMP", "cat/6.tiff", "emu/1.bmp",
+                   "emu/sub/2.gif", "owl/1.png", "owl/notes", "README.txt"});
+  const auto set = open(temp.path());
+  CHECK(set->size() == 4);
+  CHECK(set->classes() == Texts{"cat", "owl"});
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0] == (temp.path() / "").string() +
+                           ": 6 files of other kinds left out: 3 .bmp, 1 without ending, 1 .gif, 1 .tiff; of folders "
+                           "that hold nothing else no class is made: emu; convert pictures of other kinds to PNG or "
+                           "JPEG");
+  const Tree plain({"cat/1.jpg", "owl/1.png", "README.txt"});
+  open(plain.path());
+  const Tree one({"cat/1.jpg", "cat/a.csv"});
+  open(one.path());
+  set_warning_sink(nullptr);
+  REQUIRE(warnings.size() == 2);
+  CHECK(warnings[1].find(": 1 file of another kind left out: 1 .csv; convert") != std::string::npos);
+
+  const Tree none({"cat/1.bmp", "dog/1.bmp"});
+  const auto failure = failure_of([&] { open(none.path()); });
+  check_failure(failure, Exit::data, "in sub-folders; 2 files of other kinds left out: 2 .bmp");
+  CHECK(failure.hint() == "convert pictures of other kinds to PNG or JPEG");
+}
+
+TEST_CASE("image_folder: the fingerprint is that of the pictures' names, wherever they lie") {
+  const Texts names{"cat/1.jpg", "dog/1.jpg", "dog/2.jpg"};
+  const Tree temp(names), again(names);
+  const auto first = open(temp.path())->fingerprint();
+  CHECK(open(again.path())->fingerprint() == first);
+  again.write("dog/notes.txt", "");
+  CHECK(open(again.path())->fingerprint() == first);
+  std::filesystem::rename(again.path() / "dog/2.jpg", again.path() / "dog/0.jpg");
+  const auto renamed = open(again.path())->fingerprint();
+  CHECK(renamed != first);
+  std::filesystem::rename(again.path() / "cat", again.path() / "zebra");
+  CHECK(open(again.path())->fingerprint() != renamed);
+  std::filesystem::remove(temp.path() / "dog/2.jpg");
+  CHECK(open(temp.path())->fingerprint() != first);
 }
 
 TEST_CASE("image_folder: a picture that vanishes is one bad sample") {
