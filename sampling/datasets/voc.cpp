@@ -7,6 +7,7 @@
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/voc_annotation.h"
 #include "sampling/files.h"
+#include "sampling/fingerprint.h"
 
 namespace flowtrain {
 namespace {
@@ -61,38 +62,65 @@ void read_needed(const Files& files, std::size_t index, std::size_t max_bytes, s
   }
 }
 
-/// The first word of each line; lists of one class have a second column.
+constexpr std::string_view spaces = " \t\r";
+
+std::string_view trimmed(std::string_view text) {
+  const auto begin = std::min(text.find_first_not_of(spaces), text.size());
+  return text.substr(begin, text.find_last_not_of(spaces) + 1 - begin);
+}
+
+/// Before " -1", " 0" or " 1" at a line's end; nothing where there is no such label.
+std::optional<std::string_view> before_label(std::string_view line) {
+  const auto space = line.find_last_of(spaces);
+  if (space == line.npos) return {};
+  const auto label = line.substr(space + 1);
+  if (label != "-1" && label != "0" && label != "1") return {};
+  return trimmed(line.substr(0, space));
+}
+
+/// The pictures' names, one a line. In lists of one class each is followed by a label, which is left out; names may
+/// have spaces.
 std::vector<std::string> read_list(const Files& files, std::size_t list) {
   std::vector<std::byte> bytes;
   read_needed(files, list, 1 << 28, bytes);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  std::vector<std::string> words;
+  std::vector<std::string_view> lines;
   for (std::size_t at = 0; at < text.size();) {
     const auto line = text.substr(at, text.find('\n', at) - at);
     at += line.size() + 1;
-    const auto begin = std::min(line.find_first_not_of(" \t\r"), line.size());
-    const auto word = line.substr(begin, line.find_first_of(" \t\r", begin) - begin);
-    if (!word.empty()) words.emplace_back(word);
+    if (const auto name = trimmed(line); !name.empty()) lines.push_back(name);
   }
-  if (words.empty()) throw EmptyDataset(files.describe(list) + ": lists no pictures");
-  return words;
+  if (lines.empty()) throw EmptyDataset(files.describe(list) + ": lists no pictures");
+  const bool labelled = std::ranges::all_of(lines, [](auto line) { return before_label(line).has_value(); });
+  std::vector<std::string> names;
+  for (const auto line : lines) names.emplace_back(labelled ? *before_label(line) : line);
+  return names;
+}
+
+/// The file of a picture, whichever ending it has.
+std::optional<std::size_t> find_picture(const Files& files, const std::string& name) {
+  const auto [first, last] = files.range(name + '.');
+  for (auto file = first; file < last; ++file) {
+    const auto ending = files.name(file).substr(name.size() + 1);
+    if (ending.find_first_of("./") == ending.npos && is_picture(files.name(file))) return file;
+  }
+  return {};
 }
 
 std::vector<Annotated> read_split(const Files& files, std::size_t list) {
-  const auto name = files.name(list);
-  const std::string root(name.substr(0, name.rfind("ImageSets/")));
+  const auto place = files.name(list);
+  const std::string root(place.substr(0, place.rfind("ImageSets/")));
   std::vector<Annotated> pictures;
   std::vector<std::byte> xml;
-  for (const auto& word : read_list(files, list)) {
-    std::optional<std::size_t> picture;
-    for (const char* ending : {".jpg", ".jpeg", ".png", ".webp", ".JPG"})
-      if (!picture) picture = files.find(root + "JPEGImages/" + word + ending);
-    const auto annotation = files.find(root + "Annotations/" + word + ".xml");
+  for (const auto& name : read_list(files, list)) {
+    const auto picture = find_picture(files, root + "JPEGImages/" + name);
+    const auto annotation = files.find(root + "Annotations/" + name + ".xml");
     if (!picture || !annotation)
       throw UserError(Exit::data,
-                      files.describe(list) + ": '" + word + "' is listed, but there is no " +
-                          (picture ? "Annotations/" + word + ".xml" : "JPEGImages/" + word + ".jpg"),
-                      "unpack the data set again, or take the line off the list");
+                      files.describe(list) + ": '" + name + "' is listed, but there is no " +
+                          (picture ? "Annotations/" + name + ".xml" : "JPEGImages/" + name + ".jpg"),
+                      "unpack the data set again, or take the line off the list, whose lines are all a name, or all a "
+                      "name and -1, 0 or 1");
     read_needed(files, *annotation, max_voc_annotation_bytes, xml);
     pictures.push_back({*picture, parse_voc(xml, files.describe(*annotation))});
   }
@@ -163,6 +191,13 @@ class Voc : public Dataset {
     if (crops_) return path + " box " + std::to_string(id - picture.first_box);
     if (picture.without_area == 0) return path;
     return path + " (" + std::to_string(picture.without_area) + " without area left out)";
+  }
+
+  std::uint64_t fingerprint() const override {
+    std::uint64_t all = fingerprint_of(std::span(boxes_));
+    for (auto& picture : pictures_)
+      all = fingerprint_of(picture.first_box, fingerprint_of(files_.name(picture.file), all));
+    return all;
   }
 
  private:
@@ -237,7 +272,7 @@ DatasetEntry voc_entry() {
                 "use boxes that are marked difficult; evaluation leaves them out of account"},
                {"class_names", Kind::texts, std::vector<std::string>(),
                 "classes in label order; boxes of others are left out. Default: those of the split's boxes, sorted; "
-                "give it where a split may lack a class"},
+                "give it where the training split may lack a class"},
                {"margin", Kind::real, 0.1, "crops: share of a box's longer side that is added on each side", 0}},
       .make = [](const Settings& settings, const DatasetInput& input) -> std::unique_ptr<Dataset> {
         auto files = open_files(settings);

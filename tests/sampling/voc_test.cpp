@@ -79,6 +79,39 @@ TEST_CASE("voc: pictures with their boxes") {
   CHECK(open(temp.path(), {{"split", std::string("val")}})->size() == 1);
 }
 
+TEST_CASE("voc: names in lists may have spaces, with labels behind them or without") {
+  const TempFolder temp;
+  const auto cat = annotation(object("cat", 1, 1, 9, 9));
+  for (const char* name : {"old cat", "cat 1", "plain"}) add_picture(temp, name, cat);
+  temp.write("JPEGImages/odd.one.PNG", "png");
+  temp.write("Annotations/odd.one.xml", cat);
+  const auto pictures = [&](const std::string& list) {
+    temp.write("ImageSets/Main/train.txt", list);
+    const auto set = open(temp.path());
+    Texts names;
+    for (std::uint64_t id = 0; id < set->size(); ++id)
+      names.push_back(std::filesystem::path(set->describe(id)).filename().string());
+    return names;
+  };
+  const Texts three{"old cat.jpg", "cat 1.jpg", "plain.jpg"};
+  CHECK(pictures("old cat\ncat 1\r\n plain \n") == three);
+  CHECK(pictures("old cat  1\ncat 1 -1\nplain\t0\n") == three);
+  CHECK(pictures("odd.one\n") == Texts{"odd.one.PNG"});
+  const auto failure = failure_of([&] { pictures("plain 1\nold cat\n"); });
+  check_failure(failure, Exit::data, "'plain 1' is listed, but there is no JPEGImages/plain 1.jpg");
+  CHECK(failure.hint().find("all a name and -1, 0 or 1") != std::string::npos);
+}
+
+TEST_CASE("voc: the fingerprint is that of names and boxes") {
+  const SmallSet temp, again;
+  const auto first = open(temp.path())->fingerprint();
+  CHECK(open(again.path())->fingerprint() == first);
+  add_picture(again, "two", annotation(object("dog", 90, 41, 110, 60)));
+  CHECK(open(again.path())->fingerprint() != first);
+  temp.write("ImageSets/Main/train.txt", "two\none");
+  CHECK(open(temp.path())->fingerprint() != first);
+}
+
 TEST_CASE("voc: a target makes pictures with and without it") {
   const SmallSet temp;
   const auto set = open(temp.path(), {{"target", std::string("cat")}});
