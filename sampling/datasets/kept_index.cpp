@@ -17,7 +17,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-constexpr std::array<char, 8> magic{'f', 'l', 'o', 'w', 'i', 'x', '0', '1'};
+constexpr std::array<char, 8> magic{'f', 'l', 'o', 'w', 'i', 'x', '0', '2'};
 /// File systems note times in steps of up to two seconds (FAT).
 constexpr std::int64_t coarsest_clock_ns = 2'000'000'000;
 

@@ -16,6 +16,7 @@
 #include "sampling/error.h"
 #include "sampling/files.h"
 #include "sampling/remote/remote.h"
+#include "sampling/say.h"
 #include "sampling/settings.h"
 #include "sampling/tar.h"
 
@@ -51,27 +52,42 @@ class Indexer {
     const auto base = entry.name.rfind('/') + 1;  // 0 where there is no slash
     const auto dot = entry.name.find('.', base);
     if (dot == entry.name.npos || dot == base) return;
-    const auto key = entry.name.substr(0, dot), ending = entry.name.substr(dot + 1);
+    const auto key = entry.name.substr(0, dot);
     if (key != key_) {
       finish_sample();
       key_ = key;
     }
+    const auto ending = ending_of(entry.name);
+    if (entry.name.size() - dot != ending.size() + 1) return;  // as of "a.seg.png": not the sample's picture
+    if (ending != "cls" && !is_picture(entry.name)) return;
+    refuse_twice(ending);
     if (ending == "cls") {
       sample_.label = read_label(entry);
-    } else if (picture_.empty() && ending.find('.') == ending.npos && is_picture(entry.name)) {
+    } else if (picture_.empty()) {
       picture_ = entry.name;
       sample_.offset = entry.offset;
       sample_.size_bytes = entry.size_bytes;
     }
   }
 
-  /// Files without a picture among them are no sample.
+  /// As where two samples of one key follow each other: which label is whose cannot be told.
+  void refuse_twice(const std::string& ending) {
+    if (std::find(endings_.begin(), endings_.end(), ending) != endings_.end())
+      fail("it has two ." + ending + " files", "give each sample of a shard a key of its own");
+    endings_.push_back(ending);
+  }
+
+  /// Files with neither a picture nor a label among them are no sample.
   void finish_sample() {
+    if (picture_.empty() && sample_.label >= 0)
+      fail(say("it has a label (.cls), but no picture (", picture_endings, ") beside it"),
+           "the files of a sample follow each other in the shard; pictures of other kinds are to be converted");
     if (!picture_.empty()) {
       shard_.names.add(picture_);
       shard_.samples.push_back(sample_);
     }
     picture_.clear();
+    endings_.clear();
     sample_ = {0, 0, -1};
   }
 
@@ -90,19 +106,21 @@ class Indexer {
     return static_cast<std::int32_t>(label);
   }
 
-  [[noreturn]] void fail(const std::string& what) const {
-    throw UserError(Exit::data, shard_.path + ": sample '" + key_ + "': " + what);
+  [[noreturn]] void fail(const std::string& what, const std::string& hint = {}) const {
+    throw UserError(Exit::data, shard_.path + ": sample '" + key_ + "': " + what, hint);
   }
 
   Shard& shard_;
   const ByteSource& bytes_;
   std::int64_t labels_end_;
   std::string key_, picture_;
+  std::vector<std::string> endings_;  ///< of the sample's label and pictures; there are seven to be had
   ShardSample sample_{0, 0, -1};
 };
 
-/// What the cache calls an index; with another number for another layout (see also KeptIndex).
-constexpr std::string_view index_name = "webdataset index 1";
+/// What the cache calls an index; with another number for another layout or other rules of what a sample is (see also
+/// KeptIndex).
+constexpr std::string_view index_name = "webdataset index 2";
 
 template <class T>
 void put(std::vector<std::byte>& bytes, const T& value) {

@@ -10,7 +10,10 @@
 #include "sampling/datasets/shards.h"
 #include "sampling/descriptor.h"
 #include "sampling/distant.h"
+#include "sampling/files.h"
+#include "sampling/fingerprint.h"
 #include "sampling/remote/remote.h"
+#include "sampling/say.h"
 
 namespace flowtrain {
 namespace {
@@ -35,6 +38,9 @@ std::vector<std::string> read_class_names(const std::filesystem::path& path) {
   return names;
 }
 
+constexpr const char* labels_hint =
+    "a label is a number from 0 in NAME.cls, next to NAME's picture in the shard; those in .json or .txt are not read";
+
 class WebDataset : public Dataset, public Distant {
  public:
   /// `classes` 0: as many as `names`, or else as the labels need.
@@ -56,15 +62,17 @@ class WebDataset : public Dataset, public Distant {
     }
     if (size() == 0)
       throw EmptyDataset(shards_.front().path + (shards_.size() > 1 ? " and the other shards" : "") +
-                         ": no samples with a picture (.jpg, .jpeg, .png, .webp)");
+                         ": no samples with a picture (" + picture_endings + ")");
     if (!names_.empty() && classes_ > static_cast<std::int64_t>(names_.size()))
       throw UserError(Exit::data,
                       names_file(shards_.front().path).string() + ": names " + std::to_string(names_.size()) +
                           " classes, but there is label " + std::to_string(classes_ - 1),
                       "mend it, or set data.classes: then it is not read");
     if (unlabelled && classes_ > 0)
-      throw UserError(Exit::data, unlabelled->path + ": " + std::string(unlabelled->names[which]) +
-                                      " has no .cls beside it, though the data set has classes");
+      throw UserError(Exit::data,
+                      unlabelled->path + ": " + std::string(unlabelled->names[which]) +
+                          " has no .cls beside it, though the data set has classes",
+                      labels_hint);
   }
 
   std::uint64_t size() const override { return ends_.empty() ? 0 : ends_.back(); }
@@ -109,9 +117,21 @@ class WebDataset : public Dataset, public Distant {
     return names;
   }
 
+  std::string missing_labels() const override {
+    return classes_ > 0 ? "" : say("no picture has a .cls beside it, ", describe(0), " for one; ", labels_hint);
+  }
+
   std::string describe(std::uint64_t id) const override {
     const auto [shard, index] = locate(id);
     return shard.path + ":" + std::string(shard.names[index]);
+  }
+
+  std::uint64_t fingerprint() const override {
+    std::uint64_t all = 0;
+    for (auto& shard : shards_)
+      all = fingerprint_of(shard.file->size_bytes(),
+                           fingerprint_of(std::string_view(shard.path).substr(shard.path.rfind('/') + 1), all));
+    return all;
   }
 
  private:
@@ -142,7 +162,7 @@ DatasetEntry webdataset_entry() {
   for (auto& key : remote_keys()) keys.push_back(std::move(key));
   return {.name = "webdataset",
           .help =
-              "WebDataset tar shards read in place: pictures (jpg, jpeg, png, webp) and labels (cls). path: a "
+              "WebDataset tar shards read in place: pictures (jpg, png, webp) and their labels (NAME.cls). path: a "
               ".tar, a folder of them or shard-{000..127}.tar, local, https:// or s3://; split: a sub-folder or a "
               "pattern in the folder path",
           .keys = std::move(keys),

@@ -21,7 +21,8 @@ std::vector<Key> classify_keys() {
   std::vector<Key> keys{
       {"size", Kind::integer, std::int64_t{0}, "height and width of the output; 0: as stored, for pictures of one size",
        0, 4096},
-      {"channels", Kind::integer, std::int64_t{0}, "1 (grey) or 3 (RGB); 0: as stored (image files: 3)", 0, 3},
+      {"channels", Kind::integer, std::int64_t{0},
+       "1 (grey) or 3 (RGB); 0: as stored (image files: 3). Transparent pixels are laid over black", 0, 3},
       {.name = "crop",
        .kind = Kind::text,
        .fallback = std::string("auto"),
@@ -50,7 +51,7 @@ std::vector<Key> classify_keys() {
       {.name = "exif",
        .kind = Kind::text,
        .fallback = std::string("ignore"),
-       .help = "turn pictures as the camera noted (apply), or take them as they are stored (ignore)",
+       .help = "turn JPEG, PNG and WebP pictures as the camera noted (apply), or take them as they are stored (ignore)",
        .choices = {"ignore", "apply"}},
       {"mean", Kind::reals, none,
        "per channel, of values in 0 .. 1; empty: ImageNet's for colour image files, else 0.5", 0, 1},
@@ -78,6 +79,13 @@ std::vector<double> range(const Settings& settings, const std::string& name) {
   return values;
 }
 
+UserError without_classes(const Dataset& dataset) {
+  const auto missing = dataset.missing_labels();
+  const std::string what = "sampler.name: 'classify' needs a data set with classes, this one has none";
+  if (missing.empty()) return UserError(Exit::usage, what, "choose another data.dataset or sampler");
+  return UserError(Exit::data, what + ": " + missing, "mend the data set, or choose another one or another sampler");
+}
+
 class ClassifySampler : public Sampler {
  public:
   ClassifySampler(const Settings& settings, const SamplerInput& input)
@@ -91,9 +99,7 @@ class ClassifySampler : public Sampler {
         warnings_(settings.text("warnings") == "accept" ? Warnings::accept : Warnings::bad),
         exif_(settings.text("exif") == "apply" ? Exif::apply : Exif::ignore),
         augmentation_(augmentation(settings)) {
-    if (classes_ == 0)
-      throw UserError(Exit::usage, "sampler.name: 'classify' needs a data set with classes, this one has none",
-                      "choose another data.dataset or sampler");
+    if (classes_ == 0) throw without_classes(input.dataset);
     const StoredForm form = stored_form(input.dataset);
     size_ = output_size(settings, form);
     channels_ = output_channels(settings, form);

@@ -8,6 +8,7 @@
 #include "failure_helper.h"
 #include "http_server.h"
 #include "sampling/datasets/entries.h"
+#include "sampling/samplers/entries.h"
 #include "settings_helper.h"
 #include "tar_helper.h"
 #include "temp_folder.h"
@@ -70,6 +71,83 @@ TEST_CASE("webdataset: runs of files with one key are samples") {
   CHECK(record.encoding == Encoding::image);
   CHECK(record.label == 0);
   CHECK(open(path, "", 10)->classes().size() == 10);
+}
+
+TEST_CASE("webdataset: endings count in any case") {
+  TempFolder temp;
+  const auto path = temp.write("s.tar", TarBytes()
+                                            .entry("a.CLS", "1")
+                                            .entry("a.PNG", "first")
+                                            .entry("b.Jfif", "second")
+                                            .entry("b.cls", "0")
+                                            .entry("c.jpe", "third")
+                                            .entry("c.cls", "1")
+                                            .end());
+  const auto set = open(path);
+  CHECK(contents(*set) == Texts{"first", "second", "third"});
+  CHECK(set->label(0) == 1);
+  CHECK(set->label(1) == 0);
+}
+
+TEST_CASE("webdataset: a key that stands twice is named with its shard") {
+  TempFolder temp;
+  const auto check = [&](TarBytes& bytes, const std::string& says) {
+    const auto path = temp.write("s.tar", bytes.end());
+    const auto failure = failure_of([&] { open(path); });
+    check_failure(failure, Exit::data, path.string() + ": sample 'im': it has two ." + says + " files");
+    CHECK(failure.hint().find("a key of its own") != std::string::npos);
+  };
+  // Two samples one after the other: the picture of one must not get the label of the other.
+  check(TarBytes().entry("im.cls", "0").entry("im.jpg", "x").entry("im.cls", "1").entry("im.jpg", "y"), "cls");
+  check(TarBytes().entry("im.jpg", "x").entry("im.cls", "0").entry("im.jpg", "y").entry("im.cls", "1"), "jpg");
+  check(TarBytes().entry("im.jpg", "x").entry("im.JPG", "y").entry("im.cls", "1"), "jpg");
+  // Of other kinds there may be several.
+  const auto path = temp.write(
+      "s.tar", TarBytes().entry("im.jpg", "x").entry("im.json", "").entry("im.json", "").entry("im.cls", "1").end());
+  CHECK(open(path)->size() == 1);
+}
+
+TEST_CASE("webdataset: a label without a picture is named, as a picture without a label is") {
+  TempFolder temp;
+  const auto failure = [&](TarBytes& bytes) { return failure_of([&] { open(temp.write("s.tar", bytes.end())); }); };
+  TarBytes labels_only;
+  labels_only.entry("a.jpg", "x").entry("a.cls", "0").entry("b.cls", "1").entry("c.jpg", "y").entry("c.cls", "0");
+  check_failure(failure(labels_only), Exit::data, "s.tar: sample 'b': it has a label (.cls), but no picture (.jpg, ");
+  TarBytes last;
+  last.entry("a.jpg", "x").entry("a.cls", "0").entry("b.cls", "1").entry("b.bmp", "y");
+  check_failure(failure(last), Exit::data, "sample 'b': it has a label (.cls), but no picture");
+  TarBytes apart;  // all pictures, then all labels
+  apart.entry("a.jpg", "x").entry("b.jpg", "y").entry("a.cls", "0").entry("b.cls", "1");
+  const auto error = failure(apart);
+  check_failure(error, Exit::data, "sample 'a': it has a label (.cls), but no picture");
+  CHECK(error.hint().find("follow each other") != std::string::npos);
+}
+
+TEST_CASE("webdataset: where there are no labels, what was looked for is told") {
+  TempFolder temp;
+  const auto path = temp.write("s.tar", TarBytes().entry("a.jpg", "1").entry("a.json", "{\"label\": 1}").end());
+  const auto set = open(path);
+  CHECK(set->classes().empty());
+  CHECK(set->missing_labels().starts_with("no picture has a .cls beside it, " + path.string() + ":a.jpg for one; "));
+  CHECK(set->missing_labels().find(".json") != std::string::npos);
+  const auto entry = classify_entry();
+  const auto failure = failure_of([&] { entry.make(settings_for(entry.keys, {}, "sampler"), {*set, true}); });
+  check_failure(failure, Exit::data, "needs a data set with classes, this one has none: no picture has a .cls");
+  CHECK(open(temp.write("t.tar", shard({{"a", 0}})))->missing_labels().empty());
+}
+
+TEST_CASE("webdataset: the fingerprint is that of the shards' names and sizes") {
+  TempFolder temp;
+  temp.write("a/s0.tar", shard({{"a", 0}}));
+  temp.write("a/s1.tar", shard({{"b", 1}}));
+  const auto first = open(temp.path() / "a")->fingerprint();
+  std::filesystem::rename(temp.path() / "a", temp.path() / "b");
+  CHECK(open(temp.path() / "b")->fingerprint() == first);
+  temp.write("b/s1.tar", shard({{"b", 1}, {"c", 1}}));
+  const auto longer = open(temp.path() / "b")->fingerprint();
+  CHECK(longer != first);
+  std::filesystem::rename(temp.path() / "b/s1.tar", temp.path() / "b/s2.tar");
+  CHECK(open(temp.path() / "b")->fingerprint() != longer);
 }
 
 TEST_CASE("webdataset: ids follow the shards' order") {
