@@ -34,7 +34,7 @@ std::uint64_t consume(Line& line, std::chrono::duration<double> step, double& wa
 }
 
 void measure(const Config& config, std::chrono::duration<double> step, double length_s) {
-  const DataParts data = open_data(config, true, "cpu");
+  const DataParts data = open_training_data(config, "cpu");
   const Scheduler scheduler(data.workers);
   Line line(line_parts("bench", data, config, endless_batches()));
   line.start();

@@ -76,29 +76,12 @@ void check_mixing(const Config& config, const std::vector<Field>& fields) {
   if (mixing.mixes() && (!label || target)) refuse("mix", alpha, "class `label` alone to mix");
 }
 
-}  // namespace
-
-Mixing mixing_of(const Config& config) {
-  const Settings& mix = config.table("mix");
-  const Settings& erase = config.table("mix.erase");
-  const auto range = [&](const char* key) { return std::array{erase.reals(key)[0], erase.reals(key)[1]}; };
-  Mixing mixing;
-  mixing.mixup = mix.real("mixup");
-  mixing.cutmix = mix.real("cutmix");
-  mixing.prob = mix.real("prob");
-  mixing.switch_prob = mix.real("switch_prob");
-  const Settings& color = config.table("mix.color");
-  mixing.color = {color.real("prob"), color.real("brightness"), color.real("contrast"), color.real("saturation"),
-                  color.real("hue")};
-  mixing.erase = {erase.real("prob"), range("scale"), range("ratio"), erase.text("value") == "random"};
-  return mixing;
-}
-
-DataParts open_data(const Config& config, bool training, const std::string& device, const Portion& portion) {
+DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, bool training, const std::string& device,
+                       const Portion& portion) {
   const Settings& loader = config.table("loader");
   const Settings& val = config.table("val");
   DataParts parts;
-  parts.dataset = open_dataset(config, training);
+  parts.dataset = std::move(dataset);
   const auto per_rank = static_cast<std::uint32_t>(loader.integer("batch_per_rank"));
   parts.batch = per_rank > 0 ? per_rank * portion.slice.world : static_cast<std::uint32_t>(loader.integer("batch"));
   if (!training && val.integer("batch") > 0) parts.batch = static_cast<std::uint32_t>(val.integer("batch"));
@@ -132,6 +115,33 @@ DataParts open_data(const Config& config, bool training, const std::string& devi
   const std::uint32_t most_prefetch = parts.tunes ? parts.tunes->most.prefetch : parts.prefetch;
   parts.device = make_device(device, Line::slabs(most_prefetch), loader.boolean("pin"));
   return parts;
+}
+
+}  // namespace
+
+Mixing mixing_of(const Config& config) {
+  const Settings& mix = config.table("mix");
+  const Settings& erase = config.table("mix.erase");
+  const auto range = [&](const char* key) { return std::array{erase.reals(key)[0], erase.reals(key)[1]}; };
+  Mixing mixing;
+  mixing.mixup = mix.real("mixup");
+  mixing.cutmix = mix.real("cutmix");
+  mixing.prob = mix.real("prob");
+  mixing.switch_prob = mix.real("switch_prob");
+  const Settings& color = config.table("mix.color");
+  mixing.color = {color.real("prob"), color.real("brightness"), color.real("contrast"), color.real("saturation"),
+                  color.real("hue")};
+  mixing.erase = {erase.real("prob"), range("scale"), range("ratio"), erase.text("value") == "random"};
+  return mixing;
+}
+
+DataParts open_training_data(const Config& config, const std::string& device, const Portion& portion) {
+  return with_dataset(open_dataset(config, true), config, true, device, portion);
+}
+
+DataParts open_validation_data(const Config& config, const std::vector<std::string>& learnt, const std::string& device,
+                               const Portion& portion, bool tells) {
+  return with_dataset(open_validation_dataset(config, learnt, tells), config, false, device, portion);
 }
 
 std::uint32_t most_slabs(const Config& config, const DataParts& data, std::size_t batch_bytes) {

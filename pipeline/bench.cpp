@@ -97,7 +97,7 @@ class Bench {
   Bench(const Config& config, const BenchOptions& options)
       : config_(config),
         options_(options),
-        data_(open_data(config, true, "cpu")),
+        data_(open_training_data(config, "cpu")),
         layout_(data_.sampler->fields(), data_.batch),
         issue_(*data_.order, data_.batches, {}, 1, 1),
         sample_(*data_.dataset, *data_.sampler, seed_of(config)) {}

@@ -31,7 +31,7 @@ std::optional<std::uint64_t> first_recovery(const std::filesystem::path& run) {
 // The iteration's batch once more, and through the net with the weights of before its update.
 void look_into(const Config& config, Learner& learner, Breakdown& breakdown) {
   learner.discard();
-  const DataParts data = open_data(config, true, choose_device(config));
+  const DataParts data = open_training_data(config, choose_device(config));
   const auto accum = static_cast<std::uint32_t>(config.table("train").integer("accum"));
   Line line(line_parts("train", data, config, one_iteration(breakdown.iteration, accum)));
   line.start();

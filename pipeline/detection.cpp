@@ -7,6 +7,7 @@
 
 #include "pipeline/assembly.h"
 #include "pipeline/exchange.h"
+#include "pipeline/run_state.h"
 #include "pipeline/snapshot/file.h"
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/snapshot_branch.h"
@@ -136,12 +137,15 @@ std::optional<Figures> measure_detection(const DetectionMetrics& metrics, Detect
 
 Figures test_detection(const Config& config, const fs::path& snapshot, const MakeDetector& make, const fs::path& folder,
                        std::size_t pictures) {
-  const auto dataset = open_dataset(config, false);
-  const LearnerState weights = read_tensors(open_snapshot(snapshot), config.table("ema").boolean("validate"));
-  const auto detector = make({{config.table("net"), config.table("sampler"), config.table("detect"),
-                               static_cast<std::int64_t>(dataset->classes().size()), choose_device(config)},
-                              config.table("run"),
-                              weights});
+  const OpenSnapshot opened = open_snapshot(snapshot);
+  const auto learnt = RunState::from_json(opened.state_json).classes;
+  const auto dataset = open_validation_dataset(config, learnt);
+  const LearnerState weights = read_tensors(opened, config.table("ema").boolean("validate"));
+  const auto detector =
+      make({{config.table("net"), config.table("sampler"), config.table("detect"),
+             static_cast<std::int64_t>((learnt.empty() ? dataset->classes() : learnt).size()), choose_device(config)},
+            config.table("run"),
+            weights});
   make_folders(folder);
   std::vector<std::uint64_t> records(dataset->size());
   std::iota(records.begin(), records.end(), 0);

@@ -83,7 +83,7 @@ struct StepKind {
 class FirstBatch {
  public:
   FirstBatch(const Config& config, const std::string& device, const Portion& portion)
-      : data_(open_data(config, true, device, portion)),
+      : data_(open_training_data(config, device, portion)),
         scheduler_(data_.workers),
         line_(line_parts("train", data_, config, one_batch())) {
     line_.start();

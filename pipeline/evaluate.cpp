@@ -2,6 +2,7 @@
 
 #include "pipeline/assembly.h"
 #include "pipeline/ledger.h"
+#include "pipeline/run_state.h"
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/snapshot_branch.h"
 #include "pipeline/validation.h"
@@ -10,13 +11,15 @@ namespace flowtrain {
 
 Evaluation evaluate(const Config& config, const std::filesystem::path& snapshot, const MakeLearner& make_learner) {
   const std::string device = choose_device(config);
-  const DataParts data = open_data(config, false, device);
+  const OpenSnapshot opened = open_snapshot(snapshot);
+  const auto learnt = RunState::from_json(opened.state_json).classes;
+  const DataParts data = open_validation_data(config, learnt, device);
   const Scheduler scheduler(data.workers);
   Line line(line_parts("val", data, config, endless_batches()));
   LearnerSpec spec{config.table("net"),   config.table("loss"), config.list("optim"), config.list("group"),
                    config.table("train"), config.table("run"),  config.table("val"),  line.layout()};
   spec.val_layout = &line.layout();
-  spec.class_names = data.dataset->classes();
+  spec.class_names = learnt.empty() ? data.dataset->classes() : learnt;
   spec.classes = static_cast<std::int64_t>(spec.class_names.size());
   spec.device = device;
   spec.seed = seed_of(config);
@@ -24,7 +27,7 @@ Evaluation evaluate(const Config& config, const std::filesystem::path& snapshot,
   spec.step = &config.table("step");
   spec.metrics = &config.list("metric");
   const auto learner = make_learner(spec);
-  learner->load_state(read_tensors(open_snapshot(snapshot)));
+  learner->load_state(read_tensors(opened));
   BadSamples bad = make_ledger(config, false, *data.dataset, nullptr);
   line.start();
   Evaluation evaluation{*run_validation(line, *learner, bad, 0, data.batches.per_epoch(), [] { return true; }).figures,

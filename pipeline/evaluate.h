@@ -15,7 +15,8 @@ struct Evaluation {
   std::optional<ClassTable> confusion;  ///< where val.metrics asks for it
 };
 
-/// Loss and metrics over the whole validation set. Throws UserError.
+/// Loss and metrics over the whole validation set, for a net of the classes that the snapshot's was trained on. Throws
+/// UserError.
 Evaluation evaluate(const Config& config, const std::filesystem::path& snapshot, const MakeLearner& make_learner);
 
 }  // namespace flowtrain

@@ -165,7 +165,7 @@ std::function<Ticket()> one_iteration(std::uint64_t iteration, std::uint32_t acc
 
 std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::filesystem::path& folder,
                      const Recomputed* computed) {
-  const DataParts data = open_data(config, true, "cpu");
+  const DataParts data = open_training_data(config, "cpu");
   const auto accum = static_cast<std::uint32_t>(config.table("train").integer("accum"));
   const Scheduler scheduler(data.workers);
   Line line(line_parts("train", data, config, one_iteration(iteration, accum)));

@@ -141,7 +141,7 @@ EarlierRun find_earlier_run(StartOptions start) {
   }
   Config config = load_for_use(start);
   config.check_trainable();
-  const DataParts data = open_data(config, true, "cpu");
+  const DataParts data = open_training_data(config, "cpu");
   const std::uint64_t last = make_schedule(config, data.batches, 1, false).last;
   return {std::move(config), std::move(folder), std::move(start), last};
 }

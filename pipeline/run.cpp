@@ -39,12 +39,14 @@ class Run {
         options_(options),
         state_(std::move(state)),
         device_(choose_device(config, options.local_rank, options.processes_here)),
-        train_(open_data(config, true, device_, portion())) {
+        train_(open_training_data(config, device_, portion())) {
     train_errors_ = ErrorPolicy::from(config.table("train"), config.table("dist"), options.group->size());
     val_errors_ = ErrorPolicy::from(config.table("val"), config.table("dist"), options.group->size());
     check_resumed_data();
+    state_.classes = train_.dataset->classes();
     if (validates()) check_validation_mode();
-    if (validates()) sets_ = open_validation_sets(config, *train_.dataset, device_, portion(), options_.group->leads());
+    if (validates())
+      sets_ = open_validation_sets(config, train_.dataset->classes(), device_, portion(), options_.group->leads());
     schedule_ = make_schedule(config, train_.batches, state_.iteration + 1, !sets_.empty());
     // What is not trained moves along no schedule.
     if (options.mode != TrainMode::full)

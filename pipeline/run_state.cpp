@@ -27,6 +27,23 @@ json figures_json(const Figures& figures) {
   return list;
 }
 
+// Names of folders need not be UTF-8, which JSON demands: such a name is a list of its bytes.
+json name_json(const std::string& name) {
+  try {
+    const json text = name;
+    static_cast<void>(text.dump());
+    return text;
+  } catch (const json::type_error&) {
+    return std::vector<std::uint8_t>(name.begin(), name.end());
+  }
+}
+
+json names_json(const std::vector<std::string>& names) {
+  json list = json::array();
+  for (auto& name : names) list.push_back(name_json(name));
+  return list;
+}
+
 json awaited_json(const std::optional<AwaitedValidation>& awaited) {
   if (!awaited) return nullptr;
   return {{"iteration", awaited->iteration}, {"figures", awaited->figures ? figures_json(*awaited->figures) : json()}};
@@ -69,6 +86,7 @@ std::string RunState::to_json() const {
       {"bad_samples", bad_samples},
       {"validation", sets},
       {"world", world},
+      {"classes", names_json(classes)},
       {"elapsed_s", elapsed_s},
       {"early_stop", {{"best", early_stop.best ? json(*early_stop.best) : json()}, {"since", early_stop.since}}},
       {"plateaus", schedule ? plateau_list : json::array()},
@@ -96,6 +114,17 @@ bool refuse_depth(int depth, json::parse_event_t, json&) {
 std::uint64_t count(const json& value) {
   if (!value.is_number_unsigned()) throw json::type_error::create(302, "not a count", &value);
   return value.get<std::uint64_t>();
+}
+
+std::string name_from(const json& stored) {
+  if (stored.is_string()) return stored.get<std::string>();
+  std::string name;
+  for (auto& byte : stored) {
+    const auto value = count(byte);
+    if (value > 0xff) throw json::type_error::create(302, "not a byte", &byte);
+    name += static_cast<char>(value);
+  }
+  return name;
 }
 
 std::set<std::uint64_t> counts(const json& values) {
@@ -143,6 +172,8 @@ RunState RunState::from_json(const std::string& text) try {
   for (auto& [name, set] : stored.at("validation").items())
     state.validation[name] = {count(set.at("batches")), counts(set.at("bad_samples"))};
   state.world = static_cast<int>(count(stored.at("world")));
+  if (stored.contains("classes"))
+    for (auto& name : stored.at("classes")) state.classes.push_back(name_from(name));
   state.elapsed_s = stored.at("elapsed_s");
   const auto best_of = [](const json& rule) {
     return rule.at("best").is_null() ? std::nullopt : std::optional(rule.at("best").get<double>());

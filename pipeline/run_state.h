@@ -55,6 +55,7 @@ struct RunState {
   std::map<std::string, ValidationState> validation;  ///< by the set's name; [data.val]'s has none
   std::set<std::uint64_t> bad_samples;                ///< ids
   int world = 1;                                      ///< processes that trained together
+  std::vector<std::string> classes;                   ///< of the training data, in label order
   double elapsed_s = 0;                               ///< training time over all starts
   EarlyStopState early_stop;
   std::vector<PlateauState> plateaus;        ///< of the schedules of this kind, in their order

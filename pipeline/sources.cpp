@@ -9,9 +9,12 @@
 
 #include "pipeline/config/words.h"
 #include "pipeline/telemetry/format.h"
+#include "pipeline/telemetry/log.h"
+#include "sampling/class_names.h"
 #include "sampling/plugin.h"
 #include "sampling/random.h"
 #include "sampling/registry.h"
+#include "sampling/relabelled_dataset.h"
 #include "sampling/say.h"
 #include "sampling/sources/mixed_dataset.h"
 #include "sampling/sources/mixed_order.h"
@@ -153,6 +156,25 @@ std::unique_ptr<Dataset> open_dataset(const Config& config, bool training) {
     throw UserError(Exit::usage, "data.val.dataset: must be given: the [[data.source]]s are for training alone",
                     "name a data set in [data.val]");
   return open_one(data, training);
+}
+
+std::unique_ptr<Dataset> open_validation_dataset(const Config& config, const std::vector<std::string>& learnt,
+                                                 bool tells) {
+  auto dataset = open_dataset(config, false);
+  const auto classes = dataset->classes();
+  if (classes == learnt || classes.empty() || learnt.empty()) return dataset;
+  const Settings& data = config.data(false);
+  try {
+    auto places = places_among(learnt, classes);
+    if (tells && !places.lacking.empty())
+      log_info(say(data.table(), ": ", classes.size(), " of the ", learnt.size(), " classes, without ",
+                   listed_classes(places.lacking), "; labels are those of the training data"));
+    return relabelled(std::move(dataset), learnt, std::move(places.labels));
+  } catch (const std::invalid_argument& differs) {
+    throw data.error("dataset", say("its classes are not those of the training data: ", differs.what()), Exit::data,
+                     "a net tells apart the classes that it was trained on: give both the same ones, or fewer to "
+                     "validation; data.class_names, where there is such a key, names them for both");
+  }
 }
 
 SourcedOrder make_training_order(const Config& config, const Dataset& dataset, std::uint64_t batch,

@@ -12,18 +12,11 @@ namespace flowtrain {
 
 namespace {
 
-std::optional<DetectionMetrics> detection_metrics(const Config& config, const Dataset& dataset,
-                                                  const Dataset& training) {
+std::optional<DetectionMetrics> detection_metrics(const Config& config, const Dataset& dataset) {
   DetectionMetrics metrics{dataset, {}};
   for (auto& name : config.table("val").texts("metrics"))
     if (is_detection_figure(name)) metrics.names.push_back(name);
-  if (metrics.names.empty()) return {};
-  if (dataset.classes() != training.classes())
-    throw UserError(Exit::data,
-                    say("val.metrics: ", metrics.names.front(), " cannot be measured: the validation data have other ",
-                        "classes than the training data"),
-                    "voc: data.class_names names them for both");
-  return metrics;
+  return metrics.names.empty() ? std::nullopt : std::optional(std::move(metrics));
 }
 
 /// A table that compares the figures of validations, with the figure's name.
@@ -87,14 +80,13 @@ std::uint64_t ValidationData::batches() const {
   return wished > 0 ? wished : data.batches.per_epoch();
 }
 
-ValidationSets open_validation_sets(const Config& config, const Dataset& training, const std::string& device,
-                                    const Portion& portion, bool tells) {
+ValidationSets open_validation_sets(const Config& config, const std::vector<std::string>& learnt,
+                                    const std::string& device, const Portion& portion, bool tells) {
   ValidationSets sets;
   const auto open = [&](const std::string& name, Config own) {
-    auto data = open_data(own, false, device, portion);
+    auto data = open_validation_data(own, learnt, device, portion, tells);
     auto& set = *sets.emplace_back(std::make_unique<ValidationData>(name, std::move(own), std::move(data)));
-    if (auto metrics = detection_metrics(set.config, *set.data.dataset, training))
-      set.detection.emplace(std::move(*metrics));
+    if (auto metrics = detection_metrics(set.config, *set.data.dataset)) set.detection.emplace(std::move(*metrics));
   };
   const auto open_unless_empty = [&](const std::string& name, const Config& own) {
     try {
@@ -103,7 +95,7 @@ ValidationSets open_validation_sets(const Config& config, const Dataset& trainin
       if (tells) tell_empty(empty, name, config);
     }
   };
-  check_classes_of_groups(config, training.classes());
+  check_classes_of_groups(config, learnt);
   open_unless_empty("", config);
   const auto& more = config.list("val.set");
   for (std::size_t i = 0; i < more.size(); ++i) open_unless_empty(more[i].text("name"), config.with_validation_set(i));

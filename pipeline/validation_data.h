@@ -36,10 +36,11 @@ struct ValidationData {
 using ValidationSets = std::vector<std::unique_ptr<ValidationData>>;
 
 /// Opens them all but those that are empty, of which a warning tells (where `tells`), and of the rules that can never
-/// fire without them. Throws UserError: data, also where figures of boxes are asked for and the classes are not those
-/// of `training`; usage for a rule about the group of a class that there is not.
-ValidationSets open_validation_sets(const Config& config, const Dataset& training, const std::string& device,
-                                    const Portion& portion, bool tells);
+/// fire without them. Their classes become those that the net learns, `learnt`; where a set lacks some, a line tells.
+/// Throws UserError: data, also for a class that is not among `learnt`; usage for a rule about the group of a class
+/// that there is not.
+ValidationSets open_validation_sets(const Config& config, const std::vector<std::string>& learnt,
+                                    const std::string& device, const Portion& portion, bool tells);
 
 /// Throws UserError(data) where the lines' rows have not all one form: the learner takes but one.
 void check_rows(const ValidationSets& sets);

@@ -12,7 +12,9 @@ namespace {
 class CopySampler : public Sampler {
  public:
   CopySampler(const Settings& settings, const SamplerInput& input)
-      : form_(stored_form(input.dataset)), type_(settings.text("dtype") == "f32" ? DType::f32 : DType::u8) {
+      : form_(stored_form(input.dataset)),
+        classes_(static_cast<std::int64_t>(input.dataset.classes().size())),
+        type_(settings.text("dtype") == "f32" ? DType::f32 : DType::u8) {
     if (form_.encoding == Encoding::image)
       throw UserError(Exit::usage, "sampler.name: 'copy' needs samples of one size, the data set holds image files",
                       "use sampler.name = \"classify\"");
@@ -39,6 +41,9 @@ class CopySampler : public Sampler {
 
  private:
   void copy(const Record& record, std::byte* picture, std::byte* label) const {
+    if (classes_ > 0 && record.label >= classes_)
+      throw SampleError("label " + std::to_string(record.label) + " is out of range 0.." +
+                        std::to_string(classes_ - 1));
     if (record.bytes.size() != form_.bytes)
       throw SampleError("it has " + std::to_string(record.bytes.size()) + " bytes, the first sample has " +
                         std::to_string(form_.bytes));
@@ -51,6 +56,7 @@ class CopySampler : public Sampler {
   }
 
   StoredForm form_;
+  std::int64_t classes_;
   DType type_;
 };
 

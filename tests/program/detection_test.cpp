@@ -133,9 +133,9 @@ TEST_CASE("figures of objects where none can be found") {
   const auto other = classifier.train({"--set", "val.metrics=[\"ap\"]"});
   CHECK_EXIT(other, 2);
   CHECK_SAYS(other, "'ap' is a figure of nets that find objects");
-  const auto classes = place.train({"--set", "val.metrics=[\"ap\"]", "--set", "data.val.classes=4"});
+  const auto classes = place.train({"--set", "val.metrics=[\"ap\"]", "--set", "data.train.classes=4"});
   CHECK_EXIT(classes, 3);
-  CHECK_SAYS(classes, "the validation data have other classes");
+  CHECK_SAYS(classes, "its classes are not those of the training data: training does not know the classes ");
 }
 
 TEST_CASE("detectors that do not fit their data or their sizes") {

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "sampling/datasets/entries.h"
+#include "sampling/relabelled_dataset.h"
 #include "stages/evaluation/coco_eval.h"
 #include "tests/sampling/settings_helper.h"
 #include "tests/sampling/temp_folder.h"
@@ -42,6 +43,35 @@ TEST_CASE("ground truth: shapes are found where their boxes are") {
   CHECK(found.size() == truth.objects.size());
   CHECK(coco_evaluate(truth, found, 2).all.ap == doctest::Approx(1));
   CHECK(ground_truth(*set, std::span(sights).first(10)).images.size() == 10);
+}
+
+TEST_CASE("ground truth: COCO's ids stay where the net has more classes than the file") {
+  const TempFolder temp;
+  temp.write("annotations/instances_val2017.json",
+             R"({"images": [{"id": 70, "file_name": "a"}],
+                 "categories": [{"id": 0, "name": "emu"}, {"id": 17, "name": "cat"}],
+                 "annotations": [{"id": 1, "image_id": 70, "category_id": 17, "bbox": [1, 2, 3, 4]},
+                                 {"id": 2, "image_id": 70, "category_id": 0, "bbox": [5, 6, 3, 4]}]})");
+  temp.write("val2017/a", "");
+  const auto entry = coco_entry();
+  // Of the file emu is class 0, cat class 1; the net's classes are bee, cat, dog, emu.
+  const auto set = relabelled(entry.make(settings_for(entry.keys, {{"path", temp.path().string()}}), {false}),
+                              {"bee", "cat", "dog", "emu"}, {3, 1});
+  auto sights = sights_of(*set);
+  REQUIRE(sights.size() == 1);
+  REQUIRE(sights[0].boxes.size() == 2);
+  for (const auto& box : sights[0].boxes) {
+    CHECK(box.label == (box.x0 == 1 ? 1 : 3));
+    sights[0].found.push_back({box.x0, box.y0, box.x1, box.y1, 1, box.label});
+  }
+  const auto truth = ground_truth(*set, sights);
+  CHECK(truth.images == std::vector<std::int64_t>{70});
+  REQUIRE(truth.categories.size() == 4);
+  CHECK(truth.categories[1].id == 17);
+  CHECK(truth.categories[3].id == 0);
+  CHECK(truth.categories[2].name == "dog");
+  const auto found = found_objects(truth, sights);
+  CHECK(coco_evaluate(truth, found, 1).all.ap == doctest::Approx(1));
 }
 
 TEST_CASE("ground truth: COCO's ids, crowds and areas, of the pictures that are records") {

@@ -1,0 +1,51 @@
+#pragma once
+// A data set under the classes of another one.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sampling/dataset.h"
+
+namespace flowtrain {
+
+/// The records of another data set, each in its place; only what their labels are called is another matter.
+class RelabelledDataset : public Dataset {
+ public:
+  std::uint64_t size() const override { return stored_->size(); }
+  Record read(std::uint64_t id, ReadBuffer& buffer) const override;
+  std::int64_t label(std::uint64_t id) const override { return new_label(stored_->label(id)); }
+  std::vector<std::string> classes() const override { return classes_; }
+  bool has_boxes() const override { return stored_->has_boxes(); }
+  std::string describe(std::uint64_t id) const override { return stored_->describe(id); }
+  bool resident() const override { return stored_->resident(); }
+  std::uint64_t fingerprint() const override { return stored_->fingerprint(); }
+  std::string missing_labels() const override { return stored_->missing_labels(); }
+
+  /// As it was before.
+  const Dataset& stored() const { return *stored_; }
+  /// The label here of each of its classes.
+  const std::vector<std::int32_t>& labels() const { return labels_; }
+
+ protected:
+  friend std::unique_ptr<Dataset> relabelled(std::unique_ptr<Dataset> dataset, std::vector<std::string> classes,
+                                             std::vector<std::int32_t> labels);
+  RelabelledDataset(std::unique_ptr<Dataset> dataset, std::vector<std::string> classes,
+                    std::vector<std::int32_t> labels)
+      : stored_(std::move(dataset)), classes_(std::move(classes)), labels_(std::move(labels)) {}
+
+ private:
+  std::int32_t new_label(std::int64_t label) const;
+
+  std::unique_ptr<Dataset> stored_;
+  std::vector<std::string> classes_;
+  std::vector<std::int32_t> labels_;
+};
+
+/// `dataset` with the classes `classes`, of which its own class i is `labels[i]` (places_among finds them). The whole
+/// is Distant where `dataset` is. A record of a label that `labels` has no place for is a bad sample.
+std::unique_ptr<Dataset> relabelled(std::unique_ptr<Dataset> dataset, std::vector<std::string> classes,
+                                    std::vector<std::int32_t> labels);
+
+}  // namespace flowtrain

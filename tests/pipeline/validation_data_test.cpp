@@ -1,0 +1,128 @@
+// Whose classes the validation sets have.
+
+#include "pipeline/validation_data.h"
+
+#include <doctest/doctest.h>
+
+#include "sampling/error.h"
+#include "sampling/registry.h"
+#include "tests/sampling/failure_helper.h"
+#include "tests/sampling/tar_helper.h"
+#include "tests/sampling/temp_folder.h"
+
+namespace flowtrain {
+namespace {
+
+using Texts = std::vector<std::string>;
+using Labels = std::vector<std::int64_t>;
+
+const std::string folders = "[data]\ndataset = \"image_folder\"\npath = \"DIR/p\"\n[sampler]\nsize = 8\n";
+const std::string shards = "[data]\ndataset = \"webdataset\"\npath = \"DIR/p\"\n[sampler]\nsize = 8\n";
+
+/// Data to train and validate on, below p/ of a folder that the configuration calls DIR.
+struct Place : TempFolder {
+  void pictures(const Texts& names) const {
+    for (auto& name : names) write("p/" + name, "no picture");
+  }
+  void shard(const std::string& split, const Labels& labels, const std::string& classes = {}) const {
+    TarBytes bytes;
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      const auto key = std::to_string(i);
+      bytes.entry(key + ".cls", std::to_string(labels[i])).entry(key + ".jpg", "no picture");
+    }
+    write("p/" + split + "/s.tar", bytes.end());
+    if (!classes.empty()) write("p/" + split + "/classes.txt", classes);
+  }
+  Config config(std::string text) const {
+    for (auto at = text.find("DIR"); at != text.npos; at = text.find("DIR")) text.replace(at, 3, path().string());
+    return load_config(write("c.toml", text + "[run]\nseed = 1\n[val]\nevery = 1\n"));
+  }
+  ValidationSets sets(const std::string& text) const {
+    const Config loaded = config(text);
+    const auto training = open_training_data(loaded, "cpu");
+    return open_validation_sets(loaded, training.dataset->classes(), "cpu", {}, true);
+  }
+};
+
+Labels labels_of(const ValidationData& set) {
+  Labels labels;
+  for (std::uint64_t id = 0; id < set.data.dataset->size(); ++id) {
+    ReadBuffer buffer;
+    labels.push_back(set.data.dataset->label(id));
+    CHECK(set.data.dataset->read(id, buffer).label == labels.back());
+  }
+  return labels;
+}
+
+TEST_CASE("a validation set that lacks a class has training's labels, by the classes' names") {
+  const Place place;
+  place.pictures({"train/cat/1.jpg", "train/dog/1.jpg", "train/emu/1.jpg", "val/dog/1.jpg", "val/emu/1.jpg",
+                  "val/emu/2.jpg", "night/emu/1.jpg"});
+  const auto sets = place.sets(folders + "[[val.set]]\nname = \"night\"\nsplit = \"night\"\n");
+  REQUIRE(sets.size() == 2);
+  CHECK(labels_of(*sets[0]) == Labels{1, 2, 2});
+  CHECK(labels_of(*sets[1]) == Labels{2});
+  for (auto& set : sets) CHECK(set->data.dataset->classes() == Texts{"cat", "dog", "emu"});
+  CHECK(sets[0]->data.dataset->describe(0).ends_with("val/dog/1.jpg"));
+}
+
+TEST_CASE("a class that training does not know is an error of the data, with both lists") {
+  const Place place;
+  place.pictures({"train/cat/1.jpg", "train/dog/1.jpg", "val/cat/1.jpg", "val/dog/1.jpg", "night/cow/1.jpg"});
+  const auto failure = failure_of([&] { place.sets(folders + "[[val.set]]\nname = \"night\"\nsplit = \"night\"\n"); });
+  check_failure(failure, Exit::data,
+                "training does not know the class cow (its 1 classes: cow; those of training, 2: ");
+  check_failure(failure, Exit::data, "cat, dog)");
+  check_failure(failure, Exit::data, "val.set");
+  place.pictures({"val/fox/1.jpg"});
+  check_failure(failure_of([&] { place.sets(folders); }), Exit::data, "the class fox (its 3 classes: cat, dog, fox;");
+}
+
+TEST_CASE("shards are held against training's by the names of classes.txt, or else by labels") {
+  SUBCASE("named") {
+    const Place place;
+    place.shard("train", {0, 1, 2}, "cat\ndog\nemu\n");
+    place.shard("val", {0, 1}, "dog\nemu\n");
+    CHECK(labels_of(*place.sets(shards)[0]) == Labels{1, 2});
+  }
+  SUBCASE("of other names") {
+    const Place place;
+    place.shard("train", {0, 1}, "cat\ndog\n");
+    place.shard("val", {0, 1}, "dog\nemu\n");
+    check_failure(failure_of([&] { place.sets(shards); }), Exit::data, "training does not know the class emu");
+  }
+  SUBCASE("counted") {
+    const Place place;
+    place.shard("train", {0, 1, 2});
+    place.shard("val", {1, 0});
+    const auto sets = place.sets(shards);
+    CHECK(labels_of(*sets[0]) == Labels{1, 0});
+    CHECK(sets[0]->data.dataset->classes() == Texts{"0", "1", "2"});
+  }
+  SUBCASE("of more classes") {
+    const Place place;
+    place.shard("train", {0, 1, 2});
+    place.shard("val", {3});
+    check_failure(failure_of([&] { place.sets(shards); }), Exit::data, "training does not know the class 3");
+  }
+}
+
+TEST_CASE("boxes of a validation set have training's labels as well") {
+  const Place place;
+  const auto training = place.config("[data]\ndataset = \"shapes\"\nsamples = 20\n[data.val]\nclasses = 2\n");
+  const Texts learnt{"square", "star", "circle"};
+  const auto sets = open_validation_sets(training, learnt, "cpu", {}, false);
+  const auto own = open_dataset(training, false);
+  REQUIRE(own->classes() == Texts{"circle", "square"});
+  ReadBuffer buffer, other;
+  for (std::uint64_t id = 0; id < own->size(); ++id) {
+    const auto stored = own->read(id, buffer), seen = sets[0]->data.dataset->read(id, other);
+    CHECK(seen.label == (stored.label == 0 ? 2 : 0));
+    REQUIRE(seen.boxes.size() == stored.boxes.size());
+    for (std::size_t i = 0; i < seen.boxes.size(); ++i)
+      CHECK(seen.boxes[i].label == (stored.boxes[i].label == 0 ? 2 : 0));
+  }
+}
+
+}  // namespace
+}  // namespace flowtrain
