@@ -11,6 +11,7 @@
 #include "pipeline/batch_search.h"
 #include "pipeline/config/idle_keys.h"
 #include "pipeline/config/words.h"
+#include "pipeline/fingerprints.h"
 #include "pipeline/ledger.h"
 #include "pipeline/plan.h"
 #include "pipeline/pretrain.h"
@@ -42,7 +43,7 @@ class Run {
         train_(open_training_data(config, device_, portion())) {
     train_errors_ = ErrorPolicy::from(config.table("train"), config.table("dist"), options.group->size());
     val_errors_ = ErrorPolicy::from(config.table("val"), config.table("dist"), options.group->size());
-    check_resumed_data();
+    state_.samples_per_epoch = train_.dataset->size();
     state_.classes = train_.dataset->classes();
     if (validates()) check_validation_mode();
     if (validates())
@@ -186,6 +187,14 @@ class Run {
     return result;
   }
 
+  // What the results depend on beside the configuration: held against what the snapshot says, and kept for those to
+  // come. It is rank 0 that writes them.
+  void settle_basis(const Basis& before, bool accepted) {
+    if (!options_.group->leads()) return;
+    state_.fingerprints = fingerprints_of(config_, *train_.dataset, sets_);
+    check_basis(before, basis_of(state_), config_, accepted);
+  }
+
   Learner& learner() { return *learner_; }
   Hooks& hooks() { return hooks_; }
   /// After train(): result.json's.
@@ -301,13 +310,6 @@ class Run {
                     Exit::usage, "val.mode = \"inline\" shares each validation out among them");
   }
 
-  void check_resumed_data() {
-    if (options_.group->leads() && state_.iteration > 0 && state_.samples_per_epoch != train_.dataset->size())
-      log_warn(say("the data set has ", train_.dataset->size(), " samples; when the snapshot was made it had ",
-                   state_.samples_per_epoch, ": the order of samples is not the one that it would have been"));
-    state_.samples_per_epoch = train_.dataset->size();
-  }
-
   void summarise(const TrainerResult& result, const RunState& state) const {
     const std::uint64_t done = result.iteration + 1 - schedule_.first;
     if (!result.stopped.empty()) log_info("stopped early: " + result.stopped);
@@ -411,11 +413,13 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   std::optional<OpenSnapshot> snapshot;
   if (start.snapshot && group.leads()) snapshot.emplace(open_verified(*start.snapshot));
   RunState state = initial_state(start, snapshot, group);
+  const Basis before = basis_of(state);
 
   FailedStart failed(start);
   RunOptions named = options;
   named.folder = start.path.string();
   Run run(start.config, named, std::move(state));
+  run.settle_basis(before, start.accept_changes);
   run.make_learner(make_learner);
   if (group.leads()) load_first_weights(run.learner(), start, snapshot, interrupt);
   run.learner().share_state();

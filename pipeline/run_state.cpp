@@ -87,6 +87,7 @@ std::string RunState::to_json() const {
       {"validation", sets},
       {"world", world},
       {"classes", names_json(classes)},
+      {"fingerprints", fingerprints},
       {"elapsed_s", elapsed_s},
       {"early_stop", {{"best", early_stop.best ? json(*early_stop.best) : json()}, {"since", early_stop.since}}},
       {"plateaus", schedule ? plateau_list : json::array()},
@@ -174,6 +175,8 @@ RunState RunState::from_json(const std::string& text) try {
   state.world = static_cast<int>(count(stored.at("world")));
   if (stored.contains("classes"))
     for (auto& name : stored.at("classes")) state.classes.push_back(name_from(name));
+  if (stored.contains("fingerprints"))
+    state.fingerprints = stored.at("fingerprints").get<std::map<std::string, std::string>>();
   state.elapsed_s = stored.at("elapsed_s");
   const auto best_of = [](const json& rule) {
     return rule.at("best").is_null() ? std::nullopt : std::optional(rule.at("best").get<double>());

@@ -56,6 +56,7 @@ struct RunState {
   std::set<std::uint64_t> bad_samples;                ///< ids
   int world = 1;                                      ///< processes that trained together
   std::vector<std::string> classes;                   ///< of the training data, in label order
+  std::map<std::string, std::string> fingerprints;    ///< of what results depend on beside the configuration's text
   double elapsed_s = 0;                               ///< training time over all starts
   EarlyStopState early_stop;
   std::vector<PlateauState> plateaus;        ///< of the schedules of this kind, in their order

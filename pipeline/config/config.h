@@ -76,4 +76,14 @@ std::vector<Difference> diff(const Config& before, const Config& now);
 /// parameters bit for bit, and what decides which collectives they call.
 std::map<std::string, std::string> common_values(const Config& config);
 
+/// A file whose contents a run is made of.
+struct NamedFile {
+  std::string key;   ///< that names it: "hook.0.plugin"
+  std::string path;  ///< as it is written there
+  bool breaks;       ///< going on with other contents no longer gives what the run would have given
+};
+
+/// The files that a configuration names so: plugins, net.script, net.pretrain where it is no address, weights_file.
+std::vector<NamedFile> files_of(const Config& config);
+
 }  // namespace flowtrain

@@ -57,6 +57,9 @@ std::string effect_of(const std::string& key, const std::string& text) {
   return key == "loader.keep_mb" && text != "0" ? "pictures are decoded whole" : text;
 }
 
+/// Keys that name files, in whichever table they stand.
+constexpr const char* file_keys[] = {"plugin", "plugins", "script", "pretrain", "weights_file"};
+
 std::string text_of(const Settings& settings, const std::string& key) {
   return settings.has(key) ? to_toml(settings.value(key)) : "(none)";
 }
@@ -144,6 +147,30 @@ std::map<std::string, std::string> common_values(const Config& config) {
   add("data.train", config.data(true), config.data(true).table());
   add("data.val", config.data(false), "data.val");
   return values;
+}
+
+std::vector<NamedFile> files_of(const Config& config) {
+  std::vector<NamedFile> files;
+  const auto add = [&](const std::string& table, const Settings& settings) {
+    for (const char* key : file_keys) {
+      if (!settings.has(key)) continue;
+      const std::string place = settings.table() + "." + key;
+      // What run.plugins add may be anything that is chosen by name.
+      const bool decides = breaks(table, key) || place == "run.plugins";
+      const Value& value = settings.value(key);
+      if (const auto* paths = std::get_if<std::vector<std::string>>(&value))
+        for (std::size_t i = 0; i < paths->size(); ++i) files.push_back({say(place, ".", i), (*paths)[i], decides});
+      const auto* path = std::get_if<std::string>(&value);
+      if (path && !path->empty() && path->find("://") == path->npos) files.push_back({place, *path, decides});
+    }
+  };
+  for (auto& table : core_tables()) {
+    if (table.repeats != Repeats::no)
+      for (auto& settings : config.list(table.name)) add(table.name, settings);
+    else if (!table.name.starts_with("data"))
+      add(table.name, config.table(table.name));
+  }
+  return files;
 }
 
 }  // namespace flowtrain

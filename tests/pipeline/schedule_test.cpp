@@ -64,10 +64,12 @@ TEST_CASE("a run's state survives as text") {
   state.bad_samples = {3, 4};
   state.elapsed_s = 1.5;
   state.classes = {"cat", "", "caf\xe9", "\"\n"};
+  state.fingerprints = {{"data.train", "0123456789abcdef"}};
   auto again = RunState::from_json(state.to_json());
   CHECK(again.to_json() == state.to_json());
   CHECK(again.losses == state.losses);
   CHECK(again.classes == state.classes);  // also names that are not UTF-8
+  CHECK(again.fingerprints == state.fingerprints);
   CHECK(again.awaited->figures->at(0) == state.awaited->figures->at(0));
   CHECK(std::isnan(again.awaited->figures->at(1).second));
   state.awaited->figures.reset();

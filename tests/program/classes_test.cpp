@@ -1,4 +1,4 @@
-// Validation and test data whose classes are not training's.
+// Validation and test data whose classes are not training's, and data that changed before a run goes on.
 
 #include <doctest/doctest.h>
 
@@ -96,6 +96,36 @@ TEST_CASE("labels of a validation set that training's classes do not hold are an
   const auto refused = place.train();
   CHECK_EXIT(refused, 3);
   CHECK_SAYS(refused, "training does not know the class 4 (its 5 classes: 0, 1, 2, 3, 4; those of training, 4: ");
+}
+
+TEST_CASE("data and files that changed since a snapshot are named, and a run goes on only where that is accepted") {
+  const Workplace place(without_shapes() + "[[hook]]\nplugin = \"hook.so\"\nlog = \"notes\"\n");
+  const fs::path built = FLOWTRAIN_BUILD_DIR "/plugins/every_point.so";
+  fs::copy_file(built, place.path("hook.so"));
+  write_animals(place.folder(), "train", {"cat", "dog", "emu"});
+  write_animals(place.folder(), "val", {"cat", "dog", "emu"});
+  const Words words = with(on_pictures, {"--run-dir", "run"});
+  REQUIRE_EXIT(place.train(with(words, {"--max-iter", "10"})), 0);
+  const auto state = json::parse(read_text(fs::canonical(place.path("run/snapshots/latest")) / "state.json"));
+  CHECK(state.at("classes") == json({"cat", "dog", "emu"}));
+  CHECK(state.at("fingerprints").contains("hook.0.plugin"));
+  REQUIRE_EXIT(place.train(with(words, {"--max-iter", "12", "--resume", "auto"})), 0);
+
+  // All labels move by one.
+  for (const std::string split : {"animals/train", "animals/val"})
+    fs::rename(place.path(split + "/cat"), place.path(split + "/zebra"));
+  std::ofstream(place.path("hook.so"), std::ios::app | std::ios::binary).put('\0');
+  const auto refused = place.train(with(words, {"--max-iter", "14", "--resume", "auto"}));
+  CHECK_EXIT(refused, 2);
+  for (auto says : {"has changed since the snapshot was made: the classes: 3 (dog, emu, zebra), were 3 (cat, dog, emu)",
+                    "the training data: other files", "the contents of hook.0.plugin: hook.so", "--accept-changes"})
+    CHECK_SAYS(refused, says);
+  CHECK(end_of(place.path("run")).iteration == 12);
+
+  const auto accepted = place.train(with(words, {"--max-iter", "14", "--resume", "auto", "--accept-changes"}));
+  CHECK_EXIT(accepted, 0);
+  CHECK_SAYS(accepted, "going on although");
+  REQUIRE_EXIT(place.train(with(words, {"--max-iter", "16", "--resume", "auto"})), 0);  // it is the run's basis now
 }
 
 }  // namespace flowtrain

@@ -1,0 +1,117 @@
+// What is compared at a resume beside the configuration.
+
+#include "pipeline/fingerprints.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "sampling/error.h"
+#include "tests/sampling/failure_helper.h"
+#include "tests/sampling/temp_folder.h"
+
+namespace flowtrain {
+namespace {
+
+using Fingerprints = std::map<std::string, std::string>;
+
+const char* const text = R"(
+[data]
+dataset = "image_folder"
+path = "DIR/p"
+[sampler]
+size = 8
+[run]
+seed = 1
+[order]
+name = "weighted"
+weights_file = "DIR/weights.txt"
+[net]
+name = "mlp"
+pretrain = "DIR/weights.safetensors"
+[[hook]]
+plugin = "DIR/hook.so"
+)";
+
+struct Place : TempFolder {
+  Place() {
+    for (const char* name : {"p/train/cat/1.jpg", "p/train/dog/1.jpg", "p/val/cat/1.jpg"}) write(name, "");
+    write("weights.txt", "1\n2\n");
+    write("hook.so", "first");
+  }
+  Config config() const {
+    std::string filled = text;
+    for (auto at = filled.find("DIR"); at != filled.npos; at = filled.find("DIR"))
+      filled.replace(at, 3, path().string());
+    return load_config(write("c.toml", filled));
+  }
+  Basis basis() const {
+    const Config loaded = config();
+    const auto training = open_dataset(loaded, true);
+    const auto sets = open_validation_sets(loaded, training->classes(), "cpu", {}, false);
+    return {training->size(), training->classes(), fingerprints_of(loaded, *training, sets)};
+  }
+  void check_same(const Basis& before) const { check_basis(before, basis(), config(), false); }
+};
+
+TEST_CASE("what a run's results depend on is known by its fingerprints, and the same things have the same ones") {
+  const Place place, again;
+  const auto first = place.basis();
+  for (const char* key : {"data.train", "data.val", "order.weights_file", "hook.0.plugin"}) {
+    CAPTURE(key);
+    REQUIRE(first.fingerprints.contains(key));
+    CHECK(first.fingerprints.at(key).size() == 16);
+  }
+  CHECK_FALSE(first.fingerprints.contains("net.pretrain"));  // it is not there
+  CHECK(again.basis().fingerprints == first.fingerprints);   // wherever it lies
+  place.check_same(first);
+  place.check_same({});  // an older snapshot says nothing
+}
+
+TEST_CASE("a change that breaks exact resume is named, and goes on only where that is accepted") {
+  const Place place;
+  const auto before = place.basis();
+  const auto refused = [&](const std::string& says) {
+    const auto now = place.basis();
+    const auto failure = failure_of([&] { check_basis(before, now, place.config(), false); });
+    check_failure(failure, Exit::usage, "has changed since the snapshot was made: ");
+    check_failure(failure, Exit::usage, says);
+    CHECK(failure.hint().find("--accept-changes") != std::string::npos);
+    check_basis(before, now, place.config(), true);
+  };
+  namespace fs = std::filesystem;
+  SUBCASE("a class's name") {
+    fs::rename(place.path() / "p/train/cat", place.path() / "p/train/yak");
+    fs::rename(place.path() / "p/val/cat", place.path() / "p/val/yak");
+    refused("the classes: 2 (dog, yak), were 2 (cat, dog)");
+  }
+  SUBCASE("a picture's name") {
+    fs::rename(place.path() / "p/train/cat/1.jpg", place.path() / "p/train/cat/2.jpg");
+    refused("the training data: other files or another order of 2 samples");
+  }
+  SUBCASE("a picture more") {
+    place.write("p/train/cat/2.jpg", "");
+    refused("the training data: 3 samples, were 2");
+  }
+  SUBCASE("the weights of samples") {
+    place.write("weights.txt", "1\n3\n");
+    refused("the contents of order.weights_file: " + (place.path() / "weights.txt").string());
+  }
+  SUBCASE("a plugin") {
+    place.write("hook.so", "second");
+    refused("the contents of hook.0.plugin: " + (place.path() / "hook.so").string());
+  }
+}
+
+TEST_CASE("a change that training does not see is no reason to stop") {
+  const Place place;
+  place.write("weights.safetensors", "one");
+  const auto before = place.basis();
+  REQUIRE(before.fingerprints.contains("net.pretrain"));
+  place.write("weights.safetensors", "two");
+  place.write("p/val/cat/2.jpg", "");
+  place.check_same(before);
+}
+
+}  // namespace
+}  // namespace flowtrain
