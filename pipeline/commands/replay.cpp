@@ -1,5 +1,6 @@
 // flowtrain replay CONFIG --iter N
 
+#include <cmath>
 #include <cstdio>
 
 #include "pipeline/bisect.h"
@@ -45,6 +46,9 @@ int write_batch(const Config& config, const ReplayRequest& request, const Recomp
   return 0;
 }
 
+// printf shows the sign of a nan, which means nothing.
+double unsigned_nan(double value) { return std::isnan(value) ? std::nan("") : value; }
+
 int replay_loss(const ReplayRequest& request) {
   const EarlierRun run = find_earlier_run(request.start);
   check_iteration(request.iteration, run);
@@ -61,8 +65,8 @@ int replay_loss(const ReplayRequest& request) {
                                interruptions(), keep);
   if (!reached) return code;
   std::printf("iteration %llu: loss %.9g, grad_norm %.9g\n", static_cast<unsigned long long>(request.iteration),
-              computed.result.loss, computed.result.grad_norm);
-  for (auto& [name, value] : computed.result.parts) std::printf("  %s %.9g\n", name.c_str(), value);
+              unsigned_nan(computed.result.loss), unsigned_nan(computed.result.grad_norm));
+  for (auto& [name, value] : computed.result.parts) std::printf("  %s %.9g\n", name.c_str(), unsigned_nan(value));
   return write_batch(run.config, request, &computed);
 }
 

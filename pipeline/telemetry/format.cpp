@@ -35,6 +35,7 @@ std::string format_count(std::uint64_t count) {
 }
 
 std::string format_loss(double loss) {
+  if (std::isnan(loss)) return "nan";  // printf shows the sign, which means nothing
   auto magnitude = std::abs(loss);
   bool plain = magnitude == 0 || (magnitude >= 1e-3 && magnitude < 1e3);
   return print(plain || !std::isfinite(loss) ? "%.4f" : "%.3e", loss);

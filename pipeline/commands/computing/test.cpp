@@ -10,6 +10,7 @@
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/table_line.h"
+#include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/telemetry/metrics.h"
 #include "sampling/error.h"
@@ -52,7 +53,7 @@ void log_classes(const Figures& figures, const std::string& group_by) {
   for (auto& [name, value] : figures) {
     if (!name.starts_with(class_accuracy)) continue;
     std::string line;
-    append_line(line, "%8.4f  ", value);
+    append_line(line, "%8s  ", format_loss(value).c_str());
     log_info(line + name.substr(class_accuracy.size()));
   }
 }
