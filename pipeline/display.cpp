@@ -25,6 +25,7 @@ struct Validation {
   Figures figures;
   bool improved;
   std::optional<ClassTable> confusion;
+  std::uint64_t replaced;
 };
 
 struct Epoch {
@@ -188,6 +189,8 @@ struct Display::Impl {
       if (!left_out.contains(name)) line += (fields.size() > 1 ? "  " : "") + name + " " + format_loss(value);
       fields.emplace_back(name, value);
     }
+    if (validation.replaced > 0)
+      line += say("  (another picture in the place of a bad one: ", validation.replaced, ")");
     log_info(line + (validation.improved ? "  (best so far)" : ""));
     if (!metrics) return;
     metrics->write("val", fields);
@@ -215,9 +218,10 @@ void Display::step(const StepEvent& event, const Figures& parts) {
   if (impl_->queue.push({event, owned.get(), nullptr, nullptr})) owned.release();
 }
 
-void Display::validation(std::uint64_t iteration, Figures figures, bool improved, const ClassTable* confusion) {
-  auto owned = std::make_unique<Validation>(
-      Validation{iteration, std::move(figures), improved, confusion ? std::optional(*confusion) : std::nullopt});
+void Display::validation(std::uint64_t iteration, Figures figures, bool improved, const ClassTable* confusion,
+                         std::uint64_t replaced) {
+  auto owned = std::make_unique<Validation>(Validation{iteration, std::move(figures), improved,
+                                                       confusion ? std::optional(*confusion) : std::nullopt, replaced});
   if (impl_->queue.push({{}, nullptr, owned.get(), nullptr})) owned.release();
 }
 

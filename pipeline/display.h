@@ -44,8 +44,10 @@ class Display {
   void step(const StepEvent& event, const Figures& figures);
   /// After its last iteration: means over an epoch (from 0).
   void epoch(std::uint64_t iteration, std::uint64_t epoch, Figures means);
-  /// `confusion` (may be null) becomes confusion.csv, beside metrics.jsonl: that of the newest validation.
-  void validation(std::uint64_t iteration, Figures figures, bool improved, const ClassTable* confusion = nullptr);
+  /// `confusion` (may be null) becomes confusion.csv, beside metrics.jsonl: that of the newest validation. `replaced`:
+  /// rows in which another record stood for a bad one.
+  void validation(std::uint64_t iteration, Figures figures, bool improved, const ClassTable* confusion = nullptr,
+                  std::uint64_t replaced = 0);
   /// Shows everything there is, and ends the thread and the bar.
   void finish();
 

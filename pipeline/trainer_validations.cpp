@@ -140,7 +140,7 @@ Trainer::Entered Trainer::enter(std::uint64_t iteration, const Validated& found)
     if (rank == std::size_t{0}) links.push_back(rule.link);
   }
   parts_.display->validation(iteration, *found.figures, !links.empty() && links.front() == parts_.best.front().link,
-                             found.confusion ? &*found.confusion : nullptr);
+                             found.confusion ? &*found.confusion : nullptr, found.replaced);
   return entered;
 }
 

@@ -41,7 +41,10 @@ Validated run_validation(Line& line, Validator& validator, BadSamples& bad, std:
     if (error && on_error == ErrorPolicy::Action::save) break;
     complete = goes_on();
   }
-  bad.account(bad_samples_of_all(group, found), iteration);
+  found = bad_samples_of_all(group, found);
+  std::set<std::uint64_t> replaced;  // a substitute may have been bad as well
+  for (auto& each : found) replaced.insert(each.position);
+  bad.account(std::move(found), iteration);
   std::optional<Figures> seen = Figures();
   Figures figures;
   attempt([&] {
@@ -52,7 +55,7 @@ Validated run_validation(Line& line, Validator& validator, BadSamples& bad, std:
   if (!complete || !seen) return {};
   if (error) return {.error = error};
   figures.insert(figures.end(), seen->begin(), seen->end());
-  return {.figures = std::move(figures)};
+  return {.figures = std::move(figures), .replaced = replaced.size()};
 }
 
 // [data.val]'s comes last, so that what else the validator has of it stays, and is told first.
@@ -60,6 +63,7 @@ Validated validate_sets(const std::vector<ValidationSet>& sets, Validator& valid
                         const GoesOn& goes_on, Group& group, ErrorPolicy::Action on_error) {
   Figures figures;
   std::exception_ptr error;
+  std::uint64_t replaced = 0;
   for (std::size_t i = sets.size(); i-- > 0;) {
     const ValidationSet& set = sets[i];
     Validated one = run_validation(set.line, validator, set.bad_samples, iteration, set.batches, goes_on, group,
@@ -71,9 +75,10 @@ Validated validate_sets(const std::vector<ValidationSet>& sets, Validator& valid
     if (!set.name.empty())
       for (auto& [name, value] : *one.figures) name = set.name + "." + name;
     figures.insert(figures.begin(), one.figures->begin(), one.figures->end());
+    replaced += one.replaced;
   }
   if (error) return {.error = error};
-  Validated all{.figures = std::move(figures)};
+  Validated all{.figures = std::move(figures), .replaced = replaced};
   const ClassTable* confusion = sets.front().name.empty() ? validator.confusion() : nullptr;
   if (confusion) all.confusion = *confusion;
   return all;

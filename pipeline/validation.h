@@ -32,6 +32,7 @@ struct Validated {
   std::optional<Figures> figures = {};       ///< of all sets, [data.val]'s first
   std::optional<ClassTable> confusion = {};  ///< of [data.val], where val.metrics asks for it
   std::exception_ptr error = {};             ///< that it ended with, where the run does not
+  std::uint64_t replaced = 0;                ///< rows in which another record stands for a bad one
 };
 
 /// Asked before and after each batch; false: the validation is given up.

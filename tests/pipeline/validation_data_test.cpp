@@ -1,11 +1,13 @@
-// Whose classes the validation sets have.
+// Whose classes the validation sets have, and what a validation says of bad samples.
 
 #include "pipeline/validation_data.h"
 
 #include <doctest/doctest.h>
 
+#include "pipeline/validation.h"
 #include "sampling/error.h"
 #include "sampling/registry.h"
+#include "tests/pipeline/fakes.h"
 #include "tests/sampling/failure_helper.h"
 #include "tests/sampling/tar_helper.h"
 #include "tests/sampling/temp_folder.h"
@@ -15,6 +17,9 @@ namespace {
 
 using Texts = std::vector<std::string>;
 using Labels = std::vector<std::int64_t>;
+using testing::FakeDataset;
+using testing::FakeOrder;
+using testing::FakeSampler;
 
 const std::string folders = "[data]\ndataset = \"image_folder\"\npath = \"DIR/p\"\n[sampler]\nsize = 8\n";
 const std::string shards = "[data]\ndataset = \"webdataset\"\npath = \"DIR/p\"\n[sampler]\nsize = 8\n";
@@ -121,6 +126,40 @@ TEST_CASE("boxes of a validation set have training's labels as well") {
     REQUIRE(seen.boxes.size() == stored.boxes.size());
     for (std::size_t i = 0; i < seen.boxes.size(); ++i)
       CHECK(seen.boxes[i].label == (stored.boxes[i].label == 0 ? 2 : 0));
+  }
+}
+
+/// Counts rows.
+struct RowCounter : Validator {
+  double rows = 0;
+  void begin_validation() override { rows = 0; }
+  void validate(Slab& slab) override { rows += static_cast<double>(slab.rows().size()); }
+  Figures end_validation() override { return {{"loss", rows}}; }
+};
+
+TEST_CASE("each validation says in how many rows another record stands for a bad one") {
+  const FakeDataset dataset(20, 4, true);
+  const FakeOrder order(20, 1);
+  FakeSampler sampler(4);
+  sampler.before_sample = [](std::uint64_t id) {
+    if (id == 3 || id == 7) throw SampleError("torn");
+  };
+  const auto device = make_cpu_device();
+  LineParts parts{"val", dataset, order, sampler, *device, Batches(20, 8, LastBatch::pad)};
+  parts.batch = 8;
+  parts.source = endless_batches();
+  const Scheduler scheduler(2);
+  Line line(std::move(parts));
+  line.start();
+  int told = 0;
+  BadSamples bad(dataset, {"val", 10}, [&](auto&) { ++told; });
+  RowCounter counter;
+  for (int round = 0; round < 2; ++round) {
+    const auto found = run_validation(line, counter, bad, 5, 3, [] { return true; });
+    REQUIRE(found.figures);
+    CHECK(found.figures->front().second == 20);
+    CHECK(found.replaced == 2);
+    CHECK(told == 2);  // each once
   }
 }
 
