@@ -29,7 +29,7 @@ std::string both_lists(const std::vector<std::string>& known, const std::vector<
              listed_classes(known));
 }
 
-ClassPlaces by_label(const std::vector<std::string>& known, std::size_t classes) {
+ClassPlaces as_labels(const std::vector<std::string>& known, std::size_t classes) {
   ClassPlaces places;
   places.labels.resize(classes);
   std::iota(places.labels.begin(), places.labels.end(), 0);
@@ -46,7 +46,7 @@ bool has_only_numbers(const std::vector<std::string>& names) {
 }
 
 ClassPlaces places_among(const std::vector<std::string>& known, const std::vector<std::string>& classes) {
-  if (classes == known) return by_label(known, known.size());
+  if (classes == known) return as_labels(known, known.size());
   const auto labels = labels_by_name(known), own = labels_by_name(classes);
   std::vector<std::string> unknown;
   for (auto& name : classes)
@@ -54,7 +54,7 @@ ClassPlaces places_among(const std::vector<std::string>& known, const std::vecto
   if (!unknown.empty()) {
     const bool counts_fit = has_only_numbers(classes) ? classes.size() <= known.size()
                                                       : has_only_numbers(known) && classes.size() == known.size();
-    if (counts_fit) return by_label(known, classes.size());
+    if (counts_fit) return as_labels(known, classes.size());
     throw std::invalid_argument(say("training does not know ", unknown.size() == 1 ? "the class " : "the classes ",
                                     listed_classes(unknown), " (", both_lists(known, classes), ")"));
   }

@@ -24,7 +24,7 @@ std::uint32_t big_endian(std::span<const std::byte> bytes) {
 
 /// What the first eXIf chunk of a PNG file holds, before or after the pixels; nothing where there is none or its
 /// checksum is wrong. libpng is told to pass over all such chunks, and would look no further than the pixels.
-std::span<const std::byte> exif_chunk(std::span<const std::byte> file) {
+std::span<const std::byte> exif_in_png(std::span<const std::byte> file) {
   constexpr std::size_t signature_bytes = 8, around_bytes = 12;  // length and type before the data, checksum after
   auto left = file.subspan(std::min(signature_bytes, file.size()));
   while (left.size() >= around_bytes) {
@@ -48,7 +48,7 @@ class PngReader : public PictureReader {
   PngReader(std::span<const std::byte> file, Exif exif)
       : left_(file),
         file_bytes_(file.size()),
-        orientation_(exif == Exif::apply ? exif_orientation(exif_chunk(file)) : 1) {
+        orientation_(exif == Exif::apply ? exif_orientation(exif_in_png(file)) : 1) {
     png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, leave, ignore);
     info_ = png_ ? png_create_info_struct(png_) : nullptr;
     if (!info_) {

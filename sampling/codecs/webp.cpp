@@ -18,7 +18,7 @@ constexpr int spare = 2;
 
 /// What the first EXIF chunk of a WebP file (a RIFF list: name, length, data padded to an even length) holds; nothing
 /// where there is none.
-std::span<const std::byte> exif_chunk(std::span<const std::byte> file) {
+std::span<const std::byte> exif_in_webp(std::span<const std::byte> file) {
   constexpr std::size_t list_header_bytes = 12, header_bytes = 8;
   auto left = file.subspan(std::min(list_header_bytes, file.size()));
   while (left.size() >= header_bytes) {
@@ -35,7 +35,7 @@ std::span<const std::byte> exif_chunk(std::span<const std::byte> file) {
 class WebpReader : public PictureReader {
  public:
   WebpReader(std::span<const std::byte> file, Exif exif)
-      : file_(file), orientation_(exif == Exif::apply ? exif_orientation(exif_chunk(file)) : 1) {
+      : file_(file), orientation_(exif == Exif::apply ? exif_orientation(exif_in_webp(file)) : 1) {
     if (!WebPInitDecoderConfig(&config_)) throw InternalError("libwebp has another version than its header");
     const auto status = WebPGetFeatures(bytes(), file.size(), &config_.input);
     if (status != VP8_STATUS_OK) throw SampleError("WebP: the header is damaged or cut short");

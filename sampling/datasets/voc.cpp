@@ -62,20 +62,20 @@ void read_needed(const Files& files, std::size_t index, std::size_t max_bytes, s
   }
 }
 
-constexpr std::string_view spaces = " \t\r";
+constexpr std::string_view blanks = " \t\r";
 
-std::string_view trimmed(std::string_view text) {
-  const auto begin = std::min(text.find_first_not_of(spaces), text.size());
-  return text.substr(begin, text.find_last_not_of(spaces) + 1 - begin);
+std::string_view without_blanks(std::string_view text) {
+  const auto begin = std::min(text.find_first_not_of(blanks), text.size());
+  return text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
 }
 
 /// Before " -1", " 0" or " 1" at a line's end; nothing where there is no such label.
 std::optional<std::string_view> before_label(std::string_view line) {
-  const auto space = line.find_last_of(spaces);
+  const auto space = line.find_last_of(blanks);
   if (space == line.npos) return {};
   const auto label = line.substr(space + 1);
   if (label != "-1" && label != "0" && label != "1") return {};
-  return trimmed(line.substr(0, space));
+  return without_blanks(line.substr(0, space));
 }
 
 /// The pictures' names, one a line. In lists of one class each is followed by a label, which is left out; names may
@@ -88,7 +88,7 @@ std::vector<std::string> read_list(const Files& files, std::size_t list) {
   for (std::size_t at = 0; at < text.size();) {
     const auto line = text.substr(at, text.find('\n', at) - at);
     at += line.size() + 1;
-    if (const auto name = trimmed(line); !name.empty()) lines.push_back(name);
+    if (const auto name = without_blanks(line); !name.empty()) lines.push_back(name);
   }
   if (lines.empty()) throw EmptyDataset(files.describe(list) + ": lists no pictures");
   const bool labelled = std::ranges::all_of(lines, [](auto line) { return before_label(line).has_value(); });
