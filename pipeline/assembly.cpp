@@ -13,11 +13,6 @@ namespace flowtrain {
 
 namespace {
 
-std::unique_ptr<Device> make_device(const std::string& name, std::uint32_t slots, bool pin) {
-  if (name == "cpu") return make_cpu_device();
-  return make_cuda_device(std::stoi(name.substr(name.find(':') + 1)), slots, pin);
-}
-
 unsigned workers_of(const Settings& loader, unsigned processes_here) {
   if (const auto workers = number(loader, "workers")) return static_cast<unsigned>(*workers);
   return std::max(1u, std::thread::hardware_concurrency() / processes_here);
@@ -118,6 +113,11 @@ DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, b
 }
 
 }  // namespace
+
+std::unique_ptr<Device> make_device(const std::string& name, std::uint32_t slots, bool pin) {
+  if (name == "cpu") return make_cpu_device();
+  return make_cuda_device(std::stoi(name.substr(name.find(':') + 1)), slots, pin);
+}
 
 Mixing mixing_of(const Config& config) {
   const Settings& mix = config.table("mix");

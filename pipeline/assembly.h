@@ -63,6 +63,10 @@ LineParts line_parts(const std::string& name, const DataParts& data, const Confi
 /// Batches 1, 2, 3 … from number `first` (from 0), without end: for validation and for measuring.
 std::function<Ticket()> endless_batches(std::uint64_t first = 0);
 
+/// The device of that name ("cpu", "cuda:N"), for `slots` slabs, whose host memory is page-locked with `pin`. No tensor
+/// is made on a GPU before: this is what brings CUDA into the process. Throws UserError(usage) where it cannot be had.
+std::unique_ptr<Device> make_device(const std::string& name, std::uint32_t slots, bool pin);
+
 /// "cpu" or "cuda:N" for run.device, for one process of `processes_here` on this machine. "auto" takes a GPU where one
 /// answers. Each process has its own; where fewer are visible, they share them in turn. Throws UserError(usage) where
 /// run.device names a single GPU for several processes.

@@ -137,13 +137,14 @@ std::optional<Figures> measure_detection(const DetectionMetrics& metrics, Detect
 
 Figures test_detection(const Config& config, const fs::path& snapshot, const MakeDetector& make, const fs::path& folder,
                        std::size_t pictures) {
+  const auto device = make_device(choose_device(config), 1, false);  // before there are tensors on it
   const OpenSnapshot opened = open_snapshot(snapshot);
   const auto learnt = RunState::from_json(opened.state_json).classes;
   const auto dataset = open_validation_dataset(config, learnt);
   const LearnerState weights = read_tensors(opened, config.table("ema").boolean("validate"));
   const auto detector =
       make({{config.table("net"), config.table("sampler"), config.table("detect"),
-             static_cast<std::int64_t>((learnt.empty() ? dataset->classes() : learnt).size()), choose_device(config)},
+             static_cast<std::int64_t>((learnt.empty() ? dataset->classes() : learnt).size()), device->name()},
             config.table("run"),
             weights});
   make_folders(folder);

@@ -11,6 +11,7 @@ if [[ ! -e $log ]]; then exit 0; fi
 has() {
   case $1 in
     gpu) timeout 20 nvidia-smi -L 2>/dev/null | grep -q '^GPU' ;;
+    no-gpu) [[ ! -e /dev/nvidiactl && ! -e /dev/dxg ]] ;;
     root) ((EUID == 0)) ;;
     namespaces) ((EUID == 0)) && command -v ip >/dev/null && ip netns list >/dev/null 2>&1 ;;
     ptrace) ((EUID == 0)) ;;

@@ -1,0 +1,87 @@
+// A GPU that is asked for on a machine without one: each command says so, whatever it would have done first.
+
+#include <doctest/doctest.h>
+
+#include "tests/program/workplace.h"
+#include "tests/support/skip.h"
+
+namespace flowtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kTinyDetector = R"(name = "detector"
+[run]
+max_iter = 2
+threads = 1
+[data]
+dataset = "shapes"
+size = 64
+samples = 8
+val_samples = 2
+objects = 2
+[sampler]
+name = "cornernet"
+input_size = [63, 63]
+output_size = [16, 16]
+border = 16
+[loader]
+batch = 4
+[net]
+name = "cornernet_squeeze"
+stacks = 1
+stem = [8, 16]
+widths = [16, 16]
+blocks = [1, 1]
+[loss]
+name = "cornernet"
+[val]
+metrics = []
+)";
+
+bool has_driver() { return fs::exists("/dev/nvidiactl") || fs::exists("/dev/dxg"); }
+
+void check_refused(const Workplace& place, const Words& words) {
+  std::string line;
+  for (auto& word : words) line += word + " ";
+  CAPTURE(line);
+  const auto outcome = place.run(words);
+  CHECK_EXIT(outcome, 2);
+  if (fs::exists(FLOWTRAIN_BUILD_DIR "/lib/libflowtrain_cuda.so"))
+    CHECK_SAYS(outcome, "no GPU answers");
+  else
+    CHECK_SAYS(outcome, "this build of flowtrain has no CUDA parts");
+  CHECK_SAYS(outcome, "hint: ");
+}
+
+}  // namespace
+
+TEST_CASE("each command that computes refuses a GPU that is not there, and says how to do without") {
+  SKIP_UNLESS(!has_driver(), "no-gpu", "a driver of GPUs is here");
+  const Workplace place;
+  REQUIRE_EXIT(place.train({"--initialize", "--device", "cpu"}), 0);
+  const Words asks{"tiny.toml", "--device", "cuda"};
+  const std::vector<Words> commands{
+      {"train"},
+      {"train", "--dry-run"},
+      {"train", "--no-optim"},
+      {"train", "--set", "loader.batch=\"auto\""},
+      {"train", "--distributed", "--world-size", "2"},
+      {"test"},
+      {"lr-find", "--iterations", "2"},
+      {"replay", "--iter", "1", "--loss"},
+      {"replay", "--bisect", "nan"},
+      {"bench", "--distributed", "--world-size", "2"},
+  };
+  for (auto& command : commands) check_refused(place, with(command, asks));
+  check_refused(place, {"train", "tiny.toml", "--device", "cuda:3"});
+}
+
+TEST_CASE("the test of a detector refuses a GPU that is not there") {
+  SKIP_UNLESS(!has_driver(), "no-gpu", "a driver of GPUs is here");
+  const Workplace place(kTinyDetector);
+  REQUIRE_EXIT(place.train({"--initialize", "--device", "cpu"}), 0);
+  for (const std::string device : {"cuda", "cuda:3"}) check_refused(place, {"test", "tiny.toml", "--device", device});
+}
+
+}  // namespace flowtrain
