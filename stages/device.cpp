@@ -84,10 +84,10 @@ std::unique_ptr<Device> make_cuda_device(int index, std::uint32_t slots, bool pi
   return device;
 }
 
-MakeWorkGraph cuda_work_graphs() {
+MakeWorkGraph cuda_work_graphs(int index) {
   auto* entry = reinterpret_cast<CudaGraphEntry*>(dlsym(RTLD_DEFAULT, kCudaGraphEntry));
   if (entry == nullptr) return {};
-  return [entry] { return std::unique_ptr<WorkGraph>(entry()); };
+  return [entry, index] { return std::unique_ptr<WorkGraph>(entry(index)); };
 }
 
 int count_gpus() {

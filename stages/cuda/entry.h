@@ -16,8 +16,8 @@ using CudaDeviceEntry = Device*(int index, std::uint32_t slots, bool pin, char* 
 /// The name under which it is exported.
 inline constexpr char kCudaDeviceEntry[] = "flowtrain_cuda_device";
 
-/// A graph of work on the current GPU, owned by the caller. Not exported where LibTorch came without CUDA.
-using CudaGraphEntry = WorkGraph*();
+/// A graph of work on the GPU `index`, owned by the caller. Not exported where LibTorch came without CUDA.
+using CudaGraphEntry = WorkGraph*(int index);
 inline constexpr char kCudaGraphEntry[] = "flowtrain_cuda_graph";
 
 }  // namespace flowtrain

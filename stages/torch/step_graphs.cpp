@@ -20,7 +20,8 @@ constexpr int most_captures = 8;  // more often it does not pay
 }  // namespace
 
 StepGraphs::StepGraphs(const LearnerSpec& spec) : spec_(spec), on_(spec.train.boolean("cuda_graph")) {
-  if (on_) make_ = spec.graphs || at::Device(spec.device).is_cpu() ? spec.graphs : cuda_work_graphs();
+  const at::Device where(spec.device);
+  if (on_) make_ = spec.graphs || where.is_cpu() ? spec.graphs : cuda_work_graphs(where.index());
 }
 
 void StepGraphs::set_rates(std::span<const Rates> rates) {
