@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -40,10 +41,39 @@ int select(int index) {
   return index;
 }
 
+/// What is drawn for the rows of batches, on its way from the host. As many batches as there are slabs may be under
+/// way; from memory of the host's that is not page-locked the driver might still be reading while the next one is drawn.
+class RowsOnTheWay {
+ public:
+  explicit RowsOnTheWay(std::size_t batches) : places_(batches) {}
+
+  /// Enqueues a copy of `rows` on `stream`, and returns where it will be on the device, until the next one.
+  const RowMix* send(const RowMix* rows, std::size_t count, cudaStream_t stream) {
+    Place& place = places_[next_++ % places_.size()];
+    check(cudaEventSynchronize(place.left.get()), "cudaEventSynchronize");
+    if (place.rows.size() < count) place.rows = PinnedArray<RowMix>(count);
+    if (there_.size() < count) there_ = DeviceArray<RowMix>(count);
+    std::copy(rows, rows + count, place.rows.get());
+    check(cudaMemcpyAsync(there_.get(), place.rows.get(), count * sizeof(RowMix), cudaMemcpyHostToDevice, stream),
+          "cudaMemcpyAsync");
+    check(cudaEventRecord(place.left.get(), stream), "cudaEventRecord");
+    return there_.get();
+  }
+
+ private:
+  struct Place {
+    PinnedArray<RowMix> rows;
+    Event left;  // the rows have been copied
+  };
+  std::vector<Place> places_;
+  std::size_t next_ = 0;
+  DeviceArray<RowMix> there_;
+};
+
 class CudaDevice final : public Device {
  public:
   CudaDevice(int index, std::uint32_t slots, bool pin)
-      : index_(select(index)), pin_(pin), copied_(slots), consumed_(slots) {}
+      : index_(select(index)), pin_(pin), copied_(slots), consumed_(slots), mix_rows_(slots) {}
 
   std::string name() const override { return "cuda:" + std::to_string(index_); }
   bool copies() const override { return true; }
@@ -107,12 +137,8 @@ class CudaDevice final : public Device {
   void mix(const std::uint8_t* from, float* to, std::size_t rows, const PictureShape& shape, const PixelRule& rule,
            const PixelMix& mix) override {
     enter();
-    if (mix_rows_.size() < rows) mix_rows_ = DeviceArray<RowMix>(rows);
-    // From memory that is not page-locked: the driver has read it when the call returns.
-    check(cudaMemcpyAsync(mix_rows_.get(), mix.rows, rows * sizeof(RowMix), cudaMemcpyHostToDevice, compute_stream),
-          "cudaMemcpyAsync");
     PixelMix there = mix;
-    there.rows = mix_rows_.get();
+    there.rows = mix_rows_.send(mix.rows, rows, compute_stream);
     if (mix.tints) {
       if (mix_grey_.size() < rows) mix_grey_ = DeviceArray<float>(rows);
       measure_grey(from, mix_grey_.get(), rows, shape, compute_stream);
@@ -129,7 +155,7 @@ class CudaDevice final : public Device {
   Stream transfer_;
   std::vector<Event> copied_;    // by slot: its copy has left host memory and is on the device
   std::vector<Event> consumed_;  // by slot: compute has read the device memory
-  DeviceArray<RowMix> mix_rows_;
+  RowsOnTheWay mix_rows_;
   DeviceArray<float> mix_grey_;
 };
 

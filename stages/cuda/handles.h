@@ -41,6 +41,29 @@ class DeviceArray {
   std::size_t size_ = 0;
 };
 
+/// Page-locked memory of the host, which a GPU copies from while the host goes on.
+template <class T>
+class PinnedArray {
+ public:
+  PinnedArray() = default;
+  explicit PinnedArray(std::size_t size) : size_(size) {
+    check(cudaHostAlloc(reinterpret_cast<void**>(&data_), size * sizeof(T), cudaHostAllocPortable), "cudaHostAlloc");
+  }
+  ~PinnedArray() { cudaFreeHost(data_); }
+  PinnedArray& operator=(PinnedArray&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+
+  T* get() const { return data_; }
+  std::size_t size() const { return size_; }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
 /// A stream that does not wait for the default one, nor the other way round.
 class Stream {
  public:

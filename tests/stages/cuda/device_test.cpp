@@ -133,6 +133,33 @@ TEST_CASE("erased and mixed pictures are the CPU's, bit for bit") {
   }
 }
 
+TEST_CASE("what was drawn for a large batch may be drawn anew as soon as it is handed over") {
+  constexpr std::size_t kRows = 2048, kBusy = std::size_t{64} << 20;
+  constexpr PictureShape kShape{8, 8, 3};
+  constexpr std::size_t kValues = kRows * 8 * 8 * 3;
+  const auto device = make_cuda_device(0, 2);
+  const PixelRule rule = normalising({kMean, kMean + 3}, {kStddev, kStddev + 3});
+  const HostBlock<std::uint8_t> host(*device, kValues);
+  const GpuBlock<std::uint8_t> pixels(*device, kValues), busy(*device, kBusy);
+  const GpuBlock<float> output(*device, kValues), scratch(*device, kBusy);
+  for (std::size_t i = 0; i < kValues; ++i) host.get()[i] = static_cast<std::uint8_t>(i * 37 + i / 256);
+  device->start_copy(0, pixels.get(), host.get(), kValues);
+  device->wait_copy(0);
+  for (std::uint64_t batch = 1; batch <= 5; ++batch) {
+    CAPTURE(batch);
+    BatchMix drawn;
+    Mixing{.mixup = 1, .erase = {.prob = 0.7, .noise = true}}.draw(1, batch, batch * kRows, kRows, kShape, drawn);
+    const PixelMix mix = drawn.pixels();
+    std::vector<float> want(kValues);
+    PictureFinisher(kShape, rule, false)(host.get(), 0, kRows, &mix, want.data());
+    // The copy of the rows stands behind work that takes some milliseconds.
+    for (int i = 0; i < 20; ++i) device->normalise(busy.get(), scratch.get(), kBusy, 1, kMean, kStddev);
+    device->mix(pixels.get(), output.get(), kRows, kShape, rule, mix);
+    drawn.rows.assign(kRows, {});
+    CHECK(std::memcmp(fetch(output.get(), kValues).data(), want.data(), kValues * sizeof(float)) == 0);
+  }
+}
+
 TEST_CASE("a slot's memory is not overwritten before its user is done") {
   constexpr std::size_t kBytes = std::size_t{32} << 20;
   constexpr int kRounds = 20;
