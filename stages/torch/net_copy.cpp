@@ -6,6 +6,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/types.h>
 
+#include <exception>
 #include <optional>
 #include <utility>
 
@@ -36,12 +37,32 @@ nets::NamedTensors model_of(const nets::Net& net) {
 class DeviceStream {
  public:
   explicit DeviceStream(at::Device where)
-      : driver_(where.type()), where_(where), own_(driver_.getStreamFromGlobalPool(where)), written_(where.type()) {}
+      : driver_(where.type()),
+        where_(where),
+        own_(driver_.getStreamFromGlobalPool(where)),
+        written_(where.type()),
+        read_(where.type()) {}
+  /// What was read there is freed on compute's stream.
+  ~DeviceStream() {
+    try {
+      wait_read();
+    } catch (const std::exception&) {
+      // A device that has failed reads nothing any more.
+    }
+  }
 
+  /// Compute thread, while nobody measures: what it enqueues from now on comes after all that was measured. A
+  /// validation that ended by an error may still read the weights.
+  void wait_read() {
+    read_.record(own_);
+    read_.block(driver_.getStream(where_));
+  }
   /// Compute thread: the weights are on their way.
   void written() { written_.record(driver_.getStream(where_)); }
-  /// Measuring thread: all that it computes from now on comes after that.
+  /// Measuring thread: all that it computes from now on comes after that. On a thread that has no device yet, guards
+  /// would make a context on the first one.
   void enter() {
+    driver_.setDevice(where_);
     driver_.exchangeStream(own_);
     written_.block(own_);
   }
@@ -52,7 +73,7 @@ class DeviceStream {
   c10::impl::VirtualGuardImpl driver_;
   at::Device where_;
   c10::Stream own_;
-  c10::Event written_;
+  c10::Event written_, read_;
 };
 
 class TorchNetCopy final : public NetCopy {
@@ -71,11 +92,13 @@ class TorchNetCopy final : public NetCopy {
 
   void take() override {
     const torch::NoGradGuard no_gradients;
+    if (stream_) stream_->wait_read();
     at::_foreach_copy_(own_, source_, /*non_blocking=*/true);
     if (stream_) stream_->written();
   }
 
   void load(const std::vector<StateTensor>& model) override {
+    if (stream_) stream_->wait_read();
     copy_in(model, model_, "model");
     if (stream_) stream_->written();
   }
