@@ -49,14 +49,14 @@ void copy_bytes(const at::Tensor& from, StateTensor& to) {
 // Page-locked twins of one part's tensors, in order.
 using Twins = std::vector<at::Tensor>;
 
-Twins start_copies(const nets::NamedTensors& from) {
-  Twins twins;
-  for (auto& [name, tensor] : from) {
-    twins.push_back(
-        torch::empty_like(tensor, tensor.options().device(at::kCPU).pinned_memory(true).requires_grad(false)));
-    twins.back().copy_(tensor.detach(), /*non_blocking=*/true);
-  }
-  return twins;
+constexpr std::size_t kTwinAlignment = 64;
+
+std::size_t rounded_up(std::size_t bytes) { return (bytes + kTwinAlignment - 1) / kTwinAlignment * kTwinAlignment; }
+
+std::size_t twin_bytes(const nets::NamedTensors& tensors) {
+  std::size_t bytes = 0;
+  for (auto& [name, tensor] : tensors) bytes += rounded_up(tensor.nbytes());
+  return bytes;
 }
 
 std::vector<StateTensor>::iterator describe(const nets::NamedTensors& tensors, bool parameters,
@@ -84,16 +84,49 @@ std::string list_of(const auto& names) {
 
 }  // namespace
 
+// Page-locked memory for all twins of a copy, in one piece: to page-lock is slow, and LibTorch rounds each piece up to
+// a power of two, which it then keeps.
+class StateCopier::TwinMemory {
+ public:
+  explicit TwinMemory(std::size_t bytes)
+      : all_(torch::empty({static_cast<std::int64_t>(bytes)}, torch::dtype(torch::kUInt8).pinned_memory(true))) {}
+
+  std::size_t bytes() const { return all_.nbytes(); }
+
+  // Twins side by side from `used` on, which is moved on. They lie as the tensors do, where these lie in one piece.
+  Twins start_copies(const nets::NamedTensors& from, std::size_t& used) const {
+    Twins twins;
+    for (auto& [name, tensor] : from) {
+      const auto bytes = static_cast<std::int64_t>(tensor.nbytes());
+      const at::Tensor piece = all_.narrow(0, static_cast<std::int64_t>(used), bytes).view(tensor.scalar_type());
+      twins.push_back(tensor.is_non_overlapping_and_dense() ? piece.as_strided(tensor.sizes(), tensor.strides())
+                                                            : piece.view(tensor.sizes()));
+      twins.back().copy_(tensor.detach(), /*non_blocking=*/true);
+      used += rounded_up(tensor.nbytes());
+    }
+    return twins;
+  }
+
+ private:
+  at::Tensor all_;
+};
+
 // LearnerState keeps it until the bytes have arrived, compute until it need not wait any more.
 struct StateCopier::Side {
-  explicit Side(at::Device where)
-      : stream(c10::impl::VirtualGuardImpl(where.type()).getStreamFromGlobalPool(where)),
-        before(where.type()),
-        buffers_read(where.type()),
-        all_read(where.type()) {}
+  Side(at::Device on, std::shared_ptr<const TwinMemory> twin_memory)
+      : where(on),
+        stream(c10::impl::VirtualGuardImpl(on.type()).getStreamFromGlobalPool(on)),
+        before(on.type()),
+        buffers_read(on.type()),
+        all_read(on.type()),
+        memory(std::move(twin_memory)) {}
+  // On a thread that has no device yet, freeing would make a context on the first one.
+  ~Side() { c10::impl::VirtualGuardImpl(where.type()).uncheckedSetDevice(where); }
 
+  const at::Device where;
   c10::Stream stream;
   c10::Event before, buffers_read, all_read;
+  std::shared_ptr<const TwinMemory> memory;
   Twins buffers, parameters, slots;
 };
 
@@ -116,15 +149,20 @@ void StateCopier::copy(const nets::NamedTensors& parameters, const nets::NamedTe
     return;
   }
 
-  side_ = std::make_shared<Side>(where_);
+  const std::size_t bytes = twin_bytes(buffers) + twin_bytes(parameters) + twin_bytes(slots);
+  before_change();  // two copies on their way would share the memory
+  // The last copy's, unless somebody still reads that.
+  if (!memory_ || memory_.use_count() > 1 || memory_->bytes() != bytes) memory_ = std::make_shared<TwinMemory>(bytes);
+  side_ = std::make_shared<Side>(where_, memory_);
   Side& side = *side_;
+  std::size_t used = 0;
   side.before.record(c10::impl::VirtualGuardImpl(where_.type()).getStream(where_));
   side.before.block(side.stream);
   const c10::StreamGuard on_side(side.stream);
-  side.buffers = start_copies(buffers);  // first: the next forward pass changes them
+  side.buffers = memory_->start_copies(buffers, used);  // first: the next forward pass changes them
   side.buffers_read.record(side.stream);
-  side.parameters = start_copies(parameters);
-  side.slots = start_copies(slots);
+  side.parameters = memory_->start_copies(parameters, used);
+  side.slots = memory_->start_copies(slots, used);
   side.all_read.record(side.stream);
   state.arrive = [kept = side_](LearnerState& state) {
     kept->all_read.synchronize();

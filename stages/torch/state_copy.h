@@ -28,8 +28,10 @@ class StateCopier {
   void before_change();
 
  private:
+  class TwinMemory;
   struct Side;
   at::Device where_;
+  std::shared_ptr<TwinMemory> memory_;  // of the last copy from a device
   std::shared_ptr<Side> side_;  // of the last copy from a device
 };
 
