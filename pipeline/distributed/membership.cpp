@@ -10,6 +10,7 @@
 #include "pipeline/distributed/store.h"
 #include "pipeline/launch/address.h"
 #include "pipeline/launch/url.h"
+#include "pipeline/telemetry/guard.h"
 #include "sampling/first_line.h"
 #include "sampling/settings.h"
 #include "stages/torch/torch_group.h"
@@ -121,7 +122,10 @@ struct Membership::Impl {
 };
 
 Membership::Membership(const Place& place, const Settings& dist, const std::string& device)
-    : impl_(std::make_unique<Impl>(place, dist, device)) {}
+    : impl_(std::make_unique<Impl>(place, dist, device)) {
+  // NCCL's watchdog sees a connection break before the heart misses the other rank.
+  give_losses_time(impl_->pace.patience + impl_->pace.grace);
+}
 
 Membership::~Membership() {
   if (has_failed_) {

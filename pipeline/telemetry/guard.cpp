@@ -10,12 +10,14 @@
 #include <cstdlib>
 #include <exception>
 #include <string>
+#include <thread>
 #include <typeinfo>
 
 #include "pipeline/telemetry/console.h"
 #include "pipeline/telemetry/environment.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/error.h"
+#include "sampling/first_line.h"
 
 namespace flowtrain {
 namespace {
@@ -43,9 +45,34 @@ void report_fault(int file, const std::string& message) {
   put(file, say("This is a fault of flowtrain: please report it with the lines above. ", program_version(), "\n"));
 }
 
+std::atomic<std::chrono::milliseconds> time_for_losses{std::chrono::milliseconds(0)};
+
+// By its name, since the program knows nothing of LibTorch.
+bool is_loss(const std::type_info& type) { return demangled(type).starts_with("c10::Dist"); }
+
+int open_log_file() { return log_file().empty() ? -1 : ::open(log_file().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC); }
+
+[[noreturn]] void end_with_loss() {
+  std::this_thread::sleep_for(time_for_losses.load());
+  console::erase_status_unlocked();
+  std::string reason;
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    reason = first_line(error.what());
+  } catch (...) {
+    reason = "no reason is known";
+  }
+  const std::string text = "error: lost the others: " + reason + "\n";
+  put(STDERR_FILENO, text);
+  if (const int file = open_log_file(); file >= 0) put(file, text);
+  ::_exit(static_cast<int>(Exit::distributed));
+}
+
 [[noreturn]] void on_terminate() {
   static std::atomic_flag busy = ATOMIC_FLAG_INIT;
   while (busy.test_and_set()) ::pause();  // another thread is at it, and ends the process
+  if (const auto* thrown = abi::__cxa_current_exception_type(); thrown && is_loss(*thrown)) end_with_loss();
   console::erase_status_unlocked();
   try {
     if (auto thrown = std::current_exception()) std::rethrow_exception(thrown);
@@ -57,12 +84,13 @@ void report_fault(int file, const std::string& message) {
   }
   auto message = describe_current_exception();
   report_fault(STDERR_FILENO, message);
-  int file = log_file().empty() ? -1 : ::open(log_file().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (file >= 0) report_fault(file, message);
+  if (const int file = open_log_file(); file >= 0) report_fault(file, message);
   ::_exit(static_cast<int>(Exit::bug));
 }
 
 }  // namespace
+
+void give_losses_time(std::chrono::milliseconds span) { time_for_losses = span; }
 
 std::string describe_current_exception() {
   const std::type_info* type = abi::__cxa_current_exception_type();

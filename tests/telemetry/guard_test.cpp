@@ -13,6 +13,16 @@
 #include "tests/telemetry/child.h"
 #include "tests/telemetry/read_text.h"
 
+// LibTorch's names of what its watchdogs throw.
+namespace c10 {
+struct DistBackendError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+struct DistError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+}  // namespace c10
+
 using namespace flowtrain;
 using namespace flowtrain::testing;
 
@@ -97,4 +107,36 @@ TEST_CASE("what escapes from other threads") {
   });
   CHECK(result.exit_code == 4);
   CHECK(result.output == "error: disk full\n  hint: make room\n");
+}
+
+TEST_CASE("the loss of other processes, thrown by a watchdog in a thread of its own, is exit 6 and one line") {
+  TempFolder folder;
+  const auto thrown = [&](const auto& loss) {
+    return guarded([&] {
+      set_log_file(folder.path() / "train.log");
+      std::thread([&] { throw loss; }).detach();
+      for (;;) ::pause();
+      return 0;
+    });
+  };
+  auto result = thrown(c10::DistBackendError("NCCL communicator was aborted on rank 1.\nException raised from …"));
+  CHECK(result.exit_code == 6);
+  CHECK(result.output == "error: lost the others: NCCL communicator was aborted on rank 1.\n");
+  CHECK(read_text(folder.path() / "train.log").ends_with(result.output));
+  CHECK(thrown(c10::DistError("timeout")).exit_code == 6);
+  CHECK(thrown(std::runtime_error("DistError")).exit_code == 70);
+}
+
+TEST_CASE("who watches over a job has time to say who was lost, before a watchdog's error ends the process" *
+          doctest::test_suite("full")) {
+  const auto result = guarded([] {
+    give_losses_time(std::chrono::hours(1));
+    std::thread watchdog([] { throw c10::DistBackendError("NCCL communicator was aborted on rank 1."); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    std::fputs("rank 1 was killed\n", stderr);
+    ::_exit(6);
+    return 0;
+  });
+  CHECK(result.exit_code == 6);
+  CHECK(result.output == "rank 1 was killed\n");
 }
