@@ -46,11 +46,8 @@ at::Tensor Clipping::clip() {
   return parts_.size() > 1 ? squares.sqrt() : norm;
 }
 
-double Clipping::take_cuts() {
-  if (!cuts_.defined()) return 0;
-  const auto count = cuts_.item<double>();
-  cuts_.zero_();
-  return count;
+void Clipping::forget_cuts() {
+  if (cuts_.defined()) cuts_.zero_();
 }
 
 }  // namespace flowtrain

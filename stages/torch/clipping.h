@@ -20,8 +20,10 @@ class Clipping {
   bool limits() const;
   /// Returns the norm of all gradients as they were: a scalar where they are, which nobody waits for.
   at::Tensor clip();
-  /// Calls of clip() that cut gradients, since the last take_cuts(). Waits for the device.
-  double take_cuts();
+  /// Calls of clip() that cut gradients, since the last forget_cuts(): a scalar on their device; undefined where
+  /// nothing was clipped yet.
+  const at::Tensor& cuts() const { return cuts_; }
+  void forget_cuts();
 
  private:
   struct Part {

@@ -5,6 +5,7 @@
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -98,11 +99,7 @@ void DataParallel::begin(bool first, bool last) {
 
 void DataParallel::backward(const at::Tensor& loss, const at::Tensor& figures, double share, const Votes& votes) {
   begun_ = false;
-  const Votes cast = last_ ? votes : Votes{};
-  const at::Tensor voted = torch::tensor(
-      {cast.bad_samples, cast.interrupted, cast.terminated, cast.failed, cast.out_of_time, cast.stopped, cast.left_out},
-      ballot_.options().requires_grad(false));
-  const at::Tensor mine = torch::cat({figures * share, voted});
+  const at::Tensor mine = torch::cat({figures * share, marked(last_ ? votes : Votes{})});
   const at::Tensor part = loss * share;
   const at::Tensor whole = part + ballot_.dot(mine);
   const auto add_gradients = [&] {
@@ -128,6 +125,16 @@ void DataParallel::stand_by(double share, const Votes& votes) {
   backward(nothing, torch::zeros({ballot_.size(0) - kVotes}, ballot_.options().requires_grad(false)), share, votes);
 }
 
+at::Tensor DataParallel::marked(const Votes& votes) const {
+  const std::array<double, kVotes> marks{votes.bad_samples, votes.interrupted, votes.terminated, votes.failed,
+                                         votes.out_of_time, votes.stopped,     votes.left_out};
+  const auto there = ballot_.options().requires_grad(false);
+  // Nearly always: made on the device, while a copy to it would wait until it has done all that it was asked for.
+  if (std::all_of(marks.begin(), marks.end(), [](double mark) { return mark == 0; }))
+    return torch::zeros({kVotes}, there);
+  return torch::tensor(at::ArrayRef<double>(marks), torch::kFloat32).to(there.device());
+}
+
 void DataParallel::throw_unused() const {
   std::string names;
   for (auto& [name, parameter] : parameters_)
@@ -136,13 +143,12 @@ void DataParallel::throw_unused() const {
                   "dist.find_unused = true waits for no gradients of theirs; or freeze them: [[group]] with frozen");
 }
 
-at::Tensor DataParallel::figures() const {
-  return ballot_.grad().slice(0, 0, ballot_.size(0) - kVotes).to(torch::kCPU);
-}
+at::Tensor DataParallel::figures() const { return ballot_.grad().slice(0, 0, ballot_.size(0) - kVotes); }
 
-StepResult DataParallel::result() {
-  const at::Tensor mean = ballot_.grad().slice(0, ballot_.size(0) - kVotes).to(torch::kCPU);
-  const auto sum = [&](int i) { return std::round(mean[i].item<double>() * group_.size()); };
+at::Tensor DataParallel::votes() const { return ballot_.grad().slice(0, ballot_.size(0) - kVotes); }
+
+StepResult DataParallel::result(std::span<const double> votes) {
+  const auto sum = [&](std::size_t i) { return std::round(votes[i] * group_.size()); };
   // On a GPU buckets are done when they are in its queue: that says nothing of when they arrive.
   const auto exchange = ballot_.is_cpu() ? times_.summary() : ExchangeTimes::Summary{};
   return {.votes = {sum(0), sum(1), sum(2), sum(3), sum(4), sum(5), sum(6)},

@@ -3,6 +3,7 @@
 // them over the processes in buckets, while backward still computes the next ones.
 
 #include <memory>
+#include <span>
 
 #include "nets/tensors.h"
 #include "stages/compute.h"
@@ -49,16 +50,21 @@ class DataParallel {
   void backward(const at::Tensor& loss, const at::Tensor& figures, double share, const Votes& votes);
   /// In place of the last backward(), whether begin() was called or not: zeros, and the votes.
   void stand_by(double share, const Votes& votes);
-  /// After the last backward: means of the figures over all rows of the iteration, (F) on the CPU.
+  /// After the last backward: means of the figures over all rows of the iteration, (F) where they were.
   at::Tensor figures() const;
-  /// After the last backward, but the loss and its parts: sums of the votes, and how long the exchange took.
-  StepResult result();
+  /// After the last backward: means of the votes over the processes, f32 where the figures are, for result().
+  at::Tensor votes() const;
+  /// After the last backward, but the loss and its parts: sums of the votes(), which have been read, and how long the
+  /// exchange took.
+  StepResult result(std::span<const double> votes);
   /// Rank 0's values into everyone's tensors; `what` says why (Group).
   void share(const char* what, const nets::NamedTensors& tensors);
   /// Rank 0's buffers (running statistics), which differ from rank to rank while training.
   void share_buffers() { share("the sharing of running statistics", buffers_); }
 
  private:
+  // The votes as they go into the ballot.
+  at::Tensor marked(const Votes& votes) const;
   // Parameters that lack a gradient, whose bucket will not leave: there is no average.
   [[noreturn]] void throw_unused() const;
 

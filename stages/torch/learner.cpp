@@ -27,6 +27,7 @@
 #include "stages/torch/parameter_groups.h"
 #include "stages/torch/passes.h"
 #include "stages/torch/peak_memory.h"
+#include "stages/torch/readout.h"
 #include "stages/torch/state_copy.h"
 #include "stages/torch/step_graphs.h"
 #include "stages/torch/step_observers.h"
@@ -84,17 +85,26 @@ class TorchLearner : public Learner {
 
   StepResult result() override {
     if (mode_ != TrainMode::forward_only) finish_gradients();
+    Readout read;
+    const auto votes = read.ask(votes_with_ ? votes_with_->parallel->votes() : at::Tensor());
+    std::vector<std::size_t> reports;
+    for (auto& pass : passes_) reports.push_back(read.ask(pass.reported()));
+    const auto norm = read.ask(grad_norm_), overflow = read.ask(overflow_);
+    const auto scale = read.ask(overflow_.defined() ? optimizers_->loss_scale() : at::Tensor());
+    const auto cuts = read.ask(optimizers_->cuts()), unread = read.ask(unread_.kept());
+    read.fetch();
     StepResult done;
-    if (votes_with_) done = votes_with_->parallel->result();
+    if (votes_with_) done = votes_with_->parallel->result(read[votes]);
     if (votes_with_ && spec_.profile) spec_.profile->waited_for_others(done.exposed_s);
-    for (auto& pass : passes_) pass.report(done);
-    if (grad_norm_.defined()) done.grad_norm = grad_norm_.item<double>();
+    for (std::size_t i = 0; i < passes_.size(); ++i) passes_[i].report(read[reports[i]], done);
+    if (grad_norm_.defined()) done.grad_norm = read.one(norm);
     if (overflow_.defined()) {
-      done.overflow = overflow_.item<float>() > 0;
-      done.parts.emplace_back("loss_scale", optimizers_->loss_scale());
+      done.overflow = read.one(overflow) > 0;
+      done.parts.emplace_back("loss_scale", read.one(scale));
     }
-    done.clipped = optimizers_->take_cuts();
-    done.unread = unread_.take();
+    if (optimizers_->cuts().defined()) done.clipped = read.one(cuts);
+    optimizers_->forget_cuts();
+    done.unread = unread_.take(read[unread]);
     read_ = true;
     return done;
   }

@@ -24,8 +24,8 @@
 namespace flowtrain {
 
 /// The optimizers, with clipping, half precision's loss scale and the average of the weights. An iteration:
-/// forget_gradients(), backward of what scaled() gives, unscale(), clip(), apply(), average(). Only loss_scale() and
-/// take_cuts() wait for a device.
+/// forget_gradients(), backward of what scaled() gives, unscale(), clip(), apply(), average(). None of it waits for
+/// a device.
 class Optimizers {
  public:
   /// `parameters`: all of the net's, where it computes. Throws UserError(usage) where an optimizer cannot be made.
@@ -45,14 +45,15 @@ class Optimizers {
   void forget_gradients();
   /// What backward begins with.
   at::Tensor scaled(const at::Tensor& loss) const { return scaler_ ? scaler_->scaled(loss) : loss; }
-  /// Now. In half precision only.
-  double loss_scale() const { return scaler_->scale(); }
+  /// Now: a scalar on its device. In half precision only.
+  at::Tensor loss_scale() const { return scaler_->state().at("scaler.scale"); }
   /// Once per iteration: takes the scale off the gradients. 1 where one of them is not finite, else 0: a scalar on
   /// their device; undefined without half precision.
   at::Tensor unscale() { return scaler_ ? scaler_->unscale(learned_) : at::Tensor(); }
   /// See Clipping.
   at::Tensor clip() { return clipping_.clip(); }
-  double take_cuts() { return clipping_.take_cuts(); }
+  const at::Tensor& cuts() const { return clipping_.cuts(); }
+  void forget_cuts() { clipping_.forget_cuts(); }
 
   /// Changes the parameters by the gradients of the passes that are due. `overflow`: what unscale() has returned.
   void apply(const std::vector<Pass>& passes, std::uint64_t iteration, const at::Tensor& overflow);

@@ -68,12 +68,12 @@ void Pass::backward(const at::Tensor& loss, bool alone) const {
   loss.backward({}, std::nullopt, false, own);
 }
 
-void Pass::report(StepResult& done) const {
-  const bool due = sums.defined();
-  const at::Tensor there = !due ? at::Tensor() : parallel ? parallel->figures() : sums.to(at::kCPU);
-  const float* figure = due ? there.const_data_ptr<float>() : nullptr;
-  if (due) done.loss += *figure++;
-  for (auto& name : figures) done.parts.emplace_back(shown(name), due ? *figure++ : std::nan(""));
+at::Tensor Pass::reported() const { return sums.defined() && parallel ? parallel->figures() : sums; }
+
+void Pass::report(std::span<const double> read, StepResult& done) const {
+  if (!read.empty()) done.loss += read.front();
+  for (std::size_t i = 0; i < figures.size(); ++i)
+    done.parts.emplace_back(shown(figures[i]), read.empty() ? std::nan("") : read[1 + i]);
 }
 
 std::vector<Pass> make_passes(const std::vector<Settings>& optims, const SharedOut& shared, const nets::Step& step) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,9 +37,11 @@ struct Pass {
   /// Adds the gradients of `loss` to its parameters'. `alone`: there is no other pass, whose parameters are to be
   /// spared.
   void backward(const at::Tensor& loss, bool alone) const;
-  /// Adds its loss and figures of the iteration to `done`; NaN for figures of an iteration without it. Waits for the
-  /// device.
-  void report(StepResult& done) const;
+  /// What the iteration's report() is made of, where it is; undefined where the iteration was without the pass.
+  at::Tensor reported() const;
+  /// Adds its loss and figures of the iteration to `done`: those of reported(), which have been read. NaN for figures
+  /// of an iteration without it.
+  void report(std::span<const double> read, StepResult& done) const;
 };
 
 /// In the order of [[optim]]. Throws UserError(usage) where an optimizer names a loss that the step does not have, no

@@ -22,18 +22,21 @@ void UnreadSteps::add(std::uint64_t iteration, const at::Tensor& loss, const at:
   figures_ = at::where(is_first, at::stack({loss, norm}), figures_);
 }
 
-Unread UnreadSteps::take() {
+at::Tensor UnreadSteps::kept() const {
+  return steps_ == 0 ? at::Tensor() : at::cat({counts_.to(at::kDouble), figures_.to(at::kDouble)});
+}
+
+Unread UnreadSteps::take(std::span<const double> read) {
   Unread unread;
   if (steps_ == 0) return unread;
   unread.steps = std::exchange(steps_, 0);
-  const at::Tensor counts = counts_.to(at::kCPU), figures = figures_.to(at::kCPU);
-  const auto* count = counts.const_data_ptr<std::int64_t>();
-  unread.nonfinite = static_cast<std::uint64_t>(count[0]);
-  unread.overflows = static_cast<std::uint64_t>(count[1]);
-  unread.in_a_row = static_cast<std::uint64_t>(count[2]);
-  unread.most_in_a_row = static_cast<std::uint64_t>(count[3]);
-  unread.loss = figures.const_data_ptr<float>()[0];
-  unread.grad_norm = figures.const_data_ptr<float>()[1];
+  const auto count = [&](std::size_t i) { return static_cast<std::uint64_t>(read[i]); };
+  unread.nonfinite = count(0);
+  unread.overflows = count(1);
+  unread.in_a_row = count(2);
+  unread.most_in_a_row = count(3);
+  unread.loss = read[4];
+  unread.grad_norm = read[5];
   return unread;
 }
 

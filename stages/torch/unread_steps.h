@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <span>
 
 #include "stages/compute.h"
 
@@ -15,8 +16,10 @@ class UnreadSteps {
   /// `loss` and `norm` (of the gradients) f32 scalars on the device; `overflow` 1 where half precision left the step
   /// out, else 0; undefined in full precision. Waits for nothing.
   void add(std::uint64_t iteration, const at::Tensor& loss, const at::Tensor& norm, const at::Tensor& overflow);
-  /// Of the steps since the last call. Waits for the device where there were any.
-  Unread take();
+  /// What take() is made of, f64 where the figures are; undefined where there were no steps.
+  at::Tensor kept() const;
+  /// Of the steps since the last call: those of kept(), which have been read.
+  Unread take(std::span<const double> read);
 
  private:
   std::uint64_t steps_ = 0;

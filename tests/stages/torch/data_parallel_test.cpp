@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include "sampling/error.h"
+#include "stages/torch/readout.h"
 
 using namespace flowtrain;
 
@@ -59,6 +60,14 @@ struct World {
     exchanges = lone->sums - std::exchange(before, lone->sums);
   }
 
+  /// Of the last iteration.
+  Votes votes() {
+    Readout read;
+    const auto votes = read.ask(parallel.votes());
+    read.fetch();
+    return parallel.result(read[votes]).votes;
+  }
+
   at::Tensor a = torch::ones({3}).requires_grad_(), b = torch::ones({5}).requires_grad_();
   c10::intrusive_ptr<Lone> lone = c10::make_intrusive<Lone>();
   TorchGroup group{[this] {
@@ -81,7 +90,7 @@ TEST_CASE("micro-batches are exchanged once an iteration") {
     CHECK(world.exchanges == 1);  // of one bucket
     CHECK(world.a.grad().equal(torch::full({3}, 10.0)));
     CHECK(world.parallel.figures().item<double>() == 8 * 10);
-    CHECK(world.parallel.result().votes.interrupted == 1);  // votes go with the last
+    CHECK(world.votes().interrupted == 1);  // votes go with the last
     world.iterate(1);
     CHECK(world.exchanges == 1);
   }
