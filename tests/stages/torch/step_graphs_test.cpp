@@ -5,13 +5,18 @@
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <set>
 #include <stdexcept>
 
+#include "nets/optimizer.h"
 #include "sampling/warning.h"
+#include "tests/stages/torch/kept_calls.h"
 #include "tests/stages/torch/tiny_learner.h"
 
 using namespace flowtrain;
 using testing::fill;
+using testing::KeptCalls;
 using testing::layout;
 using testing::Tables;
 
@@ -19,31 +24,58 @@ namespace {
 
 std::vector<std::string> warnings;
 
+/// Which of the graphs cannot be captured, and when that comes out.
+enum class Fails { never, before_work, after_work, at_update };
+
 struct Counts {
+  Fails fails = Fails::never;
   int captured = 0, replayed = 0;
-  bool fails = false;
+  /// Operations that a GPU would have repeated as they were captured, while another iteration asks for others.
+  std::vector<std::string> differing = {};
+  /// Operations that wait for the device.
+  std::set<std::string> waits = {};
 };
 
-/// The first of a pair runs as it is captured, so that there are tensors, as there would be in a graph's memory.
+/// Of a step's two graphs the first runs as it is captured, so that there are tensors, as there would be in a graph's
+/// memory. A GPU repeats what it was asked for then: each repetition is compared with that.
 class CalledAgain final : public WorkGraph {
  public:
-  CalledAgain(Counts& counts, bool runs) : counts_(counts), runs_(runs) {}
+  explicit CalledAgain(Counts& counts) : counts_(counts), runs_(counts.captured % 2 == 0) {}
+
   void capture(const std::function<void()>& work) override {
-    if (counts_.fails) throw std::runtime_error("operation not permitted when stream is capturing\nand more");
+    if (counts_.fails == Fails::before_work) throw std::runtime_error(said_);
     ++counts_.captured;
     work_ = work;
-    if (runs_) work_();
+    if (runs_) kept_ = asked_for();
+    if (counts_.fails == (runs_ ? Fails::after_work : Fails::at_update)) throw std::runtime_error(said_);
   }
+
   void replay() override {
     ++counts_.replayed;
-    work_();
+    const auto calls = asked_for();
+    if (kept_.empty()) kept_ = calls;
+    if (kept_.size() != calls.size()) counts_.differing.push_back("another number of operations");
+    for (std::size_t i = 0; i < std::min(kept_.size(), calls.size()); ++i)
+      if (kept_[i] != calls[i]) counts_.differing.push_back(kept_[i] + " then " + calls[i]);
   }
 
  private:
+  std::vector<std::string> asked_for() {
+    auto calls = KeptCalls::of(work_);
+    counts_.waits.merge(KeptCalls::waits(calls));
+    return calls;
+  }
+
+  static constexpr const char* said_ = "operation not permitted when stream is capturing\nand more";
   Counts& counts_;
   bool runs_;
   std::function<void()> work_;
+  std::vector<std::string> kept_;
 };
+
+MakeWorkGraph called_again(Counts& counts) {
+  return [&counts] { return std::make_unique<CalledAgain>(counts); };
+}
 
 /// What twelve steps come to: losses and norms, and the state's bytes. The rate changes every step; batch 8 is a short
 /// one.
@@ -77,7 +109,7 @@ TEST_CASE("steps that are repeated are the steps that they were captured from") 
     tables.optim.set("name", name, {});
     tables.optim.set("momentum", name == "sgd" ? 0.9 : 0.0, {});
     Counts counts;
-    const auto graphs = [&] { return std::make_unique<CalledAgain>(counts, counts.captured % 2 == 0); };
+    const auto graphs = called_again(counts);
     const bool same = trained(*tables.learner(graphs), 0.9) == trained(*tables.learner({}), 0.9);
     CHECK(same);
     CHECK(counts.captured == 2);
@@ -92,16 +124,46 @@ TEST_CASE("steps that are repeated are the steps that they were captured from") 
   }
 }
 
+TEST_CASE("what is captured of a step asks for the same in every iteration, and waits for nothing") {
+  for (const std::string name : nets::optimizer_names())
+    for (const std::string clip_by : {"norm", "value", "adaptive"})
+      for (const std::string amp : {"off", "fp16"}) {
+        CAPTURE(name);
+        CAPTURE(clip_by);
+        CAPTURE(amp);
+        Tables tables;
+        tables.optim.set("name", name, {});
+        tables.optim.set("momentum", name == "sgd" ? 0.9 : 0.0, {});
+        tables.train.set("clip_by", clip_by, {});
+        tables.train.set("amp", amp, {});
+        Counts counts;
+        trained(*tables.learner(called_again(counts)), 0.9);
+        CHECK(counts.replayed == 2 * 8);
+        CHECK(counts.differing == std::vector<std::string>());
+        CHECK(counts.waits == std::set<std::string>());
+      }
+}
+
+TEST_CASE("a number of the host and a wait in captured work are seen") {
+  const auto rate = [](double value) { return KeptCalls::of([value] { at::ones({2}).mul_(value); }); };
+  CHECK(rate(0.1) == rate(0.1));
+  CHECK(rate(0.1) != rate(0.2));
+  const auto read = KeptCalls::of([] { at::ones({}).item<float>(); });
+  CHECK(KeptCalls::waits(read).contains("aten::item"));
+  CHECK(KeptCalls::waits(rate(0.1)).empty());
+}
+
 TEST_CASE("where a step cannot be captured it is made as ever, and a line says why") {
   set_warning_sink([](const std::string& text) { warnings.push_back(text); });
   const std::string said = "train.cuda_graph: steps are made as without it: ";
-  {
+  for (const Fails fails : {Fails::before_work, Fails::after_work, Fails::at_update}) {
+    CAPTURE(static_cast<int>(fails));
     Tables tables;
-    Counts counts{.fails = true};
+    Counts counts{.fails = fails};
     warnings.clear();
-    const bool same = trained(*tables.learner([&] { return std::make_unique<CalledAgain>(counts, true); }), 0.9) ==
-                      trained(*tables.learner({}), 0.9);
+    const bool same = trained(*tables.learner(called_again(counts)), 0.9) == trained(*tables.learner({}), 0.9);
     CHECK(same);
+    CHECK(counts.replayed == 0);
     REQUIRE(warnings.size() == 1);
     CHECK(warnings.front() == said + "operation not permitted when stream is capturing");
   }
@@ -113,7 +175,7 @@ TEST_CASE("where a step cannot be captured it is made as ever, and a line says w
     const auto device = make_cpu_device();
     Slab slab(layout, *device);
     fill(slab, 1, 8);
-    const auto learner = tables.learner([&] { return std::make_unique<CalledAgain>(counts, true); });
+    const auto learner = tables.learner(called_again(counts));
     learner->backward(slab);
     REQUIRE(warnings.size() == 1);
     CHECK(warnings.front() == said + "train.accum is more than 1");
