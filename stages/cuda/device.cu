@@ -25,7 +25,7 @@ namespace {
 /// Of each thread, as LibTorch's current stream is.
 thread_local cudaStream_t compute_stream = nullptr;
 
-/// Makes the GPU the calling thread's current one: that is a property of each thread.
+/// Makes the GPU the calling thread's current one, if it is there.
 int select(int index) {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
@@ -37,7 +37,7 @@ int select(int index) {
   if (index < 0 || index >= count) {
     throw std::runtime_error("there is no such GPU; this machine has " + std::to_string(count) + ", counted from 0");
   }
-  check(cudaSetDevice(index), "cudaSetDevice");
+  make_current(index);
   return index;
 }
 
@@ -148,7 +148,7 @@ class CudaDevice final : public Device {
   }
 
  private:
-  void enter() const { check(cudaSetDevice(index_), "cudaSetDevice"); }
+  void enter() const { make_current(index_); }
 
   int index_;  // first: streams and events belong to the GPU that is current when they are made
   bool pin_;   // whether host memory is page-locked; if not, the driver copies by way of its own

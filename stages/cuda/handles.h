@@ -17,6 +17,9 @@ inline void check(cudaError_t status, const std::string& call) {
   throw std::runtime_error(call + ": " + cudaGetErrorString(status));
 }
 
+/// Makes a GPU the calling thread's current one: that is a property of each thread.
+inline void make_current(int gpu) { check(cudaSetDevice(gpu), "cudaSetDevice"); }
+
 /// Memory of the GPU that is current when it is made.
 template <class T>
 class DeviceArray {
