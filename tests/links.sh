@@ -6,7 +6,7 @@
 set -euo pipefail
 export LC_ALL=C
 
-build=$1 torch=$2 cuda=$3 nccl_header=$4
+build=$1 torch=$2 cuda=${3:-} nccl_header=${4:-}
 status=0
 
 wrong() {

@@ -51,13 +51,19 @@ inline Words with(Words words, const Words& more) {
   return words;
 }
 
+/// The built program, or the one that FLOWTRAIN_TEST_PROGRAM names: tests may run where they were not built.
+inline std::filesystem::path tested_program() {
+  const char* named = std::getenv("FLOWTRAIN_TEST_PROGRAM");
+  return named ? named : FLOWTRAIN_PROGRAM;
+}
+
 struct Surroundings {
   std::filesystem::path folder;  ///< the working folder; what the program prints is kept there, too, until it has ended
   std::vector<std::pair<std::string, std::string>> environment = {};  ///< added to that of the test
   rlim_t file_bytes = RLIM_INFINITY;                                  ///< writing beyond this size fails with EFBIG
   std::string network = {};           ///< a network namespace that `ip netns` made; empty: that of the test
   bool bound_by_permissions = false;  ///< permissions hold for it even where the tests run as root
-  std::filesystem::path program = FLOWTRAIN_PROGRAM;
+  std::filesystem::path program = tested_program();
 };
 
 /// The program in the background; killed by the destructor where it still runs.

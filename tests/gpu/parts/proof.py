@@ -1,0 +1,258 @@
+"""Whether everything works on this machine's GPU."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import time
+
+from parts.training import apart, train, train_all, words_of
+from parts.visit import Failed, Part, Skipped, last_lines
+
+REPEATED = "steps are made as without it"  # the warning where a step cannot be captured
+
+
+# --- The machine -----------------------------------------------------------------------------------------------------
+
+def pageable_access():
+    """Whether the GPU reads memory that is not page-locked by itself (1), which makes copies from it asynchronous."""
+    import ctypes
+    driver, value = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(-1)
+    driver.cuInit(0)
+    driver.cuDeviceGetAttribute(ctypes.byref(value), 88, 0)  # CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS
+    return value.value
+
+
+def machine(visit):
+    figures = {"torch": visit.torch()["version"]}
+    built = json.loads((visit.root / "built.json").read_text())
+    figures["revision"] = built["revision"]
+    if visit.torch()["git"] != built["torch_git"]:
+        raise Failed(f"built against torch {built['torch_git']}, here is {visit.torch()['git']}", figures)
+    missing = set()
+    for file in [*(visit.root / "bin").iterdir(), *(visit.root / "lib").glob("*.so")]:
+        missing |= set(re.findall(r"(\S+) => not found", visit.run(["ldd", file]).out))
+    if missing and not visit.on_cpu:
+        raise Failed(f"libraries are missing: {', '.join(sorted(missing))}", figures)
+    if visit.on_cpu:  # the wheel's CUDA libraries need not be here
+        figures["missing"] = len(missing)
+    else:
+        query = "--query-gpu=name,driver_version,memory.total"
+        figures["gpu"] = visit.must(["nvidia-smi", query, "--format=csv,noheader"], own=False).out.strip()
+        figures["pageable_access"] = pageable_access()
+    info = json.loads(visit.must([visit.root / "bin/flowtrain", "info"]).out)
+    if not visit.on_cpu and not info["gpus"]:
+        raise Failed("flowtrain info names no GPU", figures)
+    return {**figures, "cuda": info["cuda"], "cudnn": info["cudnn"], "nccl": info["nccl"]}
+
+
+# --- Test programs ---------------------------------------------------------------------------------------------------
+
+def test_program(name, *words):
+    def body(visit):
+        done = visit.run([visit.root / "bin" / name, *words])
+        found = re.search(r"test cases: +(\d+) \| +(\d+) passed \| +(\d+) failed", done.out)
+        reasons = re.findall(r"^skipped: \[\S+\] (.*)$", done.out, re.M)
+        if done.rc == 77:
+            raise Skipped(reasons[0] if reasons else "")
+        figures = {"passed": int(found[2]) - len(reasons), "skipped": len(reasons)} if found else {}
+        if done.rc:
+            raise Failed(f"exit code {done.rc}, {found[3] if found else '?'} failed: {last_lines(done.out)}", figures)
+        return figures
+    return body
+
+
+def sanitizer(tool, name, *words):
+    def body(visit):
+        found = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+        if not pathlib.Path(found).exists():
+            raise Skipped("compute-sanitizer is not installed")
+        done = visit.run([found, "--tool", tool, "--error-exitcode", "3", "--kernel-regex", "kns=flowtrain",
+                          visit.root / "bin" / name, *words])
+        if done.rc:
+            raise Failed(f"exit code {done.rc}: {last_lines(done.out)}")
+        return {"summary": last_lines(done.out, 1)}
+    return body
+
+
+# --- Training, from the first step to the last -----------------------------------------------------------------------
+
+def steps(config):
+    """Runs that must end alike: twice; by graphs; resumed; with other snapshots; validated beside training."""
+    def body(visit):
+        length = 8 if visit.on_cpu else 60
+        every = [f"run.max_iter={length}", f"snapshot.every={length // 2}", f"val.every={length // 2}"]
+        plain = [] if config != "tiny" else ["net.dropout=0.0"]  # of which each device draws its own
+        wanted = {}
+        for amp in ("off", "bf16") if visit.on_cpu else ("off", "bf16", "fp16"):
+            for name, settings in {"once": [], "twice": [], "graph": ["train.cuda_graph=true"]}.items():
+                wanted[f"{amp}-{name}"] = (config, [*every, f"train.amp={amp}", *settings])
+        wanted["snapshots"] = (config, [*every, f"snapshot.every={7 if length > 7 else 2}"])
+        wanted["no-snapshots"] = (config, [*every, "snapshot.every=0"])
+        wanted["overlapped"] = (config, [*every, "val.mode=overlapped"])
+        wanted["here"] = (config, [*every, *plain, "display.every=1"], (), {"NVIDIA_TF32_OVERRIDE": "0"})
+        wanted["cpu"] = (config, [*every, *plain, "display.every=1", "run.max_iter=6"], ("--device", "cpu"))
+        runs = train_all(visit, wanted, 1 if visit.on_cpu else 6)
+        middle = runs["off-once"].folder / "snapshots" / f"iter-{length // 2:08}"
+        runs["resumed"] = train(visit, config, "resumed", [*every, "train.amp=off"], ("--resume", middle))
+        wrong = []
+        for name, run in runs.items():
+            amp = name.split("-")[0] if name.split("-")[0] in ("bf16", "fp16") else "off"
+            if name not in ("here", "cpu") and run.end() != runs[f"{amp}-once"].end():
+                wrong.append(f"{name} ends unlike {amp}-once")
+            if name.endswith("graph") and not visit.on_cpu and REPEATED in run.said:
+                wrong.append(f"{name}: {last_lines(run.said[run.said.index(REPEATED):], 1)}")
+        pairs = list(zip(runs["here"].losses(), runs["cpu"].losses()))[:5]
+        apart_by = max(abs(a - b) / max(abs(b), 1e-3) for a, b in pairs)
+        if apart_by > 1e-3:
+            wrong.append(f"losses differ from the CPU's by {apart_by:.1e}")
+        figures = {"runs": len(runs), "from_cpu": f"{apart_by:.1e}", "run_s": round(runs["off-twice"].seconds, 1)}
+        if wrong:
+            raise Failed("; ".join(wrong), figures)
+        return figures
+    return body
+
+
+def capture_waits(visit):
+    """A net that no graph can hold: a line says so, and training goes on as without it."""
+    plugin = f"net.plugin={visit.root / 'lib/waits.so'}"
+    with_graph = train(visit, "steps", "graph", [plugin, "run.max_iter=40", "train.cuda_graph=true"])
+    without = train(visit, "steps", "plain", [plugin, "run.max_iter=40"])
+    if REPEATED not in with_graph.said:
+        raise Failed("nothing was said of the graph")
+    if with_graph.end() != without.end():
+        raise Failed("the run ends unlike the one without a graph")
+    return {"said": last_lines(with_graph.said[with_graph.said.index(REPEATED):].splitlines()[0])}
+
+
+def capture_memory(visit):
+    """A step that takes 60 % of the memory can be captured."""
+    picture = ["data.size=224", "net.name=resnet18", "data.samples=4096", "train.amp=bf16", "val.every=0",
+               "snapshot.every=0", "display.every=1"]
+    fitted = train(visit, "steps", "fitted", [*picture, "run.max_iter=1", 'loader.batch="auto"',
+                                              "loader.batch_max=4096"])
+    batch = int(re.search(r"^batch = (\d+)", (fitted.folder / "config.toml").read_text(), re.M)[1])
+    part = train(visit, "steps", "part", [*picture, "run.max_iter=8", f"loader.batch={batch * 6 // 10}",
+                                          "train.cuda_graph=true"])
+    if REPEATED in part.said:
+        raise Failed(f"with {batch * 6 // 10} of {batch} rows: {last_lines(part.said)}")
+    return {"largest_batch": batch, "captured": batch * 6 // 10}
+
+
+# --- The other commands ----------------------------------------------------------------------------------------------
+
+def commands(visit):
+    program, lenet, detector = visit.root / "bin/flowtrain", "lenet", "detector"
+    short = ["run.max_iter=4", "snapshot.every=4", "val.every=4"]
+    run, boxes = train(visit, lenet, "lenet", short), train(visit, detector, "detector", short)
+    done = {}
+    for name, words in {
+            "test": ["test", run.folder], "test of a detector": ["test", boxes.folder],
+            "replay": ["replay", run.folder, "--iter", "3", "--loss", "--out", visit.runs / visit.part.name / "replay"],
+            "lr-find": ["lr-find", visit.root / "configs/lenet.toml", "--iterations", "10"],
+    }.items():
+        done[name] = visit.must([program, *words, "--device", visit.device])
+    figures = json.loads(done["test of a detector"].out.splitlines()[-1])
+    if "ap" not in figures:
+        raise Failed("the test of a detector has no AP")
+    fitted = train(visit, lenet, "fitted", ["run.max_iter=2", 'loader.batch="auto"', "loader.batch_max=64"])
+    return {"ap": figures["ap"], "largest batch": re.search(r"batches of (\d+)", fitted.said)[1]}
+
+
+# --- Several processes on one GPU ------------------------------------------------------------------------------------
+
+TWO = ("--distributed", "--world-size", "2")
+
+
+def several(visit):
+    return TWO if visit.on_cpu else (*TWO[:1], "--world-size", "1", "--nproc", "2", "--dist-backend", "gloo")
+
+
+def two_ranks(visit):
+    """Two processes train as one."""
+    cases = {"plain": ("lenet", [], 1e-4), "accum": ("lenet", ["train.accum=2"], 1e-4),
+             "bf16 on the way": ("lenet", ["dist.compress=bf16"], 2e-2),
+             "sync_batch_norm": ("resnet18", ["dist.sync_batch_norm=true"], 2e-3), "gan": ("gan", [], 1e-3)}
+    length = 4 if visit.on_cpu else 30
+    wanted = {}
+    for name, (config, settings, _) in cases.items():
+        count = [f"run.max_iter={length if config != 'resnet18' else min(length, 6)}", "val.every=0"]
+        wanted[f"{name}, alone"] = (config, [*count, *settings])
+        wanted[f"{name}, two"] = (config, [*count, *settings], several(visit))
+    runs = train_all(visit, wanted, 1 if visit.on_cpu else 4)
+    wrong, figures = [], {}
+    for name, (_, _, most) in cases.items():
+        difference = apart(runs[f"{name}, alone"], runs[f"{name}, two"])
+        figures[name] = f"{difference:.1e}"
+        if not difference <= most:
+            wrong.append(f"{name}: {difference:.1e} apart, more than {most:.0e}")
+    if wrong:
+        raise Failed("; ".join(wrong), figures)
+    return figures
+
+
+def process_of_rank(folder, rank):
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and str(folder).encode() in (entry / "cmdline").read_bytes() \
+                    and f"RANK={rank}".encode() in (entry / "environ").read_bytes().split(b"\0"):
+                return int(entry.name)
+        except OSError:
+            continue  # it has ended, or is another user's
+    return None
+
+
+def lost_rank(how):
+    """What the other rank says and ends with, when one is lost in the middle of a long run."""
+    def body(visit):
+        folder = visit.runs / visit.part.name / "run"
+        shutil.rmtree(folder, ignore_errors=True)
+        settings = ["run.max_iter=1000000", "val.every=0", "snapshot.every=0", "display.every=1", "dist.timeout=16"]
+        command = [str(word) for word in words_of(visit, "lenet", folder, settings, several(visit))]
+        process = visit.start(command, visit.environment())
+        try:
+            while '"train"' not in read(folder / "metrics.jsonl"):
+                if process.poll() is not None or time.monotonic() > visit.part_ends - 30:
+                    raise Failed(f"it does not train: {last_lines(read(pathlib.Path(f'{process.log}.err')))}")
+                time.sleep(0.1)
+            os.kill(process_of_rank(folder, 1), how)
+            begin = time.monotonic()
+            done = visit.finish(process)
+        finally:
+            visit.kill(process)
+        figures = {"code": done.rc, "after_s": round(time.monotonic() - begin, 1)}
+        if done.rc != 6 or "rank 1" not in done.err:
+            raise Failed(f"exit code {done.rc}: {last_lines(done.err)}", figures)
+        return {**figures, "said": last_lines(re.findall(r"^error: .*", done.err, re.M)[0], 1)}
+    return body
+
+
+def read(path):
+    return path.read_text("utf-8", "replace") if path.exists() else ""
+
+
+PARTS = [
+    Part("machine", 60, "versions, libraries, what flowtrain says of it", machine),
+    Part("test_cuda", 90, "copies and kernels against the CPU's", test_program("test_cuda"), True),
+    Part("test_cornernet", 60, "CornerNet's kernels against the CPU's", test_program("test_cuda_cornernet"), True),
+    Part("test_gpu", 150, "state copies, graphs, exchanges, steps", test_program("test_gpu")),
+    Part("test_nccl", 60, "NCCL in a world of one", test_program("test_nccl"), True),
+    Part("steps_tiny", 60, "an MLP with dropout: runs that end alike", steps("tiny")),
+    Part("steps_lenet", 60, "LeNet", steps("lenet")),
+    Part("steps_resnet18", 90, "ResNet-18", steps("resnet18")),
+    Part("steps_detector", 90, "a small CornerNet-Squeeze", steps("detector")),
+    Part("capture_waits", 40, "a net that no graph can hold", capture_waits),
+    Part("commands", 60, "test, replay, lr-find, the largest batch", commands),
+    Part("two_ranks", 90, "two processes on one GPU, over Gloo, train as one", two_ranks),
+    Part("rank_killed", 60, "one of them is killed: exit code 6, and its name", lost_rank(signal.SIGKILL)),
+    Part("rank_stopped", 60, "one stands still: likewise", lost_rank(signal.SIGSTOP)),
+    Part("memcheck", 90, "compute-sanitizer on our kernels", sanitizer("memcheck", "test_cuda"), True),
+    Part("memcheck_corner", 90, "the same of CornerNet's", sanitizer("memcheck", "test_cuda_cornernet",
+                                                                     "-tc=heat maps*"), True),
+    Part("racecheck", 60, "shared memory", sanitizer("racecheck", "test_cuda", "-tc=erased and mixed*"), True),
+    Part("initcheck", 60, "memory that nobody wrote", sanitizer("initcheck", "test_cuda", "-tc=erased and mixed*"),
+         True),
+    Part("capture_memory", 90, "a step of 60 % of the memory as a graph", capture_memory, True),
+]

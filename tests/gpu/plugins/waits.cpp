@@ -1,0 +1,36 @@
+// A net that no CUDA graph can hold: it draws numbers (dropout), and waits for the device in each forward pass.
+
+#include <ATen/ATen.h>
+#include <torch/nn/modules/linear.h>
+
+#include "nets/module_net.h"
+#include "stages/torch/plugin.h"
+
+namespace {
+
+using namespace flowtrain;
+
+class Waits final : public nets::ModuleNet {
+ public:
+  static const char* help() { return "one linear layer with dropout, which waits for the device"; }
+  static std::vector<Key> keys() { return {}; }
+
+  Waits(const Settings&, const nets::NetSpec& spec)
+      : Waits(std::make_shared<torch::nn::LinearImpl>(spec.channels * spec.height * spec.width, spec.classes)) {}
+
+  nets::NamedTensors forward(const nets::NamedTensors& batch) override {
+    const at::Tensor x = at::dropout(batch.at("image").flatten(1), 0.3, layer_->is_training());
+    const double level = x.detach().abs().mean().item<double>();
+    return {{"logits", layer_->forward(level > 0 ? x / level : x)}};
+  }
+  bool may_give(const std::string& output) const override { return output == "logits"; }
+
+ private:
+  explicit Waits(std::shared_ptr<torch::nn::LinearImpl> layer) : ModuleNet(layer), layer_(std::move(layer)) {}
+
+  std::shared_ptr<torch::nn::LinearImpl> layer_;
+};
+
+}  // namespace
+
+FLOWTRAIN_NET(Waits)
