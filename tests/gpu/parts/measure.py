@@ -9,10 +9,12 @@ import threading
 
 from parts.proof import REPEATED, several
 from parts.training import train
-from parts.visit import Failed, Part, last_lines
+from parts.visit import Failed, Part, Skipped, last_lines
 
 
 def peer(visit, *words):
+    if visit.run([sys.executable, "-c", "import torch"], own=False).rc:
+        raise Skipped("Python's torch does not load here")
     done = visit.must([sys.executable, "-B", visit.root / "peer.py", *words, "--device", visit.device], own=False)
     return json.loads(done.out.splitlines()[-1])
 
@@ -26,7 +28,8 @@ def busy_share(visit, figures, name):
     sampler = subprocess.Popen(["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits", "-lms",
                                 "200"], stdout=subprocess.PIPE, text=True)
     shares = []
-    reader = threading.Thread(target=lambda: shares.extend(int(line) for line in sampler.stdout if line.strip().isdigit()))
+    reader = threading.Thread(
+        target=lambda: shares.extend(int(line) for line in sampler.stdout if line.strip().isdigit()))
     reader.start()
     try:
         yield
@@ -66,10 +69,13 @@ def steps(net, batch, side, count, amp):
                         visit, name, net, rows, edge, length,
                         [*common, f"run.deterministic={deterministic}", f"train.cuda_graph={graph}"])
         size = ["--batch", rows, "--side", edge, "--steps", length, "--amp", amp]
-        figures["PyTorch, ms"] = peer(visit, "step", net, *size)["ms"]
-        figures["PyTorch, deterministic, ms"] = peer(visit, "step", net, *size, "--deterministic")["ms"]
-        if not visit.on_cpu:
-            figures["PyTorch, graph, ms"] = peer(visit, "step", net, *size, "--graph")["ms"]
+        try:
+            figures["PyTorch, ms"] = peer(visit, "step", net, *size)["ms"]
+            figures["PyTorch, deterministic, ms"] = peer(visit, "step", net, *size, "--deterministic")["ms"]
+            if not visit.on_cpu:
+                figures["PyTorch, graph, ms"] = peer(visit, "step", net, *size, "--graph")["ms"]
+        except Skipped as reason:
+            figures["PyTorch"] = str(reason)
         return figures
     return body
 
@@ -134,13 +140,14 @@ def snapshots(visit):
     measured = [*common, f"val.every={every}", "data.val_samples=512", "val.batch=32"]
     beside = train(visit, "speed", "beside", [*measured, "val.mode=overlapped"]).samples_per_s()
     return {"first stall, ms": stalls[0], "later, ms": stalls[1:], "images/s": round(alone, 1),
-            "images/s with snapshots": round(saved.samples_per_s(), 1), "images/s beside a validation": round(beside, 1)}
+            "images/s with snapshots": round(saved.samples_per_s(), 1),
+            "images/s beside a validation": round(beside, 1)}
 
 
 def exchange(visit):
     report = visit.runs / "exchange.json"
-    visit.must([visit.root / "bin/flowtrain", "bench", visit.root / "configs/resnet18.toml", *several(visit), "--device",
-                "cpu" if visit.on_cpu else "cuda", "--seconds", 1 if visit.on_cpu else 5, "--json", report])
+    visit.must([visit.root / "bin/flowtrain", "bench", visit.root / "configs/resnet18.toml", *several(visit),
+                "--device", "cpu" if visit.on_cpu else "cuda", "--seconds", 1 if visit.on_cpu else 5, "--json", report])
     found = json.loads(report.read_text())
     return {name: value for name, value in found.items() if isinstance(value, (int, float))} or {"report": report.name}
 
@@ -159,7 +166,8 @@ def detector(visit):
 
 PARTS = [
     Part("ceilings", 40, "copies and products, as fast as they go", ceilings),
-    Part("resnet50", 150, "ResNet-50, 256 x 224 x 224, bf16, beside PyTorch's", steps("resnet50", 256, 224, 40, "bf16")),
+    Part("resnet50", 150, "ResNet-50, 256 x 224 x 224, bf16, beside PyTorch's",
+         steps("resnet50", 256, 224, 40, "bf16")),
     Part("lenet", 60, "LeNet, 128 x 32 x 32: bound by launches", steps("lenet", 128, 32, 500, "off")),
     Part("resnet18", 60, "ResNet-18, 128 x 32 x 32: likewise", steps("resnet18", 128, 32, 200, "off")),
     Part("host_waits", 60, "how often a step waits for the GPU", host_waits),

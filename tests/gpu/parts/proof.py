@@ -26,10 +26,10 @@ def pageable_access():
 
 
 def machine(visit):
-    figures = {"torch": visit.torch()["version"]}
+    figures = {"torch": visit.torch["version"]}
     built = json.loads((visit.root / "built.json").read_text())
     figures["revision"] = built["revision"]
-    if visit.torch()["git"] != built["torch_git"]:
+    if visit.torch["git"] != built["torch_git"]:
         raise Failed(f"built against torch {built['torch_git']}, here is {visit.torch()['git']}", figures)
     missing = set()
     for file in [*(visit.root / "bin").iterdir(), *(visit.root / "lib").glob("*.so")]:

@@ -1,12 +1,13 @@
 """A part of a visit: done within its time, whatever happens, and written down."""
 
 import dataclasses
+import functools
+import importlib.util
 import json
 import os
 import pathlib
 import signal
 import subprocess
-import sys
 import time
 import typing
 
@@ -64,7 +65,7 @@ class Visit:
         self.logs, self.runs = self.out / "logs", self.out / "runs"
         self.logs.mkdir(exist_ok=True)
         self.runs.mkdir(exist_ok=True)
-        self.part, self.commands, self._torch = None, 0, None
+        self.part, self.commands = None, 0
 
     # --- Parts -------------------------------------------------------------------------------------------------------
 
@@ -113,21 +114,19 @@ class Visit:
 
     # --- Commands ----------------------------------------------------------------------------------------------------
 
+    @functools.cached_property
     def torch(self):
-        """Where this machine's Python has torch, and which: {"lib", "version", "git", "cuda"}."""
-        if self._torch is None:
-            code = ("import json, os, torch; print(json.dumps({'lib': os.path.join(os.path.dirname(torch.__file__), "
-                    "'lib'), 'version': torch.__version__, 'git': torch.version.git_version, "
-                    "'cuda': torch.version.cuda}))")
-            done = self.run([sys.executable, "-c", code], limit_s=60, own=False)
-            if done.rc:
-                raise Failed(f"Python has no torch here: {last_lines(done.err, 1)}")
-            self._torch = json.loads(done.out.splitlines()[-1])
-        return self._torch
+        """Where this machine's Python has torch, and which: {"lib", "version", "git"}. Without loading it."""
+        found = importlib.util.find_spec("torch")
+        if found is None:
+            raise Failed("Python has no torch here")
+        folder, told = pathlib.Path(found.origin).parent, {}
+        exec((folder / "version.py").read_text(), told)  # what torch itself does with it
+        return {"lib": folder / "lib", "version": str(told["__version__"]), "git": told["git_version"]}
 
     def environment(self, more=None):
         """For our own programs alone: Python and the toolkit's programs keep theirs."""
-        libraries = pathlib.Path(self.torch()["lib"])
+        libraries = self.torch["lib"]
         paths = [self.root / "deps", libraries, libraries.parents[1] / "nvidia/cu13/lib"]
         # Put before what is there, not in its place: the driver may be found by that alone.
         paths = [str(path) for path in paths] + [os.environ.get("LD_LIBRARY_PATH", "")]
