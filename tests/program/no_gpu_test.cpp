@@ -68,7 +68,7 @@ TEST_CASE("each command that computes refuses a GPU that is not there, and says 
       {"train", "--set", "loader.batch=\"auto\""},
       {"train", "--distributed", "--world-size", "2"},
       {"test"},
-      {"lr-find", "--iterations", "2"},
+      {"lr-find", "--iterations", "10"},
       {"replay", "--iter", "1", "--loss"},
       {"replay", "--bisect", "nan"},
       {"bench", "--distributed", "--world-size", "2"},
