@@ -32,7 +32,7 @@ target_compile_definitions(torch::torch INTERFACE USE_C10D_GLOO)
 # allow-shlib-undefined: libtorch_cpu of the CUDA wheel refers to CUDA libraries that its own run path provides.
 target_link_libraries(torch::torch INTERFACE ${TORCH_ROOT}/lib/libtorch_cpu.so ${TORCH_ROOT}/lib/libc10.so)
 target_link_options(torch::torch INTERFACE -Wl,--allow-shlib-undefined)
-# No shorter than the installed one: CMake would fill it up with colons, and to the loader an empty entry is the folder
-# in which somebody happens to be.
-set(CMAKE_BUILD_RPATH "$ORIGIN/../lib;${TORCH_ROOT}/lib")
+# In the build tree, too: where the two differ, CMake ends the build tree's with colons, to make room, and to the loader
+# an empty entry is the folder in which somebody happens to be.
+set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib;${TORCH_ROOT}/lib")
