@@ -1,0 +1,43 @@
+// A hook for tests: in one rank a thread throws what NCCL's watchdog does, while compute waits for ever. Once.
+
+#include <c10/util/Exception.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "stages/torch/plugin.h"
+
+namespace {
+
+using namespace flowtrain;
+
+class Watchdog final : public Hook {
+ public:
+  static const char* help() { return "ends a rank as NCCL's watchdog does"; }
+  static std::vector<Key> keys() {
+    return {{"at", Kind::integer, std::int64_t{1}, "iteration in which it does"},
+            {"file", Kind::text, std::string(), "where this file is, it has done so", 0, 0, {}, true}};
+  }
+
+  explicit Watchdog(const Settings& settings)
+      : at_(static_cast<std::uint64_t>(settings.integer("at"))), file_(settings.text("file")) {}
+
+  std::vector<Point> points() const override { return {Point::iteration_begin}; }
+
+  void at(Point, Moment& moment) override {
+    if (moment.rank != 1 || moment.iteration != at_ || std::filesystem::exists(file_)) return;
+    std::ofstream(file_) << moment.iteration;
+    std::thread([] { C10_THROW_ERROR(DistBackendError, "NCCL communicator was aborted on rank 1."); }).detach();
+    for (;;) ::pause();
+  }
+
+ private:
+  std::uint64_t at_;
+  std::filesystem::path file_;
+};
+
+}  // namespace
+
+FLOWTRAIN_HOOK(Watchdog)
