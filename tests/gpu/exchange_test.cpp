@@ -2,11 +2,14 @@
 
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/types.h>
+#include <torch/utils.h>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include <doctest/doctest.h>
+#include <sys/wait.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <string>

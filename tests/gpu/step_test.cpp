@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 
@@ -172,6 +174,6 @@ TEST_CASE("the peak of memory is what work took; work that does not fit is told,
   CHECK(*took < static_cast<std::uint64_t>(kBytes) + (4u << 20));
   const auto left = PeakMemory::free_bytes(test_device());
   REQUIRE(left);
-  CHECK_FALSE(peak.of(take(static_cast<std::int64_t>(*left) * 2)));
+  CHECK_FALSE(peak.of(take(static_cast<std::int64_t>(*left) * 2)).has_value());
   CHECK(peak.of(take(kBytes)) == took);
 }

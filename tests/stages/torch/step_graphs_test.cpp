@@ -125,7 +125,7 @@ TEST_CASE("steps that are repeated are the steps that they were captured from") 
 }
 
 TEST_CASE("what is captured of a step asks for the same in every iteration, and waits for nothing") {
-  for (const std::string name : nets::optimizer_names())
+  for (const std::string& name : nets::optimizer_names())
     for (const std::string clip_by : {"norm", "value", "adaptive"})
       for (const std::string amp : {"off", "fp16"}) {
         CAPTURE(name);
