@@ -47,17 +47,19 @@ class Run:
 
 
 def words_of(visit, config, folder, settings, words):
-    command = [visit.root / "bin/flowtrain", visit.root / "configs" / f"{config}.toml", "--run-dir", folder,
-               "--device", "cuda" if "--distributed" in words and not visit.on_cpu else visit.device]
+    command = [visit.root / "bin/flowtrain", visit.root / "configs" / f"{config}.toml", "--run-dir", folder]
+    if "--device" not in words:
+        command += ["--device", "cuda" if "--distributed" in words and not visit.on_cpu else visit.device]
     for setting in settings:
         command += ["--set", setting]
     return [*command, *words]
 
 
 def train(visit, config, name, settings=(), words=(), more=None):
-    """A run in runs/<part>/<name>, which must end well."""
+    """A run in runs/<part>/<name>, which must end well; it is a new one unless --iter is among the words."""
     folder = visit.runs / visit.part.name / name
-    shutil.rmtree(folder, ignore_errors=True)
+    if "--iter" not in words:
+        shutil.rmtree(folder, ignore_errors=True)
     done = visit.run(words_of(visit, config, folder, settings, words), more=more)
     if done.rc:
         raise Failed(f"{name}: exit code {done.rc}: {last_lines(done.err)}")
