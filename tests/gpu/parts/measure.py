@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import shutil
 import statistics
 import subprocess
 import sys
@@ -97,7 +98,7 @@ def host_waits(visit):
     """Each count has the start's few, too; one look at the figures every 20 steps is 0.05."""
     figures = {"one process": waits_of(visit, "one", "tiny", []),
                "one process, clipped, fp16": waits_of(visit, "fp16", "tiny", ["train.clip=1", "train.amp=fp16"]),
-               "one process, mixed": waits_of(visit, "mixed", "lenet", ["mix.mixup=0.2", "loader.batch=512"]),
+               "one process, mixed": waits_of(visit, "mixed", "lenet", ["mix.mixup=0.2", "loader.batch=1024"]),
                "one process, graph": waits_of(visit, "graph", "tiny", ["train.cuda_graph=true"]),
                "two processes, both": waits_of(visit, "two", "tiny", [], several(visit))}
     if figures["one process"] > 1:
@@ -109,6 +110,7 @@ def data_bound(visit):
     """JPEGs: the line alone, the net alone, both together."""
     count, side, batch, steps_made = (60, 64, 8, 5) if visit.on_cpu else (2000, 256, 128, 100)
     shards = visit.runs / "jpeg"
+    shutil.rmtree(shards, ignore_errors=True)
     program = visit.root / "bin/flowtrain"
     visit.must([program, "pack", visit.root / "configs/speed.toml", "--out", shards, "--encode", "jpeg", "--split",
                 "both", "--set", f"data.samples={count}", "--set", f"data.size={side}"])
@@ -131,13 +133,13 @@ def data_bound(visit):
 
 def snapshots(visit):
     """What a snapshot and a validation beside training cost."""
-    length, every = (12, 4) if visit.on_cpu else (300, 50)
-    common = ["net.name=resnet18" if visit.on_cpu else "net.name=resnet50", "data.size=64", "loader.batch=16",
-              f"run.max_iter={length}", f"display.every={every}"]
+    net, batch, length, every = ("lenet", 4, 12, 4) if visit.on_cpu else ("resnet50", 64, 300, 50)
+    common = [f"net.name={net}", "data.size=64", f"loader.batch={batch}", f"run.max_iter={length}",
+              f"display.every={every}"]
     saved = train(visit, "speed", "saved", [*common, f"snapshot.every={every}", "snapshot.final=true"])
     stalls = [round(1e3 * line["stall_s"], 2) for line in saved.of_kind("snapshot")]
     alone = train(visit, "speed", "alone", common).samples_per_s()
-    measured = [*common, f"val.every={every}", "data.val_samples=512", "val.batch=32"]
+    measured = [*common, f"val.every={every}", f"data.val_samples={8 * batch}", f"val.batch={batch}"]
     beside = train(visit, "speed", "beside", [*measured, "val.mode=overlapped"]).samples_per_s()
     return {"first stall, ms": stalls[0], "later, ms": stalls[1:], "images/s": round(alone, 1),
             "images/s with snapshots": round(saved.samples_per_s(), 1),
@@ -149,11 +151,13 @@ def exchange(visit):
     visit.must([visit.root / "bin/flowtrain", "bench", visit.root / "configs/resnet18.toml", *several(visit),
                 "--device", "cpu" if visit.on_cpu else "cuda", "--seconds", 1 if visit.on_cpu else 5, "--json", report])
     found = json.loads(report.read_text())
-    return {name: value for name, value in found.items() if isinstance(value, (int, float))} or {"report": report.name}
+    largest = found["all_reduce"][-1]
+    return {"all-reduce, MB/s": round(largest["bus_mb_per_s"], 1),
+            **{f"{name}, ms": round(1e3 * found["step"][f"{name}_s"], 2) for name in ("alone", "overlapped", "serial")}}
 
 
 def detector(visit):
-    length, batch = (5, 4) if visit.on_cpu else (60, 32)
+    length, batch = (2, 2) if visit.on_cpu else (60, 32)
     every = max(length // 5, 1)
     figures = {}
     for name, settings in {"f32": [], "bf16": ["train.amp=bf16"], "bf16, graph": ["train.amp=bf16",
@@ -170,7 +174,7 @@ PARTS = [
          steps("resnet50", 256, 224, 40, "bf16")),
     Part("lenet", 60, "LeNet, 128 x 32 x 32: bound by launches", steps("lenet", 128, 32, 500, "off")),
     Part("resnet18", 60, "ResNet-18, 128 x 32 x 32: likewise", steps("resnet18", 128, 32, 200, "off")),
-    Part("host_waits", 60, "how often a step waits for the GPU", host_waits),
+    Part("host_waits", 60, "how often a step waits for the GPU", host_waits, True),
     Part("data_bound", 90, "JPEGs: line, net, both", data_bound),
     Part("snapshots", 90, "stalls, and training beside a validation", snapshots),
     Part("exchange", 50, "two processes on one GPU", exchange),

@@ -188,8 +188,8 @@ def first_losses_apart(one, other):
     return max(abs(a / b - 1) for a, b in list(zip(one.losses(), other.losses()))[:2])
 
 
-# Config, settings, what is compared, and how far that may be apart. In a residual net parameters part within a few steps
-# whatever sums round differently; of a GAN each process draws its own noise.
+# Config, settings, what is compared, and how far that may be apart. In a residual net parameters part within a few
+# steps whatever sums round differently; of a GAN each process draws its own noise.
 ALIKE = {
     "plain": ("lenet", [], apart, 1e-4),
     "accum": ("lenet", ["train.accum=2"], apart, 1e-4),
