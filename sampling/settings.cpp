@@ -1,8 +1,12 @@
 #include "sampling/settings.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <optional>
+#include <sstream>
+
+#include "sampling/home.h"
 
 namespace flowtrain {
 namespace {
@@ -69,6 +73,50 @@ std::optional<Value> converted(Kind kind, Value value) {
   return std::nullopt;
 }
 
+/// A number as TOML writes it, of one that lacks the digit before or after its point (".5", "5."); nothing where it is
+/// no number, or not the whole one that is wanted.
+std::optional<std::string> number_spelled(std::string text, bool whole) {
+  const auto is_digit = [&](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
+  if (text.starts_with('+')) text.erase(0, 1);
+  const std::size_t first = text.starts_with('-') ? 1 : 0;
+  if (text.substr(first).starts_with('.')) text.insert(first, "0");
+  const auto point = text.find('.');
+  if (point != text.npos && !is_digit(point + 1)) text.insert(point + 1, "0");
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_number = error == std::errc() && end == text.data() + text.size() && is_digit(first);
+  if (!is_number || (whole && text.find_first_of(".eE") != text.npos)) return {};
+  return text;
+}
+
+/// How the command line's bare text, which is not of `kind`, was probably meant, as TOML writes it: a list whose texts
+/// lost their quotes, ".5", "True". Nothing where it was not.
+std::optional<std::string> spelled(Kind kind, std::string text) {
+  const auto trimmed = [](std::string part) {
+    const auto begin = part.find_first_not_of(" '\"");
+    return begin == part.npos ? std::string() : part.substr(begin, part.find_last_not_of(" '\"") + 1 - begin);
+  };
+  if (kind == Kind::boolean) {
+    for (char& letter : text) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+    return text == "true" || text == "false" ? std::optional(text) : std::nullopt;
+  }
+  if (kind == Kind::real || kind == Kind::integer) return number_spelled(text, kind == Kind::integer);
+  if (kind != Kind::texts && kind != Kind::reals && kind != Kind::integers) return {};
+  if (text.starts_with('[')) text.erase(0, 1);
+  if (text.ends_with(']')) text.pop_back();
+  std::string list;
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) {
+    const std::string element = trimmed(part);
+    if (element.empty()) return {};
+    const auto written =
+        kind == Kind::texts ? std::optional(to_toml(Value(element))) : number_spelled(element, kind == Kind::integers);
+    if (!written) return {};
+    list += (list.empty() ? "" : ", ") + *written;
+  }
+  return "[" + list + "]";
+}
+
 /// A bound without a needless ".0".
 std::string bound(double value) {
   return value == std::floor(value) && std::abs(value) < 1e15 ? std::to_string(static_cast<std::int64_t>(value))
@@ -116,6 +164,23 @@ std::string fault(const Key& key, const Value& value) {
   return {};
 }
 
+/// "write it as --set 'val.metrics=[\"accuracy\"]'", where it can be known what was meant.
+std::optional<std::string> spelling_hint(const std::string& key, Kind kind, const Value& value, const Origin& origin) {
+  const auto* text = std::get_if<std::string>(&value);
+  const auto meant = text ? spelled(kind, *text) : std::nullopt;
+  if (!meant) return {};
+  const bool on_command_line = origin.line == 0;
+  const bool needs_quotes = meant->starts_with('[');  // a shell takes brackets and double quotes for itself
+  if (!on_command_line) return "write it as " + key + " = " + *meant;
+  return "write it as --set " + (needs_quotes ? "'" + key + "=" + *meant + "'" : key + "=" + *meant);
+}
+
+void expand_homes(Value& value) {
+  if (auto* path = std::get_if<std::string>(&value)) *path = expand_home(*path);
+  if (auto* paths = std::get_if<std::vector<std::string>>(&value))
+    for (auto& path : *paths) path = expand_home(path);
+}
+
 std::vector<std::string> names_of(const std::vector<Key>& keys) {
   std::vector<std::string> names;
   names.reserve(keys.size());
@@ -160,8 +225,14 @@ void Settings::set(const std::string& name, const Value& value, Origin origin) {
   const auto hint = key.help.empty() ? "" : dotted(table_, name) + ": " + key.help;
   auto stored = converted(key.kind, value);
   if (!stored)
-    throw UserError(Exit::usage, where + "expected " + expectation(key.kind) + ", got " + described(value), hint);
+    throw UserError(Exit::usage, where + "expected " + expectation(key.kind) + ", got " + described(value),
+                    spelling_hint(dotted(table_, name), key.kind, value, origin).value_or(hint));
   if (const auto wrong = fault(key, *stored); !wrong.empty()) throw UserError(Exit::usage, where + wrong, hint);
+  if (key.is_path) try {
+      expand_homes(*stored);
+    } catch (const UserError& error) {
+      throw UserError(error.code(), where + error.what(), error.hint());
+    }
   found->second = {std::move(*stored), std::move(origin)};
 }
 

@@ -38,6 +38,7 @@ struct Key {
   double max = std::numeric_limits<double>::infinity();
   std::vector<std::string> choices = {};  ///< texts: if not empty, one of these
   bool required = false;                  ///< must be given; `fallback` then only states the type
+  bool is_path = false;                   ///< texts: "~/" at the beginning is the home folder
 };
 
 /// Where a value was written: a file's line and column, or a flag of the command line.

@@ -24,7 +24,7 @@ int bench(const Arguments& arguments) {
   app.add_option("--stage", options.stages, "order, read, sample or pipeline; repeatable; default: all")
       ->allow_extra_args(false);
   app.add_option("--seconds", options.seconds, "time for each thing that is measured")->check(CLI::Range(0.01, 3600.0));
-  app.add_option("--json", json, "also write the figures to this file");
+  add_path(app, "--json", json, "also write the figures to this file");
   LaunchOptions launch;
   add_launch_flags(app, launch);
   if (!parse(app, arguments)) return 0;

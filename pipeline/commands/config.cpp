@@ -15,7 +15,7 @@ namespace {
 int import_config(const Arguments& arguments) {
   CLI::App app("Prints, as TOML, what a configuration of CornerNet-Lite (JSON) says.", "flowtrain config import");
   std::string file;
-  app.add_option("FILE", file, "CornerNet.json, CornerNet_Squeeze.json, CornerNet_Saccade.json, or with a -suffix")
+  add_path(app, "FILE", file, "CornerNet.json, CornerNet_Squeeze.json, CornerNet_Saccade.json, or with a -suffix")
       ->required();
   if (parse(app, arguments)) std::fputs(import_cornernet_json(file).c_str(), stdout);
   return 0;

@@ -25,6 +25,22 @@ bool parse(CLI::App& app, const Arguments& arguments) {
 
 namespace {
 
+// CLI::PositiveNumber names its bounds, with 300 digits each.
+CLI::Validator positive(const std::string& text, const std::string& refusal) {
+  return {[refusal](std::string& given) {
+            double number = 0;
+            return CLI::detail::lexical_cast(given, number) && number > 0 ? std::string() : given + ": " + refusal;
+          },
+          text};
+}
+
+}  // namespace
+
+CLI::Validator above_zero() { return positive("> 0", "must be above 0"); }
+CLI::Validator counts_from_one(const std::string& what) { return positive("from 1", what + " count from 1"); }
+
+namespace {
+
 // Before anything asks the driver, which looks at the variables once. NVML counts as the PCI bus does, and so CUDA is
 // to.
 void see_gpus(const std::string& wish) {
@@ -44,7 +60,7 @@ void see_gpus(const std::string& wish) {
 }  // namespace
 
 ConfigFlags::ConfigFlags(CLI::App& app, bool required) {
-  app.add_option("CONFIG", config_, "configuration file (TOML), or the folder of a run")->required(required);
+  add_path(app, "CONFIG", config_, "configuration file (TOML), or the folder of a run")->required(required);
   app.add_option("--set", set_, "KEY=VALUE: change a key of the configuration, e.g. loader.batch=32; repeatable")
       ->allow_extra_args(false);
   app.add_option("--max-iter", max_iter_, "iterations to train: run.max_iter");

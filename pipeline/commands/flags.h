@@ -7,11 +7,30 @@
 
 #include "pipeline/commands/commands.h"
 #include "pipeline/start.h"
+#include "sampling/home.h"
 
 namespace flowtrain::commands {
 
 /// Parses; true where the command is to go on, false after --help. Throws UserError(usage) with the way to the help.
 bool parse(CLI::App& app, const Arguments& arguments);
+
+/// An option that names a file or folder: "~/" at the beginning is the home folder, also in --name=~/x, which shells
+/// leave as it is.
+template <class Path>
+CLI::Option* add_path(CLI::App& app, const std::string& name, Path& path, const std::string& help) {
+  return app.add_option(name, path, help)
+      ->transform(CLI::Validator(
+          [](std::string& given) {
+            given = expand_home(given);
+            return std::string();
+          },
+          ""));
+}
+
+/// Refuses numbers that are not above 0.
+CLI::Validator above_zero();
+/// Refuses 0 and below: "iterations count from 1".
+CLI::Validator counts_from_one(const std::string& what);
 
 /// CONFIG and the flags that stand for configuration keys. Use: ConfigFlags flags(app); parse(…); flags.start().
 class ConfigFlags {

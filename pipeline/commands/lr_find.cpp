@@ -44,11 +44,11 @@ int lr_find(const Arguments& arguments) {
   ConfigFlags flags(app);
   LrRange range;
   std::string csv;
-  app.add_option("--from", range.from, "least rate (default 1e-6)")->check(CLI::PositiveNumber);
-  app.add_option("--to", range.to, "greatest rate (default 1)")->check(CLI::PositiveNumber);
+  app.add_option("--from", range.from, "least rate (default 1e-6)")->check(above_zero());
+  app.add_option("--to", range.to, "greatest rate (default 1)")->check(above_zero());
   app.add_option("--iterations", range.iterations, "steps from one to the other (default 100)")
       ->check(CLI::Range(10, 1'000'000));
-  app.add_option("--csv", csv, "file for rate, loss and smoothed loss of each step");
+  add_path(app, "--csv", csv, "file for rate, loss and smoothed loss of each step");
   if (!parse(app, arguments)) return 0;
   if (range.from >= range.to) throw UserError(Exit::usage, say("--from ", range.from, " is not below --to ", range.to));
   StartOptions start = flags.start();

@@ -11,7 +11,7 @@ int metrics(const Arguments& arguments) {
   CLI::App app("Prints what a run measured as CSV: a row for each event, a column for each figure.",
                "flowtrain metrics");
   std::string run, kind = "train";
-  app.add_option("RUN", run, "folder of the run, e.g. runs/quickstart")->required();
+  add_path(app, "RUN", run, "folder of the run, e.g. runs/quickstart")->required();
   app.add_option("--kind", kind, "which lines of metrics.jsonl: train, epoch, val, snapshot …")->capture_default_str();
   if (!parse(app, arguments)) return 0;
   std::fputs(metrics_csv(std::filesystem::path(run) / "metrics.jsonl", kind).c_str(), stdout);

@@ -16,12 +16,12 @@ int pack(const Arguments& arguments) {
   PackOptions options;
   std::string out, split = "both", format = "keep";
   std::uint64_t shard_mb = 256, seed = 0;
-  app.add_option("--out", out, "the folder to write to; new or empty")->required();
+  add_path(app, "--out", out, "the folder to write to; new or empty")->required();
   app.add_option("--split", split, "train, val or both (default)")->check(CLI::IsMember({"train", "val", "both"}));
   auto* mb =
       app.add_option("--shard-mb", shard_mb, "MiB of a shard, at most; default 256")->check(CLI::Range(1, 1 << 20));
   app.add_option("--shard-samples", options.limits.samples, "samples of a shard, instead")
-      ->check(CLI::PositiveNumber)
+      ->check(counts_from_one("samples"))
       ->excludes(mb);
   auto* shuffle = app.add_option("--shuffle", seed, "in the random order of this seed; default: as they are stored");
   app.add_flag("--sort", options.sort, "by label")->excludes(shuffle);

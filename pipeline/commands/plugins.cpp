@@ -63,7 +63,7 @@ int plugins(const Arguments& arguments) {
   CLI::App app("Lists what can be named in a configuration; of a plugin's file, the table that names it, and its keys.",
                "flowtrain plugins");
   std::string path;
-  app.add_option("FILE", path, "a plugin (.so)");
+  add_path(app, "FILE", path, "a plugin (.so)");
   if (!parse(app, arguments)) return 0;
   if (!path.empty()) {
     describe(path);

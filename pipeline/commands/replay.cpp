@@ -100,8 +100,9 @@ int replay(const Arguments& arguments) {
   ReplayRequest request;
   std::string what;
   bool wants_loss = false;
-  auto* iter = app.add_option("--iter", request.iteration, "the iteration, from 1")->check(CLI::PositiveNumber);
-  app.add_option("--out", request.out, "the folder to write to; default replay-NAME-ITERATION");
+  auto* iter =
+      app.add_option("--iter", request.iteration, "the iteration, from 1")->check(counts_from_one("iterations"));
+  add_path(app, "--out", request.out, "the folder to write to; default replay-NAME-ITERATION");
   auto* loss = app.add_flag("--loss", wants_loss,
                             "also the iteration's loss, its parts and the norm of its gradients, to the bit");
   auto* search =
@@ -111,7 +112,7 @@ int replay(const Arguments& arguments) {
           ->check(CLI::IsMember({"nan"}))
           ->excludes(loss);
   auto* snapshot =
-      app.add_option("--snapshot", request.snapshot, "train from this one; default the newest before the iteration");
+      add_path(app, "--snapshot", request.snapshot, "train from this one; default the newest before the iteration");
   if (!parse(app, arguments)) return 0;
   if (!*iter && !*search) throw UserError(Exit::usage, "--iter is required", "only --bisect finds the iteration");
   if (*snapshot && !wants_loss && !*search)

@@ -17,7 +17,7 @@ int selftest(const Arguments& arguments) {
       "written and synced; whether the disk keeps what it has synced, only pulling the plug can tell. Minutes.");
   std::string dir;
   std::uint64_t states = 2000;
-  crash->add_option("--dir", dir, "a folder on the disk to test")->required();
+  add_path(*crash, "--dir", dir, "a folder on the disk to test")->required();
   crash->add_option("--states", states, "how many states after power cuts to try")->capture_default_str();
   if (!parse(app, arguments)) return 0;
   return static_cast<int>(crash_selftest(dir, states, std::cout));

@@ -53,11 +53,10 @@ int train(const Arguments& arguments) {
   std::string resume, run_dir, no_optim, backend;
   bool accept_changes = false;
   auto* iter = app.add_option("--iter", iteration, "go on from the snapshot of this iteration");
-  app.add_option("--resume", resume,
-                 "auto: go on in the newest run of this name; none; or a run's or snapshot's folder")
+  add_path(app, "--resume", resume, "auto: go on in the newest run of this name; none; or a run's or snapshot's folder")
       ->excludes(iter);
   auto* from = app.get_option("--resume");
-  auto* folder = app.add_option("--run-dir", run_dir, "the run's folder, instead of a name under run.dir");
+  auto* folder = add_path(app, "--run-dir", run_dir, "the run's folder, instead of a name under run.dir");
   app.add_flag("--accept-changes", accept_changes,
                "go on although the configuration changed in what a result depends on");
   auto* initialize =
@@ -70,7 +69,7 @@ int train(const Arguments& arguments) {
                    "three iterations and a batch of validation, to see that all parts work; leaves nothing behind");
   std::uint64_t overfit_samples = 0;
   app.add_option("--overfit", overfit_samples, "train on the first N samples only, in their order, without validation")
-      ->check(CLI::PositiveNumber);
+      ->check(counts_from_one("samples"));
   auto* no_steps = app.add_flag("--no-optim{forward}", no_optim,
                                 "data, forward and loss; =backward adds backward; leaves nothing behind");
   for (auto* trial : {dry, fast, no_steps})  // none of which has a run's folder

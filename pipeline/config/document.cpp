@@ -7,6 +7,7 @@
 #include <fstream>
 #include <vector>
 
+#include "sampling/home.h"
 #include "sampling/settings.h"
 
 namespace flowtrain {
@@ -158,6 +159,12 @@ void refuse_deep_keys(std::string_view text, const std::string& file) {
   }
 }
 
+std::string home_expanded(const std::string& path, const std::string& asked_by) try {
+  return expand_home(path);
+} catch (const UserError& error) {
+  throw UserError(error.code(), asked_by + error.what(), error.hint());
+}
+
 /// Reads files depth first, bases before the file that names them.
 class Reader {
  public:
@@ -193,8 +200,8 @@ class Reader {
     if (!base->is_array()) wrong();
     for (auto& each : *base->as_array()) {
       if (!each.is_string()) wrong();
-      auto path = (file.parent_path() / **each.as_string()).lexically_normal();
-      read(path, origin_of(each, file.string()).text() + ": base: ");
+      const auto asked_by = origin_of(each, file.string()).text() + ": base: ";
+      read((file.parent_path() / home_expanded(**each.as_string(), asked_by)).lexically_normal(), asked_by);
     }
   }
 

@@ -21,6 +21,12 @@ Key one_of(std::vector<std::string> choices, const char* name, const char* fallb
   return {.name = name, .kind = Kind::text, .fallback = text(fallback), .help = help, .choices = std::move(choices)};
 }
 
+/// A key that names a file or folder, or several.
+Key path(Key key) {
+  key.is_path = true;
+  return key;
+}
+
 /// A key that takes a number or the one word.
 Key count_or(const char* word, Key key) {
   key.choices = {word};
@@ -50,7 +56,7 @@ const std::vector<KeyTable> tables = {
     {"data",
      "the data set, for training and validation; its own keys stand here too",
      {{"dataset", Kind::text, text(""), "name of the data set's kind", 0, 0, {}, true},
-      {"path", Kind::text, text(""), "file or folder of the data set"},
+      path({"path", Kind::text, text(""), "file or folder of the data set"}),
       {"split", Kind::text, text(""), "part of the data set; empty: the usual one for training or validation"},
       one_of({"skip", "stop"}, "bad", "skip", "a damaged sample is replaced (skip) or ends the run (stop)"),
       {"max_bad", Kind::integer_or_text, text("0.1%"),
@@ -71,7 +77,7 @@ const std::vector<KeyTable> tables = {
      "one of several data sets that are trained on together; its data set's own keys stand here too, and its order's",
      {{"name", Kind::text, text(""), "what messages call it; empty: its data set's kind"},
       {"dataset", Kind::text, text(""), "name of the data set's kind", 0, 0, {}, true},
-      {"path", Kind::text, text(""), "file or folder of the data set"},
+      path({"path", Kind::text, text(""), "file or folder of the data set"}),
       {"split", Kind::text, text(""), "part of the data set; empty: the usual one for training"},
       {"ratio", Kind::real, 0.0, "its part of all samples, in relation to the others' ratios; 0 = as many as it has", 0,
        1e9},
@@ -80,7 +86,7 @@ const std::vector<KeyTable> tables = {
     {"sampler",
      "from a stored sample to a row of the batch; the sampler's own keys stand here too",
      {{"name", Kind::text, text("classify"), "a built-in sampler"},
-      {"plugin", Kind::text, text(""), "a sampler plugin (.so) instead of a name"}}},
+      path({"plugin", Kind::text, text(""), "a sampler plugin (.so) instead of a name"})}},
     {"mix",
      "training batches: their pictures mixed with one another, as `classify` gives them; done where the net computes",
      {{"mixup", Kind::real, 0.0, "two pictures blended: alpha of the Beta distribution of their weights; 0 = off", 0,
@@ -140,16 +146,17 @@ const std::vector<KeyTable> tables = {
     {"net",
      "the model",
      {{"name", Kind::text, text(""), "a built-in net; needed for training, unless script is given"},
-      {"script", Kind::text, text(""), "a TorchScript file instead of a name"},
-      {"plugin", Kind::text, text(""), "a net of one's own (.so) instead of a name"},
+      path({"script", Kind::text, text(""), "a TorchScript file instead of a name"}),
+      path({"plugin", Kind::text, text(""), "a net of one's own (.so) instead of a name"}),
       {"inputs", Kind::texts, std::vector<std::string>{},
        "script: fields of the batch for its arguments, in their order, or \"ARGUMENT = FIELD\"; what is not named here "
        "takes the field of "
        "its own name, the first one the image"},
-      {"pretrain", Kind::text, text(""),
-       "weights to start from: safetensors, or a .pth of torch.save(model.state_dict()); a path, or an http(s):// or "
-       "s3:// address, whose "
-       "file is kept"},
+      path({"pretrain", Kind::text, text(""),
+            "weights to start from: safetensors, or a .pth of torch.save(model.state_dict()); a path, or an http(s):// "
+            "or "
+            "s3:// address, whose "
+            "file is kept"}),
       {"sha256", Kind::text, text(""),
        "of pretrain's file, in 64 hexadecimal digits: it is checked; must be given with an address"},
       {"strict", Kind::boolean, false, "pretrain must hold exactly the net's tensors"},
@@ -193,7 +200,7 @@ const std::vector<KeyTable> tables = {
     {"loss",
      "what is minimised",
      {{"name", Kind::text, text("cross_entropy"), "name of the loss"},
-      {"plugin", Kind::text, text(""), "a loss of one's own (.so) instead of a name"},
+      path({"plugin", Kind::text, text(""), "a loss of one's own (.so) instead of a name"}),
       {"label_smoothing", Kind::real, 0.0, "cross_entropy: share of the target spread over all classes", 0, 0.999},
       {"pull_weight", Kind::real, 0.1, "cornernet: of the tags of one object's corners drawing together", 0, finite},
       {"push_weight", Kind::real, 0.1, "cornernet: of different objects' tags keeping apart", 0, finite},
@@ -201,7 +208,7 @@ const std::vector<KeyTable> tables = {
     {"optim",
      "the optimizer; or several, [[optim]], each with params of its own",
      {{"name", Kind::text, text("sgd"), "name of the optimizer"},
-      {"plugin", Kind::text, text(""), "an optimizer of one's own (.so) instead of a name"},
+      path({"plugin", Kind::text, text(""), "an optimizer of one's own (.so) instead of a name"}),
       {"label", Kind::text, text(""), "what schedules and metrics call it; empty: its name, or its file's"},
       {"params", Kind::text, text(""), "regular expression: parameters that it learns, by their names; empty: all"},
       {"lr", Kind::real, 0.1, "base learning rate", 0, finite},
@@ -280,17 +287,17 @@ const std::vector<KeyTable> tables = {
     {"step",
      "what is computed for a batch; a plugin's own keys stand here too",
      {{"name", Kind::text, text("supervised"), "supervised: the net, then the loss; gan: for net.name = \"gan\""},
-      {"plugin", Kind::text, text(""), "a training step of one's own (.so) instead of a name"}}},
+      path({"plugin", Kind::text, text(""), "a training step of one's own (.so) instead of a name"})}},
     {"hook",
      "what is called at points of the run; a plugin's own keys stand here too",
      {{"name", Kind::text, text(""), "a built-in hook: norms, stop_file"},
-      {"plugin", Kind::text, text(""), "a hook of one's own (.so) instead of a name"},
+      path({"plugin", Kind::text, text(""), "a hook of one's own (.so) instead of a name"}),
       {"label", Kind::text, text(""), "what messages and snapshots call it; empty: its name, or its file's"},
       {"priority", Kind::integer, std::int64_t{50}, "lower ones are called first", -1'000'000, 1'000'000},
       one_of({"all", "first"}, "ranks", "all", "called in all processes, or in the first only"),
       {"every", Kind::integer, std::int64_t{20}, "norms: iterations from figure to figure", 1, most},
       {"depth", Kind::integer, one, "norms: words of the parameters' names that name a part of the net", 1, 100},
-      {"file", Kind::text, text(""), "stop_file: the run ends, with a snapshot, once this file is there"}},
+      path({"file", Kind::text, text(""), "stop_file: the run ends, with a snapshot, once this file is there"})},
      Repeats::yes},
     {"ema",
      "an exponential moving average of the weights",
@@ -324,13 +331,13 @@ const std::vector<KeyTable> tables = {
     {"metric",
      "a metric of one's own; a plugin's own keys stand here too",
      {{"label", Kind::text, text(""), "what val.metrics and lines call it", 0, 0, {}, true},
-      {"plugin", Kind::text, text(""), "its file (.so)", 0, 0, {}, true}},
+      path({"plugin", Kind::text, text(""), "its file (.so)", 0, 0, {}, true})},
      Repeats::yes},
     {"val.set",
      "one of several sets that each validation goes through beside [data.val]'s; what it does not say is as there",
      {{"name", Kind::text, text(""), "its figures are called <name>.loss, <name>.accuracy …", 0, 0, {}, true},
       {"dataset", Kind::text, text(""), "name of the data set's kind, with its own keys; empty: that of [data.val]"},
-      {"path", Kind::text, text(""), "file or folder of the data set"},
+      path({"path", Kind::text, text(""), "file or folder of the data set"}),
       {"split", Kind::text, text(""), "part of the data set"}},
      Repeats::yes},
     {"early_stop",

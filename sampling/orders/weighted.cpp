@@ -122,7 +122,11 @@ OrderEntry weighted_entry() {
           .help = "draws with replacement by weight, as many an epoch as there are records",
           .keys = {{"weights", Kind::reals, std::vector<double>(), "the weight of each class's records, in label order",
                     0, 1e300},
-                   {"weights_file", Kind::text, "", "a text file with the weight of each record, one a line"}},
+                   {.name = "weights_file",
+                    .kind = Kind::text,
+                    .fallback = "",
+                    .help = "a text file with the weight of each record, one a line",
+                    .is_path = true}},
           .make = make_weighted};
 }
 

@@ -12,7 +12,11 @@ std::vector<Key> remote_keys() {
           {"retries", Kind::integer, std::int64_t{5}, "remote shards: how often a failed request is repeated", 0, 100},
           {"timeout_s", Kind::integer, std::int64_t{30},
            "remote shards: seconds after which a server that does not answer, or hardly sends, is given up", 1, 3600},
-          {"cache", Kind::text, std::string(), "remote shards: folder that keeps what was fetched; empty: none"},
+          {.name = "cache",
+           .kind = Kind::text,
+           .fallback = std::string(),
+           .help = "remote shards: folder that keeps what was fetched; empty: none",
+           .is_path = true},
           {"cache_mb", Kind::integer, std::int64_t{10240}, "megabytes (MiB) that the cache folder may grow to", 16,
            1 << 30}};
 }

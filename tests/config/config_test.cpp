@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+
 #include "pipeline/config/keys.h"
 #include "sampling/settings.h"
 #include "tests/config/support.h"
@@ -428,4 +430,62 @@ TEST_CASE("what ranks that train together have in common: what decides results, 
     CAPTURE(key);
     CHECK_FALSE(common.contains(key));
   }
+}
+
+TEST_CASE("~ at the beginning of a path is the home folder, in files and in flags") {
+  add_entries();
+  TempFolder temp;
+  const std::string before = std::getenv("HOME") ? std::getenv("HOME") : "";
+  ::setenv("HOME", temp.path().c_str(), 1);
+  const auto home = temp.path().string();
+  temp.write("more.toml", "[loader]\nbatch = 3\n");
+  auto config = load_config(temp.write("a.toml",
+                                       "base = [\"~/more.toml\"]\n[data]\ndataset = \"letters\"\npath = \"~/p\"\n"
+                                       "[run]\ndir = \"~\"\nresume = \"~/runs/x\"\n[net]\npretrain = \"~/w.pth\"\n"
+                                       "[[val.set]]\nname = \"b\"\npath = \"~/b\"\n"
+                                       "[[hook]]\nname = \"stop_file\"\nfile = \"~/stop\"\nlabel = \"~/label\"\n"),
+                            {parse_set("net.script=~/n.pt"), parse_set("data.val.path=~/v")});
+  CHECK(config.table("loader").integer("batch") == 3);
+  CHECK(config.data(true).text("path") == home + "/p");
+  CHECK(config.data(false).text("path") == home + "/v");
+  CHECK(config.table("run").text("dir") == home);
+  CHECK(config.table("run").text("resume") == home + "/runs/x");
+  CHECK(config.table("net").text("pretrain") == home + "/w.pth");
+  CHECK(config.table("net").text("script") == home + "/n.pt");
+  CHECK(config.list("val.set")[0].text("path") == home + "/b");
+  CHECK(config.list("hook")[0].text("file") == home + "/stop");
+  CHECK(config.list("hook")[0].text("label") == "~/label");  // no path
+
+  CHECK(loaded(letters + "path = \"a/~/b\"").data(true).text("path") == "a/~/b");
+  auto failure = refusal(letters + "path = \"~bob/p\"");
+  CHECK(failure.message == "a.toml:3:1: data.path: '~bob/p': only ~ and ~/ are expanded, to your own home folder");
+  CHECK(failure.hint == "write the whole path; a file whose name begins with ~ is ./~bob/p");
+  failure = refusal("base = [\"~bob/a.toml\"]\n" + letters);
+  CHECK(failure.message.starts_with("a.toml:1:9: base: '~bob/a.toml': only ~ and ~/"));
+  ::unsetenv("HOME");
+  CHECK(refusal(letters + "path = \"~/p\"").message == "a.toml:3:1: data.path: '~/p': HOME is not set");
+  if (!before.empty()) ::setenv("HOME", before.c_str(), 1);
+}
+
+TEST_CASE("the right spelling of what a shell or a slip made of a value is hinted at") {
+  const auto hint = [](const std::string& key, const std::string& value) {
+    return refusal(letters, {parse_set(key + "=" + value)}).hint;
+  };
+  CHECK(hint("val.metrics", "[accuracy]") == "write it as --set 'val.metrics=[\"accuracy\"]'");
+  CHECK(hint("val.metrics", "[accuracy, f1]") == "write it as --set 'val.metrics=[\"accuracy\", \"f1\"]'");
+  CHECK(hint("val.metrics", "accuracy") == "write it as --set 'val.metrics=[\"accuracy\"]'");
+  CHECK(hint("optim.lr", ".5") == "write it as --set optim.lr=0.5");
+  CHECK(hint("optim.lr", "-.5") == "write it as --set optim.lr=-0.5");
+  CHECK(hint("optim.lr", "5.") == "write it as --set optim.lr=5.0");
+  CHECK(hint("optim.lr", "1.e-3") == "write it as --set optim.lr=1.0e-3");
+  CHECK(hint("net.hidden", "16,32") == "write it as --set 'net.hidden=[16, 32]'");
+  CHECK(hint("run.deterministic", "True") == "write it as --set run.deterministic=true");
+  CHECK(refusal(letters + "[optim]\nlr = \"0.5\"").hint == "write it as optim.lr = 0.5");
+  // What cannot be known is not guessed.
+  for (auto [key, value] : {std::pair{"optim.lr", "fast"},
+                            {"optim.lr", "infinity"},
+                            {"loader.batch", ".5"},
+                            {"net.hidden", "[wide]"},
+                            {"run.deterministic", "yes"}})
+    CHECK_FALSE(hint(key, value).starts_with("write it"));
 }
