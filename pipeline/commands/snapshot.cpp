@@ -16,7 +16,7 @@ int snapshot(const Arguments& arguments) {
   std::uint64_t iteration = 0;
   auto add = [&](const char* name, const char* help) {
     auto* command = app.add_subcommand(name, help);
-    command->add_option("PLACE", place, "a run's folder, its snapshots folder, or one snapshot")->required();
+    add_path(*command, "PLACE", place, "a run's folder, its snapshots folder, or one snapshot")->required();
     return command;
   };
   auto* ls = add("ls", "the snapshots of a run");
@@ -24,14 +24,18 @@ int snapshot(const Arguments& arguments) {
   auto* show_iter = show->add_option("--iter", iteration, "that of this iteration; otherwise the newest good one");
   auto* verify = add("verify", "read every byte and name what is damaged");
   auto* copy = add("export", "copy the weights to a safetensors file");
-  copy->add_option("FILE", other, "the file to write")->required();
-  auto* copy_iter = copy->add_option("--iter", iteration, "that of this iteration; otherwise the newest good one");
+  add_path(*copy, "FILE", other, "the file to write")->required();
+  auto* copy_iter = copy->add_option("--iter", iteration,
+                                     "that of this iteration; otherwise the best one, or the newest where none is the "
+                                     "best, as `flowtrain test` has it");
+  std::string wished;
+  add_path(*copy, "--snapshot", wished, "best or latest of the run, or a snapshot's folder")->excludes(copy_iter);
   bool averaged = false;
   copy->add_flag("--average", averaged, "the weights' average ([ema]) where there is one");
   std::vector<std::string> drop, rename;
   auto* convert = app.add_subcommand("convert", "weights of torch.save (.pth, .pkl) or safetensors to safetensors");
-  convert->add_option("IN", place, "the file to read; nothing in it is executed")->required();
-  convert->add_option("OUT", other, "the safetensors file to write")->required();
+  add_path(*convert, "IN", place, "the file to read; nothing in it is executed")->required();
+  add_path(*convert, "OUT", other, "the safetensors file to write")->required();
   convert->add_option("--drop", drop, "leave out tensors whose names match this regular expression; repeatable")
       ->allow_extra_args(false);
   convert
@@ -39,7 +43,7 @@ int snapshot(const Arguments& arguments) {
                    "\"PATTERN -> TEXT\", or cornernet: the names of the first CornerNet; repeatable")
       ->allow_extra_args(false);
   auto* diff = add("diff", "compare two, bit by bit");
-  diff->add_option("OTHER", other, "the other one")->required();
+  add_path(*diff, "OTHER", other, "the other one")->required();
   if (!parse(app, arguments)) return 0;
 
   auto of = [&](CLI::Option* given) { return *given ? std::optional(iteration) : std::nullopt; };
@@ -47,7 +51,7 @@ int snapshot(const Arguments& arguments) {
   if (*ls) code = snapshot_ls(place, std::cout);
   if (*show) code = snapshot_show(place, of(show_iter), std::cout);
   if (*verify) code = snapshot_verify(place, std::cout);
-  if (*copy) code = snapshot_export(place, of(copy_iter), averaged, other, std::cout);
+  if (*copy) code = snapshot_export(place, {of(copy_iter), wished}, averaged, other, std::cout);
   if (*convert) code = snapshot_convert(place, Renaming(drop, rename), other, std::cout);
   if (*diff) code = snapshot_diff(place, other, std::cout);
   return static_cast<int>(code);

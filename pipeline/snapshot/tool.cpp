@@ -70,12 +70,7 @@ fs::path find_one(const fs::path& path, std::optional<std::uint64_t> iteration) 
   const auto place = find_place(path);
   if (!place.snapshot.empty()) return place.snapshot;
   if (iteration) return find_iteration(place.snapshots_dir, *iteration);
-  const auto newest = find_newest(place.snapshots_dir);
-  if (newest.path) return *newest.path;
-  if (newest.passed_over.empty()) throw UserError(Exit::snapshot, "no snapshot in " + place.snapshots_dir.string());
-  throw UserError(Exit::snapshot,
-                  "no good snapshot in " + place.snapshots_dir.string() + ": " + newest.passed_over.front().reason,
-                  "flowtrain snapshot verify names all the damage");
+  return newest_good(place.snapshots_dir);
 }
 
 /// The links of a folder, by the name they point at: {"iter-00000500", "latest, best"}.
@@ -185,16 +180,19 @@ Exit snapshot_verify(const fs::path& path, std::ostream& out) {
   return good ? Exit::ok : Exit::snapshot;
 }
 
-Exit snapshot_export(const fs::path& place, std::optional<std::uint64_t> iteration, bool averaged,
-                     const fs::path& target, std::ostream& out) {
-  const auto snapshot = open_snapshot(find_one(place, iteration));
+Exit snapshot_export(const fs::path& path, const SnapshotWish& wish, bool averaged, const fs::path& target,
+                     std::ostream& out) {
+  const auto place = find_place(path);
+  const auto [chosen, why] =
+      place.snapshot.empty() ? choose_snapshot(place.snapshots_dir, wish) : ChosenSnapshot{place.snapshot};
+  const auto snapshot = open_snapshot(chosen);
   const auto averages = averaged ? averaged_model(snapshot) : std::vector<TensorView>();
   const auto tensors = averaged ? std::span<const TensorView>(averages) : snapshot.model.tensors();
   std::uint64_t bytes = 0;
   write_file_atomically(target,
                         [&](File& file) { bytes = write_safetensors(file, tensors, snapshot.model.metadata()).bytes; });
   out << target.string() << ": " << snapshot.model.tensors().size() << " tensors of iteration " << snapshot.iteration
-      << ", " << size_text(bytes) << "\n";
+      << (why.empty() ? "" : " (" + why + ")") << ", " << size_text(bytes) << "\n";
   return Exit::ok;
 }
 

@@ -3,13 +3,15 @@
 // what stops it is a UserError(snapshot).
 //
 // A place is a run's folder, its `snapshots` folder, or one snapshot (a link such as `latest`, too). Where one
-// snapshot is wanted of a run, it is that of `iteration` or else the newest good one.
+// snapshot is wanted of a run, it is that of `iteration` or else the newest good one; an export's is chosen as
+// choice.h says.
 
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <ostream>
 
+#include "pipeline/snapshot/choice.h"
 #include "pipeline/snapshot/rename.h"
 #include "sampling/error.h"
 
@@ -26,7 +28,7 @@ Exit snapshot_verify(const std::filesystem::path& place, std::ostream& out);
 
 /// Copies the model's weights, `averaged` where they were, to the safetensors file `target`, which is replaced wholly
 /// or not at all.
-Exit snapshot_export(const std::filesystem::path& place, std::optional<std::uint64_t> iteration, bool averaged,
+Exit snapshot_export(const std::filesystem::path& place, const SnapshotWish& wish, bool averaged,
                      const std::filesystem::path& target, std::ostream& out);
 
 /// Copies the weights of a file from elsewhere (see WeightsFile), renamed, to the safetensors file `target`, which is

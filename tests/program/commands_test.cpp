@@ -240,7 +240,7 @@ TEST_CASE("only what computes needs LibTorch's library") {
 TEST_CASE("exported weights are where another run starts") {
   const Workplace place;
   REQUIRE_EXIT(place.train(), 0);
-  const auto exported = place.run({"snapshot", "export", "runs/tiny", "weights.safetensors"});
+  const auto exported = place.run({"snapshot", "export", "runs/tiny", "weights.safetensors", "--iter", "60"});
   REQUIRE_EXIT(exported, 0);
   CHECK_PRINTS(exported, "iteration 60");
   const auto outcome =
@@ -256,6 +256,39 @@ TEST_CASE("exported weights are where another run starts") {
       {"--set", "net.pretrain=weights.safetensors", "--set", "net.strict=true", "--set", "net.hidden=[31]"});
   CHECK_EXIT(strict, 2);
   CHECK_SAYS(strict, "does not fit the net");
+}
+
+TEST_CASE("test and export of a run mean the same snapshot, and say which one it is") {
+  const Workplace place;
+  REQUIRE_EXIT(place.train({"--run-dir", "ranked", "--max-iter", "62"}), 0);
+  REQUIRE_EXIT(place.train({"--run-dir", "plain", "--set", "val.every=0"}), 0);
+  const auto both_take = [&](const std::string& run, const Words& wish, int iteration, const std::string& why) {
+    const auto number = std::to_string(iteration);
+    const auto exported = place.run(with({"snapshot", "export", run, run + ".safetensors"}, wish));
+    REQUIRE_EXIT(exported, 0);
+    CHECK_PRINTS(exported, "tensors of iteration " + number + (why.empty() ? ", " : " (" + why + "), "));
+    const auto tested = place.run(with({"test", run}, wish));
+    REQUIRE_EXIT(tested, 0);
+    CHECK_SAYS(tested, "iter-000000" + number + (why.empty() ? "\n" : ": " + why + "\n"));
+  };
+  const auto best = std::filesystem::read_symlink(place.path("ranked/snapshots/best")).string();
+  both_take("ranked", {}, std::stoi(best.substr(5)), "the best");
+  both_take("ranked", {"--snapshot", "latest"}, 62, "");
+  both_take("ranked", {"--iter", "56"}, 56, "");
+  both_take("plain", {}, 60, "the newest");
+  CHECK_EXIT(place.run({"snapshot", "export", "plain", "w", "--iter", "60", "--snapshot", "latest"}), 2);
+}
+
+TEST_CASE("~ in flags is the home folder, where no shell has seen to it") {
+  const Workplace place;
+  auto at_home = place.surroundings();
+  at_home.environment.emplace_back("HOME", place.path("home").string());
+  REQUIRE_EXIT(run_program({"tiny.toml", "--run-dir=~/run", "--max-iter", "3"}, at_home), 0);
+  CHECK(std::filesystem::exists(place.path("home/run/result.json")));
+  const auto refused = run_program({"tiny.toml", "--run-dir=~bob/run"}, at_home);
+  CHECK_EXIT(refused, 2);
+  CHECK_SAYS(refused, "'~bob/run': only ~ and ~/ are expanded");
+  CHECK_SAYS(refused, "./~bob/run");
 }
 
 TEST_CASE("weights that Python's torch.save wrote are where a run starts") {

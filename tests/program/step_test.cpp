@@ -94,7 +94,8 @@ TEST_CASE("validation sees the weights' average") {
   CHECK(beside == plain);
   CHECK(average != plain);
   CHECK(end_of(place.path("average")) == end_of(place.path("plain")));  // the weights themselves are not touched
-  REQUIRE_EXIT(place.run({"snapshot", "export", "average", "average.safetensors", "--average"}), 0);
+  REQUIRE_EXIT(place.run({"snapshot", "export", "average", "average.safetensors", "--average", "--snapshot", "latest"}),
+               0);
   REQUIRE_EXIT(place.train({"--run-dir", "taken", "--initialize", "--set", "net.pretrain=average.safetensors"}), 0);
   const auto taken = place.run({"test", "taken", "--iter", "0"});
   REQUIRE_EXIT(taken, 0);

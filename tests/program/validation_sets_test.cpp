@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
+#include <sstream>
+
 #include "tests/program/picture_files.h"
 
 namespace flowtrain {
@@ -32,6 +35,28 @@ TEST_CASE("a validation goes through several sets, each with its own figures") {
   REQUIRE_EXIT(alone.train({"--run-dir", "run"}), 0);
   CHECK(end_of(alone.path("run")) == end_of(place.path("whole")));
   CHECK(metrics_of(alone.path("run"), "val").back().at("loss") == lines.back().at("loss"));
+}
+
+TEST_CASE("test measures each set, in a JSON line of its own") {
+  const Workplace place(tiny_with(more_sets));
+  REQUIRE_EXIT(place.train({"--run-dir", "run"}), 0);
+  const auto tested = place.run({"test", "run", "--iter", "60"});
+  REQUIRE_EXIT(tested, 0);
+  std::map<std::string, json> lines;
+  std::istringstream text(tested.out);
+  for (std::string line; std::getline(text, line);) {
+    const auto parsed = json::parse(line);
+    lines[parsed.value("set", "")] = parsed;
+  }
+  REQUIRE(lines.size() == 3);
+  const auto validated = metrics_of(place.path("run"), "val").back();
+  REQUIRE(validated.at("iter") == 60);
+  for (const std::string figure : {"loss", "accuracy"}) {
+    const auto is = [&](const json& line) { return doctest::Approx(line.at(figure).get<double>()); };
+    CHECK(validated.at(figure).get<double>() == is(lines.at("")));
+    CHECK(validated.at("same." + figure).get<double>() == is(lines.at("same")));
+    CHECK(validated.at("large." + figure).get<double>() == is(lines.at("large")));
+  }
 }
 
 TEST_CASE("sets go on where they were, and rules may be about any of them") {

@@ -100,16 +100,35 @@ TEST_CASE("snapshot export: a weights file, never half of one") {
   Run run;
   const auto target = run.folder / "weights.safetensors";
   put(target, "old");
-  CHECK(snapshot_export(run.run, 100, false, target, run.out) == Exit::ok);
+  CHECK(snapshot_export(run.run, {.iteration = 100}, false, target, run.out) == Exit::ok);
   CHECK(contains(run.printed(), "weights.safetensors: 2 tensors of iteration 100, "));
   CHECK(get(target) == get(run.snapshots / "iter-00000100/model.safetensors"));
   CHECK(contains(message_of([&] { snapshot_export(run.run, {}, false, run.folder / "none/w", run.out); }),
                  ": open: No such file or directory"));
   run.damage("iter-00000200/model.safetensors");
-  CHECK(contains(message_of([&] { snapshot_export(run.run, 200, false, target, run.out); }),
+  CHECK(contains(message_of([&] { snapshot_export(run.run, {.iteration = 200}, false, target, run.out); }),
                  "model.safetensors: damaged"));
   CHECK(get(target) == get(run.snapshots / "iter-00000100/model.safetensors"));
   CHECK(names(run.folder.path()) == "weights.safetensors x");
+}
+
+TEST_CASE("snapshot export: the best one, or the newest where none is the best, unless another one is wished for") {
+  Run run;
+  const auto target = run.folder / "weights.safetensors";
+  const auto takes = [&](const SnapshotWish& wish) {
+    run.printed();
+    CHECK(snapshot_export(run.run, wish, false, target, run.out) == Exit::ok);
+    const auto text = run.printed();
+    return text.substr(text.find("iteration "), text.find(", ", text.find("iteration ")) - text.find("iteration "));
+  };
+  fs::remove(run.snapshots / "best");
+  CHECK(takes({}) == "iteration 300 (the newest)");
+  fs::create_symlink("iter-00000200", run.snapshots / "best");
+  CHECK(takes({}) == "iteration 200 (the best)");
+  CHECK(takes({.snapshot = "latest"}) == "iteration 300");
+  CHECK(takes({.snapshot = "iter-00000100"}) == "iteration 100");
+  CHECK(takes({.snapshot = run.snapshots / "iter-00000100"}) == "iteration 100");
+  CHECK(takes({.iteration = 100}) == "iteration 100");
 }
 
 TEST_CASE("snapshot convert: weights of torch.save, renamed, some left out") {

@@ -8,11 +8,12 @@
 #include "pipeline/detection.h"
 #include "pipeline/evaluate.h"
 #include "pipeline/snapshot/atomic_folder.h"
-#include "pipeline/snapshot/snapshot_files.h"
+#include "pipeline/snapshot/choice.h"
 #include "pipeline/table_line.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/telemetry/metrics.h"
+#include "sampling/dataset.h"
 #include "sampling/error.h"
 #include "stages/evaluation/metric_names.h"
 #include "stages/torch/detection/corner_detector.h"
@@ -25,24 +26,22 @@ namespace {
 namespace fs = std::filesystem;
 
 // The snapshot that is meant: of the run that CONFIG is, or else of the newest one of its name.
-fs::path find_snapshot(const std::string& config, const Config& loaded, std::optional<std::uint64_t> iteration) {
+ChosenSnapshot find_snapshot(const std::string& config, const Config& loaded, const SnapshotWish& wish) {
   auto run = as_run_folder(config);
   if (!run) run = newest_run(loaded.table("run").text("dir"), loaded.name());
+  if (!run && !wish.snapshot.empty()) return {wish.snapshot};
   if (!run)
     throw UserError(Exit::snapshot,
                     say("there is no run called '", loaded.name(), "' in ", loaded.table("run").text("dir")),
                     "train first, or name one: --snapshot PATH");
-  const auto folder = *run / "snapshots";
-  if (iteration) return find_iteration(folder, *iteration);
-  if (fs::exists(folder / "best")) return folder / "best";
-  if (auto newest = find_newest(folder).path) return *newest;
-  throw UserError(Exit::snapshot, say(folder.string(), " holds no complete snapshot"));
+  return choose_snapshot(*run / "snapshots", wish);
 }
 
-// Where what a test writes lies: test/<snapshot> in the run's folder.
-fs::path test_folder(const fs::path& snapshot) {
+// Where what a test writes lies: test/<snapshot> in the run's folder, and below it <set> of a [[val.set]].
+fs::path test_folder(const fs::path& snapshot, const std::string& set) {
   const fs::path place = fs::canonical(snapshot);
-  return place.parent_path().parent_path() / "test" / place.filename();
+  const fs::path folder = place.parent_path().parent_path() / "test" / place.filename();
+  return set.empty() ? folder : folder / set;
 }
 
 void log_classes(const Figures& figures, const std::string& group_by) {
@@ -68,39 +67,63 @@ void report_confusion(const ClassTable& confusion, const fs::path& folder) {
   for (auto& line : to_lines(confusion)) log_info(line);
 }
 
-Figures measure(const Config& config, const fs::path& snapshot, std::size_t pictures) {
+Figures measure(const Config& config, const fs::path& snapshot, const std::string& set, std::size_t pictures) {
   if (!detects(config)) {
     const Evaluation evaluation = evaluate(config, snapshot, make_torch_learner);
     log_classes(evaluation.figures, config.table("val").text("group_by"));
-    if (evaluation.confusion) report_confusion(*evaluation.confusion, test_folder(snapshot));
+    if (evaluation.confusion) report_confusion(*evaluation.confusion, test_folder(snapshot, set));
     return evaluation.figures;
   }
-  const fs::path folder = test_folder(snapshot);
+  const fs::path folder = test_folder(snapshot, set);
   const Figures figures = test_detection(config, snapshot, make_corner_detector, folder, pictures);
   log_info("results in " + folder.string());
   return figures;
+}
+
+// A JSON line on standard output. `set`: of a [[val.set]], empty: [data.val]'s.
+void print_figures(const std::string& set, const fs::path& snapshot, const Figures& figures) {
+  std::vector<MetricField> fields{{"snapshot", snapshot.string()}};
+  if (!set.empty()) fields.emplace_back("set", set);
+  for (auto& [name, value] : figures) fields.emplace_back(name, value);
+  std::puts(metrics_line("test", fields).c_str());
+}
+
+// On [data.val], then on each [[val.set]].
+void measure_all(const Config& config, const fs::path& snapshot, std::size_t pictures) {
+  print_figures("", snapshot, measure(config, snapshot, "", pictures));
+  const auto& sets = config.list("val.set");
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    const std::string& set = sets[i].text("name");
+    log_info("[[val.set]] " + set);
+    try {
+      print_figures(set, snapshot, measure(config.with_validation_set(i), snapshot, set, pictures));
+    } catch (const EmptyDataset& empty) {
+      log_warn(say("[[val.set]] ", set, " is left out: ", empty.what()));  // as a run has it
+    }
+  }
 }
 
 }  // namespace
 
 int test(const Arguments& arguments) {
   CLI::App app(
-      "Measures a snapshot on the whole validation set and prints one JSON line: of CONFIG's newest run, its best\n"
-      "snapshot unless --iter or --snapshot says otherwise. Of a detection net it writes results.json, as MS COCO\n"
-      "has it, to test/ in the run's folder. A snapshot carries its own configuration: with\n"
-      "--snapshot, CONFIG may be left out.",
+      "Measures a snapshot on the whole validation set, and on each [[val.set]], and prints one JSON line for each.\n"
+      "It is one of CONFIG's newest run: the best one, or the newest where none is the best, unless --iter or\n"
+      "--snapshot says otherwise. Of a detection net it writes results.json, as MS COCO has it, to test/ in the run's\n"
+      "folder. A snapshot carries its own configuration: with --snapshot, CONFIG may be left out.",
       "flowtrain test");
   ConfigFlags flags(app, false);
   std::uint64_t iteration = 0;
   std::string path;
   std::size_t pictures = 0;
   auto* iter = app.add_option("--iter", iteration, "the snapshot of this iteration");
-  app.add_option("--snapshot", path, "a snapshot's folder")->excludes(iter);
+  add_path(app, "--snapshot", path, "a snapshot's folder, or best or latest of the run")->excludes(iter);
   app.add_option("--pictures", pictures, "cornernet nets: draw the boxes of the first N pictures");
   if (!parse(app, arguments)) return 0;
 
   StartOptions start = flags.start();
-  if (start.config.empty()) {
+  const bool takes_own_config = start.config.empty();
+  if (takes_own_config) {
     if (path.empty())
       throw UserError(Exit::usage, "CONFIG is required",
                       "name a configuration, a run's folder, or a snapshot: --snapshot PATH");
@@ -108,13 +131,11 @@ int test(const Arguments& arguments) {
   }
   const Config config = load_for_use(start);
   config.check_trainable();
-  const fs::path snapshot = !path.empty()
-                                ? fs::path(path)
-                                : find_snapshot(start.config, config, *iter ? std::optional(iteration) : std::nullopt);
-  log_info("snapshot " + fs::weakly_canonical(snapshot).string());
-  std::vector<MetricField> fields{{"snapshot", snapshot.string()}};
-  for (auto& [name, value] : measure(config, snapshot, pictures)) fields.emplace_back(name, value);
-  std::puts(metrics_line("test", fields).c_str());
+  const auto [snapshot, why] =
+      takes_own_config ? ChosenSnapshot{path}
+                       : find_snapshot(start.config, config, {*iter ? std::optional(iteration) : std::nullopt, path});
+  log_info(say("snapshot ", fs::weakly_canonical(snapshot).string(), why.empty() ? "" : say(": ", why)));
+  measure_all(config, snapshot, pictures);
   return 0;
 }
 
