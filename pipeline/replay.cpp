@@ -141,6 +141,15 @@ json describe_row(const DataParts& data, const SlabLayout& layout, const Slab& s
   return entry;
 }
 
+// Whether a replay writes files of that name.
+bool is_of_replay(const std::string& name) {
+  if (name == "batch.json" || name == "nonfinite.json" || is_leftover(name)) return true;
+  const std::string_view before = "row-", after = ".png";
+  if (!name.starts_with(before) || !name.ends_with(after)) return false;
+  const auto digits = name.substr(before.size(), name.size() - before.size() - after.size());
+  return digits.size() >= 4 && digits.find_first_not_of("0123456789") == digits.npos;
+}
+
 // JSON has no infinities: a figure that is not finite is null.
 json figures_of(const Recomputed& computed) {
   json figures{{"loss", computed.result.loss},
@@ -163,6 +172,15 @@ std::function<Ticket()> one_iteration(std::uint64_t iteration, std::uint32_t acc
   };
 }
 
+void check_replay_folder(const std::filesystem::path& folder) {
+  if (std::filesystem::exists(folder / "batch.json")) return;
+  for (const auto& name : names_in(folder))
+    if (!is_of_replay(name))
+      throw UserError(Exit::usage,
+                      say("--out ", folder.string(), ": the folder is not empty, it holds '", name, "', and no replay"),
+                      "name a new folder");
+}
+
 std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::filesystem::path& folder,
                      const Recomputed* computed) {
   const DataParts data = open_training_data(config, "cpu");
@@ -172,7 +190,10 @@ std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::f
   const Mixing mixing = mixing_of(config);
   std::optional<BatchMixer> mixer;
   if (mixing.any()) mixer.emplace(mixing, line.layout(), seed_of(config), accum);
+  check_replay_folder(folder);
   make_folders(folder);
+  for (const auto& name : names_in(folder))  // an earlier replay may have had more rows
+    if (is_of_replay(name)) std::filesystem::remove(folder / name);
   line.start();
 
   json rows = json::array();

@@ -118,8 +118,9 @@ int replay(const Arguments& arguments) {
   if (*snapshot && !wants_loss && !*search)
     throw UserError(Exit::usage, "--snapshot: only --loss and --bisect train from one", "the batch alone needs none");
   request.start = flags.start();
-  if (*search) return bisect(std::move(request));
-  if (wants_loss) return replay_loss(request);
+  if (!request.out.empty()) check_replay_folder(request.out);
+  if (*search) return bisect(std::move(request), interrupt);
+  if (wants_loss) return replay_loss(request, interrupt);
   return write_batch(load_for_use(request.start), request, nullptr);
 }
 

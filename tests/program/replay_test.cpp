@@ -116,6 +116,43 @@ TEST_CASE("replay tells what was drawn for each row") {
   CHECK(draws.back().at("augment").get<std::string>().starts_with("brightness "));
 }
 
+TEST_CASE("a replay's folder holds nothing of an earlier replay, and what is not a replay's is left alone") {
+  const Workplace place;
+  const auto replayed = [&](const std::string& rows, const std::string& out) {
+    return place.run({"replay", "tiny.toml", "--iter", "2", "--out", out, "--set", "loader.batch=" + rows});
+  };
+  REQUIRE_EXIT(replayed("12", "out"), 0);
+  place.folder().write("out/notes.txt", "mine");
+  REQUIRE_EXIT(replayed("2", "out"), 0);
+  std::vector<std::string> names;
+  for (auto& entry : fs::directory_iterator(place.path("out"))) names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  CHECK(names == std::vector<std::string>{"batch.json", "notes.txt", "row-0000.png", "row-0001.png"});
+
+  place.folder().write("pictures/row-0000.png", "mine");
+  place.folder().write("pictures/cat.png", "mine");
+  const auto refused = replayed("2", "pictures");
+  CHECK_EXIT(refused, 2);
+  CHECK_SAYS(refused, "--out pictures: the folder is not empty, it holds 'cat.png', and no replay");
+  CHECK(read_text(place.path("pictures/row-0000.png")) == "mine");
+}
+
+TEST_CASE("iterations count from 1, and other numbers that must be above 0 are refused in words") {
+  const Workplace place;
+  const auto refused = [&](const Words& words, const std::string& text) {
+    const auto outcome = place.run(words);
+    CHECK_EXIT(outcome, 2);
+    CHECK_SAYS(outcome, text);
+    CHECK(outcome.err.size() < 200);
+  };
+  refused({"replay", "tiny.toml", "--iter", "0"}, "--iter: 0: iterations count from 1");
+  refused({"replay", "tiny.toml", "--iter", "-3"}, "--iter: -3: iterations count from 1");
+  refused({"replay", "tiny.toml", "--iter", "x"}, "--iter: x: iterations count from 1");
+  refused({"tiny.toml", "--overfit", "0"}, "--overfit: 0: samples count from 1");
+  refused({"pack", "tiny.toml", "--out", "p", "--shard-samples", "0"}, "--shard-samples: 0: samples count from 1");
+  refused({"lr-find", "tiny.toml", "--from", "0"}, "--from: 0: must be above 0");
+}
+
 TEST_CASE("a rate that validation has lowered is the replay's, too") {
   const Workplace place(std::string(kTinyConfig) + "[[schedule]]\nname = \"plateau\"\npatience = 0\nmin_delta = 100\n");
   REQUIRE_EXIT(place.train({"--set", "snapshot.keep_last=9"}), 0);
