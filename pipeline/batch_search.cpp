@@ -6,7 +6,6 @@
 #include "pipeline/batch_trial.h"
 #include "pipeline/config/words.h"
 #include "pipeline/free_memory.h"
-#include "pipeline/telemetry/interrupt.h"
 #include "sampling/settings.h"
 
 namespace flowtrain {
@@ -45,7 +44,7 @@ Slab& first_batch(Line& line) {
 
 }  // namespace
 
-FoundRows search_batch(const BatchSearch& search, const Interrupt& interrupt) {
+FoundRows search_batch(const BatchSearch& search) {
   const Settings& loader = search.config.table("loader");
   search.line.start();
   BatchTrial trial(first_batch(search.line), search.learner);
@@ -56,7 +55,6 @@ FoundRows search_batch(const BatchSearch& search, const Interrupt& interrupt) {
   const auto device = search.learner.free_bytes();
   const std::uint64_t copy = validated_copy(search.config, search.learner.figures());
   const auto attempt = [&](std::uint32_t rows) -> std::optional<std::uint64_t> {
-    interrupt.check("the batch was looked for");
     const auto bytes = trial(rows);
     return bytes ? std::optional(*bytes + copy) : std::nullopt;
   };

@@ -9,8 +9,6 @@
 
 namespace flowtrain {
 
-class Interrupt;
-
 /// What is tried, and who else needs memory.
 struct BatchSearch {
   const Config& config;  ///< with a batch of a few
@@ -21,8 +19,7 @@ struct BatchSearch {
   unsigned processes_here = 1;  ///< that share this machine's memory
 };
 
-/// The largest batch of this process. Stops the line. Throws UserError where `interrupt` asks for the end, and what the
-/// data and the net give.
-FoundRows search_batch(const BatchSearch& search, const Interrupt& interrupt);
+/// The largest batch of this process. Stops the line. Throws what the data and the net give.
+FoundRows search_batch(const BatchSearch& search);
 
 }  // namespace flowtrain

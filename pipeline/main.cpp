@@ -8,6 +8,7 @@
 #include "pipeline/commands/commands.h"
 #include "pipeline/telemetry/environment.h"
 #include "pipeline/telemetry/guard.h"
+#include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/error.h"
 #include "sampling/warning.h"
@@ -21,7 +22,7 @@ struct Command {
   const char* name;
   const char* usage;
   const char* help;
-  int (*run)(const commands::Arguments&);
+  int (*run)(const commands::Arguments&, Interrupt&);
 };
 
 constexpr std::array table{
@@ -57,6 +58,9 @@ void print_help() {
 }
 
 int run(const commands::Arguments& words) {
+  // Never destroyed: a signal that arrives while the process ends does not change how it ends.
+  Interrupt& interrupt = *new Interrupt;
+  interrupt.end_at_once();
   raise_file_limit();
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
     print_help();
@@ -67,8 +71,8 @@ int run(const commands::Arguments& words) {
     return 0;
   }
   const auto command = std::find_if(table.begin(), table.end(), [&](auto& each) { return words[0] == each.name; });
-  if (command == table.end()) return commands::train(words);
-  return command->run({words.begin() + 1, words.end()});
+  if (command == table.end()) return commands::train(words, interrupt);
+  return command->run({words.begin() + 1, words.end()}, interrupt);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <numeric>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "pipeline/telemetry/log.h"
 #include "pipeline/telemetry/progress.h"
 #include "sampling/dataset.h"
+#include "sampling/distant.h"
 #include "sampling/order.h"
 #include "sampling/settings.h"
 #include "stages/blame.h"
@@ -84,6 +86,12 @@ std::vector<Split> open_splits(const Config& config, const PackOptions& options)
     log_warn(say("no validation data: ", error.what()));  // as a run has it
   }
   return splits;
+}
+
+// Nobody waits any more for a server that is away.
+void abandon(const std::vector<Split>& splits) {
+  for (const auto& split : splits)
+    if (const auto* distant = dynamic_cast<const Distant*>(split.dataset.get())) distant->abandon();
 }
 
 // What the sampler's settings say about damaged and turned pictures, where it has such keys.
@@ -262,10 +270,13 @@ class SplitPacker {
 
 }  // namespace
 
-int pack(const Config& config, PackOptions options, const Interrupt& interrupt) {
+int pack(const Config& config, PackOptions options, Interrupt& interrupt) {
   check_out(options);
   read_as_sampler(config.table("sampler"), options.pictures);
   const auto splits = open_splits(config, options);  // all of them: a missing one is told before hours of work
+  interrupt.set_grace(std::chrono::duration<double>(config.table("run").real("grace")));
+  interrupt.defer();  // from here on there is something to take away
+  const std::stop_callback wake(interrupt.token(), [&] { abandon(splits); });
   make_folders(options.out);
   const auto wanted = number(config.table("loader"), "workers");
   const auto workers = wanted ? static_cast<unsigned>(*wanted) : std::max(1u, std::thread::hardware_concurrency());

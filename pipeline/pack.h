@@ -27,6 +27,6 @@ struct PackOptions {
 /// interruption, which leaves nothing of the folder under way. Throws UserError: usage for `out` and for data sets that
 /// have boxes in place of labels, data for data sets that cannot be opened and as data.bad and data.max_bad say,
 /// snapshot for disks.
-int pack(const Config& config, PackOptions options, const Interrupt& interrupt);
+int pack(const Config& config, PackOptions options, Interrupt& interrupt);
 
 }  // namespace flowtrain

@@ -68,7 +68,7 @@ std::string list(const std::vector<std::string>& names) {
 
 }  // namespace
 
-void load_pretrained(Learner& learner, const Settings& net, const Interrupt* interrupt) {
+void load_pretrained(Learner& learner, const Settings& net, Interrupt* interrupt) {
   if (net.text("pretrain").empty()) return;
   const std::string path = public_name(net.text("pretrain"));
   const WeightsFile file(pretrained_file(net, interrupt));

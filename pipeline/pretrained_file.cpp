@@ -80,7 +80,8 @@ UserError another_file(const Settings& net, const std::string& what, const std::
 
 // Into `kept`, whole or not at all.
 void fetch(const Settings& net, const std::string& address, const std::string& wanted, const fs::path& kept,
-           const Interrupt* interrupt) try {
+           Interrupt* interrupt) try {
+  const Interrupt::Deferral whole(interrupt);  // what has come so far is taken away first
   const auto access = std::make_shared<const RemoteAccess>(HttpClient::Patience{}, nullptr);
   const std::stop_callback end(interrupt ? interrupt->token() : std::stop_token(),
                                [&] { access->stop.request_stop(); });
@@ -100,13 +101,12 @@ void fetch(const Settings& net, const std::string& address, const std::string& w
       throw another_file(net, public_name(address), found, Exit::data);
   });
 } catch (const RemoteError& error) {
-  if (interrupt) interrupt->check("the weights were fetched");
   throw net.error("pretrain", say(public_name(address), ": ", error.what()), Exit::data, error.hint());
 }
 
 }  // namespace
 
-fs::path pretrained_file(const Settings& net, const Interrupt* interrupt) {
+fs::path pretrained_file(const Settings& net, Interrupt* interrupt) {
   const std::string& named = net.text("pretrain");
   const std::string wanted = wanted_sha256(net);
   if (!is_remote(named)) {

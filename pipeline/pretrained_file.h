@@ -13,6 +13,6 @@ class Interrupt;
 /// (XDG_CACHE_HOME, or ~/.cache). A file whose SHA-256 (FIPS 180-4) is not net.sha256 is refused. Throws UserError:
 /// usage where there is no such file or no net.sha256 for an address, data where the server fails or gives another
 /// file; where `interrupt` (may be null) asks for the end, with its exit code.
-std::filesystem::path pretrained_file(const Settings& net, const Interrupt* interrupt = nullptr);
+std::filesystem::path pretrained_file(const Settings& net, Interrupt* interrupt = nullptr);
 
 }  // namespace flowtrain

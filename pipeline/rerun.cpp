@@ -177,6 +177,7 @@ int train_again(const EarlierRun& run, const std::optional<fs::path>& snapshot, 
   const Start start{.config = for_training_again(run, discarding), .snapshot = snapshot, .accept_changes = true};
   RunOptions options;
   options.progress = ProgressMode::off;
+  options.in_memory = true;
   try {
     return run_training(
         start, options,

@@ -102,9 +102,9 @@ class Run {
   }
 
   // `processes`: those that train together, of which this one alone is here.
-  FoundRows fit(const MakeLearner& make, std::uint64_t processes, const Interrupt& interrupt) {
+  FoundRows fit(const MakeLearner& make, std::uint64_t processes) {
     const auto learner = learner_for(line_->layout(), make);
-    return search_batch({config_, train_, *line_, *learner, processes, options_.processes_here}, interrupt);
+    return search_batch({config_, train_, *line_, *learner, processes, options_.processes_here});
   }
 
   void announce() const {
@@ -165,7 +165,7 @@ class Run {
     Trainer trainer(parts, std::move(state_));
     const TrainerResult result = trainer.run();
     display.finish();
-    summarise(result, trainer.state());
+    summarise(result, trainer.state(), interrupt);
     if (profile_) tell_profile(*profile_, *options_.group, metrics, result.iteration);
     if (const auto retries = this->retries(); retries > 0) {
       log_info(say("requests to servers that had to be repeated: ", retries));
@@ -310,13 +310,16 @@ class Run {
                     Exit::usage, "val.mode = \"inline\" shares each validation out among them");
   }
 
-  void summarise(const TrainerResult& result, const RunState& state) const {
+  void summarise(const TrainerResult& result, const RunState& state, const Interrupt& interrupt) const {
     const std::uint64_t done = result.iteration + 1 - schedule_.first;
+    // In a group the result has no more than the kind of signal.
+    const std::string signal = result.signal ? signal_name(interrupt.requested().value_or(*result.signal)) : "";
     if (!result.stopped.empty()) log_info("stopped early: " + result.stopped);
-    if (done == 0 && result.signal) log_info(say("interrupted before iteration ", schedule_.first, " was done"));
+    if (done == 0 && result.signal)
+      log_info(say("interrupted before iteration ", schedule_.first, " was done (", signal, ")"));
     if (done == 0) return;
-    log_info(say(result.signal ? "interrupted after" : "done:", " iteration ", result.iteration, " (",
-                 format_count(done), " in ", format_duration(result.wall_s), ")"));
+    log_info(say(result.signal ? "interrupted after" : "done:", " iteration ", result.iteration, " (", signal,
+                 result.signal ? "; " : "", format_count(done), " in ", format_duration(result.wall_s), ")"));
     log_info(waiting_advice({line_->times(), result.wall_s, result.wait_s, train_.workers, train_.readers,
                              std::max(1u, std::thread::hardware_concurrency())}));
     if (options_.dry_run) log_info("order_xxh64 " + state.order.hex());
@@ -342,14 +345,20 @@ class Run {
 // A fresh start that fails before it trains (data that is not there, a net that does not fit) leaves no folder behind.
 class FailedStart {
  public:
-  explicit FailedStart(const Start& start) : start_(start) {}
+  FailedStart(const Start& start, Interrupt& interrupt) : start_(start), interrupt_(interrupt) {}
   ~FailedStart() {
-    if (!done_ && !start_.resumed && start_.folder) start_.folder->discard();
+    if (done_) return;
+    if (!start_.resumed && start_.folder) RunFolder::discard(start_.folder->path());
+    interrupt_.set_cleanup({});
   }
-  void succeeded() { done_ = true; }
+  void succeeded() {
+    done_ = true;
+    interrupt_.set_cleanup({});
+  }
 
  private:
   const Start& start_;
+  Interrupt& interrupt_;
   bool done_ = false;
 };
 
@@ -415,7 +424,7 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   RunState state = initial_state(start, snapshot, group);
   const Basis before = basis_of(state);
 
-  FailedStart failed(start);
+  FailedStart failed(start, interrupt);
   RunOptions named = options;
   named.folder = start.path.string();
   Run run(start.config, named, std::move(state));
@@ -423,6 +432,7 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   run.make_learner(make_learner);
   if (group.leads()) load_first_weights(run.learner(), start, snapshot, interrupt);
   run.learner().share_state();
+  if (!options.in_memory) interrupt.defer();  // from here on there is something to save
   failed.succeeded();
 
   if (start.resumed && start.folder) take_over(start.folder->snapshots(), run.state());
@@ -454,17 +464,17 @@ int run_without_traces(const Config& config, const RunOptions& options, const Ma
   run.make_learner(make_learner);
   if (!options.dry_run) load_pretrained(run.learner(), config.table("net"), &interrupt);
   run.announce();
+  interrupt.defer();  // what was measured so far is told at the end
   return exit_code(run.train(nullptr, nullptr, nullptr, interrupt));
 }
 
-FoundRows fit_batch(const Config& config, const RunOptions& options, const MakeLearner& make_learner,
-                    const Interrupt& interrupt) {
+FoundRows fit_batch(const Config& config, const RunOptions& options, const MakeLearner& make_learner) {
   RunOptions alone = options;
   alone.group = &solo_group();
   alone.dry_run = true;  // opens the training data only
   alone.mode = TrainMode::full;
   alone.profile = false;
-  return Run(config, alone, {}).fit(make_learner, static_cast<std::uint64_t>(options.group->size()), interrupt);
+  return Run(config, alone, {}).fit(make_learner, static_cast<std::uint64_t>(options.group->size()));
 }
 
 std::string plan_run(const Config& config, const MakeLearner& make_learner) {
@@ -491,6 +501,7 @@ class Borrowed : public Hook {
 }  // namespace
 
 int find_lr(const Config& config, LrFinder& finder, const MakeLearner& make_learner, Interrupt& interrupt) {
+  set_grace(interrupt, config);
   RunOptions options;
   options.progress = ProgressMode::off;
   Run run(config, options, {});
@@ -498,6 +509,7 @@ int find_lr(const Config& config, LrFinder& finder, const MakeLearner& make_lear
   load_pretrained(run.learner(), config.table("net"), &interrupt);
   constexpr std::int64_t last = 1'000'000'000;  // after all others
   run.hooks().add(std::make_unique<Borrowed>(finder), "lr-find", last);
+  interrupt.defer();  // what was found so far is told at the end
   return exit_code(run.train(nullptr, nullptr, nullptr, interrupt));
 }
 

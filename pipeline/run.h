@@ -23,6 +23,7 @@ struct RunOptions {
   unsigned processes_here = 1;   ///< of these, on this machine
   unsigned local_rank = 0;       ///< among those on this machine
   std::string folder = {};       ///< the run's, to be named in messages; empty: it has none
+  bool in_memory = false;        ///< nothing of it is kept: a signal ends the process at once
 };
 
 /// Trains as `start` says, in its folder, until it is done or `interrupt` asks for the end. Returns the exit code: 0,
@@ -35,10 +36,8 @@ int run_without_traces(const Config& config, const RunOptions& options, const Ma
                        Interrupt& interrupt);
 
 /// Looks for the largest batch of this process, on its device, by steps of a net that is made for it and thrown away:
-/// nothing of it is left for the run that follows. `config` has a batch of a few. Throws UserError where `interrupt`
-/// asks for the end.
-FoundRows fit_batch(const Config& config, const RunOptions& options, const MakeLearner& make_learner,
-                    const Interrupt& interrupt);
+/// nothing of it is left for the run that follows. `config` has a batch of a few.
+FoundRows fit_batch(const Config& config, const RunOptions& options, const MakeLearner& make_learner);
 
 /// What a run will do (plan.h), without a device.
 std::string plan_run(const Config& config, const MakeLearner& make_learner);

@@ -10,6 +10,7 @@
 #include "pipeline/snapshot/manifest.h"
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/telemetry/format.h"
+#include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/settings.h"
 
@@ -158,20 +159,23 @@ Batch find_batch(const StartOptions& options, const Config& config, const fs::pa
   return batch;
 }
 
-Start fresh(const StartOptions& options, const Config& given, const fs::path& file, const Choices& choices, int world) {
+Start fresh(const StartOptions& options, const Config& given, const fs::path& file, const Choices& choices, int world,
+            Interrupt* interrupt) {
   if (options.run_dir) RunFolder::check_free(*options.run_dir);  // before a long search
   Config config = settled(given, options, file, choices, world);
   const fs::path dir = config.table("run").text("dir");
   const bool earlier = newest_run(dir, config.name()).has_value();
+  const Interrupt::Deferral whole(interrupt);
   auto folder = options.run_dir ? RunFolder::create_at(*options.run_dir) : RunFolder::create(dir, config.name());
   if (folder.path().filename() != config.name() && !options.run_dir)
     log_info(earlier ? say("an earlier run called '", config.name(), "' is kept; to go on in it: --resume auto")
                      : say((dir / config.name()).string(), " is there and holds no run; it is left alone"));
   write_file_atomically(folder.config_file(), to_toml(config));
+  if (interrupt) interrupt->set_cleanup([made = folder.path()] { RunFolder::discard(made); });
   return {.config = std::move(config), .folder = std::move(folder)};
 }
 
-Start lead_start(const StartOptions& options, Group& group, const FindRows& find_rows) {
+Start lead_start(const StartOptions& options, Group& group, const FindRows& find_rows, Interrupt* interrupt) {
   const int world = group.size();
   const auto file = config_file(options);
   Config config = load_config(file, options.overrides);
@@ -186,7 +190,7 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
   std::string resume = options.resume.empty() ? config.table("run").text("resume") : options.resume;
   if (resume == "none") resume.clear();
   if (as_run_folder(options.config) && options.resume.empty()) resume = "auto";
-  if (resume.empty() && !options.iteration) return fresh(options, config, file, fresh_choices, world);
+  if (resume.empty() && !options.iteration) return fresh(options, config, file, fresh_choices, world, interrupt);
 
   const auto run = run_to_resume(options, resume, config);
   if (!run) {
@@ -196,7 +200,7 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
                           config.table("run").text("dir"), " to go on in"),
                       "start it without --iter; --max-iter sets the length of a run");
     log_info(say("no run called '", config.name(), "' yet: starting at iteration 0"));
-    return fresh(options, config, file, fresh_choices, world);
+    return fresh(options, config, file, fresh_choices, world, interrupt);
   }
 
   auto folder = RunFolder::open(*run);
@@ -243,9 +247,9 @@ Config load_for_use(const StartOptions& options, const FindRows& find_rows) {
   return settled(config, options, file, {seed, find}, std::nullopt);
 }
 
-Start prepare_start(const StartOptions& options, Group& group, const FindRows& find_rows) {
+Start prepare_start(const StartOptions& options, Group& group, const FindRows& find_rows, Interrupt* interrupt) {
   if (group.leads()) {
-    Start start = lead_start(options, group, find_rows);
+    Start start = lead_start(options, group, find_rows, interrupt);
     start.path = fs::absolute(start.folder->path());
     group.broadcast(the_start, json{{"seed", to_toml(start.config.table("run").value("seed"))},
                                     {"batch", to_toml(start.config.table("loader").value("batch"))},

@@ -14,6 +14,8 @@
 
 namespace flowtrain {
 
+class Interrupt;
+
 /// What the command line says about the start.
 struct StartOptions {
   std::string config;  ///< a TOML file, or a run's folder to go on in
@@ -38,8 +40,10 @@ struct Start {
 /// and for changes that would break exact resume, snapshot for folders and snapshots that cannot be used. In a group,
 /// rank 0 decides, and the others take part (a collective); one whose configuration would give other results fails with
 /// usage. `find_rows` is called, by all, where a fresh run's batch is "auto": the least that one of them finds is each
-/// one's. Without it such a batch is left open (batch_is_left_open), and has the default's size.
-Start prepare_start(const StartOptions& options, Group& group = solo_group(), const FindRows& find_rows = {});
+/// one's. Without it such a batch is left open (batch_is_left_open), and has the default's size. Where a signal ends
+/// the process before the run has begun, `interrupt` (may be null) takes a fresh folder away again.
+Start prepare_start(const StartOptions& options, Group& group = solo_group(), const FindRows& find_rows = {},
+                    Interrupt* interrupt = nullptr);
 
 /// The configuration alone, with run.seed drawn where it is "random", and the batch found: for runs that leave nothing
 /// behind.

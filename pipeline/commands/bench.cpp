@@ -13,7 +13,7 @@
 
 namespace flowtrain::commands {
 
-int bench(const Arguments& arguments) {
+int bench(const Arguments& arguments, Interrupt&) {
   CLI::App app(
       "Measures each data stage alone (order, read, sample) and then the whole line, without a net.\n"
       "With --distributed: all-reduce between the processes, and the net's step with and without it.",

@@ -4,26 +4,33 @@
 #include <string>
 #include <vector>
 
-namespace flowtrain::commands {
+namespace flowtrain {
+
+class Interrupt;
+
+namespace commands {
 
 /// The words after the subcommand's name.
 using Arguments = std::vector<std::string>;
 
-/// Each returns the exit code, and throws UserError. `--help` prints and returns 0.
-int train(const Arguments& arguments);
-int test(const Arguments& arguments);
-int bench(const Arguments& arguments);
-int replay(const Arguments& arguments);
-int pack(const Arguments& arguments);
-int graph(const Arguments& arguments);
-int plan(const Arguments& arguments);
-int lr_find(const Arguments& arguments);
-int hooks(const Arguments& arguments);
-int config(const Arguments& arguments);
-int metrics(const Arguments& arguments);
-int snapshot(const Arguments& arguments);
-int selftest(const Arguments& arguments);
-int plugins(const Arguments& arguments);
-int info(const Arguments& arguments);
+/// Each returns the exit code, and throws UserError. `--help` prints and returns 0. A signal ends the process at once,
+/// unless the command defers that (interrupt.h).
+int train(const Arguments& arguments, Interrupt& interrupt);
+int test(const Arguments& arguments, Interrupt& interrupt);
+int bench(const Arguments& arguments, Interrupt& interrupt);
+int replay(const Arguments& arguments, Interrupt& interrupt);
+int pack(const Arguments& arguments, Interrupt& interrupt);
+int graph(const Arguments& arguments, Interrupt& interrupt);
+int plan(const Arguments& arguments, Interrupt& interrupt);
+int lr_find(const Arguments& arguments, Interrupt& interrupt);
+int hooks(const Arguments& arguments, Interrupt& interrupt);
+int config(const Arguments& arguments, Interrupt& interrupt);
+int metrics(const Arguments& arguments, Interrupt& interrupt);
+int snapshot(const Arguments& arguments, Interrupt& interrupt);
+int selftest(const Arguments& arguments, Interrupt& interrupt);
+int plugins(const Arguments& arguments, Interrupt& interrupt);
+int info(const Arguments& arguments, Interrupt& interrupt);
 
-}  // namespace flowtrain::commands
+}  // namespace commands
+
+}  // namespace flowtrain

@@ -34,6 +34,6 @@ const ComputingParts& computing_parts() {
   return parts;
 }
 
-int test(const Arguments& arguments) { return computing_parts().test(arguments); }
+int test(const Arguments& arguments, Interrupt&) { return computing_parts().test(arguments); }
 
 }  // namespace flowtrain::commands

@@ -23,7 +23,7 @@ int import_config(const Arguments& arguments) {
 
 }  // namespace
 
-int config(const Arguments& arguments) {
+int config(const Arguments& arguments, Interrupt&) {
   if (!arguments.empty() && arguments.front() == "import")
     return import_config({arguments.begin() + 1, arguments.end()});
   CLI::App app(

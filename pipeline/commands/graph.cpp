@@ -7,7 +7,7 @@
 
 namespace flowtrain::commands {
 
-int graph(const Arguments& arguments) {
+int graph(const Arguments& arguments, Interrupt&) {
   CLI::App app(
       "Prints the flow graph of a training run in Graphviz's DOT: flowtrain graph CONFIG | dot -Tsvg -o graph.svg\n"
       "Doubled frames are threads of their own (they may block); the other stages run on oneTBB's workers.",

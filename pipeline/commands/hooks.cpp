@@ -8,7 +8,7 @@
 
 namespace flowtrain::commands {
 
-int hooks(const Arguments& arguments) {
+int hooks(const Arguments& arguments, Interrupt&) {
   CLI::App app("Prints at which points the hooks of a configuration ([[hook]]) are called, and in which order.",
                "flowtrain hooks");
   ConfigFlags flags(app);

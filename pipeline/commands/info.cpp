@@ -36,7 +36,7 @@ int summarise(const Arguments& arguments) {
 
 }  // namespace
 
-int info(const Arguments& arguments) {
+int info(const Arguments& arguments, Interrupt&) {
   if (!arguments.empty() && !arguments.front().starts_with("-")) return summarise(arguments);
   CLI::App app(
       "Prints versions, machine and devices as JSON: what every run's env.json holds.\n"

@@ -7,7 +7,6 @@
 #include "pipeline/commands/flags.h"
 #include "pipeline/config/words.h"
 #include "pipeline/run.h"
-#include "pipeline/telemetry/interrupt.h"
 #include "sampling/error.h"
 #include "sampling/say.h"
 
@@ -36,7 +35,7 @@ void write_csv(const std::string& path, const std::vector<LrFinder::Tried>& trie
 
 }  // namespace
 
-int lr_find(const Arguments& arguments) {
+int lr_find(const Arguments& arguments, Interrupt& interrupt) {
   CLI::App app(
       "Finds a learning rate: trains for a while with rates that grow from step to step, and shows how the loss takes\n"
       "it. Leaves nothing behind.",
@@ -53,9 +52,8 @@ int lr_find(const Arguments& arguments) {
   if (range.from >= range.to) throw UserError(Exit::usage, say("--from ", range.from, " is not below --to ", range.to));
   StartOptions start = flags.start();
   shape_run(start, range);
-  static Interrupt& interrupt = *new Interrupt;
   const auto find_rows = [&](const Config& few_rows) {
-    return fit_batch(few_rows, {}, computing_parts().make_learner, interrupt);
+    return fit_batch(few_rows, {}, computing_parts().make_learner);
   };
   const Config config = load_for_use(start, find_rows);
   config.check_trainable();

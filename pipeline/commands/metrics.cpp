@@ -7,7 +7,7 @@
 
 namespace flowtrain::commands {
 
-int metrics(const Arguments& arguments) {
+int metrics(const Arguments& arguments, Interrupt&) {
   CLI::App app("Prints what a run measured as CSV: a row for each event, a column for each figure.",
                "flowtrain metrics");
   std::string run, kind = "train";

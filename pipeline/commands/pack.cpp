@@ -6,7 +6,7 @@
 
 namespace flowtrain::commands {
 
-int pack(const Arguments& arguments) {
+int pack(const Arguments& arguments, Interrupt& interrupt) {
   CLI::App app(
       "Writes a configuration's training and validation data as WebDataset tar shards:\n"
       "FOLDER/train/train-000000.tar and so on, for data.dataset = \"webdataset\" and data.path = FOLDER.\n"
@@ -42,7 +42,6 @@ int pack(const Arguments& arguments) {
   if (format == "jpeg") options.pictures.format = FileFormat::jpeg;
   if (format == "png") options.pictures.format = FileFormat::png;
   if (format == "webp") options.pictures.format = FileFormat::webp;
-  const Interrupt interrupt;
   return flowtrain::pack(load_for_use(flags.start()), options, interrupt);
 }
 

@@ -8,7 +8,7 @@
 
 namespace flowtrain::commands {
 
-int plan(const Arguments& arguments) {
+int plan(const Arguments& arguments, Interrupt&) {
   CLI::App app(
       "Prints what a training run will do: steps and epochs, memory, snapshots, and how the learning rate moves.\n"
       "Needs no device: the net looks at two samples, on the CPU.",

@@ -59,7 +59,7 @@ void describe(const std::string& path) {
 
 }  // namespace
 
-int plugins(const Arguments& arguments) {
+int plugins(const Arguments& arguments, Interrupt&) {
   CLI::App app("Lists what can be named in a configuration; of a plugin's file, the table that names it, and its keys.",
                "flowtrain plugins");
   std::string path;

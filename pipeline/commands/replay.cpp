@@ -9,7 +9,6 @@
 #include "pipeline/replay.h"
 #include "pipeline/rerun.h"
 #include "pipeline/snapshot/atomic_folder.h"
-#include "pipeline/telemetry/interrupt.h"
 #include "sampling/error.h"
 #include "sampling/say.h"
 
@@ -27,12 +26,6 @@ struct ReplayRequest {
   }
 };
 
-// Never destroyed: a signal that arrives while the process ends does not change how it ends.
-Interrupt& interruptions() {
-  static Interrupt& interrupt = *new Interrupt;
-  return interrupt;
-}
-
 void check_iteration(std::uint64_t iteration, const EarlierRun& run) {
   if (iteration > run.last)
     throw UserError(Exit::usage, say("--iter ", iteration, ": the run ends at iteration ", run.last),
@@ -49,7 +42,7 @@ int write_batch(const Config& config, const ReplayRequest& request, const Recomp
 // printf shows the sign of a nan, which means nothing.
 double unsigned_nan(double value) { return std::isnan(value) ? std::nan("") : value; }
 
-int replay_loss(const ReplayRequest& request) {
+int replay_loss(const ReplayRequest& request, Interrupt& interrupt) {
   const EarlierRun run = find_earlier_run(request.start);
   check_iteration(request.iteration, run);
   Recomputed computed;
@@ -61,8 +54,8 @@ int replay_loss(const ReplayRequest& request) {
     if (reached) computed.result = figures;
     return !reached;
   };
-  const int code = train_again(run, computed.snapshot, Discarding::as_the_run, computing_parts().make_learner,
-                               interruptions(), keep);
+  const int code =
+      train_again(run, computed.snapshot, Discarding::as_the_run, computing_parts().make_learner, interrupt, keep);
   if (!reached) return code;
   std::printf("iteration %llu: loss %.9g, grad_norm %.9g\n", static_cast<unsigned long long>(request.iteration),
               unsigned_nan(computed.result.loss), unsigned_nan(computed.result.grad_norm));
@@ -70,11 +63,11 @@ int replay_loss(const ReplayRequest& request) {
   return write_batch(run.config, request, &computed);
 }
 
-int bisect(ReplayRequest request) {
+int bisect(ReplayRequest request, Interrupt& interrupt) {
   const EarlierRun run = find_earlier_run(request.start);
   check_iteration(request.iteration, run);
   const std::uint64_t last = request.iteration > 0 ? request.iteration : run.last;
-  const Bisection found = find_breakdown(run, last, request.snapshot, computing_parts().make_learner, interruptions());
+  const Bisection found = find_breakdown(run, last, request.snapshot, computing_parts().make_learner, interrupt);
   if (found.exit_code != 0) return found.exit_code;
   if (!found.breakdown) {
     std::printf("iterations %llu to %llu are finite\n", static_cast<unsigned long long>(found.from),
@@ -90,7 +83,7 @@ int bisect(ReplayRequest request) {
 
 }  // namespace
 
-int replay(const Arguments& arguments) {
+int replay(const Arguments& arguments, Interrupt& interrupt) {
   CLI::App app(
       "Rebuilds exactly the batch that an iteration sees, and writes its pictures and a batch.json with the position,\n"
       "record, label and hash of every row. Give a run's folder to replay with that run's configuration.\n"

@@ -7,7 +7,7 @@
 
 namespace flowtrain::commands {
 
-int selftest(const Arguments& arguments) {
+int selftest(const Arguments& arguments, Interrupt&) {
   CLI::App app("Tries what the run's safety rests on, on this machine.", "flowtrain selftest");
   app.require_subcommand(1);
   auto* crash = app.add_subcommand(

@@ -8,7 +8,7 @@
 
 namespace flowtrain::commands {
 
-int snapshot(const Arguments& arguments) {
+int snapshot(const Arguments& arguments, Interrupt&) {
   CLI::App app("Looks into snapshots. PLACE is a run's folder, its snapshots folder, or one snapshot.",
                "flowtrain snapshot");
   app.require_subcommand(1);

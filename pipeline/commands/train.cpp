@@ -4,7 +4,6 @@
 #include "pipeline/commands/flags.h"
 #include "pipeline/commands/launch_flags.h"
 #include "pipeline/config/words.h"
-#include "pipeline/telemetry/interrupt.h"
 #include "sampling/error.h"
 
 namespace flowtrain::commands {
@@ -43,7 +42,7 @@ void overfit(StartOptions& start, std::uint64_t samples) {
 
 }  // namespace
 
-int train(const Arguments& arguments) {
+int train(const Arguments& arguments, Interrupt& interrupt) {
   CLI::App app(
       "Trains a net as a configuration says. The run's folder is runs/<name>; an earlier run of that name is kept.",
       "flowtrain train");
@@ -81,9 +80,6 @@ int train(const Arguments& arguments) {
   auto* max_restarts = app.add_option("--max-restarts", launch.max_restarts,
                                       "starts again from the newest snapshot where a process dies");
   if (!parse(app, arguments)) return 0;
-
-  // Never destroyed: a signal that arrives while the process ends does not change how it ends.
-  static Interrupt& interrupt = *new Interrupt;
 
   StartOptions start = flags.start();
   if (*iter) start.iteration = iteration;

@@ -47,12 +47,13 @@ const std::vector<KeyTable> tables = {
              "cuDNN on a GPU: the fastest of its kernels are found by trying them, where deterministic is false "
              "(auto); it takes those that "
              "it thinks best (plain); or other kernels are used (off)"),
-      {"dir", Kind::text, text("runs"), "folder that holds the runs' folders"},
-      {"grace", Kind::real, 30.0, "seconds from SIGTERM or SIGUSR1 to the end, even without a snapshot", 0.1, 1e6},
-      {"plugins", Kind::texts, std::vector<std::string>{},
-       "files (.so) that add data sets, orders, samplers and schedules of one's own, which the other tables then name"},
-      {"resume", Kind::text, text("none"),
-       "none, auto (the newest run of this name), or a run's or snapshot's folder"}}},
+      path({"dir", Kind::text, text("runs"), "folder that holds the runs' folders"}),
+      {"grace", Kind::real, 30.0, "seconds from SIGTERM, SIGHUP or SIGUSR1 to the end, even without a snapshot", 0.1, 1e6},
+      path({"plugins", Kind::texts, std::vector<std::string>{},
+            "files (.so) that add data sets, orders, samplers and schedules of one's own, which the other tables then "
+            "name"}),
+      path({"resume", Kind::text, text("none"),
+            "none, auto (the newest run of this name), or a run's or snapshot's folder"})}},
     {"data",
      "the data set, for training and validation; its own keys stand here too",
      {{"dataset", Kind::text, text(""), "name of the data set's kind", 0, 0, {}, true},

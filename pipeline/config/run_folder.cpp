@@ -123,15 +123,15 @@ RunFolder& RunFolder::operator=(RunFolder&& other) noexcept {
   return *this;
 }
 
-void RunFolder::discard() const noexcept {
+void RunFolder::discard(const fs::path& path) noexcept {
   std::error_code ignored;
   for (const char* name : {"config.toml", "env.json", "train.log", "snapshots", "run.lock"})
-    fs::remove(path_ / name, ignored);
+    fs::remove(path / name, ignored);
   std::error_code over;
-  for (fs::directory_iterator each(path_ / "logs", over), end; !over && each != end; each.increment(over))
+  for (fs::directory_iterator each(path / "logs", over), end; !over && each != end; each.increment(over))
     if (each->path().filename().string().starts_with("rank-")) fs::remove(each->path(), ignored);
-  fs::remove(path_ / "logs", ignored);
-  fs::remove(path_, ignored);
+  fs::remove(path / "logs", ignored);
+  fs::remove(path, ignored);
 }
 
 RunFolder::~RunFolder() {

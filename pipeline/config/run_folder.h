@@ -27,8 +27,9 @@ class RunFolder {
   RunFolder& operator=(RunFolder&& other) noexcept;
   ~RunFolder();
 
-  /// Removes what a start put here, and the folder if nothing else is in it: for a start that failed before it trained.
-  void discard() const noexcept;
+  /// Removes what a start put into the folder at `path`, and the folder if nothing else is in it: for a start that
+  /// failed before it trained.
+  static void discard(const std::filesystem::path& path) noexcept;
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path config_file() const { return path_ / "config.toml"; }

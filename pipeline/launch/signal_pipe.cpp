@@ -16,7 +16,7 @@
 namespace flowtrain {
 namespace {
 
-constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGCHLD};
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD};
 constexpr unsigned char kFromTerminal = 0x80;  // above all signal numbers
 
 std::atomic<bool> installed = false;
@@ -42,10 +42,12 @@ SignalPipe::SignalPipe() {
                     "Raise the limit on open files (ulimit -n).");
   }
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    ::sigaction(kSignals[i], nullptr, &old_actions[i]);
+    if (kSignals[i] == SIGHUP && old_actions[i].sa_handler == SIG_IGN) continue;  // nohup(1)
     struct sigaction action {};
     action.sa_sigaction = on_signal;
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_NOCLDSTOP;
-    ::sigaction(kSignals[i], &action, &old_actions[i]);
+    ::sigaction(kSignals[i], &action, nullptr);
   }
 }
 

@@ -33,7 +33,7 @@ struct End {
   int code = 0;    ///< exit code
   int signal = 0;  ///< what killed it; 0: it ended by itself
 
-  bool by_request() const { return signal == SIGINT || signal == SIGTERM || signal == SIGUSR1; }
+  bool by_request() const { return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGUSR1; }
   bool is_hearsay() const { return signal == 0 && code == kPeerLost; }
   /// The exit codes of the program's own (sampling/error.h): the rank has shown its error itself.
   bool has_said_why() const {
@@ -122,7 +122,8 @@ class Ranks {
   void pass_signals_on(bool terminals_too = false) {
     while (const auto arrived = signals_.take()) {
       asked_ = true;
-      if (terminals_too || !arrived->from_terminal) send(arrived->signal);
+      // A terminal that is closed tells its first process alone; a rank that hears of it twice does not mind.
+      if (terminals_too || !arrived->from_terminal || arrived->signal == SIGHUP) send(arrived->signal);
     }
   }
 
@@ -143,6 +144,9 @@ class Ranks {
     const bool interrupted = asked_ && end.by_request();
     if (interrupted || (end.signal == 0 && is_clean(end.code))) {
       clean_code_ = std::max(clean_code_, interrupted ? Interrupt::exit_code(end.signal) : end.code);
+      if (is_excused(blamed_)) blamed_.reset();
+    } else if (is_excused(end)) {
+      return;
     } else if (!blamed_ && last_sent_ != 0) {
       blamed_ = End{.rank = end.rank, .code = kPeerLost};
       reported_ = true;
@@ -156,6 +160,11 @@ class Ranks {
       blamed_ = end;
       report();
     }
+  }
+
+  // One that lost another rank, which had ended as it was asked to.
+  bool is_excused(const std::optional<End>& end) const {
+    return end && end->is_hearsay() && asked_ && clean_code_ > 0 && !reported_;
   }
 
   void report() {

@@ -1,7 +1,10 @@
 #include "pipeline/telemetry/interrupt.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -9,9 +12,11 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "pipeline/telemetry/console.h"
+#include "pipeline/telemetry/log.h"
 #include "sampling/error.h"
 #include "sampling/say.h"
 #include "stages/named_thread.h"
@@ -19,8 +24,7 @@
 namespace flowtrain {
 namespace {
 
-constexpr std::array kSignals = {SIGINT, SIGTERM, SIGUSR1, SIGPIPE};
-constexpr std::size_t kCaught = 3;  // the first ones; the last is ignored
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE};
 
 // What a signal handler may touch: lock-free atomics.
 std::atomic<bool> installed = false;
@@ -43,8 +47,11 @@ std::int64_t now_ms() {
   return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
+// Not where that would wait: a terminal that is stopped or a pipe that nobody reads must not keep the process.
 void say_at_once(std::string_view text) {
   constexpr std::string_view erase_bar = "\r\033[J";
+  pollfd ready{STDERR_FILENO, POLLOUT, 0};
+  if (::poll(&ready, 1, 0) != 1) return;
   if (on_terminal) (void)!::write(STDERR_FILENO, erase_bar.data(), erase_bar.size());
   (void)!::write(STDERR_FILENO, text.data(), text.size());
 }
@@ -58,7 +65,7 @@ void on_signal(int signal) {
   first_signal_ms.compare_exchange_strong(no_time, now);
   int no_signal = 0;
   bool first = first_signal.compare_exchange_strong(no_signal, signal);
-  if (!first && now - first_signal_ms >= same_signal_ms) {
+  if (!first && signal != SIGHUP && now - first_signal_ms >= same_signal_ms) {
     say_at_once("stopped at once by a second signal\n");
     ::_exit(Interrupt::exit_code(signal));
   }
@@ -80,31 +87,19 @@ timespec now_plus(std::int64_t nanoseconds) {
   return time;
 }
 
-// Ends the process when a clean end takes longer than the grace period.
-void watch_deadline(std::stop_source stop) {
-  wait_for_wake();
-  const int signal = first_signal;
-  if (signal != 0) stop.request_stop();
-  for (auto end = now_plus(grace_ns); !over;) {
-    if (signal == SIGINT) {
-      wait_for_wake();  // no deadline: who pressed Ctrl-C can press it again
-    } else if (::sem_clockwait(&wake, CLOCK_MONOTONIC, &end) == 0) {
-      end = now_plus(grace_ns);  // another grace period, or the end
-    } else if (errno == ETIMEDOUT) {
-      say_at_once("no clean end within the grace period (run.grace): stopped; the newest snapshot is an earlier one\n");
-      ::_exit(Interrupt::exit_code(signal));
-    }
-  }
+void (*handler_for(int signal, const struct sigaction& old))(int) {
+  if (signal == SIGPIPE) return SIG_IGN;
+  return signal == SIGHUP && old.sa_handler == SIG_IGN ? SIG_IGN : on_signal;
 }
 
 }  // namespace
 
-int Interrupt::exit_code(int signal) { return 128 + (signal == SIGUSR1 ? SIGTERM : signal); }
-
-void Interrupt::check(const char* during) const {
-  if (const auto signal = requested())
-    throw UserError(static_cast<Exit>(exit_code(*signal)), say("interrupted while ", during, ": nothing was trained"));
+std::string signal_name(int signal) {
+  const char* name = ::sigabbrev_np(signal);
+  return name ? say("SIG", name) : say("signal ", signal);
 }
+
+int Interrupt::exit_code(int signal) { return 128 + (signal == SIGINT ? SIGINT : SIGTERM); }
 
 Interrupt::Interrupt(std::chrono::milliseconds same_signal) {
   if (installed.exchange(true)) throw InternalError("two Interrupt objects at a time");
@@ -115,12 +110,13 @@ Interrupt::Interrupt(std::chrono::milliseconds same_signal) {
   over = false;
   ::sem_init(&wake, 0, 0);
   grace_ns = std::chrono::nanoseconds(std::chrono::hours(1)).count();
-  deadline_ = named_thread("ft-deadline", [stop = stop_] { watch_deadline(stop); });
+  deadline_ = named_thread("ft-deadline", [this] { watch_deadline(); });
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    ::sigaction(kSignals[i], nullptr, &old_actions[i]);
     struct sigaction action {};
-    action.sa_handler = i < kCaught ? on_signal : SIG_IGN;
+    action.sa_handler = handler_for(kSignals[i], old_actions[i]);
     action.sa_flags = SA_RESTART;  // reads and writes of other threads go on
-    ::sigaction(kSignals[i], &action, &old_actions[i]);
+    ::sigaction(kSignals[i], &action, nullptr);
   }
 }
 
@@ -130,6 +126,61 @@ Interrupt::~Interrupt() {
   ::sem_post(&wake);
   deadline_.join();
   installed = false;
+}
+
+void Interrupt::end_at_once() {
+  MutexLock lock(mutex_);
+  at_once_ = true;
+  end_if_asked();
+}
+
+void Interrupt::set_cleanup(std::function<void()> cleanup) {
+  MutexLock lock(mutex_);
+  cleanup_ = std::move(cleanup);
+}
+
+void Interrupt::defer() {
+  MutexLock lock(mutex_);
+  ++deferrals_;
+}
+
+void Interrupt::undefer() {
+  MutexLock lock(mutex_);
+  --deferrals_;
+  end_if_asked();
+}
+
+// Without the log's locks, which the thread that works may hold.
+void Interrupt::end_if_asked() {
+  const int signal = first_signal;
+  if (signal == 0 || !at_once_ || deferrals_ > 0) return;
+  if (cleanup_) cleanup_();
+  const std::string text = say("interrupted by ", signal_name(signal), " before there was anything to save\n");
+  if (console_level() != ConsoleLevel::quiet) say_at_once(text);
+  const int file = log_file().empty() ? -1 : ::open(log_file().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (file >= 0) (void)!::write(file, text.data(), text.size());
+  ::_exit(exit_code(signal));
+}
+
+// Ends the process at once where nothing is to be saved, and else when a clean end takes longer than the grace period.
+void Interrupt::watch_deadline() {
+  wait_for_wake();
+  const int signal = first_signal;
+  if (signal != 0) {
+    MutexLock lock(mutex_);
+    end_if_asked();
+  }
+  if (signal != 0) stop_.request_stop();
+  for (auto end = now_plus(grace_ns); !over;) {
+    if (signal == SIGINT) {
+      wait_for_wake();  // no deadline: who pressed Ctrl-C can press it again
+    } else if (::sem_clockwait(&wake, CLOCK_MONOTONIC, &end) == 0) {
+      end = now_plus(grace_ns);  // another grace period, or the end
+    } else if (errno == ETIMEDOUT) {
+      say_at_once("no clean end within the grace period (run.grace): stopped; the newest snapshot is an earlier one\n");
+      ::_exit(exit_code(signal));
+    }
+  }
 }
 
 void Interrupt::set_grace(std::chrono::duration<double> grace) {

@@ -196,7 +196,7 @@ TEST_CASE("a restart is announced") {
 
 TEST_CASE("signals sent to the launcher reach the ranks") {
   const std::map<int, std::pair<std::string, int>> cases = {
-      {SIGINT, {"INT", 130}}, {SIGTERM, {"TERM", 143}}, {SIGUSR1, {"USR1", 143}}};
+      {SIGINT, {"INT", 130}}, {SIGTERM, {"TERM", 143}}, {SIGHUP, {"HUP", 143}}, {SIGUSR1, {"USR1", 143}}};
   for (const auto& [signal, expected] : cases) {
     const auto& [name, exit_code] = expected;
     Job job;
@@ -221,6 +221,54 @@ TEST_CASE("a rank that is interrupted before it can catch the signal is no failu
   auto result = child.wait();
   CHECK(result.exit_code == 143);
   CHECK(result.output.empty());
+}
+
+TEST_CASE("a rank that loses one which ended as it was asked to is no failure") {
+  for (const char* first : {"0", "2"}) {
+    Job job;
+    job.plan.max_restarts = 3;
+    auto child = job.launch(script(std::string("trap 'if test $RANK = ") + first +
+                                   "; then note ended; exit 143; else await ended; exit 6; fi' TERM\n"
+                                   "note ready.$RANK; while :; do sleep 0.01; done"));
+    for (const char* ready : {"ready.0", "ready.1", "ready.2"}) job.wait_for(ready);
+    child.kill(SIGTERM);
+    auto result = child.wait();
+    CHECK(result.exit_code == 143);
+    CHECK(result.output.empty());
+  }
+}
+
+TEST_CASE("under nohup neither the launcher nor its ranks heed SIGHUP") {
+  Job job;
+  auto child = Child(0, [&job] {
+    ::signal(SIGHUP, SIG_IGN);
+    return job.run(script("note ready.$RANK; await asked; kill -HUP $$; exit 0"));
+  });
+  for (const char* ready : {"ready.0", "ready.1", "ready.2"}) job.wait_for(ready);
+  child.kill(SIGHUP);
+  std::ofstream(job.folder.path() / "asked");
+  CHECK(child.wait().exit_code == 0);
+}
+
+TEST_CASE("a terminal that is closed ends the launcher's ranks, too") {
+  Job job;
+  job.plan = {.processes = 2, .world = 2};
+  int terminal = -1;
+  const pid_t launcher = ::forkpty(&terminal, nullptr, nullptr, nullptr);
+  REQUIRE(launcher >= 0);
+  if (launcher == 0) {
+    ::signal(SIGHUP, SIG_DFL);
+    ::_exit(job.run(script("trap 'note got.$RANK; exit 143' HUP; note ready.$RANK; while :; do sleep 0.01; done")));
+  }
+  job.wait_for("ready.0");
+  job.wait_for("ready.1");
+  ::close(terminal);
+  int status = 0;
+  CHECK(::waitpid(launcher, &status, 0) == launcher);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 143);
+  CHECK(job.has("got.0"));
+  CHECK(job.has("got.1"));
 }
 
 TEST_CASE("an interrupted job does not start again") {

@@ -91,6 +91,7 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
+  pid_t id() const { return id_; }
   void send(int signal) const { ::kill(id_, signal); }
 
   /// Sends `signal` again and again until the program has ended. Signals that come close together count as one, and how
@@ -106,6 +107,13 @@ class Process {
   bool wait_for_text(const std::string& text, const std::filesystem::path& file = {}, double limit_s = 600) {
     auto found = [&] { return read_text(file.empty() ? err_ : file).find(text) != std::string::npos; };
     return wait_until([&] { return found() || ended(); }, limit_s) && found();
+  }
+
+  /// Likewise for a condition.
+  template <class Condition>
+  bool wait_for(Condition condition, double limit_s = 600) {
+    bool met = false;
+    return wait_until([&] { return (met = condition()) || ended(); }, limit_s) && met;
   }
 
   Outcome wait(double limit_s = 600) {
@@ -137,6 +145,7 @@ class Process {
       const int space = ::open(("/var/run/netns/" + surroundings.network).c_str(), O_RDONLY);
       if (space < 0 || ::setns(space, CLONE_NEWNET) != 0) _exit(126);
     }
+    ::signal(SIGHUP, SIG_DFL);  // whatever nohup made of it
     for (auto& [name, value] : surroundings.environment) ::setenv(name.c_str(), value.c_str(), 1);
     if (surroundings.file_bytes != RLIM_INFINITY) {
       const rlimit limit{surroundings.file_bytes, surroundings.file_bytes};

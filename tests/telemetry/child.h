@@ -44,7 +44,8 @@ class Child {
       ::setenv("TERM", "xterm", 1);
       ::unsetenv("NO_COLOR");
       ::close(from_child);
-      for (int signal : {SIGINT, SIGTERM, SIGUSR1}) ::signal(signal, SIG_DFL);  // not the test framework's
+      for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1})
+        ::signal(signal, SIG_DFL);  // not the test framework's, nor nohup's
       // On a thread of its own nothing of the test framework is on the stack that could catch what escapes.
       int code = 0;
       std::thread([&] { code = body(); }).join();
@@ -65,16 +66,23 @@ class Child {
   ChildResult wait() {
     while (read_some()) {
     }
-    ::close(file_);
+    return end();
+  }
+
+  /// What is left in standard error is not read before the end.
+  ChildResult wait_without_reading() { return end(); }
+
+ private:
+  ChildResult end() {
     int status = 0;
     ::waitpid(pid_, &status, 0);
     ChildResult result{output_};
     if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
     if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
+    ::close(file_);
     return result;
   }
 
- private:
   // A terminal whose other side was closed reads as an error, a pipe as its end.
   bool read_some() {
     char buffer[4096];

@@ -1,6 +1,7 @@
 #include "pipeline/telemetry/interrupt.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -37,7 +38,7 @@ Child run_until_asked(
 }  // namespace
 
 TEST_CASE("the first signal is a request") {
-  for (int signal : {SIGINT, SIGTERM, SIGUSR1}) {
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
     auto child = run_until_asked(kEvery);
     child.wait_for("ready");
     child.kill(signal);
@@ -61,7 +62,7 @@ TEST_CASE("the second signal, of either kind, ends the process at once") {
 }
 
 TEST_CASE("who preempts does not wait for ever") {
-  for (int signal : {SIGTERM, SIGUSR1})
+  for (int signal : {SIGTERM, SIGHUP, SIGUSR1})
     for (bool early : {false, true}) {
       auto result = run_child(0, [signal, early] {
         Interrupt interrupt(kNever);
@@ -103,6 +104,88 @@ TEST_CASE("a clean end within the grace period is a clean end, and does not last
   });
   CHECK(result.exit_code == 7);
   CHECK(result.output.empty());
+}
+
+TEST_CASE("SIGHUP never is a second signal, as a terminal that goes away sends it several times") {
+  auto result = run_child(0, [] {
+    Interrupt interrupt(kEvery);
+    ::raise(SIGTERM);
+    for (int i = 0; i < 3; ++i) ::raise(SIGHUP);
+    return Interrupt::exit_code(*interrupt.requested());
+  });
+  CHECK(result.exit_code == 143);
+  CHECK(result.output.empty());
+}
+
+TEST_CASE("SIGHUP that was ignored before, as nohup does, stays ignored") {
+  auto result = run_child(0, [] {
+    ::signal(SIGHUP, SIG_IGN);
+    const Interrupt interrupt;
+    ::raise(SIGHUP);
+    return interrupt.requested() ? 1 : 0;
+  });
+  CHECK(result.exit_code == 0);
+}
+
+TEST_CASE("where nothing is to be saved a signal ends the process at once, whatever it is doing") {
+  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1})
+    for (bool early : {false, true}) {
+      auto result = run_child(0, [signal, early] {
+        Interrupt interrupt;
+        if (early) ::raise(signal);
+        interrupt.end_at_once();
+        if (!early) ::raise(signal);
+        for (;;) ::pause();
+        return 0;
+      });
+      CHECK(result.exit_code == (signal == SIGINT ? 130 : 143));
+      CHECK(result.output == "interrupted by " + signal_name(signal) + " before there was anything to save\n");
+    }
+}
+
+TEST_CASE("what a start has made is taken away before such an end") {
+  auto result = run_child(0, [] {
+    Interrupt interrupt;
+    interrupt.end_at_once();
+    interrupt.set_cleanup([] { log_info("taken away"); });
+    ::raise(SIGTERM);
+    for (;;) ::pause();
+    return 0;
+  });
+  CHECK(result.exit_code == 143);
+  CHECK(result.output.starts_with("taken away\ninterrupted by SIGTERM"));
+}
+
+TEST_CASE("a signal waits for what defers the end, and then ends the process") {
+  auto result = run_child(0, [] {
+    Interrupt interrupt;
+    interrupt.end_at_once();
+    {
+      const Interrupt::Deferral outer(&interrupt), none(nullptr);
+      ::raise(SIGTERM);
+      { const Interrupt::Deferral inner(&interrupt); }
+      while (!interrupt.token().stop_requested()) ::usleep(1000);  // the other thread has let it be
+      log_info("still here");
+    }
+    return 7;
+  });
+  CHECK(result.exit_code == 143);
+  CHECK(result.output == "still here\ninterrupted by SIGTERM before there was anything to save\n");
+}
+
+TEST_CASE("a standard error that takes nothing more does not keep the process") {
+  auto child = Child(0, [] {
+    ::fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK);
+    while (::write(STDERR_FILENO, "x", 1) == 1) {
+    }
+    ::fcntl(STDERR_FILENO, F_SETFL, 0);
+    Interrupt interrupt(kNever);
+    interrupt.set_grace(1ms);
+    ::raise(SIGTERM);
+    for (;;) ::pause();
+    return 0;
+  });
+  CHECK(child.wait_without_reading().exit_code == 143);
 }
 
 TEST_CASE("a signal sent twice in a row is one request") {

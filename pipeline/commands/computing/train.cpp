@@ -22,8 +22,8 @@ namespace flowtrain::commands::computing {
 
 namespace {
 
-FindRows fitting(const RunOptions& options, const Interrupt& interrupt) {
-  return [&](const Config& config) { return fit_batch(config, options, make_torch_learner, interrupt); };
+FindRows fitting(const RunOptions& options) {
+  return [&](const Config& config) { return fit_batch(config, options, make_torch_learner); };
 }
 
 // What a run that computes on a GPU computes with; where the libraries do not load, the run says why when it needs
@@ -66,15 +66,20 @@ void compare_flags(const RunOptions& options) {
 int train_here(const StartOptions& start, RunOptions options, Interrupt& interrupt,
                const std::function<void(const std::filesystem::path&)>& on_start = {}) {
   compare_flags(options);
-  const Start ready = prepare_start(start, *options.group, fitting(options, interrupt));
+  const Start ready = prepare_start(start, *options.group, fitting(options), &interrupt);
   if (on_start) on_start(ready.path);
   options.progress = progress_mode(ready.config.table("display").text("progress"));
-  open_log(ready.path, options.group->rank());
+  {
+    const Interrupt::Deferral whole(&interrupt);
+    open_log(ready.path, options.group->rank());
+  }
   std::array<double, 1> opened{1};
   // A start that fails from here on leaves no folder: nobody makes a file in it any more.
   options.group->sum("the opening of logs", opened);
   if (ready.folder) {
-    write_file_atomically(ready.folder->path() / "env.json", environment_of(ready.config, options) + "\n");
+    const std::string environment = environment_of(ready.config, options) + "\n";
+    const Interrupt::Deferral whole(&interrupt);
+    write_file_atomically(ready.folder->path() / "env.json", environment);
     log_info("run folder " + ready.folder->path().string());
   } else {
     options.progress = ProgressMode::off;
@@ -107,7 +112,7 @@ int train_as(const Place& place, StartOptions start, RunOptions options, Interru
 int train(const TrainRequest& request, Interrupt& interrupt) {
   auto& [start, options, launch, sets_max_restarts, words] = request;
   if (options.mode != TrainMode::full || options.fast_dev_run) {
-    const Config config = load_for_use(start, fitting(options, interrupt));
+    const Config config = load_for_use(start, fitting(options));
     config.check_trainable();
     RunOptions shown = options;
     shown.progress = progress_mode(config.table("display").text("progress"));
