@@ -120,8 +120,14 @@ std::optional<Figures> measure_detection(const DetectionMetrics& metrics, Detect
   for (int turn = 0; const std::uint64_t record : records)
     if (turn++ % group.size() == group.rank()) share.push_back(record);
   // What could not be read was named by the line that fed the loss.
-  std::vector<Sight> sights = look_at(metrics.dataset, share, detector, [&](auto&) { return goes_on(); });
-  if (sights.size() < share.size() || !goes_on()) return std::nullopt;
+  // Ranks ask equally often, though some have one picture more.
+  bool complete = true;
+  const auto after = [&, asked = std::size_t{0}](auto&) mutable {
+    if (++asked <= records.size() / static_cast<std::size_t>(group.size())) complete = goes_on();
+    return complete;
+  };
+  std::vector<Sight> sights = look_at(metrics.dataset, share, detector, after);
+  if (!complete || !goes_on()) return std::nullopt;
   sights = sights_of_all(group, std::move(sights));
   std::vector<double> values(metrics.names.size(), 0);
   if (group.leads()) {

@@ -137,6 +137,7 @@ class Trainer {
   bool interrupted();
   bool grouped() const { return parts_.group->size() > 1; }
   bool signalled();
+  bool validation_goes_on();
   std::stop_token wakes() const;
   void forget_iteration();
   void hear(const std::exception& error);
@@ -160,6 +161,7 @@ class Trainer {
   std::map<std::uint64_t, std::uint64_t>
       substitutes_;                   // likewise, of bad samples by position; of several attempts the last
   std::vector<StreamRow> rows_;       // likewise, of all processes, as drawn; empty where one process trains
+  std::uint64_t asked_ = 0;           // how often validation_goes_on() was
   std::uint64_t snapshot_taken_ = 0;  // iteration of the newest one, so that none is taken twice
   // Since the last report:
   Clock::time_point start_, since_;

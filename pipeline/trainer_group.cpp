@@ -2,6 +2,7 @@
 // compare their times. A process that trains alone settles its samples likewise.
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <span>
 
@@ -37,6 +38,20 @@ Votes Trainer::own_votes() const {
   votes.stopped = !parts_.hooks->moment().stopped.empty();
   votes.left_out = failure_ != nullptr;
   return votes;
+}
+
+// Asked before and after each batch, by all ranks equally often. They agree on some batches only: each agreement makes
+// them wait for each other.
+bool Trainer::validation_goes_on() {
+  constexpr std::uint64_t between_agreements = 16;
+  if (!grouped()) return !parts_.interrupt || !parts_.interrupt->requested();
+  if (!result_.signal && ++asked_ % between_agreements == 0) {
+    const Votes own = own_votes();
+    std::array<double, 2> all = {own.interrupted, own.terminated};
+    parts_.group->sum(all);
+    if (all[0] + all[1] > 0) result_.signal = all[1] > 0 ? SIGTERM : SIGINT;
+  }
+  return !result_.signal;
 }
 
 // What all processes do because one of them asked for it.

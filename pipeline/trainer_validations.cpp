@@ -27,7 +27,7 @@ void Trainer::validate(std::uint64_t iteration) {
 // An interrupted validation is left to the resumed run, from its start, as is one whose error ends the run.
 void Trainer::validate_inline(std::uint64_t iteration) {
   call(Point::validation_begin);
-  const auto goes_on = [this] { return grouped() || !parts_.interrupt || !parts_.interrupt->requested(); };
+  const auto goes_on = [this] { return validation_goes_on(); };
   const auto found =
       validate_sets(parts_.validation, *parts_.learner, iteration, goes_on, *parts_.group, parts_.val_errors.action);
   if (found.error) answer(iteration, found.error);

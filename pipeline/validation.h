@@ -39,10 +39,10 @@ struct Validated {
 using GoesOn = std::function<bool()>;
 
 /// Takes `batches` batches from the line and returns the validator's figures over them; a learner is in train mode
-/// afterwards. Bad samples are entered as of `iteration`. Given up: in a group it must not be, as all must leave at the
-/// same batch. `detection` (may be null): the validator's detector looks at the same records, and its figures follow.
-/// Throws errors (of a bad batch, say), but for those that `on_error` and is_survivable() let pass; with `skip` the
-/// batches are taken from the line all the same, so that the next validation begins where it would have.
+/// afterwards. Bad samples are entered as of `iteration`. In a group `goes_on` must answer alike on all ranks, which
+/// ask it equally often. `detection` (may be null): the validator's detector looks at the same records, and its figures
+/// follow. Throws errors (of a bad batch, say), but for those that `on_error` and is_survivable() let pass; with `skip`
+/// the batches are taken from the line all the same, so that the next validation begins where it would have.
 Validated run_validation(Line& line, Validator& validator, BadSamples& bad, std::uint64_t iteration,
                          std::uint64_t batches, const GoesOn& goes_on, Group& group = solo_group(),
                          const DetectionMetrics* detection = nullptr,

@@ -4,11 +4,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include <csignal>
+
 #include <fstream>
 
 #include "pipeline/trainer.h"
 #include "tests/pipeline/fakes.h"
 #include "tests/pipeline/rates.h"
+#include "tests/pipeline/world.h"
 #include "tests/sampling/temp_folder.h"
 
 using namespace flowtrain;
@@ -32,7 +35,50 @@ class SlowOther : public Group {
   std::string broadcast(const char*, const std::string& mine) override { return mine; }
 };
 
+/// Rank 0 of 2, the other of which is asked to end by SIGTERM while the `asked_in`th agreement about a validation is
+/// under way.
+class AskedOther : public Group {
+ public:
+  explicit AskedOther(int asked_in) : left_(asked_in) {}
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  void sum(std::span<double> values) override {
+    if (values.size() == 2 && --left_ == 0) values[1] = 1;
+  }
+  std::vector<std::string> gather(const std::string& mine) override { return {mine, "[]"}; }
+  std::string broadcast(const std::string& mine) override { return mine; }
+
+ private:
+  int left_;
+};
+
 }  // namespace
+
+TEST_CASE("ranks leave a validation together where one of them is asked to end, and the resumed run does it") {
+  const Scheduler scheduler(4);
+  RunSetup setup;
+  setup.validate_every = 5, setup.snapshot_every = 0;
+  for (const int agreement : {1, 3}) {
+    CAPTURE(agreement);
+    TempFolder folder;
+    std::uint64_t stopped = 0;
+    {
+      AskedOther group(agreement);
+      World world(setup, folder.path());
+      world.group = &group;
+      const auto result = world.run().result;
+      CHECK(result.signal == SIGTERM);
+      stopped = result.iteration;
+      CHECK(stopped < setup.last);
+      CHECK(stopped % setup.validate_every == 0);
+    }
+    World resumed(setup, folder.path());
+    std::uint64_t validated = 0;
+    resumed.learner.on_validate = [&] { ++validated; };
+    CHECK(resumed.run().params == World(setup).run().params);
+    CHECK(validated == 4 * (1 + (setup.last - stopped) / setup.validate_every));
+  }
+}
 
 TEST_CASE("data_wait, data_time and step_time are those of the rank where they are largest") {
   const Scheduler scheduler(2);

@@ -228,6 +228,7 @@ struct World {
     parts.display = &display;
     parts.snapshots = snapshots.get();
     parts.interrupt = interrupt;
+    if (group) parts.group = group;
     parts.display_every = setup.display_every;
     parts.nonfinite = setup.nonfinite;
     Trainer trainer(parts, std::move(state));
@@ -250,6 +251,7 @@ struct World {
   std::unique_ptr<Device> device = make_cpu_device();
   MixingLearner learner;
   MixingCopy copy{learner};
+  Group* group = nullptr;  ///< null: it trains alone
   std::vector<std::string> warnings;
 };
 
