@@ -48,7 +48,8 @@ const std::vector<KeyTable> tables = {
              "(auto); it takes those that "
              "it thinks best (plain); or other kernels are used (off)"),
       path({"dir", Kind::text, text("runs"), "folder that holds the runs' folders"}),
-      {"grace", Kind::real, 30.0, "seconds from SIGTERM, SIGHUP or SIGUSR1 to the end, even without a snapshot", 0.1, 1e6},
+      {"grace", Kind::real, 30.0, "seconds from SIGTERM, SIGHUP or SIGUSR1 to the end, even without a snapshot", 0.1,
+       1e6},
       path({"plugins", Kind::texts, std::vector<std::string>{},
             "files (.so) that add data sets, orders, samplers and schedules of one's own, which the other tables then "
             "name"}),
