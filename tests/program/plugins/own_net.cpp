@@ -4,6 +4,10 @@
 #include <ATen/ATen.h>
 #include <torch/nn/modules/linear.h>
 
+#include <chrono>
+#include <fstream>
+#include <thread>
+
 #include "nets/figures.h"
 #include "nets/module_net.h"
 #include "stages/torch/plugin.h"
@@ -18,7 +22,9 @@ class OneLayer final : public nets::ModuleNet, public nets::Reports {
   static std::vector<Key> keys() {
     return {{"scale", Kind::real, 1.0, "what the logits are multiplied by", 0, 1e6},
             {"wide", Kind::boolean, false, "its figures are no scalars"},
-            {"spare", Kind::boolean, false, "has a parameter that takes no part"}};
+            {"spare", Kind::boolean, false, "has a parameter that takes no part"},
+            {"note", Kind::text, std::string(), "file that is there once the net computes"},
+            {"slow_ms", Kind::integer, std::int64_t{0}, "how long each forward takes in addition"}};
   }
 
   OneLayer(const Settings& settings, const nets::NetSpec& spec)
@@ -28,6 +34,8 @@ class OneLayer final : public nets::ModuleNet, public nets::Reports {
   nets::NamedTensors forward(const nets::NamedTensors& batch) override {
     const at::Tensor& image = batch.at("image");
     if (layer_->is_training()) ++passes_;
+    if (!note_.empty()) std::ofstream{note_};
+    std::this_thread::sleep_for(slow_);
     return {{"logits", layer_->forward(image.flatten(1)) * scale_},
             {"brightness", image.mean()},
             {"passes", wide_ ? at::ones({2}) : at::scalar_tensor(passes_)},
@@ -38,12 +46,19 @@ class OneLayer final : public nets::ModuleNet, public nets::Reports {
 
  private:
   OneLayer(const Settings& settings, std::shared_ptr<torch::nn::LinearImpl> layer)
-      : ModuleNet(layer), scale_(settings.real("scale")), wide_(settings.boolean("wide")), layer_(std::move(layer)) {
+      : ModuleNet(layer),
+        scale_(settings.real("scale")),
+        wide_(settings.boolean("wide")),
+        note_(settings.text("note")),
+        slow_(settings.integer("slow_ms")),
+        layer_(std::move(layer)) {
     if (settings.boolean("spare")) layer_->register_parameter("spare", at::ones({3}));
   }
 
   double scale_;
   bool wide_;
+  std::string note_;
+  std::chrono::milliseconds slow_;
   std::int64_t passes_ = 0;  // in training
   std::shared_ptr<torch::nn::LinearImpl> layer_;
 };
