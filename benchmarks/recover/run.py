@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long a job takes to train again after `kill -9` of one of its ranks, or of all of them, and what that time is made of.
+"""How long a job takes to train again after `kill -9` of one of its ranks, or of all, and what that time is made of.
 
     benchmarks/recover/run.py build/release/bin/flowtrain --worlds 1 2 4 --rounds 5
 
@@ -142,7 +142,7 @@ def one_round(program, world, kills, folder):
         for pid in old.values() if kills == "all" else [old[world - 1]]:
             os.kill(pid, signal.SIGKILL)
 
-        fresh = wait_for(lambda: (lambda pid: pid if pid and pid != old[0] else None)(ranks_of(job.pid).get(0)), "rank 0")
+        fresh = wait_for(lambda: ({ranks_of(job.pid).get(0)} - {old[0], None} or {None}).pop(), "rank 0")
         marks["new_process"] = started_at(fresh)
         wait_for(lambda: b"libtorch_cpu" in read(f"/proc/{fresh}/maps"), "LibTorch")
         marks["torch_mapped"] = time.time()

@@ -262,8 +262,9 @@ class TorchLearner : public Learner {
     if (group.size() == 1) return;
     votes_with_ = exchange_gradients(passes_, group, buffers_, *spec.dist);
     if (spec.dist->boolean("sync_batch_norm"))
-      made_from(*spec.dist, "sync_batch_norm",
-                [&] { return net_->span_batch_norm([&group](at::Tensor& values) { group.sum("the statistics of a batch", values); }); });
+      made_from(*spec.dist, "sync_batch_norm", [&] {
+        return net_->span_batch_norm([&group](at::Tensor& values) { group.sum("the statistics of a batch", values); });
+      });
   }
 
   // What the net draws (dropout) is keyed by step and rank, so that it needs no state in snapshots.

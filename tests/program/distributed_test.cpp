@@ -300,8 +300,7 @@ TEST_CASE("a rank that is started with other flags or periods than rank 0 is ref
   const Workplace place;
   Surroundings here = place.surroundings();
   here.environment = {{"GLOO_SOCKET_IFNAME", "lo"}};
-  const auto refused = [&](const Words& flags, const std::string& words) {
-    const std::string run = flags.back();
+  const auto refused = [&](const std::string& run, const Words& flags, const std::string& words) {
     const Words rank{"tiny.toml",    "--run-dir", run,          "--distributed",
                      "--world-size", "2",         "--dist-url", "file://" + place.path("meeting-" + run).string(),
                      "--rank"};
@@ -313,8 +312,8 @@ TEST_CASE("a rank that is started with other flags or periods than rank 0 is ref
     const std::string said = zero.err + other.err;
     CHECK_MESSAGE(said.find(words) != std::string::npos, said);
   };
-  refused({"--profile"}, "--profile is given to some ranks only");
-  refused({"--set", "display.every=7"}, "not the configuration of rank 0: display.every = 7 (rank 0: 5)");
+  refused("flags", {"--profile"}, "--profile is given to some ranks only");
+  refused("periods", {"--set", "display.every=7"}, "not the configuration of rank 0: display.every = 7 (rank 0: 5)");
 }
 
 TEST_CASE("a loss that is not finite is told once, with the samples of all processes") {
