@@ -39,8 +39,8 @@ struct Shards {
 /// none, and a picture; of several of other endings the first counts. Paths may be remote, with the keys
 /// of remote_keys() in `settings`. What was found in a shard is kept, so that it is scanned once: of a local one beside
 /// it (kept_index.h), of a remote one in the cache.
-/// Throws UserError(data) for the first shard that cannot be read or is damaged, or in which a key stands twice or a label
-/// alone.
+/// Throws UserError(data) for the first shard that cannot be read or is damaged, or in which a key stands twice or a
+/// label alone.
 Shards index_shards(const std::vector<std::string>& paths, std::int64_t labels_end, const Settings& settings);
 
 }  // namespace flowtrain
