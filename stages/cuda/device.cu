@@ -42,7 +42,8 @@ int select(int index) {
 }
 
 /// What is drawn for the rows of batches, on its way from the host. As many batches as there are slabs may be under
-/// way; from memory of the host's that is not page-locked the driver might still be reading while the next one is drawn.
+/// way; from memory of the host's that is not page-locked the driver might still be reading while the next one is
+/// drawn.
 class RowsOnTheWay {
  public:
   explicit RowsOnTheWay(std::size_t batches) : places_(batches) {}

@@ -32,7 +32,7 @@ class StateCopier {
   struct Side;
   at::Device where_;
   std::shared_ptr<TwinMemory> memory_;  // of the last copy from a device
-  std::shared_ptr<Side> side_;  // of the last copy from a device
+  std::shared_ptr<Side> side_;          // of the last copy from a device
 };
 
 /// Puts stored tensors into the `to` of the same names. Throws UserError(snapshot) where names, shapes or types differ;

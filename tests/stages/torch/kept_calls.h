@@ -13,14 +13,15 @@
 
 namespace flowtrain::testing {
 
-/// A line for each operation that `work` asks for on this thread: its name, and its arguments but tensors.
+/// A line for each operation that `work` asks for on this thread: its name, and its arguments but tensors. Not those
+/// that an operation is made of, which are other ones on each device.
 class KeptCalls {
  public:
   static std::vector<std::string> of(const std::function<void()>& work) {
     std::vector<std::string> calls;
     auto* const outer = std::exchange(lines(), &calls);
     const auto handle = at::addThreadLocalCallback(
-        at::RecordFunctionCallback(&note).needsInputs(true).scopes({at::RecordScope::FUNCTION}));
+        at::RecordFunctionCallback(&note, &leave).needsInputs(true).scopes({at::RecordScope::FUNCTION}));
     try {
       work();
     } catch (...) {
@@ -48,6 +49,12 @@ class KeptCalls {
     return here;
   }
 
+  // Operations under way, one in another.
+  static int& depth() {
+    thread_local int here = 0;
+    return here;
+  }
+
   static void end(at::CallbackHandle handle, std::vector<std::string>* outer) {
     at::removeCallback(handle);
     lines() = outer;
@@ -60,6 +67,7 @@ class KeptCalls {
   }
 
   static std::unique_ptr<at::ObserverContext> note(const at::RecordFunction& call) {
+    if (depth()++ > 0) return nullptr;
     std::ostringstream line;
     line.precision(17);
     line << call.name() << '(';
@@ -67,6 +75,8 @@ class KeptCalls {
     lines()->push_back(line.str());
     return nullptr;
   }
+
+  static void leave(const at::RecordFunction&, at::ObserverContext*) { --depth(); }
 };
 
 }  // namespace flowtrain::testing
