@@ -2,7 +2,9 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 
@@ -14,10 +16,13 @@ namespace {
 using Tensors = std::vector<at::Tensor>;
 
 /// The kernels walk parameter, gradient and state by one index, so their memory layouts must agree. Autograd sees to it
-/// for the gradients that it makes; one that was assigned may differ.
+/// for the gradients that it makes, but for the strides of dimensions of size 1, which lead nowhere; one that was
+/// assigned may differ.
 at::Tensor laid_out_like(const at::Tensor& parameter, const at::Tensor& gradient) {
-  if (gradient.strides() == parameter.strides()) return gradient;
-  return at::empty_like(parameter).copy_(gradient);
+  for (std::int64_t dim = 0; dim < parameter.dim(); ++dim)
+    if (parameter.size(dim) != 1 && gradient.stride(dim) != parameter.stride(dim))
+      return at::empty_like(parameter).copy_(gradient);
+  return gradient;
 }
 
 /// What one fused call works on: the parameters of a group that have a gradient, and what goes with each.
@@ -137,9 +142,12 @@ class Sgd final : public FusedOptimizer {
 
  private:
   void update(const Step& step) override {
+    // The kernels refuse a momentum of 0 together with a buffer. The least there is makes the same of any buffer:
+    // nothing beside the gradient.
+    const double kept = has_buffer_ ? std::max(momentum(), std::numeric_limits<double>::min()) : 0;
     const auto with_rate = [&](const auto& lr) {
       at::_fused_sgd_(step.parameters, step.gradients, has_buffer_ ? step.state.front() : Tensors(), step.weight_decay,
-                      has_buffer_ ? momentum() : 0, lr, /*dampening=*/0, nesterov_, /*maximize=*/false,
+                      kept, lr, /*dampening=*/0, nesterov_, /*maximize=*/false,
                       /*is_first_step=*/false, /*grad_scale=*/{}, /*found_inf=*/step.skip);
     };
     step.lr_there.defined() ? with_rate(step.lr_there) : with_rate(step.lr);

@@ -16,7 +16,10 @@ GradScaler::GradScaler(at::Device device)
       growth_(at::zeros({}, at::TensorOptions(device).dtype(at::kInt))),
       found_(at::zeros({}, at::TensorOptions(device).dtype(at::kFloat))) {}
 
-at::Tensor GradScaler::scaled(const at::Tensor& loss) const { return loss * scale_.to(loss.scalar_type()); }
+// In single precision at least: the scale may be more than half precision holds.
+at::Tensor GradScaler::scaled(const at::Tensor& loss) const {
+  return loss.to(at::promote_types(loss.scalar_type(), scale_.scalar_type())) * scale_;
+}
 
 at::Tensor GradScaler::unscale(const NamedTensors& parameters) {
   const at::NoGradGuard no_grad;

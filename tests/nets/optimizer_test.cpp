@@ -1,9 +1,13 @@
 #include "nets/optimizer.h"
 
+#include <ATen/record_function.h>
 #include <doctest/doctest.h>
 #include <torch/optim.h>
 
+#include <atomic>
+#include <cmath>
 #include <limits>
+#include <map>
 
 using namespace flowtrain::nets;
 
@@ -49,7 +53,72 @@ void compare(const OptimizerSpec& spec, Options options) {
   }
 }
 
+/// The equations, written out: a step with these rates, whatever those of the steps before were.
+class ByHand {
+ public:
+  ByHand(const OptimizerSpec& spec, const NamedTensors& parameters) : spec_(spec), parameters_(parameters) {}
+
+  void step(double lr, double momentum, double decay) {
+    const at::NoGradGuard no_grad;
+    ++steps_;
+    for (const auto& [name, parameter] : parameters_) {
+      at::Tensor p = parameter.detach(), g = parameter.grad();
+      if (spec_.name != "adamw") g = g + decay * p;
+      at::Tensor &first = first_.try_emplace(name, at::zeros_like(p)).first->second,
+                 &second = second_.try_emplace(name, at::zeros_like(p)).first->second;
+      if (spec_.name == "sgd") {
+        first = momentum * first + g;
+        p.sub_(lr * (spec_.nesterov ? g + momentum * first : first));
+        continue;
+      }
+      if (spec_.name == "adamw") p.mul_(1 - lr * decay);
+      first = momentum * first + (1 - momentum) * g;
+      second = spec_.beta2 * second + (1 - spec_.beta2) * g * g;
+      const double kept = 1 - std::pow(momentum, steps_), kept2 = 1 - std::pow(spec_.beta2, steps_);
+      p.sub_(lr / kept * first / (second.sqrt() / std::sqrt(kept2) + spec_.eps));
+    }
+  }
+
+ private:
+  const OptimizerSpec spec_;
+  const NamedTensors parameters_;
+  int steps_ = 0;
+  std::map<std::string, at::Tensor> first_, second_;
+};
+
 }  // namespace
+
+TEST_CASE("each figure that a schedule moves may go down to 0, and up again") {
+  const std::vector<OptimizerSpec> specs{{.lr = 0.1, .weight_decay = 0.1},
+                                         {.lr = 0.1, .momentum = 0.9, .weight_decay = 0.1},
+                                         {.lr = 0.1, .momentum = 0.9, .nesterov = true, .weight_decay = 0.1},
+                                         {.name = "adam", .lr = 0.1, .weight_decay = 0.1},
+                                         {.name = "adamw", .lr = 0.1, .weight_decay = 0.1}};
+  for (const OptimizerSpec& spec : specs)
+    for (const std::string target : {"lr", "momentum", "weight_decay"})
+      for (const bool rate_on_device : {false, true}) {
+        CAPTURE(spec.name);
+        CAPTURE(spec.nesterov);
+        CAPTURE(target);
+        CAPTURE(rate_on_device);
+        const NamedTensors ours = make_parameters(), theirs = make_parameters();
+        const auto optimizer = make_optimizer(spec, ours);
+        if (rate_on_device) optimizer->keep_rate_on_device();
+        ByHand by_hand(spec, theirs);
+        int step = 0;
+        for (const double factor : {1., 0.5, 0., 0., 0.25, 1.}) {
+          const auto of = [&](const char* what, double figure) { return target == what ? factor * figure : figure; };
+          const double lr = of("lr", spec.lr), decay = of("weight_decay", 1),
+                       momentum = of("momentum", spec.name == "sgd" ? spec.momentum : spec.beta1);
+          set_gradients(ours, step);
+          set_gradients(theirs, step++);
+          optimizer->set_rates(lr, momentum, decay);
+          optimizer->step();
+          by_hand.step(lr, momentum, decay * spec.weight_decay);
+          for (const auto& [name, tensor] : ours) CHECK(at::allclose(tensor, theirs.at(name), 1e-12, 1e-14));
+        }
+      }
+}
 
 TEST_CASE("sgd is torch.optim's") {
   using torch::optim::SGD;
@@ -83,6 +152,25 @@ TEST_CASE("a gradient laid out otherwise than its parameter is applied element b
       second->step();
     }
     CHECK(at::allclose(plain.at("weight"), weight, 1e-12, 1e-14));
+  }
+}
+
+TEST_CASE("a gradient is taken as it is where it differs in the strides of dimensions of size 1 alone") {
+  static std::atomic<int> copies;
+  for (const std::string& name : optimizer_names()) {
+    // Of a 1 × 1 convolution: channels innermost, or not, is the same memory.
+    const at::Tensor weight = at::ones({4, 3, 1, 1}).requires_grad_();
+    const auto optimizer = make_optimizer({.name = name, .lr = 0.1, .momentum = 0.9}, NamedTensors{{"weight", weight}});
+    weight.mutable_grad() = at::rand({4, 3, 1, 1}).as_strided({4, 3, 1, 1}, {3, 1, 3, 3});
+    REQUIRE(weight.grad().strides() != weight.strides());
+    copies = 0;
+    const auto handle = at::addGlobalCallback(at::RecordFunctionCallback([](const at::RecordFunction& call) {
+                                                if (std::string(call.name()) == "aten::copy_") ++copies;
+                                                return std::unique_ptr<at::ObserverContext>();
+                                              }).scopes({at::RecordScope::FUNCTION}));
+    optimizer->step();
+    at::removeCallback(handle);
+    CHECK(copies == 0);
   }
 }
 

@@ -49,3 +49,12 @@ TEST_CASE("the scale grows after 2,000 good updates, and its state is tensors") 
   resumed.update();
   CHECK(resumed.scale() == 131072);
 }
+
+TEST_CASE("a loss in half precision is scaled by more than half precision holds") {
+  const GradScaler scaler(at::kCPU);
+  for (const auto type : {at::kHalf, at::kBFloat16, at::kFloat, at::kDouble}) {
+    const at::Tensor scaled = scaler.scaled(at::full({}, 1.5, type));
+    CHECK(scaled.item<double>() == 1.5 * 65536);
+    CHECK(scaled.scalar_type() == (type == at::kDouble ? at::kDouble : at::kFloat));
+  }
+}
