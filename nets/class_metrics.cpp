@@ -10,6 +10,8 @@
 #include <span>
 #include <stdexcept>
 
+#include "nets/labels.h"
+
 namespace flowtrain::nets {
 namespace {
 
@@ -27,12 +29,7 @@ struct Labelled {
 Labelled labelled(const NamedTensors& outputs, const NamedTensors& batch) {
   const at::Tensor& logits = outputs.at("logits");
   at::Tensor label = batch.at("label");
-  std::vector<std::int64_t> expected = logits.sizes().vec();
-  if (expected.size() > 1) expected.erase(expected.begin() + 1);
-  if (logits.dim() < 2 || label.sizes() != at::IntArrayRef(expected)) {
-    throw std::invalid_argument(c10::str("logits have shape ", logits.sizes(), " and label has ", label.sizes(),
-                                         ", expected (B, K, …) and (B, …)"));
-  }
+  check_labels(logits, label);
   label = label.to(at::kLong);
   at::Tensor known = label.ge(0);
   return {logits, std::move(label), std::move(known)};

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "nets/cornernet/loss.h"
+#include "nets/labels.h"
 #include "nets/names.h"
 
 namespace flowtrain::nets {
@@ -16,6 +17,15 @@ double weight_of_label(const NamedTensors& batch) {
   return batch.contains("second_label") ? batch.at("label_weight").item<double>() : 1;
 }
 
+/// What compares logits with labels; where LibTorch refuses them it names a line of its own sources.
+template <class Compute>
+at::Tensor compared(const at::Tensor& logits, const at::Tensor& label, Compute compute) try {
+  return compute();
+} catch (const c10::Error&) {
+  if (at::isIntegralType(label.scalar_type(), /*includeBool=*/false)) check_labels(logits, label);
+  throw;
+}
+
 class CrossEntropy final : public Loss {
  public:
   explicit CrossEntropy(double label_smoothing) : label_smoothing_(label_smoothing) {}
@@ -23,8 +33,11 @@ class CrossEntropy final : public Loss {
   NamedTensors operator()(const NamedTensors& outputs, const NamedTensors& batch) const override {
     const auto against = [&](const char* label) {
       constexpr std::int64_t ignore_nothing = -100;  // torch's default; no class has a negative number
-      return at::cross_entropy_loss(outputs.at("logits"), batch.at(label), /*weight=*/{}, at::Reduction::Mean,
-                                    ignore_nothing, label_smoothing_);
+      const at::Tensor &logits = outputs.at("logits"), &labels = batch.at(label);
+      return compared(logits, labels, [&] {
+        return at::cross_entropy_loss(logits, labels, /*weight=*/{}, at::Reduction::Mean, ignore_nothing,
+                                      label_smoothing_);
+      });
     };
     const double weight = weight_of_label(batch);
     if (weight == 1) return {{"loss", against("label")}};
@@ -56,7 +69,7 @@ class MeanSquaredError final : public Loss {
 
   /// at::one_hot would read the labels back to the host to check them.
   static at::Tensor one_hot(const at::Tensor& label, const at::Tensor& logits) {
-    return at::zeros_like(logits).scatter_(1, label.unsqueeze(1), 1);
+    return compared(logits, label, [&] { return at::zeros_like(logits).scatter_(1, label.unsqueeze(1), 1); });
   }
 };
 

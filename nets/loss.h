@@ -25,7 +25,8 @@ class Loss {
   /// `output` is the net's own, its output `loss`;
   /// the corner losses: nets/cornernet/loss.h. Where a batch is mixed, with `second_label` (B) and `label_weight` ()
   /// f64 on the CPU, cross_entropy is weight · CE(label) + (1 - weight) · CE(second_label), and mse compares with the
-  /// sum of both one-hot labels, weighted so.
+  /// sum of both one-hot labels, weighted so. Throws Mistake where labels and logits do not fit each other, as far as
+  /// check_labels() (nets/labels.h) tells.
   virtual NamedTensors operator()(const NamedTensors& outputs, const NamedTensors& batch) const = 0;
   /// What it reports beside `loss`, as `loss.<name>`: means over the batch's rows (scalars, f32).
   virtual std::vector<std::string> figures() const { return {}; }

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "nets/mistake.h"
 #include "sampling/say.h"
 #include "sampling/settings.h"
 #include "stages/evaluation/metric_names.h"
@@ -31,6 +32,8 @@ void update_one(const std::string& name, nets::Metric& metric, const nets::Named
                 const nets::NamedTensors& batch) {
   try {
     metric.update(outputs, batch);
+  } catch (const nets::Mistake& error) {
+    throw nets::Mistake(say("'", name, "': ", error.what()), error.hint());
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(say("'", name, "': ", error.what()));
   }

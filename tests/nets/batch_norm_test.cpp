@@ -3,6 +3,8 @@
 #include <barrier>
 #include <thread>
 
+#include "nets/batch_norm.h"
+#include "nets/mistake.h"
 #include "nets/net.h"
 
 #undef CHECK  // glog's, which torch.h brings along
@@ -99,6 +101,16 @@ TEST_CASE("in eval mode nothing is summed") {
   NamedTensors batch;
   batch.set("image", torch::zeros({1, 3, 32, 32}));
   CHECK(net->forward(batch).at("logits").size(0) == 1);
+}
+
+TEST_CASE("one value per channel is refused where statistics are taken of it") {
+  BatchNorm2d norm(4);
+  const at::Tensor one = at::ones({1, 4, 1, 1});
+  CHECK_THROWS_AS(norm(one), Mistake);
+  norm(at::ones({1, 4, 1, 2}));
+  norm(at::ones({2, 4, 1, 1}));
+  norm->eval();
+  CHECK(norm(one).sizes() == one.sizes());
 }
 
 }  // namespace flowtrain::nets

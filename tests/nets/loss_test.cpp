@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "nets/mistake.h"
+
 using namespace flowtrain::nets;
 
 namespace {
@@ -56,6 +58,22 @@ TEST_CASE("of a mixed batch the loss is the weighted sum of its two labels' loss
   const at::Tensor target = 0.7 * at::one_hot(label, 3) + 0.3 * at::one_hot(second, 3);
   CHECK(loss({.name = "mse"}, {{"label", label}, {"second_label", second}, {"label_weight", weight}}) ==
         doctest::Approx(loss({.name = "mse"}, {{"target", target.to(at::kFloat)}})));
+}
+
+TEST_CASE("labels that the net has no logits for, or of another form, are named") {
+  for (const std::string name : {"cross_entropy", "mse"}) {
+    CAPTURE(name);
+    try {
+      loss({.name = name}, {{"label", at::tensor({0, 5}, at::kLong)}});
+      FAIL("accepted");
+    } catch (const Mistake& mistake) {
+      CHECK(std::string(mistake.what()) ==
+            "a label is 5, and the net gives 3 logits a row, which are of the labels from 0 to 2");
+      CHECK(mistake.hint() == "the net needs as many logits as the data has classes; labels count from 0");
+    }
+    CHECK_THROWS_WITH_AS(loss({.name = name}, {{"label", at::zeros({3}, at::kLong)}}),
+                         "logits have shape [2, 3] and label has [3], expected (B, K, …) and (B, …)", Mistake);
+  }
 }
 
 TEST_CASE("a net's own loss is its output of that name, one number") {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <initializer_list>
 
+#include "nets/mistake.h"
+
 #undef CHECK
 #include <doctest/doctest.h>
 
@@ -169,6 +171,14 @@ TEST_CASE("spans are right as a whole; what goes on with nothing begins a span")
   CHECK(value("span_recall") == doctest::Approx(3. / 6));
   CHECK(value("span_f1") == doctest::Approx(6. / 11));
   CHECK(make_metric("span_f1")->inputs().output == "prediction");
+}
+
+TEST_CASE("a label that there is no logit for is refused by every metric of classes") {
+  const at::Tensor logits = at::zeros({2, 3}), label = at::tensor({0, 3}, at::kLong);
+  for (const std::string name : {"accuracy", "perplexity", "f1", "accuracy_per_class", "confusion"})
+    CHECK_THROWS_WITH_AS(make_metric(name)->update({{"logits", logits}}, {{"label", label}}),
+                         "a label is 3, and the net gives 3 logits a row, which are of the labels from 0 to 2",
+                         Mistake);
 }
 
 TEST_CASE("an unknown metric lists the known ones") {

@@ -47,6 +47,20 @@ TEST_CASE("a script's net trains, resumes, is validated and tested as any other"
   CHECK_PRINTS(place.run({"info", "tiny.toml"}), "net.pt: 4,614 parameters in 2 tensors");
 }
 
+TEST_CASE("a script that gives fewer logits than there are classes, or others' rows, is a mistake of the user's") {
+  const Workplace place(with_script(""));
+  const auto refused = [&](const std::string& given, const Words& texts) {
+    write_script(place, "def forward(self, x):\n    return (" + logits + ")" + given + "\n");
+    const auto outcome = place.train();
+    CHECK_EXIT(outcome, 2);
+    for (auto& text : texts) CHECK_SAYS(outcome, text);
+    CHECK_MESSAGE(outcome.err.find("fault of flowtrain") == std::string::npos, outcome);
+  };
+  refused("[:, :3]", {"loss.name: a label is ", "and the net gives 3 logits a row",
+                      "hint: the net needs as many logits as the data has classes"});
+  refused("[:4]", {"loss.name: logits have shape [4, 6] and label has [16], expected (B, K, …) and (B, …)"});
+}
+
 TEST_CASE("a script that computes its own loss, from fields that net.inputs names") {
   const Words own{"--set", "loss.name=output", "--set", "val.metrics=[\"accuracy\"]"};
   const Workplace usual(with_script("")), place(with_script("inputs = [\"image\", \"wanted = label\"]\n"));

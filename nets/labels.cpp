@@ -1,0 +1,24 @@
+#include "nets/labels.h"
+
+#include <ATen/ATen.h>
+
+#include "nets/mistake.h"
+
+namespace flowtrain::nets {
+
+void check_labels(const at::Tensor& logits, const at::Tensor& label) {
+  std::vector<std::int64_t> expected = logits.sizes().vec();
+  if (expected.size() > 1) expected.erase(expected.begin() + 1);
+  if (logits.dim() < 2 || label.sizes() != at::IntArrayRef(expected))
+    throw Mistake(c10::str("logits have shape ", logits.sizes(), " and label has ", label.sizes(),
+                           ", expected (B, K, …) and (B, …)"),
+                  "the net gives logits, and the sampler the labels that they are compared with");
+  if (!label.is_cpu() || label.numel() == 0) return;
+  const auto largest = label.max().item<std::int64_t>();
+  if (largest >= logits.size(1))
+    throw Mistake(c10::str("a label is ", largest, ", and the net gives ", logits.size(1),
+                           " logits a row, which are of the labels from 0 to ", logits.size(1) - 1),
+                  "the net needs as many logits as the data has classes; labels count from 0");
+}
+
+}  // namespace flowtrain::nets
