@@ -62,8 +62,9 @@ LearnerState tensors_to_resume(const OpenSnapshot& snapshot, const Config& confi
   const auto is_scale = [](const StateTensor& tensor) { return tensor.name.starts_with("scaler."); };
   const bool had_scale = std::any_of(state.optim.begin(), state.optim.end(), is_scale);
   const bool has_scale = config.table("train").text("amp") == "fp16";
+  const bool had_optim = std::ranges::any_of(state.optim, [](auto& tensor) { return !is_average(tensor.name); });
   if (!resume.boolean("optim")) state.optim.clear();
-  if (resume.boolean("scaler") && !state.optim.empty() && had_scale != has_scale)
+  if (resume.boolean("scaler") && resume.boolean("optim") && had_optim && had_scale != has_scale)
     throw config.table("train").error(
         "amp", say("the snapshot was made with", had_scale ? "" : "out", " fp16's scale of the loss"), Exit::usage,
         "resume.scaler = false begins it anew");

@@ -24,6 +24,13 @@ std::vector<TensorView> views_of(const std::vector<StateTensor>& tensors) {
   return views;
 }
 
+// What goes with the parameters, as validation may have seen it in their place.
+std::vector<TensorView> averages_of(const std::vector<StateTensor>& optim) {
+  auto views = views_of(optim);
+  std::erase_if(views, [](auto& tensor) { return !is_average(tensor.name); });
+  return views;
+}
+
 }  // namespace
 
 // One staging copy goes back and forth: the caller fills it while `busy` is false, the thread writes while it is true.
@@ -51,7 +58,7 @@ struct SnapshotBranch::Impl {
     SnapshotContent content;
     content.iteration = iteration;
     content.model = views_of(tensors.model);
-    if (saves_optim) content.optim = views_of(tensors.optim);
+    content.optim = saves_optim ? views_of(tensors.optim) : averages_of(tensors.optim);
     content.state_json = state_json;
     content.config_toml = policy.config_toml;
     try {

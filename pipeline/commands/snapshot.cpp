@@ -31,7 +31,7 @@ int snapshot(const Arguments& arguments, Interrupt&) {
   std::string wished;
   add_path(*copy, "--snapshot", wished, "best or latest of the run, or a snapshot's folder")->excludes(copy_iter);
   bool averaged = false;
-  copy->add_flag("--average", averaged, "the weights' average ([ema]) where there is one");
+  copy->add_flag("--average", averaged, "the weights' average, of a run with [ema]");
   std::vector<std::string> drop, rename;
   auto* convert = app.add_subcommand("convert", "weights of torch.save (.pth, .pkl) or safetensors to safetensors");
   add_path(*convert, "IN", place, "the file to read; nothing in it is executed")->required();

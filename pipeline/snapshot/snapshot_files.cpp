@@ -138,11 +138,14 @@ OpenSnapshot open_verified(const fs::path& snapshot) {
           read_text(snapshot / "config.toml", max_text_bytes)};
 }
 
+bool has_average(const OpenSnapshot& snapshot) {
+  return std::ranges::any_of(snapshot.optim.tensors(), [](auto& tensor) { return is_average(tensor.name); });
+}
+
 std::vector<TensorView> averaged_model(const OpenSnapshot& snapshot) {
-  constexpr std::string_view prefix = "ema.";
   std::map<std::string_view, const TensorView*> averages;
   for (auto& tensor : snapshot.optim.tensors())
-    if (tensor.name.starts_with(prefix)) averages.emplace(std::string_view(tensor.name).substr(prefix.size()), &tensor);
+    if (is_average(tensor.name)) averages.emplace(std::string_view(tensor.name).substr(average_prefix.size()), &tensor);
   const auto model = snapshot.model.tensors();
   std::vector<TensorView> tensors(model.begin(), model.end());
   for (auto& tensor : tensors)

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pipeline/snapshot/safetensors.h"
@@ -79,7 +80,11 @@ struct OpenSnapshot {
 
 /// Opens a snapshot after verify_snapshot(); throws with its first problem.
 OpenSnapshot open_snapshot(const std::filesystem::path& snapshot);
-/// The model's tensors; parameters that an average was kept of ([ema]: "ema.NAME" beside the optimizer's) by that.
+/// The average of a parameter ([ema]) is called so, and then as the parameter; it stands among the optimizer's tensors.
+inline constexpr std::string_view average_prefix = "ema.";
+inline bool is_average(std::string_view name) { return name.starts_with(average_prefix); }
+bool has_average(const OpenSnapshot& snapshot);
+/// The model's tensors; parameters that an average was kept of by that.
 std::vector<TensorView> averaged_model(const OpenSnapshot& snapshot);
 /// Opens a snapshot that find_newest() or verify_snapshot() has just found good, without hashing all of it again.
 OpenSnapshot open_verified(const std::filesystem::path& snapshot);

@@ -186,6 +186,9 @@ Exit snapshot_export(const fs::path& path, const SnapshotWish& wish, bool averag
   const auto [chosen, why] =
       place.snapshot.empty() ? choose_snapshot(place.snapshots_dir, wish) : ChosenSnapshot{place.snapshot};
   const auto snapshot = open_snapshot(chosen);
+  if (averaged && !has_average(snapshot))
+    throw UserError(Exit::snapshot, chosen.string() + ": holds no average of the weights",
+                    "leave --average out; a run with ema.decay > 0 keeps one");
   const auto averages = averaged ? averaged_model(snapshot) : std::vector<TensorView>();
   const auto tensors = averaged ? std::span<const TensorView>(averages) : snapshot.model.tensors();
   std::uint64_t bytes = 0;

@@ -81,8 +81,8 @@ void Optimizers::forget_gradients() {
 
 void Optimizers::apply(const std::vector<Pass>& passes, std::uint64_t iteration, const at::Tensor& overflow) {
   for (auto& pass : passes)
-    if (pass.due(iteration))
-      for (const auto i : pass.optimizers) step(optimizers_[i], iteration / pass.every, overflow);
+    for (auto& each : pass.served)
+      if (each.at_work(iteration)) step(optimizers_[each.optimizer], iteration / each.every, overflow);
   if (scaler_) scaler_->update();
 }
 
@@ -123,8 +123,12 @@ nets::NamedTensors Optimizers::state(bool with_scale) const {
 void Optimizers::load(const std::vector<StateTensor>& from) {
   const bool has_scale =
       std::any_of(from.begin(), from.end(), [](auto& tensor) { return tensor.name.starts_with("scaler."); });
-  if (!from.empty())
+  const bool only_average =
+      std::all_of(from.begin(), from.end(), [](auto& tensor) { return tensor.name.starts_with("ema."); });
+  if (!only_average)
     copy_in(from, state(has_scale), "optimizer");
+  else if (!from.empty())
+    copy_in(from, ema_ ? ema_->state() : nets::NamedTensors(), "average");
   else if (ema_)
     ema_->restart();
 }

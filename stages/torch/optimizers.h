@@ -55,7 +55,8 @@ class Optimizers {
   const at::Tensor& cuts() const { return clipping_.cuts(); }
   void forget_cuts() { clipping_.forget_cuts(); }
 
-  /// Changes the parameters by the gradients of the passes that are due. `overflow`: what unscale() has returned.
+  /// Changes the parameters of the optimizers that are at work, by their gradients. `overflow`: what unscale() has
+  /// returned.
   void apply(const std::vector<Pass>& passes, std::uint64_t iteration, const at::Tensor& overflow);
   /// After apply(): the average follows.
   void average(std::uint64_t iteration);
@@ -69,8 +70,9 @@ class Optimizers {
 
   /// What a snapshot keeps beside the model: the tensors in use.
   nets::NamedTensors state(bool with_scale = true) const;
-  /// Puts a state back, whose loss scale may be missing; without any tensors only the average begins anew, from the
-  /// parameters. Throws UserError(snapshot) where names or shapes differ.
+  /// Puts a state back, whose loss scale may be missing. Of the average alone, the optimizers' stays as it is; without
+  /// any tensors only the average begins anew, from the parameters. Throws UserError(snapshot) where names or shapes
+  /// differ.
   void load(const std::vector<StateTensor>& from);
 
  private:

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "pipeline/snapshot/manifest.h"
+#include "pipeline/snapshot/safetensors.h"
 #include "sampling/error.h"
 #include "tests/snapshot/fixture.h"
 
@@ -129,6 +130,28 @@ TEST_CASE("snapshot export: the best one, or the newest where none is the best, 
   CHECK(takes({.snapshot = "iter-00000100"}) == "iteration 100");
   CHECK(takes({.snapshot = run.snapshots / "iter-00000100"}) == "iteration 100");
   CHECK(takes({.iteration = 100}) == "iteration 100");
+}
+
+TEST_CASE("snapshot export: the average of a snapshot that has one, and no other weights in its place") {
+  Run run;
+  const auto target = run.folder / "weights.safetensors";
+  CHECK(contains(message_of([&] { snapshot_export(run.run, {.iteration = 100}, true, target, run.out); }),
+                 "iter-00000100: holds no average of the weights"));
+  CHECK_FALSE(fs::exists(target));
+
+  SmallContent averaged(400);
+  const Tensor average("ema.conv.weight", "F32", {3, 5}, 7);
+  averaged.content.optim = {average.view};
+  write_snapshot(run.snapshots, averaged.content);
+  CHECK(snapshot_export(run.run, {.iteration = 400}, true, target, run.out) == Exit::ok);
+  const SafetensorsFile written(target);
+  REQUIRE(written.tensors().size() == 2);
+  for (auto& tensor : written.tensors()) {
+    const bool has_one = tensor.name == "conv.weight";
+    const auto& from = has_one ? average.view : averaged.tensors[1].view;
+    CHECK(tensor.bytes == from.bytes);
+    CHECK(std::equal(tensor.data, tensor.data + tensor.bytes, from.data));
+  }
 }
 
 TEST_CASE("snapshot convert: weights of torch.save, renamed, some left out") {
