@@ -21,10 +21,22 @@ void note(std::vector<std::string>& notes, const Settings& settings, std::initia
                           other, " is ", to_toml(settings.value(other)), " (", settings.origin(other).text(), ")"));
 }
 
+/// Keys of [net] that other built-in nets have than the one that is named; a script has none of them.
+void note_net(std::vector<std::string>& notes, const Settings& net) {
+  if (!net.text("plugin").empty()) return;  // may read any
+  const std::string& name = net.text("name");
+  const char* choice = net.text("script").empty() ? "name" : "script";
+  const bool chosen = !net.text(choice).empty(), mlp = name == "mlp", corners = name.starts_with("cornernet");
+  note(notes, net, {"hidden"}, choice, chosen && !mlp);
+  note(notes, net, {"dropout"}, choice, chosen && !mlp && name != "lenet");
+  note(notes, net, {"stacks", "stem", "widths", "blocks"}, choice, chosen && !corners);
+}
+
 }  // namespace
 
 std::vector<std::string> idle_keys(const Config& config) {
   std::vector<std::string> notes;
+  note_net(notes, config.table("net"));
   for (auto& optim : config.list("optim")) {
     if (!optim.text("plugin").empty()) continue;
     const bool sgd = optim.text("name") == "sgd";
