@@ -55,6 +55,7 @@ FoundRows search_batch(const BatchSearch& search) {
   const auto device = search.learner.free_bytes();
   const std::uint64_t copy = validated_copy(search.config, search.learner.figures());
   const auto attempt = [&](std::uint32_t rows) -> std::optional<std::uint64_t> {
+    if (!epoch_has_all(search.config, search.data.sources, rows * search.processes)) return std::nullopt;
     const auto bytes = trial(rows);
     return bytes ? std::optional(*bytes + copy) : std::nullopt;
   };

@@ -13,6 +13,7 @@
 
 #include "pipeline/advice.h"
 #include "pipeline/assembly.h"
+#include "pipeline/memory_check.h"
 #include "pipeline/table_line.h"
 #include "sampling/error.h"
 #include "sampling/mutex.h"
@@ -100,7 +101,9 @@ class Bench {
         data_(open_training_data(config, "cpu")),
         layout_(data_.sampler->fields(), data_.batch),
         issue_(*data_.order, data_.batches, {}, 1, 1),
-        sample_(*data_.dataset, *data_.sampler, seed_of(config)) {}
+        sample_(*data_.dataset, *data_.sampler, seed_of(config)) {
+    check_memory({.config = config, .train = &data_, .computes = false});
+  }
 
   BenchReport run() {
     report_.config = config_.name();

@@ -2,6 +2,7 @@
 
 #include "pipeline/assembly.h"
 #include "pipeline/ledger.h"
+#include "pipeline/memory_check.h"
 #include "pipeline/run_state.h"
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/snapshot_branch.h"
@@ -14,6 +15,7 @@ Evaluation evaluate(const Config& config, const std::filesystem::path& snapshot,
   const OpenSnapshot opened = open_snapshot(snapshot);
   const auto learnt = RunState::from_json(opened.state_json).classes;
   const DataParts data = open_validation_data(config, learnt, device);
+  check_memory({config, nullptr, {&data}});
   const Scheduler scheduler(data.workers);
   Line line(line_parts("val", data, config, endless_batches()));
   LearnerSpec spec{config.table("net"),   config.table("loss"), config.list("optim"), config.list("group"),

@@ -4,7 +4,9 @@
 #include <fstream>
 #include <limits>
 #include <optional>
+#include <sstream>
 #include <string>
+#include <string_view>
 
 namespace flowtrain {
 
@@ -64,11 +66,25 @@ std::uint64_t left_in_groups(const fs::path& root) {
   return least;
 }
 
+// "Max address space  4096000  unlimited  bytes": what is left of the first, which holds.
+std::uint64_t left_of_address_space(const fs::path& root) {
+  constexpr std::string_view name = "Max address space";
+  std::ifstream file(root / "proc/self/limits");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(name)) continue;
+    std::uint64_t limit;
+    if (!(std::istringstream(line.substr(name.size())) >> limit)) return unlimited;
+    const auto used = number_of(root / "proc/self/status", "VmSize:");  // in kB
+    return limit - std::min(limit, used.value_or(0) * 1024);
+  }
+  return unlimited;
+}
+
 }  // namespace
 
 std::uint64_t free_memory(const fs::path& root) {
   const auto available = number_of(root / "proc/meminfo", "MemAvailable:");  // in kB
-  return std::min(available ? *available * 1024 : unlimited, left_in_groups(root));
+  return std::min({available ? *available * 1024 : unlimited, left_in_groups(root), left_of_address_space(root)});
 }
 
 }  // namespace flowtrain

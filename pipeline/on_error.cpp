@@ -1,9 +1,7 @@
 #include "pipeline/on_error.h"
 
-#include <new>
-#include <string_view>
-
 #include "sampling/first_line.h"
+#include "sampling/out_of_memory.h"
 #include "sampling/say.h"
 #include "sampling/settings.h"
 #include "stages/hooks.h"
@@ -32,11 +30,10 @@ ErrorPolicy ErrorPolicy::from(const Settings& settings, const Settings& dist, in
 }
 
 bool is_survivable(const std::exception& error) {
-  // By its words alone LibTorch tells that it was the host that had no memory.
-  if (std::string_view(error.what()).find("DefaultCPUAllocator") != std::string_view::npos) return false;
+  if (host_ran_out_of_memory(error)) return false;
   if (const auto* users = dynamic_cast<const UserError*>(&error))
     return !dynamic_cast<const HookError*>(users) && (users->code() == Exit::usage || users->code() == Exit::data);
-  return !dynamic_cast<const std::bad_alloc*>(&error) && !dynamic_cast<const InternalError*>(&error);
+  return !dynamic_cast<const InternalError*>(&error);
 }
 
 std::string summary_of(const std::exception_ptr& error) try {

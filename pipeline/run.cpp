@@ -13,6 +13,7 @@
 #include "pipeline/config/words.h"
 #include "pipeline/fingerprints.h"
 #include "pipeline/ledger.h"
+#include "pipeline/memory_check.h"
 #include "pipeline/plan.h"
 #include "pipeline/pretrain.h"
 #include "pipeline/profile_report.h"
@@ -53,6 +54,7 @@ class Run {
     if (options.mode != TrainMode::full)
       for (auto& plan : schedule_.optimizers) plan = {plan.label, plan.at(1), {}, {}, {}};
     schedule_.validate_first = state_.validation_pending && !sets_.empty();
+    if (!options_.only_describes) check_memory(memory_need());
     unsigned validating = 0;
     for (auto& set : sets_) validating += set->data.workers;
     scheduler_ = std::make_unique<Scheduler>(train_.workers + validating);
@@ -296,6 +298,12 @@ class Run {
     return sum;
   }
 
+  MemoryNeed memory_need() const {
+    MemoryNeed need{config_, &train_, {}, !options_.dry_run, options_.processes_here};
+    for (auto& set : sets_) need.validation.push_back(&set->data);
+    return need;
+  }
+
   bool validates() const {
     return !options_.dry_run && options_.mode == TrainMode::full && !period(config_.table("val"), "every").off();
   }
@@ -414,6 +422,12 @@ struct Journals {
   std::optional<JsonLinesFile> ledger;
 };
 
+RunOptions describing() {
+  RunOptions options;
+  options.only_describes = true;
+  return options;
+}
+
 }  // namespace
 
 int run_training(const Start& start, const RunOptions& options, const MakeLearner& make_learner, Interrupt& interrupt) {
@@ -478,11 +492,11 @@ FoundRows fit_batch(const Config& config, const RunOptions& options, const MakeL
 }
 
 std::string plan_run(const Config& config, const MakeLearner& make_learner) {
-  return Run(config, {}, {}).plan(make_learner);
+  return Run(config, describing(), {}).plan(make_learner);
 }
 
 std::string summarise_net(const Config& config, const MakeLearner& make_learner) {
-  return Run(config, {}, {}).net_summary(make_learner);
+  return Run(config, describing(), {}).net_summary(make_learner);
 }
 
 namespace {
@@ -514,11 +528,11 @@ int find_lr(const Config& config, LrFinder& finder, const MakeLearner& make_lear
 }
 
 std::string list_hooks(const Config& config, const MakeLearner& make_learner) {
-  Run run(config, {}, {});
+  Run run(config, describing(), {});
   run.make_learner(make_learner);
   return run.hooks().describe();
 }
 
-std::string draw_graph(const Config& config) { return to_dot(Run(config, {}, {}).drawing(), config.name()); }
+std::string draw_graph(const Config& config) { return to_dot(Run(config, describing(), {}).drawing(), config.name()); }
 
 }  // namespace flowtrain

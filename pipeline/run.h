@@ -14,10 +14,11 @@ class Interrupt;
 /// What the command line chooses beside the configuration.
 struct RunOptions {
   TrainMode mode = TrainMode::full;
-  bool dry_run = false;       ///< data line only
-  bool fast_dev_run = false;  ///< all of a run but its folder
-  bool profile = false;       ///< tells where the time went
-  bool initialize = false;    ///< save the initial parameters as iteration 0 and end
+  bool dry_run = false;         ///< data line only
+  bool fast_dev_run = false;    ///< all of a run but its folder
+  bool profile = false;         ///< tells where the time went
+  bool only_describes = false;  ///< nothing is computed: what it would take need not be there
+  bool initialize = false;      ///< save the initial parameters as iteration 0 and end
   ProgressMode progress = ProgressMode::automatic;
   Group* group = &solo_group();  ///< those who train together
   unsigned processes_here = 1;   ///< of these, on this machine

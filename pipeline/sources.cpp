@@ -88,6 +88,19 @@ std::uint64_t turns_of_epoch(const Settings& data, std::uint64_t batch, std::uin
   return turns_of_epoch(data.text("epoch") == "longest" ? EpochEnd::longest : EpochEnd::shortest, sizes, ratios, run);
 }
 
+/// Positions of a turn.
+std::uint64_t run_of(const Settings& data, std::uint64_t batch) {
+  return data.text("batches") == "one_source" ? batch : 1;
+}
+
+/// Of each source in an epoch; `sizes` are those of their orders.
+std::vector<std::uint64_t> turns_of(const Config& config, const std::vector<std::uint64_t>& sizes,
+                                    std::uint64_t batch) {
+  const Settings& data = config.data(true);
+  const auto ratios = ratios_of(config.list("data.source"), sizes);
+  return shared_out(turns_of_epoch(data, batch, run_of(data, batch), sizes, ratios), ratios);
+}
+
 bool same_rows(const std::vector<Field>& first, const std::vector<Field>& second) {
   return std::ranges::equal(first, second, [](const Field& a, const Field& b) {
     return a.name == b.name && a.dtype == b.dtype && a.shape == b.shape && a.mean == b.mean && a.stddev == b.stddev;
@@ -183,7 +196,6 @@ SourcedOrder make_training_order(const Config& config, const Dataset& dataset, s
   if (!whole) return {orders().at(config.table("order").text("name")).make(config.table("order"), {dataset, seed}), {}};
 
   const auto& settings = config.list("data.source");
-  const Settings& data = config.data(true);
   std::vector<OrderedSource> sources;
   std::vector<std::uint64_t> sizes;
   for (std::size_t i = 0; i < settings.size(); ++i) {
@@ -192,9 +204,9 @@ SourcedOrder make_training_order(const Config& config, const Dataset& dataset, s
     sources.push_back({make_order(config, settings[i], {*source.dataset, mix64(mix64(seed) + i)}), source.first_id});
     sizes.push_back(sources.back().order->size());
   }
-  const std::uint64_t run = data.text("batches") == "one_source" ? batch : 1;
+  const std::uint64_t run = run_of(config.data(true), batch);
   const auto ratios = ratios_of(settings, sizes);
-  const auto turns = shared_out(turns_of_epoch(data, batch, run, sizes, ratios), ratios);
+  const auto turns = turns_of(config, sizes, batch);
 
   double sum = 0;
   for (const double ratio : ratios) sum += ratio;
@@ -207,10 +219,17 @@ SourcedOrder make_training_order(const Config& config, const Dataset& dataset, s
           Exit::usage, say("give it a greater ratio, or set a longer data.epoch: it is ", epoch_end_of(config)));
     sources[i].turns = turns[i];
     const std::uint64_t samples = turns[i] * run;
-    shares.push_back({whole->sources()[i].name, whole->sources()[i].dataset->size(), samples, ratios[i] / sum,
+    shares.push_back({whole->sources()[i].name, whole->sources()[i].dataset->size(), sizes[i], samples, ratios[i] / sum,
                       static_cast<double>(samples) / static_cast<double>(sizes[i])});
   }
   return {std::make_unique<MixedOrder>(std::move(sources), run), std::move(shares)};
+}
+
+bool epoch_has_all(const Config& config, const std::vector<SourceShare>& shares, std::uint64_t batch) {
+  if (shares.empty()) return true;
+  std::vector<std::uint64_t> sizes;
+  for (auto& share : shares) sizes.push_back(share.order_size);
+  return std::ranges::none_of(turns_of(config, sizes, batch), [](std::uint64_t turns) { return turns == 0; });
 }
 
 std::unique_ptr<Sampler> make_sampler(const Config& config, const Dataset& dataset, bool training) {

@@ -15,10 +15,11 @@ namespace flowtrain {
 /// What one of several sources has of an epoch.
 struct SourceShare {
   std::string name;
-  std::uint64_t records = 0;  ///< that it holds
-  std::uint64_t samples = 0;  ///< that an epoch takes of it
-  double ratio = 0;           ///< its part of all samples, 0 … 1, as the configuration has it
-  double passes = 0;          ///< how often an epoch goes through it
+  std::uint64_t records = 0;     ///< that it holds
+  std::uint64_t order_size = 0;  ///< rows of one pass through it
+  std::uint64_t samples = 0;     ///< that an epoch takes of it
+  double ratio = 0;              ///< its part of all samples, 0 … 1, as the configuration has it
+  double passes = 0;             ///< how often an epoch goes through it
 };
 
 /// An order, and where it is of several sources what each of them has of an epoch.
@@ -40,6 +41,10 @@ std::unique_ptr<Dataset> open_validation_dataset(const Config& config, const std
 
 /// The training order of what open_dataset gave, in batches of `batch` rows. Throws UserError(usage or data).
 SourcedOrder make_training_order(const Config& config, const Dataset& dataset, std::uint64_t batch, std::uint64_t seed);
+
+/// Whether an epoch in batches of `batch` rows has some of every source: make_training_order() refuses others. `shares`
+/// are those of any batch.
+bool epoch_has_all(const Config& config, const std::vector<SourceShare>& shares, std::uint64_t batch);
 
 /// The field that rows of several sources have beside the sampler's: i64, the index of the row's [[data.source]], from
 /// 0.

@@ -1,6 +1,7 @@
 #include "stages/blame.h"
 
 #include "sampling/error.h"
+#include "sampling/out_of_memory.h"
 
 namespace flowtrain {
 
@@ -10,6 +11,8 @@ void rethrow_blaming(const std::string& stage, const std::string& what) {
     throw;
   } catch (const UserError& error) {
     throw UserError(error.code(), where + error.what(), error.hint());
+  } catch (const std::bad_alloc&) {
+    throw OutOfMemory(where + "no memory is left");
   } catch (const std::exception& error) {
     throw InternalError(where + error.what());
   } catch (...) {

@@ -6,7 +6,8 @@
 namespace flowtrain {
 
 /// Rethrows the exception that is being handled as "stage read, a/b.jpg: …"; `what` is what the stage was at. A
-/// UserError remains one, with its code and hint; everything else, whatever its type, becomes an InternalError.
+/// UserError remains one, with its code and hint; std::bad_alloc becomes OutOfMemory, and everything else, whatever its
+/// type, an InternalError.
 [[noreturn]] void rethrow_blaming(const std::string& stage, const std::string& what);
 
 }  // namespace flowtrain

@@ -11,6 +11,7 @@
 #include <exception>
 #include <string>
 #include <thread>
+#include <string_view>
 #include <typeinfo>
 
 #include "pipeline/telemetry/console.h"
@@ -18,6 +19,7 @@
 #include "pipeline/telemetry/log.h"
 #include "sampling/error.h"
 #include "sampling/first_line.h"
+#include "sampling/out_of_memory.h"
 
 namespace flowtrain {
 namespace {
@@ -35,7 +37,7 @@ std::string demangled(const std::type_info& type) {
 }
 
 // Straight to the descriptor: the thread that ends here may hold any lock of the log or the console.
-void put(int file, const std::string& text) { (void)!::write(file, text.data(), text.size()); }
+void put(int file, std::string_view text) { (void)!::write(file, text.data(), text.size()); }
 
 void report_fault(int file, const std::string& message) {
   std::array<void*, 64> frames;
@@ -69,6 +71,21 @@ int open_log_file() { return log_file().empty() ? -1 : ::open(log_file().c_str()
   ::_exit(static_cast<int>(Exit::distributed));
 }
 
+// Of what an allocator has thrown. It takes no memory itself.
+void report_shortage(int file, const std::exception& error) {
+  put(file, "error: out of memory");
+  const std::string_view text = error.what();  // LibTorch's goes on with a stack
+  if (!dynamic_cast<const std::bad_alloc*>(&error))
+    for (auto part : {std::string_view(": "), text.substr(0, text.find('\n'))}) put(file, part);
+  for (auto part : {"\n  hint: ", out_of_memory_hint, "\n"}) put(file, part);
+}
+
+[[noreturn]] void end_with_shortage(const std::exception& error) {
+  report_shortage(STDERR_FILENO, error);
+  if (const int file = open_log_file(); file >= 0) report_shortage(file, error);
+  ::_exit(static_cast<int>(Exit::usage));
+}
+
 [[noreturn]] void on_terminate() {
   static std::atomic_flag busy = ATOMIC_FLAG_INIT;
   while (busy.test_and_set()) ::pause();  // another thread is at it, and ends the process
@@ -79,6 +96,8 @@ int open_log_file() { return log_file().empty() ? -1 : ::open(log_file().c_str()
   } catch (const UserError& error) {
     put(STDERR_FILENO, "error: " + user_text(error) + "\n");
     ::_exit(static_cast<int>(error.code()));
+  } catch (const std::exception& error) {
+    if (ran_out_of_memory(error)) end_with_shortage(error);
   } catch (...) {
     // Described below: what was thrown is still the current exception there.
   }
@@ -116,6 +135,10 @@ int guarded_main(const std::function<int()>& body) {
     console::end_status();
     log_error(user_text(error));
     return static_cast<int>(error.code());
+  } catch (const std::bad_alloc&) {
+    console::end_status();
+    log_error(user_text(OutOfMemory("out of memory")));
+    return static_cast<int>(Exit::usage);
   }
   // Others are not caught: std::terminate then runs in the frame that threw, where the stack still tells the story.
 }

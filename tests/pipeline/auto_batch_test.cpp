@@ -65,11 +65,23 @@ TEST_CASE("a device that has too little says so at any number of rows") {
   }
 }
 
-TEST_CASE("free memory is what the machine and all control groups above a process leave") {
+TEST_CASE("free memory is what the machine, a process's limit and all control groups above it leave") {
   const TempFolder root;
   CHECK(free_memory(root.path()) == ~std::uint64_t{0});
   root.write("proc/meminfo", "MemTotal:       4000 kB\nMemAvailable:   3000 kB\n");
   CHECK(free_memory(root.path()) == 3000 * 1024);
+
+  const std::string limits = "Limit                     Soft Limit           Hard Limit           Units\n";
+  root.write("proc/self/limits",
+             limits + "Max address space         unlimited            unlimited            bytes\n");
+  CHECK(free_memory(root.path()) == 3000 * 1024);
+  root.write("proc/self/limits",
+             limits + "Max address space         2000000              unlimited            bytes\n");
+  root.write("proc/self/status", "Name:\tflowtrain\nVmPeak:\t    1900 kB\nVmSize:\t    1000 kB\n");
+  CHECK(free_memory(root.path()) == 2'000'000 - 1000 * 1024);
+  root.write("proc/self/status", "VmSize:\t    3000 kB\n");
+  CHECK(free_memory(root.path()) == 0);
+  root.write("proc/self/limits", "");
 
   root.write("proc/self/cgroup", "5:cpu:/job\n4:memory:/job/step\n0::/job\n");
   CHECK(free_memory(root.path()) == 3000 * 1024);  // groups that are not to be seen

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "pipeline/config/keys.h"
+#include "sampling/out_of_memory.h"
 #include "sampling/settings.h"
 #include "stages/hooks.h"
 #include "tests/sampling/failure_helper.h"
@@ -16,6 +17,7 @@ TEST_CASE("errors that a run may go on after, and those that end it in any case"
   CHECK(is_survivable(UserError(Exit::usage, "step.plugin: no")));
   CHECK(is_survivable(UserError(Exit::data, "a batch of bad samples")));
   CHECK_FALSE(is_survivable(std::bad_alloc()));
+  CHECK_FALSE(is_survivable(OutOfMemory("no memory is left")));
   CHECK_FALSE(is_survivable(
       std::runtime_error("[enforce fail at alloc_cpu.cpp:121] err == 0. DefaultCPUAllocator: can't allocate")));
   CHECK_FALSE(is_survivable(InternalError("a bug")));

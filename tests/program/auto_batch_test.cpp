@@ -76,6 +76,26 @@ TEST_CASE("more memory takes more rows, up to the limit that is set, and to the 
   CHECK(found({}) == 300);
 }
 
+TEST_CASE("with batches of one source each, the batch that is found leaves one for every source in an epoch") {
+  std::string config = kTinyConfig;
+  const std::string one = "[data]\ndataset = \"shapes\"\nsamples = 300\nval_samples = 40\nsize = 16\n";
+  REQUIRE(config.find(one) != std::string::npos);
+  config.replace(config.find(one), one.size(),
+                 "[data]\nbatches = \"one_source\"\n"
+                 "[[data.source]]\nname = \"clean\"\ndataset = \"shapes\"\nsamples = 150\nsize = 16\nratio = 3\n"
+                 "[[data.source]]\nname = \"noisy\"\ndataset = \"shapes\"\nsamples = 70\nsize = 16\nratio = 1\n"
+                 "[data.val]\ndataset = \"shapes\"\nval_samples = 40\nsize = 16\n");
+  const Workplace place(config);
+  const auto found = place.train(with(kAuto, {"--run-dir", "run", "--max-iter", "2"}));
+  REQUIRE_EXIT(found, 0);
+  const int batch = batch_of(place.path("run"));
+  CAPTURE(batch);
+  CHECK(batch >= 70);
+  // What is larger by more than the search is fine leaves no batch of the second one.
+  CHECK_EXIT(
+      place.train({"--run-dir", "more", "--max-iter", "2", "--set", "loader.batch=" + std::to_string(2 * batch)}), 2);
+}
+
 TEST_CASE("epochs and rates go by the batch that was found") {
   const Workplace place;
   const Words more{"--set", "loader.batch_max=30",    "--set",     "run.max_epochs=2",

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <new>
 #include <regex>
 #include <stdexcept>
 #include <thread>
@@ -9,6 +10,7 @@
 #include "pipeline/telemetry/log.h"
 #include "pipeline/telemetry/progress.h"
 #include "sampling/error.h"
+#include "sampling/out_of_memory.h"
 #include "tests/sampling/temp_folder.h"
 #include "tests/telemetry/child.h"
 #include "tests/telemetry/read_text.h"
@@ -69,6 +71,31 @@ TEST_CASE("a user's error below a bar, and in the log file") {
   CHECK(result.exit_code == 3);
   CHECK(result.output.ends_with("\r\033[Jiter 5\r\n\033[1;31merror:\033[0m no folder x\r\n  hint: make it\r\n"));
   CHECK(read_text(folder.path() / "train.log").ends_with(" error   no folder x\n  hint: make it\n"));
+}
+
+TEST_CASE("where memory has run out the user is told what takes less, and no fault is reported") {
+  const std::string hint = std::string("\n  hint: ") + out_of_memory_hint + "\n";
+  TempFolder folder;
+  auto result = guarded([&]() -> int {
+    set_log_file(folder.path() / "train.log");
+    throw std::bad_alloc();
+  });
+  CHECK(result.exit_code == 2);
+  CHECK(result.output == "error: out of memory" + hint);
+  CHECK(read_text(folder.path() / "train.log").ends_with(" error   out of memory" + hint));
+  const std::string host = "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory",
+                    device = "CUDA out of memory. Tried to allocate 2.00 GiB";
+  for (auto& text : {host, device}) {
+    result = guarded([&]() -> int { throw std::runtime_error(text + "\nframe #0: a\nframe #1: b"); });
+    CHECK(result.exit_code == 2);
+    CHECK(result.output == "error: out of memory: " + text + hint);
+  }
+  result = guarded([]() -> int {
+    std::thread([] { throw std::bad_alloc(); }).join();
+    return 0;
+  });
+  CHECK(result.exit_code == 2);
+  CHECK(result.output == "error: out of memory" + hint);
 }
 
 TEST_CASE("a fault of ours has a stack, exit 70, and a place in the log file") {

@@ -12,6 +12,7 @@
 #include "pipeline/telemetry/log.h"
 #include "pipeline/trainer.h"
 #include "sampling/error.h"
+#include "sampling/out_of_memory.h"
 #include "tests/pipeline/bars/hashing_learner.h"
 #include "tests/pipeline/census.h"
 #include "tests/pipeline/fakes.h"
@@ -240,7 +241,7 @@ std::string ending(Fault& fault, const Shape& shape) {
   return "";
 }
 
-// In the stages that know the sample everything but a user's error is an internal one.
+// In the stages that know the sample everything but a user's error, and a lack of memory, is an internal one.
 std::string expected_ending(Place place, Thrown kind, std::uint64_t id) {
   std::string where;
   if (place == Place::read || place == Place::val_read) where = "stage read, fake #" + std::to_string(id) + ": ";
@@ -251,7 +252,9 @@ std::string expected_ending(Place place, Thrown kind, std::uint64_t id) {
   switch (kind) {
     case Thrown::user: return "user 5 a hint: " + where + "injected";
     case Thrown::runtime: return (internal.empty() ? "runtime: " : internal) + where + "injected";
-    case Thrown::memory: return internal.empty() ? "memory: " : internal + where + "std::bad_alloc";
+    case Thrown::memory:
+      return internal.empty() ? "memory: "
+                              : std::string("user 2 ") + out_of_memory_hint + ": " + where + "no memory is left";
     case Thrown::number: return internal.empty() ? "number: 42" : internal + where + "an exception of unknown type";
   }
   return "";
