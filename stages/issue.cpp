@@ -27,13 +27,22 @@ IssueStage::Own IssueStage::own_rows(std::uint64_t number) const {
   return own > 0 ? Own{slice_.begin(whole), own} : Own{0, 1};
 }
 
+// See Slab::share. A batch at the end of a padded epoch has fewer rows than the iteration's others.
+double IssueStage::share_of(const Ticket& ticket) const {
+  const std::uint64_t batch = number(ticket), first = batch - ticket.micro;
+  std::uint64_t rows = 0;
+  for (std::uint64_t each = first; each < first + accum_; ++each) rows += batches_.rows(each);
+  return static_cast<double>(slice_.rows(batches_.rows(batch))) * static_cast<double>(slice_.world * accum_) /
+         static_cast<double>(rows);
+}
+
 std::uint32_t IssueStage::operator()(const Ticket& ticket, Slab& slab) const {
-  const std::uint64_t batch = number(ticket), whole = batches_.rows(batch), own = slice_.rows(whole);
+  const std::uint64_t batch = number(ticket);
   const auto [begin, count] = own_rows(batch);
   const auto rows = static_cast<std::uint32_t>(count);
   const std::uint32_t chunks = std::min(rows, chunks_);
   slab.begin(ticket, batches_.epoch(batch), rows, chunks);
-  slab.set_share(static_cast<double>(own) * static_cast<double>(slice_.world) / static_cast<double>(whole));
+  slab.set_share(share_of(ticket));
   std::uint64_t row = begin;
   std::array<std::uint64_t, ids_at_once> ids;
   for (auto left = slab.rows(); !left.empty();) {

@@ -38,6 +38,7 @@ class IssueStage {
   };
   Own own_rows(std::uint64_t number) const;
   std::uint64_t number(const Ticket& ticket) const { return batch_number(ticket, accum_); }
+  double share_of(const Ticket& ticket) const;
   StreamRow row_of(std::uint64_t number, std::uint64_t row) const;
   /// The records of the first of `ids.size()` rows of batch `number`, from `row` on, into `ids`; returns how many.
   std::size_t draw(std::uint64_t number, std::uint64_t row, std::span<std::uint64_t> ids) const;

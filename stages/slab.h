@@ -83,8 +83,9 @@ class Slab {
 
   const Ticket& ticket() const { return ticket_; }
   std::uint64_t epoch() const { return epoch_; }
-  /// What its rows weigh in a mean over all processes: own rows × processes / rows of the whole batch. 1 where one
-  /// process trains; 0 where the rows only fill in, as the batch has none for this process.
+  /// What its rows weigh in the iteration's mean over all processes and micro-batches: own rows × processes ×
+  /// micro-batches / rows of the whole iteration. 1 where all have as many; 0 where the rows only fill in, as the batch
+  /// has none for this process.
   double share() const { return share_; }
   void set_share(double share) { share_ = share; }
   std::span<RowWork> rows() { return {rows_.data(), used_}; }

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "nets/net.h"
+#include "sampling/first_line.h"
+#include "sampling/out_of_memory.h"
 #include "sampling/random.h"
 #include "stages/torch/autocast.h"
 #include "stages/torch/batch.h"
@@ -336,14 +338,16 @@ class TorchLearner : public Learner {
     observers_.during(Phase::forward, [&] { losses = forward(pass, batch); });
     observers_.show_losses(losses);
     const at::Tensor lowered = pass.lowered(losses);
-    const auto part = optimizers_->scaled(accum_ == 1 ? lowered : lowered / accum_);
-    const auto figures = pass.figures_of(lowered, losses) / accum_;
+    // The iteration's mean is made of so many parts like this one. An exchange weighs each process's by its share.
+    const double parts = pass.parallel ? accum_ : accum_ / slab.share();
+    const auto part = optimizers_->scaled(parts == 1 ? lowered : lowered / parts);
+    const auto figures = pass.figures_of(lowered, losses) / parts;
     observers_.during(Phase::backward, [&] {
       exchanging_ = pass.parallel && ticket.micro + 1 == accum_;
       if (pass.parallel)
         pass.parallel->backward(part, figures, slab.share(), &pass == votes_with_ ? votes_ : Votes{});
       else if (mode_ != TrainMode::forward_only)
-        pass.backward(part, passes_.size() == 1);
+        pass.backward(part, iteration_, passes_.size() == 1);
     });
     exchanging_ = false;
     pass.sums = pass.sums.defined() ? pass.sums + figures : figures;
@@ -385,6 +389,7 @@ class TorchLearner : public Learner {
   // Once per iteration: in half precision takes the scale off; without train.clip it only measures.
   void finish_gradients() {
     if (grad_norm_.defined()) return;
+    for (auto& pass : passes_) pass.forget_idle(iteration_);
     overflow_ = optimizers_->unscale();
     observers_.show_parameters(Point::backward, optimizers_->learned());
     observers_.during(Phase::gradients, [&] { grad_norm_ = optimizers_->clip(); });
@@ -399,7 +404,7 @@ class TorchLearner : public Learner {
     for (auto& pass : passes_) {
       if (!pass.due(iteration_)) continue;
       const auto lowered = optimizers_->scaled(pass.lowered(forward(pass, row)) / (accum_ * static_cast<double>(rows)));
-      pass.backward(lowered, passes_.size() == 1);
+      pass.backward(lowered, iteration_, passes_.size() == 1);
       made.add("loss", lowered);
     }
     net_->train(true);
@@ -443,7 +448,13 @@ class TorchLearner : public Learner {
 
 }  // namespace
 
-std::unique_ptr<Learner> make_torch_learner(const LearnerSpec& spec) { return std::make_unique<TorchLearner>(spec); }
+// Here, and not where the program ends, as what the start has made until now is still to be undone.
+std::unique_ptr<Learner> make_torch_learner(const LearnerSpec& spec) try {
+  return std::make_unique<TorchLearner>(spec);
+} catch (const c10::Error& error) {
+  if (!ran_out_of_memory(error)) throw;
+  throw OutOfMemory("out of memory: " + first_line(error.what_without_backtrace()));
+}
 
 std::string torch_version() { return TORCH_VERSION; }
 

@@ -26,13 +26,28 @@ std::string listed(const Names& names) {
   return text;
 }
 
+// In the order of the step's, so that the same losses are seen to be the same.
 Names losses_of(const Settings& optim, const Names& known) {
-  Names wanted = optim.texts("losses");
+  const Names wanted = optim.texts("losses");
   if (wanted.empty()) return {known.front()};
   for (auto& name : wanted)
     if (!among(known, name))
       throw optim.error("losses", say("the step has no loss '", name, "'"), Exit::usage, "known: " + listed(known));
-  return wanted;
+  Names losses = known;
+  std::erase_if(losses, [&](auto& name) { return !among(wanted, name); });
+  return losses;
+}
+
+// Of the parameters of one optimizer.
+Pass::Served served(std::size_t optimizer, const Settings& optim, const std::vector<nets::ParameterGroup>& groups) {
+  Pass::Served one{optimizer, static_cast<std::uint64_t>(optim.integer("every")), {}};
+  for (auto& group : groups)
+    for (const auto& [name, parameter] : group.parameters) one.parameters.push_back(parameter);
+  return one;
+}
+
+bool has_every_iteration(const Pass& pass) {
+  return std::ranges::any_of(pass.served, [](auto& each) { return each.every == 1; });
 }
 
 void check_all_lowered(const std::vector<Pass>& passes, const std::vector<Settings>& optims, const Names& known) {
@@ -44,6 +59,10 @@ void check_all_lowered(const std::vector<Pass>& passes, const std::vector<Settin
 }
 
 }  // namespace
+
+bool Pass::due(std::uint64_t iteration) const {
+  return std::ranges::any_of(served, [&](auto& each) { return each.at_work(iteration); });
+}
 
 std::string Pass::shown(const std::string& figure) const {
   return among(losses, figure) ? part_of_loss + figure : figure;
@@ -61,11 +80,19 @@ at::Tensor Pass::figures_of(const at::Tensor& lowered, const nets::NamedTensors&
   return torch::stack(values).to(at::kFloat);
 }
 
-void Pass::backward(const at::Tensor& loss, bool alone) const {
-  if (alone) return loss.backward();
+void Pass::backward(const at::Tensor& loss, std::uint64_t iteration, bool alone) const {
+  const auto at_work = [&](auto& each) { return each.at_work(iteration); };
+  if (alone && std::ranges::all_of(served, at_work)) return loss.backward();
   std::vector<at::Tensor> own;
-  for (const auto& [name, parameter] : parameters) own.push_back(parameter);
+  for (auto& each : served)
+    if (at_work(each)) own.insert(own.end(), each.parameters.begin(), each.parameters.end());
   loss.backward({}, std::nullopt, false, own);
+}
+
+void Pass::forget_idle(std::uint64_t iteration) const {
+  for (auto& each : served)
+    if (!each.at_work(iteration))
+      for (auto& parameter : each.parameters) parameter.mutable_grad().reset();
 }
 
 at::Tensor Pass::reported() const { return sums.defined() && parallel ? parallel->figures() : sums; }
@@ -81,20 +108,18 @@ std::vector<Pass> make_passes(const std::vector<Settings>& optims, const SharedO
   std::vector<Pass> passes;
   for (std::size_t i = 0; i < optims.size(); ++i) {
     const Names losses = losses_of(optims[i], known);
-    const auto every = static_cast<std::uint64_t>(optims[i].integer("every"));
-    auto pass = std::find_if(passes.begin(), passes.end(),
-                             [&](auto& each) { return each.losses == losses && each.every == every; });
+    auto pass = std::ranges::find_if(passes, [&](auto& each) { return each.losses == losses; });
     if (pass == passes.end()) {
-      pass = passes.insert(passes.end(), Pass{losses, every, {}, {}, {}});
+      pass = passes.insert(passes.end(), Pass{losses, {}, {}, {}});
       if (known.size() > 1) pass->figures = losses;
       for (auto& name : step.figures(losses)) pass->figures.push_back(name);
     }
-    pass->optimizers.push_back(i);
+    pass->served.push_back(served(i, optims[i], shared.optimizers[i]));
     for (auto& group : shared.optimizers[i])
       for (const auto& [name, parameter] : group.parameters) pass->parameters.add(name, parameter);
   }
   check_all_lowered(passes, optims, known);
-  if (std::none_of(passes.begin(), passes.end(), [](auto& pass) { return pass.every == 1; }))
+  if (std::ranges::none_of(passes, has_every_iteration))
     throw optims.front().error("every", "no optimizer is at work in every iteration", Exit::usage,
                                "one of them needs every = 1");
   return passes;
@@ -115,7 +140,7 @@ Pass* exchange_gradients(std::vector<Pass>& passes, TorchGroup& group, const net
   for (auto& pass : passes) {
     pass.parallel = std::make_unique<DataParallel>(group, pass.parameters, buffers,
                                                    static_cast<std::int64_t>(1 + pass.figures.size()), options);
-    if (!in_all && pass.every == 1) in_all = &pass;
+    if (!in_all && has_every_iteration(pass)) in_all = &pass;
   }
   return in_all;
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "nets/mistake.h"
 #include "nets/step.h"
 #include "sampling/settings.h"
 #include "stages/learner_spec.h"
@@ -22,11 +23,13 @@ inline const std::string part_of_loss = "loss.";
 std::vector<std::string> training_step_names();
 
 /// Calls `make`; what nets/ reports as std::invalid_argument, which knows nothing of where the user wrote it, becomes
-/// the key's UserError(usage).
+/// the key's UserError(usage), with a nets::Mistake's hint.
 template <class Make>
 auto made_from(const Settings& settings, const std::string& key, Make make) {
   try {
     return make();
+  } catch (const nets::Mistake& error) {
+    throw settings.error(key, error.what(), Exit::usage, error.hint());
   } catch (const std::invalid_argument& error) {
     throw settings.error(key, error.what());
   }

@@ -106,6 +106,28 @@ TEST_CASE("a batch that the processes cannot share evenly, and a validation with
   CHECK_SAYS(refused, "a batch of 3 rows for 4 processes");
 }
 
+TEST_CASE("an optimizer that rests, and a short last batch, train several processes as one") {
+  std::string config = kTinyConfig;
+  const std::string one = "[optim]\nlr = 0.05\nmomentum = 0.9\n";
+  REQUIRE(config.find(one) != std::string::npos);
+  config.replace(config.find(one), one.size(),
+                 "[[optim]]\nlabel = \"a\"\nparams = 'layers.0'\nlr = 0.05\nmomentum = 0.9\nevery = 2\n"
+                 "[[optim]]\nlabel = \"b\"\nparams = 'layers.1'\nlr = 0.05\nclip = 0.1\naccum = 3\n");
+  const Workplace place(config);
+  const Words uneven{"--set", "train.accum=2",    "--set",      "loader.last=pad",
+                     "--set", "data.samples=101", "--max-iter", "21",
+                     "--set", "display.every=1"};
+  REQUIRE_EXIT(train(place, 1, "one", uneven), 0);
+  REQUIRE_EXIT(train(place, 3, "three", uneven), 0);
+  CHECK(end_of(place.path("three")).order == end_of(place.path("one")).order);
+  CHECK(difference(place, "one", "three") < 1e-5);
+  const auto single = metrics_of(place.path("one"), "train"), several = metrics_of(place.path("three"), "train");
+  REQUIRE(single.size() == several.size());
+  for (std::size_t i = 0; i < single.size(); ++i)
+    for (auto key : {"loss", "grad_norm"})
+      CHECK(several[i].at(key).get<double>() == doctest::Approx(single[i].at(key).get<double>()).epsilon(1e-4));
+}
+
 // Parameters are not compared: in a residual net whose sums round differently (one thread or two, in one process, is
 // enough) they part within a few steps.
 TEST_CASE("with batch norm over all processes a residual net has the losses and the gradients of one process") {

@@ -105,6 +105,25 @@ TEST_CASE("validation sees the weights' average") {
   CHECK(nlohmann::json::parse(tested.out).at("loss").get<double>() == doctest::Approx(average).epsilon(1e-9));
 }
 
+TEST_CASE("a snapshot of the parameters alone has their average, too, as validation has measured it") {
+  const Workplace place;
+  const Words averaged{"--set", "snapshot.save=[\"params\"]", "--set", "ema.decay=0.99", "--run-dir", "run"};
+  REQUIRE_EXIT(place.train(with(averaged, {"--set", "optim.name=adam", "--set", "optim.lr=0.002"})), 0);
+  const auto measured = metrics_of(place.path("run"), "val").back();
+  const auto tested = place.run({"test", "run", "--iter", "60"});
+  REQUIRE_EXIT(tested, 0);
+  CHECK(nlohmann::json::parse(tested.out).at("loss").get<double>() ==
+        doctest::Approx(measured.at("loss").get<double>()).epsilon(1e-9));
+  REQUIRE_EXIT(place.run({"snapshot", "export", "run", "average.safetensors", "--average"}), 0);
+  // The average goes on; the optimizer begins anew.
+  const auto further = place.train({"--run-dir", "run", "--resume", "auto", "--max-iter", "61", "--accept-changes",
+                                    "--set", "snapshot.save=[\"params\"]", "--set", "val.every=1"});
+  REQUIRE_EXIT(further, 0);
+  const double next = metrics_of(place.path("run"), "val").back().at("loss"), last = measured.at("loss");
+  CHECK(next != last);
+  CHECK(next == doctest::Approx(last).epsilon(0.05));
+}
+
 TEST_CASE("accumulated batches make the step of one large batch") {
   const Workplace place;
   const auto losses = [&](const std::string& run, const Words& more) {
@@ -116,6 +135,26 @@ TEST_CASE("accumulated batches make the step of one large batch") {
   REQUIRE(large.size() == small.size());
   for (std::size_t i = 0; i < large.size(); ++i)
     CHECK(std::abs(large[i].at("loss").get<double>() - small[i].at("loss").get<double>()) < 1e-6);
+}
+
+TEST_CASE("a short batch at an epoch's end weighs by its rows among those that are accumulated") {
+  const Workplace place;
+  const auto first = [&](const std::string& run, const Words& more) {
+    const Words alike{
+        "--run-dir",       run,     "--max-iter",      "1",     "--set",          "net.dropout=0", "--set",
+        "data.samples=60", "--set", "display.every=1", "--set", "loader.last=pad"};
+    REQUIRE_EXIT(place.train(with(alike, more)), 0);
+    return metrics_of(place.path(run), "train").at(0);
+  };
+  const auto large = first("large", {"--set", "loader.batch=60"});
+  const auto same = [&](const nlohmann::json& line) {
+    CHECK(std::abs(line.at("loss").get<double>() - large.at("loss").get<double>()) < 1e-6);
+    CHECK(line.at("grad_norm").get<double>() == doctest::Approx(large.at("grad_norm").get<double>()).epsilon(1e-5));
+  };
+  same(first("even", {"--set", "loader.batch=20", "--set", "train.accum=3"}));
+  const Words uneven{"--set", "loader.batch=25", "--set", "train.accum=3"};  // 25, 25, 10
+  same(first("uneven", uneven));
+  same(first("several", with(uneven, {"--distributed", "--world-size", "3"})));
 }
 
 TEST_CASE("an optimizer that updates once for several iterations steps as with one large batch") {

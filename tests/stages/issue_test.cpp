@@ -60,6 +60,32 @@ TEST_CASE("the slabs of all processes make up the batch of one, whatever the wor
   }
 }
 
+TEST_CASE("each row of an iteration weighs the same, whatever its micro-batch and its process") {
+  using flowtrain::testing::FakeOrder;
+  const FakeOrder order(50, 3);
+  const auto device = make_cpu_device();
+  const Batches batches(50, 8, LastBatch::pad);  // the last of an epoch's seven batches has two rows
+  const SlabLayout layout({{"image", DType::u8, {4}}}, 8);
+  Slab slab(layout, *device);
+  for (const std::uint32_t accum : {1, 2, 3})
+    for (const std::uint64_t world : {1, 3})
+      for (std::uint64_t iteration = 1; iteration <= 14; ++iteration) {
+        std::uint64_t rows = 0;
+        for (std::uint64_t i = 0; i < accum; ++i) rows += batches.rows((iteration - 1) * accum + i);
+        for (std::uint64_t rank = 0; rank < world; ++rank)
+          for (std::uint16_t micro = 0; micro < accum; ++micro) {
+            Ticket ticket;
+            ticket.iteration = iteration;
+            ticket.micro = micro;
+            IssueStage(order, batches, {rank, world}, accum, 4)(ticket, slab);
+            if (slab.share() == 0) continue;  // it has no row of this batch
+            const double of_a_row = slab.share() / static_cast<double>(slab.rows().size());
+            CHECK(of_a_row == doctest::Approx(static_cast<double>(world * accum) / static_cast<double>(rows)));
+            if (rows == 8 * accum && world == 1) CHECK(slab.share() == 1);  // to the last bit
+          }
+      }
+}
+
 TEST_CASE("a batch that is longer than an epoch, or than what is drawn at once, holds the rows of its positions") {
   using flowtrain::testing::FakeOrder;
   const FakeOrder order(150, 3);

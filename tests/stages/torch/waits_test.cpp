@@ -1,0 +1,237 @@
+// Where a step waits for its device: every built-in net, loss and optimizer, on the CPU, by the operations that would.
+
+#include <ATen/ATen.h>
+#include <ATen/record_function.h>
+#include <doctest/doctest.h>
+
+#include <array>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "nets/loss.h"
+#include "nets/net.h"
+#include "nets/optimizer.h"
+#include "pipeline/config/config.h"
+#include "sampling/dataset.h"
+#include "sampling/order.h"
+#include "sampling/registry.h"
+#include "sampling/sampler.h"
+#include "sampling/settings.h"
+#include "stages/issue.h"
+#include "stages/read.h"
+#include "stages/sample.h"
+#include "stages/torch/learner.h"
+#include "tests/sampling/temp_folder.h"
+
+using namespace flowtrain;
+
+namespace {
+
+/// Counts, while it lives, the operations of all threads that give the host a number, or results whose size it must
+/// know. What the optimizers' fused kernels read of a rate is left out: those of a GPU do not.
+class Waits {
+ public:
+  Waits()
+      : handle_(at::addGlobalCallback(at::RecordFunctionCallback(&begin, &end).scopes({at::RecordScope::FUNCTION}))) {
+    const std::scoped_lock lock(mutex);
+    counts.clear();
+  }
+  ~Waits() { at::removeCallback(handle_); }
+  Waits(const Waits&) = delete;
+
+  std::map<std::string, int> seen() const {
+    const std::scoped_lock lock(mutex);
+    return counts;
+  }
+
+ private:
+  static bool is_fused(const at::RecordFunction& call) { return std::string(call.name()).starts_with("aten::_fused_"); }
+
+  static std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& call) {
+    static const std::set<std::string> waiting{"aten::_local_scalar_dense", "aten::is_nonzero", "aten::nonzero",
+                                               "aten::masked_select",       "aten::equal",      "aten::_unique2"};
+    if (is_fused(call)) ++fused;
+    if (fused == 0 && waiting.contains(call.name())) {
+      const std::scoped_lock lock(mutex);
+      ++counts[call.name()];
+    }
+    return nullptr;
+  }
+  static void end(const at::RecordFunction& call, at::ObserverContext*) {
+    if (is_fused(call)) --fused;
+  }
+
+  static std::mutex mutex;
+  static std::map<std::string, int> counts;
+  static thread_local int fused;
+  at::CallbackHandle handle_;
+};
+std::mutex Waits::mutex;
+std::map<std::string, int> Waits::counts;
+thread_local int Waits::fused = 0;
+
+using Counts = std::map<std::string, int>;
+
+/// A graph that carries out what it keeps, and counts at which operations of that a GPU's could not be captured.
+class Watched final : public WorkGraph {
+ public:
+  Watched(Counts& counts, int& repeated, bool runs) : counts_(counts), repeated_(repeated), runs_(runs) {}
+  void capture(const std::function<void()>& work) override {
+    work_ = work;
+    if (runs_) watch();
+  }
+  void replay() override {
+    ++repeated_;
+    watch();
+  }
+
+ private:
+  void watch() {
+    const Waits waits;
+    work_();
+    for (auto& [name, count] : waits.seen()) counts_[name] += count;
+  }
+
+  Counts& counts_;
+  int& repeated_;
+  bool runs_;
+  std::function<void()> work_;
+};
+
+/// A learner of a configuration, and batches for it.
+struct Bench {
+  explicit Bench(const std::string& text, MakeWorkGraph graphs = {})
+      : config(load_config(folder.write("a.toml", text))),
+        dataset(datasets().at(config.data(true).text("dataset")).make(config.data(true), {true})),
+        sampler(samplers().at(config.table("sampler").text("name")).make(config.table("sampler"), {*dataset, true})),
+        order(orders().at("sequential").make(Settings("order", orders().at("sequential").keys), {*dataset, 1})),
+        layout(sampler->fields(), rows),
+        slab(layout, *device) {
+    LearnerSpec spec{config.table("net"),   config.table("loss"), config.list("optim"), config.list("group"),
+                     config.table("train"), config.table("run"),  config.table("val"),  layout};
+    spec.val_layout = &layout;
+    spec.class_names = dataset->classes();
+    spec.classes = static_cast<std::int64_t>(spec.class_names.size());
+    spec.step = &config.table("step");
+    spec.ema = &config.table("ema");
+    spec.graphs = std::move(graphs);
+    learner = make_torch_learner(spec);
+    rates.assign(config.list("optim").size(), Rates{0.001, 0.9, 1});
+  }
+
+  Slab& batch(std::uint64_t iteration) {
+    Ticket ticket;
+    ticket.iteration = iteration;
+    IssueStage(*order, Batches(dataset->size(), rows, LastBatch::wrap), {}, 1, 1)(ticket, slab);
+    read_rows(*dataset, slab.rows());
+    SampleStage(*dataset, *sampler, 1)(slab, 0);
+    learner->set_rates(rates);
+    return slab;
+  }
+
+  static constexpr std::uint32_t rows = 2;
+  TempFolder folder;
+  Config config;
+  std::unique_ptr<Dataset> dataset;
+  std::unique_ptr<Sampler> sampler;
+  std::unique_ptr<Order> order;
+  std::unique_ptr<Device> device = make_cpu_device();
+  SlabLayout layout;
+  Slab slab;
+  std::unique_ptr<Learner> learner;
+  std::vector<Rates> rates;
+};
+
+const std::string shapes = "[data]\ndataset = \"shapes\"\nsamples = 50\nsize = 32\n[run]\nthreads = 1\nmax_iter = 9\n";
+
+std::string classifier(const std::string& net, const std::string& loss, const std::string& optim,
+                       const std::string& more = "") {
+  return shapes + "[val]\nmetrics = []\n[net]\nname = \"" + net + "\"\n[loss]\nname = \"" + loss +
+         "\"\n[optim]\nname = \"" + optim + "\"\n" + more;
+}
+
+std::string shipped(const std::string& name, const std::string& more) {
+  return "base = [\"" FLOWTRAIN_SOURCE_DIR "/configs/" + name + ".toml\"]\n" + more;
+}
+
+/// Every net, loss and optimizer there is is in one of them.
+std::vector<std::string> all_kinds() {
+  const std::string adam = "[run]\nthreads = 1\n[val]\nmetrics = []\n[train]\ncuda_graph = true\n",
+                    graph = "[train]\ncuda_graph = true\n", momentum = "momentum = 0.9\n";
+  const std::string clipped = graph + "clip = 0.5\n[ema]\ndecay = 0.9\n";
+  return {classifier("mlp", "cross_entropy", "sgd", graph),
+          classifier("mlp", "mse", "sgd", momentum + clipped),
+          classifier("mlp", "cross_entropy", "adam", clipped),
+          classifier("lenet", "cross_entropy", "adamw", graph + "amp = \"bf16\"\n"),
+          classifier("resnet18", "cross_entropy", "sgd", momentum + graph),
+          classifier("resnet34", "mse", "sgd", graph),
+          classifier("resnet50", "cross_entropy", "adamw", clipped),
+          classifier("resnet101", "cross_entropy", "sgd", momentum + graph),
+          shipped("gan_shapes", adam),
+          shipped("cornernet_shapes", adam),
+          shipped("cornernet_squeeze_shapes", adam),
+          shipped("cornernet_saccade_shapes", adam)};
+}
+
+std::string described(const Counts& counts) {
+  std::string text;
+  for (auto& [name, count] : counts) text += name + ": " + std::to_string(count) + "  ";
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("no built-in net, loss or optimizer waits for its device in what a graph of the step keeps") {
+  std::set<std::string> nets, losses, optimizers;
+  for (auto& text : all_kinds()) {
+    CAPTURE(text);
+    Counts counts;
+    int repeated = 0, made = 0;
+    Bench bench(text, [&] { return std::make_unique<Watched>(counts, repeated, made++ % 2 == 0); });
+    for (std::uint64_t iteration = 1; iteration <= 5; ++iteration) {
+      bench.learner->backward(bench.batch(iteration));
+      bench.learner->update();
+    }
+    CHECK(repeated == 2 * 2);  // after three steps to warm up: forward and backward, and the update
+    CHECK_MESSAGE(counts.empty(), described(counts));
+    nets.insert(bench.config.table("net").text("name"));
+    losses.insert(bench.config.table("loss").text("name"));
+    for (auto& optim : bench.config.list("optim")) optimizers.insert(optim.text("name"));
+  }
+  const auto as_set = [](const std::vector<std::string>& names) { return std::set(names.begin(), names.end()); };
+  CHECK(nets == as_set(nets::net_names()));
+  CHECK(optimizers == as_set(nets::optimizer_names()));
+  losses.insert("output");  // of a script: the next test
+  CHECK(losses == as_set(nets::loss_names()));
+}
+
+TEST_CASE("taking a net's own loss waits for nothing") {
+  const auto loss = nets::make_loss({.name = "output"});
+  const nets::NamedTensors outputs{{"loss", at::ones({1}, at::kHalf)}};
+  const Waits waits;
+  (*loss)(outputs, {});
+  CHECK_MESSAGE(waits.seen().empty(), described(waits.seen()));
+}
+
+TEST_CASE("a step whose figures nobody asks for waits for nothing, and a batch of a validation once") {
+  for (const std::string more :
+       {"", "[train]\nclip = 0.5\n", "[train]\namp = \"bf16\"\naccum = 1\n[ema]\ndecay = 0.9\n"}) {
+    CAPTURE(more);
+    Bench bench(classifier("lenet", "cross_entropy", "sgd", "momentum = 0.9\n" + more));
+    Slab& slab = bench.batch(1);
+    {
+      const Waits waits;
+      bench.learner->backward(slab);
+      bench.learner->update();
+      CHECK_MESSAGE(waits.seen().empty(), described(waits.seen()));
+    }
+    bench.learner->begin_validation();
+    {
+      const Waits waits;
+      bench.learner->validate(slab);
+      CHECK(waits.seen() == Counts{{"aten::_local_scalar_dense", 1}});  // its loss
+    }
+    bench.learner->end_validation();
+  }
+}
