@@ -407,8 +407,9 @@ const std::vector<KeyTable> tables = {
              "(never with train.nonfinite = \"rollback\")"),
       one_of({"go_on", "stop"}, "on_error", "go_on", "one that cannot be written: the run goes on, or ends"),
       {"save", Kind::texts, state_parts,
-       "what is in one; to go on from one without all four takes --accept-changes, and the rest begins anew", 0, 0,
-       state_parts},
+       "what is in one; the average of [ema] is always; to go on from one without all four takes --accept-changes, and "
+       "the rest begins anew",
+       0, 0, state_parts},
       {"final", Kind::boolean, true, "also when training ends"}}},
     {"resume",
      "going on in an earlier run",
