@@ -45,8 +45,8 @@ class DataParallel {
   /// Before forward. `last`: gradients are averaged in this backward; in those before, they only add up.
   void begin(bool first, bool last);
   /// Backward of a micro-batch's part of the iteration's loss, a mean over its own rows by the number of micro-batches;
-  /// `share` is what these rows weigh among all (Slab::share). `figures` (F) f32: to be averaged like the loss. Throws UserError(usage) where a
-  /// parameter got no gradient, and the options allow for none.
+  /// `share` is what these rows weigh among all (Slab::share). `figures` (F) f32: to be averaged like the loss. Throws
+  /// UserError(usage) where a parameter got no gradient, and the options allow for none.
   void backward(const at::Tensor& loss, const at::Tensor& figures, double share, const Votes& votes);
   /// In place of the last backward(), whether begin() was called or not: zeros, and the votes.
   void stand_by(double share, const Votes& votes);
