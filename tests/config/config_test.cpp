@@ -7,6 +7,7 @@
 #include "pipeline/config/keys.h"
 #include "sampling/settings.h"
 #include "tests/config/support.h"
+#include "tests/support/paths.h"
 
 using namespace flowtrain;
 using namespace flowtrain::testing;
@@ -298,7 +299,7 @@ TEST_CASE("a later choice leaves behind what was written for the earlier one") {
 }
 
 TEST_CASE("a sampler plugin brings its own keys and replaces a built-in sampler") {
-  std::string plugin = FLOWTRAIN_BUILD_DIR "/plugins/edges.so";
+  std::string plugin = test::build_path("plugins/edges.so");
   if (!std::filesystem::exists(plugin)) {
     MESSAGE("not tested: the example plugin is not built");
     return;

@@ -6,12 +6,13 @@
 
 #include "pipeline/config/config.h"
 #include "tests/config/support.h"
+#include "tests/support/paths.h"
 
 using namespace flowtrain;
 
 TEST_CASE("every shipped configuration loads and can be trained with") {
   std::set<std::string> names;
-  for (auto& each : std::filesystem::directory_iterator(FLOWTRAIN_SOURCE_DIR "/configs")) {
+  for (auto& each : std::filesystem::directory_iterator(test::source_path("configs"))) {
     if (each.path().extension() != ".toml") continue;
     CAPTURE(each.path().string());
     auto config = load_config(each.path());

@@ -11,6 +11,7 @@
 #include "tests/faults/fast_folder.h"
 #include "tests/snapshot/fixture.h"
 #include "tests/support/fault_points.h"
+#include "tests/support/paths.h"
 
 namespace {
 
@@ -129,7 +130,7 @@ TEST_CASE("no memory: a snapshot is opened, or refused, and is the same afterwar
 }
 
 TEST_CASE("no memory: a configuration is read, or refused, and the next reading says the same" * points_sampled) {
-  const auto file = fs::path(FLOWTRAIN_SOURCE_DIR) / "configs/quickstart.toml";
+  const auto file = fs::path(test::source_path("configs/quickstart.toml"));
   const auto undisturbed = to_toml(load_config(file));
   FaultPoints points("allocations of configuring");
   fail_each(

@@ -7,6 +7,7 @@
 
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/fault_points.h"
+#include "tests/support/paths.h"
 
 namespace flowtrain {
 namespace {
@@ -21,7 +22,7 @@ std::vector<char> bytes_of(const fs::path& path) {
 }  // namespace
 
 TEST_CASE("stored inputs: none crashes its reader, and each reader has some") {
-  const fs::path corpus = FLOWTRAIN_SOURCE_DIR "/tests/fuzz/corpus";
+  const fs::path corpus = test::source_path("tests/fuzz/corpus");
   FaultPoints points("stored inputs");
   for (const auto& target : fuzz::targets()) {
     CAPTURE(target.name);

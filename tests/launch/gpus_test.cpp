@@ -6,6 +6,7 @@
 #include "sampling/error.h"
 #include "tests/launch/environments.h"
 #include "tests/launch/expect_error.h"
+#include "tests/support/paths.h"
 
 using namespace flowtrain;
 using namespace flowtrain::testing;
@@ -72,7 +73,7 @@ TEST_CASE("ranks go by the choice of the one that started them") {
 }
 
 TEST_CASE("the driver's library is asked for all GPUs") {
-  const auto gpus = look_at_gpus(FLOWTRAIN_FAKE_NVML);
+  const auto gpus = look_at_gpus(test::build_path("lib/libfake_nvml.so"));
   REQUIRE(gpus.size() == 2);
   CHECK(gpus[0].uuid == "GPU-aaaa");
   CHECK(gpus[0].processes == 0);

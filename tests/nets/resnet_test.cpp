@@ -9,12 +9,13 @@
 #include <sstream>
 
 #include "nets/net.h"
+#include "tests/support/paths.h"
 
 using namespace flowtrain::nets;
 
 namespace {
 
-const std::string golden = FLOWTRAIN_SOURCE_DIR "/tests/nets/golden/";
+const std::string golden = test::source_path("tests/nets/golden/");
 
 NetSpec spec_of(const std::string& name, std::int64_t classes) {
   NetSpec spec;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tests/parity/tensor_files.h"
+#include "tests/support/paths.h"
 
 namespace flowtrain::parity {
 
@@ -29,10 +30,10 @@ void CaseSet::check_count(std::size_t count, std::size_t in_small, std::size_t i
   CHECK(count == (larger ? in_larger : in_small));
 }
 
-CaseSet small_set() { return {FLOWTRAIN_SOURCE_DIR "/tests/parity/cases", /*larger=*/false}; }
+CaseSet small_set() { return {test::source_path("tests/parity/cases"), /*larger=*/false}; }
 
 std::optional<CaseSet> larger_set() {
-  const std::string folder = FLOWTRAIN_BUILD_DIR "/parity";
+  const std::string folder = test::build_path("parity");
   if (!fs::exists(folder + "/losses.safetensors")) return std::nullopt;
   return CaseSet{folder, /*larger=*/true};
 }

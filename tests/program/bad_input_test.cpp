@@ -7,6 +7,7 @@
 #include "tests/program/idx_files.h"
 #include "tests/program/picture_files.h"
 #include "tests/sampling/tar_helper.h"
+#include "tests/support/paths.h"
 
 namespace flowtrain {
 namespace {
@@ -207,7 +208,7 @@ TEST_CASE("a picture that vanishes while the run goes on is replaced and named")
 TEST_CASE("plugins that cannot be used are named") {
   const Workplace place(kIdxConfig);
   write_idx(place.folder());
-  const std::string plugins = FLOWTRAIN_BUILD_DIR "/test_plugins/";
+  const std::string plugins = test::build_path("test_plugins/");
   auto with_plugin = [&](const std::string& path) { return place.train({"--set", "sampler.plugin=" + path}); };
   check_refused(with_plugin("./absent.so"), 2, {"absent.so"});
   check_refused(with_plugin("./tiny.toml"), 2, {"tiny.toml"});

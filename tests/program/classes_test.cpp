@@ -4,6 +4,7 @@
 
 #include "tests/program/idx_files.h"
 #include "tests/program/picture_files.h"
+#include "tests/support/paths.h"
 
 namespace flowtrain {
 namespace {
@@ -100,7 +101,7 @@ TEST_CASE("labels of a validation set that training's classes do not hold are an
 
 TEST_CASE("data and files that changed since a snapshot are named, and a run goes on only where that is accepted") {
   const Workplace place(without_shapes() + "[[hook]]\nplugin = \"hook.so\"\nlog = \"notes\"\n");
-  const fs::path built = FLOWTRAIN_BUILD_DIR "/plugins/every_point.so";
+  const fs::path built = test::build_path("plugins/every_point.so");
   fs::copy_file(built, place.path("hook.so"));
   write_animals(place.folder(), "train", {"cat", "dog", "emu"});
   write_animals(place.folder(), "val", {"cat", "dog", "emu"});

@@ -4,6 +4,7 @@
 
 #include "tests/program/idx_files.h"
 #include "tests/snapshot/torch_bytes.h"
+#include "tests/support/paths.h"
 
 namespace flowtrain {
 namespace {
@@ -180,7 +181,7 @@ TEST_CASE("replay tells what was drawn to mix and erase, and shows what came of 
 TEST_CASE("the example plugin is described, and trains") {
   const Workplace place(kIdxConfig);
   write_idx(place.folder());
-  const std::string edges = FLOWTRAIN_BUILD_DIR "/plugins/edges.so";
+  const std::string edges = test::build_path("plugins/edges.so");
   const auto described = place.run({"plugins", edges});
   REQUIRE_EXIT(described, 0);
   CHECK_PRINTS(described, "[sampler] plugin: edges");
@@ -224,7 +225,7 @@ TEST_CASE("only what computes needs LibTorch's library") {
   const Workplace place;
   auto surroundings = place.surroundings();
   surroundings.program = place.path("flowtrain");
-  std::filesystem::copy_file(FLOWTRAIN_PROGRAM, surroundings.program);
+  std::filesystem::copy_file(test::build_path("bin/flowtrain"), surroundings.program);
   const auto alone = [&](const Words& words) { return run_program(words, surroundings); };
   CHECK_EXIT(alone({"tiny.toml", "--dry-run", "--max-iter", "3"}), 0);
   CHECK_EXIT(alone({"bench", "tiny.toml", "--seconds", "0.01"}), 0);

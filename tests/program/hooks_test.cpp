@@ -6,11 +6,12 @@
 #include <sstream>
 
 #include "tests/program/workplace.h"
+#include "tests/support/paths.h"
 
 namespace flowtrain {
 namespace {
 
-std::string plugin(const std::string& name) { return FLOWTRAIN_BUILD_DIR "/plugins/" + name + ".so"; }
+std::string plugin(const std::string& name) { return test::build_path("plugins/") + name + ".so"; }
 
 std::string tiny_with(const std::string& more) { return std::string(kTinyConfig) + more; }
 

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/program/workplace.h"
+#include "tests/support/paths.h"
 #include "tests/support/skip.h"
 
 namespace flowtrain {
@@ -47,7 +48,7 @@ void check_refused(const Workplace& place, const Words& words) {
   CAPTURE(line);
   const auto outcome = place.run(words);
   CHECK_EXIT(outcome, 2);
-  if (fs::exists(FLOWTRAIN_BUILD_DIR "/lib/libflowtrain_cuda.so"))
+  if (fs::exists(test::build_path("lib/libflowtrain_cuda.so")))
     CHECK_SAYS(outcome, "no GPU answers");
   else
     CHECK_SAYS(outcome, "this build of flowtrain has no CUDA parts");

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/program/workplace.h"
+#include "tests/support/paths.h"
 
 namespace flowtrain {
 namespace {
@@ -29,7 +30,7 @@ TEST_CASE("a loss that is not finite ends the run, naming the iteration, the sam
 
 TEST_CASE("a gradient that is not finite counts as a loss that is not, also where the loss is") {
   const std::string hook =
-      "[[hook]]\nplugin = \"" FLOWTRAIN_BUILD_DIR "/plugins/every_point.so\"\nlog = \"notes\"\ninfinite_at = 7\n";
+      "[[hook]]\nplugin = \"" + test::build_path("plugins/every_point.so") + "\"\nlog = \"notes\"\ninfinite_at = 7\n";
   const Workplace place(std::string(kTinyConfig) + hook);
   const auto stopped = place.train({"--run-dir", "stopped"});
   CHECK_EXIT(stopped, 5);

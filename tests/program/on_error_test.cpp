@@ -6,11 +6,12 @@
 #include <set>
 
 #include "tests/program/workplace.h"
+#include "tests/support/paths.h"
 
 namespace flowtrain {
 namespace {
 
-std::string plugin(const std::string& name) { return FLOWTRAIN_BUILD_DIR "/plugins/" + name + ".so"; }
+std::string plugin(const std::string& name) { return test::build_path("plugins/") + name + ".so"; }
 
 /// With a step that can be made to fail; batches begin with any of six labels.
 std::string flaky(const std::string& more = "") {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/program/workplace.h"
+#include "tests/support/paths.h"
 
 namespace flowtrain {
 namespace {
@@ -22,9 +23,9 @@ TEST_CASE("batches that do not fit into memory are refused before they are made,
   check_refused(
       place, place.train(much),
       {"--set: loader.batch: batches would take ", " TB of memory, and ",
-       " are free: ", "4002 batches of 1,000,000 rows for training (loader.prefetch + 2), ", " kB a row",
+       " are free: ", "4002 batches of 1,000,000 rows for training (loader.prefetch + 2), ", " a row",
        "7 batches of 1,000,000 rows for validation (loader.batch)", "hint: make loader.batch or loader.prefetch"});
-  check_refused(place, place.train({"--set", "val.batch=16000000"}),
+  check_refused(place, place.train({"--set", "val.batch=16000000", "--set", "data.size=256"}),
                 {"--set: val.batch: batches would take ", "7 batches of 16,000,000 rows for validation (val.batch)",
                  "hint: make val.batch smaller"});
   check_refused(place, place.run(with({"bench", "tiny.toml"}, much)), {"loader.batch: batches would take "});
@@ -36,7 +37,7 @@ TEST_CASE("a limit of addresses counts as the memory that there is") {
   const Workplace place;
   Surroundings limited = place.surroundings();
   limited.program = "/bin/sh";
-  const std::string program = FLOWTRAIN_PROGRAM;
+  const std::string program = test::build_path("bin/flowtrain");
   const auto outcome = run_program(
       {"-c", "ulimit -v 4000000; exec \"$0\" \"$@\"", program, "tiny.toml", "--set", "loader.batch=500000"}, limited);
   check_refused(place, outcome, {"--set: loader.batch: batches would take ", " GB of memory, and "});

@@ -6,11 +6,12 @@
 #include <map>
 
 #include "tests/program/ranks.h"
+#include "tests/support/paths.h"
 
 namespace flowtrain {
 namespace {
 
-std::string plugin(const std::string& name) { return FLOWTRAIN_BUILD_DIR "/plugins/" + name + ".so"; }
+std::string plugin(const std::string& name) { return test::build_path("plugins/") + name + ".so"; }
 
 Words setting(const std::string& key, const std::string& value) { return {"--set", key + "=" + value}; }
 

@@ -23,6 +23,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/paths.h"
+
 namespace flowtrain {
 
 inline std::string read_text(const std::filesystem::path& path) {
@@ -54,7 +56,7 @@ inline Words with(Words words, const Words& more) {
 /// The built program, or the one that FLOWTRAIN_TEST_PROGRAM names: tests may run where they were not built.
 inline std::filesystem::path tested_program() {
   const char* named = std::getenv("FLOWTRAIN_TEST_PROGRAM");
-  return named ? named : FLOWTRAIN_PROGRAM;
+  return named ? named : test::build_path("bin/flowtrain");
 }
 
 struct Surroundings {

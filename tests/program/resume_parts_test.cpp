@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "tests/program/workplace.h"
+#include "tests/support/paths.h"
 
 namespace flowtrain {
 namespace {
@@ -49,7 +50,8 @@ TEST_CASE("half precision may be taken up or given up, when its scale is not to 
 }
 
 TEST_CASE("what hooks keep goes on with a run, or begins anew") {
-  const std::string hook = "[[hook]]\nplugin = \"" FLOWTRAIN_BUILD_DIR "/plugins/every_point.so\"\nlog = \"first\"\n";
+  const std::string hook =
+      "[[hook]]\nplugin = \"" + test::build_path("plugins/every_point.so") + "\"\nlog = \"first\"\n";
   const Workplace place(std::string(kTinyConfig) + hook);
   const auto calls_at = [](const std::filesystem::path& notes,
                            const std::string& point) {  // the call of that point, from 1

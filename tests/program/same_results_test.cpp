@@ -6,6 +6,7 @@
 #include <random>
 
 #include "tests/program/workplace.h"
+#include "tests/support/paths.h"
 
 namespace flowtrain {
 namespace {
@@ -136,8 +137,8 @@ TEST_CASE("SIGTERM does the same with 143") { check_signal(SIGTERM, 143); }
 
 TEST_CASE("a second SIGINT ends the program at once") {
   // A clean end would wait for the iteration, which takes a day.
-  const Workplace place(std::string(kTinyConfig) + "[[hook]]\nplugin = \"" FLOWTRAIN_BUILD_DIR
-                                                   "/plugins/every_point.so\"\nlog = \"notes\"\nslow_ms = 86400000\n");
+  const Workplace place(std::string(kTinyConfig) + "[[hook]]\nplugin = \"" +
+                        test::build_path("plugins/every_point.so") + "\"\nlog = \"notes\"\nslow_ms = 86400000\n");
   Process process({"tiny.toml"}, place.surroundings());
   REQUIRE(process.wait_for_text("loss 1 ", place.path("notes.0")));
   process.send_until_ended(SIGINT);

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/program/workplace.h"
+#include "tests/support/paths.h"
 
 namespace flowtrain {
 namespace {
@@ -16,7 +17,7 @@ std::string with_script(const std::string& inputs) {
 
 void write_script(const Workplace& place, const std::string& forward) {
   Surroundings around = place.surroundings();
-  around.program = FLOWTRAIN_MAKE_SCRIPT;
+  around.program = test::build_path("bin/make_script");
   REQUIRE_EXIT(run_program({"net.pt", forward}, around), 0);
 }
 

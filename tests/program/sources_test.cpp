@@ -8,6 +8,7 @@
 #include "tests/program/idx_files.h"
 #include "tests/program/picture_files.h"
 #include "tests/program/ranks.h"
+#include "tests/support/paths.h"
 
 namespace flowtrain {
 namespace {
@@ -57,7 +58,7 @@ std::vector<Rows> rows_in(const std::filesystem::path& path) {
 }
 
 const std::string row_writer =
-    "[[hook]]\nplugin = \"" FLOWTRAIN_BUILD_DIR "/plugins/every_point.so\"\nlog = \"notes\"\n";
+    "[[hook]]\nplugin = \"" + test::build_path("plugins/every_point.so") + "\"\nlog = \"notes\"\n";
 
 Words rows_to(const std::string& file) { return {"--set", "hook.0.rows=" + file, "--run-dir", "run-" + file}; }
 

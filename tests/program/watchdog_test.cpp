@@ -3,11 +3,12 @@
 #include <doctest/doctest.h>
 
 #include "tests/program/workplace.h"
+#include "tests/support/paths.h"
 
 namespace flowtrain {
 
 TEST_CASE("a rank that LibTorch's watchdog ends is a lost one: the job starts again, and ends as if nothing had been") {
-  const std::string plugin = FLOWTRAIN_BUILD_DIR "/plugins/watchdog.so";
+  const std::string plugin = test::build_path("plugins/watchdog.so");
   const Workplace place(std::string(kTinyConfig) + "[[hook]]\nplugin = \"" + plugin +
                         "\"\nranks = \"all\"\nat = 25\nfile = \"thrown\"\n");
   const Words two{"--quiet", "--distributed", "--world-size", "2", "--set", "dist.timeout=60"};

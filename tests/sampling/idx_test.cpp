@@ -9,6 +9,7 @@
 #include "sampling/datasets/whole_file.h"
 #include "tests/sampling/settings_helper.h"
 #include "tests/sampling/temp_folder.h"
+#include "tests/support/paths.h"
 #include "tests/support/skip.h"
 
 using namespace flowtrain;
@@ -223,7 +224,7 @@ TEST_CASE("no bytes make the IDX parser do anything but answer or refuse") {
 }
 
 TEST_CASE("idx: Fashion-MNIST, the whole or a part of it") {
-  const std::filesystem::path folder = FLOWTRAIN_SOURCE_DIR "/../shared/data/fashion-mnist";
+  const std::filesystem::path folder = test::source_path("../shared/data/fashion-mnist");
   SKIP_UNLESS(std::filesystem::exists(folder), "shared", "../shared/data/fashion-mnist is not there");
   const auto train = open(folder), test = open(folder, {}, false);
   for (const auto* dataset : {train.get(), test.get()}) {

@@ -9,12 +9,13 @@
 #include "tests/sampling/memory_dataset.h"
 #include "tests/sampling/settings_helper.h"
 #include "tests/sampling/temp_folder.h"
+#include "tests/support/paths.h"
 
 namespace flowtrain {
 namespace {
 
-std::string test_plugin(const std::string& name) { return FLOWTRAIN_BUILD_DIR "/test_plugins/" + name + ".so"; }
-const std::string edges_path = FLOWTRAIN_BUILD_DIR "/plugins/edges.so";
+std::string test_plugin(const std::string& name) { return test::build_path("test_plugins/") + name + ".so"; }
+const std::string edges_path = test::build_path("plugins/edges.so");
 
 /// What a call throws: its message without the plugin's path.
 template <class Call>

@@ -8,6 +8,7 @@
 #include "sampling/datasets/voc_annotation.h"
 #include "settings_helper.h"
 #include "temp_folder.h"
+#include "tests/support/paths.h"
 #include "tests/support/skip.h"
 
 namespace flowtrain {
@@ -204,7 +205,7 @@ TEST_CASE("voc: annotations") {
 }
 
 TEST_CASE("voc: the blood cells of BCCD, in place in their archive") {
-  const std::filesystem::path archive = FLOWTRAIN_SOURCE_DIR "/../shared/data/bccd/bccd.tar";
+  const std::filesystem::path archive = test::source_path("../shared/data/bccd/bccd.tar");
   SKIP_UNLESS(std::filesystem::exists(archive), "shared", "../shared/data/bccd is not there");
   std::map<std::string, int> boxes;
   int without_area = 0;

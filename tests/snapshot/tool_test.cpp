@@ -8,6 +8,7 @@
 #include "pipeline/snapshot/safetensors.h"
 #include "sampling/error.h"
 #include "tests/snapshot/fixture.h"
+#include "tests/support/paths.h"
 
 using namespace flowtrain;
 using namespace flowtrain::test;
@@ -156,7 +157,7 @@ TEST_CASE("snapshot export: the average of a snapshot that has one, and no other
 
 TEST_CASE("snapshot convert: weights of torch.save, renamed, some left out") {
   Run run;
-  const fs::path data = FLOWTRAIN_SOURCE_DIR "/tests/snapshot/data";
+  const fs::path data = test::source_path("tests/snapshot/data");
   const auto target = run.folder / "weights.safetensors";
   for (const char* file : {"zip.pth", "legacy.pth"}) {
     CHECK(snapshot_convert(data / file, Renaming({"^flag$"}, {"^weight -> fc.weight"}), target, run.out) == Exit::ok);

@@ -5,6 +5,7 @@
 #include "pipeline/snapshot/weights_file.h"
 #include "tests/snapshot/fixture.h"
 #include "tests/snapshot/torch_bytes.h"
+#include "tests/support/paths.h"
 
 using namespace flowtrain;
 using namespace flowtrain::test;
@@ -43,7 +44,7 @@ std::vector<float> only_tensor(const std::string& file) {
 
 TEST_CASE("torch: files that PyTorch wrote, in both containers") {
   for (const char* name : {"zip.pth", "legacy.pth"}) {
-    const WeightsFile file(fs::path(FLOWTRAIN_SOURCE_DIR "/tests/snapshot/data") / name);
+    const WeightsFile file(fs::path(test::source_path("tests/snapshot/data")) / name);
     const auto& tensors = file.tensors();
     REQUIRE(tensors.size() == 7);
     CHECK(tensors[0].name == "weight");

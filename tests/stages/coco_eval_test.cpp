@@ -16,6 +16,7 @@
 #include "tests/sampling/failure_helper.h"
 #include "tests/sampling/temp_folder.h"
 #include "tests/support/fault_points.h"
+#include "tests/support/paths.h"
 #include "tests/support/skip.h"
 
 namespace flowtrain {
@@ -159,8 +160,8 @@ std::string output_of(const std::string& command) {
 
 std::string python_check() {
   const char* folder = std::getenv("FLOWTRAIN_TEST_PYTHONPATH");
-  return std::string("PYTHONPATH='").append(folder ? folder : "") + "' python3 " FLOWTRAIN_SOURCE_DIR
-                                                                    "/tests/stages/coco_eval_check.py ";
+  return std::string("PYTHONPATH='").append(folder ? folder : "") + "' python3 " +
+         test::source_path("tests/stages/coco_eval_check.py ");
 }
 
 TEST_CASE("coco: equal to pycocotools") {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "sampling/error.h"
+#include "tests/support/paths.h"
 
 namespace flowtrain {
 namespace {
@@ -39,7 +40,7 @@ TEST_CASE("a GPU that cannot be had is a user's error that names the way out") {
     CHECK(message.rfind("cuda:1000: ", 0) == 0);
     CHECK(message.find('\n') == std::string::npos);
     CHECK_FALSE(error.hint().empty());
-    if (!std::filesystem::exists(FLOWTRAIN_BUILD_DIR "/lib/libflowtrain_cuda.so")) {
+    if (!std::filesystem::exists(test::build_path("lib/libflowtrain_cuda.so"))) {
       CHECK(message.find("this build of flowtrain has no CUDA parts") != std::string::npos);
       CHECK(error.hint().find("nvcc") != std::string::npos);
     } else if (!std::filesystem::exists("/dev/nvidiactl")) {

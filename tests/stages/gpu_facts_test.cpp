@@ -1,4 +1,5 @@
 #include "stages/gpu_facts.h"
+#include "tests/support/paths.h"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +10,7 @@ TEST_CASE("versions, and GPUs by name and memory; nothing of what is not there")
   CHECK(none.cuda_driver.empty());
   CHECK(none.gpus.empty());
 
-  const GpuFacts facts = gpu_facts(FLOWTRAIN_FAKE_CUDA);
+  const GpuFacts facts = gpu_facts(test::build_path("lib/libfake_cuda.so"));
   CHECK(facts.cuda == "12.8");
   CHECK(facts.cuda_driver == "13.1");
   CHECK(facts.cudnn == "9.10.2");

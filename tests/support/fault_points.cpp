@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "tests/support/paths.h"
 #include "tests/support/running_case.h"
 
 namespace flowtrain {
@@ -20,7 +21,7 @@ std::string environment(const char* name) {
 }  // namespace
 
 FaultPoints::FaultPoints(std::string what) : what_(std::move(what)) {
-  std::ifstream table(FLOWTRAIN_SOURCE_DIR "/tests/fault_points.txt");
+  std::ifstream table(test::source_path("tests/fault_points.txt"));
   bool known = false;
   for (std::string name; !known && table >> least_ >> stride_ && std::getline(table >> std::ws, name);)
     known = name == what_;

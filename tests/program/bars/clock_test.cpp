@@ -7,6 +7,7 @@
 
 #include "tests/program/workplace.h"
 #include "tests/support/fault_points.h"
+#include "tests/support/paths.h"
 
 namespace flowtrain {
 namespace {
@@ -15,7 +16,8 @@ namespace fs = std::filesystem;
 
 Surroundings jumping(const Workplace& place, int seed) {
   Surroundings surroundings = place.surroundings();
-  surroundings.environment = {{"LD_PRELOAD", FLOWTRAIN_CLOCK_SHIM}, {"FLOWTRAIN_CLOCK_SEED", std::to_string(seed)}};
+  surroundings.environment = {{"LD_PRELOAD", test::build_path("lib/libclock_shim.so")},
+                              {"FLOWTRAIN_CLOCK_SEED", std::to_string(seed)}};
   return surroundings;
 }
 
@@ -88,7 +90,7 @@ TEST_CASE("no wait and no duration in the sources goes by the wall clock") {
   const std::set<std::string> allowed{"environment.cpp"};  // when a run began, for people to read
   int files = 0;
   for (const std::string room : {"sampling", "nets", "stages", "pipeline"})
-    for (auto& entry : fs::recursive_directory_iterator(fs::path(FLOWTRAIN_SOURCE_DIR) / room)) {
+    for (auto& entry : fs::recursive_directory_iterator(fs::path(test::source_path(room)))) {
       const auto extension = entry.path().extension();
       if (extension != ".cpp" && extension != ".h" && extension != ".cu") continue;
       ++files;

@@ -5,6 +5,7 @@
 
 #include "tests/program/workplace.h"
 #include "tests/support/fault_points.h"
+#include "tests/support/paths.h"
 
 namespace flowtrain {
 namespace {
@@ -28,7 +29,7 @@ const Words kRun{"tiny.toml",
 
 Outcome run_with_fault(const Workplace& place, const std::string& kind, std::uint64_t call) {
   auto surroundings = place.surroundings();
-  surroundings.environment = {{"LD_PRELOAD", FLOWTRAIN_FAULT_SHIM},
+  surroundings.environment = {{"LD_PRELOAD", test::build_path("lib/libfault_shim.so")},
                               {"FAULT_BELOW", std::filesystem::canonical(place.path(".")).string() + "/runs"},
                               {"FAULT_AT", std::to_string(call)},
                               {"FAULT", kind}};

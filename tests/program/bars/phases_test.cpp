@@ -16,6 +16,7 @@
 #include "tests/program/ranks.h"
 #include "tests/sampling/http_server.h"
 #include "tests/support/fault_points.h"
+#include "tests/support/paths.h"
 
 namespace flowtrain {
 namespace {
@@ -32,7 +33,7 @@ struct Phase {
   std::function<Stage(const Workplace&)> prepare;
 };
 
-std::string plugin(const std::string& name) { return FLOWTRAIN_BUILD_DIR "/plugins/" + name + ".so"; }
+std::string plugin(const std::string& name) { return test::build_path("plugins/") + name + ".so"; }
 
 Words set(const Words& settings) {
   Words words;

@@ -23,6 +23,7 @@
 #include "stages/sample.h"
 #include "stages/torch/learner.h"
 #include "tests/sampling/temp_folder.h"
+#include "tests/support/paths.h"
 
 using namespace flowtrain;
 
@@ -152,7 +153,7 @@ std::string classifier(const std::string& net, const std::string& loss, const st
 }
 
 std::string shipped(const std::string& name, const std::string& more) {
-  return "base = [\"" FLOWTRAIN_SOURCE_DIR "/configs/" + name + ".toml\"]\n" + more;
+  return "base = [\"" + test::source_path("configs/") + name + ".toml\"]\n" + more;
 }
 
 /// Every net, loss and optimizer there is is in one of them.
