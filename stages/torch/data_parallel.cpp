@@ -78,6 +78,7 @@ DataParallel::DataParallel(TorchGroup& group, const nets::NamedTensors& paramete
   if (only_own_) own_ = trained;
   reducer_->register_comm_hook(
       std::make_unique<GradientExchange>(group_.processes(), options.wire, ballot_, times_, stalls_));
+  if (!options.find_unused && !options.static_graph) settle_buckets();
 }
 
 DataParallel::~DataParallel() = default;
@@ -92,7 +93,7 @@ void DataParallel::begin(bool first, bool last) {
   // iteration.
   if (std::exchange(becomes_static_, false)) reducer_->set_static_graph();
   in_collective(group_, "the start of an iteration", [&] {
-    reducer_->rebuild_buckets();  // once, after the first iteration: in the order in which gradients came
+    reducer_->rebuild_buckets();  // once, after the first backward: in the order in which gradients came
     reducer_->prepare_for_forward();
   });
 }
@@ -133,6 +134,11 @@ at::Tensor DataParallel::marked(const Votes& votes) const {
   if (std::all_of(marks.begin(), marks.end(), [](double mark) { return mark == 0; }))
     return torch::zeros({kVotes}, there);
   return torch::tensor(at::ArrayRef<double>(marks), torch::kFloat32).to(there.device());
+}
+
+void DataParallel::settle_buckets() {
+  const torch::AutoGradMode with_gradients(true);
+  stand_by(0, {});
 }
 
 void DataParallel::throw_unused() const {

@@ -65,6 +65,10 @@ class DataParallel {
  private:
   // The votes as they go into the ballot.
   at::Tensor marked(const Votes& votes) const;
+  // The reducer makes its buckets anew once, after its first backward, and what three or more processes' values sum up
+  // to depends on their places in a bucket. That backward is one without rows, so that a resumed run's first iteration
+  // has the buckets that it would have had.
+  void settle_buckets();
   // Parameters that lack a gradient, whose bucket will not leave: there is no average.
   [[noreturn]] void throw_unused() const;
 

@@ -22,6 +22,7 @@ class Lone final : public c10d::Backend {
   const std::string getBackendName() const override { return "lone"; }
   c10::intrusive_ptr<c10d::Work> allreduce(std::vector<at::Tensor>& tensors, const c10d::AllreduceOptions&) override {
     ++sums;
+    for (auto& tensor : tensors) sent.push_back(tensor.clone());
     return done(tensors);
   }
   c10::intrusive_ptr<c10d::Work> broadcast(std::vector<at::Tensor>& tensors, const c10d::BroadcastOptions&) override {
@@ -34,6 +35,7 @@ class Lone final : public c10d::Backend {
   }
 
   int sums = 0;
+  std::vector<at::Tensor> sent;  ///< to be summed up
 
  private:
   static c10::intrusive_ptr<c10d::Work> done(const std::vector<at::Tensor>& tensors) {
@@ -51,9 +53,10 @@ struct World {
   void iterate(int accum, bool with_b = true) {
     a.mutable_grad().reset();
     b.mutable_grad().reset();
+    lone->sent.clear();
     for (int i = 0; i < accum; ++i) {
       parallel.begin(i == 0, i + 1 == accum);
-      const at::Tensor loss = (i + 1) * (with_b ? a.sum() + b.sum() : a.sum());
+      const at::Tensor loss = (i + 1) * (with_b ? a.sum() + weight_of_b * b.sum() : a.sum());
       parallel.backward(loss, loss.detach().reshape({1}), 1, {.interrupted = 1});
       if (i + 1 < accum) CHECK(lone->sums == before);  // nothing leaves before the last
     }
@@ -78,7 +81,8 @@ struct World {
                    }(),
                    std::make_shared<FlightRecord>()};
   DataParallel parallel;
-  int before = 0, exchanges = 0;
+  double weight_of_b = 1;
+  int before = lone->sums, exchanges = 0;
 };
 
 }  // namespace
@@ -125,4 +129,29 @@ TEST_CASE("a static graph is exchanged from its first iteration on") {
       CHECK(world.parallel.figures().item<double>() == (with_b ? 8 : 3) * 3);
     }
   }
+}
+
+// What three or more processes' values sum up to depends on their places, and a resumed run begins with its first
+// iteration.
+TEST_CASE("the first iteration sends its gradients in the same places as all later ones") {
+  std::vector<DataParallelOptions> all(3);
+  all[1].find_unused = true;
+  all[2].static_graph = true;
+  for (auto& options : all)
+    for (const double bucket_mb : {25.0, 1e-6}) {
+      CAPTURE(options.find_unused);
+      CAPTURE(options.static_graph);
+      CAPTURE(bucket_mb);
+      options.bucket_mb = options.first_bucket_mb = bucket_mb;
+      World world(options);
+      world.weight_of_b = 2;
+      world.iterate(1);
+      const auto first = world.lone->sent;
+      for (int i = 0; i < 3; ++i) {
+        world.iterate(1);
+        REQUIRE(world.lone->sent.size() == first.size());
+        for (std::size_t bucket = 0; bucket < first.size(); ++bucket)
+          CHECK(world.lone->sent[bucket].equal(first[bucket]));
+      }
+    }
 }
