@@ -10,8 +10,8 @@
 #include <cstdlib>
 #include <exception>
 #include <string>
-#include <thread>
 #include <string_view>
+#include <thread>
 #include <typeinfo>
 
 #include "pipeline/telemetry/console.h"
