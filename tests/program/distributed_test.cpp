@@ -16,12 +16,6 @@ namespace flowtrain {
 
 namespace {
 
-std::size_t times_in(const std::string& text, const std::string& part) {
-  std::size_t count = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
-
 const Words kTwo{"--distributed", "--world-size", "2"};
 
 }  // namespace

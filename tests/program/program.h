@@ -32,6 +32,13 @@ inline std::string read_text(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+/// How often `text` holds `part`.
+inline std::size_t times_in(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++count;
+  return count;
+}
+
 /// How a process ended. Either `code` or `signal` says it; the other one is -1 or 0.
 struct Outcome {
   int code = -1;
@@ -104,10 +111,11 @@ class Process {
     } while (!wait_until([&] { return ended(); }, 0.3));
   }
 
-  /// Waits until stderr, or a file that the program writes, holds `text`. False where the process ends, or the time is
-  /// over, before.
-  bool wait_for_text(const std::string& text, const std::filesystem::path& file = {}, double limit_s = 600) {
-    auto found = [&] { return read_text(file.empty() ? err_ : file).find(text) != std::string::npos; };
+  /// Waits until stderr, or a file that the program writes, holds `text`, as often as `times` says. False where the
+  /// process ends, or the time is over, before.
+  bool wait_for_text(const std::string& text, const std::filesystem::path& file = {}, double limit_s = 600,
+                     std::size_t times = 1) {
+    auto found = [&] { return times_in(read_text(file.empty() ? err_ : file), text) >= times; };
     return wait_until([&] { return found() || ended(); }, limit_s) && found();
   }
 

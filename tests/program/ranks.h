@@ -53,10 +53,17 @@ inline double difference(const Workplace& place, const std::string& a, const std
   return worst;
 }
 
+/// What /proc tells of a process; empty where it has ended.
+inline std::string text_of_process(int process, const char* file) try {
+  return read_text("/proc/" + std::to_string(process) + "/" + file);
+} catch (const std::ios_base::failure&) {
+  return {};
+}
+
 /// Whether `process` is `ancestor`, or was started by it, directly or not.
 inline bool descends_from(int process, int ancestor) {
   while (process > 1 && process != ancestor) {
-    const auto status = read_text("/proc/" + std::to_string(process) + "/stat");
+    const auto status = text_of_process(process, "stat");
     // "PID (NAME) STATE PARENT …": the name may hold anything.
     const auto after_name = status.rfind(") ");
     process = after_name == std::string::npos ? 0 : std::atoi(status.c_str() + after_name + 4);
@@ -64,19 +71,32 @@ inline bool descends_from(int process, int ancestor) {
   return process == ancestor;
 }
 
-/// A rank's process, which a launcher of ours started for the run in folder `run`. Only one that this test started:
-/// others may run beside it, in folders of the same name.
-inline int rank_process(const std::string& run, int rank) {
+/// The ids of all processes that have `run`, a run's folder, among their words.
+inline std::vector<int> processes_of(const std::string& run) {
+  std::vector<int> found;
   for (auto& entry : fs::directory_iterator("/proc")) {
     const std::string name = entry.path().filename().string();
-    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    const auto words = read_text(entry.path() / "cmdline");
-    const auto environment = read_text(entry.path() / "environ");
-    const auto variable = std::string("RANK=") + std::to_string(rank) + '\0';
-    if (words.find(run) != std::string::npos && ('\0' + environment).find('\0' + variable) != std::string::npos &&
-        descends_from(std::stoi(name), ::getpid()))
-      return std::stoi(name);
+    if (name.find_first_not_of("0123456789") == std::string::npos &&
+        text_of_process(std::stoi(name), "cmdline").find(run) != std::string::npos)
+      found.push_back(std::stoi(name));
   }
+  return found;
+}
+
+/// A rank's process, which a launcher of ours started for the run in folder `run`; 0 where there is none. Only one that
+/// this test started: others may run beside it, in folders of the same name.
+inline int find_rank_process(const std::string& run, int rank) {
+  const auto variable = std::string("\0RANK=", 6) + std::to_string(rank) + '\0';
+  for (const int id : processes_of(run)) {
+    const auto environment = '\0' + text_of_process(id, "environ");
+    if (environment.find(variable) != std::string::npos && descends_from(id, ::getpid())) return id;
+  }
+  return 0;
+}
+
+/// As find_rank_process(); throws where there is none.
+inline int rank_process(const std::string& run, int rank) {
+  if (const int id = find_rank_process(run, rank)) return id;
   throw std::runtime_error("no process of rank " + std::to_string(rank));
 }
 

@@ -1,0 +1,108 @@
+// A hook for tests: logs what it saw of an iteration, so that what a run reports can be held against it; keeps a sum
+// over all iterations in its state; and makes gradients infinite where it is told to.
+
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "nets/tensors.h"
+#include "stages/torch/plugin.h"
+
+namespace {
+
+using namespace flowtrain;
+
+class Witness final : public Hook {
+ public:
+  static const char* help() { return "logs the loss that it saw, over this process's rows"; }
+  static std::vector<Key> keys() {
+    return {{"log",
+             Kind::text,
+             std::string(),
+             "file to which it notes its calls at snapshots; .RANK is added",
+             0,
+             0,
+             {},
+             true},
+            {"sum_every", Kind::integer, std::int64_t{1}, "iterations from sum to sum", 1, 1e6},
+            {"slow_ms", Kind::integer, std::int64_t{0}, "how much longer each forward takes", 0, 1e6},
+            {"infinite_at", Kind::integers, std::vector<std::int64_t>{},
+             "iterations of which a gradient becomes infinite"}};
+  }
+
+  explicit Witness(const Settings& settings)
+      : log_(settings.text("log")),
+        sum_every_(static_cast<std::uint64_t>(settings.integer("sum_every"))),
+        slow_(settings.integer("slow_ms")),
+        infinite_at_(settings.integers("infinite_at")) {}
+
+  std::vector<Point> points() const override {
+    return {Point::loss, Point::backward, Point::iteration_end, Point::snapshot_begin, Point::snapshot_end};
+  }
+
+  void at(Point point, Moment& moment) override {
+    switch (point) {
+      case Point::loss: return see(moment);
+      case Point::backward: return spoil(moment);
+      case Point::iteration_end: return tell(moment);
+      default: note(point, moment);
+    }
+  }
+
+  std::string state() const override {
+    char digits[40];
+    std::snprintf(digits, sizeof digits, "%.17g", sum_);
+    return digits;
+  }
+  void restore(const std::string& state) override { sum_ = std::stod(state); }
+
+ private:
+  void see(const Moment& moment) {
+    std::this_thread::sleep_for(slow_);
+    const auto rows = static_cast<double>(moment.samples.size());
+    rows_ += rows;
+    lowered_ += rows * moment.losses->at("loss").item<double>();
+    ++forwards_;
+  }
+
+  void spoil(const Moment& moment) const {
+    if (std::find(infinite_at_.begin(), infinite_at_.end(), moment.iteration) == infinite_at_.end()) return;
+    for (auto& [name, parameter] : *moment.parameters)
+      if (parameter.grad().defined()) return (void)parameter.mutable_grad().fill_(kInfinity);
+  }
+
+  void tell(Moment& moment) {
+    const double loss = rows_ > 0 ? lowered_ / rows_ : 0;
+    sum_ += loss;
+    moment.log("witness.loss", loss);
+    moment.log("witness.forwards", forwards_);
+    if (moment.iteration % sum_every_ == 0) moment.log("witness.sum", sum_);
+    rows_ = lowered_ = forwards_ = 0;
+  }
+
+  void note(Point point, const Moment& moment) const {
+    std::ofstream(log_ + "." + std::to_string(moment.rank), std::ios::app)
+        << name_of(point) << " " << moment.iteration << "\n";
+  }
+
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+  const std::string log_;
+  const std::uint64_t sum_every_;
+  const std::chrono::milliseconds slow_;
+  const std::vector<std::int64_t> infinite_at_;
+  double rows_ = 0, lowered_ = 0, forwards_ = 0;  // of the iteration under way
+  double sum_ = 0;                                // of the mean losses of all iterations
+};
+
+}  // namespace
+
+FLOWTRAIN_HOOK(Witness)
