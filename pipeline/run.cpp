@@ -395,7 +395,7 @@ SnapshotPolicy snapshot_policy(const Start& start, std::uint64_t iterations_per_
 
 // Rank 0's weights, which all get: a snapshot's, or those of net.pretrain.
 void load_first_weights(Learner& learner, const Start& start, std::optional<OpenSnapshot>& snapshot,
-                        const Interrupt& interrupt) {
+                        Interrupt& interrupt) {
   if (snapshot) {
     learner.load_state(tensors_to_resume(*snapshot, start.config));
     log_info(say("going on after iteration ", snapshot->iteration, ", from ", start.snapshot->string()));

@@ -48,7 +48,7 @@ bool Trainer::validation_goes_on() {
   if (!result_.signal && ++asked_ % between_agreements == 0) {
     const Votes own = own_votes();
     std::array<double, 2> all = {own.interrupted, own.terminated};
-    parts_.group->sum(all);
+    parts_.group->sum("whether a validation goes on", all);
     if (all[0] + all[1] > 0) result_.signal = all[1] > 0 ? SIGTERM : SIGINT;
   }
   return !result_.signal;
