@@ -180,7 +180,7 @@ std::unique_ptr<Dataset> open_validation_dataset(const Config& config, const std
   try {
     auto places = places_among(learnt, classes);
     if (tells && !places.lacking.empty())
-      log_info(say(data.table(), ": ", classes.size(), " of the ", learnt.size(), " classes, without ",
+      log_info(say("validation data: ", classes.size(), " of the ", learnt.size(), " classes, without ",
                    listed_classes(places.lacking), "; labels are those of the training data"));
     return relabelled(std::move(dataset), learnt, std::move(places.labels));
   } catch (const std::invalid_argument& differs) {

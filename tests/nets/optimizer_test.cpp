@@ -161,16 +161,22 @@ TEST_CASE("a gradient is taken as it is where it differs in the strides of dimen
     // Of a 1 × 1 convolution: channels innermost, or not, is the same memory.
     const at::Tensor weight = at::ones({4, 3, 1, 1}).requires_grad_();
     const auto optimizer = make_optimizer({.name = name, .lr = 0.1, .momentum = 0.9}, NamedTensors{{"weight", weight}});
-    weight.mutable_grad() = at::rand({4, 3, 1, 1}).as_strided({4, 3, 1, 1}, {3, 1, 3, 3});
-    REQUIRE(weight.grad().strides() != weight.strides());
-    copies = 0;
-    const auto handle = at::addGlobalCallback(at::RecordFunctionCallback([](const at::RecordFunction& call) {
-                                                if (std::string(call.name()) == "aten::copy_") ++copies;
-                                                return std::unique_ptr<at::ObserverContext>();
-                                              }).scopes({at::RecordScope::FUNCTION}));
-    optimizer->step();
-    at::removeCallback(handle);
-    CHECK(copies == 0);
+    const auto copies_with = [&](const at::Tensor& gradient) {
+      weight.mutable_grad() = gradient;
+      copies = 0;
+      const auto handle = at::addGlobalCallback(at::RecordFunctionCallback([](const at::RecordFunction& call) {
+                                                  if (std::string(call.name()) == "aten::copy_") ++copies;
+                                                  return std::unique_ptr<at::ObserverContext>();
+                                                }).scopes({at::RecordScope::FUNCTION}));
+      optimizer->step();
+      at::removeCallback(handle);
+      return copies.load();
+    };
+    const at::Tensor gradient = at::rand({4, 3, 1, 1}), relaid = gradient.as_strided({4, 3, 1, 1}, {3, 1, 3, 3});
+    REQUIRE(relaid.strides() != weight.strides());
+    const int of_its_own = copies_with(gradient);  // of its count of steps
+    CHECK(copies_with(relaid) == of_its_own);
+    CHECK(copies_with(at::rand({3, 4, 1, 1}).transpose(0, 1)) == of_its_own + 1);
   }
 }
 

@@ -15,7 +15,7 @@ using namespace flowtrain::nets;
 
 namespace {
 
-const std::string golden = test::source_path("tests/nets/golden/");
+const std::string golden = flowtrain::test::source_path("tests/nets/golden/");
 
 NetSpec spec_of(const std::string& name, std::int64_t classes) {
   NetSpec spec;

@@ -55,6 +55,6 @@ TEST_CASE("a loss in half precision is scaled by more than half precision holds"
   for (const auto type : {at::kHalf, at::kBFloat16, at::kFloat, at::kDouble}) {
     const at::Tensor scaled = scaler.scaled(at::full({}, 1.5, type));
     CHECK(scaled.item<double>() == 1.5 * 65536);
-    CHECK(scaled.scalar_type() == (type == at::kDouble ? at::kDouble : at::kFloat));
+    CHECK((scaled.scalar_type() == (type == at::kDouble ? at::kDouble : at::kFloat)));
   }
 }

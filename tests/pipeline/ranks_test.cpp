@@ -42,11 +42,11 @@ class AskedOther : public Group {
   explicit AskedOther(int asked_in) : left_(asked_in) {}
   int rank() const override { return 0; }
   int size() const override { return 2; }
-  void sum(std::span<double> values) override {
+  void sum(const char*, std::span<double> values) override {
     if (values.size() == 2 && --left_ == 0) values[1] = 1;
   }
-  std::vector<std::string> gather(const std::string& mine) override { return {mine, "[]"}; }
-  std::string broadcast(const std::string& mine) override { return mine; }
+  std::vector<std::string> gather(const char*, const std::string& mine) override { return {mine, "[]"}; }
+  std::string broadcast(const char*, const std::string& mine) override { return mine; }
 
  private:
   int left_;

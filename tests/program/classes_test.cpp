@@ -52,7 +52,7 @@ TEST_CASE("a validation set without one of the classes is measured by the names 
   write_animals(place.folder(), "val", {"dog", "emu"});
   const auto trained = place.train(with(on_pictures, {"--run-dir", "run"}));
   REQUIRE_EXIT(trained, 0);
-  CHECK_SAYS(trained, "data.val: 2 of the 3 classes, without cat; labels are those of the training data");
+  CHECK_SAYS(trained, "validation data: 2 of the 3 classes, without cat; labels are those of the training data");
   CHECK_SAYS(trained, "accuracy.cat nan");
   CHECK(trained.err.find("-nan") == std::string::npos);
   check_knows_dog_and_emu(metrics_of(place.path("run"), "val").back());
@@ -61,7 +61,7 @@ TEST_CASE("a validation set without one of the classes is measured by the names 
   fs::rename(place.path("animals/train"), place.path("elsewhere"));
   const auto tested = place.run({"test", "run"});
   REQUIRE_EXIT(tested, 0);
-  CHECK_SAYS(tested, "data.val: 2 of the 3 classes, without cat");
+  CHECK_SAYS(tested, "validation data: 2 of the 3 classes, without cat");
   check_knows_dog_and_emu(json::parse(tested.out));
   fs::rename(place.path("elsewhere"), place.path("animals/train"));
 
@@ -72,7 +72,7 @@ TEST_CASE("a validation set without one of the classes is measured by the names 
   const auto packed = place.train(with(on_pictures, {"--set", "data.dataset=webdataset", "--set", "data.path=shards",
                                                      "--set", "val.mode=overlapped", "--run-dir", "packed"}));
   REQUIRE_EXIT(packed, 0);
-  CHECK_SAYS(packed, "data.val: 2 of the 3 classes, without cat");
+  CHECK_SAYS(packed, "validation data: 2 of the 3 classes, without cat");
   check_knows_dog_and_emu(metrics_of(place.path("packed"), "val").back());
 
   // A class that the net cannot know is no matter of the first validation, but of the start.

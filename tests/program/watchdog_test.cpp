@@ -10,7 +10,7 @@ namespace flowtrain {
 TEST_CASE("a rank that LibTorch's watchdog ends is a lost one: the job starts again, and ends as if nothing had been") {
   const std::string plugin = test::build_path("plugins/watchdog.so");
   const Workplace place(std::string(kTinyConfig) + "[[hook]]\nplugin = \"" + plugin +
-                        "\"\nranks = \"all\"\nat = 25\nfile = \"thrown\"\n");
+                        "\"\nranks = \"all\"\nat = 25\nmarker = \"thrown\"\n");
   const Words two{"--quiet", "--distributed", "--world-size", "2", "--set", "dist.timeout=60"};
   const auto outcome = place.train(with(two, {"--run-dir", "lost", "--max-restarts", "1"}));
   CHECK_EXIT(outcome, 0);

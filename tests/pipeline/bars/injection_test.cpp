@@ -315,8 +315,12 @@ TEST_CASE("an error of any kind in any stage, at any position, ends the run as i
     CAPTURE(place_names[round % kPlaces]);
     REQUIRE(fault.fired());
     std::string expected = expected_ending(place, kind, fault.id());
-    if (place == Place::order && kind != Thrown::user) expected = "internal: stage issue, position ";
-    if (place == Place::order && kind == Thrown::user) expected = "user 5 a hint: stage issue, position ";
+    if (place == Place::order) {
+      const std::string begin = kind == Thrown::user     ? "user 5 a hint"
+                                : kind == Thrown::memory ? std::string("user 2 ") + out_of_memory_hint
+                                                         : "internal";
+      expected = begin + ": stage issue, position ";
+    }
     CHECK(seen.substr(0, place == Place::order ? expected.size() : seen.npos) == expected);
     CHECK(settled(own_threads, 0) == 0);
     ++fired[static_cast<std::size_t>(place)];

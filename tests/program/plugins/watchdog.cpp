@@ -18,11 +18,11 @@ class Watchdog final : public Hook {
   static const char* help() { return "ends a rank as NCCL's watchdog does"; }
   static std::vector<Key> keys() {
     return {{"at", Kind::integer, std::int64_t{1}, "iteration in which it does"},
-            {"file", Kind::text, std::string(), "where this file is, it has done so", 0, 0, {}, true}};
+            {"marker", Kind::text, std::string(), "where this file is, it has done so", 0, 0, {}, true}};
   }
 
   explicit Watchdog(const Settings& settings)
-      : at_(static_cast<std::uint64_t>(settings.integer("at"))), file_(settings.text("file")) {}
+      : at_(static_cast<std::uint64_t>(settings.integer("at"))), file_(settings.text("marker")) {}
 
   std::vector<Point> points() const override { return {Point::iteration_begin}; }
 

@@ -21,11 +21,11 @@ class Pair : public SoloGroup {
  public:
   Pair(std::string lengths, std::vector<double> totals) : lengths_(std::move(lengths)), totals_(std::move(totals)) {}
   int size() const override { return 2; }
-  void sum(std::span<double> values) override {
+  void sum(const char*, std::span<double> values) override {
     REQUIRE(values.size() == totals_.size());
     for (std::size_t i = 0; i < values.size(); ++i) values[i] += totals_[i];
   }
-  std::vector<std::string> gather(const std::string& mine) override { return {mine, lengths_}; }
+  std::vector<std::string> gather(const char*, const std::string& mine) override { return {mine, lengths_}; }
 
  private:
   std::string lengths_;
@@ -44,7 +44,7 @@ class Member : public SoloGroup {
   Member(Meeting& meeting, std::size_t rank) : meeting_(meeting), rank_(rank) {}
   int rank() const override { return static_cast<int>(rank_); }
   int size() const override { return 2; }
-  void sum(std::span<double> values) override {
+  void sum(const char*, std::span<double> values) override {
     meeting_.numbers[rank_].assign(values.begin(), values.end());
     meeting_.barrier.arrive_and_wait();
     const auto& [first, second] = meeting_.numbers;
@@ -52,7 +52,7 @@ class Member : public SoloGroup {
       for (std::size_t i = 0; i < values.size(); ++i) values[i] = first[i] + second[i];
     meeting_.barrier.arrive_and_wait();
   }
-  std::vector<std::string> gather(const std::string& mine) override {
+  std::vector<std::string> gather(const char*, const std::string& mine) override {
     meeting_.texts[rank_] = mine;
     meeting_.barrier.arrive_and_wait();
     std::vector<std::string> all(meeting_.texts.begin(), meeting_.texts.end());
