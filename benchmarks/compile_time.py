@@ -1,0 +1,30 @@
+#!/usr/bin/env python3
+"""How long each target of a build took to compile, largest first.
+
+    CCACHE_DISABLE=1 cmake --build build/release
+    benchmarks/compile_time.py build/release
+
+Reads Ninja's log of the folder. Times are wall times of single compilers, summed: on a quiet machine with as many jobs as
+cores they are close to CPU time. Links and the steps of CMake itself are in one row.
+"""
+import collections
+import pathlib
+import re
+import sys
+
+OBJECT = re.compile(r"CMakeFiles/([^/]+)\.dir/.*\.(o|gch)$")
+
+seconds, files = collections.Counter(), collections.Counter()
+for line in pathlib.Path(sys.argv[1], ".ninja_log").read_text().splitlines():
+    if line.startswith("#"):
+        continue
+    begin_ms, end_ms, _, output, _ = line.split("\t")
+    found = OBJECT.search(output)
+    target = found[1] if found else "(links and others)"
+    seconds[target] += (int(end_ms) - int(begin_ms)) / 1000
+    files[target] += bool(found)
+
+print(f"{'target':32} {'files':>5} {'seconds':>8}")
+for target, spent in seconds.most_common():
+    print(f"{target:32} {files[target]:5} {spent:8.1f}")
+print(f"{'in all':32} {sum(files.values()):5} {sum(seconds.values()):8.1f}")
