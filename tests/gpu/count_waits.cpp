@@ -11,9 +11,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
-#include <mutex>
 #include <string>
 #include <utility>
+
+#include "sampling/mutex.h"
 
 namespace {
 
@@ -23,8 +24,8 @@ struct Waits {
 };
 
 struct Count {
-  std::mutex mutex;
-  std::map<std::pair<std::string, std::string>, Waits> waits;  // by call and thread
+  flowtrain::Mutex mutex;
+  std::map<std::pair<std::string, std::string>, Waits> waits FT_GUARDED_BY(mutex);  // by call and thread
 
   ~Count() {
     const char* path = std::getenv("COUNT_WAITS");
@@ -52,8 +53,9 @@ int timed(const char* call, Arguments... arguments) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   std::array<char, 16> thread{};
   pthread_getname_np(pthread_self(), thread.data(), thread.size());
-  const std::lock_guard lock(count().mutex);
-  Waits& waits = count().waits[{call, thread.data()}];
+  Count& all = count();
+  const flowtrain::MutexLock lock(all.mutex);
+  Waits& waits = all.waits[{call, thread.data()}];
   ++waits.calls;
   waits.seconds += seconds;
   return status;

@@ -162,25 +162,25 @@ TEST_CASE("a run that is interrupted leaves what an undisturbed one leaves, what
       {"rolls back, overlapped", with(kRollback, kOverlapped), {18, 27, 38}},
       {"rolls back, never waits for the disk", with(kRollback, {"snapshot.when_busy=skip", "snapshot.every=3"}), {38}},
   };
-  for (auto& [what, sets, not_finite] : cases)
+  for (auto& each : cases)
     for (int world : {1, 2}) {
-      if (world > 1 && what.find("overlapped") != what.npos) continue;
-      CAPTURE(what);
+      if (world > 1 && each.name.find("overlapped") != each.name.npos) continue;
+      CAPTURE(each.name);
       CAPTURE(world);
       fs::remove_all(sessions.folder / "straight");
-      Story straight{not_finite};
-      REQUIRE(sessions.run("straight", world, sets, straight) == 0);
+      Story straight{each.not_finite};
+      REQUIRE(sessions.run("straight", world, each.sets, straight) == 0);
       const Left expected = left_in(sessions.folder / "straight");
       for (const std::uint64_t at : {5u, 13u, 20u, 24u, 31u, 37u}) {
         CAPTURE(at);
         fs::remove_all(sessions.folder / "cut");
-        Story story{not_finite};
+        Story story{each.not_finite};
         int code = -1;
         for (auto& disturbance : {once_at(at, [] { raise(SIGTERM); }), once_at(at + 2, [] { raise(SIGINT); }),
                                   once_at(at + 4, [] { throw Killed(); }), Disturbance()}) {
           story.before = disturbance;
           try {
-            code = sessions.run("cut", world, sets, story, code == -1 ? "" : "auto");
+            code = sessions.run("cut", world, each.sets, story, code == -1 ? "" : "auto");
           } catch (const Killed&) {
           }
           if (code == 0) break;

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/program/detector.h"
 #include "tests/program/workplace.h"
 #include "tests/support/paths.h"
 #include "tests/support/skip.h"
@@ -10,35 +11,6 @@ namespace flowtrain {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kTinyDetector = R"(name = "detector"
-[run]
-max_iter = 2
-threads = 1
-[data]
-dataset = "shapes"
-size = 64
-samples = 8
-val_samples = 2
-objects = 2
-[sampler]
-name = "cornernet"
-input_size = [63, 63]
-output_size = [16, 16]
-border = 16
-[loader]
-batch = 4
-[net]
-name = "cornernet_squeeze"
-stacks = 1
-stem = [8, 16]
-widths = [16, 16]
-blocks = [1, 1]
-[loss]
-name = "cornernet"
-[val]
-metrics = []
-)";
 
 bool has_driver() { return fs::exists("/dev/nvidiactl") || fs::exists("/dev/dxg"); }
 
@@ -80,7 +52,7 @@ TEST_CASE("each command that computes refuses a GPU that is not there, and says 
 
 TEST_CASE("the test of a detector refuses a GPU that is not there") {
   SKIP_UNLESS(!has_driver(), "no-gpu", "a driver of GPUs is here");
-  const Workplace place(kTinyDetector);
+  const Workplace place(kDetector);
   REQUIRE_EXIT(place.train({"--initialize", "--device", "cpu"}), 0);
   for (const std::string device : {"cuda", "cuda:3"}) check_refused(place, {"test", "tiny.toml", "--device", device});
 }

@@ -6,7 +6,6 @@
 
 #include <array>
 #include <map>
-#include <mutex>
 #include <set>
 
 #include "nets/loss.h"
@@ -14,6 +13,7 @@
 #include "nets/optimizer.h"
 #include "pipeline/config/config.h"
 #include "sampling/dataset.h"
+#include "sampling/mutex.h"
 #include "sampling/order.h"
 #include "sampling/registry.h"
 #include "sampling/sampler.h"
@@ -35,14 +35,14 @@ class Waits {
  public:
   Waits()
       : handle_(at::addGlobalCallback(at::RecordFunctionCallback(&begin, &end).scopes({at::RecordScope::FUNCTION}))) {
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     counts.clear();
   }
   ~Waits() { at::removeCallback(handle_); }
   Waits(const Waits&) = delete;
 
   std::map<std::string, int> seen() const {
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     return counts;
   }
 
@@ -54,7 +54,7 @@ class Waits {
                                                "aten::masked_select",       "aten::equal",      "aten::_unique2"};
     if (is_fused(call)) ++fused;
     if (fused == 0 && waiting.contains(call.name())) {
-      const std::scoped_lock lock(mutex);
+      const MutexLock lock(mutex);
       ++counts[call.name()];
     }
     return nullptr;
@@ -63,14 +63,11 @@ class Waits {
     if (is_fused(call)) --fused;
   }
 
-  static std::mutex mutex;
-  static std::map<std::string, int> counts;
-  static thread_local int fused;
+  inline static Mutex mutex;
+  inline static std::map<std::string, int> counts FT_GUARDED_BY(mutex);
+  inline static thread_local int fused = 0;
   at::CallbackHandle handle_;
 };
-std::mutex Waits::mutex;
-std::map<std::string, int> Waits::counts;
-thread_local int Waits::fused = 0;
 
 using Counts = std::map<std::string, int>;
 
