@@ -14,14 +14,15 @@ import sys
 
 OBJECT = re.compile(r"CMakeFiles/([^/]+)\.dir/.*\.(o|gch)$")
 
+lines = pathlib.Path(sys.argv[1], ".ninja_log").read_text().splitlines()
+steps = {output: (int(end_ms) - int(begin_ms)) / 1000  # the last one of each output
+         for begin_ms, end_ms, _, output, _ in (line.split("\t") for line in lines if not line.startswith("#"))}
+
 seconds, files = collections.Counter(), collections.Counter()
-for line in pathlib.Path(sys.argv[1], ".ninja_log").read_text().splitlines():
-    if line.startswith("#"):
-        continue
-    begin_ms, end_ms, _, output, _ = line.split("\t")
+for output, spent in steps.items():
     found = OBJECT.search(output)
     target = found[1] if found else "(links and others)"
-    seconds[target] += (int(end_ms) - int(begin_ms)) / 1000
+    seconds[target] += spent
     files[target] += bool(found)
 
 print(f"{'target':32} {'files':>5} {'seconds':>8}")
