@@ -108,6 +108,7 @@ const std::vector<Phase> kPhases = {
     {"indexing",
      [](const Workplace& place) {
        std::filesystem::create_directory(place.path("idx"));
+       place.folder().write("idx/train-labels-idx1-ubyte", "");
        const auto fifo = place.path("idx/train-images-idx3-ubyte");
        ::mkfifo(fifo.c_str(), 0600);
        return Stage{with({"tiny.toml", "--run-dir", "run"}, set({"data.dataset=idx", "data.path=idx"})),
