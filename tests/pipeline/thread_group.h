@@ -110,6 +110,7 @@ inline void as_ranks(int world, const std::function<void(Group&)>& body) {
   std::once_flag failed;
   {
     std::vector<std::jthread> threads;
+    threads.reserve(static_cast<std::size_t>(world));
     for (int rank = 0; rank < world; ++rank)
       threads.emplace_back([&, rank] {
         ThreadGroup group(meeting, rank);
