@@ -1,7 +1,5 @@
 #include "pipeline/fingerprints.h"
 
-#include <array>
-#include <cstdio>
 #include <fstream>
 #include <optional>
 #include <span>
@@ -17,12 +15,6 @@ namespace flowtrain {
 namespace {
 
 constexpr const char* training_data = "data.train";
-
-std::string hex_digits(std::uint64_t hash) {
-  std::array<char, 17> text;
-  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(hash));
-  return text.data();
-}
 
 std::optional<std::string> xxh64_of_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -74,9 +66,9 @@ Changes changes_between(const Basis& before, const Basis& now, const Config& con
 
 std::map<std::string, std::string> fingerprints_of(const Config& config, const Dataset& training,
                                                    const ValidationSets& validation) {
-  std::map<std::string, std::string> all{{training_data, hex_digits(training.fingerprint())}};
+  std::map<std::string, std::string> all{{training_data, hash_hex(training.fingerprint())}};
   for (auto& set : validation)
-    all[set->name.empty() ? "data.val" : "val.set." + set->name] = hex_digits(set->data.dataset->fingerprint());
+    all[set->name.empty() ? "data.val" : "val.set." + set->name] = hash_hex(set->data.dataset->fingerprint());
   for (auto& file : files_of(config))
     if (auto hash = xxh64_of_file(file.path)) all[file.key] = *hash;
   return all;

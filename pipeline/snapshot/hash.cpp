@@ -19,20 +19,20 @@ constexpr std::size_t saved_bytes = offsetof(XXH64_state_t, reserved64);
 
 std::string prefix() { return "xxh64-" + std::to_string(XXH_VERSION_NUMBER) + "-"; }
 
-std::string to_hex(XXH64_hash_t hash) {
-  std::string text(16, '0');
-  for (std::size_t i = 0; i < 16; ++i) text[i] = digits[(hash >> (60 - 4 * i)) & 15];
-  return text;
-}
-
 UserError bad_state(const std::string& why) {
   return UserError(Exit::snapshot, "hash state: " + why, "go on with the build that wrote the snapshot");
 }
 
 }  // namespace
 
-std::string xxh64_hex(std::span<const std::byte> bytes) { return to_hex(XXH64(bytes.data(), bytes.size(), 0)); }
-std::string xxh64_hex(std::string_view text) { return to_hex(XXH64(text.data(), text.size(), 0)); }
+std::string hash_hex(std::uint64_t hash) {
+  std::string text(16, '0');
+  for (std::size_t i = 0; i < 16; ++i) text[i] = digits[(hash >> (60 - 4 * i)) & 15];
+  return text;
+}
+
+std::string xxh64_hex(std::span<const std::byte> bytes) { return hash_hex(XXH64(bytes.data(), bytes.size(), 0)); }
+std::string xxh64_hex(std::string_view text) { return hash_hex(XXH64(text.data(), text.size(), 0)); }
 
 Xxh64::Xxh64() : state_(XXH64_createState()) {
   if (!state_) throw std::bad_alloc();
@@ -45,7 +45,7 @@ void Xxh64::update(std::span<const std::byte> bytes) {
   if (!bytes.empty()) XXH64_update(state_.get(), bytes.data(), bytes.size());
 }
 
-std::string Xxh64::hex() const { return to_hex(XXH64_digest(state_.get())); }
+std::string Xxh64::hex() const { return hash_hex(XXH64_digest(state_.get())); }
 
 std::string Xxh64::save() const {
   std::array<unsigned char, saved_bytes> raw;
