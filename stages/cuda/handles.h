@@ -20,17 +20,32 @@ inline void check(cudaError_t status, const std::string& call) {
 /// Makes a GPU the calling thread's current one: that is a property of each thread.
 inline void make_current(int gpu) { check(cudaSetDevice(gpu), "cudaSetDevice"); }
 
-/// Memory of the GPU that is current when it is made.
-template <class T>
-class DeviceArray {
- public:
-  DeviceArray() = default;
-  explicit DeviceArray(std::size_t size) : size_(size) {
-    check(cudaMalloc(reinterpret_cast<void**>(&data_), size * sizeof(T)), "cudaMalloc");
+/// Where the memory of an OwnedArray is taken from.
+struct GpuMemory {
+  static void* take(std::size_t bytes) {
+    void* data = nullptr;
+    check(cudaMalloc(&data, bytes), "cudaMalloc");
+    return data;
   }
-  ~DeviceArray() { cudaFree(data_); }
-  /// What is enqueued may still read the old memory: the runtime frees it after that.
-  DeviceArray& operator=(DeviceArray&& other) noexcept {
+  static void give_back(void* data) { cudaFree(data); }
+};
+struct PinnedMemory {
+  static void* take(std::size_t bytes) {
+    void* data = nullptr;
+    check(cudaHostAlloc(&data, bytes, cudaHostAllocPortable), "cudaHostAlloc");
+    return data;
+  }
+  static void give_back(void* data) { cudaFreeHost(data); }
+};
+
+template <class T, class Memory>
+class OwnedArray {
+ public:
+  OwnedArray() = default;
+  explicit OwnedArray(std::size_t size) : data_(static_cast<T*>(Memory::take(size * sizeof(T)))), size_(size) {}
+  ~OwnedArray() { Memory::give_back(data_); }
+  /// What is enqueued may still use the old memory: the runtime frees it after that.
+  OwnedArray& operator=(OwnedArray&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
     return *this;
@@ -43,29 +58,14 @@ class DeviceArray {
   T* data_ = nullptr;
   std::size_t size_ = 0;
 };
+
+/// Memory of the GPU that is current when it is made.
+template <class T>
+using DeviceArray = OwnedArray<T, GpuMemory>;
 
 /// Page-locked memory of the host, which a GPU copies from while the host goes on.
 template <class T>
-class PinnedArray {
- public:
-  PinnedArray() = default;
-  explicit PinnedArray(std::size_t size) : size_(size) {
-    check(cudaHostAlloc(reinterpret_cast<void**>(&data_), size * sizeof(T), cudaHostAllocPortable), "cudaHostAlloc");
-  }
-  ~PinnedArray() { cudaFreeHost(data_); }
-  PinnedArray& operator=(PinnedArray&& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
-    return *this;
-  }
-
-  T* get() const { return data_; }
-  std::size_t size() const { return size_; }
-
- private:
-  T* data_ = nullptr;
-  std::size_t size_ = 0;
-};
+using PinnedArray = OwnedArray<T, PinnedMemory>;
 
 /// A stream that does not wait for the default one, nor the other way round.
 class Stream {
