@@ -177,7 +177,7 @@ TEST_CASE("ranks start again after a death, as often as allowed") {
   }
   SUBCASE("what the user has to mend is not tried again") {
     for (int code : {2, 3, 4, 5}) {
-      CHECK(job.run(script(fail + "exit " + std::to_string(code)) + hang) == code);
+      CHECK(job.run(script(std::string(fail).append("exit ").append(std::to_string(code))).append(hang)) == code);
     }
     CHECK(deaths == 4);
   }
@@ -246,22 +246,35 @@ TEST_CASE("under nohup neither the launcher nor its ranks heed SIGHUP") {
   });
   for (const char* ready : {"ready.0", "ready.1", "ready.2"}) job.wait_for(ready);
   child.kill(SIGHUP);
-  std::ofstream(job.folder.path() / "asked");
+  const std::ofstream asked(job.folder.path() / "asked");
   CHECK(child.wait().exit_code == 0);
+}
+
+struct OnTerminal {
+  pid_t launcher;
+  int terminal;
+};
+
+/// Starts two ranks from a launcher with a terminal of its own, in which `signal` is not ignored; returns once both are
+/// ready.
+OnTerminal launch_on_terminal(Job& job, int signal, const std::string& commands) {
+  job.plan = {.processes = 2, .world = 2};
+  OnTerminal started{-1, -1};
+  started.launcher = ::forkpty(&started.terminal, nullptr, nullptr, nullptr);
+  REQUIRE(started.launcher >= 0);
+  if (started.launcher == 0) {
+    ::signal(signal, SIG_DFL);
+    ::_exit(job.run(script(commands)));
+  }
+  job.wait_for("ready.0");
+  job.wait_for("ready.1");
+  return started;
 }
 
 TEST_CASE("a terminal that is closed ends the launcher's ranks, too") {
   Job job;
-  job.plan = {.processes = 2, .world = 2};
-  int terminal = -1;
-  const pid_t launcher = ::forkpty(&terminal, nullptr, nullptr, nullptr);
-  REQUIRE(launcher >= 0);
-  if (launcher == 0) {
-    ::signal(SIGHUP, SIG_DFL);
-    ::_exit(job.run(script("trap 'note got.$RANK; exit 143' HUP; note ready.$RANK; while :; do sleep 0.01; done")));
-  }
-  job.wait_for("ready.0");
-  job.wait_for("ready.1");
+  const auto [launcher, terminal] = launch_on_terminal(
+      job, SIGHUP, "trap 'note got.$RANK; exit 143' HUP; note ready.$RANK; while :; do sleep 0.01; done");
   ::close(terminal);
   int status = 0;
   CHECK(::waitpid(launcher, &status, 0) == launcher);
@@ -282,23 +295,14 @@ TEST_CASE("an interrupted job does not start again") {
 
 TEST_CASE("Ctrl-C reaches each rank once") {
   Job job;
-  job.plan = {.processes = 2, .world = 2};
-  int terminal = -1;
-  const pid_t launcher = ::forkpty(&terminal, nullptr, nullptr, nullptr);
-  REQUIRE(launcher >= 0);
-  if (launcher == 0) {
-    ::signal(SIGINT, SIG_DFL);
-    ::_exit(
-        job.run(script("trap 'echo got >> $DIR/got.$RANK' INT; note ready.$RANK\n"
-                       "while ! test -e $DIR/stop; do sleep 0.01; done; exit 130")));
-  }
-  job.wait_for("ready.0");
-  job.wait_for("ready.1");
+  const auto [launcher, terminal] = launch_on_terminal(job, SIGINT,
+                                                       "trap 'echo got >> $DIR/got.$RANK' INT; note ready.$RANK\n"
+                                                       "while ! test -e $DIR/stop; do sleep 0.01; done; exit 130");
   REQUIRE(::write(terminal, "\x03", 1) == 1);
   job.wait_for("got.0");
   job.wait_for("got.1");
   ::usleep(100'000);  // a second one would be on its way
-  std::ofstream(job.folder.path() / "stop");
+  const std::ofstream stop(job.folder.path() / "stop");
   int status = 0;
   CHECK(::waitpid(launcher, &status, 0) == launcher);
   ::close(terminal);
