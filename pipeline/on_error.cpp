@@ -17,12 +17,11 @@ ErrorPolicy ErrorPolicy::from(const Settings& settings, const Settings& dist, in
                                           : "only a process that trains alone can go on without a validation",
                          Exit::usage,
                          "leave it at \"stop\"; --max-restarts starts all processes again from the newest snapshot");
-  for (auto key : {"sync_batch_norm", "static_graph"})
-    if (skips && processes > 1 && dist.boolean(key))
-      throw settings.error(
-          "on_error",
-          say("\"skip\" and dist.", key, " (", dist.origin(key).text(), ") exclude each other: the others would wait"),
-          Exit::usage, "keep one of the two");
+  if (skips && processes > 1 && dist.boolean("sync_batch_norm"))
+    throw settings.error("on_error",
+                         say("\"skip\" and dist.sync_batch_norm (", dist.origin("sync_batch_norm").text(),
+                             ") exclude each other: the others would wait"),
+                         Exit::usage, "keep one of the two");
   return {action == "skip"   ? Action::skip
           : action == "save" ? Action::save
                              : Action::stop,

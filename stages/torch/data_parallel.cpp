@@ -51,7 +51,6 @@ DataParallelOptions parallel_options(const Settings& dist) {
   options.bucket_mb = dist.real("bucket_mb");
   options.first_bucket_mb = dist.real("first_bucket_mb");
   options.find_unused = dist.boolean("find_unused");
-  options.static_graph = dist.boolean("static_graph");
   if (const auto wire = dist.text("compress"); wire != "none")
     options.wire = wire == "fp16" ? at::kHalf : at::kBFloat16;
   return options;
@@ -63,9 +62,7 @@ DataParallel::DataParallel(TorchGroup& group, const nets::NamedTensors& paramete
       buffers_(buffers),
       parameters_(parameters),
       only_own_(options.only_own),
-      find_unused_(options.find_unused),
-      becomes_static_(options.static_graph),
-      delays_(options.static_graph) {
+      find_unused_(options.find_unused) {
   const torch::NoGradGuard no_gradients;
   auto trained = tensors_of(parameters);
   std::erase_if(trained, [](auto& tensor) { return !tensor.requires_grad(); });
@@ -78,7 +75,7 @@ DataParallel::DataParallel(TorchGroup& group, const nets::NamedTensors& paramete
   if (only_own_) own_ = trained;
   reducer_->register_comm_hook(
       std::make_unique<GradientExchange>(group_.processes(), options.wire, ballot_, times_, stalls_));
-  if (!options.find_unused && !options.static_graph) settle_buckets();
+  if (!options.find_unused) settle_buckets();
 }
 
 DataParallel::~DataParallel() = default;
@@ -89,9 +86,6 @@ void DataParallel::begin(bool first, bool last) {
   if (!last) return;
   begun_ = true;
   times_.begin();
-  // Not before: it would count the gradients of micro-batches that are not exchanged, and wait for as many in each
-  // iteration.
-  if (std::exchange(becomes_static_, false)) reducer_->set_static_graph();
   in_collective(group_, "the start of an iteration", [&] {
     reducer_->rebuild_buckets();  // once, after the first backward: in the order in which gradients came
     reducer_->prepare_for_forward();
@@ -110,10 +104,7 @@ void DataParallel::backward(const at::Tensor& loss, const at::Tensor& figures, d
   in_collective(group_, "the averaging of gradients", [&] {
     reducer_->prepare_for_backward(find_unused_ ? std::vector{whole} : std::vector<at::Tensor>{});
     add_gradients();
-    if (std::exchange(delays_, false))
-      reducer_->delay_all_reduce();
-    else if (!times_.complete())
-      throw_unused();
+    if (!times_.complete()) throw_unused();
   });
   stalls_.wait_ends();
 }

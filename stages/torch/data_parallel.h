@@ -23,7 +23,6 @@ struct DataParallelOptions {
   double bucket_mb = 25;                    ///< of a bucket
   double first_bucket_mb = 1;               ///< of the first, which is to leave early
   bool find_unused = false;                 ///< parameters may be left out of an iteration's loss
-  bool static_graph = false;                ///< the same parameters take part in every iteration
   bool only_own = false;                    ///< backward reaches others' parameters, too, which get no gradients
   std::optional<at::ScalarType> wire = {};  ///< gradients travel as kHalf or kBFloat16; none: as they are
 };
@@ -76,8 +75,6 @@ class DataParallel {
   nets::NamedTensors buffers_, parameters_;
   at::Tensor ballot_;  // f32, all zero; its gradient is the figures and the votes
   bool only_own_, find_unused_, last_ = false, begun_ = false;
-  bool becomes_static_;  // in the first iteration
-  bool delays_;  // of a static graph the first iteration's buckets leave after backward, which learns what takes part
   std::vector<at::Tensor> own_;  // parameters and ballot, where there are others
   ExchangeTimes times_;
   StallMeter stalls_;

@@ -87,31 +87,29 @@ Told told(DataParallel& parallel) {
 TEST_CASE("gradients that were exchanged are those of a plain backward, and votes come with them") {
   TorchGroup group(lone_processes(std::chrono::minutes(2)), std::make_shared<FlightRecord>());
   for (const std::optional<at::ScalarType> wire : {std::optional<at::ScalarType>(), std::optional(at::kBFloat16)})
-    for (const bool is_static : {false, true})
-      for (const int accum : {1, 2}) {
-        CAPTURE(wire.has_value());
-        CAPTURE(is_static);
-        CAPTURE(accum);
-        Net net(group, {.static_graph = is_static, .wire = wire});
-        DataParallel& parallel = *net.parts.front();
-        for (int iteration = 0; iteration < 3; ++iteration) {
-          const auto want = plain_gradients(net, 10 * iteration, accum);
-          for (auto& layer : net.layers) layer.mutable_grad().reset();
-          for (int i = 0; i < accum; ++i) {
-            parallel.begin(i == 0, i + 1 == accum);
-            const at::Tensor loss = net.loss(10 * iteration + i);
-            parallel.backward(loss, torch::full({1}, 2.5f, loss.options().requires_grad(false)), 1,
-                              {.interrupted = iteration == 1 ? 1. : 0.});
-          }
-          const double tolerance = wire ? 1e-2 : 1e-6;
-          for (std::size_t i = 0; i < want.size(); ++i)
-            CHECK(torch::allclose(net.layers[i].grad(), want[i], tolerance,
-                                  tolerance * want[i].abs().max().item<double>()));
-          const Told was = told(parallel);
-          CHECK(was.figure == 2.5 * accum);
-          CHECK(was.votes.interrupted == (iteration == 1 ? 1 : 0));
+    for (const int accum : {1, 2}) {
+      CAPTURE(wire.has_value());
+      CAPTURE(accum);
+      Net net(group, {.wire = wire});
+      DataParallel& parallel = *net.parts.front();
+      for (int iteration = 0; iteration < 3; ++iteration) {
+        const auto want = plain_gradients(net, 10 * iteration, accum);
+        for (auto& layer : net.layers) layer.mutable_grad().reset();
+        for (int i = 0; i < accum; ++i) {
+          parallel.begin(i == 0, i + 1 == accum);
+          const at::Tensor loss = net.loss(10 * iteration + i);
+          parallel.backward(loss, torch::full({1}, 2.5f, loss.options().requires_grad(false)), 1,
+                            {.interrupted = iteration == 1 ? 1. : 0.});
         }
+        const double tolerance = wire ? 1e-2 : 1e-6;
+        for (std::size_t i = 0; i < want.size(); ++i)
+          CHECK(torch::allclose(net.layers[i].grad(), want[i], tolerance,
+                                tolerance * want[i].abs().max().item<double>()));
+        const Told was = told(parallel);
+        CHECK(was.figure == 2.5 * accum);
+        CHECK(was.votes.interrupted == (iteration == 1 ? 1 : 0));
       }
+    }
   group.processes()->shutdown();
 }
 

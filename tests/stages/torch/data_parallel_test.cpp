@@ -118,19 +118,6 @@ TEST_CASE("a parameter without a gradient is named, unless that may be") {
   }
 }
 
-TEST_CASE("a static graph is exchanged from its first iteration on") {
-  for (const bool with_b : {true, false}) {
-    World world({.static_graph = true});
-    for (int i = 0; i < 3; ++i) {
-      CAPTURE(i);
-      world.iterate(2, with_b);
-      CHECK(world.exchanges >= 1);
-      CHECK(world.a.grad().equal(torch::full({3}, 3.0)));
-      CHECK(world.parallel.figures().item<double>() == (with_b ? 8 : 3) * 3);
-    }
-  }
-}
-
 // What three or more processes' values sum up to depends on their places, and a resumed run begins with its first
 // iteration.
 TEST_CASE("the first iteration sends its gradients in the same places as all later ones") {
