@@ -2,12 +2,14 @@
 
 #include <ATen/ATen.h>
 
+#include <utility>
 #include <vector>
 
 namespace flowtrain::nets {
 
 namespace {
 constexpr double first_scale = 65536, growth_factor = 2, backoff_factor = 0.5;
+constexpr double most_of_half = 32768;  // the largest power of two that half precision holds
 constexpr std::int64_t growth_interval = 2000;
 }  // namespace
 
@@ -16,8 +18,13 @@ GradScaler::GradScaler(at::Device device)
       growth_(at::zeros({}, at::TensorOptions(device).dtype(at::kInt))),
       found_(at::zeros({}, at::TensorOptions(device).dtype(at::kFloat))) {}
 
-// In single precision at least: the scale may be more than half precision holds.
-at::Tensor GradScaler::scaled(const at::Tensor& loss) const {
+// In single precision at least. Backward gives the scale itself to a loss in half precision, as its gradient; it is not
+// changed between two losses of an iteration, whose gradients add up.
+at::Tensor GradScaler::scaled(const at::Tensor& loss) {
+  if (!std::exchange(begun_, true) && loss.scalar_type() == at::kHalf) {
+    const at::NoGradGuard no_grad;
+    scale_.clamp_max_(most_of_half);
+  }
   return loss.to(at::promote_types(loss.scalar_type(), scale_.scalar_type())) * scale_;
 }
 

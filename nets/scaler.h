@@ -6,13 +6,16 @@
 namespace flowtrain::nets {
 
 /// As torch.amp.GradScaler: begins at 65536, is halved where a gradient is not finite (that update is left out), and
-/// doubled after 2,000 updates without. P. Micikevicius et al., "Mixed Precision Training", ICLR 2018.
+/// doubled after 2,000 updates without. P. Micikevicius et al., "Mixed Precision Training", ICLR 2018. For a loss in
+/// half precision it is at most 32768.
 class GradScaler {
  public:
   explicit GradScaler(at::Device device);
 
+  /// Before the first loss of an iteration.
+  void begin_iteration() { begun_ = false; }
   /// What backward begins with.
-  at::Tensor scaled(const at::Tensor& loss) const;
+  at::Tensor scaled(const at::Tensor& loss);
   /// Takes the scale off the gradients, once an iteration. Returns 1 where one of them is not finite, else 0: a scalar
   /// on their device.
   at::Tensor unscale(const NamedTensors& parameters);
@@ -25,6 +28,7 @@ class GradScaler {
 
  private:
   at::Tensor scale_, growth_, found_;
+  bool begun_ = false;  ///< a loss of this iteration was scaled
 };
 
 }  // namespace flowtrain::nets

@@ -44,7 +44,7 @@ class Optimizers {
 
   void forget_gradients();
   /// What backward begins with.
-  at::Tensor scaled(const at::Tensor& loss) const { return scaler_ ? scaler_->scaled(loss) : loss; }
+  at::Tensor scaled(const at::Tensor& loss) { return scaler_ ? scaler_->scaled(loss) : loss; }
   /// Now: a scalar on its device. In half precision only.
   at::Tensor loss_scale() const { return scaler_->state().at("scaler.scale"); }
   /// Once per iteration: takes the scale off the gradients. 1 where one of them is not finite, else 0: a scalar on

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "nets/optimizer.h"
@@ -50,11 +51,34 @@ TEST_CASE("the scale grows after 2,000 good updates, and its state is tensors") 
   CHECK(resumed.scale() == 131072);
 }
 
-TEST_CASE("a loss in half precision is scaled by more than half precision holds") {
-  const GradScaler scaler(at::kCPU);
+TEST_CASE("a scaled loss is in single precision at least") {
   for (const auto type : {at::kHalf, at::kBFloat16, at::kFloat, at::kDouble}) {
-    const at::Tensor scaled = scaler.scaled(at::full({}, 1.5, type));
-    CHECK(scaled.item<double>() == 1.5 * 65536);
+    CAPTURE(type);
+    GradScaler scaler(at::kCPU);
+    const at::Tensor scaled = scaler.scaled(at::full({}, 3, type));
+    CHECK(scaled.item<double>() == 3 * scaler.scale());
     CHECK((scaled.scalar_type() == (type == at::kDouble ? at::kDouble : at::kFloat)));
   }
+}
+
+TEST_CASE("gradients of a loss in half precision are finite from the first iteration on") {
+  GradScaler scaler(at::kCPU);
+  at::Tensor w = at::ones({3}, at::kHalf).requires_grad_();
+  for (const double before : {65536., 32768., 131072., 1024.}) {
+    scaler.state().at("scaler.scale").fill_(before);
+    scaler.begin_iteration();
+    w.mutable_grad().reset();
+    scaler.scaled(w.sum()).backward();
+    CHECK(scaler.scale() == std::min(before, 32768.));
+    CHECK(scaler.unscale({{"w", w}}).item<double>() == 0);
+    CHECK(at::equal(w.grad(), at::ones({3}, at::kHalf)));
+  }
+}
+
+TEST_CASE("the losses of one iteration are scaled alike") {
+  GradScaler scaler(at::kCPU);
+  CHECK(scaler.scaled(at::ones({})).item<double>() == 65536);
+  CHECK(scaler.scaled(at::ones({}, at::kHalf)).item<double>() == 65536);
+  scaler.begin_iteration();
+  CHECK(scaler.scaled(at::ones({}, at::kHalf)).item<double>() == 32768);
 }
