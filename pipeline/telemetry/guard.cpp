@@ -2,7 +2,6 @@
 
 #include <cxxabi.h>
 #include <execinfo.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
@@ -51,8 +50,6 @@ std::atomic<std::chrono::milliseconds> time_for_losses{std::chrono::milliseconds
 
 // By its name, since the program knows nothing of LibTorch.
 bool is_loss(const std::type_info& type) { return demangled(type).starts_with("c10::Dist"); }
-
-int open_log_file() { return log_file().empty() ? -1 : ::open(log_file().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC); }
 
 [[noreturn]] void end_with_loss() {
   std::this_thread::sleep_for(time_for_losses.load());

@@ -1,6 +1,5 @@
 #include "pipeline/telemetry/interrupt.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -157,8 +156,7 @@ void Interrupt::end_if_asked() {
   if (cleanup_) cleanup_();
   const std::string text = say("interrupted by ", signal_name(signal), " before there was anything to save\n");
   if (console_level() != ConsoleLevel::quiet) say_at_once(text);
-  const int file = log_file().empty() ? -1 : ::open(log_file().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (file >= 0) (void)!::write(file, text.data(), text.size());
+  if (const int file = open_log_file(); file >= 0) (void)!::write(file, text.data(), text.size());
   ::_exit(exit_code(signal));
 }
 

@@ -1,5 +1,6 @@
 #include "pipeline/telemetry/log.h"
 
+#include <fcntl.h>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/basic_file_sink.h>
@@ -103,5 +104,7 @@ void set_log_file(const std::filesystem::path& path) {
 }
 
 const std::filesystem::path& log_file() { return the_log().path; }
+
+int open_log_file() { return log_file().empty() ? -1 : ::open(log_file().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC); }
 
 }  // namespace flowtrain

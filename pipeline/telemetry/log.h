@@ -33,5 +33,7 @@ ConsoleLevel console_level();
 void set_log_file(const std::filesystem::path& path);
 /// The path given to set_log_file(); empty before.
 const std::filesystem::path& log_file();
+/// For a process that is about to end, and may hold the log's locks: a descriptor that appends to log_file(), or -1.
+int open_log_file();
 
 }  // namespace flowtrain
