@@ -277,12 +277,15 @@ int pack(const Config& config, PackOptions options, Interrupt& interrupt) {
   interrupt.set_grace(std::chrono::duration<double>(config.table("run").real("grace")));
   interrupt.defer();  // from here on there is something to take away
   const std::stop_callback wake(interrupt.token(), [&] { abandon(splits); });
+  const bool is_new = !std::filesystem::exists(options.out);
   make_folders(options.out);
   const auto wanted = number(config.table("loader"), "workers");
   const auto workers = wanted ? static_cast<unsigned>(*wanted) : std::max(1u, std::thread::hardware_concurrency());
   const Scheduler scheduler(workers);
   for (const auto& split : splits) {
     if (SplitPacker(config, options, split).run(workers, interrupt)) continue;
+    std::error_code not_empty;
+    if (is_new) std::filesystem::remove(options.out, not_empty);
     log_info(say("interrupted: nothing of ", (options.out / split.name()).string(), " is left"));
     return Interrupt::exit_code(*interrupt.requested());
   }

@@ -245,7 +245,7 @@ size = 32
     return false;
   };
   const auto wait_for_shards = [&] {
-    for (int i = 0; i < 6000 && !has_shards(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    for (int i = 0; i < 60000 && !has_shards(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return has_shards();
   };
   SUBCASE("asked to end") {
@@ -255,6 +255,14 @@ size = 32
     const auto ended = process.wait();
     CHECK_EXIT(ended, 130);
     CHECK_SAYS(ended, "interrupted: nothing of packed/train is left");
+    CHECK_FALSE(fs::exists(out));
+  }
+  SUBCASE("asked to end, in a folder that was there") {
+    fs::create_directory(out);
+    Process process(words, place.surroundings());
+    REQUIRE(wait_for_shards());
+    process.send(SIGINT);
+    CHECK_EXIT(process.wait(), 130);
     CHECK(names_of(out).empty());
   }
   SUBCASE("killed") {
