@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
@@ -65,8 +66,14 @@ const PluginTable& open(const Settings& settings, PluginKind kind) {
 // The same values, checked against the plugin's keys. Those that the configuration took over unseen have no help.
 Settings checked(const Settings& settings, const std::vector<Key>& own) {
   std::vector<Key> keys;
-  for (auto& key : settings.keys())
-    if (!key.help.empty()) keys.push_back(key);
+  for (auto& key : settings.keys()) {
+    if (key.help.empty()) continue;
+    if (std::ranges::any_of(own, [&](const Key& each) { return each.name == key.name; }))
+      throw settings.error("plugin",
+                           say(settings.text("plugin"), ": its key '", key.name, "' is one that the table has already"),
+                           Exit::usage, say("give the plugin's key another name; the table's is: ", key.help));
+    keys.push_back(key);
+  }
   keys.insert(keys.end(), own.begin(), own.end());
   Settings all(settings.table(), keys);
   for (auto& key : settings.keys())

@@ -166,4 +166,12 @@ TEST_CASE("a plugin in another's place, or with a key that it has not, is refuse
   refused(setting("net.plugin", "missing.so"), "no such file");
 }
 
+TEST_CASE("a plugin with a key that its table has already is refused with the key's name") {
+  const Workplace place(std::string(kTinyConfig) + "[[hook]]\nplugin = \"" + plugin("taken_key") + "\"\n");
+  const auto outcome = place.train({"--run-dir", "refused"});
+  CHECK_EXIT(outcome, 2);
+  CHECK_SAYS(outcome, "taken_key.so: its key 'file' is one that the table has already");
+  CHECK_FALSE(std::filesystem::exists(place.path("refused")));
+}
+
 }  // namespace flowtrain
