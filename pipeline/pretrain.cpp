@@ -10,6 +10,7 @@
 #include "pipeline/telemetry/log.h"
 #include "sampling/remote/remote.h"
 #include "sampling/settings.h"
+#include "stages/group.h"
 
 namespace flowtrain {
 
@@ -68,10 +69,12 @@ std::string list(const std::vector<std::string>& names) {
 
 }  // namespace
 
-void load_pretrained(Learner& learner, const Settings& net, Interrupt* interrupt) {
+void load_pretrained(Learner& learner, const Settings& net, Group& group, Interrupt* interrupt) {
   if (net.text("pretrain").empty()) return;
+  const auto kept = pretrained_file(net, group, interrupt);
+  if (!group.leads()) return;
   const std::string path = public_name(net.text("pretrain"));
-  const WeightsFile file(pretrained_file(net, interrupt));
+  const WeightsFile file(kept);
 
   LearnerState state;
   learner.copy_state(state);

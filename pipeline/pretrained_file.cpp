@@ -3,7 +3,9 @@
 #include <openssl/evp.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <future>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -15,6 +17,7 @@
 #include "pipeline/telemetry/log.h"
 #include "sampling/remote/remote.h"
 #include "sampling/settings.h"
+#include "stages/group.h"
 
 namespace flowtrain {
 
@@ -104,9 +107,7 @@ void fetch(const Settings& net, const std::string& address, const std::string& w
   throw net.error("pretrain", say(public_name(address), ": ", error.what()), Exit::data, error.hint());
 }
 
-}  // namespace
-
-fs::path pretrained_file(const Settings& net, Interrupt* interrupt) {
+fs::path checked_file(const Settings& net, Interrupt* interrupt) {
   const std::string& named = net.text("pretrain");
   const std::string wanted = wanted_sha256(net);
   if (!is_remote(named)) {
@@ -123,6 +124,19 @@ fs::path pretrained_file(const Settings& net, Interrupt* interrupt) {
   make_folders(folder);
   fetch(net, named, wanted, kept, interrupt);
   return kept;
+}
+
+}  // namespace
+
+// A collective waits for dist.timeout / 2 at most, so there is one every second.
+fs::path pretrained_file(const Settings& net, Group& group, Interrupt* interrupt) {
+  std::future<fs::path> file;
+  if (group.leads()) file = std::async(std::launch::async, [&] { return checked_file(net, interrupt); });
+  for (double waits = 1; waits > 0;) {
+    waits = group.leads() && file.wait_for(std::chrono::seconds(1)) != std::future_status::ready ? 1 : 0;
+    group.sum("the wait for net.pretrain", {&waits, 1});
+  }
+  return group.leads() ? file.get() : fs::path();
 }
 
 }  // namespace flowtrain

@@ -393,15 +393,14 @@ SnapshotPolicy snapshot_policy(const Start& start, std::uint64_t iterations_per_
   return policy;
 }
 
-// Rank 0's weights, which all get: a snapshot's, or those of net.pretrain.
-void load_first_weights(Learner& learner, const Start& start, std::optional<OpenSnapshot>& snapshot,
+// Rank 0's weights, which all get: a snapshot's, which rank 0 has opened, or those of net.pretrain.
+void load_first_weights(Learner& learner, const Start& start, std::optional<OpenSnapshot>& snapshot, Group& group,
                         Interrupt& interrupt) {
+  if (!start.snapshot) return load_pretrained(learner, start.config.table("net"), group, &interrupt);
   if (snapshot) {
     learner.load_state(tensors_to_resume(*snapshot, start.config));
     log_info(say("going on after iteration ", snapshot->iteration, ", from ", start.snapshot->string()));
     snapshot.reset();
-  } else {
-    load_pretrained(learner, start.config.table("net"), &interrupt);
   }
 }
 
@@ -444,7 +443,7 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   Run run(start.config, named, std::move(state));
   run.settle_basis(before, start.accept_changes);
   run.make_learner(make_learner);
-  if (group.leads()) load_first_weights(run.learner(), start, snapshot, interrupt);
+  load_first_weights(run.learner(), start, snapshot, group, interrupt);
   run.learner().share_state();
   if (!options.in_memory) interrupt.defer();  // from here on there is something to save
   failed.succeeded();
@@ -476,7 +475,7 @@ int run_without_traces(const Config& config, const RunOptions& options, const Ma
   set_grace(interrupt, config);
   Run run(config, options, {});
   run.make_learner(make_learner);
-  if (!options.dry_run) load_pretrained(run.learner(), config.table("net"), &interrupt);
+  if (!options.dry_run) load_pretrained(run.learner(), config.table("net"), solo_group(), &interrupt);
   run.announce();
   interrupt.defer();  // what was measured so far is told at the end
   return exit_code(run.train(nullptr, nullptr, nullptr, interrupt));
@@ -520,7 +519,7 @@ int find_lr(const Config& config, LrFinder& finder, const MakeLearner& make_lear
   options.progress = ProgressMode::off;
   Run run(config, options, {});
   run.make_learner(make_learner);
-  load_pretrained(run.learner(), config.table("net"), &interrupt);
+  load_pretrained(run.learner(), config.table("net"), solo_group(), &interrupt);
   constexpr std::int64_t last = 1'000'000'000;  // after all others
   run.hooks().add(std::make_unique<Borrowed>(finder), "lr-find", last);
   interrupt.defer();  // what was found so far is told at the end

@@ -79,6 +79,25 @@ TEST_CASE("weights from an address are fetched once, checked and kept") {
   CHECK_FALSE(std::filesystem::exists(place.path("cache/flowtrain/weights/" + other)));
 }
 
+TEST_CASE("ranks wait for weights that take longer than a collective may" * doctest::test_suite("nightly")) {
+  const Workplace place;
+  REQUIRE_EXIT(place.train({"--run-dir", "source", "--max-iter", "20"}), 0);
+  const auto weights = place.path("source/snapshots/latest/model.safetensors");
+  const std::string bytes = read_text(weights);
+  const HttpServer server([&](const HttpServer::Request& request, int number) {
+    auto reply = HttpServer::range_of(bytes, request);
+    if (number == 0) reply.before = [] { std::this_thread::sleep_for(std::chrono::seconds(25)); };
+    return reply;
+  });
+  Surroundings around = place.surroundings();
+  around.environment.push_back({"XDG_CACHE_HOME", place.path("cache").string()});
+  const Words two{"tiny.toml", "--run-dir", "two", "--distributed", "--world-size", "2", "--max-iter", "20"};
+  const Words slow{"--set", "net.pretrain=" + server.url("a"),
+                   "--set", "net.sha256=" + sha256_of(weights),
+                   "--set", "dist.timeout=40"};
+  REQUIRE_EXIT(run_program(with(two, slow), around), 0);
+}
+
 TEST_CASE("tensors are left out and renamed on the way, and the lists of what does not fit are told") {
   const Workplace place;
   REQUIRE_EXIT(place.train({"--run-dir", "source", "--max-iter", "20"}), 0);
