@@ -160,10 +160,11 @@ std::vector<fs::path> set_aside_newer(const fs::path& snapshots_dir, std::uint64
   for (const auto& [link, target] : links_in(snapshots_dir))
     if (target > iteration && ::unlink((snapshots_dir / link).c_str()) != 0)
       throw system_error(snapshots_dir / link, "unlink", errno);
-  if (known)
-    swap_link(snapshots_dir, "latest", snapshot_name(iteration));
-  else
-    sync_folder(snapshots_dir);
+  if (known) try {
+      swap_link(snapshots_dir, "latest", snapshot_name(iteration));
+    } catch (const LinkError&) {  // where a folder stands in its place, or the disk has no links, none leads astray
+    }
+  sync_folder(snapshots_dir);
 
   const auto aside = snapshots_dir / set_aside;
   make_folders(aside);

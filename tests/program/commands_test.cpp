@@ -277,6 +277,13 @@ TEST_CASE("test and export of a run mean the same snapshot, and say which one it
   both_take("ranked", {"--snapshot", "latest"}, 62, "");
   both_take("ranked", {"--iter", "56"}, 56, "");
   both_take("plain", {}, 60, "the newest");
+  // A copy whose links became folders, the best one of which is none any more.
+  namespace fs = std::filesystem;
+  fs::copy(place.path("ranked"), place.path("copied"), fs::copy_options::recursive);
+  fs::remove_all(place.path("copied/snapshots/best"));
+  fs::copy(place.path("ranked/snapshots/iter-00000056"), place.path("copied/snapshots/best"));
+  REQUIRE(best != "iter-00000056");
+  both_take("copied", {}, std::stoi(best.substr(5)), "the best");
   CHECK_EXIT(place.run({"snapshot", "export", "plain", "w", "--iter", "60", "--snapshot", "latest"}), 2);
 }
 

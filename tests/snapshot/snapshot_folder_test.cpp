@@ -172,6 +172,17 @@ TEST_CASE("prune: of snapshots that were set aside as many stay as of the others
   CHECK(iterations(folder.path()) == "2 1");
 }
 
+TEST_CASE("newer snapshots are set aside where `latest` is a folder that is nobody's snapshot, too") {
+  TempFolder folder;
+  for (const auto iteration : {1, 2, 3}) save(folder.path(), iteration);
+  fs::remove(folder / "latest");
+  fs::create_directory(folder / "latest");
+  put(folder / "latest/notes", "");
+  CHECK(set_aside_newer(folder.path(), 2).size() == 1);
+  CHECK(iterations(folder.path()) == "2 1");
+  CHECK(fs::exists(folder / "latest/notes"));
+}
+
 TEST_CASE("links that became folders in a copy are links again, and nothing is lost") {
   TempFolder folder;
   for (const auto iteration : {1, 2, 3}) save(folder / "run", iteration);
