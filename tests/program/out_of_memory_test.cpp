@@ -45,8 +45,11 @@ TEST_CASE("a limit of addresses counts as the memory that there is") {
 
 TEST_CASE("a net that no memory holds is told as such, and its start leaves nothing behind") {
   const Workplace place;
-  const auto outcome = place.train({"--set", "net.hidden=[1, 16777216, 16777216]"});
-  check_refused(place, outcome, {"error: out of memory: ", "DefaultCPUAllocator", "hint: a smaller loader.batch"});
+  for (const Words& ranks : {Words{}, Words{"--distributed", "--world-size", "2"}}) {
+    const auto outcome = place.train(with(ranks, {"--set", "net.hidden=[1, 16777216, 16777216]"}));
+    check_refused(place, outcome,
+                  {"error: ", "out of memory: ", "DefaultCPUAllocator", "hint: a smaller loader.batch"});
+  }
 }
 
 TEST_CASE("a net that needs two rows of a batch says so where it gets one") {

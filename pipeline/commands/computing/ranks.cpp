@@ -6,6 +6,8 @@
 #include "pipeline/telemetry/guard.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/error.h"
+#include "sampling/first_line.h"
+#include "sampling/out_of_memory.h"
 
 namespace flowtrain::commands::computing {
 
@@ -53,14 +55,18 @@ int run_rank(const Place& place, const Config& config, const RankBody& body) {
     if (std::filesystem::exists(records / "metrics.jsonl")) membership.write_flight_record(records);
     return membership.explain(message, hint, code == Exit::distributed, static_cast<int>(code));
   };
-  try {
-    return body(membership, records);
-  } catch (const UserError& error) {
+  const auto end_with = [&](const UserError& error) {
     std::string hint = error.hint();
     const auto text = explain(error.what(), hint, error.code());
     if (text.empty()) return static_cast<int>(error.code());
     throw UserError(error.code(), text, hint);
-  } catch (const std::exception&) {
+  };
+  try {
+    return body(membership, records);
+  } catch (const UserError& error) {
+    return end_with(error);
+  } catch (const std::exception& error) {
+    if (ran_out_of_memory(error)) return end_with(OutOfMemory(say("out of memory: ", first_line(error.what()))));
     std::string hint;
     const auto text = explain(describe_current_exception(), hint, Exit::bug);
     if (text.empty()) return static_cast<int>(Exit::bug);
