@@ -17,9 +17,11 @@ double weight_of_label(const NamedTensors& batch) {
   return batch.contains("second_label") ? batch.at("label_weight").item<double>() : 1;
 }
 
-/// What compares logits with labels; where LibTorch refuses them it names a line of its own sources.
+/// What compares logits with labels. On the CPU LibTorch refuses what does not fit, with a line of its own sources; on
+/// a GPU a label without a logit would end the process, so where there may be one they are looked at first.
 template <class Compute>
-at::Tensor compared(const at::Tensor& logits, const at::Tensor& label, Compute compute) try {
+at::Tensor compared(const at::Tensor& logits, const at::Tensor& label, std::int64_t classes, Compute compute) try {
+  if (!label.is_cpu() && logits.dim() > 1 && logits.size(1) < classes) check_labels(logits, label.cpu());
   return compute();
 } catch (const c10::Error&) {
   if (at::isIntegralType(label.scalar_type(), /*includeBool=*/false)) check_labels(logits, label);
@@ -28,13 +30,13 @@ at::Tensor compared(const at::Tensor& logits, const at::Tensor& label, Compute c
 
 class CrossEntropy final : public Loss {
  public:
-  explicit CrossEntropy(double label_smoothing) : label_smoothing_(label_smoothing) {}
+  explicit CrossEntropy(const LossSpec& spec) : label_smoothing_(spec.label_smoothing), classes_(spec.classes) {}
 
   NamedTensors operator()(const NamedTensors& outputs, const NamedTensors& batch) const override {
     const auto against = [&](const char* label) {
       constexpr std::int64_t ignore_nothing = -100;  // torch's default; no class has a negative number
       const at::Tensor &logits = outputs.at("logits"), &labels = batch.at(label);
-      return compared(logits, labels, [&] {
+      return compared(logits, labels, classes_, [&] {
         return at::cross_entropy_loss(logits, labels, /*weight=*/{}, at::Reduction::Mean, ignore_nothing,
                                       label_smoothing_);
       });
@@ -46,10 +48,13 @@ class CrossEntropy final : public Loss {
 
  private:
   double label_smoothing_;
+  std::int64_t classes_;
 };
 
 class MeanSquaredError final : public Loss {
  public:
+  explicit MeanSquaredError(std::int64_t classes) : classes_(classes) {}
+
   NamedTensors operator()(const NamedTensors& outputs, const NamedTensors& batch) const override {
     const at::Tensor& logits = outputs.at("logits");
     const at::Tensor target = batch.contains("target") ? batch.at("target") : target_of_labels(batch, logits);
@@ -61,16 +66,18 @@ class MeanSquaredError final : public Loss {
   }
 
  private:
-  static at::Tensor target_of_labels(const NamedTensors& batch, const at::Tensor& logits) {
+  at::Tensor target_of_labels(const NamedTensors& batch, const at::Tensor& logits) const {
     const double weight = weight_of_label(batch);
     const at::Tensor target = one_hot(batch.at("label"), logits);
     return weight == 1 ? target : weight * target + (1 - weight) * one_hot(batch.at("second_label"), logits);
   }
 
   /// at::one_hot would read the labels back to the host to check them.
-  static at::Tensor one_hot(const at::Tensor& label, const at::Tensor& logits) {
-    return compared(logits, label, [&] { return at::zeros_like(logits).scatter_(1, label.unsqueeze(1), 1); });
+  at::Tensor one_hot(const at::Tensor& label, const at::Tensor& logits) const {
+    return compared(logits, label, classes_, [&] { return at::zeros_like(logits).scatter_(1, label.unsqueeze(1), 1); });
   }
+
+  std::int64_t classes_;
 };
 
 /// Of a script that returns it.
@@ -97,11 +104,11 @@ std::unique_ptr<Loss> make_loss(const LossSpec& spec) {
     throw std::invalid_argument("loss " + spec.name + ": label_smoothing is " + std::to_string(spec.label_smoothing) +
                                 ", expected 0 <= label_smoothing < 1");
   }
-  if (spec.name == "cross_entropy") return std::make_unique<CrossEntropy>(spec.label_smoothing);
+  if (spec.name == "cross_entropy") return std::make_unique<CrossEntropy>(spec);
   if (spec.label_smoothing > 0) {
     throw std::invalid_argument("loss " + spec.name + " has no label_smoothing, only cross_entropy has");
   }
-  if (spec.name == "mse") return std::make_unique<MeanSquaredError>();
+  if (spec.name == "mse") return std::make_unique<MeanSquaredError>(spec.classes);
   if (spec.name == "output") return std::make_unique<OutputLoss>();
   return make_corner_loss(spec, spec.name == "cornernet_saccade");
 }

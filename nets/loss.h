@@ -14,6 +14,7 @@ struct LossSpec {
   double label_smoothing = 0;          ///< cross_entropy: 0 ≤ s < 1 (C. Szegedy et al., CVPR 2016)
   /// cornernet, cornernet_saccade: weights of the parts, ≥ 0.
   double pull_weight = 0.1, push_weight = 0.1, off_weight = 1;
+  std::int64_t classes = 0;  ///< of the data; 0: not known
 };
 
 /// From a net's outputs and the batch to named scalars.

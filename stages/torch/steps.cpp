@@ -22,7 +22,7 @@ class SupervisedStep final : public nets::Step {
       : net_settings_(spec.net),
         loss_settings_(spec.loss),
         net_(net),
-        loss_(made_from(spec.loss, loss_key(), [&] { return make_loss(spec.loss); })) {
+        loss_(made_from(spec.loss, loss_key(), [&] { return make_loss(spec.loss, spec.classes); })) {
     if (const auto* reports = dynamic_cast<const nets::Reports*>(&net)) of_net_ = reports->figures();
   }
 
@@ -48,10 +48,10 @@ class SupervisedStep final : public nets::Step {
   }
 
  private:
-  static std::unique_ptr<nets::Loss> make_loss(const Settings& loss) {
+  static std::unique_ptr<nets::Loss> make_loss(const Settings& loss, std::int64_t classes) {
     if (!loss.text("plugin").empty()) return Plugin(loss, PluginKind::loss).loss();
     return nets::make_loss({loss.text("name"), loss.real("label_smoothing"), loss.real("pull_weight"),
-                            loss.real("push_weight"), loss.real("off_weight")});
+                            loss.real("push_weight"), loss.real("off_weight"), classes});
   }
   const char* loss_key() const { return loss_settings_.text("plugin").empty() ? "name" : "plugin"; }
 

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <string>
 
+#include "nets/loss.h"
+#include "nets/mistake.h"
 #include "nets/optimizer.h"
 #include "nets/scaler.h"
 #include "stages/torch/peak_memory.h"
@@ -159,6 +161,16 @@ TEST_CASE("of steps that nobody waited for the first that was not finite is know
   CHECK(unread.steps == 3);
   CHECK(unread.nonfinite == 11);
   CHECK(std::isinf(unread.grad_norm));
+}
+
+TEST_CASE("a label that the net has no logit for is an error with its number, and the device goes on") {
+  const at::Tensor logits = at::zeros({2, 3}, test_device());
+  const at::Tensor label = at::tensor({0, 5}, at::kLong).to(test_device());
+  for (const std::string name : {"cross_entropy", "mse"}) {
+    const auto loss = nets::make_loss({.name = name, .classes = 6});
+    CHECK_THROWS_AS((*loss)({{"logits", logits}}, {{"label", label}}), nets::Mistake);
+    CHECK(std::isfinite((*loss)({{"logits", logits}}, {{"label", at::zeros_like(label)}}).at("loss").item<double>()));
+  }
 }
 
 TEST_CASE("the peak of memory is what work took; work that does not fit is told, and the device goes on") {
