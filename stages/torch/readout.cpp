@@ -1,6 +1,7 @@
 #include "stages/torch/readout.h"
 
 #include <ATen/ATen.h>
+#include <ATen/record_function.h>
 #include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
@@ -32,6 +33,7 @@ std::size_t Readout::ask(const at::Tensor& values) {
 }
 
 void Readout::fetch() {
+  RECORD_USER_SCOPE("figures to the host");
   if (!asked_.empty()) values_ = on_host(asked_.size() == 1 ? asked_.front().contiguous() : at::cat(asked_));
 }
 

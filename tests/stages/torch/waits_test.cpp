@@ -34,7 +34,8 @@ namespace {
 class Waits {
  public:
   Waits()
-      : handle_(at::addGlobalCallback(at::RecordFunctionCallback(&begin, &end).scopes({at::RecordScope::FUNCTION}))) {
+      : handle_(at::addGlobalCallback(at::RecordFunctionCallback(&begin, &end)
+                                          .scopes({at::RecordScope::FUNCTION, at::RecordScope::USER_SCOPE}))) {
     const MutexLock lock(mutex);
     counts.clear();
   }
@@ -51,7 +52,8 @@ class Waits {
 
   static std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& call) {
     static const std::set<std::string> waiting{"aten::_local_scalar_dense", "aten::is_nonzero", "aten::nonzero",
-                                               "aten::masked_select",       "aten::equal",      "aten::_unique2"};
+                                               "aten::masked_select",       "aten::equal",      "aten::_unique2",
+                                               "figures to the host"};
     if (is_fused(call)) ++fused;
     if (fused == 0 && waiting.contains(call.name())) {
       const MutexLock lock(mutex);
@@ -210,6 +212,18 @@ TEST_CASE("taking a net's own loss waits for nothing") {
   const Waits waits;
   (*loss)(outputs, {});
   CHECK_MESSAGE(waits.seen().empty(), described(waits.seen()));
+}
+
+TEST_CASE("all figures of an iteration are read at once") {
+  const std::string all = "[train]\nclip = 0.5\namp = \"fp16\"\n[ema]\ndecay = 0.9\n";
+  for (auto& text : {classifier("mlp", "cross_entropy", "sgd", all), shipped("gan_shapes", all)}) {
+    CAPTURE(text);
+    Bench bench(text);
+    bench.learner->backward(bench.batch(1));
+    const Waits waits;
+    bench.learner->result();
+    CHECK_MESSAGE((waits.seen() == Counts{{"figures to the host", 1}}), described(waits.seen()));
+  }
 }
 
 TEST_CASE("a step whose figures nobody asks for waits for nothing, and a batch of a validation once") {
