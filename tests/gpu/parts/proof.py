@@ -30,7 +30,7 @@ def machine(visit):
     built = json.loads((visit.root / "built.json").read_text())
     figures["revision"] = built["revision"]
     if visit.torch["git"] != built["torch_git"]:
-        raise Failed(f"built against torch {built['torch_git']}, here is {visit.torch()['git']}", figures)
+        raise Failed(f"built against torch {built['torch_git']}, here is {visit.torch['git']}", figures)
     missing = set()
     for file in [*(visit.root / "bin").iterdir(), *(visit.root / "lib").glob("*.so")]:
         missing |= set(re.findall(r"(\S+) => not found", visit.run(["ldd", file]).out))
@@ -96,6 +96,12 @@ def variants(visit, config):
     return found
 
 
+def far_apart(ours, theirs):
+    """Whether two lists of (iteration, loss) differ by more than the order of sums."""
+    return len(ours) != len(theirs) or any(one != other or abs(a - b) > 1e-5 * abs(b)
+                                           for (one, a), (other, b) in zip(ours, theirs))
+
+
 def steps(config):
     """Runs that must end alike: twice; by graphs; resumed; with other snapshots; validated beside training."""
     def body(visit):
@@ -114,6 +120,8 @@ def steps(config):
             amp = name.split("-")[0] if name.split("-")[0] in ("bf16", "fp16") else "off"
             if name not in ("here", "cpu") and run.end() != runs[f"{amp}-once"].end():
                 wrong.append(f"{name} ends unlike {amp}-once")
+            if name == "overlapped" and far_apart(run.validations(), runs["off-once"].validations()):
+                wrong.append(f"validations beside training: {run.validations()}, {runs['off-once'].validations()} inline")
             if name.endswith("graph") and not visit.on_cpu and REPEATED in run.said:
                 wrong.append(f"{name}: {last_lines(run.said[run.said.index(REPEATED):], 1)}")
         figures = {"runs": len(runs), "run_s": round(runs["off-twice"].seconds, 1)}
@@ -166,6 +174,7 @@ def commands(visit):
             "test": ["test", run.folder], "test of a detector": ["test", boxes.folder],
             "replay": ["replay", run.folder, "--iter", "3", "--loss", "--out", visit.runs / visit.part.name / "replay"],
             "lr-find": ["lr-find", visit.root / "configs/lenet.toml", "--iterations", "10"],
+            "plan": ["plan", visit.root / "configs/lenet.toml"],
     }.items():
         done[name] = visit.must([program, *words, "--device", visit.device])
     figures = json.loads(done["test of a detector"].out.splitlines()[-1])
@@ -273,15 +282,17 @@ PARTS = [
     Part("steps_resnet18", 90, "ResNet-18", steps("resnet18")),
     Part("steps_detector", 90, "a small CornerNet-Squeeze", steps("detector")),
     Part("capture_waits", 40, "a net that no graph can hold", capture_waits),
-    Part("commands", 60, "test, replay, lr-find, the largest batch", commands),
+    Part("commands", 60, "test, replay, lr-find, plan, the largest batch", commands),
+    Part("capture_memory", 90, "a step of 60 % of the memory as a graph", capture_memory, True),
     Part("two_ranks", 90, "two processes on one GPU, over Gloo, train as one", two_ranks),
     Part("rank_killed", 60, "one of them is killed: exit code 6, and its name", lost_rank(signal.SIGKILL)),
     Part("rank_stopped", 60, "one stands still: likewise", lost_rank(signal.SIGSTOP)),
     Part("memcheck", 90, "compute-sanitizer on our kernels", sanitizer("memcheck", "test_cuda"), True),
     Part("memcheck_corner", 90, "the same of CornerNet's", sanitizer("memcheck", "test_cuda_cornernet",
                                                                      "-tc=heat maps*"), True),
+    Part("memcheck_pooling", 90, "and of corner pooling", sanitizer("memcheck", "test_cuda_cornernet",
+                                                                    "-tc=corner pooling*"), True),
     Part("racecheck", 60, "shared memory", sanitizer("racecheck", "test_cuda", "-tc=erased and mixed*"), True),
     Part("initcheck", 60, "memory that nobody wrote", sanitizer("initcheck", "test_cuda", "-tc=erased and mixed*"),
          True),
-    Part("capture_memory", 90, "a step of 60 % of the memory as a graph", capture_memory, True),
 ]
