@@ -35,7 +35,7 @@ inline Disturbance draw_disturbance(Draw& draw, const Combination& combination) 
     moment.call = draw.between(1, 60);
     return moment;
   }
-  moment.signal = draw.of(std::vector{SIGKILL, SIGKILL, SIGTERM, SIGINT, SIGUSR1});
+  moment.signal = draw.of(std::vector{SIGKILL, SIGKILL, SIGTERM, SIGINT, SIGHUP, SIGUSR1});
   moment.after = draw.of({"", "iter ", "iter ", "iter ", "iter ", "snapshot ", "snapshot ", "validation at"});
   // Few enough for the moment to come, and for some of the run to be left for the next one.
   const int most = moment.after == "iter " ? std::max(1, combination.lines / 4) : 2;

@@ -60,7 +60,7 @@ TEST_CASE("kill -9 at random moments" * points_sampled) {
 
 TEST_CASE("a signal that asks for the end, at random moments" * points_sampled) {
   FaultPoints points("signals at random moments");
-  const auto any = [](Stream& random) { return std::array{SIGTERM, SIGUSR1, SIGINT}[random.below(3)]; };
+  const auto any = [](Stream& random) { return std::array{SIGTERM, SIGUSR1, SIGINT, SIGHUP}[random.below(4)]; };
   end_at_points(points, 6, any, [](const Workplace& place, int signal, const Outcome& outcome) {
     REQUIRE_MESSAGE(outcome.code == (signal == SIGINT ? 130 : 143), outcome);
     // The snapshot is that of the iteration it ended with: nothing was lost.
