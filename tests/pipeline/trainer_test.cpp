@@ -315,7 +315,7 @@ TEST_CASE("a snapshot that cannot be written ends the run where that is asked fo
 }
 
 TEST_CASE("with a step of 20 ms and data that takes less, compute waits for data less than 1 % of the time" *
-          doctest::test_suite("nightly")) {
+          doctest::test_suite("nightly alone")) {
   const Scheduler scheduler(4);
   // What the graph itself waits is in every run; a machine that stalls for a moment is not.
   double least = 1;

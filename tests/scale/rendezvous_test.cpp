@@ -247,7 +247,7 @@ TEST_CASE("ranks that come to different collectives are found by their hearts, w
     CHECK(found.find(part) != std::string::npos);
 }
 
-TEST_CASE("how many beats a store on TCP answers" * doctest::test_suite("nightly")) {
+TEST_CASE("how many beats a store on TCP answers" * doctest::test_suite("nightly alone")) {
   const auto timeout = std::chrono::seconds(30);
   const auto server = open_tcp_store("127.0.0.1", 0, true, timeout);
   const int port = static_cast<c10d::TCPStore&>(*server).getPort();

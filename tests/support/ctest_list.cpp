@@ -3,8 +3,8 @@
 // Words of a case's test suite say what is special about it:
 //   fast, full, nightly   its tier, where it is not that of its program
 //   points                places accidents (fault_points.h): a sample of them in tier full, every one in tier nightly
-//   cores:N               keeps N cores busy
-//   lock:NAME             never runs beside another one with this lock
+//   alone                 measures: nothing runs beside it
+// What needs the GPU (label gpu) runs one case at a time: a machine has one, as a rule.
 
 #include <doctest/doctest.h>
 
@@ -43,9 +43,8 @@ std::string quoted(const std::string& text) { return "[==[" + text + "]==]"; }
 
 /// What the words of a test suite come to.
 struct Traits {
-  std::string tier = setting("FLOWTRAIN_CTEST_TIER"), locks;
-  int cores = 1;
-  bool points = false;
+  std::string tier = setting("FLOWTRAIN_CTEST_TIER");
+  bool points = false, alone = false;
 
   Traits(const std::string& words, const std::string& name) {
     std::istringstream stream(words);
@@ -54,13 +53,10 @@ struct Traits {
         tier = word;
       else if (word == "points")
         points = true;
-      else if (word.starts_with("cores:"))
-        cores = std::stoi(word.substr(6));
-      else if (word.starts_with("lock:"))
-        locks += (locks.empty() ? "" : ";") + word.substr(5);
+      else if (word == "alone")
+        alone = true;
       else
-        refuse("test suite of '" + name + "': '" + word +
-               "' is none of fast, full, nightly, points, cores:N, lock:NAME");
+        refuse("test suite of '" + name + "': '" + word + "' is none of fast, full, nightly, points, alone");
     }
   }
 };
@@ -114,8 +110,8 @@ class CTestList : public doctest::IReporter {
          << "set_tests_properties(" << test << " PROPERTIES LABELS " << quoted(labels) << " TIMEOUT " << limit_s
          << " SKIP_RETURN_CODE 77";
     if (!environment.empty()) out_ << " ENVIRONMENT " << quoted(environment);
-    if (traits.cores > 1) out_ << " PROCESSORS " << traits.cores;
-    if (!traits.locks.empty()) out_ << " RESOURCE_LOCK " << quoted(traits.locks);
+    if (traits.alone) out_ << " RUN_SERIAL TRUE";
+    if ((";" + labels + ";").find(";gpu;") != std::string::npos) out_ << " RESOURCE_LOCK gpu";
     out_ << ")\n";
   }
 

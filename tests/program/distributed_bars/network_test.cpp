@@ -47,7 +47,7 @@ TEST_CASE("two and three nodes train as one process does") {
   for (int nodes : {2, 3}) {
     const std::string run = "nodes-" + std::to_string(nodes);
     const Job job(place, network, nodes, run, {});
-    for (auto& end : job.wait(120)) CHECK_EXIT(end, 0);
+    for (auto& end : job.wait(600)) CHECK_EXIT(end, 0);
     CHECK(end_of(place.path(run)).order == end_of(place.path("one")).order);
     CHECK(difference(place, "one", run) < 1e-5);
   }

@@ -50,7 +50,7 @@ int blamed(const std::string& run, std::size_t from, const std::string& rank, co
 
 }  // namespace
 
-TEST_CASE("a rank that is slow is the one that metrics name" * doctest::test_suite("nightly")) {
+TEST_CASE("a rank that is slow is the one that metrics name" * doctest::test_suite("nightly alone")) {
   const Workplace place;
   const Words heavy{"--max-iter", "1000000",          "--set", "net.hidden=[256, 256]",
                     "--set",      "loader.batch=192", "--set", "snapshot.every=1000000",
@@ -84,7 +84,7 @@ TEST_CASE("a rank that is slow is the one that metrics name" * doctest::test_sui
   points.finish();
 }
 
-TEST_CASE("a rank behind a slow link is the one that metrics name" * doctest::test_suite("nightly")) {
+TEST_CASE("a rank behind a slow link is the one that metrics name" * doctest::test_suite("nightly alone")) {
   const Network network(kWorld);
   SKIP_UNLESS(network.is_made() && network.limit(0, "8mbit"), "namespaces",
               "no network namespaces with limited links here (they need root and iproute2)");
