@@ -21,10 +21,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kPeerLost = static_cast<int>(Exit::distributed);
-// How long after a first failure with exit code 6 the rank that is really to blame may take to disappear: its
-// connections close some time before the process is gone.
-constexpr auto kHearsay = std::chrono::seconds(1);
-
 constexpr auto kBetweenQuestions = std::chrono::milliseconds(500);
 
 /// How a process ended.
@@ -94,7 +90,7 @@ class Ranks {
       }
       const bool all_ended =
           std::none_of(children_.begin(), children_.end(), [](auto& child) { return child.pid > 0; });
-      if (blamed_ && !reported_ && (all_ended || Clock::now() >= failed_at_ + kHearsay)) report();
+      if (blamed_ && !reported_ && (all_ended || Clock::now() >= failed_at_ + options_.hearsay)) report();
       if (all_ended) return;
       hear_of_others();
       if (is_over() && Clock::now() >= deadline_) end_the_others();
@@ -190,7 +186,7 @@ class Ranks {
 
   std::optional<Clock::time_point> next_deadline() const {
     if (!is_over()) return options_.job_failure ? std::optional(Clock::now() + kBetweenQuestions) : std::nullopt;
-    return reported_ || !blamed_ ? deadline_ : std::min(deadline_, failed_at_ + kHearsay);
+    return reported_ || !blamed_ ? deadline_ : std::min(deadline_, failed_at_ + options_.hearsay);
   }
 
   SignalPipe& signals_;

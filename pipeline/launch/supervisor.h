@@ -15,6 +15,9 @@ struct SuperviseOptions {
   std::chrono::milliseconds grace = std::chrono::seconds(10);
   /// From SIGTERM to SIGKILL.
   std::chrono::milliseconds kill_after = std::chrono::seconds(5);
+  /// How long after a first failure with exit code 6 the rank that is really to blame may take to disappear: its
+  /// connections close some time before the process is gone.
+  std::chrono::milliseconds hearsay = std::chrono::seconds(1);
   /// Called once for each start of the ranks in which one fails, on supervise()'s thread, with the rank that is to
   /// blame and its end ("was killed by SIGKILL"): a way to tell the others, who see no more than a connection that
   /// broke.

@@ -2,8 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <thread>
-
 using namespace flowtrain;
 
 TEST_CASE("percentiles of durations are right to within five percent, over nine orders of magnitude") {
@@ -47,7 +45,6 @@ TEST_CASE("a phase within another interrupts its time, and what is in the window
       CHECK(profile.is_at(Phase::validation));
       busy(Phase::snapshot);
       const Profile::At snapshot(&profile, Phase::snapshot);
-      std::this_thread::sleep_for(std::chrono::microseconds(200));
       CHECK_FALSE(profile.is_at(Phase::validation));
     }
     const Profile::Span span(&profile, "train", "sample", iteration);
@@ -57,7 +54,7 @@ TEST_CASE("a phase within another interrupts its time, and what is in the window
   CHECK(profile.recorded() == 10);
   CHECK(profile.of(Phase::validation).count() == 30);
   CHECK(profile.of(Phase::snapshot).count() == 60);
-  CHECK(profile.of(Phase::snapshot).total_s() >= 30 * 200e-6);
+  CHECK(profile.of(Phase::snapshot).total_s() > 0);
   CHECK(profile.of(Phase::validation).total_s() + profile.of(Phase::snapshot).total_s() <= profile.wall_s());
   std::map<std::string, int> names;
   for (auto& event : profile.events()) {

@@ -75,7 +75,8 @@ TEST_CASE("modes by name") {
   }
 }
 
-TEST_CASE("on a terminal: a bar below the log lines, at most ten times a second, one line in the end") {
+TEST_CASE("on a terminal: a bar below the log lines, at most ten times a second, one line in the end" *
+          doctest::test_suite("full")) {
   auto start = std::chrono::steady_clock::now();
   auto result = run_child(40, [] {
     ProgressDisplay display(ProgressMode::automatic);
