@@ -7,6 +7,7 @@
 
 #include "sampling/error.h"
 #include "tests/config/support.h"
+#include "tests/support/skip.h"
 
 using namespace flowtrain;
 using flowtrain::testing::failure_of;
@@ -142,13 +143,17 @@ TEST_CASE("a folder that cannot be made is reported with the system's reason") {
   refused([&] { RunFolder::create(file, "net"); }, file.string(), "Not a directory");
   refused([&] { RunFolder::create_at(file / "net"); }, (file / "net").string(), "Not a directory");
   refused([&] { RunFolder::create("/proc/flowtrain", "net"); }, "/proc/flowtrain", "No such file or directory");
-  if (geteuid() == 0) {
-    MESSAGE("running as root: folders without permission are not tested");
-    return;
-  }
+}
+
+TEST_CASE("a folder without permission is reported with the system's reason") {
+  SKIP_UNLESS(geteuid() != 0, "no-root", "root may write to every folder");
+  TempFolder temp;
   fs::create_directories(temp / "shut");
   fs::permissions(temp / "shut", fs::perms::owner_read | fs::perms::owner_exec);
-  refused([&] { RunFolder::create(temp / "shut", "net"); }, (temp / "shut/net").string(), "Permission denied");
+  const auto failure = failure_of([&] { RunFolder::create(temp / "shut", "net"); });
+  REQUIRE(failure);
+  CHECK(failure->code == Exit::snapshot);
+  CHECK(failure->message == "cannot make the folder '" + (temp / "shut/net").string() + "': Permission denied");
 }
 
 TEST_CASE("a run's folder may stand for a configuration") {
