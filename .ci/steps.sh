@@ -33,7 +33,7 @@ quiet() {
 # tests TIER [CTEST ARGUMENTS…]: fails, too, where a test is skipped that this machine could run.
 tests() {
   if cmake/go test "$1" --no-tests=error "${@:2}"; then
-    skipped=$(tests/skipped.sh build/release --strict)
+    skipped+=$(tests/skipped.sh build/release --strict)
     return
   fi
   echo "--- the last lines of build/go.log"
@@ -43,7 +43,7 @@ tests() {
 
 sanitized() {
   quiet "build/$1.log" cmake --preset "$1" && quiet "build/$1.log" cmake --build --preset "$1" &&
-    ctest --preset "$1" --parallel "$(nproc)" --no-tests=error
+    ctest --preset "$1" --parallel "$(nproc)" --no-tests=error && skipped+=$'\n'$(tests/skipped.sh "build/$1" --strict)
 }
 
 cuda_parts() {

@@ -12,9 +12,10 @@ has() {
   case $1 in
     gpu) timeout 20 nvidia-smi -L 2>/dev/null | grep -q '^GPU' ;;
     no-gpu) [[ ! -e /dev/nvidiactl && ! -e /dev/dxg ]] ;;
-    root) ((EUID == 0)) ;;
-    namespaces) ((EUID == 0)) && command -v ip >/dev/null && ip netns list >/dev/null 2>&1 ;;
-    ptrace) ((EUID == 0)) ;;
+    root) ((EUID == 0)) && unshare --mount mount -t tmpfs none /mnt 2>/dev/null ;;
+    no-root) ((EUID != 0)) ;;
+    namespaces) ((EUID == 0)) && command -v ip >/dev/null && unshare --net --mount ip link add ft0 type veth peer name ft1 2>/dev/null ;;
+    ptrace) python3 -c 'import ctypes; raise SystemExit(ctypes.CDLL(None).ptrace(0, 0, 0, 0) != 0)' ;;
     shared) [[ -d $(dirname -- "${BASH_SOURCE[0]}")/../../shared ]] ;;
     pycocotools) PYTHONPATH=${FLOWTRAIN_TEST_PYTHONPATH:-} python3 -c 'import pycocotools' 2>/dev/null ;;
     python-torch) PYTHONPATH=${FLOWTRAIN_TEST_PYTHONPATH:-} python3 -c 'import torch' 2>/dev/null ;;
