@@ -13,7 +13,10 @@ set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wall> $<$<COMPILE_LANGUAGE:CXX>:-Wextra>
                     $<$<COMPILE_LANGUAGE:CXX>:-Wno-missing-field-initializers>)
 # .ci/run sets FLOWTRAIN_WERROR. Off for users: a warning that only a newer compiler has must not end their build.
-option(CMAKE_COMPILE_WARNING_AS_ERROR "Warnings are errors" "$ENV{FLOWTRAIN_WERROR}")
+option(CMAKE_COMPILE_WARNING_AS_ERROR "Warnings are errors" OFF)
+if(DEFINED ENV{FLOWTRAIN_WERROR})
+  set(CMAKE_COMPILE_WARNING_AS_ERROR $ENV{FLOWTRAIN_WERROR} CACHE BOOL "" FORCE)  # in a build that is there, too
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # GCC 12 sees overlaps and ends inside std::string that are not there (its bugs 105329 and 105651).
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds> $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>
