@@ -38,7 +38,8 @@ constexpr std::array table{
     Command{"hooks", "hooks CONFIG", "what is called at which points of a run", commands::hooks},
     Command{"config", "config CONFIG", "the resolved configuration; --keys lists every key; import FILE.json",
             commands::config},
-    Command{"snapshot", "snapshot ls|show|verify|convert", "look into snapshots", commands::snapshot},
+    Command{"snapshot", "snapshot ls|show|verify|export", "look into snapshots; also diff and convert",
+            commands::snapshot},
     Command{"metrics", "metrics RUN", "what a run measured, as CSV", commands::metrics},
     Command{"selftest", "selftest crash --dir DIR", "whether snapshots on a disk survive kills, errors and power cuts",
             commands::selftest},
@@ -54,7 +55,8 @@ void print_help() {
   std::puts("\n  flowtrain --version");
   std::puts(
       "\nexit codes: 0 done, 2 usage or configuration, 3 data, 4 snapshots and disks, 5 non-finite loss,\n"
-      "            6 distributed: a process lost, 70 a fault of flowtrain's own, 130/143 interrupted after a snapshot");
+      "            6 distributed: a process lost, 70 a fault of flowtrain's own,\n"
+      "            130 (Ctrl-C) or 143 interrupted, after a snapshot where there was something to save");
 }
 
 int run(const commands::Arguments& words) {
