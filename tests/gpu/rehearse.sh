@@ -5,7 +5,7 @@ set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.."
 
 if [[ ! -e $1/lib/libflowtrain_nccl.so || ! -e $1/lib/libflowtrain_cuda.so ]]; then
-  echo 'skipped: [nvcc] the parts for GPUs are not built: they need nvcc and nccl.h'
+  echo 'skipped: [gpu-parts] the parts for GPUs are not built: they need nvcc and nccl.h'
   exit 77
 fi
 folder=$(mktemp -d)
