@@ -161,7 +161,9 @@ class Trainer {
   std::map<std::uint64_t, std::uint64_t>
       substitutes_;                   // likewise, of bad samples by position; of several attempts the last
   std::vector<StreamRow> rows_;       // likewise, of all processes, as drawn; empty where one process trains
-  std::uint64_t asked_ = 0;           // how often validation_goes_on() was
+  std::uint64_t asked_ = 0;           // how often validation_goes_on() was, since
+  Clock::time_point agreed_;          // the ranks' last agreement on it;
+  std::uint64_t agrees_after_ = 1;    // the next one is at this question
   std::uint64_t snapshot_taken_ = 0;  // iteration of the newest one, so that none is taken twice
   // Since the last report:
   Clock::time_point start_, since_;

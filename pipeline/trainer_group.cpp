@@ -5,6 +5,7 @@
 #include <array>
 #include <csignal>
 #include <span>
+#include <utility>
 
 #include "pipeline/exchange.h"
 #include "pipeline/telemetry/interrupt.h"
@@ -40,17 +41,20 @@ Votes Trainer::own_votes() const {
   return votes;
 }
 
-// Asked before and after each batch, by all ranks equally often. They agree on some batches only: each agreement makes
-// them wait for each other.
+// Asked before and after each batch, by all ranks equally often. They agree about twice a second, however long a batch
+// takes: each agreement makes them wait for each other. When the next one is follows from times that all of them know.
 bool Trainer::validation_goes_on() {
-  constexpr std::uint64_t between_agreements = 16;
+  constexpr double between_agreements_s = 0.5, most = 1000;
   if (!grouped()) return !parts_.interrupt || !parts_.interrupt->requested();
-  if (!result_.signal && ++asked_ % between_agreements == 0) {
-    const Votes own = own_votes();
-    std::array<double, 2> all = {own.interrupted, own.terminated};
-    parts_.group->sum("whether a validation goes on", all);
-    if (all[0] + all[1] > 0) result_.signal = all[1] > 0 ? SIGTERM : SIGINT;
-  }
+  if (result_.signal || ++asked_ < agrees_after_) return !result_.signal;
+  const Votes own = own_votes();
+  const auto now = Clock::now();
+  std::array<double, 3> all = {own.interrupted, own.terminated,
+                               std::chrono::duration<double>(now - std::exchange(agreed_, now)).count()};
+  parts_.group->sum("whether a validation goes on", all);
+  if (all[0] + all[1] > 0) result_.signal = all[1] > 0 ? SIGTERM : SIGINT;
+  const double question_s = all[2] / parts_.group->size() / static_cast<double>(std::exchange(asked_, 0));
+  agrees_after_ = static_cast<std::uint64_t>(std::clamp(between_agreements_s / question_s, 1., most));
   return !result_.signal;
 }
 
