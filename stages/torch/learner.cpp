@@ -60,6 +60,7 @@ class TorchLearner : public Learner {
     net_->freeze(shared.frozen);
     optimizers_.emplace(spec, shared, parameters_);
     passes_ = make_passes(spec.optims, shared, *step_);
+    if (spec.train.boolean("cuda_graph")) keep_rates_on_device();
     validator_.emplace(spec, net_, *step_);
     if (auto* group = dynamic_cast<TorchGroup*>(spec.group)) train_together(spec, *group);
     if (spec.hooks && spec.hook_list) add_hooks(*spec.hooks, *spec.hook_list);
@@ -269,6 +270,12 @@ class TorchLearner : public Learner {
       });
   }
 
+  // From the first step on, so that the steps before a capture, which a resumed run makes again, round the rate as the
+  // captured ones do.
+  void keep_rates_on_device() try { optimizers_->keep_rates_on_device(); } catch (const std::runtime_error& error) {
+    graphs_.leave_because(first_line(error.what()));
+  }
+
   // What the net draws (dropout) is keyed by step and rank, so that it needs no state in snapshots.
   void seed_draws(const Ticket& ticket) {
     const std::uint64_t step = Stream(seed_, Purpose::net, ticket.iteration << 16 | ticket.micro).next64();
@@ -319,7 +326,7 @@ class TorchLearner : public Learner {
       return outputs;
     };
     const auto update = [this] { optimizers_->apply(passes_, iteration_, overflow_); };
-    return {[this] { optimizers_->keep_rates_on_device(); }, gradients, update};
+    return {gradients, update};
   }
 
   // Of loader.batch = "auto". A second micro-batch finds the gradients of the first in its way.

@@ -92,7 +92,6 @@ void StepGraphs::leave_because(const std::string& reason) {
 }
 
 void StepGraphs::capture(const nets::NamedTensors& batch, const Step& step) {
-  step.prepare();
   forget();
   ++captures_;
   batch_ = {};

@@ -27,7 +27,6 @@ class StepGraphs {
   };
   /// A step, as who learns makes it.
   struct Step {
-    std::function<void()> prepare;  ///< called once, before it is captured
     std::function<Outputs(const nets::NamedTensors& batch)> gradients;
     std::function<void()> update;
   };
@@ -48,13 +47,14 @@ class StepGraphs {
   void repeat_update() { update_->replay(); }
   /// From now on no step is repeated.
   void leave();
+  /// Likewise, with a warning that says why.
+  void leave_because(const std::string& reason);
 
  private:
   // Why a step cannot be captured; empty: it may be tried.
   std::string obstacle() const;
-  void leave_because(const std::string& reason);
   bool captured() const { return update_ != nullptr; }
-  // Throws what prepare() and WorkGraph::capture() throw; then nothing is captured.
+  // Throws what WorkGraph::capture() throws; then nothing is captured.
   void capture(const nets::NamedTensors& batch, const Step& step);
   void forget() { gradients_.reset(), update_.reset(); }
 
