@@ -18,13 +18,11 @@ GradScaler::GradScaler(at::Device device)
       growth_(at::zeros({}, at::TensorOptions(device).dtype(at::kInt))),
       found_(at::zeros({}, at::TensorOptions(device).dtype(at::kFloat))) {}
 
-// In single precision at least. Backward gives the scale itself to a loss in half precision, as its gradient; it is not
-// changed between two losses of an iteration, whose gradients add up.
+// In single precision at least. Backward gives the scale itself to a loss in half precision, as its gradient: from the
+// first loss of all on it is one that half precision holds.
 at::Tensor GradScaler::scaled(const at::Tensor& loss) {
-  if (!std::exchange(begun_, true) && loss.scalar_type() == at::kHalf) {
-    const at::NoGradGuard no_grad;
-    scale_.clamp_max_(most_of_half);
-  }
+  const bool first = !std::exchange(begun_, true);
+  if (loss.scalar_type() == at::kHalf && !std::exchange(half_, true) && first) keep_within_half();
   return loss.to(at::promote_types(loss.scalar_type(), scale_.scalar_type())) * scale_;
 }
 
@@ -38,11 +36,15 @@ at::Tensor GradScaler::unscale(const NamedTensors& parameters) {
   return found_;
 }
 
-double GradScaler::scale() const { return scale_.item<double>(); }
-
 void GradScaler::update() {
   const at::NoGradGuard no_grad;
   at::_amp_update_scale_(scale_, growth_, found_, growth_factor, backoff_factor, growth_interval);
+  if (half_) keep_within_half();
+}
+
+void GradScaler::keep_within_half() {
+  const at::NoGradGuard no_grad;
+  scale_.clamp_max_(most_of_half);
 }
 
 }  // namespace flowtrain::nets

@@ -12,8 +12,6 @@ class GradScaler {
  public:
   explicit GradScaler(at::Device device);
 
-  /// Before the first loss of an iteration.
-  void begin_iteration() { begun_ = false; }
   /// What backward begins with.
   at::Tensor scaled(const at::Tensor& loss);
   /// Takes the scale off the gradients, once an iteration. Returns 1 where one of them is not finite, else 0: a scalar
@@ -21,14 +19,14 @@ class GradScaler {
   at::Tensor unscale(const NamedTensors& parameters);
   /// After each iteration: the next one's scale.
   void update();
-  /// Now; waits for the device.
-  double scale() const;
   /// "scaler.scale" f32 and "scaler.growth" i32, scalars: the tensors in use. To load, copy_ into them.
   NamedTensors state() const { return {{"scaler.scale", scale_}, {"scaler.growth", growth_}}; }
 
  private:
+  void keep_within_half();
+
   at::Tensor scale_, growth_, found_;
-  bool begun_ = false;  ///< a loss of this iteration was scaled
+  bool begun_ = false, half_ = false;  ///< a loss was scaled; one in half precision
 };
 
 }  // namespace flowtrain::nets

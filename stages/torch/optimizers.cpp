@@ -77,7 +77,6 @@ void Optimizers::keep_rates_on_device() {
 
 void Optimizers::forget_gradients() {
   for (auto& own : optimizers_) own.optimizer->zero_grad();
-  if (scaler_) scaler_->begin_iteration();
 }
 
 void Optimizers::apply(const std::vector<Pass>& passes, std::uint64_t iteration, const at::Tensor& overflow) {
