@@ -68,7 +68,9 @@ DataParallel::DataParallel(TorchGroup& group, const nets::NamedTensors& paramete
   std::erase_if(trained, [](auto& tensor) { return !tensor.requires_grad(); });
   if (trained.empty()) throw InternalError("a net without parameters to train");
   ballot_ = torch::zeros({figures + kVotes}, trained.front().options().dtype(torch::kFloat32)).requires_grad_(true);
-  trained.insert(trained.begin(), ballot_);  // first of all, so that it leaves with the last bucket
+  // Its gradient is the first to come, as the loss adds it last: settled buckets have it in the first one, which is
+  // sent as it is.
+  trained.insert(trained.begin(), ballot_);
   in_collective(group_, "the comparison of nets",
                 [&] { c10d::verify_params_across_processes(group_.processes(), trained, std::nullopt); });
   reducer_ = make_reducer(group_, trained, parameters, options);
@@ -87,7 +89,7 @@ void DataParallel::begin(bool first, bool last) {
   begun_ = true;
   times_.begin();
   in_collective(group_, "the start of an iteration", [&] {
-    reducer_->rebuild_buckets();  // once, after the first backward: in the order in which gradients came
+    reducer_->rebuild_buckets();  // once: in the order in which gradients came in settle_buckets()
     reducer_->prepare_for_forward();
   });
 }
