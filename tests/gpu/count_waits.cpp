@@ -1,18 +1,16 @@
-// Counts how often a program waits for its GPU: to be preloaded (LD_PRELOAD) before a program that links CUDA's runtime
-// as a shared library. When the program ends it appends to the file that COUNT_WAITS names a line of JSON for each call
-// and thread: {"call", "thread", "calls", "seconds"}.
+// Counts how often the main thread of a program waits for its GPU: to be preloaded (LD_PRELOAD) before a program that
+// links CUDA's runtime as a shared library. When the program ends it appends to the file that COUNT_WAITS names a line
+// of JSON for each call: {"call", "calls", "seconds"}. A call for what is done already returns at once, and is no wait.
 
 #include <dlfcn.h>
-#include <pthread.h>
+#include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <string>
-#include <utility>
 
 #include "sampling/mutex.h"
 
@@ -25,15 +23,15 @@ struct Waits {
 
 struct Count {
   flowtrain::Mutex mutex;
-  std::map<std::pair<std::string, std::string>, Waits> waits FT_GUARDED_BY(mutex);  // by call and thread
+  std::map<std::string, Waits> waits FT_GUARDED_BY(mutex);  // by call
 
   ~Count() {
     const char* path = std::getenv("COUNT_WAITS");
     std::FILE* file = path ? std::fopen(path, "a") : nullptr;
     if (!file) return;
-    for (auto& [place, waited] : waits)
-      std::fprintf(file, "{\"call\": \"%s\", \"thread\": \"%s\", \"calls\": %lu, \"seconds\": %.6f}\n",
-                   place.first.c_str(), place.second.c_str(), waited.calls, waited.seconds);
+    for (auto& [call, waited] : waits)
+      std::fprintf(file, "{\"call\": \"%s\", \"calls\": %lu, \"seconds\": %.6f}\n", call.c_str(), waited.calls,
+                   waited.seconds);
     std::fclose(file);
   }
 };
@@ -43,6 +41,8 @@ Count& count() {
   return all;
 }
 
+constexpr double at_once_s = 5e-6;
+
 template <class... Arguments>
 int timed(const char* call, Arguments... arguments) {
   using Call = int(Arguments...);
@@ -51,11 +51,10 @@ int timed(const char* call, Arguments... arguments) {
   const auto begin = std::chrono::steady_clock::now();
   const int status = real(arguments...);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  std::array<char, 16> thread{};
-  pthread_getname_np(pthread_self(), thread.data(), thread.size());
+  if (seconds < at_once_s || ::gettid() != ::getpid()) return status;
   Count& all = count();
   const flowtrain::MutexLock lock(all.mutex);
-  Waits& waits = all.waits[{call, thread.data()}];
+  Waits& waits = all.waits[call];
   ++waits.calls;
   waits.seconds += seconds;
   return status;

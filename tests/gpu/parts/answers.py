@@ -4,6 +4,7 @@ import pathlib
 import re
 import shutil
 
+from parts.proof import REPEATED
 from parts.training import words_of
 from parts.visit import WORDS, Failed, Part, Skipped, last_lines
 
@@ -23,9 +24,7 @@ def again(visit):
     failed = [name for name, result in visit.earlier("proof").items() if result["rc"] not in (0, 77)]
     if not failed:
         raise Skipped("nothing has failed")
-    part, ends = visit.part, visit.part_ends
     results = {name: visit.do("proof", visit.proofs[name]) for name in failed}
-    visit.part, visit.part_ends = part, ends
     figures = {name: WORDS[result["rc"]] for name, result in results.items()}
     if any(result["rc"] not in (0, 77) for result in results.values()):
         raise Failed("some fail still", figures)
@@ -40,7 +39,9 @@ def kernels(visit):
                           "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
                           visit.root / "bin" / program, case])
         shares = [float(share) for share in re.findall(r"pct_of_peak\S* +% +([0-9.]+)", done.out)]
-        figures[name] = max(shares) if shares else last_lines(done.out, 1)
+        if done.rc or not shares:
+            raise Failed(f"{name}: {last_lines(done.out + done.err)}", figures)
+        figures[name] = max(shares)
     return figures
 
 
@@ -55,6 +56,8 @@ def soak(visit):
         words = [tool("compute-sanitizer"), "--tool", "memcheck", "--error-exitcode", "3", "--kernel-regex",
                  "kns=flowtrain", *words]
     done = visit.must(words)
+    if REPEATED in done.err and not visit.on_cpu:
+        raise Failed("its step was not captured")
     return {"s": round(done.seconds, 1)}
 
 

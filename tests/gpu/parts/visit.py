@@ -71,11 +71,13 @@ class Visit:
 
     def do(self, call, part):
         begin = time.monotonic()
-        self.part, self.part_ends = part, min(begin + part.limit_s, self.ends)
+        outer, outer_ends = self.part, self.part_ends or self.ends  # another part's, or the call's
+        limit_s = part.limit_s * (10 if self.on_cpu else 1)  # a rehearsal is no race
+        self.part, self.part_ends = part, min(begin + limit_s, outer_ends)
         rc, why, figures = PASSED, "", {}
         try:
-            if begin >= self.ends:
-                rc, why = NOT_BEGUN, "the call's time was over"
+            if begin >= outer_ends:
+                rc, why = NOT_BEGUN, f"the time of {outer.name if outer else 'the call'} was over"
             elif part.needs_gpu and self.on_cpu:
                 rc, why = SKIPPED, "needs a GPU"
             else:
@@ -88,6 +90,7 @@ class Visit:
             rc, why, figures = FAILED, str(reason), reason.figures
         except Exception as error:  # a fault of the part's own must not stop the others
             rc, why = FAILED, f"{type(error).__name__}: {error}"
+        self.part, self.part_ends = outer, outer_ends if outer else None
         result = {"call": call, "part": part.name, "rc": rc, "seconds": round(time.monotonic() - begin, 1),
                   "why": why, "device": self.device, "figures": figures}
         with open(self.out / "results.jsonl", "a", encoding="utf-8") as file:
