@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <charconv>
 #include <map>
-#include <ranges>
 #include <set>
 #include <system_error>
 
@@ -62,6 +61,11 @@ std::optional<std::uint64_t> iteration_held(const fs::path& folder) {
   } catch (const UserError&) {  // somebody's folder
   }
   return {};
+}
+
+/// Whether two whole snapshots have the same files; their hashes are in the manifest.
+bool same_manifest(const fs::path& one, const fs::path& other) {
+  return manifest_text(read_manifest(one)) == manifest_text(read_manifest(other));
 }
 
 /// The links of the folder and the iterations that they point at.
@@ -132,12 +136,13 @@ fs::path find_iteration(const fs::path& snapshots_dir, std::uint64_t iteration) 
 std::vector<fs::path> restore_links(const fs::path& snapshots_dir) {
   std::vector<fs::path> restored;
   for (const auto& name : names_in(snapshots_dir)) {
-    if (iteration_of(name) || is_leftover(name) || name == set_aside) continue;
+    if (name != "latest" && name != "best" && !name.starts_with("best-")) continue;  // somebody's own copy, say
     const auto copy = snapshots_dir / name;
     const auto iteration = iteration_held(copy);
     if (!iteration) continue;
     const auto own_name = snapshot_name(*iteration);
     const bool is_there = iteration_held(snapshots_dir / own_name).has_value();
+    if (is_there && !same_manifest(copy, snapshots_dir / own_name)) continue;  // of another run
     if (!is_there && std::ranges::count(names_in(snapshots_dir), own_name) > 0) trash(snapshots_dir / own_name);
     try {
       replace_by_link(copy, own_name, !is_there);
@@ -185,9 +190,10 @@ std::vector<fs::path> prune(const fs::path& snapshots_dir, std::size_t keep_last
                             std::span<const std::uint64_t> protect, std::uint64_t keep_every) {
   std::vector<fs::path> removed;
   if (keep_last == 0) return removed;
-  for (const auto& info : list_snapshots(snapshots_dir / set_aside) | std::views::drop(keep_last)) {
-    trash(info.path);
-    removed.push_back(info.path);
+  const auto aside = list_snapshots(snapshots_dir / set_aside);
+  for (std::size_t i = keep_last; i < aside.size(); ++i) {
+    trash(aside[i].path);
+    removed.push_back(aside[i].path);
   }
   std::set<std::uint64_t> protected_iterations(protect.begin(), protect.end());
   for (const auto& [link, iteration] : links_in(snapshots_dir)) protected_iterations.insert(iteration);

@@ -217,6 +217,18 @@ TEST_CASE("links that became folders in a copy are links again, and nothing is l
   CHECK(fs::is_directory(fs::symlink_status(copy / "best")));
 }
 
+TEST_CASE("copies of snapshots that are no links of the run are left alone, as is what another run made") {
+  TempFolder folder;
+  for (const auto iteration : {1, 2}) save(folder / "run", iteration);
+  fs::copy(folder / "run/iter-00000001", folder / "run/backup");
+  const SmallContent other(1, 500);
+  write_snapshot(folder / "other", other.content);
+  fs::copy(folder / "other/iter-00000001", folder / "run/best");
+  CHECK(restore_links(folder / "run").empty());
+  CHECK(fs::is_directory(fs::symlink_status(folder / "run/backup")));
+  CHECK(fs::is_directory(fs::symlink_status(folder / "run/best")));
+}
+
 TEST_CASE("where a link cannot be made the snapshot is saved all the same, and the error says which it was") {
   TempFolder folder;
   save(folder.path(), 1);
