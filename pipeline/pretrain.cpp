@@ -70,7 +70,8 @@ std::string list(const std::vector<std::string>& names) {
 }  // namespace
 
 void load_pretrained(Learner& learner, const Settings& net, Group& group, Interrupt* interrupt) {
-  if (net.text("pretrain").empty()) return;
+  // Rank 0's, as it alone loads them.
+  if (group.ask_leader("whether there are weights to begin with", [&] { return net.text("pretrain"); }).empty()) return;
   const auto kept = pretrained_file(net, group, interrupt);
   if (!group.leads()) return;
   const std::string path = public_name(net.text("pretrain"));

@@ -3,21 +3,19 @@
 #include <openssl/evp.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
-#include <future>
 #include <memory>
 #include <optional>
 #include <stop_token>
 #include <vector>
 
+#include "pipeline/leaders_work.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/remote/remote.h"
 #include "sampling/settings.h"
-#include "stages/group.h"
 
 namespace flowtrain {
 
@@ -128,15 +126,10 @@ fs::path checked_file(const Settings& net, Interrupt* interrupt) {
 
 }  // namespace
 
-// A collective waits for dist.timeout / 2 at most, so there is one every second.
 fs::path pretrained_file(const Settings& net, Group& group, Interrupt* interrupt) {
-  std::future<fs::path> file;
-  if (group.leads()) file = std::async(std::launch::async, [&] { return checked_file(net, interrupt); });
-  for (double waits = 1; waits > 0;) {
-    waits = group.leads() && file.wait_for(std::chrono::seconds(1)) != std::future_status::ready ? 1 : 0;
-    group.sum("the wait for net.pretrain", {&waits, 1});
-  }
-  return group.leads() ? file.get() : fs::path();
+  fs::path file;
+  let_leader_work(group, "the wait for net.pretrain", [&] { file = checked_file(net, interrupt); });
+  return file;
 }
 
 }  // namespace flowtrain
