@@ -12,6 +12,7 @@
 #include "pipeline/config/idle_keys.h"
 #include "pipeline/config/words.h"
 #include "pipeline/fingerprints.h"
+#include "pipeline/leaders_work.h"
 #include "pipeline/ledger.h"
 #include "pipeline/memory_check.h"
 #include "pipeline/plan.h"
@@ -192,9 +193,9 @@ class Run {
   // What the results depend on beside the configuration: held against what the snapshot says, and kept for those to
   // come. It is rank 0 that writes them.
   void settle_basis(const Basis& before, bool accepted) {
-    if (!options_.group->leads()) return;
-    state_.fingerprints = fingerprints_of(config_, *train_.dataset, sets_);
-    check_basis(before, basis_of(state_), config_, accepted);
+    let_leader_work(*options_.group, "the reading of files that results depend on",
+                    [&] { state_.fingerprints = fingerprints_of(config_, *train_.dataset, sets_); });
+    if (options_.group->leads()) check_basis(before, basis_of(state_), config_, accepted);
   }
 
   Learner& learner() { return *learner_; }
@@ -452,17 +453,20 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   std::optional<Journals> journals;
   if (start.folder) journals.emplace(start, run.state());
   MetricsFile* metrics = journals ? &*journals->metrics : nullptr;
-  SnapshotBranch snapshots(snapshot_policy(start, run.epoch()), metrics, group);
-  if (options.initialize || (rolls_back(start.config) && !start.snapshot)) snapshots.take(run.learner(), run.state());
+  std::optional<SnapshotBranch> snapshots;  // nothing of a run in memory is kept
+  if (!options.in_memory) snapshots.emplace(snapshot_policy(start, run.epoch()), metrics, group);
+  if (snapshots && (options.initialize || (rolls_back(start.config) && !start.snapshot)))
+    snapshots->take(run.learner(), run.state());
   if (options.initialize) {
-    if (!snapshots.finish()) throw UserError(Exit::snapshot, "the initial parameters could not be written");
+    if (!snapshots->finish()) throw UserError(Exit::snapshot, "the initial parameters could not be written");
     return 0;
   }
 
   if (group.leads()) run.announce();
-  const TrainerResult result = run.train(metrics, journals ? &*journals->ledger : nullptr, &snapshots, interrupt);
-  const bool written = snapshots.finish();
-  snapshots.check();
+  const TrainerResult result =
+      run.train(metrics, journals ? &*journals->ledger : nullptr, snapshots ? &*snapshots : nullptr, interrupt);
+  const bool written = !snapshots || snapshots->finish();
+  if (snapshots) snapshots->check();
   if (start.folder) write_file_atomically(start.folder->path() / "result.json", run.record());
   if (!written)
     throw UserError(Exit::snapshot, "the last snapshot could not be written (the reason is above)",
