@@ -192,14 +192,15 @@ class SplitPacker {
       tbb::parallel_pipeline(jobs.size(), tbb::make_filter<void, Job*>(tbb::filter_mode::serial_in_order, issue) &
                                               tbb::make_filter<Job*, Job*>(tbb::filter_mode::parallel, work) &
                                               tbb::make_filter<Job*, void>(tbb::filter_mode::serial_in_order,
-                                                                           [&](Job* job) { take(*job); }));
+                                                                           [&](Job* job) { take(*job, interrupt); }));
     });
     if (interrupt.requested()) return false;
     writer_.finish();
     return true;
   }
 
-  void take(const Job& job) {
+  void take(const Job& job, const Interrupt& interrupt) {
+    if (job.failed && interrupt.requested()) return;  // perhaps only because nobody waited for its server
     if (job.failed)
       leave_out(job);
     else

@@ -96,4 +96,18 @@ TEST_CASE("a run that waits for its server ends at a signal with a snapshot, and
   }
 }
 
+TEST_CASE("a pack that waits for its server ends at a signal, and blames no sample") {
+  const Workplace place(without_shapes());
+  const ShardServer gone(20);
+  const Words pack{"pack", "tiny.toml", "--split", "train", "--out", "packed"};
+  Process process(with(pack, gone.words()), place.surroundings());
+  REQUIRE(process.wait_for_text("it is asked again"));
+  process.send(SIGINT);
+  const auto outcome = process.wait();
+  CHECK_EXIT(outcome, 130);
+  CHECK_SAYS(outcome, "interrupted: nothing of packed/train is left");
+  CHECK_MESSAGE(outcome.err.find("bad sample") == std::string::npos, outcome);
+  CHECK_FALSE(std::filesystem::exists(place.path("packed")));
+}
+
 }  // namespace flowtrain
