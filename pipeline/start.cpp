@@ -41,7 +41,8 @@ fs::path run_of(const fs::path& snapshot) {
 std::optional<fs::path> run_to_resume(const StartOptions& options, const std::string& resume, const Config& config) {
   if (auto folder = as_run_folder(options.config)) return folder;
   if (!resume.empty() && resume != "auto") {
-    const fs::path path = fs::absolute(resume).lexically_normal();
+    fs::path path = fs::absolute(resume).lexically_normal();
+    if (!path.has_filename()) path = path.parent_path();  // as a shell completes it: with a slash at its end
     if (is_snapshot(path)) return run_of(path);
     if (!holds_run(path))
       throw UserError(Exit::snapshot, "--resume " + resume + ": neither a run's folder nor a snapshot",
@@ -223,14 +224,15 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
           .accept_changes = options.accept_changes};
 }
 
-void compare_with_leader(const std::map<std::string, std::string>& leaders, const Config& own) {
+void compare_with_leader(std::map<std::string, std::string> leaders, const Config& config) {
+  auto own = common_values(config);
+  const std::string none = "(none)";
+  for (auto& [key, value] : own) leaders.try_emplace(key, none);
   std::string different;
-  for (auto& [key, value] : common_values(own)) {
-    const auto theirs = leaders.find(key);
-    // The same data may lie elsewhere on another machine.
-    if ((theirs != leaders.end() && theirs->second == value) || key.ends_with(".path")) continue;
-    different += say(different.empty() ? "" : ", ", key, " = ", value,
-                     " (rank 0: ", theirs == leaders.end() ? "(none)" : theirs->second, ")");
+  for (auto& [key, theirs] : leaders) {
+    const auto& value = own.try_emplace(key, none).first->second;
+    if (theirs == value || key.ends_with(".path")) continue;  // the same data may lie elsewhere on another machine
+    different += say(different.empty() ? "" : ", ", key, " = ", value, " (rank 0: ", theirs, ")");
   }
   if (!different.empty())
     throw UserError(Exit::usage, "not the configuration of rank 0: " + different,

@@ -277,8 +277,7 @@ TEST_CASE("a snapshot without its run cannot be gone on from, and the hint says 
     for (std::size_t at = 0; (at = commands.find("NEW", at)) != std::string::npos; at += made.size())
       commands.replace(at, 3, made);
     REQUIRE(std::system(commands.c_str()) == 0);
-    start.config = made;
-    start.resume.clear();
+    start.resume = made + "/snapshots/iter-00000040/";  // with the slash that a shell adds
     const Start found = prepare_start(start);
     REQUIRE(found.snapshot);
     CHECK(found.snapshot->filename() == "iter-00000040");

@@ -317,6 +317,20 @@ TEST_CASE("a rank that is started with other flags or periods than rank 0 is ref
   };
   refused("flags", {"--profile"}, "--profile is given to some ranks only");
   refused("periods", {"--set", "display.every=7"}, "not the configuration of rank 0: display.every = 7 (rank 0: 5)");
+  place.folder().write("more.toml", "base = [\"tiny.toml\"]\n[[val.set]]\nname = \"more\"\n");
+  const Words rank{"--run-dir",
+                   "sets",
+                   "--distributed",
+                   "--world-size",
+                   "2",
+                   "--dist-url",
+                   "file://" + place.path("meeting-sets").string(),
+                   "--rank"};
+  Process one(with(with({"tiny.toml"}, rank), {"1"}), here);
+  const auto zero = run_program(with(with({"more.toml"}, rank), {"0"}), here);
+  const auto other = one.wait();
+  CHECK_EXIT(other, 2);
+  CHECK_MESSAGE(zero.err.find("val.set.0.name = (none) (rank 0: \"more\")") != std::string::npos, zero);
 }
 
 TEST_CASE("a loss that is not finite is told once, with the samples of all processes") {
