@@ -41,10 +41,11 @@ Votes Trainer::own_votes() const {
   return votes;
 }
 
-// Asked before and after each batch, by all ranks equally often. They agree about twice a second, however long a batch
-// takes: each agreement makes them wait for each other. When the next one is follows from times that all of them know.
+// Asked before and after each batch, by all ranks equally often. They agree about twice a second where batches take as
+// long as the last ones, and after every 50th question at the latest: each agreement makes them wait for each other.
+// When the next one is follows from times that all of them know.
 bool Trainer::validation_goes_on() {
-  constexpr double between_agreements_s = 0.5, most = 1000;
+  constexpr double between_agreements_s = 0.5, most = 50;
   if (!grouped()) return !parts_.interrupt || !parts_.interrupt->requested();
   if (result_.signal || ++asked_ < agrees_after_) return !result_.signal;
   const Votes own = own_votes();
