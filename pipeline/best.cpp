@@ -49,7 +49,7 @@ std::vector<std::uint64_t> kept_by(const std::vector<BestRule>& rules, const Ran
   std::vector<std::uint64_t> iterations;
   for (auto& rule : rules)
     if (const auto found = rankings.find(rule.link); found != rankings.end())
-      for (std::size_t i = 0; i < std::min(rule.keep, found->second.size()); ++i)
+      for (std::size_t i = 0; i < std::min(std::max<std::size_t>(rule.keep, 1), found->second.size()); ++i)
         iterations.push_back(found->second[i].iteration);
   return iterations;
 }
