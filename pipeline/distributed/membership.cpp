@@ -160,8 +160,7 @@ std::string Membership::explain(const std::string& message, std::string& hint, b
     if (!impl.heart.shows(*impl.store))
       text.clear();
     else if (!first.empty())
-      text = first;
-    if (const std::string theirs = reported_hint(*impl.store); !theirs.empty()) hint = theirs;
+      text = first, hint = reported_hint(*impl.store);
     count_one(*impl.store, ranks_left);
     if (serves_store(impl.place)) wait_for_count(*impl.store, ranks_left, impl.place.world - 1, impl.pace.patience);
   } catch (const std::exception&) {
