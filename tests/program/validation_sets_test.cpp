@@ -98,6 +98,10 @@ TEST_CASE("an empty validation set is not validated on, and the rules that can n
         place.train(with(pictures, {"--set", "data.val.path=" + main, "--run-dir", "run", "--set", "data.max_bad=5"}));
     REQUIRE_EXIT(outcome, 0);
     CHECK(end_of(place.path("run")).iteration == 10);
+    const auto tested = place.run({"test", "run"});  // measures what the run did
+    CHECK_EXIT(tested, main == "nothing" && night == "nothing" ? 3 : 0);
+    if (tested.code == 0)
+      CHECK_SAYS(tested, main == "nothing" ? "[data.val] is left out: " : "[[val.set]] night is left");
     return std::pair{outcome, metrics_of(place.path("run"), "val")};
   };
   SUBCASE("[data.val]'s") {

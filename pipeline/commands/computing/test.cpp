@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 
 #include "pipeline/commands/computing/parts.h"
 #include "pipeline/commands/flags.h"
@@ -88,19 +89,27 @@ void print_figures(const std::string& set, const fs::path& snapshot, const Figur
   std::puts(metrics_line("test", fields).c_str());
 }
 
-// On [data.val], then on each [[val.set]].
+// On [data.val], then on each [[val.set]]. An empty set is left out, as a run does, unless all are.
 void measure_all(const Config& config, const fs::path& snapshot, std::size_t pictures) {
-  print_figures("", snapshot, measure(config, snapshot, "", pictures));
   const auto& sets = config.list("val.set");
+  std::exception_ptr left_out;
+  bool any = false;
+  const auto measure_one = [&](const Config& of, const std::string& set, const std::string& shown) {
+    try {
+      print_figures(set, snapshot, measure(of, snapshot, set, pictures));
+      any = true;
+    } catch (const EmptyDataset& empty) {
+      left_out = std::current_exception();
+      if (!sets.empty()) log_warn(say(shown, " is left out: ", empty.what()));
+    }
+  };
+  measure_one(config, "", "[data.val]");
   for (std::size_t i = 0; i < sets.size(); ++i) {
     const std::string& set = sets[i].text("name");
     log_info("[[val.set]] " + set);
-    try {
-      print_figures(set, snapshot, measure(config.with_validation_set(i), snapshot, set, pictures));
-    } catch (const EmptyDataset& empty) {
-      log_warn(say("[[val.set]] ", set, " is left out: ", empty.what()));  // as a run has it
-    }
+    measure_one(config.with_validation_set(i), set, "[[val.set]] " + set);
   }
+  if (!any) std::rethrow_exception(left_out);
 }
 
 }  // namespace
