@@ -41,8 +41,7 @@ fs::path run_of(const fs::path& snapshot) {
 std::optional<fs::path> run_to_resume(const StartOptions& options, const std::string& resume, const Config& config) {
   if (auto folder = as_run_folder(options.config)) return folder;
   if (!resume.empty() && resume != "auto") {
-    fs::path path = fs::absolute(resume).lexically_normal();
-    if (!path.has_filename()) path = path.parent_path();  // as a shell completes it: with a slash at its end
+    const fs::path path = fs::absolute(resume).lexically_normal();
     if (is_snapshot(path)) return run_of(path);
     if (!holds_run(path))
       throw UserError(Exit::snapshot, "--resume " + resume + ": neither a run's folder nor a snapshot",
@@ -190,6 +189,7 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
 
   std::string resume = options.resume.empty() ? config.table("run").text("resume") : options.resume;
   if (resume == "none") resume.clear();
+  while (resume.size() > 1 && resume.ends_with('/')) resume.pop_back();  // as a shell completes a folder's name
   if (as_run_folder(options.config) && options.resume.empty()) resume = "auto";
   if (resume.empty() && !options.iteration) return fresh(options, config, file, fresh_choices, world, interrupt);
 
