@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 
@@ -30,7 +31,10 @@ void CaseSet::check_count(std::size_t count, std::size_t in_small, std::size_t i
   CHECK(count == (larger ? in_larger : in_small));
 }
 
-CaseSet small_set() { return {test::source_path("tests/parity/cases"), /*larger=*/false}; }
+CaseSet small_set() {
+  const char* elsewhere = std::getenv("FLOWTRAIN_PARITY_CASES");
+  return {elsewhere ? elsewhere : test::source_path("tests/parity/cases"), /*larger=*/false};
+}
 
 std::optional<CaseSet> larger_set() {
   const std::string folder = test::build_path("parity");
@@ -95,11 +99,18 @@ std::string difference(const at::Tensor& got, const at::Tensor& expected, const 
                   " within ", bound, "; ", apart.gt(bound).sum().item<std::int64_t>(), " of ", b.numel(), " differ");
 }
 
+at::Device device_of_cases() {
+  const char* named = std::getenv("FLOWTRAIN_TEST_DEVICE");
+  static const at::Device device = device_named(named ? named : "cpu");
+  return device;
+}
+
 NamedTensors call(const Ops& ops, const std::string& op, const NamedTensors& in, const json& arguments) {
   const Arguments set(arguments);
-  auto out = ops.at(op)({in, set, at::kCPU});
+  const NamedTensors there = on_device(in, device_of_cases());
+  const NamedTensors out = ops.at(op)({there, set, device_of_cases()});
   set.check_all_read();
-  return out;
+  return on_device(out, at::kCPU);
 }
 
 }  // namespace flowtrain::parity

@@ -22,7 +22,8 @@ struct Case {
   NamedTensors below(const std::string& prefix) const;
 };
 
-/// A folder of cases. The small set is in the tree, in tests/parity/cases (make_cases.py beside it writes it); the
+/// A folder of cases. The small set is in the tree, in tests/parity/cases (make_cases.py beside it writes it), or where
+/// FLOWTRAIN_PARITY_CASES says; the
 /// larger one is what the build has unpacked from ../shared/parity. Both have the same files.
 struct CaseSet {
   std::string folder;
@@ -65,7 +66,11 @@ inline constexpr Tolerance exact{};
 /// Infinities must be equal; NaN never passes.
 std::string difference(const at::Tensor& got, const at::Tensor& expected, const Tolerance& tolerance);
 
-/// Calls an operation as the tool does: an argument that it does not read is an error.
+/// Where the cases compute: FLOWTRAIN_TEST_DEVICE ("cpu", "cuda:0"), the CPU unless that is set.
+at::Device device_of_cases();
+
+/// Calls an operation as the tool does, on that device: an argument that it does not read is an error. What comes out
+/// is on the CPU.
 NamedTensors call(const Ops& ops, const std::string& op, const NamedTensors& in, const json& arguments);
 
 }  // namespace flowtrain::parity

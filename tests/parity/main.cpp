@@ -1,13 +1,11 @@
 // flowtrain_parity: single steps of the CornerNet family, for comparison with another implementation.
 
-#include <ATen/Context.h>
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <fstream>
 #include <iostream>
 
-#include "stages/device.h"
 #include "tests/parity/ops.h"
 #include "tests/parity/tensor_files.h"
 
@@ -41,22 +39,6 @@ Arguments arguments_of(const std::vector<std::string>& set) {
   return Arguments(values);
 }
 
-at::Device device_of(const std::string& name) {
-  if (name == "cpu") return at::kCPU;
-  if (name != "cuda") throw BadCall("--device " + name + ": expected cpu or cuda");
-  static const auto gpu = make_cuda_device(0, 1);  // loads CUDA into LibTorch
-  at::globalContext().setDeterministicCuDNN(true);
-  at::globalContext().setAllowTF32CuBLAS(false);
-  at::globalContext().setAllowTF32CuDNN(false);
-  return {at::kCUDA, 0};
-}
-
-nets::NamedTensors on_device(const nets::NamedTensors& tensors, at::Device device) {
-  nets::NamedTensors moved;
-  for (auto& [name, tensor] : tensors) moved.set(name, tensor.to(device));
-  return moved;
-}
-
 Op find_op(const std::string& name) {
   for (auto* part : {net_ops, loss_ops, detection_ops, sampler_ops}) {
     const Ops ops = part();
@@ -80,7 +62,7 @@ void run(const CLI::App& app, const Flags& flags) {
     return write_tensors(flags.out, run_sample(flags.sampler, json::parse(file), read_tensors(flags.in)));
   }
   const Arguments set = arguments_of(flags.set);
-  const at::Device device = device_of(flags.device);
+  const at::Device device = device_named(flags.device);
   const auto in = on_device(read_tensors(flags.in), device);
   const Call call{in, set, device};
   const auto out = is("op") ? find_op(flags.op)(call) : run_net({flags.net, flags.mode, flags.weights}, call);

@@ -61,6 +61,11 @@ class Arguments {
 at::Tensor input(const NamedTensors& in, const std::string& name, at::ScalarType dtype,
                  const std::vector<std::int64_t>& sizes);
 
+/// "cpu", "cuda" or "cuda:N", which is loaded, and computes the same every time and in full precision. Throws BadCall
+/// for another name, UserError(usage) where there is no such GPU.
+at::Device device_named(const std::string& name);
+NamedTensors on_device(const NamedTensors& tensors, at::Device device);
+
 /// One operation. Tensors come in on `device` and may be returned on any.
 struct Call {
   const NamedTensors& in;

@@ -27,9 +27,10 @@ json strings_below(const NamedTensors& tensors, const std::string& prefix) {
 
 NamedTensors run(const std::string& net, const std::string& mode, const NamedTensors& in, const json& arguments) {
   const Arguments set(arguments);
-  auto out = run_net({net, mode, ""}, {in, set, at::kCPU});
+  const NamedTensors there = on_device(in, device_of_cases());
+  const NamedTensors out = run_net({net, mode, ""}, {there, set, device_of_cases()});
   set.check_all_read();
-  return out;
+  return on_device(out, at::kCPU);
 }
 
 /// One map against what is stored of it: all or a part of its values, and means over its pixels.

@@ -295,6 +295,8 @@ PARTS = [
     Part("test_cornernet", 60, "CornerNet's kernels against the CPU's", test_program("test_cuda_cornernet"), True),
     Part("test_gpu", 150, "state copies, graphs, exchanges, steps", test_program("test_gpu")),
     Part("test_nccl", 60, "NCCL in a world of one", test_program("test_nccl"), True),
+    Part("parity", 90, "the CornerNet family, step by step, against the reference's values",
+         test_program("test_parity", "-tc=parity: *")),
     Part("steps_tiny", 60, "an MLP with dropout: runs that end alike", steps("tiny")),
     Part("steps_lenet", 60, "LeNet", steps("lenet")),
     Part("steps_resnet18", 90, "ResNet-18", steps("resnet18")),

@@ -134,7 +134,8 @@ class Visit:
         # Put before what is there, not in its place: the driver may be found by that alone.
         paths = [str(path) for path in paths] + [os.environ.get("LD_LIBRARY_PATH", "")]
         return {**os.environ, "LD_LIBRARY_PATH": ":".join(filter(None, paths)), "FLOWTRAIN_TEST_DEVICE": self.device,
-                "FLOWTRAIN_TEST_PROGRAM": str(self.root / "bin/flowtrain"), **(more or {})}
+                "FLOWTRAIN_TEST_PROGRAM": str(self.root / "bin/flowtrain"),
+                "FLOWTRAIN_PARITY_CASES": str(self.root / "parity"), **(more or {})}
 
     def run(self, words, limit_s=None, own=True, more=None):
         """Runs a command to its end, with what it prints in logs/. At most `limit_s`, and the part's time."""
