@@ -1,5 +1,5 @@
 #pragma once
-// Explains where the time went: which stage the net waited for, and what to change (promise P6).
+// Explains where the time went: which stage the net waited for, and what to change.
 
 #include <string>
 

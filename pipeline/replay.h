@@ -1,5 +1,5 @@
 #pragma once
-// Replay: rebuilds exactly the batch that an iteration sees, and what training makes of it (promise P7).
+// Replay: rebuilds exactly the batch that an iteration sees, and what training makes of it.
 
 #include <cstdint>
 #include <filesystem>

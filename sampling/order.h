@@ -1,6 +1,6 @@
 #pragma once
 // Orders: which record stands at which position of the endless stream. Pure functions: O(1) time and memory per
-// position unless said otherwise, so that any position can be reached at once (promises P1, P2).
+// position unless said otherwise, so that any position can be reached at once.
 
 #include <array>
 #include <cstdint>

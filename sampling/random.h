@@ -1,6 +1,6 @@
 #pragma once
 // Counter-based random numbers: every draw is a pure function of (seed, purpose, position, draw index), so it does not
-// depend on workers, timing or what was drawn before (promise P1).
+// depend on workers, timing or what was drawn before.
 
 #include <array>
 #include <cstdint>
