@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "benchmarks/jpeg_work.h"
-#include "sampling/mutex.h"
+#include "sampling/core/mutex.h"
 
 using namespace flowtrain;
 

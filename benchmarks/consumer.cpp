@@ -9,9 +9,9 @@
 #include <exception>
 #include <thread>
 
-#include "pipeline/assembly.h"
-#include "pipeline/start.h"
-#include "sampling/error.h"
+#include "pipeline/session/assembly.h"
+#include "pipeline/session/start.h"
+#include "sampling/core/error.h"
 #include "stages/clock.h"
 
 using namespace flowtrain;

@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "sampling/error.h"
-#include "sampling/files.h"
+#include "sampling/core/error.h"
 #include "sampling/images/crop.h"
 #include "sampling/images/resize.h"
+#include "sampling/io/files.h"
 
 namespace flowtrain {
 

@@ -12,9 +12,9 @@
 #include <thread>
 #include <vector>
 
-#include "pipeline/graph.h"
+#include "pipeline/graph/graph.h"
+#include "sampling/core/registry.h"
 #include "sampling/order.h"
-#include "sampling/registry.h"
 #include "stages/clock.h"
 
 using namespace flowtrain;

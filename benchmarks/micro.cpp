@@ -12,13 +12,13 @@
 
 #include "pipeline/snapshot/hash.h"
 #include "sampling/codecs/image.h"
+#include "sampling/core/random.h"
 #include "sampling/images/resize.h"
 #include "sampling/order.h"
-#include "sampling/random.h"
 #include "stages/bounded_queue.h"
 #include "stages/ticket.h"
-#include "stages/torch/flight_record.h"
-#include "tests/sampling/pictures.h"
+#include "stages/torch/parallel/flight_record.h"
+#include "tests/support/pictures.h"
 
 namespace flowtrain {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "sampling/random.h"
+#include "sampling/core/random.h"
 
 namespace {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "pipeline/config/keys.h"
-#include "sampling/settings.h"
-#include "stages/torch/learner.h"
+#include "sampling/core/settings.h"
+#include "stages/torch/learner/learner.h"
 
 using namespace flowtrain;
 

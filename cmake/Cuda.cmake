@@ -1,6 +1,6 @@
-# libflowtrain_cuda.so: the GPU's side of stages/device.h, and what brings LibTorch's CUDA libraries into the process.
-# Nothing links it: the program opens it at run time when a config asks for a GPU, so one build serves both machines.
-# FLOWTRAIN_CUDA is on where a working nvcc is found.
+# libflowtrain_cuda.so: the GPU's side of stages/device/device.h, and what brings LibTorch's CUDA libraries into the
+# process. Nothing links it: the program opens it at run time when a config asks for a GPU, so one build serves both
+# machines. FLOWTRAIN_CUDA is on where a working nvcc is found.
 option(FLOWTRAIN_CUDA "Build the CUDA parts where nvcc is found" ON)
 if(NOT FLOWTRAIN_CUDA)
   return()

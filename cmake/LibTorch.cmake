@@ -25,7 +25,7 @@ target_include_directories(torch::torch SYSTEM INTERFACE ${TORCH_INCLUDE} ${TORC
 # c10d's Gloo backend: its header includes Gloo's, which no package has; see the file that they are made to include.
 set(_gloo ${CMAKE_BINARY_DIR}/gloo_names/gloo)
 foreach(header algorithm common/error context rendezvous/store transport/device)
-  file(CONFIGURE OUTPUT ${_gloo}/${header}.h CONTENT "#include \"stages/torch/gloo_names.h\"\n")
+  file(CONFIGURE OUTPUT ${_gloo}/${header}.h CONTENT "#include \"stages/torch/parallel/gloo_names.h\"\n")
 endforeach()
 target_include_directories(torch::torch SYSTEM INTERFACE ${CMAKE_BINARY_DIR}/gloo_names)
 target_compile_definitions(torch::torch INTERFACE USE_C10D_GLOO)

@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "nets/gan.h"
+#include "nets/models/gan.h"
 #include "nets/names.h"
 
 namespace flowtrain::nets {

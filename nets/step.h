@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "nets/net.h"
+#include "nets/models/net.h"
 
 namespace flowtrain::nets {
 
@@ -33,8 +33,8 @@ class Step {
   virtual Evaluated evaluate(const NamedTensors& batch) = 0;
 };
 
-/// gan: losses `discriminator` and `generator` of a net that is a Gan (nets/gan.h). Throws std::invalid_argument for
-/// another name, and for a net that does not fit.
+/// gan: losses `discriminator` and `generator` of a net that is a Gan (nets/models/gan.h). Throws std::invalid_argument
+/// for another name, and for a net that does not fit.
 std::unique_ptr<Step> make_step(const std::string& name, Net& net);
 /// Known names, sorted.
 std::vector<std::string> step_names();

@@ -10,9 +10,9 @@
 #include "pipeline/telemetry/guard.h"
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
-#include "sampling/error.h"
-#include "sampling/warning.h"
-#include "stages/file_limit.h"
+#include "sampling/core/error.h"
+#include "sampling/core/warning.h"
+#include "stages/system/file_limit.h"
 
 namespace {
 

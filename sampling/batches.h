@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 

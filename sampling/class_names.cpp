@@ -6,7 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "sampling/say.h"
+#include "sampling/core/say.h"
 
 namespace flowtrain {
 

@@ -1,6 +1,6 @@
 #include "sampling/sampler.h"
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 

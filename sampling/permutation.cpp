@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <bit>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
+#include "sampling/core/random.h"
 #include "sampling/order.h"
-#include "sampling/random.h"
 
 namespace flowtrain {
 namespace {

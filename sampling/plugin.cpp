@@ -9,9 +9,9 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "sampling/core/settings.h"
 #include "sampling/plugin_sampler.h"
 #include "sampling/samplers/stored.h"
-#include "sampling/settings.h"
 
 namespace flowtrain {
 namespace {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
+#include "sampling/core/settings.h"
 #include "sampling/sampler.h"
-#include "sampling/settings.h"
 
 namespace flowtrain {
 

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

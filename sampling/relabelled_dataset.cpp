@@ -2,9 +2,9 @@
 
 #include <utility>
 
+#include "sampling/core/error.h"
+#include "sampling/core/say.h"
 #include "sampling/distant.h"
-#include "sampling/error.h"
-#include "sampling/say.h"
 
 namespace flowtrain {
 

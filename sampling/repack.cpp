@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "sampling/codecs/encode.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 #include "sampling/images/resize.h"
 
 namespace flowtrain {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "sampling/core/random.h"
 #include "sampling/dataset.h"
-#include "sampling/random.h"
 
 namespace flowtrain {
 

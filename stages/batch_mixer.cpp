@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 

@@ -1,7 +1,7 @@
 #include "stages/blame.h"
 
-#include "sampling/error.h"
-#include "sampling/out_of_memory.h"
+#include "sampling/core/error.h"
+#include "sampling/core/out_of_memory.h"
 
 namespace flowtrain {
 

@@ -14,7 +14,7 @@
 #include <concurrentqueue.h>
 #include <lightweightsemaphore.h>
 
-#include "sampling/mutex.h"
+#include "sampling/core/mutex.h"
 
 namespace flowtrain {
 

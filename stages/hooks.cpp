@@ -4,8 +4,8 @@
 #include <array>
 #include <stdexcept>
 
-#include "sampling/error.h"
-#include "sampling/say.h"
+#include "sampling/core/error.h"
+#include "sampling/core/say.h"
 
 namespace flowtrain {
 

@@ -9,8 +9,8 @@
 
 #include "sampling/images/mix.h"
 #include "stages/compute.h"
+#include "stages/device/work_graph.h"
 #include "stages/group.h"
-#include "stages/work_graph.h"
 
 namespace flowtrain {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sampling/mutex.h"
+#include "sampling/core/mutex.h"
 
 namespace flowtrain {
 

@@ -1,6 +1,6 @@
 #include "stages/read.h"
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 #include "stages/blame.h"
 
 namespace flowtrain {

@@ -3,7 +3,7 @@
 #include <array>
 #include <vector>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 #include "sampling/prefetch.h"
 #include "stages/blame.h"
 

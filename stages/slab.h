@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "sampling/core/mutex.h"
 #include "sampling/dataset.h"
 #include "sampling/images/pixel_rule.h"
-#include "sampling/mutex.h"
 #include "sampling/sampler.h"
-#include "stages/device.h"
+#include "stages/device/device.h"
 #include "stages/ticket.h"
 
 namespace flowtrain {

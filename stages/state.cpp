@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 

@@ -13,16 +13,17 @@ check() (
       BEGIN {
         may["sampling/plugins/"] = "std sampling/plugin.hpp sampling/plugin_abi.h"
         may["sampling/"] = "std codecs simd xxhash sampling/"
-        may["sampling/pattern.cpp"] = "std pcre2 sampling/"
+        may["sampling/core/pattern.cpp"] = "std pcre2 sampling/"
         may["sampling/remote/"] = "std xxhash curl sampling/ sampling/remote/"
         may["nets/"] = "std torch simd nets/"
         may["stages/"] = "std queue xxhash sampling/ stages/"
         may["stages/torch/"] = may["stages/"] " torch nets/ stages/torch/"
         may["stages/nccl/"] = "std torch stages/nccl/"
-        may["stages/cuda/"] = "std cuda stages/device.h stages/work_graph.h stages/cuda/ sampling/images/pixel_rule.h"
+        may["stages/cuda/"] = "std cuda stages/device/device.h stages/device/work_graph.h stages/cuda/ " \
+          "sampling/images/pixel_rule.h"
         may["stages/cuda/cornernet_ops.cpp"] = may["stages/cuda/graph.cpp"] = may["stages/cuda/"] " torch"
         may["pipeline/"] = "std queue xxhash tbb text generated sampling/ stages/ pipeline/"
-        may["pipeline/pretrained_file.cpp"] = may["pipeline/"] " openssl"
+        may["pipeline/session/pretrained_file.cpp"] = may["pipeline/"] " openssl"
         may["pipeline/commands/"] = may["pipeline/"] " cli pipeline/commands/"
         may["pipeline/commands/computing/"] = may["pipeline/commands/"] " stages/torch/ pipeline/commands/computing/ pipeline/distributed/"
         may["pipeline/main.cpp"] = may["pipeline/"] " cli pipeline/commands/"
@@ -121,23 +122,23 @@ bad  sampling/remote/a.cpp        <jpeglib.h>
 good sampling/datasets/a.cpp      "sampling/remote/remote.h"
 good sampling/remote/a.cpp        <curl/curl.h>
 good sampling/remote/a.cpp        "sampling/remote/exchange.h"
-bad  nets/a.cpp                   "sampling/error.h"
+bad  nets/a.cpp                   "sampling/core/error.h"
 bad  nets/layers/a.cpp            <nlohmann/json.hpp>
 good nets/layers/a.cpp            <torch/torch.h>
-good nets/a.cpp                   "nets/net.h"
+good nets/a.cpp                   "nets/models/net.h"
 bad  stages/a.cpp                 <torch/types.h>
 bad  stages/a.h                   <ATen/core/Tensor.h>
-bad  stages/a.cpp                 "nets/net.h"
+bad  stages/a.cpp                 "nets/models/net.h"
 bad  stages/a.cpp                 "stages/torch/compute.h"
 bad  stages/a.cpp                 "stages/cuda/handles.h"
-bad  stages/a.cpp                 "pipeline/graph.h"
+bad  stages/a.cpp                 "pipeline/graph/graph.h"
 bad  stages/a.cpp                 <oneapi/tbb/flow_graph.h>
 good stages/a.cpp                 "stages/cuda/entry.h"
 good stages/a.h                   <concurrentqueue.h>
 good stages/torch/a.cpp           <torch/torch.h>
-good stages/torch/a.cpp           "nets/net.h"
+good stages/torch/a.cpp           "nets/models/net.h"
 good stages/torch/a.cpp           "stages/torch/adapter.h"
-bad  stages/torch/a.cpp           "pipeline/graph.h"
+bad  stages/torch/a.cpp           "pipeline/graph/graph.h"
 bad  stages/cuda/a.cu             <torch/torch.h>
 bad  stages/cuda/a.cu             "stages/slab.h"
 good stages/cuda/a.cu             <cuda_runtime_api.h>
@@ -145,17 +146,17 @@ good stages/cuda/a.cu             <cuda_fp16.h>
 good stages/cuda/cornernet_ops.cpp <torch/library.h>
 bad  stages/cuda/a.cu             "sampling/images/mix.h"
 good stages/cuda/a.cu             "sampling/images/pixel_rule.h"
-good stages/cuda/a.cu             "stages/device.h"
-bad  stages/nccl/a.cpp            "stages/device.h"
+good stages/cuda/a.cu             "stages/device/device.h"
+bad  stages/nccl/a.cpp            "stages/device/device.h"
 bad  stages/torch/a.cpp           "stages/nccl/entry.h"
 good stages/nccl/a.cpp            <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 good pipeline/distributed/a.cpp   "stages/nccl/entry.h"
-bad  pipeline/graph.cpp           <torch/torch.h>
-bad  pipeline/graph.cpp           "stages/torch/compute.h"
-bad  pipeline/config/a.cpp        "nets/net.h"
+bad  pipeline/graph/graph.cpp     <torch/torch.h>
+bad  pipeline/graph/graph.cpp     "stages/torch/compute.h"
+bad  pipeline/config/a.cpp        "nets/models/net.h"
 bad  pipeline/snapshot/a.cpp      <c10/util/Exception.h>
 bad  pipeline/commands/a.cpp      <torch/torch.h>
-bad  pipeline/commands/a.cpp      "tests/pipeline/fakes.h"
+bad  pipeline/commands/a.cpp      "tests/support/fakes.h"
 bad  pipeline/commands/a.cpp      "stages/torch/compute.h"
 bad  pipeline/commands/a.cpp      "pipeline/commands/computing/ranks.h"
 good pipeline/commands/a.cpp      "pipeline/commands/computing/door.h"
@@ -163,8 +164,8 @@ good pipeline/commands/computing/a.cpp "stages/torch/compute.h"
 good pipeline/commands/a.cpp      "pipeline/commands/flags.h"
 good pipeline/commands/a.cpp      <CLI/CLI.hpp>
 good pipeline/main.cpp            "pipeline/commands/commands.h"
-bad  pipeline/graph.cpp           "pipeline/commands/flags.h"
-good pipeline/graph.cpp           <oneapi/tbb/flow_graph.h>
+bad  pipeline/graph/graph.cpp     "pipeline/commands/flags.h"
+good pipeline/graph/graph.cpp     <oneapi/tbb/flow_graph.h>
 good pipeline/distributed/a.cpp   <torch/csrc/distributed/c10d/TCPStore.hpp>
 CASES
   ((failures == 0))

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "nets/batch_norm.h"
 #include "nets/cornernet/corner_pool.h"
+#include "nets/layers/batch_norm.h"
 
 namespace flowtrain::nets::cornernet {
 

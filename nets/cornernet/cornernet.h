@@ -3,7 +3,7 @@
 // CornerNet-Saccade: H. Law et al., "CornerNet-Lite", BMVC 2020. Names, shapes and initial distributions are those of
 // princeton-vl/CornerNet-Lite, so that its weights load.
 
-#include "nets/module_net.h"
+#include "nets/models/module_net.h"
 
 namespace flowtrain::nets {
 

@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "nets/loss.h"
+#include "nets/losses/loss.h"
 
 namespace flowtrain::nets {
 

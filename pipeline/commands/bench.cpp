@@ -1,15 +1,15 @@
 // flowtrain bench CONFIG
 
-#include "pipeline/bench.h"
+#include "pipeline/tools/bench.h"
 
 #include <cstdio>
 
-#include "pipeline/auto_batch.h"
 #include "pipeline/commands/computing/door.h"
 #include "pipeline/commands/flags.h"
 #include "pipeline/commands/launch_flags.h"
 #include "pipeline/snapshot/atomic_folder.h"
-#include "sampling/error.h"
+#include "pipeline/tools/auto_batch.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain::commands {
 

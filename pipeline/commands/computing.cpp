@@ -2,8 +2,8 @@
 
 #include "pipeline/commands/computing/door.h"
 #include "pipeline/telemetry/log.h"
-#include "sampling/error.h"
-#include "stages/parts.h"
+#include "sampling/core/error.h"
+#include "stages/system/parts.h"
 
 namespace flowtrain::commands {
 

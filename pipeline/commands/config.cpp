@@ -6,7 +6,7 @@
 #include "pipeline/commands/flags.h"
 #include "pipeline/config/cornernet_json.h"
 #include "pipeline/config/keys.h"
-#include "sampling/settings.h"
+#include "sampling/core/settings.h"
 
 namespace flowtrain::commands {
 

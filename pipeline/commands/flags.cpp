@@ -6,8 +6,8 @@
 
 #include "pipeline/launch/gpus.h"
 #include "pipeline/telemetry/log.h"
-#include "sampling/error.h"
-#include "stages/device.h"
+#include "sampling/core/error.h"
+#include "stages/device/device.h"
 
 namespace flowtrain::commands {
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "pipeline/commands/commands.h"
-#include "pipeline/start.h"
-#include "sampling/home.h"
+#include "pipeline/session/start.h"
+#include "sampling/core/home.h"
 
 namespace flowtrain::commands {
 

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "pipeline/commands/flags.h"
-#include "pipeline/run.h"
+#include "pipeline/session/run.h"
 
 namespace flowtrain::commands {
 

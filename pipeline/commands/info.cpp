@@ -4,11 +4,11 @@
 
 #include "pipeline/commands/computing/door.h"
 #include "pipeline/commands/flags.h"
-#include "pipeline/run.h"
+#include "pipeline/session/run.h"
 #include "pipeline/telemetry/environment.h"
-#include "sampling/error.h"
-#include "stages/device.h"
-#include "stages/gpu_facts.h"
+#include "sampling/core/error.h"
+#include "stages/device/device.h"
+#include "stages/device/gpu_facts.h"
 
 namespace flowtrain::commands {
 

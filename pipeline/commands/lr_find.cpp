@@ -6,9 +6,9 @@
 #include "pipeline/commands/computing/door.h"
 #include "pipeline/commands/flags.h"
 #include "pipeline/config/words.h"
-#include "pipeline/run.h"
-#include "sampling/error.h"
-#include "sampling/say.h"
+#include "pipeline/session/run.h"
+#include "sampling/core/error.h"
+#include "sampling/core/say.h"
 
 namespace flowtrain::commands {
 

@@ -4,7 +4,7 @@
 
 #include "pipeline/commands/computing/door.h"
 #include "pipeline/commands/flags.h"
-#include "pipeline/run.h"
+#include "pipeline/session/run.h"
 
 namespace flowtrain::commands {
 

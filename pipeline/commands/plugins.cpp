@@ -8,9 +8,9 @@
 #include "pipeline/commands/flags.h"
 #include "pipeline/config/curves.h"
 #include "pipeline/config/parts_plugin.h"
+#include "sampling/core/registry.h"
 #include "sampling/order.h"
 #include "sampling/plugin.h"
-#include "sampling/registry.h"
 
 namespace flowtrain::commands {
 

@@ -3,14 +3,14 @@
 #include <cmath>
 #include <cstdio>
 
-#include "pipeline/bisect.h"
 #include "pipeline/commands/computing/door.h"
 #include "pipeline/commands/flags.h"
-#include "pipeline/replay.h"
-#include "pipeline/rerun.h"
 #include "pipeline/snapshot/atomic_folder.h"
-#include "sampling/error.h"
-#include "sampling/say.h"
+#include "pipeline/tools/bisect.h"
+#include "pipeline/tools/replay.h"
+#include "pipeline/tools/rerun.h"
+#include "sampling/core/error.h"
+#include "sampling/core/say.h"
 
 namespace flowtrain::commands {
 

@@ -4,7 +4,7 @@
 
 #include "pipeline/commands/flags.h"
 #include "pipeline/snapshot/tool.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain::commands {
 

@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "pipeline/config/words.h"
-#include "sampling/pattern.h"
-#include "sampling/say.h"
-#include "sampling/settings.h"
+#include "sampling/core/pattern.h"
+#include "sampling/core/say.h"
+#include "sampling/core/settings.h"
 #include "stages/evaluation/metric_names.h"
 
 namespace flowtrain {

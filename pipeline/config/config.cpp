@@ -2,7 +2,7 @@
 
 #include "pipeline/config/document.h"
 #include "pipeline/config/resolve.h"
-#include "sampling/settings.h"
+#include "sampling/core/settings.h"
 
 namespace flowtrain {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "pipeline/config/keys.h"
-#include "sampling/error.h"
-#include "sampling/registry.h"
+#include "sampling/core/error.h"
+#include "sampling/core/registry.h"
 #include "sampling/sampler.h"
 
 namespace flowtrain {

@@ -7,8 +7,8 @@
 #include <numbers>
 
 #include "pipeline/config/words.h"
-#include "sampling/registry.h"
-#include "sampling/say.h"
+#include "sampling/core/registry.h"
+#include "sampling/core/say.h"
 
 namespace flowtrain {
 namespace {

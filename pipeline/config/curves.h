@@ -27,8 +27,8 @@ struct CurveInput {
 };
 
 /// All kinds by name: step, multi_step, exponential, cosine, poly, one_cycle, warmup; and plateau, which goes by
-/// validations and not by the iteration: as a curve it does nothing (pipeline/plateau.h has it). Formulas are those of
-/// torch.optim.lr_scheduler's classes of these names, with factors in place of absolute rates.
+/// validations and not by the iteration: as a curve it does nothing (pipeline/validation/plateau.h has it). Formulas
+/// are those of torch.optim.lr_scheduler's classes of these names, with factors in place of absolute rates.
 Registry<Curve, CurveInput>& curves();
 
 /// One [[schedule]]: a curve from `begin` to `end`. Before, the figure is left alone; after, it stays as the curve left

@@ -2,9 +2,9 @@
 
 #include "pipeline/config/curves.h"
 #include "pipeline/config/keys.h"
+#include "sampling/core/registry.h"
 #include "sampling/dataset.h"
 #include "sampling/order.h"
-#include "sampling/registry.h"
 #include "sampling/sampler.h"
 
 namespace flowtrain {

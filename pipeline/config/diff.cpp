@@ -5,8 +5,8 @@
 
 #include "pipeline/config/config.h"
 #include "pipeline/config/keys.h"
-#include "sampling/say.h"
-#include "sampling/settings.h"
+#include "sampling/core/say.h"
+#include "sampling/core/settings.h"
 
 namespace flowtrain {
 namespace {

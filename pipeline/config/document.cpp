@@ -7,8 +7,8 @@
 #include <fstream>
 #include <vector>
 
-#include "sampling/home.h"
-#include "sampling/settings.h"
+#include "sampling/core/home.h"
+#include "sampling/core/settings.h"
 
 namespace flowtrain {
 namespace {

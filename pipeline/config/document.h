@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "sampling/settings.h"
+#include "sampling/core/settings.h"
 
 namespace flowtrain {
 

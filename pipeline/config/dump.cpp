@@ -4,7 +4,7 @@
 
 #include "pipeline/config/config.h"
 #include "pipeline/config/keys.h"
-#include "sampling/settings.h"
+#include "sampling/core/settings.h"
 
 namespace flowtrain {
 namespace {

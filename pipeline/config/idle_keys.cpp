@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "sampling/say.h"
-#include "sampling/settings.h"
+#include "sampling/core/say.h"
+#include "sampling/core/settings.h"
 
 namespace flowtrain {
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <set>
 
-#include "sampling/settings.h"
+#include "sampling/core/settings.h"
 
 namespace flowtrain {
 namespace {

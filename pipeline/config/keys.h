@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sampling/settings.h"
+#include "sampling/core/settings.h"
 
 namespace flowtrain {
 

@@ -6,9 +6,9 @@
 #include <set>
 #include <system_error>
 
-#include "sampling/error.h"
-#include "sampling/mutex.h"
-#include "sampling/say.h"
+#include "sampling/core/error.h"
+#include "sampling/core/mutex.h"
+#include "sampling/core/say.h"
 
 namespace flowtrain {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "sampling/registry.h"
+#include "sampling/core/registry.h"
 
 namespace flowtrain {
 

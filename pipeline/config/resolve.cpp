@@ -6,10 +6,10 @@
 #include "pipeline/config/curves.h"
 #include "pipeline/config/keys.h"
 #include "pipeline/config/parts_plugin.h"
+#include "sampling/core/registry.h"
 #include "sampling/dataset.h"
 #include "sampling/order.h"
 #include "sampling/plugin.h"
-#include "sampling/registry.h"
 #include "sampling/sampler.h"
 
 namespace flowtrain {

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace fs = std::filesystem;

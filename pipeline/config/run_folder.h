@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <limits>
 
-#include "sampling/settings.h"
+#include "sampling/core/settings.h"
 
 namespace flowtrain {
 namespace {

@@ -5,11 +5,11 @@
 #include "pipeline/distributed/rendezvous.h"
 #include "pipeline/distributed/store.h"
 #include "pipeline/telemetry/log.h"
-#include "sampling/first_line.h"
-#include "sampling/settings.h"
-#include "stages/device.h"
+#include "sampling/core/first_line.h"
+#include "sampling/core/settings.h"
+#include "stages/device/device.h"
 #include "stages/nccl/entry.h"
-#include "stages/parts.h"
+#include "stages/system/parts.h"
 
 namespace flowtrain {
 
@@ -23,7 +23,7 @@ UserError no_nccl(const std::string& message) {
 }
 
 NcclEntry& open_nccl() {
-  // Never closed, and global, as the CUDA parts (stages/device.cpp).
+  // Never closed, and global, as the CUDA parts (stages/device/device.cpp).
   const auto path = find_part(kNcclParts);
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr) throw no_nccl(std::string("it cannot be loaded: ") + dlerror());

@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "pipeline/telemetry/log.h"
-#include "sampling/error.h"
-#include "sampling/mutex.h"
-#include "stages/named_thread.h"
+#include "sampling/core/error.h"
+#include "sampling/core/mutex.h"
+#include "stages/system/named_thread.h"
 
 namespace flowtrain {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "pipeline/distributed/store.h"
-#include "stages/torch/flight_record.h"
+#include "stages/torch/parallel/flight_record.h"
 
 namespace flowtrain {
 

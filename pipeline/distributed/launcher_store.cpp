@@ -7,9 +7,9 @@
 #include "pipeline/distributed/rendezvous.h"
 #include "pipeline/distributed/store.h"
 #include "pipeline/launch/url.h"
-#include "sampling/mutex.h"
-#include "sampling/settings.h"
-#include "stages/named_thread.h"
+#include "sampling/core/mutex.h"
+#include "sampling/core/settings.h"
+#include "stages/system/named_thread.h"
 
 namespace flowtrain {
 

@@ -11,9 +11,9 @@
 #include "pipeline/launch/address.h"
 #include "pipeline/launch/url.h"
 #include "pipeline/telemetry/guard.h"
-#include "sampling/first_line.h"
-#include "sampling/settings.h"
-#include "stages/torch/torch_group.h"
+#include "sampling/core/first_line.h"
+#include "sampling/core/settings.h"
+#include "stages/torch/parallel/torch_group.h"
 
 namespace flowtrain {
 

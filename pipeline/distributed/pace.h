@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "sampling/settings.h"
+#include "sampling/core/settings.h"
 
 namespace flowtrain {
 

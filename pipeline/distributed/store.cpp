@@ -10,10 +10,10 @@
 #include <thread>
 
 #include "pipeline/launch/url.h"
-#include "sampling/error.h"
-#include "sampling/first_line.h"
-#include "sampling/say.h"
-#include "stages/file_limit.h"
+#include "sampling/core/error.h"
+#include "sampling/core/first_line.h"
+#include "sampling/core/say.h"
+#include "stages/system/file_limit.h"
 
 namespace flowtrain {
 

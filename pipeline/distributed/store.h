@@ -8,7 +8,7 @@
 
 #include "pipeline/distributed/pace.h"
 #include "pipeline/launch/place.h"
-#include "stages/torch/flight_record.h"
+#include "stages/torch/parallel/flight_record.h"
 
 namespace flowtrain {
 

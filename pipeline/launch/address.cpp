@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "pipeline/launch/url.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "pipeline/launch/launchers.h"
 #include "pipeline/telemetry/log.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "pipeline/launch/launchers.h"
 #include "pipeline/launch/url.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

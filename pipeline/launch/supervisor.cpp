@@ -13,7 +13,7 @@
 #include "pipeline/launch/signal_pipe.h"
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {
@@ -31,7 +31,7 @@ struct End {
 
   bool by_request() const { return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGUSR1; }
   bool is_hearsay() const { return signal == 0 && code == kPeerLost; }
-  /// The exit codes of the program's own (sampling/error.h): the rank has shown its error itself.
+  /// The exit codes of the program's own (sampling/core/error.h): the rank has shown its error itself.
   bool has_said_why() const {
     return signal == 0 &&
            ((code >= static_cast<int>(Exit::usage) && code <= kPeerLost) || code == static_cast<int>(Exit::bug));

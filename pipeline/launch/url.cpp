@@ -3,7 +3,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

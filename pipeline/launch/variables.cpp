@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 

@@ -12,8 +12,8 @@
 #include "pipeline/selftest/disk_states.h"
 #include "pipeline/selftest/snapshot_check.h"
 #include "pipeline/snapshot/file.h"
-#include "sampling/error.h"
-#include "sampling/first_line.h"
+#include "sampling/core/error.h"
+#include "sampling/core/first_line.h"
 
 namespace flowtrain {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "pipeline/selftest/disk_log.h"
 #include "pipeline/selftest/traced_child.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

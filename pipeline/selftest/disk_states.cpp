@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "pipeline/snapshot/hash.h"
-#include "sampling/random.h"
+#include "sampling/core/random.h"
 
 namespace flowtrain {
 namespace {

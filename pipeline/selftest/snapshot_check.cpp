@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "pipeline/snapshot/atomic_folder.h"
-#include "sampling/random.h"
+#include "sampling/core/random.h"
 
 namespace flowtrain {
 namespace {

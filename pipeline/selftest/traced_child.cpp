@@ -1,6 +1,6 @@
 #include "pipeline/selftest/traced_child.h"
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 #if defined(__linux__) && defined(__x86_64__)
 

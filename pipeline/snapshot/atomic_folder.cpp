@@ -8,7 +8,7 @@
 #include <atomic>
 #include <cerrno>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "pipeline/snapshot/file.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "pipeline/snapshot/snapshot_files.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 

@@ -14,7 +14,7 @@
 #include <system_error>
 #include <utility>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 

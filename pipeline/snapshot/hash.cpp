@@ -7,7 +7,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "pipeline/snapshot/file.h"
 #include "pipeline/snapshot/hash.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

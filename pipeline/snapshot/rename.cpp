@@ -2,8 +2,8 @@
 
 #include <set>
 
-#include "sampling/error.h"
-#include "sampling/pattern.h"
+#include "sampling/core/error.h"
+#include "sampling/core/pattern.h"
 
 namespace flowtrain {
 namespace {

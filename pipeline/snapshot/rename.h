@@ -13,7 +13,7 @@ namespace flowtrain {
 /// What is done to the names of a file's tensors before they are matched with a net's.
 class Renaming {
  public:
-  /// `drop`: regular expressions (sampling/pattern.h) of tensors to leave out, found anywhere in a name. `rename`:
+  /// `drop`: regular expressions (sampling/core/pattern.h) of tensors to leave out, found anywhere in a name. `rename`:
   /// "PATTERN -> TEXT", each applied to the name that the one before gave, with $1 … in TEXT; or the name of a set of
   /// such rules: "cornernet" (the names of princeton-vl/CornerNet to those of CornerNet-Lite). Throws UserError(usage)
   /// naming the rule that is none.

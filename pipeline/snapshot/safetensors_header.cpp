@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

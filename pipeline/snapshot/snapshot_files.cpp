@@ -9,7 +9,7 @@
 #include "pipeline/snapshot/hash.h"
 #include "pipeline/snapshot/manifest.h"
 #include "pipeline/snapshot/safetensors_header.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

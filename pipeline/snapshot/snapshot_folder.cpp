@@ -12,7 +12,7 @@
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/manifest.h"
 #include "pipeline/snapshot/snapshot_files.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

@@ -13,7 +13,7 @@
 #include "pipeline/snapshot/manifest.h"
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/snapshot/weights_file.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

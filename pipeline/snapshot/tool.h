@@ -13,7 +13,7 @@
 
 #include "pipeline/snapshot/choice.h"
 #include "pipeline/snapshot/rename.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 

@@ -4,7 +4,7 @@
 #include "pipeline/snapshot/safetensors.h"
 #include "pipeline/snapshot/safetensors_header.h"
 #include "pipeline/snapshot/zip_entries.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "pipeline/snapshot/safetensors_header.h"
 #include "pipeline/snapshot/torch_archive.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

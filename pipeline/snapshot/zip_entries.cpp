@@ -5,7 +5,7 @@
 
 #include "pipeline/snapshot/byte_reader.h"
 #include "pipeline/snapshot/safetensors_header.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

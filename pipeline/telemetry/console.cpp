@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 
-#include "sampling/mutex.h"
+#include "sampling/core/mutex.h"
 
 namespace flowtrain::console {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "stages/gpu_facts.h"
+#include "stages/device/gpu_facts.h"
 
 namespace flowtrain {
 

@@ -16,9 +16,9 @@
 #include "pipeline/telemetry/console.h"
 #include "pipeline/telemetry/environment.h"
 #include "pipeline/telemetry/log.h"
-#include "sampling/error.h"
-#include "sampling/first_line.h"
-#include "sampling/out_of_memory.h"
+#include "sampling/core/error.h"
+#include "sampling/core/first_line.h"
+#include "sampling/core/out_of_memory.h"
 
 namespace flowtrain {
 namespace {

@@ -16,9 +16,9 @@
 
 #include "pipeline/telemetry/console.h"
 #include "pipeline/telemetry/log.h"
-#include "sampling/error.h"
-#include "sampling/say.h"
-#include "stages/named_thread.h"
+#include "sampling/core/error.h"
+#include "sampling/core/say.h"
+#include "stages/system/named_thread.h"
 
 namespace flowtrain {
 namespace {

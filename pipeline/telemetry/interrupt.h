@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "sampling/mutex.h"
+#include "sampling/core/mutex.h"
 
 namespace flowtrain {
 

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "pipeline/telemetry/log.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

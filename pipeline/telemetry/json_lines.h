@@ -12,7 +12,7 @@
 #include <utility>
 #include <variant>
 
-#include "sampling/mutex.h"
+#include "sampling/core/mutex.h"
 
 namespace flowtrain {
 

@@ -11,7 +11,7 @@
 #include <memory>
 
 #include "pipeline/telemetry/console.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "sampling/say.h"
+#include "sampling/core/say.h"
 
 namespace flowtrain {
 

@@ -8,9 +8,9 @@
 #include <set>
 #include <vector>
 
-#include "sampling/csv.h"
-#include "sampling/error.h"
-#include "sampling/say.h"
+#include "sampling/core/csv.h"
+#include "sampling/core/error.h"
+#include "sampling/core/say.h"
 
 namespace flowtrain {
 

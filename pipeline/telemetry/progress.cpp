@@ -8,7 +8,7 @@
 #include "pipeline/telemetry/console.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

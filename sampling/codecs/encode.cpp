@@ -12,7 +12,7 @@
 #include <string>
 
 #include "sampling/codecs/png.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 #include "sampling/images/color.h"
 
 namespace flowtrain {

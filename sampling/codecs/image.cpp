@@ -9,8 +9,8 @@
 #include "sampling/codecs/jpeg.h"
 #include "sampling/codecs/png.h"
 #include "sampling/codecs/webp.h"
+#include "sampling/core/error.h"
 #include "sampling/datasets/shapes.h"
-#include "sampling/error.h"
 #include "sampling/images/color.h"
 #include "sampling/picture_cache.h"
 

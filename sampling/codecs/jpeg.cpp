@@ -10,7 +10,7 @@
 #include <string>
 
 #include "sampling/codecs/exif.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "sampling/codecs/exif.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "sampling/dataset.h"
 #include "sampling/datasets/coco_instances.h"
-#include "sampling/files.h"
+#include "sampling/io/files.h"
 
 namespace flowtrain {
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "sampling/core/error.h"
 #include "sampling/datasets/json_rows.h"
-#include "sampling/error.h"
 
 namespace flowtrain {
 namespace {

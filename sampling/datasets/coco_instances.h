@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "sampling/names.h"
+#include "sampling/core/names.h"
 
 namespace flowtrain {
 

@@ -6,11 +6,11 @@
 #include <numeric>
 
 #include "sampling/class_names.h"
+#include "sampling/core/say.h"
+#include "sampling/core/warning.h"
 #include "sampling/datasets/entries.h"
-#include "sampling/files.h"
 #include "sampling/fingerprint.h"
-#include "sampling/say.h"
-#include "sampling/warning.h"
+#include "sampling/io/files.h"
 
 namespace flowtrain {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "sampling/descriptor.h"
+#include "sampling/io/descriptor.h"
 
 namespace flowtrain {
 

@@ -9,8 +9,8 @@
 #include <numbers>
 #include <type_traits>
 
+#include "sampling/core/random.h"
 #include "sampling/datasets/entries.h"
-#include "sampling/random.h"
 
 namespace flowtrain {
 namespace {

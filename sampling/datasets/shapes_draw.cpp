@@ -5,9 +5,9 @@
 #include <numbers>
 
 #include "sampling/codecs/image.h"
+#include "sampling/core/error.h"
+#include "sampling/core/random.h"
 #include "sampling/datasets/shapes.h"
-#include "sampling/error.h"
-#include "sampling/random.h"
 
 namespace flowtrain {
 namespace {

@@ -11,14 +11,14 @@
 #include <system_error>
 #include <thread>
 
+#include "sampling/core/error.h"
+#include "sampling/core/say.h"
+#include "sampling/core/settings.h"
 #include "sampling/datasets/kept_index.h"
-#include "sampling/descriptor.h"
-#include "sampling/error.h"
-#include "sampling/files.h"
+#include "sampling/io/descriptor.h"
+#include "sampling/io/files.h"
+#include "sampling/io/tar.h"
 #include "sampling/remote/remote.h"
-#include "sampling/say.h"
-#include "sampling/settings.h"
-#include "sampling/tar.h"
 
 namespace flowtrain {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "sampling/byte_source.h"
-#include "sampling/names.h"
+#include "sampling/core/names.h"
+#include "sampling/io/byte_source.h"
 
 namespace flowtrain {
 

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <string_view>
 
+#include "sampling/core/settings.h"
 #include "sampling/remote/remote.h"
-#include "sampling/settings.h"
 
 namespace flowtrain {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/voc_annotation.h"
-#include "sampling/files.h"
 #include "sampling/fingerprint.h"
+#include "sampling/io/files.h"
 
 namespace flowtrain {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <pugixml.hpp>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

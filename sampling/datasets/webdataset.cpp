@@ -5,15 +5,15 @@
 #include <filesystem>
 #include <fstream>
 
+#include "sampling/core/say.h"
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/shard_index.h"
 #include "sampling/datasets/shards.h"
-#include "sampling/descriptor.h"
 #include "sampling/distant.h"
-#include "sampling/files.h"
 #include "sampling/fingerprint.h"
+#include "sampling/io/descriptor.h"
+#include "sampling/io/files.h"
 #include "sampling/remote/remote.h"
-#include "sampling/say.h"
 
 namespace flowtrain {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sampling/files.h"
+#include "sampling/io/files.h"
 
 namespace flowtrain {
 

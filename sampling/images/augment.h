@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "sampling/core/random.h"
 #include "sampling/images/tone.h"
 #include "sampling/images/warp.h"
-#include "sampling/random.h"
 
 namespace flowtrain {
 

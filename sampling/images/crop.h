@@ -5,7 +5,7 @@
 #include <span>
 
 #include "sampling/codecs/image.h"
-#include "sampling/random.h"
+#include "sampling/core/random.h"
 
 namespace flowtrain {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sampling/core/random.h"
 #include "sampling/images/finish_kernel.h"
-#include "sampling/random.h"
 
 namespace flowtrain {
 namespace {

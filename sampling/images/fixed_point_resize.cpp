@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <numbers>
 
-#include "sampling/random.h"
+#include "sampling/core/random.h"
 
 namespace flowtrain {
 namespace {

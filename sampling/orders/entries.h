@@ -1,9 +1,9 @@
 #pragma once
 // The built-in orders, one a file; registry.cpp lists them under their names.
 
+#include "sampling/core/random.h"
+#include "sampling/core/registry.h"
 #include "sampling/order.h"
-#include "sampling/random.h"
-#include "sampling/registry.h"
 
 namespace flowtrain {
 

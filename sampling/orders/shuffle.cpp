@@ -1,7 +1,7 @@
 // The two orders that need nothing but the number of records: as stored, and shuffled.
 
+#include "sampling/core/say.h"
 #include "sampling/orders/entries.h"
-#include "sampling/say.h"
 
 namespace flowtrain {
 namespace {

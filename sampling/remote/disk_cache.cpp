@@ -16,7 +16,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "sampling/descriptor.h"
+#include "sampling/io/descriptor.h"
 
 namespace flowtrain {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "sampling/mutex.h"
+#include "sampling/core/mutex.h"
 
 namespace flowtrain {
 

@@ -8,7 +8,7 @@
 #include <stop_token>
 #include <vector>
 
-#include "sampling/mutex.h"
+#include "sampling/core/mutex.h"
 #include "sampling/remote/exchange.h"
 #include "sampling/remote/location.h"
 #include "sampling/remote/outages.h"

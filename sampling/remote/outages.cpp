@@ -1,7 +1,7 @@
 #include "sampling/remote/outages.h"
 
+#include "sampling/core/warning.h"
 #include "sampling/remote/location.h"
-#include "sampling/warning.h"
 
 namespace flowtrain {
 

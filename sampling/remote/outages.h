@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "sampling/mutex.h"
+#include "sampling/core/mutex.h"
 
 namespace flowtrain {
 

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "sampling/mutex.h"
+#include "sampling/core/mutex.h"
 #include "sampling/remote/exchange.h"
 #include "sampling/remote/outages.h"
 

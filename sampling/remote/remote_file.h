@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sampling/byte_source.h"
-#include "sampling/mutex.h"
+#include "sampling/core/mutex.h"
+#include "sampling/io/byte_source.h"
 #include "sampling/remote/disk_cache.h"
 #include "sampling/remote/http_client.h"
 #include "sampling/remote/read_ahead.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "sampling/byte_source.h"
+#include "sampling/io/byte_source.h"
 
 namespace flowtrain {
 

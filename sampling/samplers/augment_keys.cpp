@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "sampling/settings.h"
+#include "sampling/core/settings.h"
 
 namespace flowtrain {
 

@@ -3,7 +3,7 @@
 
 #include "sampling/sampler.h"
 
-#include "sampling/registry.h"
+#include "sampling/core/registry.h"
 
 namespace flowtrain {
 

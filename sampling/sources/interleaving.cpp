@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 

@@ -4,9 +4,9 @@
 #include <stdexcept>
 
 #include "sampling/class_names.h"
+#include "sampling/core/say.h"
 #include "sampling/distant.h"
 #include "sampling/fingerprint.h"
-#include "sampling/say.h"
 
 namespace flowtrain {
 

@@ -17,7 +17,7 @@
 #include "stages/cuda/handles.h"
 #include "stages/cuda/mix.h"
 #include "stages/cuda/normalise.h"
-#include "stages/device.h"
+#include "stages/device/device.h"
 
 namespace flowtrain::cuda {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "stages/device.h"
-#include "stages/work_graph.h"
+#include "stages/device/device.h"
+#include "stages/device/work_graph.h"
 
 namespace flowtrain {
 

@@ -28,7 +28,7 @@ __device__ bool inside(const PixelBox& box, const Value& value) {
   return value.x >= box.left && value.x < box.right && value.y >= box.top && value.y < box.bottom;
 }
 
-__device__ std::uint64_t mix64(std::uint64_t x) {  // as in sampling/random.h
+__device__ std::uint64_t mix64(std::uint64_t x) {  // as in sampling/core/random.h
   x ^= x >> 30;
   x *= 0xbf58476d1ce4e5b9ULL;
   x ^= x >> 27;

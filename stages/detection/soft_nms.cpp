@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

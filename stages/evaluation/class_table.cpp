@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sampling/csv.h"
+#include "sampling/core/csv.h"
 
 namespace flowtrain {
 namespace {

@@ -7,9 +7,9 @@
 #include <istream>
 #include <system_error>
 
+#include "sampling/core/error.h"
 #include "sampling/datasets/json_rows.h"
-#include "sampling/error.h"
-#include "sampling/file_stream.h"
+#include "sampling/io/file_stream.h"
 
 namespace flowtrain {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "nets/parallel.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "sampling/settings.h"
+#include "sampling/core/settings.h"
 
 namespace flowtrain {
 

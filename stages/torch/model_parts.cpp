@@ -1,11 +1,11 @@
 #include "stages/torch/model_parts.h"
 
-#include "nets/loss.h"
-#include "nets/net.h"
-#include "nets/optimizer.h"
+#include "nets/losses/loss.h"
+#include "nets/models/net.h"
+#include "nets/optim/optimizer.h"
 #include "stages/torch/hooks/built_in.h"
-#include "stages/torch/net_validator.h"
-#include "stages/torch/steps.h"
+#include "stages/torch/learner/steps.h"
+#include "stages/torch/validation/net_validator.h"
 
 namespace flowtrain {
 

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <system_error>
 
-#include "sampling/say.h"
-#include "sampling/settings.h"
+#include "sampling/core/say.h"
+#include "sampling/core/settings.h"
 
 namespace flowtrain {
 

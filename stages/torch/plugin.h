@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "nets/loss.h"
-#include "nets/metric.h"
-#include "nets/net.h"
-#include "nets/optimizer.h"
+#include "nets/losses/loss.h"
+#include "nets/metrics/metric.h"
+#include "nets/models/net.h"
+#include "nets/optim/optimizer.h"
 #include "nets/step.h"
-#include "sampling/settings.h"
+#include "sampling/core/settings.h"
 #include "stages/hook.h"
 
 namespace flowtrain {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "sampling/error.h"
-#include "sampling/say.h"
+#include "sampling/core/error.h"
+#include "sampling/core/say.h"
 
 namespace flowtrain {
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "pipeline/config/keys.h"
-#include "sampling/settings.h"
+#include "sampling/core/settings.h"
 #include "tests/config/support.h"
 #include "tests/support/paths.h"
 

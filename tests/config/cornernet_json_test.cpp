@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 
 #include "pipeline/config/config.h"
-#include "sampling/error.h"
-#include "tests/sampling/temp_folder.h"
+#include "sampling/core/error.h"
+#include "tests/support/temp_folder.h"
 
 using namespace flowtrain;
 

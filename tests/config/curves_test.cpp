@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "pipeline/config/keys.h"
-#include "sampling/registry.h"
+#include "sampling/core/registry.h"
 #include "tests/config/support.h"
 
 using namespace flowtrain;

@@ -5,7 +5,7 @@
 
 #include <csignal>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 #include "tests/config/support.h"
 #include "tests/support/skip.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "pipeline/config/config.h"
-#include "sampling/settings.h"
+#include "sampling/core/settings.h"
 #include "tests/config/support.h"
 
 using namespace flowtrain;

@@ -10,9 +10,9 @@
 #include <sstream>
 #include <string>
 
+#include "sampling/core/registry.h"
 #include "sampling/dataset.h"
 #include "sampling/order.h"
-#include "sampling/registry.h"
 
 namespace flowtrain::testing {
 

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "sampling/settings.h"
+#include "sampling/core/settings.h"
 #include "tests/config/support.h"
 
 using namespace flowtrain;

@@ -7,11 +7,11 @@
 
 #include "pipeline/config/config.h"
 #include "pipeline/snapshot/atomic_folder.h"
-#include "sampling/settings.h"
-#include "tests/faults/fast_folder.h"
-#include "tests/snapshot/fixture.h"
+#include "sampling/core/settings.h"
+#include "tests/support/fast_folder.h"
 #include "tests/support/fault_points.h"
 #include "tests/support/paths.h"
+#include "tests/support/snapshot_fixture.h"
 
 namespace {
 

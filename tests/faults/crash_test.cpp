@@ -7,8 +7,8 @@
 
 #include "pipeline/selftest/crash_selftest.h"
 #include "pipeline/selftest/snapshot_check.h"
-#include "sampling/error.h"
-#include "tests/faults/fast_folder.h"
+#include "sampling/core/error.h"
+#include "tests/support/fast_folder.h"
 #include "tests/support/fault_points.h"
 #include "tests/support/skip.h"
 

@@ -8,10 +8,10 @@
 #include <optional>
 
 #include "pipeline/snapshot/manifest.h"
-#include "sampling/random.h"
-#include "tests/faults/fast_folder.h"
-#include "tests/snapshot/fixture.h"
+#include "sampling/core/random.h"
+#include "tests/support/fast_folder.h"
 #include "tests/support/fault_points.h"
+#include "tests/support/snapshot_fixture.h"
 
 using namespace flowtrain;
 using namespace flowtrain::test;

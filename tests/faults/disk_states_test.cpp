@@ -5,8 +5,8 @@
 
 #include <set>
 
-#include "tests/faults/fast_folder.h"
-#include "tests/snapshot/fixture.h"
+#include "tests/support/fast_folder.h"
+#include "tests/support/snapshot_fixture.h"
 
 using namespace flowtrain;
 using namespace flowtrain::test;

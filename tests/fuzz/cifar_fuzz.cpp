@@ -1,6 +1,6 @@
 #include "sampling/datasets/entries.h"
 #include "tests/fuzz/fuzz_target.h"
-#include "tests/sampling/settings_helper.h"
+#include "tests/support/settings_helper.h"
 
 // The first byte chooses where the names end and the records begin, as that many lines.
 FUZZ_TARGET(cifar) {

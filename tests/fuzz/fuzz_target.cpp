@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain::fuzz {
 namespace {

@@ -1,6 +1,6 @@
 #include "pipeline/snapshot/hash.h"
 #include "pipeline/snapshot/manifest.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 #include "tests/fuzz/fuzz_target.h"
 
 // As it is, and with the right hash at its end: otherwise nothing would get beyond that.

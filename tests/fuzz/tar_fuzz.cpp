@@ -1,4 +1,4 @@
-#include "sampling/files.h"
+#include "sampling/io/files.h"
 #include "tests/fuzz/fuzz_target.h"
 
 FUZZ_TARGET(tar) {

@@ -1,6 +1,6 @@
 #include "sampling/datasets/entries.h"
 #include "tests/fuzz/fuzz_target.h"
-#include "tests/sampling/settings_helper.h"
+#include "tests/support/settings_helper.h"
 
 FUZZ_TARGET(webdataset) {
   const auto path = flowtrain::fuzz::as_file(input, "shard.tar");

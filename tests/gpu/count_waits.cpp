@@ -12,7 +12,7 @@
 #include <map>
 #include <string>
 
-#include "sampling/mutex.h"
+#include "sampling/core/mutex.h"
 
 namespace {
 

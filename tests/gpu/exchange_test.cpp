@@ -16,7 +16,7 @@
 
 #include "pipeline/distributed/gpu_backend.h"
 #include "pipeline/telemetry/guard.h"
-#include "stages/torch/data_parallel.h"
+#include "stages/torch/parallel/data_parallel.h"
 #include "stages/torch/readout.h"
 #include "tests/gpu/test_device.h"
 

@@ -8,15 +8,15 @@
 #include <cmath>
 #include <string>
 
-#include "nets/loss.h"
+#include "nets/losses/loss.h"
 #include "nets/mistake.h"
-#include "nets/optimizer.h"
-#include "nets/scaler.h"
-#include "stages/torch/peak_memory.h"
+#include "nets/optim/optimizer.h"
+#include "nets/optim/scaler.h"
+#include "stages/torch/diagnostics/peak_memory.h"
+#include "stages/torch/learner/unread_steps.h"
 #include "stages/torch/readout.h"
-#include "stages/torch/unread_steps.h"
 #include "tests/gpu/test_device.h"
-#include "tests/stages/torch/tiny_learner.h"
+#include "tests/support/tiny_learner.h"
 
 using namespace flowtrain;
 using testing::test_device;

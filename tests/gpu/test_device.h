@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "stages/device.h"
+#include "stages/device/device.h"
 #include "tests/support/skip.h"
 
 namespace flowtrain::testing {

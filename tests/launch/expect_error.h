@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain::testing {
 

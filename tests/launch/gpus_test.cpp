@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "pipeline/launch/launchers.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 #include "tests/launch/environments.h"
 #include "tests/launch/expect_error.h"
 #include "tests/support/paths.h"

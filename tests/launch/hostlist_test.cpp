@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 #include "tests/launch/expect_error.h"
 
 using namespace flowtrain;

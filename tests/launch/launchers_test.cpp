@@ -6,7 +6,7 @@
 
 #include <utility>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 #include "tests/launch/environments.h"
 #include "tests/launch/expect_error.h"
 

@@ -3,9 +3,9 @@
 #include <barrier>
 #include <thread>
 
-#include "nets/batch_norm.h"
+#include "nets/layers/batch_norm.h"
 #include "nets/mistake.h"
-#include "nets/net.h"
+#include "nets/models/net.h"
 
 #undef CHECK  // glog's, which torch.h brings along
 #include <doctest/doctest.h>

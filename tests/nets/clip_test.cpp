@@ -1,4 +1,4 @@
-#include "nets/clip.h"
+#include "nets/optim/clip.h"
 
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-#include "nets/ema.h"
+#include "nets/optim/ema.h"
 
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>

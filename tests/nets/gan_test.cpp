@@ -1,4 +1,4 @@
-#include "nets/gan.h"
+#include "nets/models/gan.h"
 
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>

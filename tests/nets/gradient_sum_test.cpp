@@ -1,4 +1,4 @@
-#include "nets/gradient_sum.h"
+#include "nets/optim/gradient_sum.h"
 
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-#include "nets/init.h"
+#include "nets/models/init.h"
 
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>

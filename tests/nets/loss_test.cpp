@@ -1,4 +1,4 @@
-#include "nets/loss.h"
+#include "nets/losses/loss.h"
 
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-#include "nets/metric.h"
+#include "nets/metrics/metric.h"
 
 #include <ATen/ATen.h>
 

@@ -1,4 +1,4 @@
-#include "nets/net.h"
+#include "nets/models/net.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "nets/loss.h"
-#include "nets/optimizer.h"
+#include "nets/losses/loss.h"
+#include "nets/optim/optimizer.h"
 #include "tests/nets/names_of.h"
 
 using namespace flowtrain::nets;

@@ -1,6 +1,6 @@
 // The first operation whose result is not finite, told by its name and its layer.
 
-#include "nets/op_watch.h"
+#include "nets/diagnostics/op_watch.h"
 
 #include <ATen/ATen.h>
 #include <ATen/record_function.h>
@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <limits>
 
-#include "nets/net.h"
+#include "nets/models/net.h"
 #undef CHECK
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "nets/optimizer.h"
+#include "nets/optim/optimizer.h"
 
 #include <ATen/record_function.h>
 #include <doctest/doctest.h>

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "nets/net.h"
+#include "nets/models/net.h"
 #include "tests/support/paths.h"
 
 using namespace flowtrain::nets;

@@ -1,11 +1,11 @@
-#include "nets/scaler.h"
+#include "nets/optim/scaler.h"
 
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
 
 #include <limits>
 
-#include "nets/optimizer.h"
+#include "nets/optim/optimizer.h"
 
 using namespace flowtrain::nets;
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "nets/net.h"
+#include "nets/models/net.h"
 
 using namespace flowtrain::nets;
 namespace fs = std::filesystem;

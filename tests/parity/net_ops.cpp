@@ -6,9 +6,9 @@
 #include <ostream>
 
 #include "nets/cornernet/corner_pool.h"
-#include "nets/loss.h"
-#include "nets/net.h"
-#include "nets/optimizer.h"
+#include "nets/losses/loss.h"
+#include "nets/models/net.h"
+#include "nets/optim/optimizer.h"
 #include "tests/parity/block_op.h"
 #include "tests/parity/name_numbers.h"
 #include "tests/parity/state_dict.h"

@@ -4,7 +4,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/StringUtil.h>
 
-#include "stages/device.h"
+#include "stages/device/device.h"
 
 namespace flowtrain::parity {
 

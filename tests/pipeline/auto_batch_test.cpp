@@ -1,11 +1,11 @@
-#include "pipeline/auto_batch.h"
+#include "pipeline/tools/auto_batch.h"
 
 #include <doctest/doctest.h>
 
 #include <vector>
 
-#include "pipeline/free_memory.h"
-#include "tests/sampling/temp_folder.h"
+#include "pipeline/session/free_memory.h"
+#include "tests/support/temp_folder.h"
 
 using namespace flowtrain;
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-#include "stages/named_thread.h"
+#include "stages/system/named_thread.h"
 
 namespace flowtrain::testing {
 

@@ -1,5 +1,5 @@
 // Detectors measured on records: with a detector that finds what is white, and errs.
-#include "pipeline/detection.h"
+#include "pipeline/validation/detection.h"
 
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 #include <atomic>
 #include <numeric>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 #include "stages/evaluation/figures.h"
 #include "tests/pipeline/thread_group.h"
 

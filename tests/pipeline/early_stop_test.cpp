@@ -1,11 +1,11 @@
-#include "pipeline/early_stop.h"
-#include "pipeline/plateau.h"
+#include "pipeline/validation/early_stop.h"
+#include "pipeline/validation/plateau.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "sampling/settings.h"
+#include "sampling/core/settings.h"
 
 using namespace flowtrain;
 

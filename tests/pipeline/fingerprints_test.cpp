@@ -1,14 +1,14 @@
 // What is compared at a resume beside the configuration.
 
-#include "pipeline/fingerprints.h"
+#include "pipeline/session/fingerprints.h"
 
 #include <doctest/doctest.h>
 
 #include <filesystem>
 
-#include "sampling/error.h"
-#include "tests/sampling/failure_helper.h"
-#include "tests/sampling/temp_folder.h"
+#include "sampling/core/error.h"
+#include "tests/support/failure_helper.h"
+#include "tests/support/temp_folder.h"
 
 namespace flowtrain {
 namespace {

@@ -1,12 +1,12 @@
-#include "pipeline/graph.h"
+#include "pipeline/graph/graph.h"
 
 #include <doctest/doctest.h>
 
 #include <set>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 #include "tests/pipeline/census.h"
-#include "tests/pipeline/fakes.h"
+#include "tests/support/fakes.h"
 
 using namespace flowtrain;
 using namespace flowtrain::testing;

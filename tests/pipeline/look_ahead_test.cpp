@@ -8,13 +8,13 @@
 #include <optional>
 #include <thread>
 
-#include "pipeline/graph.h"
+#include "pipeline/graph/graph.h"
+#include "sampling/core/error.h"
+#include "sampling/core/mutex.h"
 #include "sampling/distant.h"
-#include "sampling/error.h"
-#include "sampling/mutex.h"
 #include "stages/look_ahead.h"
-#include "tests/pipeline/fakes.h"
-#include "tests/sampling/failure_helper.h"
+#include "tests/support/failure_helper.h"
+#include "tests/support/fakes.h"
 
 using namespace flowtrain;
 using namespace flowtrain::testing;

@@ -1,4 +1,4 @@
-#include "pipeline/lr_find.h"
+#include "pipeline/tools/lr_find.h"
 
 #include <doctest/doctest.h>
 

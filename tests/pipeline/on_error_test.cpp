@@ -1,14 +1,14 @@
-#include "pipeline/on_error.h"
+#include "pipeline/train/on_error.h"
 
 #include <doctest/doctest.h>
 
 #include <new>
 
 #include "pipeline/config/keys.h"
-#include "sampling/out_of_memory.h"
-#include "sampling/settings.h"
+#include "sampling/core/out_of_memory.h"
+#include "sampling/core/settings.h"
 #include "stages/hooks.h"
-#include "tests/sampling/failure_helper.h"
+#include "tests/support/failure_helper.h"
 
 using namespace flowtrain;
 

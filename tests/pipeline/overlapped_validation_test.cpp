@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <map>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 #include "tests/pipeline/world.h"
-#include "tests/sampling/failure_helper.h"
+#include "tests/support/failure_helper.h"
 
 using namespace flowtrain;
 using namespace flowtrain::testing;

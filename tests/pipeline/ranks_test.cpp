@@ -8,11 +8,11 @@
 
 #include <fstream>
 
-#include "pipeline/trainer.h"
-#include "tests/pipeline/fakes.h"
+#include "pipeline/train/trainer.h"
 #include "tests/pipeline/rates.h"
 #include "tests/pipeline/world.h"
-#include "tests/sampling/temp_folder.h"
+#include "tests/support/fakes.h"
+#include "tests/support/temp_folder.h"
 
 using namespace flowtrain;
 using namespace flowtrain::testing;

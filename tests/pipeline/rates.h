@@ -2,8 +2,8 @@
 // Rates for tests that need some.
 
 #include "pipeline/config/keys.h"
-#include "pipeline/rates.h"
-#include "sampling/registry.h"
+#include "pipeline/graph/rates.h"
+#include "sampling/core/registry.h"
 
 namespace flowtrain::testing {
 

@@ -1,10 +1,10 @@
-#include "pipeline/rates.h"
+#include "pipeline/graph/rates.h"
 
 #include <doctest/doctest.h>
 
-#include "pipeline/assembly.h"
-#include "pipeline/schedule.h"
-#include "tests/sampling/temp_folder.h"
+#include "pipeline/graph/schedule.h"
+#include "pipeline/session/assembly.h"
+#include "tests/support/temp_folder.h"
 
 using namespace flowtrain;
 

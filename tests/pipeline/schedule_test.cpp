@@ -1,12 +1,12 @@
-#include "pipeline/schedule.h"
+#include "pipeline/graph/schedule.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "pipeline/advice.h"
-#include "pipeline/run_state.h"
-#include "sampling/error.h"
+#include "pipeline/tools/advice.h"
+#include "pipeline/train/run_state.h"
+#include "sampling/core/error.h"
 #include "tests/pipeline/rates.h"
 
 using namespace flowtrain;

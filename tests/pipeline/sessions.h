@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/run.h"
-#include "pipeline/start.h"
+#include "pipeline/session/run.h"
+#include "pipeline/session/start.h"
 #include "pipeline/telemetry/interrupt.h"
-#include "sampling/mutex.h"
-#include "sampling/random.h"
+#include "sampling/core/mutex.h"
+#include "sampling/core/random.h"
 #include "stages/hooks.h"
 #include "tests/pipeline/thread_group.h"
 

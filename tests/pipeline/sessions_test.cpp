@@ -6,12 +6,12 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "pipeline/graph.h"
+#include "pipeline/graph/graph.h"
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/telemetry/log.h"
-#include "tests/faults/fast_folder.h"
 #include "tests/pipeline/sessions.h"
-#include "tests/sampling/failure_helper.h"
+#include "tests/support/failure_helper.h"
+#include "tests/support/fast_folder.h"
 
 using namespace flowtrain;
 using namespace flowtrain::testing;

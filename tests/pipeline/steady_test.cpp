@@ -7,7 +7,7 @@
 #include <new>
 
 #include "tests/pipeline/census.h"
-#include "tests/pipeline/fakes.h"
+#include "tests/support/fakes.h"
 
 namespace {
 std::atomic<std::uint64_t> allocations{0};

@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
-#include "sampling/error.h"
-#include "sampling/mutex.h"
-#include "sampling/say.h"
+#include "sampling/core/error.h"
+#include "sampling/core/mutex.h"
+#include "sampling/core/say.h"
 #include "stages/group.h"
 
 namespace flowtrain::testing {

@@ -1,4 +1,4 @@
-#include "pipeline/trainer.h"
+#include "pipeline/train/trainer.h"
 
 #include <doctest/doctest.h>
 #include <signal.h>
@@ -11,9 +11,9 @@
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 #include "tests/pipeline/world.h"
-#include "tests/sampling/failure_helper.h"
+#include "tests/support/failure_helper.h"
 
 using namespace flowtrain;
 using namespace flowtrain::testing;

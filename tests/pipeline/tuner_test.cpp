@@ -1,4 +1,4 @@
-#include "pipeline/tuner.h"
+#include "pipeline/graph/tuner.h"
 
 #include <doctest/doctest.h>
 

@@ -1,16 +1,16 @@
 // Whose classes the validation sets have, and what a validation says of bad samples.
 
-#include "pipeline/validation_data.h"
+#include "pipeline/session/validation_data.h"
 
 #include <doctest/doctest.h>
 
-#include "pipeline/validation.h"
-#include "sampling/error.h"
-#include "sampling/registry.h"
-#include "tests/pipeline/fakes.h"
-#include "tests/sampling/failure_helper.h"
-#include "tests/sampling/tar_helper.h"
-#include "tests/sampling/temp_folder.h"
+#include "pipeline/validation/validation.h"
+#include "sampling/core/error.h"
+#include "sampling/core/registry.h"
+#include "tests/support/failure_helper.h"
+#include "tests/support/fakes.h"
+#include "tests/support/tar_helper.h"
+#include "tests/support/temp_folder.h"
 
 namespace flowtrain {
 namespace {

@@ -16,11 +16,11 @@
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
-#include "pipeline/trainer.h"
+#include "pipeline/train/trainer.h"
 #include "sampling/distant.h"
-#include "tests/pipeline/fakes.h"
 #include "tests/pipeline/rates.h"
-#include "tests/sampling/temp_folder.h"
+#include "tests/support/fakes.h"
+#include "tests/support/temp_folder.h"
 
 namespace flowtrain::testing {
 

@@ -6,8 +6,8 @@
 
 #include "tests/program/idx_files.h"
 #include "tests/program/picture_files.h"
-#include "tests/sampling/tar_helper.h"
 #include "tests/support/paths.h"
+#include "tests/support/tar_helper.h"
 
 namespace flowtrain {
 namespace {

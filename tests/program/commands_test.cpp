@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 
 #include "tests/program/idx_files.h"
-#include "tests/snapshot/torch_bytes.h"
 #include "tests/support/paths.h"
+#include "tests/support/torch_bytes.h"
 
 namespace flowtrain {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <sstream>
 
-#include "tests/program/workplace.h"
 #include "tests/support/skip.h"
+#include "tests/support/workplace.h"
 
 namespace flowtrain {
 namespace {

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/program/detector.h"
-#include "tests/program/workplace.h"
+#include "tests/support/workplace.h"
 
 namespace flowtrain {
 namespace {

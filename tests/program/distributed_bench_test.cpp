@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/program/workplace.h"
+#include "tests/support/workplace.h"
 
 namespace flowtrain {
 

@@ -7,7 +7,7 @@
 #include <regex>
 #include <sstream>
 
-#include "sampling/say.h"
+#include "sampling/core/say.h"
 #include "tests/program/picture_files.h"
 #include "tests/program/ranks.h"
 #include "tests/support/paths.h"

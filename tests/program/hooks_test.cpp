@@ -5,8 +5,8 @@
 #include <map>
 #include <sstream>
 
-#include "tests/program/workplace.h"
 #include "tests/support/paths.h"
+#include "tests/support/workplace.h"
 
 namespace flowtrain {
 namespace {

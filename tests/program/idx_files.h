@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tests/program/workplace.h"
+#include "tests/support/workplace.h"
 
 namespace flowtrain {
 

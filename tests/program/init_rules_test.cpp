@@ -8,7 +8,7 @@
 #include <map>
 
 #include "pipeline/snapshot/safetensors.h"
-#include "tests/program/workplace.h"
+#include "tests/support/workplace.h"
 
 namespace flowtrain {
 namespace {

@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "tests/program/workplace.h"
 #include "tests/support/paths.h"
+#include "tests/support/workplace.h"
 
 namespace flowtrain {
 namespace {

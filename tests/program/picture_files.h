@@ -1,8 +1,8 @@
 #pragma once
 // Pictures to train on, one of them torn.
 
-#include "tests/program/workplace.h"
-#include "tests/sampling/pictures.h"
+#include "tests/support/pictures.h"
+#include "tests/support/workplace.h"
 
 namespace flowtrain {
 

@@ -5,8 +5,8 @@
 #include <atomic>
 #include <cstdio>
 
-#include "tests/program/workplace.h"
-#include "tests/sampling/http_server.h"
+#include "tests/support/http_server.h"
+#include "tests/support/workplace.h"
 
 namespace flowtrain {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "tests/program/workplace.h"
+#include "tests/support/workplace.h"
 
 namespace flowtrain {
 namespace {

@@ -5,8 +5,8 @@
 #include <atomic>
 
 #include "tests/program/picture_files.h"
-#include "tests/sampling/http_server.h"
-#include "tests/sampling/tar_helper.h"
+#include "tests/support/http_server.h"
+#include "tests/support/tar_helper.h"
 
 namespace flowtrain {
 namespace {

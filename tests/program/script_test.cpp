@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/program/workplace.h"
 #include "tests/support/paths.h"
+#include "tests/support/workplace.h"
 
 namespace flowtrain {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "tests/program/workplace.h"
+#include "tests/support/workplace.h"
 
 namespace flowtrain {
 namespace {

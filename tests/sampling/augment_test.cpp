@@ -5,7 +5,7 @@
 #include <string>
 
 #include "sampling/images/augment.h"
-#include "tests/sampling/pictures.h"
+#include "tests/support/pictures.h"
 
 namespace flowtrain {
 namespace {

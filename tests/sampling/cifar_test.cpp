@@ -1,8 +1,8 @@
 #include <doctest/doctest.h>
 
 #include "sampling/datasets/entries.h"
-#include "tests/sampling/settings_helper.h"
-#include "tests/sampling/temp_folder.h"
+#include "tests/support/settings_helper.h"
+#include "tests/support/temp_folder.h"
 
 using namespace flowtrain;
 

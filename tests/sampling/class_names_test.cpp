@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-#include "failure_helper.h"
+#include "tests/support/failure_helper.h"
 
 namespace flowtrain {
 namespace {

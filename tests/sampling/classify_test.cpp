@@ -8,12 +8,12 @@
 #include <string>
 
 #include "sampling/codecs/exif.h"
+#include "sampling/core/registry.h"
 #include "sampling/datasets/shapes.h"
-#include "sampling/registry.h"
 #include "sampling/sampler.h"
-#include "tests/sampling/memory_dataset.h"
-#include "tests/sampling/pictures.h"
-#include "tests/sampling/settings_helper.h"
+#include "tests/support/memory_dataset.h"
+#include "tests/support/pictures.h"
+#include "tests/support/settings_helper.h"
 
 namespace {
 thread_local long allocations = 0;  // by operator new, of this thread

@@ -9,12 +9,12 @@
 #include <fstream>
 #include <sstream>
 
-#include "failure_helper.h"
 #include "sampling/datasets/entries.h"
-#include "settings_helper.h"
-#include "tar_helper.h"
-#include "temp_folder.h"
+#include "tests/support/failure_helper.h"
 #include "tests/support/fault_points.h"
+#include "tests/support/settings_helper.h"
+#include "tests/support/tar_helper.h"
+#include "tests/support/temp_folder.h"
 
 namespace flowtrain {
 namespace {

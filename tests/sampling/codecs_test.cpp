@@ -9,9 +9,9 @@
 #include "sampling/codecs/exif.h"
 #include "sampling/codecs/jpeg.h"
 #include "sampling/codecs/png.h"
-#include "sampling/error.h"
-#include "tests/sampling/pictures.h"
-#include "tests/sampling/temp_folder.h"
+#include "sampling/core/error.h"
+#include "tests/support/pictures.h"
+#include "tests/support/temp_folder.h"
 
 namespace flowtrain {
 namespace {

@@ -6,12 +6,12 @@
 #include <cstring>
 #include <string>
 
-#include "sampling/registry.h"
+#include "sampling/core/registry.h"
 #include "sampling/sampler.h"
 #include "sampling/samplers/cornernet/targets.h"
-#include "tests/sampling/memory_dataset.h"
-#include "tests/sampling/pictures.h"
-#include "tests/sampling/settings_helper.h"
+#include "tests/support/memory_dataset.h"
+#include "tests/support/pictures.h"
+#include "tests/support/settings_helper.h"
 
 namespace flowtrain {
 namespace {

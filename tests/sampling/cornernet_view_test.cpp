@@ -9,7 +9,7 @@
 #include "sampling/samplers/cornernet/color.h"
 #include "sampling/samplers/cornernet/targets.h"
 #include "sampling/samplers/cornernet/view_steps.h"
-#include "tests/sampling/pictures.h"
+#include "tests/support/pictures.h"
 
 namespace flowtrain {
 namespace {

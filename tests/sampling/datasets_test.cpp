@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
+#include "sampling/core/registry.h"
 #include "sampling/dataset.h"
-#include "sampling/registry.h"
 #include "sampling/sampler.h"
 
 using namespace flowtrain;

@@ -1,4 +1,4 @@
-#include "sampling/files.h"
+#include "sampling/io/files.h"
 
 #include <doctest/doctest.h>
 
@@ -6,11 +6,11 @@
 
 #include <filesystem>
 
-#include "failure_helper.h"
-#include "sampling/error.h"
-#include "settings_helper.h"
-#include "tar_helper.h"
-#include "temp_folder.h"
+#include "sampling/core/error.h"
+#include "tests/support/failure_helper.h"
+#include "tests/support/settings_helper.h"
+#include "tests/support/tar_helper.h"
+#include "tests/support/temp_folder.h"
 
 namespace flowtrain {
 namespace {

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "sampling/core/random.h"
 #include "sampling/images/mix.h"
-#include "sampling/random.h"
 
 using namespace flowtrain;
 

@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 #include "sampling/images/fixed_point_resize.h"
-#include "tests/sampling/pictures.h"
+#include "tests/support/pictures.h"
 
 namespace flowtrain {
 namespace {

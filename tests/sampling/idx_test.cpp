@@ -7,10 +7,10 @@
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/idx_file.h"
 #include "sampling/datasets/whole_file.h"
-#include "tests/sampling/settings_helper.h"
-#include "tests/sampling/temp_folder.h"
 #include "tests/support/paths.h"
+#include "tests/support/settings_helper.h"
 #include "tests/support/skip.h"
+#include "tests/support/temp_folder.h"
 
 using namespace flowtrain;
 using namespace std::string_literals;

@@ -1,11 +1,11 @@
 #include <doctest/doctest.h>
 
-#include "failure_helper.h"
+#include "sampling/core/warning.h"
 #include "sampling/datasets/entries.h"
-#include "sampling/warning.h"
-#include "settings_helper.h"
-#include "tar_helper.h"
-#include "temp_folder.h"
+#include "tests/support/failure_helper.h"
+#include "tests/support/settings_helper.h"
+#include "tests/support/tar_helper.h"
+#include "tests/support/temp_folder.h"
 
 namespace flowtrain {
 namespace {

@@ -6,7 +6,7 @@
 #include "sampling/images/color.h"
 #include "sampling/images/crop.h"
 #include "sampling/images/resize.h"
-#include "tests/sampling/pictures.h"
+#include "tests/support/pictures.h"
 
 namespace flowtrain {
 namespace {

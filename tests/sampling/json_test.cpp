@@ -5,9 +5,9 @@
 #include <limits>
 #include <sstream>
 
-#include "failure_helper.h"
+#include "sampling/core/error.h"
 #include "sampling/datasets/json_rows.h"
-#include "sampling/error.h"
+#include "tests/support/failure_helper.h"
 
 namespace flowtrain {
 namespace {

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "tests/sampling/temp_folder.h"
+#include "tests/support/temp_folder.h"
 
 namespace flowtrain {
 namespace {

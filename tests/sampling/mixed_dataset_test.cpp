@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "sampling/core/registry.h"
 #include "sampling/distant.h"
 #include "sampling/order.h"
 #include "sampling/picture_cache.h"
-#include "sampling/registry.h"
-#include "tests/sampling/memory_dataset.h"
+#include "tests/support/memory_dataset.h"
 
 using namespace flowtrain;
 

@@ -8,9 +8,9 @@
 #include <numeric>
 
 #include "sampling/batches.h"
-#include "sampling/registry.h"
-#include "tests/sampling/memory_dataset.h"
-#include "tests/sampling/settings_helper.h"
+#include "sampling/core/registry.h"
+#include "tests/support/memory_dataset.h"
+#include "tests/support/settings_helper.h"
 
 using namespace flowtrain;
 

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "sampling/registry.h"
-#include "tests/sampling/settings_helper.h"
-#include "tests/sampling/temp_folder.h"
+#include "sampling/core/registry.h"
+#include "tests/support/settings_helper.h"
+#include "tests/support/temp_folder.h"
 
 using namespace flowtrain;
 

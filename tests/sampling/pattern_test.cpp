@@ -1,4 +1,4 @@
-#include "sampling/pattern.h"
+#include "sampling/core/pattern.h"
 
 #include <doctest/doctest.h>
 

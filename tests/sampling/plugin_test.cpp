@@ -3,13 +3,13 @@
 #include <cstring>
 #include <string>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 #include "sampling/plugin.h"
 #include "sampling/plugin_abi.h"
-#include "tests/sampling/memory_dataset.h"
-#include "tests/sampling/settings_helper.h"
-#include "tests/sampling/temp_folder.h"
+#include "tests/support/memory_dataset.h"
 #include "tests/support/paths.h"
+#include "tests/support/settings_helper.h"
+#include "tests/support/temp_folder.h"
 
 namespace flowtrain {
 namespace {

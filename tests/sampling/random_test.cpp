@@ -1,4 +1,4 @@
-#include "sampling/random.h"
+#include "sampling/core/random.h"
 
 #include <doctest/doctest.h>
 

@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "failure_helper.h"
-#include "http_server.h"
-#include "sampling/mutex.h"
+#include "sampling/core/mutex.h"
+#include "sampling/core/warning.h"
 #include "sampling/remote/remote.h"
-#include "sampling/warning.h"
-#include "temp_folder.h"
+#include "tests/support/failure_helper.h"
+#include "tests/support/http_server.h"
+#include "tests/support/temp_folder.h"
 
 namespace flowtrain {
 namespace {

@@ -2,12 +2,12 @@
 
 #include <doctest/doctest.h>
 
-#include "failure_helper.h"
-#include "memory_dataset.h"
+#include "sampling/core/registry.h"
 #include "sampling/distant.h"
-#include "sampling/registry.h"
 #include "sampling/samplers/entries.h"
-#include "settings_helper.h"
+#include "tests/support/failure_helper.h"
+#include "tests/support/memory_dataset.h"
+#include "tests/support/settings_helper.h"
 
 namespace flowtrain {
 namespace {

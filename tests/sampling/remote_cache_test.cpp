@@ -5,12 +5,12 @@
 #include <fstream>
 #include <thread>
 
-#include "failure_helper.h"
-#include "http_server.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 #include "sampling/remote/remote.h"
-#include "settings_helper.h"
-#include "temp_folder.h"
+#include "tests/support/failure_helper.h"
+#include "tests/support/http_server.h"
+#include "tests/support/settings_helper.h"
+#include "tests/support/temp_folder.h"
 
 namespace flowtrain {
 namespace {

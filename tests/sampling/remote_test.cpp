@@ -7,10 +7,10 @@
 #include <map>
 #include <thread>
 
-#include "failure_helper.h"
-#include "http_server.h"
-#include "settings_helper.h"
-#include "temp_folder.h"
+#include "tests/support/failure_helper.h"
+#include "tests/support/http_server.h"
+#include "tests/support/settings_helper.h"
+#include "tests/support/temp_folder.h"
 
 namespace flowtrain {
 namespace {

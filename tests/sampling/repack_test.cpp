@@ -6,10 +6,10 @@
 #include "sampling/codecs/png.h"
 #include "sampling/datasets/entries.h"
 #include "sampling/images/resize.h"
-#include "tests/sampling/failure_helper.h"
-#include "tests/sampling/memory_dataset.h"
-#include "tests/sampling/pictures.h"
-#include "tests/sampling/settings_helper.h"
+#include "tests/support/failure_helper.h"
+#include "tests/support/memory_dataset.h"
+#include "tests/support/pictures.h"
+#include "tests/support/settings_helper.h"
 
 namespace flowtrain {
 namespace {

@@ -1,4 +1,4 @@
-#include "sampling/settings.h"
+#include "sampling/core/settings.h"
 
 #include <doctest/doctest.h>
 

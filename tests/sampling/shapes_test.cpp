@@ -8,7 +8,7 @@
 
 #include "sampling/codecs/image.h"
 #include "sampling/datasets/entries.h"
-#include "tests/sampling/settings_helper.h"
+#include "tests/support/settings_helper.h"
 
 using namespace flowtrain;
 

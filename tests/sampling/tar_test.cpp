@@ -1,15 +1,15 @@
-#include "sampling/tar.h"
+#include "sampling/io/tar.h"
 
 #include <doctest/doctest.h>
 
 #include <random>
 #include <vector>
 
-#include "failure_helper.h"
-#include "sampling/descriptor.h"
-#include "sampling/error.h"
-#include "tar_helper.h"
-#include "temp_folder.h"
+#include "sampling/core/error.h"
+#include "sampling/io/descriptor.h"
+#include "tests/support/failure_helper.h"
+#include "tests/support/tar_helper.h"
+#include "tests/support/temp_folder.h"
 
 namespace flowtrain {
 namespace {

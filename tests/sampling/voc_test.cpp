@@ -3,13 +3,13 @@
 #include <filesystem>
 #include <map>
 
-#include "failure_helper.h"
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/voc_annotation.h"
-#include "settings_helper.h"
-#include "temp_folder.h"
+#include "tests/support/failure_helper.h"
 #include "tests/support/paths.h"
+#include "tests/support/settings_helper.h"
 #include "tests/support/skip.h"
+#include "tests/support/temp_folder.h"
 
 namespace flowtrain {
 namespace {

@@ -5,13 +5,13 @@
 #include <fstream>
 #include <thread>
 
-#include "failure_helper.h"
-#include "http_server.h"
 #include "sampling/datasets/entries.h"
 #include "sampling/samplers/entries.h"
-#include "settings_helper.h"
-#include "tar_helper.h"
-#include "temp_folder.h"
+#include "tests/support/failure_helper.h"
+#include "tests/support/http_server.h"
+#include "tests/support/settings_helper.h"
+#include "tests/support/tar_helper.h"
+#include "tests/support/temp_folder.h"
 
 namespace flowtrain {
 namespace {

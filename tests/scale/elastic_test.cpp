@@ -4,9 +4,9 @@
 
 #include <cmath>
 
-#include "sampling/random.h"
-#include "tests/pipeline/fakes.h"
+#include "sampling/core/random.h"
 #include "tests/scale/ranks.h"
+#include "tests/support/fakes.h"
 #include "tests/support/fault_points.h"
 
 using namespace flowtrain;

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "sampling/registry.h"
+#include "sampling/core/registry.h"
 #include "stages/issue.h"
-#include "tests/sampling/settings_helper.h"
+#include "tests/support/settings_helper.h"
 
 namespace flowtrain::testing {
 

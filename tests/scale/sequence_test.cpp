@@ -5,8 +5,8 @@
 #include <chrono>
 #include <map>
 
-#include "tests/pipeline/fakes.h"
 #include "tests/scale/ranks.h"
+#include "tests/support/fakes.h"
 #include "tests/support/fault_points.h"
 
 using namespace flowtrain;

@@ -5,10 +5,10 @@
 
 #include <map>
 
-#include "pipeline/exchange.h"
-#include "pipeline/trainer.h"
-#include "tests/pipeline/fakes.h"
+#include "pipeline/train/exchange.h"
+#include "pipeline/train/trainer.h"
 #include "tests/scale/ranks.h"
+#include "tests/support/fakes.h"
 
 using namespace flowtrain;
 using namespace flowtrain::testing;
@@ -101,7 +101,7 @@ TEST_CASE("news of bad samples grow with the number of ranks times the longest l
   for (const int world : {64, 4096}) {
     CountingGroup group(0, world);
     CHECK(bad_samples_of_all(group, one).size() == 1);
-    // stages/torch/torch_group.cpp: a sum of the lengths, then as many bytes from each as the longest has.
+    // stages/torch/parallel/torch_group.cpp: a sum of the lengths, then as many bytes from each as the longest has.
     MESSAGE("one bad sample among " << world << " ranks: " << static_cast<std::size_t>(world) * (8 + group.longest)
                                     << " bytes to each rank");
   }

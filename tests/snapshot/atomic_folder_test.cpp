@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
-#include "sampling/error.h"
-#include "tests/snapshot/fixture.h"
+#include "sampling/core/error.h"
+#include "tests/support/snapshot_fixture.h"
 
 using namespace flowtrain;
 using namespace flowtrain::test;

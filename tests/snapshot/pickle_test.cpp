@@ -2,9 +2,9 @@
 
 #include <doctest/doctest.h>
 
-#include "sampling/error.h"
-#include "tests/snapshot/fixture.h"
-#include "tests/snapshot/torch_bytes.h"
+#include "sampling/core/error.h"
+#include "tests/support/snapshot_fixture.h"
+#include "tests/support/torch_bytes.h"
 
 using namespace flowtrain;
 using namespace flowtrain::test;

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 using namespace flowtrain;
 

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "pipeline/snapshot/hash.h"
-#include "sampling/error.h"
-#include "tests/snapshot/fixture.h"
+#include "sampling/core/error.h"
+#include "tests/support/snapshot_fixture.h"
 
 using namespace flowtrain;
 using namespace flowtrain::test;

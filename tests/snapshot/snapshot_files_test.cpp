@@ -4,7 +4,7 @@
 
 #include "pipeline/snapshot/hash.h"
 #include "pipeline/snapshot/manifest.h"
-#include "tests/snapshot/fixture.h"
+#include "tests/support/snapshot_fixture.h"
 
 using namespace flowtrain;
 using namespace flowtrain::test;

@@ -5,9 +5,9 @@
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/manifest.h"
 #include "pipeline/snapshot/snapshot_files.h"
-#include "sampling/error.h"
-#include "tests/snapshot/fixture.h"
+#include "sampling/core/error.h"
 #include "tests/support/skip.h"
+#include "tests/support/snapshot_fixture.h"
 
 using namespace flowtrain;
 using namespace flowtrain::test;

@@ -6,9 +6,9 @@
 
 #include "pipeline/snapshot/manifest.h"
 #include "pipeline/snapshot/safetensors.h"
-#include "sampling/error.h"
-#include "tests/snapshot/fixture.h"
+#include "sampling/core/error.h"
 #include "tests/support/paths.h"
+#include "tests/support/snapshot_fixture.h"
 
 using namespace flowtrain;
 using namespace flowtrain::test;

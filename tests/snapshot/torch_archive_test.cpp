@@ -3,9 +3,9 @@
 #include <doctest/doctest.h>
 
 #include "pipeline/snapshot/weights_file.h"
-#include "tests/snapshot/fixture.h"
-#include "tests/snapshot/torch_bytes.h"
 #include "tests/support/paths.h"
+#include "tests/support/snapshot_fixture.h"
+#include "tests/support/torch_bytes.h"
 
 using namespace flowtrain;
 using namespace flowtrain::test;

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/snapshot/fixture.h"
+#include "tests/support/snapshot_fixture.h"
 
 using namespace flowtrain;
 using namespace flowtrain::test;

@@ -10,14 +10,14 @@
 #include <fstream>
 #include <sstream>
 
-#include "sampling/error.h"
-#include "sampling/random.h"
+#include "sampling/core/error.h"
+#include "sampling/core/random.h"
 #include "stages/evaluation/results_file.h"
-#include "tests/sampling/failure_helper.h"
-#include "tests/sampling/temp_folder.h"
+#include "tests/support/failure_helper.h"
 #include "tests/support/fault_points.h"
 #include "tests/support/paths.h"
 #include "tests/support/skip.h"
+#include "tests/support/temp_folder.h"
 
 namespace flowtrain {
 namespace {

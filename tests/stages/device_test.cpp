@@ -1,4 +1,4 @@
-#include "stages/device.h"
+#include "stages/device/device.h"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 #include "tests/support/paths.h"
 
 namespace flowtrain {

@@ -1,4 +1,4 @@
-#include "stages/file_limit.h"
+#include "stages/system/file_limit.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "stages/gpu_facts.h"
+#include "stages/device/gpu_facts.h"
 #include "tests/support/paths.h"
 
 #include <doctest/doctest.h>

@@ -7,8 +7,8 @@
 #include "sampling/datasets/entries.h"
 #include "sampling/relabelled_dataset.h"
 #include "stages/evaluation/coco_eval.h"
-#include "tests/sampling/settings_helper.h"
-#include "tests/sampling/temp_folder.h"
+#include "tests/support/settings_helper.h"
+#include "tests/support/temp_folder.h"
 
 namespace flowtrain {
 namespace {

@@ -1,4 +1,4 @@
-#include "stages/heap.h"
+#include "stages/system/heap.h"
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>

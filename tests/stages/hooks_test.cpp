@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 using namespace flowtrain;
 

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "sampling/sources/mixed_order.h"
-#include "tests/pipeline/fakes.h"
 #include "tests/scale/ranks.h"
+#include "tests/support/fakes.h"
 
 using namespace flowtrain;
 

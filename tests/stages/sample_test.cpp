@@ -3,9 +3,9 @@
 
 #include <doctest/doctest.h>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 #include "stages/read.h"
-#include "tests/sampling/memory_dataset.h"
+#include "tests/support/memory_dataset.h"
 
 using namespace flowtrain;
 

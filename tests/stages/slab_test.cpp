@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "sampling/batches.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 using namespace flowtrain;
 

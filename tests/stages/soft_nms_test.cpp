@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 using namespace flowtrain;
 

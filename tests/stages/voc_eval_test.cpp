@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

@@ -9,11 +9,11 @@
 
 #include "pipeline/telemetry/log.h"
 #include "pipeline/telemetry/progress.h"
-#include "sampling/error.h"
-#include "sampling/out_of_memory.h"
-#include "tests/sampling/temp_folder.h"
-#include "tests/telemetry/child.h"
-#include "tests/telemetry/read_text.h"
+#include "sampling/core/error.h"
+#include "sampling/core/out_of_memory.h"
+#include "tests/support/child.h"
+#include "tests/support/read_text.h"
+#include "tests/support/temp_folder.h"
 
 // LibTorch's names of what its watchdogs throw.
 namespace c10 {

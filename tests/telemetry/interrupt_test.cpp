@@ -10,8 +10,8 @@
 #include <functional>
 
 #include "pipeline/telemetry/log.h"
-#include "sampling/error.h"
-#include "tests/telemetry/child.h"
+#include "sampling/core/error.h"
+#include "tests/support/child.h"
 
 using namespace flowtrain;
 using namespace flowtrain::testing;

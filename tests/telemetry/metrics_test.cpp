@@ -7,10 +7,10 @@
 #include <thread>
 #include <vector>
 
-#include "sampling/error.h"
-#include "tests/sampling/temp_folder.h"
-#include "tests/telemetry/child.h"
-#include "tests/telemetry/read_text.h"
+#include "sampling/core/error.h"
+#include "tests/support/child.h"
+#include "tests/support/read_text.h"
+#include "tests/support/temp_folder.h"
 
 using namespace flowtrain;
 using namespace flowtrain::testing;

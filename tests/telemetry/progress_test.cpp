@@ -6,10 +6,10 @@
 #include <cmath>
 
 #include "pipeline/telemetry/log.h"
-#include "sampling/error.h"
-#include "tests/sampling/temp_folder.h"
-#include "tests/telemetry/child.h"
-#include "tests/telemetry/read_text.h"
+#include "sampling/core/error.h"
+#include "tests/support/child.h"
+#include "tests/support/read_text.h"
+#include "tests/support/temp_folder.h"
 
 using namespace flowtrain;
 using flowtrain::testing::run_child;

@@ -4,10 +4,10 @@
 
 #include "pipeline/commands/computing/parts.h"
 #include "pipeline/commands/computing/ranks.h"
-#include "pipeline/distributed_bench.h"
 #include "pipeline/snapshot/atomic_folder.h"
-#include "stages/torch/exchange_bench.h"
-#include "stages/torch/learner.h"
+#include "pipeline/tools/distributed_bench.h"
+#include "stages/torch/learner/learner.h"
+#include "stages/torch/parallel/exchange_bench.h"
 
 namespace flowtrain::commands::computing {
 

@@ -10,8 +10,8 @@
 
 #include "pipeline/commands/commands.h"
 #include "pipeline/launch/place.h"
-#include "pipeline/run.h"
-#include "pipeline/start.h"
+#include "pipeline/session/run.h"
+#include "pipeline/session/start.h"
 
 namespace flowtrain::commands {
 
@@ -45,7 +45,7 @@ struct ComputingParts {
   int (*test)(const Arguments& arguments);
   int (*bench)(const Launch& launch, const BenchRequest& request);
   std::unique_ptr<Learner> (*make_learner)(const LearnerSpec& spec);
-  /// Of stages/torch/: model_parts.h, and torch_version() of learner.h.
+  /// Of stages/torch/: model_parts.h, and torch_version() of learner/learner.h.
   std::vector<std::pair<std::string, std::vector<std::string>>> (*model_parts)();
   std::string (*torch_version)();
   /// Of the file at `path`; none where it is no such plugin. Throws UserError(usage) for one of another build.

@@ -1,8 +1,8 @@
 // The entry of libflowtrain_torch.so.
 
 #include "pipeline/commands/computing/parts.h"
-#include "stages/heap.h"
-#include "stages/torch/learner.h"
+#include "stages/system/heap.h"
+#include "stages/torch/learner/learner.h"
 #include "stages/torch/model_parts.h"
 
 namespace flowtrain::commands {

@@ -1,13 +1,13 @@
 #include "pipeline/commands/computing/ranks.h"
 
-#include "pipeline/assembly.h"
 #include "pipeline/distributed/pace.h"
 #include "pipeline/launch/supervisor.h"
+#include "pipeline/session/assembly.h"
 #include "pipeline/telemetry/guard.h"
 #include "pipeline/telemetry/log.h"
-#include "sampling/error.h"
-#include "sampling/first_line.h"
-#include "sampling/out_of_memory.h"
+#include "sampling/core/error.h"
+#include "sampling/core/first_line.h"
+#include "sampling/core/out_of_memory.h"
 
 namespace flowtrain::commands::computing {
 

@@ -6,19 +6,19 @@
 
 #include "pipeline/commands/computing/parts.h"
 #include "pipeline/commands/flags.h"
-#include "pipeline/detection.h"
-#include "pipeline/evaluate.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/choice.h"
-#include "pipeline/table_line.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/telemetry/metrics.h"
+#include "pipeline/telemetry/table_line.h"
+#include "pipeline/tools/evaluate.h"
+#include "pipeline/validation/detection.h"
+#include "sampling/core/error.h"
 #include "sampling/dataset.h"
-#include "sampling/error.h"
 #include "stages/evaluation/metric_names.h"
 #include "stages/torch/detection/corner_detector.h"
-#include "stages/torch/learner.h"
+#include "stages/torch/learner/learner.h"
 
 namespace flowtrain::commands::computing {
 

@@ -5,18 +5,18 @@
 #include <filesystem>
 #include <functional>
 
-#include "pipeline/assembly.h"
 #include "pipeline/commands/computing/parts.h"
 #include "pipeline/commands/computing/ranks.h"
 #include "pipeline/commands/launch_flags.h"
+#include "pipeline/session/assembly.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/telemetry/environment.h"
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
-#include "sampling/error.h"
-#include "stages/device.h"
-#include "stages/gpu_facts.h"
-#include "stages/torch/learner.h"
+#include "sampling/core/error.h"
+#include "stages/device/device.h"
+#include "stages/device/gpu_facts.h"
+#include "stages/torch/learner/learner.h"
 
 namespace flowtrain::commands::computing {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "sampling/random.h"
+#include "sampling/core/random.h"
 
 namespace flowtrain {
 

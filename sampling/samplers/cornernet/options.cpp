@@ -4,7 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "sampling/settings.h"
+#include "sampling/core/settings.h"
 
 namespace flowtrain {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <string>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 #include "sampling/samplers/cornernet/view.h"
 
 namespace flowtrain {

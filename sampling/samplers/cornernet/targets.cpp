@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 #include "sampling/samplers/cornernet/gaussian.h"
 
 namespace flowtrain {

@@ -4,9 +4,9 @@
 #include <torch/utils.h>
 
 #include "nets/cornernet/cornernet.h"
-#include "sampling/settings.h"
+#include "sampling/core/settings.h"
 #include "stages/torch/detection/detector.h"
-#include "stages/torch/net_spec.h"
+#include "stages/torch/learner/net_spec.h"
 #include "stages/torch/state_copy.h"
 
 namespace flowtrain {

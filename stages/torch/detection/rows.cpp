@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {

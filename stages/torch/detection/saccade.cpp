@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 #include "stages/torch/detection/attention.h"
 #include "stages/torch/detection/crops.h"
 #include "stages/torch/detection/rows.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 #include "sampling/images/fixed_point_resize.h"
 #include "stages/torch/detection/rows.h"
 

@@ -5,10 +5,10 @@
 #include <stdexcept>
 
 #include "nets/names.h"
-#include "sampling/say.h"
-#include "sampling/settings.h"
+#include "sampling/core/say.h"
+#include "sampling/core/settings.h"
+#include "stages/torch/learner/steps.h"
 #include "stages/torch/plugin.h"
-#include "stages/torch/steps.h"
 
 namespace flowtrain {
 

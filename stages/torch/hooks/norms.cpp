@@ -4,7 +4,7 @@
 #include <map>
 
 #include "nets/tensors.h"
-#include "sampling/settings.h"
+#include "sampling/core/settings.h"
 #include "stages/torch/hooks/built_in.h"
 
 namespace flowtrain {

@@ -1,8 +1,8 @@
 #include <filesystem>
 #include <system_error>
 
-#include "sampling/say.h"
-#include "sampling/settings.h"
+#include "sampling/core/say.h"
+#include "sampling/core/settings.h"
 #include "stages/torch/hooks/built_in.h"
 
 namespace flowtrain {

@@ -3,7 +3,7 @@
 
 #include <torch/types.h>
 
-#include "sampling/settings.h"
+#include "sampling/core/settings.h"
 #include "stages/torch/plugin.h"
 
 namespace {

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "nets/tensors.h"
-#include "sampling/settings.h"
+#include "sampling/core/settings.h"
 #include "stages/torch/plugin.h"
 
 namespace {

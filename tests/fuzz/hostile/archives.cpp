@@ -1,7 +1,7 @@
 // Tar archives: whatever leads out of them or is no file is not there, and so these data sets are empty.
 
 #include "tests/fuzz/hostile/hostile.h"
-#include "tests/sampling/tar_helper.h"
+#include "tests/support/tar_helper.h"
 
 namespace flowtrain::hostile {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "sampling/random.h"
+#include "sampling/core/random.h"
 #include "tests/fuzz/hostile/hostile.h"
 
 namespace flowtrain::hostile {

@@ -15,10 +15,10 @@
 #include <set>
 
 #include "pipeline/config/config.h"
-#include "pipeline/run_state.h"
 #include "pipeline/snapshot/manifest.h"
 #include "pipeline/snapshot/weights_file.h"
 #include "pipeline/telemetry/json_lines.h"
+#include "pipeline/train/run_state.h"
 #include "sampling/codecs/image.h"
 #include "sampling/datasets/coco_instances.h"
 #include "sampling/datasets/entries.h"
@@ -26,8 +26,8 @@
 #include "sampling/datasets/voc_annotation.h"
 #include "sampling/datasets/whole_file.h"
 #include "tests/fuzz/hostile/hostile.h"
-#include "tests/sampling/settings_helper.h"
 #include "tests/support/fault_points.h"
+#include "tests/support/settings_helper.h"
 
 namespace flowtrain::hostile {
 namespace {

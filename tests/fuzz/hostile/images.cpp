@@ -6,8 +6,8 @@
 #include <stdexcept>
 
 #include "tests/fuzz/hostile/hostile.h"
-#include "tests/sampling/pictures.h"
-#include "tests/snapshot/torch_bytes.h"
+#include "tests/support/pictures.h"
+#include "tests/support/torch_bytes.h"
 
 namespace flowtrain::hostile {
 namespace {

@@ -1,7 +1,7 @@
 // Files of weights: pickles that want something executed, and containers that lie.
 
 #include "tests/fuzz/hostile/hostile.h"
-#include "tests/snapshot/torch_bytes.h"
+#include "tests/support/torch_bytes.h"
 
 namespace flowtrain::hostile {
 namespace {

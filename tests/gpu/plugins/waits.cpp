@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <torch/nn/modules/linear.h>
 
-#include "nets/module_net.h"
+#include "nets/models/module_net.h"
 #include "stages/torch/plugin.h"
 
 namespace {

@@ -9,18 +9,18 @@
 #include <set>
 #include <sstream>
 
-#include "pipeline/run.h"
+#include "pipeline/session/run.h"
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/codecs/png.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 #include "tests/pipeline/bars/hashing_learner.h"
 #include "tests/pipeline/census.h"
-#include "tests/sampling/failure_helper.h"
-#include "tests/sampling/pictures.h"
-#include "tests/sampling/temp_folder.h"
+#include "tests/support/failure_helper.h"
 #include "tests/support/fault_points.h"
-#include "tests/telemetry/read_text.h"
+#include "tests/support/pictures.h"
+#include "tests/support/read_text.h"
+#include "tests/support/temp_folder.h"
 
 using namespace flowtrain;
 using namespace flowtrain::testing;

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <functional>
 
-#include "sampling/random.h"
+#include "sampling/core/random.h"
 #include "stages/compute.h"
 
 namespace flowtrain::testing {

@@ -10,14 +10,14 @@
 #include <new>
 
 #include "pipeline/telemetry/log.h"
-#include "pipeline/trainer.h"
-#include "sampling/error.h"
-#include "sampling/out_of_memory.h"
+#include "pipeline/train/trainer.h"
+#include "sampling/core/error.h"
+#include "sampling/core/out_of_memory.h"
 #include "tests/pipeline/bars/hashing_learner.h"
 #include "tests/pipeline/census.h"
-#include "tests/pipeline/fakes.h"
-#include "tests/sampling/temp_folder.h"
+#include "tests/support/fakes.h"
 #include "tests/support/fault_points.h"
+#include "tests/support/temp_folder.h"
 
 namespace {
 // Fails one allocation of a thread that lets no other error in from outside: the display's next one for the fields of a

@@ -4,9 +4,9 @@
 #include <doctest/doctest.h>
 
 #include "pipeline/snapshot/hash.h"
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 #include "tests/pipeline/census.h"
-#include "tests/pipeline/fakes.h"
+#include "tests/support/fakes.h"
 #include "tests/support/fault_points.h"
 
 using namespace flowtrain;

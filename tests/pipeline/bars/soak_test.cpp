@@ -5,7 +5,7 @@
 #include <malloc.h>
 
 #include "tests/pipeline/census.h"
-#include "tests/pipeline/fakes.h"
+#include "tests/support/fakes.h"
 #include "tests/support/fault_points.h"
 
 using namespace flowtrain;

@@ -5,9 +5,9 @@
 #include <regex>
 #include <set>
 
-#include "tests/program/workplace.h"
 #include "tests/support/fault_points.h"
 #include "tests/support/paths.h"
+#include "tests/support/workplace.h"
 
 namespace flowtrain {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "sampling/random.h"
-#include "tests/program/program.h"
+#include "sampling/core/random.h"
+#include "tests/support/program.h"
 
 namespace flowtrain {
 

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "tests/program/bars/combination.h"
-#include "tests/program/workplace.h"
+#include "tests/support/workplace.h"
 
 namespace flowtrain {
 

@@ -3,9 +3,9 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/program/workplace.h"
 #include "tests/support/fault_points.h"
 #include "tests/support/paths.h"
+#include "tests/support/workplace.h"
 
 namespace flowtrain {
 namespace {

@@ -11,12 +11,12 @@
 #include <map>
 #include <memory>
 
-#include "sampling/random.h"
-#include "sampling/say.h"
+#include "sampling/core/random.h"
+#include "sampling/core/say.h"
 #include "tests/program/picture_files.h"
 #include "tests/program/ranks.h"
-#include "tests/sampling/http_server.h"
 #include "tests/support/fault_points.h"
+#include "tests/support/http_server.h"
 #include "tests/support/paths.h"
 
 namespace flowtrain {

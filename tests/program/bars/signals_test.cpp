@@ -5,9 +5,9 @@
 
 #include <functional>
 
-#include "sampling/random.h"
-#include "tests/program/workplace.h"
+#include "sampling/core/random.h"
 #include "tests/support/fault_points.h"
+#include "tests/support/workplace.h"
 
 namespace flowtrain {
 namespace {

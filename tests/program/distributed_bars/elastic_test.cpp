@@ -1,6 +1,6 @@
 // Runs that go on with other numbers of processes, again and again.
 
-#include "sampling/random.h"
+#include "sampling/core/random.h"
 #include "tests/program/ranks.h"
 #include "tests/support/fault_points.h"
 

@@ -3,7 +3,7 @@
 
 #include "tests/program/distributed_bars/network.h"
 
-#include "sampling/random.h"
+#include "sampling/core/random.h"
 #include "tests/support/fault_points.h"
 #include "tests/support/skip.h"
 

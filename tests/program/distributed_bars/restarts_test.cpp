@@ -1,6 +1,6 @@
 // A job whose ranks are killed over and over, and started again each time.
 
-#include "sampling/random.h"
+#include "sampling/core/random.h"
 #include "tests/program/ranks.h"
 #include "tests/support/fault_points.h"
 

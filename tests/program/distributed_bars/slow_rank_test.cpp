@@ -3,7 +3,7 @@
 
 #include <fstream>
 
-#include "sampling/random.h"
+#include "sampling/core/random.h"
 #include "tests/program/distributed_bars/network.h"
 #include "tests/program/ranks.h"
 #include "tests/support/fault_points.h"

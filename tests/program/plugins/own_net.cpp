@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "nets/figures.h"
-#include "nets/module_net.h"
+#include "nets/models/module_net.h"
 #include "stages/torch/plugin.h"
 
 namespace {

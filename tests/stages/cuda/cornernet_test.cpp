@@ -9,8 +9,8 @@
 
 #include "nets/cornernet/bumps.h"
 #include "nets/cornernet/corner_pool.h"
-#include "sampling/error.h"
-#include "stages/device.h"
+#include "sampling/core/error.h"
+#include "stages/device/device.h"
 #include "tests/support/skip.h"
 
 namespace flowtrain {

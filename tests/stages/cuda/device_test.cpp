@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 #include "sampling/images/finish.h"
 #include "sampling/images/mix.h"
-#include "stages/device.h"
+#include "stages/device/device.h"
 #include "tests/support/skip.h"
 
 namespace flowtrain {

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "pipeline/distributed/gpu_backend.h"
-#include "stages/device.h"
-#include "tests/program/workplace.h"
+#include "stages/device/device.h"
 #include "tests/support/skip.h"
+#include "tests/support/workplace.h"
 
 namespace flowtrain {
 namespace {

@@ -7,9 +7,9 @@
 
 #include <cstring>
 
-#include "nets/loss.h"
-#include "nets/metric.h"
-#include "sampling/error.h"
+#include "nets/losses/loss.h"
+#include "nets/metrics/metric.h"
+#include "sampling/core/error.h"
 
 using namespace flowtrain;
 

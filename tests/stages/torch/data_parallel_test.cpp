@@ -1,6 +1,6 @@
 // How gradients travel: what a step costs of exchanges, in a group of one process that counts them.
 
-#include "stages/torch/data_parallel.h"
+#include "stages/torch/parallel/data_parallel.h"
 
 #include <torch/types.h>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
@@ -8,7 +8,7 @@
 
 #include <doctest/doctest.h>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 #include "stages/torch/readout.h"
 
 using namespace flowtrain;

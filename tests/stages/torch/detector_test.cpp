@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "sampling/error.h"
+#include "sampling/core/error.h"
 
 using namespace flowtrain;
 

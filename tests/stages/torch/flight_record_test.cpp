@@ -1,4 +1,4 @@
-#include "stages/torch/flight_record.h"
+#include "stages/torch/parallel/flight_record.h"
 
 #include <doctest/doctest.h>
 

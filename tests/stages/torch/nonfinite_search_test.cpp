@@ -1,6 +1,6 @@
 // Whom a search for numbers that are not finite blames.
 
-#include "stages/torch/nonfinite_search.h"
+#include "stages/torch/diagnostics/nonfinite_search.h"
 
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-#include "stages/torch/parameter_groups.h"
+#include "stages/torch/learner/parameter_groups.h"
 
 #include <ATen/ATen.h>
 
@@ -9,7 +9,7 @@
 #undef CHECK
 #include <doctest/doctest.h>
 
-#include "sampling/settings.h"
+#include "sampling/core/settings.h"
 
 using namespace flowtrain;
 

@@ -1,13 +1,13 @@
 // What several optimizers compute for one micro-batch.
 
-#include "stages/torch/passes.h"
+#include "stages/torch/learner/passes.h"
 
 #include <doctest/doctest.h>
 
 #include <array>
 #include <cstring>
 
-#include "tests/stages/torch/tiny_learner.h"
+#include "tests/support/tiny_learner.h"
 
 using namespace flowtrain;
 using testing::fill;

@@ -1,6 +1,6 @@
 // train.cuda_graph with graphs that, in place of a GPU's, call again what they were told to keep.
 
-#include "stages/torch/step_graphs.h"
+#include "stages/torch/learner/step_graphs.h"
 
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
@@ -9,10 +9,10 @@
 #include <set>
 #include <stdexcept>
 
-#include "nets/optimizer.h"
-#include "sampling/warning.h"
+#include "nets/optim/optimizer.h"
+#include "sampling/core/warning.h"
 #include "tests/stages/torch/kept_calls.h"
-#include "tests/stages/torch/tiny_learner.h"
+#include "tests/support/tiny_learner.h"
 
 using namespace flowtrain;
 using testing::fill;

@@ -1,6 +1,6 @@
 // What is known of steps that nobody waited for.
 
-#include "stages/torch/unread_steps.h"
+#include "stages/torch/learner/unread_steps.h"
 
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "stages/torch/readout.h"
-#include "tests/stages/torch/tiny_learner.h"
+#include "tests/support/tiny_learner.h"
 
 using namespace flowtrain;
 

@@ -1,4 +1,4 @@
-#include "stages/torch/validation_metrics.h"
+#include "stages/torch/validation/validation_metrics.h"
 
 #include <ATen/ATen.h>
 
@@ -10,7 +10,7 @@
 #undef CHECK
 #include <doctest/doctest.h>
 
-#include "sampling/settings.h"
+#include "sampling/core/settings.h"
 
 using namespace flowtrain;
 

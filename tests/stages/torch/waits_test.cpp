@@ -8,22 +8,22 @@
 #include <map>
 #include <set>
 
-#include "nets/loss.h"
-#include "nets/net.h"
-#include "nets/optimizer.h"
+#include "nets/losses/loss.h"
+#include "nets/models/net.h"
+#include "nets/optim/optimizer.h"
 #include "pipeline/config/config.h"
+#include "sampling/core/mutex.h"
+#include "sampling/core/registry.h"
+#include "sampling/core/settings.h"
 #include "sampling/dataset.h"
-#include "sampling/mutex.h"
 #include "sampling/order.h"
-#include "sampling/registry.h"
 #include "sampling/sampler.h"
-#include "sampling/settings.h"
 #include "stages/issue.h"
 #include "stages/read.h"
 #include "stages/sample.h"
-#include "stages/torch/learner.h"
-#include "tests/sampling/temp_folder.h"
+#include "stages/torch/learner/learner.h"
 #include "tests/support/paths.h"
+#include "tests/support/temp_folder.h"
 
 using namespace flowtrain;
 

@@ -1,0 +1,269 @@
+#include "nets/metrics/class_metrics.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <stdexcept>
+
+#include "nets/labels.h"
+
+namespace flowtrain::nets {
+namespace {
+
+constexpr std::int64_t most_pairs = 4096;  // classes whose pairs are counted: 128 MiB
+
+/// What a batch is measured by. Sums stay on its device, so that update() never waits for it.
+struct Labelled {
+  const at::Tensor& logits;  ///< (B, K, …)
+  at::Tensor label;          ///< (B, …) i64
+  at::Tensor known;          ///< (B, …) bool: has a label
+
+  std::int64_t classes() const { return logits.size(1); }
+};
+
+Labelled labelled(const NamedTensors& outputs, const NamedTensors& batch) {
+  const at::Tensor& logits = outputs.at("logits");
+  at::Tensor label = batch.at("label");
+  check_labels(logits, label);
+  label = label.to(at::kLong);
+  at::Tensor known = label.ge(0);
+  return {logits, std::move(label), std::move(known)};
+}
+
+void add_to(at::Tensor& sums, const at::Tensor& more) { sums = sums.defined() ? sums + more : more; }
+
+std::vector<double> to_host(const at::Tensor& sums) {
+  const at::Tensor host = sums.flatten().to(at::kCPU, at::kDouble).contiguous();
+  return {host.const_data_ptr<double>(), host.const_data_ptr<double>() + host.numel()};
+}
+
+double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
+
+/// Two sums, one over the other.
+class Ratio : public Metric {
+ public:
+  std::vector<double> totals() const override { return sums_.defined() ? to_host(sums_) : std::vector<double>{0, 0}; }
+  std::vector<double> figures(const std::vector<double>& totals) const override {
+    return {ratio(totals[0], totals[1])};
+  }
+  void reset() override { sums_.reset(); }
+
+ protected:
+  at::Tensor sums_;  ///< (2); undefined before the first batch
+};
+
+[[noreturn]] void too_few_classes(std::int64_t k, std::int64_t classes) {
+  throw std::invalid_argument(
+      c10::str("top", k, " needs ", k, " classes or more, and there are ", classes, ": top", classes, " at most"));
+}
+
+/// Share of the labels that are among the k largest logits.
+class TopK final : public Ratio {
+ public:
+  TopK(std::int64_t k, std::int64_t classes) : k_(k) {
+    if (classes > 0 && k > classes) too_few_classes(k, classes);
+  }
+
+  void update(const NamedTensors& outputs, const NamedTensors& batch) override {
+    const at::NoGradGuard no_grad;
+    const Labelled rows = labelled(outputs, batch);
+    if (k_ > rows.classes()) too_few_classes(k_, rows.classes());
+    const at::Tensor best = std::get<1>(rows.logits.topk(k_, 1));
+    const at::Tensor hits = best.eq(rows.label.unsqueeze(1)).sum();  // no class has a negative number
+    add_to(sums_, at::stack({hits, rows.known.sum()}));
+  }
+
+ private:
+  std::int64_t k_;
+};
+
+/// exp of the mean cross-entropy, summed in f64.
+class Perplexity final : public Ratio {
+ public:
+  void update(const NamedTensors& outputs, const NamedTensors& batch) override {
+    const at::NoGradGuard no_grad;
+    const Labelled rows = labelled(outputs, batch);
+    const at::Tensor logs = rows.logits.to(at::kDouble).log_softmax(1);
+    const at::Tensor log = logs.gather(1, rows.label.clamp_min(0).unsqueeze(1)).squeeze(1).masked_fill(~rows.known, 0);
+    add_to(sums_, at::stack({-log.sum(), rows.known.sum().to(at::kDouble)}));
+  }
+
+  std::vector<double> figures(const std::vector<double>& totals) const override {
+    return {totals[1] > 0 ? std::exp(totals[0] / totals[1]) : std::nan("")};
+  }
+};
+
+/// Counts in slots, of which the last takes what does not count.
+void count(at::Tensor& counts, std::int64_t slots, const at::Tensor& slot) {
+  if (!counts.defined()) counts = at::zeros({slots + 1}, slot.options());
+  if (counts.size(0) != slots + 1) throw std::invalid_argument("the number of classes changes from batch to batch");
+  counts.scatter_add_(0, slot.flatten(), at::ones({1}, slot.options()).expand(slot.numel()));
+}
+
+/// Counts of each class: labels, predictions, and predictions that are right.
+struct Tally {
+  explicit Tally(std::span<const double> totals)
+      : classes(totals.size() / 3),
+        labels(totals.first(classes)),
+        predictions(totals.subspan(classes, classes)),
+        hits(totals.last(classes)) {}
+
+  std::size_t classes;
+  std::span<const double> labels, predictions, hits;
+
+  double precision(std::size_t c) const { return ratio(hits[c], predictions[c]); }
+  double recall(std::size_t c) const { return ratio(hits[c], labels[c]); }
+  double f1(std::size_t c) const { return ratio(2 * hits[c], labels[c] + predictions[c]); }
+  double iou(std::size_t c) const { return ratio(hits[c], labels[c] + predictions[c] - hits[c]); }
+
+  static double sum(std::span<const double> counts) {
+    double sum = 0;
+    for (const double each : counts) sum += each;
+    return sum;
+  }
+  /// Over the classes that have a label or, where `predicted` is set, a prediction.
+  double mean(double (Tally::*of)(std::size_t) const, bool predicted = true) const {
+    double sum = 0, seen = 0;
+    for (std::size_t c = 0; c < classes; ++c) {
+      if (labels[c] + (predicted ? predictions[c] : 0) == 0) continue;
+      sum += (this->*of)(c);
+      ++seen;
+    }
+    return ratio(sum, seen);
+  }
+};
+
+double f1_micro(const Tally& tally) {
+  return ratio(2 * Tally::sum(tally.hits), Tally::sum(tally.labels) + Tally::sum(tally.predictions));
+}
+
+double f1_weighted(const Tally& tally) {
+  double sum = 0;
+  for (std::size_t c = 0; c < tally.classes; ++c) sum += tally.labels[c] * tally.f1(c);
+  return ratio(sum, Tally::sum(tally.labels));
+}
+
+struct TallyFigure {
+  const char* name;
+  double (*value)(const Tally&);
+};
+
+// Sorted by name.
+constexpr std::array<TallyFigure, 8> tally_figures{{
+    {"balanced_accuracy", [](const Tally& tally) { return tally.mean(&Tally::recall, false); }},
+    {"f1", [](const Tally& tally) { return tally.mean(&Tally::f1); }},
+    {"f1_micro", f1_micro},
+    {"f1_weighted", f1_weighted},
+    {"mean_iou", [](const Tally& tally) { return tally.mean(&Tally::iou); }},
+    {"pixel_accuracy", [](const Tally& tally) { return ratio(Tally::sum(tally.hits), Tally::sum(tally.labels)); }},
+    {"precision", [](const Tally& tally) { return tally.mean(&Tally::precision); }},
+    {"recall", [](const Tally& tally) { return tally.mean(&Tally::recall); }},
+}};
+
+/// Base of those that are made of a Tally.
+class TallyMetric : public Metric {
+ public:
+  bool by_class() const final { return true; }
+
+  void update(const NamedTensors& outputs, const NamedTensors& batch) final {
+    const at::NoGradGuard no_grad;
+    const Labelled rows = labelled(outputs, batch);
+    const std::int64_t classes = rows.classes();
+    const at::Tensor prediction = rows.logits.argmax(1);
+    const auto each = [&](std::int64_t place, const at::Tensor& counts, const at::Tensor& of) {
+      return at::where(counts, of + place * classes, 3 * classes);
+    };
+    count(counts_, 3 * classes,
+          at::stack({each(0, rows.known, rows.label), each(1, rows.known, prediction),
+                     each(2, rows.known & prediction.eq(rows.label), prediction)}));
+  }
+  std::vector<double> totals() const final {
+    return counts_.defined() ? to_host(counts_.slice(0, 0, -1)) : std::vector<double>{};
+  }
+  void reset() final { counts_.reset(); }
+
+ private:
+  at::Tensor counts_;  ///< (3 K + 1) i64: a Tally's, then what does not count
+};
+
+class TallyMean final : public TallyMetric {
+ public:
+  explicit TallyMean(double (*value)(const Tally&)) : value_(value) {}
+  std::vector<double> figures(const std::vector<double>& totals) const override { return {value_(Tally(totals))}; }
+
+ private:
+  double (*value_)(const Tally&);
+};
+
+class AccuracyPerClass final : public TallyMetric {
+ public:
+  MetricForm form() const override { return MetricForm::of_each_class; }
+  std::vector<double> figures(const std::vector<double>& totals) const override {
+    const Tally tally(totals);
+    std::vector<double> each;
+    for (std::size_t c = 0; c < tally.classes; ++c)
+      each.push_back(tally.labels[c] > 0 ? tally.recall(c) : std::numeric_limits<double>::quiet_NaN());
+    return each;
+  }
+};
+
+class Confusion final : public Metric {
+ public:
+  MetricForm form() const override { return MetricForm::class_pairs; }
+  bool by_class() const override { return true; }
+
+  void update(const NamedTensors& outputs, const NamedTensors& batch) override {
+    const at::NoGradGuard no_grad;
+    const Labelled rows = labelled(outputs, batch);
+    const std::int64_t classes = rows.classes();
+    if (classes > most_pairs)
+      throw std::invalid_argument(c10::str("confusion of ", classes, " classes: expected ", most_pairs, " at most"));
+    count(counts_, classes * classes,
+          at::where(rows.known, rows.label * classes + rows.logits.argmax(1), classes * classes));
+  }
+  std::vector<double> totals() const override {
+    return counts_.defined() ? to_host(counts_.slice(0, 0, -1)) : std::vector<double>{};
+  }
+  std::vector<double> figures(const std::vector<double>& totals) const override { return totals; }
+  void reset() override { counts_.reset(); }
+
+ private:
+  at::Tensor counts_;  ///< (K² + 1) i64
+};
+
+/// N of "topN"; 0 for other names.
+std::int64_t top_of(const std::string& name) {
+  if (!name.starts_with("top")) return 0;
+  std::int64_t k = 0;
+  const char* const digits = name.data() + 3;
+  const char* const end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(digits, end, k);
+  return error == std::errc() && stop == end && *digits != '0' && k > 0 ? k : 0;
+}
+
+}  // namespace
+
+std::unique_ptr<Metric> make_class_metric(const std::string& name, std::int64_t classes) {
+  if (name == "accuracy") return std::make_unique<TopK>(1, classes);
+  if (const std::int64_t k = top_of(name)) return std::make_unique<TopK>(k, classes);
+  if (name == "perplexity") return std::make_unique<Perplexity>();
+  if (name == "accuracy_per_class") return std::make_unique<AccuracyPerClass>();
+  if (name == "confusion") return std::make_unique<Confusion>();
+  for (const auto& figure : tally_figures)
+    if (name == figure.name) return std::make_unique<TallyMean>(figure.value);
+  return nullptr;
+}
+
+std::vector<std::string> class_metric_names() {
+  std::vector<std::string> names{"accuracy", "accuracy_per_class", "confusion", "perplexity", "topN"};
+  for (const auto& figure : tally_figures) names.emplace_back(figure.name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace flowtrain::nets

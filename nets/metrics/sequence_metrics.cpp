@@ -1,0 +1,152 @@
+#include "nets/metrics/sequence_metrics.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <span>
+#include <stdexcept>
+#include <tuple>
+
+namespace flowtrain::nets {
+namespace {
+
+using Tokens = std::span<const std::int64_t>;
+
+/// (B, T) on the host.
+class Sequences {
+ public:
+  Sequences(const NamedTensors& tensors, const std::string& name) {
+    const at::Tensor& given = tensors.at(name);
+    if (given.dim() != 2 || !at::isIntegralType(given.scalar_type(), /*includeBool=*/false)) {
+      throw std::invalid_argument(
+          c10::str(name, " has shape ", given.sizes(), " of ", given.scalar_type(), ", expected (B, T) of integers"));
+    }
+    values_ = given.to(at::kCPU, at::kLong).contiguous();
+  }
+
+  std::int64_t size() const { return values_.size(0); }
+  Tokens operator[](std::int64_t row) const {
+    const Tokens all(values_.const_data_ptr<std::int64_t>() + row * values_.size(1),
+                     static_cast<std::size_t>(values_.size(1)));
+    const auto end = std::find_if(all.begin(), all.end(), [](std::int64_t token) { return token < 0; });
+    return {all.begin(), end};
+  }
+
+ private:
+  at::Tensor values_;
+};
+
+/// Sums over pairs of sequences.
+template <std::size_t Totals>
+class SequenceMetric : public Metric {
+ public:
+  MetricInputs inputs() const final { return {"prediction", "target"}; }
+
+  void update(const NamedTensors& outputs, const NamedTensors& batch) final {
+    const Sequences predictions(outputs, "prediction"), targets(batch, "target");
+    if (predictions.size() != targets.size())
+      throw std::invalid_argument(
+          c10::str(predictions.size(), " rows of prediction for ", targets.size(), " of target"));
+    for (std::int64_t row = 0; row < targets.size(); ++row) compare(predictions[row], targets[row], totals_);
+  }
+  std::vector<double> totals() const final { return {totals_.begin(), totals_.end()}; }
+  void reset() final { totals_ = {}; }
+
+ protected:
+  virtual void compare(Tokens prediction, Tokens target, std::array<double, Totals>& totals) = 0;
+
+ private:
+  std::array<double, Totals> totals_{};
+};
+
+/// Row by row of the table, in O(target) memory.
+std::size_t distance(Tokens prediction, Tokens target) {
+  std::vector<std::size_t> row(target.size() + 1);
+  std::iota(row.begin(), row.end(), 0);
+  for (const std::int64_t token : prediction) {
+    std::size_t diagonal = row[0]++;
+    for (std::size_t i = 0; i < target.size(); ++i) {
+      const std::size_t replaced = diagonal + (token == target[i] ? 0 : 1);
+      diagonal = row[i + 1];
+      row[i + 1] = std::min({replaced, diagonal + 1, row[i] + 1});
+    }
+  }
+  return row.back();
+}
+
+class ErrorRate final : public SequenceMetric<2> {
+ public:
+  std::vector<double> figures(const std::vector<double>& totals) const override {
+    return {totals[1] > 0 ? totals[0] / totals[1] : std::nan("")};
+  }
+
+ private:
+  void compare(Tokens prediction, Tokens target, std::array<double, 2>& totals) override {
+    totals[0] += static_cast<double>(distance(prediction, target));
+    totals[1] += static_cast<double>(target.size());
+  }
+};
+
+/// Begin, end (exclusive) and kind.
+using TagSpan = std::tuple<std::size_t, std::size_t, std::int64_t>;
+
+/// By where they begin.
+std::vector<TagSpan> spans_of(Tokens tags) {
+  std::vector<TagSpan> spans;
+  std::int64_t open = 0;  // kind of the span under way
+  for (std::size_t i = 0; i < tags.size(); ++i) {
+    const std::int64_t kind = (tags[i] + 1) / 2;
+    if (kind > 0 && (tags[i] % 2 == 1 || kind != open)) spans.emplace_back(i, i, kind);
+    if (kind > 0) std::get<1>(spans.back()) = i + 1;
+    open = kind;
+  }
+  return spans;
+}
+
+enum class SpanFigure { precision, recall, f1 };
+
+class Spans final : public SequenceMetric<3> {
+ public:
+  explicit Spans(SpanFigure figure) : figure_(figure) {}
+
+  std::vector<double> figures(const std::vector<double>& totals) const override {
+    const double right = totals[0], found = totals[1], true_ones = totals[2];
+    const double whole = whole_of(found, true_ones);
+    return {whole > 0 ? right / whole : 0};
+  }
+
+ private:
+  double whole_of(double found, double true_ones) const {
+    if (figure_ == SpanFigure::precision) return found;
+    return figure_ == SpanFigure::recall ? true_ones : (found + true_ones) / 2;
+  }
+
+  void compare(Tokens prediction, Tokens target, std::array<double, 3>& totals) override {
+    const auto found = spans_of(prediction.first(std::min(prediction.size(), target.size()))),
+               true_ones = spans_of(target);
+    std::vector<TagSpan> right;
+    std::set_intersection(found.begin(), found.end(), true_ones.begin(), true_ones.end(), std::back_inserter(right));
+    totals[0] += static_cast<double>(right.size());
+    totals[1] += static_cast<double>(found.size());
+    totals[2] += static_cast<double>(true_ones.size());
+  }
+
+  SpanFigure figure_;
+};
+
+}  // namespace
+
+std::unique_ptr<Metric> make_sequence_metric(const std::string& name) {
+  if (name == "error_rate") return std::make_unique<ErrorRate>();
+  if (name == "span_f1") return std::make_unique<Spans>(SpanFigure::f1);
+  if (name == "span_precision") return std::make_unique<Spans>(SpanFigure::precision);
+  if (name == "span_recall") return std::make_unique<Spans>(SpanFigure::recall);
+  return nullptr;
+}
+
+std::vector<std::string> sequence_metric_names() { return {"error_rate", "span_f1", "span_precision", "span_recall"}; }
+
+}  // namespace flowtrain::nets

@@ -1,0 +1,149 @@
+#include "nets/models/gan.h"
+
+#include <torch/nn/init.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "nets/layers/batch_norm.h"
+#include "nets/models/module.h"
+
+namespace flowtrain::nets {
+
+namespace nn = torch::nn;
+
+namespace {
+
+constexpr std::int64_t width = 32;  // of the discriminator's first layer; each layer further in has twice as many
+constexpr double slope = 0.2;       // of leaky ReLU, as the paper has it
+
+struct GeneratorImpl : nn::Module {
+  GeneratorImpl(std::int64_t channels, std::int64_t height, std::int64_t breadth)
+      : rows(height / 8), columns(breadth / 8) {
+    seed = register_module("seed", nn::Linear(Gan::latent, 4 * width * rows * columns));
+    norm0 = register_module("norm0", BatchNorm2d(4 * width));
+    up1 = register_module("up1", up(4 * width, 2 * width));
+    norm1 = register_module("norm1", BatchNorm2d(2 * width));
+    up2 = register_module("up2", up(2 * width, width));
+    norm2 = register_module("norm2", BatchNorm2d(width));
+    up3 = register_module("up3", up(width, channels));
+  }
+
+  static nn::ConvTranspose2d up(std::int64_t from, std::int64_t to) {
+    return nn::ConvTranspose2d(nn::ConvTranspose2dOptions(from, to, 4).stride(2).padding(1));
+  }
+
+  at::Tensor forward(const at::Tensor& noise) {
+    at::Tensor x = norm0(seed(noise).view({-1, 4 * width, rows, columns})).relu();
+    x = norm1(up1(x)).relu();
+    x = norm2(up2(x)).relu();
+    return up3(x).tanh();
+  }
+
+  std::int64_t rows, columns;
+  nn::Linear seed{nullptr};
+  BatchNorm2d norm0{nullptr}, norm1{nullptr}, norm2{nullptr};
+  nn::ConvTranspose2d up1{nullptr}, up2{nullptr}, up3{nullptr};
+};
+TORCH_MODULE(Generator);
+
+struct DiscriminatorImpl : nn::Module {
+  DiscriminatorImpl(std::int64_t channels, std::int64_t height, std::int64_t breadth) {
+    down1 = register_module("down1", down(channels, width));
+    down2 = register_module("down2", down(width, 2 * width));
+    norm2 = register_module("norm2", BatchNorm2d(2 * width));
+    down3 = register_module("down3", down(2 * width, 4 * width));
+    norm3 = register_module("norm3", BatchNorm2d(4 * width));
+    verdict = register_module("verdict", nn::Linear(4 * width * (height / 8) * (breadth / 8), 1));
+  }
+
+  static nn::Conv2d down(std::int64_t from, std::int64_t to) {
+    return nn::Conv2d(nn::Conv2dOptions(from, to, 4).stride(2).padding(1));
+  }
+
+  at::Tensor forward(const at::Tensor& image) {
+    at::Tensor x = at::leaky_relu(down1(image), slope);
+    x = at::leaky_relu(norm2(down2(x)), slope);
+    x = at::leaky_relu(norm3(down3(x)), slope);
+    return verdict(x.flatten(1)).flatten();
+  }
+
+  nn::Conv2d down1{nullptr}, down2{nullptr}, down3{nullptr};
+  BatchNorm2d norm2{nullptr}, norm3{nullptr};
+  nn::Linear verdict{nullptr};
+};
+TORCH_MODULE(Discriminator);
+
+at::Tensor cross_entropy(const at::Tensor& logits, double truth) {
+  return at::binary_cross_entropy_with_logits(logits, at::full_like(logits, truth), {}, {}, at::Reduction::Mean);
+}
+
+bool has(const std::vector<std::string>& names, const char* name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+struct Gan::Parts : nn::Module {
+  explicit Parts(const NetSpec& spec) {
+    if (spec.height % 8 != 0 || spec.width % 8 != 0)
+      throw std::invalid_argument("net gan: pictures are " + std::to_string(spec.height) + " x " +
+                                  std::to_string(spec.width) + " pixels, expected sides that 8 divides");
+    generator = register_module("generator", Generator(spec.channels, spec.height, spec.width));
+    discriminator = register_module("discriminator", Discriminator(spec.channels, spec.height, spec.width));
+    // The paper's: normal with a deviation of 0.02, around 1 for batch normalisation's factors.
+    const torch::NoGradGuard no_gradients;
+    for (auto& item : named_parameters()) {
+      const bool factor = item.key().find("norm") != std::string::npos;
+      if (item.key().ends_with("bias"))
+        item.value().zero_();
+      else
+        nn::init::normal_(item.value(), factor ? 1 : 0, 0.02);
+    }
+  }
+
+  Generator generator{nullptr};
+  Discriminator discriminator{nullptr};
+};
+
+Gan::Gan(const NetSpec& spec) : Gan(std::make_shared<Parts>(spec)) {}
+Gan::Gan(std::shared_ptr<Parts> parts) : ModuleNet(parts), parts_(std::move(parts)) {}
+
+at::Tensor Gan::generate(const at::Tensor& noise) { return parts_->generator(noise).to(at::kFloat); }
+at::Tensor Gan::judge(const at::Tensor& image) { return parts_->discriminator(image).to(at::kFloat); }
+NamedTensors Gan::forward(const NamedTensors& batch) { return {{"logits", judge(batch.at("image")).unsqueeze(1)}}; }
+
+at::Tensor GanStep::noise(const NamedTensors& batch) const {
+  const at::Tensor& image = batch.at("image");
+  return at::randn({image.size(0), Gan::latent}, image.options().dtype(at::kFloat));
+}
+
+std::vector<std::string> GanStep::figures(const std::vector<std::string>& wanted) const {
+  return has(wanted, "discriminator") ? std::vector<std::string>{"real", "fake"} : std::vector<std::string>{};
+}
+
+NamedTensors GanStep::operator()(const NamedTensors& batch, const std::vector<std::string>& wanted) {
+  NamedTensors losses;
+  if (has(wanted, "discriminator")) {
+    at::Tensor generated;
+    {
+      const at::NoGradGuard no_gradients;
+      generated = gan_.generate(noise(batch));
+    }
+    const at::Tensor real = gan_.judge(batch.at("image")), fake = gan_.judge(generated);
+    losses.add("discriminator", cross_entropy(real, 1) + cross_entropy(fake, 0));
+    losses.add("real", real.detach().sigmoid().mean());
+    losses.add("fake", fake.detach().sigmoid().mean());
+  }
+  if (has(wanted, "generator")) losses.add("generator", cross_entropy(gan_.judge(gan_.generate(noise(batch))), 1));
+  return losses;
+}
+
+Step::Evaluated GanStep::evaluate(const NamedTensors& batch) {
+  const at::Tensor generated = gan_.generate(noise(batch));
+  const at::Tensor real = gan_.judge(batch.at("image"));
+  const at::Tensor loss = cross_entropy(real, 1) + cross_entropy(gan_.judge(generated), 0);
+  return {{{"image", generated}, {"logits", real.unsqueeze(1)}}, loss};
+}
+
+}  // namespace flowtrain::nets

@@ -1,0 +1,186 @@
+// Nets that come as TorchScript files, as torch.jit.save writes them.
+
+#include <torch/script.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "nets/models/module.h"
+#include "nets/names.h"
+
+namespace flowtrain::nets {
+namespace {
+
+std::string text_of(const std::exception& error) {
+  const auto* const torch_error = dynamic_cast<const c10::Error*>(&error);
+  return torch_error ? torch_error->what_without_backtrace() : error.what();
+}
+
+std::string first_line(const std::exception& error) {
+  const std::string text = text_of(error);
+  return text.substr(0, text.find('\n'));
+}
+
+// The interpreter tells the way to the failure, line by line, and at the end what it was.
+std::string last_line(const std::exception& error) {
+  std::string text = text_of(error);
+  text.erase(text.find_last_not_of(" \n") + 1);
+  return text.substr(text.rfind('\n') + 1);
+}
+
+std::string trimmed(const std::string& text) {
+  const auto first = text.find_first_not_of(" \t");
+  return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(" \t") + 1 - first);
+}
+
+template <class List>
+NamedTensors named(const List& list) {
+  NamedTensors tensors;
+  for (const auto& item : list) tensors.set(item.name, item.value);
+  return tensors;
+}
+
+/// A result as named outputs: a tensor is `logits`, a tuple's members are `0`, `1` …, a dict keeps its names.
+NamedTensors outputs(const torch::jit::IValue& result) {
+  NamedTensors tensors;
+  if (result.isTensor()) {
+    tensors.set("logits", result.toTensor());
+  } else if (result.isTuple()) {
+    for (const auto& member : result.toTupleRef().elements()) {
+      tensors.set(std::to_string(tensors.size()), member.toTensor());
+    }
+  } else if (result.isGenericDict()) {
+    for (const auto& item : result.toGenericDict()) tensors.set(item.key().toStringRef(), item.value().toTensor());
+  } else {
+    throw std::invalid_argument("forward gave a " + result.tagKind() +
+                                ", expected a tensor, a tuple of tensors, or a dict of tensors by name");
+  }
+  return tensors;
+}
+
+class ScriptNet final : public Net {
+ public:
+  ScriptNet(std::string path, const std::vector<std::string>& inputs, torch::jit::Module module)
+      : path_(std::move(path)), module_(std::move(module)) {
+    const auto forward = module_.find_method("forward");
+    if (!forward) throw std::invalid_argument("script " + path_ + ": it has no method named forward");
+    const auto& arguments = forward->function().getSchema().arguments();
+    arguments_.assign(arguments.begin() + 1, arguments.end());  // without self
+    fields_.resize(arguments_.size());
+    for (std::size_t i = 0; i < inputs.size(); ++i) name_field(i, inputs[i]);
+  }
+
+  NamedTensors forward(const NamedTensors& batch) override {
+    const std::vector<torch::jit::IValue> values = bind(batch);
+    torch::jit::IValue result;
+    try {
+      result = module_.forward(values);
+    } catch (const std::exception& error) {
+      throw std::invalid_argument("script " + path_ + ": forward failed: " + last_line(error));
+    }
+    try {
+      return outputs(result);
+    } catch (const std::exception& error) {
+      throw std::invalid_argument("script " + path_ + ": " + first_line(error));
+    }
+  }
+  bool may_give(const std::string&) const override { return true; }
+  NamedTensors parameters() const override { return named(module_.named_parameters()); }
+  NamedTensors buffers() const override { return named(module_.named_buffers()); }
+  void train(bool on) override {
+    module_.train(on);
+    for (auto& module : frozen_) module.train(false);
+  }
+  void freeze(const std::set<std::string>& parameters) override {
+    for (const auto& item : module_.named_modules()) {
+      std::size_t own = 0, frozen = 0;
+      for (const auto& parameter : item.value.named_parameters(/*recurse=*/false)) {
+        ++own;
+        if (!parameters.contains(item.name.empty() ? parameter.name : item.name + "." + parameter.name)) continue;
+        parameter.value.set_requires_grad(false);
+        ++frozen;
+      }
+      if (frozen > 0 && frozen == own) frozen_.push_back(item.value);
+    }
+  }
+  void span_batch_norm(const SumOverProcesses&) override {
+    throw std::invalid_argument("the batch normalisation of a TorchScript module cannot span processes");
+  }
+  void to(at::Device device, bool channels_last) override {
+    module_.to(device);
+    lay_out(parameters(), channels_last);
+    lay_out(buffers(), channels_last);
+  }
+
+ private:
+  std::string listed_arguments() const {
+    std::vector<std::string> names;
+    for (const c10::Argument& argument : arguments_) names.push_back(argument.name());
+    return listed(names);
+  }
+
+  /// "FIELD" for the argument at `place`, or "ARGUMENT = FIELD".
+  void name_field(std::size_t place, const std::string& input) {
+    if (const auto sign = input.find('='); sign != std::string::npos) {
+      const std::string name = trimmed(input.substr(0, sign));
+      const auto is_meant = [&](const c10::Argument& argument) { return argument.name() == name; };
+      place =
+          static_cast<std::size_t>(std::find_if(arguments_.begin(), arguments_.end(), is_meant) - arguments_.begin());
+      if (place == arguments_.size())
+        throw std::invalid_argument("script " + path_ + ": inputs names the argument '" + name +
+                                    "', and forward has: " + listed_arguments());
+      fields_[place] = trimmed(input.substr(sign + 1));
+    } else if (place < arguments_.size()) {
+      fields_[place] = input;
+    } else {
+      throw std::invalid_argument("script " + path_ + ": inputs names " + std::to_string(place + 1) +
+                                  " fields, and forward has: " + listed_arguments());
+    }
+  }
+
+  std::vector<torch::jit::IValue> bind(const NamedTensors& batch) const {
+    std::vector<torch::jit::IValue> values;
+    for (const c10::Argument& argument : arguments_) {
+      const std::string& field = fields_[values.size()];
+      if (!field.empty()) {
+        if (!batch.contains(field))
+          throw std::invalid_argument("script " + path_ + ": the batch has no '" + field +
+                                      "', which inputs names for '" + argument.name() + "'");
+        values.emplace_back(batch.at(field));
+      } else if (batch.contains(argument.name())) {
+        values.emplace_back(batch.at(argument.name()));
+      } else if (values.empty()) {
+        values.emplace_back(batch.at("image"));
+      } else if (argument.default_value()) {
+        values.push_back(*argument.default_value());
+      } else {
+        throw std::invalid_argument("script " + path_ + ": the batch has no '" + argument.name() +
+                                    "', which forward wants");
+      }
+    }
+    return values;
+  }
+
+  std::string path_;
+  torch::jit::Module module_;
+  std::vector<torch::jit::Module> frozen_;
+  std::vector<c10::Argument> arguments_;
+  std::vector<std::string> fields_;  // that inputs names for them; empty: none
+};
+
+torch::jit::Module load(const std::string& path) {
+  try {
+    // On the CPU first: the file may come from a machine with other devices.
+    return torch::jit::load(path, at::Device(at::kCPU));
+  } catch (const std::exception& error) {
+    throw std::invalid_argument("script " + path + " cannot be read: " + first_line(error));
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Net> make_script_net(const std::string& path, const std::vector<std::string>& inputs) {
+  return std::make_unique<ScriptNet>(path, inputs, load(path));
+}
+
+}  // namespace flowtrain::nets

@@ -1,0 +1,46 @@
+#include "nets/optim/gradient_sum.h"
+
+#include <ATen/ATen.h>
+
+namespace flowtrain::nets {
+
+GradientSum::GradientSum(const NamedTensors& parameters, double iterations)
+    : parameters_(parameters), iterations_(iterations) {
+  for (const auto& [name, parameter] : parameters) sums_.push_back(at::zeros_like(parameter.detach()));
+}
+
+void GradientSum::add(const at::Tensor& skip) {
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> sums, gradients;
+  auto sum = sums_.begin();
+  for (const auto& [name, parameter] : parameters_) {
+    if (const at::Tensor& gradient = parameter.grad(); gradient.defined()) {
+      sums.push_back(*sum);
+      // Not a product with zero: what is to be skipped is not finite.
+      gradients.push_back(skip.defined() ? gradient.masked_fill(skip > 0, 0) : gradient);
+    }
+    ++sum;
+  }
+  if (!sums.empty()) at::_foreach_add_(sums, gradients);
+}
+
+void GradientSum::hand_out() {
+  const at::NoGradGuard no_grad;
+  auto sum = sums_.begin();
+  for (const auto& [name, parameter] : parameters_) {
+    if (parameter.grad().defined()) {
+      parameter.mutable_grad() = *sum / iterations_;
+      sum->zero_();
+    }
+    ++sum;
+  }
+}
+
+NamedTensors GradientSum::state() const {
+  NamedTensors tensors;
+  auto sum = sums_.begin();
+  for (const auto& [name, parameter] : parameters_) tensors.add("gradient_sum." + name, *sum++);
+  return tensors;
+}
+
+}  // namespace flowtrain::nets

@@ -1,0 +1,484 @@
+#include "pipeline/graph/graph.h"
+
+// flow::graph and its nodes, task_arena, global_control
+#include <oneapi/tbb/flow_graph.h>
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+#include <thread>
+#include <tuple>
+
+#include "sampling/core/error.h"
+#include "sampling/core/mutex.h"
+#include "stages/bounded_queue.h"
+#include "stages/clock.h"
+#include "stages/handover.h"
+#include "stages/issue.h"
+#include "stages/look_ahead.h"
+#include "stages/profile.h"
+#include "stages/read.h"
+#include "stages/sample.h"
+#include "stages/system/named_thread.h"
+
+namespace flowtrain {
+
+namespace flow = oneapi::tbb::flow;
+
+namespace {
+
+// Control tickets hold no slab, but they are drawn only when a slab is free, and at most three stand between two
+// batches (validate, snapshot, rate), or two before the end: so no queue behind the sequencer ever holds more than
+// this.
+std::size_t queue_depth(std::size_t slabs) { return 4 * (slabs + 1); }
+
+// Small enough that all workers share one batch, large enough that a message (about 1 µs) costs little per row.
+std::uint32_t chunks_of(unsigned workers) { return std::min(4 * workers, 255u); }
+
+constexpr std::uint32_t drain = ~std::uint32_t{0};  // in place of a free slab, to issue: no further ticket
+
+std::string counted(unsigned number, const std::string& what) {
+  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+}
+
+}  // namespace
+
+struct Scheduler::Impl {
+  oneapi::tbb::global_control limit;
+  oneapi::tbb::task_scheduler_handle handle{oneapi::tbb::attach{}};
+};
+
+Scheduler::Scheduler(unsigned workers)
+    : impl_(new Impl{{oneapi::tbb::global_control::max_allowed_parallelism,
+                      std::max<std::size_t>(std::thread::hardware_concurrency(), workers + 1)}}) {}
+
+Scheduler::~Scheduler() { oneapi::tbb::finalize(impl_->handle, std::nothrow); }
+
+// Messages are tickets; slabs are the credit: no free slab, no new ticket, so memory is bounded by construction.
+// oneTBB routes and computes. What may block (reading, copies to a device) runs on threads of the line's own, which
+// talk to the graph through an async_node and bounded queues. No body throws: an error stays in the batch's slab, and
+// the ticket goes on as `bad`, so the sequence never has a gap.
+struct Line::Impl {
+  enum class State { built, running, stopped };  // only forwards
+
+  using Issue = flow::multifunction_node<std::uint32_t, std::tuple<Ticket, Ticket>>;
+  using Read = flow::async_node<Ticket, Ticket>;
+  using Sample = flow::multifunction_node<Ticket, std::tuple<Ticket, Ticket>>;
+
+  explicit Impl(LineParts given) : parts(std::move(given)), layout(parts.sampler.fields(), parts.batch) {
+    // A graph belongs to the arena of the thread that makes it. One slot more than workers, so that routing never
+    // queues behind sampling; how many sample at once is the sample node's own limit.
+    arena.execute([this] { build(); });
+  }
+
+  void build() {
+    drawing = {};
+    graph = std::make_unique<flow::graph>();
+    allocate_slabs();
+    add_issue();
+    add_read();
+    add_sample();
+    add_order();
+    add_transfer();
+    graph->wait_for_all();  // make_edge leaves tasks behind; nodes must not be dropped before those have run
+  }
+
+  // -- passes, in the order of a batch's way ------------------------------------------------------------------------
+
+  void allocate_slabs() {
+    const std::uint32_t count = Line::slabs(parts.prefetch);
+    for (std::uint32_t slot = 0; slot < count; ++slot) slabs.push_back(std::make_unique<Slab>(layout, parts.device));
+    draw_node("free", "free slabs\n" + std::to_string(count) + " × " + std::to_string(layout.bytes()) + " bytes");
+  }
+
+  // A free slab is the message that asks for the next ticket. (An input_node and a reserving join would say the same,
+  // but that join allocates whenever it finds no slab.)
+  void add_issue() {
+    issue = std::make_unique<Issue>(*graph, flow::serial, [this](std::uint32_t slot, Issue::output_ports_type& out) {
+      issue_body(slot, out);
+      handed_over(this);
+    });
+    draw_node("issue", "issue\nnext ticket, positions, records");
+    draw_edge("free", "issue");
+  }
+
+  void add_read() {
+    if (parts.dataset.resident()) return;  // nothing to wait for: the sample stage looks the bytes up itself
+    const std::size_t depth = slabs.size() * chunks_of(parts.workers);
+    to_read = std::make_unique<BoundedQueue<Ticket>>(depth);
+    read = std::make_unique<Read>(*graph, flow::serial, [this](const Ticket& ticket, Read::gateway_type&) {
+      to_read->try_push(ticket);  // never full: its depth is all chunks of all slabs
+    });
+    flow::make_edge(flow::output_port<0>(*issue), *read);
+    draw_node("read", "read\n" + counted(parts.readers, "thread"), true);
+    draw_edge("issue", "read", "queue of " + std::to_string(depth) + " chunks");
+  }
+
+  void add_sample() {
+    sample =
+        std::make_unique<Sample>(*graph, parts.workers, [this](const Ticket& ticket, Sample::output_ports_type& out) {
+          sample_body(ticket, out);
+          handed_over(this);
+        });
+    draw_node("sample", "sample\n" + counted(parts.workers, "worker") + ", rows in place");
+    if (read) {
+      flow::make_edge(*read, *sample);
+      flow::make_edge(flow::output_port<1>(*sample), *read);  // substitutes of bad samples
+      draw_edge("read", "sample");
+      draw_edge("sample", "read", "substitutes");
+    } else {
+      flow::make_edge(flow::output_port<0>(*issue), *sample);
+      draw_edge("issue", "sample", std::to_string(chunks_of(parts.workers)) + " chunks a batch");
+    }
+  }
+
+  void add_order() {
+    in_order = std::make_unique<flow::sequencer_node<Ticket>>(
+        *graph, [first = next_seq](const Ticket& ticket) { return ticket.seq - first; });
+    flow::make_edge(flow::output_port<0>(*sample), *in_order);
+    flow::make_edge(flow::output_port<1>(*issue), *in_order);
+    draw_node("sequence", "sequence");
+    draw_edge("sample", "sequence", "last row done");
+    draw_edge("issue", "sequence", "control tickets");
+  }
+
+  void add_transfer() {
+    const std::size_t depth = queue_depth(slabs.size());
+    to_compute = std::make_unique<BoundedQueue<Ticket>>(depth);
+    if (parts.device.copies()) to_transfer = std::make_unique<BoundedQueue<Ticket>>(depth);
+    auto& out = to_transfer ? *to_transfer : *to_compute;
+    deliver = std::make_unique<flow::function_node<Ticket>>(*graph, flow::serial, [this, &out](const Ticket& ticket) {
+      taken_over(slabs[ticket.slot].get());
+      if (!out.try_push(ticket) && !stopping)
+        fail(std::make_exception_ptr(InternalError("a queue of the line is full")));
+      handed_over(this);
+    });
+    flow::make_edge(*in_order, *deliver);
+    draw_node("compute", "compute", true);
+    const std::string label = "queue of " + std::to_string(depth) + " tickets";
+    if (to_transfer) {
+      draw_node("transfer", "pin / transfer\n" + parts.device.name(), true);
+      draw_edge("sequence", "transfer", label);
+      draw_edge("transfer", "compute", label);
+    } else {
+      draw_edge("sequence", "compute", label);
+    }
+    draw_edge("compute", "free", "free slab");
+  }
+
+  // -- bodies ---------------------------------------------------------------------------------------------------------
+
+  void issue_body(std::uint32_t slot, Issue::output_ports_type& out) {
+    if (slot == drain) return close(out);
+    if (closed) return;  // the rebuilt line begins with all slabs
+    taken_over(slabs[slot].get());
+    while (!ended && !stopping) {
+      std::uint32_t chunks = 0;
+      Ticket ticket = draw_ticket(slot, chunks);
+      ticket.seq = next_seq++;
+      ended = ticket.kind == TicketKind::end || ticket.kind == TicketKind::bad;
+      const bool holds_slab = ticket.kind == TicketKind::batch || ticket.kind == TicketKind::bad;
+      if (holds_slab) free_count.fetch_sub(1);
+      handed_over(slabs[slot].get());
+      if (ticket.kind != TicketKind::batch) std::get<1>(out).try_put(ticket);
+      for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {
+        ticket.chunk = static_cast<std::uint8_t>(chunk);
+        std::get<0>(out).try_put(ticket);
+      }
+      if (holds_slab) return;
+    }
+  }
+
+  void close(Issue::output_ports_type& out) {
+    if (ended || closed) return;
+    closed = true;
+    Ticket ticket;
+    ticket.kind = TicketKind::drained;
+    ticket.seq = next_seq++;
+    std::get<1>(out).try_put(ticket);
+  }
+
+  // Of a batch also the positions and records. An error of the source or the order takes its turn like any other: as a
+  // bad batch, which is the line's last.
+  Ticket draw_ticket(std::uint32_t slot, std::uint32_t& chunks) {
+    Ticket ticket;
+    try {
+      ticket = next_ticket();
+      ticket.slot = slot;
+      if (ticket.kind == TicketKind::batch) chunks = issue_stage(ticket, *slabs[slot]);
+    } catch (...) {
+      ticket.slot = slot;
+      ticket.kind = TicketKind::bad;
+      slabs[slot]->fail(std::current_exception());
+    }
+    return ticket;
+  }
+
+  const RowWork* rows_of(const Ticket& ticket) const { return slabs[ticket.slot]->chunk(ticket.chunk).data(); }
+
+  void take_chunk(const Ticket& ticket) const {
+    taken_over(slabs[ticket.slot].get());  // by issue, which says what rows the chunk has
+    taken_over(rows_of(ticket));           // by read, or by sample where a row is read again
+  }
+
+  void read_loop() {
+    Ticket ticket;
+    while (to_read->pop(ticket)) {
+      read_chunk(ticket);
+      read->gateway().try_put(ticket);
+    }
+  }
+
+  void read_chunk(const Ticket& ticket) {
+    StageClock::Scope busy(read_clock);
+    const auto span = span_of("read", ticket);
+    Slab& slab = *slabs[ticket.slot];
+    take_chunk(ticket);
+    try {
+      read_rows(parts.dataset, slab.chunk(ticket.chunk));
+    } catch (...) {
+      slab.fail(std::current_exception());
+    }
+    handed_over(rows_of(ticket));
+  }
+
+  void sample_body(Ticket ticket, Sample::output_ports_type& out) {
+    Slab& slab = *slabs[ticket.slot];
+    take_chunk(ticket);
+    if (!sample_chunk(slab, ticket)) {
+      handed_over(rows_of(ticket));
+      std::get<1>(out).try_put(ticket);
+      return;
+    }
+    if (!slab.chunk_done()) return;
+    if (slab.error()) ticket.kind = TicketKind::bad;
+    handed_over(&slab);
+    std::get<0>(out).try_put(ticket);
+  }
+
+  // False: some rows must be read again.
+  bool sample_chunk(Slab& slab, const Ticket& ticket) {
+    StageClock::Scope busy(sample_clock);
+    const auto span = span_of("sample", ticket);
+    if (slab.error()) return true;
+    try {
+      for (;;) {
+        if (!read) read_rows(parts.dataset, slab.chunk(ticket.chunk));
+        if (sample_stage(slab, ticket.chunk)) return true;
+        if (read) return false;
+      }
+    } catch (...) {
+      slab.fail(std::current_exception());
+      return true;
+    }
+  }
+
+  Profile::Span span_of(std::string_view stage, const Ticket& ticket) const {
+    return {parts.profile, parts.name, stage, ticket.iteration};
+  }
+
+  void transfer_loop() {
+    Ticket ticket;
+    while (to_transfer->pop(ticket)) {
+      if (ticket.kind == TicketKind::batch) try {
+          StageClock::Scope busy(transfer_clock);
+          const auto span = span_of("transfer", ticket);
+          Slab& slab = *slabs[ticket.slot];
+          parts.device.start_copy(ticket.slot, slab.device(), slab.host(), layout.bytes());
+        } catch (...) {
+          slabs[ticket.slot]->fail(std::current_exception());
+          ticket.kind = TicketKind::bad;
+        }
+      if (!to_compute->push(ticket)) return;
+    }
+  }
+
+  // -- life -----------------------------------------------------------------------------------------------------------
+
+  void start() {
+    if (state != State::built) throw InternalError("a line starts once");
+    state = State::running;
+    run();
+  }
+
+  void run() {
+    graph->reserve_wait();  // the threads below may put tickets at any time until stop()
+    arena_thread = named_thread("ft-" + parts.name, [this] { arena.execute([this] { graph->wait_for_all(); }); });
+    if (to_read)
+      for (unsigned i = 0; i < parts.readers; ++i) threads.push_back(named_thread("ft-read", [this] { read_loop(); }));
+    if (to_transfer) threads.push_back(named_thread("ft-transfer", [this] { transfer_loop(); }));
+    free_count = static_cast<std::uint32_t>(slabs.size());
+    for (std::uint32_t slot = 0; slot < slabs.size(); ++slot) issue->try_put(slot);
+  }
+
+  void fail(std::exception_ptr what) {
+    {
+      MutexLock lock(error_mutex);
+      if (!error) error = what;
+    }
+    to_compute->close();  // wakes compute, which rethrows and stops the line
+  }
+
+  void abandon() const {
+    if (const auto* distant = dynamic_cast<const Distant*>(&parts.dataset)) distant->abandon();
+  }
+
+  void stop() {
+    if (state == State::stopped) return;
+    const bool started = state == State::running;
+    state = State::stopped;
+    stopping = true;
+    close_queues();
+    abandon();
+    if (started) join();
+  }
+
+  void close_queues() {
+    if (to_read) to_read->close();
+    if (to_transfer) to_transfer->close();
+    to_compute->close();
+  }
+
+  // The queues are closed.
+  void join() {
+    graph->cancel();
+    threads.clear();  // joins
+    graph->release_wait();
+    arena_thread.join();
+    taken_over(this);  // by every body that ran
+  }
+
+  // Compute has got the `drained` ticket, so nothing is under way and all slabs are free.
+  void rebuild() {
+    close_queues();
+    join();
+    deliver.reset(), in_order.reset(), sample.reset(), read.reset(), issue.reset(), graph.reset();
+    to_read.reset(), to_transfer.reset(), to_compute.reset();
+    slabs.clear();
+    parts.workers = wished.workers;
+    parts.readers = wished.readers;
+    parts.prefetch = wished.prefetch;
+    issue_stage.set_chunks(chunks_of(parts.workers));
+    closed = false;
+    arena.terminate();
+    arena.initialize(static_cast<int>(parts.workers) + 1);
+    arena.execute([this] { build(); });
+    run();
+  }
+
+  void draw_node(std::string name, std::string label, bool thread = false) {
+    drawing.nodes.push_back({std::move(name), std::move(label), thread});
+  }
+  void draw_edge(std::string from, std::string to, std::string label = {}) {
+    drawing.edges.push_back({std::move(from), std::move(to), std::move(label)});
+  }
+
+  LineParts parts;
+  SlabLayout layout;
+  IssueStage issue_stage{parts.order, parts.batches, parts.slice, parts.accum, chunks_of(parts.workers)};
+  LookAhead next_ticket{parts.source, issue_stage, parts.dataset, parts.read_ahead};  // of issue, which is serial
+  SampleStage sample_stage{parts.dataset, parts.sampler, parts.seed};
+  std::vector<std::unique_ptr<Slab>> slabs;
+  StageClock read_clock, sample_clock, transfer_clock;
+  Drawing drawing;
+
+  State state = State::built;
+  std::atomic<bool> stopping{false};
+  LineShape wished;            // by compute
+  bool closed = false;         // of issue, which is serial: another shape is wished for
+  bool ended = false;          // likewise
+  std::uint64_t next_seq = 0;  // likewise
+  std::uint64_t received = 0;  // by next(), one thread
+  std::atomic<std::uint32_t> free_count{0};
+  Mutex error_mutex;
+  std::exception_ptr error FT_GUARDED_BY(error_mutex);
+
+  std::unique_ptr<BoundedQueue<Ticket>> to_read, to_transfer, to_compute;
+
+  // Nodes are declared after their graph, so that they go first.
+  oneapi::tbb::task_arena arena{static_cast<int>(parts.workers) + 1};
+  std::unique_ptr<flow::graph> graph;
+  std::unique_ptr<Issue> issue;
+  std::unique_ptr<Read> read;
+  std::unique_ptr<Sample> sample;
+  std::unique_ptr<flow::sequencer_node<Ticket>> in_order;
+  std::unique_ptr<flow::function_node<Ticket>> deliver;
+  std::jthread arena_thread;
+  std::vector<std::jthread> threads;
+};
+
+Line::Line(LineParts parts) : impl_(std::make_unique<Impl>(std::move(parts))) {}
+Line::~Line() { impl_->stop(); }
+void Line::start() { impl_->start(); }
+void Line::abandon() const { impl_->abandon(); }
+void Line::stop() { impl_->stop(); }
+Slab& Line::slab(const Ticket& ticket) { return *impl_->slabs[ticket.slot]; }
+std::vector<StreamRow> Line::rows(const Ticket& ticket) const { return impl_->issue_stage.rows(ticket); }
+const SlabLayout& Line::layout() const { return impl_->layout; }
+const Drawing& Line::drawing() const { return impl_->drawing; }
+
+bool Line::next(Ticket& ticket) {
+  while (impl_->to_compute->pop(ticket)) {
+    if (ticket.seq != impl_->received++) throw InternalError("the line lost a ticket: out of sequence");
+    if (ticket.kind != TicketKind::drained) return true;
+    impl_->rebuild();
+  }
+  MutexLock lock(impl_->error_mutex);
+  if (impl_->error) std::rethrow_exception(impl_->error);
+  return false;
+}
+
+void Line::retune(const LineShape& shape) {
+  impl_->wished = shape;
+  impl_->issue->try_put(drain);
+}
+
+LineShape Line::shape() const { return {impl_->parts.workers, impl_->parts.readers, impl_->parts.prefetch}; }
+
+void Line::release(const Ticket& ticket) {
+  // The slab's memory is about to be filled again: the copy that reads it must be over (on the CPU nothing to wait
+  // for).
+  if (impl_->parts.device.copies()) impl_->parts.device.wait_host_free(ticket.slot);
+  impl_->free_count.fetch_add(1);
+  handed_over(&slab(ticket));
+  impl_->issue->try_put(ticket.slot);
+}
+
+LineTimes Line::times() const {
+  return {impl_->read_clock.busy_s(), impl_->sample_clock.busy_s(), impl_->transfer_clock.busy_s()};
+}
+
+void Line::check_finished() const {
+  const Impl& line = *impl_;
+  const std::size_t waiting = line.to_compute->size() + (line.to_read ? line.to_read->size() : 0) +
+                              (line.to_transfer ? line.to_transfer->size() : 0);
+  if (!line.ended || line.received != line.next_seq || line.free_count != line.slabs.size() || waiting != 0)
+    throw InternalError("the line '" + line.parts.name + "' did not finish clean: " + std::to_string(line.received) +
+                        " of " + std::to_string(line.next_seq) + " tickets, " + std::to_string(line.free_count.load()) +
+                        " of " + std::to_string(line.slabs.size()) + " slabs free, " + std::to_string(waiting) +
+                        " tickets left");
+}
+
+std::string to_dot(const Drawing& drawing, const std::string& title) {
+  auto quoted = [](const std::string& text) {
+    std::string out = "\"";
+    for (char c : text) {
+      if (c == '\n')
+        out += "\\n";
+      else if (c == '"' || c == '\\')
+        (out += '\\') += c;
+      else
+        out += c;
+    }
+    return out + "\"";
+  };
+  std::string dot = "digraph " + quoted(title) + " {\n  rankdir=LR;\n  node [shape=box, style=rounded];\n";
+  for (auto& node : drawing.nodes)
+    dot += "  " + quoted(node.name) + " [label=" + quoted(node.label) + (node.thread ? ", peripheries=2" : "") + "];\n";
+  for (auto& edge : drawing.edges)
+    dot += "  " + quoted(edge.from) + " -> " + quoted(edge.to) +
+           (edge.label.empty() ? "" : " [label=" + quoted(edge.label) + "]") + ";\n";
+  return dot + "}\n";
+}
+
+}  // namespace flowtrain

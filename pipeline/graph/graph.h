@@ -1,0 +1,128 @@
+#pragma once
+// The flow graph. A Line is the way of one batch, from ticket to compute; graph.cpp shows it being wired.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sampling/batches.h"
+#include "sampling/order.h"
+#include "sampling/sampler.h"
+#include "stages/device/device.h"
+#include "stages/issue.h"
+#include "stages/slab.h"
+#include "stages/ticket.h"
+
+namespace flowtrain {
+
+class Profile;
+
+/// oneTBB's workers, for all lines of the process: make one before the first line, keep it until the last is gone.
+class Scheduler {
+ public:
+  /// `workers`: sampling threads of all lines together; may exceed the cores.
+  explicit Scheduler(unsigned workers);
+  ~Scheduler();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// What a line is made of. The references must outlive it.
+struct LineParts {
+  std::string name;  ///< "train", "val": in thread names and in the drawing
+  const Dataset& dataset;
+  const Order& order;
+  const Sampler& sampler;
+  Device& device;
+  Batches batches;
+  std::uint64_t seed = 0;
+  std::uint32_t batch = 1;     ///< rows of a slab: the most that the slice has
+  std::uint32_t accum = 1;     ///< micro-batches per iteration
+  unsigned workers = 1;        ///< threads that sample
+  unsigned readers = 1;        ///< threads that read
+  std::uint32_t prefetch = 4;  ///< batches ready or under way ahead of the one in compute
+  /// The sequence: called by one thread at a time until it gives a ticket of kind `end`. Fills all but seq and slot.
+  std::function<Ticket()> source;
+  Slice slice = {};              ///< of each batch, that this process takes
+  std::uint64_t read_ahead = 0;  ///< rows beyond the prefetch that a distant data set is told of
+  Profile* profile = nullptr;    ///< told when each stage works; null: nobody asks
+};
+
+/// What of a line may change while it runs, as nothing that it delivers depends on it.
+struct LineShape {
+  unsigned workers = 1, readers = 1;
+  std::uint32_t prefetch = 4;
+
+  bool operator==(const LineShape&) const = default;
+};
+
+/// How busy each stage was since the start, in seconds summed over its threads.
+struct LineTimes {
+  double read_s = 0, sample_s = 0, transfer_s = 0;
+};
+
+/// A part of the drawing that `flowtrain graph` prints.
+struct GraphNode {
+  std::string name, label;
+  bool thread = false;  ///< own threads (may block) rather than oneTBB workers
+};
+struct GraphEdge {
+  std::string from, to, label;
+};
+struct Drawing {
+  std::vector<GraphNode> nodes;
+  std::vector<GraphEdge> edges;
+};
+
+/// A data line: tickets in, filled slabs out, in sequence. Built, then started once, then stopped; only forwards. In
+/// between it may be rebuilt in another shape.
+class Line {
+ public:
+  explicit Line(LineParts parts);
+  ~Line();
+  Line(const Line&) = delete;
+
+  /// Slabs that a line has for a prefetch depth: one more is in compute, and one may be on its way to the device.
+  static std::uint32_t slabs(std::uint32_t prefetch) { return prefetch + 2; }
+
+  void start();
+  /// Waits for the next ticket in sequence. Its slab is ready for compute (after Device::wait_copy). False: stopped.
+  /// One thread calls this. Rethrows what went wrong in the graph itself; a batch that failed comes as kind `bad`.
+  bool next(Ticket& ticket);
+  Slab& slab(const Ticket& ticket);
+  /// Positions and records of the whole batch, of all processes, before bad ones were replaced.
+  std::vector<StreamRow> rows(const Ticket& ticket) const;
+  /// Gives a slab back, which is the permission to start another batch. Compute thread.
+  void release(const Ticket& ticket);
+  /// Another shape for what is not yet under way: what is, is delivered first; next() then rebuilds the line. Does
+  /// nothing once the end is on its way. The Scheduler must have as many workers, and the device as many slots. Compute
+  /// thread, holding no slab, not while another thread calls stop().
+  void retune(const LineShape& shape);
+  /// As built last.
+  LineShape shape() const;
+  /// From now on reads that wait for a server that is away fail: their samples are bad. Any thread.
+  void abandon() const;
+  /// Stops and joins everything; what was prepared is dropped, and a distant data set is abandoned. Any thread but the
+  /// line's own; idempotent.
+  void stop();
+  /// After the `end` ticket was received: throws InternalError unless every slab came home and every queue is empty.
+  void check_finished() const;
+
+  const SlabLayout& layout() const;
+  LineTimes times() const;
+  /// The line's nodes and edges as built, with queue depths.
+  const Drawing& drawing() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// The drawing in Graphviz's DOT language.
+std::string to_dot(const Drawing& drawing, const std::string& title);
+
+}  // namespace flowtrain

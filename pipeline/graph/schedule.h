@@ -1,0 +1,35 @@
+#pragma once
+// What happens when: the sequence of tickets of a run, a pure function of its numbers.
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "pipeline/graph/rates.h"
+#include "stages/ticket.h"
+
+namespace flowtrain {
+
+/// Iterations count from 1. A period of 0 means never.
+struct Schedule {
+  std::uint64_t first = 1;           ///< iteration to begin with; later than 1 after a resume
+  std::uint64_t last = 0;            ///< iteration to end with
+  std::uint32_t accum = 1;           ///< micro-batches per iteration
+  std::uint64_t validate_every = 0;  ///< also after the last iteration
+  std::uint64_t snapshot_every = 0;
+  bool final_snapshot = true;   ///< after the last iteration, whatever the period
+  bool validate_first = false;  ///< finish a validation that the resumed run was interrupted in
+  std::vector<RatePlan> optimizers = std::vector<RatePlan>(1);
+
+  std::vector<Rates> rates(std::uint64_t iteration) const;
+  bool validates_after(std::uint64_t iteration) const;
+  /// By the period: so does each run of this configuration, wherever it ends.
+  bool snapshot_is_due(std::uint64_t iteration) const;
+  /// Likewise, or because it is the last one.
+  bool snapshots_after(std::uint64_t iteration) const;
+
+  /// The tickets in sequence: rates where they change, the micro-batches, validate, snapshot; then end.
+  std::function<Ticket()> tickets() const;
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,113 @@
+#include "pipeline/graph/tuner.h"
+
+#include <algorithm>
+
+namespace flowtrain {
+
+namespace {
+
+constexpr double enough_waiting = 0.01;  // of the time: with less there is nothing to gain
+constexpr double clearly_better = 1.04;  // than what runs differ by
+
+template <class Count>
+bool grow(Count& count, Count to, Count most) {
+  if (count >= most) return false;
+  count = std::min(to, most);
+  return true;
+}
+
+template <class Count>
+bool shrink(Count& count, Count least) {
+  if (count <= std::max(least, Count{1})) return false;
+  count = std::max(least, static_cast<Count>(count - std::max(Count{1}, static_cast<Count>(count / 4))));
+  return true;
+}
+
+bool more_readers(Tuning& t, const Tuner::Limits& limits) {
+  return grow(t.line.readers, 2 * t.line.readers, limits.most.readers);
+}
+bool more_workers(Tuning& t, const Tuner::Limits& limits) {
+  return grow(t.line.workers, t.line.workers + std::max(1u, t.line.workers / 2), limits.most.workers);
+}
+bool more_prefetch(Tuning& t, const Tuner::Limits& limits) {
+  return grow(t.line.prefetch, 2 * t.line.prefetch, limits.most.prefetch);
+}
+// On a CPU that also computes, fewer threads may get more done.
+bool fewer_workers(Tuning& t, const Tuner::Limits& limits) { return shrink(t.line.workers, limits.least_workers); }
+bool fewer_threads(Tuning& t, const Tuner::Limits&) { return shrink(t.threads, 1u); }
+bool more_threads(Tuning& t, const Tuner::Limits& limits) {
+  return t.threads > 0 && grow(t.threads, t.threads + std::max(1u, t.threads / 3), limits.most_threads);
+}
+
+}  // namespace
+
+const std::vector<Tuner::Move>& Tuner::moves() {
+  static const std::vector<Move> all{{more_readers, true, false},  {more_workers, true, false},
+                                     {fewer_workers, true, true},  {more_prefetch, true, false},
+                                     {fewer_threads, false, true}, {more_threads, false, true}};
+  return all;
+}
+
+bool Tuner::worth_trying(const Move& move) const {
+  return (move.helps_who_waits && best_waits_) || (move.helps_who_shares && limits_.shares_cores);
+}
+
+Tuner::Tuner(const Tuning& start, const Limits& limits)
+    : limits_(limits), now_(start), best_(start), to_skip_(Line::slabs(start.line.prefetch)) {
+  if (limits.most_threads == 0) now_.threads = best_.threads = 0;
+}
+
+std::optional<Tuning> Tuner::after(double iteration_s, double waited_s) {
+  if (settled_) return {};
+  total_s_ += iteration_s;
+  const bool over = total_s_ >= limits_.seconds;
+  if (to_skip_ > 0) {
+    --to_skip_;
+    return over ? settle() : std::nullopt;
+  }
+  ++iterations_;
+  window_s_ += iteration_s;
+  waited_s_ += waited_s;
+  const bool measured = window_s_ >= limits_.window_s && iterations_ >= limits_.window_iterations;
+  if (!measured && !over) return {};
+  judge();
+  return over ? settle() : next_trial();
+}
+
+void Tuner::judge() {
+  const double rate = static_cast<double>(iterations_) / window_s_;
+  const bool first = first_rate_ == 0;
+  if (!first && rate <= clearly_better * best_rate_) {
+    ++failed_moves_;
+    move_ = (move_ + 1) % moves().size();
+    return;
+  }
+  if (first) first_rate_ = rate;
+  best_ = now_;
+  best_rate_ = rate;
+  best_waits_ = waited_s_ > enough_waiting * window_s_;
+  failed_moves_ = 0;  // the same again
+}
+
+std::optional<Tuning> Tuner::next_trial() {
+  for (; failed_moves_ < moves().size(); ++failed_moves_, move_ = (move_ + 1) % moves().size()) {
+    Tuning next = best_;
+    if (worth_trying(moves()[move_]) && moves()[move_].change(next, limits_)) return change_to(next);
+  }
+  return settle();
+}
+
+std::optional<Tuning> Tuner::settle() {
+  settled_ = true;
+  return now_ == best_ ? std::nullopt : change_to(best_);
+}
+
+std::optional<Tuning> Tuner::change_to(const Tuning& next) {
+  to_skip_ = Line::slabs(now_.line.prefetch) + 2;  // what is under way; and the rebuilt line's start
+  now_ = next;
+  iterations_ = 0;
+  window_s_ = waited_s_ = 0;
+  return next;
+}
+
+}  // namespace flowtrain

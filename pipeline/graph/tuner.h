@@ -1,0 +1,73 @@
+#pragma once
+// Finds how many threads and batches a data line should have, while it trains (loader.workers = "auto").
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "pipeline/graph/graph.h"
+
+namespace flowtrain {
+
+/// What is tuned. What a run learns does not depend on the line's shape; with other threads its sums may be rounded in
+/// another order.
+struct Tuning {
+  LineShape line;
+  unsigned threads = 0;  ///< that compute uses on the CPU; 0: left as they are
+
+  bool operator==(const Tuning&) const = default;
+};
+
+/// Tries one change after the other and keeps what makes iterations shorter: hill climbing along the coordinates. More
+/// of something is tried for as long as the net waits for its data, fewer threads where the net computes on the same
+/// cores. Counts no time of its own, so that tests need none. Compute thread.
+class Tuner {
+ public:
+  struct Limits {
+    LineShape most;  ///< of what may be tried; readers and prefetch only grow
+    unsigned least_workers = 1;
+    bool shares_cores = false;            ///< the net computes on the CPU
+    unsigned most_threads = 0;            ///< 0: threads are left alone
+    double seconds = 20;                  ///< of iterations, after which the best so far stays
+    double window_s = 1;                  ///< over which a trial is measured
+    std::uint64_t window_iterations = 4;  ///< likewise, at least
+  };
+
+  /// Begins with what the line is now.
+  Tuner(const Tuning& start, const Limits& limits);
+
+  /// After each iteration: how long it took, and how much of that was waiting for a batch. Returns what to change to.
+  std::optional<Tuning> after(double iteration_s, double waited_s);
+
+  /// Nothing more will be tried.
+  bool settled() const { return settled_; }
+  /// What turned out best so far.
+  const Tuning& best() const { return best_; }
+  /// Its iterations per second, of those with what was there at first; 1 where nothing was better, or nothing measured.
+  double gain() const { return first_rate_ > 0 ? best_rate_ / first_rate_ : 1; }
+
+ private:
+  /// False where `change` finds nothing to change.
+  struct Move {
+    bool (*change)(Tuning&, const Limits&);
+    bool helps_who_waits, helps_who_shares;  ///< for data; the net's cores
+  };
+  static const std::vector<Move>& moves();
+  bool worth_trying(const Move& move) const;
+  void judge();
+  std::optional<Tuning> next_trial();
+  std::optional<Tuning> settle();
+  std::optional<Tuning> change_to(const Tuning& next);
+
+  Limits limits_;
+  Tuning now_, best_;
+  double first_rate_ = 0, best_rate_ = 0;
+  double total_s_ = 0, window_s_ = 0, waited_s_ = 0;
+  std::uint64_t iterations_ = 0;
+  std::uint64_t to_skip_;  ///< iterations: what was prepared before the change is not counted
+  std::size_t move_ = 0, failed_moves_ = 0;
+  bool best_waits_ = true;  ///< for data, with the best so far
+  bool settled_ = false;
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,226 @@
+#include "pipeline/session/assembly.h"
+
+#include <algorithm>
+#include <array>
+#include <thread>
+
+#include "pipeline/config/words.h"
+#include "pipeline/telemetry/log.h"
+#include "sampling/core/registry.h"
+#include "sampling/picture_cache.h"
+
+namespace flowtrain {
+
+namespace {
+
+unsigned workers_of(const Settings& loader, unsigned processes_here) {
+  if (const auto workers = number(loader, "workers")) return static_cast<unsigned>(*workers);
+  return std::max(1u, std::thread::hardware_concurrency() / processes_here);
+}
+
+// What is written in the configuration stays as it is.
+std::uint32_t deepest_prefetch(const Settings& loader, std::size_t batch_bytes) {
+  constexpr std::size_t most = 32, most_bytes = std::size_t{1} << 30;  // of prepared batches
+  const auto prefetch = static_cast<std::uint32_t>(loader.integer("prefetch"));
+  if (loader.given("prefetch")) return prefetch;
+  return std::max(prefetch, static_cast<std::uint32_t>(std::min(most, most_bytes / batch_bytes)));
+}
+
+Tuner::Limits tuning_limits(const Config& config, const DataParts& parts, const std::string& device) {
+  constexpr unsigned most_readers = 64;
+  const Settings& loader = config.table("loader");
+  const Settings& run = config.table("run");
+  Tuner::Limits limits;
+  limits.most = {parts.workers, parts.readers, parts.prefetch};
+  if (!loader.given("readers") && !parts.dataset->resident())
+    limits.most.readers = std::max(parts.readers, most_readers);
+  const std::size_t batch_bytes = SlabLayout(parts.sampler->fields(), parts.batch).bytes();
+  limits.most.prefetch = deepest_prefetch(loader, batch_bytes);
+  limits.shares_cores = device == "cpu";
+  if (limits.shares_cores && !run.boolean("deterministic") && run.integer("threads") == 0)
+    limits.most_threads = std::max(1u, std::thread::hardware_concurrency());
+  return limits;
+}
+
+LastBatch last_batch(const std::string& name) {
+  return name == "drop" ? LastBatch::drop : name == "pad" ? LastBatch::pad : LastBatch::wrap;
+}
+
+/// Refuses what the sampler's rows are not fit for.
+void check_mixing(const Config& config, const std::vector<Field>& fields) {
+  const Mixing mixing = mixing_of(config);
+  if (!mixing.any()) return;
+  const auto has = [&](auto wanted) { return std::any_of(fields.begin(), fields.end(), wanted); };
+  const bool image = has([](const Field& field) { return is_image(field); });
+  const bool rgb = has([](const Field& field) { return is_image(field) && field.shape[2] == 3; });
+  const bool label = has([](const Field& f) { return f.name == "label" && f.dtype == DType::i64 && f.shape.empty(); });
+  const bool target = has([](const Field& field) { return field.name == "target"; });
+
+  const auto refuse = [&](const char* table, const char* key, const char* what) {
+    const Settings& sampler = config.table("sampler");
+    const std::string choice = sampler.text("plugin").empty() ? "name" : "plugin";
+    throw config.table(table).error(key,
+                                    say("sampler.", choice, " = ", to_toml(sampler.value(choice)), " (",
+                                        sampler.origin(choice).text(), ") gives no ", what),
+                                    Exit::usage, "set it to 0, or choose another sampler");
+  };
+  const auto alpha = mixing.mixup > 0 ? "mixup" : "cutmix";
+  if (!image && mixing.mixes()) refuse("mix", alpha, "`image` of bytes to work on");
+  if (!image && mixing.erase.prob > 0) refuse("mix.erase", "prob", "`image` of bytes to work on");
+  if (!rgb && mixing.color.any()) refuse("mix.color", "prob", "`image` of bytes in red, green and blue");
+  if (mixing.mixes() && (!label || target)) refuse("mix", alpha, "class `label` alone to mix");
+}
+
+DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, bool training, const std::string& device,
+                       const Portion& portion) {
+  const Settings& loader = config.table("loader");
+  const Settings& val = config.table("val");
+  DataParts parts;
+  parts.dataset = std::move(dataset);
+  const auto per_rank = static_cast<std::uint32_t>(loader.integer("batch_per_rank"));
+  parts.batch = per_rank > 0 ? per_rank * portion.slice.world : static_cast<std::uint32_t>(loader.integer("batch"));
+  if (!training && val.integer("batch") > 0) parts.batch = static_cast<std::uint32_t>(val.integer("batch"));
+  if (training && parts.batch < portion.slice.world)
+    throw loader.error("batch", "a batch of " + std::to_string(parts.batch) + " rows for " +
+                                    std::to_string(portion.slice.world) + " processes: each needs one at least");
+
+  if (training) {
+    auto [order, shares] = make_training_order(config, *parts.dataset, parts.batch, seed_of(config));
+    parts.order = std::move(order);
+    parts.sources = std::move(shares);
+  } else {
+    const auto& sequential = orders().at("sequential");
+    parts.order = sequential.make(Settings("order", sequential.keys), {*parts.dataset, seed_of(config)});
+  }
+  parts.sampler = make_sampler(config, *parts.dataset, training);
+  if (training) check_mixing(config, parts.sampler->fields());
+  if (training && loader.integer("keep_mb") > 0)
+    parts.dataset =
+        with_picture_cache(std::move(parts.dataset), static_cast<std::uint64_t>(loader.integer("keep_mb")) << 20);
+
+  parts.slice = portion.slice;
+  parts.batches =
+      Batches(parts.order->size(), parts.batch, training ? last_batch(loader.text("last")) : LastBatch::pad);
+  parts.prefetch = training ? static_cast<std::uint32_t>(loader.integer("prefetch")) : validation_prefetch;
+  parts.workers = training ? workers_of(loader, portion.processes_here) : static_cast<unsigned>(val.integer("workers"));
+  parts.readers = training ? static_cast<unsigned>(loader.integer("readers")) : 1;
+  parts.read_ahead = static_cast<std::uint64_t>(loader.integer("read_ahead"));
+  if (training && !number(loader, "workers") && portion.slice.world == 1)
+    parts.tunes = tuning_limits(config, parts, device);
+  const std::uint32_t most_prefetch = parts.tunes ? parts.tunes->most.prefetch : parts.prefetch;
+  parts.device = make_device(device, Line::slabs(most_prefetch), loader.boolean("pin"));
+  return parts;
+}
+
+}  // namespace
+
+std::unique_ptr<Device> make_device(const std::string& name, std::uint32_t slots, bool pin) {
+  if (name == "cpu") return make_cpu_device();
+  return make_cuda_device(std::stoi(name.substr(name.find(':') + 1)), slots, pin);
+}
+
+Mixing mixing_of(const Config& config) {
+  const Settings& mix = config.table("mix");
+  const Settings& erase = config.table("mix.erase");
+  const auto range = [&](const char* key) { return std::array{erase.reals(key)[0], erase.reals(key)[1]}; };
+  Mixing mixing;
+  mixing.mixup = mix.real("mixup");
+  mixing.cutmix = mix.real("cutmix");
+  mixing.prob = mix.real("prob");
+  mixing.switch_prob = mix.real("switch_prob");
+  const Settings& color = config.table("mix.color");
+  mixing.color = {color.real("prob"), color.real("brightness"), color.real("contrast"), color.real("saturation"),
+                  color.real("hue")};
+  mixing.erase = {erase.real("prob"), range("scale"), range("ratio"), erase.text("value") == "random"};
+  return mixing;
+}
+
+DataParts open_training_data(const Config& config, const std::string& device, const Portion& portion) {
+  return with_dataset(open_dataset(config, true), config, true, device, portion);
+}
+
+DataParts open_validation_data(const Config& config, const std::vector<std::string>& learnt, const std::string& device,
+                               const Portion& portion, bool tells) {
+  return with_dataset(open_validation_dataset(config, learnt, tells), config, false, device, portion);
+}
+
+std::uint32_t most_slabs(const Config& config, const DataParts& data, std::size_t batch_bytes) {
+  return Line::slabs(data.tunes ? deepest_prefetch(config.table("loader"), batch_bytes) : data.prefetch);
+}
+
+LineParts line_parts(const std::string& name, const DataParts& data, const Config& config,
+                     std::function<Ticket()> source) {
+  LineParts parts{name, *data.dataset, *data.order, *data.sampler, *data.device, data.batches};
+  parts.seed = seed_of(config);
+  parts.slice = data.slice;
+  parts.batch = static_cast<std::uint32_t>(data.slice.most(data.batch));
+  parts.accum = name == "train" ? static_cast<std::uint32_t>(config.table("train").integer("accum")) : 1;
+  parts.workers = data.workers;
+  parts.readers = data.readers;
+  parts.prefetch = data.prefetch;
+  parts.read_ahead = data.read_ahead;
+  parts.source = std::move(source);
+  return parts;
+}
+
+std::function<Ticket()> endless_batches(std::uint64_t first) {
+  return [next = first]() mutable {
+    Ticket ticket;
+    ticket.iteration = ++next;
+    return ticket;
+  };
+}
+
+std::string choose_device(const Config& config, unsigned local_rank, unsigned processes_here) {
+  const Settings& run = config.table("run");
+  const std::string& wish = run.text("device");
+  if (wish.starts_with("cuda:") && processes_here > 1)
+    throw run.error("device", wish + " is one GPU, for " + std::to_string(processes_here) + " processes", Exit::usage,
+                    "\"cuda\" gives each of them its own");
+  if (wish != "auto" && wish != "cuda") return wish;
+  const int gpus = count_gpus();
+  const int own = gpus > 0 ? static_cast<int>(local_rank % static_cast<unsigned>(gpus)) : 0;
+  const std::string name = "cuda:" + std::to_string(own);
+  if (wish == "cuda") return name;
+  if (gpus == 0) return "cpu";
+  try {
+    make_cuda_device(own, 1);
+    return name;
+  } catch (const UserError&) {
+    return "cpu";  // LibTorch's CUDA libraries are not all there
+  }
+}
+
+int gpus_to_share(const Config& config) {
+  const std::string& wish = config.table("run").text("device");
+  return wish == "auto" || wish == "cuda" ? count_gpus() : 0;
+}
+
+std::uint64_t seed_of(const Config& config) {
+  const auto seed = number(config.table("run"), "seed");
+  if (!seed) throw InternalError("run.seed was not drawn");
+  return static_cast<std::uint64_t>(*seed);
+}
+
+std::uint64_t iterations_per_epoch(const Config& config, const Batches& batches) {
+  return std::max<std::uint64_t>(
+      1, batches.per_epoch() / static_cast<std::uint64_t>(config.table("train").integer("accum")));
+}
+
+Schedule make_schedule(const Config& config, const Batches& batches, std::uint64_t first, bool validate) {
+  const Settings& run = config.table("run");
+  const std::uint64_t per_epoch = iterations_per_epoch(config, batches);
+  Schedule schedule;
+  schedule.first = first;
+  const auto iterations = static_cast<std::uint64_t>(run.integer("max_iter"));
+  const auto epochs = static_cast<std::uint64_t>(run.integer("max_epochs"));
+  schedule.last = iterations > 0 ? iterations : std::max<std::uint64_t>(epochs, 1) * per_epoch;
+  schedule.accum = static_cast<std::uint32_t>(config.table("train").integer("accum"));
+  schedule.validate_every = validate ? period(config.table("val"), "every").to_iterations(per_epoch) : 0;
+  schedule.snapshot_every = period(config.table("snapshot"), "every").to_iterations(per_epoch);
+  schedule.final_snapshot = config.table("snapshot").boolean("final");
+  schedule.optimizers = rate_plans(config, batches.size() * schedule.accum, per_epoch, schedule.last);
+  return schedule;
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,91 @@
+#pragma once
+// From the configuration to parts: data, orders, samplers, devices and schedules.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/config/config.h"
+#include "pipeline/graph/graph.h"
+#include "pipeline/graph/schedule.h"
+#include "pipeline/graph/tuner.h"
+#include "pipeline/session/sources.h"
+#include "sampling/batches.h"
+#include "sampling/images/mix.h"
+#include "sampling/order.h"
+#include "sampling/sampler.h"
+#include "stages/device/device.h"
+
+namespace flowtrain {
+
+/// Everything that one line reads from; at the addresses that the line refers to.
+struct DataParts {
+  std::unique_ptr<Dataset> dataset;
+  std::unique_ptr<Order> order;
+  std::vector<SourceShare> sources;  ///< where they are several
+  std::unique_ptr<Sampler> sampler;
+  std::unique_ptr<Device> device;
+  Batches batches{1, 1, LastBatch::wrap};
+  Slice slice = {};
+  std::uint32_t batch = 1;  ///< rows of a whole batch, of all processes
+  std::uint32_t prefetch = 1;
+  unsigned workers = 1, readers = 1;
+  std::uint64_t read_ahead = 0;        ///< rows
+  std::optional<Tuner::Limits> tunes;  ///< loader.workers = "auto"; nothing: the line keeps its shape
+};
+
+/// Batches that a validation line prepares ahead.
+inline constexpr std::uint32_t validation_prefetch = 5;
+
+/// How much of the data, and of this machine, is one process's.
+struct Portion {
+  Slice slice = {};
+  unsigned processes_here = 1;  ///< that share the machine's cores
+};
+
+/// Opens the training data. Throws UserError(usage or data).
+DataParts open_training_data(const Config& config, const std::string& device, const Portion& portion = {});
+
+/// Opens the validation data under the classes that the net learns (open_validation_dataset): in stored order, not
+/// augmented, epochs padded, five batches prefetched. Throws UserError(usage or data).
+DataParts open_validation_data(const Config& config, const std::vector<std::string>& learnt, const std::string& device,
+                               const Portion& portion = {}, bool tells = true);
+
+/// Slabs that a line of training batches may come to have, of `batch_bytes` each: loader.prefetch may be tuned.
+std::uint32_t most_slabs(const Config& config, const DataParts& data, std::size_t batch_bytes);
+
+/// The line of the parts; `source` gives its tickets.
+LineParts line_parts(const std::string& name, const DataParts& data, const Config& config,
+                     std::function<Ticket()> source);
+
+/// Batches 1, 2, 3 … from number `first` (from 0), without end: for validation and for measuring.
+std::function<Ticket()> endless_batches(std::uint64_t first = 0);
+
+/// The device of that name ("cpu", "cuda:N"), for `slots` slabs, whose host memory is page-locked with `pin`. No tensor
+/// is made on a GPU before: this is what brings CUDA into the process. Throws UserError(usage) where it cannot be had.
+std::unique_ptr<Device> make_device(const std::string& name, std::uint32_t slots, bool pin);
+
+/// "cpu" or "cuda:N" for run.device, for one process of `processes_here` on this machine. "auto" takes a GPU where one
+/// answers. Each process has its own; where fewer are visible, they share them in turn. Throws UserError(usage) where
+/// run.device names a single GPU for several processes.
+std::string choose_device(const Config& config, unsigned local_rank = 0, unsigned processes_here = 1);
+
+/// GPUs for the processes that we start on this machine: 0 where run.device is "cpu" or names a single GPU.
+int gpus_to_share(const Config& config);
+
+/// The run's seed; run.seed must be a number by now.
+std::uint64_t seed_of(const Config& config);
+
+/// [mix], [mix.color] and [mix.erase].
+Mixing mixing_of(const Config& config);
+
+/// Optimizer steps per epoch; at least 1.
+std::uint64_t iterations_per_epoch(const Config& config, const Batches& batches);
+
+/// The whole run from iteration `first`; one epoch where no length is set (--dry-run). `validate` is false where there
+/// is no validation set.
+Schedule make_schedule(const Config& config, const Batches& batches, std::uint64_t first, bool validate);
+
+}  // namespace flowtrain

@@ -1,0 +1,72 @@
+#include "pipeline/session/memory_check.h"
+
+#include <algorithm>
+#include <string>
+
+#include "pipeline/telemetry/format.h"
+#include "sampling/core/say.h"
+#include "sampling/core/settings.h"
+
+namespace flowtrain {
+
+namespace {
+
+/// Batches of one line, all of which come to be filled.
+struct Prepared {
+  std::uint64_t batches = 0, rows = 0, row_bytes = 0, row_bytes_as_floats = 0;
+
+  std::uint64_t bytes() const { return batches * rows * row_bytes; }
+};
+
+Prepared prepared(const DataParts& data) {
+  const auto rows = data.slice.most(data.batch);
+  Prepared all{Line::slabs(data.prefetch), rows, sizeof(RowWork)};
+  for (auto& field : data.sampler->fields()) {
+    all.row_bytes += field.row_bytes();
+    if (is_image(field)) all.row_bytes_as_floats += field.row_bytes() * sizeof(float);
+  }
+  return all;
+}
+
+std::string described(const Prepared& line, const std::string& purpose, const std::string& keys) {
+  return say(line.batches, " batches of ", format_count(line.rows), " rows for ", purpose, " (", keys, "), ",
+             format_bytes(line.row_bytes), " a row");
+}
+
+}  // namespace
+
+void check_memory(const MemoryNeed& need, std::uint64_t free_bytes) {
+  std::uint64_t bytes = 0, as_floats = 0;
+  std::string lines;
+  bool copies = false;  // to a device, where the net takes them
+  const auto add = [&](const DataParts& data, const std::string& purpose, const std::string& keys) {
+    const Prepared line = prepared(data);
+    bytes += line.bytes();
+    as_floats = std::max(as_floats, line.rows * line.row_bytes_as_floats);
+    copies = copies || data.device->copies();
+    lines += (lines.empty() ? "" : "; ") + described(line, purpose, keys);
+    return line.bytes();
+  };
+  const std::uint64_t training = need.train ? add(*need.train, "training", "loader.prefetch + 2") : 0;
+  const Settings& val = need.config.table("val");
+  const bool own = val.integer("batch") > 0;
+  for (auto* data : need.validation) add(*data, "validation", own ? "val.batch" : "loader.batch");
+  if (copies || !need.computes) as_floats = 0;
+  bytes += as_floats;
+  // Page-locked memory is taken at once, so that here others may have theirs already.
+  const std::uint64_t free_here = free_bytes / (copies ? 1 : need.processes_here);
+  if (bytes <= free_here) return;
+  const bool by_validation = own && bytes - training > training;
+  const std::string of_several =
+      need.processes_here > 1 && !copies ? say(" for each of ", need.processes_here, " processes here") : "";
+  throw(by_validation ? val : need.config.table("loader"))
+      .error("batch",
+             say("batches would take ", format_bytes(bytes), " of memory, and ", format_bytes(free_here), " are free",
+                 of_several, ": ", lines,
+                 as_floats > 0 ? say("; and one in work as floats, ", format_bytes(as_floats)) : ""),
+             Exit::usage,
+             say("make ", by_validation ? "val.batch" : "loader.batch or loader.prefetch",
+                 " smaller; loader.batch = \"auto\" finds the largest batch that fits"));
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,283 @@
+#include "pipeline/session/sources.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+#include "pipeline/config/words.h"
+#include "pipeline/telemetry/format.h"
+#include "pipeline/telemetry/log.h"
+#include "sampling/class_names.h"
+#include "sampling/core/random.h"
+#include "sampling/core/registry.h"
+#include "sampling/core/say.h"
+#include "sampling/plugin.h"
+#include "sampling/relabelled_dataset.h"
+#include "sampling/sources/mixed_dataset.h"
+#include "sampling/sources/mixed_order.h"
+
+namespace flowtrain {
+
+namespace {
+
+std::unique_ptr<Dataset> open_one(const Settings& data, bool training) {
+  auto dataset = datasets().at(data.text("dataset")).make(data, {training});
+  if (dataset->size() == 0) throw EmptyDataset(data.text("dataset") + ": the data set is empty");
+  return dataset;
+}
+
+const std::string& name_of_source(const Settings& source) {
+  return source.text(source.text("name").empty() ? "dataset" : "name");
+}
+
+/// Where a source stands, for messages of what two of them have to do with each other.
+std::string place_of(const Settings& source) {
+  return say(source.table(), " (", name_of_source(source), ", ", source.origin("dataset").text(), ")");
+}
+
+const MixedDataset* as_mixed(const Config& config, const Dataset& dataset) {
+  if (config.list("data.source").empty()) return nullptr;
+  return dynamic_cast<const MixedDataset*>(&dataset);
+}
+
+std::unique_ptr<Dataset> open_sources(const std::vector<Settings>& settings) {
+  std::vector<MixedDataset::Source> sources;
+  std::vector<std::string> classes;
+  const Settings* named = nullptr;  // whose class names they are
+  for (auto& each : settings) {
+    std::unique_ptr<Dataset> dataset;
+    try {
+      dataset = open_one(each, true);
+    } catch (const EmptyDataset& empty) {
+      throw each.error("dataset", "the data set is empty", Exit::data, empty.hint());
+    }
+    try {
+      auto both = sources.empty() ? dataset->classes() : agreed_classes(classes, dataset->classes());
+      if (!named || both != classes) named = &each;
+      classes = std::move(both);
+    } catch (const std::invalid_argument& differs) {
+      throw each.error("dataset", say("its classes are not those of ", place_of(*named), ": ", differs.what()),
+                       Exit::data, "sources that are trained on together have the same classes, in the same order");
+    }
+    sources.push_back({name_of_source(each), std::move(dataset)});
+  }
+  return mixed(std::move(sources));
+}
+
+std::unique_ptr<Order> make_order(const Config& config, const Settings& source, const OrderInput& input) {
+  if (auto& own = source.text("order"); !own.empty()) return orders().at(own).make(source, input);
+  return orders().at(config.table("order").text("name")).make(config.table("order"), input);
+}
+
+std::vector<double> ratios_of(const std::vector<Settings>& settings, const std::vector<std::uint64_t>& sizes) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const double ratio = settings[i].real("ratio");
+    ratios.push_back(ratio > 0 ? ratio : static_cast<double>(sizes[i]));
+  }
+  return ratios;
+}
+
+/// `run` positions are a turn.
+std::uint64_t turns_of_epoch(const Settings& data, std::uint64_t batch, std::uint64_t run,
+                             const std::vector<std::uint64_t>& sizes, const std::vector<double>& ratios) {
+  if (const auto batches = number(data, "epoch")) return static_cast<std::uint64_t>(*batches) * (batch / run);
+  return turns_of_epoch(data.text("epoch") == "longest" ? EpochEnd::longest : EpochEnd::shortest, sizes, ratios, run);
+}
+
+/// Positions of a turn.
+std::uint64_t run_of(const Settings& data, std::uint64_t batch) {
+  return data.text("batches") == "one_source" ? batch : 1;
+}
+
+/// Of each source in an epoch; `sizes` are those of their orders.
+std::vector<std::uint64_t> turns_of(const Config& config, const std::vector<std::uint64_t>& sizes,
+                                    std::uint64_t batch) {
+  const Settings& data = config.data(true);
+  const auto ratios = ratios_of(config.list("data.source"), sizes);
+  return shared_out(turns_of_epoch(data, batch, run_of(data, batch), sizes, ratios), ratios);
+}
+
+bool same_rows(const std::vector<Field>& first, const std::vector<Field>& second) {
+  return std::ranges::equal(first, second, [](const Field& a, const Field& b) {
+    return a.name == b.name && a.dtype == b.dtype && a.shape == b.shape && a.mean == b.mean && a.stddev == b.stddev;
+  });
+}
+
+/// "image u8 28x28x1, label i64".
+std::string describe_rows(const std::vector<Field>& fields) {
+  std::string text;
+  for (auto& field : fields) {
+    std::string shape;
+    for (const auto side : field.shape) shape += (shape.empty() ? " " : "x") + std::to_string(side);
+    text += say(text.empty() ? "" : ", ", field.name, " ", name_of(field.dtype), shape);
+    for (auto& [word, values] : {std::pair{" mean ", &field.mean}, {" stddev ", &field.stddev}})
+      if (!values->empty()) text += word + to_toml(Value(*values));
+  }
+  return text;
+}
+
+std::unique_ptr<Sampler> sampler_of(const Settings& settings, const SamplerInput& input) {
+  if (auto& plugin = settings.text("plugin"); !plugin.empty()) return SamplerPlugin(plugin).make(settings, input);
+  return samplers().at(settings.text("name")).make(settings, input);
+}
+
+/// Another sampler's rows, and at their end which source each is of.
+class SourcedSampler : public Sampler {
+ public:
+  /// `whole` must outlive it.
+  SourcedSampler(std::unique_ptr<Sampler> sampler, const MixedDataset& whole)
+      : sampler_(std::move(sampler)), whole_(whole), own_(sampler_->fields().size()) {}
+
+  std::vector<Field> fields() const override {
+    auto fields = sampler_->fields();
+    fields.push_back({source_field, DType::i64, {}});
+    return fields;
+  }
+  void sample(const Record& record, Stream& random, Row row) const override {
+    sampler_->sample(record, random, row.first(own_));
+    tell(record, row[own_]);
+  }
+  bool takes_blocks() const override { return sampler_->takes_blocks(); }
+  void sample_rows(std::span<const Record* const> records, Row first) const override {
+    sampler_->sample_rows(records, first.first(own_));
+    std::byte* to = first[own_];
+    for (auto* record : records) tell(*record, std::exchange(to, to + sizeof(std::int64_t)));
+  }
+
+ private:
+  void tell(const Record& record, std::byte* to) const {
+    const auto source = static_cast<std::int64_t>(whole_.index_of(record.id));
+    std::memcpy(to, &source, sizeof source);
+  }
+
+  std::unique_ptr<Sampler> sampler_;
+  const MixedDataset& whole_;
+  std::size_t own_;  // fields of sampler_
+};
+
+}  // namespace
+
+std::unique_ptr<Dataset> open_dataset(const Config& config, bool training) {
+  const auto& sources = config.list("data.source");
+  if (training && !sources.empty()) return open_sources(sources);
+  const Settings& data = config.data(training);
+  if (data.text("dataset").empty())
+    throw UserError(Exit::usage, "data.val.dataset: must be given: the [[data.source]]s are for training alone",
+                    "name a data set in [data.val]");
+  return open_one(data, training);
+}
+
+std::unique_ptr<Dataset> open_validation_dataset(const Config& config, const std::vector<std::string>& learnt,
+                                                 bool tells) {
+  auto dataset = open_dataset(config, false);
+  const auto classes = dataset->classes();
+  if (classes == learnt || classes.empty() || learnt.empty()) return dataset;
+  const Settings& data = config.data(false);
+  try {
+    auto places = places_among(learnt, classes);
+    if (tells && !places.lacking.empty())
+      log_info(say("validation data: ", classes.size(), " of the ", learnt.size(), " classes, without ",
+                   listed_classes(places.lacking), "; labels are those of the training data"));
+    return relabelled(std::move(dataset), learnt, std::move(places.labels));
+  } catch (const std::invalid_argument& differs) {
+    throw data.error("dataset", say("its classes are not those of the training data: ", differs.what()), Exit::data,
+                     "a net tells apart the classes that it was trained on: give both the same ones, or fewer to "
+                     "validation; data.class_names, where there is such a key, names them for both");
+  }
+}
+
+SourcedOrder make_training_order(const Config& config, const Dataset& dataset, std::uint64_t batch,
+                                 std::uint64_t seed) {
+  const MixedDataset* whole = as_mixed(config, dataset);
+  if (!whole) return {orders().at(config.table("order").text("name")).make(config.table("order"), {dataset, seed}), {}};
+
+  const auto& settings = config.list("data.source");
+  std::vector<OrderedSource> sources;
+  std::vector<std::uint64_t> sizes;
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    const auto& source = whole->sources()[i];
+    // Sources of one size are not to be shuffled alike.
+    sources.push_back({make_order(config, settings[i], {*source.dataset, mix64(mix64(seed) + i)}), source.first_id});
+    sizes.push_back(sources.back().order->size());
+  }
+  const std::uint64_t run = run_of(config.data(true), batch);
+  const auto ratios = ratios_of(settings, sizes);
+  const auto turns = turns_of(config, sizes, batch);
+
+  double sum = 0;
+  for (const double ratio : ratios) sum += ratio;
+  std::vector<SourceShare> shares;
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    if (turns[i] == 0)
+      throw settings[i].error(
+          settings[i].given("ratio") ? "ratio" : "dataset",
+          say("an epoch of ", run > 1 ? "batches" : "samples", " has none of ", name_of_source(settings[i])),
+          Exit::usage, say("give it a greater ratio, or set a longer data.epoch: it is ", epoch_end_of(config)));
+    sources[i].turns = turns[i];
+    const std::uint64_t samples = turns[i] * run;
+    shares.push_back({whole->sources()[i].name, whole->sources()[i].dataset->size(), sizes[i], samples, ratios[i] / sum,
+                      static_cast<double>(samples) / static_cast<double>(sizes[i])});
+  }
+  return {std::make_unique<MixedOrder>(std::move(sources), run), std::move(shares)};
+}
+
+bool epoch_has_all(const Config& config, const std::vector<SourceShare>& shares, std::uint64_t batch) {
+  if (shares.empty()) return true;
+  std::vector<std::uint64_t> sizes;
+  for (auto& share : shares) sizes.push_back(share.order_size);
+  return std::ranges::none_of(turns_of(config, sizes, batch), [](std::uint64_t turns) { return turns == 0; });
+}
+
+std::unique_ptr<Sampler> make_sampler(const Config& config, const Dataset& dataset, bool training) {
+  const Settings& settings = config.table("sampler");
+  const MixedDataset* whole = training ? as_mixed(config, dataset) : nullptr;
+  if (!whole) return sampler_of(settings, {dataset, training});
+  const auto& sources = config.list("data.source");
+  std::vector<Field> first;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    std::vector<Field> fields;
+    try {
+      fields = sampler_of(settings, {*whole->sources()[i].dataset, training})->fields();
+    } catch (const UserError& error) {
+      throw UserError(error.code(), place_of(sources[i]) + ": " + error.what(), error.hint());
+    }
+    if (i == 0)
+      first = std::move(fields);
+    else if (!same_rows(first, fields))
+      throw sources[i].error("dataset",
+                             say("the sampler makes other rows of it (", describe_rows(fields), ") than of ",
+                                 place_of(sources[0]), " (", describe_rows(first), ")"),
+                             Exit::usage,
+                             "say in [sampler] what they are to have in common: size, channels, mean and stddev, say");
+  }
+  if (std::ranges::any_of(first, [](auto& field) { return field.name == source_field; }))
+    throw settings.error(
+        settings.text("plugin").empty() ? "name" : "plugin",
+        say("it gives a field '", source_field, "', which is what the index of each row's [[data.source]] is called"),
+        Exit::usage, "give the sampler's field another name");
+  return std::make_unique<SourcedSampler>(sampler_of(settings, {dataset, training}), *whole);
+}
+
+std::string describe_shares(const std::vector<SourceShare>& shares) {
+  std::string text;
+  for (auto& share : shares) {
+    char ratio[32];
+    std::snprintf(ratio, sizeof ratio, "%.4g", share.ratio);
+    text += say(text.empty() ? "" : ", ", share.name, " ", format_count(share.records), text.empty() ? " samples" : "",
+                " (ratio ", ratio, ")");
+  }
+  return say(shares.size(), shares.size() == 1 ? " source: " : " sources: ", text);
+}
+
+std::string epoch_end_of(const Config& config) {
+  const Settings& data = config.data(true);
+  const auto batches = number(data, "epoch");
+  return batches ? say(format_count(static_cast<std::uint64_t>(*batches)), *batches == 1 ? " batch" : " batches")
+                 : data.text("epoch");
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,288 @@
+#include "pipeline/session/start.h"
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "pipeline/config/words.h"
+#include "pipeline/snapshot/atomic_folder.h"
+#include "pipeline/snapshot/manifest.h"
+#include "pipeline/snapshot/snapshot_files.h"
+#include "pipeline/telemetry/format.h"
+#include "pipeline/telemetry/interrupt.h"
+#include "pipeline/telemetry/log.h"
+#include "sampling/core/settings.h"
+
+namespace flowtrain {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+constexpr const char* the_start = "the start of the run";  // what rank 0 tells the others of it
+
+bool is_snapshot(const fs::path& path) { return fs::exists(path / "manifest.json"); }
+
+// The run that a snapshot is of, by the place where it lies.
+fs::path run_of(const fs::path& snapshot) {
+  const fs::path folder = snapshot.parent_path(), run = folder.parent_path();
+  if (folder.filename() == "snapshots" && holds_run(run)) return run;
+  const std::string name = snapshot_name(read_manifest(snapshot).iteration);
+  throw UserError(Exit::snapshot, say("--resume ", snapshot.string(), ": this snapshot lies outside of a run's folder"),
+                  say("give it one and go on in that: mkdir -p NEW/snapshots; cp -r ", snapshot.string(),
+                      " NEW/snapshots/", name, "; cp ", snapshot.string(),
+                      "/config.toml NEW; flowtrain NEW. Or start a new run with its weights alone: net.pretrain = \"",
+                      (snapshot / "model.safetensors").string(), "\""));
+}
+
+// The run to go on in, if there is one.
+std::optional<fs::path> run_to_resume(const StartOptions& options, const std::string& resume, const Config& config) {
+  if (auto folder = as_run_folder(options.config)) return folder;
+  if (!resume.empty() && resume != "auto") {
+    const fs::path path = fs::absolute(resume).lexically_normal();
+    if (is_snapshot(path)) return run_of(path);
+    if (!holds_run(path))
+      throw UserError(Exit::snapshot, "--resume " + resume + ": neither a run's folder nor a snapshot",
+                      "name runs/NAME, or runs/NAME/snapshots/iter-NNNNNNNN");
+    return path;
+  }
+  if (options.run_dir) return holds_run(*options.run_dir) ? options.run_dir : std::nullopt;
+  return newest_run(config.table("run").text("dir"), config.name());
+}
+
+std::optional<fs::path> choose_snapshot(const StartOptions& options, const std::string& resume,
+                                        const fs::path& folder) {
+  if (options.iteration || is_snapshot(resume)) {
+    const auto path = options.iteration ? find_iteration(folder, *options.iteration) : fs::path(resume);
+    open_snapshot(path);  // throws with what is damaged
+    return path;
+  }
+  const auto newest = find_newest(folder);
+  for (auto& [path, reason] : newest.passed_over) log_warn(say("passing over ", path.string(), ": ", reason));
+  return newest.path;
+}
+
+void check_changes(const Config& before, const Config& now, bool accepted) {
+  std::string breaking;
+  const bool grown = now.table("loader").origin("batch").text().starts_with("loader.batch_per_rank");
+  const bool any_batch = grown && now.table("resume").text("world") == "any";
+  for (auto& difference : diff(before, now)) {
+    log_info(say("changed since the run began: ", difference.key, " = ", difference.is, " (was ", difference.was, ")"));
+    if (difference.breaks && !(any_batch && difference.key == "loader.batch"))
+      breaking += (breaking.empty() ? "" : ", ") + difference.key;
+  }
+  if (breaking.empty()) return;
+  if (!accepted)
+    throw UserError(
+        Exit::usage, "changes that break exact resume: " + breaking,
+        say("undo them, start a new run (without --iter and --resume), or go on all the same with --accept-changes",
+            grown ? "; resume.world = \"any\" lets loader.batch_per_rank make another batch" : ""));
+  log_warn("going on with changes that break exact resume: " + breaking);
+}
+
+std::string draw_seed() {
+  std::random_device source;
+  return std::to_string(source() & 0x7fffffff);
+}
+
+bool seed_is_random(const Config& config) { return !number(config.table("run"), "seed"); }
+
+fs::path config_file(const StartOptions& options) {
+  const auto folder = as_run_folder(options.config);
+  return folder ? *folder / "config.toml" : fs::path(options.config);
+}
+
+// The batch that a word stands for, and what is told of it.
+struct Batch {
+  std::string rows, origin;
+};
+
+// What stands where a configuration leaves it open.
+struct Choices {
+  std::string seed;
+  std::function<Batch()> batch;
+};
+
+bool batch_is_auto(const Config& config) { return !number(config.table("loader"), "batch"); }
+
+// `config`, as loaded from `file`, with what is drawn or found, or follows from the number of ranks, said in figures,
+// so that the run's folder holds them. Without `world` loader.batch_per_rank is left open.
+Config settled(const Config& config, const StartOptions& options, const fs::path& file, const Choices& choices,
+               std::optional<int> world) {
+  const auto rows = config.table("loader").integer("batch_per_rank");
+  const bool draws = seed_is_random(config), grows = world && rows > 0, searches = batch_is_auto(config);
+  if (!draws && !grows && !searches) return config;
+  auto overrides = options.overrides;
+  if (draws) overrides.push_back({"run.seed", choices.seed, "run.seed = \"random\""});
+  if (grows) {
+    std::erase_if(overrides, [](auto& each) { return each.key == "loader.batch_per_rank"; });
+    overrides.push_back(
+        {"loader.batch", std::to_string(rows * *world), say("loader.batch_per_rank, ", *world, " times")});
+  }
+  if (searches) {
+    const auto [batch, origin] = choices.batch();
+    overrides.push_back({"loader.batch", batch, origin});
+  }
+  return load_config(file, overrides);
+}
+
+Batch left_open(const Config& config) {
+  const auto& keys = config.table("loader").keys();
+  const auto key = std::find_if(keys.begin(), keys.end(), [](auto& each) { return each.name == "batch"; });
+  return {to_toml(key->fallback), kBatchLeftOpen};
+}
+
+// Looked for with a batch of a few, of all processes together.
+Batch find_batch(const StartOptions& options, const Config& config, const fs::path& file, const std::string& seed,
+                 const FindRows& find_rows, Group& group) {
+  if (!find_rows) return left_open(config);
+  constexpr int few = 2;  // batch normalisation takes no statistics of one
+  const auto probe = [&] { return Batch{std::to_string(few), kBatchLeftOpen}; };
+  const Config few_rows = settled(config, options, file, {seed, probe}, std::nullopt);
+  few_rows.check_trainable();
+  const FoundRows own = find_rows(few_rows);
+  std::uint64_t least = own.rows;
+  for (auto& rows : group.gather("the batch that fits", std::to_string(own.rows)))
+    least = std::min<std::uint64_t>(least, std::stoull(rows));
+  if (own.rows == 0)
+    throw config.table("loader").error(
+        "batch", say("no batch fits: not even the smallest one takes less than ", format_bytes(own.limit)), Exit::usage,
+        "free some memory, choose a smaller net or smaller pictures, or raise loader.batch_memory_mb");
+  if (least == 0) throw UserError(Exit::usage, "loader.batch: no batch fits into another process's memory");
+  const std::string shares = group.size() > 1 ? say(", ", least, " for each of ", group.size(), " processes") : "";
+  const Batch batch{std::to_string(least * static_cast<std::uint64_t>(group.size())),
+                    say("loader.batch = \"auto\": ", own.rows, " take ", format_bytes(own.bytes), " of ",
+                        format_bytes(own.limit), shares)};
+  if (group.leads()) log_info(say("batches of ", batch.rows, " (", batch.origin, "; ", own.tries, " tries)"));
+  return batch;
+}
+
+Start fresh(const StartOptions& options, const Config& given, const fs::path& file, const Choices& choices, int world,
+            Interrupt* interrupt) {
+  if (options.run_dir) RunFolder::check_free(*options.run_dir);  // before a long search
+  Config config = settled(given, options, file, choices, world);
+  const fs::path dir = config.table("run").text("dir");
+  const bool earlier = newest_run(dir, config.name()).has_value();
+  const Interrupt::Deferral whole(interrupt);
+  auto folder = options.run_dir ? RunFolder::create_at(*options.run_dir) : RunFolder::create(dir, config.name());
+  if (folder.path().filename() != config.name() && !options.run_dir)
+    log_info(earlier ? say("an earlier run called '", config.name(), "' is kept; to go on in it: --resume auto")
+                     : say((dir / config.name()).string(), " is there and holds no run; it is left alone"));
+  write_file_atomically(folder.config_file(), to_toml(config));
+  if (interrupt) interrupt->set_cleanup([made = folder.path()] { RunFolder::discard(made); });
+  return {.config = std::move(config), .folder = std::move(folder)};
+}
+
+Start lead_start(const StartOptions& options, Group& group, const FindRows& find_rows, Interrupt* interrupt) {
+  const int world = group.size();
+  const auto file = config_file(options);
+  Config config = load_config(file, options.overrides);
+  config.check_trainable();
+
+  const std::string seed = seed_is_random(config) ? draw_seed() : "";
+  const Choices fresh_choices{seed, [&] {
+                                group.broadcast(the_start, json{{"find_rows", seed}}.dump());
+                                return find_batch(options, config, file, seed, find_rows, group);
+                              }};
+
+  std::string resume = options.resume.empty() ? config.table("run").text("resume") : options.resume;
+  if (resume == "none") resume.clear();
+  while (resume.size() > 1 && resume.ends_with('/')) resume.pop_back();  // as a shell completes a folder's name
+  if (as_run_folder(options.config) && options.resume.empty()) resume = "auto";
+  if (resume.empty() && !options.iteration) return fresh(options, config, file, fresh_choices, world, interrupt);
+
+  const auto run = run_to_resume(options, resume, config);
+  if (!run) {
+    if (options.iteration)
+      throw UserError(Exit::snapshot,
+                      say("--iter ", *options.iteration, ": there is no run called '", config.name(), "' in ",
+                          config.table("run").text("dir"), " to go on in"),
+                      "start it without --iter; --max-iter sets the length of a run");
+    log_info(say("no run called '", config.name(), "' yet: starting at iteration 0"));
+    return fresh(options, config, file, fresh_choices, world, interrupt);
+  }
+
+  auto folder = RunFolder::open(*run);
+  const Config stored = load_config(folder.config_file());
+  const auto stored_batch = [&] {
+    return Batch{to_toml(stored.table("loader").value("batch")), folder.config_file().string()};
+  };
+  config = settled(config, options, file, {to_toml(stored.table("run").value("seed")), stored_batch}, world);
+  check_changes(stored, config, options.accept_changes);
+  clean_leftovers(folder.snapshots());
+  for (auto& link : restore_links(folder.snapshots()))
+    log_info(say(link.string(), " was a copy of a snapshot, where the run has a link: it is one again"));
+  auto snapshot = choose_snapshot(options, resume, folder.snapshots());
+  if (!snapshot) log_info(say(folder.path().string(), " has no snapshot yet: starting at iteration 0"));
+  write_file_atomically(folder.config_file(), to_toml(config));
+  return {.config = std::move(config),
+          .folder = std::move(folder),
+          .resumed = true,
+          .snapshot = std::move(snapshot),
+          .accept_changes = options.accept_changes};
+}
+
+void compare_with_leader(std::map<std::string, std::string> leaders, const Config& config) {
+  auto own = common_values(config);
+  const std::string none = "(none)";
+  for (auto& [key, value] : own) leaders.try_emplace(key, none);
+  std::string different;
+  for (auto& [key, theirs] : leaders) {
+    const auto& value = own.try_emplace(key, none).first->second;
+    if (theirs == value || key.ends_with(".path")) continue;  // the same data may lie elsewhere on another machine
+    different += say(different.empty() ? "" : ", ", key, " = ", value, " (rank 0: ", theirs, ")");
+  }
+  if (!different.empty())
+    throw UserError(Exit::usage, "not the configuration of rank 0: " + different,
+                    "start all ranks with the same file and flags");
+}
+
+}  // namespace
+
+Config load_for_use(const StartOptions& options, const FindRows& find_rows) {
+  const auto file = config_file(options);
+  const Config config = load_config(file, options.overrides);
+  const std::string seed = draw_seed();
+  const auto find = [&] { return find_batch(options, config, file, seed, find_rows, solo_group()); };
+  return settled(config, options, file, {seed, find}, std::nullopt);
+}
+
+Start prepare_start(const StartOptions& options, Group& group, const FindRows& find_rows, Interrupt* interrupt) {
+  if (group.leads()) {
+    Start start = lead_start(options, group, find_rows, interrupt);
+    start.path = fs::absolute(start.folder->path());
+    group.broadcast(the_start, json{{"seed", to_toml(start.config.table("run").value("seed"))},
+                                    {"batch", to_toml(start.config.table("loader").value("batch"))},
+                                    {"common", common_values(start.config)},
+                                    {"folder", start.path.string()},
+                                    {"resumed", start.resumed},
+                                    {"snapshot", start.snapshot ? json(start.snapshot->string()) : json()}}
+                                   .dump());
+    return start;
+  }
+  const auto file = config_file(options);
+  Config config = load_config(file, options.overrides);
+  auto led = json::parse(group.broadcast(the_start, {}));
+  if (led.contains("find_rows")) {
+    find_batch(options, config, file, led.at("find_rows"), find_rows, group);
+    led = json::parse(group.broadcast(the_start, {}));
+  }
+  config = settled(config, options, file,
+                   {led.at("seed"),
+                    [&] {
+                      return Batch{led.at("batch"), "rank 0"};
+                    }},
+                   group.size());
+  config.check_trainable();
+  compare_with_leader(led.at("common"), config);
+  Start start{.config = std::move(config),
+              .path = led.at("folder").get<std::string>(),
+              .resumed = led.at("resumed"),
+              .accept_changes = options.accept_changes};
+  if (const auto& snapshot = led.at("snapshot"); !snapshot.is_null()) start.snapshot = snapshot.get<std::string>();
+  return start;
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,128 @@
+#include "pipeline/session/validation_data.h"
+
+#include <algorithm>
+
+#include "pipeline/telemetry/format.h"
+#include "pipeline/telemetry/log.h"
+#include "pipeline/validation/early_stop.h"
+#include "sampling/core/settings.h"
+#include "stages/evaluation/figures.h"
+
+namespace flowtrain {
+
+namespace {
+
+std::optional<DetectionMetrics> detection_metrics(const Config& config, const Dataset& dataset) {
+  DetectionMetrics metrics{dataset, {}};
+  for (auto& name : config.table("val").texts("metrics"))
+    if (is_detection_figure(name)) metrics.names.push_back(name);
+  return metrics.names.empty() ? std::nullopt : std::optional(std::move(metrics));
+}
+
+/// A table that compares the figures of validations, with the figure's name.
+struct Rule {
+  const Settings& table;
+  const char* key;  ///< that is to be told of
+  std::string figure;
+};
+
+std::vector<Rule> rules_of(const Config& config) {
+  const std::string ruling = ruling_metric(config.table("val"));
+  const auto figure = [&](const Settings& table) {
+    return table.text("metric").empty() ? ruling : table.text("metric");
+  };
+  std::vector<Rule> rules;
+  for (auto& best : config.list("best")) rules.push_back({best, "metric", figure(best)});
+  const Settings& snapshot = config.table("snapshot");
+  if (config.list("best").empty() && (snapshot.given("keep_best") || snapshot.boolean("end_with_best")))
+    rules.push_back({snapshot, snapshot.boolean("end_with_best") ? "end_with_best" : "keep_best", ruling});
+  const Settings& stop = config.table("early_stop");
+  if (stop.integer("patience") > 0) rules.push_back({stop, "patience", figure(stop)});
+  for (auto& schedule : config.list("schedule"))
+    if (schedule.text("name") == "plateau") rules.push_back({schedule, "name", figure(schedule)});
+  return rules;
+}
+
+/// Which set a figure is of; empty: [data.val].
+std::string set_of(const std::string& figure, const Config& config) {
+  for (auto& set : config.list("val.set"))
+    if (figure.starts_with(set.text("name") + ".")) return set.text("name");
+  return {};
+}
+
+// Names of classes are known only now.
+void check_classes_of_groups(const Config& config, const std::vector<std::string>& classes) {
+  const Settings& val = config.table("val");
+  if (val.text("group_by") != "label" || classes.empty()) return;
+  for (auto& [table, key, figure] : rules_of(config)) {
+    const auto set = set_of(figure, config), metric = metric_of(figure, val.texts("metrics"));
+    const auto before = (set.empty() ? 0 : set.size() + 1) + metric.size();
+    if (figure.size() <= before) continue;
+    const auto group = figure.substr(before + 1);
+    if (std::ranges::find(classes, group) == classes.end())
+      throw table.error("metric", say("'", figure, "': there is no class '", group, "' (val.group_by = \"label\")"));
+  }
+}
+
+void tell_empty(const EmptyDataset& empty, const std::string& set, const Config& config) {
+  std::string idle;
+  for (auto& [table, key, figure] : rules_of(config))
+    if (set_of(figure, config) == set)
+      idle += say(idle.empty() ? "; without it these can never fire: " : ", ", table.table(), ".", key, " (",
+                  table.origin(key).text(), ")");
+  log_warn(say("no validation on ", set.empty() ? "[data.val]" : "[[val.set]] " + set, ": ", empty.what(), idle));
+}
+
+}  // namespace
+
+std::uint64_t ValidationData::batches() const {
+  const auto wished = static_cast<std::uint64_t>(config.table("val").integer("batches"));
+  return wished > 0 ? wished : data.batches.per_epoch();
+}
+
+ValidationSets open_validation_sets(const Config& config, const std::vector<std::string>& learnt,
+                                    const std::string& device, const Portion& portion, bool tells) {
+  ValidationSets sets;
+  const auto open = [&](const std::string& name, Config own) {
+    auto data = open_validation_data(own, learnt, device, portion, tells);
+    auto& set = *sets.emplace_back(std::make_unique<ValidationData>(name, std::move(own), std::move(data)));
+    if (auto metrics = detection_metrics(set.config, *set.data.dataset)) set.detection.emplace(std::move(*metrics));
+  };
+  const auto open_unless_empty = [&](const std::string& name, const Config& own) {
+    try {
+      open(name, own);
+    } catch (const EmptyDataset& empty) {
+      if (tells) tell_empty(empty, name, config);
+    }
+  };
+  check_classes_of_groups(config, learnt);
+  open_unless_empty("", config);
+  const auto& more = config.list("val.set");
+  for (std::size_t i = 0; i < more.size(); ++i) open_unless_empty(more[i].text("name"), config.with_validation_set(i));
+  return sets;
+}
+
+void check_rows(const ValidationSets& sets) {
+  const auto same = [](const Field& a, const Field& b) {
+    return a.name == b.name && a.dtype == b.dtype && a.shape == b.shape;
+  };
+  for (auto& set : sets)
+    if (!std::ranges::equal(set->line->layout().fields(), sets.front()->line->layout().fields(), same))
+      throw set->config.data(false).error("name", "its rows have another form than those of [data.val]", Exit::data,
+                                          "sampler.size, channels and the like make all pictures alike");
+}
+
+bool has_set_of(const ValidationSets& sets, const Config& config, const std::string& figure) {
+  const std::string name = set_of(figure, config);
+  return std::ranges::any_of(sets, [&](auto& set) { return set->name == name; });
+}
+
+std::string describe_sizes(const ValidationSets& sets) {
+  std::string text;
+  for (auto& set : sets)
+    text +=
+        say(", ", format_count(set->data.dataset->size()), set->name.empty() ? " for validation" : " of " + set->name);
+  return text;
+}
+
+}  // namespace flowtrain

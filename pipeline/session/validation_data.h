@@ -1,0 +1,54 @@
+#pragma once
+// The data that a run validates on: [data.val]'s and each [[val.set]]'s.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/config/config.h"
+#include "pipeline/graph/graph.h"
+#include "pipeline/session/assembly.h"
+#include "pipeline/validation/detection.h"
+#include "stages/bad_samples.h"
+
+namespace flowtrain {
+
+/// One of the sets.
+struct ValidationData {
+  std::string name;  ///< empty: [data.val]
+  Config config;     ///< with its data as [data.val]
+  DataParts data;
+  std::optional<DetectionMetrics> detection = {};  ///< where val.metrics names figures of boxes
+  std::unique_ptr<Line> line = {};                 ///< made by the run, as is the ledger
+  std::optional<BadSamples> bad = {};
+
+  ValidationData(std::string called, Config own, DataParts opened)
+      : name(std::move(called)), config(std::move(own)), data(std::move(opened)) {}
+  /// In thread names, and in the drawing.
+  std::string label() const { return name.empty() ? "val" : "val " + name; }
+  /// Of one validation.
+  std::uint64_t batches() const;
+};
+
+/// [data.val]'s first, where it is not empty; none where nothing is validated. At addresses that stay.
+using ValidationSets = std::vector<std::unique_ptr<ValidationData>>;
+
+/// Opens them all but those that are empty, of which a warning tells (where `tells`), and of the rules that can never
+/// fire without them. Their classes become those that the net learns, `learnt`; where a set lacks some, a line tells.
+/// Throws UserError: data, also for a class that is not among `learnt`; usage for a rule about the group of a class
+/// that there is not.
+ValidationSets open_validation_sets(const Config& config, const std::vector<std::string>& learnt,
+                                    const std::string& device, const Portion& portion, bool tells);
+
+/// Throws UserError(data) where the lines' rows have not all one form: the learner takes but one.
+void check_rows(const ValidationSets& sets);
+
+/// Whether the set that a rule's figure is of (as [[best]] names it) is among them: without it the rule is not to act.
+bool has_set_of(const ValidationSets& sets, const Config& config, const std::string& figure);
+
+/// ", 1,000 for validation, 500 of night"; empty where there are none.
+std::string describe_sizes(const ValidationSets& sets);
+
+}  // namespace flowtrain

@@ -1,0 +1,293 @@
+#include "pipeline/tools/bench.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "pipeline/session/assembly.h"
+#include "pipeline/session/memory_check.h"
+#include "pipeline/telemetry/table_line.h"
+#include "pipeline/tools/advice.h"
+#include "sampling/core/error.h"
+#include "sampling/core/mutex.h"
+#include "stages/clock.h"
+#include "stages/issue.h"
+#include "stages/read.h"
+#include "stages/sample.h"
+
+namespace flowtrain {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+const std::array<std::string, 4> known_stages{"order", "read", "sample", "pipeline"};
+
+double cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+double peak_rss_mb() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) * 1024 / 1e6;
+}
+
+struct Work {
+  std::uint64_t items = 0, bytes = 0;
+};
+
+// The first error that any of several threads met.
+class FirstError {
+ public:
+  void keep(std::exception_ptr error) {
+    MutexLock lock(mutex_);
+    if (!error_) error_ = error;
+  }
+  void rethrow() const {
+    MutexLock lock(mutex_);
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::exception_ptr error_ FT_GUARDED_BY(mutex_);
+};
+
+// Runs `body(thread)` over and over on each of `threads` threads until the time is over; it returns what it did. The
+// first round of each thread is not counted: buffers grow there.
+StageFigures measure(const std::string& name, unsigned threads, double seconds,
+                     const std::function<Work(unsigned)>& body) {
+  std::atomic<std::uint64_t> items{0}, bytes{0};
+  FirstError error;
+  const auto run = [&](unsigned thread) {
+    try {
+      body(thread);
+      for (const auto begin = Clock::now(); seconds_since(begin) < seconds;) {
+        const Work work = body(thread);
+        items += work.items;
+        bytes += work.bytes;
+      }
+    } catch (...) {
+      error.keep(std::current_exception());
+    }
+  };
+  {
+    std::vector<std::jthread> pool;
+    for (unsigned thread = 0; thread < threads; ++thread) pool.emplace_back(run, thread);
+  }
+  error.rethrow();
+  return {name, threads, static_cast<double>(items) / seconds, static_cast<double>(bytes) / seconds / 1e6, 0};
+}
+
+// One slab per thread, filled by hand, so that a stage runs without the graph around it.
+class Bench {
+ public:
+  Bench(const Config& config, const BenchOptions& options)
+      : config_(config),
+        options_(options),
+        data_(open_training_data(config, "cpu")),
+        layout_(data_.sampler->fields(), data_.batch),
+        issue_(*data_.order, data_.batches, {}, 1, 1),
+        sample_(*data_.dataset, *data_.sampler, seed_of(config)) {
+    check_memory({.config = config, .train = &data_, .computes = false});
+  }
+
+  BenchReport run() {
+    report_.config = config_.name();
+    report_.workers = data_.workers;
+    if (wanted("order")) report_.stages.push_back(order());
+    // A data set in memory has nothing to read: the sample stage looks its bytes up.
+    if (wanted("read") && !data_.dataset->resident()) report_.stages.push_back(read());
+    if (wanted("sample")) report_.stages.push_back(sample());
+    if (wanted("pipeline")) pipeline();
+    judge();
+    return std::move(report_);
+  }
+
+ private:
+  bool wanted(const std::string& stage) const {
+    return options_.stages.empty() ||
+           std::find(options_.stages.begin(), options_.stages.end(), stage) != options_.stages.end();
+  }
+
+  void issue(Slab& slab, std::uint64_t iteration) {
+    Ticket ticket;
+    ticket.iteration = iteration;
+    issue_(ticket, slab);
+  }
+  std::vector<std::unique_ptr<Slab>> slabs(unsigned count) {
+    std::vector<std::unique_ptr<Slab>> made;
+    for (unsigned i = 0; i < count; ++i) made.push_back(std::make_unique<Slab>(layout_, *data_.device));
+    return made;
+  }
+
+  StageFigures order() {
+    auto slab = slabs(1);
+    return measure("order", 1, options_.seconds, [&, iteration = std::uint64_t{0}](unsigned) mutable {
+      issue(*slab[0], ++iteration);
+      return Work{slab[0]->rows().size(), 0};
+    });
+  }
+
+  StageFigures read() {
+    const unsigned threads = data_.readers;
+    auto own = slabs(threads);
+    std::atomic<std::uint64_t> iteration{0};
+    return measure("read", threads, options_.seconds, [&](unsigned thread) {
+      Slab& slab = *own[thread];
+      issue(slab, ++iteration);
+      read_rows(*data_.dataset, slab.rows());
+      Work work{slab.rows().size(), 0};
+      for (auto& row : slab.rows()) work.bytes += row.record.bytes.size();
+      return work;
+    });
+  }
+
+  StageFigures sample() {
+    auto own = slabs(data_.workers);
+    for (unsigned thread = 0; thread < own.size(); ++thread) {
+      issue(*own[thread], thread + 1);
+      read_rows(*data_.dataset, own[thread]->rows());
+    }
+    std::size_t row_bytes = 0;
+    for (auto& field : layout_.fields()) row_bytes += field.row_bytes();
+    return measure("sample", data_.workers, options_.seconds, [&](unsigned thread) {
+      Slab& slab = *own[thread];
+      std::uint64_t done = 0;
+      sample_(slab, 0);
+      for (auto& row : slab.rows()) {
+        if (row.state != RowWork::State::done) continue;  // a damaged record stays out
+        row.state = RowWork::State::read;
+        ++done;
+      }
+      if (done == 0) {
+        const BadSample& bad = slab.bad().front();
+        throw UserError(Exit::data, "none of a batch's samples could be used: " + (bad.stage + (": " + bad.reason)));
+      }
+      return Work{done, done * row_bytes};
+    });
+  }
+
+  void pipeline() {
+    const auto begin = Clock::now();
+    const Scheduler scheduler(data_.workers);
+    Line line(line_parts("bench", data_, config_, endless_batches()));
+    line.start();
+    Ticket ticket;
+    consume(line, ticket);
+    report_.first_batch_s = seconds_since(begin);
+    const LineTimes before = line.times();
+    const double cpu_before = cpu_seconds();
+    const auto start = Clock::now();
+    std::uint64_t samples = 0;
+    while (seconds_since(start) < options_.seconds) samples += consume(line, ticket);
+    const double wall_s = seconds_since(start);
+    const LineTimes after = line.times();
+    line.stop();
+    report_.has_pipeline = true;
+    report_.samples_per_s = static_cast<double>(samples) / wall_s;
+    report_.cpu_s_per_1000 = (cpu_seconds() - cpu_before) / static_cast<double>(samples) * 1000;
+    report_.peak_rss_mb = peak_rss_mb();
+    for (auto& stage : report_.stages) {
+      if (stage.name == "read") stage.busy = busy(after.read_s - before.read_s, stage.threads, wall_s);
+      if (stage.name == "sample") stage.busy = busy(after.sample_s - before.sample_s, stage.threads, wall_s);
+    }
+  }
+
+  std::uint64_t consume(Line& line, Ticket& ticket) {
+    if (!line.next(ticket)) throw InternalError("the line ended");
+    Slab& slab = line.slab(ticket);
+    if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
+    const std::uint64_t rows = slab.rows().size();
+    line.release(ticket);
+    return rows;
+  }
+
+  void judge() {
+    const auto slowest = std::min_element(report_.stages.begin(), report_.stages.end(),
+                                          [](auto& a, auto& b) { return a.items_per_s < b.items_per_s; });
+    if (slowest == report_.stages.end()) return;
+    report_.bottleneck = slowest->name;
+    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+    auto& advice = report_.advice;
+    if (slowest->name == "read")
+      advice.push_back("raise loader.readers, or keep the data on a faster disk: reading is slower than all else");
+    else if (slowest->name == "sample" && slowest->threads < cores)
+      advice.push_back("raise loader.workers: there are " + std::to_string(cores) + " cores");
+    else if (slowest->name == "sample")
+      advice.push_back("all cores decode and augment; smaller stored pictures or cheaper augmentation would help");
+    else
+      advice.push_back("the order of samples costs more than the samples: a net will hardly be that fast");
+    if (report_.has_pipeline && report_.samples_per_s < 0.7 * slowest->items_per_s)
+      advice.push_back(
+          "the whole line is slower than its slowest stage alone, as the stages share the cores; try another "
+          "loader.batch or loader.workers");
+  }
+
+  const Config& config_;
+  BenchOptions options_;
+  DataParts data_;
+  SlabLayout layout_;
+  IssueStage issue_;
+  SampleStage sample_;
+  BenchReport report_;
+};
+
+}  // namespace
+
+BenchReport run_bench(const Config& config, const BenchOptions& options) {
+  for (auto& stage : options.stages)
+    if (std::find(known_stages.begin(), known_stages.end(), stage) == known_stages.end())
+      throw UserError(Exit::usage, "no stage is called '" + stage + "'", "known: order, read, sample, pipeline");
+  return Bench(config, options).run();
+}
+
+std::string to_json(const BenchReport& report) {
+  nlohmann::ordered_json json{{"config", report.config}, {"workers", report.workers}};
+  json["stages"] = nlohmann::ordered_json::array();
+  for (auto& stage : report.stages)
+    json["stages"].push_back({{"name", stage.name},
+                              {"items_per_s", stage.items_per_s},
+                              {"mb_per_s", stage.mb_per_s},
+                              {"busy", stage.busy},
+                              {"threads", stage.threads}});
+  if (report.has_pipeline)
+    json["pipeline"] = {{"samples_per_s", report.samples_per_s},
+                        {"first_batch_s", report.first_batch_s},
+                        {"cpu_s_per_1000", report.cpu_s_per_1000},
+                        {"peak_rss_mb", report.peak_rss_mb}};
+  json["bottleneck"] = report.bottleneck;
+  json["advice"] = report.advice;
+  return json.dump(2) + "\n";
+}
+
+std::string to_table(const BenchReport& report) {
+  std::string text;
+  const auto line = [&](const char* format, auto... values) { append_line(text, format, values...); };
+  line("%-10s %8s %14s %12s %8s\n", "stage", "threads", "samples/s", "MB/s", "busy");
+  for (auto& stage : report.stages)
+    line("%-10s %8u %14.0f %12.1f %7.0f%%\n", stage.name.c_str(), stage.threads, stage.items_per_s, stage.mb_per_s,
+         100 * stage.busy);
+  if (report.has_pipeline)
+    line("%-10s %8u %14.0f   first batch after %.3f s, %.5f CPU s per 1000 samples, peak memory %.0f MB\n",
+         "whole line", report.workers, report.samples_per_s, report.first_batch_s, report.cpu_s_per_1000,
+         report.peak_rss_mb);
+  if (!report.bottleneck.empty()) text += "bottleneck: " + report.bottleneck + "; ";
+  for (std::size_t i = 0; i < report.advice.size(); ++i) text += (i ? "; " : "") + report.advice[i];
+  return text + (report.bottleneck.empty() ? "" : ".\n");
+}
+
+}  // namespace flowtrain

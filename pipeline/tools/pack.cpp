@@ -1,0 +1,296 @@
+#include "pipeline/tools/pack.h"
+
+#include <oneapi/tbb/parallel_pipeline.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "pipeline/config/words.h"
+#include "pipeline/graph/graph.h"
+#include "pipeline/session/sources.h"
+#include "pipeline/telemetry/console.h"
+#include "pipeline/telemetry/format.h"
+#include "pipeline/telemetry/json_lines.h"
+#include "pipeline/telemetry/log.h"
+#include "pipeline/telemetry/progress.h"
+#include "sampling/core/settings.h"
+#include "sampling/dataset.h"
+#include "sampling/distant.h"
+#include "sampling/order.h"
+#include "stages/blame.h"
+
+namespace flowtrain {
+
+namespace {
+
+namespace tbb = oneapi::tbb;
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+constexpr auto report_interval = 10s;
+
+struct Split {
+  bool training;
+  std::unique_ptr<Dataset> dataset;
+
+  std::string name() const { return training ? "train" : "val"; }
+};
+
+// One record on its way. Jobs are used again and again, so that their memory is.
+struct Job {
+  std::uint64_t id = 0;
+  std::int64_t label = -1;
+  ReadBuffer buffer;
+  PictureFile picture;
+  const char* failed = nullptr;  // the stage in which the record turned out bad
+  std::string reason;
+};
+
+void check_out(const PackOptions& options) {
+  for (const auto& name : names_in(options.out)) {
+    if ((name == "train" && !options.train) || (name == "val" && !options.val)) continue;
+    throw UserError(Exit::usage,
+                    say("--out ", options.out.string(), ": the folder is not empty, it holds '", name, "'"),
+                    is_leftover(name) ? "an interrupted pack left it: remove it" : "name a new folder");
+  }
+}
+
+Split open_split(const Config& config, bool training) {
+  const Settings& data = config.data(training);
+  Split split{training, open_dataset(config, training)};
+  if (!split.dataset->classes().empty() && split.dataset->label(0) < 0)
+    throw data.error("dataset", "pictures with boxes and no label cannot be packed: shards hold one label for each",
+                     Exit::usage,
+                     "such data sets are read in place from one .tar, too; of voc, data.mode = \"crops\" or "
+                     "data.target makes labels");
+  return split;
+}
+
+std::vector<Split> open_splits(const Config& config, const PackOptions& options) {
+  std::vector<Split> splits;
+  if (options.train) splits.push_back(open_split(config, true));
+  if (!options.val) return splits;
+  try {
+    splits.push_back(open_split(config, false));
+  } catch (const EmptyDataset& error) {
+    if (splits.empty()) throw;
+    log_warn(say("no validation data: ", error.what()));  // as a run has it
+  }
+  return splits;
+}
+
+// Nobody waits any more for a server that is away.
+void abandon(const std::vector<Split>& splits) {
+  for (const auto& split : splits)
+    if (const auto* distant = dynamic_cast<const Distant*>(split.dataset.get())) distant->abandon();
+}
+
+// What the sampler's settings say about damaged and turned pictures, where it has such keys.
+void read_as_sampler(const Settings& sampler, Repacking& pictures) {
+  const auto says = [&](const char* key, const char* word) {
+    return sampler.has(key) && sampler.value(key) == Value(std::string(word));
+  };
+  if (says("warnings", "accept")) pictures.warnings = Warnings::accept;
+  if (says("exif", "apply")) pictures.exif = Exif::apply;
+}
+
+// The id of the record that stands at each place.
+std::function<std::uint64_t(std::uint64_t)> order_of(const Dataset& dataset, const PackOptions& options) {
+  if (options.shuffle) return Permutation(dataset.size(), *options.shuffle);
+  if (!options.sort) return [](std::uint64_t place) { return place; };
+  std::vector<std::uint64_t> ids(dataset.size());
+  std::iota(ids.begin(), ids.end(), 0);
+  std::ranges::stable_sort(ids, {}, [&](std::uint64_t id) { return dataset.label(id); });
+  return [ids = std::move(ids)](std::uint64_t place) { return ids[place]; };
+}
+
+void prepare(Job& job, const Dataset& dataset, const Repacking& how) {
+  const char* stage = "read";
+  try {
+    const Record record = dataset.read(job.id, job.buffer);
+    job.label = record.label;
+    stage = "decode";
+    job.picture = repack(record, how);
+    job.failed = nullptr;
+  } catch (const SampleError& error) {
+    job.failed = stage;
+    job.reason = error.what();
+  } catch (...) {
+    rethrow_blaming(stage, dataset.describe(job.id));
+  }
+}
+
+// The names, one a line, as the data set `webdataset` reads them.
+std::string class_list(const Dataset& dataset) {
+  std::string list;
+  for (const auto& name : dataset.classes()) {
+    if (name.find_first_of("\r\n") != name.npos)
+      throw UserError(Exit::data, say("a class's name has more than one line: ", to_toml(Value(name))), "rename it");
+    list += name + '\n';
+  }
+  return list;
+}
+
+class SplitPacker {
+ public:
+  SplitPacker(const Config& config, const PackOptions& options, const Split& split)
+      : dataset_(*split.dataset),
+        options_(options),
+        name_(split.name()),
+        target_(options.out / name_),
+        budget_(config.data(split.training).text("bad") == "stop"
+                    ? 0
+                    : share(config.data(split.training), "max_bad").of(dataset_.size())),
+        folder_(target_),
+        writer_(folder_, name_, options.limits),
+        mode_(mode_of(config)),
+        display_(mode_) {}
+
+  /// False where it was interrupted.
+  bool run(unsigned workers, const Interrupt& interrupt) {
+    if (!write_shards(workers, interrupt)) return false;
+    if (writer_.samples() == 0) throw UserError(Exit::data, name_ + ": none of the samples can be packed");
+    if (const auto list = class_list(dataset_); !list.empty()) folder_.write_file("classes.txt", list);
+    if (bad_ > 0) folder_.write_file("bad_samples.jsonl", ledger_);
+    folder_.commit();
+    display_.finish();
+    summarise();
+    return true;
+  }
+
+ private:
+  // Records are issued and written in order, and prepared by all workers in between. No more are on their way than
+  // there are jobs, so the oldest one is always done when its job is needed again.
+  bool write_shards(unsigned workers, const Interrupt& interrupt) {
+    const auto order = order_of(dataset_, options_);
+    std::vector<Job> jobs(4 * std::size_t{workers});
+    std::uint64_t issued = 0;
+    const auto issue = [&](tbb::flow_control& control) -> Job* {
+      if (issued == dataset_.size() || interrupt.requested()) {
+        control.stop();
+        return nullptr;
+      }
+      Job& job = jobs[issued % jobs.size()];
+      job.id = order(issued++);
+      return &job;
+    };
+    const auto work = [&](Job* job) {
+      prepare(*job, dataset_, options_.pictures);
+      return job;
+    };
+    tbb::task_arena arena(static_cast<int>(workers));
+    arena.execute([&] {
+      tbb::parallel_pipeline(jobs.size(), tbb::make_filter<void, Job*>(tbb::filter_mode::serial_in_order, issue) &
+                                              tbb::make_filter<Job*, Job*>(tbb::filter_mode::parallel, work) &
+                                              tbb::make_filter<Job*, void>(tbb::filter_mode::serial_in_order,
+                                                                           [&](Job* job) { take(*job, interrupt); }));
+    });
+    if (interrupt.requested()) return false;
+    writer_.finish();
+    return true;
+  }
+
+  void take(const Job& job, const Interrupt& interrupt) {
+    if (job.failed && interrupt.requested()) return;  // perhaps only because nobody waited for its server
+    if (job.failed)
+      leave_out(job);
+    else
+      writer_.add(job.id, job.label, job.picture);
+    show();
+  }
+
+  void leave_out(const Job& job) {
+    const auto name = dataset_.describe(job.id);
+    const auto text = say("bad sample ", job.id, " (", name, "): ", job.failed, ": ", job.reason);
+    if (++bad_ > budget_) {
+      if (budget_ == 0)
+        throw UserError(Exit::data, text,
+                        say("mend or remove it, or let a few be left out: data.bad = \"skip\" and ", key_));
+      throw UserError(Exit::data, say(text, "; that is more than ", key_, " = ", budget_, " allows"),
+                      say("mend the data set, or raise ", key_));
+    }
+    log_warn(text + "; left out");
+    const JsonField fields[] = {
+        {"split", name_}, {"id", job.id}, {"name", name}, {"stage", job.failed}, {"reason", job.reason}};
+    ledger_ += json_line(fields) + '\n';
+  }
+
+  static ProgressMode mode_of(const Config& config) {
+    const auto mode = progress_mode(config.table("display").text("progress"));
+    if (mode != ProgressMode::automatic) return mode;
+    return console::is_terminal() ? ProgressMode::bar : ProgressMode::plain;
+  }
+
+  double rate() const {
+    return static_cast<double>(writer_.samples()) / std::chrono::duration<double>(Clock::now() - begin_).count();
+  }
+
+  void show() {
+    Progress progress{.iter = writer_.samples() + bad_, .max_iter = dataset_.size()};
+    progress.samples_per_s = rate();
+    progress.eta_s = static_cast<double>(progress.max_iter - progress.iter) / *progress.samples_per_s;
+    display_.update(progress);
+    if (mode_ != ProgressMode::plain || Clock::now() < next_report_) return;
+    log_info(say(name_, ": ", format_count(progress.iter), " of ", format_count(progress.max_iter), " samples, ",
+                 format_count(static_cast<std::uint64_t>(rate())), " img/s, eta ", format_duration(*progress.eta_s)));
+    next_report_ += report_interval;
+  }
+
+  void summarise() const {
+    std::printf("%s: %s samples in %s shard%s, %.1f MiB, %s img/s, in %s\n", name_.c_str(),
+                format_count(writer_.samples()).c_str(), format_count(writer_.shards()).c_str(),
+                writer_.shards() == 1 ? "" : "s", static_cast<double>(writer_.bytes()) / (1 << 20),
+                format_count(static_cast<std::uint64_t>(rate())).c_str(), target_.c_str());
+    if (bad_ > 0)
+      std::printf("%s: %s bad sample%s left out, listed in %s\n", name_.c_str(), format_count(bad_).c_str(),
+                  bad_ == 1 ? "" : "s", (target_ / "bad_samples.jsonl").c_str());
+  }
+
+  const Dataset& dataset_;
+  const PackOptions& options_;
+  std::string name_;
+  std::string key_ = name_ == "train" ? "data.max_bad" : "data.val.max_bad";  // as a run names it
+  std::filesystem::path target_;
+  std::uint64_t budget_, bad_ = 0;
+  std::string ledger_;
+  AtomicFolder folder_;
+  ShardWriter writer_;
+  ProgressMode mode_;
+  ProgressDisplay display_;
+  Clock::time_point begin_ = Clock::now(), next_report_ = begin_ + report_interval;
+};
+
+}  // namespace
+
+int pack(const Config& config, PackOptions options, Interrupt& interrupt) {
+  check_out(options);
+  read_as_sampler(config.table("sampler"), options.pictures);
+  const auto splits = open_splits(config, options);  // all of them: a missing one is told before hours of work
+  interrupt.set_grace(std::chrono::duration<double>(config.table("run").real("grace")));
+  interrupt.defer();  // from here on there is something to take away
+  const std::stop_callback wake(interrupt.token(), [&] { abandon(splits); });
+  const bool is_new = !std::filesystem::exists(options.out);
+  make_folders(options.out);
+  const auto wanted = number(config.table("loader"), "workers");
+  const auto workers = wanted ? static_cast<unsigned>(*wanted) : std::max(1u, std::thread::hardware_concurrency());
+  const Scheduler scheduler(workers);
+  for (const auto& split : splits) {
+    if (SplitPacker(config, options, split).run(workers, interrupt)) continue;
+    std::error_code not_empty;
+    if (is_new) std::filesystem::remove(options.out, not_empty);
+    log_info(say("interrupted: nothing of ", (options.out / split.name()).string(), " is left"));
+    return Interrupt::exit_code(*interrupt.requested());
+  }
+  return 0;
+}
+
+}  // namespace flowtrain

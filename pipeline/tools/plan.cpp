@@ -1,0 +1,198 @@
+#include "pipeline/tools/plan.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "pipeline/config/words.h"
+#include "pipeline/graph/graph.h"
+#include "pipeline/telemetry/format.h"
+#include "pipeline/telemetry/plot.h"
+#include "pipeline/telemetry/table_line.h"
+#include "pipeline/tools/auto_batch.h"
+#include "pipeline/validation/best.h"
+#include "sampling/core/say.h"
+#include "sampling/core/settings.h"
+
+namespace flowtrain {
+
+namespace {
+
+constexpr std::size_t plot_columns = 64;
+constexpr unsigned plot_rows = 6, indent = 12;
+
+std::string line(const std::string& name, const std::string& text) {
+  // Labels are the user's and may be long; "×" is one letter of two bytes.
+  const auto letters =
+      static_cast<std::size_t>(std::count_if(name.begin(), name.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+  return name + std::string(letters < indent ? indent - letters : 1, ' ') + text + "\n";
+}
+
+std::string times(std::uint64_t count) { return count == 1 ? "once" : format_count(count) + " times"; }
+
+/// How often something happens that is due every `every` iterations, and after the last.
+std::uint64_t occasions(const Schedule& schedule, bool (Schedule::*happens)(std::uint64_t) const, std::uint64_t every) {
+  if (schedule.last < schedule.first) return 0;
+  const std::uint64_t regular = every > 0 ? schedule.last / every - (schedule.first - 1) / every : 0;
+  const bool last_is_regular = every > 0 && schedule.last % every == 0;
+  return regular + ((schedule.*happens)(schedule.last) && !last_is_regular ? 1 : 0);
+}
+
+std::string steps(const PlanParts& parts) {
+  const Schedule& schedule = parts.schedule;
+  const std::uint64_t per_step = parts.train.batch * schedule.accum;
+  const auto epochs =
+      static_cast<double>(schedule.last) / static_cast<double>(iterations_per_epoch(parts.config, parts.train.batches));
+  std::string text;
+  append_line(text, "%s iterations, %.4g epochs, %s samples; a step takes %s", format_count(schedule.last).c_str(),
+              epochs, format_count(schedule.last * per_step).c_str(), format_count(per_step).c_str());
+  return text + (schedule.accum > 1 ? say(" (", schedule.accum, " batches of ", parts.train.batch, ")") : "");
+}
+
+std::string describe_source(const SourceShare& source) {
+  std::string text;
+  append_line(text, "%s: %s of an epoch's samples (ratio %.4g), %.4g passes through its %s", source.name.c_str(),
+              format_count(source.samples).c_str(), source.ratio, source.passes, format_count(source.records).c_str());
+  return text;
+}
+
+std::string graph(const PlanParts& parts) {
+  const std::uint64_t slabs = Line::slabs(parts.train.prefetch);
+  return say(slabs, " batches under way at most (loader.prefetch + 2): ", format_count(slabs * parts.train.batch),
+             " samples, ", format_bytes(slabs * parts.slab_bytes), "; ", parts.train.workers, " workers, ",
+             parts.train.readers, " readers", parts.train.tunes ? ", to begin with" : "");
+}
+
+std::uint64_t state_bytes(const PlanParts& parts) {
+  std::uint64_t bytes = parts.net.buffer_bytes + parts.net.optimizer_bytes;
+  for (auto& parameter : parts.net.parameters) bytes += parameter.bytes;
+  return bytes;
+}
+
+std::string validations(const PlanParts& parts) {
+  const std::uint64_t every = parts.schedule.validate_every;
+  if (every == 0) return "none";
+  return say(times(occasions(parts.schedule, &Schedule::validates_after, every)), ", every ", format_count(every),
+             " iterations, on ", format_count(parts.val->dataset->size()), " samples");
+}
+
+bool overlaps(const PlanParts& parts) { return parts.val && parts.config.table("val").text("mode") == "overlapped"; }
+
+std::string snapshots(const PlanParts& parts) {
+  const std::uint64_t every = parts.schedule.snapshot_every;
+  const std::uint64_t count = occasions(parts.schedule, &Schedule::snapshots_after, every);
+  if (count == 0) return "none";
+  const Settings& snapshot = parts.config.table("snapshot");
+  const auto keep_every =
+      period(snapshot, "keep_every").to_iterations(iterations_per_epoch(parts.config, parts.train.batches));
+  std::uint64_t best = 0;
+  for (auto& rule : BestRule::all(parts.config)) best += rule.keep;
+  const std::uint64_t kept = std::min(count, static_cast<std::uint64_t>(snapshot.integer("keep_last"))) +
+                             (parts.val ? best : 0) + (keep_every > 0 ? parts.schedule.last / keep_every : 0);
+  const char* more =
+      overlaps(parts) ? ", more where a validation begins" : ", more where a validation is the best so far";
+  return say(times(count), every > 0 ? say(", every ", format_count(every), " iterations") : "", ", ",
+             format_bytes(state_bytes(parts)), " each: ", format_bytes(count * state_bytes(parts)), " written",
+             parts.val ? more : "", "; at most ", kept, " are kept, ", format_bytes(kept * state_bytes(parts)));
+}
+
+std::string memory(const PlanParts& parts) {
+  std::uint64_t weights = 0, gradients = 0;
+  for (auto& parameter : parts.net.parameters) {
+    weights += parameter.bytes;
+    if (parameter.optimizer >= 0) gradients += parameter.bytes;
+  }
+  const std::uint64_t batch = parts.row_bytes * parts.train.batch;
+  const std::uint64_t state = weights + parts.net.buffer_bytes;
+  const std::uint64_t copy = overlaps(parts) ? state : 0;
+  return say("about ", format_bytes(state + copy + gradients + parts.net.optimizer_bytes + batch),
+             " where the net computes: weights ", format_bytes(state),
+             copy > 0 ? say(", their copy for validation ", format_bytes(copy)) : "", ", gradients ",
+             format_bytes(gradients), ", optimizer ", format_bytes(parts.net.optimizer_bytes),
+             ", what a batch leaves for backward ", format_bytes(batch));
+}
+
+/// One figure of an optimizer: where it stands on the way, and its plot where it moves.
+std::string moving(const Schedule& schedule, const std::string& name, const std::function<double(std::uint64_t)>& at) {
+  const std::uint64_t count = std::max<std::uint64_t>(1, schedule.last);
+  std::vector<double> values;
+  for (std::size_t column = 0; column < plot_columns; ++column)
+    values.push_back(at(1 + column * (count - 1) / (plot_columns - 1)));
+  if (std::all_of(values.begin(), values.end(), [&](double value) { return value == values.front(); }))
+    return line(name, format_rate(values.front()) + " all the time");
+  std::string text = line(name, say(format_rate(values.front()), " at first, ", format_rate(at(1 + count / 4)), " at ",
+                                    format_count(1 + count / 4), ", ", format_rate(at(1 + count / 2)), " at ",
+                                    format_count(1 + count / 2), ", ", format_rate(values.back()), " at last"));
+  return text + plot(values, plot_rows, 1);
+}
+
+std::string rates(const Schedule& schedule) {
+  std::string text;
+  for (std::size_t i = 0; i < schedule.optimizers.size(); ++i) {
+    const RatePlan& plan = schedule.optimizers[i];
+    const auto named = [&](const char* what) {
+      return schedule.optimizers.size() > 1 ? say(what, ".", plan.label) : std::string(what);
+    };
+    text += moving(schedule, named("lr"), [&](std::uint64_t iteration) { return plan.at(iteration).lr; });
+    if (!plan.momentum.empty())
+      text += moving(schedule, named("momentum"), [&](std::uint64_t iteration) { return plan.at(iteration).momentum; });
+    if (!plan.weight_decay.empty())
+      text +=
+          moving(schedule, named("decay ×"), [&](std::uint64_t iteration) { return plan.at(iteration).weight_decay; });
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string describe_net(const Settings& net, const NetFigures& figures) {
+  std::uint64_t elements = 0, bytes = 0, frozen = 0;
+  for (auto& parameter : figures.parameters) {
+    elements += parameter.elements;
+    bytes += parameter.bytes;
+    if (parameter.optimizer < 0) frozen += parameter.elements;
+  }
+  std::string name = net.text("name");
+  for (auto key : {"script", "plugin"})
+    if (name.empty()) name = net.text(key);
+  return say(name, ": ", format_count(elements), " parameters in ", figures.parameters.size(), " tensors, ",
+             format_bytes(bytes), frozen > 0 ? say("; ", format_count(frozen), " frozen") : "");
+}
+
+std::string list_parameters(const NetFigures& figures, const std::vector<RatePlan>& optimizers) {
+  std::string text;
+  for (auto& parameter : figures.parameters) {
+    std::string shape;
+    for (const auto side : parameter.shape) {
+      if (!shape.empty()) shape += 'x';
+      shape += std::to_string(side);
+    }
+    const std::string owner =
+        parameter.optimizer < 0 ? "frozen" : optimizers[static_cast<std::size_t>(parameter.optimizer)].label;
+    append_line(text, "%-56s %12s %9s  %-18s %s\n", parameter.name.c_str(), format_count(parameter.elements).c_str(),
+                format_bytes(parameter.bytes).c_str(), shape.c_str(), owner.c_str());
+  }
+  return text;
+}
+
+std::string describe_plan(const PlanParts& parts) {
+  std::string text = line("run", steps(parts));
+  text += line("data", say(format_count(parts.train.dataset->size()), " samples, ",
+                           format_count(parts.train.batches.per_epoch()), " batches of ", parts.train.batch,
+                           " an epoch; ", format_bytes(parts.slab_bytes), " a batch"));
+  for (auto& source : parts.train.sources) text += line("", describe_source(source));
+  text += line("graph", graph(parts));
+  text += line("validation", validations(parts));
+  text += line("snapshots", snapshots(parts));
+  text += line("net", describe_net(parts.config.table("net"), parts.net));
+  text += line("memory", memory(parts));
+  text += rates(parts.schedule);
+  if (batch_is_left_open(parts.config))
+    text += line("note", say(kBatchLeftOpen, ", on its device: what stands here is for batches of ", parts.train.batch,
+                             "; --set loader.batch=N shows others"));
+  for (auto& note :
+       schedule_notes(parts.config, iterations_per_epoch(parts.config, parts.train.batches), parts.schedule.last))
+    text += line("note", note);
+  return text;
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,179 @@
+#include "pipeline/tools/profile_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "pipeline/snapshot/atomic_folder.h"
+#include "pipeline/telemetry/format.h"
+#include "pipeline/telemetry/log.h"
+#include "pipeline/telemetry/metrics.h"
+#include "pipeline/telemetry/table_line.h"
+#include "sampling/core/error.h"
+#include "sampling/core/say.h"
+
+namespace flowtrain {
+
+namespace {
+
+using Costs = std::map<std::string, Profile::Cost>;
+
+constexpr std::size_t most_listed = 10;
+
+Phase phase_at(std::size_t index) { return static_cast<Phase>(index); }
+
+std::string milliseconds(double duration_s) {
+  std::string text;
+  append_line(text, duration_s < 0.1 ? "%.3f ms" : "%.0f ms", duration_s * 1e3);
+  return text;
+}
+
+// Of each process. A collective.
+std::vector<PhaseShares> shares_of_all(const PhaseShares& own, Group& group) {
+  std::ostringstream text;
+  text.precision(17);
+  for (auto& [name, share] : own) text << share << ' ';
+  std::vector<PhaseShares> all;
+  for (auto& each : group.gather("the profiles of all ranks", text.str())) {
+    std::istringstream words(each);
+    for (auto& [name, share] : all.emplace_back(own)) words >> share;
+  }
+  return all;
+}
+
+// "  most: 31.0 %, rank 2"
+std::string most_of(const std::vector<PhaseShares>& all, std::size_t row) {
+  if (all.size() < 2) return {};
+  std::size_t most = 0;
+  for (std::size_t rank = 1; rank < all.size(); ++rank)
+    if (all[rank].at(row).second > all[most].at(row).second) most = rank;
+  std::string text;
+  append_line(text, "  most: %.1f %%, rank %zu", 100 * all[most].at(row).second, most);
+  return text;
+}
+
+std::vector<std::pair<std::string, Profile::Cost>> dearest(const Costs& costs) {
+  std::vector<std::pair<std::string, Profile::Cost>> sorted(costs.begin(), costs.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](auto& a, auto& b) { return a.second.sum_s() > b.second.sum_s(); });
+  if (sorted.size() > most_listed) sorted.resize(most_listed);
+  return sorted;
+}
+
+double sum_of(const Costs& costs) {
+  double sum_s = 0;
+  for (auto& [name, cost] : costs) sum_s += cost.sum_s();
+  return sum_s;
+}
+
+void add_costs(const Profile& profile, const Costs& costs, const char* title, std::vector<std::string>& lines) {
+  if (costs.empty()) return;
+  const double sum_s = std::max(sum_of(costs), 1e-12);
+  const auto iterations = static_cast<double>(std::max<std::uint64_t>(profile.recorded(), 1));
+  std::string head;
+  append_line(head, "%-44s %7s %9s %12s %12s", title, "share", "calls", "forward", "backward");
+  lines.push_back(head);
+  for (auto& [name, cost] : dearest(costs)) {
+    std::string line;
+    append_line(line, "%-44.44s %5.1f %% %9.4g %12s %12s", name.c_str(), 100 * cost.sum_s() / sum_s,
+                static_cast<double>(cost.calls) / iterations, milliseconds(cost.forward_s / iterations).c_str(),
+                milliseconds(cost.backward_s / iterations).c_str());
+    lines.push_back(line);
+  }
+}
+
+}  // namespace
+
+PhaseShares phase_shares(const Profile& profile) {
+  const double wall_s = std::max(profile.wall_s(), 1e-12);
+  PhaseShares shares;
+  double rest = 1;
+  for (std::size_t i = 0; i < kPhases; ++i) {
+    const double share = profile.of(phase_at(i)).total_s() / wall_s;
+    shares.emplace_back(to_text(phase_at(i)), share);
+    rest -= share;
+  }
+  shares.emplace_back("other", std::max(rest, 0.0));
+  return shares;
+}
+
+std::vector<std::string> profile_lines(const Profile& profile, const std::vector<PhaseShares>& all) {
+  const auto own = phase_shares(profile);
+  std::vector<std::string> lines;
+  lines.push_back(
+      say("profile: ", format_count(profile.iterations()), " iterations in ", format_duration(profile.wall_s()),
+          profile.recorded() > 0 ? say("; ", profile.recorded(), " others were recorded in detail") : std::string()));
+  std::string head;
+  append_line(head, "%-14s %7s %9s %11s %11s %11s", "phase", "share", "times", "mean", "p50", "p95");
+  lines.push_back(head);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const auto& [name, share] = own[i];
+    const bool is_rest = i == kPhases;
+    const Durations none;
+    const Durations& durations = is_rest ? none : profile.of(phase_at(i));
+    if (!is_rest && durations.count() == 0) continue;
+    std::string line;
+    append_line(line, "%-14s %5.1f %%", name.c_str(), 100 * share);
+    if (!is_rest)
+      append_line(line, " %9s %11s %11s %11s", format_count(durations.count()).c_str(),
+                  milliseconds(durations.mean_s()).c_str(), milliseconds(durations.percentile_s(0.5)).c_str(),
+                  milliseconds(durations.percentile_s(0.95)).c_str());
+    lines.push_back(line + most_of(all, i));
+  }
+  add_costs(
+      profile, profile.operations(),
+      say("operation, in iterations ", profile.window_first(), " to ", profile.window_first() + profile.recorded() - 1)
+          .c_str(),
+      lines);
+  add_costs(profile, profile.layers(), "layer, with what follows it", lines);
+  return lines;
+}
+
+std::string trace_json(const Profile& profile) {
+  using nlohmann::json;
+  std::string text = "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [";
+  const char* separator = "\n";
+  const auto add = [&](const json& event) {
+    text += separator + event.dump(-1, ' ', false, json::error_handler_t::replace);
+    separator = ",\n";
+  };
+  for (auto& [thread, name] : profile.threads())
+    add({{"name", "thread_name"}, {"ph", "M"}, {"pid", 0}, {"tid", thread}, {"args", {{"name", name}}}});
+  for (auto& event : profile.events()) {
+    json arguments = json::object();
+    if (event.iteration > 0) arguments["iteration"] = event.iteration;
+    if (!event.layer.empty()) arguments["layer"] = event.layer;
+    const auto micro = [](double duration_s) { return std::round(duration_s * 1e9) / 1e3; };
+    add({{"name", event.name},
+         {"cat", event.category},
+         {"ph", "X"},
+         {"pid", 0},
+         {"tid", event.thread},
+         {"ts", micro(event.begin_s)},
+         {"dur", micro(event.duration_s)},
+         {"args", arguments}});
+  }
+  return text + "\n]}\n";
+}
+
+void tell_profile(const Profile& profile, Group& group, MetricsFile* metrics, std::uint64_t iteration) {
+  const auto all = shares_of_all(phase_shares(profile), group);
+  for (auto& line : profile_lines(profile, all)) log_info(line);
+  if (!group.leads() || !metrics) return;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    std::vector<MetricField> fields{{"iter", iteration}};
+    if (all.size() > 1) fields.emplace_back("rank", static_cast<std::uint64_t>(rank));
+    for (auto& [name, share] : all[rank]) fields.emplace_back(name, share);
+    metrics->write("profile", fields);
+  }
+  const auto path = metrics->path().parent_path() / "trace.json";
+  try {
+    write_file_atomically(path, trace_json(profile));
+    log_info(
+        say("trace of ", profile.recorded(), " iterations: ", path.string(), " (https://ui.perfetto.dev shows it)"));
+  } catch (const UserError& error) {
+    log_warn(error.what());
+  }
+}
+
+}  // namespace flowtrain

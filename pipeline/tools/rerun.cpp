@@ -1,0 +1,195 @@
+#include "pipeline/tools/rerun.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "pipeline/config/words.h"
+#include "pipeline/session/assembly.h"
+#include "pipeline/session/run.h"
+#include "pipeline/snapshot/snapshot_files.h"
+#include "pipeline/telemetry/log.h"
+#include "pipeline/train/nonfinite.h"
+#include "pipeline/train/snapshot_branch.h"
+#include "sampling/core/settings.h"
+
+namespace flowtrain {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* replaying = "flowtrain replay";
+
+struct Enough {};
+
+// The run's own learner, with someone looking over its shoulder.
+class WatchedLearner : public Learner {
+ public:
+  WatchedLearner(std::unique_ptr<Learner> learner, OnFigures on_figures)
+      : learner_(std::move(learner)), on_figures_(std::move(on_figures)) {}
+
+  void set_rates(std::span<const Rates> rates) override { learner_->set_rates(rates); }
+  void backward(Slab& slab) override {
+    iteration_ = slab.ticket().iteration;
+    learner_->backward(slab);
+  }
+  StepResult result() override {
+    const StepResult figures = learner_->result();
+    if (!on_figures_(iteration_, figures, *learner_)) throw Enough();
+    return figures;
+  }
+  void update() override { learner_->update(); }
+  void discard() override { learner_->discard(); }
+  /// Every iteration is looked at. set_threads() is left out: the line's tuning is not repeated.
+  bool result_is_cheap() const override { return true; }
+  NetFigures figures() const override { return learner_->figures(); }
+  void begin_validation() override { learner_->begin_validation(); }
+  void validate(Slab& slab) override { learner_->validate(slab); }
+  Detector* detector() override { return learner_->detector(); }
+  Figures end_validation() override { return learner_->end_validation(); }
+  void leave_validation() override { learner_->leave_validation(); }
+  std::unique_ptr<NetCopy> copy_net() override { return learner_->copy_net(); }
+  void copy_state(LearnerState& state) override { learner_->copy_state(state); }
+  void load_state(const LearnerState& state) override { learner_->load_state(state); }
+
+ private:
+  std::unique_ptr<Learner> learner_;
+  OnFigures on_figures_;
+  std::uint64_t iteration_ = 0;
+};
+
+template <class Bits>
+bool all_finite(const StateTensor& tensor, Bits exponent) {
+  for (std::size_t at = 0; at + sizeof(Bits) <= tensor.bytes.size(); at += sizeof(Bits)) {
+    Bits bits;
+    std::memcpy(&bits, tensor.bytes.data() + at, sizeof bits);
+    if ((bits & exponent) == exponent) return false;
+  }
+  return true;
+}
+
+bool is_sound(const StateTensor& tensor) {
+  if (tensor.dtype == "F32") return all_finite(tensor, std::uint32_t{0x7f800000});
+  if (tensor.dtype == "F64") return all_finite(tensor, std::uint64_t{0x7ff0000000000000});
+  if (tensor.dtype == "F16") return all_finite(tensor, std::uint16_t{0x7c00});
+  if (tensor.dtype == "BF16") return all_finite(tensor, std::uint16_t{0x7f80});
+  return true;
+}
+
+// What is wrong with a snapshot; empty where nothing is.
+std::string fault_of(const SnapshotInfo& snapshot, bool finite) {
+  if (!snapshot.complete) return snapshot.reason;
+  if (const auto problems = verify_snapshot(snapshot.path); !problems.empty()) return problems.front();
+  if (!finite) return {};
+  const LearnerState state = read_tensors(open_verified(snapshot.path));
+  for (auto* tensors : {&state.model, &state.optim})
+    for (auto& tensor : *tensors)
+      if (!is_sound(tensor)) return tensor.name + " is not finite";
+  return {};
+}
+
+// What decides the figures, where it is not what the run had.
+void tell_changes(const Config& stored, const Config& now) {
+  for (auto& difference : diff(stored, now))
+    if (difference.breaks)
+      log_warn(say("not as the run had it: ", difference.key, " = ", difference.is, " (was ", difference.was,
+                   "); figures will be others"));
+}
+
+bool has_plateau(const Config& config) {
+  const auto& schedules = config.list("schedule");
+  return std::any_of(schedules.begin(), schedules.end(),
+                     [](auto& schedule) { return schedule.text("name") == "plateau"; });
+}
+
+bool goes_back(const Config& config) {
+  return NonFinitePolicy::from(config.table("train")).action == NonFinitePolicy::Action::rollback;
+}
+
+// What a run does beside training, and when it stops, is left out.
+Config for_training_again(const EarlierRun& run, Discarding discarding) {
+  StartOptions start = run.start;
+  const auto set = [&](const char* key, const char* value) { start.overrides.push_back({key, value, replaying}); };
+  for (auto* key : {"early_stop.patience", "early_stop.hours", "display.every"}) set(key, "0");
+  if (!has_plateau(run.config)) set("val.every", "0");
+  if (discarding == Discarding::possible) set("train.nonfinite", "skip");
+  return load_for_use(start);
+}
+
+}  // namespace
+
+EarlierRun find_earlier_run(StartOptions start) {
+  auto folder = as_run_folder(start.config);
+  if (folder) {
+    const Config config = load_for_use(start);
+    tell_changes(load_config(*folder / "config.toml"), config);
+  } else {
+    const Config written = load_config(start.config, start.overrides);
+    folder = newest_run(written.table("run").text("dir"), written.name());
+    const bool draws_seed = !number(written.table("run"), "seed");
+    if (!folder && draws_seed)
+      throw written.table("run").error("seed", "each start draws another, and there is no run to take it from",
+                                       Exit::usage, "--seed N chooses one");
+    if (folder && fs::exists(*folder / "config.toml")) {
+      const Config stored = load_config(*folder / "config.toml");
+      if (draws_seed)
+        start.overrides.push_back({"run.seed", to_toml(stored.table("run").value("seed")), folder->string()});
+      if (!number(written.table("loader"), "batch"))
+        start.overrides.push_back({"loader.batch", to_toml(stored.table("loader").value("batch")), folder->string()});
+      tell_changes(stored, load_for_use(start));
+    }
+  }
+  Config config = load_for_use(start);
+  config.check_trainable();
+  const DataParts data = open_training_data(config, "cpu");
+  const std::uint64_t last = make_schedule(config, data.batches, 1, false).last;
+  return {std::move(config), std::move(folder), std::move(start), last};
+}
+
+std::optional<fs::path> snapshot_before(const EarlierRun& run, std::uint64_t iteration, bool finite,
+                                        const fs::path& wished) {
+  if (!wished.empty()) {
+    const auto found = open_snapshot(wished).iteration;
+    if (found >= iteration)
+      throw UserError(
+          Exit::usage,
+          say("--snapshot ", wished.string(), ": it is of iteration ", found, ", which is not before ", iteration),
+          "choose an earlier one; `flowtrain snapshot ls RUN` lists them");
+    return wished;
+  }
+  if (!run.folder) return {};
+  for (auto& snapshot : list_snapshots(*run.folder / "snapshots")) {
+    if (snapshot.iteration >= iteration) continue;
+    const std::string fault = fault_of(snapshot, finite);
+    if (fault.empty()) return snapshot.path;
+    log_warn(say("passing over ", snapshot.path.string(), ": ", fault));
+  }
+  return {};
+}
+
+std::uint64_t iteration_of(const std::optional<fs::path>& snapshot) {
+  return snapshot ? open_verified(*snapshot).iteration : 0;
+}
+
+int train_again(const EarlierRun& run, const std::optional<fs::path>& snapshot, Discarding discarding,
+                const MakeLearner& make_learner, Interrupt& interrupt, const OnFigures& on_figures) {
+  if (!snapshot) log_info(say("no earlier snapshot: from the initial weights of seed ", seed_of(run.config)));
+  const Start start{.config = for_training_again(run, discarding), .snapshot = snapshot, .accept_changes = true};
+  RunOptions options;
+  options.progress = ProgressMode::off;
+  options.in_memory = true;
+  try {
+    return run_training(
+        start, options,
+        [&](const LearnerSpec& spec) { return std::make_unique<WatchedLearner>(make_learner(spec), on_figures); },
+        interrupt);
+  } catch (const Enough&) {
+    return 0;
+  } catch (const UserError& error) {
+    if (error.code() != Exit::numerics || !goes_back(run.config)) throw;
+    throw UserError(Exit::usage, say(error.what(), "; the run went back to a snapshot there, which is not repeated"),
+                    "choose a snapshot from after it: --snapshot PATH; `flowtrain snapshot ls RUN` lists them");
+  }
+}
+
+}  // namespace flowtrain

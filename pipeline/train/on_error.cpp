@@ -1,0 +1,44 @@
+#include "pipeline/train/on_error.h"
+
+#include "sampling/core/first_line.h"
+#include "sampling/core/out_of_memory.h"
+#include "sampling/core/say.h"
+#include "sampling/core/settings.h"
+#include "stages/hooks.h"
+
+namespace flowtrain {
+
+ErrorPolicy ErrorPolicy::from(const Settings& settings, const Settings& dist, int processes) {
+  const std::string& action = settings.text("on_error");
+  const bool skips = action == "skip" && settings.has("max_skipped");
+  if (action != "stop" && processes > 1 && !skips)
+    throw settings.error("on_error",
+                         action == "save" ? "only a process that trains alone can save after an error"
+                                          : "only a process that trains alone can go on without a validation",
+                         Exit::usage,
+                         "leave it at \"stop\"; --max-restarts starts all processes again from the newest snapshot");
+  if (skips && processes > 1 && dist.boolean("sync_batch_norm"))
+    throw settings.error("on_error",
+                         say("\"skip\" and dist.sync_batch_norm (", dist.origin("sync_batch_norm").text(),
+                             ") exclude each other: the others would wait"),
+                         Exit::usage, "keep one of the two");
+  return {action == "skip"   ? Action::skip
+          : action == "save" ? Action::save
+                             : Action::stop,
+          settings.has("max_skipped") ? static_cast<std::uint64_t>(settings.integer("max_skipped")) : 0};
+}
+
+bool is_survivable(const std::exception& error) {
+  if (host_ran_out_of_memory(error)) return false;
+  if (const auto* users = dynamic_cast<const UserError*>(&error))
+    return !dynamic_cast<const HookError*>(users) && (users->code() == Exit::usage || users->code() == Exit::data);
+  return !dynamic_cast<const InternalError*>(&error);
+}
+
+std::string summary_of(const std::exception_ptr& error) try {
+  std::rethrow_exception(error);
+} catch (const std::exception& thrown) {
+  return first_line(thrown.what());
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,205 @@
+#include "pipeline/train/run_state.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "sampling/core/error.h"
+
+namespace flowtrain {
+
+using nlohmann::json;
+
+bool RunState::has_saved(const std::string& part) const {
+  return std::find(saved.begin(), saved.end(), part) != saved.end();
+}
+
+std::uint64_t RunState::validates_again_from() const {
+  if (awaited && !awaited->figures) return awaited->iteration;
+  return validation_pending ? iteration : iteration + 1;
+}
+
+namespace {
+
+json figures_json(const Figures& figures) {
+  json list = json::array();
+  for (auto& [name, value] : figures) list.push_back(json::array({name, value}));
+  return list;
+}
+
+// Names of folders need not be UTF-8, which JSON demands: such a name is a list of its bytes.
+json name_json(const std::string& name) {
+  try {
+    const json text = name;
+    static_cast<void>(text.dump());
+    return text;
+  } catch (const json::type_error&) {
+    return std::vector<std::uint8_t>(name.begin(), name.end());
+  }
+}
+
+json names_json(const std::vector<std::string>& names) {
+  json list = json::array();
+  for (auto& name : names) list.push_back(name_json(name));
+  return list;
+}
+
+json awaited_json(const std::optional<AwaitedValidation>& awaited) {
+  if (!awaited) return nullptr;
+  return {{"iteration", awaited->iteration}, {"figures", awaited->figures ? figures_json(*awaited->figures) : json()}};
+}
+
+json line_json(const PendingLine& line) {
+  return {{"iterations", line.iterations}, {"clipped", line.clipped}, {"logged", figures_json(line.logged)}};
+}
+
+}  // namespace
+
+std::string RunState::to_json() const {
+  const bool schedule = has_saved("schedule");
+  json rankings = json::object();
+  for (auto& [link, ranking] : best) {
+    rankings[link] = json::array();
+    for (auto& entry : ranking) rankings[link].push_back({{"iteration", entry.iteration}, {"value", entry.value}});
+  }
+  json sets = json::object();
+  for (auto& [name, set] : validation) sets[name] = {{"batches", set.batches}, {"bad_samples", set.bad_samples}};
+  json epoch = json::object();
+  for (auto& [name, figure] : epoch_sums) epoch[name] = {{"sum", figure.sum}, {"count", figure.count}};
+  json plateau_list = json::array();
+  for (auto& each : plateaus)
+    plateau_list.push_back({{"best", each.best ? json(*each.best) : json()},
+                            {"since", each.since},
+                            {"cooldown", each.cooldown},
+                            {"factor", each.factor}});
+  return json{
+      {"iteration", iteration},
+      {"samples_per_epoch", samples_per_epoch},
+      {"order_xxh64_state", order.save()},
+      {"order_xxh64", order.hex()},
+      {"losses", losses},
+      {"epoch_sums", epoch},
+      {"line", line_json(line)},
+      {"best", rankings},
+      {"validation_pending", validation_pending},
+      {"awaited", awaited_json(awaited)},
+      {"bad_samples", bad_samples},
+      {"validation", sets},
+      {"world", world},
+      {"classes", names_json(classes)},
+      {"fingerprints", fingerprints},
+      {"elapsed_s", elapsed_s},
+      {"early_stop", {{"best", early_stop.best ? json(*early_stop.best) : json()}, {"since", early_stop.since}}},
+      {"plateaus", schedule ? plateau_list : json::array()},
+      {"hooks", hooks},
+      {"nonfinite", nonfinite},
+      {"nonfinite_in_a_row", nonfinite_in_a_row},
+      {"skipped_in_a_row", skipped_in_a_row},
+      {"lr_scale", schedule ? lr_scale : 1.0},
+      {"rollback_limit", schedule ? rollback_limit : no_limit},
+      {"rollback_targets", rollback_targets},
+      {"saved", saved}}
+      .dump(2);
+}
+
+namespace {
+
+/// Each level takes 80 bytes of memory for a byte of text.
+bool refuse_depth(int depth, json::parse_event_t, json&) {
+  constexpr int deepest = 64;  // what to_json() writes has five levels
+  if (depth > deepest) throw json::other_error::create(501, "nested deeper than " + std::to_string(deepest), nullptr);
+  return true;
+}
+
+/// A number that is whole and not negative; json's own conversions take others, too.
+std::uint64_t count(const json& value) {
+  if (!value.is_number_unsigned()) throw json::type_error::create(302, "not a count", &value);
+  return value.get<std::uint64_t>();
+}
+
+std::string name_from(const json& stored) {
+  if (stored.is_string()) return stored.get<std::string>();
+  std::string name;
+  for (auto& byte : stored) {
+    const auto value = count(byte);
+    if (value > 0xff) throw json::type_error::create(302, "not a byte", &byte);
+    name += static_cast<char>(value);
+  }
+  return name;
+}
+
+std::set<std::uint64_t> counts(const json& values) {
+  std::set<std::uint64_t> all;
+  for (auto& value : values) all.insert(count(value));
+  return all;
+}
+
+Figures figures_from(const json& stored) {
+  Figures figures;
+  for (auto& figure : stored)  // what is not finite was written as null
+    figures.emplace_back(figure.at(0).get<std::string>(),
+                         figure.at(1).is_null() ? std::nan("") : figure.at(1).get<double>());
+  return figures;
+}
+
+AwaitedValidation awaited_from(const json& stored) {
+  AwaitedValidation awaited{count(stored.at("iteration"))};
+  if (!stored.at("figures").is_null()) awaited.figures = figures_from(stored.at("figures"));
+  return awaited;
+}
+
+PendingLine line_from(const json& stored) {
+  return {count(stored.at("iterations")), stored.at("clipped"), figures_from(stored.at("logged"))};
+}
+
+}  // namespace
+
+RunState RunState::from_json(const std::string& text) try {
+  const auto stored = json::parse(text, refuse_depth);
+  RunState state;
+  state.iteration = count(stored.at("iteration"));
+  state.samples_per_epoch = count(stored.at("samples_per_epoch"));
+  state.order = Xxh64::restore(stored.at("order_xxh64_state").get<std::string>());
+  state.losses = stored.at("losses").get<std::deque<double>>();
+  if (stored.contains("epoch_sums"))
+    for (auto& [name, figure] : stored.at("epoch_sums").items())
+      state.epoch_sums[name] = {figure.at("sum"), count(figure.at("count"))};
+  if (stored.contains("line")) state.line = line_from(stored.at("line"));
+  for (auto& [link, ranking] : stored.at("best").items())
+    for (auto& entry : ranking) state.best[link].push_back({count(entry.at("iteration")), entry.at("value")});
+  state.validation_pending = stored.at("validation_pending");
+  if (stored.contains("awaited") && !stored.at("awaited").is_null()) state.awaited = awaited_from(stored.at("awaited"));
+  state.bad_samples = counts(stored.at("bad_samples"));
+  for (auto& [name, set] : stored.at("validation").items())
+    state.validation[name] = {count(set.at("batches")), counts(set.at("bad_samples"))};
+  state.world = static_cast<int>(count(stored.at("world")));
+  if (stored.contains("classes"))
+    for (auto& name : stored.at("classes")) state.classes.push_back(name_from(name));
+  if (stored.contains("fingerprints"))
+    state.fingerprints = stored.at("fingerprints").get<std::map<std::string, std::string>>();
+  state.elapsed_s = stored.at("elapsed_s");
+  const auto best_of = [](const json& rule) {
+    return rule.at("best").is_null() ? std::nullopt : std::optional(rule.at("best").get<double>());
+  };
+  if (stored.contains("early_stop"))
+    state.early_stop = {best_of(stored.at("early_stop")), count(stored.at("early_stop").at("since"))};
+  if (stored.contains("plateaus"))
+    for (auto& each : stored.at("plateaus"))
+      state.plateaus.push_back({best_of(each), count(each.at("since")), count(each.at("cooldown")), each.at("factor")});
+  if (stored.contains("hooks")) state.hooks = stored.at("hooks").get<std::map<std::string, std::string>>();
+  state.nonfinite = count(stored.at("nonfinite"));
+  state.nonfinite_in_a_row = count(stored.at("nonfinite_in_a_row"));
+  if (stored.contains("skipped_in_a_row")) state.skipped_in_a_row = count(stored.at("skipped_in_a_row"));
+  state.lr_scale = stored.at("lr_scale");
+  state.rollback_limit = count(stored.at("rollback_limit"));
+  if (stored.contains("rollback_targets"))
+    for (auto& target : stored.at("rollback_targets")) state.rollback_targets.push_back(count(target));
+  state.saved = stored.at("saved").get<std::vector<std::string>>();
+  return state;
+} catch (const json::exception& error) {
+  constexpr std::size_t most = 300;  // of what may quote all that was read
+  throw UserError(Exit::snapshot,
+                  "state.json of the snapshot cannot be used: " + std::string(error.what()).substr(0, most));
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,88 @@
+#pragma once
+// What a run must remember beside tensors, so that a resumed one goes on as if nothing had happened: state.json.
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "pipeline/snapshot/hash.h"
+#include "pipeline/validation/best.h"
+#include "pipeline/validation/early_stop.h"
+#include "pipeline/validation/plateau.h"
+
+namespace flowtrain {
+
+/// How far a validation set is.
+struct ValidationState {
+  std::uint64_t batches = 0;            ///< consumed from its line so far
+  std::set<std::uint64_t> bad_samples;  ///< ids
+};
+
+/// Of iterations whose figures were looked at.
+struct FigureSum {
+  double sum = 0;
+  std::uint64_t count = 0;
+};
+
+/// What the next training line of metrics.jsonl will tell of iterations that are done.
+struct PendingLine {
+  std::uint64_t iterations = 0;  ///< since the last one
+  double clipped = 0;            ///< of these
+  Figures logged = {};           ///< by hooks
+};
+
+/// An overlapped validation that nothing has followed from yet.
+struct AwaitedValidation {
+  std::uint64_t iteration = 0;          ///< that it is of
+  std::optional<Figures> figures = {};  ///< nothing while it is under way, or where a signal interrupted it
+};
+
+/// State at the end of an iteration. Positions in the data are not here: they follow from the iteration.
+struct RunState {
+  std::uint64_t iteration = 0;
+  std::uint64_t samples_per_epoch = 0;          ///< of the data set at that time; another size means other data
+  Xxh64 order;                                  ///< over the ids of all samples consumed, as little-endian u64
+  std::deque<double> losses;                    ///< the last 20: `loss_avg`
+  std::map<std::string, FigureSum> epoch_sums;  ///< of the epoch under way, by the figures' names
+  PendingLine line;
+  Rankings best;                                      ///< of validations
+  bool validation_pending = false;                    ///< interrupted before the end of the validation after it
+  std::optional<AwaitedValidation> awaited;           ///< of an earlier iteration
+  std::map<std::string, ValidationState> validation;  ///< by the set's name; [data.val]'s has none
+  std::set<std::uint64_t> bad_samples;                ///< ids
+  int world = 1;                                      ///< processes that trained together
+  std::vector<std::string> classes;                   ///< of the training data, in label order
+  std::map<std::string, std::string> fingerprints;    ///< of what results depend on beside the configuration's text
+  double elapsed_s = 0;                               ///< training time over all starts
+  EarlyStopState early_stop;
+  std::vector<PlateauState> plateaus;        ///< of the schedules of this kind, in their order
+  std::map<std::string, std::string> hooks;  ///< what they keep, by label
+  std::uint64_t nonfinite = 0;               ///< iterations whose loss or gradients were not finite
+  std::uint64_t nonfinite_in_a_row = 0;      ///< of these, the last ones
+  std::uint64_t skipped_in_a_row = 0;        ///< iterations that an error kept from being computed, the last ones
+  double lr_scale = 1;                       ///< what rollbacks have made of the learning rate
+  static constexpr std::uint64_t no_limit = ~std::uint64_t{0};
+  std::uint64_t rollback_limit = no_limit;     ///< later snapshots have failed: the next rollback does not take them
+  std::deque<std::uint64_t> rollback_targets;  ///< iterations whose snapshots it may take, which stay; the newest last
+
+  /// The iteration whose validation a run that goes on from here does again, and all later ones; that after `iteration`
+  /// where none is.
+  std::uint64_t validates_again_from() const;
+
+  /// What of the run's state its snapshot holds: snapshot.save.
+  std::vector<std::string> saved = parts();
+  static std::vector<std::string> parts() { return {"params", "optim", "schedule", "random"}; }
+  bool has_saved(const std::string& part) const;
+
+  /// Without "schedule" in `saved`, what rollbacks have made of the learning rate is left out. (There is nothing to
+  /// leave out of "random": all that is drawn follows from seed and position.)
+  std::string to_json() const;
+  /// Throws UserError(snapshot) for anything that to_json does not write.
+  static RunState from_json(const std::string& text);
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,257 @@
+#include "pipeline/train/snapshot_branch.h"
+
+#include <atomic>
+#include <chrono>
+
+#include "pipeline/snapshot/atomic_folder.h"
+#include "pipeline/telemetry/log.h"
+#include "sampling/core/error.h"
+#include "sampling/core/mutex.h"
+#include "stages/clock.h"
+#include "stages/system/named_thread.h"
+
+namespace flowtrain {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::vector<TensorView> views_of(const std::vector<StateTensor>& tensors) {
+  std::vector<TensorView> views;
+  views.reserve(tensors.size());
+  for (auto& tensor : tensors)
+    views.push_back({tensor.name, tensor.dtype, tensor.shape, tensor.bytes.data(), tensor.bytes.size()});
+  return views;
+}
+
+// What goes with the parameters, as validation may have seen it in their place.
+std::vector<TensorView> averages_of(const std::vector<StateTensor>& optim) {
+  auto views = views_of(optim);
+  std::erase_if(views, [](auto& tensor) { return !is_average(tensor.name); });
+  return views;
+}
+
+}  // namespace
+
+// One staging copy goes back and forth: the caller fills it while `busy` is false, the thread writes while it is true.
+struct SnapshotBranch::Impl {
+  Impl(SnapshotPolicy given, MetricsFile* metrics_file)
+      : policy(std::move(given)), metrics(metrics_file), thread(named_thread("ft-snapshot", [this] { loop(); })) {}
+
+  void loop() {
+    MutexLock lock(mutex);
+    for (;;) {
+      while (!busy && !ended) changed.wait(lock);
+      if (!busy) return;
+      lock.unlock();
+      const bool done = save();
+      lock.lock();
+      last_succeeded = done;
+      busy = false;
+      changed.notify_all();
+    }
+  }
+
+  // Throws where it is not saved.
+  std::filesystem::path write() {
+    tensors.settle();
+    SnapshotContent content;
+    content.iteration = iteration;
+    content.model = views_of(tensors.model);
+    content.optim = saves_optim ? views_of(tensors.optim) : averages_of(tensors.optim);
+    content.state_json = state_json;
+    content.config_toml = policy.config_toml;
+    try {
+      return write_snapshot(policy.folder, content);
+    } catch (const LinkError& error) {
+      warn_of_link("latest", error);
+    }
+    return policy.folder / snapshot_name(iteration);
+  }
+
+  void warn_of_link(const std::string& link, const std::exception& error) const {
+    log_warn(say("snapshots/", link, " does not lead to the snapshot of iteration ", iteration, ": ", error.what()));
+  }
+
+  // A snapshot that is saved counts, whatever becomes of its links and of older ones.
+  void tidy() {
+    for (auto& link : links) try {
+        mark_best(policy.folder, iteration, link);
+      } catch (const std::exception& error) {
+        warn_of_link(link, error);
+      }
+    try {
+      prune(policy.folder, policy.keep_last, kept, policy.keep_every);
+    } catch (const std::exception& error) {
+      log_warn(say("older snapshots stay: ", error.what()));
+    }
+  }
+
+  bool save() try {
+    const auto path = only_marks ? std::filesystem::path() : write();
+    tidy();
+    if (only_marks) return true;
+    log_info(say("snapshot ", path.string(), links.empty() ? "" : "  (best so far)"));
+    if (metrics)
+      metrics->write(
+          "snapshot",
+          {{"iter", iteration}, {"path", path.string()}, {"stall_s", stall_s}, {"total_s", seconds_since(since)}});
+    return true;
+  } catch (const std::exception& error) {  // no memory, say
+    const std::string what = say("no snapshot of iteration ", iteration, ": ", error.what());
+    if (policy.stop_on_error && has_failed) {
+      log_warn(what);  // the run is ending; the first failure is what it ends with
+    } else if (policy.stop_on_error) {
+      failure.emplace(Exit::snapshot, what, "snapshot.on_error = \"go_on\" lets a run go on without");
+      has_failed = true;
+    } else {
+      log_warn(what + "; training goes on");
+    }
+    return false;
+  }
+
+  // What is common to all that is done.
+  void begin(std::uint64_t of, const RunState& state, const std::vector<std::string>& links_to_it) FT_REQUIRES(mutex) {
+    iteration = of;
+    links = links_to_it;
+    kept = kept_by(policy.best, state.best);
+    kept.insert(kept.end(), state.rollback_targets.begin(), state.rollback_targets.end());
+    if (state.awaited && !state.awaited->figures) kept.push_back(state.awaited->iteration);  // to be validated again
+    busy = true;
+    changed.notify_all();
+  }
+
+  void wait_idle(MutexLock& lock) FT_REQUIRES(mutex) {
+    while (busy) changed.wait(lock);
+  }
+
+  // The iteration whose snapshot is being written; empty where none is.
+  std::string busy_with() FT_EXCLUDES(mutex) {
+    MutexLock lock(mutex);
+    return busy ? std::to_string(iteration) : "";
+  }
+
+  std::optional<OpenSnapshot> open(std::uint64_t of) FT_EXCLUDES(mutex) {
+    MutexLock lock(mutex);
+    wait_idle(lock);
+    const auto path = policy.folder / snapshot_name(of);
+    if (const auto problems = verify_snapshot(path); !problems.empty()) {
+      log_warn(say("passing over ", path.string(), ": ", problems.front()));
+      return std::nullopt;
+    }
+    return open_verified(path);
+  }
+
+  SnapshotPolicy policy;
+  MetricsFile* metrics;
+  // The staging copy, up to `since`. `busy` says whose it is, the caller's or the thread's: no annotation expresses
+  // that.
+  LearnerState tensors;
+  std::string state_json;
+  std::uint64_t iteration = 0;
+  std::vector<std::uint64_t> kept;  // iterations, however old
+  std::vector<std::string> links;
+  bool saves_optim = true, only_marks = false;
+  double stall_s = 0;
+  Clock::time_point since;
+  std::optional<UserError> failure;  // set once, before has_failed
+  std::atomic<bool> has_failed = false;
+
+  Mutex mutex;
+  CondVar changed;
+  bool busy FT_GUARDED_BY(mutex) = false;
+  bool ended FT_GUARDED_BY(mutex) = false;
+  bool last_succeeded FT_GUARDED_BY(mutex) = true;
+  std::jthread thread;  // last: it uses all of the above
+};
+
+SnapshotBranch::SnapshotBranch(SnapshotPolicy policy, MetricsFile* metrics, Group& group)
+    : group_(group), skip_when_busy_(policy.skip_when_busy) {
+  if (group.leads()) impl_ = std::make_unique<Impl>(std::move(policy), metrics);
+}
+
+SnapshotBranch::~SnapshotBranch() { finish(); }
+
+bool SnapshotBranch::leaves_out(std::uint64_t iteration) {
+  if (!skip_when_busy_) return false;
+  const std::string busy_with = group_.ask_leader("whether a snapshot is left out", [&] { return impl_->busy_with(); });
+  if (busy_with.empty()) return false;
+  if (group_.leads())
+    log_warn(say("no snapshot of iteration ", iteration, ": that of iteration ", busy_with,
+                 " is still being written; snapshot.every is too short for this disk"));
+  return true;
+}
+
+void SnapshotBranch::take(Learner& learner, const RunState& state, const std::vector<std::string>& links) {
+  if (!impl_) return;
+  const auto begin = Clock::now();
+  MutexLock lock(impl_->mutex);
+  impl_->wait_idle(lock);
+  learner.copy_state(impl_->tensors);
+  impl_->state_json = state.to_json();
+  impl_->saves_optim = state.has_saved("optim");
+  impl_->only_marks = false;
+  impl_->since = begin;
+  impl_->stall_s = seconds_since(begin);
+  impl_->begin(state.iteration, state, links);
+}
+
+void SnapshotBranch::mark(std::uint64_t iteration, const RunState& state, const std::vector<std::string>& links) {
+  if (!impl_) return;
+  MutexLock lock(impl_->mutex);
+  impl_->wait_idle(lock);
+  impl_->only_marks = true;
+  impl_->begin(iteration, state, links);
+}
+
+bool SnapshotBranch::has_failed() const { return impl_ && impl_->has_failed; }
+
+void SnapshotBranch::check() const {
+  if (has_failed()) throw *impl_->failure;
+}
+
+std::optional<std::uint64_t> SnapshotBranch::load(Learner& learner, const std::vector<std::uint64_t>& iterations) {
+  std::optional<OpenSnapshot> snapshot;
+  const std::string found = group_.ask_leader("the choice of a snapshot", [&]() -> std::string {
+    for (const auto iteration : iterations)
+      if (auto found = impl_->open(iteration)) {
+        snapshot.emplace(std::move(*found));
+        return std::to_string(iteration);
+      }
+    return {};
+  });
+  if (found.empty()) return std::nullopt;
+  if (snapshot) learner.load_state(read_tensors(*snapshot));
+  learner.share_state();
+  return std::stoull(found);
+}
+
+std::optional<OpenSnapshot> SnapshotBranch::open(std::uint64_t iteration) {
+  if (group_.size() > 1) throw InternalError("a snapshot that only one of several processes opens");
+  return impl_->open(iteration);
+}
+
+bool SnapshotBranch::finish() {
+  if (!impl_) return true;
+  MutexLock lock(impl_->mutex);
+  impl_->wait_idle(lock);
+  impl_->ended = true;
+  impl_->changed.notify_all();
+  const bool succeeded = impl_->last_succeeded;
+  lock.unlock();
+  if (impl_->thread.joinable()) impl_->thread.join();
+  return succeeded;
+}
+
+LearnerState read_tensors(const OpenSnapshot& snapshot, bool averaged) {
+  const auto read = [](std::span<const TensorView> tensors) {
+    std::vector<StateTensor> all;
+    for (auto& tensor : tensors)
+      all.push_back({tensor.name, tensor.dtype, tensor.shape, false, {tensor.data, tensor.data + tensor.bytes}});
+    return all;
+  };
+  return {.model = averaged ? read(averaged_model(snapshot)) : read(snapshot.model.tensors()),
+          .optim = read(snapshot.optim.tensors())};
+}
+
+}  // namespace flowtrain

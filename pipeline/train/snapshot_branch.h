@@ -1,0 +1,69 @@
+#pragma once
+// The snapshot branch: the training line pays one copy of the state; writing, hashing, fsync and rename happen here, on
+// a thread of its own.
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pipeline/snapshot/snapshot_files.h"
+#include "pipeline/telemetry/metrics.h"
+#include "pipeline/train/run_state.h"
+#include "stages/compute.h"
+#include "stages/group.h"
+
+namespace flowtrain {
+
+/// What is kept, and where.
+struct SnapshotPolicy {
+  std::filesystem::path folder;  ///< runs/x/snapshots
+  std::size_t keep_last = 3;
+  std::vector<BestRule> best = {{"loss", true}};
+  std::uint64_t keep_every = 0;  ///< iterations that this divides are kept for good; 0: none
+  bool skip_when_busy = false;   ///< see SnapshotBranch::leaves_out
+  bool stop_on_error = false;    ///< check() throws once one could not be written
+  std::string config_toml;       ///< goes into every snapshot, so that each stands for itself
+};
+
+/// Writes snapshots one after the other. Each process of a run has one, and calls it as the others do: the first one
+/// writes and reads the files, and what follows for all is answered alike in all. One thread calls.
+class SnapshotBranch {
+ public:
+  SnapshotBranch(SnapshotPolicy policy, MetricsFile* metrics, Group& group = solo_group());
+  ~SnapshotBranch();
+  SnapshotBranch(const SnapshotBranch&) = delete;
+
+  /// Whether the periodic snapshot that is due is left out, with a warning, as the one before is still being written
+  /// (SnapshotPolicy::skip_when_busy). A collective where the policy is so.
+  bool leaves_out(std::uint64_t iteration);
+  /// Copies the state and returns; waits first if the one before is still being written. A failed write, for whatever
+  /// reason, is a warning, and training goes on: the next one tries anew. `links`: snapshots/<link> that are to lead to
+  /// it.
+  void take(Learner& learner, const RunState& state, const std::vector<std::string>& links = {});
+  /// Leads `links` to the snapshot of `iteration`, taken before, as take() does. `state`: as it is now.
+  void mark(std::uint64_t iteration, const RunState& state, const std::vector<std::string>& links);
+  /// In the first process: throws UserError(snapshot) where a write has failed and the policy is to stop then.
+  void check() const;
+  /// Whether check() throws.
+  bool has_failed() const;
+  /// Puts the first of `iterations` whose snapshot is there and sound into the learners of all processes, once
+  /// everything is on disk. Returns that iteration; nothing where there is none. A collective.
+  std::optional<std::uint64_t> load(Learner& learner, const std::vector<std::uint64_t>& iterations);
+  /// For a process that trains alone: the snapshot of that iteration, once everything is on disk; nothing where it is
+  /// not there, or damaged.
+  std::optional<OpenSnapshot> open(std::uint64_t iteration);
+  /// Waits until everything is on disk. False if the last snapshot could not be written; its reason was logged.
+  bool finish();
+
+ private:
+  struct Impl;
+  Group& group_;
+  const bool skip_when_busy_;
+  std::unique_ptr<Impl> impl_;  // null in all processes but the first
+};
+
+/// The tensors of a snapshot, in memory. `averaged`: the model is what validation saw, averages where there are any.
+LearnerState read_tensors(const OpenSnapshot& snapshot, bool averaged = false);
+
+}  // namespace flowtrain

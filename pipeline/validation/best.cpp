@@ -1,0 +1,57 @@
+#include "pipeline/validation/best.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "pipeline/validation/early_stop.h"
+
+namespace flowtrain {
+
+std::optional<std::size_t> BestRule::enter(Rankings& rankings, std::uint64_t iteration, const Figures& figures) const {
+  const auto found = std::find_if(figures.begin(), figures.end(), [&](auto& figure) { return figure.first == metric; });
+  if (found == figures.end() || !std::isfinite(found->second)) return {};
+  auto& ranking = rankings[link];
+  const auto better = [&](const Ranked& a, const Ranked& b) {
+    return lower_wins ? a.value < b.value : a.value > b.value;
+  };
+  const Ranked entry{iteration, found->second};
+  const auto place = std::upper_bound(ranking.begin(), ranking.end(), entry, better);
+  const auto rank = static_cast<std::size_t>(place - ranking.begin()), most = std::max<std::size_t>(keep, 1);
+  if (rank == most) return {};
+  ranking.insert(place, entry);
+  if (ranking.size() > most) ranking.pop_back();
+  return rank;
+}
+
+const Ranked* BestRule::best(const Rankings& rankings) const {
+  const auto found = rankings.find(link);
+  return found == rankings.end() || found->second.empty() ? nullptr : &found->second.front();
+}
+
+std::vector<BestRule> BestRule::all(const Config& config) {
+  std::vector<BestRule> rules;
+  for (auto& table : config.list("best")) {
+    const std::string &metric = table.text("metric"), &mode = table.text("mode");
+    const bool lower_wins =
+        mode == "auto" ? lower_is_better(metric_of(metric, config.table("val").texts("metrics"))) : mode == "min";
+    rules.push_back({metric, lower_wins, static_cast<std::size_t>(table.integer("keep")),
+                     rules.empty() ? "best" : "best-" + metric});
+  }
+  if (rules.empty()) {
+    const std::string metric = ruling_metric(config.table("val"));
+    rules.push_back(
+        {metric, lower_is_better(metric), static_cast<std::size_t>(config.table("snapshot").integer("keep_best"))});
+  }
+  return rules;
+}
+
+std::vector<std::uint64_t> kept_by(const std::vector<BestRule>& rules, const Rankings& rankings) {
+  std::vector<std::uint64_t> iterations;
+  for (auto& rule : rules)
+    if (const auto found = rankings.find(rule.link); found != rankings.end())
+      for (std::size_t i = 0; i < std::min(std::max<std::size_t>(rule.keep, 1), found->second.size()); ++i)
+        iterations.push_back(found->second[i].iteration);
+  return iterations;
+}
+
+}  // namespace flowtrain

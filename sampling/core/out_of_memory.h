@@ -1,0 +1,37 @@
+#pragma once
+// Errors that say that there is no memory left.
+
+#include <exception>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "sampling/core/error.h"
+
+namespace flowtrain {
+
+/// The way out of it.
+inline constexpr const char* out_of_memory_hint =
+    "a smaller loader.batch, loader.prefetch or net takes less (loader.batch = \"auto\" finds the largest batch that "
+    "fits; flowtrain plan tells what a run takes)";
+
+/// The host has none left; the user can choose what takes less.
+class OutOfMemory : public UserError {
+ public:
+  explicit OutOfMemory(const std::string& message) : UserError(Exit::usage, message, out_of_memory_hint) {}
+};
+
+/// Whether an error says that the host has no memory left. LibTorch tells so by its words alone.
+inline bool host_ran_out_of_memory(const std::exception& error) {
+  return dynamic_cast<const OutOfMemory*>(&error) != nullptr ||
+         dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+         std::string_view(error.what()).find("DefaultCPUAllocator") != std::string_view::npos;
+}
+
+/// Likewise, of the host or of a device.
+inline bool ran_out_of_memory(const std::exception& error) {
+  return host_ran_out_of_memory(error) ||
+         std::string_view(error.what()).find("out of memory") != std::string_view::npos;
+}
+
+}  // namespace flowtrain

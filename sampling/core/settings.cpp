@@ -1,0 +1,294 @@
+#include "sampling/core/settings.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <sstream>
+
+#include "sampling/core/home.h"
+
+namespace flowtrain {
+namespace {
+
+std::string dotted(const std::string& table, const std::string& name) {
+  return table.empty() ? name : table + "." + name;
+}
+
+/// "configs/a.toml:12:3: loader.batch: ": what every message about a value starts with.
+std::string place(const Origin& origin, const std::string& table, const std::string& name) {
+  return (origin.source.empty() ? "" : origin.text() + ": ") + dotted(table, name) + ": ";
+}
+
+const char* expectation(Kind kind) {
+  switch (kind) {
+    case Kind::boolean: return "true or false";
+    case Kind::integer: return "an integer";
+    case Kind::real: return "a number";
+    case Kind::text: return "text in quotes";
+    case Kind::integers: return "a list of integers";
+    case Kind::reals: return "a list of numbers";
+    case Kind::texts: return "a list of texts";
+    case Kind::integer_or_text: return "an integer or text in quotes";
+  }
+  throw InternalError("a key of no known kind");
+}
+
+/// What a value is, with the value itself: `text "big"`.
+std::string described(const Value& value) {
+  static constexpr const char* names[] = {"boolean", "integer", "number", "text", "list", "list", "list"};
+  return std::string(names[value.index()]) + " " + to_toml(value);
+}
+
+bool is_empty_list(const Value& value) {
+  const auto empty = [](const auto* list) { return list && list->empty(); };
+  return empty(std::get_if<std::vector<std::int64_t>>(&value)) || empty(std::get_if<std::vector<double>>(&value)) ||
+         empty(std::get_if<std::vector<std::string>>(&value));
+}
+
+/// `value` as `kind` stores it, or nothing where it is of another type. An empty list has no element type and fits all.
+std::optional<Value> converted(Kind kind, Value value) {
+  const auto keep_if = [&](bool fits) { return fits ? std::optional<Value>(std::move(value)) : std::nullopt; };
+  switch (kind) {
+    case Kind::boolean: return keep_if(std::holds_alternative<bool>(value));
+    case Kind::integer: return keep_if(std::holds_alternative<std::int64_t>(value));
+    case Kind::text: return keep_if(std::holds_alternative<std::string>(value));
+    case Kind::integer_or_text:
+      return keep_if(std::holds_alternative<std::int64_t>(value) || std::holds_alternative<std::string>(value));
+    case Kind::real:
+      if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
+      return keep_if(std::holds_alternative<double>(value));
+    case Kind::integers:
+      if (is_empty_list(value)) return std::vector<std::int64_t>();
+      return keep_if(std::holds_alternative<std::vector<std::int64_t>>(value));
+    case Kind::reals:
+      if (is_empty_list(value)) return std::vector<double>();
+      if (const auto* whole = std::get_if<std::vector<std::int64_t>>(&value))
+        return std::vector<double>(whole->begin(), whole->end());
+      return keep_if(std::holds_alternative<std::vector<double>>(value));
+    case Kind::texts:
+      if (is_empty_list(value)) return std::vector<std::string>();
+      return keep_if(std::holds_alternative<std::vector<std::string>>(value));
+  }
+  return std::nullopt;
+}
+
+/// A number as TOML writes it, of one that lacks the digit before or after its point (".5", "5."); nothing where it is
+/// no number, or not the whole one that is wanted.
+std::optional<std::string> number_spelled(std::string text, bool whole) {
+  const auto is_digit = [&](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
+  if (text.starts_with('+')) text.erase(0, 1);
+  const std::size_t first = text.starts_with('-') ? 1 : 0;
+  if (text.substr(first).starts_with('.')) text.insert(first, "0");
+  const auto point = text.find('.');
+  if (point != text.npos && !is_digit(point + 1)) text.insert(point + 1, "0");
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_number = error == std::errc() && end == text.data() + text.size() && is_digit(first);
+  if (!is_number || (whole && text.find_first_of(".eE") != text.npos)) return {};
+  return text;
+}
+
+/// How the command line's bare text, which is not of `kind`, was probably meant, as TOML writes it: a list whose texts
+/// lost their quotes, ".5", "True". Nothing where it was not.
+std::optional<std::string> spelled(Kind kind, std::string text) {
+  const auto trimmed = [](std::string part) {
+    const auto begin = part.find_first_not_of(" '\"");
+    return begin == part.npos ? std::string() : part.substr(begin, part.find_last_not_of(" '\"") + 1 - begin);
+  };
+  if (kind == Kind::boolean) {
+    for (char& letter : text) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+    return text == "true" || text == "false" ? std::optional(text) : std::nullopt;
+  }
+  if (kind == Kind::real || kind == Kind::integer) return number_spelled(text, kind == Kind::integer);
+  if (kind != Kind::texts && kind != Kind::reals && kind != Kind::integers) return {};
+  if (text.starts_with('[')) text.erase(0, 1);
+  if (text.ends_with(']')) text.pop_back();
+  std::string list;
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) {
+    const std::string element = trimmed(part);
+    if (element.empty()) return {};
+    const auto written =
+        kind == Kind::texts ? std::optional(to_toml(Value(element))) : number_spelled(element, kind == Kind::integers);
+    if (!written) return {};
+    list += (list.empty() ? "" : ", ") + *written;
+  }
+  return "[" + list + "]";
+}
+
+/// A bound without a needless ".0".
+std::string bound(double value) {
+  return value == std::floor(value) && std::abs(value) < 1e15 ? std::to_string(static_cast<std::int64_t>(value))
+                                                              : to_toml(value);
+}
+
+/// What is wrong with one number, or "".
+template <class Number>
+std::string number_fault(const Key& key, Number number, const char* subject) {
+  const auto real = static_cast<double>(number);
+  if (real >= key.min && real <= key.max) return {};
+  std::string wanted = "a number";  // not a number at all
+  if (std::isfinite(key.min) && std::isfinite(key.max))
+    wanted = "from " + bound(key.min) + " to " + bound(key.max);
+  else if (std::isfinite(key.min))
+    wanted = "at least " + bound(key.min);
+  else if (std::isfinite(key.max))
+    wanted = "at most " + bound(key.max);
+  return std::string(subject) + "must be " + wanted + ", got " + to_toml(number);
+}
+
+std::string text_fault(const Key& key, const std::string& text, const char* subject) {
+  const auto& choices = key.choices;
+  if (choices.empty() || std::find(choices.begin(), choices.end(), text) != choices.end()) return {};
+  std::string list;
+  for (const auto& choice : choices) list += (list.empty() ? "" : ", ") + to_toml(choice);
+  const char* wanted = choices.size() > 1 ? "one of " : "";
+  const char* number = key.kind == Kind::integer_or_text ? "an integer or " : "";
+  return std::string(subject) + "must be " + number + wanted + list + ", got " + to_toml(text);
+}
+
+/// What is wrong with a value of the right type, or "".
+std::string fault(const Key& key, const Value& value) {
+  const auto each = [&](const auto& list, const auto& check) {
+    for (const auto& element : list)
+      if (auto found = check(key, element, "each element "); !found.empty()) return found;
+    return std::string();
+  };
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return number_fault(key, *number, "");
+  if (const auto* number = std::get_if<double>(&value)) return number_fault(key, *number, "");
+  if (const auto* text = std::get_if<std::string>(&value)) return text_fault(key, *text, "");
+  if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) return each(*list, number_fault<std::int64_t>);
+  if (const auto* list = std::get_if<std::vector<double>>(&value)) return each(*list, number_fault<double>);
+  if (const auto* list = std::get_if<std::vector<std::string>>(&value)) return each(*list, text_fault);
+  return {};
+}
+
+/// "write it as --set 'val.metrics=[\"accuracy\"]'", where it can be known what was meant.
+std::optional<std::string> spelling_hint(const std::string& key, Kind kind, const Value& value, const Origin& origin) {
+  const auto* text = std::get_if<std::string>(&value);
+  const auto meant = text ? spelled(kind, *text) : std::nullopt;
+  if (!meant) return {};
+  const bool on_command_line = origin.line == 0;
+  const bool needs_quotes = meant->starts_with('[');  // a shell takes brackets and double quotes for itself
+  if (!on_command_line) return "write it as " + key + " = " + *meant;
+  return "write it as --set " + (needs_quotes ? "'" + key + "=" + *meant + "'" : key + "=" + *meant);
+}
+
+void expand_homes(Value& value) {
+  if (auto* path = std::get_if<std::string>(&value)) *path = expand_home(*path);
+  if (auto* paths = std::get_if<std::vector<std::string>>(&value))
+    for (auto& path : *paths) path = expand_home(path);
+}
+
+std::vector<std::string> names_of(const std::vector<Key>& keys) {
+  std::vector<std::string> names;
+  names.reserve(keys.size());
+  for (const auto& key : keys) names.push_back(key.name);
+  return names;
+}
+
+}  // namespace
+
+// By assignment: where no memory is left, libstdc++ 12 destroys the alternative that a copied variant never got.
+// NOLINTNEXTLINE(bugprone-copy-constructor-init)
+Value::Value(const Value& other) : variant() {
+  std::visit([this](const auto& value) { *this = value; }, static_cast<const variant&>(other));
+}
+
+std::string Origin::text() const {
+  if (source.empty()) return "default";
+  return line > 0 ? source + ":" + std::to_string(line) + ":" + std::to_string(column) : source;
+}
+
+Settings::Settings(std::string table, std::vector<Key> keys) : table_(std::move(table)), keys_(std::move(keys)) {
+  for (const auto& key : keys_) {
+    auto fallback = converted(key.kind, key.fallback);
+    if (!fallback) throw InternalError("the default of " + dotted(table_, key.name) + " is not of its kind");
+    if (!slots_.emplace(key.name, Slot{std::move(*fallback), {}}).second)
+      throw InternalError("two keys called " + dotted(table_, key.name));
+  }
+}
+
+void Settings::set(const std::string& name, const Value& value, Origin origin) {
+  const auto where = place(origin, table_, name);
+  const auto found = slots_.find(name);
+  if (found == slots_.end()) {
+    const auto known = names_of(keys_);
+    const auto near = nearest(name, known);
+    std::string list;
+    for (const auto& each : known) list += (list.empty() ? "" : ", ") + each;
+    throw UserError(Exit::usage, where + "unknown key",
+                    (near.empty() ? "" : "did you mean '" + near + "'? ") + "known: " + (list.empty() ? "none" : list));
+  }
+  const auto& key = this->key(name);
+  const auto hint = key.help.empty() ? "" : dotted(table_, name) + ": " + key.help;
+  auto stored = converted(key.kind, value);
+  if (!stored)
+    throw UserError(Exit::usage, where + "expected " + expectation(key.kind) + ", got " + described(value),
+                    spelling_hint(dotted(table_, name), key.kind, value, origin).value_or(hint));
+  if (const auto wrong = fault(key, *stored); !wrong.empty()) throw UserError(Exit::usage, where + wrong, hint);
+  if (key.is_path) try {
+      expand_homes(*stored);
+    } catch (const UserError& error) {
+      throw UserError(error.code(), where + error.what(), error.hint());
+    }
+  found->second = {std::move(*stored), std::move(origin)};
+}
+
+const Key& Settings::key(const std::string& name) const {
+  const auto found = std::find_if(keys_.begin(), keys_.end(), [&](const Key& key) { return key.name == name; });
+  if (found == keys_.end()) throw InternalError("no key " + dotted(table_, name));
+  return *found;
+}
+
+const Value& Settings::value(const std::string& name) const {
+  const auto found = slots_.find(name);
+  if (found == slots_.end()) throw InternalError("no key " + dotted(table_, name));
+  return found->second.value;
+}
+
+template <class T>
+const T& Settings::as(const std::string& name) const {
+  const auto* held = std::get_if<T>(&value(name));
+  if (!held) throw InternalError(dotted(table_, name) + " was asked for as another type than it has");
+  return *held;
+}
+
+bool Settings::boolean(const std::string& name) const { return as<bool>(name); }
+std::int64_t Settings::integer(const std::string& name) const { return as<std::int64_t>(name); }
+double Settings::real(const std::string& name) const { return as<double>(name); }
+const std::string& Settings::text(const std::string& name) const { return as<std::string>(name); }
+const std::vector<std::int64_t>& Settings::integers(const std::string& name) const {
+  return as<std::vector<std::int64_t>>(name);
+}
+const std::vector<double>& Settings::reals(const std::string& name) const { return as<std::vector<double>>(name); }
+const std::vector<std::string>& Settings::texts(const std::string& name) const {
+  return as<std::vector<std::string>>(name);
+}
+
+const Origin& Settings::origin(const std::string& name) const {
+  const auto found = slots_.find(name);
+  if (found == slots_.end()) throw InternalError("no key " + dotted(table_, name));
+  return found->second.origin;
+}
+
+bool Settings::given(const std::string& name) const { return !origin(name).source.empty(); }
+
+bool Settings::has(const std::string& name) const { return slots_.count(name) > 0; }
+
+void Settings::check_required(const std::string& where) const {
+  for (const auto& key : keys_) {
+    if (!key.required || given(key.name)) continue;
+    throw UserError(Exit::usage,
+                    (where.empty() ? "" : where + ": ") + dotted(table_, key.name) + ": must be given: " + key.help,
+                    "set it in the configuration or with --set " + dotted(table_, key.name) + "=…");
+  }
+}
+
+UserError Settings::error(const std::string& name, const std::string& message, Exit code,
+                          const std::string& hint) const {
+  return UserError(code, place(origin(name), table_, name) + message, hint);
+}
+
+}  // namespace flowtrain

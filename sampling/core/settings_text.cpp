@@ -1,0 +1,94 @@
+// How settings read in messages and files: values as TOML writes them, and the nearest spelling of a name.
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+#include "sampling/core/settings.h"
+
+namespace flowtrain {
+namespace {
+
+std::string toml(bool value) { return value ? "true" : "false"; }
+
+std::string toml(std::int64_t value) { return std::to_string(value); }
+
+/// The shortest digits that read back as the same number, with a point or exponent so that it stays a real.
+std::string toml(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  char digits[32];
+  const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+  std::string text(digits, end);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+std::string toml(const std::string& value) {
+  std::string text = "\"";
+  for (const char c : value) {
+    switch (c) {
+      case '"': text += "\\\""; break;
+      case '\\': text += "\\\\"; break;
+      case '\n': text += "\\n"; break;
+      case '\t': text += "\\t"; break;
+      case '\r': text += "\\r"; break;
+      default:
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+          char escape[8];
+          std::snprintf(escape, sizeof escape, "\\u%04X", static_cast<unsigned>(c));
+          text += escape;
+        } else {
+          text += c;
+        }
+    }
+  }
+  return text + '"';
+}
+
+template <class T>
+std::string toml(const std::vector<T>& values) {
+  std::string text = "[";
+  for (const auto& value : values) text += (text.size() > 1 ? ", " : "") + toml(value);
+  return text + "]";
+}
+
+/// Insertions, deletions, replacements and swaps of neighbours that lead from a to b (F. Damerau 1964, in the
+/// "optimal string alignment" form that edits no part twice).
+std::size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> two_back, previous, row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    two_back = std::move(previous);
+    previous = std::move(row);
+    row.assign(b.size() + 1, i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({previous[j] + 1, row[j - 1] + 1, previous[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], two_back[j - 2] + 1);
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string to_toml(const Value& value) {
+  return std::visit([](const auto& held) { return toml(held); }, value);
+}
+
+std::string nearest(const std::string& word, std::span<const std::string> candidates) {
+  std::string best;
+  std::size_t best_distance = word.size() / 2 + 1;
+  for (const auto& candidate : candidates) {
+    const auto distance = edit_distance(word, candidate);
+    if (distance < best_distance) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+}  // namespace flowtrain

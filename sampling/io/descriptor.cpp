@@ -1,0 +1,82 @@
+#include "sampling/io/descriptor.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace flowtrain {
+namespace {
+
+[[noreturn]] void fail(int error) { throw std::system_error(error, std::generic_category()); }
+
+struct stat status_of(int number) {
+  struct stat status;
+  if (fstat(number, &status) != 0) fail(errno);
+  return status;
+}
+
+}  // namespace
+
+Descriptor Descriptor::file(const char* name, const Descriptor* folder) {
+  // O_NONBLOCK: opening a pipe without a writer would otherwise wait for ever. Regular files do not mind.
+  Descriptor opened(openat(folder ? folder->number_ : AT_FDCWD, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (opened.number_ < 0) fail(errno);
+  const auto mode = status_of(opened.number_).st_mode;
+  if (S_ISDIR(mode)) fail(EISDIR);
+  if (!S_ISREG(mode)) fail(ESPIPE);
+  return opened;
+}
+
+Descriptor Descriptor::folder(const char* path) {
+  Descriptor opened(open(path, O_RDONLY | O_CLOEXEC | O_DIRECTORY));
+  if (opened.number_ < 0) fail(errno);
+  return opened;
+}
+
+Descriptor::Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+  std::swap(number_, other.number_);
+  return *this;
+}
+
+Descriptor::~Descriptor() {
+  if (number_ >= 0) close(number_);
+}
+
+std::uint64_t Descriptor::size_bytes() const { return static_cast<std::uint64_t>(status_of(number_).st_size); }
+
+std::int64_t Descriptor::modified_ns() const {
+  const auto time = status_of(number_).st_mtim;
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+std::size_t Descriptor::read_at(std::uint64_t offset, std::span<std::byte> into) const {
+  std::size_t done = 0;
+  while (done < into.size()) {
+    const auto got = pread(number_, into.data() + done, into.size() - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(errno);
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  return done;
+}
+
+void read_exactly(const ByteSource& file, std::uint64_t offset, std::uint64_t size_bytes,
+                  std::vector<std::byte>& into) {
+  if (size_bytes > max_sample_bytes)
+    throw std::runtime_error(std::to_string(size_bytes) + " bytes are more than a sample may have (1 GiB)");
+  into.resize(size_bytes);
+  const auto got = file.read_at(offset, into);
+  if (got < size_bytes)
+    throw std::runtime_error("ends " + std::to_string(size_bytes - got) + " bytes early: was the file cut since?");
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,178 @@
+#include "sampling/io/files.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <istream>
+#include <numeric>
+#include <stdexcept>
+#include <system_error>
+
+#include "sampling/core/error.h"
+#include "sampling/core/settings.h"
+#include "sampling/io/file_stream.h"
+#include "sampling/io/tar.h"
+
+namespace flowtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Deeper than any data set; a link that leads back to a folder above it would otherwise go on for long.
+constexpr int max_depth = 32;
+
+bool is_hidden(std::string_view name) { return name.starts_with('.') || name.find("/.") != name.npos; }
+
+bool is_folder(const std::string& path) {
+  std::error_code ignored;  // opening it says more
+  return fs::is_directory(path, ignored);
+}
+
+Descriptor open_source(const std::string& path, bool is_folder) {
+  try {
+    return is_folder ? Descriptor::folder(path.c_str()) : Descriptor::file(path.c_str());
+  } catch (const std::system_error& error) {
+    throw UserError(Exit::data, path + ": " + error.code().message());
+  }
+}
+
+}  // namespace
+
+Files::Files(const std::string& path)
+    : path_(path), is_folder_(is_folder(path)), source_(open_source(path, is_folder_)) {
+  is_folder_ ? list_folder() : list_archive();
+  sort();
+}
+
+void Files::list_folder() {
+  const auto root = fs::path(path_) / "";
+  std::error_code error;
+  // Data sets are often put together from links to folders.
+  fs::recursive_directory_iterator it(root, fs::directory_options::follow_directory_symlink, error), end;
+  std::string last = path_;
+  while (!error && it != end) {
+    last = it->path().native();
+    const bool hidden = it->path().filename().native().starts_with('.');
+    std::error_code dangling;  // a link to nowhere is a file that cannot be read
+    const bool folder = it->is_directory(dangling);
+    if (folder && it.depth() >= max_depth)
+      throw UserError(Exit::data, last + ": folders are nested deeper than " + std::to_string(max_depth),
+                      "remove the link that leads back to a folder above it");
+    if (folder && hidden) it.disable_recursion_pending();
+    if (!folder && !hidden) names_.add(std::string_view(last).substr(root.native().size()));
+    it.increment(error);
+  }
+  if (error) throw UserError(Exit::data, last + ": cannot list: " + error.message());
+}
+
+void Files::list_archive() {
+  scan_tar(source_, path_, [this](const TarEntry& entry) {
+    if (is_hidden(entry.name)) return;
+    names_.add(entry.name);
+    extents_.push_back({entry.offset, entry.size_bytes});
+  });
+}
+
+/// Sorts by name; of a name that an archive holds twice the later one counts, as when it is unpacked.
+void Files::sort() {
+  std::vector<std::size_t> order(names_.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [this](auto a, auto b) { return names_[a] < names_[b]; });
+  Names names;
+  std::vector<Extent> extents;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (i + 1 < order.size() && names_[order[i]] == names_[order[i + 1]]) continue;
+    names.add(names_[order[i]]);
+    if (!is_folder_) extents.push_back(extents_[order[i]]);
+  }
+  names.shrink_to_fit();
+  names_ = std::move(names);
+  extents_ = std::move(extents);
+}
+
+std::optional<std::size_t> Files::find(std::string_view name) const {
+  const auto first = range(name).first;
+  if (first < size() && names_[first] == name) return first;
+  return {};
+}
+
+std::pair<std::size_t, std::size_t> Files::range(std::string_view prefix) const {
+  const auto first_at_or_after = [this](auto is_before) {
+    std::size_t low = 0, high = size();
+    while (low < high) {
+      const auto middle = low + (high - low) / 2;
+      if (is_before(names_[middle]))
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low;
+  };
+  return {first_at_or_after([&](std::string_view name) { return name < prefix; }),
+          first_at_or_after([&](std::string_view name) { return name.substr(0, prefix.size()) <= prefix; })};
+}
+
+template <class Body>
+auto Files::guarded(std::size_t index, Body&& body) const {
+  try {
+    return body();
+  } catch (const std::runtime_error& error) {
+    throw SampleError(describe(index) + ": " + error.what());
+  }
+}
+
+std::uint64_t Files::size_bytes(std::size_t index) const {
+  if (!is_folder_) return extents_[index].size_bytes;
+  return guarded(index, [&] { return Descriptor::file(names_[index].data(), &source_).size_bytes(); });
+}
+
+void Files::read(std::size_t index, std::vector<std::byte>& into) const {
+  guarded(index, [&] {
+    if (!is_folder_) return read_exactly(source_, extents_[index].offset, extents_[index].size_bytes, into);
+    const auto file = Descriptor::file(names_[index].data(), &source_);
+    read_exactly(file, 0, file.size_bytes(), into);
+  });
+}
+
+void Files::stream(std::size_t index, const std::function<void(std::istream&)>& body) const {
+  const auto pass = [&](const Descriptor& file, std::uint64_t offset, std::uint64_t size_bytes) {
+    FileBuffer buffer(file, offset, size_bytes, describe(index));
+    std::istream stream(&buffer);
+    body(stream);
+  };
+  if (!is_folder_) return pass(source_, extents_[index].offset, extents_[index].size_bytes);
+  try {
+    const auto file = Descriptor::file(names_[index].data(), &source_);
+    pass(file, 0, file.size_bytes());
+  } catch (const std::system_error& error) {
+    throw UserError(Exit::data, describe(index) + ": " + error.code().message());
+  }
+}
+
+std::string Files::describe(std::string_view name) const {
+  return is_folder_ ? (fs::path(path_) / name).string() : path_ + ":" + std::string(name);
+}
+
+Files open_files(const Settings& settings) {
+  const std::string hint = "set data.path in the configuration or --set data.path=FOLDER";
+  const auto& path = settings.text("path");
+  if (path.empty()) throw settings.error("path", "this data set needs a folder or a .tar archive", Exit::data, hint);
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) throw settings.error("path", "no such folder or archive: " + path, Exit::data, hint);
+  return Files(path);
+}
+
+std::string ending_of(std::string_view name) {
+  const auto dot = name.find_last_of("./");
+  if (dot == name.npos || name[dot] == '/') return {};
+  std::string ending(name.substr(dot + 1));
+  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
+  return ending;
+}
+
+bool is_picture(std::string_view name) {
+  static constexpr std::string_view known[] = {"jpg", "jpeg", "jpe", "jfif", "png", "webp"};
+  return std::find(std::begin(known), std::end(known), ending_of(name)) != std::end(known);
+}
+
+}  // namespace flowtrain

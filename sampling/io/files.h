@@ -1,0 +1,71 @@
+#pragma once
+// A folder, or a .tar archive of one: data sets made of files work in place on either.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sampling/core/names.h"
+#include "sampling/io/descriptor.h"
+
+namespace flowtrain {
+
+class Settings;
+
+/// All files below a folder or in an archive, listed once when opened. Names are relative paths, sorted by their bytes;
+/// hidden ones (any part starts with a dot) are left out. Const methods may be called from any thread.
+class Files {
+ public:
+  /// Opens and lists. Throws UserError(data) for what cannot be listed (see scan_tar for archives).
+  explicit Files(const std::string& path);
+
+  std::size_t size() const { return names_.size(); }
+  std::string_view name(std::size_t index) const { return names_[index]; }
+  std::optional<std::size_t> find(std::string_view name) const;
+  /// The files whose names start with `prefix`: [first, last).
+  std::pair<std::size_t, std::size_t> range(std::string_view prefix) const;
+  std::uint64_t size_bytes(std::size_t index) const;
+  /// Replaces `into` by a file's bytes. Both throw SampleError with the file's path and what the system says.
+  void read(std::size_t index, std::vector<std::byte>& into) const;
+  /// Hands a file of any length to `body`, which must not keep it. Throws UserError(data) where it cannot be read.
+  void stream(std::size_t index, const std::function<void(std::istream&)>& body) const;
+  /// "folder/name" or "archive.tar:name".
+  std::string describe(std::size_t index) const { return describe(names_[index]); }
+  std::string describe(std::string_view name) const;
+
+ private:
+  struct Extent {
+    std::uint64_t offset, size_bytes;
+  };
+  void list_folder();
+  void list_archive();
+  void sort();
+  template <class Body>
+  auto guarded(std::size_t index, Body&& body) const;
+
+  std::string path_;
+  bool is_folder_;
+  Descriptor source_;
+  Names names_;
+  std::vector<Extent> extents_;  ///< of an archive's files
+};
+
+/// The files of the folder or archive that the key `path` names. Throws UserError(data), with the place where the key
+/// was written, if it is empty or there is nothing there.
+Files open_files(const Settings& settings);
+
+/// What a name ends in, in lower case and without the dot: "jpg" of "a/b.c.JPG"; empty where its last part has no dot.
+std::string ending_of(std::string_view name);
+
+/// The endings of picture files that can be decoded, for messages.
+inline constexpr const char* picture_endings = ".jpg, .jpeg, .jpe, .jfif, .png, .webp";
+/// Whether a name has one of them, in any case.
+bool is_picture(std::string_view name);
+
+}  // namespace flowtrain

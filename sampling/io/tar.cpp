@@ -1,0 +1,246 @@
+#include "sampling/io/tar.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <system_error>
+#include <vector>
+
+#include "sampling/core/error.h"
+
+namespace flowtrain {
+namespace {
+
+constexpr std::uint64_t block_bytes = tar_block_bytes;
+/// Long names and pax headers beyond this are taken for damage.
+constexpr std::uint64_t max_extension_bytes = 1 << 20;
+
+/// A header block, as POSIX.1-1988 lays it out; numbers are octal text.
+struct Header {
+  char name[100], mode[8], user_id[8], group_id[8], size[12], modified[12], checksum[8], type, link[100], magic[6],
+      version[2], user[32], group[32], device_major[8], device_minor[8], prefix[155], unused[12];
+};
+static_assert(sizeof(Header) == block_bytes);
+
+/// What a field holds up to its first zero byte.
+template <std::size_t N>
+std::string_view text(const char (&field)[N]) {
+  return {field, strnlen(field, N)};
+}
+
+/// A numeric field: octal digits between optional spaces, or GNU's big-endian base 256 where the top bit is set.
+template <std::size_t N>
+std::optional<std::uint64_t> number(const char (&field)[N]) {
+  std::uint64_t value = 0;
+  const auto first = static_cast<unsigned char>(field[0]);
+  if (first & 0x80) {
+    if (first & 0x40) return {};  // negative
+    value = first & 0x3f;
+    for (std::size_t i = 1; i < N; ++i) {
+      if (value >> 55) return {};  // would not fit 63 bits
+      value = value << 8 | static_cast<unsigned char>(field[i]);
+    }
+    return value;
+  }
+  const auto digits = text(field);
+  const auto begin = std::min(digits.find_first_not_of(' '), digits.size());
+  const auto end = std::min(digits.find(' ', begin), digits.size());
+  if (begin == end) return 0;  // old archives leave unused fields blank
+  const auto result = std::from_chars(digits.data() + begin, digits.data() + end, value, 8);
+  if (result.ec != std::errc() || result.ptr != digits.data() + end) return {};
+  return value;
+}
+
+/// What the field `checksum` holds: the sum of all bytes, that field's own taken as spaces; some old programs summed
+/// signed characters.
+template <class Character>
+std::int64_t checksum_of(const Header& header) {
+  const auto* bytes = reinterpret_cast<const Character*>(&header);
+  constexpr auto begin = offsetof(Header, checksum), end = begin + sizeof(header.checksum);
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < block_bytes; ++i) sum += i >= begin && i < end ? ' ' : bytes[i];
+  return sum;
+}
+
+bool checksum_fits(const Header& header) {
+  const auto stored = number(header.checksum);
+  return stored && (static_cast<std::int64_t>(*stored) == checksum_of<unsigned char>(header) ||
+                    static_cast<std::int64_t>(*stored) == checksum_of<signed char>(header));
+}
+
+/// Octal digits that fill the field but for a zero at its end.
+template <std::size_t N>
+void put_number(char (&field)[N], std::uint64_t value) {
+  for (std::size_t i = N - 1; i-- > 0; value >>= 3) field[i] = static_cast<char>('0' + (value & 7));
+}
+
+/// False for names that lead out of the archive's own tree, and for folders.
+bool is_inside(std::string_view name) {
+  if (name.empty() || name.front() == '/' || name.back() == '/') return false;
+  while (!name.empty()) {
+    const auto slash = std::min(name.find('/'), name.size());
+    if (name.substr(0, slash) == "..") return false;
+    name.remove_prefix(std::min(slash + 1, name.size()));
+  }
+  return true;
+}
+
+class Scanner {
+ public:
+  Scanner(const ByteSource& file, const std::string& path, const std::function<void(const TarEntry&)>& found)
+      : file_(file), path_(path), found_(found) {}
+
+  void run() {
+    file_bytes_ = file_.size_bytes();
+    while (read_header()) {
+      const auto data = at_ + block_bytes;
+      const auto size = data_bytes();
+      const auto rest = file_bytes_ - std::min(data, file_bytes_);
+      if (size > rest)
+        fail("an entry of " + std::to_string(size) + " bytes, but the file ends after " + std::to_string(rest) +
+             ": the archive is truncated");
+      take(data, size);
+      at_ = data + (size + block_bytes - 1) / block_bytes * block_bytes;
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what, const std::string& hint = "get or write the archive again") const {
+    throw UserError(Exit::data, path_ + ": at byte " + std::to_string(at_) + ": " + what, hint);
+  }
+
+  /// Reads the header at at_; false at the end mark, a block of zeros.
+  bool read_header() {
+    if (at_ < window_at_ || at_ + block_bytes > window_at_ + window_bytes_) {
+      // More than a block at once: where files are small, the next headers come along.
+      window_at_ = at_;
+      window_bytes_ = file_.read_at(at_, std::as_writable_bytes(std::span(window_)));
+    }
+    if (window_bytes_ < at_ - window_at_ + block_bytes) fail("no end mark: the archive is truncated");
+    const char* block = window_.data() + (at_ - window_at_);
+    if (std::all_of(block, block + block_bytes, [](char byte) { return byte == 0; })) return false;
+    std::memcpy(&header_, block, block_bytes);
+    if (checksum_fits(header_)) return true;
+    if (at_ == 0) fail("no tar archive", "compressed ones cannot be read in place: unpack .tar.gz to .tar");
+    fail("the header's checksum is wrong: the archive is damaged");
+  }
+
+  bool is_file() const { return header_.type == '0' || header_.type == 0 || header_.type == '7'; }
+
+  /// Bytes that follow the header.
+  std::uint64_t data_bytes() const {
+    if (header_.type >= '1' && header_.type <= '6') return 0;  // links, devices, folders: whatever their size says
+    const bool extension = std::strchr("LKxg", header_.type) && header_.type;
+    const auto stored = extension || !pax_size_ ? number(header_.size) : pax_size_;
+    if (!stored) fail("the header's size is no number");
+    return *stored;
+  }
+
+  void take(std::uint64_t data, std::uint64_t size) {
+    switch (header_.type) {
+      case 'L': long_name_ = extension(data, size); return;
+      case 'x': read_pax(extension(data, size)); return;
+      case 'K':          // a link's long target
+      case 'g': return;  // pax records for all entries
+      case 'S': fail("a sparse file cannot be read in place", "write the archive without --sparse");
+    }
+    if (is_file()) {
+      const auto full = name();
+      auto inside = std::string_view(full).substr(0, full.find('\0'));
+      while (inside.starts_with("./")) inside.remove_prefix(2);
+      if (is_inside(inside)) found_({inside, data, size});
+    }
+    long_name_.reset();
+    pax_size_.reset();
+  }
+
+  /// The name in the header, or that in the extensions before it.
+  std::string name() const {
+    if (long_name_) return *long_name_;
+    const std::string name(text(header_.name));
+    // GNU's own format ("ustar  ") keeps other things where POSIX has the prefix.
+    const bool posix = std::memcmp(header_.magic, "ustar", 6) == 0;
+    return posix && header_.prefix[0] ? std::string(text(header_.prefix)) + '/' + name : name;
+  }
+
+  std::string extension(std::uint64_t data, std::uint64_t size) const {
+    if (size > max_extension_bytes) fail("a name of " + std::to_string(size) + " bytes: the archive is damaged");
+    std::string bytes(size, '\0');
+    if (file_.read_at(data, std::as_writable_bytes(std::span(bytes))) < size) fail("the archive is truncated");
+    return bytes;
+  }
+
+  /// Records "LENGTH KEY=VALUE\n", where LENGTH counts the whole record.
+  void read_pax(std::string_view records) {
+    while (!records.empty()) {
+      std::size_t length = 0;
+      const auto digits = std::from_chars(records.data(), records.data() + records.size(), length);
+      const auto begin = static_cast<std::size_t>(digits.ptr - records.data()) + 1;
+      const bool framed = digits.ec == std::errc() && begin < length && length <= records.size() &&
+                          records[begin - 1] == ' ' && records[length - 1] == '\n';
+      const auto record = framed ? records.substr(begin, length - begin - 1) : std::string_view();
+      const auto equals = record.find('=');
+      if (equals == record.npos) fail("a damaged pax header");
+      take_pax(record.substr(0, equals), record.substr(equals + 1));
+      records.remove_prefix(length);
+    }
+  }
+
+  void take_pax(std::string_view key, std::string_view value) {
+    if (key == "path" && !value.empty()) long_name_ = value;
+    if (key == "size") {
+      std::uint64_t size = 0;
+      const auto result = std::from_chars(value.data(), value.data() + value.size(), size);
+      if (result.ec != std::errc() || result.ptr != value.data() + value.size()) fail("a damaged pax size");
+      pax_size_ = size;
+    }
+    if (key.starts_with("GNU.sparse.")) fail("a sparse file cannot be read in place", "write it without --sparse");
+  }
+
+  const ByteSource& file_;
+  const std::string& path_;
+  const std::function<void(const TarEntry&)>& found_;
+  std::uint64_t file_bytes_ = 0, at_ = 0;
+  Header header_{};
+  std::array<char, 4096> window_;
+  std::uint64_t window_at_ = 0, window_bytes_ = 0;
+  // What extension headers said of the next entry.
+  std::optional<std::string> long_name_;
+  std::optional<std::uint64_t> pax_size_;
+};
+
+}  // namespace
+
+void scan_tar(const ByteSource& file, const std::string& path, const std::function<void(const TarEntry&)>& found) {
+  try {
+    Scanner(file, path, found).run();
+  } catch (const std::system_error& error) {
+    throw UserError(Exit::data, path + ": " + error.what());
+  }
+}
+
+std::array<char, tar_block_bytes> tar_header(std::string_view name, std::uint64_t size_bytes) {
+  Header header{};
+  constexpr std::uint64_t size_end = std::uint64_t{1} << 33;  // eleven octal digits
+  if (name.empty() || name.size() > sizeof(header.name) || size_bytes >= size_end)
+    throw InternalError("no ustar header for a name of " + std::to_string(name.size()) + " bytes and " +
+                        std::to_string(size_bytes) + " bytes of data");
+  name.copy(header.name, name.size());
+  put_number(header.mode, 0644);
+  put_number(header.user_id, 0);
+  put_number(header.group_id, 0);
+  put_number(header.size, size_bytes);
+  put_number(header.modified, 0);
+  header.type = '0';
+  std::memcpy(header.magic, "ustar", sizeof(header.magic));
+  std::memset(header.version, '0', sizeof(header.version));
+  put_number(header.checksum, static_cast<std::uint64_t>(checksum_of<unsigned char>(header)));
+  std::array<char, tar_block_bytes> block;
+  std::memcpy(block.data(), &header, block.size());
+  return block;
+}
+
+}  // namespace flowtrain

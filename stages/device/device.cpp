@@ -1,0 +1,107 @@
+#include "stages/device/device.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <filesystem>
+#include <new>
+#include <system_error>
+
+#include "sampling/core/error.h"
+#include "stages/cuda/entry.h"
+#include "stages/system/parts.h"
+
+namespace flowtrain {
+namespace {
+
+constexpr std::align_val_t kHostAlignment{64};
+
+class CpuDevice final : public Device {
+ public:
+  std::string name() const override { return "cpu"; }
+  bool copies() const override { return false; }
+
+  void* allocate_host(std::size_t bytes) override { return ::operator new(bytes, kHostAlignment); }
+  void free_host(void* memory) noexcept override { ::operator delete(memory, kHostAlignment); }
+
+  void* allocate_device(std::size_t) override { throw no_copies("allocate_device"); }
+  void free_device(void*) noexcept override {}
+
+  void start_copy(std::uint32_t, void*, const void*, std::size_t) override { throw no_copies("start_copy"); }
+  void wait_copy(std::uint32_t) override {}
+  void consumed(std::uint32_t) override {}
+  void wait_host_free(std::uint32_t) override {}
+
+  void normalise(const std::uint8_t*, float*, std::size_t, int, const float*, const float*) override {
+    throw no_copies("normalise");
+  }
+  void mix(const std::uint8_t*, float*, std::size_t, const PictureShape&, const PixelRule&, const PixelMix&) override {
+    throw no_copies("mix");
+  }
+
+ private:
+  static InternalError no_copies(const char* call) {
+    return InternalError(std::string(call) + " was called on the CPU device, whose slabs need no copy");
+  }
+};
+
+constexpr char kCudaParts[] = "libflowtrain_cuda.so";
+
+}  // namespace
+
+std::unique_ptr<Device> make_cpu_device() { return std::make_unique<CpuDevice>(); }
+
+std::unique_ptr<Device> make_cuda_device(int index, std::uint32_t slots, bool pin) {
+  const std::string name = "cuda:" + std::to_string(index);
+  const auto parts = find_part(kCudaParts);
+  if (parts.empty()) {
+    throw UserError(Exit::usage, name + ": this build of flowtrain has no CUDA parts (" + kCudaParts + ")",
+                    "Install the CUDA toolkit (nvcc) and build again, or train on the CPU: run.device = \"cpu\".");
+  }
+  // Asked first, because without a driver the reason that the parts do not load would name some other library.
+  if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
+    throw UserError(Exit::usage, name + ": no GPU answers: the NVIDIA driver (libcuda.so.1) is not on this machine",
+                    "Install the driver, or train on the CPU: run.device = \"cpu\".");
+  }
+  // Never closed: LibTorch keeps pointers to what the parts bring in. Global, as LibTorch's CUDA libraries look up
+  // each other's symbols.
+  void* library = dlopen(parts.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (library == nullptr) {
+    throw UserError(Exit::usage, name + ": the CUDA parts cannot be loaded: " + dlerror(),
+                    "Run cmake/go build on this machine: where a GPU answers it installs LibTorch's CUDA libraries.");
+  }
+  auto* entry = reinterpret_cast<CudaDeviceEntry*>(dlsym(library, kCudaDeviceEntry));
+  if (entry == nullptr) {
+    throw UserError(Exit::usage, name + ": " + parts.string() + " lacks " + kCudaDeviceEntry,
+                    "It comes from another version of flowtrain: build or install this one again.");
+  }
+  std::array<char, 512> error{};
+  std::unique_ptr<Device> device(entry(index, slots, pin, error.data(), error.size()));
+  if (!device) {
+    throw UserError(Exit::usage, name + ": " + error.data(),
+                    "Look at nvidia-smi and CUDA_VISIBLE_DEVICES, or train on the CPU: run.device = \"cpu\".");
+  }
+  return device;
+}
+
+MakeWorkGraph cuda_work_graphs(int index) {
+  auto* entry = reinterpret_cast<CudaGraphEntry*>(dlsym(RTLD_DEFAULT, kCudaGraphEntry));
+  if (entry == nullptr) return {};
+  return [entry, index] { return std::unique_ptr<WorkGraph>(entry(index)); };
+}
+
+int count_gpus() {
+  std::error_code ignored;
+  // The driver's device nodes (the second is WSL's): looked at first, because loading the driver takes its time.
+  if (!std::filesystem::exists("/dev/nvidiactl", ignored) && !std::filesystem::exists("/dev/dxg", ignored)) return 0;
+  if (find_part(kCudaParts).empty()) return 0;
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+  if (driver == nullptr) return 0;
+  auto* initialise = reinterpret_cast<int (*)(unsigned)>(dlsym(driver, "cuInit"));
+  auto* count_devices = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuDeviceGetCount"));
+  int count = 0;
+  if (initialise == nullptr || count_devices == nullptr || initialise(0) != 0 || count_devices(&count) != 0) return 0;
+  return count;
+}
+
+}  // namespace flowtrain

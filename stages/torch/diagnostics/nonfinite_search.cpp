@@ -1,0 +1,100 @@
+#include "stages/torch/diagnostics/nonfinite_search.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace flowtrain {
+
+namespace {
+
+bool has_rows(const at::Tensor& tensor, std::int64_t rows) {
+  return rows > 0 && tensor.dim() > 0 && tensor.size(0) == rows;
+}
+
+void count(const at::Tensor& tensor, NonFiniteOrigin& origin) {
+  origin.nans = static_cast<std::uint64_t>(at::isnan(tensor).sum().item<std::int64_t>());
+  origin.infinities = static_cast<std::uint64_t>(at::isinf(tensor).sum().item<std::int64_t>());
+  origin.elements = static_cast<std::uint64_t>(tensor.numel());
+}
+
+void take_rows(const at::Tensor& tensor, NonFiniteOrigin& origin) {
+  const at::Tensor finite = at::isfinite(tensor).reshape({tensor.size(0), -1}).all(1).to(at::kCPU);
+  for (std::int64_t row = 0; row < tensor.size(0); ++row)
+    if (!finite[row].item<bool>()) origin.rows.push_back(static_cast<std::size_t>(row));
+}
+
+// Where a layer has as many outputs as the batch has rows, its weights' gradient looks like one of rows.
+bool is_shaped_as_a_parameter(const at::Tensor& tensor, const nets::NamedTensors& parameters) {
+  return std::any_of(parameters.begin(), parameters.end(), [&](auto& item) {
+    const at::Tensor& parameter = item.second;
+    return tensor.sizes() == parameter.sizes() || (parameter.dim() == 2 && tensor.sizes() == parameter.t().sizes());
+  });
+}
+
+double largest_of(const std::string& layer, const nets::NamedTensors& parameters) {
+  double largest = 0;
+  for (const auto& [name, tensor] : parameters)
+    if (!layer.empty() && nets::layer_of(name) == layer && tensor.numel() > 0)
+      largest = std::max(largest, tensor.abs().max().item<double>());
+  return largest;
+}
+
+}  // namespace
+
+std::optional<NonFiniteOrigin> find_in(const nets::NamedTensors& tensors, const std::string& phase, std::int64_t rows) {
+  for (const auto& [name, tensor] : tensors) {
+    if (!tensor.is_floating_point() || at::isfinite(tensor).all().item<bool>()) continue;
+    NonFiniteOrigin origin;
+    origin.phase = phase;
+    origin.layer = name;
+    count(tensor, origin);
+    if (has_rows(tensor, rows)) {
+      take_rows(tensor, origin);
+      origin.rows_by = "their values";
+    }
+    return origin;
+  }
+  return {};
+}
+
+NonFiniteOrigin origin_of(const nets::NonFiniteOp& op, const nets::NamedTensors& parameters, std::int64_t rows) {
+  NonFiniteOrigin origin;
+  origin.phase = op.scope.empty() ? "loss" : op.scope;  // half precision scales it outside
+  origin.operation = op.operation;
+  origin.layer = op.place.layer;
+  origin.after_layer = op.place.after;
+  count(op.made, origin);
+  origin.largest_parameter = largest_of(op.place.layer, parameters);
+  if (op.scope != "norm" && has_rows(op.made, rows) &&
+      !(op.scope == "backward" && is_shaped_as_a_parameter(op.made, parameters))) {
+    take_rows(op.made, origin);
+    origin.rows_by = "the rows of what the operation made";
+  }
+  return origin;
+}
+
+nets::NamedTensors copies(const nets::NamedTensors& batch) {
+  nets::NamedTensors all;
+  for (const auto& [name, tensor] : batch) all.add(name, tensor.clone());
+  return all;
+}
+
+void blame_rows(const nets::NamedTensors& batch, std::int64_t rows,
+                const std::function<bool(const nets::NamedTensors&)>& fails, NonFiniteOrigin& origin) {
+  if (!origin.rows.empty() && static_cast<std::int64_t>(origin.rows.size()) < rows) return;
+  std::vector<std::size_t> guilty;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    nets::NamedTensors alone;
+    for (const auto& [name, tensor] : batch)
+      alone.add(name, has_rows(tensor, rows) ? tensor.narrow(0, row, 1) : tensor);
+    if (fails(alone)) guilty.push_back(static_cast<std::size_t>(row));
+  }
+  // None: it takes several, as in a batch's statistics. All: that is known already, where the operation tells.
+  if (guilty.empty() || guilty == origin.rows) return;
+  origin.rows = std::move(guilty);
+  origin.rows_by = "each row alone, in eval mode";
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,84 @@
+#include "stages/torch/diagnostics/op_times.h"
+
+#include <ATen/ATen.h>
+#include <ATen/record_function.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <string_view>
+
+#include "nets/diagnostics/op_places.h"
+
+namespace flowtrain {
+
+namespace {
+
+struct TimedFrame : nets::OpFrame {
+  Profile::Clock::time_point begin;
+  double inner_s = 0;  // of those that it called
+};
+
+// "autograd::engine::evaluate_function: AddmmBackward0" and "AddmmBackward0" are about the same.
+std::string short_name(const std::string& name) {
+  constexpr std::string_view evaluation = "autograd::engine::evaluate_function: ";
+  return name.starts_with(evaluation) ? name.substr(evaluation.size()) : name;
+}
+
+}  // namespace
+
+struct OpTimes::Impl {
+  Impl(Profile& to, const nets::NamedTensors& parameters, c10::Device on)
+      : profile(to), places(parameters), where(on) {}
+
+  // The callbacks are plain functions. Passes go backward on another thread where a device is at work, and this one
+  // waits.
+  static inline Impl* timing = nullptr;
+
+  static std::unique_ptr<at::ObserverContext> on_enter(const at::RecordFunction& call) {
+    if (!timing || !timing->profile.recording() || timing->profile.is_at(Phase::validation)) return nullptr;
+    auto frame = std::make_unique<TimedFrame>();
+    timing->places.enter(call, *frame);
+    frame->begin = Profile::Clock::now();
+    return frame;
+  }
+  static void on_leave(const at::RecordFunction&, at::ObserverContext* context) {
+    if (timing && context) timing->leave(static_cast<TimedFrame&>(*context));
+  }
+
+  void leave(const TimedFrame& frame) {
+    settle(where);
+    const auto end = Profile::Clock::now();
+    const double whole_s = std::chrono::duration<double>(end - frame.begin).count();
+    const bool backward = places.goes_backward();
+    places.leave(frame);
+    if (!places.under_way().empty()) static_cast<TimedFrame*>(places.under_way().back())->inner_s += whole_s;
+    if (frame.kind == at::RecordScope::USER_SCOPE) return;  // phases tell more
+    const bool passes = profile.is_at(Phase::forward) || profile.is_at(Phase::backward);
+    profile.add({short_name(frame.name), passes ? frame.place.layer : std::string(), backward, frame.begin, end,
+                 whole_s - frame.inner_s});
+  }
+
+  Profile& profile;
+  nets::OpPlaces places;
+  c10::Device where;
+  at::CallbackHandle handle = 0;
+};
+
+OpTimes::OpTimes(Profile& profile, const nets::NamedTensors& parameters, c10::Device where)
+    : impl_(std::make_unique<Impl>(profile, parameters, where)) {
+  Impl::timing = impl_.get();
+  impl_->handle = at::addThreadLocalCallback(
+      at::RecordFunctionCallback(Impl::on_enter, Impl::on_leave)
+          .needsInputs(true)
+          .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION, at::RecordScope::USER_SCOPE}));
+}
+
+OpTimes::~OpTimes() {
+  at::removeCallback(impl_->handle);
+  Impl::timing = nullptr;
+}
+
+void settle(c10::Device where) {
+  if (!where.is_cpu()) c10::impl::VirtualGuardImpl(where.type()).synchronizeDevice(where.index());
+}
+
+}  // namespace flowtrain

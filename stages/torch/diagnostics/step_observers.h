@@ -1,0 +1,56 @@
+#pragma once
+// Who looks at a training step while it is made: the profile and the hooks.
+
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "nets/tensors.h"
+#include "stages/hooks.h"
+#include "stages/learner_spec.h"
+#include "stages/profile.h"
+#include "stages/slab.h"
+#include "stages/torch/diagnostics/op_times.h"
+
+namespace flowtrain {
+
+/// Tells the spec's profile of phases, and calls its hooks where tensors are at hand; where nobody looks it does
+/// nothing.
+class StepObservers {
+ public:
+  explicit StepObservers(const LearnerSpec& spec) : where_(spec.device), profile_(spec.profile), hooks_(spec.hooks) {}
+
+  /// Each operation is timed while the profile records. `parameters` tell the layers.
+  void begin_iteration(const nets::NamedTensors& parameters);
+  /// What a device has been asked for by the end of `body` is part of the phase, where somebody wants to know how long
+  /// that takes.
+  template <class Body>
+  void during(Phase phase, Body body) const {
+    const Profile::At now(profile_, phase);
+    body();
+    if (profile_) settle(where_);
+  }
+
+  /// Whether hooks want to be called there.
+  bool look(Point point) const { return hooks_ && hooks_->wants(point); }
+  /// Calls the hooks of Point::batch. `slab` has the batch's rows.
+  void show_batch(const Slab& slab, nets::NamedTensors& batch);
+  /// Of Point::loss, for the batch that was shown last.
+  void show_losses(nets::NamedTensors& losses);
+  /// Of Point::backward or Point::step.
+  void show_parameters(Point point, const nets::NamedTensors& parameters);
+
+ private:
+  template <class Tensors>
+  void show(Point point, Tensors* Moment::*seen, Tensors& tensors);
+
+  c10::Device where_;
+  Profile* profile_;
+  Hooks* hooks_;
+  std::vector<std::uint64_t> ids_;     // of the micro-batch's rows
+  std::unique_ptr<OpTimes> op_times_;  // while the profile records
+};
+
+}  // namespace flowtrain

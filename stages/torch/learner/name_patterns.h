@@ -1,0 +1,31 @@
+#pragma once
+// Tables of the configuration that choose parameters by their names: [[optim]], [[group]], [[net.init]].
+
+#include <string>
+#include <vector>
+
+#include "nets/tensors.h"
+#include "sampling/core/pattern.h"
+
+namespace flowtrain {
+
+class Settings;
+
+/// Finds the tables whose `params` match a name, and remembers which have matched at all.
+class NamePatterns {
+ public:
+  /// `tables` must outlive it.
+  explicit NamePatterns(const std::vector<Settings>& tables);
+
+  /// Their numbers, in the order of the tables. Throws UserError(usage) for a pattern that takes too many steps.
+  std::vector<std::size_t> matching(const std::string& name);
+  /// Throws UserError(usage) for one that has matched nothing; it names parameters that look like the pattern.
+  void check_used(const nets::NamedTensors& parameters) const;
+
+ private:
+  const std::vector<Settings>& tables_;
+  std::vector<Pattern> patterns_;
+  std::vector<bool> used_;
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,136 @@
+#include "stages/torch/learner/optimizers.h"
+
+#include <algorithm>
+
+#include "sampling/core/settings.h"
+#include "stages/torch/learner/autocast.h"
+#include "stages/torch/learner/steps.h"
+#include "stages/torch/plugin.h"
+#include "stages/torch/state_copy.h"
+
+namespace flowtrain {
+
+namespace {
+
+nets::OptimizerSpec optimizer_spec(const Settings& optim) {
+  nets::OptimizerSpec spec;
+  spec.name = optim.text("name");
+  spec.lr = optim.real("lr");
+  spec.momentum = optim.real("momentum");
+  spec.nesterov = optim.boolean("nesterov");
+  spec.weight_decay = optim.real("weight_decay");
+  spec.beta1 = optim.reals("betas").at(0);
+  spec.beta2 = optim.reals("betas").at(1);
+  spec.eps = optim.real("eps");
+  return spec;
+}
+
+std::unique_ptr<nets::Optimizer> make_optimizer(const Settings& optim,
+                                                const std::vector<nets::ParameterGroup>& groups) {
+  if (!optim.text("plugin").empty())
+    return made_from(optim, "plugin", [&] { return Plugin(optim, PluginKind::optimizer).optimizer(groups); });
+  return made_from(optim, "name", [&] { return nets::make_optimizer(optimizer_spec(optim), groups); });
+}
+
+std::optional<nets::GradientSum> gradient_sum(const Settings& optim, const std::vector<nets::ParameterGroup>& groups) {
+  if (optim.integer("accum") == 1) return {};
+  nets::NamedTensors parameters;
+  for (auto& group : groups)
+    for (const auto& [name, parameter] : group.parameters) parameters.add(name, parameter);
+  return nets::GradientSum(parameters, static_cast<double>(optim.integer("accum")));
+}
+
+}  // namespace
+
+Optimizers::Optimizers(const LearnerSpec& spec, const SharedOut& shared, const nets::NamedTensors& parameters)
+    : clipping_(spec, shared) {
+  for (const auto& [name, parameter] : parameters)
+    if (!shared.frozen.contains(name)) learned_.add(name, parameter);
+  for (std::size_t i = 0; i < spec.optims.size(); ++i) {
+    const Settings& optim = spec.optims[i];
+    const auto& groups = shared.optimizers[i];
+    for (auto& group : groups)
+      for (const auto& [name, parameter] : group.parameters) owners_.emplace(name, static_cast<int>(i));
+    const auto accum = static_cast<std::uint64_t>(optim.integer("accum"));
+    optimizers_.push_back({make_optimizer(optim, groups), accum, gradient_sum(optim, groups)});
+  }
+  if (amp_type(spec.train) == at::kHalf) scaler_.emplace(at::Device(spec.device));
+  if (spec.ema && spec.ema->real("decay") > 0) {
+    ema_.emplace(learned_, spec.ema->real("decay"), spec.ema->boolean("warmup"));
+    ema_validates_ = spec.ema->boolean("validate");
+  }
+}
+
+int Optimizers::owner(const std::string& name) const {
+  const auto found = owners_.find(name);
+  return found == owners_.end() ? -1 : found->second;
+}
+
+void Optimizers::set_rates(std::span<const Rates> rates) {
+  for (std::size_t i = 0; i < optimizers_.size(); ++i)
+    optimizers_[i].optimizer->set_rates(rates[i].lr, rates[i].momentum, rates[i].weight_decay);
+}
+
+void Optimizers::keep_rates_on_device() {
+  for (auto& own : optimizers_) own.optimizer->keep_rate_on_device();
+}
+
+void Optimizers::forget_gradients() {
+  for (auto& own : optimizers_) own.optimizer->zero_grad();
+}
+
+void Optimizers::apply(const std::vector<Pass>& passes, std::uint64_t iteration, const at::Tensor& overflow) {
+  for (auto& pass : passes)
+    for (auto& each : pass.served)
+      if (each.at_work(iteration)) step(optimizers_[each.optimizer], iteration / each.every, overflow);
+  if (scaler_) scaler_->update();
+}
+
+void Optimizers::step(Own& own, std::uint64_t turn, const at::Tensor& overflow) {
+  if (!own.sum) return own.optimizer->step(overflow);
+  own.sum->add(overflow);
+  if (turn % own.accum != 0) return;
+  own.sum->hand_out();
+  own.optimizer->step();
+}
+
+void Optimizers::average(std::uint64_t iteration) {
+  if (ema_) ema_->update(iteration);
+}
+
+nets::NamedTensors Optimizers::validated(const nets::NamedTensors& parameters) const {
+  const nets::NamedTensors averages = validates_average() ? ema_->state() : nets::NamedTensors();
+  nets::NamedTensors seen;
+  for (auto& [name, tensor] : parameters)
+    seen.add(name, averages.contains("ema." + name) ? averages.at("ema." + name) : tensor);
+  return seen;
+}
+
+// Optimizers share no parameter, so no two tensors have one name.
+nets::NamedTensors Optimizers::state(bool with_scale) const {
+  nets::NamedTensors all;
+  const auto add = [&all](const nets::NamedTensors& tensors) {
+    for (const auto& [name, tensor] : tensors) all.add(name, tensor);
+  };
+  for (auto& own : optimizers_) add(own.optimizer->state());
+  for (auto& own : optimizers_)
+    if (own.sum) add(own.sum->state());
+  if (ema_) add(ema_->state());
+  if (scaler_ && with_scale) add(scaler_->state());
+  return all;
+}
+
+void Optimizers::load(const std::vector<StateTensor>& from) {
+  const bool has_scale =
+      std::any_of(from.begin(), from.end(), [](auto& tensor) { return tensor.name.starts_with("scaler."); });
+  const bool only_average =
+      std::all_of(from.begin(), from.end(), [](auto& tensor) { return tensor.name.starts_with("ema."); });
+  if (!only_average)
+    copy_in(from, state(has_scale), "optimizer");
+  else if (!from.empty())
+    copy_in(from, ema_ ? ema_->state() : nets::NamedTensors(), "average");
+  else if (ema_)
+    ema_->restart();
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,148 @@
+#include "stages/torch/learner/passes.h"
+
+#include <torch/types.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "sampling/core/say.h"
+#include "sampling/core/settings.h"
+#include "stages/torch/learner/steps.h"
+
+namespace flowtrain {
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+bool among(const Names& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::string listed(const Names& names) {
+  std::string text;
+  for (auto& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+// In the order of the step's, so that the same losses are seen to be the same.
+Names losses_of(const Settings& optim, const Names& known) {
+  const Names wanted = optim.texts("losses");
+  if (wanted.empty()) return {known.front()};
+  for (auto& name : wanted)
+    if (!among(known, name))
+      throw optim.error("losses", say("the step has no loss '", name, "'"), Exit::usage, "known: " + listed(known));
+  Names losses = known;
+  std::erase_if(losses, [&](auto& name) { return !among(wanted, name); });
+  return losses;
+}
+
+// Of the parameters of one optimizer.
+Pass::Served served(std::size_t optimizer, const Settings& optim, const std::vector<nets::ParameterGroup>& groups) {
+  Pass::Served one{optimizer, static_cast<std::uint64_t>(optim.integer("every")), {}};
+  for (auto& group : groups)
+    for (const auto& [name, parameter] : group.parameters) one.parameters.push_back(parameter);
+  return one;
+}
+
+bool has_every_iteration(const Pass& pass) {
+  return std::ranges::any_of(pass.served, [](auto& each) { return each.every == 1; });
+}
+
+void check_all_lowered(const std::vector<Pass>& passes, const std::vector<Settings>& optims, const Names& known) {
+  for (auto& name : known)
+    if (std::none_of(passes.begin(), passes.end(), [&](auto& pass) { return among(pass.losses, name); }))
+      throw optims.front().error(
+          "losses", say("no optimizer lowers '", name, "', one of the step's losses"), Exit::usage,
+          "the step has: " + listed(known) + "; [[optim]] with losses and params says who lowers which");
+}
+
+}  // namespace
+
+bool Pass::due(std::uint64_t iteration) const {
+  return std::ranges::any_of(served, [&](auto& each) { return each.at_work(iteration); });
+}
+
+std::string Pass::shown(const std::string& figure) const {
+  return among(losses, figure) ? part_of_loss + figure : figure;
+}
+
+at::Tensor Pass::lowered(const nets::NamedTensors& all) const {
+  at::Tensor sum = all.at(losses.front());
+  for (std::size_t i = 1; i < losses.size(); ++i) sum = sum + all.at(losses[i]);
+  return sum;
+}
+
+at::Tensor Pass::figures_of(const at::Tensor& lowered, const nets::NamedTensors& losses_and_figures) const {
+  std::vector<at::Tensor> values{lowered.detach()};
+  for (auto& name : figures) values.push_back(losses_and_figures.at(name).detach());
+  return torch::stack(values).to(at::kFloat);
+}
+
+void Pass::backward(const at::Tensor& loss, std::uint64_t iteration, bool alone) const {
+  const auto at_work = [&](auto& each) { return each.at_work(iteration); };
+  if (alone && std::ranges::all_of(served, at_work)) return loss.backward();
+  std::vector<at::Tensor> own;
+  for (auto& each : served)
+    if (at_work(each)) own.insert(own.end(), each.parameters.begin(), each.parameters.end());
+  loss.backward({}, std::nullopt, false, own);
+}
+
+void Pass::forget_idle(std::uint64_t iteration) const {
+  for (auto& each : served)
+    if (!each.at_work(iteration))
+      for (auto& parameter : each.parameters) parameter.mutable_grad().reset();
+}
+
+at::Tensor Pass::reported() const { return sums.defined() && parallel ? parallel->figures() : sums; }
+
+void Pass::report(std::span<const double> read, StepResult& done) const {
+  if (!read.empty()) done.loss += read.front();
+  for (std::size_t i = 0; i < figures.size(); ++i)
+    done.parts.emplace_back(shown(figures[i]), read.empty() ? std::nan("") : read[1 + i]);
+}
+
+std::vector<Pass> make_passes(const std::vector<Settings>& optims, const SharedOut& shared, const nets::Step& step) {
+  const Names known = step.losses();
+  std::vector<Pass> passes;
+  for (std::size_t i = 0; i < optims.size(); ++i) {
+    const Names losses = losses_of(optims[i], known);
+    auto pass = std::ranges::find_if(passes, [&](auto& each) { return each.losses == losses; });
+    if (pass == passes.end()) {
+      pass = passes.insert(passes.end(), Pass{losses, {}, {}, {}});
+      if (known.size() > 1) pass->figures = losses;
+      for (auto& name : step.figures(losses)) pass->figures.push_back(name);
+    }
+    pass->served.push_back(served(i, optims[i], shared.optimizers[i]));
+    for (auto& group : shared.optimizers[i])
+      for (const auto& [name, parameter] : group.parameters) pass->parameters.add(name, parameter);
+  }
+  check_all_lowered(passes, optims, known);
+  if (std::ranges::none_of(passes, has_every_iteration))
+    throw optims.front().error("every", "no optimizer is at work in every iteration", Exit::usage,
+                               "one of them needs every = 1");
+  return passes;
+}
+
+at::Tensor loss_of(const std::vector<Pass>& passes) {
+  at::Tensor loss;
+  for (auto& pass : passes)
+    if (pass.sums.defined()) loss = loss.defined() ? loss + pass.sums[0] : pass.sums[0];
+  return loss;
+}
+
+Pass* exchange_gradients(std::vector<Pass>& passes, TorchGroup& group, const nets::NamedTensors& buffers,
+                         const Settings& dist) {
+  Pass* in_all = nullptr;
+  auto options = parallel_options(dist);
+  options.only_own = passes.size() > 1;
+  for (auto& pass : passes) {
+    pass.parallel = std::make_unique<DataParallel>(group, pass.parameters, buffers,
+                                                   static_cast<std::int64_t>(1 + pass.figures.size()), options);
+    if (!in_all && has_every_iteration(pass)) in_all = &pass;
+  }
+  return in_all;
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,69 @@
+#pragma once
+// Passes: what is computed for a micro-batch, shared out among the optimizers.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "nets/step.h"
+#include "stages/compute.h"
+#include "stages/torch/learner/parameter_groups.h"
+#include "stages/torch/parallel/data_parallel.h"
+#include "stages/torch/parallel/torch_group.h"
+
+namespace flowtrain {
+
+class Settings;
+
+/// One forward and backward, which serves all optimizers that lower the same losses.
+struct Pass {
+  /// One of these optimizers.
+  struct Served {
+    std::size_t optimizer;               ///< of [[optim]]
+    std::uint64_t every;                 ///< it is at work in the iterations that this divides
+    std::vector<at::Tensor> parameters;  ///< that it learns
+
+    bool at_work(std::uint64_t iteration) const { return iteration % every == 0; }
+  };
+
+  std::vector<std::string> losses;  ///< of the step, in its order; their sum is lowered
+  std::vector<Served> served;
+  nets::NamedTensors parameters;                ///< those that all of these learn: no others get gradients
+  std::vector<std::string> figures;             ///< of the step; reported beside the sum
+  std::unique_ptr<DataParallel> parallel = {};  ///< where several processes train
+  at::Tensor sums = {};  ///< f32 (1 + figures) of the iteration so far; undefined where it has none
+
+  /// Whether one of its optimizers is at work in an iteration.
+  bool due(std::uint64_t iteration) const;
+  /// Under which name one of `figures` is reported: those that are losses as `loss.<name>`.
+  std::string shown(const std::string& figure) const;
+  /// The sum of its losses.
+  at::Tensor lowered(const nets::NamedTensors& losses) const;
+  /// The figures of one micro-batch: f32 (1 + figures), `lowered` first.
+  at::Tensor figures_of(const at::Tensor& lowered, const nets::NamedTensors& losses_and_figures) const;
+  /// Adds the gradients of `loss` to those of the parameters whose optimizers are at work. `alone`: there is no other
+  /// pass, whose parameters are to be spared.
+  void backward(const at::Tensor& loss, std::uint64_t iteration, bool alone) const;
+  /// Drops the gradients of optimizers that are not at work: an exchange between processes gives them to all.
+  void forget_idle(std::uint64_t iteration) const;
+  /// What the iteration's report() is made of, where it is; undefined where the iteration was without the pass.
+  at::Tensor reported() const;
+  /// Adds its loss and figures of the iteration to `done`: those of reported(), which have been read. NaN for figures
+  /// of an iteration without it.
+  void report(std::span<const double> read, StepResult& done) const;
+};
+
+/// In the order of [[optim]]. Throws UserError(usage) where an optimizer names a loss that the step does not have, no
+/// optimizer lowers one of the step's, or none of them is at work in every iteration.
+std::vector<Pass> make_passes(const std::vector<Settings>& optims, const SharedOut& shared, const nets::Step& step);
+
+/// The loss of the iteration so far, of all passes: an f32 scalar on the device.
+at::Tensor loss_of(const std::vector<Pass>& passes);
+
+/// Gives each pass its exchange of gradients, by [dist]. Returns the first pass that every iteration has.
+Pass* exchange_gradients(std::vector<Pass>& passes, TorchGroup& group, const nets::NamedTensors& buffers,
+                         const Settings& dist);
+
+}  // namespace flowtrain

@@ -1,0 +1,106 @@
+#include "stages/torch/learner/step_graphs.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <utility>
+
+#include "sampling/core/first_line.h"
+#include "sampling/core/settings.h"
+#include "sampling/core/warning.h"
+#include "stages/hooks.h"
+
+namespace flowtrain {
+
+namespace {
+constexpr int warm_up_steps = 3;  // made as ever: libraries choose their kernels, and find their memory
+constexpr int most_captures = 8;  // more often it does not pay
+}  // namespace
+
+StepGraphs::StepGraphs(const LearnerSpec& spec) : spec_(spec), on_(spec.train.boolean("cuda_graph")) {
+  const at::Device where(spec.device);
+  if (on_) make_ = spec.graphs || where.is_cpu() ? spec.graphs : cuda_work_graphs(where.index());
+}
+
+void StepGraphs::set_rates(std::span<const Rates> rates) {
+  const auto same = [](const Rates& a, const Rates& b) {
+    return a.momentum == b.momentum && a.weight_decay == b.weight_decay;
+  };
+  if (!std::ranges::equal(rates, rates_, same)) forget();
+  rates_.assign(rates.begin(), rates.end());
+}
+
+bool StepGraphs::wanted() {
+  if (!on_ || captured()) return on_;
+  if (const auto reason = obstacle(); !reason.empty()) return leave_because(reason), false;
+  if (steps_++ < warm_up_steps) return false;
+  if (captures_ >= most_captures) return leave_because("momentum or weight decay changes again and again"), false;
+  return true;
+}
+
+bool StepGraphs::takes(const nets::NamedTensors& batch, const Step& step) {
+  if (!captured()) try {
+      capture(batch, step);
+    } catch (const std::exception& error) {
+      return leave_because(first_line(error.what())), false;
+    }
+  if (batch.size() != batch_.size()) return false;
+  for (const auto& [name, tensor] : batch)
+    if (!batch_.contains(name) || batch_.at(name).sizes() != tensor.sizes() ||
+        batch_.at(name).scalar_type() != tensor.scalar_type())
+      return false;
+  return true;
+}
+
+void StepGraphs::repeat_gradients(const nets::NamedTensors& batch) {
+  for (const auto& [name, tensor] : batch) at::Tensor(batch_.at(name)).copy_(tensor);
+  gradients_->replay();
+}
+
+void StepGraphs::leave() {
+  forget();
+  batch_ = {};
+  outputs_ = {};
+  on_ = false;
+}
+
+std::string StepGraphs::obstacle() const {
+  const auto looks = [this](Point point) { return spec_.hooks && spec_.hooks->wants(point); };
+  const auto is_more = [](const std::string& key) {
+    return [key](const Settings& optim) { return optim.integer(key) > 1; };
+  };
+  if (!make_)
+    return at::Device(spec_.device).is_cpu() ? "the net computes on the CPU" : "this build has no CUDA graphs";
+  if (spec_.mode != TrainMode::full) return "there is no update";
+  if (spec_.train.integer("accum") > 1) return "train.accum is more than 1";
+  if (spec_.group->size() > 1) return "several processes train";
+  if (spec_.profile) return "--profile looks into the step";
+  if (spec_.mixing.any()) return "[mix] draws numbers for each batch";
+  if (std::ranges::any_of(spec_.optims, is_more("every"))) return "optimizers take turns ([[optim]] every)";
+  if (std::ranges::any_of(spec_.optims, is_more("accum")))
+    return "gradients of several iterations make one update ([[optim]] accum)";
+  if (std::ranges::any_of(std::array{Point::batch, Point::loss, Point::backward, Point::step}, looks))
+    return "a hook looks into the step";
+  return {};
+}
+
+void StepGraphs::leave_because(const std::string& reason) {
+  if (spec_.group->leads()) warn("train.cuda_graph: steps are made as without it: " + reason);
+  leave();
+}
+
+void StepGraphs::capture(const nets::NamedTensors& batch, const Step& step) {
+  forget();
+  ++captures_;
+  batch_ = {};
+  for (const auto& [name, tensor] : batch) batch_.add(name, tensor.clone());
+  gradients_ = make_();
+  gradients_->capture([this, gradients = step.gradients] { outputs_ = gradients(batch_); });
+  auto last = make_();
+  last->capture(step.update);
+  update_ = std::move(last);
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,43 @@
+#include "stages/torch/learner/unread_steps.h"
+
+#include <ATen/ATen.h>
+
+#include <utility>
+
+namespace flowtrain {
+
+void UnreadSteps::add(std::uint64_t iteration, const at::Tensor& loss, const at::Tensor& norm,
+                      const at::Tensor& overflow) {
+  const auto whole = loss.options().dtype(at::kLong);
+  if (steps_++ == 0) {
+    counts_ = at::zeros({4}, whole);
+    figures_ = at::zeros({2}, loss.options());
+  }
+  const at::Tensor left_out = overflow.defined() ? overflow.reshape({}).gt(0) : at::zeros({}, whole).gt(0);
+  const at::Tensor finite = loss.isfinite().logical_and(norm.isfinite().logical_or(left_out));
+  const at::Tensor is_first = counts_[0].eq(0).logical_and(finite.logical_not());
+  const at::Tensor in_a_row = (counts_[2] + 1) * left_out;
+  counts_ = at::stack({at::where(is_first, at::full({}, static_cast<std::int64_t>(iteration), whole), counts_[0]),
+                       counts_[1] + left_out, in_a_row, at::maximum(counts_[3], in_a_row)});
+  figures_ = at::where(is_first, at::stack({loss, norm}), figures_);
+}
+
+at::Tensor UnreadSteps::kept() const {
+  return steps_ == 0 ? at::Tensor() : at::cat({counts_.to(at::kDouble), figures_.to(at::kDouble)});
+}
+
+Unread UnreadSteps::take(std::span<const double> read) {
+  Unread unread;
+  if (steps_ == 0) return unread;
+  unread.steps = std::exchange(steps_, 0);
+  const auto count = [&](std::size_t i) { return static_cast<std::uint64_t>(read[i]); };
+  unread.nonfinite = count(0);
+  unread.overflows = count(1);
+  unread.in_a_row = count(2);
+  unread.most_in_a_row = count(3);
+  unread.loss = read[4];
+  unread.grad_norm = read[5];
+  return unread;
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,163 @@
+#include "stages/torch/parallel/data_parallel.h"
+
+#include <torch/types.h>
+#include <torch/utils.h>
+#include <torch/csrc/distributed/c10d/reducer.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "sampling/core/error.h"
+#include "sampling/core/say.h"
+#include "sampling/core/settings.h"
+
+namespace flowtrain {
+
+namespace {
+
+constexpr std::int64_t kVotes = 7;  // at the end of the ballot
+
+std::vector<at::Tensor> tensors_of(const nets::NamedTensors& named) {
+  std::vector<at::Tensor> tensors;
+  for (auto& [name, tensor] : named) tensors.push_back(tensor);
+  return tensors;
+}
+
+std::size_t bytes_of(double megabytes) { return static_cast<std::size_t>(megabytes * 1024 * 1024); }
+
+// The same calls as torch/nn/parallel/distributed.py makes.
+std::unique_ptr<c10d::Reducer> make_reducer(const TorchGroup& group, const std::vector<at::Tensor>& parameters,
+                                            const nets::NamedTensors& named, const DataParallelOptions& options) {
+  const std::size_t first = bytes_of(options.first_bucket_mb), most = bytes_of(options.bucket_mb);
+  const std::vector<bool> sparse(parameters.size(), false);
+  auto buckets = std::get<0>(c10d::compute_bucket_assignment_by_size(parameters, {first, most}, sparse));
+  std::reverse(buckets.begin(), buckets.end());  // gradients come in about the reverse of the parameters' order
+  std::unordered_map<std::size_t, std::string> names{{0, "ballot"}};
+  for (auto& [name, tensor] : named)
+    if (tensor.requires_grad()) names.emplace(names.size(), name);
+  auto reducer = std::make_unique<c10d::Reducer>(
+      parameters, std::move(buckets), group.processes(), sparse, static_cast<std::int64_t>(most), options.find_unused,
+      /*gradient_as_bucket_view=*/true, std::move(names), static_cast<std::int64_t>(first),
+      /*skip_all_reduce_unused_params=*/false, /*use_python_reducer=*/false, std::vector<std::int64_t>{});
+  return reducer;
+}
+
+}  // namespace
+
+DataParallelOptions parallel_options(const Settings& dist) {
+  DataParallelOptions options;
+  options.bucket_mb = dist.real("bucket_mb");
+  options.first_bucket_mb = dist.real("first_bucket_mb");
+  options.find_unused = dist.boolean("find_unused");
+  if (const auto wire = dist.text("compress"); wire != "none")
+    options.wire = wire == "fp16" ? at::kHalf : at::kBFloat16;
+  return options;
+}
+
+DataParallel::DataParallel(TorchGroup& group, const nets::NamedTensors& parameters, const nets::NamedTensors& buffers,
+                           std::int64_t figures, const DataParallelOptions& options)
+    : group_(group),
+      buffers_(buffers),
+      parameters_(parameters),
+      only_own_(options.only_own),
+      find_unused_(options.find_unused) {
+  const torch::NoGradGuard no_gradients;
+  auto trained = tensors_of(parameters);
+  std::erase_if(trained, [](auto& tensor) { return !tensor.requires_grad(); });
+  if (trained.empty()) throw InternalError("a net without parameters to train");
+  ballot_ = torch::zeros({figures + kVotes}, trained.front().options().dtype(torch::kFloat32)).requires_grad_(true);
+  // Its gradient is the first to come, as the loss adds it last: settled buckets have it in the first one, which is
+  // sent as it is.
+  trained.insert(trained.begin(), ballot_);
+  in_collective(group_, "the comparison of nets",
+                [&] { c10d::verify_params_across_processes(group_.processes(), trained, std::nullopt); });
+  reducer_ = make_reducer(group_, trained, parameters, options);
+  if (only_own_) own_ = trained;
+  reducer_->register_comm_hook(
+      std::make_unique<GradientExchange>(group_.processes(), options.wire, ballot_, times_, stalls_));
+  if (!options.find_unused) settle_buckets();
+}
+
+DataParallel::~DataParallel() = default;
+
+void DataParallel::begin(bool first, bool last) {
+  if (first) ballot_.mutable_grad().reset();
+  last_ = last;
+  if (!last) return;
+  begun_ = true;
+  times_.begin();
+  in_collective(group_, "the start of an iteration", [&] {
+    reducer_->rebuild_buckets();  // once: in the order in which gradients came in settle_buckets()
+    reducer_->prepare_for_forward();
+  });
+}
+
+void DataParallel::backward(const at::Tensor& loss, const at::Tensor& figures, double share, const Votes& votes) {
+  begun_ = false;
+  const at::Tensor mine = torch::cat({figures * share, marked(last_ ? votes : Votes{})});
+  const at::Tensor part = loss * share;
+  const at::Tensor whole = part + ballot_.dot(mine);
+  const auto add_gradients = [&] {
+    whole.backward({}, std::nullopt, false, only_own_ ? std::optional<at::TensorList>(own_) : std::nullopt);
+  };
+  if (!last_) return add_gradients();
+  in_collective(group_, "the averaging of gradients", [&] {
+    reducer_->prepare_for_backward(find_unused_ ? std::vector{whole} : std::vector<at::Tensor>{});
+    add_gradients();
+    if (!times_.complete()) throw_unused();
+  });
+  stalls_.wait_ends();
+}
+
+void DataParallel::stand_by(double share, const Votes& votes) {
+  if (!begun_) begin(true, true);
+  at::Tensor nothing = torch::zeros({}, ballot_.options().requires_grad(false));
+  for (const auto& [name, parameter] : parameters_)
+    if (parameter.requires_grad()) nothing = nothing + parameter.sum() * 0;
+  backward(nothing, torch::zeros({ballot_.size(0) - kVotes}, ballot_.options().requires_grad(false)), share, votes);
+}
+
+at::Tensor DataParallel::marked(const Votes& votes) const {
+  const std::array<double, kVotes> marks{votes.bad_samples, votes.interrupted, votes.terminated, votes.failed,
+                                         votes.out_of_time, votes.stopped,     votes.left_out};
+  const auto there = ballot_.options().requires_grad(false);
+  // Nearly always: made on the device, while a copy to it would wait until it has done all that it was asked for.
+  if (std::all_of(marks.begin(), marks.end(), [](double mark) { return mark == 0; }))
+    return torch::zeros({kVotes}, there);
+  return torch::tensor(at::ArrayRef<double>(marks), torch::kFloat32).to(there.device());
+}
+
+void DataParallel::settle_buckets() {
+  const torch::AutoGradMode with_gradients(true);
+  stand_by(0, {});
+}
+
+void DataParallel::throw_unused() const {
+  std::string names;
+  for (auto& [name, parameter] : parameters_)
+    if (parameter.requires_grad() && !parameter.grad().defined()) names += (names.empty() ? "" : ", ") + name;
+  throw UserError(Exit::usage, say("parameters that take no part in the loss: ", names.empty() ? "some" : names),
+                  "dist.find_unused = true waits for no gradients of theirs; or freeze them: [[group]] with frozen");
+}
+
+at::Tensor DataParallel::figures() const { return ballot_.grad().slice(0, 0, ballot_.size(0) - kVotes); }
+
+at::Tensor DataParallel::votes() const { return ballot_.grad().slice(0, ballot_.size(0) - kVotes); }
+
+StepResult DataParallel::result(std::span<const double> votes) {
+  const auto sum = [&](std::size_t i) { return std::round(votes[i] * group_.size()); };
+  // On a GPU buckets are done when they are in its queue: that says nothing of when they arrive.
+  const auto exchange = ballot_.is_cpu() ? times_.summary() : ExchangeTimes::Summary{};
+  return {.votes = {sum(0), sum(1), sum(2), sum(3), sum(4), sum(5), sum(6)},
+          .exchange_s = exchange.busy_s,
+          .exposed_s = exchange.exposed_s - stalls_.take(exchange.exposed_s)};
+}
+
+void DataParallel::share(const char* what, const nets::NamedTensors& tensors) {
+  const torch::NoGradGuard no_gradients;
+  group_.broadcast(what, tensors_of(tensors));
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,84 @@
+#pragma once
+// Data-parallel gradients: LibTorch's own Reducer (the engine below torch.nn.parallel.DistributedDataParallel) averages
+// them over the processes in buckets, while backward still computes the next ones.
+
+#include <memory>
+#include <span>
+
+#include "nets/tensors.h"
+#include "stages/compute.h"
+#include "stages/torch/parallel/gradient_exchange.h"
+#include "stages/torch/parallel/torch_group.h"
+
+namespace c10d {
+class Reducer;
+}
+
+namespace flowtrain {
+
+class Settings;
+
+/// How gradients travel.
+struct DataParallelOptions {
+  double bucket_mb = 25;                    ///< of a bucket
+  double first_bucket_mb = 1;               ///< of the first, which is to leave early
+  bool find_unused = false;                 ///< parameters may be left out of an iteration's loss
+  bool only_own = false;                    ///< backward reaches others' parameters, too, which get no gradients
+  std::optional<at::ScalarType> wire = {};  ///< gradients travel as kHalf or kBFloat16; none: as they are
+};
+
+/// Those of [dist].
+DataParallelOptions parallel_options(const Settings& dist);
+
+/// Keeps the parameters of all processes equal. Use per micro-batch: begin(), forward, backward(); then result().
+/// Besides gradients, the buckets carry one more tensor: what is reported of the loss, and everyone's votes. All
+/// processes know both when backward returns, without a collective of their own.
+class DataParallel {
+ public:
+  /// `figures`: how many backward() gets. Throws UserError(distributed) where another process has other parameters.
+  /// share() makes their values equal.
+  DataParallel(TorchGroup& group, const nets::NamedTensors& parameters, const nets::NamedTensors& buffers,
+               std::int64_t figures, const DataParallelOptions& options);
+  ~DataParallel();
+
+  /// Before forward. `last`: gradients are averaged in this backward; in those before, they only add up.
+  void begin(bool first, bool last);
+  /// Backward of a micro-batch's part of the iteration's loss, a mean over its own rows by the number of micro-batches;
+  /// `share` is what these rows weigh among all (Slab::share). `figures` (F) f32: to be averaged like the loss. Throws
+  /// UserError(usage) where a parameter got no gradient, and the options allow for none.
+  void backward(const at::Tensor& loss, const at::Tensor& figures, double share, const Votes& votes);
+  /// In place of the last backward(), whether begin() was called or not: zeros, and the votes.
+  void stand_by(double share, const Votes& votes);
+  /// After the last backward: means of the figures over all rows of the iteration, (F) where they were.
+  at::Tensor figures() const;
+  /// After the last backward: means of the votes over the processes, f32 where the figures are, for result().
+  at::Tensor votes() const;
+  /// After the last backward, but the loss and its parts: sums of the votes(), which have been read, and how long the
+  /// exchange took.
+  StepResult result(std::span<const double> votes);
+  /// Rank 0's values into everyone's tensors; `what` says why (Group).
+  void share(const char* what, const nets::NamedTensors& tensors);
+  /// Rank 0's buffers (running statistics), which differ from rank to rank while training.
+  void share_buffers() { share("the sharing of running statistics", buffers_); }
+
+ private:
+  // The votes as they go into the ballot.
+  at::Tensor marked(const Votes& votes) const;
+  // The reducer makes its buckets anew once, after its first backward, and what three or more processes' values sum up
+  // to depends on their places in a bucket. That backward is one without rows, so that a resumed run's first iteration
+  // has the buckets that it would have had.
+  void settle_buckets();
+  // Parameters that lack a gradient, whose bucket will not leave: there is no average.
+  [[noreturn]] void throw_unused() const;
+
+  TorchGroup& group_;
+  nets::NamedTensors buffers_, parameters_;
+  at::Tensor ballot_;  // f32, all zero; its gradient is the figures and the votes
+  bool only_own_, find_unused_, last_ = false, begun_ = false;
+  std::vector<at::Tensor> own_;  // parameters and ballot, where there are others
+  ExchangeTimes times_;
+  StallMeter stalls_;
+  std::unique_ptr<c10d::Reducer> reducer_;  // last: it uses the two before
+};
+
+}  // namespace flowtrain

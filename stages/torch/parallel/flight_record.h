@@ -1,0 +1,62 @@
+#pragma once
+// What a process did last with the others: kept for the moment in which one of them fails.
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+
+#include "sampling/core/mutex.h"
+
+namespace flowtrain {
+
+/// The last collectives of a process. Any thread.
+class FlightRecord {
+ public:
+  /// How many collectives are kept.
+  static constexpr std::size_t kept = 64;
+
+  void at_iteration(std::uint64_t iteration);
+  /// A collective begins; `what` is a literal, "the averaging of gradients". Returns its number, from 1.
+  std::uint64_t enter(const char* what);
+  /// The one of that number has ended.
+  void leave(std::uint64_t number);
+
+  /// An answer of the store where the ranks meet has come, after so long.
+  void answered(std::chrono::steady_clock::duration after);
+  /// The longest of these since the last call, in seconds.
+  double take_longest_answer();
+
+  struct Position {
+    std::uint64_t entered = 0;  ///< collectives that have begun: the others wait for the process with the fewest
+    std::string what;           ///< the last of these; empty before the first
+    std::string text;           ///< "iteration 57, in the averaging of gradients (collective 530)"
+  };
+  Position position() const;
+  /// What the collective of that number is for; nothing where it has not begun, or is not kept any more.
+  std::optional<std::string> what(std::uint64_t number) const;
+  /// A line of JSON for each, oldest first: collective, what, iteration, began_s (since this process joined), took_s
+  /// (null: it did not end).
+  std::string to_jsonl() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Collective {
+    const char* what;
+    std::uint64_t iteration;
+    Clock::time_point began, ended;
+    bool is_over = false;
+  };
+
+  std::optional<std::size_t> place_of(std::uint64_t number) const FT_REQUIRES(mutex_);
+
+  const Clock::time_point start_ = Clock::now();
+  mutable Mutex mutex_;
+  std::deque<Collective> last_ FT_GUARDED_BY(mutex_);
+  Clock::duration longest_answer_ FT_GUARDED_BY(mutex_){};
+  std::uint64_t entered_ FT_GUARDED_BY(mutex_) = 0;
+  std::uint64_t iteration_ FT_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,77 @@
+#pragma once
+// A group on c10d, LibTorch's engine for distributed training.
+
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+
+#include <exception>
+#include <memory>
+
+#include "sampling/core/error.h"
+#include "stages/group.h"
+#include "stages/torch/parallel/flight_record.h"
+
+namespace flowtrain {
+
+/// Collectives of a process group. CPU tensors carry what is not on the device, so the group has a CPU backend, too.
+class TorchGroup : public Group {
+ public:
+  TorchGroup(c10::intrusive_ptr<c10d::ProcessGroup> processes, std::shared_ptr<FlightRecord> record)
+      : processes_(std::move(processes)), record_(std::move(record)) {}
+
+  int rank() const override { return processes_->getRank(); }
+  int size() const override { return processes_->getSize(); }
+  void sum(const char* what, std::span<double> values) override;
+  /// The same for a tensor, on the device or not; any thread, while no other collective is called by this process.
+  void sum(const char* what, at::Tensor& values);
+  std::vector<std::string> gather(const char* what, const std::string& mine) override;
+  std::string broadcast(const char* what, const std::string& mine) override;
+  /// Rank 0's values into everyone's tensors, of one device.
+  void broadcast(const char* what, const std::vector<at::Tensor>& tensors);
+
+  const c10::intrusive_ptr<c10d::ProcessGroup>& processes() const { return processes_; }
+
+  FlightRecord& record() { return *record_; }
+  void at_iteration(std::uint64_t iteration) override { record_->at_iteration(iteration); }
+  double take_link_time() override { return record_->take_longest_answer(); }
+
+ private:
+  // Without a record.
+  void add_up(std::span<double> values);
+  void share(const std::vector<at::Tensor>& tensors);
+
+  c10::intrusive_ptr<c10d::ProcessGroup> processes_;
+  std::shared_ptr<FlightRecord> record_;
+};
+
+/// A collective that failed, as a UserError(distributed).
+[[noreturn]] void throw_lost(const char* what, const std::exception& error);
+
+/// Calls `collective`; what c10d and Gloo throw there becomes a UserError(distributed) that names `what` and the
+/// reason.
+template <class Collective>
+auto in_collective(TorchGroup& group, const char* what, Collective collective) -> decltype(collective()) {
+  // Left open where the collective throws: that one did not end.
+  struct Leave {
+    FlightRecord& record;
+    std::uint64_t number;
+    int exceptions = std::uncaught_exceptions();
+    ~Leave() {
+      if (std::uncaught_exceptions() == exceptions) record.leave(number);
+    }
+  };
+  const auto number = group.record().enter(what);
+  try {
+    const Leave leave{group.record(), number};
+    return collective();
+  } catch (const UserError&) {
+    throw;
+  } catch (const c10::DistError& error) {
+    throw_lost(what, error);
+  } catch (const c10::Error&) {
+    throw;  // a fault of this process alone: a shape, memory
+  } catch (const std::exception& error) {
+    throw_lost(what, error);
+  }
+}
+
+}  // namespace flowtrain

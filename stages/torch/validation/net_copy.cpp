@@ -1,0 +1,137 @@
+#include "stages/torch/validation/net_copy.h"
+
+#include <ATen/Parallel.h>
+#include <c10/core/Event.h>
+#include <c10/core/Stream.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <torch/types.h>
+
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include "sampling/core/error.h"
+#include "stages/torch/learner/learner_net.h"
+#include "stages/torch/learner/steps.h"
+#include "stages/torch/state_copy.h"
+#include "stages/torch/validation/net_validator.h"
+
+namespace flowtrain {
+
+namespace {
+
+std::vector<at::Tensor> detached(const nets::NamedTensors& named) {
+  std::vector<at::Tensor> all;
+  for (auto& [name, tensor] : named) all.push_back(tensor.detach());
+  return all;
+}
+
+nets::NamedTensors model_of(const nets::Net& net) {
+  nets::NamedTensors model;
+  for (auto& [name, tensor] : net.parameters()) model.add(name, tensor);
+  for (auto& [name, tensor] : net.buffers()) model.add(name, tensor);
+  return model;
+}
+
+// On a GPU compute writes the weights on its stream, and who measures works on another: each waits for the other there.
+class DeviceStream {
+ public:
+  explicit DeviceStream(at::Device where)
+      : driver_(where.type()),
+        where_(where),
+        own_(driver_.getStreamFromGlobalPool(where)),
+        written_(where.type()),
+        read_(where.type()) {}
+  /// What was read there is freed on compute's stream.
+  ~DeviceStream() {
+    try {
+      wait_read();
+    } catch (const std::exception&) {
+      // A device that has failed reads nothing any more.
+    }
+  }
+
+  /// Compute thread, while nobody measures: what it enqueues from now on comes after all that was measured. A
+  /// validation that ended by an error may still read the weights.
+  void wait_read() {
+    read_.record(own_);
+    read_.block(driver_.getStream(where_));
+  }
+  /// Compute thread: the weights are on their way.
+  void written() { written_.record(driver_.getStream(where_)); }
+  /// Measuring thread: all that it computes from now on comes after that. On a thread that has no device yet, guards
+  /// would make a context on the first one.
+  void enter() {
+    driver_.setDevice(where_);
+    driver_.exchangeStream(own_);
+    written_.block(own_);
+  }
+  /// For what is not LibTorch's.
+  void* handle() const { return own_.native_handle(); }
+
+ private:
+  c10::impl::VirtualGuardImpl driver_;
+  at::Device where_;
+  c10::Stream own_;
+  c10::Event written_, read_;
+};
+
+class TorchNetCopy final : public NetCopy {
+ public:
+  TorchNetCopy(const LearnerSpec& spec, const nets::NamedTensors& source)
+      : net_(make_learner_net(spec)),
+        step_(make_training_step(spec, *net_)),
+        validator_(spec, net_, *step_),
+        model_(model_of(*net_)),
+        own_(detached(model_)),
+        source_(detached(source)) {
+    if (own_.size() != source_.size()) throw InternalError("the copy of a net has other tensors than the net");
+    net_->train(false);
+    if (const at::Device where(spec.device); !where.is_cpu()) stream_.emplace(where);
+  }
+
+  void take() override {
+    const torch::NoGradGuard no_gradients;
+    if (stream_) stream_->wait_read();
+    at::_foreach_copy_(own_, source_, /*non_blocking=*/true);
+    if (stream_) stream_->written();
+  }
+
+  void load(const std::vector<StateTensor>& model) override {
+    if (stream_) stream_->wait_read();
+    copy_in(model, model_, "model");
+    if (stream_) stream_->written();
+  }
+
+  // Whose thread this is has compute's number of threads only when told: figures may depend on it.
+  void begin_validation() override {
+    at::init_num_threads();
+    if (stream_) stream_->enter();
+    validator_.begin();
+  }
+
+  void validate(Slab& slab) override {
+    if (stream_) slab.owner().compute_on(stream_->handle());
+    validator_.add(slab);
+  }
+
+  Detector* detector() override { return validator_.detector(); }
+  Figures end_validation() override { return validator_.end(solo_group()); }
+  const ClassTable* confusion() const override { return validator_.confusion(); }
+
+ private:
+  std::shared_ptr<nets::Net> net_;
+  std::unique_ptr<nets::Step> step_;
+  NetValidator validator_;
+  nets::NamedTensors model_;
+  std::vector<at::Tensor> own_, source_;  // in the same order
+  std::optional<DeviceStream> stream_;
+};
+
+}  // namespace
+
+std::unique_ptr<NetCopy> make_net_copy(const LearnerSpec& spec, const nets::NamedTensors& source) {
+  return std::make_unique<TorchNetCopy>(spec, source);
+}
+
+}  // namespace flowtrain

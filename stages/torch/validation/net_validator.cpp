@@ -1,0 +1,124 @@
+#include "stages/torch/validation/net_validator.h"
+
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "nets/cornernet/cornernet.h"
+#include "nets/metrics/metric.h"
+#include "nets/names.h"
+#include "sampling/core/settings.h"
+#include "stages/evaluation/figures.h"
+#include "stages/torch/detection/corner_detector.h"
+#include "stages/torch/learner/autocast.h"
+#include "stages/torch/learner/steps.h"
+#include "stages/torch/plugin.h"
+
+namespace flowtrain {
+
+namespace {
+
+const Settings* own_metric(const std::string& name, const std::vector<Settings>* own) {
+  if (!own) return nullptr;
+  const auto found = std::find_if(own->begin(), own->end(), [&](auto& each) { return each.text("label") == name; });
+  return found == own->end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+NetValidator::NetValidator(const LearnerSpec& spec, const std::shared_ptr<nets::Net>& net, nets::Step& step)
+    : settings_(spec.val), step_(step), where_(spec.device), amp_(amp_type(spec.val)), metrics_(spec.class_names) {
+  metrics_.group_by(spec.val.text("group_by"));
+  for (auto& name : spec.val.texts("metrics")) add_metric(name, spec, net);
+  if (spec.metrics) check_own_metrics(*spec.metrics);
+  if (!spec.val_layout) return;
+  metrics_.check_inputs(*net, *spec.val_layout, spec.val);
+  batch_.emplace(*spec.val_layout, where_, spec.net.boolean("channels_last"));
+}
+
+void NetValidator::add_metric(const std::string& name, const LearnerSpec& spec, const std::shared_ptr<nets::Net>& net) {
+  if (name == "loss") return;
+  if (const Settings* own = own_metric(name, spec.metrics))
+    return made_from(*own, "plugin", [&] {
+      metrics_.add(name, [plugin = Plugin(*own, PluginKind::metric), classes = metrics_.classes()] {
+        return plugin.metric(classes);
+      });
+    });
+  if (is_detection_figure(name)) return look_for_objects(name, spec, net);
+  if (!nets::is_metric(name))
+    throw spec.val.error("metrics", nets::unknown_name("metric", name, validation_metric_names()).what());
+  made_from(spec.val, "metrics", [&] { metrics_.add(name); });
+}
+
+void NetValidator::check_own_metrics(const std::vector<Settings>& own) const {
+  const auto& wanted = settings_.texts("metrics");
+  for (auto& each : own) {
+    const std::string& label = each.text("label");
+    if (nets::is_metric(label) || is_detection_figure(label) || label == "loss")
+      throw each.error("label", "'" + label + "' is a metric already");
+    if (std::find(wanted.begin(), wanted.end(), label) == wanted.end())
+      throw each.error("label", "'" + label + "' is not among val.metrics", Exit::usage,
+                       "name it there, or leave it out here");
+  }
+}
+
+void NetValidator::look_for_objects(const std::string& metric, const LearnerSpec& spec,
+                                    const std::shared_ptr<nets::Net>& net) {
+  const auto corner_net = std::dynamic_pointer_cast<nets::CornerNet>(net);
+  if (!corner_net)
+    throw spec.val.error("metrics", "'" + metric + "' is a figure of nets that find objects, which this one does not",
+                         Exit::usage, "of others: " + nets::listed(nets::metric_names()));
+  if (!spec.val.text("group_by").empty())
+    throw spec.val.error("group_by",
+                         "'" + metric + "' of val.metrics is a figure of boxes, which are not told by groups",
+                         Exit::usage, "leave it out; [[val.set]]s are measured each for itself");
+  if (!spec.detect || detector_) return;
+  detector_ = detector_through(corner_net, {spec.net, *spec.sampler, *spec.detect, spec.classes, spec.device});
+}
+
+// Metrics take full precision.
+nets::Step::Evaluated NetValidator::evaluate(const nets::NamedTensors& batch) {
+  if (!amp_) return step_.evaluate(batch);
+  const Autocast cast(amp_, where_.type());
+  nets::Step::Evaluated seen = step_.evaluate(batch);
+  nets::NamedTensors outputs;
+  for (const auto& [name, tensor] : seen.outputs)
+    outputs.add(name, tensor.scalar_type() == *amp_ ? tensor.to(at::kFloat) : tensor);
+  return {std::move(outputs), std::move(seen.loss)};
+}
+
+void NetValidator::begin() {
+  loss_ = rows_ = 0;
+  metrics_.begin();
+}
+
+void NetValidator::add(Slab& slab) {
+  if (slab.share() == 0) return;  // rows of the batch that other processes have
+  const torch::NoGradGuard
+      no_gradients;  // InferenceMode's tensors break a script whose graph was compiled while it trained
+  const auto batch = (*batch_)(slab);
+  const auto [outputs, loss] = evaluate(batch);
+  const auto rows = static_cast<double>(slab.rows().size());
+  loss_ += loss.item<double>() * rows;
+  rows_ += rows;
+  made_from(settings_, "metrics", [&, &seen = outputs] { metrics_.update(seen, batch); });
+  if (slab.owner().copies()) slab.owner().consumed(slab.ticket().slot);
+}
+
+Figures NetValidator::end(Group& group) {
+  std::array<double, 2> sums{loss_, rows_};
+  Figures figures = metrics_.end(group, sums);
+  figures.insert(figures.begin(), {"loss", sums[1] > 0 ? sums[0] / sums[1] : std::nan("")});
+  return figures;
+}
+
+std::vector<std::string> validation_metric_names() {
+  auto names = nets::metric_names();
+  names.insert(names.end(), detection_figure_names().begin(), detection_figure_names().end());
+  return names;
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,53 @@
+#pragma once
+// What a validation does with a net: loss and metrics over its batches.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nets/models/net.h"
+#include "nets/step.h"
+#include "sampling/core/settings.h"
+#include "stages/detection/detector.h"
+#include "stages/learner_spec.h"
+#include "stages/torch/batch.h"
+#include "stages/torch/validation/validation_metrics.h"
+
+namespace flowtrain {
+
+/// Measures a net that is in eval mode. One thread at a time.
+class NetValidator {
+ public:
+  /// `net` and `step` outlive it. Throws UserError(usage) for metrics that do not fit the net or the batches.
+  NetValidator(const LearnerSpec& spec, const std::shared_ptr<nets::Net>& net, nets::Step& step);
+
+  /// Sums at zero.
+  void begin();
+  void add(Slab& slab);
+  /// Means over all rows since begin(), of all processes, the loss first. A collective.
+  Figures end(Group& group);
+  /// See Validator.
+  Detector* detector() { return detector_.get(); }
+  const ClassTable* confusion() const { return metrics_.confusion(); }
+
+ private:
+  nets::Step::Evaluated evaluate(const nets::NamedTensors& batch);
+  void add_metric(const std::string& name, const LearnerSpec& spec, const std::shared_ptr<nets::Net>& net);
+  void check_own_metrics(const std::vector<Settings>& own) const;
+  void look_for_objects(const std::string& metric, const LearnerSpec& spec, const std::shared_ptr<nets::Net>& net);
+
+  const Settings settings_;  // [val]
+  nets::Step& step_;
+  const at::Device where_;
+  const std::optional<at::ScalarType> amp_;  // val.amp
+  ValidationMetrics metrics_;
+  std::unique_ptr<Detector> detector_;
+  std::optional<BatchAdapter> batch_;  // nothing without validation
+  double loss_ = 0, rows_ = 0;
+};
+
+/// What val.metrics may name: figures of batches, and of what a detector finds.
+std::vector<std::string> validation_metric_names();
+
+}  // namespace flowtrain

@@ -1,0 +1,232 @@
+#include "stages/torch/validation/validation_metrics.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <sstream>
+#include <stdexcept>
+
+#include "nets/mistake.h"
+#include "sampling/core/say.h"
+#include "sampling/core/settings.h"
+#include "stages/evaluation/metric_names.h"
+
+namespace flowtrain {
+
+namespace {
+
+constexpr std::size_t most_groups = 1024;
+
+// What has a row for each of the batch's.
+nets::NamedTensors rows_of(const nets::NamedTensors& tensors, const at::Tensor& chosen, std::int64_t rows) {
+  nets::NamedTensors part;
+  for (const auto& [name, tensor] : tensors)
+    part.add(name,
+             tensor.dim() > 0 && tensor.size(0) == rows ? tensor.index_select(0, chosen.to(tensor.device())) : tensor);
+  return part;
+}
+
+void update_one(const std::string& name, nets::Metric& metric, const nets::NamedTensors& outputs,
+                const nets::NamedTensors& batch) {
+  try {
+    metric.update(outputs, batch);
+  } catch (const nets::Mistake& error) {
+    throw nets::Mistake(say("'", name, "': ", error.what()), error.hint());
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument(say("'", name, "': ", error.what()));
+  }
+}
+
+std::string listed(const std::vector<Field>& fields) {
+  std::string known;
+  for (auto& field : fields) known.append(known.empty() ? "" : ", ").append(field.name);
+  return known;
+}
+
+}  // namespace
+
+void ValidationMetrics::add(const std::string& name) {
+  add(name, [name, classes = classes()] { return nets::make_metric(name, classes); });
+}
+
+void ValidationMetrics::add(const std::string& name, Make make) {
+  if (std::any_of(metrics_.begin(), metrics_.end(), [&](auto& other) { return other.name == name; }))
+    throw std::invalid_argument(say("'", name, "' is there twice"));
+  auto metric = make();
+  metrics_.push_back({name, std::move(make), std::move(metric)});
+}
+
+void ValidationMetrics::check_inputs(const nets::Net& net, const SlabLayout& layout, const Settings& val) const {
+  check_groups(layout, val);
+  for (auto& [name, make, metric] : metrics_) {
+    const auto [output, field] = metric->inputs();
+    if (!net.may_give(output))
+      throw val.error("metrics", say("'", name, "' is made of '", output, "', which this net does not give"),
+                      Exit::usage,
+                      output == "logits" ? "of nets that find objects: ap, ap50 and so on, or []"
+                                         : "a TorchScript net may: net.script, whose forward returns a dict");
+    const auto& fields = layout.fields();
+    if (std::any_of(fields.begin(), fields.end(), [&](auto& there) { return there.name == field; })) continue;
+    throw val.error("metrics",
+                    say("'", name, "' compares with '", field, "', not among what the sampler gives: ", listed(fields)),
+                    Exit::usage, say("take another metric, or a sampler whose batches have '", field, "'"));
+  }
+}
+
+void ValidationMetrics::check_groups(const SlabLayout& layout, const Settings& val) const {
+  if (field_.empty()) return;
+  const auto& fields = layout.fields();
+  const auto found = std::find_if(fields.begin(), fields.end(), [&](auto& there) { return there.name == field_; });
+  if (found == fields.end())
+    throw val.error("group_by",
+                    say("'", field_, "' is not among what the sampler gives for validation: ", listed(fields)),
+                    Exit::usage, "several sources are measured apart as several [[val.set]]s");
+  if (found->dtype == DType::f32 || !found->shape.empty())
+    throw val.error("group_by", say("'", field_, "' is not one whole number for each sample"));
+  if (metrics_.empty())
+    throw val.error("group_by", "val.metrics has nothing that could be told by groups", Exit::usage,
+                    "name a metric, or leave it out");
+  for (auto& [name, make, metric] : metrics_)
+    if (metric->form() != nets::MetricForm::figure)
+      throw val.error("group_by",
+                      say("'", name, "' of val.metrics (", val.origin("metrics").text(),
+                          ") is no single figure that a group could have"),
+                      Exit::usage, "take it out of val.metrics, or leave val.group_by out");
+  if (field_ == "label" && classes_.size() > most_groups)
+    throw val.error("group_by", say("there are ", classes_.size(), " classes, and ", most_groups, " groups at most"));
+}
+
+// Of each class that is known of there is a figure, also where no row is of it.
+void ValidationMetrics::begin() {
+  for (auto& [name, make, metric] : metrics_) metric->reset();
+  confusion_.reset();
+  parts_.clear();
+  if (field_ == "label")
+    for (std::int64_t c = 0; c < classes(); ++c) part(c);
+}
+
+void ValidationMetrics::update(const nets::NamedTensors& outputs, const nets::NamedTensors& batch) {
+  for (auto& [name, make, metric] : metrics_) update_one(name, *metric, outputs, batch);
+  if (!field_.empty()) update_parts(outputs, batch);
+}
+
+void ValidationMetrics::update_parts(const nets::NamedTensors& outputs, const nets::NamedTensors& batch) {
+  const at::Tensor values = batch.at(field_).to(at::kCPU, at::kLong).contiguous();
+  std::map<std::int64_t, std::vector<std::int64_t>> rows;
+  for (std::int64_t row = 0; row < values.size(0); ++row)
+    if (const std::int64_t value = values.const_data_ptr<std::int64_t>()[row]; value >= 0) rows[value].push_back(row);
+  for (auto& [group, own] : rows) {
+    const at::Tensor chosen = at::tensor(own, at::kLong);
+    const auto own_outputs = rows_of(outputs, chosen, values.size(0)),
+               own_batch = rows_of(batch, chosen, values.size(0));
+    Part& to = part(group);
+    to.rows += static_cast<double>(own.size());
+    for (std::size_t i = 0; i < metrics_.size(); ++i)
+      update_one(metrics_[i].name, *to.metrics[i], own_outputs, own_batch);
+  }
+}
+
+ValidationMetrics::Part& ValidationMetrics::part(std::int64_t group) {
+  Part& part = parts_[group];
+  if (parts_.size() > most_groups)
+    throw std::invalid_argument(say("'", field_, "' of val.group_by has more than ", most_groups, " values"));
+  while (part.metrics.size() < metrics_.size()) part.metrics.push_back(metrics_[part.metrics.size()].make());
+  return part;
+}
+
+// Each process may have seen others.
+void ValidationMetrics::share_groups(Group& group) {
+  if (field_.empty() || group.size() == 1) return;
+  std::string mine;
+  for (auto& [value, own] : parts_) mine += std::to_string(value) + " ";
+  for (auto& theirs : group.gather("the groups of val.group_by", mine)) {
+    std::istringstream numbers(theirs);
+    for (std::int64_t value = 0; numbers >> value;) part(value);
+  }
+}
+
+// Each metric over all rows, then over each group's.
+std::vector<const nets::Metric*> ValidationMetrics::all() const {
+  std::vector<const nets::Metric*> all;
+  for (std::size_t i = 0; i < metrics_.size(); ++i) {
+    all.push_back(metrics_[i].metric.get());
+    for (auto& [value, own] : parts_) all.push_back(own.metrics[i].get());
+  }
+  return all;
+}
+
+// A process that had no rows knows of no classes: it takes the others' word for how many there are.
+std::vector<std::vector<double>> ValidationMetrics::totals(Group& group) const {
+  std::vector<std::vector<double>> all;
+  std::string lengths;
+  for (auto* metric : this->all()) {
+    all.push_back(metric->totals());
+    lengths.append(std::to_string(all.back().size())).append(" ");
+  }
+  const bool by_class =
+      std::any_of(metrics_.begin(), metrics_.end(), [](auto& each) { return each.metric->by_class(); });
+  if (!by_class || group.size() == 1) return all;
+  for (auto& theirs : group.gather("the classes that all ranks know", lengths)) {
+    std::istringstream numbers(theirs);
+    std::size_t length = 0;
+    for (auto& totals : all)
+      if (numbers >> length && length > totals.size()) totals.resize(length);
+  }
+  return all;
+}
+
+Figures ValidationMetrics::end(Group& group, std::span<double> beside) {
+  share_groups(group);
+  auto all = totals(group);
+  std::vector<double> sums(beside.begin(), beside.end());
+  for (auto& [value, own] : parts_) sums.push_back(own.rows);
+  for (auto& totals : all) sums.insert(sums.end(), totals.begin(), totals.end());
+  group.sum("the sums of a validation", sums);
+  auto from = sums.begin() + static_cast<std::ptrdiff_t>(beside.size());
+  std::copy(sums.begin(), from, beside.begin());
+  const auto rows = from;
+  from += static_cast<std::ptrdiff_t>(parts_.size());
+
+  Figures figures;
+  std::size_t next = 0;
+  const auto figures_of = [&](const nets::Metric& metric) {
+    const auto begin = from;
+    from += static_cast<std::ptrdiff_t>(all[next++].size());
+    return metric.figures({begin, from});
+  };
+  for (auto& [name, make, metric] : metrics_) {
+    const auto values = figures_of(*metric);
+    if (metric->form() == nets::MetricForm::figure) {
+      figures.emplace_back(name, values.at(0));
+      for (auto count = rows; auto& [value, own] : parts_) {
+        const double figure = figures_of(*metric).at(0);
+        figures.emplace_back(say(name, ".", name_of_group(value)),
+                             *count++ > 0 ? figure : std::numeric_limits<double>::quiet_NaN());
+      }
+    } else if (metric->form() == nets::MetricForm::of_each_class) {
+      const auto classes = class_names(values.size());
+      for (std::size_t c = 0; c < classes.size(); ++c) figures.emplace_back(say(class_accuracy, classes[c]), values[c]);
+    } else if (!values.empty()) {
+      confusion_ =
+          ClassTable{class_names(static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(values.size()))))),
+                     {values.begin(), values.end()}};
+    }
+  }
+  return figures;
+}
+
+std::string ValidationMetrics::name_of_group(std::int64_t group) const {
+  const auto index = static_cast<std::size_t>(group);
+  return field_ == "label" && index < classes_.size() ? classes_[index] : std::to_string(group);
+}
+
+std::vector<std::string> ValidationMetrics::class_names(std::size_t classes) const {
+  if (classes == classes_.size()) return classes_;
+  std::vector<std::string> numbers;
+  for (std::size_t c = 0; c < classes; ++c) numbers.push_back(std::to_string(c));
+  return numbers;
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,80 @@
+#pragma once
+// What a validation measures beside the loss: the metrics of val.metrics that are made of batches.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nets/metrics/metric.h"
+#include "nets/models/net.h"
+#include "stages/compute.h"
+#include "stages/evaluation/class_table.h"
+#include "stages/group.h"
+
+namespace flowtrain {
+
+class Settings;
+
+/// One thread. Figures of all processes are the same, and those of counts do not depend on how many processes there
+/// are.
+class ValidationMetrics {
+ public:
+  ValidationMetrics() = default;
+  /// `classes`: of the data set, in label order; they name its figures where the net knows as many.
+  explicit ValidationMetrics(std::vector<std::string> classes) : classes_(std::move(classes)) {}
+
+  /// `name`: one that nets::is_metric() knows. Throws std::invalid_argument where it is there already, or there are too
+  /// few classes for it.
+  void add(const std::string& name);
+  /// One of somebody's own; `make` is called again for each group.
+  using Make = std::function<std::unique_ptr<nets::Metric>()>;
+  void add(const std::string& name, Make make);
+  /// Each metric also apart for the rows of each value of the batch's field `field`, as <metric>.<value>; of `label` by
+  /// the names of the classes, of which all have a figure. Rows whose value is negative are in none. Each batch then
+  /// waits for the device.
+  void group_by(std::string field) { field_ = std::move(field); }
+  std::int64_t classes() const { return static_cast<std::int64_t>(classes_.size()); }
+  /// Throws UserError(usage) for metrics of what the net, as far as it says, or the batches do not give, and for groups
+  /// that cannot be told.
+  void check_inputs(const nets::Net& net, const SlabLayout& layout, const Settings& val) const;
+
+  void begin();
+  void update(const nets::NamedTensors& outputs, const nets::NamedTensors& batch);
+  /// Over all processes, a collective; `beside`: other sums that travel with these.
+  Figures end(Group& group, std::span<double> beside);
+  /// Of the last end(); null where it is not asked for, and where there were no rows.
+  const ClassTable* confusion() const { return confusion_ ? &*confusion_ : nullptr; }
+
+ private:
+  struct Named {
+    std::string name;
+    Make make;
+    std::unique_ptr<nets::Metric> metric;  // over all rows
+  };
+  struct Part {  // the rows of one group
+    double rows = 0;
+    std::vector<std::unique_ptr<nets::Metric>> metrics;  // as metrics_
+  };
+  void check_groups(const SlabLayout& layout, const Settings& val) const;
+  Part& part(std::int64_t group);
+  void update_parts(const nets::NamedTensors& outputs, const nets::NamedTensors& batch);
+  void share_groups(Group& group);
+  std::vector<const nets::Metric*> all() const;
+  std::vector<std::vector<double>> totals(Group& group) const;
+  std::string name_of_group(std::int64_t group) const;
+  std::vector<std::string> class_names(std::size_t classes) const;
+
+  std::vector<std::string> classes_;
+  std::vector<Named> metrics_;
+  std::string field_;                   // val.group_by; empty: all rows together
+  std::map<std::int64_t, Part> parts_;  // by the field's value
+  std::optional<ClassTable> confusion_;
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,98 @@
+#pragma once
+// Small parts for tests of the graph: data in memory or behind a "file", samplers that copy, fail or wait.
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "pipeline/graph/graph.h"
+#include "stages/compute.h"
+
+namespace flowtrain::testing {
+
+/// `count` records of `bytes` bytes; byte i of record id is id + i. Bad ids throw SampleError.
+class FakeDataset : public Dataset {
+ public:
+  FakeDataset(std::uint64_t count, std::size_t bytes, bool resident)
+      : count_(count), bytes_(bytes), resident_(resident), data_(count * bytes) {
+    for (std::uint64_t id = 0; id < count; ++id)
+      for (std::size_t i = 0; i < bytes; ++i) data_[id * bytes + i] = static_cast<std::byte>(id + i);
+  }
+  std::uint64_t size() const override { return count_; }
+  Record read(std::uint64_t id, ReadBuffer& buffer) const override {
+    if (before_read) before_read(id);
+    Record record;
+    record.id = id;
+    record.encoding = Encoding::pixels;
+    record.height = 1, record.width = static_cast<std::uint32_t>(bytes_), record.channels = 1;
+    record.label = static_cast<std::int64_t>(id % 10);
+    record.bytes = {data_.data() + id * bytes_, bytes_};
+    if (!resident_) {
+      buffer.bytes.assign(record.bytes.begin(), record.bytes.end());
+      record.bytes = buffer.bytes;
+    }
+    return record;
+  }
+  std::int64_t label(std::uint64_t id) const override { return static_cast<std::int64_t>(id % 10); }
+  std::vector<std::string> classes() const override { return std::vector<std::string>(10, "c"); }
+  std::string describe(std::uint64_t id) const override { return "fake #" + std::to_string(id); }
+  bool resident() const override { return resident_; }
+
+  std::function<void(std::uint64_t)> before_read;
+
+ private:
+  std::uint64_t count_;
+  std::size_t bytes_;
+  bool resident_;
+  std::vector<std::byte> data_;
+};
+
+/// Copies the bytes, and one random number per row so that tests see the draws.
+class FakeSampler : public Sampler {
+ public:
+  explicit FakeSampler(std::size_t bytes) : bytes_(bytes) {}
+  std::vector<Field> fields() const override {
+    return {{"image", DType::u8, {1, static_cast<std::int64_t>(bytes_), 1}},
+            {"label", DType::i64, {}},
+            {"draw", DType::i32, {}}};
+  }
+  void sample(const Record& record, Stream& random, Row row) const override {
+    if (before_sample) before_sample(record.id);
+    std::memcpy(row[0], record.bytes.data(), bytes_);
+    std::memcpy(row[1], &record.label, sizeof record.label);
+    const std::uint32_t draw = random.next();
+    std::memcpy(row[2], &draw, sizeof draw);
+  }
+  std::function<void(std::uint64_t)> before_sample;
+
+ private:
+  std::size_t bytes_;
+};
+
+/// A keyed shuffle of everything.
+class FakeOrder : public Order {
+ public:
+  FakeOrder(std::uint64_t count, std::uint64_t seed) : count_(count), seed_(seed) {}
+  std::uint64_t size() const override { return count_; }
+  std::uint64_t at(std::uint64_t epoch, std::uint64_t index) const override {
+    return Permutation(count_, mix64(seed_ + epoch))(index);
+  }
+
+ private:
+  std::uint64_t count_, seed_;
+};
+
+/// `iterations` batches, then the end.
+inline std::function<Ticket()> batches_until(std::uint64_t iterations) {
+  return [iterations, next = std::uint64_t{1}]() mutable {
+    Ticket ticket;
+    ticket.iteration = next;
+    ticket.kind = next++ > iterations ? TicketKind::end : TicketKind::batch;
+    return ticket;
+  };
+}
+
+}  // namespace flowtrain::testing

@@ -1,0 +1,61 @@
+#pragma once
+// A learner of a few hundred parameters, and batches for it.
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pipeline/config/keys.h"
+#include "sampling/core/random.h"
+#include "stages/device/device.h"
+#include "stages/torch/learner/learner.h"
+
+namespace flowtrain::testing {
+
+inline const SlabLayout layout({{"image", DType::u8, {6, 5, 3}, {0.5, 0.5, 0.5}, {0.25, 0.25, 0.25}},
+                                {"label", DType::i64, {}}},
+                               8);
+
+/// The settings of an MLP with dropout, clipped gradients and weight decay.
+struct Tables {
+  Settings net{"net", core_keys("net")}, loss{"loss", core_keys("loss")}, optim{"optim", core_keys("optim")},
+      train{"train", core_keys("train")}, run{"run", core_keys("run")}, val{"val", core_keys("val")};
+  std::vector<Settings> optims, groups;
+
+  Tables() {
+    net.set("name", std::string("mlp"), {});
+    net.set("hidden", std::vector<std::int64_t>{16}, {});
+    net.set("dropout", 0.3, {});
+    run.set("threads", std::int64_t{1}, {});
+    train.set("clip", 0.5, {});
+    val.set("metrics", std::vector<std::string>{}, {});
+    optim.set("weight_decay", 0.01, {});
+  }
+
+  std::unique_ptr<Learner> learner(MakeWorkGraph graphs) {
+    train.set("cuda_graph", graphs != nullptr, {});
+    optims.assign(1, optim);
+    LearnerSpec spec{net, loss, optims, groups, train, run, val, layout};
+    spec.classes = 4;
+    spec.class_names = {"a", "b", "c", "d"};
+    spec.seed = 3;
+    spec.graphs = std::move(graphs);
+    return make_torch_learner(spec);
+  }
+};
+
+/// With bytes and labels that are the iteration's own.
+inline void fill(Slab& slab, std::uint64_t iteration, std::uint32_t rows) {
+  Ticket ticket;
+  ticket.iteration = iteration;
+  slab.begin(ticket, 0, rows, 1);
+  Stream random(1, Purpose::sample, iteration);
+  for (std::size_t i = 0; i < layout.bytes(); ++i) slab.host()[i] = static_cast<std::byte>(random.below(256));
+  for (std::uint32_t row = 0; row < rows; ++row) {
+    const std::int64_t label = static_cast<std::int64_t>(random.below(4));
+    std::memcpy(slab.host() + layout.offset(1) + row * sizeof label, &label, sizeof label);
+  }
+}
+
+}  // namespace flowtrain::testing
