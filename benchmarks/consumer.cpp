@@ -36,7 +36,7 @@ std::uint64_t consume(Line& line, std::chrono::duration<double> step, double& wa
 void measure(const Config& config, std::chrono::duration<double> step, double length_s) {
   const DataParts data = open_training_data(config, "cpu");
   const Scheduler scheduler(data.workers);
-  Line line(line_parts("bench", data, config, endless_batches()));
+  Line line(line_parts("bench", data, config));
   line.start();
   double waited_s = 0;
   consume(line, step, waited_s);

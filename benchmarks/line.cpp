@@ -112,11 +112,6 @@ double whole_line(const Dataset& dataset, const Order& order, const Sampler& sam
   LineParts parts{"bench", dataset, order, sampler, *device, Batches(pictures, batch, LastBatch::wrap)};
   parts.batch = batch;
   parts.workers = workers;
-  parts.source = [next = std::uint64_t{0}]() mutable {
-    Ticket ticket;
-    ticket.iteration = ++next;
-    return ticket;
-  };
   Line line(parts);
   line.start();
   std::uint64_t done = 0;

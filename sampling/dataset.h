@@ -72,6 +72,29 @@ class Dataset {
   /// A number that is another one where the records, or their order, are others, as far as that shows without reading
   /// them again: by the names of files, the sizes of shards, what lies in memory. Where the files lie does not matter.
   virtual std::uint64_t fingerprint() const { return size(); }
+
+  /// Records `first`, `first` + 1 … that come from one source.
+  struct Range {
+    std::uint64_t first, size;
+  };
+  /// All records of the source that record `id` is of: one of them may take its place.
+  virtual Range source_of([[maybe_unused]] std::uint64_t id) const { return {0, size()}; }
+
+  // What a data set whose bytes come from servers can do beside reading. All return at once. Each record that was
+  // hinted is prefetched later on and then read once, or it is forgotten.
+
+  /// Whether hints are of use: bytes are fetched ahead of read().
+  virtual bool takes_hints() const { return false; }
+  /// The record will be read, though not yet: when something near it is fetched, it may come along.
+  virtual void hint(std::uint64_t) const {}
+  /// It will be read soon: it is fetched while others are read.
+  virtual void prefetch(std::uint64_t) const {}
+  /// It was hinted, and will not be read.
+  virtual void forget(std::uint64_t) const {}
+  /// From now on a read that would wait for a server that is away fails within a second.
+  virtual void cancel_reads() const {}
+  /// Requests that had to be repeated so far, as a server failed.
+  virtual std::uint64_t retries() const { return 0; }
 };
 
 struct DatasetInput {

@@ -3,9 +3,6 @@
 #include <cstring>
 #include <utility>
 
-#include "sampling/distant.h"
-#include "sampling/sources/mixed_dataset.h"
-
 namespace flowtrain {
 
 struct PictureCache::Kept {
@@ -64,12 +61,10 @@ bool PictureCache::take_room(std::uint64_t bytes) {
 
 namespace {
 
-class CachedDataset : public Dataset, public Sourced {
+class CachedDataset : public Dataset {
  public:
   CachedDataset(std::unique_ptr<Dataset> dataset, std::uint64_t budget_bytes)
-      : dataset_(std::move(dataset)),
-        sourced_(dynamic_cast<const Sourced*>(dataset_.get())),
-        cache_(dataset_->size(), budget_bytes) {}
+      : dataset_(std::move(dataset)), cache_(dataset_->size(), budget_bytes) {}
 
   std::uint64_t size() const override { return dataset_->size(); }
   Record read(std::uint64_t id, ReadBuffer& buffer) const override {
@@ -84,35 +79,19 @@ class CachedDataset : public Dataset, public Sourced {
   std::string describe(std::uint64_t id) const override { return dataset_->describe(id); }
   bool resident() const override { return dataset_->resident(); }
   std::uint64_t fingerprint() const override { return dataset_->fingerprint(); }
-  Range source_of(std::uint64_t id) const override { return sourced_ ? sourced_->source_of(id) : Range{0, size()}; }
+  Range source_of(std::uint64_t id) const override { return dataset_->source_of(id); }
+  // It takes no hints: what is hinted must be read, which cannot be promised of records that may be kept meanwhile.
+  void cancel_reads() const override { dataset_->cancel_reads(); }
+  std::uint64_t retries() const override { return dataset_->retries(); }
 
  private:
   std::unique_ptr<Dataset> dataset_;
-  const Sourced* sourced_;
   mutable PictureCache cache_;
-};
-
-// Still to be told when nobody waits any more. What is expected must be begun and read, which cannot be promised of
-// records that may be kept meanwhile.
-class CachedDistantDataset : public CachedDataset, public Distant {
- public:
-  CachedDistantDataset(std::unique_ptr<Dataset> dataset, const Distant& distant, std::uint64_t budget_bytes)
-      : CachedDataset(std::move(dataset), budget_bytes), distant_(distant) {}
-
-  void expect(std::uint64_t) const override {}
-  void begin(std::uint64_t) const override {}
-  void abandon() const override { distant_.abandon(); }
-  std::uint64_t retries() const override { return distant_.retries(); }
-
- private:
-  const Distant& distant_;
 };
 
 }  // namespace
 
 std::unique_ptr<Dataset> with_picture_cache(std::unique_ptr<Dataset> dataset, std::uint64_t budget_bytes) {
-  if (const auto* distant = dynamic_cast<const Distant*>(dataset.get()))
-    return std::make_unique<CachedDistantDataset>(std::move(dataset), *distant, budget_bytes);
   return std::make_unique<CachedDataset>(std::move(dataset), budget_bytes);
 }
 

@@ -13,6 +13,12 @@ namespace flowtrain {
 /// The records of another data set, each in its place; only what their labels are called is another matter.
 class RelabelledDataset : public Dataset {
  public:
+  /// `dataset` with the classes `classes`, of which its own class i is `labels[i]` (places_among finds them). A record
+  /// of a label that `labels` has no place for is a bad sample.
+  RelabelledDataset(std::unique_ptr<Dataset> dataset, std::vector<std::string> classes,
+                    std::vector<std::int32_t> labels)
+      : stored_(std::move(dataset)), classes_(std::move(classes)), labels_(std::move(labels)) {}
+
   std::uint64_t size() const override { return stored_->size(); }
   Record read(std::uint64_t id, ReadBuffer& buffer) const override;
   std::int64_t label(std::uint64_t id) const override { return new_label(stored_->label(id)); }
@@ -22,18 +28,18 @@ class RelabelledDataset : public Dataset {
   bool resident() const override { return stored_->resident(); }
   std::uint64_t fingerprint() const override { return stored_->fingerprint(); }
   std::string missing_labels() const override { return stored_->missing_labels(); }
+  Range source_of(std::uint64_t id) const override { return stored_->source_of(id); }
+  bool takes_hints() const override { return stored_->takes_hints(); }
+  void hint(std::uint64_t id) const override { stored_->hint(id); }
+  void prefetch(std::uint64_t id) const override { stored_->prefetch(id); }
+  void forget(std::uint64_t id) const override { stored_->forget(id); }
+  void cancel_reads() const override { stored_->cancel_reads(); }
+  std::uint64_t retries() const override { return stored_->retries(); }
 
   /// As it was before.
   const Dataset& stored() const { return *stored_; }
   /// The label here of each of its classes.
   const std::vector<std::int32_t>& labels() const { return labels_; }
-
- protected:
-  friend std::unique_ptr<Dataset> relabelled(std::unique_ptr<Dataset> dataset, std::vector<std::string> classes,
-                                             std::vector<std::int32_t> labels);
-  RelabelledDataset(std::unique_ptr<Dataset> dataset, std::vector<std::string> classes,
-                    std::vector<std::int32_t> labels)
-      : stored_(std::move(dataset)), classes_(std::move(classes)), labels_(std::move(labels)) {}
 
  private:
   std::int32_t new_label(std::int64_t label) const;
@@ -42,10 +48,5 @@ class RelabelledDataset : public Dataset {
   std::vector<std::string> classes_;
   std::vector<std::int32_t> labels_;
 };
-
-/// `dataset` with the classes `classes`, of which its own class i is `labels[i]` (places_among finds them). The whole
-/// is Distant where `dataset` is. A record of a label that `labels` has no place for is a bad sample.
-std::unique_ptr<Dataset> relabelled(std::unique_ptr<Dataset> dataset, std::vector<std::string> classes,
-                                    std::vector<std::int32_t> labels);
 
 }  // namespace flowtrain

@@ -10,33 +10,16 @@
 #include <vector>
 
 #include "stages/nonfinite_origin.h"
+#include "stages/plan.h"
 #include "stages/slab.h"
 #include "stages/state.h"
+#include "stages/step_flags.h"
 #include "stages/validator.h"
 
 namespace flowtrain {
 
-/// What each process tells all others with every iteration, so that all decide the same in the same one. Summed.
-struct Votes {
-  double bad_samples = 0;  ///< found in the iteration
-  double interrupted = 0;  ///< asked to end by SIGINT
-  double terminated = 0;   ///< by SIGTERM or SIGUSR1
-  double failed = 0;       ///< cannot go on: a snapshot could not be written, and the run is to stop then
-  double out_of_time = 0;  ///< early_stop.hours are over
-  double stopped = 0;      ///< a hook has asked for the end
-  double left_out = 0;     ///< an error kept it from computing its part (train.on_error)
-};
-
-/// What an optimizer works with in one iteration.
-struct Rates {
-  double lr = 0;
-  double momentum = 0;      ///< of sgd; of adam and adamw the first of betas
-  double weight_decay = 1;  ///< what the weight decay of all its parameters is multiplied by
-  bool operator==(const Rates&) const = default;
-};
-
-/// What the iterations did since the last result() for which nobody asked it: on a GPU, those between displays.
-struct Unread {
+/// Statistics of the iterations since the last one whose stats() were read: on a GPU, those between displays.
+struct DeferredStats {
   std::uint64_t steps = 0;
   std::uint64_t nonfinite = 0;     ///< the first whose loss or gradients were not finite; 0: none
   double loss = 0, grad_norm = 0;  ///< of that one
@@ -46,17 +29,17 @@ struct Unread {
 };
 
 /// What one iteration did, over all processes.
-struct StepResult {
+struct StepStats {
   double loss = 0;        ///< mean over the iteration's micro-batches
   double grad_norm = 0;   ///< before clipping
-  Votes votes = {};       ///< in a group: the sum of all vote()s
+  StepFlags flags = {};   ///< in a group of several: sums over all processes
   double exchange_s = 0;  ///< in a group on the CPU: this process's gradients were on their way
   double exposed_s = 0;   ///< of that, while nothing was left to compute
   Figures parts = {};     ///< of the loss, and what else it reports
   bool overflow =
       false;  ///< in half precision gradients were not finite: update() leaves the weights, and lowers the loss's scale
-  double clipped = 0;  ///< iterations since the last result() whose gradients were clipped
-  Unread unread = {};
+  double clipped = 0;  ///< iterations since the last one that was read whose gradients were clipped
+  DeferredStats deferred = {};
 };
 
 /// What a net is made of, and what training takes of memory beside batches.
@@ -72,49 +55,63 @@ struct NetFigures {
   std::uint64_t optimizer_bytes = 0;  ///< momenta and the like
 };
 
-/// Learns from batches. All methods are called by the compute thread, in step order.
+/// For loader.batch = "auto" and `flowtrain plan`: what a training step takes of memory.
+class MemoryProbe {
+ public:
+  virtual ~MemoryProbe() = default;
+  /// Bytes that are free where the net computes; nothing where that is in the machine's own memory.
+  virtual std::optional<std::uint64_t> free_bytes() = 0;
+  /// Takes a training step with a batch of any number of rows, and returns how many bytes that took beside weights,
+  /// optimizers and batch, at its peak; nothing where the device has too little. What it learns is of no use.
+  virtual std::optional<std::uint64_t> step_bytes(Slab& slab) = 0;
+  /// Bytes that a forward pass over the batch keeps for backward; 0 on a GPU.
+  virtual std::uint64_t kept_bytes(Slab& slab) = 0;
+};
+
+/// For `flowtrain replay --bisect nan`: where a value that is not finite comes from. One process only.
+class NonFiniteSearch {
+ public:
+  virtual ~NonFiniteSearch() = default;
+  /// Slowly, in place of forward_backward(), for an iteration that has been discarded: one micro-batch after the other,
+  /// up to the one that tells; the others: nothing. Nothing is learned from them. `in_loss`: it is the loss that was
+  /// not finite, so gradients, which half precision lets overflow now and then, are not looked at.
+  virtual std::optional<NonFiniteOrigin> find(Slab& slab, bool in_loss) = 0;
+};
+
+/// Learns from batches. The compute thread calls all methods, in the order of a step: forward_backward() for each
+/// micro-batch, finish_gradients(), stats() where they are wanted, then update() or discard().
 class Learner : public Validator {
  public:
   /// From now on; one for each optimizer.
   virtual void set_rates(std::span<const Rates> rates) = 0;
-  /// That compute uses on the CPU from now on.
+  /// Threads that compute uses on the CPU from now on.
   virtual void set_threads(unsigned) {}
   /// Forward and backward of one micro-batch; the first of an iteration (ticket.micro 0) begins with no gradients. The
-  /// slab may be reused when it returns (on a device that copies: after Device::consumed).
-  virtual void backward(Slab& slab) = 0;
-  /// Called before the last backward() of an iteration in a group: what result() gives back, summed over the processes.
-  virtual void vote(const Votes&) {}
-  /// In a group, in place of an iteration's last backward(), or after that has thrown: takes part in the exchange with
-  /// gradients of zero, so that nobody waits. False: the exchange had begun, and it is too late.
-  virtual bool stand_by(Slab&) { return false; }
-  /// Of the iteration's micro-batches so far. Waits for the device, so on a GPU it is asked only where the figures are
-  /// needed.
-  virtual StepResult result() = 0;
+  /// last one's gradients are averaged over the group; the flags travel with them. The slab may be reused when it
+  /// returns (on a device that copies: after Device::consumed).
+  virtual void forward_backward(Slab& slab, const StepFlags& flags) = 0;
+  /// In place of an iteration's last forward_backward(), or after that has thrown: this process has no gradients; in a
+  /// group it contributes zeros, so that nobody waits. False: the exchange had begun, and it is too late.
+  virtual bool contribute_zeros(Slab&, const StepFlags&) { return true; }
+  /// Once per iteration, after its last micro-batch: takes half precision's scale off the gradients, shows them to
+  /// hooks, and clips them.
+  virtual void finish_gradients() {}
+  /// Statistics of the iteration, after finish_gradients(). Changes nothing. Waits for the device.
+  virtual StepStats stats() const = 0;
+  /// Whether stats() costs next to nothing, so that every iteration can be checked.
+  virtual bool stats_are_free() const = 0;
   /// Changes the parameters by the iteration's gradients.
   virtual void update() = 0;
   /// Instead of update(): forgets the gradients, and what the iteration's forward passes left in buffers (running
   /// statistics).
   virtual void discard() = 0;
-  /// Slowly, in place of backward(), for an iteration that has been discarded because its loss or gradients were not
-  /// finite: where that comes from. One micro-batch after the other, up to the one that tells; the others: nothing.
-  /// Nothing is learned from them. `in_loss`: it is the loss that was not finite, so gradients, which half precision
-  /// lets overflow now and then, are not looked at. One process only.
-  virtual std::optional<NonFiniteOrigin> find_nonfinite(Slab&, [[maybe_unused]] bool in_loss) { return {}; }
-  /// Whether result() costs next to nothing, so that every iteration can be checked.
-  virtual bool result_is_cheap() const = 0;
 
   virtual NetFigures figures() const { return {}; }
-  /// What a forward pass over the batch keeps in memory for backward; on the CPU only, elsewhere 0.
-  virtual std::uint64_t kept_bytes(Slab&) { return 0; }
-
   /// A net of its kind for overlapped validation, which it must outlive; null: it has none to give.
   virtual std::unique_ptr<NetCopy> copy_net() { return nullptr; }
-  /// Bytes that are free where it computes; nothing where that is in the machine's own memory.
-  virtual std::optional<std::uint64_t> free_bytes() { return {}; }
-  /// Takes a training step with a batch of any number of rows, and returns how many bytes that took beside weights,
-  /// optimizers and batch, at its peak; nothing where the device has too little. What it learns is of no use: for
-  /// loader.batch = "auto".
-  virtual std::optional<std::uint64_t> step_bytes(Slab&) { return 0; }
+  /// Null where it cannot tell.
+  virtual MemoryProbe* memory_probe() { return nullptr; }
+  virtual NonFiniteSearch* nonfinite_search() { return nullptr; }
 
   /// Copies the state to the host as it lies, into memory kept in `state` from the last time; settle() before it is
   /// read. A device may still be copying when it returns.
@@ -130,11 +127,11 @@ class Learner : public Validator {
 class IdleLearner : public Learner {
  public:
   void set_rates(std::span<const Rates>) override {}
-  void backward(Slab&) override {}
-  StepResult result() override { return {}; }
+  void forward_backward(Slab&, const StepFlags&) override {}
+  StepStats stats() const override { return {}; }
   void update() override {}
   void discard() override {}
-  bool result_is_cheap() const override { return true; }
+  bool stats_are_free() const override { return true; }
   void begin_validation() override {}
   void validate(Slab&) override {}
   Figures end_validation() override { return {}; }

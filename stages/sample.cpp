@@ -77,7 +77,7 @@ void SampleStage::replace(Slab& slab, RowWork& row) const {
                         row.stage + ": " + row.reason,
                     "check the data set; `flowtrain bench CONFIG --stage read` reads it alone");
   Stream random(seed_, Purpose::substitute, row.position * max_attempts + row.replaced - 1);
-  const auto from = sourced_ ? sourced_->source_of(row.id) : Sourced::Range{0, dataset_.size()};
+  const auto from = dataset_.source_of(row.id);
   const std::uint64_t substitute = from.first + random.below(from.size);
   slab.add_bad({slab.epoch(), row.position, row.id, substitute, row.stage, std::move(row.reason)});
   row.id = substitute;

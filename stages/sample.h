@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "sampling/sampler.h"
-#include "sampling/sources/mixed_dataset.h"
 #include "stages/slab.h"
 
 namespace flowtrain {
@@ -13,11 +12,7 @@ namespace flowtrain {
 class SampleStage {
  public:
   SampleStage(const Dataset& dataset, const Sampler& sampler, std::uint64_t seed, Purpose purpose = Purpose::sample)
-      : dataset_(dataset),
-        sourced_(dynamic_cast<const Sourced*>(&dataset)),
-        sampler_(sampler),
-        seed_(seed),
-        purpose_(purpose) {}
+      : dataset_(dataset), sampler_(sampler), seed_(seed), purpose_(purpose) {}
 
   /// Works on the chunk's rows that were read. True: all rows are done; false: some got another record in place of a
   /// bad one and must be read (again). The substitute is drawn from (seed, position, attempt), so it is the same on
@@ -30,7 +25,6 @@ class SampleStage {
   void replace(Slab& slab, RowWork& row) const;
 
   const Dataset& dataset_;
-  const Sourced* sourced_;  ///< null: there is one source
   const Sampler& sampler_;
   std::uint64_t seed_;
   Purpose purpose_;

@@ -14,6 +14,7 @@
 #include "sampling/images/pixel_rule.h"
 #include "sampling/sampler.h"
 #include "stages/device/device.h"
+#include "stages/plan.h"
 #include "stages/ticket.h"
 
 namespace flowtrain {
@@ -76,12 +77,17 @@ class Slab {
 
   /// Ready for another batch of `rows` rows, handled in `chunks` parts.
   void begin(const Ticket& ticket, std::uint64_t epoch, std::uint32_t rows, std::uint32_t chunks);
+  /// One part more, beside the chunks, is to be done before the batch is complete.
+  void add_part() { chunks_left_.fetch_add(1, std::memory_order_relaxed); }
   /// The rows of one chunk.
   std::span<RowWork> chunk(std::uint32_t index);
-  /// True for the caller that finished the last chunk: the batch is complete.
+  /// True for the caller that finished the last chunk or part: the batch is complete.
   bool chunk_done() { return chunks_left_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
   const Ticket& ticket() const { return ticket_; }
+  /// Of its iteration.
+  Plan& plan() { return plan_; }
+  const Plan& plan() const { return plan_; }
   std::uint64_t epoch() const { return epoch_; }
   /// What its rows weigh in the iteration's mean over all processes and micro-batches: own rows × processes ×
   /// micro-batches / rows of the whole iteration. 1 where all have as many; 0 where the rows only fill in, as the batch
@@ -117,6 +123,7 @@ class Slab {
   std::byte* host_ = nullptr;
   std::byte* device_memory_ = nullptr;
   Ticket ticket_;
+  Plan plan_;
   std::uint64_t epoch_ = 0;
   double share_ = 1;
   std::uint32_t used_ = 0, chunks_ = 1;

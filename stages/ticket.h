@@ -8,29 +8,28 @@
 namespace flowtrain {
 
 enum class TicketKind : std::uint8_t {
-  batch,     ///< a slab to fill, then to train on
-  bad,       ///< a slab that could not be filled; carries its error to the compute thread in its turn
-  rates,     ///< learning rates and the like change before this iteration
-  validate,  ///< validate after this iteration
-  snapshot,  ///< write a snapshot after this iteration
-  drained,   ///< nothing follows until the line was rebuilt; stays inside it
-  end,       ///< nothing follows
+  batch,  ///< a slab to fill, then to train on
+  bad,    ///< a slab that could not be filled; carries its error to the compute thread in its turn
 };
-
-/// "batch", "rates", …
-const char* name_of(TicketKind kind);
 
 struct Ticket {
   std::uint64_t seq = 0;        ///< place in the sequence; no gaps, so order can be restored at any point
   std::uint64_t iteration = 0;  ///< optimizer step it belongs to, from 1
-  std::uint32_t slot = 0;       ///< slab, for `batch` and `bad`
+  std::uint32_t slot = 0;       ///< its slab
   std::uint16_t micro = 0;      ///< micro-batch within the iteration, from 0
-  std::uint8_t chunk = 0;       ///< which part of the slab's rows, between `issue` and `sample`
+  std::uint8_t chunk = 0;       ///< which part of the slab's rows, between `plan` and `sample`
   TicketKind kind = TicketKind::batch;
 };
 /// The batch that it speaks of, counted from 0 over the whole stream; `accum` micro-batches make an iteration.
 constexpr std::uint64_t batch_number(const Ticket& ticket, std::uint32_t accum) {
   return (ticket.iteration - 1) * accum + ticket.micro;
+}
+/// The other way round.
+constexpr Ticket ticket_of(std::uint64_t number, std::uint32_t accum) {
+  Ticket ticket;
+  ticket.iteration = number / accum + 1;
+  ticket.micro = static_cast<std::uint16_t>(number % accum);
+  return ticket;
 }
 static_assert(std::is_trivially_copyable_v<Ticket> && sizeof(Ticket) == 24);
 

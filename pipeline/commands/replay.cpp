@@ -49,7 +49,7 @@ int replay_loss(const ReplayRequest& request, Interrupt& interrupt) {
   computed.snapshot = snapshot_before(run, request.iteration, false, request.snapshot);
   computed.after = iteration_of(computed.snapshot);
   bool reached = false;
-  const auto keep = [&](std::uint64_t iteration, const StepResult& figures, Learner&) {
+  const auto keep = [&](std::uint64_t iteration, const StepStats& figures, Learner&) {
     reached = iteration == request.iteration;
     if (reached) computed.result = figures;
     return !reached;

@@ -27,15 +27,8 @@ namespace flow = oneapi::tbb::flow;
 
 namespace {
 
-// Control tickets hold no slab, but they are drawn only when a slab is free, and at most three stand between two
-// batches (validate, snapshot, rate), or two before the end: so no queue behind the sequencer ever holds more than
-// this.
-std::size_t queue_depth(std::size_t slabs) { return 4 * (slabs + 1); }
-
 // Small enough that all workers share one batch, large enough that a message (about 1 µs) costs little per row.
 std::uint32_t chunks_of(unsigned workers) { return std::min(4 * workers, 255u); }
-
-constexpr std::uint32_t drain = ~std::uint32_t{0};  // in place of a free slab, to issue: no further ticket
 
 std::string counted(unsigned number, const std::string& what) {
   return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
@@ -61,7 +54,8 @@ Scheduler::~Scheduler() { oneapi::tbb::finalize(impl_->handle, std::nothrow); }
 struct Line::Impl {
   enum class State { built, running, stopped };  // only forwards
 
-  using Issue = flow::multifunction_node<std::uint32_t, std::tuple<Ticket, Ticket>>;
+  using PlanNode = flow::multifunction_node<std::uint32_t, std::tuple<Ticket, Ticket, Ticket>>;
+  using ScheduleNode = flow::multifunction_node<Ticket, std::tuple<Ticket>>;
   using Read = flow::async_node<Ticket, Ticket>;
   using Sample = flow::multifunction_node<Ticket, std::tuple<Ticket, Ticket>>;
 
@@ -75,7 +69,8 @@ struct Line::Impl {
     drawing = {};
     graph = std::make_unique<flow::graph>();
     allocate_slabs();
-    add_issue();
+    add_plan();
+    add_schedule();
     add_read();
     add_sample();
     add_order();
@@ -93,13 +88,27 @@ struct Line::Impl {
 
   // A free slab is the message that asks for the next ticket. (An input_node and a reserving join would say the same,
   // but that join allocates whenever it finds no slab.)
-  void add_issue() {
-    issue = std::make_unique<Issue>(*graph, flow::serial, [this](std::uint32_t slot, Issue::output_ports_type& out) {
-      issue_body(slot, out);
-      handed_over(this);
-    });
-    draw_node("issue", "issue\nnext ticket, positions, records");
-    draw_edge("free", "issue");
+  void add_plan() {
+    plan =
+        std::make_unique<PlanNode>(*graph, flow::serial, [this](std::uint32_t slot, PlanNode::output_ports_type& out) {
+          plan_body(slot, out);
+          handed_over(this);
+        });
+    draw_node("plan", "plan\nnext iteration, positions, records");
+    draw_edge("free", "plan");
+  }
+
+  // Beside reading; for the sequence, one more part of the batch.
+  void add_schedule() {
+    if (!parts.schedule) return;
+    schedule = std::make_unique<ScheduleNode>(*graph, flow::serial,
+                                              [this](Ticket ticket, ScheduleNode::output_ports_type& out) {
+                                                schedule_body(ticket, std::get<0>(out));
+                                                handed_over(this);
+                                              });
+    flow::make_edge(flow::output_port<2>(*plan), *schedule);
+    draw_node("schedule", "schedule\nhyper-parameters");
+    draw_edge("plan", "schedule");
   }
 
   void add_read() {
@@ -109,9 +118,9 @@ struct Line::Impl {
     read = std::make_unique<Read>(*graph, flow::serial, [this](const Ticket& ticket, Read::gateway_type&) {
       to_read->try_push(ticket);  // never full: its depth is all chunks of all slabs
     });
-    flow::make_edge(flow::output_port<0>(*issue), *read);
+    flow::make_edge(flow::output_port<0>(*plan), *read);
     draw_node("read", "read\n" + counted(parts.readers, "thread"), true);
-    draw_edge("issue", "read", "queue of " + std::to_string(depth) + " chunks");
+    draw_edge("plan", "read", "queue of " + std::to_string(depth) + " chunks");
   }
 
   void add_sample() {
@@ -127,8 +136,8 @@ struct Line::Impl {
       draw_edge("read", "sample");
       draw_edge("sample", "read", "substitutes");
     } else {
-      flow::make_edge(flow::output_port<0>(*issue), *sample);
-      draw_edge("issue", "sample", std::to_string(chunks_of(parts.workers)) + " chunks a batch");
+      flow::make_edge(flow::output_port<0>(*plan), *sample);
+      draw_edge("plan", "sample", std::to_string(chunks_of(parts.workers)) + " chunks a batch");
     }
   }
 
@@ -136,14 +145,15 @@ struct Line::Impl {
     in_order = std::make_unique<flow::sequencer_node<Ticket>>(
         *graph, [first = next_seq](const Ticket& ticket) { return ticket.seq - first; });
     flow::make_edge(flow::output_port<0>(*sample), *in_order);
-    flow::make_edge(flow::output_port<1>(*issue), *in_order);
+    flow::make_edge(flow::output_port<1>(*plan), *in_order);  // batches that could not be planned
+    if (schedule) flow::make_edge(flow::output_port<0>(*schedule), *in_order);
     draw_node("sequence", "sequence");
     draw_edge("sample", "sequence", "last row done");
-    draw_edge("issue", "sequence", "control tickets");
+    if (schedule) draw_edge("schedule", "sequence");
   }
 
   void add_transfer() {
-    const std::size_t depth = queue_depth(slabs.size());
+    const std::size_t depth = slabs.size();
     to_compute = std::make_unique<BoundedQueue<Ticket>>(depth);
     if (parts.device.copies()) to_transfer = std::make_unique<BoundedQueue<Ticket>>(depth);
     auto& out = to_transfer ? *to_transfer : *to_compute;
@@ -155,7 +165,7 @@ struct Line::Impl {
     });
     flow::make_edge(*in_order, *deliver);
     draw_node("compute", "compute", true);
-    const std::string label = "queue of " + std::to_string(depth) + " tickets";
+    const std::string label = "queue of " + std::to_string(depth) + " batches";
     if (to_transfer) {
       draw_node("transfer", "pin / transfer\n" + parts.device.name(), true);
       draw_edge("sequence", "transfer", label);
@@ -168,56 +178,66 @@ struct Line::Impl {
 
   // -- bodies ---------------------------------------------------------------------------------------------------------
 
-  void issue_body(std::uint32_t slot, Issue::output_ports_type& out) {
-    if (slot == drain) return close(out);
-    if (closed) return;  // the rebuilt line begins with all slabs
-    taken_over(slabs[slot].get());
-    while (!ended && !stopping) {
-      std::uint32_t chunks = 0;
-      Ticket ticket = draw_ticket(slot, chunks);
-      ticket.seq = next_seq++;
-      ended = ticket.kind == TicketKind::end || ticket.kind == TicketKind::bad;
-      const bool holds_slab = ticket.kind == TicketKind::batch || ticket.kind == TicketKind::bad;
-      if (holds_slab) free_count.fetch_sub(1);
-      handed_over(slabs[slot].get());
-      if (ticket.kind != TicketKind::batch) std::get<1>(out).try_put(ticket);
-      for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {
-        ticket.chunk = static_cast<std::uint8_t>(chunk);
-        std::get<0>(out).try_put(ticket);
-      }
-      if (holds_slab) return;
-    }
-  }
-
-  void close(Issue::output_ports_type& out) {
-    if (ended || closed) return;
-    closed = true;
-    Ticket ticket;
-    ticket.kind = TicketKind::drained;
+  void plan_body(std::uint32_t slot, PlanNode::output_ports_type& out) {
+    if (stopping || failed || next_ticket.over()) return;
+    Slab& slab = *slabs[slot];
+    taken_over(&slab);
+    Ticket ticket = next_ticket();
     ticket.seq = next_seq++;
-    std::get<1>(out).try_put(ticket);
+    ticket.slot = slot;
+    free_count.fetch_sub(1);
+    const std::uint32_t chunks = prepare(ticket, slab);
+    handed_over(&slab);
+    if (failed) {
+      ticket.kind = TicketKind::bad;
+      std::get<1>(out).try_put(ticket);
+      return;
+    }
+    if (schedule) std::get<2>(out).try_put(ticket);
+    for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {
+      ticket.chunk = static_cast<std::uint8_t>(chunk);
+      std::get<0>(out).try_put(ticket);
+    }
   }
 
-  // Of a batch also the positions and records. An error of the source or the order takes its turn like any other: as a
-  // bad batch, which is the line's last.
-  Ticket draw_ticket(std::uint32_t slot, std::uint32_t& chunks) {
-    Ticket ticket;
+  // Gives the slab its plan, positions and records; returns the number of chunks. An error takes its turn like any
+  // other: as a bad batch, which is the line's last.
+  std::uint32_t prepare(const Ticket& ticket, Slab& slab) try {
+    slab.plan() = parts.plan ? parts.plan(ticket.iteration) : Plan{.iteration = ticket.iteration};
+    const std::uint32_t chunks = issue_stage(ticket, slab);
+    if (schedule) slab.add_part();
+    return chunks;
+  } catch (...) {
+    failed = true;
+    slab.fail(std::current_exception());
+    return 0;
+  }
+
+  template <class Port>
+  void schedule_body(const Ticket& ticket, Port& out) {
+    Slab& slab = *slabs[ticket.slot];
+    taken_over(&slab);
     try {
-      ticket = next_ticket();
-      ticket.slot = slot;
-      if (ticket.kind == TicketKind::batch) chunks = issue_stage(ticket, *slabs[slot]);
+      parts.schedule(slab.plan());
     } catch (...) {
-      ticket.slot = slot;
-      ticket.kind = TicketKind::bad;
-      slabs[slot]->fail(std::current_exception());
+      slab.fail(std::current_exception());
     }
-    return ticket;
+    finish_part(ticket, slab, out);
+  }
+
+  // Of a batch; the last one sends it on.
+  template <class Port>
+  void finish_part(Ticket ticket, Slab& slab, Port& out) {
+    if (!slab.chunk_done()) return;
+    if (slab.error()) ticket.kind = TicketKind::bad;
+    handed_over(&slab);
+    out.try_put(ticket);
   }
 
   const RowWork* rows_of(const Ticket& ticket) const { return slabs[ticket.slot]->chunk(ticket.chunk).data(); }
 
   void take_chunk(const Ticket& ticket) const {
-    taken_over(slabs[ticket.slot].get());  // by issue, which says what rows the chunk has
+    taken_over(slabs[ticket.slot].get());  // by plan, which says what rows the chunk has
     taken_over(rows_of(ticket));           // by read, or by sample where a row is read again
   }
 
@@ -242,7 +262,7 @@ struct Line::Impl {
     handed_over(rows_of(ticket));
   }
 
-  void sample_body(Ticket ticket, Sample::output_ports_type& out) {
+  void sample_body(const Ticket& ticket, Sample::output_ports_type& out) {
     Slab& slab = *slabs[ticket.slot];
     take_chunk(ticket);
     if (!sample_chunk(slab, ticket)) {
@@ -250,10 +270,7 @@ struct Line::Impl {
       std::get<1>(out).try_put(ticket);
       return;
     }
-    if (!slab.chunk_done()) return;
-    if (slab.error()) ticket.kind = TicketKind::bad;
-    handed_over(&slab);
-    std::get<0>(out).try_put(ticket);
+    finish_part(ticket, slab, std::get<0>(out));
   }
 
   // False: some rows must be read again.
@@ -308,7 +325,7 @@ struct Line::Impl {
       for (unsigned i = 0; i < parts.readers; ++i) threads.push_back(named_thread("ft-read", [this] { read_loop(); }));
     if (to_transfer) threads.push_back(named_thread("ft-transfer", [this] { transfer_loop(); }));
     free_count = static_cast<std::uint32_t>(slabs.size());
-    for (std::uint32_t slot = 0; slot < slabs.size(); ++slot) issue->try_put(slot);
+    for (std::uint32_t slot = 0; slot < slabs.size(); ++slot) plan->try_put(slot);
   }
 
   void fail(std::exception_ptr what) {
@@ -319,17 +336,13 @@ struct Line::Impl {
     to_compute->close();  // wakes compute, which rethrows and stops the line
   }
 
-  void abandon() const {
-    if (const auto* distant = dynamic_cast<const Distant*>(&parts.dataset)) distant->abandon();
-  }
-
   void stop() {
     if (state == State::stopped) return;
     const bool started = state == State::running;
     state = State::stopped;
     stopping = true;
     close_queues();
-    abandon();
+    parts.dataset.cancel_reads();
     if (started) join();
   }
 
@@ -348,22 +361,34 @@ struct Line::Impl {
     taken_over(this);  // by every body that ran
   }
 
-  // Compute has got the `drained` ticket, so nothing is under way and all slabs are free.
-  void rebuild() {
+  // All slabs that compute has got are back.
+  void rebuild(const LineShape& shape) {
+    stopping = true;
     close_queues();
     join();
-    deliver.reset(), in_order.reset(), sample.reset(), read.reset(), issue.reset(), graph.reset();
+    forget_unread();
+    deliver.reset(), in_order.reset(), sample.reset(), read.reset(), schedule.reset(), plan.reset(), graph.reset();
     to_read.reset(), to_transfer.reset(), to_compute.reset();
     slabs.clear();
-    parts.workers = wished.workers;
-    parts.readers = wished.readers;
-    parts.prefetch = wished.prefetch;
+    parts.workers = shape.workers;
+    parts.readers = shape.readers;
+    parts.prefetch = shape.prefetch;
     issue_stage.set_chunks(chunks_of(parts.workers));
-    closed = false;
+    next_ticket.restart(begin + received);
+    next_seq = received;
+    stopping = failed = false;
     arena.terminate();
     arena.initialize(static_cast<int>(parts.workers) + 1);
     arena.execute([this] { build(); });
     run();
+  }
+
+  // What was hinted and prefetched for batches that are dropped. A row that was read is hinted anew.
+  void forget_unread() const {
+    if (!parts.dataset.takes_hints()) return;
+    for (auto& slab : slabs)
+      for (auto& row : slab->rows())
+        if (row.state == RowWork::State::pending && row.replaced == 0) parts.dataset.forget(row.id);
   }
 
   void draw_node(std::string name, std::string label, bool thread = false) {
@@ -375,8 +400,15 @@ struct Line::Impl {
 
   LineParts parts;
   SlabLayout layout;
+  // Batches of the stream that it delivers.
+  const std::uint64_t begin = (parts.first - 1) * parts.accum, end = parts.last == LineParts::endless
+                                                                         ? LineParts::endless
+                                                                         : std::max(parts.last * parts.accum, begin);
   IssueStage issue_stage{parts.order, parts.batches, parts.slice, parts.accum, chunks_of(parts.workers)};
-  LookAhead next_ticket{parts.source, issue_stage, parts.dataset, parts.read_ahead};  // of issue, which is serial
+  // The plan node's, which is serial:
+  LookAhead next_ticket{begin, end, parts.accum, issue_stage, parts.dataset, parts.read_ahead};
+  bool failed = false;
+  std::uint64_t next_seq = 0;
   SampleStage sample_stage{parts.dataset, parts.sampler, parts.seed};
   std::vector<std::unique_ptr<Slab>> slabs;
   StageClock read_clock, sample_clock, transfer_clock;
@@ -384,10 +416,6 @@ struct Line::Impl {
 
   State state = State::built;
   std::atomic<bool> stopping{false};
-  LineShape wished;            // by compute
-  bool closed = false;         // of issue, which is serial: another shape is wished for
-  bool ended = false;          // likewise
-  std::uint64_t next_seq = 0;  // likewise
   std::uint64_t received = 0;  // by next(), one thread
   std::atomic<std::uint32_t> free_count{0};
   Mutex error_mutex;
@@ -398,7 +426,8 @@ struct Line::Impl {
   // Nodes are declared after their graph, so that they go first.
   oneapi::tbb::task_arena arena{static_cast<int>(parts.workers) + 1};
   std::unique_ptr<flow::graph> graph;
-  std::unique_ptr<Issue> issue;
+  std::unique_ptr<PlanNode> plan;
+  std::unique_ptr<ScheduleNode> schedule;
   std::unique_ptr<Read> read;
   std::unique_ptr<Sample> sample;
   std::unique_ptr<flow::sequencer_node<Ticket>> in_order;
@@ -410,7 +439,7 @@ struct Line::Impl {
 Line::Line(LineParts parts) : impl_(std::make_unique<Impl>(std::move(parts))) {}
 Line::~Line() { impl_->stop(); }
 void Line::start() { impl_->start(); }
-void Line::abandon() const { impl_->abandon(); }
+void Line::cancel_reads() const { impl_->parts.dataset.cancel_reads(); }
 void Line::stop() { impl_->stop(); }
 Slab& Line::slab(const Ticket& ticket) { return *impl_->slabs[ticket.slot]; }
 std::vector<StreamRow> Line::rows(const Ticket& ticket) const { return impl_->issue_stage.rows(ticket); }
@@ -418,10 +447,10 @@ const SlabLayout& Line::layout() const { return impl_->layout; }
 const Drawing& Line::drawing() const { return impl_->drawing; }
 
 bool Line::next(Ticket& ticket) {
-  while (impl_->to_compute->pop(ticket)) {
+  if (impl_->received == impl_->end - impl_->begin) return false;
+  if (impl_->to_compute->pop(ticket)) {
     if (ticket.seq != impl_->received++) throw InternalError("the line lost a ticket: out of sequence");
-    if (ticket.kind != TicketKind::drained) return true;
-    impl_->rebuild();
+    return true;
   }
   MutexLock lock(impl_->error_mutex);
   if (impl_->error) std::rethrow_exception(impl_->error);
@@ -429,8 +458,7 @@ bool Line::next(Ticket& ticket) {
 }
 
 void Line::retune(const LineShape& shape) {
-  impl_->wished = shape;
-  impl_->issue->try_put(drain);
+  if (impl_->state == Impl::State::running && impl_->received < impl_->end - impl_->begin) impl_->rebuild(shape);
 }
 
 LineShape Line::shape() const { return {impl_->parts.workers, impl_->parts.readers, impl_->parts.prefetch}; }
@@ -441,7 +469,7 @@ void Line::release(const Ticket& ticket) {
   if (impl_->parts.device.copies()) impl_->parts.device.wait_host_free(ticket.slot);
   impl_->free_count.fetch_add(1);
   handed_over(&slab(ticket));
-  impl_->issue->try_put(ticket.slot);
+  impl_->plan->try_put(ticket.slot);
 }
 
 LineTimes Line::times() const {
@@ -452,11 +480,12 @@ void Line::check_finished() const {
   const Impl& line = *impl_;
   const std::size_t waiting = line.to_compute->size() + (line.to_read ? line.to_read->size() : 0) +
                               (line.to_transfer ? line.to_transfer->size() : 0);
-  if (!line.ended || line.received != line.next_seq || line.free_count != line.slabs.size() || waiting != 0)
+  if (line.received != line.end - line.begin || line.received != line.next_seq ||
+      line.free_count != line.slabs.size() || waiting != 0)
     throw InternalError("the line '" + line.parts.name + "' did not finish clean: " + std::to_string(line.received) +
-                        " of " + std::to_string(line.next_seq) + " tickets, " + std::to_string(line.free_count.load()) +
-                        " of " + std::to_string(line.slabs.size()) + " slabs free, " + std::to_string(waiting) +
-                        " tickets left");
+                        " of " + std::to_string(line.end - line.begin) + " tickets, " +
+                        std::to_string(line.free_count.load()) + " of " + std::to_string(line.slabs.size()) +
+                        " slabs free, " + std::to_string(waiting) + " tickets left");
 }
 
 std::string to_dot(const Drawing& drawing, const std::string& title) {

@@ -45,10 +45,14 @@ struct LineParts {
   unsigned workers = 1;        ///< threads that sample
   unsigned readers = 1;        ///< threads that read
   std::uint32_t prefetch = 4;  ///< batches ready or under way ahead of the one in compute
-  /// The sequence: called by one thread at a time until it gives a ticket of kind `end`. Fills all but seq and slot.
-  std::function<Ticket()> source;
+  static constexpr std::uint64_t endless = ~std::uint64_t{0};
+  std::uint64_t first = 1, last = endless;  ///< iterations that it delivers
+  /// What an iteration is to do; null: it is only numbered. Called by one thread at a time.
+  std::function<Plan(std::uint64_t)> plan = {};
+  /// Fills in the plan's hyper-parameters, beside loading; null: there are none.
+  std::function<void(Plan&)> schedule = {};
   Slice slice = {};              ///< of each batch, that this process takes
-  std::uint64_t read_ahead = 0;  ///< rows beyond the prefetch that a distant data set is told of
+  std::uint64_t read_ahead = 0;  ///< rows beyond the prefetch that are hinted to a remote data set
   Profile* profile = nullptr;    ///< told when each stage works; null: nobody asks
 };
 
@@ -78,8 +82,8 @@ struct Drawing {
   std::vector<GraphEdge> edges;
 };
 
-/// A data line: tickets in, filled slabs out, in sequence. Built, then started once, then stopped; only forwards. In
-/// between it may be rebuilt in another shape.
+/// A data line: filled slabs come out, in sequence, each with its iteration's plan. Built, then started once, then
+/// stopped; only forwards. In between it may be rebuilt in another shape.
 class Line {
  public:
   explicit Line(LineParts parts);
@@ -90,26 +94,27 @@ class Line {
   static std::uint32_t slabs(std::uint32_t prefetch) { return prefetch + 2; }
 
   void start();
-  /// Waits for the next ticket in sequence. Its slab is ready for compute (after Device::wait_copy). False: stopped.
-  /// One thread calls this. Rethrows what went wrong in the graph itself; a batch that failed comes as kind `bad`.
+  /// Waits for the next ticket in sequence. Its slab is ready for compute (after Device::wait_copy). False: all were
+  /// given, or it was stopped. One thread calls this. Rethrows what went wrong in the graph itself; a batch that failed
+  /// comes as kind `bad`.
   bool next(Ticket& ticket);
   Slab& slab(const Ticket& ticket);
   /// Positions and records of the whole batch, of all processes, before bad ones were replaced.
   std::vector<StreamRow> rows(const Ticket& ticket) const;
   /// Gives a slab back, which is the permission to start another batch. Compute thread.
   void release(const Ticket& ticket);
-  /// Another shape for what is not yet under way: what is, is delivered first; next() then rebuilds the line. Does
-  /// nothing once the end is on its way. The Scheduler must have as many workers, and the device as many slots. Compute
-  /// thread, holding no slab, not while another thread calls stop().
+  /// Builds the line anew in another shape; it goes on with the batch after the last one that was given. What was
+  /// prepared is dropped and prepared again. The Scheduler must have as many workers, and the device as many slots.
+  /// Compute thread, holding no slab, not while another thread calls stop().
   void retune(const LineShape& shape);
   /// As built last.
   LineShape shape() const;
   /// From now on reads that wait for a server that is away fail: their samples are bad. Any thread.
-  void abandon() const;
-  /// Stops and joins everything; what was prepared is dropped, and a distant data set is abandoned. Any thread but the
-  /// line's own; idempotent.
+  void cancel_reads() const;
+  /// Stops and joins everything; what was prepared is dropped, and reads are canceled. Any thread but the line's own;
+  /// idempotent.
   void stop();
-  /// After the `end` ticket was received: throws InternalError unless every slab came home and every queue is empty.
+  /// After all tickets were given: throws InternalError unless every slab came home and every queue is empty.
   void check_finished() const;
 
   const SlabLayout& layout() const;

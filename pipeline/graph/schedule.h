@@ -1,12 +1,11 @@
 #pragma once
-// What happens when: the sequence of tickets of a run, a pure function of its numbers.
+// What happens when: the plan of each iteration, a pure function of its number.
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "pipeline/graph/rates.h"
-#include "stages/ticket.h"
+#include "stages/plan.h"
 
 namespace flowtrain {
 
@@ -27,9 +26,8 @@ struct Schedule {
   bool snapshot_is_due(std::uint64_t iteration) const;
   /// Likewise, or because it is the last one.
   bool snapshots_after(std::uint64_t iteration) const;
-
-  /// The tickets in sequence: rates where they change, the micro-batches, validate, snapshot; then end.
-  std::function<Ticket()> tickets() const;
+  /// All of this, but for the hyper-parameters, which rates() gives.
+  Plan plan(std::uint64_t iteration) const;
 };
 
 }  // namespace flowtrain

@@ -148,8 +148,8 @@ std::uint32_t most_slabs(const Config& config, const DataParts& data, std::size_
   return Line::slabs(data.tunes ? deepest_prefetch(config.table("loader"), batch_bytes) : data.prefetch);
 }
 
-LineParts line_parts(const std::string& name, const DataParts& data, const Config& config,
-                     std::function<Ticket()> source) {
+LineParts line_parts(const std::string& name, const DataParts& data, const Config& config, std::uint64_t first,
+                     std::uint64_t last) {
   LineParts parts{name, *data.dataset, *data.order, *data.sampler, *data.device, data.batches};
   parts.seed = seed_of(config);
   parts.slice = data.slice;
@@ -159,16 +159,9 @@ LineParts line_parts(const std::string& name, const DataParts& data, const Confi
   parts.readers = data.readers;
   parts.prefetch = data.prefetch;
   parts.read_ahead = data.read_ahead;
-  parts.source = std::move(source);
+  parts.first = first;
+  parts.last = last;
   return parts;
-}
-
-std::function<Ticket()> endless_batches(std::uint64_t first) {
-  return [next = first]() mutable {
-    Ticket ticket;
-    ticket.iteration = ++next;
-    return ticket;
-  };
 }
 
 std::string choose_device(const Config& config, unsigned local_rank, unsigned processes_here) {

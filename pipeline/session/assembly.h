@@ -56,12 +56,9 @@ DataParts open_validation_data(const Config& config, const std::vector<std::stri
 /// Slabs that a line of training batches may come to have, of `batch_bytes` each: loader.prefetch may be tuned.
 std::uint32_t most_slabs(const Config& config, const DataParts& data, std::size_t batch_bytes);
 
-/// The line of the parts; `source` gives its tickets.
-LineParts line_parts(const std::string& name, const DataParts& data, const Config& config,
-                     std::function<Ticket()> source);
-
-/// Batches 1, 2, 3 … from number `first` (from 0), without end: for validation and for measuring.
-std::function<Ticket()> endless_batches(std::uint64_t first = 0);
+/// The line of the parts, for the iterations `first` to `last`.
+LineParts line_parts(const std::string& name, const DataParts& data, const Config& config, std::uint64_t first = 1,
+                     std::uint64_t last = LineParts::endless);
 
 /// The device of that name ("cpu", "cuda:N"), for `slots` slabs, whose host memory is page-locked with `pin`. No tensor
 /// is made on a GPU before: this is what brings CUDA into the process. Throws UserError(usage) where it cannot be had.

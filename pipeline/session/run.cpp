@@ -28,7 +28,6 @@
 #include "pipeline/tools/profile_report.h"
 #include "pipeline/train/trainer.h"
 #include "sampling/core/settings.h"
-#include "sampling/distant.h"
 
 namespace flowtrain {
 
@@ -60,10 +59,12 @@ class Run {
     for (auto& set : sets_) validating += set->data.workers;
     scheduler_ = std::make_unique<Scheduler>(train_.workers + validating);
     if (options_.profile) profile_ = std::make_unique<Profile>(schedule_.first, schedule_.last);
-    line_ = make_line(line_parts("train", train_, config, schedule_.tickets()));
+    LineParts parts = line_parts("train", train_, config, schedule_.first, schedule_.last);
+    parts.plan = [this](std::uint64_t iteration) { return schedule_.plan(iteration); };
+    parts.schedule = [this](Plan& plan) { plan.hyper = schedule_.rates(plan.iteration); };
+    line_ = make_line(std::move(parts));
     for (auto& set : sets_)
-      set->line = make_line(
-          line_parts(set->label(), set->data, set->config, endless_batches(state_.validation[set->name].batches)));
+      set->line = make_line(line_parts(set->label(), set->data, set->config, state_.validation[set->name].batches + 1));
     check_rows(sets_);
     log_debug("the data is open");
   }
@@ -85,7 +86,7 @@ class Run {
   std::string plan(const MakeLearner& make) const {
     // Two rows: batch normalisation takes no statistics of one.
     const std::uint32_t rows = std::min(2u, train_.batch);
-    LineParts few = line_parts("train", train_, config_, endless_batches());
+    LineParts few = line_parts("train", train_, config_);
     few.batches = Batches(train_.order->size(), rows, LastBatch::wrap);
     few.batch = rows;
     few.prefetch = 1;
@@ -99,7 +100,7 @@ class Run {
     parts.slab_bytes = line_->layout().bytes();
     const auto learner = learner_for(line.layout(), make);
     parts.net = learner->figures();
-    parts.row_bytes = learner->kept_bytes(line.slab(ticket)) / rows;
+    parts.row_bytes = learner->memory_probe()->kept_bytes(line.slab(ticket)) / rows;
     line.stop();
     return describe_plan(parts);
   }
@@ -290,12 +291,8 @@ class Run {
   }
 
   std::uint64_t retries() const {
-    std::uint64_t sum = 0;
-    const auto add = [&](const DataParts& data) {
-      if (const auto* distant = dynamic_cast<const Distant*>(data.dataset.get())) sum += distant->retries();
-    };
-    add(train_);
-    for (auto& set : sets_) add(set->data);
+    std::uint64_t sum = train_.dataset->retries();
+    for (auto& set : sets_) sum += set->data.dataset->retries();
     return sum;
   }
 

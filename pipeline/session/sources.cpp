@@ -64,7 +64,7 @@ std::unique_ptr<Dataset> open_sources(const std::vector<Settings>& settings) {
     }
     sources.push_back({name_of_source(each), std::move(dataset)});
   }
-  return mixed(std::move(sources));
+  return std::make_unique<MixedDataset>(std::move(sources));
 }
 
 std::unique_ptr<Order> make_order(const Config& config, const Settings& source, const OrderInput& input) {
@@ -182,7 +182,7 @@ std::unique_ptr<Dataset> open_validation_dataset(const Config& config, const std
     if (tells && !places.lacking.empty())
       log_info(say("validation data: ", classes.size(), " of the ", learnt.size(), " classes, without ",
                    listed_classes(places.lacking), "; labels are those of the training data"));
-    return relabelled(std::move(dataset), learnt, std::move(places.labels));
+    return std::make_unique<RelabelledDataset>(std::move(dataset), learnt, std::move(places.labels));
   } catch (const std::invalid_argument& differs) {
     throw data.error("dataset", say("its classes are not those of the training data: ", differs.what()), Exit::data,
                      "a net tells apart the classes that it was trained on: give both the same ones, or fewer to "

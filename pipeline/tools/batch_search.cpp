@@ -35,9 +35,7 @@ std::uint64_t validated_copy(const Config& config, const NetFigures& net) {
 // The line's first one.
 Slab& first_batch(Line& line) {
   Ticket ticket;
-  do {
-    if (!line.next(ticket)) throw InternalError("the line ended");
-  } while (ticket.kind == TicketKind::rates);
+  if (!line.next(ticket)) throw InternalError("the line ended");
   if (ticket.kind == TicketKind::bad) std::rethrow_exception(line.slab(ticket).error());
   return line.slab(ticket);
 }
@@ -47,12 +45,12 @@ Slab& first_batch(Line& line) {
 FoundRows search_batch(const BatchSearch& search) {
   const Settings& loader = search.config.table("loader");
   search.line.start();
-  BatchTrial trial(first_batch(search.line), search.learner);
+  BatchTrial trial(first_batch(search.line), *search.learner.memory_probe());
   trial.slabs = [&](std::size_t batch_bytes) {
     return most_slabs(search.config, search.data, batch_bytes) + validation_slabs(search.config);
   };
   trial.host_limit = spare(free_memory() / search.processes_here);
-  const auto device = search.learner.free_bytes();
+  const auto device = search.learner.memory_probe()->free_bytes();
   const std::uint64_t copy = validated_copy(search.config, search.learner.figures());
   const auto attempt = [&](std::uint32_t rows) -> std::optional<std::uint64_t> {
     if (!epoch_has_all(search.config, search.data.sources, rows * search.processes)) return std::nullopt;

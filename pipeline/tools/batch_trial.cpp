@@ -49,7 +49,7 @@ std::optional<std::uint64_t> BatchTrial::operator()(std::uint32_t rows) {
   const auto slab = make_slab(layout, device);
   if (!slab) return {};
   fill(*slab, rows);
-  const auto step = learner_.step_bytes(*slab);
+  const auto step = probe_.step_bytes(*slab);
   log_debug(say("a batch of ", rows, ": ",
                 step ? say("a step takes ", format_bytes(*step)) : std::string("a step does not fit"),
                 ", batches ahead ", format_bytes(batches)));

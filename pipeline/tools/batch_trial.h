@@ -13,7 +13,7 @@ namespace flowtrain {
 class BatchTrial {
  public:
   /// Whoever holds `few`'s ticket makes the trial.
-  BatchTrial(Slab& few, Learner& learner) : few_(few), learner_(learner) {}
+  BatchTrial(Slab& few, MemoryProbe& probe) : few_(few), probe_(probe) {}
 
   /// How many slabs a run has at most, given the bytes of one.
   std::function<std::uint32_t(std::size_t batch_bytes)> slabs;
@@ -27,7 +27,7 @@ class BatchTrial {
   void fill(Slab& slab, std::uint32_t rows) const;
 
   Slab& few_;
-  Learner& learner_;
+  MemoryProbe& probe_;
 };
 
 }  // namespace flowtrain

@@ -184,7 +184,7 @@ class Bench {
   void pipeline() {
     const auto begin = Clock::now();
     const Scheduler scheduler(data_.workers);
-    Line line(line_parts("bench", data_, config_, endless_batches()));
+    Line line(line_parts("bench", data_, config_));
     line.start();
     Ticket ticket;
     consume(line, ticket);

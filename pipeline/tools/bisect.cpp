@@ -32,13 +32,12 @@ std::optional<std::uint64_t> first_recovery(const std::filesystem::path& run) {
 void look_into(const Config& config, Learner& learner, Breakdown& breakdown) {
   learner.discard();
   const DataParts data = open_training_data(config, choose_device(config));
-  const auto accum = static_cast<std::uint32_t>(config.table("train").integer("accum"));
-  Line line(line_parts("train", data, config, one_iteration(breakdown.iteration, accum)));
+  Line line(line_parts("train", data, config, breakdown.iteration, breakdown.iteration));
   line.start();
-  for (Ticket ticket; line.next(ticket) && ticket.kind != TicketKind::end; line.release(ticket)) {
+  for (Ticket ticket; line.next(ticket); line.release(ticket)) {
     Slab& slab = line.slab(ticket);
     if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
-    breakdown.origin = learner.find_nonfinite(slab, !std::isfinite(breakdown.result.loss));
+    breakdown.origin = learner.nonfinite_search()->find(slab, !std::isfinite(breakdown.result.loss));
     if (!breakdown.origin) continue;
     breakdown.rows = slab.rows().size();
     const std::size_t before = ticket.micro * breakdown.rows;
@@ -102,7 +101,7 @@ Bisection find_breakdown(const EarlierRun& run, std::uint64_t last, const std::f
   found.from = after + 1;
   const NonFinitePolicy policy = NonFinitePolicy::from(run.config.table("train"));
   std::uint64_t overflows = 0;  // in a row
-  const auto on_figures = [&](std::uint64_t iteration, const StepResult& result, Learner& learner) {
+  const auto on_figures = [&](std::uint64_t iteration, const StepStats& result, Learner& learner) {
     found.to = iteration;
     overflows = result.overflow ? overflows + 1 : 0;
     if (is_finite(result) && overflows <= policy.most) return iteration < last;

@@ -15,7 +15,7 @@ namespace flowtrain {
 /// The first iteration of a run that went wrong.
 struct Breakdown {
   std::uint64_t iteration = 0;
-  StepResult result;
+  StepStats result;
   std::uint64_t after = 0;  ///< the iteration of the snapshot that was trained from; 0: the initial weights
   struct Sample {
     std::size_t row;         ///< of the iteration, as in batch.json

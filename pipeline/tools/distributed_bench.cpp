@@ -73,8 +73,11 @@ struct StepKind {
 
   void run(Slab& slab) {
     const auto begin = Clock::now();
-    learner->backward(slab);
-    if (!learner->result_is_cheap()) learner->result();  // waits for the device
+    learner->forward_backward(slab, {});
+    if (!learner->stats_are_free()) {
+      learner->finish_gradients();
+      learner->stats();  // waits for the device
+    }
     times.push_back(seconds_since(begin));
   }
 };
@@ -85,7 +88,7 @@ class FirstBatch {
   FirstBatch(const Config& config, const std::string& device, const Portion& portion)
       : data_(open_training_data(config, device, portion)),
         scheduler_(data_.workers),
-        line_(line_parts("train", data_, config, one_batch())) {
+        line_(line_parts("train", data_, config, 1, 1)) {
     line_.start();
     if (!line_.next(ticket_)) throw InternalError("the line ended");
     if (ticket_.kind == TicketKind::bad) std::rethrow_exception(slab().error());
@@ -97,14 +100,6 @@ class FirstBatch {
   std::int64_t classes() const { return static_cast<std::int64_t>(data_.dataset->classes().size()); }
 
  private:
-  static std::function<Ticket()> one_batch() {
-    return [source = endless_batches()] {
-      Ticket ticket = source();
-      if (ticket.iteration > 1) ticket.kind = TicketKind::end;
-      return ticket;
-    };
-  }
-
   DataParts data_;
   Scheduler scheduler_;
   Line line_;

@@ -17,7 +17,7 @@ Evaluation evaluate(const Config& config, const std::filesystem::path& snapshot,
   const DataParts data = open_validation_data(config, learnt, device);
   check_memory({config, nullptr, {&data}});
   const Scheduler scheduler(data.workers);
-  Line line(line_parts("val", data, config, endless_batches()));
+  Line line(line_parts("val", data, config));
   LearnerSpec spec{config.table("net"),   config.table("loss"), config.list("optim"), config.list("group"),
                    config.table("train"), config.table("run"),  config.table("val"),  line.layout()};
   spec.val_layout = &line.layout();

@@ -24,7 +24,6 @@
 #include "pipeline/telemetry/progress.h"
 #include "sampling/core/settings.h"
 #include "sampling/dataset.h"
-#include "sampling/distant.h"
 #include "sampling/order.h"
 #include "stages/blame.h"
 
@@ -89,9 +88,8 @@ std::vector<Split> open_splits(const Config& config, const PackOptions& options)
 }
 
 // Nobody waits any more for a server that is away.
-void abandon(const std::vector<Split>& splits) {
-  for (const auto& split : splits)
-    if (const auto* distant = dynamic_cast<const Distant*>(split.dataset.get())) distant->abandon();
+void cancel_reads(const std::vector<Split>& splits) {
+  for (const auto& split : splits) split.dataset->cancel_reads();
 }
 
 // What the sampler's settings say about damaged and turned pictures, where it has such keys.
@@ -277,7 +275,7 @@ int pack(const Config& config, PackOptions options, Interrupt& interrupt) {
   const auto splits = open_splits(config, options);  // all of them: a missing one is told before hours of work
   interrupt.set_grace(std::chrono::duration<double>(config.table("run").real("grace")));
   interrupt.defer();  // from here on there is something to take away
-  const std::stop_callback wake(interrupt.token(), [&] { abandon(splits); });
+  const std::stop_callback wake(interrupt.token(), [&] { cancel_reads(splits); });
   const bool is_new = !std::filesystem::exists(options.out);
   make_folders(options.out);
   const auto wanted = number(config.table("loader"), "workers");

@@ -162,16 +162,6 @@ json figures_of(const Recomputed& computed) {
 
 }  // namespace
 
-std::function<Ticket()> one_iteration(std::uint64_t iteration, std::uint32_t accum) {
-  return [iteration, accum, next = std::uint32_t{0}]() mutable {
-    Ticket ticket;
-    ticket.iteration = iteration;
-    ticket.micro = static_cast<std::uint16_t>(next);
-    if (next++ == accum) ticket.kind = TicketKind::end;
-    return ticket;
-  };
-}
-
 void check_replay_folder(const std::filesystem::path& folder) {
   if (std::filesystem::exists(folder / "batch.json")) return;
   for (const auto& name : names_in(folder))
@@ -186,7 +176,7 @@ std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::f
   const DataParts data = open_training_data(config, "cpu");
   const auto accum = static_cast<std::uint32_t>(config.table("train").integer("accum"));
   const Scheduler scheduler(data.workers);
-  Line line(line_parts("train", data, config, one_iteration(iteration, accum)));
+  Line line(line_parts("train", data, config, iteration, iteration));
   const Mixing mixing = mixing_of(config);
   std::optional<BatchMixer> mixer;
   if (mixing.any()) mixer.emplace(mixing, line.layout(), seed_of(config), accum);
@@ -198,7 +188,7 @@ std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::f
 
   json rows = json::array();
   std::uint64_t epoch = 0;
-  for (Ticket ticket; line.next(ticket) && ticket.kind != TicketKind::end; line.release(ticket)) {
+  for (Ticket ticket; line.next(ticket); line.release(ticket)) {
     const Slab& slab = line.slab(ticket);
     if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
     epoch = slab.epoch() + 1;

@@ -14,7 +14,7 @@ namespace flowtrain {
 
 /// What an iteration computed, and the weights that its training was taken up from to find out.
 struct Recomputed {
-  StepResult result;
+  StepStats result;
   std::uint64_t after = 0;  ///< the snapshot's iteration; 0: the initial weights
   std::optional<std::filesystem::path> snapshot = {};
 };
@@ -29,8 +29,5 @@ std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::f
 
 /// Throws UserError(usage) where a folder holds something, but no replay. Before an iteration is computed for it.
 void check_replay_folder(const std::filesystem::path& folder);
-
-/// A line's tickets: the micro-batches of one iteration, then the end.
-std::function<Ticket()> one_iteration(std::uint64_t iteration, std::uint32_t accum);
 
 }  // namespace flowtrain

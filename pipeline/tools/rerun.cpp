@@ -29,19 +29,19 @@ class WatchedLearner : public Learner {
       : learner_(std::move(learner)), on_figures_(std::move(on_figures)) {}
 
   void set_rates(std::span<const Rates> rates) override { learner_->set_rates(rates); }
-  void backward(Slab& slab) override {
+  void forward_backward(Slab& slab, const StepFlags& flags) override {
     iteration_ = slab.ticket().iteration;
-    learner_->backward(slab);
+    learner_->forward_backward(slab, flags);
   }
-  StepResult result() override {
-    const StepResult figures = learner_->result();
-    if (!on_figures_(iteration_, figures, *learner_)) throw Enough();
-    return figures;
+  void finish_gradients() override {
+    learner_->finish_gradients();
+    if (!on_figures_(iteration_, learner_->stats(), *learner_)) throw Enough();
   }
+  StepStats stats() const override { return learner_->stats(); }
   void update() override { learner_->update(); }
   void discard() override { learner_->discard(); }
   /// Every iteration is looked at. set_threads() is left out: the line's tuning is not repeated.
-  bool result_is_cheap() const override { return true; }
+  bool stats_are_free() const override { return true; }
   NetFigures figures() const override { return learner_->figures(); }
   void begin_validation() override { learner_->begin_validation(); }
   void validate(Slab& slab) override { learner_->validate(slab); }

@@ -37,7 +37,7 @@ std::optional<std::filesystem::path> snapshot_before(const EarlierRun& run, std:
 std::uint64_t iteration_of(const std::optional<std::filesystem::path>& snapshot);
 
 /// What becomes of an iteration whose figures are known and whose update is not yet done. False: it was the last.
-using OnFigures = std::function<bool(std::uint64_t iteration, const StepResult& figures, Learner& learner)>;
+using OnFigures = std::function<bool(std::uint64_t iteration, const StepStats& figures, Learner& learner)>;
 
 /// Which updates are left out while iterations are repeated.
 enum class Discarding {

@@ -2,6 +2,7 @@
 // The display branch: the progress bar, log lines and metrics.jsonl, on a thread of its own, in step order.
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -15,7 +16,8 @@ namespace flowtrain {
 /// An iteration as seen by the compute thread. Figures that were not fetched are not finite.
 struct StepEvent {
   std::uint64_t iteration = 0, epoch = 0;  ///< epoch from 0
-  double loss = 0, loss_avg = 0, lr = 0, grad_norm = 0;
+  double loss = std::numeric_limits<double>::quiet_NaN(), grad_norm = loss;
+  double loss_avg = 0, lr = 0;
   double clipped = 0;  ///< share of the iterations since the last report whose gradients were clipped
   double samples_per_s = 0, data_wait = 0;  ///< since the last report
   double data_time_s = 0, step_time_s = 0;  ///< means per iteration since the last report

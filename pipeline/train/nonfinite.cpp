@@ -15,18 +15,18 @@ NonFinitePolicy NonFinitePolicy::from(const Settings& train) {
           static_cast<std::uint64_t>(train.integer("max_nonfinite")), train.real("rollback_lr")};
 }
 
-bool is_finite(const StepResult& result) {
+bool is_finite(const StepStats& result) {
   return std::isfinite(result.loss) && (std::isfinite(result.grad_norm) || result.overflow);
 }
 
-std::string what_is_not_finite(const StepResult& result) {
+std::string what_is_not_finite(const StepStats& result) {
   const bool loss = !std::isfinite(result.loss);
   const double value = loss ? result.loss : result.grad_norm;
   // A NaN's sign means nothing.
   return say(loss ? "the loss is " : "the gradients' norm is ", std::isnan(value) ? std::string("nan") : say(value));
 }
 
-UserError nonfinite_error(std::uint64_t iteration, const std::vector<std::uint64_t>& samples, const StepResult& result,
+UserError nonfinite_error(std::uint64_t iteration, const std::vector<std::uint64_t>& samples, const StepStats& result,
                           const std::string& run, const std::string& why) {
   std::string ids;
   for (const auto id : samples) ids += (ids.empty() ? "" : ", ") + std::to_string(id);

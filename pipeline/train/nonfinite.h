@@ -30,15 +30,15 @@ struct NonFinitePolicy {
 };
 
 /// Gradients that overflow under the loss's scale do not count: the learner deals with them.
-bool is_finite(const StepResult& result);
+bool is_finite(const StepStats& result);
 
 /// "the loss is nan", of a result that is not.
-std::string what_is_not_finite(const StepResult& result);
+std::string what_is_not_finite(const StepStats& result);
 
 /// The error that ends the run: names the iteration, what is not finite, and `samples`, the ids of its last batch.
 /// `why`, when given, says why the run stops all the same: "10 in a row". The hint says which command finds out more of
 /// `run`.
-UserError nonfinite_error(std::uint64_t iteration, const std::vector<std::uint64_t>& samples, const StepResult& result,
+UserError nonfinite_error(std::uint64_t iteration, const std::vector<std::uint64_t>& samples, const StepStats& result,
                           const std::string& run, const std::string& why = {});
 
 }  // namespace flowtrain

@@ -24,7 +24,7 @@ void OverlappedValidation::start(NetCopy& net, std::uint64_t iteration) {
 void OverlappedValidation::give_up() {
   if (!under_way()) return;
   given_up_ = true;
-  for (auto& set : sets_) set.line.abandon();
+  for (auto& set : sets_) set.line.cancel_reads();
 }
 
 Validated OverlappedValidation::finish() {

@@ -9,7 +9,6 @@
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/shard_index.h"
 #include "sampling/datasets/shards.h"
-#include "sampling/distant.h"
 #include "sampling/fingerprint.h"
 #include "sampling/io/descriptor.h"
 #include "sampling/io/files.h"
@@ -41,7 +40,7 @@ std::vector<std::string> read_class_names(const std::filesystem::path& path) {
 constexpr const char* labels_hint =
     "a label is a number from 0 in NAME.cls, next to NAME's picture in the shard; those in .json or .txt are not read";
 
-class WebDataset : public Dataset, public Distant {
+class WebDataset : public Dataset {
  public:
   /// `classes` 0: as many as `names`, or else as the labels need.
   WebDataset(Shards shards, std::int64_t classes, std::vector<std::string> names)
@@ -88,18 +87,25 @@ class WebDataset : public Dataset, public Distant {
     return {.id = id, .encoding = Encoding::image, .bytes = buffer.bytes, .label = sample.label};
   }
 
-  void expect(std::uint64_t id) const override {
+  bool takes_hints() const override { return access_ && access_->ahead; }
+
+  void hint(std::uint64_t id) const override {
     const auto [shard, index] = locate(id);
     const auto& sample = shard.samples[index];
     if (shard.remote && sample.size_bytes <= max_sample_bytes) shard.remote->expect(sample.offset, sample.size_bytes);
   }
 
-  void begin(std::uint64_t id) const override {
+  void prefetch(std::uint64_t id) const override {
     const auto [shard, index] = locate(id);
     if (shard.remote) shard.remote->begin(shard.samples[index].offset, shard.samples[index].size_bytes);
   }
 
-  void abandon() const override {
+  void forget(std::uint64_t id) const override {
+    const auto [shard, index] = locate(id);
+    if (shard.remote) shard.remote->forget(shard.samples[index].offset, shard.samples[index].size_bytes);
+  }
+
+  void cancel_reads() const override {
     if (access_) access_->stop.request_stop();
   }
 

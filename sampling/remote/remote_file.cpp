@@ -73,6 +73,11 @@ void RemoteFile::begin(std::uint64_t offset, std::uint64_t size_bytes) const {
     access_->ahead->begin(target_, block * block_bytes);
 }
 
+// With a cache, blocks that others expect as well stay expected: they are fetched, and kept there.
+void RemoteFile::forget(std::uint64_t offset, std::uint64_t size_bytes) const {
+  if (access_->ahead && !access_->cache && size_bytes > 0) access_->ahead->forget(target_, offset);
+}
+
 bool RemoteFile::take(std::uint64_t offset, std::span<std::byte> into) const {
   return access_->ahead && access_->ahead->take(target_, offset, into);
 }

@@ -52,6 +52,8 @@ class RemoteFile final : public ByteSource {
   void expect(std::uint64_t offset, std::uint64_t size_bytes) const;
   /// Fetches what was expected, so that read_at() finds it there, or on its way.
   void begin(std::uint64_t offset, std::uint64_t size_bytes) const;
+  /// They were expected, and will not be read.
+  void forget(std::uint64_t offset, std::uint64_t size_bytes) const;
 
   /// What was kept in the cache for this version of the file under this name; nothing where it is not there any more.
   std::optional<std::vector<std::byte>> recall(std::string_view name) const;

@@ -5,40 +5,9 @@
 
 #include "sampling/class_names.h"
 #include "sampling/core/say.h"
-#include "sampling/distant.h"
 #include "sampling/fingerprint.h"
 
 namespace flowtrain {
-
-namespace {
-
-const Distant* distant(const MixedDataset::Source& source) {
-  return dynamic_cast<const Distant*>(source.dataset.get());
-}
-
-class MixedDistantDataset : public MixedDataset, public Distant {
- public:
-  explicit MixedDistantDataset(std::vector<Source> sources) : MixedDataset(std::move(sources)) {}
-
-  void expect(std::uint64_t id) const override {
-    if (const auto* from = distant(source(id))) from->expect(id - source(id).first_id);
-  }
-  void begin(std::uint64_t id) const override {
-    if (const auto* from = distant(source(id))) from->begin(id - source(id).first_id);
-  }
-  void abandon() const override {
-    for (auto& source : sources())
-      if (const auto* from = distant(source)) from->abandon();
-  }
-  std::uint64_t retries() const override {
-    std::uint64_t sum = 0;
-    for (auto& source : sources())
-      if (const auto* from = distant(source)) sum += from->retries();
-    return sum;
-  }
-};
-
-}  // namespace
 
 std::vector<std::string> agreed_classes(const std::vector<std::string>& first, const std::vector<std::string>& second) {
   if (first.size() != second.size()) throw std::invalid_argument(say(second.size(), " classes, not ", first.size()));
@@ -95,14 +64,29 @@ std::uint64_t MixedDataset::fingerprint() const {
   return all;
 }
 
-Sourced::Range MixedDataset::source_of(std::uint64_t id) const {
+Dataset::Range MixedDataset::source_of(std::uint64_t id) const {
   const Source& from = source(id);
   return {from.first_id, from.dataset->size()};
 }
 
-std::unique_ptr<MixedDataset> mixed(std::vector<MixedDataset::Source> sources) {
-  if (std::ranges::any_of(sources, distant)) return std::make_unique<MixedDistantDataset>(std::move(sources));
-  return std::unique_ptr<MixedDataset>(new MixedDataset(std::move(sources)));
+bool MixedDataset::takes_hints() const {
+  return std::ranges::any_of(sources_, [](auto& source) { return source.dataset->takes_hints(); });
+}
+
+void MixedDataset::hint(std::uint64_t id) const { source(id).dataset->hint(id - source(id).first_id); }
+
+void MixedDataset::prefetch(std::uint64_t id) const { source(id).dataset->prefetch(id - source(id).first_id); }
+
+void MixedDataset::forget(std::uint64_t id) const { source(id).dataset->forget(id - source(id).first_id); }
+
+void MixedDataset::cancel_reads() const {
+  for (auto& source : sources_) source.dataset->cancel_reads();
+}
+
+std::uint64_t MixedDataset::retries() const {
+  std::uint64_t sum = 0;
+  for (auto& source : sources_) sum += source.dataset->retries();
+  return sum;
 }
 
 }  // namespace flowtrain

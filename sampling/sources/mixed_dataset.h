@@ -9,27 +9,18 @@
 
 namespace flowtrain {
 
-/// Also implemented by data sets whose records belong to several sources. Any thread.
-class Sourced {
- public:
-  /// Records `first`, `first` + 1 … that come from one source.
-  struct Range {
-    std::uint64_t first, size;
-  };
-  virtual ~Sourced() = default;
-  /// All records of the source that record `id` is of: one of them may take its place.
-  virtual Range source_of(std::uint64_t id) const = 0;
-};
-
 /// The sources' records one after the other. What is read, and from where, is the sources' business. The sources agree
 /// in their classes (agreed_classes).
-class MixedDataset : public Dataset, public Sourced {
+class MixedDataset : public Dataset {
  public:
   struct Source {
     std::string name;  ///< in messages
     std::unique_ptr<Dataset> dataset;
     std::uint64_t first_id = 0;  ///< what the whole calls its record 0; the MixedDataset's to fill in
   };
+
+  /// One source at least. Throws std::invalid_argument where classes do not agree.
+  explicit MixedDataset(std::vector<Source> sources);
 
   std::uint64_t size() const override { return size_; }
   Record read(std::uint64_t id, ReadBuffer& buffer) const override;
@@ -41,26 +32,24 @@ class MixedDataset : public Dataset, public Sourced {
   bool resident() const override;
   std::uint64_t fingerprint() const override;
   Range source_of(std::uint64_t id) const override;
+  bool takes_hints() const override;
+  void hint(std::uint64_t id) const override;
+  void prefetch(std::uint64_t id) const override;
+  void forget(std::uint64_t id) const override;
+  void cancel_reads() const override;
+  std::uint64_t retries() const override;
   /// Which of sources() record `id` is of.
   std::size_t index_of(std::uint64_t id) const;
 
   const std::vector<Source>& sources() const { return sources_; }
 
- protected:
-  friend std::unique_ptr<MixedDataset> mixed(std::vector<Source> sources);
-  explicit MixedDataset(std::vector<Source> sources);
-
+ private:
   const Source& source(std::uint64_t id) const { return sources_[index_of(id)]; }
 
- private:
   std::vector<Source> sources_;
   std::uint64_t size_ = 0;
   std::vector<std::string> classes_;
 };
-
-/// Puts sources together, one at least; the whole is Distant where one of them is. Throws std::invalid_argument where
-/// classes do not agree.
-std::unique_ptr<MixedDataset> mixed(std::vector<MixedDataset::Source> sources);
 
 /// The classes of two data sets, if they are the same. Where one of them has but numbers for names, the other's names
 /// are taken. Throws std::invalid_argument saying what differs: "class 3 is 'cat', not 'dog'".

@@ -1,4 +1,4 @@
-// Gradients of a world of one on its real backend: what comes back is what went, or nearly, and the votes with it.
+// Gradients of a world of one on its real backend: what comes back is what went, or nearly, and the flags with it.
 
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/types.h>
@@ -70,21 +70,27 @@ std::vector<at::Tensor> plain_gradients(const Net& net, int first, int losses) {
   return torch::autograd::grad({sum}, net.layers);
 }
 
+StepFlags flag(Flag flag) {
+  StepFlags flags;
+  flags[flag] = 1;
+  return flags;
+}
+
 struct Told {
   double figure;
-  Votes votes;
+  StepFlags flags;
 };
 
 Told told(DataParallel& parallel) {
   Readout read;
-  const auto figures = read.ask(parallel.figures()), votes = read.ask(parallel.votes());
+  const auto figures = read.ask(parallel.figures()), flags = read.ask(parallel.flags());
   read.fetch();
-  return {read.one(figures), parallel.result(read[votes]).votes};
+  return {read.one(figures), parallel.stats(read[flags]).flags};
 }
 
 }  // namespace
 
-TEST_CASE("gradients that were exchanged are those of a plain backward, and votes come with them") {
+TEST_CASE("gradients that were exchanged are those of a plain backward, and flags come with them") {
   TorchGroup group(lone_processes(std::chrono::minutes(2)), std::make_shared<FlightRecord>());
   for (const std::optional<at::ScalarType> wire : {std::optional<at::ScalarType>(), std::optional(at::kBFloat16)})
     for (const int accum : {1, 2}) {
@@ -99,7 +105,7 @@ TEST_CASE("gradients that were exchanged are those of a plain backward, and vote
           parallel.begin(i == 0, i + 1 == accum);
           const at::Tensor loss = net.loss(10 * iteration + i);
           parallel.backward(loss, torch::full({1}, 2.5f, loss.options().requires_grad(false)), 1,
-                            {.interrupted = iteration == 1 ? 1. : 0.});
+                            iteration == 1 ? flag(Flag::interrupted) : StepFlags());
         }
         const double tolerance = wire ? 1e-2 : 1e-6;
         for (std::size_t i = 0; i < want.size(); ++i)
@@ -107,18 +113,18 @@ TEST_CASE("gradients that were exchanged are those of a plain backward, and vote
                                 tolerance * want[i].abs().max().item<double>()));
         const Told was = told(parallel);
         CHECK(was.figure == 2.5 * accum);
-        CHECK(was.votes.interrupted == (iteration == 1 ? 1 : 0));
+        CHECK(was.flags[Flag::interrupted] == (iteration == 1 ? 1 : 0));
       }
     }
   group.processes()->shutdown();
 }
 
-TEST_CASE("who stands by gives gradients of zero, and its votes") {
+TEST_CASE("who contributes zeros gives its flags") {
   TorchGroup group(lone_processes(std::chrono::minutes(2)), std::make_shared<FlightRecord>());
   Net net(group, {});
-  net.parts.front()->stand_by(1, {.left_out = 1});
+  net.parts.front()->contribute_zeros(1, flag(Flag::step_failed));
   for (auto& layer : net.layers) CHECK(layer.grad().abs().max().item<float>() == 0);
-  CHECK(told(*net.parts.front()).votes.left_out == 1);
+  CHECK(told(*net.parts.front()).flags[Flag::step_failed] == 1);
   group.processes()->shutdown();
 }
 

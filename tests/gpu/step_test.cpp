@@ -13,7 +13,7 @@
 #include "nets/optim/optimizer.h"
 #include "nets/optim/scaler.h"
 #include "stages/torch/diagnostics/peak_memory.h"
-#include "stages/torch/learner/unread_steps.h"
+#include "stages/torch/learner/deferred_steps.h"
 #include "stages/torch/readout.h"
 #include "tests/gpu/test_device.h"
 #include "tests/support/tiny_learner.h"
@@ -61,13 +61,14 @@ Trained trained(const Wish& wish) {
     if (device->copies()) device->start_copy(0, slab.device(), slab.host(), testing::layout.bytes());
     const Rates rates{0.0625, 0.9, 1};
     learner->set_rates(std::span(&rates, 1));
-    learner->backward(slab);
+    learner->forward_backward(slab, {});
+    learner->finish_gradients();
     if (iteration % wish.asked_every == 0) {
-      const StepResult done = learner->result();
+      const StepStats done = learner->stats();
       result.losses.push_back(done.loss);
       result.norms.push_back(done.grad_norm);
-      CHECK(done.unread.steps == wish.asked_every - 1);
-      CHECK(done.unread.nonfinite == 0);
+      CHECK(done.deferred.steps == wish.asked_every - 1);
+      CHECK(done.deferred.nonfinite == 0);
     }
     learner->update();
   }
@@ -149,7 +150,7 @@ TEST_CASE("gradients that overflow leave the weights and halve the scale") {
 }
 
 TEST_CASE("of steps that nobody waited for the first that was not finite is known") {
-  UnreadSteps steps;
+  DeferredSteps steps;
   const auto there = [](float value) { return at::full({}, value, test_device()); };
   steps.add(10, there(1), there(2), {});
   steps.add(11, there(1), there(INFINITY), {});
@@ -157,7 +158,7 @@ TEST_CASE("of steps that nobody waited for the first that was not finite is know
   Readout read;
   const auto kept = read.ask(steps.kept());
   read.fetch();
-  const Unread unread = steps.take(read[kept]);
+  const DeferredStats unread = steps.summary(read[kept]);
   CHECK(unread.steps == 3);
   CHECK(unread.nonfinite == 11);
   CHECK(std::isinf(unread.grad_norm));

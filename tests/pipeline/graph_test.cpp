@@ -31,19 +31,10 @@ struct World {
         order(s.samples, 7),
         device(make_cpu_device()) {}
   LineParts parts() {
-    return {"test",
-            dataset,
-            order,
-            sampler,
-            *device,
-            Batches(setup.samples, setup.batch, setup.last),
-            42,
-            setup.batch,
-            1,
-            setup.workers,
-            setup.readers,
-            setup.prefetch,
-            batches_until(setup.iterations)};
+    return {
+        "test", dataset,         order, sampler,       *device,       Batches(setup.samples, setup.batch, setup.last),
+        42,     setup.batch,     1,     setup.workers, setup.readers, setup.prefetch,
+        1,      setup.iterations};
   }
   Setup setup;
   FakeDataset dataset;
@@ -68,7 +59,7 @@ std::vector<std::byte> deliver(const Setup& setup, const std::function<void(Worl
   Line line(world.parts());
   line.start();
   std::vector<std::byte> seen;
-  for (Ticket ticket; line.next(ticket) && ticket.kind != TicketKind::end;) {
+  for (Ticket ticket; line.next(ticket);) {
     append_batch(line.slab(ticket), seen);
     line.release(ticket);
   }
@@ -109,7 +100,7 @@ TEST_CASE("a line in another shape every few batches delivers the same") {
       std::vector<std::byte> seen;
       unsigned batches = 0, other_shapes = 0;
       Stream random(1, Purpose::init, every);
-      for (Ticket ticket; line.next(ticket) && ticket.kind != TicketKind::end;) {
+      for (Ticket ticket; line.next(ticket);) {
         append_batch(line.slab(ticket), seen);
         line.release(ticket);
         if (++batches % every != 0) continue;
@@ -264,48 +255,72 @@ TEST_CASE("a slow consumer bounds what is prepared: a batch for each slab, and o
   }
 }
 
-TEST_CASE("control tickets come in their place") {
+TEST_CASE("each batch brings the plan of its iteration, and the schedule has filled it in") {
   Scheduler scheduler(4);
   World world(Setup{});
   auto parts = world.parts();
-  std::vector<TicketKind> plan;
-  for (int i = 0; i < 50; ++i)
-    for (auto kind : {TicketKind::rates, TicketKind::batch, TicketKind::validate, TicketKind::snapshot})
-      plan.push_back(kind);
-  plan.push_back(TicketKind::end);
-  parts.source = [&plan, i = std::size_t{0}]() mutable {
-    Ticket ticket;
-    ticket.iteration = 1 + i / 4;
-    ticket.kind = plan.at(i++);
-    return ticket;
+  parts.accum = 2;
+  parts.first = 5;
+  parts.last = 40;
+  parts.plan = [](std::uint64_t iteration) {
+    return Plan{.iteration = iteration, .validates = iteration % 3 == 0, .last = iteration == 40};
   };
+  parts.schedule = [](Plan& plan) { plan.hyper.assign(2, {1.0 / static_cast<double>(plan.iteration), 0, 1}); };
   Line line(parts);
   line.start();
-  for (auto kind : plan) {
+  for (std::uint64_t batch = 0; batch < 2 * 36; ++batch) {
     Ticket ticket;
     REQUIRE(line.next(ticket));
-    CHECK(ticket.kind == kind);
-    if (ticket.kind == TicketKind::batch) line.release(ticket);
+    CHECK(ticket.iteration == 5 + batch / 2);
+    CHECK(ticket.micro == batch % 2);
+    const Plan& plan = line.slab(ticket).plan();
+    CHECK(plan.iteration == ticket.iteration);
+    CHECK(plan.validates == (plan.iteration % 3 == 0));
+    CHECK(plan.last == (plan.iteration == 40));
+    REQUIRE(plan.hyper.size() == 2);
+    CHECK(plan.hyper[1].lr == 1.0 / static_cast<double>(plan.iteration));
+    line.release(ticket);
   }
+  Ticket ticket;
+  CHECK_FALSE(line.next(ticket));
   line.check_finished();
 }
 
-TEST_CASE("an exception of the source reaches compute in its turn") {
+TEST_CASE("an error of the plan or the schedule reaches compute in its turn") {
+  Scheduler scheduler(2);
+  for (const bool in_plan : {true, false}) {
+    World world(Setup{});
+    auto parts = world.parts();
+    const auto fault = [](std::uint64_t iteration) {
+      if (iteration > 3) throw std::runtime_error("no more plans");
+    };
+    parts.plan = [&](std::uint64_t iteration) {
+      if (in_plan) fault(iteration);
+      return Plan{.iteration = iteration};
+    };
+    parts.schedule = [&](Plan& plan) {
+      if (!in_plan) fault(plan.iteration);
+    };
+    Line line(parts);
+    line.start();
+    Ticket ticket;
+    std::uint64_t good = 0;
+    for (; line.next(ticket) && ticket.kind == TicketKind::batch; line.release(ticket)) ++good;
+    CHECK(good == 3);
+    REQUIRE(ticket.kind == TicketKind::bad);
+    CHECK_THROWS_WITH(std::rethrow_exception(line.slab(ticket).error()), "no more plans");
+  }
+}
+
+TEST_CASE("a line without iterations gives nothing, and is finished") {
   Scheduler scheduler(2);
   World world(Setup{});
   auto parts = world.parts();
-  parts.source = [i = 0]() mutable -> Ticket {
-    if (++i > 3) throw std::runtime_error("no more tickets");
-    Ticket ticket;
-    ticket.iteration = static_cast<std::uint64_t>(i);
-    return ticket;
-  };
+  parts.first = 7;
+  parts.last = 6;
   Line line(parts);
   line.start();
   Ticket ticket;
-  std::uint64_t good = 0;
-  for (; line.next(ticket) && ticket.kind == TicketKind::batch; line.release(ticket)) ++good;
-  CHECK(good == 3);
-  REQUIRE(ticket.kind == TicketKind::bad);
-  CHECK_THROWS_WITH(std::rethrow_exception(line.slab(ticket).error()), "no more tickets");
+  CHECK_FALSE(line.next(ticket));
+  line.check_finished();
 }

@@ -11,7 +11,6 @@
 #include "pipeline/graph/graph.h"
 #include "sampling/core/error.h"
 #include "sampling/core/mutex.h"
-#include "sampling/distant.h"
 #include "stages/look_ahead.h"
 #include "tests/support/failure_helper.h"
 #include "tests/support/fakes.h"
@@ -21,66 +20,72 @@ using namespace flowtrain::testing;
 
 namespace {
 
-/// Notes what it is told, and whether each read was expected and begun before.
-class FarDataset : public FakeDataset, public Distant {
+/// Notes what it is told, and whether each read was hinted and prefetched before.
+class FarDataset : public FakeDataset {
  public:
   using FakeDataset::FakeDataset;
 
-  void expect(std::uint64_t id) const override {
+  bool takes_hints() const override { return true; }
+  void hint(std::uint64_t id) const override {
     const MutexLock lock(mutex_);
-    ++told_[id].expected;
+    ++told_[id].hinted;
     ahead_ = std::max(ahead_, ++under_way_);
   }
-  void begin(std::uint64_t id) const override {
+  void prefetch(std::uint64_t id) const override {
     const MutexLock lock(mutex_);
-    ++told_[id].begun;
+    ++told_[id].prefetched;
   }
   Record read(std::uint64_t id, ReadBuffer& buffer) const override {
     {
       const MutexLock lock(mutex_);
-      auto& [expected, begun, read] = told_[id];
-      if (++read > begun || begun > expected) ++surprises_;
+      auto& told = told_[id];
+      if (++told.read > told.prefetched || told.prefetched > told.hinted) ++surprises_;
       --under_way_;
     }
-    while (away && !abandoned_) std::this_thread::yield();
+    while (away && !canceled_) std::this_thread::yield();
     if (away) throw SampleError("the server is away");
     return FakeDataset::read(id, buffer);
   }
-  void abandon() const override { abandoned_ = true; }
-  std::uint64_t retries() const override { return 0; }
+  void forget(std::uint64_t id) const override {
+    const MutexLock lock(mutex_);
+    ++told_[id].forgotten;
+    --under_way_;
+  }
+  void cancel_reads() const override { canceled_ = true; }
 
   std::uint64_t surprises() const {
     const MutexLock lock(mutex_);
     return surprises_;
   }
-  /// Rows that were expected and not yet read, at most.
+  /// Rows that were hinted and not yet read, at most.
   std::int64_t ahead() const {
     const MutexLock lock(mutex_);
     return ahead_;
   }
   bool all_read() const {
     const MutexLock lock(mutex_);
-    return std::all_of(told_.begin(), told_.end(), [](auto& each) { return each.second.read == each.second.expected; });
+    return std::all_of(told_.begin(), told_.end(),
+                       [](auto& each) { return each.second.read + each.second.forgotten == each.second.hinted; });
   }
 
   std::atomic<bool> away{false};
 
  private:
   struct Told {
-    std::uint64_t expected = 0, begun = 0, read = 0;
+    std::uint64_t hinted = 0, prefetched = 0, read = 0, forgotten = 0;
   };
   mutable Mutex mutex_;
   mutable std::map<std::uint64_t, Told> told_ FT_GUARDED_BY(mutex_);
   mutable std::uint64_t surprises_ FT_GUARDED_BY(mutex_) = 0;
   mutable std::int64_t under_way_ FT_GUARDED_BY(mutex_) = 0;
   mutable std::int64_t ahead_ FT_GUARDED_BY(mutex_) = 0;
-  mutable std::atomic<bool> abandoned_{false};
+  mutable std::atomic<bool> canceled_{false};
 };
 
 struct Far {
   explicit Far(std::uint64_t read_ahead, std::uint64_t iterations = 50, Slice slice = {}) {
-    LineParts parts{"far", dataset, order, sampler, *device, Batches(1000, 32, LastBatch::wrap), 42,
-                    32,    1,       2,     2,       4,       batches_until(iterations)};
+    LineParts parts{"far", dataset, order, sampler, *device,   Batches(1000, 32, LastBatch::wrap), 42, 32, 1,
+                    2,     2,       4,     1,       iterations};
     parts.slice = slice;
     parts.read_ahead = read_ahead;
     line.emplace(std::move(parts));
@@ -131,21 +136,22 @@ TEST_CASE("it is told of this process's rows alone") {
   }
 }
 
-TEST_CASE("what a source throws comes in its turn, however early it was drawn") {
-  const FarDataset dataset(1000, 16, false);
-  const FakeOrder order(1000, 7);
-  const IssueStage issue(order, Batches(1000, 32, LastBatch::wrap), {}, 1, 8);
-  LookAhead tickets(
-      [next = std::uint64_t{0}]() mutable {
-        if (++next > 5) throw std::runtime_error("no more");
-        Ticket ticket;
-        ticket.iteration = next;
-        return ticket;
-      },
-      issue, dataset, 1000);
-  for (std::uint64_t i = 1; i <= 5; ++i) CHECK(tickets().iteration == i);
-  for (int i = 0; i < 2; ++i)
-    CHECK(std::string(failure_of<std::runtime_error>([&] { tickets(); }).what()) == "no more");
+TEST_CASE("a line in another shape forgets what it was to read, and hints it anew") {
+  const Scheduler scheduler(4);
+  Far far(200);
+  far.line->start();
+  std::vector<std::uint64_t> ids;
+  std::uint64_t batches = 0;
+  for (Ticket ticket; far.line->next(ticket);) {
+    for (auto& row : far.line->slab(ticket).rows()) ids.push_back(row.id);
+    far.line->release(ticket);
+    if (++batches % 5 == 0) far.line->retune({static_cast<unsigned>(1 + batches % 3), 2, 3});
+  }
+  far.line->check_finished();
+  CHECK(far.dataset.surprises() == 0);
+  CHECK(far.dataset.all_read());
+  Far straight(200);
+  CHECK(ids == ids_of(*straight.line));
 }
 
 TEST_CASE("a line whose server is away is stopped at once") {

@@ -95,7 +95,10 @@ TEST_CASE("data_wait, data_time and step_time are those of the rank where they a
   schedule.optimizers = {stepwise(13, 5)};
   LineParts parts{"train", dataset, order, sampler, *device, Batches(dataset.size(), 8, LastBatch::wrap)};
   parts.batch = 4;
-  parts.source = schedule.tickets();
+  parts.first = schedule.first;
+  parts.last = schedule.last;
+  parts.plan = [&](std::uint64_t iteration) { return schedule.plan(iteration); };
+  parts.schedule = [&](Plan& plan) { plan.hyper = schedule.rates(plan.iteration); };
   parts.slice = {0, 2};
   Line line(std::move(parts));
   IdleLearner learner;

@@ -91,11 +91,10 @@ decay_rate = 3
       CHECK(is.weight_decay == doctest::Approx(wanted.weight_decay));
     }
   }
-  // A ticket tells of each change, whichever figure and optimizer it is of.
   std::vector<std::uint64_t> changes;
-  const auto next = schedule.tickets();
-  for (Ticket ticket = next(); ticket.kind != TicketKind::end; ticket = next())
-    if (ticket.kind == TicketKind::rates) changes.push_back(ticket.iteration);
+  for (std::uint64_t iteration = schedule.first; iteration <= schedule.last; ++iteration)
+    if (iteration == schedule.first || schedule.rates(iteration) != schedule.rates(iteration - 1))
+      changes.push_back(iteration);
   CHECK(changes == std::vector<std::uint64_t>{1, 6, 11, 21, 31});
 }
 

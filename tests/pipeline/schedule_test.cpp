@@ -7,47 +7,39 @@
 #include "pipeline/tools/advice.h"
 #include "pipeline/train/run_state.h"
 #include "sampling/core/error.h"
-#include "tests/pipeline/rates.h"
 
 using namespace flowtrain;
-using flowtrain::testing::stepwise;
 
 namespace {
 
-// "lr1 b1 b1 v1 s1 …"
-std::string told(const Schedule& schedule) {
+// "1 2v 3s …": v: validates, s: saves, S: likewise by the period, .: the last.
+std::string plans(const Schedule& schedule) {
   std::string text;
-  const auto next = schedule.tickets();
-  for (;;) {
-    const Ticket ticket = next();
-    const char* kind = ticket.kind == TicketKind::rates      ? "lr"
-                       : ticket.kind == TicketKind::batch    ? "b"
-                       : ticket.kind == TicketKind::validate ? "v"
-                       : ticket.kind == TicketKind::snapshot ? "s"
-                                                             : "end";
-    text += (text.empty() ? "" : " ") + std::string(kind) + std::to_string(ticket.iteration);
-    if (ticket.kind == TicketKind::end) return text;
+  for (auto iteration = schedule.first; iteration <= schedule.last; ++iteration) {
+    const Plan plan = schedule.plan(iteration);
+    CHECK(plan.iteration == iteration);
+    text += (text.empty() ? "" : " ") + std::to_string(iteration) + (plan.validates ? "v" : "") +
+            (plan.saves_by_period ? "S"
+             : plan.saves         ? "s"
+                                  : "") +
+            (plan.last ? "." : "");
   }
+  return text;
 }
 
 }  // namespace
 
-TEST_CASE("tickets come in the order of a run") {
+TEST_CASE("plans say what follows an iteration") {
   Schedule schedule;
   schedule.last = 5;
   schedule.validate_every = 2;
   schedule.snapshot_every = 3;
-  schedule.optimizers = {stepwise(3)};
-  CHECK(told(schedule) == "lr1 b1 b2 v2 b3 s3 lr4 b4 v4 b5 v5 s5 end5");
-  schedule.accum = 2;
+  CHECK(plans(schedule) == "1 2v 3S 4v 5vs.");
   schedule.first = 5;
-  CHECK(told(schedule) == "lr5 b5 b5 v5 s5 end5");
-  schedule.validate_first = true;
   schedule.final_snapshot = false;
-  CHECK(told(schedule) == "v4 lr5 b5 b5 v5 end5");
+  CHECK(plans(schedule) == "5v.");
   schedule.first = 6;
-  schedule.validate_first = false;
-  CHECK(told(schedule) == "end5");
+  CHECK(plans(schedule).empty());
 }
 
 TEST_CASE("a run's state survives as text") {

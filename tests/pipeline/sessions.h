@@ -42,8 +42,8 @@ class NumberLearner : public Learner {
   ~NumberLearner() override { story_.weights[static_cast<std::size_t>(group_.rank())] = weight_; }
 
   void set_rates(std::span<const Rates> rates) override { lr_ = rates[0].lr; }
-  void vote(const Votes& votes) override { votes_ = votes; }
-  void backward(Slab& slab) override {
+  void forward_backward(Slab& slab, const StepFlags& flags) override {
+    flags_ = flags;
     const Ticket& ticket = slab.ticket();
     iteration_ = ticket.iteration;
     if (ticket.micro == 0) {
@@ -54,15 +54,15 @@ class NumberLearner : public Learner {
       if (slab.share() > 0) gradient_ += mix64(row.id + iteration_ * 1000);
     if (ticket.micro + 1u == accum_) exchange();
   }
-  StepResult result() override {
-    StepResult done{story_.not_finite.contains(iteration_) ? NAN : 1.0 / static_cast<double>(iteration_), 1};
-    done.votes = votes_;
+  StepStats stats() const override {
+    StepStats done{story_.not_finite.contains(iteration_) ? NAN : 1.0 / static_cast<double>(iteration_), 1};
+    done.flags = flags_;
     done.clipped = iteration_ % 3 == 0;
     return done;
   }
   void update() override { weight_ = mix64((weight_ + gradient_) ^ std::bit_cast<std::uint64_t>(lr_)); }
   void discard() override {}
-  bool result_is_cheap() const override { return true; }
+  bool stats_are_free() const override { return true; }
 
   void begin_validation() override {}
   void validate(Slab&) override {}
@@ -87,24 +87,17 @@ class NumberLearner : public Learner {
   // Halves are whole numbers that doubles hold.
   void exchange() {
     constexpr std::uint64_t low = 0xffff'ffff;
-    std::array<double, 9> sums{static_cast<double>(gradient_ & low),
-                               static_cast<double>(gradient_ >> 32),
-                               votes_.bad_samples,
-                               votes_.interrupted,
-                               votes_.terminated,
-                               votes_.failed,
-                               votes_.out_of_time,
-                               votes_.stopped,
-                               votes_.left_out};
+    std::array<double, 2 + kFlags> sums{static_cast<double>(gradient_ & low), static_cast<double>(gradient_ >> 32)};
+    std::copy(flags_.values().begin(), flags_.values().end(), sums.begin() + 2);
     group_.sum("gradients", sums);
     gradient_ = static_cast<std::uint64_t>(sums[0]) + (static_cast<std::uint64_t>(sums[1]) << 32);
-    votes_ = {sums[2], sums[3], sums[4], sums[5], sums[6], sums[7], sums[8]};
+    std::copy(sums.begin() + 2, sums.end(), flags_.values().begin());
   }
 
   Group& group_;
   const std::uint64_t accum_;
   Story& story_;
-  Votes votes_;
+  StepFlags flags_;
   double lr_ = 0;
   std::uint64_t iteration_ = 0, weight_ = 1, gradient_ = 0;
 };

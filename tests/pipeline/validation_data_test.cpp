@@ -147,7 +147,6 @@ TEST_CASE("each validation says in how many rows another record stands for a bad
   const auto device = make_cpu_device();
   LineParts parts{"val", dataset, order, sampler, *device, Batches(20, 8, LastBatch::pad)};
   parts.batch = 8;
-  parts.source = endless_batches();
   const Scheduler scheduler(2);
   Line line(std::move(parts));
   line.start();

@@ -17,7 +17,6 @@
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/train/trainer.h"
-#include "sampling/distant.h"
 #include "tests/pipeline/rates.h"
 #include "tests/support/fakes.h"
 #include "tests/support/temp_folder.h"
@@ -34,7 +33,9 @@ inline Figures validation_figures(std::uint64_t weight, std::size_t rows) {
 class MixingLearner : public Learner {
  public:
   void set_rates(std::span<const Rates> rates) override { lr_ = rates[0].lr; }
-  void backward(Slab& slab) override {
+  void forward_backward(Slab& slab, const StepFlags&) override {
+    if (read_) unread_ = {};
+    read_ = false;
     if (on_train) on_train(slab.ticket());
     if (slab.ticket().micro == 0) gradient_ = 0;
     iteration_ = slab.ticket().iteration;
@@ -42,21 +43,21 @@ class MixingLearner : public Learner {
     for (std::size_t i = 0; i < bytes; i += 7)
       gradient_ = mix64(gradient_ + static_cast<std::uint64_t>(slab.host()[i]));
   }
-  StepResult result() override {
+  StepStats stats() const override {
     read_ = true;
-    StepResult done{loss, 1};
-    done.overflow = overflows;
-    done.unread = std::exchange(unread_, {});
-    return done;
+    StepStats stats{loss, 1};
+    stats.overflow = overflows;
+    stats.deferred = unread_;
+    return stats;
   }
   void update() override {
-    if (!std::exchange(read_, false)) remember();
+    if (!read_) remember();
     if (overflows) return;
     weight_ = mix64((weight_ + gradient_) ^ std::bit_cast<std::uint64_t>(lr_));
     ++updates_;
   }
   void discard() override { ++discarded; }
-  bool result_is_cheap() const override { return is_cheap; }
+  bool stats_are_free() const override { return is_cheap; }
   void begin_validation() override { rows_ = 0; }
   void validate(Slab& slab) override {
     if (on_validate) on_validate();
@@ -96,8 +97,8 @@ class MixingLearner : public Learner {
     unread_.loss = loss;
   }
 
-  Unread unread_;
-  bool read_ = false;
+  DeferredStats unread_;
+  mutable bool read_ = false;  // the iteration's statistics
   std::uint64_t iteration_ = 0;
   double lr_ = 0;
   std::uint64_t weight_ = 1, gradient_ = 0, updates_ = 0;
@@ -126,9 +127,9 @@ class MixingCopy : public NetCopy {
   std::size_t rows_ = 0;
 };
 
-/// Far away: from the read of some position on, nothing comes until it is abandoned. Positions are counted by reads, so
-/// it wants one reader.
-class FarDataset : public FakeDataset, public Distant {
+/// Far away: from the read of some position on, nothing comes until reads are canceled. Positions are counted by reads,
+/// so it wants one reader.
+class FarDataset : public FakeDataset {
  public:
   using FakeDataset::FakeDataset;
 
@@ -140,19 +141,16 @@ class FarDataset : public FakeDataset, public Distant {
   Record read(std::uint64_t id, ReadBuffer& buffer) const override {
     const auto left = left_--;
     if (left == 0) then_();
-    while (left <= 0 && !abandoned_) std::this_thread::yield();
+    while (left <= 0 && !canceled_) std::this_thread::yield();
     if (left <= 0) throw SampleError("the server is away");
     return FakeDataset::read(id, buffer);
   }
-  void expect(std::uint64_t) const override {}
-  void begin(std::uint64_t) const override {}
-  void abandon() const override { abandoned_ = true; }
-  std::uint64_t retries() const override { return 0; }
+  void cancel_reads() const override { canceled_ = true; }
 
  private:
   std::function<void()> then_;
   mutable std::atomic<std::int64_t> left_{1 << 30};
-  mutable std::atomic<bool> abandoned_{false};
+  mutable std::atomic<bool> canceled_{false};
 };
 
 struct RunSetup {
@@ -199,13 +197,11 @@ struct World {
     schedule.validate_first = state.validation_pending;
     schedule.optimizers = {stepwise(13, 5)};
     Line line({"train", dataset, order, sampler, *device, Batches(1000, 32, LastBatch::wrap), 42, 32, setup.accum,
-               setup.workers, 1, setup.prefetch, schedule.tickets()});
+               setup.workers, 1, setup.prefetch, schedule.first, schedule.last,
+               [&](std::uint64_t iteration) { return schedule.plan(iteration); },
+               [&](Plan& plan) { plan.hyper = schedule.rates(plan.iteration); }});
     Line val({"val", val_dataset, val_order, sampler, *device, Batches(100, 32, LastBatch::pad), 42, 32, 1, 1, 1, 5,
-              [next = state.validation[""].batches]() mutable {
-                Ticket ticket;
-                ticket.iteration = ++next;
-                return ticket;
-              }});
+              state.validation[""].batches + 1});
     auto note = [this](const BadSamples::Entry& entry) {
       if (entry.tolerated) warnings.push_back(entry.text());
     };

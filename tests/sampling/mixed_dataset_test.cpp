@@ -8,7 +8,6 @@
 #include <stdexcept>
 
 #include "sampling/core/registry.h"
-#include "sampling/distant.h"
 #include "sampling/order.h"
 #include "sampling/picture_cache.h"
 #include "tests/support/memory_dataset.h"
@@ -22,25 +21,27 @@ std::vector<MemoryDataset::Item> items(std::size_t count, std::int64_t label) {
 }
 
 /// Notes what it is told.
-class Far : public MemoryDataset, public Distant {
+class Far : public MemoryDataset {
  public:
   using MemoryDataset::MemoryDataset;
-  void expect(std::uint64_t id) const override { expected.push_back(id); }
-  void begin(std::uint64_t id) const override { begun.push_back(id); }
-  void abandon() const override { abandoned = true; }
+  bool takes_hints() const override { return true; }
+  void hint(std::uint64_t id) const override { hinted.push_back(id); }
+  void prefetch(std::uint64_t id) const override { prefetched.push_back(id); }
+  void forget(std::uint64_t id) const override { forgotten.push_back(id); }
+  void cancel_reads() const override { canceled = true; }
   std::uint64_t retries() const override { return 3; }
   bool resident() const override { return false; }
   bool has_boxes() const override { return true; }
 
-  mutable std::vector<std::uint64_t> expected, begun;
-  mutable bool abandoned = false;
+  mutable std::vector<std::uint64_t> hinted, prefetched, forgotten;
+  mutable bool canceled = false;
 };
 
 std::unique_ptr<MixedDataset> both(std::unique_ptr<Dataset> second) {
   std::vector<MixedDataset::Source> sources;
   sources.push_back({"near", std::make_unique<MemoryDataset>(items(5, 1))});
   sources.push_back({"other", std::move(second)});
-  return mixed(std::move(sources));
+  return std::make_unique<MixedDataset>(std::move(sources));
 }
 
 std::string difference(const std::vector<std::string>& first, const std::vector<std::string>& second) {
@@ -72,33 +73,32 @@ TEST_CASE("the records of several sources follow on one another") {
   CHECK(dataset->classes().size() == 10);
   CHECK(dataset->resident());
   CHECK_FALSE(dataset->has_boxes());
-  CHECK(dynamic_cast<const Distant*>(dataset.get()) == nullptr);
+  CHECK_FALSE(dataset->takes_hints());
 }
 
 TEST_CASE("a source that is far away is told what concerns it, by its own numbers") {
   auto owned = std::make_unique<Far>(items(3, 2));
   const Far& far = *owned;
   const auto dataset = both(std::move(owned));
-  const auto* distant = dynamic_cast<const Distant*>(dataset.get());
-  REQUIRE(distant);
-  for (const std::uint64_t id : {0, 4, 5, 7}) distant->expect(id);
-  for (const std::uint64_t id : {7, 1}) distant->begin(id);
-  CHECK(far.expected == std::vector<std::uint64_t>{0, 2});
-  CHECK(far.begun == std::vector<std::uint64_t>{2});
-  CHECK(distant->retries() == 3);
-  distant->abandon();
-  CHECK(far.abandoned);
+  CHECK(dataset->takes_hints());
+  for (const std::uint64_t id : {0, 4, 5, 7}) dataset->hint(id);
+  for (const std::uint64_t id : {7, 1}) dataset->prefetch(id);
+  dataset->forget(5);
+  CHECK(far.hinted == std::vector<std::uint64_t>{0, 2});
+  CHECK(far.prefetched == std::vector<std::uint64_t>{2});
+  CHECK(far.forgotten == std::vector<std::uint64_t>{0});
+  CHECK(dataset->retries() == 3);
+  dataset->cancel_reads();
+  CHECK(far.canceled);
   CHECK_FALSE(dataset->resident());
   CHECK(dataset->has_boxes());
 }
 
 TEST_CASE("kept pictures are still of their sources") {
   const auto cached = with_picture_cache(both(std::make_unique<MemoryDataset>(items(3, 2))), 1 << 20);
-  const auto* sourced = dynamic_cast<const Sourced*>(cached.get());
-  REQUIRE(sourced);
-  CHECK(sourced->source_of(6).first == 5);
+  CHECK(cached->source_of(6).first == 5);
   const auto alone = with_picture_cache(std::make_unique<MemoryDataset>(items(3, 2)), 1 << 20);
-  CHECK(dynamic_cast<const Sourced&>(*alone).source_of(2).size == 3);
+  CHECK(alone->source_of(2).size == 3);
 }
 
 TEST_CASE("sources have the same classes") {

@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "sampling/core/registry.h"
-#include "sampling/distant.h"
 #include "sampling/sampler.h"
 #include "tests/support/memory_dataset.h"
 #include "tests/support/pictures.h"
@@ -36,7 +35,7 @@ std::vector<MemoryDataset::Item> jpegs() {
 }
 
 /// Counts how often it is read.
-class CountingDataset : public MemoryDataset, public Distant {
+class CountingDataset : public MemoryDataset {
  public:
   CountingDataset(std::vector<Item> items, std::atomic<int>& reads, std::atomic<int>& told)
       : MemoryDataset(std::move(items)), reads_(reads), told_(told) {}
@@ -44,9 +43,10 @@ class CountingDataset : public MemoryDataset, public Distant {
     ++reads_;
     return MemoryDataset::read(id, buffer);
   }
-  void expect(std::uint64_t) const override { ++told_; }
-  void begin(std::uint64_t) const override { ++told_; }
-  void abandon() const override { told_ += 100; }
+  bool takes_hints() const override { return true; }
+  void hint(std::uint64_t) const override { ++told_; }
+  void prefetch(std::uint64_t) const override { ++told_; }
+  void cancel_reads() const override { told_ += 100; }
   std::uint64_t retries() const override { return 7; }
 
  private:
@@ -153,17 +153,15 @@ TEST_CASE("a damaged picture is bad each time, wherever the damage is") {
   }
 }
 
-TEST_CASE("a distant data set is no longer told what comes, but still when nobody waits") {
+TEST_CASE("a remote data set is no longer told what comes, but still when nobody waits") {
   Counted counted(plenty);
-  const auto* distant = dynamic_cast<const Distant*>(counted.dataset.get());
-  REQUIRE(distant);
-  distant->expect(1);
-  distant->begin(1);
+  CHECK_FALSE(counted.dataset->takes_hints());
+  counted.dataset->hint(1);
+  counted.dataset->prefetch(1);
   CHECK(counted.told == 0);
-  distant->abandon();
+  counted.dataset->cancel_reads();
   CHECK(counted.told == 100);
-  CHECK(distant->retries() == 7);
-  CHECK_FALSE(dynamic_cast<const Distant*>(with_picture_cache(std::make_unique<MemoryDataset>(jpegs()), plenty).get()));
+  CHECK(counted.dataset->retries() == 7);
 }
 
 }  // namespace flowtrain

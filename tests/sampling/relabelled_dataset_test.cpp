@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include "sampling/core/registry.h"
-#include "sampling/distant.h"
 #include "sampling/samplers/entries.h"
 #include "tests/support/failure_helper.h"
 #include "tests/support/memory_dataset.h"
@@ -15,7 +14,7 @@ namespace {
 using Texts = std::vector<std::string>;
 
 /// Four records of classes 0, 1, 1, 0, each with a box of either class: the data set's own, or the buffer's.
-class Boxed : public Dataset, public Distant {
+class Boxed : public Dataset {
  public:
   explicit Boxed(bool in_buffer) : in_buffer_(in_buffer) {}
 
@@ -32,9 +31,7 @@ class Boxed : public Dataset, public Distant {
   bool has_boxes() const override { return true; }
   std::string describe(std::uint64_t id) const override { return "#" + std::to_string(id); }
 
-  void expect(std::uint64_t) const override {}
-  void begin(std::uint64_t) const override {}
-  void abandon() const override {}
+  bool takes_hints() const override { return true; }
   std::uint64_t retries() const override { return 7; }
 
  private:
@@ -45,7 +42,9 @@ class Boxed : public Dataset, public Distant {
 TEST_CASE("a data set under other classes: the same records in their places, with the others' labels") {
   for (const bool in_buffer : {false, true}) {
     CAPTURE(in_buffer);
-    const auto set = relabelled(std::make_unique<Boxed>(in_buffer), {"cat", "dog", "emu"}, {1, 2});
+    const auto set = std::make_unique<RelabelledDataset>(std::make_unique<Boxed>(in_buffer),
+                                                         std::vector<std::string>{"cat", "dog", "emu"},
+                                                         std::vector<std::int32_t>{1, 2});
     CHECK(set->classes() == Texts{"cat", "dog", "emu"});
     REQUIRE(set->size() == 4);
     CHECK(set->has_boxes());
@@ -64,16 +63,17 @@ TEST_CASE("a data set under other classes: the same records in their places, wit
         CHECK(record.boxes[1].ignore);
         CHECK(set->describe(id) == "#" + std::to_string(id));
       }
-    const auto* distant = dynamic_cast<const Distant*>(set.get());
-    REQUIRE(distant);
-    CHECK(distant->retries() == 7);
+    CHECK(set->takes_hints());
+    CHECK(set->retries() == 7);
   }
 }
 
 TEST_CASE("a data set under other classes: records without a label have none, other labels are bad samples") {
   auto items = std::vector{pixels_item(2, 2, 1, -1), pixels_item(2, 2, 1, 1), pixels_item(2, 2, 1, 2)};
-  const auto set = relabelled(std::make_unique<MemoryDataset>(std::move(items), 2), {"a", "b", "c"}, {2, 0});
-  CHECK(dynamic_cast<const Distant*>(set.get()) == nullptr);
+  const auto set =
+      std::make_unique<RelabelledDataset>(std::make_unique<MemoryDataset>(std::move(items), 2),
+                                          std::vector<std::string>{"a", "b", "c"}, std::vector<std::int32_t>{2, 0});
+  CHECK_FALSE(set->takes_hints());
   ReadBuffer buffer;
   CHECK(set->read(0, buffer).label == -1);
   CHECK(set->read(1, buffer).label == 0);

@@ -60,7 +60,10 @@ StepCost cost_of_a_step(int rank, int world) {
                   order,   sampler,
                   *device, Batches(dataset.size(), own_rows * static_cast<std::uint64_t>(world), LastBatch::wrap)};
   parts.batch = own_rows;
-  parts.source = schedule.tickets();
+  parts.first = schedule.first;
+  parts.last = schedule.last;
+  parts.plan = [&](std::uint64_t iteration) { return schedule.plan(iteration); };
+  parts.schedule = [&](Plan& plan) { plan.hyper = schedule.rates(plan.iteration); };
   parts.slice = {static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(world)};
   Line line(std::move(parts));
   IdleLearner learner;

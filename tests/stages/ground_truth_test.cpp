@@ -55,8 +55,9 @@ TEST_CASE("ground truth: COCO's ids stay where the net has more classes than the
   temp.write("val2017/a", "");
   const auto entry = coco_entry();
   // Of the file emu is class 0, cat class 1; the net's classes are bee, cat, dog, emu.
-  const auto set = relabelled(entry.make(settings_for(entry.keys, {{"path", temp.path().string()}}), {false}),
-                              {"bee", "cat", "dog", "emu"}, {3, 1});
+  const auto set = std::make_unique<RelabelledDataset>(
+      entry.make(settings_for(entry.keys, {{"path", temp.path().string()}}), {false}),
+      std::vector<std::string>{"bee", "cat", "dog", "emu"}, std::vector<std::int32_t>{3, 1});
   auto sights = sights_of(*set);
   REQUIRE(sights.size() == 1);
   REQUIRE(sights[0].boxes.size() == 2);

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "sampling/core/error.h"
+#include "sampling/sources/mixed_dataset.h"
 #include "stages/read.h"
 #include "tests/support/memory_dataset.h"
 
@@ -93,7 +94,7 @@ TEST_CASE("a damaged record is replaced by one of its own source") {
   std::vector<MixedDataset::Source> sources;
   sources.push_back({"a", std::make_unique<MemoryDataset>(letters(99))});
   sources.push_back({"b", std::make_unique<MemoryDataset>(std::vector<MemoryDataset::Item>(3, pixels_item(1, 1, 1)))});
-  const auto dataset = mixed(std::move(sources));
+  const auto dataset = std::make_unique<MixedDataset>(std::move(sources));
   const FirstByte sampler(false);
   const auto device = make_cpu_device();
   const SlabLayout layout(sampler.fields(), 1);

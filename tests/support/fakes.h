@@ -85,14 +85,4 @@ class FakeOrder : public Order {
   std::uint64_t count_, seed_;
 };
 
-/// `iterations` batches, then the end.
-inline std::function<Ticket()> batches_until(std::uint64_t iterations) {
-  return [iterations, next = std::uint64_t{1}]() mutable {
-    Ticket ticket;
-    ticket.iteration = next;
-    ticket.kind = next++ > iterations ? TicketKind::end : TicketKind::batch;
-    return ticket;
-  };
-}
-
 }  // namespace flowtrain::testing

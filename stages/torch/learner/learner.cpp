@@ -23,13 +23,13 @@
 #include "stages/torch/diagnostics/step_observers.h"
 #include "stages/torch/hooks/built_in.h"
 #include "stages/torch/learner/autocast.h"
+#include "stages/torch/learner/deferred_steps.h"
 #include "stages/torch/learner/learner_net.h"
 #include "stages/torch/learner/optimizers.h"
 #include "stages/torch/learner/parameter_groups.h"
 #include "stages/torch/learner/passes.h"
 #include "stages/torch/learner/step_graphs.h"
 #include "stages/torch/learner/steps.h"
-#include "stages/torch/learner/unread_steps.h"
 #include "stages/torch/parallel/data_parallel.h"
 #include "stages/torch/readout.h"
 #include "stages/torch/state_copy.h"
@@ -79,47 +79,37 @@ class TorchLearner : public Learner {
     graphs_.set_rates(rates);
   }
 
-  void backward(Slab& slab) override {
+  void forward_backward(Slab& slab, const StepFlags& flags) override {
+    flags_ = flags;
     repeated_ = repeat(slab);
     if (repeated_) return;
     if (slab.ticket().micro == 0) begin_iteration(slab.ticket().iteration);
     add_gradients(slab);
   }
 
-  StepResult result() override {
-    if (mode_ != TrainMode::forward_only) finish_gradients();
-    Readout read;
-    const auto votes = read.ask(votes_with_ ? votes_with_->parallel->votes() : at::Tensor());
-    std::vector<std::size_t> reports;
-    for (auto& pass : passes_) reports.push_back(read.ask(pass.reported()));
-    const auto norm = read.ask(grad_norm_), overflow = read.ask(overflow_);
-    const auto scale = read.ask(overflow_.defined() ? optimizers_->loss_scale() : at::Tensor());
-    const auto cuts = read.ask(optimizers_->cuts()), unread = read.ask(unread_.kept());
-    read.fetch();
-    StepResult done;
-    if (votes_with_) done = votes_with_->parallel->result(read[votes]);
-    if (votes_with_ && spec_.profile) spec_.profile->waited_for_others(done.exposed_s);
-    for (std::size_t i = 0; i < passes_.size(); ++i) passes_[i].report(read[reports[i]], done);
-    if (grad_norm_.defined()) done.grad_norm = read.one(norm);
-    if (overflow_.defined()) {
-      done.overflow = read.one(overflow) > 0;
-      done.parts.emplace_back("loss_scale", read.one(scale));
-    }
-    if (optimizers_->cuts().defined()) done.clipped = read.one(cuts);
-    optimizers_->forget_cuts();
-    done.unread = unread_.take(read[unread]);
-    read_ = true;
-    return done;
+  // In half precision takes the scale off; without train.clip it only measures.
+  void finish_gradients() override {
+    if (grad_norm_.defined() || gradients_missing_ || mode_ == TrainMode::forward_only) return;
+    for (auto& pass : passes_) pass.forget_idle(iteration_);
+    overflow_ = optimizers_->unscale();
+    observers_.show_parameters(Point::backward, optimizers_->learned());
+    observers_.during(Phase::gradients, [&] { grad_norm_ = optimizers_->clip(); });
   }
 
-  void vote(const Votes& votes) override { votes_ = votes; }
+  StepStats stats() const override {
+    if (!stats_) stats_ = read_stats();
+    return *stats_;
+  }
 
-  bool stand_by(Slab& slab) override {
+  bool contribute_zeros(Slab& slab, const StepFlags& flags) override {
     if (exchanging_) return false;
+    flags_ = flags;
+    gradients_missing_ = !flags_with_;
+    if (!flags_with_) return true;
     for (std::size_t i = slab.ticket().seq == tried_ ? exchanged_ : 0; i < passes_.size(); ++i) {
       Pass& pass = passes_[i];
       if (!pass.due(iteration_)) continue;
-      pass.parallel->stand_by(slab.share(), &pass == votes_with_ ? votes_ : Votes{});
+      pass.parallel->contribute_zeros(slab.share(), &pass == flags_with_ ? flags_ : StepFlags{});
       pass.sums = torch::zeros({static_cast<std::int64_t>(1 + pass.figures.size())});
     }
     return true;
@@ -128,8 +118,7 @@ class TorchLearner : public Learner {
   void update() override {
     if (mode_ != TrainMode::full) return;
     copier_.before_change();
-    finish_gradients();
-    if (!std::exchange(read_, false)) unread_.add(iteration_, loss_of(passes_), grad_norm_, overflow_);
+    if (!stats_) deferred_.add(iteration_, loss_of(passes_), grad_norm_, overflow_);
     observers_.during(Phase::optimizer, [&] {
       if (repeated_)
         graphs_.repeat_update();
@@ -142,35 +131,13 @@ class TorchLearner : public Learner {
   }
 
   void discard() override {
-    read_ = false;
     optimizers_->forget_gradients();
     const torch::NoGradGuard no_gradients;
     auto to = buffers_.begin();
     for (auto& kept : kept_buffers_) (to++)->second.copy_(kept);
   }
 
-  std::optional<NonFiniteOrigin> find_nonfinite(Slab& slab, bool in_loss) override {
-    const auto rows = static_cast<std::int64_t>(slab.rows().size());
-    graphs_.leave();  // each operation is to be seen
-    if (slab.ticket().micro == 0)
-      if (auto found = find_in(parameters_, "parameters", 0)) return found;
-    const auto batch = copies((*train_batch_)(slab));
-    if (auto found = find_in(batch, "batch", rows)) return found;
-    const nets::OpWatch watch(parameters_, in_loss);
-    backward(slab);
-    if (!in_loss && slab.ticket().micro + 1 == accum_) {
-      RECORD_USER_SCOPE("norm");
-      finish_gradients();
-    }
-    if (!watch.first()) return {};
-    NonFiniteOrigin origin = origin_of(*watch.first(), parameters_, rows);
-    if (origin.phase != "norm")
-      blame_rows(
-          batch, rows, [&](const auto& row) { return fails_alone(row, rows, in_loss); }, origin);
-    return origin;
-  }
-
-  bool result_is_cheap() const override { return where_.is_cpu(); }
+  bool stats_are_free() const override { return where_.is_cpu(); }
 
   NetFigures figures() const override {
     NetFigures figures;
@@ -182,33 +149,11 @@ class TorchLearner : public Learner {
     return figures;
   }
 
-  std::uint64_t kept_bytes(Slab& slab) override {
-    const auto batch = (*train_batch_)(slab);
-    std::int64_t most = 0;
-    for (auto& pass : passes_) {
-      const LiveBytes live;
-      const Autocast cast(amp_, where_.type());
-      const auto losses = (*step_)(batch, pass.losses);
-      most = std::max(most, live.now());
-    }
-    return static_cast<std::uint64_t>(most);
-  }
-
-  std::optional<std::uint64_t> free_bytes() override { return PeakMemory::free_bytes(where_); }
-
-  std::optional<std::uint64_t> step_bytes(Slab& slab) override {
-    optimizers_->forget_gradients();
-    auto usual = std::move(train_batch_);
-    const auto bytes = PeakMemory(where_).of([&] {
-      train_batch_ = make_train_batch_(slab.layout());
-      try_step(slab);
-    });
-    train_batch_ = std::move(usual);
-    return bytes;
-  }
+  MemoryProbe* memory_probe() override { return &memory_probe_; }
+  NonFiniteSearch* nonfinite_search() override { return &nonfinite_search_; }
 
   void begin_validation() override {
-    if (votes_with_) votes_with_->parallel->share_buffers();
+    if (flags_with_) flags_with_->parallel->share_buffers();
     torch::manual_seed(Stream(seed_, Purpose::net, 0).next64() ^ mix64(static_cast<std::uint64_t>(group_.rank())));
     use_average();
     net_->train(false);
@@ -253,17 +198,17 @@ class TorchLearner : public Learner {
   void set_threads(unsigned threads) override { torch::set_num_threads(static_cast<int>(threads)); }
 
   void share_state() override {
-    if (!votes_with_) return;
-    votes_with_->parallel->share("the sharing of parameters", parameters_);
-    votes_with_->parallel->share("the sharing of buffers", buffers_);
-    votes_with_->parallel->share("the sharing of the optimizers' state", optimizers_->state());
+    if (!flags_with_) return;
+    flags_with_->parallel->share("the sharing of parameters", parameters_);
+    flags_with_->parallel->share("the sharing of buffers", buffers_);
+    flags_with_->parallel->share("the sharing of the optimizers' state", optimizers_->state());
   }
 
  private:
   // Alone in its job a process has nothing to average, and is spared the copies into buckets.
   void train_together(const LearnerSpec& spec, TorchGroup& group) {
     if (group.size() == 1) return;
-    votes_with_ = exchange_gradients(passes_, group, buffers_, *spec.dist);
+    flags_with_ = exchange_gradients(passes_, group, buffers_, *spec.dist);
     if (spec.dist->boolean("sync_batch_norm"))
       made_from(*spec.dist, "sync_batch_norm", [&] {
         return net_->span_batch_norm([&group](at::Tensor& values) { group.sum("the statistics of a batch", values); });
@@ -303,6 +248,7 @@ class TorchLearner : public Learner {
     if (!graphs_.wanted()) return false;
     const nets::NamedTensors batch = (*train_batch_)(slab);
     if (!graphs_.takes(batch, step_for_graphs(slab))) return false;
+    forget_stats();
     iteration_ = slab.ticket().iteration;
     keep_buffers();
     const StepGraphs::Outputs& outputs = graphs_.outputs();
@@ -329,11 +275,12 @@ class TorchLearner : public Learner {
     return {gradients, update};
   }
 
-  // Of loader.batch = "auto". A second micro-batch finds the gradients of the first in its way.
+  // A second micro-batch finds the gradients of the first in its way.
   void try_step(Slab& slab) {
     begin_iteration(0);  // in which all optimizers are at work
     for (int micro = 0; micro < std::min(accum_, 2.); ++micro) add_gradients(slab);
-    result();
+    finish_gradients();
+    stats();
     update();
   }
 
@@ -352,7 +299,7 @@ class TorchLearner : public Learner {
     observers_.during(Phase::backward, [&] {
       exchanging_ = pass.parallel && ticket.micro + 1 == accum_;
       if (pass.parallel)
-        pass.parallel->backward(part, figures, slab.share(), &pass == votes_with_ ? votes_ : Votes{});
+        pass.parallel->backward(part, figures, slab.share(), &pass == flags_with_ ? flags_ : StepFlags{});
       else if (mode_ != TrainMode::forward_only)
         pass.backward(part, iteration_, passes_.size() == 1);
     });
@@ -372,7 +319,39 @@ class TorchLearner : public Learner {
     optimizers_->swap_average();
   }
 
+  // What was read is known; what was not is kept for the next time.
+  void forget_stats() {
+    if (!stats_) return;
+    deferred_.forget();
+    optimizers_->forget_cuts();
+    stats_.reset();
+  }
+
+  StepStats read_stats() const {
+    Readout read;
+    const auto flags = read.ask(flags_with_ ? flags_with_->parallel->flags() : at::Tensor());
+    std::vector<std::size_t> reports;
+    for (auto& pass : passes_) reports.push_back(read.ask(pass.reported()));
+    const auto norm = read.ask(grad_norm_), overflow = read.ask(overflow_);
+    const auto scale = read.ask(overflow_.defined() ? optimizers_->loss_scale() : at::Tensor());
+    const auto cuts = read.ask(optimizers_->cuts()), deferred = read.ask(deferred_.kept());
+    read.fetch();
+    StepStats stats;
+    if (flags_with_) stats = flags_with_->parallel->stats(read[flags]);
+    if (flags_with_ && spec_.profile) spec_.profile->waited_for_others(stats.exposed_s);
+    for (std::size_t i = 0; i < passes_.size(); ++i) passes_[i].report(read[reports[i]], stats);
+    if (grad_norm_.defined()) stats.grad_norm = read.one(norm);
+    if (overflow_.defined()) {
+      stats.overflow = read.one(overflow) > 0;
+      stats.parts.emplace_back("loss_scale", read.one(scale));
+    }
+    if (optimizers_->cuts().defined()) stats.clipped = read.one(cuts);
+    stats.deferred = deferred_.summary(read[deferred]);
+    return stats;
+  }
+
   void begin_iteration(std::uint64_t iteration) {
+    forget_stats();
     iteration_ = iteration;
     observers_.begin_iteration(parameters_);
     keep_buffers();
@@ -388,18 +367,10 @@ class TorchLearner : public Learner {
   }
 
   void forget_step() {
+    gradients_missing_ = false;
     optimizers_->forget_gradients();
     for (auto& pass : passes_) pass.sums = torch::Tensor();
     grad_norm_ = torch::Tensor();
-  }
-
-  // Once per iteration: in half precision takes the scale off; without train.clip it only measures.
-  void finish_gradients() {
-    if (grad_norm_.defined()) return;
-    for (auto& pass : passes_) pass.forget_idle(iteration_);
-    overflow_ = optimizers_->unscale();
-    observers_.show_parameters(Point::backward, optimizers_->learned());
-    observers_.during(Phase::gradients, [&] { grad_norm_ = optimizers_->clip(); });
   }
 
   // A row without its batch: without dropout, and with running statistics in place of the batch's, as of before the
@@ -420,6 +391,72 @@ class TorchLearner : public Learner {
     return find_in(made, "", 0).has_value();
   }
 
+  class Probe : public MemoryProbe {
+   public:
+    explicit Probe(TorchLearner& learner) : learner_(learner) {}
+    std::optional<std::uint64_t> free_bytes() override { return PeakMemory::free_bytes(learner_.where_); }
+    std::optional<std::uint64_t> step_bytes(Slab& slab) override { return learner_.step_bytes(slab); }
+    std::uint64_t kept_bytes(Slab& slab) override { return learner_.kept_bytes(slab); }
+
+   private:
+    TorchLearner& learner_;
+  };
+
+  class Search : public NonFiniteSearch {
+   public:
+    explicit Search(TorchLearner& learner) : learner_(learner) {}
+    std::optional<NonFiniteOrigin> find(Slab& slab, bool in_loss) override {
+      return learner_.find_nonfinite(slab, in_loss);
+    }
+
+   private:
+    TorchLearner& learner_;
+  };
+
+  std::optional<std::uint64_t> step_bytes(Slab& slab) {
+    optimizers_->forget_gradients();
+    auto usual = std::move(train_batch_);
+    const auto bytes = PeakMemory(where_).of([&] {
+      train_batch_ = make_train_batch_(slab.layout());
+      try_step(slab);
+    });
+    train_batch_ = std::move(usual);
+    return bytes;
+  }
+
+  std::uint64_t kept_bytes(Slab& slab) {
+    const auto batch = (*train_batch_)(slab);
+    std::int64_t most = 0;
+    for (auto& pass : passes_) {
+      const LiveBytes live;
+      const Autocast cast(amp_, where_.type());
+      const auto losses = (*step_)(batch, pass.losses);
+      most = std::max(most, live.now());
+    }
+    return static_cast<std::uint64_t>(most);
+  }
+
+  std::optional<NonFiniteOrigin> find_nonfinite(Slab& slab, bool in_loss) {
+    const auto rows = static_cast<std::int64_t>(slab.rows().size());
+    graphs_.leave();  // each operation is to be seen
+    if (slab.ticket().micro == 0)
+      if (auto found = find_in(parameters_, "parameters", 0)) return found;
+    const auto batch = copies((*train_batch_)(slab));
+    if (auto found = find_in(batch, "batch", rows)) return found;
+    const nets::OpWatch watch(parameters_, in_loss);
+    forward_backward(slab, {});
+    if (!in_loss && slab.ticket().micro + 1 == accum_) {
+      RECORD_USER_SCOPE("norm");
+      finish_gradients();
+    }
+    if (!watch.first()) return {};
+    NonFiniteOrigin origin = origin_of(*watch.first(), parameters_, rows);
+    if (origin.phase != "norm")
+      blame_rows(
+          batch, rows, [&](const auto& row) { return fails_alone(row, rows, in_loss); }, origin);
+    return origin;
+  }
+
   const LearnerSpec spec_;
   at::Device where_;
   StateCopier copier_{where_};
@@ -435,13 +472,13 @@ class TorchLearner : public Learner {
   std::unique_ptr<nets::Step> step_;
   std::optional<Optimizers> optimizers_;
   std::vector<Pass> passes_;
-  Pass* votes_with_ = nullptr;  // of these, the one whose exchange carries the votes; null where one process trains
+  Pass* flags_with_ = nullptr;  // of these, the one whose exchange carries the flags; null where one process trains
   StepGraphs graphs_{spec_};
   bool repeated_ = false;  // the iteration under way, by them
   StepObservers observers_{spec_};
   bool validating_ = false;
   std::optional<NetValidator> validator_;
-  Votes votes_;
+  StepFlags flags_;
   std::uint64_t tried_ = 0;    // the ticket of the micro-batch under way
   std::size_t exchanged_ = 0;  // its passes that are done
   bool exchanging_ = false;    // gradients of one are on their way
@@ -449,8 +486,11 @@ class TorchLearner : public Learner {
   std::unique_ptr<BatchAdapter> train_batch_;
   std::uint64_t iteration_ = 0;      // under way
   at::Tensor grad_norm_, overflow_;  // of it
-  bool read_ = false;                // by result()
-  UnreadSteps unread_;
+  bool gradients_missing_ = false;   // of it: an error kept this process, which trains alone, from computing them
+  mutable std::optional<StepStats> stats_;  // of it, once they were read
+  DeferredSteps deferred_;
+  Probe memory_probe_{*this};
+  Search nonfinite_search_{*this};
 };
 
 }  // namespace

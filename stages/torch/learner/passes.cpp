@@ -97,7 +97,7 @@ void Pass::forget_idle(std::uint64_t iteration) const {
 
 at::Tensor Pass::reported() const { return sums.defined() && parallel ? parallel->figures() : sums; }
 
-void Pass::report(std::span<const double> read, StepResult& done) const {
+void Pass::report(std::span<const double> read, StepStats& done) const {
   if (!read.empty()) done.loss += read.front();
   for (std::size_t i = 0; i < figures.size(); ++i)
     done.parts.emplace_back(shown(figures[i]), read.empty() ? std::nan("") : read[1 + i]);

@@ -52,7 +52,7 @@ struct Pass {
   at::Tensor reported() const;
   /// Adds its loss and figures of the iteration to `done`: those of reported(), which have been read. NaN for figures
   /// of an iteration without it.
-  void report(std::span<const double> read, StepResult& done) const;
+  void report(std::span<const double> read, StepStats& done) const;
 };
 
 /// In the order of [[optim]]. Throws UserError(usage) where an optimizer names a loss that the step does not have, no

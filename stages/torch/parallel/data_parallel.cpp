@@ -5,7 +5,6 @@
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 
@@ -17,7 +16,7 @@ namespace flowtrain {
 
 namespace {
 
-constexpr std::int64_t kVotes = 7;  // at the end of the ballot
+constexpr auto kFlagCount = static_cast<std::int64_t>(kFlags);  // at the end of the control tensor
 
 std::vector<at::Tensor> tensors_of(const nets::NamedTensors& named) {
   std::vector<at::Tensor> tensors;
@@ -34,7 +33,7 @@ std::unique_ptr<c10d::Reducer> make_reducer(const TorchGroup& group, const std::
   const std::vector<bool> sparse(parameters.size(), false);
   auto buckets = std::get<0>(c10d::compute_bucket_assignment_by_size(parameters, {first, most}, sparse));
   std::reverse(buckets.begin(), buckets.end());  // gradients come in about the reverse of the parameters' order
-  std::unordered_map<std::size_t, std::string> names{{0, "ballot"}};
+  std::unordered_map<std::size_t, std::string> names{{0, "control"}};
   for (auto& [name, tensor] : named)
     if (tensor.requires_grad()) names.emplace(names.size(), name);
   auto reducer = std::make_unique<c10d::Reducer>(
@@ -67,23 +66,24 @@ DataParallel::DataParallel(TorchGroup& group, const nets::NamedTensors& paramete
   auto trained = tensors_of(parameters);
   std::erase_if(trained, [](auto& tensor) { return !tensor.requires_grad(); });
   if (trained.empty()) throw InternalError("a net without parameters to train");
-  ballot_ = torch::zeros({figures + kVotes}, trained.front().options().dtype(torch::kFloat32)).requires_grad_(true);
+  control_ =
+      torch::zeros({figures + kFlagCount}, trained.front().options().dtype(torch::kFloat32)).requires_grad_(true);
   // Its gradient is the first to come, as the loss adds it last: settled buckets have it in the first one, which is
   // sent as it is.
-  trained.insert(trained.begin(), ballot_);
+  trained.insert(trained.begin(), control_);
   in_collective(group_, "the comparison of nets",
                 [&] { c10d::verify_params_across_processes(group_.processes(), trained, std::nullopt); });
   reducer_ = make_reducer(group_, trained, parameters, options);
   if (only_own_) own_ = trained;
   reducer_->register_comm_hook(
-      std::make_unique<GradientExchange>(group_.processes(), options.wire, ballot_, times_, stalls_));
+      std::make_unique<GradientExchange>(group_.processes(), options.wire, control_, times_, stalls_));
   if (!options.find_unused) settle_buckets();
 }
 
 DataParallel::~DataParallel() = default;
 
 void DataParallel::begin(bool first, bool last) {
-  if (first) ballot_.mutable_grad().reset();
+  if (first) control_.mutable_grad().reset();
   last_ = last;
   if (!last) return;
   begun_ = true;
@@ -94,11 +94,11 @@ void DataParallel::begin(bool first, bool last) {
   });
 }
 
-void DataParallel::backward(const at::Tensor& loss, const at::Tensor& figures, double share, const Votes& votes) {
+void DataParallel::backward(const at::Tensor& loss, const at::Tensor& figures, double share, const StepFlags& flags) {
   begun_ = false;
-  const at::Tensor mine = torch::cat({figures * share, marked(last_ ? votes : Votes{})});
+  const at::Tensor mine = torch::cat({figures * share, marked(last_ ? flags : StepFlags{})});
   const at::Tensor part = loss * share;
-  const at::Tensor whole = part + ballot_.dot(mine);
+  const at::Tensor whole = part + control_.dot(mine);
   const auto add_gradients = [&] {
     whole.backward({}, std::nullopt, false, only_own_ ? std::optional<at::TensorList>(own_) : std::nullopt);
   };
@@ -111,27 +111,25 @@ void DataParallel::backward(const at::Tensor& loss, const at::Tensor& figures, d
   stalls_.wait_ends();
 }
 
-void DataParallel::stand_by(double share, const Votes& votes) {
+void DataParallel::contribute_zeros(double share, const StepFlags& flags) {
   if (!begun_) begin(true, true);
-  at::Tensor nothing = torch::zeros({}, ballot_.options().requires_grad(false));
+  at::Tensor nothing = torch::zeros({}, control_.options().requires_grad(false));
   for (const auto& [name, parameter] : parameters_)
     if (parameter.requires_grad()) nothing = nothing + parameter.sum() * 0;
-  backward(nothing, torch::zeros({ballot_.size(0) - kVotes}, ballot_.options().requires_grad(false)), share, votes);
+  backward(nothing, torch::zeros({control_.size(0) - kFlagCount}, control_.options().requires_grad(false)), share,
+           flags);
 }
 
-at::Tensor DataParallel::marked(const Votes& votes) const {
-  const std::array<double, kVotes> marks{votes.bad_samples, votes.interrupted, votes.terminated, votes.failed,
-                                         votes.out_of_time, votes.stopped,     votes.left_out};
-  const auto there = ballot_.options().requires_grad(false);
+at::Tensor DataParallel::marked(const StepFlags& flags) const {
+  const auto there = control_.options().requires_grad(false);
   // Nearly always: made on the device, while a copy to it would wait until it has done all that it was asked for.
-  if (std::all_of(marks.begin(), marks.end(), [](double mark) { return mark == 0; }))
-    return torch::zeros({kVotes}, there);
-  return torch::tensor(at::ArrayRef<double>(marks), torch::kFloat32).to(there.device());
+  if (!flags.any()) return torch::zeros({kFlagCount}, there);
+  return torch::tensor(at::ArrayRef<double>(flags.values()), torch::kFloat32).to(there.device());
 }
 
 void DataParallel::settle_buckets() {
   const torch::AutoGradMode with_gradients(true);
-  stand_by(0, {});
+  contribute_zeros(0, {});
 }
 
 void DataParallel::throw_unused() const {
@@ -142,17 +140,18 @@ void DataParallel::throw_unused() const {
                   "dist.find_unused = true waits for no gradients of theirs; or freeze them: [[group]] with frozen");
 }
 
-at::Tensor DataParallel::figures() const { return ballot_.grad().slice(0, 0, ballot_.size(0) - kVotes); }
+at::Tensor DataParallel::figures() const { return control_.grad().slice(0, 0, control_.size(0) - kFlagCount); }
 
-at::Tensor DataParallel::votes() const { return ballot_.grad().slice(0, ballot_.size(0) - kVotes); }
+at::Tensor DataParallel::flags() const { return control_.grad().slice(0, control_.size(0) - kFlagCount); }
 
-StepResult DataParallel::result(std::span<const double> votes) {
-  const auto sum = [&](std::size_t i) { return std::round(votes[i] * group_.size()); };
+StepStats DataParallel::stats(std::span<const double> means) {
+  StepStats stats;
+  for (std::size_t i = 0; i < kFlags; ++i) stats.flags.values()[i] = std::round(means[i] * group_.size());
   // On a GPU buckets are done when they are in its queue: that says nothing of when they arrive.
-  const auto exchange = ballot_.is_cpu() ? times_.summary() : ExchangeTimes::Summary{};
-  return {.votes = {sum(0), sum(1), sum(2), sum(3), sum(4), sum(5), sum(6)},
-          .exchange_s = exchange.busy_s,
-          .exposed_s = exchange.exposed_s - stalls_.take(exchange.exposed_s)};
+  const auto exchange = control_.is_cpu() ? times_.summary() : ExchangeTimes::Summary{};
+  stats.exchange_s = exchange.busy_s;
+  stats.exposed_s = exchange.exposed_s - stalls_.take(exchange.exposed_s);
+  return stats;
 }
 
 void DataParallel::share(const char* what, const nets::NamedTensors& tensors) {

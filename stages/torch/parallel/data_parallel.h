@@ -30,8 +30,8 @@ struct DataParallelOptions {
 /// Those of [dist].
 DataParallelOptions parallel_options(const Settings& dist);
 
-/// Keeps the parameters of all processes equal. Use per micro-batch: begin(), forward, backward(); then result().
-/// Besides gradients, the buckets carry one more tensor: what is reported of the loss, and everyone's votes. All
+/// Keeps the parameters of all processes equal. Use per micro-batch: begin(), forward, backward(); then stats().
+/// Besides gradients, the buckets carry one more tensor: what is reported of the loss, and everyone's flags. All
 /// processes know both when backward returns, without a collective of their own.
 class DataParallel {
  public:
@@ -46,24 +46,24 @@ class DataParallel {
   /// Backward of a micro-batch's part of the iteration's loss, a mean over its own rows by the number of micro-batches;
   /// `share` is what these rows weigh among all (Slab::share). `figures` (F) f32: to be averaged like the loss. Throws
   /// UserError(usage) where a parameter got no gradient, and the options allow for none.
-  void backward(const at::Tensor& loss, const at::Tensor& figures, double share, const Votes& votes);
-  /// In place of the last backward(), whether begin() was called or not: zeros, and the votes.
-  void stand_by(double share, const Votes& votes);
+  void backward(const at::Tensor& loss, const at::Tensor& figures, double share, const StepFlags& flags);
+  /// In place of the last backward(), whether begin() was called or not: zeros, and the flags.
+  void contribute_zeros(double share, const StepFlags& flags);
   /// After the last backward: means of the figures over all rows of the iteration, (F) where they were.
   at::Tensor figures() const;
-  /// After the last backward: means of the votes over the processes, f32 where the figures are, for result().
-  at::Tensor votes() const;
-  /// After the last backward, but the loss and its parts: sums of the votes(), which have been read, and how long the
+  /// After the last backward: means of the flags over the processes, f32 where the figures are, for stats().
+  at::Tensor flags() const;
+  /// After the last backward, but the loss and its parts: sums of the flags(), which have been read, and how long the
   /// exchange took.
-  StepResult result(std::span<const double> votes);
+  StepStats stats(std::span<const double> flags);
   /// Rank 0's values into everyone's tensors; `what` says why (Group).
   void share(const char* what, const nets::NamedTensors& tensors);
   /// Rank 0's buffers (running statistics), which differ from rank to rank while training.
   void share_buffers() { share("the sharing of running statistics", buffers_); }
 
  private:
-  // The votes as they go into the ballot.
-  at::Tensor marked(const Votes& votes) const;
+  // The flags as they go into the control tensor.
+  at::Tensor marked(const StepFlags& flags) const;
   // The reducer makes its buckets anew once, after its first backward, and what three or more processes' values sum up
   // to depends on their places in a bucket. That backward is one without rows, so that a resumed run's first iteration
   // has the buckets that it would have had.
@@ -73,9 +73,9 @@ class DataParallel {
 
   TorchGroup& group_;
   nets::NamedTensors buffers_, parameters_;
-  at::Tensor ballot_;  // f32, all zero; its gradient is the figures and the votes
+  at::Tensor control_;  // f32, all zero; its gradient is the figures and the flags
   bool only_own_, find_unused_, last_ = false, begun_ = false;
-  std::vector<at::Tensor> own_;  // parameters and ballot, where there are others
+  std::vector<at::Tensor> own_;  // parameters and control tensor, where there are others
   ExchangeTimes times_;
   StallMeter stalls_;
   std::unique_ptr<c10d::Reducer> reducer_;  // last: it uses the two before

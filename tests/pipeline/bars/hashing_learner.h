@@ -20,20 +20,20 @@ class HashingLearner : public Learner {
   explicit HashingLearner(Hooks hooks = {}) : hooks_(std::move(hooks)) {}
 
   void set_rates(std::span<const Rates> rates) override { lr_ = rates[0].lr; }
-  void backward(Slab& slab) override {
+  void forward_backward(Slab& slab, const StepFlags&) override {
     if (hooks_.backward) hooks_.backward(slab);
     slab.owner().wait_copy(slab.ticket().slot);
     if (slab.ticket().micro == 0) gradient_ = 0;
     mix(slab, gradient_);
     slab.owner().consumed(slab.ticket().slot);
   }
-  StepResult result() override { return {0.5, 1}; }
+  StepStats stats() const override { return {0.5, 1}; }
   void update() override {
     if (hooks_.update) hooks_.update();
     weight_ = mix64(weight_ + (gradient_ ^ std::bit_cast<std::uint64_t>(lr_)));
   }
   void discard() override {}
-  bool result_is_cheap() const override { return true; }
+  bool stats_are_free() const override { return true; }
   void begin_validation() override { seen_ = 0; }
   void validate(Slab& slab) override {
     if (hooks_.validate) hooks_.validate();

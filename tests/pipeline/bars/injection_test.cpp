@@ -56,7 +56,8 @@ using namespace flowtrain::testing;
 namespace {
 
 enum class Place {
-  source,
+  plan,
+  schedule,
   order,
   read,
   sample,
@@ -73,10 +74,11 @@ enum class Place {
   display,
   snapshot
 };
-constexpr int kPlaces = 16;
-const char* const place_names[kPlaces] = {
-    "source",   "order",          "read",     "sample", "val_read", "val_sample", "start_copy", "wait_copy",
-    "consumed", "wait_host_free", "backward", "update", "validate", "copy_state", "display",    "snapshot"};
+constexpr int kPlaces = 17;
+const char* const place_names[kPlaces] = {"plan",           "schedule",   "order",      "read",      "sample",
+                                          "val_read",       "val_sample", "start_copy", "wait_copy", "consumed",
+                                          "wait_host_free", "backward",   "update",     "validate",  "copy_state",
+                                          "display",        "snapshot"};
 
 enum class Thrown { runtime, user, memory, number };
 
@@ -172,18 +174,18 @@ void run_with(Fault& fault, const Shape& shape) {
   schedule.last = 24;
   schedule.validate_every = 6;
   schedule.snapshot_every = 5;
-  auto source = [&fault, tickets = schedule.tickets()] {
-    fault.at(Place::source);
-    return tickets();
+  auto plan = [&](std::uint64_t iteration) {
+    fault.at(Place::plan);
+    return schedule.plan(iteration);
+  };
+  auto rates = [&](Plan& filled) {
+    fault.at(Place::schedule);
+    filled.hyper = schedule.rates(filled.iteration);
   };
   Line line({"train", dataset, order, sampler, device, Batches(256, batch, LastBatch::wrap), 42, batch, 1,
-             shape.workers, 2, shape.prefetch, source});
-  Line val({"val", val_dataset, val_order, val_sampler, device, Batches(24, batch, LastBatch::pad), 42, batch, 1, 1, 1,
-            2, [next = std::uint64_t{0}]() mutable {
-              Ticket ticket;
-              ticket.iteration = ++next;
-              return ticket;
-            }});
+             shape.workers, 2, shape.prefetch, schedule.first, schedule.last, plan, rates});
+  Line val(
+      {"val", val_dataset, val_order, val_sampler, device, Batches(24, batch, LastBatch::pad), 42, batch, 1, 1, 1, 2});
   HashingLearner::Hooks hooks;
   hooks.backward = [&](const Slab&) { fault.at(Place::backward); };
   hooks.update = [&] {
@@ -263,7 +265,8 @@ std::string expected_ending(Place place, Thrown kind, std::uint64_t id) {
 // How often a place is reached in a run: the fault comes within the first `calls` of them.
 std::uint64_t calls(Place place) {
   switch (place) {
-    case Place::source: return 30;
+    case Place::plan:
+    case Place::schedule: return 24;
     case Place::order: return 190;
     case Place::read:
     case Place::sample: return 180;
@@ -294,7 +297,7 @@ TEST_CASE("an error of any kind in any stage, at any position, ends the run as i
   const Scheduler scheduler(workers);
   const TempFolder folder;
   std::array<std::uint64_t, kPlaces> fired{};
-  Fault none(Place::source, Thrown::runtime, 1'000'000);
+  Fault none(Place::plan, Thrown::runtime, 1'000'000);
   for (int i = 0; i < 3; ++i) REQUIRE(ending(none, {folder.path(), false, true, workers, 4}) == "");
   const auto files_before = open_files();
   for (const std::uint64_t round : points.each(1200 * times())) {

@@ -45,6 +45,12 @@ class Lone final : public c10d::Backend {
   }
 };
 
+StepFlags flag(Flag flag) {
+  StepFlags flags;
+  flags[flag] = 1;
+  return flags;
+}
+
 /// Two parameters that learn, and their exchange.
 struct World {
   explicit World(const DataParallelOptions& options = {}) : parallel(group, {{"a", a}, {"b", b}}, {}, 1, options) {}
@@ -57,18 +63,18 @@ struct World {
     for (int i = 0; i < accum; ++i) {
       parallel.begin(i == 0, i + 1 == accum);
       const at::Tensor loss = (i + 1) * (with_b ? a.sum() + weight_of_b * b.sum() : a.sum());
-      parallel.backward(loss, loss.detach().reshape({1}), 1, {.interrupted = 1});
+      parallel.backward(loss, loss.detach().reshape({1}), 1, flag(Flag::interrupted));
       if (i + 1 < accum) CHECK(lone->sums == before);  // nothing leaves before the last
     }
     exchanges = lone->sums - std::exchange(before, lone->sums);
   }
 
   /// Of the last iteration.
-  Votes votes() {
+  StepFlags flags() {
     Readout read;
-    const auto votes = read.ask(parallel.votes());
+    const auto flags = read.ask(parallel.flags());
     read.fetch();
-    return parallel.result(read[votes]).votes;
+    return parallel.stats(read[flags]).flags;
   }
 
   at::Tensor a = torch::ones({3}).requires_grad_(), b = torch::ones({5}).requires_grad_();
@@ -94,7 +100,7 @@ TEST_CASE("micro-batches are exchanged once an iteration") {
     CHECK(world.exchanges == 1);  // of one bucket
     CHECK(world.a.grad().equal(torch::full({3}, 10.0)));
     CHECK(world.parallel.figures().item<double>() == 8 * 10);
-    CHECK(world.votes().interrupted == 1);  // votes go with the last
+    CHECK(world.flags()[Flag::interrupted] == 1);  // flags go with the last
     world.iterate(1);
     CHECK(world.exchanges == 1);
   }

@@ -53,12 +53,13 @@ TEST_CASE("an optimizer that rests leaves the loss as it is, and updates as one 
     const std::array<Rates, 2> rates{Rates{at_work ? 0.1 : 0, 0, 1}, Rates{0.1, 0, 1}};
     const auto step = [&](Learner& learner) {
       learner.set_rates(rates);
-      learner.backward(slab);
-      const StepResult done = learner.result();
+      learner.forward_backward(slab, {});
+      learner.finish_gradients();
+      const StepStats done = learner.stats();
       learner.update();
       return done;
     };
-    const StepResult one = step(*rests), other = step(*always);
+    const StepStats one = step(*rests), other = step(*always);
     CHECK(one.loss == other.loss);
     // What rests has no gradients, so none in the norm either.
     CHECK((one.grad_norm == other.grad_norm) == at_work);
@@ -80,8 +81,8 @@ TEST_CASE("running statistics follow a batch once, however many optimizers learn
   for (std::uint64_t iteration = 1; iteration <= 2; ++iteration) {
     fill(slab, iteration, 8);
     learner->set_rates(rates);
-    learner->backward(slab);
-    learner->result();
+    learner->forward_backward(slab, {});
+    learner->finish_gradients();
     learner->update();
   }
   bool found = false;
@@ -104,8 +105,9 @@ TEST_CASE("the rows of an iteration weigh the same, whichever of its micro-batch
   const auto large = two_optimizers(tables, 1, "layers.0", "layers.1");
   fill(slab, 1, 8);
   large->set_rates(rates);
-  large->backward(slab);
-  const StepResult whole = large->result();
+  large->forward_backward(slab, {});
+  large->finish_gradients();
+  const StepStats whole = large->stats();
 
   tables.train.set("accum", std::int64_t{2}, {});
   const auto small = two_optimizers(tables, 1, "layers.0", "layers.1");
@@ -118,11 +120,12 @@ TEST_CASE("the rows of an iteration weigh the same, whichever of its micro-batch
     for (std::size_t field = 0; field < layout.fields().size(); ++field)
       std::memcpy(rest.host() + layout.offset(field),
                   slab.host() + layout.offset(field) + first * layout.row_bytes(field), rows * layout.row_bytes(field));
-    small->backward(rest);
+    small->forward_backward(rest, {});
   };
   give(0, 0, 6);
   give(1, 6, 2);
-  const StepResult parts = small->result();
+  small->finish_gradients();
+  const StepStats parts = small->stats();
   CHECK(parts.loss == doctest::Approx(whole.loss).epsilon(1e-6));
   CHECK(parts.grad_norm == doctest::Approx(whole.grad_norm).epsilon(1e-5));
 }

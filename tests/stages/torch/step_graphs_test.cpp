@@ -87,8 +87,9 @@ std::string trained(Learner& learner, double momentum_after_nine) {
     fill(slab, iteration, iteration == 8 ? 5 : 8);
     const Rates rates{0.1 / static_cast<double>(iteration), iteration > 9 ? momentum_after_nine : 0.9, 1};
     learner.set_rates(std::span(&rates, 1));
-    learner.backward(slab);
-    const StepResult done = learner.result();
+    learner.forward_backward(slab, {});
+    learner.finish_gradients();
+    const StepStats done = learner.stats();
     seen += std::to_string(done.loss) + " " + std::to_string(done.grad_norm) + "\n";
     learner.update();
   }
@@ -176,7 +177,7 @@ TEST_CASE("where a step cannot be captured it is made as ever, and a line says w
     Slab slab(layout, *device);
     fill(slab, 1, 8);
     const auto learner = tables.learner(called_again(counts));
-    learner->backward(slab);
+    learner->forward_backward(slab, {});
     REQUIRE(warnings.size() == 1);
     CHECK(warnings.front() == said + "train.accum is more than 1");
     CHECK(counts.captured == 0);

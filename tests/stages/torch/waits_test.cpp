@@ -190,7 +190,8 @@ TEST_CASE("no built-in net, loss or optimizer waits for its device in what a gra
     int repeated = 0, made = 0;
     Bench bench(text, [&] { return std::make_unique<Watched>(counts, repeated, made++ % 2 == 0); });
     for (std::uint64_t iteration = 1; iteration <= 5; ++iteration) {
-      bench.learner->backward(bench.batch(iteration));
+      bench.learner->forward_backward(bench.batch(iteration), {});
+      bench.learner->finish_gradients();
       bench.learner->update();
     }
     CHECK(repeated == 2 * 2);  // after three steps to warm up: forward and backward, and the update
@@ -219,9 +220,10 @@ TEST_CASE("all figures of an iteration are read at once") {
   for (auto& text : {classifier("mlp", "cross_entropy", "sgd", all), shipped("gan_shapes", all)}) {
     CAPTURE(text);
     Bench bench(text);
-    bench.learner->backward(bench.batch(1));
+    bench.learner->forward_backward(bench.batch(1), {});
     const Waits waits;
-    bench.learner->result();
+    bench.learner->finish_gradients();
+    bench.learner->stats();
     CHECK_MESSAGE((waits.seen() == Counts{{"figures to the host", 1}}), described(waits.seen()));
   }
 }
@@ -234,7 +236,8 @@ TEST_CASE("a step whose figures nobody asks for waits for nothing, and a batch o
     Slab& slab = bench.batch(1);
     {
       const Waits waits;
-      bench.learner->backward(slab);
+      bench.learner->forward_backward(slab, {});
+      bench.learner->finish_gradients();
       bench.learner->update();
       CHECK_MESSAGE(waits.seen().empty(), described(waits.seen()));
     }

@@ -1,6 +1,6 @@
 // What is known of steps that nobody waited for.
 
-#include "stages/torch/learner/unread_steps.h"
+#include "stages/torch/learner/deferred_steps.h"
 
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
@@ -19,22 +19,24 @@ constexpr float kInf = std::numeric_limits<float>::infinity(), kNan = std::numer
 
 at::Tensor scalar(float value) { return at::full({}, value); }
 
-Unread taken(UnreadSteps& steps) {
+DeferredStats taken(DeferredSteps& steps) {
   Readout read;
   const auto kept = read.ask(steps.kept());
   read.fetch();
-  return steps.take(read[kept]);
+  const DeferredStats summary = steps.summary(read[kept]);
+  steps.forget();
+  return summary;
 }
 
 }  // namespace
 
 TEST_CASE("of unread steps the first that was not finite is known, and how often half precision left one out") {
-  UnreadSteps steps;
+  DeferredSteps steps;
   CHECK(taken(steps).steps == 0);
   const std::vector<std::pair<float, float>> figures{{1, 2}, {1, kInf}, {kNan, kNan}, {kNan, 1}};
   for (std::size_t i = 0; i < figures.size(); ++i)
     steps.add(10 + i, scalar(figures[i].first), scalar(figures[i].second), {});
-  Unread unread = taken(steps);
+  DeferredStats unread = taken(steps);
   CHECK(unread.steps == 4);
   CHECK(unread.nonfinite == 11);
   CHECK(unread.loss == 1);
@@ -58,13 +60,14 @@ TEST_CASE("a learner that is not asked in each step learns the same, and tells a
   const auto device = make_cpu_device();
   Slab slab(testing::layout, *device);
   const auto train = [&](Learner& learner, std::uint64_t asked_every, std::uint64_t wild) {
-    StepResult last;
+    StepStats last;
     for (std::uint64_t iteration = 1; iteration <= 6; ++iteration) {
       testing::fill(slab, iteration, 8);
       const Rates rates{iteration == wild ? 1e38 : 0.01, 0.9, 1};
       learner.set_rates(std::span(&rates, 1));
-      learner.backward(slab);
-      if (iteration % asked_every == 0) last = learner.result();
+      learner.forward_backward(slab, {});
+      learner.finish_gradients();
+      if (iteration % asked_every == 0) last = learner.stats();
       learner.update();
     }
     LearnerState state;
@@ -73,10 +76,10 @@ TEST_CASE("a learner that is not asked in each step learns the same, and tells a
     return std::pair(last, state.model);
   };
   const auto each = train(*tables.learner({}), 1, 0), at_end = train(*tables.learner({}), 6, 0);
-  CHECK(each.first.unread.steps == 0);
-  CHECK(at_end.first.unread.steps == 5);
-  CHECK(at_end.first.unread.nonfinite == 0);
+  CHECK(each.first.deferred.steps == 0);
+  CHECK(at_end.first.deferred.steps == 5);
+  CHECK(at_end.first.deferred.nonfinite == 0);
   CHECK(at_end.first.loss == each.first.loss);
   for (std::size_t i = 0; i < each.second.size(); ++i) CHECK((each.second[i].bytes == at_end.second[i].bytes));
-  CHECK(train(*tables.learner({}), 6, 3).first.unread.nonfinite == 4);
+  CHECK(train(*tables.learner({}), 6, 3).first.deferred.nonfinite == 4);
 }

@@ -1,13 +1,11 @@
-#include "stages/torch/learner/unread_steps.h"
+#include "stages/torch/learner/deferred_steps.h"
 
 #include <ATen/ATen.h>
 
-#include <utility>
-
 namespace flowtrain {
 
-void UnreadSteps::add(std::uint64_t iteration, const at::Tensor& loss, const at::Tensor& norm,
-                      const at::Tensor& overflow) {
+void DeferredSteps::add(std::uint64_t iteration, const at::Tensor& loss, const at::Tensor& norm,
+                        const at::Tensor& overflow) {
   const auto whole = loss.options().dtype(at::kLong);
   if (steps_++ == 0) {
     counts_ = at::zeros({4}, whole);
@@ -22,22 +20,22 @@ void UnreadSteps::add(std::uint64_t iteration, const at::Tensor& loss, const at:
   figures_ = at::where(is_first, at::stack({loss, norm}), figures_);
 }
 
-at::Tensor UnreadSteps::kept() const {
+at::Tensor DeferredSteps::kept() const {
   return steps_ == 0 ? at::Tensor() : at::cat({counts_.to(at::kDouble), figures_.to(at::kDouble)});
 }
 
-Unread UnreadSteps::take(std::span<const double> read) {
-  Unread unread;
-  if (steps_ == 0) return unread;
-  unread.steps = std::exchange(steps_, 0);
+DeferredStats DeferredSteps::summary(std::span<const double> read) const {
+  DeferredStats summary;
+  if (steps_ == 0) return summary;
+  summary.steps = steps_;
   const auto count = [&](std::size_t i) { return static_cast<std::uint64_t>(read[i]); };
-  unread.nonfinite = count(0);
-  unread.overflows = count(1);
-  unread.in_a_row = count(2);
-  unread.most_in_a_row = count(3);
-  unread.loss = read[4];
-  unread.grad_norm = read[5];
-  return unread;
+  summary.nonfinite = count(0);
+  summary.overflows = count(1);
+  summary.in_a_row = count(2);
+  summary.most_in_a_row = count(3);
+  summary.loss = read[4];
+  summary.grad_norm = read[5];
+  return summary;
 }
 
 }  // namespace flowtrain

@@ -11,15 +11,16 @@
 namespace flowtrain {
 
 /// Keeps on the device what has to be known of each step, so that training need not wait for the device after each one.
-class UnreadSteps {
+class DeferredSteps {
  public:
   /// `loss` and `norm` (of the gradients) f32 scalars on the device; `overflow` 1 where half precision left the step
   /// out, else 0; undefined in full precision. Waits for nothing.
   void add(std::uint64_t iteration, const at::Tensor& loss, const at::Tensor& norm, const at::Tensor& overflow);
-  /// What take() is made of, f64 where the figures are; undefined where there were no steps.
+  /// What summary() is made of, f64 where the figures are; undefined where there were no steps.
   at::Tensor kept() const;
-  /// Of the steps since the last call: those of kept(), which have been read.
-  Unread take(std::span<const double> read);
+  /// Of the steps since forget(): those of kept(), which have been read.
+  DeferredStats summary(std::span<const double> read) const;
+  void forget() { steps_ = 0; }
 
  private:
   std::uint64_t steps_ = 0;

@@ -1,0 +1,43 @@
+#pragma once
+// Calls the hooks of a run with what they are told of every event.
+
+#include <cstdint>
+
+#include "pipeline/train/run_state.h"
+#include "stages/group.h"
+#include "stages/hooks.h"
+
+namespace flowtrain {
+
+/// Knows where the run is, so that who calls need not.
+class HookCalls {
+ public:
+  /// Restores the hooks' states from `state`. `hooks` may be null: nobody wants to be called. `per_epoch`: iterations;
+  /// 0: the run has no epochs.
+  HookCalls(Hooks* hooks, RunState& state, const Group& group, std::uint64_t last_iteration, std::uint64_t per_epoch);
+
+  /// Calls the hooks of one event. Throws HookError.
+  void operator()(Point point, const Figures& figures = {});
+  /// epoch_begin where `iteration` is the first of its epoch, then iteration_begin. Hooks may change `rates`.
+  void begin_iteration(std::uint64_t iteration, std::vector<Rates>& rates);
+  /// iteration_end, then epoch_end where it was the last of its epoch.
+  void end_iteration(const Figures& figures);
+  void on_exception(const std::exception& error);
+
+  /// Why a hook wants the run to end; empty: none does.
+  const std::string& stop_reason() const { return hooks_->moment().stopped; }
+  /// What hooks have logged since it was last cleared.
+  Figures& logged() { return hooks_->moment().logged; }
+  /// Into the run's state, for a snapshot.
+  void save();
+
+ private:
+  bool at_epoch_border(std::uint64_t iteration) const { return per_epoch_ > 0 && iteration % per_epoch_ == 0; }
+
+  Hooks none_;
+  Hooks* hooks_;
+  RunState& state_;
+  std::uint64_t per_epoch_;
+};
+
+}  // namespace flowtrain

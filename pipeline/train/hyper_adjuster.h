@@ -1,0 +1,48 @@
+#pragma once
+// The hyper-parameters that an iteration is made with: the schedules' and what is not known beforehand.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "pipeline/train/hook_calls.h"
+#include "pipeline/train/run_state.h"
+#include "pipeline/validation/plateau.h"
+#include "stages/compute.h"
+
+namespace flowtrain {
+
+/// Applies rollbacks, plateaus and hooks to the schedules' hyper-parameters, in this order, and gives them to the
+/// learner. The only place that does.
+class HyperAdjuster {
+ public:
+  /// `labels`: of the optimizers, in their order.
+  HyperAdjuster(Learner& learner, std::vector<std::string> labels, std::vector<Plateau> plateaus, HookCalls& hooks,
+                RunState& state);
+
+  /// An iteration begins: hooks are called. `scheduled`: one for each optimizer.
+  void begin_iteration(std::uint64_t iteration, const std::vector<Rates>& scheduled);
+  /// Within an iteration, after a rollback has lowered the learning rate.
+  void lower();
+  /// Enters a validation's figures into the plateaus.
+  void enter(const Figures& figures);
+
+  /// Of the first optimizer.
+  double lr() const { return used_.front().lr; }
+  /// "lr.<label>" of all optimizers, where there are several.
+  void append_rates(Figures& figures) const;
+
+ private:
+  std::vector<Rates> adjusted() const;
+  void use(std::vector<Rates> rates);
+
+  Learner& learner_;
+  const std::vector<std::string> labels_;
+  const std::vector<Plateau> plateaus_;
+  HookCalls& hooks_;
+  RunState& state_;
+  std::vector<Rates> scheduled_, used_;
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,76 @@
+#pragma once
+// How fast training goes, and what it waits for.
+
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+#include "pipeline/train/display.h"
+#include "stages/compute.h"
+#include "stages/group.h"
+
+namespace flowtrain {
+
+/// Times and counts of the compute thread since the last report, the epoch's begin and the run's begin. Validations are
+/// not part of the pace.
+class Pace {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// From now on; `elapsed_before_s`: of earlier starts.
+  void start(double elapsed_before_s);
+  /// The compute thread waited for a batch.
+  void waited(Clock::duration time);
+  /// It computes while this lives.
+  class Computing {
+   public:
+    explicit Computing(Pace& pace) : pace_(pace) {}
+    ~Computing() { pace_.computed(Clock::now() - begin_); }
+    Computing(const Computing&) = delete;
+
+   private:
+    Pace& pace_;
+    Clock::time_point begin_ = Clock::now();
+  };
+  /// It did something else, which does not count.
+  void paused(Clock::duration time) { since_ += time, epoch_since_ += time; }
+  void exchanged(const StepStats& stats) { exchange_s_ += stats.exchange_s, exposed_s_ += stats.exposed_s; }
+  void count_samples(std::size_t more) { samples_ += more, epoch_samples_ += more; }
+  void count_iteration() { ++iterations_; }
+
+  /// What an iteration took, in seconds.
+  struct IterationTime {
+    double waited_s = 0, computed_s = 0;
+  };
+  /// Since the last call.
+  IterationTime take_iteration() { return std::exchange(iteration_, {}); }
+
+  /// Training time over all starts, and of this one: in all, and waiting for data.
+  double elapsed_s() const { return elapsed_before_s_ + run_s(); }
+  double run_s() const { return seconds(Clock::now() - start_); }
+  double wait_s() const { return wait_s_; }
+
+  /// Into the fields of a report: rates since the last one.
+  void describe(StepEvent& event) const;
+  /// In a group of several: the times of the slowest process, which all wait for; what a process waits for the others
+  /// is not its own. A collective there.
+  void compare_ranks(Group& group, StepEvent& event) const;
+  /// The next report begins.
+  void begin_report();
+  /// samples_per_s and data_wait of the epoch; the next one begins.
+  Figures end_epoch();
+
+ private:
+  void computed(Clock::duration time);
+  static double seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
+
+  double elapsed_before_s_ = 0, wait_s_ = 0;  // wait_s_: since the run's begin
+  Clock::time_point start_, since_, epoch_since_;
+  double waited_s_ = 0, compute_s_ = 0, exchange_s_ = 0, exposed_s_ = 0;  // since the last report
+  std::uint64_t samples_ = 0, iterations_ = 0;
+  IterationTime iteration_;
+  double epoch_waited_s_ = 0;
+  std::uint64_t epoch_samples_ = 0;
+};
+
+}  // namespace flowtrain

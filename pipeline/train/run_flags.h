@@ -1,0 +1,89 @@
+#pragma once
+// Why and when a run ends before its last iteration: what this process wants, and what all processes have agreed on.
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "pipeline/train/hook_calls.h"
+#include "pipeline/train/run_state.h"
+#include "pipeline/train/snapshot_branch.h"
+#include "pipeline/validation/early_stop.h"
+#include "stages/compute.h"
+#include "stages/group.h"
+
+namespace flowtrain {
+
+class Interrupt;
+
+/// How a run ended, or is about to.
+struct RunEnd {
+  std::optional<int> signal = {};  ///< that interrupted it
+  std::string stopped = {};        ///< why it ended early, for people; empty where it did not
+  std::exception_ptr error = {};   ///< that ended it so, all being saved; null where none did
+
+  explicit operator bool() const { return signal || !stopped.empty() || error; }
+};
+
+/// The flags of one run. Processes that train together act on a flag only once all know of it, which is when the
+/// flags of a step have been summed; a process alone is a group of one, and knows at once. This class and the
+/// gathering of samples and times are all that asks how many there are.
+class RunFlags {
+ public:
+  /// `interrupt` and `snapshots` may be null.
+  RunFlags(Group& group, const Interrupt* interrupt, SnapshotBranch* snapshots, const EarlyStop& early_stop,
+           HookCalls& hooks, const RunState& state)
+      : group_(group),
+        interrupt_(interrupt),
+        snapshots_(snapshots),
+        early_stop_(early_stop),
+        hooks_(hooks),
+        state_(state) {}
+
+  /// What this process has to tell in a step. `bad_samples`: found in it.
+  StepFlags own(std::size_t bad_samples, bool step_failed) const;
+  /// Whether other processes' flags come back with the step's statistics, which are then to be read.
+  bool travel() const { return group_.size() > 1; }
+  /// The flags of all processes: `stats` brings them where they travel.
+  StepFlags of_all(const StepFlags& own, const std::optional<StepStats>& stats) const {
+    return travel() ? stats.value().flags : own;
+  }
+
+  /// Ends the run where a flag says so. Throws UserError(snapshot) where a snapshot could not be written, and the run
+  /// is to stop then.
+  void apply(const StepFlags& all);
+  /// Applies what this process alone has to say at once, where no other one has to be told.
+  void look_again();
+  /// The run ends after the last whole iteration; whoever started it throws the error then. Hooks are told.
+  void stop_with_error(const std::exception_ptr& error);
+  /// Ends the run early, unless something else has.
+  void stop(const std::string& reason);
+  RunEnd& end() { return end_; }
+
+  /// Asked before and after each batch of a validation, equally often by all ranks, which get the same answer: whether
+  /// it goes on. A collective about twice a second.
+  bool validation_goes_on();
+  /// Set by a signal where nobody has to be told of it: from then on nobody waits for a server that is away. Processes
+  /// that train together must all get to the iteration that they agree on.
+  std::stop_token cancels_reads() const;
+
+ private:
+  bool asked_to_end() const;
+
+  Group& group_;
+  const Interrupt* interrupt_;
+  SnapshotBranch* snapshots_;
+  const EarlyStop& early_stop_;
+  HookCalls& hooks_;
+  const RunState& state_;
+  RunEnd end_;
+  // Of validation_goes_on():
+  std::uint64_t asked_ = 0;                       // questions since the last agreement
+  std::uint64_t agrees_after_ = 1;                // questions until the next one
+  std::chrono::steady_clock::time_point agreed_;  // when that was
+};
+
+}  // namespace flowtrain

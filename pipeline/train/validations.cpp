@@ -1,0 +1,168 @@
+#include "pipeline/train/validations.h"
+
+#include <utility>
+
+#include "pipeline/telemetry/log.h"
+
+namespace flowtrain {
+
+Validations::Validations(std::vector<ValidationSet> sets, ValidationRules rules, NetCopy* replica,
+                         const Interrupt* interrupt, const ValidationContext& context)
+    : sets_(std::move(sets)), rules_(std::move(rules)), replica_(replica), run_(context) {
+  for (auto& set : sets_) set.bad_samples.restore(run_.state.validation[set.name].bad_samples);
+  if (replica_) overlapped_.emplace(sets_, interrupt, rules_.errors.action);
+}
+
+void Validations::start_lines() {
+  for (auto& set : sets_) set.line.start();
+}
+
+void Validations::stop_lines() {
+  for (auto& set : sets_) set.line.stop();
+}
+
+void Validations::cancel_reads() const {
+  for (auto& set : sets_) set.line.cancel_reads();
+}
+
+// What the one before has shown takes effect first, whatever time that took.
+void Validations::run(std::uint64_t iteration, bool last) {
+  if (!take_in()) return;
+  run_.flags.look_again();
+  if (!run_.flags.end().stopped.empty()) return;
+  if (overlapped_ && !last)
+    launch(iteration);
+  else
+    run_inline(iteration);
+}
+
+// An interrupted validation is left to the resumed run, from its start, as is one whose error ends the run.
+void Validations::run_inline(std::uint64_t iteration) {
+  run_.hooks(Point::validation_begin);
+  const auto goes_on = [this] { return run_.flags.validation_goes_on(); };
+  const auto found = validate_sets(sets_, run_.learner, iteration, goes_on, run_.group, rules_.errors.action);
+  if (found.error) on_error(iteration, found.error);
+  run_.state.validation_pending = !found.figures && !is_left_out(found);
+  if (!found.figures) return;
+  decide(*found.figures);
+  const auto [links, keeps] = record(iteration, found);
+  if (!keeps) return;
+  run_.judge.add_rollback_target(iteration);
+  run_.snapshots.take(SnapshotReason::best, links);
+}
+
+// The snapshot may turn out to be the best, and has the weights where a signal ends the validation. Who resumes from it
+// begins with this validation.
+void Validations::launch(std::uint64_t iteration) {
+  run_.judge.add_rollback_target(iteration);
+  if (!run_.snapshots.has_newest()) run_.snapshots.take(SnapshotReason::best);
+  run_.hooks(Point::validation_begin);
+  run_.state.validation_pending = false;
+  run_.state.awaited = AwaitedValidation{iteration};
+  replica_->take();
+  overlapped_->start(*replica_, iteration);
+}
+
+void Validations::resume() {
+  auto& awaited = run_.state.awaited;
+  if (!awaited || awaited->figures) return;
+  const std::uint64_t iteration = awaited->iteration;
+  SnapshotBranch* branch = run_.snapshots.branch();
+  const auto snapshot = overlapped_ && branch ? branch->open(iteration) : std::nullopt;
+  if (snapshot) {
+    replica_->load(read_tensors(*snapshot, rules_.averages).model);
+    overlapped_->start(*replica_, iteration);
+    return;
+  }
+  warn(say("the validation of iteration ", iteration, ", which was interrupted, is left out: ",
+           overlapped_ ? "its snapshot is gone" : "validation is no longer overlapped"));
+  awaited.reset();
+}
+
+void Validations::collect_if_over() {
+  if (overlapped_ && overlapped_->is_over()) collect();
+}
+
+void Validations::collect_if_under_way() {
+  if (overlapped_ && overlapped_->under_way()) collect();
+}
+
+void Validations::collect() {
+  auto& awaited = run_.state.awaited;
+  const auto found = overlapped_->finish();
+  if (found.error) on_error(awaited->iteration, found.error);
+  if (is_left_out(found)) awaited.reset();
+  if (!found.figures) return;
+  awaited->figures = found.figures;
+  const auto links = record(awaited->iteration, found).links;
+  SnapshotBranch* branch = run_.snapshots.branch();
+  if (!links.empty() && branch) branch->mark(awaited->iteration, run_.state, links);
+}
+
+void Validations::give_up() {
+  if (!overlapped_ || !overlapped_->under_way()) return;
+  overlapped_->give_up();
+  collect();
+}
+
+bool Validations::take_in() {
+  collect_if_under_way();
+  auto& awaited = run_.state.awaited;
+  if (!awaited) return true;
+  if (!awaited->figures) return false;
+  const Figures figures = *awaited->figures;
+  awaited.reset();
+  decide(figures);
+  return true;
+}
+
+// What follows from a validation for the training to come.
+void Validations::decide(const Figures& figures) {
+  run_.hooks(Point::validation_end, figures);
+  run_.flags.look_again();  // a hook's reason to stop comes before the rule's
+  rules_.early_stop.enter(run_.state.early_stop, figures);
+  run_.flags.stop(rules_.early_stop.reason(run_.state.early_stop));
+  run_.hyper.enter(figures);
+}
+
+// Whether an error keeps it from being made for good; one that ends the run leaves it to the resumed one.
+bool Validations::is_left_out(const Validated& found) const {
+  return found.error && rules_.errors.action == ErrorPolicy::Action::skip;
+}
+
+void Validations::on_error(std::uint64_t iteration, const std::exception_ptr& error) {
+  if (rules_.errors.action != ErrorPolicy::Action::skip) return run_.flags.stop_with_error(error);
+  warn(say("no validation at iteration ", iteration, ": ", summary_of(error)));
+  count();
+}
+
+// The next one begins after it.
+void Validations::count() {
+  for (auto& set : sets_) {
+    auto& state = run_.state.validation[set.name];
+    state.batches += set.batches;
+    state.bad_samples = set.bad_samples.ids();
+  }
+}
+
+// Into the run's state, and shown.
+Validations::Ranks Validations::record(std::uint64_t iteration, const Validated& found) {
+  count();
+  Ranks ranks;
+  for (auto& rule : rules_.best) {
+    const auto rank = rule.enter(run_.state.best, iteration, *found.figures);
+    ranks.keeps |= rank.has_value();
+    if (rank == std::size_t{0}) ranks.links.push_back(rule.link);
+  }
+  const bool improved = !ranks.links.empty() && ranks.links.front() == rules_.best.front().link;
+  run_.display.validation(iteration, *found.figures, improved, found.confusion ? &*found.confusion : nullptr,
+                          found.replaced);
+  return ranks;
+}
+
+// Only rank 0 logs what all ranks know.
+void Validations::warn(const std::string& text) const {
+  if (run_.group.leads()) log_warn(text);
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,96 @@
+#pragma once
+// The validations of a run: inline, where training waits, or overlapped. What an overlapped one has shown takes effect
+// just before the next one, or at the end: an iteration that does not depend on how long it took, so that each run is
+// the same.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/train/display.h"
+#include "pipeline/train/hyper_adjuster.h"
+#include "pipeline/train/judge.h"
+#include "pipeline/train/on_error.h"
+#include "pipeline/train/run_flags.h"
+#include "pipeline/train/run_state.h"
+#include "pipeline/train/snapshots.h"
+#include "pipeline/validation/best.h"
+#include "pipeline/validation/early_stop.h"
+#include "pipeline/validation/overlapped_validation.h"
+#include "pipeline/validation/validation.h"
+
+namespace flowtrain {
+
+/// What validations work with, and what follows from them.
+struct ValidationRules {
+  std::vector<BestRule> best;  ///< decide which snapshots are best; users are told of the first rule's
+  EarlyStop early_stop;
+  ErrorPolicy errors;     ///< val.on_error
+  bool averages = false;  ///< validation sees averaged weights, where there are any
+};
+
+/// Parts of the run that a validation uses or changes; everything outlives it.
+struct ValidationContext {
+  Learner& learner;
+  Group& group;
+  HookCalls& hooks;
+  RunFlags& flags;
+  HyperAdjuster& hyper;
+  Judge& judge;
+  Snapshots& snapshots;
+  Display& display;
+  RunState& state;
+};
+
+/// One validation after the other.
+class Validations {
+ public:
+  /// `sets`: [data.val]'s first. `replica` (may be null) is what overlapped validations measure; without one, training
+  /// waits for validations. `interrupt` may be null.
+  Validations(std::vector<ValidationSet> sets, ValidationRules rules, NetCopy* replica, const Interrupt* interrupt,
+              const ValidationContext& context);
+
+  void start_lines();
+  void stop_lines();
+  /// Reads of the lines that wait for a server that is away fail from now on. Any thread.
+  void cancel_reads() const;
+  bool any() const { return !sets_.empty(); }
+
+  /// Starts anew what a signal ended, where that was overlapped.
+  void resume();
+  /// Validates the iteration that was just finished; `last` of the run.
+  void run(std::uint64_t iteration, bool last);
+  /// Shows and ranks an overlapped validation that is over; nothing that training depends on.
+  void collect_if_over();
+  /// Likewise of one that is under way, for which it waits.
+  void collect_if_under_way();
+  /// A run that goes on later begins it anew.
+  void give_up();
+  /// What training depends on, once it is there. False: a signal came before the figures.
+  bool take_in();
+
+ private:
+  struct Ranks {
+    std::vector<std::string> links = {};  ///< of the rules that it is the best of
+    bool keeps = false;                   ///< whether a rule is to keep its snapshot
+  };
+
+  void run_inline(std::uint64_t iteration);
+  void launch(std::uint64_t iteration);
+  void collect();
+  void decide(const Figures& figures);
+  bool is_left_out(const Validated& found) const;
+  void on_error(std::uint64_t iteration, const std::exception_ptr& error);
+  void count();
+  Ranks record(std::uint64_t iteration, const Validated& found);
+  void warn(const std::string& text) const;
+
+  std::vector<ValidationSet> sets_;
+  const ValidationRules rules_;
+  NetCopy* replica_;
+  ValidationContext run_;
+  std::optional<OverlappedValidation> overlapped_;  // nothing where validation is inline; last: its thread uses sets_
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,102 @@
+#include "pipeline/train/hyper_adjuster.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/pipeline/scripted_learner.h"
+
+using namespace flowtrain;
+using namespace flowtrain::testing;
+
+namespace {
+
+/// Doubles the first optimizer's rate in even iterations, and notes events.
+class Doubling : public Hook {
+ public:
+  explicit Doubling(std::vector<std::string>& seen) : seen_(seen) {}
+  std::vector<Point> points() const override {
+    return {Point::epoch_begin, Point::iteration_begin, Point::iteration_end, Point::epoch_end};
+  }
+  void at(Point point, Moment& moment) override {
+    seen_.push_back(std::string(name_of(point)) + " " + std::to_string(moment.iteration) + " of epoch " +
+                    std::to_string(moment.epoch));
+    if (point == Point::iteration_begin && moment.iteration % 2 == 0) moment.rates[0].lr *= 2;
+  }
+
+ private:
+  std::vector<std::string>& seen_;
+};
+
+struct Fixture {
+  explicit Fixture(std::vector<Plateau> plateaus = {}, std::uint64_t per_epoch = 0)
+      : hooks((added.add(std::make_unique<Doubling>(seen), "doubling"), &added), state, solo_group(), 100, per_epoch),
+        hyper(learner, {"a", "b"}, std::move(plateaus), hooks, state) {}
+
+  std::vector<std::string> seen;
+  RunState state;
+  ScriptedLearner learner;
+  Hooks added;
+  HookCalls hooks;
+  HyperAdjuster hyper;
+};
+
+const std::vector<Rates> scheduled{{0.1, 0.9, 1}, {0.2, 0.5, 1}};
+
+}  // namespace
+
+TEST_CASE("the learner is told of hyper-parameters where they change; hooks come last") {
+  Fixture run;
+  run.hyper.begin_iteration(1, scheduled);
+  CHECK(run.learner.rates == scheduled);
+  run.state.iteration = 1;
+  run.hyper.begin_iteration(2, scheduled);
+  CHECK(run.learner.rates[0].lr == 0.2);
+  run.state.iteration = 2;
+  run.hyper.begin_iteration(3, scheduled);
+  CHECK(run.learner.rates == scheduled);
+  CHECK(run.learner.take_calls().size() == 3);
+  run.state.iteration = 4;
+  run.hyper.begin_iteration(5, scheduled);
+  CHECK(run.learner.take_calls().empty());
+}
+
+TEST_CASE("a rollback's lower rate is used at once, and by all iterations to come") {
+  Fixture run;
+  run.hyper.begin_iteration(1, scheduled);
+  run.state.lr_scale = 0.5;
+  run.hyper.lower();
+  CHECK(run.hyper.lr() == 0.05);
+  run.hyper.begin_iteration(1, scheduled);
+  CHECK(run.learner.rates[1].lr == 0.1);
+  CHECK(run.learner.rates[1].momentum == 0.5);
+  Figures figures;
+  run.hyper.append_rates(figures);
+  CHECK(figures == Figures{{"lr.a", 0.05}, {"lr.b", 0.1}});
+}
+
+TEST_CASE("a plateau lowers its optimizer's rate once validation no longer improves") {
+  Plateau plateau;
+  plateau.improvement.metric = "loss";
+  plateau.patience = 0;
+  plateau.optim = "b";
+  Fixture run({plateau});
+  run.hyper.enter({{"loss", 1.0}});
+  run.hyper.begin_iteration(1, scheduled);
+  CHECK(run.learner.rates == scheduled);
+  run.hyper.enter({{"loss", 1.0}});
+  run.hyper.begin_iteration(1, scheduled);
+  CHECK(run.learner.rates[0].lr == 0.1);
+  CHECK(run.learner.rates[1].lr == doctest::Approx(0.02));
+}
+
+TEST_CASE("hooks are told of iterations and epochs by their numbers") {
+  Fixture run({}, 2);
+  for (std::uint64_t iteration = 1; iteration <= 3; ++iteration) {
+    run.hyper.begin_iteration(iteration, scheduled);
+    run.state.iteration = iteration;
+    run.hooks.end_iteration({});
+  }
+  CHECK(run.seen == std::vector<std::string>{
+                        "epoch_begin 1 of epoch 0", "iteration_begin 1 of epoch 0", "iteration_end 1 of epoch 0",
+                        "iteration_begin 2 of epoch 0", "iteration_end 2 of epoch 0", "epoch_end 2 of epoch 0",
+                        "epoch_begin 3 of epoch 1", "iteration_begin 3 of epoch 1", "iteration_end 3 of epoch 1"});
+}

@@ -1,0 +1,121 @@
+#include "pipeline/train/reports.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "pipeline/train/loader_tuning.h"
+#include "tests/pipeline/scripted_learner.h"
+#include "tests/support/temp_folder.h"
+
+using namespace flowtrain;
+using namespace flowtrain::testing;
+using nlohmann::json;
+
+namespace {
+
+std::vector<json> lines_of(const std::filesystem::path& path) {
+  std::vector<json> lines;
+  std::ifstream file(path);
+  for (std::string text; std::getline(file, text);) lines.push_back(json::parse(text));
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("means are over what was read and finite, without learning rates, and go on where a run does") {
+  RunState state;
+  {
+    EpochMeans means(state);
+    means.add("loss", 1);
+    means.add("loss", NAN);
+    means.add({{"loss.part", 3}, {"lr.a", 0.1}});
+  }
+  EpochMeans means(state);
+  means.add("loss", 2);
+  CHECK(means.take() == Figures{{"loss", 1.5}, {"loss.part", 3}});
+  CHECK(means.take().empty());
+  CHECK(state.epoch_sums.empty());
+}
+
+TEST_CASE("pace: rates since the last report, a pause left out; waits are shares of the time") {
+  Pace pace;
+  pace.start(100);
+  pace.waited(std::chrono::hours(1));
+  { const Pace::Computing computing(pace); }
+  pace.count_samples(30);
+  pace.count_iteration();
+  pace.count_iteration();
+  StepEvent event;
+  pace.describe(event);
+  CHECK(event.samples_per_s > 0);
+  CHECK(event.data_time_s == 1800);
+  CHECK(event.data_wait > 1);  // the hour was not waited for by this test's clock
+  CHECK(pace.wait_s() == 3600);
+  CHECK(pace.elapsed_s() >= 100);
+  const auto time = pace.take_iteration();
+  CHECK(time.waited_s == 3600);
+  CHECK(pace.take_iteration().waited_s == 0);
+  pace.compare_ranks(solo_group(), event);
+  CHECK(event.slowest_rank == -1);  // a process alone is compared with nobody
+  pace.begin_report();
+  pace.count_iteration();
+  pace.describe(event);
+  CHECK(event.data_wait == 0);
+  CHECK(event.samples_per_s == 0);
+  pace.paused(-std::chrono::hours(1));  // as if the epoch had begun an hour earlier
+  const Figures epoch = pace.end_epoch();
+  CHECK(epoch[0].first == "samples_per_s");
+  CHECK(epoch[0].second == doctest::Approx(30.0 / 3600).epsilon(0.01));
+  CHECK(epoch[1].second == doctest::Approx(1).epsilon(0.01));
+}
+
+TEST_CASE("each iteration is shown; a train line tells what was read, an epoch line the means") {
+  const TempFolder folder;
+  RunState state;
+  HookCalls hooks(nullptr, state, solo_group(), 4, 4);
+  {
+    MetricsFile metrics(folder.path() / "metrics.jsonl");
+    Display display(ProgressMode::off, 4, &metrics);
+    Reports reports({1, 4, 2, 4}, display, hooks, solo_group(), state);
+    reports.pace().start(0);
+    CHECK(reports.due(2));
+    CHECK_FALSE(reports.due(3));
+    hooks.logged() = {{"own", 7}};
+    for (std::uint64_t iteration = 1; iteration <= 4; ++iteration) {
+      state.iteration = iteration;
+      StepEvent event{.iteration = iteration};
+      if (iteration % 2 == 0) event.loss = static_cast<double>(iteration);
+      state.line.clipped += iteration == 1;
+      reports.put(event, {{"loss.part", 1}});
+    }
+    display.finish();
+  }
+  const auto lines = lines_of(folder.path() / "metrics.jsonl");
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0]["kind"] == "train");
+  CHECK(lines[0]["iter"] == 2);
+  CHECK(lines[0]["loss"] == 2.0);
+  CHECK(lines[0]["loss.part"] == 1.0);
+  CHECK(lines[0]["own"] == 7.0);
+  CHECK(lines[0]["clipped"] == 0.5);
+  CHECK_FALSE(lines[1].contains("own"));  // told once
+  CHECK(lines[1]["clipped"] == 0.0);
+  CHECK(lines[2]["kind"] == "epoch");
+  CHECK(lines[2]["loss"] == 3.0);
+}
+
+TEST_CASE("a step that was not read has no loss in its epoch's mean") {
+  RunState state;
+  HookCalls hooks(nullptr, state, solo_group(), 2, 2);
+  Display display(ProgressMode::off, 2, nullptr);
+  Reports reports({1, 2, 0, 2}, display, hooks, solo_group(), state);
+  reports.pace().start(0);
+  CHECK_FALSE(reports.due(2));
+  state.iteration = 1;
+  reports.put({.iteration = 1}, {});
+  CHECK(state.epoch_sums.empty());
+  CHECK(state.line.iterations == 1);
+}

@@ -1,0 +1,130 @@
+#include "pipeline/train/run_flags.h"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+#include "pipeline/telemetry/interrupt.h"
+#include "sampling/core/error.h"
+#include "tests/pipeline/scripted_learner.h"
+#include "tests/support/failure_helper.h"
+
+using namespace flowtrain;
+using namespace flowtrain::testing;
+
+namespace {
+
+/// Calls `body` at one event.
+class At : public Hook {
+ public:
+  At(Point point, std::function<void(Moment&)> body) : point_(point), body_(std::move(body)) {}
+  std::vector<Point> points() const override { return {point_}; }
+  void at(Point, Moment& moment) override { body_(moment); }
+
+ private:
+  Point point_;
+  std::function<void(Moment&)> body_;
+};
+
+struct Fixture {
+  explicit Fixture(Group& group, const Interrupt* interrupt = nullptr)
+      : hooks(&added, state, group, 100, 0), flags(group, interrupt, nullptr, early_stop, hooks, state) {}
+
+  RunState state;
+  EarlyStop early_stop{.hours = 1};
+  Hooks added;
+  HookCalls hooks;
+  RunFlags flags;
+};
+
+StepFlags flag(Flag flag) {
+  StepFlags flags;
+  flags[flag] = 1;
+  return flags;
+}
+
+}  // namespace
+
+TEST_CASE("own flags say what this process has found, and wants") {
+  Fixture run(solo_group());
+  CHECK_FALSE(run.flags.own(0, false).any());
+  CHECK(run.flags.own(3, false)[Flag::bad_samples] == 3);
+  CHECK(run.flags.own(0, true)[Flag::step_failed] == 1);
+  run.state.elapsed_s = 3600;
+  CHECK(run.flags.own(0, false)[Flag::out_of_time] == 1);
+  run.added.add(std::make_unique<At>(Point::iteration_end, [](Moment& moment) { moment.stop("enough"); }), "a");
+  run.hooks(Point::iteration_end);
+  CHECK(run.flags.own(0, false)[Flag::stopped] == 1);
+}
+
+TEST_CASE("alone a process acts on its own flags at once; of several, each waits for the sum of all") {
+  const Interrupt interrupt;
+  raise(SIGTERM);
+  {
+    Fixture run(solo_group(), &interrupt);
+    CHECK_FALSE(run.flags.travel());
+    CHECK(run.flags.of_all(run.flags.own(2, false), std::nullopt)[Flag::bad_samples] == 2);
+    run.flags.look_again();
+    CHECK(run.flags.end().signal == SIGTERM);
+    CHECK(run.flags.cancels_reads().stop_possible());
+  }
+  QuietGroup group(1, 2);
+  Fixture run(group, &interrupt);
+  CHECK(run.flags.travel());
+  run.flags.look_again();
+  CHECK_FALSE(run.flags.end());
+  CHECK_FALSE(run.flags.cancels_reads().stop_possible());
+  StepStats stats;
+  stats.flags[Flag::interrupted] = 1;
+  run.flags.apply(run.flags.of_all(run.flags.own(0, false), stats));
+  CHECK(run.flags.end().signal == SIGINT);  // another rank's
+  CHECK(group.collectives.empty());
+}
+
+TEST_CASE("a signal comes before a time limit, and that before a hook; the first reason stays") {
+  Fixture run(solo_group());
+  auto all = flag(Flag::stopped);
+  run.flags.apply(all);
+  CHECK(run.flags.end().stopped == "a hook of another process asked for it");
+  all[Flag::out_of_time] = 1;
+  run.flags.apply(all);
+  CHECK(run.flags.end().stopped == "a hook of another process asked for it");
+  CHECK_FALSE(run.flags.end().signal);
+
+  Fixture other(solo_group());
+  other.flags.apply(all);
+  CHECK(other.flags.end().stopped == other.early_stop.out_of_time_text());
+  all[Flag::interrupted] = all[Flag::terminated] = 1;
+  other.flags.apply(all);
+  CHECK(other.flags.end().signal == SIGTERM);
+}
+
+TEST_CASE("a snapshot that rank 0 could not write ends all ranks") {
+  QuietGroup group(1, 2);
+  Fixture run(group);
+  check_failure(failure_of([&] { run.flags.apply(flag(Flag::snapshot_failed)); }), Exit::snapshot,
+                "rank 0 could not write a snapshot");
+}
+
+TEST_CASE("an error that ends a run in good order is told to hooks, and is the reason") {
+  Fixture run(solo_group());
+  std::string told;
+  run.added.add(std::make_unique<At>(Point::exception, [&](Moment& moment) { told = moment.error->what(); }), "a");
+  run.flags.stop_with_error(std::make_exception_ptr(std::runtime_error("no room\nframe #0")));
+  CHECK(run.flags.end().stopped == "no room");
+  CHECK(told == "no room\nframe #0");
+  CHECK_THROWS_WITH(std::rethrow_exception(run.flags.end().error), "no room\nframe #0");
+}
+
+TEST_CASE("ranks agree on whether a validation goes on, at the same questions") {
+  QuietGroup group(0, 2);
+  Fixture run(group);
+  group.adds = [](std::span<double> values) { values[2] = 1e-9; };  // batches that take next to no time
+  for (int question = 0; question < 200; ++question) CHECK(run.flags.validation_goes_on());
+  CHECK(group.collectives.size() >= 4);  // every 50th question at the latest
+  CHECK(group.collectives.size() <= 6);
+  group.adds = [](std::span<double> values) { values[1] = 1; };
+  int questions = 0;
+  while (run.flags.validation_goes_on()) REQUIRE(++questions < 60);
+  CHECK(run.flags.end().signal == SIGTERM);
+}
