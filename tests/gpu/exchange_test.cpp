@@ -46,11 +46,10 @@ struct Net {
       layers.push_back(torch::rand(sizes).to(test_device()).requires_grad_());
     if (passes == 1) {
       parts.push_back(std::make_unique<DataParallel>(
-          group, nets::NamedTensors{{"first", layers[0]}, {"second", layers[1]}}, nets::NamedTensors{}, 1, options));
+          group, nets::NamedTensors{{"first", layers[0]}, {"second", layers[1]}}, 1, options));
     } else {
       for (const std::size_t i : {0u, 1u})
-        parts.push_back(std::make_unique<DataParallel>(group, nets::NamedTensors{{"own", layers[i]}},
-                                                       nets::NamedTensors{}, 1, options));
+        parts.push_back(std::make_unique<DataParallel>(group, nets::NamedTensors{{"own", layers[i]}}, 1, options));
     }
   }
 

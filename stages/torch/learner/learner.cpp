@@ -30,7 +30,7 @@
 #include "stages/torch/learner/passes.h"
 #include "stages/torch/learner/step_graphs.h"
 #include "stages/torch/learner/steps.h"
-#include "stages/torch/parallel/data_parallel.h"
+#include "stages/torch/parallel/step_exchange.h"
 #include "stages/torch/readout.h"
 #include "stages/torch/state_copy.h"
 #include "stages/torch/validation/net_copy.h"
@@ -62,7 +62,7 @@ class TorchLearner : public Learner {
     passes_ = make_passes(spec.optims, shared, *step_);
     if (spec.train.boolean("cuda_graph")) keep_rates_on_device();
     validator_.emplace(spec, net_, *step_);
-    if (auto* group = dynamic_cast<TorchGroup*>(spec.group)) train_together(spec, *group);
+    exchange_ = make_step_exchange(spec, passes_, *net_);
     if (spec.hooks && spec.hook_list) add_hooks(*spec.hooks, *spec.hook_list);
     net_->train(true);
     make_train_batch_ = [this, channels_last = spec.net.boolean("channels_last"),
@@ -80,11 +80,10 @@ class TorchLearner : public Learner {
   }
 
   void forward_backward(Slab& slab, const StepFlags& flags) override {
-    flags_ = flags;
     repeated_ = repeat(slab);
     if (repeated_) return;
     if (slab.ticket().micro == 0) begin_iteration(slab.ticket().iteration);
-    add_gradients(slab);
+    add_gradients(slab, flags);
   }
 
   // In half precision takes the scale off; without train.clip it only measures.
@@ -102,17 +101,9 @@ class TorchLearner : public Learner {
   }
 
   bool contribute_zeros(Slab& slab, const StepFlags& flags) override {
-    if (exchanging_) return false;
-    flags_ = flags;
-    gradients_missing_ = !flags_with_;
-    if (!flags_with_) return true;
-    for (std::size_t i = slab.ticket().seq == tried_ ? exchanged_ : 0; i < passes_.size(); ++i) {
-      Pass& pass = passes_[i];
-      if (!pass.due(iteration_)) continue;
-      pass.parallel->contribute_zeros(slab.share(), &pass == flags_with_ ? flags_ : StepFlags{});
-      pass.sums = torch::zeros({static_cast<std::int64_t>(1 + pass.figures.size())});
-    }
-    return true;
+    const auto zeros = exchange_->contribute_zeros(iteration_, slab, flags);
+    gradients_missing_ = zeros == StepExchange::Zeros::not_needed;
+    return zeros != StepExchange::Zeros::too_late;
   }
 
   void update() override {
@@ -153,7 +144,7 @@ class TorchLearner : public Learner {
   NonFiniteSearch* nonfinite_search() override { return &nonfinite_search_; }
 
   void begin_validation() override {
-    if (flags_with_) flags_with_->parallel->share_buffers();
+    exchange_->share("the sharing of running statistics", buffers_);
     torch::manual_seed(Stream(seed_, Purpose::net, 0).next64() ^ mix64(static_cast<std::uint64_t>(group_.rank())));
     use_average();
     net_->train(false);
@@ -198,23 +189,12 @@ class TorchLearner : public Learner {
   void set_threads(unsigned threads) override { torch::set_num_threads(static_cast<int>(threads)); }
 
   void share_state() override {
-    if (!flags_with_) return;
-    flags_with_->parallel->share("the sharing of parameters", parameters_);
-    flags_with_->parallel->share("the sharing of buffers", buffers_);
-    flags_with_->parallel->share("the sharing of the optimizers' state", optimizers_->state());
+    exchange_->share("the sharing of parameters", parameters_);
+    exchange_->share("the sharing of buffers", buffers_);
+    exchange_->share("the sharing of the optimizers' state", optimizers_->state());
   }
 
  private:
-  // Alone in its job a process has nothing to average, and is spared the copies into buckets.
-  void train_together(const LearnerSpec& spec, TorchGroup& group) {
-    if (group.size() == 1) return;
-    flags_with_ = exchange_gradients(passes_, group, buffers_, *spec.dist);
-    if (spec.dist->boolean("sync_batch_norm"))
-      made_from(*spec.dist, "sync_batch_norm", [&] {
-        return net_->span_batch_norm([&group](at::Tensor& values) { group.sum("the statistics of a batch", values); });
-      });
-  }
-
   // From the first step on, so that the steps before a capture, which a resumed run makes again, round the rate as the
   // captured ones do.
   void keep_rates_on_device() try { optimizers_->keep_rates_on_device(); } catch (const std::runtime_error& error) {
@@ -228,18 +208,15 @@ class TorchLearner : public Learner {
   }
 
   // Of a micro-batch, to those of the iteration's others.
-  void add_gradients(Slab& slab) {
-    exchanged_ = 0;
-    tried_ = slab.ticket().seq;
+  void add_gradients(Slab& slab, const StepFlags& flags) {
     const Ticket& ticket = slab.ticket();
+    exchange_->begin_batch(iteration_, slab, ticket.micro + 1 == accum_, flags);
     seed_draws(ticket);
     nets::NamedTensors batch;
     observers_.during(Phase::transfer, [&] { batch = (*train_batch_)(slab); });
     observers_.show_batch(slab, batch);
-    for (auto& pass : passes_) {
-      if (pass.due(iteration_)) run(pass, batch, slab);
-      ++exchanged_;
-    }
+    for (std::size_t i = 0; i < passes_.size(); ++i)
+      if (passes_[i].due(iteration_)) run(i, batch);
     if (slab.owner().copies()) slab.owner().consumed(ticket.slot);
   }
 
@@ -264,7 +241,8 @@ class TorchLearner : public Learner {
   StepGraphs::Step step_for_graphs(Slab& slab) {
     const auto gradients = [this, &slab](const nets::NamedTensors& batch) {
       forget_step();
-      for (auto& pass : passes_) run(pass, batch, slab);
+      exchange_->begin_batch(iteration_, slab, true, {});
+      for (std::size_t i = 0; i < passes_.size(); ++i) run(i, batch);
       finish_gradients();
       StepGraphs::Outputs outputs{{}, grad_norm_, overflow_, {}};
       for (auto& pass : passes_) outputs.sums.push_back(pass.sums);
@@ -278,32 +256,24 @@ class TorchLearner : public Learner {
   // A second micro-batch finds the gradients of the first in its way.
   void try_step(Slab& slab) {
     begin_iteration(0);  // in which all optimizers are at work
-    for (int micro = 0; micro < std::min(accum_, 2.); ++micro) add_gradients(slab);
+    for (int micro = 0; micro < std::min(accum_, 2.); ++micro) add_gradients(slab, {});
     finish_gradients();
     stats();
     update();
   }
 
   // Forward and backward of a micro-batch.
-  void run(Pass& pass, const nets::NamedTensors& batch, Slab& slab) {
-    const Ticket& ticket = slab.ticket();
-    if (pass.parallel) pass.parallel->begin(ticket.micro == 0, ticket.micro + 1 == accum_);
+  void run(std::size_t number, const nets::NamedTensors& batch) {
+    Pass& pass = passes_[number];
+    exchange_->begin(number);
     nets::NamedTensors losses;
     observers_.during(Phase::forward, [&] { losses = forward(pass, batch); });
     observers_.show_losses(losses);
     const at::Tensor lowered = pass.lowered(losses);
-    // The iteration's mean is made of so many parts like this one. An exchange weighs each process's by its share.
-    const double parts = pass.parallel ? accum_ : accum_ / slab.share();
+    const double parts = exchange_->divisor();
     const auto part = optimizers_->scaled(parts == 1 ? lowered : lowered / parts);
     const auto figures = pass.figures_of(lowered, losses) / parts;
-    observers_.during(Phase::backward, [&] {
-      exchanging_ = pass.parallel && ticket.micro + 1 == accum_;
-      if (pass.parallel)
-        pass.parallel->backward(part, figures, slab.share(), &pass == flags_with_ ? flags_ : StepFlags{});
-      else if (mode_ != TrainMode::forward_only)
-        pass.backward(part, iteration_, passes_.size() == 1);
-    });
-    exchanging_ = false;
+    observers_.during(Phase::backward, [&] { exchange_->backward(number, part, figures); });
     pass.sums = pass.sums.defined() ? pass.sums + figures : figures;
   }
 
@@ -329,16 +299,15 @@ class TorchLearner : public Learner {
 
   StepStats read_stats() const {
     Readout read;
-    const auto flags = read.ask(flags_with_ ? flags_with_->parallel->flags() : at::Tensor());
+    const auto flags = read.ask(exchange_->flags());
     std::vector<std::size_t> reports;
-    for (auto& pass : passes_) reports.push_back(read.ask(pass.reported()));
+    for (std::size_t i = 0; i < passes_.size(); ++i) reports.push_back(read.ask(exchange_->figures(i)));
     const auto norm = read.ask(grad_norm_), overflow = read.ask(overflow_);
     const auto scale = read.ask(overflow_.defined() ? optimizers_->loss_scale() : at::Tensor());
     const auto cuts = read.ask(optimizers_->cuts()), deferred = read.ask(deferred_.kept());
     read.fetch();
-    StepStats stats;
-    if (flags_with_) stats = flags_with_->parallel->stats(read[flags]);
-    if (flags_with_ && spec_.profile) spec_.profile->waited_for_others(stats.exposed_s);
+    StepStats stats = exchange_->stats(read[flags]);
+    if (stats.exposed_s > 0 && spec_.profile) spec_.profile->waited_for_others(stats.exposed_s);
     for (std::size_t i = 0; i < passes_.size(); ++i) passes_[i].report(read[reports[i]], stats);
     if (grad_norm_.defined()) stats.grad_norm = read.one(norm);
     if (overflow_.defined()) {
@@ -472,16 +441,12 @@ class TorchLearner : public Learner {
   std::unique_ptr<nets::Step> step_;
   std::optional<Optimizers> optimizers_;
   std::vector<Pass> passes_;
-  Pass* flags_with_ = nullptr;  // of these, the one whose exchange carries the flags; null where one process trains
+  std::unique_ptr<StepExchange> exchange_;  // of the passes
   StepGraphs graphs_{spec_};
   bool repeated_ = false;  // the iteration under way, by them
   StepObservers observers_{spec_};
   bool validating_ = false;
   std::optional<NetValidator> validator_;
-  StepFlags flags_;
-  std::uint64_t tried_ = 0;    // the ticket of the micro-batch under way
-  std::size_t exchanged_ = 0;  // its passes that are done
-  bool exchanging_ = false;    // gradients of one are on their way
   std::function<std::unique_ptr<BatchAdapter>(const SlabLayout&)> make_train_batch_;
   std::unique_ptr<BatchAdapter> train_batch_;
   std::uint64_t iteration_ = 0;      // under way

@@ -46,10 +46,6 @@ Pass::Served served(std::size_t optimizer, const Settings& optim, const std::vec
   return one;
 }
 
-bool has_every_iteration(const Pass& pass) {
-  return std::ranges::any_of(pass.served, [](auto& each) { return each.every == 1; });
-}
-
 void check_all_lowered(const std::vector<Pass>& passes, const std::vector<Settings>& optims, const Names& known) {
   for (auto& name : known)
     if (std::none_of(passes.begin(), passes.end(), [&](auto& pass) { return among(pass.losses, name); }))
@@ -62,6 +58,10 @@ void check_all_lowered(const std::vector<Pass>& passes, const std::vector<Settin
 
 bool Pass::due(std::uint64_t iteration) const {
   return std::ranges::any_of(served, [&](auto& each) { return each.at_work(iteration); });
+}
+
+bool Pass::has_every_iteration() const {
+  return std::ranges::any_of(served, [](auto& each) { return each.every == 1; });
 }
 
 std::string Pass::shown(const std::string& figure) const {
@@ -95,8 +95,6 @@ void Pass::forget_idle(std::uint64_t iteration) const {
       for (auto& parameter : each.parameters) parameter.mutable_grad().reset();
 }
 
-at::Tensor Pass::reported() const { return sums.defined() && parallel ? parallel->figures() : sums; }
-
 void Pass::report(std::span<const double> read, StepStats& done) const {
   if (!read.empty()) done.loss += read.front();
   for (std::size_t i = 0; i < figures.size(); ++i)
@@ -119,7 +117,7 @@ std::vector<Pass> make_passes(const std::vector<Settings>& optims, const SharedO
       for (const auto& [name, parameter] : group.parameters) pass->parameters.add(name, parameter);
   }
   check_all_lowered(passes, optims, known);
-  if (std::ranges::none_of(passes, has_every_iteration))
+  if (std::ranges::none_of(passes, &Pass::has_every_iteration))
     throw optims.front().error("every", "no optimizer is at work in every iteration", Exit::usage,
                                "one of them needs every = 1");
   return passes;
@@ -130,19 +128,6 @@ at::Tensor loss_of(const std::vector<Pass>& passes) {
   for (auto& pass : passes)
     if (pass.sums.defined()) loss = loss.defined() ? loss + pass.sums[0] : pass.sums[0];
   return loss;
-}
-
-Pass* exchange_gradients(std::vector<Pass>& passes, TorchGroup& group, const nets::NamedTensors& buffers,
-                         const Settings& dist) {
-  Pass* in_all = nullptr;
-  auto options = parallel_options(dist);
-  options.only_own = passes.size() > 1;
-  for (auto& pass : passes) {
-    pass.parallel = std::make_unique<DataParallel>(group, pass.parameters, buffers,
-                                                   static_cast<std::int64_t>(1 + pass.figures.size()), options);
-    if (!in_all && has_every_iteration(pass)) in_all = &pass;
-  }
-  return in_all;
 }
 
 }  // namespace flowtrain

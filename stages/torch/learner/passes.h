@@ -10,8 +10,6 @@
 #include "nets/step.h"
 #include "stages/compute.h"
 #include "stages/torch/learner/parameter_groups.h"
-#include "stages/torch/parallel/data_parallel.h"
-#include "stages/torch/parallel/torch_group.h"
 
 namespace flowtrain {
 
@@ -30,13 +28,14 @@ struct Pass {
 
   std::vector<std::string> losses;  ///< of the step, in its order; their sum is lowered
   std::vector<Served> served;
-  nets::NamedTensors parameters;                ///< those that all of these learn: no others get gradients
-  std::vector<std::string> figures;             ///< of the step; reported beside the sum
-  std::unique_ptr<DataParallel> parallel = {};  ///< where several processes train
-  at::Tensor sums = {};  ///< f32 (1 + figures) of the iteration so far; undefined where it has none
+  nets::NamedTensors parameters;     ///< those that all of these learn: no others get gradients
+  std::vector<std::string> figures;  ///< of the step; reported beside the sum
+  at::Tensor sums = {};              ///< f32 (1 + figures) of the iteration so far; undefined where it has none
 
   /// Whether one of its optimizers is at work in an iteration.
   bool due(std::uint64_t iteration) const;
+  /// Whether one of them is at work in every iteration.
+  bool has_every_iteration() const;
   /// Under which name one of `figures` is reported: those that are losses as `loss.<name>`.
   std::string shown(const std::string& figure) const;
   /// The sum of its losses.
@@ -48,10 +47,8 @@ struct Pass {
   void backward(const at::Tensor& loss, std::uint64_t iteration, bool alone) const;
   /// Drops the gradients of optimizers that are not at work: an exchange between processes gives them to all.
   void forget_idle(std::uint64_t iteration) const;
-  /// What the iteration's report() is made of, where it is; undefined where the iteration was without the pass.
-  at::Tensor reported() const;
-  /// Adds its loss and figures of the iteration to `done`: those of reported(), which have been read. NaN for figures
-  /// of an iteration without it.
+  /// Adds its loss and figures of the iteration to `done`: its sums over all processes, which have been read. NaN for
+  /// figures of an iteration without it.
   void report(std::span<const double> read, StepStats& done) const;
 };
 
@@ -61,9 +58,5 @@ std::vector<Pass> make_passes(const std::vector<Settings>& optims, const SharedO
 
 /// The loss of the iteration so far, of all passes: an f32 scalar on the device.
 at::Tensor loss_of(const std::vector<Pass>& passes);
-
-/// Gives each pass its exchange of gradients, by [dist]. Returns the first pass that every iteration has.
-Pass* exchange_gradients(std::vector<Pass>& passes, TorchGroup& group, const nets::NamedTensors& buffers,
-                         const Settings& dist);
 
 }  // namespace flowtrain

@@ -55,13 +55,9 @@ DataParallelOptions parallel_options(const Settings& dist) {
   return options;
 }
 
-DataParallel::DataParallel(TorchGroup& group, const nets::NamedTensors& parameters, const nets::NamedTensors& buffers,
-                           std::int64_t figures, const DataParallelOptions& options)
-    : group_(group),
-      buffers_(buffers),
-      parameters_(parameters),
-      only_own_(options.only_own),
-      find_unused_(options.find_unused) {
+DataParallel::DataParallel(TorchGroup& group, const nets::NamedTensors& parameters, std::int64_t figures,
+                           const DataParallelOptions& options)
+    : group_(group), parameters_(parameters), only_own_(options.only_own), find_unused_(options.find_unused) {
   const torch::NoGradGuard no_gradients;
   auto trained = tensors_of(parameters);
   std::erase_if(trained, [](auto& tensor) { return !tensor.requires_grad(); });
@@ -152,11 +148,6 @@ StepStats DataParallel::stats(std::span<const double> means) {
   stats.exchange_s = exchange.busy_s;
   stats.exposed_s = exchange.exposed_s - stalls_.take(exchange.exposed_s);
   return stats;
-}
-
-void DataParallel::share(const char* what, const nets::NamedTensors& tensors) {
-  const torch::NoGradGuard no_gradients;
-  group_.broadcast(what, tensors_of(tensors));
 }
 
 }  // namespace flowtrain

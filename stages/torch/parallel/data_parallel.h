@@ -36,9 +36,8 @@ DataParallelOptions parallel_options(const Settings& dist);
 class DataParallel {
  public:
   /// `figures`: how many backward() gets. Throws UserError(distributed) where another process has other parameters.
-  /// share() makes their values equal.
-  DataParallel(TorchGroup& group, const nets::NamedTensors& parameters, const nets::NamedTensors& buffers,
-               std::int64_t figures, const DataParallelOptions& options);
+  DataParallel(TorchGroup& group, const nets::NamedTensors& parameters, std::int64_t figures,
+               const DataParallelOptions& options);
   ~DataParallel();
 
   /// Before forward. `last`: gradients are averaged in this backward; in those before, they only add up.
@@ -56,10 +55,6 @@ class DataParallel {
   /// After the last backward, but the loss and its parts: sums of the flags(), which have been read, and how long the
   /// exchange took.
   StepStats stats(std::span<const double> flags);
-  /// Rank 0's values into everyone's tensors; `what` says why (Group).
-  void share(const char* what, const nets::NamedTensors& tensors);
-  /// Rank 0's buffers (running statistics), which differ from rank to rank while training.
-  void share_buffers() { share("the sharing of running statistics", buffers_); }
 
  private:
   // The flags as they go into the control tensor.
@@ -72,7 +67,7 @@ class DataParallel {
   [[noreturn]] void throw_unused() const;
 
   TorchGroup& group_;
-  nets::NamedTensors buffers_, parameters_;
+  nets::NamedTensors parameters_;
   at::Tensor control_;  // f32, all zero; its gradient is the figures and the flags
   bool only_own_, find_unused_, last_ = false, begun_ = false;
   std::vector<at::Tensor> own_;  // parameters and control tensor, where there are others

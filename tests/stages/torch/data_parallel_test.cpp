@@ -53,7 +53,7 @@ StepFlags flag(Flag flag) {
 
 /// Two parameters that learn, and their exchange.
 struct World {
-  explicit World(const DataParallelOptions& options = {}) : parallel(group, {{"a", a}, {"b", b}}, {}, 1, options) {}
+  explicit World(const DataParallelOptions& options = {}) : parallel(group, {{"a", a}, {"b", b}}, 1, options) {}
 
   /// `accum` micro-batches, whose gradients are 1, 2, … for a, and likewise for b where that takes part.
   void iterate(int accum, bool with_b = true) {
