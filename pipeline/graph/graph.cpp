@@ -1,7 +1,6 @@
 #include "pipeline/graph/graph.h"
 
-// flow::graph and its nodes, task_arena, global_control
-#include <oneapi/tbb/flow_graph.h>
+// global_control, task_arena; wiring.h brings flow::graph
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>
 
@@ -9,6 +8,7 @@
 #include <thread>
 #include <tuple>
 
+#include "pipeline/graph/wiring.h"
 #include "sampling/core/error.h"
 #include "sampling/core/mutex.h"
 #include "stages/bounded_queue.h"
@@ -66,114 +66,113 @@ struct Line::Impl {
   }
 
   void build() {
-    drawing = {};
+    wiring = {};
     graph = std::make_unique<flow::graph>();
     allocate_slabs();
-    add_plan();
-    add_schedule();
-    add_read();
-    add_sample();
-    add_order();
-    add_transfer();
+    make_plan();
+    make_schedule();
+    make_read();
+    make_sample();
+    make_order();
+    make_transfer();
+    wire();
     graph->wait_for_all();  // make_edge leaves tasks behind; nodes must not be dropped before those have run
   }
 
-  // -- passes, in the order of a batch's way ------------------------------------------------------------------------
+  // All edges of the line. `accept` is where the next thread begins: the transfer, or compute.
+  void wire() {
+    const std::string batches = "queue of " + std::to_string(slabs.size()) + " batches";
+    if (read) {
+      wiring.connect<0>(*plan, *read, "queue of " + std::to_string(to_read->capacity()) + " chunks");
+      wiring.connect(*read, *sample);
+      wiring.connect<1>(*sample, *read, "substitutes for bad samples");
+    } else {
+      wiring.connect<0>(*plan, *sample, std::to_string(chunks_of(parts.workers)) + " chunks a batch");
+    }
+    wiring.connect<0>(*sample, *in_order, "last row done");
+    if (schedule) {
+      wiring.connect<2>(*plan, *schedule);
+      wiring.connect<0>(*schedule, *in_order);
+    }
+    wiring.connect<1>(*plan, *in_order, "errors");
+    wiring.connect(*in_order, *accept, batches);
+    if (to_transfer) wiring.connect(transferred, *to_compute, batches);
+    wiring.connect(given_back, *plan, "free slab");
+  }
+
+  // -- nodes, in the order of a batch's way ---------------------------------------------------------------------------
 
   void allocate_slabs() {
     const std::uint32_t count = Line::slabs(parts.prefetch);
     for (std::uint32_t slot = 0; slot < count; ++slot) slabs.push_back(std::make_unique<Slab>(layout, parts.device));
-    draw_node("free", "free slabs\n" + std::to_string(count) + " × " + std::to_string(layout.bytes()) + " bytes");
   }
 
   // A free slab is the message that asks for the next ticket. (An input_node and a reserving join would say the same,
   // but that join allocates whenever it finds no slab.)
-  void add_plan() {
+  void make_plan() {
     plan =
         std::make_unique<PlanNode>(*graph, flow::serial, [this](std::uint32_t slot, PlanNode::output_ports_type& out) {
           plan_body(slot, out);
           handed_over(this);
         });
-    draw_node("plan", "plan\nnext iteration, positions, records");
-    draw_edge("free", "plan");
+    wiring.add(plan.get(), "plan",
+               "plan\nnext iteration, positions, records\n" + std::to_string(slabs.size()) + " slabs of " +
+                   std::to_string(layout.bytes()) + " bytes");
   }
 
   // Beside reading; for the sequence, one more part of the batch.
-  void add_schedule() {
+  void make_schedule() {
     if (!parts.schedule) return;
     schedule = std::make_unique<ScheduleNode>(*graph, flow::serial,
                                               [this](Ticket ticket, ScheduleNode::output_ports_type& out) {
                                                 schedule_body(ticket, std::get<0>(out));
                                                 handed_over(this);
                                               });
-    flow::make_edge(flow::output_port<2>(*plan), *schedule);
-    draw_node("schedule", "schedule\nhyper-parameters");
-    draw_edge("plan", "schedule");
+    wiring.add(schedule.get(), "schedule", "schedule\nhyper-parameters");
   }
 
-  void add_read() {
+  void make_read() {
     if (parts.dataset.resident()) return;  // nothing to wait for: the sample stage looks the bytes up itself
-    const std::size_t depth = slabs.size() * chunks_of(parts.workers);
-    to_read = std::make_unique<BoundedQueue<Ticket>>(depth);
+    to_read = std::make_unique<BoundedQueue<Ticket>>(slabs.size() * chunks_of(parts.workers));
     read = std::make_unique<Read>(*graph, flow::serial, [this](const Ticket& ticket, Read::gateway_type&) {
       to_read->try_push(ticket);  // never full: its depth is all chunks of all slabs
     });
-    flow::make_edge(flow::output_port<0>(*plan), *read);
-    draw_node("read", "read\n" + counted(parts.readers, "thread"), true);
-    draw_edge("plan", "read", "queue of " + std::to_string(depth) + " chunks");
+    wiring.add(read.get(), "read", "read\n" + counted(parts.readers, "thread"), true);
   }
 
-  void add_sample() {
+  void make_sample() {
     sample =
         std::make_unique<Sample>(*graph, parts.workers, [this](const Ticket& ticket, Sample::output_ports_type& out) {
           sample_body(ticket, out);
           handed_over(this);
         });
-    draw_node("sample", "sample\n" + counted(parts.workers, "worker") + ", rows in place");
-    if (read) {
-      flow::make_edge(*read, *sample);
-      flow::make_edge(flow::output_port<1>(*sample), *read);  // substitutes of bad samples
-      draw_edge("read", "sample");
-      draw_edge("sample", "read", "substitutes");
-    } else {
-      flow::make_edge(flow::output_port<0>(*plan), *sample);
-      draw_edge("plan", "sample", std::to_string(chunks_of(parts.workers)) + " chunks a batch");
-    }
+    wiring.add(sample.get(), "sample", "sample\n" + counted(parts.workers, "worker") + ", rows in place");
   }
 
-  void add_order() {
+  void make_order() {
     in_order = std::make_unique<flow::sequencer_node<Ticket>>(
         *graph, [first = next_seq](const Ticket& ticket) { return ticket.seq - first; });
-    flow::make_edge(flow::output_port<0>(*sample), *in_order);
-    flow::make_edge(flow::output_port<1>(*plan), *in_order);  // batches that could not be planned
-    if (schedule) flow::make_edge(flow::output_port<0>(*schedule), *in_order);
-    draw_node("sequence", "sequence");
-    draw_edge("sample", "sequence", "last row done");
-    if (schedule) draw_edge("schedule", "sequence");
+    wiring.add(in_order.get(), "sequence", "sequence");
   }
 
-  void add_transfer() {
-    const std::size_t depth = slabs.size();
-    to_compute = std::make_unique<BoundedQueue<Ticket>>(depth);
-    if (parts.device.copies()) to_transfer = std::make_unique<BoundedQueue<Ticket>>(depth);
+  void make_transfer() {
+    to_compute = std::make_unique<BoundedQueue<Ticket>>(slabs.size());
+    if (parts.device.copies()) to_transfer = std::make_unique<BoundedQueue<Ticket>>(slabs.size());
     auto& out = to_transfer ? *to_transfer : *to_compute;
-    deliver = std::make_unique<flow::function_node<Ticket>>(*graph, flow::serial, [this, &out](const Ticket& ticket) {
+    accept = std::make_unique<flow::function_node<Ticket>>(*graph, flow::serial, [this, &out](const Ticket& ticket) {
       taken_over(slabs[ticket.slot].get());
       if (!out.try_push(ticket) && !stopping)
         fail(std::make_exception_ptr(InternalError("a queue of the line is full")));
       handed_over(this);
     });
-    flow::make_edge(*in_order, *deliver);
-    draw_node("compute", "compute", true);
-    const std::string label = "queue of " + std::to_string(depth) + " batches";
+    wiring.add(to_compute.get(), Wiring::line_end, "compute", true);
+    wiring.alias(&given_back, Wiring::line_end);
     if (to_transfer) {
-      draw_node("transfer", "pin / transfer\n" + parts.device.name(), true);
-      draw_edge("sequence", "transfer", label);
-      draw_edge("transfer", "compute", label);
+      wiring.add(accept.get(), "transfer", "pin / transfer\n" + parts.device.name(), true);
+      wiring.alias(&transferred, "transfer");
     } else {
-      draw_edge("sequence", "compute", label);
+      wiring.alias(accept.get(), Wiring::line_end);
     }
-    draw_edge("compute", "free", "free slab");
   }
 
   // -- bodies ---------------------------------------------------------------------------------------------------------
@@ -306,7 +305,7 @@ struct Line::Impl {
           slabs[ticket.slot]->fail(std::current_exception());
           ticket.kind = TicketKind::bad;
         }
-      if (!to_compute->push(ticket)) return;
+      if (!transferred.to->push(ticket)) return;
     }
   }
 
@@ -325,10 +324,10 @@ struct Line::Impl {
       for (unsigned i = 0; i < parts.readers; ++i) threads.push_back(named_thread("ft-read", [this] { read_loop(); }));
     if (to_transfer) threads.push_back(named_thread("ft-transfer", [this] { transfer_loop(); }));
     free_count = static_cast<std::uint32_t>(slabs.size());
-    for (std::uint32_t slot = 0; slot < slabs.size(); ++slot) plan->try_put(slot);
+    for (std::uint32_t slot = 0; slot < slabs.size(); ++slot) given_back.to->try_put(slot);
   }
 
-  void fail(std::exception_ptr what) {
+  void fail(const std::exception_ptr& what) {
     {
       MutexLock lock(error_mutex);
       if (!error) error = what;
@@ -367,7 +366,7 @@ struct Line::Impl {
     close_queues();
     join();
     forget_unread();
-    deliver.reset(), in_order.reset(), sample.reset(), read.reset(), schedule.reset(), plan.reset(), graph.reset();
+    accept.reset(), in_order.reset(), sample.reset(), read.reset(), schedule.reset(), plan.reset(), graph.reset();
     to_read.reset(), to_transfer.reset(), to_compute.reset();
     slabs.clear();
     parts.workers = shape.workers;
@@ -391,13 +390,6 @@ struct Line::Impl {
         if (row.state == RowWork::State::pending && row.replaced == 0) parts.dataset.forget(row.id);
   }
 
-  void draw_node(std::string name, std::string label, bool thread = false) {
-    drawing.nodes.push_back({std::move(name), std::move(label), thread});
-  }
-  void draw_edge(std::string from, std::string to, std::string label = {}) {
-    drawing.edges.push_back({std::move(from), std::move(to), std::move(label)});
-  }
-
   LineParts parts;
   SlabLayout layout;
   // Batches of the stream that it delivers.
@@ -412,7 +404,7 @@ struct Line::Impl {
   SampleStage sample_stage{parts.dataset, parts.sampler, parts.seed};
   std::vector<std::unique_ptr<Slab>> slabs;
   StageClock read_clock, sample_clock, transfer_clock;
-  Drawing drawing;
+  Wiring wiring;
 
   State state = State::built;
   std::atomic<bool> stopping{false};
@@ -422,6 +414,8 @@ struct Line::Impl {
   std::exception_ptr error FT_GUARDED_BY(error_mutex);
 
   std::unique_ptr<BoundedQueue<Ticket>> to_read, to_transfer, to_compute;
+  Outlet<BoundedQueue<Ticket>> transferred;  // of the transfer thread
+  Outlet<PlanNode> given_back;               // of the compute thread
 
   // Nodes are declared after their graph, so that they go first.
   oneapi::tbb::task_arena arena{static_cast<int>(parts.workers) + 1};
@@ -431,7 +425,7 @@ struct Line::Impl {
   std::unique_ptr<Read> read;
   std::unique_ptr<Sample> sample;
   std::unique_ptr<flow::sequencer_node<Ticket>> in_order;
-  std::unique_ptr<flow::function_node<Ticket>> deliver;
+  std::unique_ptr<flow::function_node<Ticket>> accept;
   std::jthread arena_thread;
   std::vector<std::jthread> threads;
 };
@@ -444,7 +438,7 @@ void Line::stop() { impl_->stop(); }
 Slab& Line::slab(const Ticket& ticket) { return *impl_->slabs[ticket.slot]; }
 std::vector<StreamRow> Line::rows(const Ticket& ticket) const { return impl_->issue_stage.rows(ticket); }
 const SlabLayout& Line::layout() const { return impl_->layout; }
-const Drawing& Line::drawing() const { return impl_->drawing; }
+const Drawing& Line::drawing() const { return impl_->wiring.drawing(); }
 
 bool Line::next(Ticket& ticket) {
   if (impl_->received == impl_->end - impl_->begin) return false;
@@ -469,7 +463,7 @@ void Line::release(const Ticket& ticket) {
   if (impl_->parts.device.copies()) impl_->parts.device.wait_host_free(ticket.slot);
   impl_->free_count.fetch_add(1);
   handed_over(&slab(ticket));
-  impl_->plan->try_put(ticket.slot);
+  impl_->given_back.to->try_put(ticket.slot);
 }
 
 LineTimes Line::times() const {
@@ -486,28 +480,6 @@ void Line::check_finished() const {
                         " of " + std::to_string(line.end - line.begin) + " tickets, " +
                         std::to_string(line.free_count.load()) + " of " + std::to_string(line.slabs.size()) +
                         " slabs free, " + std::to_string(waiting) + " tickets left");
-}
-
-std::string to_dot(const Drawing& drawing, const std::string& title) {
-  auto quoted = [](const std::string& text) {
-    std::string out = "\"";
-    for (char c : text) {
-      if (c == '\n')
-        out += "\\n";
-      else if (c == '"' || c == '\\')
-        (out += '\\') += c;
-      else
-        out += c;
-    }
-    return out + "\"";
-  };
-  std::string dot = "digraph " + quoted(title) + " {\n  rankdir=LR;\n  node [shape=box, style=rounded];\n";
-  for (auto& node : drawing.nodes)
-    dot += "  " + quoted(node.name) + " [label=" + quoted(node.label) + (node.thread ? ", peripheries=2" : "") + "];\n";
-  for (auto& edge : drawing.edges)
-    dot += "  " + quoted(edge.from) + " -> " + quoted(edge.to) +
-           (edge.label.empty() ? "" : " [label=" + quoted(edge.label) + "]") + ";\n";
-  return dot + "}\n";
 }
 
 }  // namespace flowtrain

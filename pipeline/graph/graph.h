@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/graph/drawing.h"
 #include "sampling/batches.h"
 #include "sampling/order.h"
 #include "sampling/sampler.h"
@@ -69,19 +70,6 @@ struct LineTimes {
   double read_s = 0, sample_s = 0, transfer_s = 0;
 };
 
-/// A part of the drawing that `flowtrain graph` prints.
-struct GraphNode {
-  std::string name, label;
-  bool thread = false;  ///< own threads (may block) rather than oneTBB workers
-};
-struct GraphEdge {
-  std::string from, to, label;
-};
-struct Drawing {
-  std::vector<GraphNode> nodes;
-  std::vector<GraphEdge> edges;
-};
-
 /// A data line: filled slabs come out, in sequence, each with its iteration's plan. Built, then started once, then
 /// stopped; only forwards. In between it may be rebuilt in another shape.
 class Line {
@@ -126,8 +114,5 @@ class Line {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
-
-/// The drawing in Graphviz's DOT language.
-std::string to_dot(const Drawing& drawing, const std::string& title);
 
 }  // namespace flowtrain

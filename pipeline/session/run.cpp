@@ -8,6 +8,7 @@
 
 #include "pipeline/config/idle_keys.h"
 #include "pipeline/config/words.h"
+#include "pipeline/graph/wiring.h"
 #include "pipeline/session/assembly.h"
 #include "pipeline/session/fingerprints.h"
 #include "pipeline/session/leaders_work.h"
@@ -140,11 +141,11 @@ class Run {
     parts.best = BestRule::all(config_);
     parts.learner = learner_.get();
     parts.net_copy = net_copy_.get();
+    auto validation = validation_beside(parts.validation, &interrupt);
+    wire(parts, display, snapshots, validation.get());
     parts.averages = config_.table("ema").boolean("validate");
     parts.group = options_.group;
     parts.bad_samples = &bad;
-    parts.display = &display;
-    parts.snapshots = snapshots;
     parts.interrupt = &interrupt;
     std::optional<Tuner> tuner;
     if (train_.tunes) tuner.emplace(Tuning{line_->shape(), train_.tunes->most_threads}, *train_.tunes);
@@ -167,7 +168,7 @@ class Run {
     parts.iterations_per_epoch = epoch();
     parts.display_every = period(config_.table("display"), "every").to_iterations(epoch());
     Trainer trainer(parts, std::move(state_));
-    const TrainerResult result = trainer.run();
+    TrainerResult result = trainer.run();
     display.finish();
     summarise(result, trainer.state(), interrupt);
     if (profile_) tell_profile(*profile_, *options_.group, metrics, result.iteration);
@@ -206,32 +207,45 @@ class Run {
   std::uint64_t samples_per_epoch() const { return train_.dataset->size(); }
   const RunState& state() const { return state_; }
 
-  Drawing drawing() const {
-    Drawing drawing = line_->drawing();
-    auto branch = [&](const std::string& name, const std::string& label, const std::string& edge, bool thread) {
-      drawing.nodes.push_back({name, label, thread});
-      drawing.edges.push_back({"compute", name, edge});
-    };
-    branch("rates", "rates\nof the optimizers", "control ticket", false);
-    branch("display", "display\nbar, log, metrics.jsonl", "queue of 64 events", true);
-    branch("snapshot", "snapshot\nwrite, fsync, rename", "one staging copy", true);
-    if (sets_.empty()) return drawing;
-    for (auto& set : sets_) {
-      const std::string of = set->label() + " ";
-      for (auto& node : set->line->drawing().nodes)
-        if (node.name != "compute") drawing.nodes.push_back({of + node.name, "validation: " + node.label, node.thread});
-    }
-    drawing.nodes.push_back(
-        {"val compute", overlaps() ? "validate\na copy of the net" : "validate\neval mode", overlaps()});
-    for (auto& set : sets_)
-      for (auto& edge : set->line->drawing().edges)
-        drawing.edges.push_back({set->label() + " " + edge.from,
-                                 edge.to == "compute" ? "val compute" : set->label() + " " + edge.to, edge.label});
-    drawing.edges.push_back({"compute", "val compute", "control ticket"});
-    return drawing;
+  Drawing drawing() {
+    TrainerParts parts{schedule_, *line_};
+    Display display(ProgressMode::off, schedule_.last, nullptr);
+    SnapshotBranch snapshots({}, nullptr);
+    const auto validation = validation_beside({}, nullptr);
+    return wire(parts, display, &snapshots, validation.get());
   }
 
  private:
+  // What runs in a run, and its edges: the trainer works with what is connected here, and `flowtrain graph` draws it.
+  // The lines have wired themselves (graph.cpp). `snapshots` and `validation` may be null.
+  Drawing wire(TrainerParts& parts, Display& display, SnapshotBranch* snapshots,
+               OverlappedValidation* validation) const {
+    Wiring graph;
+    graph.include(line_->drawing(), "", Wiring::line_end);
+    for (const void* outlet : {static_cast<const void*>(&parts.display), static_cast<const void*>(&parts.snapshots),
+                               static_cast<const void*>(&parts.beside)})
+      graph.alias(outlet, Wiring::line_end);
+    graph.add(&display, "display", "display\nbar, log, metrics.jsonl", true);
+    graph.connect(parts.display, display, say("queue of ", Display::depth, " reports"));
+    if (snapshots) {
+      graph.add(snapshots, "snapshot", "snapshot\nwrite, fsync, rename", true);
+      graph.connect(parts.snapshots, *snapshots, "one copy of the state");
+    }
+    if (validation) {
+      graph.add(validation, "validate", "validate\na copy of the net", true);
+      graph.connect(parts.beside, *validation, "weights");
+    }
+    for (auto& set : sets_)
+      graph.include(set->line->drawing(), set->label() + " ", validation ? "validate" : Wiring::line_end);
+    return graph.drawing();
+  }
+
+  std::unique_ptr<OverlappedValidation> validation_beside(std::vector<ValidationSet> sets,
+                                                          const Interrupt* interrupt) const {
+    return overlaps() ? std::make_unique<OverlappedValidation>(std::move(sets), interrupt, val_errors_.action)
+                      : nullptr;
+  }
+
   std::unique_ptr<Learner> learner_for(const SlabLayout& layout, const MakeLearner& make,
                                        Hooks* hooks = nullptr) const {
     LearnerSpec spec{config_.table("net"),   config_.table("loss"), config_.list("optim"), config_.list("group"),
@@ -277,7 +291,7 @@ class Run {
 
   // Every process has the same parameters, bit by bit, or the training was none.
   std::string common_params_xxh64() const {
-    const std::string own = params_xxh64(*learner_);
+    std::string own = params_xxh64(*learner_);
     if (options_.group->broadcast("the comparison of parameters", own) != own)
       throw InternalError("rank " + std::to_string(options_.group->rank()) +
                           " ended with other parameters than rank 0");

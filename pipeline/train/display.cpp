@@ -200,7 +200,7 @@ struct Display::Impl {
   std::uint64_t max_iter;
   MetricsFile* metrics;
   ProgressDisplay progress;
-  BoundedQueue<Message> queue{64};
+  BoundedQueue<Message> queue{depth};
   std::set<std::string> clashes;  // of figures with fields, told once each
   std::exception_ptr error;       // set once, before `failed`
   std::atomic<bool> failed{false};
@@ -215,19 +215,19 @@ Display::~Display() { impl_->end(); }
 void Display::step(const StepEvent& event, const Figures& parts) {
   impl_->check();
   auto owned = event.report && !parts.empty() ? std::make_unique<Figures>(parts) : nullptr;
-  if (impl_->queue.push({event, owned.get(), nullptr, nullptr})) owned.release();
+  if (impl_->queue.push({event, owned.get(), nullptr, nullptr})) static_cast<void>(owned.release());
 }
 
 void Display::validation(std::uint64_t iteration, Figures figures, bool improved, const ClassTable* confusion,
                          std::uint64_t replaced) {
   auto owned = std::make_unique<Validation>(Validation{iteration, std::move(figures), improved,
                                                        confusion ? std::optional(*confusion) : std::nullopt, replaced});
-  if (impl_->queue.push({{}, nullptr, owned.get(), nullptr})) owned.release();
+  if (impl_->queue.push({{}, nullptr, owned.get(), nullptr})) static_cast<void>(owned.release());
 }
 
 void Display::epoch(std::uint64_t iteration, std::uint64_t epoch, Figures means) {
   auto owned = std::make_unique<Epoch>(Epoch{iteration, epoch, std::move(means)});
-  if (impl_->queue.push({{}, nullptr, nullptr, owned.get()})) owned.release();
+  if (impl_->queue.push({{}, nullptr, nullptr, owned.get()})) static_cast<void>(owned.release());
 }
 
 void Display::finish() {

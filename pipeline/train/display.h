@@ -1,6 +1,7 @@
 #pragma once
 // The display branch: the progress bar, log lines and metrics.jsonl, on a thread of its own, in step order.
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -37,6 +38,9 @@ struct StepEvent {
 /// thrown by a later call of step() or finish().
 class Display {
  public:
+  /// Reports that may wait to be shown.
+  static constexpr std::size_t depth = 64;
+
   /// `metrics` may be null (runs without a folder).
   Display(ProgressMode mode, std::uint64_t max_iterations, MetricsFile* metrics);
   ~Display();

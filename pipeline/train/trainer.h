@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pipeline/graph/graph.h"
+#include "pipeline/graph/outlet.h"
 #include "pipeline/graph/schedule.h"
 #include "pipeline/graph/tuner.h"
 #include "pipeline/train/display.h"
@@ -38,8 +39,8 @@ namespace flowtrain {
 
 class Interrupt;
 
-/// What the loop works on; everything outlives the trainer. `snapshots` and `interrupt` are null in runs without them:
-/// in all processes, or in none.
+/// What the loop works on; everything outlives the trainer. `snapshots` leads to nowhere, and `interrupt` is null, in
+/// runs without them: in all processes, or in none.
 struct TrainerParts {
   Schedule schedule;
   Line& line;
@@ -47,13 +48,13 @@ struct TrainerParts {
   std::vector<BestRule> best = {
       {"loss", true}};  ///< decide which snapshots are best; of each validation the first rule is told
   Learner* learner = nullptr;
-  NetCopy* net_copy =
-      nullptr;            ///< for overlapped validation, of one process alone; null: training waits for validations
-  bool averages = false;  ///< validation sees averaged weights, where there are any
-  Group* group = &solo_group();  ///< those who train together
+  NetCopy* net_copy = nullptr;          ///< for `beside`
+  Outlet<OverlappedValidation> beside;  ///< of one process alone; to nowhere: training waits for validations
+  bool averages = false;                ///< validation sees averaged weights, where there are any
+  Group* group = &solo_group();         ///< those who train together
   BadSamples* bad_samples = nullptr;
-  Display* display = nullptr;
-  SnapshotBranch* snapshots = nullptr;
+  Outlet<Display> display;
+  Outlet<SnapshotBranch> snapshots;
   const Interrupt* interrupt = nullptr;
   Tuner* tuner = nullptr;            ///< of `line`; null: it keeps its shape
   std::uint64_t display_every = 20;  ///< iterations; 0 = never
@@ -110,7 +111,7 @@ class Trainer {
   Judge judge_;
   Snapshots snapshots_;
   LoaderTuning tuning_;
-  Validations validations_;  // last: an overlapped one uses the others
+  Validations validations_;
 };
 
 /// `params_xxh64`: over the parameters' bytes in name order.

@@ -6,11 +6,10 @@
 
 namespace flowtrain {
 
-Validations::Validations(std::vector<ValidationSet> sets, ValidationRules rules, NetCopy* replica,
-                         const Interrupt* interrupt, const ValidationContext& context)
-    : sets_(std::move(sets)), rules_(std::move(rules)), replica_(replica), run_(context) {
+Validations::Validations(std::vector<ValidationSet> sets, ValidationRules rules, OverlappedValidation* beside,
+                         NetCopy* replica, const ValidationContext& context)
+    : sets_(std::move(sets)), rules_(std::move(rules)), overlapped_(beside), replica_(replica), run_(context) {
   for (auto& set : sets_) set.bad_samples.restore(run_.state.validation[set.name].bad_samples);
-  if (replica_) overlapped_.emplace(sets_, interrupt, rules_.errors.action);
 }
 
 void Validations::start_lines() {

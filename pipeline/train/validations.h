@@ -46,9 +46,8 @@ struct ValidationContext {
 /// One validation after the other.
 class Validations {
  public:
-  /// `sets`: [data.val]'s first. `replica` (may be null) is what overlapped validations measure; without one, training
-  /// waits for validations. `interrupt` may be null.
-  Validations(std::vector<ValidationSet> sets, ValidationRules rules, NetCopy* replica, const Interrupt* interrupt,
+  /// `sets`: [data.val]'s first. `beside` (may be null) measures `replica`; without it, training waits for validations.
+  Validations(std::vector<ValidationSet> sets, ValidationRules rules, OverlappedValidation* beside, NetCopy* replica,
               const ValidationContext& context);
 
   void start_lines();
@@ -88,9 +87,9 @@ class Validations {
 
   std::vector<ValidationSet> sets_;
   const ValidationRules rules_;
+  OverlappedValidation* overlapped_;  // null where validation is inline
   NetCopy* replica_;
   ValidationContext run_;
-  std::optional<OverlappedValidation> overlapped_;  // nothing where validation is inline; last: its thread uses sets_
 };
 
 }  // namespace flowtrain

@@ -6,6 +6,7 @@
 #include <exception>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "pipeline/validation/validation.h"
@@ -17,9 +18,9 @@ class Interrupt;
 /// At most one validation at a time. One thread calls.
 class OverlappedValidation {
  public:
-  /// `sets` and `interrupt` (may be null) outlive it.
-  OverlappedValidation(const std::vector<ValidationSet>& sets, const Interrupt* interrupt, ErrorPolicy::Action on_error)
-      : sets_(sets), interrupt_(interrupt), on_error_(on_error) {}
+  /// What `sets` refer to, and `interrupt` (may be null), outlive it.
+  OverlappedValidation(std::vector<ValidationSet> sets, const Interrupt* interrupt, ErrorPolicy::Action on_error)
+      : sets_(std::move(sets)), interrupt_(interrupt), on_error_(on_error) {}
   /// Gives up what is under way.
   ~OverlappedValidation() { give_up(); }
   OverlappedValidation(const OverlappedValidation&) = delete;
@@ -37,7 +38,7 @@ class OverlappedValidation {
   Validated finish();
 
  private:
-  const std::vector<ValidationSet>& sets_;
+  const std::vector<ValidationSet> sets_;
   const Interrupt* interrupt_;
   const ErrorPolicy::Action on_error_;
   std::atomic<bool> given_up_ = false, over_ = false;

@@ -111,7 +111,7 @@ TEST_CASE("data_wait, data_time and step_time are those of the rank where they a
     trained.learner = &learner;
     trained.group = &group;
     trained.bad_samples = &bad;
-    trained.display = &display;
+    trained.display.to = &display;
     trained.display_every = 2;
     Trainer(trained, RunState{}).run();
     display.finish();

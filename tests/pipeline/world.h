@@ -8,6 +8,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -219,10 +220,15 @@ struct World {
     parts.plateaus = setup.plateaus;
     parts.early_stop = setup.early_stop;
     parts.val_errors = setup.val_errors;
-    if (setup.overlapped) parts.net_copy = &copy;
+    std::optional<OverlappedValidation> beside;
+    if (setup.overlapped) {
+      beside.emplace(parts.validation, interrupt, setup.val_errors.action);
+      parts.beside.to = &*beside;
+      parts.net_copy = &copy;
+    }
     parts.bad_samples = &bad;
-    parts.display = &display;
-    parts.snapshots = snapshots.get();
+    parts.display.to = &display;
+    parts.snapshots.to = snapshots.get();
     parts.interrupt = interrupt;
     if (group) parts.group = group;
     parts.display_every = setup.display_every;

@@ -69,7 +69,7 @@ TEST_CASE("graph draws the stages and their depths") {
   const auto dot = place.run({"graph", "tiny.toml", "--set", "loader.prefetch=3"});
   REQUIRE_EXIT(dot, 0);
   CHECK(dot.out.starts_with("digraph"));
-  for (auto text : {"\"sample\"", "\"compute\"", "queue of ", "free slabs", "val sample"}) CHECK_PRINTS(dot, text);
+  for (auto text : {"\"sample\"", "\"compute\"", "queue of ", "slabs of ", "val sample"}) CHECK_PRINTS(dot, text);
   CHECK(dot.out != place.run({"graph", "tiny.toml", "--set", "loader.prefetch=5"}).out);
 }
 

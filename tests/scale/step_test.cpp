@@ -74,7 +74,7 @@ StepCost cost_of_a_step(int rank, int world) {
   trained.learner = &learner;
   trained.group = &group;
   trained.bad_samples = &bad;
-  trained.display = &display;
+  trained.display.to = &display;
   trained.display_every = 1;
   Trainer trainer(trained, RunState{});
   const TrainerResult result = trainer.run();

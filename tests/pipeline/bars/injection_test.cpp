@@ -217,8 +217,8 @@ void run_with(Fault& fault, const Shape& shape) {
   parts.validation.push_back({"", val, 3, bad_val, nullptr});
   parts.learner = &learner;
   parts.bad_samples = &bad;
-  parts.display = &display;
-  parts.snapshots = shape.snapshots ? &snapshots : nullptr;
+  parts.display.to = &display;
+  parts.snapshots.to = shape.snapshots ? &snapshots : nullptr;
   parts.display_every = 1;
   Trainer(parts, {}).run();
   display.finish();

@@ -1,0 +1,12 @@
+#pragma once
+// Where a thread puts what it has done.
+
+namespace flowtrain {
+
+/// Leads to another thread's queue, to a node, or to a side branch; connected by Wiring.
+template <class Inlet>
+struct Outlet {
+  Inlet* to = nullptr;  ///< null: to nowhere
+};
+
+}  // namespace flowtrain

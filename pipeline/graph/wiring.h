@@ -1,0 +1,71 @@
+#pragma once
+// Wires a graph, and draws it: an edge and its line in the drawing come from one call, so what is drawn is what is
+// wired.
+
+// flow::make_edge and its nodes
+#include <oneapi/tbb/flow_graph.h>
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "pipeline/graph/drawing.h"
+#include "pipeline/graph/outlet.h"
+
+namespace flowtrain {
+
+/// Nodes are known by their addresses: add() each once, then connect() them.
+class Wiring {
+ public:
+  /// `at`: what connect() is given for the node: a node of oneTBB, or a thread's queue or Outlet.
+  void add(const void* at, std::string name, std::string label, bool thread = false) {
+    drawing_.nodes.push_back({name, std::move(label), thread});
+    alias(at, std::move(name));
+  }
+  /// A thread has a queue to take from, and an Outlet: two addresses, one node.
+  void alias(const void* at, std::string name) { names_[at] = std::move(name); }
+
+  /// An edge of oneTBB, from a node with one output.
+  template <class From, class To>
+  void connect(From& from, To& to, std::string label = {}) {
+    oneapi::tbb::flow::make_edge(from, to);
+    draw(&from, &to, std::move(label));
+  }
+  /// From output `port` of a node with several.
+  template <std::size_t port, class From, class To>
+  void connect(From& from, To& to, std::string label = {}) {
+    oneapi::tbb::flow::make_edge(oneapi::tbb::flow::output_port<port>(from), to);
+    draw(&from, &to, std::move(label));
+  }
+  /// From a thread.
+  template <class Inlet, class To>
+  void connect(Outlet<Inlet>& from, To& to, std::string label = {}) {
+    from.to = &to;
+    draw(&from, &to, std::move(label));
+  }
+
+  /// Draws a line that wired itself. Its nodes' names begin with `prefix`; what it ends in is the node `end` of this
+  /// drawing, which is there, or is the line's own.
+  void include(const Drawing& line, const std::string& prefix, const std::string& end) {
+    const auto named = [&](const std::string& name) { return name == line_end ? end : prefix + name; };
+    for (auto& node : line.nodes)
+      if (prefix.empty() || node.name != line_end)
+        drawing_.nodes.push_back({named(node.name), prefix + node.label, node.thread});
+    for (auto& edge : line.edges) drawing_.edges.push_back({named(edge.from), named(edge.to), edge.label});
+  }
+  /// The node that a line ends in.
+  static constexpr const char* line_end = "compute";
+
+  const Drawing& drawing() const { return drawing_; }
+
+ private:
+  void draw(const void* from, const void* to, std::string label) {
+    drawing_.edges.push_back({names_.at(from), names_.at(to), std::move(label)});
+  }
+
+  Drawing drawing_;
+  std::map<const void*, std::string> names_;
+};
+
+}  // namespace flowtrain
