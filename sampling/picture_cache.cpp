@@ -47,7 +47,7 @@ void PictureCache::keep(const Record& record, const Picture& picture) {
 
   Kept* nobody = nullptr;
   if (slot.compare_exchange_strong(nobody, kept.get(), std::memory_order_release))
-    kept.release();
+    static_cast<void>(kept.release());
   else
     used_bytes_ -= bytes;  // another thread had the same record in hand
 }

@@ -66,7 +66,7 @@ void Slab::row_pointers(std::uint32_t row, std::span<std::byte*> out) {
     out[field] = host_ + layout_.offset(field) + row * layout_.row_bytes(field);
 }
 
-void Slab::fail(std::exception_ptr error) {
+void Slab::fail(const std::exception_ptr& error) {
   MutexLock lock(mutex_);
   if (!error_) error_ = error;
 }

@@ -108,7 +108,7 @@ class Slab {
   void row_pointers(std::uint32_t row, std::span<std::byte*> out);
 
   /// Keeps the first error of the batch; the ticket goes on as `bad`.
-  void fail(std::exception_ptr error);
+  void fail(const std::exception_ptr& error);
   std::exception_ptr error() const {
     const MutexLock lock(mutex_);
     return error_;

@@ -173,7 +173,7 @@ std::string choose_device(const Config& config, unsigned local_rank, unsigned pr
   if (wish != "auto" && wish != "cuda") return wish;
   const int gpus = count_gpus();
   const int own = gpus > 0 ? static_cast<int>(local_rank % static_cast<unsigned>(gpus)) : 0;
-  const std::string name = "cuda:" + std::to_string(own);
+  std::string name = "cuda:" + std::to_string(own);
   if (wish == "cuda") return name;
   if (gpus == 0) return "cpu";
   try {

@@ -228,6 +228,7 @@ SourcedOrder make_training_order(const Config& config, const Dataset& dataset, s
 bool epoch_has_all(const Config& config, const std::vector<SourceShare>& shares, std::uint64_t batch) {
   if (shares.empty()) return true;
   std::vector<std::uint64_t> sizes;
+  sizes.reserve(shares.size());
   for (auto& share : shares) sizes.push_back(share.order_size);
   return std::ranges::none_of(turns_of(config, sizes, batch), [](std::uint64_t turns) { return turns == 0; });
 }

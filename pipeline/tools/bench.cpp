@@ -52,7 +52,7 @@ struct Work {
 // The first error that any of several threads met.
 class FirstError {
  public:
-  void keep(std::exception_ptr error) {
+  void keep(const std::exception_ptr& error) {
     MutexLock lock(mutex_);
     if (!error_) error_ = error;
   }
@@ -224,15 +224,15 @@ class Bench {
     const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
     auto& advice = report_.advice;
     if (slowest->name == "read")
-      advice.push_back("raise loader.readers, or keep the data on a faster disk: reading is slower than all else");
+      advice.emplace_back("raise loader.readers, or keep the data on a faster disk: reading is slower than all else");
     else if (slowest->name == "sample" && slowest->threads < cores)
-      advice.push_back("raise loader.workers: there are " + std::to_string(cores) + " cores");
+      advice.emplace_back("raise loader.workers: there are " + std::to_string(cores) + " cores");
     else if (slowest->name == "sample")
-      advice.push_back("all cores decode and augment; smaller stored pictures or cheaper augmentation would help");
+      advice.emplace_back("all cores decode and augment; smaller stored pictures or cheaper augmentation would help");
     else
-      advice.push_back("the order of samples costs more than the samples: a net will hardly be that fast");
+      advice.emplace_back("the order of samples costs more than the samples: a net will hardly be that fast");
     if (report_.has_pipeline && report_.samples_per_s < 0.7 * slowest->items_per_s)
-      advice.push_back(
+      advice.emplace_back(
           "the whole line is slower than its slowest stage alone, as the stages share the cores; try another "
           "loader.batch or loader.workers");
   }

@@ -81,7 +81,8 @@ decay_rate = 3
       {6, {0.1, 0.9, 1}, {0.02, 0.4, 1}},           {10, {0.1, 0.9, 1}, {0.02, 0.4, 1}},
       {11, {0.01, 0.9, 1}, {0.02, 0.4, 1}},         {21, {0.001, 0.9, 0.25}, {0.02, 0.4, 0.25}},
       {31, {0.0001, 0.3, 0.25}, {0.02, 0.4, 0.25}}, {40, {0.0001, 0.3, 0.25}, {0.02, 0.4, 0.25}}};
-  for (auto& [iteration, a, b] : expected) {
+  for (auto& [at, a, b] : expected) {
+    const std::uint64_t iteration = at;
     CAPTURE(iteration);
     const auto rates = schedule.rates(iteration);
     REQUIRE(rates.size() == 2);

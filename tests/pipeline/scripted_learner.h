@@ -14,32 +14,32 @@ class ScriptedLearner : public Learner {
  public:
   void set_rates(std::span<const Rates> given) override {
     rates.assign(given.begin(), given.end());
-    calls.push_back("rates");
+    calls.emplace_back("rates");
   }
-  void set_threads(unsigned threads) override { calls.push_back("threads " + std::to_string(threads)); }
+  void set_threads(unsigned threads) override { calls.emplace_back("threads " + std::to_string(threads)); }
   void forward_backward(Slab&, const StepFlags& given) override {
     flags = given;
-    calls.push_back("forward_backward");
+    calls.emplace_back("forward_backward");
     if (fails) fails();
   }
   bool contribute_zeros(Slab&, const StepFlags& given) override {
     flags = given;
-    calls.push_back("zeros");
+    calls.emplace_back("zeros");
     return takes_zeros;
   }
   StepStats stats() const override { return {}; }
   bool stats_are_free() const override { return true; }
-  void update() override { calls.push_back("update"); }
-  void discard() override { calls.push_back("discard"); }
+  void update() override { calls.emplace_back("update"); }
+  void discard() override { calls.emplace_back("discard"); }
   void begin_validation() override {}
   void validate(Slab&) override {}
   Figures end_validation() override { return {}; }
   void copy_state(LearnerState& state) override {
-    calls.push_back("copy_state");
+    calls.emplace_back("copy_state");
     state.model = {{"w", "I64", {}, true, std::vector<std::byte>(8)}};
     state.optim = state.model;
   }
-  void load_state(const LearnerState&) override { calls.push_back("load_state"); }
+  void load_state(const LearnerState&) override { calls.emplace_back("load_state"); }
 
   /// What it was asked for since the last call.
   std::vector<std::string> take_calls() { return std::exchange(calls, {}); }
@@ -60,17 +60,17 @@ class QuietGroup : public Group {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   void sum(const char* what, std::span<double> values) override {
-    collectives.push_back(what);
+    collectives.emplace_back(what);
     if (adds) adds(values);
   }
   std::vector<std::string> gather(const char* what, const std::string& mine) override {
-    collectives.push_back(what);
+    collectives.emplace_back(what);
     std::vector<std::string> all(static_cast<std::size_t>(size_), "[]");
     all[static_cast<std::size_t>(rank_)] = mine;
     return all;
   }
   std::string broadcast(const char* what, const std::string& mine) override {
-    collectives.push_back(what);
+    collectives.emplace_back(what);
     return mine;
   }
 

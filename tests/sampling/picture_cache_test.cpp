@@ -127,6 +127,7 @@ TEST_CASE("the budget holds, whoever keeps at once") {
   PictureCache cache(records, budget);
   const Image image = noise_picture(20, 50, 1);  // 1,000 bytes
   std::vector<std::jthread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i)
     threads.emplace_back([&] {
       for (std::uint64_t id = 0; id < records; ++id) cache.keep({.id = id, .encoding = Encoding::image}, image.view());

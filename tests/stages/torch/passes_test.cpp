@@ -55,7 +55,7 @@ TEST_CASE("an optimizer that rests leaves the loss as it is, and updates as one 
       learner.set_rates(rates);
       learner.forward_backward(slab, {});
       learner.finish_gradients();
-      const StepStats done = learner.stats();
+      StepStats done = learner.stats();
       learner.update();
       return done;
     };

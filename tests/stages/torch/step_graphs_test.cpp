@@ -54,7 +54,7 @@ class CalledAgain final : public WorkGraph {
     ++counts_.replayed;
     const auto calls = asked_for();
     if (kept_.empty()) kept_ = calls;
-    if (kept_.size() != calls.size()) counts_.differing.push_back("another number of operations");
+    if (kept_.size() != calls.size()) counts_.differing.emplace_back("another number of operations");
     for (std::size_t i = 0; i < std::min(kept_.size(), calls.size()); ++i)
       if (kept_[i] != calls[i]) counts_.differing.push_back(kept_[i] + " then " + calls[i]);
   }
