@@ -15,13 +15,15 @@ namespace flowtrain::commands {
 
 int bench(const Arguments& arguments, Interrupt&) {
   CLI::App app(
-      "Measures each data stage alone (order, read, sample) and then the whole line, without a net.\n"
+      "Measures each data stage alone (order, read, sample, and the transfer to a GPU) and then the whole line, "
+      "without\n"
+      "a net.\n"
       "With --distributed: all-reduce between the processes, and the net's step with and without it.",
       "flowtrain bench");
   ConfigFlags flags(app);
   BenchOptions options;
   std::string json;
-  app.add_option("--stage", options.stages, "order, read, sample or pipeline; repeatable; default: all")
+  app.add_option("--stage", options.stages, "order, read, sample, transfer or pipeline; repeatable; default: all")
       ->allow_extra_args(false);
   app.add_option("--seconds", options.seconds, "time for each thing that is measured")->check(CLI::Range(0.01, 3600.0));
   add_path(app, "--json", json, "also write the figures to this file");

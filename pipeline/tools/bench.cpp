@@ -28,7 +28,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-const std::array<std::string, 4> known_stages{"order", "read", "sample", "pipeline"};
+const std::array<std::string, 5> known_stages{"order", "read", "sample", "transfer", "pipeline"};
 
 double cpu_seconds() {
   rusage usage{};
@@ -98,10 +98,11 @@ class Bench {
   Bench(const Config& config, const BenchOptions& options)
       : config_(config),
         options_(options),
-        data_(open_training_data(config, "cpu")),
+        data_(open_training_data(config, options.device ? "cpu" : choose_device(config))),
         layout_(data_.sampler->fields(), data_.batch),
         issue_(*data_.order, data_.batches, {}, 1, 1),
         sample_(*data_.dataset, *data_.sampler, seed_of(config)) {
+    if (options.device) data_.device = options.device();
     check_memory({.config = config, .train = &data_, .computes = false});
   }
 
@@ -112,6 +113,7 @@ class Bench {
     // A data set in memory has nothing to read: the sample stage looks its bytes up.
     if (wanted("read") && !data_.dataset->resident()) report_.stages.push_back(read());
     if (wanted("sample")) report_.stages.push_back(sample());
+    if (wanted("transfer") && data_.device->copies()) report_.stages.push_back(transfer());
     if (wanted("pipeline")) pipeline();
     judge();
     return std::move(report_);
@@ -128,14 +130,14 @@ class Bench {
     ticket.iteration = iteration;
     issue_(ticket, slab);
   }
-  std::vector<std::unique_ptr<Slab>> slabs(unsigned count) {
+  std::vector<std::unique_ptr<Slab>> slabs(unsigned count, Device& device) const {
     std::vector<std::unique_ptr<Slab>> made;
-    for (unsigned i = 0; i < count; ++i) made.push_back(std::make_unique<Slab>(layout_, *data_.device));
+    for (unsigned i = 0; i < count; ++i) made.push_back(std::make_unique<Slab>(layout_, device));
     return made;
   }
 
   StageFigures order() {
-    auto slab = slabs(1);
+    auto slab = slabs(1, *host_);
     return measure("order", 1, options_.seconds, [&, iteration = std::uint64_t{0}](unsigned) mutable {
       issue(*slab[0], ++iteration);
       return Work{slab[0]->rows().size(), 0};
@@ -144,7 +146,7 @@ class Bench {
 
   StageFigures read() {
     const unsigned threads = data_.readers;
-    auto own = slabs(threads);
+    auto own = slabs(threads, *host_);
     std::atomic<std::uint64_t> iteration{0};
     return measure("read", threads, options_.seconds, [&](unsigned thread) {
       Slab& slab = *own[thread];
@@ -157,7 +159,7 @@ class Bench {
   }
 
   StageFigures sample() {
-    auto own = slabs(data_.workers);
+    auto own = slabs(data_.workers, *host_);
     for (unsigned thread = 0; thread < own.size(); ++thread) {
       issue(*own[thread], thread + 1);
       read_rows(*data_.dataset, own[thread]->rows());
@@ -179,6 +181,20 @@ class Bench {
       }
       return Work{done, done * row_bytes};
     });
+  }
+
+  // Two slabs: one is copied while the other's copy is waited for.
+  StageFigures transfer() {
+    Device& device = *data_.device;
+    auto own = slabs(2, device);
+    auto figures = measure("transfer", 1, options_.seconds, [&, slot = std::uint32_t{0}](unsigned) mutable {
+      device.wait_host_free(slot);
+      device.start_copy(slot, own[slot]->device(), own[slot]->host(), layout_.bytes());
+      slot = 1 - slot;
+      return Work{data_.batch, layout_.bytes()};
+    });
+    for (const std::uint32_t slot : {0, 1}) device.wait_host_free(slot);
+    return figures;
   }
 
   void pipeline() {
@@ -204,6 +220,7 @@ class Bench {
     for (auto& stage : report_.stages) {
       if (stage.name == "read") stage.busy = busy(after.read_s - before.read_s, stage.threads, wall_s);
       if (stage.name == "sample") stage.busy = busy(after.sample_s - before.sample_s, stage.threads, wall_s);
+      if (stage.name == "transfer") stage.busy = busy(after.transfer_s - before.transfer_s, stage.threads, wall_s);
     }
   }
 
@@ -212,6 +229,8 @@ class Bench {
     Slab& slab = line.slab(ticket);
     if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
     const std::uint64_t rows = slab.rows().size();
+    data_.device->wait_copy(ticket.slot);
+    data_.device->consumed(ticket.slot);
     line.release(ticket);
     return rows;
   }
@@ -229,6 +248,10 @@ class Bench {
       advice.emplace_back("raise loader.workers: there are " + std::to_string(cores) + " cores");
     else if (slowest->name == "sample")
       advice.emplace_back("all cores decode and augment; smaller stored pictures or cheaper augmentation would help");
+    else if (slowest->name == "transfer")
+      advice.emplace_back(config_.table("loader").boolean("pin")
+                              ? "copying to the device is slower than all else; smaller rows would help"
+                              : "set loader.pin = true: the device copies faster from page-locked memory");
     else
       advice.emplace_back("the order of samples costs more than the samples: a net will hardly be that fast");
     if (report_.has_pipeline && report_.samples_per_s < 0.7 * slowest->items_per_s)
@@ -239,6 +262,7 @@ class Bench {
 
   const Config& config_;
   BenchOptions options_;
+  const std::unique_ptr<Device> host_ = make_cpu_device();
   DataParts data_;
   SlabLayout layout_;
   IssueStage issue_;
@@ -251,7 +275,8 @@ class Bench {
 BenchReport run_bench(const Config& config, const BenchOptions& options) {
   for (auto& stage : options.stages)
     if (std::find(known_stages.begin(), known_stages.end(), stage) == known_stages.end())
-      throw UserError(Exit::usage, "no stage is called '" + stage + "'", "known: order, read, sample, pipeline");
+      throw UserError(Exit::usage, "no stage is called '" + stage + "'",
+                      "known: order, read, sample, transfer, pipeline");
   return Bench(config, options).run();
 }
 

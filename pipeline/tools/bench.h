@@ -1,16 +1,21 @@
 #pragma once
 // Throughput of the data stages, each alone and all together: `flowtrain bench`.
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "pipeline/config/config.h"
+#include "stages/device/device.h"
 
 namespace flowtrain {
 
 struct BenchOptions {
   double seconds = 3;               ///< per stage
-  std::vector<std::string> stages;  ///< of order, read, sample, pipeline; empty: all
+  std::vector<std::string> stages;  ///< of order, read, sample, transfer, pipeline; empty: all
+  /// The device that batches go to, in place of run.device's.
+  std::function<std::unique_ptr<Device>()> device = {};
 };
 
 struct StageFigures {
