@@ -1,5 +1,5 @@
 #pragma once
-// The queue at every thread boundary: bounded, blocking, with two ways to end. moodycamel's lock-free queue, wrapped
+// The queue between threads: bounded, blocking, with two ways to end. moodycamel's lock-free queue, wrapped
 // once, so that its limits are met in one place:
 //  - its capacity is a hint: the bound comes from a semaphore of free places;
 //  - it is FIFO per producer only: one producer token, and callers push one at a time;

@@ -46,7 +46,7 @@ struct LearnerSpec {
   unsigned processes_here = 1;                       ///< on this machine, that share its cores
   const Settings* sampler = nullptr;                 ///< with `detect`: [sampler], for a detector's validation
   const Settings* detect = nullptr;                  ///< [detect]; null where no objects are looked for
-  const Settings* dist = nullptr;                    ///< [dist]; null where one process trains
+  const Settings* dist = nullptr;                    ///< [dist]; may be null where one process trains
   const Settings* ema = nullptr;                     ///< [ema]; null where nothing is averaged
   const Settings* step = nullptr;                    ///< [step]; null: supervised
   const std::vector<Settings>* init = nullptr;       ///< all [[net.init]]; null: the net's own first values
