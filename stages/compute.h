@@ -92,7 +92,7 @@ class Learner : public Validator {
   virtual void forward_backward(Slab& slab, const StepFlags& flags) = 0;
   /// In place of an iteration's last forward_backward(), or after that has thrown: this process has no gradients; in a
   /// group it contributes zeros, so that nobody waits. False: the exchange had begun, and it is too late.
-  virtual bool contribute_zeros(Slab&, const StepFlags&) { return true; }
+  virtual bool contribute_zeros(Slab& slab, const StepFlags& flags) = 0;
   /// Once per iteration, after its last micro-batch: takes half precision's scale off the gradients, shows them to
   /// hooks, and clips them.
   virtual void finish_gradients() {}
@@ -128,6 +128,7 @@ class IdleLearner : public Learner {
  public:
   void set_rates(std::span<const Rates>) override {}
   void forward_backward(Slab&, const StepFlags&) override {}
+  bool contribute_zeros(Slab&, const StepFlags&) override { return true; }
   StepStats stats() const override { return {}; }
   void update() override {}
   void discard() override {}

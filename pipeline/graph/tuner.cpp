@@ -103,7 +103,7 @@ std::optional<Tuning> Tuner::settle() {
 }
 
 std::optional<Tuning> Tuner::change_to(const Tuning& next) {
-  to_skip_ = Line::slabs(now_.line.prefetch) + 2;  // what is under way; and the rebuilt line's start
+  to_skip_ = Line::slabs(next.line.prefetch) + 2;  // until the rebuilt line runs as it will
   now_ = next;
   iterations_ = 0;
   window_s_ = waited_s_ = 0;

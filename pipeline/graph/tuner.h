@@ -64,7 +64,7 @@ class Tuner {
   double first_rate_ = 0, best_rate_ = 0;
   double total_s_ = 0, window_s_ = 0, waited_s_ = 0;
   std::uint64_t iterations_ = 0;
-  std::uint64_t to_skip_;  ///< iterations: what was prepared before the change is not counted
+  std::uint64_t to_skip_;  ///< iterations after a change that are not counted: the line is only starting
   std::size_t move_ = 0, failed_moves_ = 0;
   bool best_waits_ = true;  ///< for data, with the best so far
   bool settled_ = false;

@@ -141,7 +141,7 @@ class Run {
     parts.best = BestRule::all(config_);
     parts.learner = learner_.get();
     parts.net_copy = net_copy_.get();
-    auto validation = validation_beside(parts.validation, &interrupt);
+    const auto validation = net_copy_ ? validation_beside(parts.validation, &interrupt) : nullptr;
     wire(parts, display, snapshots, validation.get());
     parts.averages = config_.table("ema").boolean("validate");
     parts.group = options_.group;

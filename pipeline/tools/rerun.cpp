@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "pipeline/config/words.h"
 #include "pipeline/session/assembly.h"
@@ -33,8 +34,13 @@ class WatchedLearner : public Learner {
     iteration_ = slab.ticket().iteration;
     learner_->forward_backward(slab, flags);
   }
+  bool contribute_zeros(Slab& slab, const StepFlags& flags) override {
+    failed_ = true;
+    return learner_->contribute_zeros(slab, flags);
+  }
   void finish_gradients() override {
     learner_->finish_gradients();
+    if (std::exchange(failed_, false)) return;  // there are no figures of an iteration that was not computed
     if (!on_figures_(iteration_, learner_->stats(), *learner_)) throw Enough();
   }
   StepStats stats() const override { return learner_->stats(); }
@@ -56,6 +62,7 @@ class WatchedLearner : public Learner {
   std::unique_ptr<Learner> learner_;
   OnFigures on_figures_;
   std::uint64_t iteration_ = 0;
+  bool failed_ = false;  // an error kept the iteration from being computed (train.on_error)
 };
 
 template <class Bits>

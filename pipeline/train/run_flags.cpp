@@ -38,12 +38,25 @@ void RunFlags::apply(const StepFlags& all) {
 }
 
 void RunFlags::look_again() {
-  if (!travel() && !end_) apply(own(0, false));
+  if (travel() || end_) return;
+  StepFlags now = own(0, false);
+  now[Flag::out_of_time] = 0;
+  apply(now);
+}
+
+void RunFlags::look_for_signal() {
+  if (travel() || !asked_to_end()) return;
+  const StepFlags now = own(0, false);
+  end_.signal = now[Flag::terminated] > 0 ? SIGTERM : SIGINT;
+}
+
+void RunFlags::look_at_hooks() {
+  if (!travel()) stop(hooks_.stop_reason());
 }
 
 void RunFlags::stop_with_error(const std::exception_ptr& error) try {
   end_.error = error;
-  stop(summary_of(error));
+  end_.stopped = summary_of(error);
   std::rethrow_exception(error);
 } catch (const std::exception& thrown) {
   hooks_.on_exception(thrown);

@@ -55,8 +55,12 @@ class RunFlags {
   /// Ends the run where a flag says so. Throws UserError(snapshot) where a snapshot could not be written, and the run
   /// is to stop then.
   void apply(const StepFlags& all);
-  /// Applies what this process alone has to say at once, where no other one has to be told.
+  /// Between iterations, alone: applies at once what a signal, a hook or a snapshot has to say, where no other process
+  /// has to be told. Not the time limit, which is looked at once an iteration.
   void look_again();
+  /// Likewise at any time, for a signal alone; and for a hook alone.
+  void look_for_signal();
+  void look_at_hooks();
   /// The run ends after the last whole iteration; whoever started it throws the error then. Hooks are told.
   void stop_with_error(const std::exception_ptr& error);
   /// Ends the run early, unless something else has.

@@ -17,6 +17,7 @@ bool StepErrors::forward_backward(Slab& slab, bool last, const std::function<Ste
 } catch (const std::exception& error) {
   if (policy_.action == ErrorPolicy::Action::stop || !is_survivable(error)) throw;
   if (policy_.action == ErrorPolicy::Action::save) {
+    learner_.discard();
     flags_.stop_with_error(std::current_exception());
     return false;
   }

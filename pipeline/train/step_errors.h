@@ -21,7 +21,7 @@ class StepErrors {
 
   /// Forward and backward of a micro-batch, unless an earlier one of the iteration has failed; `last` of the iteration:
   /// this process then contributes zeros. `own` gives its flags. Throws errors that the policy does not let pass.
-  /// False: the run ends with the error, and the iteration is not to be finished.
+  /// False: the run ends with the error, and the iteration, which was discarded, is not to be finished.
   bool forward_backward(Slab& slab, bool last, const std::function<StepFlags()>& own);
   /// This process has failed in the iteration under way.
   bool failed() const { return failure_ != nullptr; }

@@ -64,7 +64,7 @@ void Trainer::loop() {
   hooks_(Point::run_begin);
   validations_.resume();
   if (parts_.schedule.validate_first && goes_on()) validate(parts_.schedule.plan(state_.iteration));
-  while (state_.iteration < parts_.schedule.last && goes_on() && iterate()) validations_.collect_if_over();
+  while (goes_on() && state_.iteration < parts_.schedule.last && iterate()) validations_.collect_if_over();
 }
 
 // One step, and what its plan asks for after it. False: the run ends before the step is done.
@@ -85,7 +85,7 @@ bool Trainer::iterate() {
     reports_.pace().count_samples(samples_.add(batch));
     const bool last = micro + 1 == parts_.schedule.accum;
     const Pace::Computing computing(reports_.pace());
-    if (!errors_.forward_backward(batch, last, [this] { return own_flags(); })) return discard_iteration(micro);
+    if (!errors_.forward_backward(batch, last, [this] { return own_flags(); })) return false;
     parts_.line.release(*ticket);
   }
 
@@ -110,7 +110,8 @@ bool Trainer::iterate() {
   if (plan.saves_by_period) judge_.add_rollback_target(iteration);
   report(event, stats);
   flags_.apply(flags);
-  tuning_.after_iteration(reports_.pace().take_iteration());
+  const auto time = reports_.pace().take_iteration();
+  if (!flags_.end()) tuning_.after_iteration(time);
   if (plan.validates && goes_on()) validate(plan);
   if (plan.saves && goes_on()) snapshot(plan.last ? SnapshotReason::end : SnapshotReason::period);
   return true;
@@ -126,7 +127,7 @@ std::optional<Ticket> Trainer::next_batch(std::uint32_t micro) {
     if (!parts_.line.next(ticket)) throw InternalError("the line ended before the run");
     reports_.pace().waited(Clock::now() - begin);
   }
-  flags_.look_again();
+  flags_.look_for_signal();
   const Slab& batch = parts_.line.slab(ticket);
   const bool bad = ticket.kind == TicketKind::bad;
   if (flags_.end().signal && (micro == 0 || bad || !batch.bad().empty())) return std::nullopt;
@@ -138,7 +139,7 @@ std::optional<Ticket> Trainer::next_batch(std::uint32_t micro) {
 
 // The rest of its micro-batches will not come: a snapshot holds whole iterations.
 bool Trainer::discard_iteration(std::uint32_t micro) {
-  if (micro > 0 || flags_.end().error) parts_.learner->discard();
+  if (micro > 0) parts_.learner->discard();
   samples_.discard();
   return false;
 }

@@ -27,7 +27,6 @@ void Validations::cancel_reads() const {
 // What the one before has shown takes effect first, whatever time that took.
 void Validations::run(std::uint64_t iteration, bool last) {
   if (!take_in()) return;
-  run_.flags.look_again();
   if (!run_.flags.end().stopped.empty()) return;
   if (overlapped_ && !last)
     launch(iteration);
@@ -118,7 +117,7 @@ bool Validations::take_in() {
 // What follows from a validation for the training to come.
 void Validations::decide(const Figures& figures) {
   run_.hooks(Point::validation_end, figures);
-  run_.flags.look_again();  // a hook's reason to stop comes before the rule's
+  run_.flags.look_at_hooks();  // whose reason to stop comes before the rule's
   rules_.early_stop.enter(run_.state.early_stop, figures);
   run_.flags.stop(rules_.early_stop.reason(run_.state.early_stop));
   run_.hyper.enter(figures);

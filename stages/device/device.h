@@ -31,7 +31,8 @@ class Device {
   /// What the calling thread enqueues from now on, on any device object, goes to this stream (the driver's handle) in
   /// place of the default one: its compute stream.
   virtual void compute_on(void*) {}
-  /// Transfer thread: starts the copy of a slab on the transfer stream, after the slot's last use by compute is over there.
+  /// Transfer thread: starts the copy of a slab on the transfer stream, after the slot's last use by compute is over
+  /// there.
   virtual void start_copy(std::uint32_t slot, void* to, const void* from, std::size_t bytes) = 0;
   /// Compute thread: everything it enqueues from now on waits, on the device, for the slot's copy.
   virtual void wait_copy(std::uint32_t slot) = 0;

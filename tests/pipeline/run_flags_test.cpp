@@ -81,6 +81,31 @@ TEST_CASE("alone a process acts on its own flags at once; of several, each waits
   CHECK(group.collectives.empty());
 }
 
+TEST_CASE("between iterations a time limit is not looked at, and a signal is seen whatever else has ended the run") {
+  Fixture late(solo_group());
+  late.state.elapsed_s = 3600;
+  late.flags.look_again();
+  CHECK_FALSE(late.flags.end());
+  late.flags.apply(late.flags.own(0, false));
+  CHECK(late.flags.end());
+
+  const Interrupt interrupt;
+  Fixture run(solo_group(), &interrupt);
+  run.added.add(std::make_unique<At>(Point::iteration_end, [](Moment& moment) { moment.stop("enough"); }), "a");
+  run.hooks(Point::iteration_end);
+  run.flags.look_at_hooks();
+  CHECK(run.flags.end().stopped == "enough");
+  run.flags.look_for_signal();
+  CHECK_FALSE(run.flags.end().signal);
+  raise(SIGINT);
+  run.flags.look_again();  // the run ends as it is
+  CHECK_FALSE(run.flags.end().signal);
+  run.flags.look_for_signal();
+  CHECK(run.flags.end().signal == SIGINT);
+  run.flags.stop_with_error(std::make_exception_ptr(std::runtime_error("no room")));
+  CHECK(run.flags.end().stopped == "no room");
+}
+
 TEST_CASE("a signal comes before a time limit, and that before a hook; the first reason stays") {
   Fixture run(solo_group());
   auto all = flag(Flag::stopped);

@@ -54,6 +54,7 @@ class NumberLearner : public Learner {
       if (slab.share() > 0) gradient_ += mix64(row.id + iteration_ * 1000);
     if (ticket.micro + 1u == accum_) exchange();
   }
+  bool contribute_zeros(Slab&, const StepFlags&) override { return false; }
   StepStats stats() const override {
     StepStats done{story_.not_finite.contains(iteration_) ? NAN : 1.0 / static_cast<double>(iteration_), 1};
     done.flags = flags_;

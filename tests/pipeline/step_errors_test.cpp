@@ -46,9 +46,12 @@ struct Fixture {
 
 TEST_CASE("without errors each micro-batch is computed; the last one takes the flags along") {
   Fixture run({});
-  run.state.elapsed_s = 1;
+  run.early_stop.hours = 1;
+  run.state.elapsed_s = 3600;
   CHECK(run.compute(false));
+  CHECK_FALSE(run.learner.flags.any());
   CHECK(run.compute(true));
+  CHECK(run.learner.flags[Flag::out_of_time] == 1);
   CHECK(run.learner.take_calls() == Calls{"forward_backward", "forward_backward"});
   CHECK_FALSE(run.errors.failed());
 }
@@ -68,6 +71,7 @@ TEST_CASE("save: the run ends in good order, and the iteration is not finished")
   CHECK_FALSE(run.compute(false));
   CHECK(run.flags.end().stopped == "too large");
   CHECK(run.flags.end().error);
+  CHECK(run.learner.take_calls() == Calls{"forward_backward", "discard"});
 }
 
 TEST_CASE("skip: the rest of the iteration is not computed, the last micro-batch gives zeros and says so") {

@@ -126,6 +126,31 @@ TEST_CASE("a validation that is interrupted, or was about to begin, is done by t
   }
 }
 
+TEST_CASE("a signal in the last validation interrupts the run, whether it is resumed for that or not") {
+  const Scheduler scheduler(4);
+  RunSetup setup;
+  setup.validate_every = 20, setup.snapshot_every = 0;
+  for (const bool final_snapshot : {true, false}) {
+    CAPTURE(final_snapshot);
+    setup.final_snapshot = final_snapshot;
+    TempFolder folder;
+    for (int start = 0; start < 3; ++start) {
+      const Interrupt interrupt;
+      World world(setup, folder.path());
+      world.learner.on_validate = [left = start == 0 ? 9 : 1]() mutable {
+        if (--left == 0) raise(SIGTERM);  // in the validation of the last iteration
+      };
+      const Outcome outcome = world.run(&interrupt);
+      CHECK(outcome.result.signal == SIGTERM);
+      CHECK(outcome.result.iteration == 60);
+      CHECK(list_snapshots(folder.path()).at(0).iteration == 60);
+    }
+    const Outcome outcome = World(setup, folder.path()).run();
+    CHECK_FALSE(outcome.result.signal);
+    CHECK(outcome.params == World(setup).run().params);
+  }
+}
+
 TEST_CASE("bad samples are counted in step order, and the budget stops the run at the same iteration") {
   const Scheduler scheduler(8);
   auto broken = [](std::uint64_t id) {

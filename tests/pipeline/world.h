@@ -44,6 +44,7 @@ class MixingLearner : public Learner {
     for (std::size_t i = 0; i < bytes; i += 7)
       gradient_ = mix64(gradient_ + static_cast<std::uint64_t>(slab.host()[i]));
   }
+  bool contribute_zeros(Slab&, const StepFlags&) override { return true; }
   StepStats stats() const override {
     read_ = true;
     StepStats stats{loss, 1};
@@ -161,7 +162,7 @@ struct RunSetup {
   bool resident = true, skip_when_busy = false, stop_on_error = false;
   std::uint64_t keep_every = 0;
   NonFinitePolicy nonfinite = {};
-  bool overlapped = false;
+  bool overlapped = false, final_snapshot = true;
   std::vector<BestRule> best = {{"loss", true}};
   std::vector<Plateau> plateaus = {};
   EarlyStop early_stop = {};
@@ -195,6 +196,7 @@ struct World {
     schedule.accum = setup.accum;
     schedule.snapshot_every = setup.snapshot_every;
     schedule.validate_every = setup.validate_every;
+    schedule.final_snapshot = setup.final_snapshot;
     schedule.validate_first = state.validation_pending;
     schedule.optimizers = {stepwise(13, 5)};
     Line line({"train", dataset, order, sampler, *device, Batches(1000, 32, LastBatch::wrap), 42, 32, setup.accum,

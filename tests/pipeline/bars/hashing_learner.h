@@ -27,6 +27,7 @@ class HashingLearner : public Learner {
     mix(slab, gradient_);
     slab.owner().consumed(slab.ticket().slot);
   }
+  bool contribute_zeros(Slab&, const StepFlags&) override { return true; }
   StepStats stats() const override { return {0.5, 1}; }
   void update() override {
     if (hooks_.update) hooks_.update();
