@@ -28,21 +28,21 @@ class Wiring {
 
   /// An edge of oneTBB, from a node with one output.
   template <class From, class To>
-  void connect(From& from, To& to, std::string label = {}) {
+  void connect(From& from, To& to, const std::string& label = {}) {
     oneapi::tbb::flow::make_edge(from, to);
-    draw(&from, &to, std::move(label));
+    draw(&from, &to, label);
   }
   /// From output `port` of a node with several.
   template <std::size_t port, class From, class To>
-  void connect(From& from, To& to, std::string label = {}) {
+  void connect(From& from, To& to, const std::string& label = {}) {
     oneapi::tbb::flow::make_edge(oneapi::tbb::flow::output_port<port>(from), to);
-    draw(&from, &to, std::move(label));
+    draw(&from, &to, label);
   }
   /// From a thread.
   template <class Inlet, class To>
-  void connect(Outlet<Inlet>& from, To& to, std::string label = {}) {
+  void connect(Outlet<Inlet>& from, To& to, const std::string& label = {}) {
     from.to = &to;
-    draw(&from, &to, std::move(label));
+    draw(&from, &to, label);
   }
 
   /// Draws a line that wired itself. Its nodes' names begin with `prefix`; what it ends in is the node `end` of this
@@ -60,8 +60,8 @@ class Wiring {
   const Drawing& drawing() const { return drawing_; }
 
  private:
-  void draw(const void* from, const void* to, std::string label) {
-    drawing_.edges.push_back({names_.at(from), names_.at(to), std::move(label)});
+  void draw(const void* from, const void* to, const std::string& label) {
+    drawing_.edges.push_back({names_.at(from), names_.at(to), label});
   }
 
   Drawing drawing_;

@@ -166,7 +166,7 @@ TEST_CASE("bad samples are counted in step order, and the budget stops the run a
       const auto failure = failure_of([&] { world.run(); });
       check_failure(failure, Exit::data, "that is more than data.max_bad = 4 allows");
       if (!resident) continue;
-      world.warnings.push_back(failure.what());
+      world.warnings.emplace_back(failure.what());
       if (first.empty()) first = world.warnings;
       CHECK(world.warnings == first);
       CHECK(world.warnings.size() == 5);
