@@ -38,7 +38,7 @@ void Moment::log(const std::string& name, double value) {
     same->second = value;
 }
 
-void Hooks::add(std::unique_ptr<Hook> hook, std::string label, std::int64_t priority, bool first_rank_only) {
+void Hooks::add(std::shared_ptr<Hook> hook, std::string label, std::int64_t priority, bool first_rank_only) {
   entries_.push_back(std::make_unique<Entry>(std::move(hook), std::move(label), priority, first_rank_only));
   Entry* entry = entries_.back().get();
   for (const Point point : entry->hook->points()) {

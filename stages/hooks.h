@@ -22,7 +22,7 @@ class Hooks {
  public:
   /// `label`: for people and for state(); `priority`: lower ones are called first, of equal ones the one that was added
   /// first; `first_rank_only`: other processes do not call it.
-  void add(std::unique_ptr<Hook> hook, std::string label, std::int64_t priority = 50, bool first_rank_only = false);
+  void add(std::shared_ptr<Hook> hook, std::string label, std::int64_t priority = 50, bool first_rank_only = false);
 
   /// Whether anyone wants to be called there.
   bool wants(Point point) const { return !at_[static_cast<std::size_t>(point)].empty(); }
@@ -40,7 +40,7 @@ class Hooks {
 
  private:
   struct Entry {
-    std::unique_ptr<Hook> hook;
+    std::shared_ptr<Hook> hook;
     std::string label;
     std::int64_t priority;
     bool first_rank_only;

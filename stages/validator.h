@@ -24,8 +24,7 @@ class Validator {
   /// Eval mode, sums at zero.
   virtual void begin_validation() = 0;
   virtual void validate(Slab& slab) = 0;
-  /// Looks through the net as it is, from begin_validation to end_validation; null where the net finds no objects, or
-  /// val.metrics asks for none of their figures.
+  /// Looks through the net as it is, from begin_validation to end_validation; null where the net finds no objects.
   virtual Detector* detector() { return nullptr; }
   /// Means over all rows since begin_validation, of all processes, the loss first; a learner is back in train mode.
   virtual Figures end_validation() = 0;

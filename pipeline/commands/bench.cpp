@@ -7,8 +7,8 @@
 #include "pipeline/commands/computing/door.h"
 #include "pipeline/commands/flags.h"
 #include "pipeline/commands/launch_flags.h"
+#include "pipeline/session/auto_batch.h"
 #include "pipeline/snapshot/atomic_folder.h"
-#include "pipeline/tools/auto_batch.h"
 #include "sampling/core/error.h"
 
 namespace flowtrain::commands {

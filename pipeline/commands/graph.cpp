@@ -3,7 +3,8 @@
 #include <cstdio>
 
 #include "pipeline/commands/flags.h"
-#include "pipeline/session/run.h"
+#include "pipeline/session/auto_batch.h"
+#include "pipeline/session/run_graph.h"
 
 namespace flowtrain::commands {
 

@@ -4,8 +4,8 @@
 
 #include "pipeline/commands/computing/door.h"
 #include "pipeline/commands/flags.h"
-#include "pipeline/session/run.h"
 #include "pipeline/telemetry/environment.h"
+#include "pipeline/tools/plan.h"
 #include "sampling/core/error.h"
 #include "stages/device/device.h"
 #include "stages/device/gpu_facts.h"

@@ -7,6 +7,8 @@
 #include "pipeline/commands/flags.h"
 #include "pipeline/config/words.h"
 #include "pipeline/session/run.h"
+#include "pipeline/tools/batch_search.h"
+#include "pipeline/tools/lr_find.h"
 #include "sampling/core/error.h"
 #include "sampling/core/say.h"
 
@@ -57,10 +59,12 @@ int lr_find(const Arguments& arguments, Interrupt& interrupt) {
   };
   const Config config = load_for_use(start, find_rows);
   config.check_trainable();
-  LrFinder finder(range);
-  const int result = find_lr(config, finder, computing_parts().make_learner, interrupt);
-  std::fputs(finder.report().c_str(), stdout);
-  if (!csv.empty()) write_csv(csv, finder.tried());
+  const auto finder = std::make_shared<LrFinder>(range);
+  RunOptions options;
+  options.progress = ProgressMode::off;
+  const int result = run_without_traces(config, options, computing_parts().make_learner, interrupt, finder);
+  std::fputs(finder->report().c_str(), stdout);
+  if (!csv.empty()) write_csv(csv, finder->tried());
   return result;
 }
 

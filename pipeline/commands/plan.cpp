@@ -4,7 +4,7 @@
 
 #include "pipeline/commands/computing/door.h"
 #include "pipeline/commands/flags.h"
-#include "pipeline/session/run.h"
+#include "pipeline/tools/plan.h"
 
 namespace flowtrain::commands {
 

@@ -32,6 +32,12 @@ const std::vector<Settings>& Config::list(const std::string& name) const {
   return found->second;
 }
 
+Config Config::with(const std::string& table, const std::string& key, const Value& value) const {
+  Config config = *this;
+  config.tables_.at(table).set(key, value, {});
+  return config;
+}
+
 Config Config::with_validation_set(std::size_t index) const {
   Config config = *this;
   config.val_ = list("val.set").at(index);

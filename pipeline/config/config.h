@@ -38,6 +38,8 @@ class Config {
   /// [data] with the changes of [data.train] or [data.val].
   const Settings& data(bool training) const { return training ? train_ : val_; }
 
+  /// As it is, with another value of a table's key.
+  Config with(const std::string& table, const std::string& key, const Value& value) const;
   /// As it is, with the [[val.set]] of that number in the place of [data.val].
   Config with_validation_set(std::size_t index) const;
 

@@ -9,7 +9,7 @@
 
 #include "pipeline/config/config.h"
 #include "pipeline/config/run_folder.h"
-#include "pipeline/tools/auto_batch.h"
+#include "pipeline/session/auto_batch.h"
 #include "stages/group.h"
 
 namespace flowtrain {

@@ -64,15 +64,6 @@ void check_classes_of_groups(const Config& config, const std::vector<std::string
   }
 }
 
-void tell_empty(const EmptyDataset& empty, const std::string& set, const Config& config) {
-  std::string idle;
-  for (auto& [table, key, figure] : rules_of(config))
-    if (set_of(figure, config) == set)
-      idle += say(idle.empty() ? "; without it these can never fire: " : ", ", table.table(), ".", key, " (",
-                  table.origin(key).text(), ")");
-  log_warn(say("no validation on ", set.empty() ? "[data.val]" : "[[val.set]] " + set, ": ", empty.what(), idle));
-}
-
 }  // namespace
 
 std::uint64_t ValidationData::batches() const {
@@ -81,7 +72,8 @@ std::uint64_t ValidationData::batches() const {
 }
 
 ValidationSets open_validation_sets(const Config& config, const std::vector<std::string>& learnt,
-                                    const std::string& device, const Portion& portion, bool tells) {
+                                    const std::string& device, const Portion& portion, bool tells,
+                                    const OnEmptySet& on_empty) {
   ValidationSets sets;
   const auto open = [&](const std::string& name, Config own) {
     auto data = open_validation_data(own, learnt, device, portion, tells);
@@ -92,7 +84,7 @@ ValidationSets open_validation_sets(const Config& config, const std::vector<std:
     try {
       open(name, own);
     } catch (const EmptyDataset& empty) {
-      if (tells) tell_empty(empty, name, config);
+      if (on_empty) on_empty(empty, name);
     }
   };
   check_classes_of_groups(config, learnt);
@@ -100,6 +92,15 @@ ValidationSets open_validation_sets(const Config& config, const std::vector<std:
   const auto& more = config.list("val.set");
   for (std::size_t i = 0; i < more.size(); ++i) open_unless_empty(more[i].text("name"), config.with_validation_set(i));
   return sets;
+}
+
+void tell_empty_set(const EmptyDataset& empty, const std::string& set, const Config& config) {
+  std::string idle;
+  for (auto& [table, key, figure] : rules_of(config))
+    if (set_of(figure, config) == set)
+      idle += say(idle.empty() ? "; without it these can never fire: " : ", ", table.table(), ".", key, " (",
+                  table.origin(key).text(), ")");
+  log_warn(say("no validation on ", set.empty() ? "[data.val]" : "[[val.set]] " + set, ": ", empty.what(), idle));
 }
 
 void check_rows(const ValidationSets& sets) {

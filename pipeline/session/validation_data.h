@@ -2,6 +2,7 @@
 // The data that a run validates on: [data.val]'s and each [[val.set]]'s.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,7 +22,7 @@ struct ValidationData {
   Config config;     ///< with its data as [data.val]
   DataParts data;
   std::optional<DetectionMetrics> detection = {};  ///< where val.metrics names figures of boxes
-  std::unique_ptr<Line> line = {};                 ///< made by the run, as is the ledger
+  std::unique_ptr<Line> line = {};                 ///< made by the session; the ledger by who validates
   std::optional<BadSamples> bad = {};
 
   ValidationData(std::string called, Config own, DataParts opened)
@@ -35,12 +36,18 @@ struct ValidationData {
 /// [data.val]'s first, where it is not empty; none where nothing is validated. At addresses that stay.
 using ValidationSets = std::vector<std::unique_ptr<ValidationData>>;
 
-/// Opens them all but those that are empty, of which a warning tells (where `tells`), and of the rules that can never
-/// fire without them. Their classes become those that the net learns, `learnt`; where a set lacks some, a line tells.
-/// Throws UserError: data, also for a class that is not among `learnt`; usage for a rule about the group of a class
-/// that there is not.
+/// Told of a set without samples, by name; empty: [data.val].
+using OnEmptySet = std::function<void(const EmptyDataset& empty, const std::string& set)>;
+
+/// Opens them all but those that are empty, which `on_empty` (may be null) is told of. Their classes become those that
+/// the net learns, `learnt`; where a set lacks some, a line tells if `tells`. Throws UserError: data, also for a class
+/// that is not among `learnt`; usage for a rule about the group of a class that there is not.
 ValidationSets open_validation_sets(const Config& config, const std::vector<std::string>& learnt,
-                                    const std::string& device, const Portion& portion, bool tells);
+                                    const std::string& device, const Portion& portion, bool tells,
+                                    const OnEmptySet& on_empty = {});
+
+/// A warning of a set that a run goes on without, and of the rules that can never fire then.
+void tell_empty_set(const EmptyDataset& empty, const std::string& set, const Config& config);
 
 /// Throws UserError(data) where the lines' rows have not all one form: the learner takes but one.
 void check_rows(const ValidationSets& sets);

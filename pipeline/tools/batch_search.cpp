@@ -1,7 +1,7 @@
 #include "pipeline/tools/batch_search.h"
 
 #include <algorithm>
-#include <exception>
+#include <optional>
 
 #include "pipeline/config/words.h"
 #include "pipeline/session/free_memory.h"
@@ -32,38 +32,39 @@ std::uint64_t validated_copy(const Config& config, const NetFigures& net) {
   return bytes;
 }
 
-// The line's first one.
-Slab& first_batch(Line& line) {
-  Ticket ticket;
-  if (!line.next(ticket)) throw InternalError("the line ended");
-  if (ticket.kind == TicketKind::bad) std::rethrow_exception(line.slab(ticket).error());
-  return line.slab(ticket);
-}
-
 }  // namespace
 
-FoundRows search_batch(const BatchSearch& search) {
-  const Settings& loader = search.config.table("loader");
-  search.line.start();
-  BatchTrial trial(first_batch(search.line), *search.learner.memory_probe());
+FoundRows fit_batch(const Config& config, const SessionOptions& options, const MakeLearner& make_learner) {
+  SessionOptions alone = options;
+  alone.group = &solo_group();
+  alone.mode = TrainMode::full;
+  Session session(config, alone);
+  const DataParts& data = session.open_training();
+  session.prepare();
+  const auto line = session.make_line(line_parts("train", data, config));
+  const auto learner = session.make_learner(make_learner, line->layout());
+  line->start();
+  BatchTrial trial(first_batch(*line), *learner->memory_probe());
   trial.slabs = [&](std::size_t batch_bytes) {
-    return most_slabs(search.config, search.data, batch_bytes) + validation_slabs(search.config);
+    return most_slabs(config, data, batch_bytes) + validation_slabs(config);
   };
-  trial.host_limit = spare(free_memory() / search.processes_here);
-  const auto device = search.learner.memory_probe()->free_bytes();
-  const std::uint64_t copy = validated_copy(search.config, search.learner.figures());
+  trial.host_limit = spare(free_memory() / options.processes_here);
+  const auto device = learner->memory_probe()->free_bytes();
+  const std::uint64_t copy = validated_copy(config, learner->figures());
+  const auto processes = static_cast<std::uint64_t>(options.group->size());
   const auto attempt = [&](std::uint32_t rows) -> std::optional<std::uint64_t> {
-    if (!epoch_has_all(search.config, search.data.sources, rows * search.processes)) return std::nullopt;
+    if (!epoch_has_all(config, data.sources, rows * processes)) return std::nullopt;
     const auto bytes = trial(rows);
     return bytes ? std::optional(*bytes + copy) : std::nullopt;
   };
+  const Settings& loader = config.table("loader");
   const auto wished = static_cast<std::uint64_t>(loader.integer("batch_max"));
-  const std::uint64_t samples = wished > 0 ? std::min(wished, search.data.order->size()) : search.data.order->size();
-  const auto most = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(std::max<std::uint64_t>(samples / search.processes, 1), 1u << 24));
+  const std::uint64_t samples = wished > 0 ? std::min(wished, data.order->size()) : data.order->size();
+  const auto most =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(std::max<std::uint64_t>(samples / processes, 1), 1u << 24));
   const auto limit = static_cast<std::uint64_t>(loader.integer("batch_memory_mb")) << 20;
   const FoundRows found = find_rows(most, limit > 0 ? limit : device ? spare(*device) : trial.host_limit, attempt);
-  search.line.stop();
+  line->stop();
   return found;
 }
 

@@ -1,25 +1,14 @@
 #pragma once
-// loader.batch = "auto", carried out: steps of a net with batches of the line's samples.
+// loader.batch = "auto", carried out: steps of a net with batches of the training data's first samples.
 
-#include <cstdint>
-
-#include "pipeline/session/assembly.h"
-#include "pipeline/tools/auto_batch.h"
-#include "stages/compute.h"
+#include "pipeline/session/auto_batch.h"
+#include "pipeline/session/session.h"
 
 namespace flowtrain {
 
-/// What is tried, and who else needs memory.
-struct BatchSearch {
-  const Config& config;  ///< with a batch of a few
-  const DataParts& data;
-  Line& line;                   ///< of the data; not started
-  Learner& learner;             ///< for rows of that line's; to be thrown away
-  std::uint64_t processes = 1;  ///< that train together, of which this one alone is here
-  unsigned processes_here = 1;  ///< that share this machine's memory
-};
-
-/// The largest batch of this process. Stops the line. Throws what the data and the net give.
-FoundRows search_batch(const BatchSearch& search);
+/// Looks for the largest batch of this process, on its device, by steps of a net that is made for it and thrown away:
+/// nothing of it is left for the run that follows. `config` has a batch of a few. Throws what the data and the net
+/// give.
+FoundRows fit_batch(const Config& config, const SessionOptions& options, const MakeLearner& make_learner);
 
 }  // namespace flowtrain

@@ -11,10 +11,9 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "pipeline/session/assembly.h"
-#include "pipeline/session/memory_check.h"
+#include "pipeline/session/advice.h"
+#include "pipeline/session/session.h"
 #include "pipeline/telemetry/table_line.h"
-#include "pipeline/tools/advice.h"
 #include "sampling/core/error.h"
 #include "sampling/core/mutex.h"
 #include "stages/clock.h"
@@ -98,12 +97,13 @@ class Bench {
   Bench(const Config& config, const BenchOptions& options)
       : config_(config),
         options_(options),
-        data_(open_training_data(config, options.device ? "cpu" : choose_device(config))),
+        session_(config, {.dry_run = true, .device = options.device ? "cpu" : ""}),
+        data_(session_.open_training()),
         layout_(data_.sampler->fields(), data_.batch),
         issue_(*data_.order, data_.batches, {}, 1, 1),
         sample_(*data_.dataset, *data_.sampler, seed_of(config)) {
     if (options.device) data_.device = options.device();
-    check_memory({.config = config, .train = &data_, .computes = false});
+    session_.prepare();
   }
 
   BenchReport run() {
@@ -199,8 +199,8 @@ class Bench {
 
   void pipeline() {
     const auto begin = Clock::now();
-    const Scheduler scheduler(data_.workers);
-    Line line(line_parts("bench", data_, config_));
+    const auto bench_line = session_.make_line(line_parts("bench", data_, config_));
+    Line& line = *bench_line;
     line.start();
     Ticket ticket;
     consume(line, ticket);
@@ -263,7 +263,8 @@ class Bench {
   const Config& config_;
   BenchOptions options_;
   const std::unique_ptr<Device> host_ = make_cpu_device();
-  DataParts data_;
+  Session session_;
+  DataParts& data_;
   SlabLayout layout_;
   IssueStage issue_;
   SampleStage sample_;

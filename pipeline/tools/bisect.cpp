@@ -6,7 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "pipeline/session/assembly.h"
+#include "pipeline/session/session.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/tools/replay.h"
 #include "pipeline/train/nonfinite.h"
@@ -31,8 +31,11 @@ std::optional<std::uint64_t> first_recovery(const std::filesystem::path& run) {
 // The iteration's batch once more, and through the net with the weights of before its update.
 void look_into(const Config& config, Learner& learner, Breakdown& breakdown) {
   learner.discard();
-  const DataParts data = open_training_data(config, choose_device(config));
-  Line line(line_parts("train", data, config, breakdown.iteration, breakdown.iteration));
+  Session session(config);
+  const DataParts& data = session.open_training();
+  session.prepare();
+  const auto repeated = session.make_line(line_parts("train", data, config, breakdown.iteration, breakdown.iteration));
+  Line& line = *repeated;
   line.start();
   for (Ticket ticket; line.next(ticket); line.release(ticket)) {
     Slab& slab = line.slab(ticket);

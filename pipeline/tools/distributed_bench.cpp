@@ -5,8 +5,9 @@
 #include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
-#include "pipeline/session/assembly.h"
+#include "pipeline/session/session.h"
 #include "pipeline/telemetry/table_line.h"
 #include "sampling/core/settings.h"
 #include "stages/clock.h"
@@ -67,7 +68,7 @@ std::vector<AllReduceFigures> measure_all_reduce(const DistributedBenchOptions& 
 
 // A learner whose backward is one kind of step, and how long each of those took.
 struct StepKind {
-  Settings train, dist;
+  std::optional<Config> config = {};
   std::unique_ptr<Learner> learner = {};
   std::vector<double> times = {};
 
@@ -82,61 +83,28 @@ struct StepKind {
   }
 };
 
-// The first batch of the training data, which stays; the line behind it is idle.
-class FirstBatch {
- public:
-  FirstBatch(const Config& config, const std::string& device, const Portion& portion)
-      : data_(open_training_data(config, device, portion)),
-        scheduler_(data_.workers),
-        line_(line_parts("train", data_, config, 1, 1)) {
-    line_.start();
-    if (!line_.next(ticket_)) throw InternalError("the line ended");
-    if (ticket_.kind == TicketKind::bad) std::rethrow_exception(slab().error());
-  }
-  ~FirstBatch() { line_.stop(); }
-
-  Slab& slab() { return line_.slab(ticket_); }
-  const SlabLayout& layout() const { return line_.layout(); }
-  std::int64_t classes() const { return static_cast<std::int64_t>(data_.dataset->classes().size()); }
-
- private:
-  DataParts data_;
-  Scheduler scheduler_;
-  Line line_;
-  Ticket ticket_;
-};
-
 class StepBench {
  public:
-  StepBench(const Config& config, const DistributedBenchOptions& options, const std::string& device,
-            const MakeLearner& make_learner)
-      : options_(options),
-        group_(*options.group),
-        batch_(config, device,
-               {{static_cast<std::uint64_t>(group_.rank()), static_cast<std::uint64_t>(group_.size())},
-                options.processes_here}) {
-    // The first of two micro-batches is not exchanged; the only one of an iteration is.
+  StepBench(const Config& config, const DistributedBenchOptions& options, const MakeLearner& make_learner)
+      : options_(options), group_(*options.group), session_(config, options) {
+    const DataParts& data = session_.open_training();
+    session_.prepare();
+    line_ = session_.make_line(line_parts("train", data, config, 1, 1));
+    line_->start();
+    batch_ = &first_batch(*line_);
     const double everything_mb = 1e6;
     for (StepKind* kind : {&alone_, &overlapped_, &serial_}) {
-      kind->train = config.table("train");
-      kind->dist = config.table("dist");
-      kind->train.set("accum", std::int64_t{kind == &alone_ ? 2 : 1}, {});
+      // The first of two micro-batches is not exchanged; the only one of an iteration is.
+      kind->config = config.with("train", "accum", std::int64_t{kind == &alone_ ? 2 : 1});
       if (kind == &serial_)
-        for (auto key : {"bucket_mb", "first_bucket_mb"}) kind->dist.set(key, everything_mb, {});
-      LearnerSpec spec{config.table("net"), config.table("loss"), config.list("optim"), config.list("group"),
-                       kind->train,         config.table("run"),  config.table("val"),  batch_.layout()};
-      spec.classes = batch_.classes();
-      spec.device = device;
-      spec.seed = seed_of(config);
-      spec.mode = TrainMode::no_step;
-      spec.processes_here = options.processes_here;
-      spec.dist = &kind->dist;
-      spec.group = &group_;
-      kind->learner = make_learner(spec);
+        for (auto key : {"bucket_mb", "first_bucket_mb"}) kind->config = kind->config->with("dist", key, everything_mb);
+      kind->learner = make_learner(session_.learner_spec(line_->layout(), *kind->config));
     }
   }
+  ~StepBench() { line_->stop(); }
 
-  std::size_t rows() { return batch_.slab().rows().size(); }
+  std::size_t rows() const { return batch_->rows().size(); }
+  const std::string& device() const { return session_.device(); }
 
   // The kinds take turns, so that whatever else the machine does meets all of them.
   StepFigures run() {
@@ -162,14 +130,16 @@ class StepBench {
     const auto begin = Clock::now();
     for (StepKind* kind : {&alone_, &overlapped_, &serial_}) {
       wait_for_all(group_);
-      kind->run(batch_.slab());
+      kind->run(*batch_);
     }
     return seconds_since(begin);
   }
 
   DistributedBenchOptions options_;
   Group& group_;
-  FirstBatch batch_;
+  Session session_;
+  std::unique_ptr<Line> line_;  // idle behind its first batch, which stays
+  Slab* batch_ = nullptr;
   StepKind alone_, overlapped_, serial_;
 };
 
@@ -184,11 +154,10 @@ DistributedReport run_distributed_bench(const Config& config, const DistributedB
   DistributedReport report;
   report.config = config.name();
   report.processes = options.group->size();
-  const std::string device = choose_device(config, options.local_rank, options.processes_here);
-  StepBench step(config, options, device, make_learner);  // first: what is wrong in the configuration shows at once
+  StepBench step(config, options, make_learner);  // first: what is wrong in the configuration shows at once
   report.rows = step.rows();
   report.step = step.run();
-  report.all_reduce = measure_all_reduce(options, device, time_all_reduce);
+  report.all_reduce = measure_all_reduce(options, step.device(), time_all_reduce);
   return report;
 }
 

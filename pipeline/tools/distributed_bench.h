@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/config/config.h"
+#include "pipeline/session/session.h"
 #include "stages/learner_spec.h"
 
 namespace flowtrain {
@@ -38,10 +38,8 @@ struct DistributedReport {
   StepFigures step;
 };
 
-struct DistributedBenchOptions {
+struct DistributedBenchOptions : SessionOptions {
   double seconds = 3;  ///< for each size, and for each kind of step
-  Group* group = &solo_group();
-  unsigned local_rank = 0, processes_here = 1;  ///< among those on this machine
 };
 
 /// time_all_reduce() of stages/torch/.

@@ -1,41 +1,114 @@
 #include "pipeline/tools/evaluate.h"
 
-#include "pipeline/session/assembly.h"
+#include <algorithm>
+#include <exception>
+
 #include "pipeline/session/ledger.h"
-#include "pipeline/session/memory_check.h"
+#include "pipeline/session/session.h"
+#include "pipeline/snapshot/file.h"
 #include "pipeline/snapshot/snapshot_files.h"
-#include "pipeline/train/run_state.h"
+#include "pipeline/telemetry/log.h"
+#include "pipeline/telemetry/table_line.h"
 #include "pipeline/train/snapshot_branch.h"
 #include "pipeline/validation/validation.h"
+#include "sampling/codecs/png.h"
+#include "sampling/core/error.h"
+#include "stages/detection/draw.h"
+#include "stages/evaluation/figures.h"
+#include "stages/evaluation/results_file.h"
 
 namespace flowtrain {
 
-Evaluation evaluate(const Config& config, const std::filesystem::path& snapshot, const MakeLearner& make_learner) {
-  const std::string device = choose_device(config);
-  const OpenSnapshot opened = open_snapshot(snapshot);
-  const auto learnt = RunState::from_json(opened.state_json).classes;
-  const DataParts data = open_validation_data(config, learnt, device);
-  check_memory({config, nullptr, {&data}});
-  const Scheduler scheduler(data.workers);
-  Line line(line_parts("val", data, config));
-  LearnerSpec spec{config.table("net"),   config.table("loss"), config.list("optim"), config.list("group"),
-                   config.table("train"), config.table("run"),  config.table("val"),  line.layout()};
-  spec.val_layout = &line.layout();
-  spec.class_names = learnt.empty() ? data.dataset->classes() : learnt;
-  spec.classes = static_cast<std::int64_t>(spec.class_names.size());
-  spec.device = device;
-  spec.seed = seed_of(config);
-  spec.ema = &config.table("ema");
-  spec.step = &config.table("step");
-  spec.metrics = &config.list("metric");
-  const auto learner = make_learner(spec);
-  learner->load_state(read_tensors(opened));
-  BadSamples bad = make_ledger(config, false, *data.dataset, nullptr);
-  line.start();
-  Evaluation evaluation{*run_validation(line, *learner, bad, 0, data.batches.per_epoch(), [] { return true; }).figures,
-                        {}};
-  if (const auto* confusion = learner->confusion()) evaluation.confusion = *confusion;
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path folder_of(const fs::path& snapshot, const std::string& set) {
+  const fs::path place = fs::canonical(snapshot);
+  const fs::path folder = place.parent_path().parent_path() / "test" / place.filename();
+  return set.empty() ? folder : folder / set;
+}
+
+void write_picture(const fs::path& path, const LookedAt& looked) {
+  constexpr float least_drawn = 0.3F;
+  Image rgb = looked.bgr;
+  for (std::size_t i = 0; i < rgb.pixels.size(); i += 3) std::swap(rgb.pixels[i], rgb.pixels[i + 2]);
+  draw_boxes(rgb.pixels.data(), rgb.height, rgb.width, looked.sight.boxes, looked.sight.found, least_drawn);
+  write_png(path.string(), rgb.view());
+}
+
+void log_classes(const GroundTruth& truth, const CocoEvaluation& coco) {
+  log_info("    AP   AP50   AP75  objects  class");
+  for (std::size_t i = 0; i < truth.categories.size(); ++i) {
+    const auto& category = truth.categories[i];
+    const auto objects = std::count_if(truth.objects.begin(), truth.objects.end(), [&](auto& object) {
+      return object.category_id == category.id && !object.ignore;
+    });
+    const CocoScores& scores = coco.classes[i];
+    std::string line;
+    append_line(line, "%6.3f %6.3f %6.3f %8lld  %s", scores.ap, scores.ap50, scores.ap75,
+                static_cast<long long>(objects), category.name.c_str());
+    if (objects > 0) log_info(line);
+  }
+}
+
+// All figures of boxes, and what is written of them.
+DetectionMetrics detection_of(const Dataset& dataset, const fs::path& folder, std::size_t pictures) {
+  DetectionMetrics metrics{dataset, detection_figure_names()};
+  make_folders(folder);
+  metrics.on_look = [&dataset, folder, pictures](const LookedAt& looked) {
+    const std::uint64_t id = looked.sight.record;
+    if (!looked.damage.empty())
+      log_warn(dataset.describe(id) + ": " + looked.damage);
+    else if (id < pictures)
+      write_picture(folder / say("picture-", id, ".png"), looked);
+  };
+  metrics.on_measured = [folder](const Measured& measured) {
+    write_results(folder / "results.json", measured.found);
+    log_classes(measured.truth, measured.coco);
+  };
+  return metrics;
+}
+
+Evaluation measure(const ValidationData& set, const fs::path& folder, std::size_t pictures, Learner& learner) {
+  Evaluation evaluation{.set = set.name, .folder = folder};
+  const DetectionMetrics* detection = nullptr;
+  std::optional<DetectionMetrics> of_boxes;
+  if ((evaluation.detects = learner.detector() != nullptr))
+    detection = &of_boxes.emplace(detection_of(*set.data.dataset, folder, pictures));
+  BadSamples bad = make_ledger(set.config, false, *set.data.dataset, nullptr);
+  set.line->start();
+  const auto always = [] { return true; };
+  evaluation.figures =
+      *run_validation(*set.line, learner, bad, 0, set.data.batches.per_epoch(), always, solo_group(), detection)
+           .figures;
+  set.line->stop();
+  if (const auto* confusion = learner.confusion()) evaluation.confusion = *confusion;
   return evaluation;
+}
+
+}  // namespace
+
+void evaluate(const Config& config, const fs::path& snapshot, std::size_t pictures, const MakeLearner& make_learner,
+              const std::function<void(const Evaluation&)>& on_set) {
+  Session session(config);
+  const OpenSnapshot opened = open_snapshot(snapshot);
+  std::exception_ptr left_out;
+  const auto on_empty = [&](const EmptyDataset& empty, const std::string& set) {
+    left_out = std::current_exception();
+    if (!config.list("val.set").empty())
+      log_warn(say(set.empty() ? "[data.val]" : "[[val.set]] " + set, " is left out: ", empty.what()));
+  };
+  const ValidationSets& sets = session.open_validation(RunState::from_json(opened.state_json).classes, on_empty);
+  if (sets.empty()) std::rethrow_exception(left_out);
+  session.prepare();
+  session.make_validation_lines();
+  const auto learner = session.make_learner(make_learner, sets.front()->line->layout());
+  learner->load_state(read_tensors(opened));
+  for (auto& set : sets) {
+    if (!set->name.empty()) log_info("[[val.set]] " + set->name);
+    on_set(measure(*set, folder_of(snapshot, set->name), pictures, *learner));
+  }
 }
 
 }  // namespace flowtrain

@@ -5,17 +5,32 @@
 
 #include "pipeline/config/words.h"
 #include "pipeline/graph/graph.h"
+#include "pipeline/session/auto_batch.h"
+#include "pipeline/session/describe_net.h"
+#include "pipeline/session/session.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/plot.h"
 #include "pipeline/telemetry/table_line.h"
-#include "pipeline/tools/auto_batch.h"
 #include "pipeline/validation/best.h"
 #include "sampling/core/say.h"
 #include "sampling/core/settings.h"
+#include "stages/hooks.h"
 
 namespace flowtrain {
 
 namespace {
+
+/// What is told of a run.
+struct PlanParts {
+  const Config& config;
+  const DataParts& train;
+  const DataParts* val;  ///< null without validation
+  bool overlaps;         ///< validation runs beside training
+  const Schedule& schedule;
+  std::size_t slab_bytes;  ///< of one training batch
+  NetFigures net;
+  std::uint64_t row_bytes;  ///< what a row of a batch leaves for backward
+};
 
 constexpr std::size_t plot_columns = 64;
 constexpr unsigned plot_rows = 6, indent = 12;
@@ -75,8 +90,6 @@ std::string validations(const PlanParts& parts) {
              " iterations, on ", format_count(parts.val->dataset->size()), " samples");
 }
 
-bool overlaps(const PlanParts& parts) { return parts.val && parts.config.table("val").text("mode") == "overlapped"; }
-
 std::string snapshots(const PlanParts& parts) {
   const std::uint64_t every = parts.schedule.snapshot_every;
   const std::uint64_t count = occasions(parts.schedule, &Schedule::snapshots_after, every);
@@ -89,7 +102,7 @@ std::string snapshots(const PlanParts& parts) {
   const std::uint64_t kept = std::min(count, static_cast<std::uint64_t>(snapshot.integer("keep_last"))) +
                              (parts.val ? best : 0) + (keep_every > 0 ? parts.schedule.last / keep_every : 0);
   const char* more =
-      overlaps(parts) ? ", more where a validation begins" : ", more where a validation is the best so far";
+      parts.overlaps ? ", more where a validation begins" : ", more where a validation is the best so far";
   return say(times(count), every > 0 ? say(", every ", format_count(every), " iterations") : "", ", ",
              format_bytes(state_bytes(parts)), " each: ", format_bytes(count * state_bytes(parts)), " written",
              parts.val ? more : "", "; at most ", kept, " are kept, ", format_bytes(kept * state_bytes(parts)));
@@ -103,7 +116,7 @@ std::string memory(const PlanParts& parts) {
   }
   const std::uint64_t batch = parts.row_bytes * parts.train.batch;
   const std::uint64_t state = weights + parts.net.buffer_bytes;
-  const std::uint64_t copy = overlaps(parts) ? state : 0;
+  const std::uint64_t copy = parts.overlaps ? state : 0;
   return say("about ", format_bytes(state + copy + gradients + parts.net.optimizer_bytes + batch),
              " where the net computes: weights ", format_bytes(state),
              copy > 0 ? say(", their copy for validation ", format_bytes(copy)) : "", ", gradients ",
@@ -142,22 +155,6 @@ std::string rates(const Schedule& schedule) {
   return text;
 }
 
-}  // namespace
-
-std::string describe_net(const Settings& net, const NetFigures& figures) {
-  std::uint64_t elements = 0, bytes = 0, frozen = 0;
-  for (auto& parameter : figures.parameters) {
-    elements += parameter.elements;
-    bytes += parameter.bytes;
-    if (parameter.optimizer < 0) frozen += parameter.elements;
-  }
-  std::string name = net.text("name");
-  for (auto key : {"script", "plugin"})
-    if (name.empty()) name = net.text(key);
-  return say(name, ": ", format_count(elements), " parameters in ", figures.parameters.size(), " tensors, ",
-             format_bytes(bytes), frozen > 0 ? say("; ", format_count(frozen), " frozen") : "");
-}
-
 std::string list_parameters(const NetFigures& figures, const std::vector<RatePlan>& optimizers) {
   std::string text;
   for (auto& parameter : figures.parameters) {
@@ -193,6 +190,54 @@ std::string describe_plan(const PlanParts& parts) {
        schedule_notes(parts.config, iterations_per_epoch(parts.config, parts.train.batches), parts.schedule.last))
     text += line("note", note);
   return text;
+}
+
+}  // namespace
+
+std::string plan_run(const Config& config, const MakeLearner& make_learner) {
+  Session session(config, {.only_describes = true});
+  const DataParts& train = session.open_training();
+  const ValidationSets& sets = session.open_validation();
+  session.prepare();
+  session.make_validation_lines();
+  const Schedule schedule = session.schedule();
+  // Two rows: batch normalisation takes no statistics of one.
+  const std::uint32_t rows = std::min(2u, train.batch);
+  LineParts few = line_parts("train", train, config);
+  few.batches = Batches(train.order->size(), rows, LastBatch::wrap);
+  few.batch = rows;
+  few.prefetch = 1;
+  const auto line = session.make_line(std::move(few));
+  line->start();
+  Slab& batch = first_batch(*line);
+  const auto learner = session.make_learner(make_learner, line->layout());
+  const PlanParts parts{config,
+                        train,
+                        sets.empty() ? nullptr : &sets.front()->data,
+                        session.overlaps(),
+                        schedule,
+                        SlabLayout(train.sampler->fields(), train.batch).bytes(),
+                        learner->figures(),
+                        learner->memory_probe()->kept_bytes(batch) / rows};
+  line->stop();
+  return describe_plan(parts);
+}
+
+std::string summarise_net(const Config& config, const MakeLearner& make_learner) {
+  Session session(config, {.only_describes = true});
+  const DataParts& train = session.open_training();
+  const SlabLayout layout(train.sampler->fields(), train.batch);
+  const NetFigures figures = session.make_learner(make_learner, layout)->figures();
+  return describe_net(config.table("net"), figures) + "\n\n" + list_parameters(figures, session.schedule().optimizers);
+}
+
+std::string list_hooks(const Config& config, const MakeLearner& make_learner) {
+  Session session(config, {.only_describes = true});
+  const DataParts& train = session.open_training();
+  const SlabLayout layout(train.sampler->fields(), train.batch);
+  Hooks hooks;
+  const auto learner = session.make_learner(make_learner, layout, &hooks);
+  return hooks.describe();
 }
 
 }  // namespace flowtrain

@@ -1,32 +1,21 @@
 #pragma once
-// What a run will do, said before it begins.
+// What a run will do and what it is made of, said before it begins. Nothing is computed but two samples.
 
 #include <string>
 
-#include "pipeline/session/assembly.h"
-#include "stages/compute.h"
+#include "pipeline/config/config.h"
+#include "stages/learner_spec.h"
 
 namespace flowtrain {
 
-/// What is told of a run.
-struct PlanParts {
-  const Config& config;
-  const DataParts& train;
-  const DataParts* val = nullptr;  ///< null without validation
-  const Schedule& schedule;
-  std::size_t slab_bytes = 0;  ///< of one training batch
-  NetFigures net = {};
-  std::uint64_t row_bytes = 0;  ///< what a row of a batch leaves for backward
-};
-
 /// As text of several lines: steps and epochs, data, the graph's bound, validations and snapshots, net and memory, and
 /// how the optimizers' rates move.
-std::string describe_plan(const PlanParts& parts);
+std::string plan_run(const Config& config, const MakeLearner& make_learner);
 
-/// One line: "lenet: 340,970 parameters in 10 tensors, 1.36 MB; 2,432 frozen".
-std::string describe_net(const Settings& net, const NetFigures& figures);
+/// The net, then a line for each parameter: name, elements, bytes, shape, optimizer or frozen.
+std::string summarise_net(const Config& config, const MakeLearner& make_learner);
 
-/// A line for each parameter: name, elements, shape, optimizer or frozen.
-std::string list_parameters(const NetFigures& figures, const std::vector<RatePlan>& optimizers);
+/// At which points the hooks are called, and in which order: a line each.
+std::string list_hooks(const Config& config, const MakeLearner& make_learner);
 
 }  // namespace flowtrain

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "pipeline/session/assembly.h"
+#include "pipeline/session/session.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/hash.h"
 #include "pipeline/telemetry/log.h"
@@ -173,10 +173,12 @@ void check_replay_folder(const std::filesystem::path& folder) {
 
 std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::filesystem::path& folder,
                      const Recomputed* computed) {
-  const DataParts data = open_training_data(config, "cpu");
+  Session session(config, {.dry_run = true, .device = "cpu"});
+  const DataParts& data = session.open_training();
+  session.prepare();
   const auto accum = static_cast<std::uint32_t>(config.table("train").integer("accum"));
-  const Scheduler scheduler(data.workers);
-  Line line(line_parts("train", data, config, iteration, iteration));
+  const auto replayed = session.make_line(line_parts("train", data, config, iteration, iteration));
+  Line& line = *replayed;
   const Mixing mixing = mixing_of(config);
   std::optional<BatchMixer> mixer;
   if (mixing.any()) mixer.emplace(mixing, line.layout(), seed_of(config), accum);

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "pipeline/config/words.h"
-#include "pipeline/session/assembly.h"
 #include "pipeline/session/run.h"
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/telemetry/log.h"
@@ -148,8 +147,9 @@ EarlierRun find_earlier_run(StartOptions start) {
   }
   Config config = load_for_use(start);
   config.check_trainable();
-  const DataParts data = open_training_data(config, "cpu");
-  const std::uint64_t last = make_schedule(config, data.batches, 1, false).last;
+  Session session(config, {.only_describes = true, .device = "cpu"});
+  session.open_training();
+  const std::uint64_t last = session.schedule().last;
   return {std::move(config), std::move(folder), std::move(start), last};
 }
 

@@ -2,30 +2,15 @@
 
 #include <algorithm>
 #include <future>
-#include <numeric>
 #include <thread>
 
-#include "pipeline/session/assembly.h"
-#include "pipeline/snapshot/file.h"
-#include "pipeline/snapshot/snapshot_files.h"
-#include "pipeline/telemetry/log.h"
-#include "pipeline/telemetry/table_line.h"
 #include "pipeline/train/exchange.h"
-#include "pipeline/train/run_state.h"
-#include "pipeline/train/snapshot_branch.h"
-#include "sampling/codecs/png.h"
 #include "sampling/core/error.h"
-#include "sampling/dataset.h"
-#include "stages/detection/draw.h"
-#include "stages/evaluation/coco_eval.h"
 #include "stages/evaluation/figures.h"
-#include "stages/evaluation/results_file.h"
 
 namespace flowtrain {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 LookedAt load(const Dataset& dataset, std::uint64_t id) {
   LookedAt loaded{{id, {}, {}}, {}, {}};
@@ -47,37 +32,6 @@ LookedAt load(const Dataset& dataset, std::uint64_t id) {
   return loaded;
 }
 
-void write_picture(const fs::path& path, const LookedAt& looked) {
-  constexpr float least_drawn = 0.3F;
-  Image rgb = looked.bgr;
-  for (std::size_t i = 0; i < rgb.pixels.size(); i += 3) std::swap(rgb.pixels[i], rgb.pixels[i + 2]);
-  draw_boxes(rgb.pixels.data(), rgb.height, rgb.width, looked.sight.boxes, looked.sight.found, least_drawn);
-  write_png(path.string(), rgb.view());
-}
-
-void log_classes(const GroundTruth& truth, const CocoEvaluation& coco) {
-  log_info("    AP   AP50   AP75  objects  class");
-  for (std::size_t i = 0; i < truth.categories.size(); ++i) {
-    const auto& category = truth.categories[i];
-    const auto objects = std::count_if(truth.objects.begin(), truth.objects.end(), [&](auto& object) {
-      return object.category_id == category.id && !object.ignore;
-    });
-    const CocoScores& scores = coco.classes[i];
-    std::string line;
-    append_line(line, "%6.3f %6.3f %6.3f %8lld  %s", scores.ap, scores.ap50, scores.ap75,
-                static_cast<long long>(objects), category.name.c_str());
-    if (objects > 0) log_info(line);
-  }
-}
-
-/// What sights say of the detector.
-struct Measured {
-  GroundTruth truth;
-  std::vector<FoundObject> found;
-  CocoEvaluation coco;
-  Figures figures;
-};
-
 Measured measure(const Dataset& dataset, std::span<const Sight> sights) {
   Measured measured;
   measured.truth = ground_truth(dataset, sights);
@@ -92,8 +46,6 @@ double value_of(const Figures& figures, const std::string& name) {
 }
 
 }  // namespace
-
-bool detects(const Config& config) { return config.table("net").text("name").starts_with("cornernet"); }
 
 std::vector<Sight> look_at(const Dataset& dataset, std::span<const std::uint64_t> records, Detector& detector,
                            const std::function<bool(const LookedAt&)>& after) {
@@ -122,7 +74,8 @@ std::optional<Figures> measure_detection(const DetectionMetrics& metrics, Detect
   // What could not be read was named by the line that fed the loss.
   // Ranks ask equally often, though some have one picture more.
   bool complete = true;
-  const auto after = [&, asked = std::size_t{0}](auto&) mutable {
+  const auto after = [&, asked = std::size_t{0}](const LookedAt& looked) mutable {
+    if (metrics.on_look) metrics.on_look(looked);
     if (++asked <= records.size() / static_cast<std::size_t>(group.size())) complete = goes_on();
     return complete;
   };
@@ -131,43 +84,15 @@ std::optional<Figures> measure_detection(const DetectionMetrics& metrics, Detect
   sights = sights_of_all(group, std::move(sights));
   std::vector<double> values(metrics.names.size(), 0);
   if (group.leads()) {
-    const Figures all = measure(metrics.dataset, sights).figures;
+    const Measured all = measure(metrics.dataset, sights);
+    if (metrics.on_measured) metrics.on_measured(all);
     std::transform(metrics.names.begin(), metrics.names.end(), values.begin(),
-                   [&](auto& name) { return value_of(all, name); });
+                   [&](auto& name) { return value_of(all.figures, name); });
   }
   group.sum("the figures of boxes", values);  // the leader's, for all
   Figures figures;
   for (std::size_t i = 0; i < values.size(); ++i) figures.emplace_back(metrics.names[i], values[i]);
   return figures;
-}
-
-Figures test_detection(const Config& config, const fs::path& snapshot, const MakeDetector& make, const fs::path& folder,
-                       std::size_t pictures) {
-  const auto device = make_device(choose_device(config), 1, false);  // before there are tensors on it
-  const OpenSnapshot opened = open_snapshot(snapshot);
-  const auto learnt = RunState::from_json(opened.state_json).classes;
-  const auto dataset = open_validation_dataset(config, learnt);
-  const LearnerState weights = read_tensors(opened, config.table("ema").boolean("validate"));
-  const auto detector =
-      make({{config.table("net"), config.table("sampler"), config.table("detect"),
-             static_cast<std::int64_t>((learnt.empty() ? dataset->classes() : learnt).size()), device->name()},
-            config.table("run"),
-            weights});
-  make_folders(folder);
-  std::vector<std::uint64_t> records(dataset->size());
-  std::iota(records.begin(), records.end(), 0);
-  const auto sights = look_at(*dataset, records, *detector, [&](const LookedAt& looked) {
-    const std::uint64_t id = looked.sight.record;
-    if (!looked.damage.empty())
-      log_warn(dataset->describe(id) + ": " + looked.damage);
-    else if (id < pictures)
-      write_picture(folder / say("picture-", id, ".png"), looked);
-    return true;
-  });
-  const Measured measured = measure(*dataset, sights);
-  write_results(folder / "results.json", measured.found);
-  log_classes(measured.truth, measured.coco);
-  return measured.figures;
 }
 
 }  // namespace flowtrain

@@ -3,12 +3,8 @@
 // stages/torch/detection/.
 
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <string>
 #include <vector>
-
-#include "stages/state.h"
 
 namespace flowtrain {
 
@@ -37,13 +33,5 @@ struct LookSpec {
   std::int64_t classes;
   std::string device;  ///< "cpu", "cuda:N"
 };
-
-/// What a detector is made of: how it looks, and a snapshot's weights.
-struct DetectorSpec {
-  LookSpec look;
-  const Settings& run;
-  const LearnerState& weights;
-};
-using MakeDetector = std::function<std::unique_ptr<Detector>(const DetectorSpec&)>;
 
 }  // namespace flowtrain

@@ -15,8 +15,12 @@ namespace {
 
 int bench_as(const Place& place, const BenchRequest& request) {
   return run_rank(place, request.config, [&](Membership& membership, std::filesystem::path&) {
-    const DistributedBenchOptions options{request.seconds, &membership.group(), static_cast<unsigned>(place.local_rank),
-                                          static_cast<unsigned>(place.local_world)};
+    DistributedBenchOptions options;
+    options.seconds = request.seconds;
+    options.mode = TrainMode::no_step;
+    options.group = &membership.group();
+    options.local_rank = static_cast<unsigned>(place.local_rank);
+    options.processes_here = static_cast<unsigned>(place.local_world);
     const auto report = run_distributed_bench(request.config, options, make_torch_learner, time_all_reduce);
     if (place.rank != 0) return 0;
     std::fputs(to_table(report).c_str(), stdout);

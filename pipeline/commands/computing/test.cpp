@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <exception>
 
 #include "pipeline/commands/computing/parts.h"
 #include "pipeline/commands/flags.h"
@@ -13,11 +12,8 @@
 #include "pipeline/telemetry/metrics.h"
 #include "pipeline/telemetry/table_line.h"
 #include "pipeline/tools/evaluate.h"
-#include "pipeline/validation/detection.h"
 #include "sampling/core/error.h"
-#include "sampling/dataset.h"
 #include "stages/evaluation/metric_names.h"
-#include "stages/torch/detection/corner_detector.h"
 #include "stages/torch/learner/learner.h"
 
 namespace flowtrain::commands::computing {
@@ -36,13 +32,6 @@ ChosenSnapshot find_snapshot(const std::string& config, const Config& loaded, co
                     say("there is no run called '", loaded.name(), "' in ", loaded.table("run").text("dir")),
                     "train first, or name one: --snapshot PATH");
   return choose_snapshot(*run / "snapshots", wish);
-}
-
-// Where what a test writes lies: test/<snapshot> in the run's folder, and below it <set> of a [[val.set]].
-fs::path test_folder(const fs::path& snapshot, const std::string& set) {
-  const fs::path place = fs::canonical(snapshot);
-  const fs::path folder = place.parent_path().parent_path() / "test" / place.filename();
-  return set.empty() ? folder : folder / set;
 }
 
 void log_classes(const Figures& figures, const std::string& group_by) {
@@ -68,48 +57,15 @@ void report_confusion(const ClassTable& confusion, const fs::path& folder) {
   for (auto& line : to_lines(confusion)) log_info(line);
 }
 
-Figures measure(const Config& config, const fs::path& snapshot, const std::string& set, std::size_t pictures) {
-  if (!detects(config)) {
-    const Evaluation evaluation = evaluate(config, snapshot, make_torch_learner);
-    log_classes(evaluation.figures, config.table("val").text("group_by"));
-    if (evaluation.confusion) report_confusion(*evaluation.confusion, test_folder(snapshot, set));
-    return evaluation.figures;
-  }
-  const fs::path folder = test_folder(snapshot, set);
-  const Figures figures = test_detection(config, snapshot, make_corner_detector, folder, pictures);
-  log_info("results in " + folder.string());
-  return figures;
-}
-
-// A JSON line on standard output. `set`: of a [[val.set]], empty: [data.val]'s.
-void print_figures(const std::string& set, const fs::path& snapshot, const Figures& figures) {
+// A JSON line on standard output, and what is said beside it.
+void report(const Evaluation& measured, const fs::path& snapshot, const std::string& group_by) {
+  log_classes(measured.figures, group_by);
+  if (measured.confusion) report_confusion(*measured.confusion, measured.folder);
+  if (measured.detects) log_info("results in " + measured.folder.string());
   std::vector<MetricField> fields{{"snapshot", snapshot.string()}};
-  if (!set.empty()) fields.emplace_back("set", set);
-  for (auto& [name, value] : figures) fields.emplace_back(name, value);
+  if (!measured.set.empty()) fields.emplace_back("set", measured.set);
+  for (auto& [name, value] : measured.figures) fields.emplace_back(name, value);
   std::puts(metrics_line("test", fields).c_str());
-}
-
-// On [data.val], then on each [[val.set]]. An empty set is left out, as a run does, unless all are.
-void measure_all(const Config& config, const fs::path& snapshot, std::size_t pictures) {
-  const auto& sets = config.list("val.set");
-  std::exception_ptr left_out;
-  bool any = false;
-  const auto measure_one = [&](const Config& of, const std::string& set, const std::string& shown) {
-    try {
-      print_figures(set, snapshot, measure(of, snapshot, set, pictures));
-      any = true;
-    } catch (const EmptyDataset& empty) {
-      left_out = std::current_exception();
-      if (!sets.empty()) log_warn(say(shown, " is left out: ", empty.what()));
-    }
-  };
-  measure_one(config, "", "[data.val]");
-  for (std::size_t i = 0; i < sets.size(); ++i) {
-    const std::string& set = sets[i].text("name");
-    log_info("[[val.set]] " + set);
-    measure_one(config.with_validation_set(i), set, "[[val.set]] " + set);
-  }
-  if (!any) std::rethrow_exception(left_out);
 }
 
 }  // namespace
@@ -144,7 +100,9 @@ int test(const Arguments& arguments) {
       takes_own_config ? ChosenSnapshot{path}
                        : find_snapshot(start.config, config, {*iter ? std::optional(iteration) : std::nullopt, path});
   log_info(say("snapshot ", fs::weakly_canonical(snapshot).string(), why.empty() ? "" : say(": ", why)));
-  measure_all(config, snapshot, pictures);
+  const std::string& group_by = config.table("val").text("group_by");
+  evaluate(config, snapshot, pictures, make_torch_learner,
+           [&, &snapshot = snapshot](const Evaluation& measured) { report(measured, snapshot, group_by); });
   return 0;
 }
 

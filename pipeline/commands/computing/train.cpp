@@ -13,6 +13,7 @@
 #include "pipeline/telemetry/environment.h"
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
+#include "pipeline/tools/batch_search.h"
 #include "sampling/core/error.h"
 #include "stages/device/device.h"
 #include "stages/device/gpu_facts.h"

@@ -1,13 +1,10 @@
 #include "stages/torch/detection/corner_detector.h"
 
 #include <torch/types.h>
-#include <torch/utils.h>
 
 #include "nets/cornernet/cornernet.h"
 #include "sampling/core/settings.h"
 #include "stages/torch/detection/detector.h"
-#include "stages/torch/learner/net_spec.h"
-#include "stages/torch/state_copy.h"
 
 namespace flowtrain {
 namespace {
@@ -20,20 +17,6 @@ std::array<int, 2> pair_of(const Settings& settings, const std::string& key) {
 std::vector<int> ints_of(const Settings& settings, const std::string& key) {
   const auto& values = settings.integers(key);
   return {values.begin(), values.end()};
-}
-
-std::shared_ptr<nets::CornerNet> load_net(const DetectorSpec& spec) {
-  nets::NetSpec net = net_spec_of(spec.look.net, spec.look.classes);
-  const auto input = pair_of(spec.look.sampler, "input_size");
-  net.height = input[0], net.width = input[1];
-  auto loaded = std::make_shared<nets::CornerNet>(net);
-  loaded->to(at::Device(spec.look.device), spec.look.net.boolean("channels_last"));
-  loaded->train(false);
-  nets::NamedTensors model;
-  for (auto& [name, tensor] : loaded->parameters()) model.set(name, tensor);
-  for (auto& [name, tensor] : loaded->buffers()) model.set(name, tensor);
-  copy_in(spec.weights.model, model, "model");
-  return loaded;
 }
 
 nets::DecodeOptions decode_options(const LookSpec& spec, bool saccade) {
@@ -91,12 +74,6 @@ std::unique_ptr<Detector> detector_through(std::shared_ptr<nets::CornerNet> net,
   const Look look = look_through(heads, decode_options(spec, saccade));
   return saccade ? make_saccade_detector(saccade_options(spec), look)
                  : make_cornernet_detector(cornernet_options(spec), look);
-}
-
-std::unique_ptr<Detector> make_corner_detector(const DetectorSpec& spec) {
-  auto threads = static_cast<int>(spec.run.integer("threads"));
-  if (threads > 0) torch::set_num_threads(threads);
-  return detector_through(load_net(spec), spec.look);
 }
 
 }  // namespace flowtrain

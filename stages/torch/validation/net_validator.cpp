@@ -31,15 +31,20 @@ const Settings* own_metric(const std::string& name, const std::vector<Settings>*
 
 NetValidator::NetValidator(const LearnerSpec& spec, const std::shared_ptr<nets::Net>& net, nets::Step& step)
     : settings_(spec.val), step_(step), where_(spec.device), amp_(amp_type(spec.val)), metrics_(spec.class_names) {
+  const auto corner_net = std::dynamic_pointer_cast<nets::CornerNet>(net);
+  if (corner_net && spec.detect)
+    make_detector_ = [corner_net, look = LookSpec{spec.net, *spec.sampler, *spec.detect, spec.classes, spec.device}] {
+      return detector_through(corner_net, look);
+    };
   metrics_.group_by(spec.val.text("group_by"));
-  for (auto& name : spec.val.texts("metrics")) add_metric(name, spec, net);
+  for (auto& name : spec.val.texts("metrics")) add_metric(name, spec);
   if (spec.metrics) check_own_metrics(*spec.metrics);
   if (!spec.val_layout) return;
   metrics_.check_inputs(*net, *spec.val_layout, spec.val);
   batch_.emplace(*spec.val_layout, where_, spec.net.boolean("channels_last"));
 }
 
-void NetValidator::add_metric(const std::string& name, const LearnerSpec& spec, const std::shared_ptr<nets::Net>& net) {
+void NetValidator::add_metric(const std::string& name, const LearnerSpec& spec) {
   if (name == "loss") return;
   if (const Settings* own = own_metric(name, spec.metrics))
     return made_from(*own, "plugin", [&] {
@@ -47,7 +52,11 @@ void NetValidator::add_metric(const std::string& name, const LearnerSpec& spec, 
         return plugin.metric(classes);
       });
     });
-  if (is_detection_figure(name)) return look_for_objects(name, spec, net);
+  if (is_detection_figure(name)) {
+    check_finds_objects(name);
+    detector();  // refuses what [detect] cannot mean
+    return;
+  }
   if (!nets::is_metric(name))
     throw spec.val.error("metrics", nets::unknown_name("metric", name, validation_metric_names()).what());
   made_from(spec.val, "metrics", [&] { metrics_.add(name); });
@@ -65,18 +74,19 @@ void NetValidator::check_own_metrics(const std::vector<Settings>& own) const {
   }
 }
 
-void NetValidator::look_for_objects(const std::string& metric, const LearnerSpec& spec,
-                                    const std::shared_ptr<nets::Net>& net) {
-  const auto corner_net = std::dynamic_pointer_cast<nets::CornerNet>(net);
-  if (!corner_net)
-    throw spec.val.error("metrics", "'" + metric + "' is a figure of nets that find objects, which this one does not",
-                         Exit::usage, "of others: " + nets::listed(nets::metric_names()));
-  if (!spec.val.text("group_by").empty())
-    throw spec.val.error("group_by",
-                         "'" + metric + "' of val.metrics is a figure of boxes, which are not told by groups",
-                         Exit::usage, "leave it out; [[val.set]]s are measured each for itself");
-  if (!spec.detect || detector_) return;
-  detector_ = detector_through(corner_net, {spec.net, *spec.sampler, *spec.detect, spec.classes, spec.device});
+void NetValidator::check_finds_objects(const std::string& metric) const {
+  if (!make_detector_)
+    throw settings_.error("metrics", "'" + metric + "' is a figure of nets that find objects, which this one does not",
+                          Exit::usage, "of others: " + nets::listed(nets::metric_names()));
+  if (!settings_.text("group_by").empty())
+    throw settings_.error("group_by",
+                          "'" + metric + "' of val.metrics is a figure of boxes, which are not told by groups",
+                          Exit::usage, "leave it out; [[val.set]]s are measured each for itself");
+}
+
+Detector* NetValidator::detector() {
+  if (!detector_ && make_detector_) detector_ = make_detector_();
+  return detector_.get();
 }
 
 // Metrics take full precision.

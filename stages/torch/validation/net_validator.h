@@ -1,6 +1,7 @@
 #pragma once
 // What a validation does with a net: loss and metrics over its batches.
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,22 +29,23 @@ class NetValidator {
   /// Means over all rows since begin(), of all processes, the loss first. A collective.
   Figures end(Group& group);
   /// See Validator.
-  Detector* detector() { return detector_.get(); }
+  Detector* detector();
   const ClassTable* confusion() const { return metrics_.confusion(); }
 
  private:
   nets::Step::Evaluated evaluate(const nets::NamedTensors& batch);
-  void add_metric(const std::string& name, const LearnerSpec& spec, const std::shared_ptr<nets::Net>& net);
+  void add_metric(const std::string& name, const LearnerSpec& spec);
   void check_own_metrics(const std::vector<Settings>& own) const;
-  void look_for_objects(const std::string& metric, const LearnerSpec& spec, const std::shared_ptr<nets::Net>& net);
+  void check_finds_objects(const std::string& metric) const;
 
   const Settings settings_;  // [val]
   nets::Step& step_;
   const at::Device where_;
   const std::optional<at::ScalarType> amp_;  // val.amp
   ValidationMetrics metrics_;
-  std::unique_ptr<Detector> detector_;
-  std::optional<BatchAdapter> batch_;  // nothing without validation
+  std::function<std::unique_ptr<Detector>()> make_detector_;  // null: the net finds no objects
+  std::unique_ptr<Detector> detector_;                        // once it was asked for
+  std::optional<BatchAdapter> batch_;                         // nothing without validation
   double loss_ = 0, rows_ = 0;
 };
 

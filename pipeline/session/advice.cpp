@@ -1,4 +1,4 @@
-#include "pipeline/tools/advice.h"
+#include "pipeline/session/advice.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,4 +1,4 @@
-#include "pipeline/tools/auto_batch.h"
+#include "pipeline/session/auto_batch.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "pipeline/tools/profile_report.h"
+#include "pipeline/session/profile_report.h"
 
 #include <algorithm>
 #include <cmath>

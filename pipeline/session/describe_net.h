@@ -1,0 +1,15 @@
+#pragma once
+// A net in one line.
+
+#include <string>
+
+#include "stages/compute.h"
+
+namespace flowtrain {
+
+class Settings;
+
+/// "lenet: 340,970 parameters in 10 tensors, 1.36 MB; 2,432 frozen". `net`: [net].
+std::string describe_net(const Settings& net, const NetFigures& figures);
+
+}  // namespace flowtrain

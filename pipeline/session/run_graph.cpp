@@ -1,0 +1,55 @@
+#include "pipeline/session/run_graph.h"
+
+#include <utility>
+
+#include "pipeline/graph/wiring.h"
+#include "sampling/core/say.h"
+
+namespace flowtrain {
+
+std::unique_ptr<OverlappedValidation> validation_beside(const Session& session, std::vector<ValidationSet> sets,
+                                                        const Interrupt* interrupt) {
+  if (!session.overlaps()) return nullptr;
+  const auto errors =
+      ErrorPolicy::from(session.config().table("val"), session.config().table("dist"), session.options().group->size());
+  return std::make_unique<OverlappedValidation>(std::move(sets), interrupt, errors.action);
+}
+
+Drawing wire_run(const Session& session, const Line& line, TrainerParts& parts, Display& display,
+                 SnapshotBranch* snapshots, OverlappedValidation* validation) {
+  Wiring graph;
+  graph.include(line.drawing(), "", Wiring::line_end);
+  for (const void* outlet : {static_cast<const void*>(&parts.display), static_cast<const void*>(&parts.snapshots),
+                             static_cast<const void*>(&parts.beside)})
+    graph.alias(outlet, Wiring::line_end);
+  graph.add(&display, "display", "display\nbar, log, metrics.jsonl", true);
+  graph.connect(parts.display, display, say("queue of ", Display::depth, " reports"));
+  if (snapshots) {
+    graph.add(snapshots, "snapshot", "snapshot\nwrite, fsync, rename", true);
+    graph.connect(parts.snapshots, *snapshots, "one copy of the state");
+  }
+  if (validation) {
+    graph.add(validation, "validate", "validate\na copy of the net", true);
+    graph.connect(parts.beside, *validation, "weights");
+  }
+  for (auto& set : session.validation())
+    graph.include(set->line->drawing(), set->label() + " ", validation ? "validate" : Wiring::line_end);
+  return graph.drawing();
+}
+
+std::string draw_graph(const Config& config) {
+  Session session(config, {.only_describes = true});
+  session.open_training();
+  session.open_validation();
+  session.prepare();
+  const Schedule schedule = session.schedule();
+  const auto line = session.make_training_line(schedule);
+  session.make_validation_lines();
+  TrainerParts parts{schedule, *line};
+  Display display(ProgressMode::off, schedule.last, nullptr);
+  SnapshotBranch snapshots({}, nullptr);
+  const auto validation = validation_beside(session, {}, nullptr);
+  return to_dot(wire_run(session, *line, parts, display, &snapshots, validation.get()), config.name());
+}
+
+}  // namespace flowtrain

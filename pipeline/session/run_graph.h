@@ -1,0 +1,27 @@
+#pragma once
+// What runs in a run: nodes and edges.
+
+#include <memory>
+#include <string>
+
+#include "pipeline/graph/drawing.h"
+#include "pipeline/session/session.h"
+#include "pipeline/train/trainer.h"
+
+namespace flowtrain {
+
+class Interrupt;
+
+/// Validation beside training, of the sets with their lines; null where training waits for validations.
+std::unique_ptr<OverlappedValidation> validation_beside(const Session& session, std::vector<ValidationSet> sets,
+                                                        const Interrupt* interrupt);
+
+/// Connects the trainer, of which `parts` are, with what runs beside it, and returns the drawing, with the session's
+/// lines, which have wired themselves. `snapshots` and `validation` may be null.
+Drawing wire_run(const Session& session, const Line& line, TrainerParts& parts, Display& display,
+                 SnapshotBranch* snapshots, OverlappedValidation* validation);
+
+/// The graph of a training run, as `flowtrain graph` draws it: built, not started.
+std::string draw_graph(const Config& config);
+
+}  // namespace flowtrain

@@ -1,0 +1,135 @@
+#include "pipeline/session/session.h"
+
+#include <exception>
+#include <utility>
+
+#include "pipeline/config/words.h"
+#include "pipeline/session/memory_check.h"
+#include "sampling/core/error.h"
+
+namespace flowtrain {
+
+Session::Session(const Config& config, SessionOptions options)
+    : config_(config),
+      options_(std::move(options)),
+      device_(options_.device.empty() ? choose_device(config, options_.local_rank, options_.processes_here)
+                                      : options_.device) {}
+
+Portion Session::portion() const {
+  const Group& group = *options_.group;
+  return {{static_cast<std::uint64_t>(group.rank()), static_cast<std::uint64_t>(group.size())},
+          options_.processes_here};
+}
+
+DataParts& Session::open_training() {
+  train_ = open_training_data(config_, device_, portion());
+  classes_ = train_.dataset->classes();
+  return train_;
+}
+
+ValidationSets& Session::open_validation() {
+  const bool validates =
+      !options_.dry_run && options_.mode == TrainMode::full && !period(config_.table("val"), "every").off();
+  if (!validates) return validation_;
+  const auto tell = [&](const EmptyDataset& empty, const std::string& set) {
+    if (options_.group->leads()) tell_empty_set(empty, set, config_);
+  };
+  return open_validation(classes_, tell);
+}
+
+ValidationSets& Session::open_validation(const std::vector<std::string>& classes, const OnEmptySet& on_empty) {
+  validation_ = open_validation_sets(config_, classes, device_, portion(), options_.group->leads(), on_empty);
+  classes_ = classes.empty() && !validation_.empty() ? validation_.front()->data.dataset->classes() : classes;
+  return validation_;
+}
+
+void Session::prepare() {
+  MemoryNeed need{config_, train_.dataset ? &train_ : nullptr, {}, !options_.dry_run, options_.processes_here};
+  unsigned workers = train_.dataset ? train_.workers : 0;
+  for (auto& set : validation_) {
+    need.validation.push_back(&set->data);
+    workers += set->data.workers;
+  }
+  if (!options_.only_describes) check_memory(need);
+  scheduler_ = std::make_unique<Scheduler>(workers);
+}
+
+std::unique_ptr<Line> Session::make_line(LineParts parts) const {
+  if (!scheduler_) throw InternalError("a line of a session that is not prepared");
+  return std::make_unique<Line>(std::move(parts));
+}
+
+std::unique_ptr<Line> Session::make_training_line(const Schedule& schedule, Profile* profile) const {
+  LineParts parts = line_parts("train", train_, config_, schedule.first, schedule.last);
+  parts.plan = [&schedule](std::uint64_t iteration) { return schedule.plan(iteration); };
+  parts.schedule = [&schedule](Plan& plan) { plan.hyper = schedule.rates(plan.iteration); };
+  parts.profile = profile;
+  return make_line(std::move(parts));
+}
+
+void Session::make_validation_lines(const std::map<std::string, ValidationState>& done, Profile* profile) {
+  for (auto& set : validation_) {
+    const auto found = done.find(set->name);
+    LineParts parts =
+        line_parts(set->label(), set->data, set->config, 1 + (found == done.end() ? 0 : found->second.batches));
+    parts.profile = profile;
+    set->line = make_line(std::move(parts));
+  }
+  check_rows(validation_);
+}
+
+Schedule Session::schedule(std::uint64_t first) const {
+  Schedule schedule = make_schedule(config_, train_.batches, first, !validation_.empty());
+  if (options_.mode != TrainMode::full)
+    for (auto& plan : schedule.optimizers) plan = {plan.label, plan.at(1), {}, {}, {}};
+  return schedule;
+}
+
+LearnerSpec Session::learner_spec(const SlabLayout& layout, const Config& config) const {
+  LearnerSpec spec{config.table("net"),   config.table("loss"), config.list("optim"), config.list("group"),
+                   config.table("train"), config.table("run"),  config.table("val"),  layout};
+  if (!validation_.empty() && validation_.front()->line) spec.val_layout = &validation_.front()->line->layout();
+  spec.class_names = classes_;
+  spec.classes = static_cast<std::int64_t>(classes_.size());
+  spec.device = device_;
+  spec.seed = seed_of(config);
+  spec.mode = options_.mode;
+  spec.mixing = mixing_of(config);
+  spec.processes_here = options_.processes_here;
+  spec.sampler = &config.table("sampler");
+  spec.detect = &config.table("detect");
+  spec.ema = &config.table("ema");
+  spec.step = &config.table("step");
+  spec.init = &config.list("net.init");
+  spec.metrics = &config.list("metric");
+  spec.hook_list = &config.list("hook");
+  spec.dist = &config.table("dist");
+  spec.group = options_.group;
+  return spec;
+}
+
+std::unique_ptr<Learner> Session::make_learner(const MakeLearner& make, const SlabLayout& layout, Hooks* hooks,
+                                               Profile* profile) const {
+  if (options_.dry_run) return std::make_unique<IdleLearner>();
+  LearnerSpec spec = learner_spec(layout, config_);
+  spec.hooks = hooks;
+  spec.profile = profile;
+  return make(spec);
+}
+
+bool Session::overlaps() const { return !validation_.empty() && config_.table("val").text("mode") == "overlapped"; }
+
+std::uint64_t Session::retries() const {
+  std::uint64_t sum = train_.dataset->retries();
+  for (auto& set : validation_) sum += set->data.dataset->retries();
+  return sum;
+}
+
+Slab& first_batch(Line& line) {
+  Ticket ticket;
+  if (!line.next(ticket)) throw InternalError("the line ended");
+  if (ticket.kind == TicketKind::bad) std::rethrow_exception(line.slab(ticket).error());
+  return line.slab(ticket);
+}
+
+}  // namespace flowtrain

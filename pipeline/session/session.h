@@ -1,0 +1,93 @@
+#pragma once
+// What a command works with, made of a configuration: data, loaders and net.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pipeline/config/config.h"
+#include "pipeline/graph/graph.h"
+#include "pipeline/graph/schedule.h"
+#include "pipeline/session/assembly.h"
+#include "pipeline/session/validation_data.h"
+#include "pipeline/train/run_state.h"
+#include "stages/learner_spec.h"
+
+namespace flowtrain {
+
+/// What a command chooses beside the configuration.
+struct SessionOptions {
+  TrainMode mode = TrainMode::full;
+  bool dry_run = false;          ///< data only, no net
+  bool only_describes = false;   ///< nothing is computed: what it would take need not be there
+  std::string device = {};       ///< in place of run.device's
+  Group* group = &solo_group();  ///< those who train together
+  unsigned processes_here = 1;   ///< of these, on this machine
+  unsigned local_rank = 0;       ///< among those on this machine
+};
+
+/// The parts of one command, at addresses that stay. Every command opens what it needs, in the order of the methods,
+/// and nothing else is made. Lines of it are to be gone before it.
+class Session {
+ public:
+  /// Chooses the device. `config` must outlive it.
+  explicit Session(const Config& config, SessionOptions options = {});
+
+  /// Opens the training data, whose classes the net learns.
+  DataParts& open_training();
+  /// Opens [data.val] and each [[val.set]], where a run of this kind validates.
+  ValidationSets& open_validation();
+  /// Opens them for a net of these classes (none: those of the first set). `on_empty`: see open_validation_sets().
+  ValidationSets& open_validation(const std::vector<std::string>& classes, const OnEmptySet& on_empty);
+  /// Once all data is open: throws UserError(usage) where its batches do not fit into memory, and makes room for the
+  /// threads of all lines.
+  void prepare();
+
+  std::unique_ptr<Line> make_line(LineParts parts) const;
+  /// The line of the schedule's iterations, each with its plan. `schedule` must outlive it.
+  std::unique_ptr<Line> make_training_line(const Schedule& schedule, Profile* profile = nullptr) const;
+  /// A line for each set, which begins after the batches that are `done`. Throws UserError(data): see check_rows().
+  void make_validation_lines(const std::map<std::string, ValidationState>& done = {}, Profile* profile = nullptr);
+  /// From iteration `first`. What is not trained moves along no schedule.
+  Schedule schedule(std::uint64_t first = 1) const;
+  /// Of a net for training batches of that layout, as `config` has it: the session's, but for some values perhaps.
+  LearnerSpec learner_spec(const SlabLayout& layout, const Config& config) const;
+  /// With dry_run one that does nothing. `hooks` and `profile`: of the net that trains.
+  std::unique_ptr<Learner> make_learner(const MakeLearner& make, const SlabLayout& layout, Hooks* hooks = nullptr,
+                                        Profile* profile = nullptr) const;
+
+  const Config& config() const { return config_; }
+  const SessionOptions& options() const { return options_; }
+  /// Device::name().
+  const std::string& device() const { return device_; }
+  const std::vector<std::string>& classes() const { return classes_; }
+  DataParts& train() { return train_; }
+  const DataParts& train() const { return train_; }
+  ValidationSets& validation() { return validation_; }
+  const ValidationSets& validation() const { return validation_; }
+  /// Whether validations run beside training.
+  bool overlaps() const;
+  /// Iterations.
+  std::uint64_t epoch() const { return iterations_per_epoch(config_, train_.batches); }
+  /// Requests to servers that had to be repeated.
+  std::uint64_t retries() const;
+
+ private:
+  Portion portion() const;
+
+  const Config& config_;
+  const SessionOptions options_;
+  const std::string device_;
+  std::vector<std::string> classes_;
+  std::unique_ptr<Scheduler> scheduler_;  // outlives the lines
+  DataParts train_;
+  ValidationSets validation_;
+};
+
+/// The line's first batch, once it is started; rethrows what went wrong with it.
+Slab& first_batch(Line& line);
+
+}  // namespace flowtrain
