@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -47,6 +48,8 @@ struct ReadBuffer {
   std::vector<Box> boxes;
 };
 
+struct BoxAnnotations;
+
 /// A numbered collection of records. Every method is const and may be called from any thread.
 class Dataset {
  public:
@@ -65,6 +68,8 @@ class Dataset {
   virtual std::string missing_labels() const { return {}; }
   /// Whether a record may have boxes: false where no split, filter or kind of data gives it one.
   virtual bool has_boxes() const { return false; }
+  /// What an annotation file says of the boxes beyond what read() gives, read again; null where there is no such file.
+  virtual std::shared_ptr<const BoxAnnotations> annotations() const { return nullptr; }
   /// What a message calls a record: a file's path, or "images.gz #17".
   virtual std::string describe(std::uint64_t id) const = 0;
   /// True when read() never blocks (the bytes are in memory): the line then needs no reader threads.
@@ -73,6 +78,14 @@ class Dataset {
   /// them again: by the names of files, the sizes of shards, what lies in memory. Where the files lie does not matter.
   virtual std::uint64_t fingerprint() const { return size(); }
 
+  /// A data set of several that this one is put together of.
+  struct Source {
+    std::string name;  ///< in messages
+    std::unique_ptr<Dataset> dataset;
+    std::uint64_t first_id = 0;  ///< what the whole calls its record 0
+  };
+  /// In the order of their records; none where it is of one piece.
+  virtual std::span<const Source> sources() const { return {}; }
   /// Records `first`, `first` + 1 … that come from one source.
   struct Range {
     std::uint64_t first, size;

@@ -1,7 +1,10 @@
 #include "sampling/relabelled_dataset.h"
 
+#include <set>
+
 #include "sampling/core/error.h"
 #include "sampling/core/say.h"
+#include "sampling/datasets/coco_instances.h"
 
 namespace flowtrain {
 
@@ -23,6 +26,26 @@ std::int32_t RelabelledDataset::new_label(std::int64_t label) const {
   if (static_cast<std::uint64_t>(label) >= labels_.size())
     throw SampleError(say("label ", label, " is out of range 0..", labels_.size() - 1));
   return labels_[static_cast<std::size_t>(label)];
+}
+
+// Classes that the file does not have get ids that it does not use.
+std::shared_ptr<const BoxAnnotations> RelabelledDataset::annotations() const {
+  const auto of_file = stored_->annotations();
+  if (!of_file) return nullptr;
+  auto all = std::make_shared<BoxAnnotations>(*of_file);
+  std::set<std::int64_t> used;
+  for (auto& category : of_file->instances.categories) used.insert(category.id);
+  auto& categories = all->instances.categories;
+  categories.clear();
+  std::int64_t unused = 0;
+  for (auto& name : classes_) {
+    while (used.contains(unused)) ++unused;
+    categories.push_back({unused++, name});
+  }
+  for (std::size_t i = 0; i < of_file->instances.categories.size(); ++i)
+    categories[static_cast<std::size_t>(labels_[i])] = of_file->instances.categories[i];
+  for (auto& each : all->instances.annotations) each.category = static_cast<std::uint32_t>(labels_[each.category]);
+  return all;
 }
 
 }  // namespace flowtrain

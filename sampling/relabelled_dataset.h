@@ -24,6 +24,7 @@ class RelabelledDataset : public Dataset {
   std::int64_t label(std::uint64_t id) const override { return new_label(stored_->label(id)); }
   std::vector<std::string> classes() const override { return classes_; }
   bool has_boxes() const override { return stored_->has_boxes(); }
+  std::shared_ptr<const BoxAnnotations> annotations() const override;
   std::string describe(std::uint64_t id) const override { return stored_->describe(id); }
   bool resident() const override { return stored_->resident(); }
   std::uint64_t fingerprint() const override { return stored_->fingerprint(); }
@@ -35,11 +36,6 @@ class RelabelledDataset : public Dataset {
   void forget(std::uint64_t id) const override { stored_->forget(id); }
   void cancel_reads() const override { stored_->cancel_reads(); }
   std::uint64_t retries() const override { return stored_->retries(); }
-
-  /// As it was before.
-  const Dataset& stored() const { return *stored_; }
-  /// The label here of each of its classes.
-  const std::vector<std::int32_t>& labels() const { return labels_; }
 
  private:
   std::int32_t new_label(std::int64_t label) const;

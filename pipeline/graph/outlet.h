@@ -1,12 +1,20 @@
 #pragma once
 // Where a thread puts what it has done.
 
+#include <vector>
+
 namespace flowtrain {
 
 /// Leads to another thread's queue, to a node, or to a side branch; connected by Wiring.
 template <class Inlet>
 struct Outlet {
   Inlet* to = nullptr;  ///< null: to nowhere
+};
+
+/// Likewise to several at once.
+template <class Inlet>
+struct Outlets {
+  std::vector<Inlet*> to;
 };
 
 }  // namespace flowtrain

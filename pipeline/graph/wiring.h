@@ -44,6 +44,11 @@ class Wiring {
     from.to = &to;
     draw(&from, &to, label);
   }
+  template <class Inlet, class To>
+  void connect(Outlets<Inlet>& from, To& to, const std::string& label = {}) {
+    from.to.push_back(&to);
+    draw(&from, &to, label);
+  }
 
   /// Draws a line that wired itself. Its nodes' names begin with `prefix`; what it ends in is the node `end` of this
   /// drawing, which is there, or is the line's own.

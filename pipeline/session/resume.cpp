@@ -45,8 +45,7 @@ RunState initial_state(const Start& start, const std::optional<OpenSnapshot>& sn
     if (state.world != group.size())
       log_info(say("processes now: ", group.size(), "; when the snapshot was made: ", state.world));
   }
-  if (group.size() > 1)
-    state = RunState::from_json(group.ask_leader("the state to begin with", [&] { return state.to_json(); }));
+  state = RunState::from_json(group.ask_leader("the state to begin with", [&] { return state.to_json(); }));
   state.saved = start.config.table("snapshot").texts("save");
   state.world = group.size();
   if (!rolls_back(start.config))

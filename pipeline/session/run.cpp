@@ -79,7 +79,7 @@ class Run {
                       const Interrupt& interrupt) {
     const bool tells = options_.group->leads();
     BadSamples bad = make_ledger(config_, true, *session_.train().dataset, ledger, tells);
-    Display display(options_.progress, schedule_.last, metrics);
+    const auto loggers = make_loggers(options_.progress, schedule_.last, metrics);
     std::optional<Tuner> tuner;
     if (const auto& limits = session_.train().tunes)
       tuner.emplace(Tuning{line_->shape(), limits->most_threads}, *limits);
@@ -90,13 +90,13 @@ class Run {
           {set->name, *set->line, set->batches(), *set->bad, set->detection ? &*set->detection : nullptr});
     }
     const auto validation = net_copy_ ? validation_beside(session_, parts.validation, &interrupt) : nullptr;
-    wire_run(session_, *line_, parts, display, snapshots, validation.get());
+    wire_run(session_, *line_, parts, loggers, snapshots, validation.get());
     parts.bad_samples = &bad;
     parts.interrupt = &interrupt;
     parts.tuner = tuner ? &*tuner : nullptr;
     Trainer trainer(parts, std::move(state_));
     const TrainerResult result = trainer.run();
-    display.finish();
+    for (auto& each : loggers) each.logger->finish();
     summarise(result, trainer.state(), interrupt);
     if (profile_) tell_profile(*profile_, *options_.group, metrics, result.iteration);
     tell_retries(metrics, result.iteration);

@@ -15,15 +15,17 @@ std::unique_ptr<OverlappedValidation> validation_beside(const Session& session, 
   return std::make_unique<OverlappedValidation>(std::move(sets), interrupt, errors.action);
 }
 
-Drawing wire_run(const Session& session, const Line& line, TrainerParts& parts, Display& display,
+Drawing wire_run(const Session& session, const Line& line, TrainerParts& parts, const std::vector<NamedLogger>& loggers,
                  SnapshotBranch* snapshots, OverlappedValidation* validation) {
   Wiring graph;
   graph.include(line.drawing(), "", Wiring::line_end);
-  for (const void* outlet : {static_cast<const void*>(&parts.display), static_cast<const void*>(&parts.snapshots),
-                             static_cast<const void*>(&parts.beside)})
+  for (const void* outlet : {static_cast<const void*>(&parts.loggers.outlets),
+                             static_cast<const void*>(&parts.snapshots), static_cast<const void*>(&parts.beside)})
     graph.alias(outlet, Wiring::line_end);
-  graph.add(&display, "display", "display\nbar, log, metrics.jsonl", true);
-  graph.connect(parts.display, display, say("queue of ", Display::depth, " reports"));
+  for (auto& [name, does, depth, logger] : loggers) {
+    graph.add(logger.get(), name, say(name, "\n", does), true);
+    graph.connect(parts.loggers.outlets, *logger, say("queue of ", depth, " reports"));
+  }
   if (snapshots) {
     graph.add(snapshots, "snapshot", "snapshot\nwrite, fsync, rename", true);
     graph.connect(parts.snapshots, *snapshots, "one copy of the state");
@@ -46,10 +48,10 @@ std::string draw_graph(const Config& config) {
   const auto line = session.make_training_line(schedule);
   session.make_validation_lines();
   TrainerParts parts{schedule, *line};
-  Display display(ProgressMode::off, schedule.last, nullptr);
+  const auto loggers = make_loggers(ProgressMode::off, schedule.last, nullptr);
   SnapshotBranch snapshots({}, nullptr);
   const auto validation = validation_beside(session, {}, nullptr);
-  return to_dot(wire_run(session, *line, parts, display, &snapshots, validation.get()), config.name());
+  return to_dot(wire_run(session, *line, parts, loggers, &snapshots, validation.get()), config.name());
 }
 
 }  // namespace flowtrain

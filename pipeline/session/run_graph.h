@@ -3,8 +3,10 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "pipeline/graph/drawing.h"
+#include "pipeline/session/loggers.h"
 #include "pipeline/session/session.h"
 #include "pipeline/train/trainer.h"
 
@@ -18,7 +20,7 @@ std::unique_ptr<OverlappedValidation> validation_beside(const Session& session, 
 
 /// Connects the trainer, of which `parts` are, with what runs beside it, and returns the drawing, with the session's
 /// lines, which have wired themselves. `snapshots` and `validation` may be null.
-Drawing wire_run(const Session& session, const Line& line, TrainerParts& parts, Display& display,
+Drawing wire_run(const Session& session, const Line& line, TrainerParts& parts, const std::vector<NamedLogger>& loggers,
                  SnapshotBranch* snapshots, OverlappedValidation* validation);
 
 /// The graph of a training run, as `flowtrain graph` draws it: built, not started.

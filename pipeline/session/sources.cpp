@@ -38,11 +38,6 @@ std::string place_of(const Settings& source) {
   return say(source.table(), " (", name_of_source(source), ", ", source.origin("dataset").text(), ")");
 }
 
-const MixedDataset* as_mixed(const Config& config, const Dataset& dataset) {
-  if (config.list("data.source").empty()) return nullptr;
-  return dynamic_cast<const MixedDataset*>(&dataset);
-}
-
 std::unique_ptr<Dataset> open_sources(const std::vector<Settings>& settings) {
   std::vector<MixedDataset::Source> sources;
   std::vector<std::string> classes;
@@ -128,9 +123,9 @@ std::unique_ptr<Sampler> sampler_of(const Settings& settings, const SamplerInput
 /// Another sampler's rows, and at their end which source each is of.
 class SourcedSampler : public Sampler {
  public:
-  /// `whole` must outlive it.
-  SourcedSampler(std::unique_ptr<Sampler> sampler, const MixedDataset& whole)
-      : sampler_(std::move(sampler)), whole_(whole), own_(sampler_->fields().size()) {}
+  /// `sources` must outlive it.
+  SourcedSampler(std::unique_ptr<Sampler> sampler, std::span<const Dataset::Source> sources)
+      : sampler_(std::move(sampler)), sources_(sources), own_(sampler_->fields().size()) {}
 
   std::vector<Field> fields() const override {
     auto fields = sampler_->fields();
@@ -150,12 +145,12 @@ class SourcedSampler : public Sampler {
 
  private:
   void tell(const Record& record, std::byte* to) const {
-    const auto source = static_cast<std::int64_t>(whole_.index_of(record.id));
+    const auto source = static_cast<std::int64_t>(source_index(sources_, record.id));
     std::memcpy(to, &source, sizeof source);
   }
 
   std::unique_ptr<Sampler> sampler_;
-  const MixedDataset& whole_;
+  std::span<const Dataset::Source> sources_;
   std::size_t own_;  // fields of sampler_
 };
 
@@ -192,14 +187,15 @@ std::unique_ptr<Dataset> open_validation_dataset(const Config& config, const std
 
 SourcedOrder make_training_order(const Config& config, const Dataset& dataset, std::uint64_t batch,
                                  std::uint64_t seed) {
-  const MixedDataset* whole = as_mixed(config, dataset);
-  if (!whole) return {orders().at(config.table("order").text("name")).make(config.table("order"), {dataset, seed}), {}};
+  const auto whole = dataset.sources();
+  if (whole.empty())
+    return {orders().at(config.table("order").text("name")).make(config.table("order"), {dataset, seed}), {}};
 
   const auto& settings = config.list("data.source");
   std::vector<OrderedSource> sources;
   std::vector<std::uint64_t> sizes;
   for (std::size_t i = 0; i < settings.size(); ++i) {
-    const auto& source = whole->sources()[i];
+    const auto& source = whole[i];
     // Sources of one size are not to be shuffled alike.
     sources.push_back({make_order(config, settings[i], {*source.dataset, mix64(mix64(seed) + i)}), source.first_id});
     sizes.push_back(sources.back().order->size());
@@ -219,7 +215,7 @@ SourcedOrder make_training_order(const Config& config, const Dataset& dataset, s
           Exit::usage, say("give it a greater ratio, or set a longer data.epoch: it is ", epoch_end_of(config)));
     sources[i].turns = turns[i];
     const std::uint64_t samples = turns[i] * run;
-    shares.push_back({whole->sources()[i].name, whole->sources()[i].dataset->size(), sizes[i], samples, ratios[i] / sum,
+    shares.push_back({whole[i].name, whole[i].dataset->size(), sizes[i], samples, ratios[i] / sum,
                       static_cast<double>(samples) / static_cast<double>(sizes[i])});
   }
   return {std::make_unique<MixedOrder>(std::move(sources), run), std::move(shares)};
@@ -235,14 +231,14 @@ bool epoch_has_all(const Config& config, const std::vector<SourceShare>& shares,
 
 std::unique_ptr<Sampler> make_sampler(const Config& config, const Dataset& dataset, bool training) {
   const Settings& settings = config.table("sampler");
-  const MixedDataset* whole = training ? as_mixed(config, dataset) : nullptr;
-  if (!whole) return sampler_of(settings, {dataset, training});
+  const auto whole = training ? dataset.sources() : std::span<const Dataset::Source>();
+  if (whole.empty()) return sampler_of(settings, {dataset, training});
   const auto& sources = config.list("data.source");
   std::vector<Field> first;
   for (std::size_t i = 0; i < sources.size(); ++i) {
     std::vector<Field> fields;
     try {
-      fields = sampler_of(settings, {*whole->sources()[i].dataset, training})->fields();
+      fields = sampler_of(settings, {*whole[i].dataset, training})->fields();
     } catch (const UserError& error) {
       throw UserError(error.code(), place_of(sources[i]) + ": " + error.what(), error.hint());
     }
@@ -260,7 +256,7 @@ std::unique_ptr<Sampler> make_sampler(const Config& config, const Dataset& datas
         settings.text("plugin").empty() ? "name" : "plugin",
         say("it gives a field '", source_field, "', which is what the index of each row's [[data.source]] is called"),
         Exit::usage, "give the sampler's field another name");
-  return std::make_unique<SourcedSampler>(sampler_of(settings, {dataset, training}), *whole);
+  return std::make_unique<SourcedSampler>(sampler_of(settings, {dataset, training}), whole);
 }
 
 std::string describe_shares(const std::vector<SourceShare>& shares) {

@@ -20,14 +20,6 @@ namespace flowtrain {
 
 namespace {
 
-struct Validation {
-  std::uint64_t iteration;
-  Figures figures;
-  bool improved;
-  std::optional<ClassTable> confusion;
-  std::uint64_t replaced;
-};
-
 struct Epoch {
   std::uint64_t iteration, number;
   Figures means;
@@ -67,7 +59,7 @@ struct Display::Impl {
   struct Message {
     StepEvent step;
     Figures* parts;
-    Validation* validation;
+    ValidationEvent* validation;
     Epoch* epoch;
   };
 
@@ -80,7 +72,7 @@ struct Display::Impl {
   void loop() {
     Message message;
     while (queue.pop(message)) {
-      const std::unique_ptr<Validation> validation(message.validation);
+      const std::unique_ptr<ValidationEvent> validation(message.validation);
       const std::unique_ptr<Figures> parts(message.parts);
       const std::unique_ptr<Epoch> epoch(message.epoch);
       guarded([&] {
@@ -178,7 +170,7 @@ struct Display::Impl {
     metrics->write("epoch", fields);
   }
 
-  void show(const Validation& validation) {
+  void show(const ValidationEvent& validation) {
     std::string line = say("validation at iteration ", validation.iteration, ": ");
     std::vector<MetricField> fields{{"iter", validation.iteration}};
     const auto& figures = validation.figures;
@@ -218,15 +210,13 @@ void Display::step(const StepEvent& event, const Figures& parts) {
   if (impl_->queue.push({event, owned.get(), nullptr, nullptr})) static_cast<void>(owned.release());
 }
 
-void Display::validation(std::uint64_t iteration, Figures figures, bool improved, const ClassTable* confusion,
-                         std::uint64_t replaced) {
-  auto owned = std::make_unique<Validation>(Validation{iteration, std::move(figures), improved,
-                                                       confusion ? std::optional(*confusion) : std::nullopt, replaced});
+void Display::validation(const ValidationEvent& event) {
+  auto owned = std::make_unique<ValidationEvent>(event);
   if (impl_->queue.push({{}, nullptr, owned.get(), nullptr})) static_cast<void>(owned.release());
 }
 
-void Display::epoch(std::uint64_t iteration, std::uint64_t epoch, Figures means) {
-  auto owned = std::make_unique<Epoch>(Epoch{iteration, epoch, std::move(means)});
+void Display::epoch(std::uint64_t iteration, std::uint64_t epoch, const Figures& means) {
+  auto owned = std::make_unique<Epoch>(Epoch{iteration, epoch, means});
   if (impl_->queue.push({{}, nullptr, nullptr, owned.get()})) static_cast<void>(owned.release());
 }
 

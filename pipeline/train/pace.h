@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "pipeline/train/display.h"
+#include "pipeline/train/logger.h"
 #include "stages/compute.h"
 #include "stages/group.h"
 

@@ -38,10 +38,10 @@ void Reports::complete(StepEvent& event) const {
 }
 
 void Reports::show(const StepEvent& event, const Figures& figures) {
-  if (!event.report) return display_.step(event, {});
+  if (!event.report) return loggers_.step(event, {});
   Figures shown = figures;
   shown.insert(shown.end(), hooks_.logged().begin(), hooks_.logged().end());
-  display_.step(event, shown);
+  loggers_.step(event, shown);
   hooks_.logged().clear();
   state_.line = {};
   pace_.begin_report();
@@ -50,7 +50,7 @@ void Reports::show(const StepEvent& event, const Figures& figures) {
 void Reports::end_epoch() {
   Figures means = means_.take();
   for (auto& rate : pace_.end_epoch()) means.push_back(std::move(rate));
-  display_.epoch(state_.iteration, (state_.iteration - 1) / plan_.per_epoch, std::move(means));
+  loggers_.epoch(state_.iteration, (state_.iteration - 1) / plan_.per_epoch, means);
 }
 
 }  // namespace flowtrain

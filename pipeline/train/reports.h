@@ -1,11 +1,11 @@
 #pragma once
-// What a run tells of its iterations: hooks, the display and metrics.jsonl hear it here.
+// What a run tells of its iterations: hooks and loggers hear it here.
 
 #include <cstdint>
 
-#include "pipeline/train/display.h"
 #include "pipeline/train/epoch_means.h"
 #include "pipeline/train/hook_calls.h"
+#include "pipeline/train/logger.h"
 #include "pipeline/train/pace.h"
 #include "pipeline/train/run_state.h"
 #include "stages/group.h"
@@ -22,8 +22,8 @@ struct ReportPlan {
 /// Completes each iteration's report and passes it on.
 class Reports {
  public:
-  Reports(const ReportPlan& plan, Display& display, HookCalls& hooks, Group& group, RunState& state)
-      : plan_(plan), display_(display), hooks_(hooks), group_(group), state_(state), means_(state) {}
+  Reports(const ReportPlan& plan, const Loggers& loggers, HookCalls& hooks, Group& group, RunState& state)
+      : plan_(plan), loggers_(loggers), hooks_(hooks), group_(group), state_(state), means_(state) {}
 
   /// Whether the iteration's train line is due, whose statistics are then to be read.
   bool due(std::uint64_t iteration) const { return plan_.every > 0 && iteration % plan_.every == 0; }
@@ -40,7 +40,7 @@ class Reports {
   void end_epoch();
 
   const ReportPlan plan_;
-  Display& display_;
+  const Loggers& loggers_;
   HookCalls& hooks_;
   Group& group_;
   RunState& state_;

@@ -29,7 +29,7 @@ Trainer::Trainer(TrainerParts parts, RunState state)
       flags_(*parts_.group, parts_.interrupt, parts_.snapshots.to, parts_.early_stop, hooks_, state_),
       samples_(parts_.line, *parts_.group, *parts_.bad_samples, state_),
       reports_({parts_.schedule.first, parts_.schedule.last, parts_.display_every, parts_.iterations_per_epoch},
-               *parts_.display.to, hooks_, *parts_.group, state_),
+               parts_.loggers, hooks_, *parts_.group, state_),
       hyper_(*parts_.learner, labels_of(parts_.schedule), parts_.plateaus, hooks_, state_),
       errors_(parts_.train_errors, *parts_.learner, flags_, *parts_.group, state_),
       judge_(parts_.nonfinite, *parts_.learner, parts_.snapshots.to, hyper_, samples_, *parts_.group, state_),
@@ -38,7 +38,7 @@ Trainer::Trainer(TrainerParts parts, RunState state)
       validations_(
           parts_.validation, {parts_.best, parts_.early_stop, parts_.val_errors, parts_.averages}, parts_.beside.to,
           parts_.net_copy,
-          {*parts_.learner, *parts_.group, hooks_, flags_, hyper_, judge_, snapshots_, *parts_.display.to, state_}) {}
+          {*parts_.learner, *parts_.group, hooks_, flags_, hyper_, judge_, snapshots_, parts_.loggers, state_}) {}
 
 TrainerResult Trainer::run() {
   reports_.pace().start(state_.elapsed_s);

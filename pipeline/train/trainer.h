@@ -11,11 +11,11 @@
 #include "pipeline/graph/outlet.h"
 #include "pipeline/graph/schedule.h"
 #include "pipeline/graph/tuner.h"
-#include "pipeline/train/display.h"
 #include "pipeline/train/hook_calls.h"
 #include "pipeline/train/hyper_adjuster.h"
 #include "pipeline/train/judge.h"
 #include "pipeline/train/loader_tuning.h"
+#include "pipeline/train/logger.h"
 #include "pipeline/train/nonfinite.h"
 #include "pipeline/train/on_error.h"
 #include "pipeline/train/reports.h"
@@ -53,7 +53,7 @@ struct TrainerParts {
   bool averages = false;                ///< validation sees averaged weights, where there are any
   Group* group = &solo_group();         ///< those who train together
   BadSamples* bad_samples = nullptr;
-  Outlet<Display> display;
+  Loggers loggers = {};
   Outlet<SnapshotBranch> snapshots;
   const Interrupt* interrupt = nullptr;
   Tuner* tuner = nullptr;            ///< of `line`; null: it keeps its shape

@@ -153,8 +153,7 @@ Validations::Ranks Validations::record(std::uint64_t iteration, const Validated&
     if (rank == std::size_t{0}) ranks.links.push_back(rule.link);
   }
   const bool improved = !ranks.links.empty() && ranks.links.front() == rules_.best.front().link;
-  run_.display.validation(iteration, *found.figures, improved, found.confusion ? &*found.confusion : nullptr,
-                          found.replaced);
+  run_.loggers.validation({iteration, *found.figures, improved, found.confusion, found.replaced});
   return ranks;
 }
 

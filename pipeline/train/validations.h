@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/train/display.h"
 #include "pipeline/train/hyper_adjuster.h"
 #include "pipeline/train/judge.h"
+#include "pipeline/train/logger.h"
 #include "pipeline/train/on_error.h"
 #include "pipeline/train/run_flags.h"
 #include "pipeline/train/run_state.h"
@@ -39,7 +39,7 @@ struct ValidationContext {
   HyperAdjuster& hyper;
   Judge& judge;
   Snapshots& snapshots;
-  Display& display;
+  const Loggers& loggers;
   RunState& state;
 };
 

@@ -76,6 +76,13 @@ void Coco::find_annotations(const Settings& settings, const std::string& split) 
   annotations_ = *found;
 }
 
+std::shared_ptr<const BoxAnnotations> Coco::annotations() const {
+  auto all = std::make_shared<BoxAnnotations>();
+  all->instances = instances();
+  for (auto& picture : pictures_) all->image_ids.push_back(picture.image_id);
+  return all;
+}
+
 CocoInstances Coco::instances() const {
   CocoInstances instances;
   files_.stream(annotations_,

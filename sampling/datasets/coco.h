@@ -25,14 +25,11 @@ class Coco : public Dataset {
   std::int64_t label(std::uint64_t) const override { return -1; }
   std::vector<std::string> classes() const override { return classes_; }
   bool has_boxes() const override { return !boxes_.empty(); }
+  /// The whole annotation file: evaluation needs also what training leaves out.
+  std::shared_ptr<const BoxAnnotations> annotations() const override;
   /// The picture's path, with the number of its boxes that have no area in the picture and were left out.
   std::string describe(std::uint64_t id) const override;
   std::uint64_t fingerprint() const override;
-
-  /// What the annotation file calls a record.
-  std::int64_t image_id(std::uint64_t id) const { return pictures_[id].image_id; }
-  /// The whole annotation file, read again: evaluation needs also what training leaves out.
-  CocoInstances instances() const;
 
  private:
   struct Picture {
@@ -43,6 +40,7 @@ class Coco : public Dataset {
   };
   static constexpr std::uint32_t missing = 0xffffffff;
 
+  CocoInstances instances() const;
   void find_annotations(const Settings& settings, const std::string& split);
   std::vector<std::uint32_t> find_pictures(const Settings& settings, const std::string& split,
                                            const CocoInstances& instances);

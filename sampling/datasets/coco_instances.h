@@ -37,6 +37,12 @@ struct CocoInstances {
   std::vector<CocoAnnotation> annotations;  ///< in the file's order
 };
 
+/// An annotation file, and which of its images the records of a data set are.
+struct BoxAnnotations {
+  CocoInstances instances;
+  std::vector<std::int64_t> image_ids;  ///< by record
+};
+
 /// Reads an annotation file as it streams by: polygons and all else that is not above are passed over. A file without
 /// annotations (image_info_test-dev2017.json) has images without boxes. Throws UserError(data) naming `path` and the id
 /// for malformed JSON, what is missing or of another type, ids that are there twice, annotations of an unknown image or

@@ -28,9 +28,9 @@ MixedDataset::MixedDataset(std::vector<Source> sources) : sources_(std::move(sou
   }
 }
 
-std::size_t MixedDataset::index_of(std::uint64_t id) const {
-  const auto next = std::ranges::upper_bound(sources_, id, {}, &Source::first_id);
-  return static_cast<std::size_t>(next - sources_.begin()) - 1;
+std::size_t source_index(std::span<const Dataset::Source> sources, std::uint64_t id) {
+  const auto next = std::ranges::upper_bound(sources, id, {}, &Dataset::Source::first_id);
+  return static_cast<std::size_t>(next - sources.begin()) - 1;
 }
 
 Record MixedDataset::read(std::uint64_t id, ReadBuffer& buffer) const {

@@ -9,17 +9,14 @@
 
 namespace flowtrain {
 
+/// Which of the sources record `id` of the whole is of.
+std::size_t source_index(std::span<const Dataset::Source> sources, std::uint64_t id);
+
 /// The sources' records one after the other. What is read, and from where, is the sources' business. The sources agree
 /// in their classes (agreed_classes).
 class MixedDataset : public Dataset {
  public:
-  struct Source {
-    std::string name;  ///< in messages
-    std::unique_ptr<Dataset> dataset;
-    std::uint64_t first_id = 0;  ///< what the whole calls its record 0; the MixedDataset's to fill in
-  };
-
-  /// One source at least. Throws std::invalid_argument where classes do not agree.
+  /// One source at least, whose first_id is filled in. Throws std::invalid_argument where classes do not agree.
   explicit MixedDataset(std::vector<Source> sources);
 
   std::uint64_t size() const override { return size_; }
@@ -31,6 +28,7 @@ class MixedDataset : public Dataset {
   std::string describe(std::uint64_t id) const override;
   bool resident() const override;
   std::uint64_t fingerprint() const override;
+  std::span<const Source> sources() const override { return sources_; }
   Range source_of(std::uint64_t id) const override;
   bool takes_hints() const override;
   void hint(std::uint64_t id) const override;
@@ -38,13 +36,9 @@ class MixedDataset : public Dataset {
   void forget(std::uint64_t id) const override;
   void cancel_reads() const override;
   std::uint64_t retries() const override;
-  /// Which of sources() record `id` is of.
-  std::size_t index_of(std::uint64_t id) const;
-
-  const std::vector<Source>& sources() const { return sources_; }
 
  private:
-  const Source& source(std::uint64_t id) const { return sources_[index_of(id)]; }
+  const Source& source(std::uint64_t id) const { return sources_[source_index(sources_, id)]; }
 
   std::vector<Source> sources_;
   std::uint64_t size_ = 0;

@@ -1,40 +1,20 @@
 #include "stages/evaluation/ground_truth.h"
 
 #include <algorithm>
-#include <set>
-
-#include "sampling/datasets/coco.h"
-#include "sampling/relabelled_dataset.h"
 
 namespace flowtrain {
 namespace {
 
-GroundTruth of_coco(const Coco& dataset, std::span<const Sight> sights) {
-  auto truth = ground_truth(dataset.instances());
+GroundTruth of_annotations(const BoxAnnotations& annotations, std::span<const Sight> sights) {
+  auto truth = ground_truth(annotations.instances);
   truth.images.clear();
-  for (const auto& sight : sights) truth.images.push_back(dataset.image_id(sight.record));
+  for (const auto& sight : sights) truth.images.push_back(annotations.image_ids[sight.record]);
   auto known = truth.images;
   std::sort(known.begin(), known.end());
   std::erase_if(truth.objects, [&](const TrueObject& object) {
     return !std::binary_search(known.begin(), known.end(), object.image_id);
   });
   return truth;
-}
-
-/// The file's categories in the places of the classes that they were given; classes that it does not have get ids that
-/// it does not use.
-std::vector<CocoCategory> in_places(const std::vector<CocoCategory>& of_file, const RelabelledDataset& dataset) {
-  std::set<std::int64_t> used;
-  for (auto& category : of_file) used.insert(category.id);
-  std::vector<CocoCategory> categories;
-  std::int64_t unused = 0;
-  for (auto& name : dataset.classes()) {
-    while (used.contains(unused)) ++unused;
-    categories.push_back({unused++, name});
-  }
-  for (std::size_t i = 0; i < of_file.size(); ++i)
-    categories[static_cast<std::size_t>(dataset.labels()[i])] = of_file[i];
-  return categories;
 }
 
 }  // namespace
@@ -50,13 +30,7 @@ GroundTruth ground_truth(const CocoInstances& instances) {
 }
 
 GroundTruth ground_truth(const Dataset& dataset, std::span<const Sight> sights) {
-  if (const auto* coco = dynamic_cast<const Coco*>(&dataset)) return of_coco(*coco, sights);
-  const auto* relabelled = dynamic_cast<const RelabelledDataset*>(&dataset);
-  if (const auto* coco = relabelled ? dynamic_cast<const Coco*>(&relabelled->stored()) : nullptr) {
-    auto truth = of_coco(*coco, sights);
-    truth.categories = in_places(truth.categories, *relabelled);
-    return truth;
-  }
+  if (const auto annotations = dataset.annotations()) return of_annotations(*annotations, sights);
   GroundTruth truth;
   for (const auto& name : dataset.classes())
     truth.categories.push_back({static_cast<std::int64_t>(truth.categories.size()), name});

@@ -8,6 +8,7 @@
 
 #include <fstream>
 
+#include "pipeline/train/display.h"
 #include "pipeline/train/trainer.h"
 #include "tests/pipeline/rates.h"
 #include "tests/pipeline/world.h"
@@ -111,7 +112,7 @@ TEST_CASE("data_wait, data_time and step_time are those of the rank where they a
     trained.learner = &learner;
     trained.group = &group;
     trained.bad_samples = &bad;
-    trained.display.to = &display;
+    trained.loggers.outlets.to = {&display};
     trained.display_every = 2;
     Trainer(trained, RunState{}).run();
     display.finish();

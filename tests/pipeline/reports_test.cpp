@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "pipeline/train/display.h"
 #include "pipeline/train/loader_tuning.h"
 #include "tests/pipeline/scripted_learner.h"
 #include "tests/support/temp_folder.h"
@@ -79,7 +80,9 @@ TEST_CASE("each iteration is shown; a train line tells what was read, an epoch l
   {
     MetricsFile metrics(folder.path() / "metrics.jsonl");
     Display display(ProgressMode::off, 4, &metrics);
-    Reports reports({1, 4, 2, 4}, display, hooks, solo_group(), state);
+    Loggers loggers;
+    loggers.outlets.to = {&display};
+    Reports reports({1, 4, 2, 4}, loggers, hooks, solo_group(), state);
     reports.pace().start(0);
     CHECK(reports.due(2));
     CHECK_FALSE(reports.due(3));
@@ -110,8 +113,8 @@ TEST_CASE("each iteration is shown; a train line tells what was read, an epoch l
 TEST_CASE("a step that was not read has no loss in its epoch's mean") {
   RunState state;
   HookCalls hooks(nullptr, state, solo_group(), 2, 2);
-  Display display(ProgressMode::off, 2, nullptr);
-  Reports reports({1, 2, 0, 2}, display, hooks, solo_group(), state);
+  const Loggers none;
+  Reports reports({1, 2, 0, 2}, none, hooks, solo_group(), state);
   reports.pace().start(0);
   CHECK_FALSE(reports.due(2));
   state.iteration = 1;

@@ -17,6 +17,7 @@
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
+#include "pipeline/train/display.h"
 #include "pipeline/train/trainer.h"
 #include "tests/pipeline/rates.h"
 #include "tests/support/fakes.h"
@@ -229,7 +230,7 @@ struct World {
       parts.net_copy = &copy;
     }
     parts.bad_samples = &bad;
-    parts.display.to = &display;
+    parts.loggers.outlets.to = {&display};
     parts.snapshots.to = snapshots.get();
     parts.interrupt = interrupt;
     if (group) parts.group = group;

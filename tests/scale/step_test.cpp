@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "pipeline/train/display.h"
 #include "pipeline/train/exchange.h"
 #include "pipeline/train/trainer.h"
 #include "tests/scale/ranks.h"
@@ -74,7 +75,7 @@ StepCost cost_of_a_step(int rank, int world) {
   trained.learner = &learner;
   trained.group = &group;
   trained.bad_samples = &bad;
-  trained.display.to = &display;
+  trained.loggers.outlets.to = {&display};
   trained.display_every = 1;
   Trainer trainer(trained, RunState{});
   const TrainerResult result = trainer.run();

@@ -138,7 +138,7 @@ ValidationMetrics::Part& ValidationMetrics::part(std::int64_t group) {
 
 // Each process may have seen others.
 void ValidationMetrics::share_groups(Group& group) {
-  if (field_.empty() || group.size() == 1) return;
+  if (field_.empty()) return;
   std::string mine;
   for (auto& [value, own] : parts_) mine += std::to_string(value) + " ";
   for (auto& theirs : group.gather("the groups of val.group_by", mine)) {
@@ -167,7 +167,7 @@ std::vector<std::vector<double>> ValidationMetrics::totals(Group& group) const {
   }
   const bool by_class =
       std::any_of(metrics_.begin(), metrics_.end(), [](auto& each) { return each.metric->by_class(); });
-  if (!by_class || group.size() == 1) return all;
+  if (!by_class) return all;
   for (auto& theirs : group.gather("the classes that all ranks know", lengths)) {
     std::istringstream numbers(theirs);
     std::size_t length = 0;

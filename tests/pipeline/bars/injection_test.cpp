@@ -10,6 +10,7 @@
 #include <new>
 
 #include "pipeline/telemetry/log.h"
+#include "pipeline/train/display.h"
 #include "pipeline/train/trainer.h"
 #include "sampling/core/error.h"
 #include "sampling/core/out_of_memory.h"
@@ -217,7 +218,7 @@ void run_with(Fault& fault, const Shape& shape) {
   parts.validation.push_back({"", val, 3, bad_val, nullptr});
   parts.learner = &learner;
   parts.bad_samples = &bad;
-  parts.display.to = &display;
+  parts.loggers.outlets.to = {&display};
   parts.snapshots.to = shape.snapshots ? &snapshots : nullptr;
   parts.display_every = 1;
   Trainer(parts, {}).run();

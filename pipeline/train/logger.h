@@ -1,0 +1,73 @@
+#pragma once
+// Side branches of training that get what compute reports.
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "pipeline/graph/outlet.h"
+#include "stages/evaluation/class_table.h"
+#include "stages/validator.h"
+
+namespace flowtrain {
+
+/// An iteration as seen by the compute thread. Figures that were not fetched are not finite.
+struct StepEvent {
+  std::uint64_t iteration = 0, epoch = 0;  ///< epoch from 0
+  double loss = std::numeric_limits<double>::quiet_NaN(), grad_norm = loss;
+  double loss_avg = 0, lr = 0;
+  double clipped = 0;  ///< share of the iterations since the last report whose gradients were clipped
+  double samples_per_s = 0, data_wait = 0;  ///< since the last report
+  double data_time_s = 0, step_time_s = 0;  ///< means per iteration since the last report
+  double eta_s = 0;
+  int slowest_rank = -1;           ///< that the others wait for; -1 where one process trains
+  double slowest_s = 0;            ///< its own time per iteration: data and computing
+  int slowest_link = -1;           ///< the rank whose way to the others is slowest
+  double link_s = 0;               ///< how long a word takes on it, at most
+  double exchange_s = 0;           ///< gradients on their way, per iteration, as the slowest rank sees it
+  double exchange_hidden = 0;      ///< the part of that which backward hides
+  bool report = false;             ///< write a line, not only move the bar
+  bool left_out = false;           ///< an error kept it from being computed: there was no update
+  const char* recovery = nullptr;  ///< what was done about figures that are not finite: "skipped", …
+};
+
+/// A validation that is over.
+struct ValidationEvent {
+  std::uint64_t iteration = 0;  ///< that it is of
+  Figures figures = {};
+  bool improved = false;                     ///< the best so far by the first [[best]] rule
+  std::optional<ClassTable> confusion = {};  ///< where it was asked for
+  std::uint64_t replaced = 0;                ///< rows in which another record stood for a bad one
+};
+
+/// Gets reports in their order, from one thread, which is not to wait: each has a queue and a thread of its own. A new
+/// one is a file, and a line in session/loggers.cpp.
+class Logger {
+ public:
+  virtual ~Logger() = default;
+  /// Each iteration. `figures`: what else is known of it, where event.report says that it is to be written.
+  virtual void step(const StepEvent& event, const Figures& figures) = 0;
+  /// After its last iteration: means over an epoch (from 0).
+  virtual void epoch(std::uint64_t, std::uint64_t, const Figures&) {}
+  virtual void validation(const ValidationEvent&) {}
+  /// Returns once everything is written. Rethrows what went wrong on the way.
+  virtual void finish() {}
+};
+
+/// All that a run has.
+struct Loggers {
+  Outlets<Logger> outlets = {};
+
+  void step(const StepEvent& event, const Figures& figures) const {
+    for (auto* each : outlets.to) each->step(event, figures);
+  }
+  void epoch(std::uint64_t iteration, std::uint64_t epoch, const Figures& means) const {
+    for (auto* each : outlets.to) each->epoch(iteration, epoch, means);
+  }
+  void validation(const ValidationEvent& event) const {
+    for (auto* each : outlets.to) each->validation(event);
+  }
+};
+
+}  // namespace flowtrain
