@@ -71,7 +71,7 @@ TEST_CASE("validation finds objects: the figures are those of the test, and the 
       REQUIRE_EXIT(tested, 0);
       const auto expected = nlohmann::json::parse(tested.out);
       for (const char* key : {"ap", "ap50", "voc_map"}) CHECK(line.at(key) == expected.at(key));
-      CHECK(line.at("loss").get<double>() == doctest::Approx(expected.at("loss").get<double>()));
+      if (run == "one") CHECK(line.at("loss") == expected.at("loss"));  // focal loss weighs a share by its objects
       if (line.at("ap50") > best) best = line.at("ap50"), best_at = line.at("iter");
     }
     const auto newest_best = fs::canonical(place.path(run) / "snapshots/best").filename().string();
