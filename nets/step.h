@@ -11,7 +11,7 @@ namespace flowtrain::nets {
 
 /// What is computed for a micro-batch. The engine does the rest: backward for each optimizer's own parameters, mixed
 /// precision, accumulation, averages over processes, clipping, updates. One thread; draws come from torch's generator,
-/// which the engine seeds for each micro-batch.
+/// which the engine seeds for each micro-batch and each validation.
 class Step {
  public:
   virtual ~Step() = default;

@@ -9,11 +9,11 @@
 
 namespace flowtrain {
 
-/// One process's view of its group. Collectives are called by the compute thread, by all ranks in the same order; each
-/// waits for the others. So whether one is called must follow from what all ranks know: the configuration, the state
-/// of the run, what an earlier collective gave; never from what rank 0 alone has. Each says in `what`, a literal, what
-/// it is for ("the choice of a snapshot"): where ranks are in different ones the job ends with both names. Throws
-/// UserError(distributed) where another rank is gone or late.
+/// One process's view of its group. Collectives are called by one thread, the compute thread as a rule, by all ranks in
+/// the same order; each waits for the others. So whether one is called must follow from what all ranks know: the
+/// configuration, the state of the run, what an earlier collective gave; never from what rank 0 alone has. Each says in
+/// `what`, a literal, what it is for ("the choice of a snapshot"): where ranks are in different ones the job ends with
+/// both names. Throws UserError(distributed) where another rank is gone or late.
 class Group {
  public:
   virtual ~Group() = default;
@@ -34,6 +34,10 @@ class Group {
     return broadcast(what, leads() ? answer() : std::string());
   }
 
+  /// Another group of the same processes, for another thread: its collectives do not get between this one's. It lives
+  /// as long as this one. A collective.
+  virtual Group& beside() = 0;
+
   /// No collective: where this process is, for what the others say if it is lost.
   virtual void at_iteration(std::uint64_t) {}
   /// No collective: the longest time, in seconds, that this process waited for a word over the network since the last
@@ -49,6 +53,7 @@ class SoloGroup : public Group {
   void sum(const char*, std::span<double>) override {}
   std::vector<std::string> gather(const char*, const std::string& mine) override { return {mine}; }
   std::string broadcast(const char*, const std::string& mine) override { return mine; }
+  Group& beside() override { return *this; }
 };
 
 /// The one of all runs in which one process trains.

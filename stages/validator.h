@@ -11,6 +11,7 @@
 namespace flowtrain {
 
 class Detector;
+class Group;
 struct ClassTable;
 
 /// Named figures, e.g. {"loss", 0.31}, {"accuracy", 0.97}.
@@ -38,11 +39,14 @@ class Validator {
 /// A second net like a learner's, which another thread measures while the learner trains.
 class NetCopy : public Validator {
  public:
-  /// The learner's weights and buffers as they are, averages where its validation sees those. Compute thread, while
-  /// nobody measures.
+  /// Rank 0's buffers into all learners; then the learner's weights and buffers as they are, averages where its
+  /// validation sees those. Compute thread, while nobody measures; a collective of those who train.
   virtual void take() = 0;
-  /// Those of a snapshot instead. Likewise; throws UserError(snapshot) where names or shapes differ.
+  /// Those of a snapshot instead, which rank 0 gives, and all get. Likewise; throws UserError(snapshot) where names or
+  /// shapes differ.
   virtual void load(const std::vector<StateTensor>& model) = 0;
+  /// Those who measure together; its collectives are the measuring thread's.
+  virtual Group& group() = 0;
 };
 
 }  // namespace flowtrain

@@ -166,16 +166,6 @@ void check_parts(const Settings& snapshot) {
     throw snapshot.error("save", "\"params\" must be among them, got " + to_toml(snapshot.value("save")));
 }
 
-// Draws of another thread would be missing from training's.
-void check_validation_mode(const Settings& val, const Settings& step) {
-  const auto key = step.text("plugin").empty() ? "name" : "plugin";
-  if (val.text("mode") == "inline" || step.value(key) == Value(std::string("supervised"))) return;
-  throw val.error("mode",
-                  say("\"overlapped\" is for steps that draw no random numbers when they are measured, as step.", key,
-                      " = ", to_toml(step.value(key)), " (", step.origin(key).text(), ") may"),
-                  Exit::usage, "val.mode = \"inline\" is for all");
-}
-
 void check_range(const Settings& settings, const std::string& key) {
   const auto& range = settings.reals(key);
   if (range.size() != 2 || range[0] > range[1])
@@ -239,7 +229,6 @@ void check_values(const Config& config) {
     }
   check_best(config.list("best"), config.table("val"), config.list("val.set"), config.table("snapshot"));
   check_sources(config);
-  check_validation_mode(config.table("val"), config.table("step"));
   check_parts(config.table("snapshot"));
   for (auto key : {"scale", "ratio"}) check_range(config.table("mix.erase"), key);
   check_mixing(config.table("mix"), config.table("loss"));

@@ -33,16 +33,12 @@ std::shared_ptr<gloo::transport::Device> gloo_device(const Place& place) {
                             : ProcessGroupGloo::createDefaultDevice(lazily);
 }
 
-c10::intrusive_ptr<c10d::ProcessGroup> make_group(const StorePtr& store, const Place& place, const Pace& pace,
-                                                  const std::string& backend, const std::string& device) {
-  auto options = c10d::ProcessGroupGloo::Options::create(pace.limit);
-  options->devices.push_back(gloo_device(place));
-  auto group = c10::make_intrusive<c10d::ProcessGroup>(store, place.rank, place.world);
-  const auto gloo = c10::make_intrusive<c10d::ProcessGroupGloo>(store, place.rank, place.world, options);
-  group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::GLOO, gloo);
-  group->setDefaultBackend(c10d::ProcessGroup::BackendType::GLOO);
-  if (device != "cpu") add_gpu_backend(*group, store, gloo, backend, device, pace.limit);
-  return group;
+MakeGlooOptions gloo_options(const Place& place, const Pace& pace) {
+  return [place, limit = pace.limit] {
+    auto options = c10d::ProcessGroupGloo::Options::create(limit);
+    options->devices.push_back(gloo_device(place));
+    return options;
+  };
 }
 
 std::string own_words(const Place& place, const std::string& message) {
@@ -64,7 +60,11 @@ struct Membership::Impl {
 
   std::unique_ptr<TorchGroup> join() {
     try {
-      return std::make_unique<TorchGroup>(make_group(store, place, pace, backend, device), record);
+      const auto options = gloo_options(place, pace);
+      auto processes = make_gloo_group(store, place.rank, place.world, options);
+      if (device != "cpu")
+        add_gpu_backend(*processes, store, processes->getBackend(c10::DeviceType::CPU), backend, device, pace.limit);
+      return std::make_unique<TorchGroup>(std::move(processes), record, options);
     } catch (const UserError&) {
       throw;
     } catch (const std::exception& error) {

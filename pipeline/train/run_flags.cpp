@@ -1,9 +1,6 @@
 #include "pipeline/train/run_flags.h"
 
-#include <algorithm>
-#include <array>
 #include <csignal>
-#include <utility>
 
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/train/on_error.h"
@@ -68,21 +65,10 @@ void RunFlags::stop(const std::string& reason) {
 
 bool RunFlags::asked_to_end() const { return interrupt_ && interrupt_->requested(); }
 
-// The ranks agree about twice a second where batches take as long as the last ones, and after every 50th question at
-// the latest: each agreement makes them wait for each other. When the next one is follows from times that all know.
 bool RunFlags::validation_goes_on() {
-  constexpr double between_agreements_s = 0.5, most = 50;
-  if (!travel()) return !asked_to_end();
-  if (end_.signal || ++asked_ < agrees_after_) return !end_.signal;
-  const StepFlags own = this->own(0, false);
-  const auto now = std::chrono::steady_clock::now();
-  std::array<double, 3> all = {own[Flag::interrupted], own[Flag::terminated],
-                               std::chrono::duration<double>(now - std::exchange(agreed_, now)).count()};
-  group_.sum("whether a validation goes on", all);
-  if (all[0] + all[1] > 0) end_.signal = all[1] > 0 ? SIGTERM : SIGINT;
-  const double question_s = all[2] / group_.size() / static_cast<double>(std::exchange(asked_, 0));
-  agrees_after_ = static_cast<std::uint64_t>(std::clamp(between_agreements_s / question_s, 1., most));
-  return !end_.signal;
+  const auto signal = agreement_.ask(interrupt_ ? interrupt_->requested() : std::nullopt);
+  if (signal) end_.signal = signal;
+  return !signal;
 }
 
 std::stop_token RunFlags::cancels_reads() const {

@@ -1,7 +1,6 @@
 #pragma once
 // Why and when a run ends before its last iteration: what this process wants, and what all processes have agreed on.
 
-#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <optional>
@@ -11,6 +10,7 @@
 #include "pipeline/train/hook_calls.h"
 #include "pipeline/train/run_state.h"
 #include "pipeline/train/snapshot_branch.h"
+#include "pipeline/validation/agreement.h"
 #include "pipeline/validation/early_stop.h"
 #include "stages/compute.h"
 #include "stages/group.h"
@@ -29,8 +29,8 @@ struct RunEnd {
 };
 
 /// The flags of one run. Processes that train together act on a flag only once all know of it, which is when the
-/// flags of a step have been summed; a process alone is a group of one, and knows at once. This class and the
-/// gathering of samples and times are all that asks how many there are.
+/// flags of a step have been summed; a process alone is a group of one, and knows at once. This class, the end of a
+/// validation and the gathering of samples and times are all that asks how many there are.
 class RunFlags {
  public:
   /// `interrupt` and `snapshots` may be null.
@@ -41,7 +41,8 @@ class RunFlags {
         snapshots_(snapshots),
         early_stop_(early_stop),
         hooks_(hooks),
-        state_(state) {}
+        state_(state),
+        agreement_(group) {}
 
   /// What this process has to tell in a step. `bad_samples`: found in it.
   StepFlags own(std::size_t bad_samples, bool step_failed) const;
@@ -67,8 +68,8 @@ class RunFlags {
   void stop(const std::string& reason);
   RunEnd& end() { return end_; }
 
-  /// Asked before and after each batch of a validation, equally often by all ranks, which get the same answer: whether
-  /// it goes on. A collective about twice a second.
+  /// Asked before and after each batch of an inline validation, equally often by all ranks, which get the same answer:
+  /// whether it goes on (Agreement).
   bool validation_goes_on();
   /// Set by a signal where nobody has to be told of it: from then on nobody waits for a server that is away. Processes
   /// that train together must all get to the iteration that they agree on.
@@ -84,10 +85,7 @@ class RunFlags {
   HookCalls& hooks_;
   const RunState& state_;
   RunEnd end_;
-  // Of validation_goes_on():
-  std::uint64_t asked_ = 0;                       // questions since the last agreement
-  std::uint64_t agrees_after_ = 1;                // questions until the next one
-  std::chrono::steady_clock::time_point agreed_;  // when that was
+  Agreement agreement_;  // on the end of a validation
 };
 
 }  // namespace flowtrain

@@ -210,8 +210,9 @@ void SnapshotBranch::check() const {
   if (has_failed()) throw *impl_->failure;
 }
 
-std::optional<std::uint64_t> SnapshotBranch::load(Learner& learner, const std::vector<std::uint64_t>& iterations) {
-  std::optional<OpenSnapshot> snapshot;
+// Told to all; rank 0 alone has it open.
+std::optional<std::uint64_t> SnapshotBranch::choose(const std::vector<std::uint64_t>& iterations,
+                                                    std::optional<OpenSnapshot>& snapshot) {
   const std::string found = group_.ask_leader("the choice of a snapshot", [&]() -> std::string {
     for (const auto iteration : iterations)
       if (auto found = impl_->open(iteration)) {
@@ -220,15 +221,22 @@ std::optional<std::uint64_t> SnapshotBranch::load(Learner& learner, const std::v
       }
     return {};
   });
-  if (found.empty()) return std::nullopt;
-  if (snapshot) learner.load_state(read_tensors(*snapshot));
-  learner.share_state();
-  return std::stoull(found);
+  return found.empty() ? std::nullopt : std::optional<std::uint64_t>(std::stoull(found));
 }
 
-std::optional<OpenSnapshot> SnapshotBranch::open(std::uint64_t iteration) {
-  if (group_.size() > 1) throw InternalError("a snapshot that only one of several processes opens");
-  return impl_->open(iteration);
+std::optional<std::uint64_t> SnapshotBranch::load(Learner& learner, const std::vector<std::uint64_t>& iterations) {
+  std::optional<OpenSnapshot> snapshot;
+  const auto found = choose(iterations, snapshot);
+  if (snapshot) learner.load_state(read_tensors(*snapshot));
+  if (found) learner.share_state();
+  return found;
+}
+
+bool SnapshotBranch::load(NetCopy& copy, std::uint64_t iteration, bool averaged) {
+  std::optional<OpenSnapshot> snapshot;
+  if (!choose({iteration}, snapshot)) return false;
+  copy.load(snapshot ? read_tensors(*snapshot, averaged).model : std::vector<StateTensor>());
+  return true;
 }
 
 bool SnapshotBranch::finish() {

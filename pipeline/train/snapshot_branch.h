@@ -50,14 +50,16 @@ class SnapshotBranch {
   /// Puts the first of `iterations` whose snapshot is there and sound into the learners of all processes, once
   /// everything is on disk. Returns that iteration; nothing where there is none. A collective.
   std::optional<std::uint64_t> load(Learner& learner, const std::vector<std::uint64_t>& iterations);
-  /// For a process that trains alone: the snapshot of that iteration, once everything is on disk; nothing where it is
-  /// not there, or damaged.
-  std::optional<OpenSnapshot> open(std::uint64_t iteration);
+  /// Likewise the model of one snapshot into their copies; `averaged`: see read_tensors(). False where there is none.
+  bool load(NetCopy& copy, std::uint64_t iteration, bool averaged);
   /// Waits until everything is on disk. False if the last snapshot could not be written; its reason was logged.
   bool finish();
 
  private:
   struct Impl;
+  std::optional<std::uint64_t> choose(const std::vector<std::uint64_t>& iterations,
+                                      std::optional<OpenSnapshot>& snapshot);
+
   Group& group_;
   const bool skip_when_busy_;
   std::unique_ptr<Impl> impl_;  // null in all processes but the first

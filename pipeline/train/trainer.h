@@ -49,7 +49,7 @@ struct TrainerParts {
       {"loss", true}};  ///< decide which snapshots are best; of each validation the first rule is told
   Learner* learner = nullptr;
   NetCopy* net_copy = nullptr;          ///< for `beside`
-  Outlet<OverlappedValidation> beside;  ///< of one process alone; to nowhere: training waits for validations
+  Outlet<OverlappedValidation> beside;  ///< to nowhere: training waits for validations
   bool averages = false;                ///< validation sees averaged weights, where there are any
   Group* group = &solo_group();         ///< those who train together
   BadSamples* bad_samples = nullptr;

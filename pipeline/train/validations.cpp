@@ -66,12 +66,8 @@ void Validations::resume() {
   if (!awaited || awaited->figures) return;
   const std::uint64_t iteration = awaited->iteration;
   SnapshotBranch* branch = run_.snapshots.branch();
-  const auto snapshot = overlapped_ && branch ? branch->open(iteration) : std::nullopt;
-  if (snapshot) {
-    replica_->load(read_tensors(*snapshot, rules_.averages).model);
-    overlapped_->start(*replica_, iteration);
-    return;
-  }
+  if (overlapped_ && branch && branch->load(*replica_, iteration, rules_.averages))
+    return overlapped_->start(*replica_, iteration);
   warn(say("the validation of iteration ", iteration, ", which was interrupted, is left out: ",
            overlapped_ ? "its snapshot is gone" : "validation is no longer overlapped"));
   awaited.reset();
@@ -99,7 +95,7 @@ void Validations::collect() {
 
 void Validations::give_up() {
   if (!overlapped_ || !overlapped_->under_way()) return;
-  overlapped_->give_up();
+  overlapped_->give_up(run_.flags.end().signal.value());
   collect();
 }
 
@@ -107,7 +103,12 @@ bool Validations::take_in() {
   collect_if_under_way();
   auto& awaited = run_.state.awaited;
   if (!awaited) return true;
-  if (!awaited->figures) return false;
+  if (!awaited->figures) {
+    // The flags of a step may bring the signal only after the next iteration, whose validation would be lost.
+    auto& end = run_.flags.end();
+    if (!end && overlapped_) end.signal = overlapped_->signal();
+    return false;
+  }
   const Figures figures = *awaited->figures;
   awaited.reset();
   decide(figures);

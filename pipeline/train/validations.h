@@ -60,11 +60,12 @@ class Validations {
   void resume();
   /// Validates the iteration that was just finished; `last` of the run.
   void run(std::uint64_t iteration, bool last);
-  /// Shows and ranks an overlapped validation that is over; nothing that training depends on.
+  /// Shows and ranks an overlapped validation that is over; nothing that training depends on, as other ranks may do so
+  /// at another iteration.
   void collect_if_over();
   /// Likewise of one that is under way, for which it waits.
   void collect_if_under_way();
-  /// A run that goes on later begins it anew.
+  /// A signal ends the run: one that goes on later begins the validation anew.
   void give_up();
   /// What training depends on, once it is there. False: a signal came before the figures.
   bool take_in();

@@ -3,16 +3,28 @@
 #include <utility>
 
 #include "pipeline/telemetry/interrupt.h"
+#include "pipeline/validation/agreement.h"
+#include "sampling/core/error.h"
 #include "stages/system/named_thread.h"
 
 namespace flowtrain {
 
+OverlappedValidation::~OverlappedValidation() {
+  leaves_ = true;
+  if (under_way()) cancel_reads();
+}
+
 void OverlappedValidation::start(NetCopy& net, std::uint64_t iteration) {
   over_ = false;
+  group_ = &net.group();
   thread_ = named_thread("ft-validation", [this, &net, iteration] {
-    const auto goes_on = [this] { return !given_up_ && !(interrupt_ && interrupt_->requested()); };
+    Agreement agreement(*group_);
+    const auto goes_on = [&] {
+      if (leaves_) throw UserError(Exit::distributed, "this process has left the validation");
+      return !(signal_ = agreement.ask(own_signal()));
+    };
     try {
-      found_ = validate_sets(sets_, net, iteration, goes_on, solo_group(), on_error_);
+      found_ = validate_sets(sets_, net, iteration, goes_on, *group_, on_error_);
     } catch (...) {
       error_ = std::current_exception();
     }
@@ -20,17 +32,27 @@ void OverlappedValidation::start(NetCopy& net, std::uint64_t iteration) {
   });
 }
 
-// A batch that comes from a server which is away would be waited for.
-void OverlappedValidation::give_up() {
+// A batch that comes from a server which is away would be waited for. Where ranks must all get to the batch that they
+// agree on it is: a canceled read would be an error of this one.
+void OverlappedValidation::give_up(int signal) {
   if (!under_way()) return;
-  given_up_ = true;
-  for (auto& set : sets_) set.line.cancel_reads();
+  given_up_ = signal;
+  if (group_->size() == 1) cancel_reads();
 }
 
 Validated OverlappedValidation::finish() {
   thread_.join();
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
   return std::exchange(found_, {});
+}
+
+std::optional<int> OverlappedValidation::own_signal() const {
+  if (const int signal = given_up_) return signal;
+  return interrupt_ ? interrupt_->requested() : std::nullopt;
+}
+
+void OverlappedValidation::cancel_reads() const {
+  for (auto& set : sets_) set.line.cancel_reads();
 }
 
 }  // namespace flowtrain

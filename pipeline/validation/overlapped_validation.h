@@ -15,14 +15,14 @@ namespace flowtrain {
 
 class Interrupt;
 
-/// At most one validation at a time. One thread calls.
+/// At most one validation at a time. One thread calls. In a group each rank has one, and uses it as the others do.
 class OverlappedValidation {
  public:
   /// What `sets` refer to, and `interrupt` (may be null), outlive it.
   OverlappedValidation(std::vector<ValidationSet> sets, const Interrupt* interrupt, ErrorPolicy::Action on_error)
       : sets_(std::move(sets)), interrupt_(interrupt), on_error_(on_error) {}
-  /// Gives up what is under way.
-  ~OverlappedValidation() { give_up(); }
+  /// Leaves what is under way after its batch; other ranks lose this one there.
+  ~OverlappedValidation();
   OverlappedValidation(const OverlappedValidation&) = delete;
 
   /// From now on a thread measures `net`, which nobody else touches until finish().
@@ -31,19 +31,27 @@ class OverlappedValidation {
   bool under_way() const { return thread_.joinable(); }
   /// Under way, and finish() will not wait.
   bool is_over() const { return under_way() && over_; }
-  /// What is under way ends after its batch; so it does by itself where `interrupt` asks for the end. Nothing can be
-  /// started after this.
-  void give_up();
+  /// What is under way ends by `signal`, after a batch on which the ranks agree; so it does by itself where `interrupt`
+  /// asks one of them for the end. Nothing can be started after this.
+  void give_up(int signal);
   /// Waits. Rethrows an error that `on_error` does not let pass.
   Validated finish();
+  /// After finish(): by which the validation was given up, alike on all ranks; nothing where it was not.
+  std::optional<int> signal() const { return signal_; }
 
  private:
+  std::optional<int> own_signal() const;
+  void cancel_reads() const;
+
   const std::vector<ValidationSet> sets_;
   const Interrupt* interrupt_;
   const ErrorPolicy::Action on_error_;
-  std::atomic<bool> given_up_ = false, over_ = false;
-  Validated found_;  // the thread's until it has ended, as is `error_`
+  Group* group_ = nullptr;         // of the net
+  std::atomic<int> given_up_ = 0;  // by this signal
+  std::atomic<bool> leaves_ = false, over_ = false;
+  Validated found_;  // the thread's until it has ended, as are the next two
   std::exception_ptr error_;
+  std::optional<int> signal_;
   std::jthread thread_;  // last: it uses all of the above
 };
 

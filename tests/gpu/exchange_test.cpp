@@ -28,13 +28,14 @@ namespace {
 c10::intrusive_ptr<c10d::ProcessGroup> lone_processes(std::chrono::milliseconds timeout) {
   using c10d::ProcessGroupGloo;
   const auto store = c10::make_intrusive<c10d::HashStore>();
-  auto options = ProcessGroupGloo::Options::create(timeout);
-  options->devices.push_back(ProcessGroupGloo::createDeviceForHostname("127.0.0.1", true));
-  auto processes = c10::make_intrusive<c10d::ProcessGroup>(store, 0, 1);
-  const auto gloo = c10::make_intrusive<ProcessGroupGloo>(store, 0, 1, options);
-  processes->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::GLOO, gloo);
-  processes->setDefaultBackend(c10d::ProcessGroup::BackendType::GLOO);
-  if (!test_device().is_cpu()) add_gpu_backend(*processes, store, gloo, "nccl", test_device().str(), timeout);
+  auto processes = make_gloo_group(store, 0, 1, [timeout] {
+    auto options = ProcessGroupGloo::Options::create(timeout);
+    options->devices.push_back(ProcessGroupGloo::createDeviceForHostname("127.0.0.1", true));
+    return options;
+  });
+  if (!test_device().is_cpu())
+    add_gpu_backend(*processes, store, processes->getBackend(c10::DeviceType::CPU), "nccl", test_device().str(),
+                    timeout);
   return processes;
 }
 

@@ -34,10 +34,11 @@ class SlowOther : public Group {
   }
   std::vector<std::string> gather(const char*, const std::string& mine) override { return {mine, "[]"}; }
   std::string broadcast(const char*, const std::string& mine) override { return mine; }
+  Group& beside() override { return *this; }
 };
 
 /// Rank 0 of 2, the other of which is asked to end by SIGTERM while the `asked_in`th agreement about a validation is
-/// under way. Its batches take so long that ranks agree on each.
+/// under way (0: never). Its batches take so long that ranks agree on each.
 class AskedOther : public Group {
  public:
   explicit AskedOther(int asked_in) : left_(asked_in) {}
@@ -50,6 +51,7 @@ class AskedOther : public Group {
   }
   std::vector<std::string> gather(const char*, const std::string& mine) override { return {mine, "[]"}; }
   std::string broadcast(const char*, const std::string& mine) override { return mine; }
+  Group& beside() override { return *this; }
 
  private:
   int left_;
@@ -80,6 +82,33 @@ TEST_CASE("ranks leave a validation together where one of them is asked to end, 
     resumed.learner.on_validate = [&] { ++validated; };
     CHECK(resumed.run().params == World(setup).run().params);
     CHECK(validated == 4 * (1 + (setup.last - stopped) / setup.validate_every));
+  }
+}
+
+TEST_CASE("a signal that ranks learn of in a validation beside training ends the run where all come to the next one") {
+  const Scheduler scheduler(4);
+  RunSetup setup;
+  setup.overlapped = true, setup.validate_every = 5, setup.snapshot_every = 0;
+  const Outcome expected = World(setup).run();
+  for (const int agreement : {1, 3}) {
+    CAPTURE(agreement);
+    TempFolder folder;
+    {
+      AskedOther group(0), beside(agreement);
+      World world(setup, folder.path());
+      world.group = &group;
+      world.copy.beside = &beside;
+      const auto result = world.run().result;
+      CHECK(result.signal == SIGTERM);
+      CHECK(result.iteration == 10);
+    }
+    const auto state = RunState::from_json(open_snapshot(find_iteration(folder.path(), 10)).state_json);
+    CHECK(state.validation_pending);
+    REQUIRE(state.awaited);
+    CHECK(state.awaited->iteration == 5);
+    const Outcome resumed = World(setup, folder.path()).run();
+    CHECK(resumed.params == expected.params);
+    CHECK(resumed.remembered == expected.remembered);
   }
 }
 

@@ -73,6 +73,7 @@ class QuietGroup : public Group {
     collectives.emplace_back(what);
     return mine;
   }
+  Group& beside() override { return *this; }
 
   std::function<void(std::span<double>)> adds;  ///< what the others add to a sum
   std::vector<std::string> collectives;

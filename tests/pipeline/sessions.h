@@ -28,6 +28,8 @@ struct Story {
   std::set<std::uint64_t> not_finite = {};  ///< iterations whose loss is not
   /// Called by each rank before each iteration's first backward; what it throws ends that rank as an error would.
   std::function<void(int rank, std::uint64_t iteration)> before = {};
+  /// Called by each rank for each batch of a validation beside training, on its thread; what it throws ends that.
+  std::function<void(int rank)> validating = {};
   std::function<void()> at_end = {};                   ///< called by rank 0 at the end of its training
   std::vector<std::uint64_t> weights = {};             ///< of each rank, at its end
   std::vector<std::map<std::string, int>> hooks = {};  ///< of each rank, how often it came to each point
@@ -105,19 +107,31 @@ class NumberLearner : public Learner {
 
 class NumberCopy : public NetCopy {
  public:
-  explicit NumberCopy(const NumberLearner& learner) : learner_(learner) {}
+  NumberCopy(const NumberLearner& learner, Group& training, const Story& story)
+      : learner_(learner), training_(training), story_(story), beside_(training.beside()) {}
   void take() override { weight_ = learner_.weight(); }
-  void load(const std::vector<StateTensor>& model) override { std::memcpy(&weight_, model.at(0).bytes.data(), 8); }
+  void load(const std::vector<StateTensor>& model) override {
+    if (training_.leads()) std::memcpy(&weight_, model.at(0).bytes.data(), 8);
+    weight_ = std::stoull(training_.broadcast("weights", std::to_string(weight_)));
+  }
+  Group& group() override { return beside_; }
   void begin_validation() override {}
-  void validate(Slab&) override {}
+  void validate(Slab&) override {
+    if (story_.validating) story_.validating(training_.rank());
+  }
   Figures end_validation() override { return NumberLearner::figures_of(weight_); }
 
  private:
   const NumberLearner& learner_;
+  Group& training_;
+  const Story& story_;
+  Group& beside_;
   std::uint64_t weight_ = 0;
 };
 
-inline std::unique_ptr<NetCopy> NumberLearner::copy_net() { return std::make_unique<NumberCopy>(*this); }
+inline std::unique_ptr<NetCopy> NumberLearner::copy_net() {
+  return std::make_unique<NumberCopy>(*this, group_, story_);
+}
 
 /// Counts where it is called, and logs a figure in each fifth iteration.
 class CountingHook : public Hook {

@@ -3,8 +3,10 @@
 #include <doctest/doctest.h>
 #include <signal.h>
 
+#include <atomic>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "pipeline/graph/graph.h"
 #include "pipeline/snapshot/snapshot_files.h"
@@ -175,7 +177,6 @@ TEST_CASE("a run that is interrupted leaves what an undisturbed one leaves, what
   };
   for (auto& each : cases)
     for (int world : {1, 2}) {
-      if (world > 1 && each.name.find("overlapped") != each.name.npos) continue;
       CAPTURE(each.name);
       CAPTURE(world);
       fs::remove_all(sessions.folder / "straight");
@@ -201,6 +202,50 @@ TEST_CASE("a run that is interrupted leaves what an undisturbed one leaves, what
         CHECK(left_in(sessions.folder / "cut") == expected);
       }
     }
+}
+
+TEST_CASE("a signal ends validations beside training on all ranks together, and the resumed run makes them") {
+  const Sessions sessions;
+  for (const int world : {1, 3}) {
+    CAPTURE(world);
+    const std::string name = std::to_string(world);
+    Story straight, story;
+    REQUIRE(sessions.run("straight" + name, world, kOverlapped, straight) == 0);
+    std::atomic<bool> asked = false;
+    story.validating = [&](int) {
+      while (!asked) std::this_thread::yield();
+    };
+    story.before = once_at(9, [&] { raise(SIGTERM), asked = true; });  // the validation of 8 is under way
+    REQUIRE(sessions.run("cut" + name, world, kOverlapped, story) == 143);
+    const auto cut = sessions.folder / ("cut" + name);
+    const auto newest = find_newest(cut / "snapshots").path.value();
+    CHECK(read_json(newest / "state.json").at("awaited").at("iteration") == 8);
+    story.before = {};
+    CHECK(sessions.run("cut" + name, world, kOverlapped, story, "auto") == 0);
+    CHECK(story.weights == straight.weights);
+    CHECK(left_in(cut) == left_in(sessions.folder / ("straight" + name)));
+  }
+}
+
+TEST_CASE("one rank's error ends all, whether it trains or validates beside training meanwhile") {
+  const Sessions sessions;
+  Story story;
+  std::atomic<bool> failed = false;
+  SUBCASE("it validates") {
+    story.validating = [](int rank) {
+      if (rank == 1) throw UserError(Exit::data, "a picture is damaged");
+    };
+    check_failure(failure_of([&] { sessions.run("run", 3, kOverlapped, story); }), Exit::data, "a picture is damaged");
+  }
+  SUBCASE("it trains") {
+    story.validating = [&](int) {
+      while (!failed) std::this_thread::yield();
+    };
+    story.before = [&](int rank, std::uint64_t iteration) {
+      if (rank == 1 && iteration == 9) failed = true, throw UserError(Exit::data, "a picture is damaged");
+    };
+    check_failure(failure_of([&] { sessions.run("run", 3, kOverlapped, story); }), Exit::data, "a picture is damaged");
+  }
 }
 
 TEST_CASE("snapshots that signals left do not push out the one that a rollback goes back to") {

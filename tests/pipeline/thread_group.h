@@ -5,9 +5,11 @@
 #include <cstring>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "sampling/core/error.h"
@@ -25,6 +27,12 @@ class Meeting {
       : size_(size), said_(static_cast<std::size_t>(size)), whats_(said_.size()), has_left_(said_.size(), false) {}
 
   int size() const { return size_; }
+  /// The nth one made of this.
+  std::shared_ptr<Meeting> beside(std::size_t nth) {
+    MutexLock lock(mutex_);
+    while (beside_.size() <= nth) beside_.push_back(std::make_shared<Meeting>(size_));
+    return beside_[nth];
+  }
 
   std::vector<std::string> exchange(int rank, const std::string& what, const std::string& mine) {
     MutexLock lock(mutex_);
@@ -72,17 +80,18 @@ class Meeting {
   std::vector<std::string> whats_ FT_GUARDED_BY(mutex_);
   std::vector<bool> has_left_ FT_GUARDED_BY(mutex_);
   std::string broken_ FT_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<Meeting>> beside_ FT_GUARDED_BY(mutex_);
   std::size_t arrived_ FT_GUARDED_BY(mutex_) = 0;
   std::uint64_t round_ FT_GUARDED_BY(mutex_) = 0;
 };
 
 class ThreadGroup : public Group {
  public:
-  ThreadGroup(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}
-  ~ThreadGroup() override { meeting_.leave(rank_); }
+  ThreadGroup(std::shared_ptr<Meeting> meeting, int rank) : meeting_(std::move(meeting)), rank_(rank) {}
+  ~ThreadGroup() override { meeting_->leave(rank_); }
 
   int rank() const override { return rank_; }
-  int size() const override { return meeting_.size(); }
+  int size() const override { return meeting_->size(); }
   void sum(const char* what, std::span<double> values) override {
     const std::string bytes(reinterpret_cast<const char*>(values.data()), values.size_bytes());
     std::fill(values.begin(), values.end(), 0);
@@ -94,18 +103,23 @@ class ThreadGroup : public Group {
       }
   }
   std::vector<std::string> gather(const char* what, const std::string& mine) override {
-    return meeting_.exchange(rank_, what, mine);
+    return meeting_->exchange(rank_, what, mine);
   }
   std::string broadcast(const char* what, const std::string& mine) override { return gather(what, mine).front(); }
+  Group& beside() override {
+    beside_.push_back(std::make_unique<ThreadGroup>(meeting_->beside(beside_.size()), rank_));
+    return *beside_.back();
+  }
 
  private:
-  Meeting& meeting_;
+  std::shared_ptr<Meeting> meeting_;
   int rank_;
+  std::vector<std::unique_ptr<ThreadGroup>> beside_;
 };
 
 /// Calls `body` as each rank of a world, on a thread of its own; rethrows the first error of any.
 inline void as_ranks(int world, const std::function<void(Group&)>& body) {
-  Meeting meeting(world);
+  const auto meeting = std::make_shared<Meeting>(world);
   std::exception_ptr first;
   std::once_flag failed;
   {

@@ -121,8 +121,10 @@ class MixingCopy : public NetCopy {
     rows_ += slab.rows().size();
   }
   Figures end_validation() override { return validation_figures(weight_, rows_); }
+  Group& group() override { return *beside; }
 
   std::function<void()> on_validate;  ///< on the validation's thread
+  Group* beside = &solo_group();
 
  private:
   const MixingLearner& learner_;

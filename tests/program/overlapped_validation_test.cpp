@@ -5,7 +5,9 @@
 
 #include <algorithm>
 
-#include "tests/support/workplace.h"
+#include "tests/program/picture_files.h"
+#include "tests/program/ranks.h"
+#include "tests/support/paths.h"
 
 namespace flowtrain {
 namespace {
@@ -31,13 +33,22 @@ std::vector<json> rates_of(const std::filesystem::path& run) {
 
 json record_of(const std::filesystem::path& run) { return json::parse(read_text(run / "result.json")); }
 
-void check_same_as_inline(const Workplace& place, const Words& settings) {
-  REQUIRE_EXIT(place.train(with({"--run-dir", "inline"}, settings)), 0);
-  REQUIRE_EXIT(place.train(with(with({"--run-dir", "overlapped"}, settings), overlapped)), 0);
-  CHECK(end_of(place.path("overlapped")) == end_of(place.path("inline")));
-  CHECK(validations_of(place.path("overlapped")) == validations_of(place.path("inline")));
-  CHECK(validations_of(place.path("overlapped")).size() > 2);
-  CHECK(record_of(place.path("overlapped")).at("best") == record_of(place.path("inline")).at("best"));
+Words of_processes(int processes) {
+  return processes == 1 ? Words() : Words{"--distributed", "--world-size", std::to_string(processes)};
+}
+
+void check_same_as_inline(const Workplace& place, const Words& settings, int processes = 1) {
+  CAPTURE(processes);
+  const auto run = [&](const std::string& mode) { return place.path(mode + std::to_string(processes)); };
+  for (const std::string mode : {"inline", "overlapped"})
+    REQUIRE_EXIT(place.train(with(with({"--run-dir", run(mode).string(), "--set", "val.mode=" + mode}, settings),
+                                  of_processes(processes))),
+                 0);
+  CHECK(end_of(run("overlapped")) == end_of(run("inline")));
+  CHECK(validations_of(run("overlapped")) == validations_of(run("inline")));
+  CHECK(validations_of(run("overlapped")).size() > 2);
+  CHECK(record_of(run("overlapped")).at("best") == record_of(run("inline")).at("best"));
+  CHECK(read_text(run("overlapped") / "confusion.csv") == read_text(run("inline") / "confusion.csv"));
 }
 
 /// A plateau that fires, a validation that takes its time, and snapshots between validations.
@@ -54,16 +65,69 @@ void check_same_run(const std::filesystem::path& run, const std::filesystem::pat
   for (auto rule : {"best", "best-accuracy"}) CHECK(record_of(run).at(rule) == record_of(expected).at(rule));
 }
 
+/// A run that is killed each time that it has reported one of these iterations, and then not.
+void check_killed(int processes, const std::vector<int>& reached) {
+  const Words words = with(slow_validation, of_processes(processes));
+  const Workplace straight(tiny_with(eventful)), killed(tiny_with(eventful));
+  REQUIRE_EXIT(straight.train(with({"--run-dir", "run"}, words)), 0);
+  CHECK(rates_of(straight.path("run")).front()[1] > rates_of(straight.path("run")).back()[1]);
+  const auto run = killed.path("run");
+  const Words again = with({"tiny.toml", "--run-dir", run.string(), "--resume", "auto"}, words);
+  for (const int iteration : reached) {
+    Process process(again, killed.surroundings());
+    REQUIRE(process.wait_for_text("\"iter\":" + std::to_string(iteration) + ",", run / "metrics.jsonl"));
+    process.send(SIGKILL);
+    CHECK(process.wait().signal == SIGKILL);
+    wait_for_ranks_to_end(run);
+  }
+  REQUIRE_EXIT(run_program(again, killed.surroundings()), 0);
+  check_same_run(run, straight.path("run"));
+}
+
+/// Validations that take long, of iteration 20 and, inline, of the last one.
+const Words long_validation = with(slow_validation, {"--set", "data.val_samples=20000", "--set", "snapshot.every=0",
+                                                     "--set", "val.every=20", "--max-iter", "40"});
+
+/// Trains until the validation of iteration 20 is under way, and sends `signal` to one of the processes.
+Outcome interrupt_validation(const Workplace& place, int processes, int signal) {
+  const auto run = place.path("run");
+  Process process(with({"tiny.toml", "--run-dir", run.string()}, with(long_validation, of_processes(processes))),
+                  place.surroundings());
+  REQUIRE(process.wait_for_text("\"iter\":25,", run / "metrics.jsonl"));
+  ::kill(processes == 1 ? process.id() : rank_process(run.string(), processes - 1), signal);
+  auto outcome = process.wait();
+  CHECK(metrics_of(run, "val").empty());
+  return outcome;
+}
+
 }  // namespace
 
 TEST_CASE("overlapped validation gives the figures of inline validation, and training is the same bit for bit") {
   const Workplace place(tiny_with("[ema]\ndecay = 0.9\n[[val.set]]\nname = \"large\"\nval_samples = 177\n"));
-  check_same_as_inline(place, {"--set", "val.every=7", "--set", "val.metrics=[\"accuracy\", \"f1\", \"confusion\"]"});
-  CHECK(read_text(place.path("overlapped") / "confusion.csv") == read_text(place.path("inline") / "confusion.csv"));
-  // Part of the set at a time, and running statistics.
-  const Workplace deep;
-  check_same_as_inline(
-      deep, {"--set", "net.name=resnet18", "--max-iter", "8", "--set", "val.every=2", "--set", "val.batches=1"});
+  for (const int processes : {1, 2, 3})
+    check_same_as_inline(place, {"--set", "val.every=7", "--set", "val.metrics=[\"accuracy\", \"f1\", \"confusion\"]"},
+                         processes);
+}
+
+TEST_CASE("overlapped validation of a part of the set at a time sees the running statistics that inline sees") {
+  const Workplace place;
+  for (const int processes : {1, 2})
+    check_same_as_inline(place,
+                         {"--set", "net.name=resnet18", "--set", "loader.batch=6", "--max-iter", "6", "--set",
+                          "val.every=2", "--set", "val.batches=1"},
+                         processes);
+}
+
+TEST_CASE("a step that draws where it is measured draws what it would inline, and training's draws are untouched") {
+  const Workplace noisy(tiny_with("[step]\nplugin = \"" + test::build_path("plugins/noisy_step.so") + "\"\n"));
+  for (const int processes : {1, 2})
+    check_same_as_inline(noisy, {"--set", "val.every=11", "--set", "data.val_samples=2000"}, processes);
+  const Workplace gan(read_text(test::source_path("configs/gan_shapes.toml")));
+  for (const int processes : {1, 2})
+    check_same_as_inline(gan,
+                         {"--max-iter", "9", "--set", "val.every=3", "--set", "data.val_samples=60", "--set",
+                          "data.size=16", "--set", "loader.batch=8", "--set", "run.threads=1"},
+                         processes);
 }
 
 TEST_CASE("the best snapshot has the weights that were validated") {
@@ -83,45 +147,44 @@ TEST_CASE("the best snapshot has the weights that were validated") {
 }
 
 TEST_CASE("killed while it validates, and resumed, a run is the same: figures, rates, best snapshots") {
-  const Workplace straight(tiny_with(eventful)), killed(tiny_with(eventful));
-  REQUIRE_EXIT(straight.train(with({"--run-dir", "run"}, slow_validation)), 0);
-  CHECK(rates_of(straight.path("run")).front()[1] > rates_of(straight.path("run")).back()[1]);
-  int kills = 0;
-  for (int reached : {10, 15, 25, 35, 45, 0}) {
-    Process process(with({"tiny.toml", "--run-dir", "run", "--resume", "auto"}, slow_validation),
-                    killed.surroundings());
-    const auto reported = "\"iter\":" + std::to_string(reached) + ",";
-    if (reached > 0 && process.wait_for_text(reported, killed.path("run") / "metrics.jsonl")) process.send(SIGKILL);
-    const auto outcome = process.wait();
-    kills += outcome.signal == SIGKILL;
-    if (outcome.signal != SIGKILL) REQUIRE_EXIT(outcome, 0);
-  }
-  CHECK(kills > 0);
-  check_same_run(killed.path("run"), straight.path("run"));
+  check_killed(1, {10, 15, 25, 35, 45});
+}
+
+TEST_CASE("a job of several processes that was killed while it validated goes on as if it had not been") {
+  check_killed(2, {15, 25, 45});
 }
 
 TEST_CASE("SIGTERM does not wait for a validation, and the resumed run does it") {
-  const Words endless = with(slow_validation, {"--set", "data.val_samples=20000", "--set", "snapshot.every=0", "--set",
-                                               "val.every=20", "--max-iter", "40"});
-  const Workplace straight(tiny_with(eventful)), interrupted(tiny_with(eventful));
-  REQUIRE_EXIT(straight.train(with({"--run-dir", "run"}, endless)), 0);
-  Process process(with({"tiny.toml", "--run-dir", "run"}, endless), interrupted.surroundings());
-  REQUIRE(process.wait_for_text("\"iter\":25,", interrupted.path("run") / "metrics.jsonl"));
-  process.send(SIGTERM);
-  REQUIRE_EXIT(process.wait(), 143);
-  CHECK(metrics_of(interrupted.path("run"), "val").empty());
-  REQUIRE_EXIT(interrupted.train(with({"--run-dir", "run", "--resume", "auto"}, endless)), 0);
-  check_same_run(interrupted.path("run"), straight.path("run"));
+  for (const int processes : {1, 2}) {
+    CAPTURE(processes);
+    const Words words = with(long_validation, of_processes(processes));
+    const Workplace straight(tiny_with(eventful)), interrupted(tiny_with(eventful));
+    REQUIRE_EXIT(straight.train(with({"--run-dir", "run"}, words)), 0);
+    CHECK_EXIT(interrupt_validation(interrupted, processes, SIGTERM), 143);
+    REQUIRE_EXIT(interrupted.train(with({"--run-dir", "run", "--resume", "auto"}, words)), 0);
+    check_same_run(interrupted.path("run"), straight.path("run"));
+  }
 }
 
-TEST_CASE("overlapped validation that cannot be") {
+TEST_CASE("a rank that is killed while all validate ends the job with its name") {
+  const Workplace place(tiny_with(eventful));
+  const auto outcome = interrupt_validation(place, 2, SIGKILL);
+  CHECK_EXIT(outcome, 6);
+  CHECK_SAYS(outcome, "rank 1 was killed by SIGKILL");
+}
+
+TEST_CASE("data of one rank that a validation stops at end the job with their name") {
+  const Workplace place(without_shapes());
+  write_pictures(place.folder());
+  place.folder().write("pictures/val/dog/4.jpg", "");
+  const auto outcome = place.train(
+      with(with(kPictures, with(overlapped, of_processes(2))), {"--set", "val.every=5", "--set", "data.val.bad=stop"}));
+  CHECK_EXIT(outcome, 3);
+  CHECK_SAYS(outcome, "val/dog/4.jpg");
+}
+
+TEST_CASE("a mode of validation that there is not") {
   const Workplace place;
-  const auto together = place.train(with({"--distributed", "--world-size", "2"}, overlapped));
-  CHECK_EXIT(together, 2);
-  CHECK_SAYS(together, "val.mode: \"overlapped\" is for one process, and 2 train together");
-  const auto gan = place.train(with({"--set", "step.name=gan"}, overlapped));
-  CHECK_EXIT(gan, 2);
-  CHECK_SAYS(gan, "as step.name = \"gan\" (--set) may");
   const auto misspelled = place.train({"--set", "val.mode=beside"});
   CHECK_EXIT(misspelled, 2);
   CHECK_SAYS(misspelled, "val.mode");

@@ -3,9 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <stdexcept>
+#include <thread>
 
 #include "pipeline/snapshot/safetensors.h"
 #include "tests/support/workplace.h"
@@ -98,6 +101,15 @@ inline int find_rank_process(const std::string& run, int rank) {
 inline int rank_process(const std::string& run, int rank) {
   if (const int id = find_rank_process(run, rank)) return id;
   throw std::runtime_error("no process of rank " + std::to_string(rank));
+}
+
+/// Waits until no process of the run in folder `run` is left: ranks outlive a launcher that was killed a little.
+inline void wait_for_ranks_to_end(const fs::path& run) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(600);
+  while (!processes_of(run.string()).empty()) {
+    if (std::chrono::steady_clock::now() > end) throw std::runtime_error("ranks of a run that has ended do not end");
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
 }
 
 }  // namespace flowtrain

@@ -30,6 +30,7 @@ class CountingGroup : public Group {
     return all;
   }
   std::string broadcast(const char*, const std::string& mine) override { return mine; }
+  Group& beside() override { return *this; }
 
   std::uint64_t sums = 0, sum_bytes = 0;
   std::size_t longest = 0;

@@ -9,7 +9,6 @@
 #include "nets/models/net.h"
 #include "sampling/core/first_line.h"
 #include "sampling/core/out_of_memory.h"
-#include "sampling/core/random.h"
 #include "stages/torch/configure_torch.h"
 #include "stages/torch/diagnostics/learner_search.h"
 #include "stages/torch/diagnostics/memory_probe.h"
@@ -20,6 +19,7 @@
 #include "stages/torch/learner/train_batches.h"
 #include "stages/torch/learner/train_step.h"
 #include "stages/torch/learner/weights.h"
+#include "stages/torch/parallel/torch_group.h"
 #include "stages/torch/validation/net_copy.h"
 #include "stages/torch/validation/net_validator.h"
 
@@ -97,9 +97,8 @@ class TorchLearner : public Learner {
   NonFiniteSearch* nonfinite_search() override { return &nonfinite_search_; }
 
   void begin_validation() override {
-    step_.exchange().share("the sharing of running statistics", weights_.buffers());
-    torch::manual_seed(Stream(spec_.seed, Purpose::net, 0).next64() ^
-                       mix64(static_cast<std::uint64_t>(spec_.group->rank())));
+    share_tensors(*spec_.group, "the sharing of running statistics", weights_.buffers());
+    torch::manual_seed(validation_seed(spec_));
     use_average();
     net_->train(false);
     validating_ = true;
@@ -121,9 +120,7 @@ class TorchLearner : public Learner {
   }
 
   std::unique_ptr<NetCopy> copy_net() override {
-    nets::NamedTensors seen = step_.optimizers().validated(weights_.parameters());
-    for (auto& [name, tensor] : weights_.buffers()) seen.add(name, tensor);
-    return make_net_copy(spec_, seen);
+    return make_net_copy(spec_, step_.optimizers().validated(weights_.parameters()), weights_.buffers());
   }
 
   void copy_state(LearnerState& state) override { weights_.copy(step_.optimizers().state(), state); }
@@ -134,10 +131,9 @@ class TorchLearner : public Learner {
   }
 
   void share_state() override {
-    StepExchange& exchange = step_.exchange();
-    exchange.share("the sharing of parameters", weights_.parameters());
-    exchange.share("the sharing of buffers", weights_.buffers());
-    exchange.share("the sharing of the optimizers' state", step_.optimizers().state());
+    share_tensors(*spec_.group, "the sharing of parameters", weights_.parameters());
+    share_tensors(*spec_.group, "the sharing of buffers", weights_.buffers());
+    share_tensors(*spec_.group, "the sharing of the optimizers' state", step_.optimizers().state());
   }
 
  private:

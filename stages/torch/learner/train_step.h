@@ -58,7 +58,6 @@ class TrainStep {
   nets::Step& step() { return *step_; }
   Optimizers& optimizers() { return *optimizers_; }
   const Optimizers& optimizers() const { return *optimizers_; }
-  StepExchange& exchange() { return *exchange_; }
   const StepExchange& exchange() const { return *exchange_; }
   StepObservers& observers() { return observers_; }
 

@@ -1,7 +1,6 @@
 #include "stages/torch/parallel/step_exchange.h"
 
 #include <torch/types.h>
-#include <torch/utils.h>
 
 #include <optional>
 #include <utility>
@@ -36,7 +35,6 @@ class Alone : public StepExchange {
   at::Tensor figures(std::size_t pass) const override { return passes_[pass].sums; }
   at::Tensor flags() const override { return {}; }
   StepStats stats(std::span<const double>) const override { return {}; }
-  void share(const char*, const nets::NamedTensors&) override {}
 
  private:
   std::vector<Pass>& passes_;
@@ -49,7 +47,7 @@ class Alone : public StepExchange {
 class OfGroup : public StepExchange {
  public:
   OfGroup(std::vector<Pass>& passes, TorchGroup& group, double accum, const Settings& dist)
-      : passes_(passes), group_(group), accum_(accum) {
+      : passes_(passes), accum_(accum) {
     auto options = parallel_options(dist);
     options.only_own = passes.size() > 1;
     std::optional<std::size_t> carrier;
@@ -95,16 +93,8 @@ class OfGroup : public StepExchange {
   at::Tensor flags() const override { return parts_[carrier_]->flags(); }
   StepStats stats(std::span<const double> flags) const override { return parts_[carrier_]->stats(flags); }
 
-  void share(const char* what, const nets::NamedTensors& tensors) override {
-    const torch::NoGradGuard no_gradients;
-    std::vector<at::Tensor> all;
-    for (auto& [name, tensor] : tensors) all.push_back(tensor);
-    group_.broadcast(what, all);
-  }
-
  private:
   std::vector<Pass>& passes_;
-  TorchGroup& group_;
   const double accum_;
   std::vector<std::unique_ptr<DataParallel>> parts_;  // one for each pass
   std::size_t carrier_ = 0;                           // the first pass that every iteration has: the flags go with it

@@ -8,7 +8,6 @@
 #include <span>
 #include <vector>
 
-#include "nets/tensors.h"
 #include "stages/compute.h"
 #include "stages/torch/learner/passes.h"
 
@@ -48,9 +47,6 @@ class StepExchange {
   virtual at::Tensor flags() const = 0;
   /// Sums of the flags(), which have been read, and how long the exchange took; the rest is empty.
   virtual StepStats stats(std::span<const double> flags) const = 0;
-
-  /// Rank 0's values into everyone's tensors; `what` says why (Group).
-  virtual void share(const char* what, const nets::NamedTensors& tensors) = 0;
 };
 
 /// That of the spec's group, for `passes`, which outlive it. With dist.sync_batch_norm the net's statistics span the

@@ -1,6 +1,8 @@
 #include "stages/torch/parallel/torch_group.h"
 
 #include <torch/types.h>
+#include <torch/utils.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/comm.hpp>
 
 #include <algorithm>
@@ -82,6 +84,36 @@ std::string TorchGroup::broadcast(const char* what, const std::string& mine) {
 
 void TorchGroup::broadcast(const char* what, const std::vector<at::Tensor>& tensors) {
   in_collective(*this, what, [&] { share(tensors); });
+}
+
+// On a connection of its own to the store: each answers one caller at a time, and ranks that connect wait there. Its
+// record is its own, too: heartbeats compare those of training by number.
+Group& TorchGroup::beside() {
+  in_collective(*this, "the making of a group beside this one", [&] {
+    const auto store =
+        c10::make_intrusive<c10d::PrefixStore>(say("beside/", beside_.size()), processes_->getStore()->clone());
+    beside_.push_back(std::make_unique<TorchGroup>(make_gloo_group(store, rank(), size(), options_),
+                                                   std::make_shared<FlightRecord>(), options_));
+  });
+  return *beside_.back();
+}
+
+c10::intrusive_ptr<c10d::ProcessGroup> make_gloo_group(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+                                                       const MakeGlooOptions& options) {
+  auto group = c10::make_intrusive<c10d::ProcessGroup>(store, rank, size);
+  group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::GLOO,
+                    c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, size, options()));
+  group->setDefaultBackend(c10d::ProcessGroup::BackendType::GLOO);
+  return group;
+}
+
+void share_tensors(Group& group, const char* what, const nets::NamedTensors& tensors) {
+  auto* processes = group.size() > 1 ? dynamic_cast<TorchGroup*>(&group) : nullptr;
+  if (!processes) return;
+  const torch::NoGradGuard no_gradients;
+  std::vector<at::Tensor> all;
+  for (auto& [name, tensor] : tensors) all.push_back(tensor);
+  processes->broadcast(what, all);
 }
 
 }  // namespace flowtrain

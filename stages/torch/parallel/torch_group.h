@@ -1,22 +1,35 @@
 #pragma once
 // A group on c10d, LibTorch's engine for distributed training.
 
-#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include <exception>
+#include <functional>
 #include <memory>
+#include <vector>
 
+#include "nets/tensors.h"
 #include "sampling/core/error.h"
 #include "stages/group.h"
 #include "stages/torch/parallel/flight_record.h"
 
 namespace flowtrain {
 
+/// Options of Gloo, each time with a device of their own: groups that share one which connects lazily do not hear from
+/// each other.
+using MakeGlooOptions = std::function<c10::intrusive_ptr<c10d::ProcessGroupGloo::Options>()>;
+
+/// Processes that Gloo connects, for what is on the CPU.
+c10::intrusive_ptr<c10d::ProcessGroup> make_gloo_group(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+                                                       const MakeGlooOptions& options);
+
 /// Collectives of a process group. CPU tensors carry what is not on the device, so the group has a CPU backend, too.
 class TorchGroup : public Group {
  public:
-  TorchGroup(c10::intrusive_ptr<c10d::ProcessGroup> processes, std::shared_ptr<FlightRecord> record)
-      : processes_(std::move(processes)), record_(std::move(record)) {}
+  /// `options`: of groups beside this one.
+  TorchGroup(c10::intrusive_ptr<c10d::ProcessGroup> processes, std::shared_ptr<FlightRecord> record,
+             MakeGlooOptions options = {})
+      : processes_(std::move(processes)), record_(std::move(record)), options_(std::move(options)) {}
 
   int rank() const override { return processes_->getRank(); }
   int size() const override { return processes_->getSize(); }
@@ -27,6 +40,8 @@ class TorchGroup : public Group {
   std::string broadcast(const char* what, const std::string& mine) override;
   /// Rank 0's values into everyone's tensors, of one device.
   void broadcast(const char* what, const std::vector<at::Tensor>& tensors);
+  /// For what is on the CPU.
+  Group& beside() override;
 
   const c10::intrusive_ptr<c10d::ProcessGroup>& processes() const { return processes_; }
 
@@ -41,7 +56,13 @@ class TorchGroup : public Group {
 
   c10::intrusive_ptr<c10d::ProcessGroup> processes_;
   std::shared_ptr<FlightRecord> record_;
+  MakeGlooOptions options_;
+  std::vector<std::unique_ptr<TorchGroup>> beside_;
 };
+
+/// Rank 0's values into everyone's tensors; `what` says why (Group). A collective of a TorchGroup; a process alone has
+/// them.
+void share_tensors(Group& group, const char* what, const nets::NamedTensors& tensors);
 
 /// A collective that failed, as a UserError(distributed).
 [[noreturn]] void throw_lost(const char* what, const std::exception& error);

@@ -13,8 +13,10 @@
 #include "sampling/core/error.h"
 #include "stages/torch/learner/learner_net.h"
 #include "stages/torch/learner/steps.h"
+#include "stages/torch/parallel/torch_group.h"
 #include "stages/torch/state_copy.h"
 #include "stages/torch/validation/net_validator.h"
+#include "stages/torch/validation/own_draws.h"
 
 namespace flowtrain {
 
@@ -26,10 +28,8 @@ std::vector<at::Tensor> detached(const nets::NamedTensors& named) {
   return all;
 }
 
-nets::NamedTensors model_of(const nets::Net& net) {
-  nets::NamedTensors model;
-  for (auto& [name, tensor] : net.parameters()) model.add(name, tensor);
-  for (auto& [name, tensor] : net.buffers()) model.add(name, tensor);
+nets::NamedTensors joined(nets::NamedTensors model, const nets::NamedTensors& buffers) {
+  for (auto& [name, tensor] : buffers) model.add(name, tensor);
   return model;
 }
 
@@ -78,19 +78,25 @@ class DeviceStream {
 
 class TorchNetCopy final : public NetCopy {
  public:
-  TorchNetCopy(const LearnerSpec& spec, const nets::NamedTensors& source)
-      : net_(make_learner_net(spec)),
+  TorchNetCopy(const LearnerSpec& spec, const nets::NamedTensors& parameters, const nets::NamedTensors& buffers)
+      : training_(*spec.group),
+        beside_(training_.beside()),
+        seed_(validation_seed(spec)),
+        draws_(at::Device(spec.device)),
+        net_(make_learner_net(spec)),
         step_(make_training_step(spec, *net_)),
         validator_(spec, net_, *step_),
-        model_(model_of(*net_)),
+        model_(joined(net_->parameters(), net_->buffers())),
         own_(detached(model_)),
-        source_(detached(source)) {
+        source_(detached(joined(parameters, buffers))),
+        source_buffers_(buffers) {
     if (own_.size() != source_.size()) throw InternalError("the copy of a net has other tensors than the net");
     net_->train(false);
     if (const at::Device where(spec.device); !where.is_cpu()) stream_.emplace(where);
   }
 
   void take() override {
+    share_tensors(training_, "the sharing of running statistics", source_buffers_);
     const torch::NoGradGuard no_gradients;
     if (stream_) stream_->wait_read();
     at::_foreach_copy_(own_, source_, /*non_blocking=*/true);
@@ -99,7 +105,8 @@ class TorchNetCopy final : public NetCopy {
 
   void load(const std::vector<StateTensor>& model) override {
     if (stream_) stream_->wait_read();
-    copy_in(model, model_, "model");
+    if (training_.leads()) copy_in(model, model_, "model");
+    share_tensors(training_, "the sharing of a snapshot's weights", model_);
     if (stream_) stream_->written();
   }
 
@@ -107,31 +114,44 @@ class TorchNetCopy final : public NetCopy {
   void begin_validation() override {
     at::init_num_threads();
     if (stream_) stream_->enter();
+    draws_.seed(seed_);
+    const OwnDraws::Scope own(draws_);
     validator_.begin();
   }
 
   void validate(Slab& slab) override {
     if (stream_) slab.owner().compute_on(stream_->handle());
+    const OwnDraws::Scope own(draws_);
     validator_.add(slab);
   }
 
   Detector* detector() override { return validator_.detector(); }
-  Figures end_validation() override { return validator_.end(solo_group()); }
+  Figures end_validation() override {
+    const OwnDraws::Scope own(draws_);
+    return validator_.end(beside_);
+  }
   const ClassTable* confusion() const override { return validator_.confusion(); }
+  Group& group() override { return beside_; }
 
  private:
+  Group& training_;
+  Group& beside_;
+  const std::uint64_t seed_;
+  OwnDraws draws_;
   std::shared_ptr<nets::Net> net_;
   std::unique_ptr<nets::Step> step_;
   NetValidator validator_;
   nets::NamedTensors model_;
   std::vector<at::Tensor> own_, source_;  // in the same order
+  nets::NamedTensors source_buffers_;
   std::optional<DeviceStream> stream_;
 };
 
 }  // namespace
 
-std::unique_ptr<NetCopy> make_net_copy(const LearnerSpec& spec, const nets::NamedTensors& source) {
-  return std::make_unique<TorchNetCopy>(spec, source);
+std::unique_ptr<NetCopy> make_net_copy(const LearnerSpec& spec, const nets::NamedTensors& parameters,
+                                       const nets::NamedTensors& buffers) {
+  return std::make_unique<TorchNetCopy>(spec, parameters, buffers);
 }
 
 }  // namespace flowtrain

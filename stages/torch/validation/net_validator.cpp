@@ -10,6 +10,7 @@
 #include "nets/cornernet/cornernet.h"
 #include "nets/metrics/metric.h"
 #include "nets/names.h"
+#include "sampling/core/random.h"
 #include "sampling/core/settings.h"
 #include "stages/evaluation/figures.h"
 #include "stages/torch/detection/corner_detector.h"
@@ -123,6 +124,10 @@ Figures NetValidator::end(Group& group) {
   Figures figures = metrics_.end(group, sums);
   figures.insert(figures.begin(), {"loss", sums[1] > 0 ? sums[0] / sums[1] : std::nan("")});
   return figures;
+}
+
+std::uint64_t validation_seed(const LearnerSpec& spec) {
+  return Stream(spec.seed, Purpose::net, 0).next64() ^ mix64(static_cast<std::uint64_t>(spec.group->rank()));
 }
 
 std::vector<std::string> validation_metric_names() {

@@ -49,6 +49,9 @@ class NetValidator {
   double loss_ = 0, rows_ = 0;
 };
 
+/// What a validation draws is keyed by this: the same in each, and another in each rank.
+std::uint64_t validation_seed(const LearnerSpec& spec);
+
 /// What val.metrics may name: figures of batches, and of what a detector finds.
 std::vector<std::string> validation_metric_names();
 

@@ -118,7 +118,7 @@ class Composer {
     made_.accum = deep_ ? 1 : draw_.of(std::vector{1, 1, 2, 3});
     several_optimizers_ = draw_.chance(0.45);
     nonfinite_ = draw_.of({"stop", "stop", "skip", "rollback", "rollback"});
-    overlapped_ = made_.processes == 1 && draw_.chance(0.5);
+    overlapped_ = draw_.chance(0.5);
     amp_ = draw_.of({"off", "off", "off", "off", "off", "bf16", "bf16", "fp16"});
     if (deep_) amp_ = "off";
     averages_ = draw_.chance(0.35);

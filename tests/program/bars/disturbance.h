@@ -79,13 +79,4 @@ inline Outcome run_disturbed(const Words& words, Surroundings surroundings, cons
   return process.wait();
 }
 
-/// Waits until no process of the run in folder `run` is left: ranks outlive a launcher that was killed a little.
-inline void wait_for_ranks_to_end(const fs::path& run) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(600);
-  while (!processes_of(run.string()).empty()) {
-    if (std::chrono::steady_clock::now() > end) throw std::runtime_error("ranks of a run that has ended do not end");
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-}
-
 }  // namespace flowtrain
