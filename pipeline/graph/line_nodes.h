@@ -1,0 +1,286 @@
+#pragma once
+// The stages of a line: each class has the work of one, and what only it knows. LineGraph in graph.cpp connects them.
+// oneTBB routes and computes; its messages are tickets. What may block (reading, copies to a device) runs on threads of
+// the line's own, which talk to the graph through an async_node and bounded queues. What puts out no ticket, or
+// several, is a multifunction_node.
+
+// flow::graph and its nodes
+#include <oneapi/tbb/flow_graph.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "pipeline/graph/graph.h"
+#include "pipeline/graph/outlet.h"
+#include "sampling/core/error.h"
+#include "stages/bounded_queue.h"
+#include "stages/clock.h"
+#include "stages/handover.h"
+#include "stages/look_ahead.h"
+#include "stages/profile.h"
+#include "stages/read.h"
+#include "stages/sample.h"
+
+namespace flowtrain {
+
+namespace flow = oneapi::tbb::flow;
+
+/// Small enough that all workers share one batch, large enough that a message (about 1 µs) costs little per row.
+inline std::uint32_t chunks_of(unsigned workers) { return std::min(4 * workers, 255u); }
+
+/// What of a line stays when its graph is made anew.
+struct LineBasis {
+  LineParts parts;
+  const SlabLayout layout{parts.sampler.fields(), parts.batch};
+  // Batches of the stream that it delivers.
+  const std::uint64_t begin = (parts.first - 1) * parts.accum;
+  const std::uint64_t end = parts.last == LineParts::endless ? parts.last : std::max(parts.last * parts.accum, begin);
+  std::uint64_t received = 0;  // by Line::next(), one thread
+  IssueStage issue{parts.order, parts.batches, parts.slice, parts.accum, chunks_of(parts.workers)};
+  LookAhead next_ticket{begin, end, parts.accum, issue, parts.dataset, parts.read_ahead};  // the plan node's
+  StageClock read_clock, sample_clock, transfer_clock;
+
+  std::uint64_t batches() const { return end - begin; }
+  LineShape shape() const { return {parts.workers, parts.readers, parts.prefetch}; }
+  LineTimes times() const { return {read_clock.busy_s(), sample_clock.busy_s(), transfer_clock.busy_s()}; }
+};
+
+/// What the stages share. Slabs are the credit: no free slab, no new ticket, so memory is bounded by construction.
+struct LineContext {
+  LineBasis& basis;
+  flow::graph& graph;
+  const std::vector<std::unique_ptr<Slab>> slabs;
+  const LineParts& parts = basis.parts;
+  std::atomic<std::uint32_t> free_slabs{0};
+  std::atomic<bool> stopping{false};
+
+  Slab& slab(const Ticket& ticket) const { return *slabs[ticket.slot]; }
+  std::span<RowWork> take_chunk(const Ticket& ticket) const {
+    taken_over(&slab(ticket));  // from plan, which says what rows the chunk has
+    const auto rows = slab(ticket).chunk(ticket.chunk);
+    taken_over(rows.data());  // from read, or from sample where a row is read again
+    return rows;
+  }
+  /// Of a batch; the last one sends it on.
+  template <class Port>
+  void finish_part(Ticket ticket, Port& out) const {
+    Slab& batch = slab(ticket);
+    if (!batch.chunk_done()) return;
+    if (batch.error()) ticket.kind = TicketKind::bad;
+    handed_over(&batch);
+    out.try_put(ticket);
+  }
+  Profile::Span span_of(std::string_view stage, const Ticket& ticket) const {
+    return {parts.profile, parts.name, stage, ticket.iteration};
+  }
+  /// A node's body. What it wrote is handed over to whoever joins the graph.
+  template <class Work>
+  auto body(Work work) const {
+    return [this, work](const auto& message, auto&... out) {
+      work(message, out...);
+      handed_over(this);
+    };
+  }
+  /// No body throws: an error stays in the batch's slab, and the ticket goes on as `bad`, so the sequence never has a
+  /// gap. False: `work` threw.
+  template <class Work>
+  bool attempt(const Ticket& ticket, Work work) const try {
+    work();
+    return true;
+  } catch (...) {
+    slab(ticket).fail(std::current_exception());
+    return false;
+  }
+};
+
+/// A free slab is the message that asks for the next ticket. (An input_node and a reserving join would say the same,
+/// but that join allocates whenever it finds no slab.)
+class PlanNode : public flow::multifunction_node<std::uint32_t, std::tuple<Ticket, Ticket, Ticket>> {
+ public:
+  static constexpr std::size_t chunks = 0, errors = 1, plans = 2;  ///< outputs
+
+  explicit PlanNode(LineContext& line)
+      : multifunction_node(line.graph, flow::serial, line.body([this](auto slot, auto& out) { plan(slot, out); })),
+        line_(line) {}
+
+  std::uint64_t next_seq() const { return next_seq_; }
+
+ private:
+  // Gives the slab its plan, positions and records. An error takes its turn like any other: as a bad batch, which is
+  // the line's last.
+  void plan(std::uint32_t slot, output_ports_type& out) {
+    if (line_.stopping || failed_ || line_.basis.next_ticket.over()) return;
+    Slab& slab = *line_.slabs[slot];
+    taken_over(&slab);
+    Ticket ticket = line_.basis.next_ticket();
+    ticket.seq = next_seq_++;
+    ticket.slot = slot;
+    line_.free_slabs.fetch_sub(1);
+    std::uint32_t count = 0;
+    failed_ = !line_.attempt(ticket, [&] {
+      slab.plan() = line_.parts.plan ? line_.parts.plan(ticket.iteration) : Plan{.iteration = ticket.iteration};
+      count = line_.basis.issue(ticket, slab);
+      if (line_.parts.schedule) slab.add_part();
+    });
+    handed_over(&slab);
+    if (failed_) {
+      ticket.kind = TicketKind::bad;
+      std::get<errors>(out).try_put(ticket);
+      return;
+    }
+    if (line_.parts.schedule) std::get<plans>(out).try_put(ticket);
+    for (std::uint32_t chunk = 0; chunk < count; ++chunk) {
+      ticket.chunk = static_cast<std::uint8_t>(chunk);
+      std::get<chunks>(out).try_put(ticket);
+    }
+  }
+
+  LineContext& line_;
+  std::uint64_t next_seq_ = line_.basis.received;  // of the body, which is serial
+  bool failed_ = false;
+};
+
+/// Beside reading; for the sequence, one more part of the batch.
+class ScheduleNode : public flow::multifunction_node<Ticket, std::tuple<Ticket>> {
+ public:
+  explicit ScheduleNode(const LineContext& line)
+      : multifunction_node(line.graph, flow::serial, line.body([&line](const Ticket& ticket, auto& out) {
+          taken_over(&line.slab(ticket));
+          line.attempt(ticket, [&] { line.parts.schedule(line.slab(ticket).plan()); });
+          line.finish_part(ticket, std::get<0>(out));
+        })) {}
+};
+
+/// Hands chunks to its threads.
+class ReadNode : public flow::async_node<Ticket, Ticket> {
+ public:
+  explicit ReadNode(const LineContext& line)
+      : async_node(line.graph, flow::serial, [this](const Ticket& ticket, auto&) { queue.try_push(ticket); }),
+        queue(line.slabs.size() * chunks_of(line.parts.workers)),  // never full: all chunks of all slabs
+        line_(line) {}
+
+  /// Of each thread, until the queue is closed.
+  void loop() {
+    for (Ticket ticket; queue.pop(ticket); gateway().try_put(ticket)) read(ticket);
+  }
+
+  BoundedQueue<Ticket> queue;
+
+ private:
+  void read(const Ticket& ticket) const {
+    StageClock::Scope busy(line_.basis.read_clock);
+    const auto span = line_.span_of("read", ticket);
+    const auto rows = line_.take_chunk(ticket);
+    line_.attempt(ticket, [&] { read_rows(line_.parts.dataset, rows); });
+    handed_over(rows.data());
+  }
+
+  const LineContext& line_;
+};
+
+/// As many at once as the line has workers.
+class SampleNode : public flow::multifunction_node<Ticket, std::tuple<Ticket, Ticket>> {
+ public:
+  static constexpr std::size_t batches = 0, unread = 1;  ///< outputs
+
+  explicit SampleNode(const LineContext& line)
+      : multifunction_node(line.graph, line.parts.workers,
+                           line.body([this](const Ticket& ticket, auto& out) { sample(ticket, out); })),
+        line_(line) {}
+
+ private:
+  void sample(const Ticket& ticket, output_ports_type& out) const {
+    const auto rows = line_.take_chunk(ticket);
+    if (sample_rows(rows, ticket)) return line_.finish_part(ticket, std::get<batches>(out));
+    handed_over(rows.data());
+    std::get<unread>(out).try_put(ticket);
+  }
+
+  // False: some rows must be read again.
+  bool sample_rows(std::span<RowWork> rows, const Ticket& ticket) const {
+    StageClock::Scope busy(line_.basis.sample_clock);
+    const auto span = line_.span_of("sample", ticket);
+    Slab& slab = line_.slab(ticket);
+    if (slab.error()) return true;
+    bool sampled = false;
+    const bool good = line_.attempt(ticket, [&] {
+      do {
+        if (resident_) read_rows(line_.parts.dataset, rows);
+        sampled = stage_(slab, ticket.chunk);
+      } while (resident_ && !sampled);
+    });
+    return sampled || !good;
+  }
+
+  const LineContext& line_;
+  const SampleStage stage_{line_.parts.dataset, line_.parts.sampler, line_.parts.seed};
+  const bool resident_ = line_.parts.dataset.resident();  // nothing to wait for: this stage looks the bytes up itself
+};
+
+/// Copies batches to a device that has memory of its own.
+class Transfer {
+ public:
+  explicit Transfer(const LineContext& line) : queue(line.slabs.size()), line_(line) {}
+
+  /// Of its thread, until a queue is closed.
+  void loop() {
+    for (Ticket ticket; queue.pop(ticket);) {
+      if (ticket.kind == TicketKind::batch && !start_copy(ticket)) ticket.kind = TicketKind::bad;
+      if (!copied.to->push(ticket)) return;
+    }
+  }
+
+  BoundedQueue<Ticket> queue;
+  Outlet<BoundedQueue<Ticket>> copied;
+
+ private:
+  bool start_copy(const Ticket& ticket) const {
+    StageClock::Scope busy(line_.basis.transfer_clock);
+    const auto span = line_.span_of("transfer", ticket);
+    Slab& slab = line_.slab(ticket);
+    return line_.attempt(ticket, [&] {
+      line_.parts.device.start_copy(ticket.slot, slab.device(), slab.host(), line_.basis.layout.bytes());
+    });
+  }
+
+  const LineContext& line_;
+};
+
+/// Where the compute thread takes batches, and gives slabs back.
+class LineEnd {
+ public:
+  explicit LineEnd(LineContext& line) : queue(line.slabs.size()), line_(line) {}
+
+  /// Waits. False: the queue is closed. Throws where the graph itself has failed.
+  bool next(Ticket& ticket) {
+    if (queue.pop(ticket)) return true;
+    if (overflowed_) throw InternalError("a queue of the line is full");
+    return false;
+  }
+  void release(const Ticket& ticket) {
+    // The slab's memory is soon filled again: the copy that reads it must be over (on the CPU nothing to wait for).
+    if (line_.parts.device.copies()) line_.parts.device.wait_host_free(ticket.slot);
+    line_.free_slabs.fetch_add(1);
+    handed_over(&line_.slab(ticket));
+    given_back.to->try_put(ticket.slot);
+  }
+  /// Where the next thread begins: the transfer, or compute.
+  void accept(const Ticket& ticket, BoundedQueue<Ticket>& next) {
+    taken_over(&line_.slab(ticket));
+    if (next.try_push(ticket) || line_.stopping) return;
+    overflowed_ = true;
+    queue.close();  // wakes compute, which throws and stops the line
+  }
+
+  BoundedQueue<Ticket> queue;
+  Outlet<PlanNode> given_back;  ///< of free slabs
+
+ private:
+  LineContext& line_;
+  std::atomic<bool> overflowed_{false};
+};
+
+}  // namespace flowtrain
