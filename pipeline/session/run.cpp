@@ -35,12 +35,8 @@ namespace {
 class Run {
  public:
   Run(const Config& config, const RunOptions& options, RunState state)
-      : config_(config),
-        options_(options),
-        state_(std::move(state)),
-        train_errors_(ErrorPolicy::from(config.table("train"), config.table("dist"), options.group->size())),
-        val_errors_(ErrorPolicy::from(config.table("val"), config.table("dist"), options.group->size())),
-        session_(config, options) {
+      : config_(config), options_(options), state_(std::move(state)), session_(config, options) {
+    for (const char* table : {"train", "val"}) errors_of(table);  // refuses what cannot be, before data is opened
     state_.samples_per_epoch = session_.open_training().dataset->size();
     state_.classes = session_.classes();
     session_.open_validation();
@@ -122,6 +118,10 @@ class Run {
   const RunState& state() const { return state_; }
 
  private:
+  ErrorPolicy errors_of(const char* table) const {
+    return ErrorPolicy::from(config_.table(table), config_.table("dist"), options_.group->size());
+  }
+
   // What follows from the configuration alone.
   TrainerParts trainer_parts() {
     TrainerParts parts{schedule_, *line_};
@@ -135,8 +135,8 @@ class Run {
         parts.nonfinite.most, static_cast<std::size_t>(config_.table("snapshot").integer("keep_last")));
     if (!options_.folder.empty()) parts.nonfinite.run = options_.folder;
     parts.profile = profile_.get();
-    parts.train_errors = train_errors_;
-    parts.val_errors = val_errors_;
+    parts.train_errors = errors_of("train");
+    parts.val_errors = errors_of("val");
     parts.early_stop = EarlyStop::from(config_);
     parts.plateaus = Plateau::all(config_);
     // What is never measured never improves, which is no reason to act.
@@ -210,7 +210,6 @@ class Run {
   const Config& config_;
   const RunOptions options_;
   RunState state_;
-  const ErrorPolicy train_errors_, val_errors_;
   Hooks hooks_;
   std::unique_ptr<Profile> profile_;  // of --profile
   Session session_;

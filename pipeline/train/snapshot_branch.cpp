@@ -34,6 +34,18 @@ std::vector<TensorView> averages_of(const std::vector<StateTensor>& optim) {
 }  // namespace
 
 // One staging copy goes back and forth: the caller fills it while `busy` is false, the thread writes while it is true.
+// What is handed to the thread: a snapshot to be saved, or one to be marked.
+struct SnapshotBranch::Job {
+  LearnerState tensors;  // the staging copy, taken at `since`
+  std::string state_json;
+  std::uint64_t iteration = 0;
+  std::vector<std::uint64_t> kept;  // iterations, however old
+  std::vector<std::string> links;
+  bool saves_optim = true, only_marks = false;
+  double stall_s = 0;
+  Clock::time_point since;
+};
+
 struct SnapshotBranch::Impl {
   Impl(SnapshotPolicy given, MetricsFile* metrics_file)
       : policy(std::move(given)), metrics(metrics_file), thread(named_thread("ft-snapshot", [this] { loop(); })) {}
@@ -54,51 +66,53 @@ struct SnapshotBranch::Impl {
 
   // Throws where it is not saved.
   std::filesystem::path write() {
-    tensors.settle();
+    job.tensors.settle();
     SnapshotContent content;
-    content.iteration = iteration;
-    content.model = views_of(tensors.model);
-    content.optim = saves_optim ? views_of(tensors.optim) : averages_of(tensors.optim);
-    content.state_json = state_json;
+    content.iteration = job.iteration;
+    content.model = views_of(job.tensors.model);
+    content.optim = job.saves_optim ? views_of(job.tensors.optim) : averages_of(job.tensors.optim);
+    content.state_json = job.state_json;
     content.config_toml = policy.config_toml;
     try {
       return write_snapshot(policy.folder, content);
     } catch (const LinkError& error) {
       warn_of_link("latest", error);
     }
-    return policy.folder / snapshot_name(iteration);
+    return policy.folder / snapshot_name(job.iteration);
   }
 
   void warn_of_link(const std::string& link, const std::exception& error) const {
-    log_warn(say("snapshots/", link, " does not lead to the snapshot of iteration ", iteration, ": ", error.what()));
+    log_warn(
+        say("snapshots/", link, " does not lead to the snapshot of iteration ", job.iteration, ": ", error.what()));
   }
 
   // A snapshot that is saved counts, whatever becomes of its links and of older ones.
   void tidy() {
-    for (auto& link : links) try {
-        mark_best(policy.folder, iteration, link);
+    for (auto& link : job.links) try {
+        mark_best(policy.folder, job.iteration, link);
       } catch (const std::exception& error) {
         warn_of_link(link, error);
       }
     try {
-      prune(policy.folder, policy.keep_last, kept, policy.keep_every);
+      prune(policy.folder, policy.keep_last, job.kept, policy.keep_every);
     } catch (const std::exception& error) {
       log_warn(say("older snapshots stay: ", error.what()));
     }
   }
 
   bool save() try {
-    const auto path = only_marks ? std::filesystem::path() : write();
+    const auto path = job.only_marks ? std::filesystem::path() : write();
     tidy();
-    if (only_marks) return true;
-    log_info(say("snapshot ", path.string(), links.empty() ? "" : "  (best so far)"));
+    if (job.only_marks) return true;
+    log_info(say("snapshot ", path.string(), job.links.empty() ? "" : "  (best so far)"));
     if (metrics)
-      metrics->write(
-          "snapshot",
-          {{"iter", iteration}, {"path", path.string()}, {"stall_s", stall_s}, {"total_s", seconds_since(since)}});
+      metrics->write("snapshot", {{"iter", job.iteration},
+                                  {"path", path.string()},
+                                  {"stall_s", job.stall_s},
+                                  {"total_s", seconds_since(job.since)}});
     return true;
   } catch (const std::exception& error) {  // no memory, say
-    const std::string what = say("no snapshot of iteration ", iteration, ": ", error.what());
+    const std::string what = say("no snapshot of iteration ", job.iteration, ": ", error.what());
     if (policy.stop_on_error && has_failed) {
       log_warn(what);  // the run is ending; the first failure is what it ends with
     } else if (policy.stop_on_error) {
@@ -112,11 +126,12 @@ struct SnapshotBranch::Impl {
 
   // What is common to all that is done.
   void begin(std::uint64_t of, const RunState& state, const std::vector<std::string>& links_to_it) FT_REQUIRES(mutex) {
-    iteration = of;
-    links = links_to_it;
-    kept = kept_by(policy.best, state.best);
-    kept.insert(kept.end(), state.rollback_targets.begin(), state.rollback_targets.end());
-    if (state.awaited && !state.awaited->figures) kept.push_back(state.awaited->iteration);  // to be validated again
+    job.iteration = of;
+    job.links = links_to_it;
+    job.kept = kept_by(policy.best, state.best);
+    job.kept.insert(job.kept.end(), state.rollback_targets.begin(), state.rollback_targets.end());
+    if (state.awaited && !state.awaited->figures)
+      job.kept.push_back(state.awaited->iteration);  // to be validated again
     busy = true;
     changed.notify_all();
   }
@@ -128,7 +143,7 @@ struct SnapshotBranch::Impl {
   // The iteration whose snapshot is being written; empty where none is.
   std::string busy_with() FT_EXCLUDES(mutex) {
     MutexLock lock(mutex);
-    return busy ? std::to_string(iteration) : "";
+    return busy ? std::to_string(job.iteration) : "";
   }
 
   std::optional<OpenSnapshot> open(std::uint64_t of) FT_EXCLUDES(mutex) {
@@ -144,16 +159,8 @@ struct SnapshotBranch::Impl {
 
   SnapshotPolicy policy;
   MetricsFile* metrics;
-  // The staging copy, up to `since`. `busy` says whose it is, the caller's or the thread's: no annotation expresses
-  // that.
-  LearnerState tensors;
-  std::string state_json;
-  std::uint64_t iteration = 0;
-  std::vector<std::uint64_t> kept;  // iterations, however old
-  std::vector<std::string> links;
-  bool saves_optim = true, only_marks = false;
-  double stall_s = 0;
-  Clock::time_point since;
+  // `busy` says whose it is, the caller's or the thread's: no annotation expresses that.
+  Job job;
   std::optional<UserError> failure;  // set once, before has_failed
   std::atomic<bool> has_failed = false;
 
@@ -187,12 +194,12 @@ void SnapshotBranch::take(Learner& learner, const RunState& state, const std::ve
   const auto begin = Clock::now();
   MutexLock lock(impl_->mutex);
   impl_->wait_idle(lock);
-  learner.copy_state(impl_->tensors);
-  impl_->state_json = state.to_json();
-  impl_->saves_optim = state.has_saved("optim");
-  impl_->only_marks = false;
-  impl_->since = begin;
-  impl_->stall_s = seconds_since(begin);
+  learner.copy_state(impl_->job.tensors);
+  impl_->job.state_json = state.to_json();
+  impl_->job.saves_optim = state.has_saved("optim");
+  impl_->job.only_marks = false;
+  impl_->job.since = begin;
+  impl_->job.stall_s = seconds_since(begin);
   impl_->begin(state.iteration, state, links);
 }
 
@@ -200,7 +207,7 @@ void SnapshotBranch::mark(std::uint64_t iteration, const RunState& state, const 
   if (!impl_) return;
   MutexLock lock(impl_->mutex);
   impl_->wait_idle(lock);
-  impl_->only_marks = true;
+  impl_->job.only_marks = true;
   impl_->begin(iteration, state, links);
 }
 

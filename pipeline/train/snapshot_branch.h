@@ -56,6 +56,7 @@ class SnapshotBranch {
   bool finish();
 
  private:
+  struct Job;
   struct Impl;
   std::optional<std::uint64_t> choose(const std::vector<std::uint64_t>& iterations,
                                       std::optional<OpenSnapshot>& snapshot);
