@@ -91,7 +91,7 @@ class Run {
     parts.interrupt = &interrupt;
     parts.tuner = tuner ? &*tuner : nullptr;
     Trainer trainer(parts, std::move(state_));
-    const TrainerResult result = trainer.run();
+    TrainerResult result = trainer.run();
     for (auto& each : loggers) each.logger->finish();
     summarise(result, trainer.state(), interrupt);
     if (profile_) tell_profile(*profile_, *options_.group, metrics, result.iteration);

@@ -158,7 +158,7 @@ Record Coco::read(std::uint64_t id, ReadBuffer& buffer) const {
 
 std::string Coco::describe(std::uint64_t id) const {
   const auto& picture = pictures_[id];
-  const auto path = picture.file == missing ? missing_names_.at(id) : picture_files().describe(picture.file);
+  auto path = picture.file == missing ? missing_names_.at(id) : picture_files().describe(picture.file);
   if (picture.without_area == 0) return path;
   return path + " (" + std::to_string(picture.without_area) + " without area left out)";
 }
