@@ -35,7 +35,7 @@ class Group {
   }
 
   /// Another group of the same processes, for another thread: its collectives do not get between this one's. It lives
-  /// as long as this one. A collective.
+  /// as long as this one. A collective, while no other thread is in one.
   virtual Group& beside() = 0;
 
   /// No collective: where this process is, for what the others say if it is lost.

@@ -87,13 +87,16 @@ void TorchGroup::broadcast(const char* what, const std::vector<at::Tensor>& tens
 }
 
 // On a connection of its own to the store: each answers one caller at a time, and ranks that connect wait there. Its
-// record is its own, too: heartbeats compare those of training by number.
+// record is its own, too: heartbeats compare those of training by number. c10d notes a group's first collective where
+// others look without a lock (FlightRecorder::all_pg_status_), so that one is made before there are other threads.
 Group& TorchGroup::beside() {
   in_collective(*this, "the making of a group beside this one", [&] {
     const auto store =
         c10::make_intrusive<c10d::PrefixStore>(say("beside/", beside_.size()), processes_->getStore()->clone());
     beside_.push_back(std::make_unique<TorchGroup>(make_gloo_group(store, rank(), size(), options_),
                                                    std::make_shared<FlightRecord>(), options_));
+    double nothing = 0;
+    beside_.back()->add_up({&nothing, 1});
   });
   return *beside_.back();
 }

@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cstdlib>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -25,6 +26,7 @@ c10::intrusive_ptr<c10d::ProcessGroupGloo::Options> options() {
 void as_ranks(int world, const std::function<void(Group&)>& body) {
   const auto store = c10::make_intrusive<c10d::HashStore>();
   std::vector<std::jthread> threads;
+  threads.reserve(static_cast<std::size_t>(world));
   for (int rank = 0; rank < world; ++rank)
     threads.emplace_back([&, rank] {
       TorchGroup group(make_gloo_group(store, rank, world, options), std::make_shared<FlightRecord>(), options);
@@ -41,9 +43,11 @@ double sum_in(Group& group, double mine) {
 }  // namespace
 
 TEST_CASE("collectives of a group beside another do not get between that one's, in whatever order they come") {
+  // c10d's own record is not made for groups of one process that begin at the same time.
+  ::setenv("TORCH_FR_BUFFER_SIZE", "0", 1);
   for (const int world : {1, 2, 3}) {
     CAPTURE(world);
-    const double ranks = world * (world - 1) / 2;
+    const int ranks = world * (world - 1) / 2;
     as_ranks(world, [&](Group& group) {
       Group &one = group.beside(), &other = group.beside(), &further = one.beside();
       CHECK(one.rank() == group.rank());
