@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "pipeline/session/advice.h"
+#include "pipeline/report/advice.h"
 #include "pipeline/session/session.h"
 #include "pipeline/telemetry/table_line.h"
 #include "sampling/core/error.h"

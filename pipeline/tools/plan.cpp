@@ -5,8 +5,8 @@
 
 #include "pipeline/config/words.h"
 #include "pipeline/graph/graph.h"
+#include "pipeline/report/describe_net.h"
 #include "pipeline/session/auto_batch.h"
-#include "pipeline/session/describe_net.h"
 #include "pipeline/session/session.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/plot.h"

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "pipeline/session/advice.h"
+#include "pipeline/report/advice.h"
 #include "pipeline/train/run_state.h"
 #include "sampling/core/error.h"
 

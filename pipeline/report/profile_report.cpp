@@ -1,4 +1,4 @@
-#include "pipeline/session/profile_report.h"
+#include "pipeline/report/profile_report.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "pipeline/session/result_record.h"
+#include "pipeline/report/result_record.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-#include "pipeline/session/advice.h"
+#include "pipeline/report/advice.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,4 +1,4 @@
-#include "pipeline/session/describe_net.h"
+#include "pipeline/report/describe_net.h"
 
 #include "pipeline/telemetry/format.h"
 #include "sampling/core/say.h"
