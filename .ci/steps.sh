@@ -1,7 +1,7 @@
 # The steps of .ci/run and .ci/nightly; to be sourced in the root of the tree.
 # shellcheck shell=bash
 
-status=0 summary=() skipped=''
+status=0 summary=() skipped='' failed=''
 export FLOWTRAIN_WERROR=ON
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1  # what another clone has compiled is found, debug information and all
 
@@ -14,9 +14,10 @@ step() {
   echo "--- ${summary[-1]}"
 }
 
-# Prints which tests were skipped and how each step ended; the exit code is that of them all.
+# Prints which tests were skipped or failed, and how each step ended; the exit code is that of them all.
 finish() {
   if [[ -n $skipped ]]; then echo "$skipped"; fi
+  if [[ -n $failed ]]; then echo "$failed"; fi
   echo "--- in all: $SECONDS s"
   printf -- '---   %s\n' "${summary[@]}"
   exit "$status"
@@ -30,20 +31,32 @@ quiet() {
   "$@" >"$log" 2>&1 || { tail -n 100 "$log"; return 1; }
 }
 
+# brief COMMAND…: its output without ctest's two lines for each test that passed.
+brief() { "$@" 2>&1 | { grep --line-buffered -vE '^ +Start +[0-9]+: | Passed +[0-9.]+ sec$' || true; }; }
+
 # tests TIER [CTEST ARGUMENTS…]: fails, too, where a test is skipped that this machine could run.
 tests() {
-  if cmake/go test "$1" --no-tests=error "${@:2}"; then
+  rm -f build/release/Testing/Temporary/LastTest.log
+  if brief cmake/go test "$1" --no-tests=error "${@:2}"; then
     skipped+=$(tests/skipped.sh build/release --strict)
     return
   fi
-  echo "--- the last lines of build/go.log"
-  tail -n 100 build/go.log
+  failed+=$(tests/failed.sh build/release)
+  if [[ -z $failed ]]; then
+    echo "--- the last lines of build/go.log"
+    tail -n 100 build/go.log
+  fi
   return 1
 }
 
 sanitized() {
-  quiet "build/$1.log" cmake --preset "$1" && quiet "build/$1.log" cmake --build --preset "$1" &&
-    ctest --preset "$1" --parallel "$(nproc)" --no-tests=error && skipped+=$'\n'$(tests/skipped.sh "build/$1" --strict)
+  quiet "build/$1.log" cmake --preset "$1" && quiet "build/$1.log" cmake --build --preset "$1" || return 1
+  if brief ctest --preset "$1" --parallel "$(nproc)" --no-tests=error; then
+    skipped+=$'\n'$(tests/skipped.sh "build/$1" --strict)
+  else
+    failed+=$'\n'$(tests/failed.sh "build/$1")
+    return 1
+  fi
 }
 
 cuda_parts() {
