@@ -54,7 +54,8 @@ class Sampler {
 
 struct SamplerInput {
   const Dataset& dataset;
-  bool training = true;  ///< false: validation: no augmentation, no random draws
+  bool training = true;       ///< false: validation: no augmentation, no random draws
+  bool needs_targets = true;  ///< false: data that have nothing to learn from are taken as well
 };
 
 /// All samplers by name: classify, copy, cornernet, cornernet_saccade. `sampler.plugin` is served by SamplerPlugin

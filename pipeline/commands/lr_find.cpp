@@ -62,7 +62,9 @@ int lr_find(const Arguments& arguments, Interrupt& interrupt) {
   const auto finder = std::make_shared<LrFinder>(range);
   RunOptions options;
   options.progress = ProgressMode::off;
-  const int result = run_without_traces(config, options, computing_parts().make_learner, interrupt, finder);
+  options.announces = false;
+  const int result =
+      run_without_traces(config, options, computing_parts().make_learner, interrupt, {finder, "lr-find"});
   std::fputs(finder->report().c_str(), stdout);
   if (!csv.empty()) write_csv(csv, finder->tried());
   return result;

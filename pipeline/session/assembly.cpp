@@ -72,7 +72,7 @@ void check_mixing(const Config& config, const std::vector<Field>& fields) {
 }
 
 DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, bool training, const std::string& device,
-                       const Portion& portion) {
+                       const Portion& portion, bool needs_targets = true) {
   const Settings& loader = config.table("loader");
   const Settings& val = config.table("val");
   DataParts parts;
@@ -92,7 +92,7 @@ DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, b
     const auto& sequential = orders().at("sequential");
     parts.order = sequential.make(Settings("order", sequential.keys), {*parts.dataset, seed_of(config)});
   }
-  parts.sampler = make_sampler(config, *parts.dataset, training);
+  parts.sampler = make_sampler(config, {*parts.dataset, training, needs_targets});
   if (training) check_mixing(config, parts.sampler->fields());
   if (training && loader.integer("keep_mb") > 0)
     parts.dataset =
@@ -140,8 +140,8 @@ DataParts open_training_data(const Config& config, const std::string& device, co
 }
 
 DataParts open_validation_data(const Config& config, const std::vector<std::string>& learnt, const std::string& device,
-                               const Portion& portion, bool tells) {
-  return with_dataset(open_validation_dataset(config, learnt, tells), config, false, device, portion);
+                               const Portion& portion, bool tells, bool needs_targets) {
+  return with_dataset(open_validation_dataset(config, learnt, tells), config, false, device, portion, needs_targets);
 }
 
 std::uint32_t most_slabs(const Config& config, const DataParts& data, std::size_t batch_bytes) {

@@ -85,8 +85,9 @@ class Run {
       parts.validation.push_back(
           {set->name, *set->line, set->batches(), *set->bad, set->detection ? &*set->detection : nullptr});
     }
-    const auto validation = net_copy_ ? validation_beside(session_, parts.validation, &interrupt) : nullptr;
-    wire_run(session_, *line_, parts, loggers, snapshots, validation.get());
+    std::optional<OverlappedValidation> beside;
+    if (net_copy_) beside.emplace(parts.validation, &interrupt, parts.val_errors.action);
+    wire_run(session_, *line_, parts, loggers, snapshots, beside ? &*beside : nullptr);
     parts.bad_samples = &bad;
     parts.interrupt = &interrupt;
     parts.tuner = tuner ? &*tuner : nullptr;
@@ -338,14 +339,14 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
 }
 
 int run_without_traces(const Config& config, const RunOptions& options, const MakeLearner& make_learner,
-                       Interrupt& interrupt, const std::shared_ptr<Hook>& hook) {
+                       Interrupt& interrupt, const LastHook& last_hook) {
   set_grace(interrupt, config);
   Run run(config, options, {});
   run.make_learner(make_learner);
   constexpr auto last = std::numeric_limits<std::int64_t>::max();
-  if (hook) run.hooks().add(hook, "last", last);
+  if (last_hook.hook) run.hooks().add(last_hook.hook, last_hook.label, last);
   if (!options.dry_run) load_pretrained(run.learner(), config.table("net"), solo_group(), &interrupt);
-  run.announce();
+  if (options.announces) run.announce();
   interrupt.defer();  // what was measured so far is told at the end
   return exit_code(run.train(nullptr, nullptr, nullptr, interrupt));
 }

@@ -1,6 +1,9 @@
 #pragma once
 // One training run from its parts to its last line.
 
+#include <memory>
+#include <string>
+
 #include "pipeline/session/session.h"
 #include "pipeline/session/start.h"
 #include "pipeline/telemetry/progress.h"
@@ -18,6 +21,7 @@ struct RunOptions : SessionOptions {
   bool initialize = false;    ///< save the initial parameters as iteration 0 and end
   ProgressMode progress = ProgressMode::automatic;
   std::string folder = {};  ///< the run's, to be named in messages; empty: it has none
+  bool announces = true;    ///< tells what it works with before it begins
   bool in_memory = false;   ///< nothing of it is kept: a signal ends the process at once
 };
 
@@ -25,9 +29,15 @@ struct RunOptions : SessionOptions {
 /// or that of the signal that ended it after a clean snapshot. Throws UserError.
 int run_training(const Start& start, const RunOptions& options, const MakeLearner& make_learner, Interrupt& interrupt);
 
+/// A hook that is called after all others.
+struct LastHook {
+  std::shared_ptr<Hook> hook = {};  ///< null: there is none
+  std::string label = {};
+};
+
 /// Runs the data line, and the net where options.mode says so, without a folder or snapshots (--dry-run, --no-optim,
-/// --fast-dev-run, lr-find). `hook` (may be null) is called after all others.
+/// --fast-dev-run, lr-find).
 int run_without_traces(const Config& config, const RunOptions& options, const MakeLearner& make_learner,
-                       Interrupt& interrupt, const std::shared_ptr<Hook>& hook = nullptr);
+                       Interrupt& interrupt, const LastHook& last_hook = {});
 
 }  // namespace flowtrain

@@ -1,19 +1,9 @@
 #include "pipeline/session/run_graph.h"
 
-#include <utility>
-
 #include "pipeline/graph/wiring.h"
 #include "sampling/core/say.h"
 
 namespace flowtrain {
-
-std::unique_ptr<OverlappedValidation> validation_beside(const Session& session, std::vector<ValidationSet> sets,
-                                                        const Interrupt* interrupt) {
-  if (!session.overlaps()) return nullptr;
-  const auto errors =
-      ErrorPolicy::from(session.config().table("val"), session.config().table("dist"), session.options().group->size());
-  return std::make_unique<OverlappedValidation>(std::move(sets), interrupt, errors.action);
-}
 
 Drawing wire_run(const Session& session, const Line& line, TrainerParts& parts, const std::vector<NamedLogger>& loggers,
                  SnapshotBranch* snapshots, OverlappedValidation* validation) {
@@ -40,7 +30,7 @@ Drawing wire_run(const Session& session, const Line& line, TrainerParts& parts, 
 }
 
 std::string draw_graph(const Config& config) {
-  Session session(config, {.only_describes = true});
+  Session session(config, {.checks_memory = false});
   session.open_training();
   session.open_validation();
   session.prepare();
@@ -50,8 +40,9 @@ std::string draw_graph(const Config& config) {
   TrainerParts parts{schedule, *line};
   const auto loggers = make_loggers(ProgressMode::off, schedule.last, nullptr);
   SnapshotBranch snapshots({}, nullptr);
-  const auto validation = validation_beside(session, {}, nullptr);
-  return to_dot(wire_run(session, *line, parts, loggers, &snapshots, validation.get()), config.name());
+  OverlappedValidation beside({}, nullptr, ErrorPolicy::Action::stop);
+  OverlappedValidation* validation = session.overlaps() ? &beside : nullptr;
+  return to_dot(wire_run(session, *line, parts, loggers, &snapshots, validation), config.name());
 }
 
 }  // namespace flowtrain

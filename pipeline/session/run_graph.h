@@ -1,7 +1,6 @@
 #pragma once
 // What runs in a run: nodes and edges.
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,12 +10,6 @@
 #include "pipeline/train/trainer.h"
 
 namespace flowtrain {
-
-class Interrupt;
-
-/// Validation beside training, of the sets with their lines; null where training waits for validations.
-std::unique_ptr<OverlappedValidation> validation_beside(const Session& session, std::vector<ValidationSet> sets,
-                                                        const Interrupt* interrupt);
 
 /// Connects the trainer, of which `parts` are, with what runs beside it, and returns the drawing, with the session's
 /// lines, which have wired themselves. `snapshots` and `validation` may be null.

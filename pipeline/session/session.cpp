@@ -37,9 +37,12 @@ ValidationSets& Session::open_validation() {
   return open_validation(classes_, tell);
 }
 
-ValidationSets& Session::open_validation(const std::vector<std::string>& classes, const OnEmptySet& on_empty) {
-  validation_ = open_validation_sets(config_, classes, device_, portion(), options_.group->leads(), on_empty);
-  classes_ = classes.empty() && !validation_.empty() ? validation_.front()->data.dataset->classes() : classes;
+ValidationSets& Session::open_validation(const std::vector<std::string>& classes, const OnEmptySet& on_empty,
+                                         bool needs_targets) {
+  const bool tells = options_.group->leads();
+  validation_ = open_validation_sets(config_, classes, device_, portion(), tells, on_empty, needs_targets);
+  if (!train_.dataset)
+    classes_ = classes.empty() && !validation_.empty() ? validation_.front()->data.dataset->classes() : classes;
   return validation_;
 }
 
@@ -50,7 +53,7 @@ void Session::prepare() {
     need.validation.push_back(&set->data);
     workers += set->data.workers;
   }
-  if (!options_.only_describes) check_memory(need);
+  if (options_.checks_memory) check_memory(need);
   scheduler_ = std::make_unique<Scheduler>(workers);
 }
 
@@ -94,7 +97,7 @@ LearnerSpec Session::learner_spec(const SlabLayout& layout, const Config& config
   spec.device = device_;
   spec.seed = seed_of(config);
   spec.mode = options_.mode;
-  spec.mixing = mixing_of(config);
+  if (train_.dataset) spec.mixing = mixing_of(config);  // of training batches
   spec.processes_here = options_.processes_here;
   spec.sampler = &config.table("sampler");
   spec.detect = &config.table("detect");

@@ -2,7 +2,6 @@
 // What a command works with, made of a configuration: data, loaders and net.
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -22,7 +21,7 @@ namespace flowtrain {
 struct SessionOptions {
   TrainMode mode = TrainMode::full;
   bool dry_run = false;          ///< data only, no net
-  bool only_describes = false;   ///< nothing is computed: what it would take need not be there
+  bool checks_memory = true;     ///< refuses batches that do not fit, of all lines when they are full
   std::string device = {};       ///< in place of run.device's
   Group* group = &solo_group();  ///< those who train together
   unsigned processes_here = 1;   ///< of these, on this machine
@@ -40,10 +39,12 @@ class Session {
   DataParts& open_training();
   /// Opens [data.val] and each [[val.set]], where a run of this kind validates.
   ValidationSets& open_validation();
-  /// Opens them for a net of these classes (none: those of the first set). `on_empty`: see open_validation_sets().
-  ValidationSets& open_validation(const std::vector<std::string>& classes, const OnEmptySet& on_empty);
-  /// Once all data is open: throws UserError(usage) where its batches do not fit into memory, and makes room for the
-  /// threads of all lines.
+  /// Opens them for a net of these classes (none, where there are no training data: those of the first set).
+  /// The other two: see open_validation_sets().
+  ValidationSets& open_validation(const std::vector<std::string>& classes, const OnEmptySet& on_empty,
+                                  bool needs_targets = true);
+  /// Once all data is open, before the first line: throws UserError(usage) where its batches do not fit into memory,
+  /// and makes room for the threads of all lines.
   void prepare();
 
   std::unique_ptr<Line> make_line(LineParts parts) const;
@@ -64,9 +65,7 @@ class Session {
   /// Device::name().
   const std::string& device() const { return device_; }
   const std::vector<std::string>& classes() const { return classes_; }
-  DataParts& train() { return train_; }
   const DataParts& train() const { return train_; }
-  ValidationSets& validation() { return validation_; }
   const ValidationSets& validation() const { return validation_; }
   /// Whether validations run beside training.
   bool overlaps() const;

@@ -229,16 +229,16 @@ bool epoch_has_all(const Config& config, const std::vector<SourceShare>& shares,
   return std::ranges::none_of(turns_of(config, sizes, batch), [](std::uint64_t turns) { return turns == 0; });
 }
 
-std::unique_ptr<Sampler> make_sampler(const Config& config, const Dataset& dataset, bool training) {
+std::unique_ptr<Sampler> make_sampler(const Config& config, const SamplerInput& input) {
   const Settings& settings = config.table("sampler");
-  const auto whole = training ? dataset.sources() : std::span<const Dataset::Source>();
-  if (whole.empty()) return sampler_of(settings, {dataset, training});
+  const auto whole = input.training ? input.dataset.sources() : std::span<const Dataset::Source>();
+  if (whole.empty()) return sampler_of(settings, input);
   const auto& sources = config.list("data.source");
   std::vector<Field> first;
   for (std::size_t i = 0; i < sources.size(); ++i) {
     std::vector<Field> fields;
     try {
-      fields = sampler_of(settings, {*whole[i].dataset, training})->fields();
+      fields = sampler_of(settings, {*whole[i].dataset})->fields();
     } catch (const UserError& error) {
       throw UserError(error.code(), place_of(sources[i]) + ": " + error.what(), error.hint());
     }
@@ -256,7 +256,7 @@ std::unique_ptr<Sampler> make_sampler(const Config& config, const Dataset& datas
         settings.text("plugin").empty() ? "name" : "plugin",
         say("it gives a field '", source_field, "', which is what the index of each row's [[data.source]] is called"),
         Exit::usage, "give the sampler's field another name");
-  return std::make_unique<SourcedSampler>(sampler_of(settings, {dataset, training}), whole);
+  return std::make_unique<SourcedSampler>(sampler_of(settings, input), whole);
 }
 
 std::string describe_shares(const std::vector<SourceShare>& shares) {

@@ -52,7 +52,7 @@ inline constexpr const char* source_field = "source";
 
 /// The sampler of the whole; of several sources rows end with source_field. Throws UserError(usage) where it would make
 /// rows of other fields of one source than of another.
-std::unique_ptr<Sampler> make_sampler(const Config& config, const Dataset& dataset, bool training);
+std::unique_ptr<Sampler> make_sampler(const Config& config, const SamplerInput& input);
 
 /// "2 sources: digits 60,000 samples (ratio 0.75), more 1,024 (ratio 0.25)".
 std::string describe_shares(const std::vector<SourceShare>& shares);

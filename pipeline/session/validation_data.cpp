@@ -73,10 +73,10 @@ std::uint64_t ValidationData::batches() const {
 
 ValidationSets open_validation_sets(const Config& config, const std::vector<std::string>& learnt,
                                     const std::string& device, const Portion& portion, bool tells,
-                                    const OnEmptySet& on_empty) {
+                                    const OnEmptySet& on_empty, bool needs_targets) {
   ValidationSets sets;
   const auto open = [&](const std::string& name, Config own) {
-    auto data = open_validation_data(own, learnt, device, portion, tells);
+    auto data = open_validation_data(own, learnt, device, portion, tells, needs_targets);
     auto& set = *sets.emplace_back(std::make_unique<ValidationData>(name, std::move(own), std::move(data)));
     if (auto metrics = detection_metrics(set.config, *set.data.dataset)) set.detection.emplace(std::move(*metrics));
   };

@@ -40,11 +40,12 @@ using ValidationSets = std::vector<std::unique_ptr<ValidationData>>;
 using OnEmptySet = std::function<void(const EmptyDataset& empty, const std::string& set)>;
 
 /// Opens them all but those that are empty, which `on_empty` (may be null) is told of. Their classes become those that
-/// the net learns, `learnt`; where a set lacks some, a line tells if `tells`. Throws UserError: data, also for a class
-/// that is not among `learnt`; usage for a rule about the group of a class that there is not.
+/// the net learns, `learnt`; where a set lacks some, a line tells if `tells`. `needs_targets`: see
+/// open_validation_data(). Throws UserError: data, also for a class that is not among `learnt`; usage for a rule about
+/// the group of a class that there is not.
 ValidationSets open_validation_sets(const Config& config, const std::vector<std::string>& learnt,
                                     const std::string& device, const Portion& portion, bool tells,
-                                    const OnEmptySet& on_empty = {});
+                                    const OnEmptySet& on_empty = {}, bool needs_targets = true);
 
 /// A warning of a set that a run goes on without, and of the rules that can never fire then.
 void tell_empty_set(const EmptyDataset& empty, const std::string& set, const Config& config);

@@ -31,7 +31,7 @@ std::optional<std::uint64_t> first_recovery(const std::filesystem::path& run) {
 // The iteration's batch once more, and through the net with the weights of before its update.
 void look_into(const Config& config, Learner& learner, Breakdown& breakdown) {
   learner.discard();
-  Session session(config);
+  Session session(config, {.checks_memory = false});  // its few batches fitted when they were trained
   const DataParts& data = session.open_training();
   session.prepare();
   const auto repeated = session.make_line(line_parts("train", data, config, breakdown.iteration, breakdown.iteration));

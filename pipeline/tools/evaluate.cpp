@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <set>
+#include <utility>
 
 #include "pipeline/session/ledger.h"
 #include "pipeline/session/session.h"
@@ -22,6 +24,8 @@ namespace flowtrain {
 namespace {
 
 namespace fs = std::filesystem;
+
+bool always() { return true; }
 
 fs::path folder_of(const fs::path& snapshot, const std::string& set) {
   const fs::path place = fs::canonical(snapshot);
@@ -70,19 +74,32 @@ DetectionMetrics detection_of(const Dataset& dataset, const fs::path& folder, st
   return metrics;
 }
 
-Evaluation measure(const ValidationData& set, const fs::path& folder, std::size_t pictures, Learner& learner) {
-  Evaluation evaluation{.set = set.name, .folder = folder};
-  const DetectionMetrics* detection = nullptr;
-  std::optional<DetectionMetrics> of_boxes;
-  if ((evaluation.detects = learner.detector() != nullptr))
-    detection = &of_boxes.emplace(detection_of(*set.data.dataset, folder, pictures));
-  BadSamples bad = make_ledger(set.config, false, *set.data.dataset, nullptr);
+// The validator's figures over the whole set, and those of `detection` (may be null) after them.
+Figures whole_set(const ValidationData& set, Learner& learner, BadSamples bad, const DetectionMetrics* detection) {
   set.line->start();
-  const auto always = [] { return true; };
-  evaluation.figures =
-      *run_validation(*set.line, learner, bad, 0, set.data.batches.per_epoch(), always, solo_group(), detection)
-           .figures;
+  const auto measured =
+      run_validation(*set.line, learner, bad, 0, set.data.batches.per_epoch(), always, solo_group(), detection);
   set.line->stop();
+  return *measured.figures;
+}
+
+// A picture that cannot be seen is told of by on_look, and nothing is found there.
+Figures look_at_all(const ValidationData& set, Learner& learner, const DetectionMetrics& detection) {
+  const Dataset& dataset = *set.data.dataset;
+  if (dataset.has_boxes())
+    return whole_set(set, learner, BadSamples(dataset, {"val", dataset.size()}, [](auto&) {}), &detection);
+  std::set<std::uint64_t> all;  // pictures that nobody annotated have no loss
+  for (std::uint64_t id = 0; id < dataset.size(); ++id) all.insert(all.end(), id);
+  return *measure_detection(detection, *learner.detector(), all, solo_group(), always);
+}
+
+Evaluation measure(const ValidationData& set, const fs::path& folder, std::size_t pictures, Learner& learner) {
+  Evaluation evaluation{.set = set.name, .folder = folder, .detects = learner.detector() != nullptr};
+  const Dataset& dataset = *set.data.dataset;
+  if (evaluation.detects)
+    evaluation.figures = look_at_all(set, learner, detection_of(dataset, folder, pictures));
+  else
+    evaluation.figures = whole_set(set, learner, make_ledger(set.config, false, dataset, nullptr), nullptr);
   if (const auto* confusion = learner.confusion()) evaluation.confusion = *confusion;
   return evaluation;
 }
@@ -99,12 +116,15 @@ void evaluate(const Config& config, const fs::path& snapshot, std::size_t pictur
     if (!config.list("val.set").empty())
       log_warn(say(set.empty() ? "[data.val]" : "[[val.set]] " + set, " is left out: ", empty.what()));
   };
-  const ValidationSets& sets = session.open_validation(RunState::from_json(opened.state_json).classes, on_empty);
+  const auto classes = RunState::from_json(opened.state_json).classes;
+  const ValidationSets& sets = session.open_validation(classes, on_empty, false);
   if (sets.empty()) std::rethrow_exception(left_out);
   session.prepare();
   session.make_validation_lines();
   const auto learner = session.make_learner(make_learner, sets.front()->line->layout());
-  learner->load_state(read_tensors(opened));
+  LearnerState weights = read_tensors(opened, config.table("ema").boolean("validate"));
+  weights.optim.clear();  // nothing is trained: the configuration's optimizers need not be the run's
+  learner->load_state(weights);
   for (auto& set : sets) {
     if (!set->name.empty()) log_info("[[val.set]] " + set->name);
     on_set(measure(*set, folder_of(snapshot, set->name), pictures, *learner));

@@ -195,7 +195,7 @@ std::string describe_plan(const PlanParts& parts) {
 }  // namespace
 
 std::string plan_run(const Config& config, const MakeLearner& make_learner) {
-  Session session(config, {.only_describes = true});
+  Session session(config, {.checks_memory = false});
   const DataParts& train = session.open_training();
   const ValidationSets& sets = session.open_validation();
   session.prepare();
@@ -224,7 +224,7 @@ std::string plan_run(const Config& config, const MakeLearner& make_learner) {
 }
 
 std::string summarise_net(const Config& config, const MakeLearner& make_learner) {
-  Session session(config, {.only_describes = true});
+  Session session(config, {.checks_memory = false});
   const DataParts& train = session.open_training();
   const SlabLayout layout(train.sampler->fields(), train.batch);
   const NetFigures figures = session.make_learner(make_learner, layout)->figures();
@@ -232,7 +232,7 @@ std::string summarise_net(const Config& config, const MakeLearner& make_learner)
 }
 
 std::string list_hooks(const Config& config, const MakeLearner& make_learner) {
-  Session session(config, {.only_describes = true});
+  Session session(config, {.checks_memory = false});
   const DataParts& train = session.open_training();
   const SlabLayout layout(train.sampler->fields(), train.batch);
   Hooks hooks;

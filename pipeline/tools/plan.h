@@ -1,5 +1,6 @@
 #pragma once
-// What a run will do and what it is made of, said before it begins. Nothing is computed but two samples.
+// What a run will do and what it is made of, said before it begins. No more is computed than a forward pass over two
+// samples.
 
 #include <string>
 

@@ -173,7 +173,7 @@ void check_replay_folder(const std::filesystem::path& folder) {
 
 std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::filesystem::path& folder,
                      const Recomputed* computed) {
-  Session session(config, {.dry_run = true, .device = "cpu"});
+  Session session(config, {.dry_run = true, .checks_memory = false, .device = "cpu"});
   const DataParts& data = session.open_training();
   session.prepare();
   const auto accum = static_cast<std::uint32_t>(config.table("train").integer("accum"));

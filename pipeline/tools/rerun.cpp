@@ -147,7 +147,7 @@ EarlierRun find_earlier_run(StartOptions start) {
   }
   Config config = load_for_use(start);
   config.check_trainable();
-  Session session(config, {.only_describes = true, .device = "cpu"});
+  Session session(config, {.checks_memory = false, .device = "cpu"});
   session.open_training();
   const std::uint64_t last = session.schedule().last;
   return {std::move(config), std::move(folder), std::move(start), last};

@@ -90,6 +90,20 @@ TEST_CASE("what is not trained moves along no schedule") {
   }
 }
 
+TEST_CASE("batches that fit into no memory are refused before a line is made, but where they are only described") {
+  const TempFolder folder;
+  const Config config =
+      config_of(folder).with("loader", "batch", std::int64_t{1} << 24).with("loader", "prefetch", std::int64_t{4000});
+  for (const bool checks : {true, false}) {
+    Session session(config, {.dry_run = true, .checks_memory = checks, .device = "cpu"});
+    session.open_training();
+    if (checks)
+      CHECK_THROWS_WITH_AS(session.prepare(), doctest::Contains("batches would take "), UserError);
+    else
+      CHECK_NOTHROW(session.prepare());
+  }
+}
+
 TEST_CASE("the graph of a run names each logger, with its queue") {
   const TempFolder folder;
   const std::string drawn = draw_graph(config_of(folder, sets));

@@ -125,6 +125,7 @@ TEST_CASE("a learning rate is found") {
   REQUIRE_EXIT(found, 0);
   CHECK_PRINTS(found, "it falls fastest at ");
   CHECK_PRINTS(found, "try --set optim.lr=0.");
+  CHECK_MESSAGE(found.err.find("samples in") == std::string::npos, found);  // what it trains on is not what was asked
   CHECK_FALSE(std::filesystem::exists(place.path("runs")));
   const auto csv = read_text(place.path("lr.csv"));
   CHECK(csv.starts_with("lr,loss,smooth\n0.0001,"));

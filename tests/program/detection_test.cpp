@@ -3,12 +3,36 @@
 #include <doctest/doctest.h>
 
 #include "tests/program/detector.h"
+#include "tests/support/pictures.h"
 #include "tests/support/workplace.h"
 
 namespace flowtrain {
 namespace {
 
 namespace fs = std::filesystem;
+
+// kDetector's with three pictures in COCO's way as [data.val], of the net's six classes; those after `whole` are torn.
+std::string with_coco(const Workplace& place, int whole, const nlohmann::json& annotations) {
+  const char* names[] = {"circle", "square", "triangle", "cross", "ring", "star"};
+  nlohmann::json file{{"images", nlohmann::json::array()}, {"categories", nlohmann::json::array()}};
+  for (int i = 0; i < 6; ++i) file["categories"].push_back({{"id", i + 1}, {"name", names[i]}});
+  const auto jpeg = encode_jpeg(gradient_picture(64, 64, 3));
+  for (int i = 0; i < 3; ++i) {
+    const std::string name = std::to_string(i) + ".jpg";
+    file["images"].push_back({{"id", 10 + i}, {"width", 64}, {"height", 64}, {"file_name", name}});
+    place.folder().write("coco/images/" + name,
+                         {reinterpret_cast<const char*>(jpeg.data()), i < whole ? jpeg.size() : jpeg.size() / 8});
+  }
+  if (!annotations.is_null()) file["annotations"] = annotations;
+  place.folder().write("coco/annotations/instances_val2017.json", file.dump());
+  std::string text = kDetector;
+  const auto begin = text.find("dataset = "), end = text.find("[sampler]");
+  return text.replace(begin, end - begin, "dataset = \"coco\"\npath = \"coco\"\n");
+}
+
+nlohmann::json results_of(const Workplace& place, const std::string& snapshot) {
+  return nlohmann::json::parse(read_text(place.path("runs/detector/test") / snapshot / "results.json"));
+}
 
 }  // namespace
 
@@ -38,6 +62,42 @@ TEST_CASE("a detector trains, and its test writes boxes, figures and pictures") 
   }
   CHECK(read_text(folder / "picture-1.png").starts_with("\x89PNG"));
   CHECK_FALSE(fs::exists(folder / "picture-2.png"));
+}
+
+TEST_CASE("a test of a detector counts pictures that it cannot read as such in which nothing is found") {
+  const Workplace place(kDetector);
+  REQUIRE_EXIT(place.train(), 0);
+  const nlohmann::json box{{"id", 1}, {"image_id", 10}, {"category_id", 1}, {"bbox", {8, 8, 30, 30}}, {"iscrowd", 0}};
+  place.folder().write("coco.toml", with_coco(place, 1, nlohmann::json::array({box})));
+  const Words asked{"test", "coco.toml", "--snapshot", "runs/detector/snapshots/iter-00000004"};
+  const auto outcome = place.run(with(asked, {"--set", "data.max_bad=1"}));
+  REQUIRE_EXIT(outcome, 0);
+  for (const char* torn : {"1.jpg: ", "2.jpg: "}) CHECK_SAYS(outcome, torn);
+  CHECK(nlohmann::json::parse(outcome.out).contains("loss"));
+  for (auto& found : results_of(place, "iter-00000004")) CHECK(found.at("image_id") == 10);
+}
+
+TEST_CASE("a test of a detector looks at pictures that nobody annotated, and has no loss of them") {
+  const Workplace place(kDetector);
+  REQUIRE_EXIT(place.train(), 0);
+  place.folder().write("coco.toml", with_coco(place, 3, nullptr));
+  const Words asked{"coco.toml", "--snapshot", "runs/detector/snapshots/iter-00000004"};
+  const auto outcome = place.run(with({"test"}, asked));
+  REQUIRE_EXIT(outcome, 0);
+  CHECK_FALSE(nlohmann::json::parse(outcome.out).contains("loss"));
+  CHECK(results_of(place, "iter-00000004").is_array());
+}
+
+TEST_CASE("a test does not ask for the optimizers that the run had") {
+  for (auto& [config, optimizer] : {std::pair{kDetector, "sgd"}, std::pair{kTinyConfig, "adamw"}}) {
+    const Workplace place(config);
+    REQUIRE_EXIT(place.train(), 0);
+    const auto plain = place.run({"test", "tiny.toml"});
+    REQUIRE_EXIT(plain, 0);
+    const auto other = place.run({"test", "tiny.toml", "--set", std::string("optim.name=") + optimizer});
+    REQUIRE_EXIT(other, 0);
+    CHECK(other.out == plain.out);
+  }
 }
 
 TEST_CASE("a detector that is resumed ends as one that ran through") {

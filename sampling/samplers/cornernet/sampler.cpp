@@ -92,7 +92,7 @@ SamplerEntry entry(const std::string& name, const std::string& help, bool saccad
         if (classes == 0)
           throw UserError(Exit::usage, "sampler.name: '" + name + "' needs a data set with classes, this one has none",
                           "choose a data set with boxes, voc for instance");
-        if (!input.dataset.has_boxes())
+        if (input.needs_targets && !input.dataset.has_boxes())
           throw UserError(Exit::data,
                           "sampler.name: '" + name + "' learns from boxes, and the " +
                               (input.training ? "training" : "validation") + " data have none at all",
