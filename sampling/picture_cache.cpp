@@ -76,9 +76,11 @@ class CachedDataset : public Dataset {
   std::int64_t label(std::uint64_t id) const override { return dataset_->label(id); }
   std::vector<std::string> classes() const override { return dataset_->classes(); }
   bool has_boxes() const override { return dataset_->has_boxes(); }
+  std::shared_ptr<const BoxAnnotations> annotations() const override { return dataset_->annotations(); }
   std::string describe(std::uint64_t id) const override { return dataset_->describe(id); }
   bool resident() const override { return dataset_->resident(); }
   std::uint64_t fingerprint() const override { return dataset_->fingerprint(); }
+  std::span<const Source> sources() const override { return dataset_->sources(); }
   Range source_of(std::uint64_t id) const override { return dataset_->source_of(id); }
   // It takes no hints: what is hinted must be read, which cannot be promised of records that may be kept meanwhile.
   void cancel_reads() const override { dataset_->cancel_reads(); }

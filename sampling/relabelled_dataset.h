@@ -29,6 +29,7 @@ class RelabelledDataset : public Dataset {
   bool resident() const override { return stored_->resident(); }
   std::uint64_t fingerprint() const override { return stored_->fingerprint(); }
   std::string missing_labels() const override { return stored_->missing_labels(); }
+  std::span<const Source> sources() const override { return stored_->sources(); }
   Range source_of(std::uint64_t id) const override { return stored_->source_of(id); }
   bool takes_hints() const override { return stored_->takes_hints(); }
   void hint(std::uint64_t id) const override { stored_->hint(id); }
