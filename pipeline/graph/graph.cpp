@@ -221,7 +221,7 @@ void Line::retune(const LineShape& shape) {
 
 void Line::stop() {
   const auto state = std::exchange(impl_->state, Impl::State::stopped);
-  if (state == Impl::State::stopped) return;
+  if (state == Impl::State::stopped || !impl_->graph) return;  // none: it could not be made in another shape
   impl_->graph->close();
   cancel_reads();
   if (state == Impl::State::running) impl_->graph->join();

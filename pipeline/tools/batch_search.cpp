@@ -38,6 +38,7 @@ FoundRows fit_batch(const Config& config, const SessionOptions& options, const M
   SessionOptions alone = options;
   alone.group = &solo_group();
   alone.mode = TrainMode::full;
+  alone.dry_run = false;
   Session session(config, alone);
   const DataParts& data = session.open_training();
   session.prepare();

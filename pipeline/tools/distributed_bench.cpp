@@ -83,10 +83,15 @@ struct StepKind {
   }
 };
 
+SessionOptions without_update(SessionOptions options) {
+  options.mode = TrainMode::no_step;
+  return options;
+}
+
 class StepBench {
  public:
   StepBench(const Config& config, const DistributedBenchOptions& options, const MakeLearner& make_learner)
-      : options_(options), group_(*options.group), session_(config, options) {
+      : options_(options), group_(*options.group), session_(config, without_update(options)) {
     const DataParts& data = session_.open_training();
     session_.prepare();
     line_ = session_.make_line(line_parts("train", data, config, 1, 1));

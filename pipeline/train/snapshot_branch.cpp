@@ -33,7 +33,6 @@ std::vector<TensorView> averages_of(const std::vector<StateTensor>& optim) {
 
 }  // namespace
 
-// One staging copy goes back and forth: the caller fills it while `busy` is false, the thread writes while it is true.
 // What is handed to the thread: a snapshot to be saved, or one to be marked.
 struct SnapshotBranch::Job {
   LearnerState tensors;  // the staging copy, taken at `since`
@@ -46,6 +45,7 @@ struct SnapshotBranch::Job {
   Clock::time_point since;
 };
 
+// One job goes back and forth: the caller fills it in while `busy` is false, the thread works on it while it is true.
 struct SnapshotBranch::Impl {
   Impl(SnapshotPolicy given, MetricsFile* metrics_file)
       : policy(std::move(given)), metrics(metrics_file), thread(named_thread("ft-snapshot", [this] { loop(); })) {}

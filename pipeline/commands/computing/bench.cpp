@@ -17,7 +17,6 @@ int bench_as(const Place& place, const BenchRequest& request) {
   return run_rank(place, request.config, [&](Membership& membership, std::filesystem::path&) {
     DistributedBenchOptions options;
     options.seconds = request.seconds;
-    options.mode = TrainMode::no_step;
     options.group = &membership.group();
     options.local_rank = static_cast<unsigned>(place.local_rank);
     options.processes_here = static_cast<unsigned>(place.local_world);

@@ -38,8 +38,8 @@ std::uint64_t TorchMemoryProbe::kept_bytes(Slab& slab) {
   std::int64_t most = 0;
   for (auto& pass : step_.passes()) {
     const LiveBytes live;
-    const Autocast cast(amp_type(spec_.train), at::Device(spec_.device).type());  // casts weights once
-    const auto losses = step_.forward(pass, batch);
+    const Autocast cast(amp_type(spec_.train), at::Device(spec_.device).type());  // what it keeps counts, too
+    const auto losses = step_.step()(batch, pass.losses);
     most = std::max(most, live.now());
   }
   return static_cast<std::uint64_t>(most);

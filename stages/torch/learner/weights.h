@@ -15,7 +15,7 @@ namespace flowtrain {
 /// Parameters and buffers (running statistics) of a net, in its order.
 class Weights {
  public:
-  /// `keeps`: restore_buffers() may be called.
+  /// Without `keeps` buffers are not kept, and restore_buffers() does nothing.
   Weights(const nets::Net& net, at::Device where, bool keeps)
       : parameters_(net.parameters()), buffers_(net.buffers()), copier_(where), keeps_(keeps) {}
 
