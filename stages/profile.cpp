@@ -47,7 +47,7 @@ double Durations::percentile_s(double share) const {
   return 0;
 }
 
-Profile::Profile(std::uint64_t first, std::uint64_t last) : program_(thread_name()), threads_{{::gettid(), "compute"}} {
+Profile::Profile(std::uint64_t first, std::uint64_t last) : threads_{{::gettid(), "compute"}} {
   const std::uint64_t count = last >= first ? last - first + 1 : 0;
   window_first_ = first + std::min(warm_up, count / 2);
   window_last_ = window_first_ + std::min(window, (count + 3) / 4) - 1;
@@ -125,10 +125,7 @@ void Profile::record(std::string name, std::string category, std::string layer, 
   const int thread = ::gettid();
   MutexLock lock(mutex_);
   if (events_.size() >= most_events) return;
-  if (!threads_.contains(thread)) {
-    const std::string name = thread_name();
-    threads_[thread] = name == program_ ? "worker" : name;
-  }
+  if (!threads_.contains(thread)) threads_[thread] = thread_name();
   events_.push_back({std::move(name), std::move(category), std::move(layer), thread, seconds_of(begin - start_),
                      seconds_of(end - begin), iteration});
 }

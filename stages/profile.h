@@ -151,7 +151,6 @@ class Profile {
               Clock::time_point begin, Clock::time_point end);
   void count_wall();
 
-  const std::string program_;
   std::uint64_t window_first_, window_last_;
   Clock::time_point start_ = Clock::now(), since_ = start_;
   std::uint64_t iteration_ = 0, iterations_ = 0, recorded_ = 0;

@@ -1,8 +1,10 @@
 #include "pipeline/graph/graph.h"
 
-// global_control, task_arena; line_nodes.h brings flow::graph
+// global_control, task_arena, task_scheduler_observer; line_nodes.h brings flow::graph
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>
+#include <oneapi/tbb/task_scheduler_observer.h>
+#include <pthread.h>
 
 #include <optional>
 #include <thread>
@@ -36,6 +38,21 @@ std::vector<std::unique_ptr<Slab>> slabs_of(const LineBasis& basis) {
   return slabs;
 }
 
+/// Calls oneTBB's threads "ft-worker" once they work here: else each has the name of the thread that it was started
+/// from.
+class WorkerNames : public oneapi::tbb::task_scheduler_observer {
+ public:
+  explicit WorkerNames(oneapi::tbb::task_arena& arena) : task_scheduler_observer(arena) { observe(true); }
+  ~WorkerNames() override { observe(false); }
+  WorkerNames(const WorkerNames&) = delete;
+  WorkerNames& operator=(const WorkerNames&) = delete;
+
+  void on_scheduler_entry(bool is_worker) override {
+    thread_local bool named = false;
+    if (is_worker && !std::exchange(named, true)) pthread_setname_np(pthread_self(), "ft-worker");
+  }
+};
+
 /// A flow graph in an arena of its own, and a thread that waits there, so that work starts promptly.
 class GraphArena {
  public:
@@ -61,6 +78,7 @@ class GraphArena {
 
  private:
   oneapi::tbb::task_arena arena_;
+  WorkerNames names_{arena_};
   std::optional<flow::graph> graph_;
   std::jthread thread_;
 };
