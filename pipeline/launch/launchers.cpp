@@ -73,7 +73,7 @@ std::string slurm_url(const Variables& variables) {
     const auto job = variables.number<std::int64_t>({"SLURM_JOB_ID", "SLURM_JOBID"});
     port = job_port(job % 10'000 + variables.number_or<std::int64_t>({"SLURM_STEP_ID"}, 0) % 10'000);
   }
-  return tcp_url(host ? *host : expand_hostlist(nodes).front(), port);
+  return tcp_url(host ? *host : first_host(nodes), port);
 }
 
 Place slurm_place(const Environment& environment, const std::string& url) {

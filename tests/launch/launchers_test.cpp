@@ -183,7 +183,7 @@ TEST_CASE("Slurm's variables must make sense") {
          "the environment variable SLURM_NTASKS is \"many\": expected a whole number from 0 to 2147483647");
   refuse(with(kSlurm, {{"MASTER_PORT", "0"}}),
          "the environment variable MASTER_PORT is \"0\": expected a whole number from 1 to 65535");
-  refuse(with(kSlurm, {{"SLURM_JOB_NODELIST", "gpu[1-"}}), "the node list \"gpu[1-\" has unbalanced brackets");
+  refuse(with(kSlurm, {{"SLURM_JOB_NODELIST", "gpu[1-"}}), "the node list \"gpu[1-\" names no first host");
   refuse(with(kSlurm, {{"SLURM_NODEID", "4"}}), "the list of tasks per node \"2(x3),1\" has no node 4");
   refuse(with(kSlurm, {{"SLURM_PROCID", "7"}}),
          "the launcher's environment makes no sense: rank 7 of 7, on its node 0 of 1");
