@@ -1,9 +1,10 @@
-#include "pipeline/config/cornernet_json.h"
+// configs/import_cornernet_lite.py: what it prints is a configuration of ours.
 
 #include <doctest/doctest.h>
 
 #include "pipeline/config/config.h"
-#include "sampling/core/error.h"
+#include "tests/support/program.h"
+#include "tests/support/skip.h"
 #include "tests/support/temp_folder.h"
 
 using namespace flowtrain;
@@ -20,25 +21,28 @@ constexpr const char* squeeze = R"({
          "test_flipped": false, "ae_threshold": 0.5, "nms_threshold": 0.5}
 })";
 
-std::string refusal(const std::filesystem::path& file) {
-  try {
-    import_cornernet_json(file);
-  } catch (const UserError& error) {
-    CHECK(error.code() == Exit::usage);
-    return error.what();
-  }
-  return "";
+bool has_python() { return std::system("python3 -c '' 2>/dev/null") == 0; }
+
+Outcome import_of(const TempFolder& folder, const std::string& file) {
+  Surroundings place{folder.path()};
+  place.program = "/usr/bin/env";
+  return run_program({"python3", test::source_path("configs/import_cornernet_lite.py"), file}, place);
+}
+
+Config config_of(const TempFolder& folder, const Outcome& imported) {
+  REQUIRE_MESSAGE(imported.code == 0, imported);
+  return load_config(folder.write("imported.toml", imported.out));
 }
 
 }  // namespace
 
 TEST_CASE("a configuration of CornerNet-Lite becomes one of ours") {
+  SKIP_UNLESS(has_python(), "python3", "there is no python3");
   const TempFolder folder;
   folder.write("CornerNet_Squeeze.json", squeeze);
-  const auto toml = import_cornernet_json(folder.path() / "CornerNet_Squeeze.json");
-  CHECK(toml.find("#     chunk_sizes = [13,14,14,14]") != std::string::npos);
-  folder.write("imported.toml", toml);
-  const auto config = load_config(folder.path() / "imported.toml");
+  const auto imported = import_of(folder, "CornerNet_Squeeze.json");
+  CHECK(imported.out.find("#     chunk_sizes = [13, 14, 14, 14]") != std::string::npos);
+  const auto config = config_of(folder, imported);
   CHECK(config.name() == "CornerNet_Squeeze");
   CHECK(config.table("net").text("name") == "cornernet_squeeze");
   CHECK(config.table("loader").integer("batch") == 55);
@@ -52,12 +56,12 @@ TEST_CASE("a configuration of CornerNet-Lite becomes one of ours") {
 }
 
 TEST_CASE("what a file leaves out is what theirs would take") {
+  SKIP_UNLESS(has_python(), "python3", "there is no python3");
   const TempFolder folder;
   folder.write("CornerNet_Saccade-test.json",
                R"({"system": {"sampling_function": "cornernet_saccade", "opt_algo": "sgd"},
     "db": {"att_scales": [[1, 2, 4]], "att_thresholds": [0.3], "att_ranges": [[96, 256], [32, 96], [0, 32]]}})");
-  folder.write("imported.toml", import_cornernet_json(folder.path() / "CornerNet_Saccade-test.json"));
-  const auto config = load_config(folder.path() / "imported.toml");
+  const auto config = config_of(folder, import_of(folder, "CornerNet_Saccade-test.json"));
   CHECK(config.table("net").text("name") == "cornernet_saccade");
   CHECK(config.list("optim")[0].real("momentum") == 0.9);
   CHECK(config.table("sampler").real("gaussian_iou") == 0.7);
@@ -67,10 +71,17 @@ TEST_CASE("what a file leaves out is what theirs would take") {
 }
 
 TEST_CASE("files that are no such configuration") {
+  SKIP_UNLESS(has_python(), "python3", "there is no python3");
   const TempFolder folder;
   folder.write("CornerNet.json", "[1]");
-  CHECK(refusal(folder.path() / "CornerNet.json").ends_with("CornerNet.json: not a configuration of CornerNet-Lite"));
+  folder.write("CornerNet_Squeeze.json", "{");
   folder.write("YOLO.json", R"({"system": {}, "db": {}})");
-  CHECK(refusal(folder.path() / "YOLO.json").ends_with("YOLO.json: its name is not that of a net"));
-  CHECK(refusal(folder.path() / "none.json").ends_with("none.json: cannot be read"));
+  for (auto& [file, what] : {std::pair{"CornerNet.json", "not a configuration of CornerNet-Lite"},
+                             std::pair{"CornerNet_Squeeze.json", "not a configuration of CornerNet-Lite"},
+                             std::pair{"YOLO.json", "its name is not that of a net"},
+                             std::pair{"CornerNet-none.json", "cannot be read: No such file or directory"}}) {
+    const auto refused = import_of(folder, file);
+    CHECK(refused.code == 1);
+    CHECK_MESSAGE(refused.err.find(std::string("error: ") + file + ": " + what) != std::string::npos, refused);
+  }
 }

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Prints a configuration of princeton-vl/CornerNet-Lite (JSON) as one of flowtrain's (TOML).
+
+usage: python3 configs/import_cornernet_lite.py CornerNet_Squeeze.json > CornerNet_Squeeze.toml
+
+The file's name says which net: CornerNet, CornerNet_Squeeze or CornerNet_Saccade, with any -suffix. Keys that have no
+meaning here (chunk_sizes, say) are listed in comments at the end."""
+
+import json
+import pathlib
+import sys
+
+# Theirs → ours.
+SYSTEM = {
+    "max_iter": ("run", "max_iter"), "data_dir": ("data", "path"), "sampling_function": ("sampler", "name"),
+    "batch_size": ("loader", "batch"), "prefetch_size": ("loader", "prefetch"), "pretrain": ("net", "pretrain"),
+    "opt_algo": ("optim", "name"), "learning_rate": ("optim", "lr"), "stepsize": ("lr", "stepsize"),
+    "decay_rate": ("lr", "decay_rate"), "val_iter": ("val", "every"), "snapshot": ("snapshot", "every"),
+    "display": ("display", "every"), "train_split": ("data.train", "split"), "val_split": ("data.val", "split"),
+}
+DETECT = ("top_k num_dets ae_threshold nms_kernel nms_algorithm nms_threshold merge_bbox weight_exp max_per_image "
+          "test_scales test_flipped init_sizes att_scales att_nms_ks att_max_crops ref_dets").split()
+SAMPLER = ("input_size rand_scales rand_scale_min rand_scale_max rand_scale_step rand_crop gaussian_iou "
+           "gaussian_radius").split()
+# Net, sampler and loss, and the sampler's own keys.
+FAMILIES = {
+    "CornerNet": ("cornernet", "cornernet", "border rand_color lighting gaussian_bump"),
+    "CornerNet_Squeeze": ("cornernet_squeeze", "cornernet", "border rand_color lighting gaussian_bump"),
+    "CornerNet_Saccade": ("cornernet_saccade", "cornernet_saccade", "rand_center att_sizes att_ratios att_ranges"),
+}
+SPLITS = {"trainval": "trainval2014", "training": "trainval2014", "minival": "minival2014",
+          "validation": "minival2014", "testdev": "testdev2017"}
+TABLES = ("run data data.train data.val sampler loader net loss optim lr val snapshot display detect").split()
+
+# What their program takes where a file says nothing, as far as ours takes something else.
+DEFAULTS = {
+    "system": {"max_iter": 100000, "data_dir": "./data", "sampling_function": "coco_detection", "batch_size": 1,
+               "prefetch_size": 100, "opt_algo": "adam", "learning_rate": 0.001, "stepsize": 5000, "decay_rate": 10,
+               "val_iter": 20, "snapshot": 400, "display": 5, "train_split": "training", "val_split": "validation"},
+    "db": {"input_size": [383, 383], "output_sizes": [[96, 96]], "rand_scale_min": 0.8, "rand_scale_max": 1.4,
+           "rand_scale_step": 0.2, "rand_crop": False, "rand_color": False, "border": 64, "gaussian_bump": False,
+           "gaussian_iou": 0.7, "top_k": 20, "ae_threshold": 1, "nms_threshold": 0.7},
+}
+
+
+def flat(value):
+    """[[96, 256], [32, 96]] is [96, 256, 32, 96] here."""
+    if isinstance(value, list) and value and isinstance(value[0], list):
+        return [each for inner in value for each in inner]
+    return value
+
+
+def read(file):
+    try:
+        content = json.loads(file.read_text())
+    except OSError as error:
+        sys.exit(f"error: {file}: cannot be read: {error.strerror}")
+    except ValueError:
+        content = None
+    if not isinstance(content, dict) or not all(isinstance(content.get(part), dict) for part in DEFAULTS):
+        sys.exit(f'error: {file}: not a configuration of CornerNet-Lite: expected {{"system": {{…}}, "db": {{…}}}}')
+    return {part: {**defaults, **content[part]} for part, defaults in DEFAULTS.items()}
+
+
+def convert(file):
+    name = file.stem
+    if (family := FAMILIES.get(name.split("-")[0])) is None:
+        sys.exit(f"error: {file}: its name is not that of a net; name it one of {', '.join(FAMILIES)}, and .json")
+    theirs = read(file)
+    net, sampler, own_keys = family
+    rules = {part: {} for part in theirs}
+    rules["system"] = SYSTEM
+    rules["db"] = {key: ("sampler", key) for key in SAMPLER + own_keys.split()}
+    rules["db"] |= {key: ("detect", key) for key in DETECT}
+    rules["db"] |= {"output_sizes": ("sampler", "output_size"), "att_thresholds": ("detect", "att_threshold")}
+    ours = {table: {} for table in TABLES}
+    for part, values in theirs.items():
+        for key in [key for key in values if key in rules[part]]:
+            value = values.pop(key)
+            # Of lists of which theirs uses the first entry alone, that one is taken.
+            if key in ("output_sizes", "att_thresholds", "att_scales") and value:
+                value = value[0]
+            if value is not None:
+                table, our_key = rules[part][key]
+                ours[table][our_key] = SPLITS.get(value, value) if our_key == "split" else flat(value)
+    ours["net"]["name"] = net
+    ours["loss"]["name"] = ours["sampler"]["name"] = sampler
+    ours["data"]["dataset"] = "coco"
+    ours["val"] |= {"batches": 1, "metrics": []}
+    if ours["optim"]["name"] == "sgd":
+        ours["optim"] |= {"momentum": 0.9, "weight_decay": 1e-4}
+
+    def as_toml(values, indent=""):
+        return "".join(f"{indent}{key} = {json.dumps(value)}\n" for key, value in sorted(values.items()))
+
+    text = as_toml({"name": name}) + "".join(f"\n[{table}]\n{as_toml(ours[table])}" for table in TABLES if ours[table])
+    unused = "".join(as_toml(values, "#     ") for values in theirs.values())
+    return text + (f"\n# Of {file.name}, not needed here:\n{unused}" if unused else "")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2 or sys.argv[1] in ("-h", "--help"):
+        sys.exit(__doc__)
+    print(convert(pathlib.Path(sys.argv[1])), end="")
