@@ -27,7 +27,6 @@ int hooks(const Arguments& arguments, Interrupt& interrupt);
 int config(const Arguments& arguments, Interrupt& interrupt);
 int metrics(const Arguments& arguments, Interrupt& interrupt);
 int snapshot(const Arguments& arguments, Interrupt& interrupt);
-int selftest(const Arguments& arguments, Interrupt& interrupt);
 int plugins(const Arguments& arguments, Interrupt& interrupt);
 int info(const Arguments& arguments, Interrupt& interrupt);
 

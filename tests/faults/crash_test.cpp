@@ -5,12 +5,14 @@
 
 #include <sstream>
 
-#include "pipeline/selftest/crash_selftest.h"
-#include "pipeline/selftest/snapshot_check.h"
 #include "sampling/core/error.h"
+#include "tests/crash/crash_selftest.h"
+#include "tests/crash/snapshot_check.h"
 #include "tests/support/fast_folder.h"
 #include "tests/support/fault_points.h"
+#include "tests/support/program.h"
 #include "tests/support/skip.h"
+#include "tests/support/temp_folder.h"
 
 using namespace flowtrain;
 using namespace flowtrain::test;
@@ -176,4 +178,18 @@ TEST_CASE("self test: refuses what is no folder") {
   std::ostringstream out;
   CHECK_THROWS_WITH_AS(crash_selftest("/proc/none", 1, out), "/proc/none: no such folder", UserError);
   CHECK(out.str().empty());
+}
+
+TEST_CASE("self test: its program helps, and says what is wrong with its arguments") {
+  const TempFolder folder;
+  Surroundings place{folder.path()};
+  place.program = test::build_path("bin/flowtrain-selftest");
+  const auto help = run_program({"--help"}, place);
+  CHECK(help.code == 0);
+  CHECK(help.out.find("flowtrain-selftest") != std::string::npos);
+  CHECK(run_program({}, place).code == 2);
+  SKIP_UNLESS(why_no_tracing().empty(), "ptrace", why_no_tracing());
+  const auto missing = run_program({"/proc/none"}, place);
+  CHECK(missing.code == 4);
+  CHECK(missing.err.find("/proc/none: no such folder") != std::string::npos);
 }

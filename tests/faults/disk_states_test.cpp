@@ -1,5 +1,5 @@
 // The model of a disk on logs of a few steps, whose states can be written down.
-#include "pipeline/selftest/disk_states.h"
+#include "tests/crash/disk_states.h"
 
 #include <doctest/doctest.h>
 

@@ -17,7 +17,7 @@ using nlohmann::json;
 TEST_CASE("every command helps") {
   const Workplace place;
   for (const std::string command : {"train", "test", "bench", "replay", "pack", "plan", "graph", "lr-find", "hooks",
-                                    "config", "snapshot", "metrics", "selftest", "plugins", "info"}) {
+                                    "config", "snapshot", "metrics", "plugins", "info"}) {
     const auto help = place.run({command, "--help"});
     CHECK_EXIT(help, 0);
     CHECK_PRINTS(help, "flowtrain " + command);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/selftest/traced_call.h"
+#include "tests/crash/traced_call.h"
 
 namespace flowtrain {
 

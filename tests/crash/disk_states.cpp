@@ -1,4 +1,4 @@
-#include "pipeline/selftest/disk_states.h"
+#include "tests/crash/disk_states.h"
 
 #include <algorithm>
 #include <fstream>

@@ -11,7 +11,7 @@
 #include <map>
 #include <string>
 
-#include "pipeline/selftest/disk_log.h"
+#include "tests/crash/disk_log.h"
 
 namespace flowtrain {
 

@@ -1,4 +1,4 @@
-#include "pipeline/selftest/snapshot_check.h"
+#include "tests/crash/snapshot_check.h"
 
 #include <algorithm>
 #include <sstream>

@@ -1,6 +1,5 @@
 #pragma once
-// Whether snapshots survive accidents: kills, errors and power cuts placed at every system call of real saves. What
-// `flowtrain selftest crash` runs, and tests/faults.
+// Whether snapshots survive accidents: kills, errors and power cuts placed at every system call of real saves.
 
 #include <cerrno>
 #include <cstdint>
@@ -11,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/selftest/disk_log.h"
-#include "pipeline/selftest/traced_child.h"
 #include "sampling/core/error.h"
+#include "tests/crash/disk_log.h"
+#include "tests/crash/traced_child.h"
 
 namespace flowtrain {
 

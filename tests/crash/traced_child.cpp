@@ -1,4 +1,4 @@
-#include "pipeline/selftest/traced_child.h"
+#include "tests/crash/traced_child.h"
 
 #include "sampling/core/error.h"
 

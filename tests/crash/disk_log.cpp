@@ -1,4 +1,4 @@
-#include "pipeline/selftest/disk_log.h"
+#include "tests/crash/disk_log.h"
 
 #include <fcntl.h>
 #include <stdio.h>  // RENAME_EXCHANGE

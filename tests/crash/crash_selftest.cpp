@@ -1,19 +1,20 @@
-#include "pipeline/selftest/crash_selftest.h"
+#include "tests/crash/crash_selftest.h"
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
-#include "pipeline/selftest/disk_states.h"
-#include "pipeline/selftest/snapshot_check.h"
 #include "pipeline/snapshot/file.h"
 #include "sampling/core/error.h"
 #include "sampling/core/first_line.h"
+#include "tests/crash/disk_states.h"
+#include "tests/crash/snapshot_check.h"
 
 namespace flowtrain {
 namespace {
@@ -236,7 +237,7 @@ Findings try_power_cuts(const fs::path& folder, const DiskLog& log, std::uint64_
 
 Exit crash_selftest(const fs::path& folder, std::uint64_t states, std::ostream& out) {
   if (!fs::is_directory(folder))
-    throw UserError(Exit::snapshot, folder.string() + ": no such folder", "--dir takes a folder on the disk to test");
+    throw UserError(Exit::snapshot, folder.string() + ": no such folder", "name a folder on the disk to test");
   if (const auto why = why_no_tracing(); !why.empty())
     throw UserError(Exit::usage, "the crash self test is not supported on this machine: " + why);
   const auto place = folder / ("flowtrain-selftest-" + std::to_string(::getpid()));
@@ -247,7 +248,7 @@ Exit crash_selftest(const fs::path& folder, std::uint64_t states, std::ostream& 
     const auto findings = attempt();
     const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     out << name << findings.points << " points, " << (findings.problems.empty() ? "good" : "BAD") << " ("
-        << static_cast<int>(seconds + 0.5) << " s)\n";
+        << std::lround(seconds) << " s)\n";
     for (const auto& problem : findings.problems) out << "  " << problem << '\n';
     out.flush();
     good &= findings.problems.empty();

@@ -1,4 +1,4 @@
-#include "pipeline/selftest/traced_call.h"
+#include "tests/crash/traced_call.h"
 
 #include <fcntl.h>
 #include <sys/syscall.h>
