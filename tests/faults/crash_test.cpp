@@ -118,7 +118,7 @@ TEST_CASE("the checker: saves that remove the old one first, or write in place, 
 TEST_CASE("traced child: calls, lines and ends are told; a leak and a crash are found") {
   SKIP_UNLESS(why_no_tracing().empty(), "ptrace", why_no_tracing());
   const FastFolder folder;
-  const auto place = folder.path();
+  const auto& place = folder.path();
   const auto body = [&](const Report& report) {
     report("first");
     File file = File::create(place / "f");

@@ -27,9 +27,9 @@ TEST_CASE("the first host of a node list") {
       {"a[1-2]b[3]c,d.example.org", "a1b3c"},
       {"n[000000000-000000001]", "n000000000"},
   };
-  for (const auto& [list, host] : cases) {
-    CAPTURE(list);
-    CHECK(first_host(list) == host);
+  for (const auto& each : cases) {
+    CAPTURE(each.list);
+    CHECK(first_host(each.list) == each.host);
   }
 }
 

@@ -60,8 +60,9 @@ TEST_CASE("several rules choose best snapshots, each with a link of its own") {
 TEST_CASE("the best snapshots that are to be kept are all there, and no others") {
   const Words often{"--set", "val.every=3",      "--set", "snapshot.keep_last=1",
                     "--set", "snapshot.every=0", "--set", "val.metrics=[]"};
-  for (const auto& [more, words] : {std::pair<std::string, Words>{"[[best]]\nmetric = \"loss\"\nkeep = 3\n", {}},
+  for (const auto& [rule, words] : {std::pair<std::string, Words>{"[[best]]\nmetric = \"loss\"\nkeep = 3\n", {}},
                                     {"", {"--set", "snapshot.keep_best=3"}}}) {
+    const std::string& more = rule;
     CAPTURE(more);
     const Workplace place(tiny_with(more));
     REQUIRE_EXIT(place.train(with(with({"--run-dir", "run"}, often), words)), 0);

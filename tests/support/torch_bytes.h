@@ -35,6 +35,7 @@ inline std::string py_tuple(const std::vector<std::string>& items) {
 }
 inline std::string py_ints(const std::vector<std::int32_t>& values) {
   std::vector<std::string> items;
+  items.reserve(values.size());
   for (const auto value : values) items.push_back(py_int(value));
   return py_tuple(items);
 }
@@ -53,7 +54,7 @@ struct PyTensor {
   std::string text() const {
     std::vector<std::string> id = {py_text("storage"), py_global("torch", storage), py_text(key), py_text("cpu"),
                                    py_int(elements)};
-    if (legacy) id.push_back("N");
+    if (legacy) id.emplace_back("N");
     return py_call(
         "torch._utils", "_rebuild_tensor_v2",
         py_tuple({py_tuple(id) + "Q", py_int(offset), py_ints(shape), py_ints(strides), "\x89", ordered_dict}));
