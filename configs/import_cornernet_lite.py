@@ -19,14 +19,14 @@ SYSTEM = {
     "display": ("display", "every"), "train_split": ("data.train", "split"), "val_split": ("data.val", "split"),
 }
 DETECT = ("top_k num_dets ae_threshold nms_kernel nms_algorithm nms_threshold merge_bbox weight_exp max_per_image "
-          "test_scales test_flipped init_sizes att_scales att_nms_ks att_max_crops ref_dets").split()
-SAMPLER = ("input_size rand_scales rand_scale_min rand_scale_max rand_scale_step rand_crop gaussian_iou "
-           "gaussian_radius").split()
+          "test_scales test_flipped init_sizes att_scales att_threshold att_nms_ks att_max_crops ref_dets").split()
+SAMPLER = ("input_size output_size rand_scales rand_scale_min rand_scale_max rand_scale_step rand_crop gaussian_iou "
+           "gaussian_radius max_objects quirks warnings").split()
 # Net, sampler and loss, and the sampler's own keys.
 FAMILIES = {
     "CornerNet": ("cornernet", "cornernet", "border rand_color lighting gaussian_bump"),
     "CornerNet_Squeeze": ("cornernet_squeeze", "cornernet", "border rand_color lighting gaussian_bump"),
-    "CornerNet_Saccade": ("cornernet_saccade", "cornernet_saccade", "rand_center att_sizes att_ratios att_ranges"),
+    "CornerNet_Saccade": ("cornernet_saccade", "cornernet_saccade", "rand_center min_scale att_sizes att_ratios att_ranges"),
 }
 SPLITS = {"trainval": "trainval2014", "training": "trainval2014", "minival": "minival2014",
           "validation": "minival2014", "testdev": "testdev2017"}
@@ -34,8 +34,8 @@ TABLES = ("run data data.train data.val sampler loader net loss optim lr val sna
 
 # What their program takes where a file says nothing, as far as ours takes something else.
 DEFAULTS = {
-    "system": {"max_iter": 100000, "data_dir": "./data", "sampling_function": "coco_detection", "batch_size": 1,
-               "prefetch_size": 100, "opt_algo": "adam", "learning_rate": 0.001, "stepsize": 5000, "decay_rate": 10,
+    "system": {"max_iter": 100000, "data_dir": "./data", "batch_size": 1, "prefetch_size": 100,
+               "opt_algo": "adam", "learning_rate": 0.001, "stepsize": 5000, "decay_rate": 10,
                "val_iter": 20, "snapshot": 400, "display": 5, "train_split": "training", "val_split": "validation"},
     "db": {"input_size": [383, 383], "output_sizes": [[96, 96]], "rand_scale_min": 0.8, "rand_scale_max": 1.4,
            "rand_scale_step": 0.2, "rand_crop": False, "rand_color": False, "border": 64, "gaussian_bump": False,
@@ -45,9 +45,9 @@ DEFAULTS = {
 
 def flat(value):
     """[[96, 256], [32, 96]] is [96, 256, 32, 96] here."""
-    if isinstance(value, list) and value and isinstance(value[0], list):
-        return [each for inner in value for each in inner]
-    return value
+    if not isinstance(value, list):
+        return value
+    return [each for part in value for each in (part if isinstance(part, list) else [part])]
 
 
 def read(file):
@@ -68,26 +68,25 @@ def convert(file):
         sys.exit(f"error: {file}: its name is not that of a net; name it one of {', '.join(FAMILIES)}, and .json")
     theirs = read(file)
     net, sampler, own_keys = family
-    rules = {part: {} for part in theirs}
-    rules["system"] = SYSTEM
-    rules["db"] = {key: ("sampler", key) for key in SAMPLER + own_keys.split()}
+    rules = {"system": SYSTEM, "db": {key: ("sampler", key) for key in SAMPLER + own_keys.split()}}
     rules["db"] |= {key: ("detect", key) for key in DETECT}
     rules["db"] |= {"output_sizes": ("sampler", "output_size"), "att_thresholds": ("detect", "att_threshold")}
     ours = {table: {} for table in TABLES}
-    for part, values in theirs.items():
-        for key in [key for key in values if key in rules[part]]:
-            value = values.pop(key)
-            # Of lists of which theirs uses the first entry alone, that one is taken.
-            if key in ("output_sizes", "att_thresholds", "att_scales") and value:
-                value = value[0]
-            if value is not None:
-                table, our_key = rules[part][key]
-                ours[table][our_key] = SPLITS.get(value, value) if our_key == "split" else flat(value)
     ours["net"]["name"] = net
     ours["loss"]["name"] = ours["sampler"]["name"] = sampler
+    for part, values in theirs.items():
+        for key, (table, our_key) in rules[part].items():
+            value = values.pop(key, None)
+            # Of lists of which theirs uses the first entry alone, that one is taken.
+            if key in ("output_sizes", "att_thresholds", "att_scales") and isinstance(value, list) and value:
+                value = value[0]
+            if our_key == "split":
+                value = SPLITS.get(value, value) if isinstance(value, str) else None
+            if value is not None:
+                ours[table][our_key] = flat(value)
     ours["data"]["dataset"] = "coco"
     ours["val"] |= {"batches": 1, "metrics": []}
-    if ours["optim"]["name"] == "sgd":
+    if ours["optim"].get("name") == "sgd":
         ours["optim"] |= {"momentum": 0.9, "weight_decay": 1e-4}
 
     def as_toml(values, indent=""):

@@ -14,7 +14,8 @@ namespace {
 constexpr const char* squeeze = R"({
   "system": {"dataset": "COCO", "batch_size": 55, "sampling_function": "cornernet", "train_split": "trainval",
              "val_split": "minival", "learning_rate": 0.00025, "decay_rate": 10, "val_iter": 100, "opt_algo": "adam",
-             "prefetch_size": 5, "max_iter": 500000, "stepsize": 450000, "snapshot": 5000, "chunk_sizes": [13, 14, 14, 14]},
+             "prefetch_size": 5, "max_iter": 500000, "stepsize": 450000, "snapshot": 5000,
+             "chunk_sizes": [13, 14, 14, 14]},
   "db": {"rand_scale_min": 0.6, "rand_scale_max": 1.4, "rand_scale_step": 0.1, "rand_scales": null, "rand_crop": true,
          "rand_color": true, "border": 128, "gaussian_bump": true, "gaussian_iou": 0.3, "input_size": [511, 511],
          "output_sizes": [[64, 64]], "test_scales": [1], "top_k": 20, "num_dets": 100, "categories": 80,
@@ -68,6 +69,20 @@ TEST_CASE("what a file leaves out is what theirs would take") {
   CHECK(config.table("detect").reals("att_scales") == std::vector<double>{1, 2, 4});
   CHECK(config.table("detect").real("att_threshold") == 0.3);
   CHECK(config.table("sampler").integers("att_ranges") == std::vector<std::int64_t>{96, 256, 32, 96, 0, 32});
+}
+
+TEST_CASE("every key that the sampler has is taken, also where a list of theirs is a single value") {
+  SKIP_UNLESS(has_python(), "python3", "there is no python3");
+  const TempFolder folder;
+  folder.write("CornerNet_Saccade.json", R"({
+    "system": {"sampling_function": "cornernet_saccade", "opt_algo": null, "train_split": 5},
+    "db": {"min_scale": 24, "max_objects": 64, "quirks": "mirror", "att_threshold": 0.2, "att_thresholds": 0.4}})");
+  const auto config = config_of(folder, import_of(folder, "CornerNet_Saccade.json"));
+  CHECK(config.table("sampler").integer("min_scale") == 24);
+  CHECK(config.table("sampler").integer("max_objects") == 64);
+  CHECK(config.table("sampler").text("quirks") == "mirror");
+  CHECK(config.table("detect").real("att_threshold") == 0.4);
+  CHECK_FALSE(config.data(true).given("split"));
 }
 
 TEST_CASE("files that are no such configuration") {
