@@ -84,11 +84,10 @@ struct SamplerPlugin::Library {
 void SamplerPlugin::Library::open() {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored))
-    throw error("no such file", "check sampler.plugin; relative paths start at the working directory");
+    throw error("no such file", "relative paths start at the working directory");
   // An absolute path keeps dlopen from searching the library folders for a bare name.
   handle = dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!handle)
-    throw error(std::string("cannot be loaded: ") + dlerror(), "build it as sampling/plugins/README.md says");
+  if (!handle) throw error(std::string("cannot be loaded: ") + dlerror(), "build it as docs/extending.md says");
   const auto entry = reinterpret_cast<const ft_sampler_plugin* (*)()>(dlsym(handle, "flowtrain_sampler_plugin"));
   if (!entry)
     throw error("does not export flowtrain_sampler_plugin", "end its source with FLOWTRAIN_SAMPLER_PLUGIN(...)");
@@ -109,7 +108,7 @@ void SamplerPlugin::Library::check_table() const {
                 rebuild);
   if (!table->name || !table->help || !table->create || !table->destroy || !table->fields || !table->sample ||
       (table->keys_count > 0 && !table->keys))
-    throw error("its table is not filled in", "every member of ft_sampler_plugin must be set");
+    throw error("its table is not filled in", "every member of ft_sampler_plugin but sample_rows must be set");
   std::set<std::string> names;
   for (std::uint32_t i = 0; i < table->keys_count; ++i) {
     const ft_key& key = table->keys[i];

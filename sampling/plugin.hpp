@@ -12,6 +12,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "sampling/plugin_abi.h"
@@ -83,6 +84,14 @@ class Sampler {
   virtual void sample(const ft_record& record, Random& random, std::span<std::uint8_t* const> rows) const = 0;
 };
 
+/// A sampler that draws nothing and fills several rows in one call, where calls would cost more than the work.
+class BlockSampler : public Sampler {
+ public:
+  /// The same bytes as sample() for each record. first[i] is where field i of the first row goes; that of each further
+  /// row follows right after the one before. Where it throws, sample() is called for each record.
+  virtual void sample_rows(std::span<const ft_record* const> records, std::span<std::uint8_t* const> first) const = 0;
+};
+
 namespace detail {
 
 /// Runs `body`, which must not let an exception out into C. Returns 0, or 1 with the message in `error`.
@@ -141,23 +150,38 @@ inline int sample(void* self, const ft_record* record, ft_random* random, std::u
   });
 }
 
+inline int sample_rows(void* self, const ft_record* const* records, std::uint64_t count, std::uint8_t* const* first,
+                       char* error, std::size_t error_size) {
+  return guarded(error, error_size, [&] {
+    const auto* instance = static_cast<Instance*>(self);
+    static_cast<const BlockSampler*>(instance->sampler)
+        ->sample_rows({records, static_cast<std::size_t>(count)}, {first, instance->fields.size()});
+  });
+}
+
+template <class Made>
+constexpr auto rows_function() -> decltype(&sample_rows) {
+  return std::is_base_of_v<BlockSampler, Made> ? &sample_rows : nullptr;
+}
+
 }  // namespace detail
 }  // namespace flowtrain::plugin
 
 /// Exports `Class` as a sampler plugin. After its name and one line of help come its keys, if it has any:
 ///     FLOWTRAIN_SAMPLER_PLUGIN(Edges, "edges", "one line of help", {"gain", FT_REAL, "1.0", "one line of help"})
-#define FLOWTRAIN_SAMPLER_PLUGIN(Class, plugin_name, plugin_help, ...)             \
-  extern "C" const ft_sampler_plugin* flowtrain_sampler_plugin(void) {             \
-    static const std::vector<ft_key> keys{__VA_ARGS__};                            \
-    static const ft_sampler_plugin table{FT_SAMPLER_ABI,                           \
-                                         sizeof(ft_sampler_plugin),                \
-                                         plugin_name,                              \
-                                         plugin_help,                              \
-                                         keys.data(),                              \
-                                         static_cast<std::uint32_t>(keys.size()),  \
-                                         flowtrain::plugin::detail::create<Class>, \
-                                         flowtrain::plugin::detail::destroy,       \
-                                         flowtrain::plugin::detail::fields,        \
-                                         flowtrain::plugin::detail::sample};       \
-    return &table;                                                                 \
+#define FLOWTRAIN_SAMPLER_PLUGIN(Class, plugin_name, plugin_help, ...)                       \
+  extern "C" const ft_sampler_plugin* flowtrain_sampler_plugin(void) {                       \
+    static const std::vector<ft_key> keys{__VA_ARGS__};                                      \
+    static const ft_sampler_plugin table{FT_SAMPLER_ABI,                                     \
+                                         sizeof(ft_sampler_plugin),                          \
+                                         plugin_name,                                        \
+                                         plugin_help,                                        \
+                                         keys.data(),                                        \
+                                         static_cast<std::uint32_t>(keys.size()),            \
+                                         flowtrain::plugin::detail::create<Class>,           \
+                                         flowtrain::plugin::detail::destroy,                 \
+                                         flowtrain::plugin::detail::fields,                  \
+                                         flowtrain::plugin::detail::sample,                  \
+                                         flowtrain::plugin::detail::rows_function<Class>()}; \
+    return &table;                                                                           \
   }

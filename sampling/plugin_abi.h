@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define FT_SAMPLER_ABI 1
+#define FT_SAMPLER_ABI 2
 #define FT_MAX_FIELDS 32
 #define FT_MAX_DIMS 6
 #define FT_MAX_CHANNELS 4
@@ -102,6 +102,11 @@ typedef struct ft_sampler_plugin {
   /* Fills one row: rows[i] is where field i goes. Non-zero: this sample is bad. */
   int (*sample)(void* self, const ft_record* record, ft_random* random, uint8_t* const* rows, char* error,
                 size_t error_size);
+  /* For samplers that draw nothing, or NULL: fills `count` rows in one call, with the same bytes as sample() for each.
+   * first[i] is where field i of the first row goes; that of each further row follows right after the one before.
+   * Non-zero: the rows are then filled one by one by sample(), which says which record is bad. */
+  int (*sample_rows)(void* self, const ft_record* const* records, uint64_t count, uint8_t* const* first, char* error,
+                     size_t error_size);
 } ft_sampler_plugin;
 
 #ifdef __cplusplus

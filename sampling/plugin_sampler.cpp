@@ -18,18 +18,25 @@ static_assert(FT_PIXELS == int(Encoding::pixels) && FT_IMAGE == int(Encoding::im
 
 ft_box to_abi(const Box& box) { return {box.x0, box.y0, box.x1, box.y1, box.label}; }
 
-ft_record to_abi(const Record& record) {
-  // Kept for the thread: a sample costs no allocation.
-  thread_local std::vector<ft_box> boxes;
-  boxes.resize(record.boxes.size());
-  std::transform(record.boxes.begin(), record.boxes.end(), boxes.begin(), [](const Box& box) { return to_abi(box); });
+/// With its boxes written to `boxes`, which has room for them.
+ft_record to_abi(const Record& record, ft_box* boxes) {
+  std::transform(record.boxes.begin(), record.boxes.end(), boxes, [](const Box& box) { return to_abi(box); });
   return {sizeof(ft_record),   static_cast<std::uint32_t>(record.encoding),
           record.id,           reinterpret_cast<const std::uint8_t*>(record.bytes.data()),
           record.bytes.size(), record.height,
           record.width,        record.channels,
-          record.label,        boxes.data(),
-          boxes.size(),        to_abi(record.region)};
+          record.label,        boxes,
+          record.boxes.size(), to_abi(record.region)};
 }
+
+/// Where the fields of a row go.
+struct RowStarts {
+  std::uint8_t* starts[FT_MAX_FIELDS];
+  explicit RowStarts(Row row) {
+    std::transform(row.begin(), row.end(), starts,
+                   [](std::byte* start) { return reinterpret_cast<std::uint8_t*>(start); });
+  }
+};
 
 /// One ft_field as a Field; throws std::invalid_argument with what is wrong.
 Field checked_field(const ft_field& raw) {
@@ -87,14 +94,37 @@ std::vector<Field> checked_fields(const ft_sampler_plugin* table, void* self) {
 PluginSampler::PluginSampler(std::shared_ptr<const void> keep, const ft_sampler_plugin* table, void* self)
     : keep_(std::move(keep)), table_(table), self_(self, table->destroy), fields_(checked_fields(table, self)) {}
 
+// Memory is kept for the thread: a sample costs no allocation.
 void PluginSampler::sample(const Record& record, Stream& random, Row row) const {
-  const ft_record raw = to_abi(record);
+  thread_local std::vector<ft_box> boxes;
+  boxes.resize(record.boxes.size());
+  const ft_record raw = to_abi(record, boxes.data());
   ft_random numbers{sizeof(ft_random), &random, [](void* state) { return static_cast<Stream*>(state)->next(); },
                     [](void* state) { return static_cast<Stream*>(state)->uniform(); }};
-  std::uint8_t* rows[FT_MAX_FIELDS];
-  std::transform(row.begin(), row.end(), rows, [](std::byte* start) { return reinterpret_cast<std::uint8_t*>(start); });
+  const RowStarts rows(row);
   char message[plugin_message_bytes] = {};
-  if (table_->sample(self_.get(), &raw, &numbers, rows, message, sizeof message - 1) != 0)
+  if (table_->sample(self_.get(), &raw, &numbers, rows.starts, message, sizeof message - 1) != 0)
+    throw SampleError(std::string("plugin '") + table_->name + "': " + message);
+}
+
+void PluginSampler::sample_rows(std::span<const Record* const> records, Row first) const {
+  thread_local std::vector<ft_box> boxes;
+  thread_local std::vector<ft_record> raw;
+  thread_local std::vector<const ft_record*> pointers;
+  std::size_t count = 0;
+  for (const Record* record : records) count += record->boxes.size();
+  boxes.resize(count);
+  raw.clear();
+  pointers.clear();
+  ft_box* next = boxes.data();
+  for (const Record* record : records) {
+    raw.push_back(to_abi(*record, next));
+    next += record->boxes.size();
+  }
+  for (const ft_record& record : raw) pointers.push_back(&record);
+  const RowStarts rows(first);
+  char message[plugin_message_bytes] = {};
+  if (table_->sample_rows(self_.get(), pointers.data(), pointers.size(), rows.starts, message, sizeof message - 1) != 0)
     throw SampleError(std::string("plugin '") + table_->name + "': " + message);
 }
 

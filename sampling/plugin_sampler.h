@@ -19,6 +19,8 @@ class PluginSampler : public Sampler {
 
   std::vector<Field> fields() const override { return fields_; }
   void sample(const Record& record, Stream& random, Row row) const override;
+  bool takes_blocks() const override { return table_->sample_rows != nullptr; }
+  void sample_rows(std::span<const Record* const> records, Row first) const override;
 
  private:
   /// The order matters: `self_` goes before the code that destroys it.

@@ -7,7 +7,7 @@ namespace plugin = flowtrain::plugin;
 
 namespace {
 
-class Edges : public plugin::Sampler {
+class Edges : public plugin::BlockSampler {
  public:
   explicit Edges(const plugin::Create& create)
       : gain_(create.real("gain")),
@@ -23,15 +23,25 @@ class Edges : public plugin::Sampler {
   }
 
   void sample(const ft_record& record, plugin::Random&, std::span<std::uint8_t* const> rows) const override {
-    if (record.height != height_ || record.width != width_ || record.channels != channels_)
-      throw plugin::Error("its size is not that of the first picture");
-    std::uint8_t* out = rows[0];
-    for (std::uint32_t y = 0; y < height_; ++y)
-      for (std::uint32_t x = 0; x < width_; ++x) *out++ = strength(record, y, x);
-    std::memcpy(rows[1], &record.label, sizeof record.label);
+    fill(record, rows[0], rows[1]);
+  }
+
+  // It draws nothing, so a batch's rows may be filled in few calls.
+  void sample_rows(std::span<const ft_record* const> records, std::span<std::uint8_t* const> first) const override {
+    const std::size_t pixels = std::size_t{height_} * width_;
+    for (std::size_t i = 0; i < records.size(); ++i)
+      fill(*records[i], first[0] + i * pixels, first[1] + i * sizeof(std::int64_t));
   }
 
  private:
+  void fill(const ft_record& record, std::uint8_t* out, std::uint8_t* label) const {
+    if (record.height != height_ || record.width != width_ || record.channels != channels_)
+      throw plugin::Error("its size is not that of the first picture");
+    for (std::uint32_t y = 0; y < height_; ++y)
+      for (std::uint32_t x = 0; x < width_; ++x) *out++ = strength(record, y, x);
+    std::memcpy(label, &record.label, sizeof record.label);
+  }
+
   /// The length of the gradient of the first channel, by central differences that stop at the borders.
   std::uint8_t strength(const ft_record& record, std::uint32_t y, std::uint32_t x) const {
     const auto at = [&](std::uint32_t row, std::uint32_t column) {

@@ -72,7 +72,7 @@ TEST_CASE("plugins that cannot be loaded say why") {
   CHECK(load_refusal(text).find("invalid ELF header") != std::string::npos);
   CHECK(load_refusal(folder.path().string()).find("cannot be loaded: ") == 0);
   CHECK(load_refusal(test_plugin("no_entry")) == "does not export flowtrain_sampler_plugin");
-  CHECK(load_refusal(test_plugin("other_abi")) == "built for interface version 42, this flowtrain has version 1");
+  CHECK(load_refusal(test_plugin("other_abi")) == "built for interface version 43, this flowtrain has version 2");
   const auto size_bytes = std::to_string(sizeof(ft_sampler_plugin));
   CHECK(load_refusal(test_plugin("other_size")) == "its table has " + std::to_string(sizeof(ft_sampler_plugin) - 8) +
                                                        " bytes, this flowtrain's has " + size_bytes);
@@ -154,6 +154,40 @@ TEST_CASE("the example plugin") {
   for (std::size_t i = 0; i < 12; ++i) CHECK(static_cast<int>(image[i]) == expected[i]);
   CHECK_THROWS_WITH_AS(sampler->sample(dataset.read(1, buffer), random, row),
                        "plugin 'edges': its size is not that of the first picture", SampleError);
+}
+
+TEST_CASE("a plugin that takes blocks fills them as it fills single rows") {
+  const SamplerPlugin plugin(edges_path);
+  std::vector<MemoryDataset::Item> items;
+  for (int i = 0; i < 5; ++i) {
+    items.push_back(pixels_item(3, 4, 1, i));
+    for (std::size_t b = 0; b < 12; ++b) items.back().bytes[b] = static_cast<std::byte>((b * 37 + i * 11) % 256);
+  }
+  items.push_back(pixels_item(3, 5, 1));
+  const MemoryDataset dataset(items);
+  const auto sampler = plugin.make(settings_for(plugin.keys(), {{"gain", 1.5}}, "sampler"), {dataset});
+  REQUIRE(sampler->takes_blocks());
+
+  std::vector<ReadBuffer> buffers(6);
+  std::vector<Record> records;
+  for (std::uint64_t id = 0; id < 6; ++id) records.push_back(dataset.read(id, buffers[id]));
+  std::vector<const Record*> good;
+  for (std::size_t i = 0; i < 5; ++i) good.push_back(&records[i]);
+  std::vector<std::byte> one_by_one(5 * 12), block(5 * 12);
+  std::vector<std::int64_t> labels(5), block_labels(5);
+  Stream random(1, Purpose::sample, 0);
+  for (std::size_t i = 0; i < 5; ++i) {
+    std::byte* row[] = {one_by_one.data() + i * 12, reinterpret_cast<std::byte*>(&labels[i])};
+    sampler->sample(records[i], random, row);
+  }
+  std::byte* first[] = {block.data(), reinterpret_cast<std::byte*>(block_labels.data())};
+  sampler->sample_rows(good, first);
+  CHECK(block == one_by_one);
+  CHECK(block_labels == labels);
+
+  const Record* bad[] = {&records[5]};
+  CHECK_THROWS_WITH_AS(sampler->sample_rows(bad, first), "plugin 'edges': its size is not that of the first picture",
+                       SampleError);
 }
 
 TEST_CASE("the example plugin needs pixels") {
