@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "pipeline/config/keys.h"
+#include "pipeline/config/part_kinds.h"
 #include "sampling/core/settings.h"
 #include "stages/torch/learner/learner.h"
 
@@ -30,13 +31,14 @@ double median_s(Body body) {
 }
 
 Settings core(const std::string& table) { return Settings(table, core_keys(table)); }
+Settings part(const std::string& table, const std::string& name) { return Settings(table, keys_with(table, name)); }
 
 }  // namespace
 
 int main() {
-  Settings net = core("net"), loss = core("loss"), optim = core("optim"), train = core("train"), run = core("run"),
-           val = core("val");
-  net.set("name", std::string("resnet18"), {});
+  const Settings net = part("net", "resnet18"), loss = part("loss", "cross_entropy"), train = core("train"),
+                 run = core("run"), val = core("val");
+  Settings optim = part("optim", "sgd");
   optim.set("momentum", 0.9, {});
   const SlabLayout layout({{"image", DType::u8, {64, 64, 3}}, {"label", DType::i64, {}}}, 8);
   const std::vector<Settings> optims{optim}, groups;

@@ -18,15 +18,17 @@ SYSTEM = {
     "decay_rate": ("lr", "decay_rate"), "val_iter": ("val", "every"), "snapshot": ("snapshot", "every"),
     "display": ("display", "every"), "train_split": ("data.train", "split"), "val_split": ("data.val", "split"),
 }
-DETECT = ("top_k num_dets ae_threshold nms_kernel nms_algorithm nms_threshold merge_bbox weight_exp max_per_image "
-          "test_scales test_flipped init_sizes att_scales att_threshold att_nms_ks att_max_crops ref_dets").split()
+DETECT = "top_k num_dets ae_threshold nms_kernel nms_algorithm nms_threshold max_per_image".split()
+SCALES = "merge_bbox weight_exp test_scales test_flipped".split()
+SACCADE = "init_sizes att_scales att_threshold att_nms_ks att_max_crops ref_dets".split()
 SAMPLER = ("input_size output_size rand_scales rand_scale_min rand_scale_max rand_scale_step rand_crop gaussian_iou "
            "gaussian_radius max_objects quirks warnings").split()
-# Net, sampler and loss, and the sampler's own keys.
+# Net, sampler and loss, the sampler's own keys, and those of [detect].
 FAMILIES = {
-    "CornerNet": ("cornernet", "cornernet", "border rand_color lighting gaussian_bump"),
-    "CornerNet_Squeeze": ("cornernet_squeeze", "cornernet", "border rand_color lighting gaussian_bump"),
-    "CornerNet_Saccade": ("cornernet_saccade", "cornernet_saccade", "rand_center min_scale att_sizes att_ratios att_ranges"),
+    "CornerNet": ("cornernet", "cornernet", "border rand_color lighting gaussian_bump", SCALES),
+    "CornerNet_Squeeze": ("cornernet_squeeze", "cornernet", "border rand_color lighting gaussian_bump", SCALES),
+    "CornerNet_Saccade": ("cornernet_saccade", "cornernet_saccade",
+                          "rand_center min_scale att_sizes att_ratios att_ranges", SACCADE),
 }
 SPLITS = {"trainval": "trainval2014", "training": "trainval2014", "minival": "minival2014",
           "validation": "minival2014", "testdev": "testdev2017"}
@@ -67,10 +69,12 @@ def convert(file):
     if (family := FAMILIES.get(name.split("-")[0])) is None:
         sys.exit(f"error: {file}: its name is not that of a net; name it one of {', '.join(FAMILIES)}, and .json")
     theirs = read(file)
-    net, sampler, own_keys = family
+    net, sampler, own_keys, own_detect = family
     rules = {"system": SYSTEM, "db": {key: ("sampler", key) for key in SAMPLER + own_keys.split()}}
-    rules["db"] |= {key: ("detect", key) for key in DETECT}
-    rules["db"] |= {"output_sizes": ("sampler", "output_size"), "att_thresholds": ("detect", "att_threshold")}
+    rules["db"] |= {key: ("detect", key) for key in DETECT + own_detect}
+    rules["db"]["output_sizes"] = ("sampler", "output_size")
+    if own_detect is SACCADE:
+        rules["db"]["att_thresholds"] = ("detect", "att_threshold")
     ours = {table: {} for table in TABLES}
     ours["net"]["name"] = net
     ours["loss"]["name"] = ours["sampler"]["name"] = sampler

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "sampling/core/settings.h"
+
 namespace flowtrain::nets {
 
 /// Net, loss and batch do not go together; the hint says what would.
@@ -16,5 +18,18 @@ class Mistake : public std::invalid_argument {
  private:
   std::string hint_;
 };
+
+/// Calls `make`; an std::invalid_argument, which knows nothing of where the user wrote it, becomes the UserError(usage)
+/// of that key, with a Mistake's hint.
+template <class Make>
+auto rethrow_at_key(const Settings& settings, const std::string& key, Make make) {
+  try {
+    return make();
+  } catch (const Mistake& error) {
+    throw settings.error(key, error.what(), Exit::usage, error.hint());
+  } catch (const std::invalid_argument& error) {
+    throw settings.error(key, error.what());
+  }
+}
 
 }  // namespace flowtrain::nets

@@ -1,11 +1,13 @@
 // flowtrain's entry: a table of subcommands. Each lives in a file of its own under commands/.
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
+#include <iterator>
 #include <string>
 
 #include "pipeline/commands/commands.h"
+#include "pipeline/commands/computing/door.h"
+#include "pipeline/config/plugins.h"
 #include "pipeline/telemetry/environment.h"
 #include "pipeline/telemetry/guard.h"
 #include "pipeline/telemetry/interrupt.h"
@@ -25,23 +27,10 @@ struct Command {
   int (*run)(const commands::Arguments&, Interrupt&);
 };
 
-constexpr std::array table{
-    Command{"train", "[train] CONFIG", "train a net; `train` itself may be left out", commands::train},
-    Command{"test", "test CONFIG", "measure a snapshot on the validation data", commands::test},
-    Command{"bench", "bench CONFIG", "throughput of each data stage, or of several processes' exchange",
-            commands::bench},
-    Command{"replay", "replay CONFIG --iter N", "write the batch that iteration N sees to files", commands::replay},
-    Command{"pack", "pack CONFIG --out FOLDER", "write a data set as tar shards", commands::pack},
-    Command{"plan", "plan CONFIG", "what a run will do: steps, memory, snapshots, learning rate", commands::plan},
-    Command{"graph", "graph CONFIG", "the flow graph in DOT, with its queue depths", commands::graph},
-    Command{"lr-find", "lr-find CONFIG", "a learning rate: how the loss takes rates that grow", commands::lr_find},
-    Command{"hooks", "hooks CONFIG", "what is called at which points of a run", commands::hooks},
-    Command{"config", "config CONFIG", "the resolved configuration; --keys lists every key", commands::config},
-    Command{"snapshot", "snapshot ls|show|verify|export", "look into snapshots; also diff and convert",
-            commands::snapshot},
-    Command{"metrics", "metrics RUN", "what a run measured, as CSV", commands::metrics},
-    Command{"plugins", "plugins [FILE.so]", "what can be named in a configuration", commands::plugins},
-    Command{"info", "info [CONFIG]", "versions, machine, devices; or a net, parameter by parameter", commands::info},
+constexpr Command table[] = {
+#define FLOWTRAIN_COMMAND(function, name, usage, help) {name, usage, help, commands::function},
+#include "pipeline/commands/list.h"
+#undef FLOWTRAIN_COMMAND
 };
 
 void print_help() {
@@ -61,6 +50,7 @@ int run(const commands::Arguments& words) {
   Interrupt& interrupt = *new Interrupt;
   interrupt.end_at_once();
   raise_file_limit();
+  set_torch_loader([] { commands::computing_parts(); });
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
     print_help();
     return words.empty() ? static_cast<int>(Exit::usage) : 0;
@@ -69,8 +59,9 @@ int run(const commands::Arguments& words) {
     std::puts(program_version().c_str());
     return 0;
   }
-  const auto command = std::find_if(table.begin(), table.end(), [&](auto& each) { return words[0] == each.name; });
-  if (command == table.end()) return commands::train(words, interrupt);
+  const auto command =
+      std::find_if(std::begin(table), std::end(table), [&](auto& each) { return words[0] == each.name; });
+  if (command == std::end(table)) return commands::train(words, interrupt);
   return command->run({words.begin() + 1, words.end()}, interrupt);
 }
 

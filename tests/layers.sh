@@ -15,14 +15,16 @@ check() (
         may["sampling/"] = "std codecs simd xxhash sampling/"
         may["sampling/core/pattern.cpp"] = "std pcre2 sampling/"
         may["sampling/remote/"] = "std xxhash curl sampling/ sampling/remote/"
-        may["nets/"] = "std torch simd nets/"
-        may["stages/"] = "std queue xxhash sampling/ stages/"
+        may["nets/"] = "std torch simd sampling/core/ nets/"
+        may["stages/"] = "std queue xxhash sampling/ nets/entries.h stages/"
         may["stages/torch/"] = may["stages/"] " torch nets/ stages/torch/"
+        may["stages/torch/plugins/"] = may["stages/torch/"] " pipeline/plugin.h"
         may["stages/nccl/"] = "std torch stages/nccl/"
         may["stages/cuda/"] = "std cuda stages/device/device.h stages/device/work_graph.h stages/cuda/ " \
           "sampling/images/pixel_rule.h"
         may["stages/cuda/cornernet_ops.cpp"] = may["stages/cuda/graph.cpp"] = may["stages/cuda/"] " torch"
-        may["pipeline/"] = "std queue xxhash tbb text generated sampling/ stages/ pipeline/"
+        may["pipeline/"] = "std queue xxhash tbb text generated sampling/ nets/entries.h stages/ pipeline/"
+        may["pipeline/plugin.h"] = may["pipeline/"] " torch"  # the version alone, of which a plugin must be
         may["pipeline/session/pretrained_file.cpp"] = may["pipeline/"] " openssl"
         may["pipeline/commands/"] = may["pipeline/"] " cli pipeline/commands/"
         may["pipeline/commands/computing/"] = may["pipeline/commands/"] " stages/torch/ pipeline/commands/computing/ pipeline/distributed/"
@@ -122,7 +124,9 @@ bad  sampling/remote/a.cpp        <jpeglib.h>
 good sampling/datasets/a.cpp      "sampling/remote/remote.h"
 good sampling/remote/a.cpp        <curl/curl.h>
 good sampling/remote/a.cpp        "sampling/remote/exchange.h"
-bad  nets/a.cpp                   "sampling/core/error.h"
+bad  nets/a.cpp                   "sampling/dataset.h"
+bad  nets/a.cpp                   "stages/hook.h"
+good nets/a.cpp                   "sampling/core/error.h"
 bad  nets/layers/a.cpp            <nlohmann/json.hpp>
 good nets/layers/a.cpp            <torch/torch.h>
 good nets/a.cpp                   "nets/models/net.h"
@@ -134,11 +138,15 @@ bad  stages/a.cpp                 "stages/cuda/handles.h"
 bad  stages/a.cpp                 "pipeline/graph/graph.h"
 bad  stages/a.cpp                 <oneapi/tbb/flow_graph.h>
 good stages/a.cpp                 "stages/cuda/entry.h"
+good stages/a.cpp                 "nets/entries.h"
 good stages/a.h                   <concurrentqueue.h>
 good stages/torch/a.cpp           <torch/torch.h>
 good stages/torch/a.cpp           "nets/models/net.h"
 good stages/torch/a.cpp           "stages/torch/adapter.h"
 bad  stages/torch/a.cpp           "pipeline/graph/graph.h"
+bad  stages/torch/a.cpp           "pipeline/plugin.h"
+good stages/torch/plugins/a.cpp   "pipeline/plugin.h"
+good stages/torch/plugins/a.cpp   "nets/steps/step.h"
 bad  stages/cuda/a.cu             <torch/torch.h>
 bad  stages/cuda/a.cu             "stages/slab.h"
 good stages/cuda/a.cu             <cuda_runtime_api.h>
@@ -154,6 +162,9 @@ good pipeline/distributed/a.cpp   "stages/nccl/entry.h"
 bad  pipeline/graph/graph.cpp     <torch/torch.h>
 bad  pipeline/graph/graph.cpp     "stages/torch/compute.h"
 bad  pipeline/config/a.cpp        "nets/models/net.h"
+good pipeline/config/a.cpp        "nets/entries.h"
+bad  pipeline/config/a.cpp        <torch/version.h>
+good pipeline/plugin.h            <torch/version.h>
 bad  pipeline/snapshot/a.cpp      <c10/util/Exception.h>
 bad  pipeline/commands/a.cpp      <torch/torch.h>
 bad  pipeline/commands/a.cpp      "tests/support/fakes.h"

@@ -1,11 +1,17 @@
+#include "nets/entries.h"
+
+#if FLOWTRAIN_COMPUTES
 #include "nets/cornernet/cornernet.h"
 
 #include <stdexcept>
 
 #include "nets/cornernet/hourglass.h"
 #include "nets/names.h"
+#endif
 
 namespace flowtrain::nets {
+
+#if FLOWTRAIN_COMPUTES
 namespace {
 
 using namespace cornernet;
@@ -32,23 +38,26 @@ Plan published(const std::string& name) {
   throw unknown_name("CornerNet", name, {"cornernet", "cornernet_saccade", "cornernet_squeeze"});
 }
 
-/// The net that `spec` names, with what it changes.
-Plan plan_of(const NetSpec& spec) {
-  Plan plan = published(spec.name);
+/// The net that `settings` names, with what they change.
+Plan plan_of(const Settings& settings) {
+  Plan plan = published(settings.text("name"));
   StackPlan& stack = plan.stack;
-  if (spec.stacks > 0) stack.stacks = spec.stacks;
-  if (!spec.stem.empty()) stack.pre = spec.stem;
-  if (!spec.widths.empty()) stack.hourglass.widths = spec.widths;
-  if (!spec.blocks.empty()) stack.hourglass.blocks = spec.blocks;
+  if (const std::int64_t stacks = settings.integer("stacks"); stacks > 0) stack.stacks = stacks;
+  const auto change = [&](std::vector<std::int64_t>& to, const char* key) {
+    if (const auto& given = settings.integers(key); !given.empty()) to = given;
+  };
+  change(stack.pre, "stem");
+  change(stack.hourglass.widths, "widths");
+  change(stack.hourglass.blocks, "blocks");
   const auto& [widths, blocks, fire] = stack.hourglass;
   if (widths.size() != blocks.size() || widths.size() < 2)
-    throw std::invalid_argument(c10::str("net ", spec.name, ": ", widths.size(), " widths and ", blocks.size(),
+    throw std::invalid_argument(c10::str("net ", plan.name, ": ", widths.size(), " widths and ", blocks.size(),
                                          " blocks, expected as many of each, and two at least"));
   if (stack.pre.back() != widths.front())
-    throw std::invalid_argument(c10::str("net ", spec.name, ": its stem ends with width ", stack.pre.back(),
+    throw std::invalid_argument(c10::str("net ", plan.name, ": its stem ends with width ", stack.pre.back(),
                                          ", its hourglass begins with ", widths.front(), ", expected the same"));
   if (plan.attention && widths.size() != 4)
-    throw std::invalid_argument("net " + spec.name + ": expected four widths, for three attention maps");
+    throw std::invalid_argument("net " + plan.name + ": expected four widths, for three attention maps");
   return plan;
 }
 
@@ -132,6 +141,8 @@ class CornerNetModule final : public torch::nn::Module {
     return maps;
   }
 
+  bool has_attention() const { return plan_.attention; }
+
   NamedTensors last_maps(const at::Tensor& image, bool attention) {
     check_sides(plan_, image.size(2), image.size(3));
     if (attention && !plan_.attention) {
@@ -179,15 +190,15 @@ class CornerNetModule final : public torch::nn::Module {
 
 namespace {
 
-std::shared_ptr<CornerNetModule> make_module(const NetSpec& spec) {
-  const Plan plan = plan_of(spec);
-  check_sides(plan, spec.height, spec.width);
-  return std::make_shared<CornerNetModule>(plan, spec.channels, spec.classes);
+std::shared_ptr<CornerNetModule> make_module(const Settings& settings, const NetInput& input) {
+  const Plan plan = plan_of(settings);
+  check_sides(plan, input.height, input.width);
+  return std::make_shared<CornerNetModule>(plan, input.channels, input.classes);
 }
 
 }  // namespace
 
-CornerNet::CornerNet(const NetSpec& spec) : CornerNet(make_module(spec)) {}
+CornerNet::CornerNet(const Settings& settings, const NetInput& input) : CornerNet(make_module(settings, input)) {}
 CornerNet::CornerNet(std::shared_ptr<CornerNetModule> module) : ModuleNet(module), net_(std::move(module)) {}
 
 NamedTensors CornerNet::forward(const NamedTensors& batch) { return net_->all_maps(batch.at("image")); }
@@ -195,5 +206,73 @@ bool CornerNet::may_give(const std::string& output) const {
   return output.starts_with("tl_") || output.starts_with("br_") || output.starts_with("att");
 }
 NamedTensors CornerNet::detect(const at::Tensor& image, bool attention) { return net_->last_maps(image, attention); }
+bool CornerNet::has_attention() const { return net_->has_attention(); }
+#endif
+
+namespace {
+
+const std::vector<Key> net_keys = {
+    {"stacks", Kind::integer, std::int64_t{0}, "hourglasses one after the other; 0 = as published", 0, 16},
+    {"stem", Kind::integers, std::vector<std::int64_t>{},
+     "widths before the hourglass, each at half the size; empty = as published", 1, 1 << 16},
+    {"widths", Kind::integers, std::vector<std::int64_t>{},
+     "widths of the hourglass's levels, each at half the size; empty = as published", 1, 1 << 16},
+    {"blocks", Kind::integers, std::vector<std::int64_t>{}, "blocks of the hourglass's levels; empty = as published", 1,
+     64}};
+
+// Of [detect], for all three.
+const std::vector<Key> common_keys = {
+    {"top_k", Kind::integer, std::int64_t{100}, "corners kept of each kind", 1, 10'000},
+    {"num_dets", Kind::integer, std::int64_t{1000}, "pairs of corners kept", 1, 1'000'000},
+    {"ae_threshold", Kind::real, 0.5, "greatest difference of the tags of two corners that belong together", 0, 1e300},
+    {"nms_kernel", Kind::integer, std::int64_t{3}, "a corner is the greatest of its kind in a window of this side", 1,
+     99},
+    {.name = "nms_algorithm",
+     .kind = Kind::text,
+     .fallback = std::string("exp_soft_nms"),
+     .help = "what boxes that overlap a better one lose: score, by the square of the overlap or by the overlap, or all",
+     .choices = {"exp_soft_nms", "linear_soft_nms", "nms"}},
+    {"nms_threshold", Kind::real, 0.5, "linear_soft_nms, nms: overlap from which on", 0, 1},
+    {"max_per_image", Kind::integer, std::int64_t{100}, "boxes of a picture", 1, 100'000}};
+
+const std::vector<Key> scale_keys = {
+    {"merge_bbox", Kind::boolean, false, "boxes become means of those that overlap them"},
+    {"weight_exp", Kind::real, 8.0, "merge_bbox: how fast a box's weight falls with its distance", 0, 1e300},
+    {"test_scales", Kind::reals, std::vector<double>{1}, "sizes in which the picture is searched", 0.01, 16},
+    {"test_flipped", Kind::boolean, true, "the mirrored picture is searched, too"}};
+
+const std::vector<Key> saccade_keys = {
+    {"init_sizes", Kind::integers, std::vector<std::int64_t>{192, 255},
+     "long sides at which the whole picture is searched first, in pixels", 16, 4096},
+    {"att_scales", Kind::reals, std::vector<double>{1, 2, 4},
+     "how much closer to look at large, medium and small objects", 0.1, 100},
+    {"att_threshold", Kind::real, 0.3, "least attention to look there", 0, 1},
+    {"att_nms_ks", Kind::integers, std::vector<std::int64_t>{3, 3, 3}, "as nms_kernel, for each attention map", 1, 99},
+    {"att_max_crops", Kind::integer, std::int64_t{30}, "places to look at in a picture", 1, 10'000},
+    {"ref_dets", Kind::boolean, true, "look closer at what the first searches found"}};
+
+std::vector<Key> detect_keys(const std::vector<Key>& own) {
+  std::vector<Key> keys = common_keys;
+  keys.insert(keys.end(), own.begin(), own.end());
+  return keys;
+}
+
+}  // namespace
+
+FLOWTRAIN_PARTS(cornernet) {
+  const auto add = [&](const char* name, const char* help, const std::vector<Key>& detect) {
+    parts.nets.add({name,
+                    help,
+                    net_keys,
+                    FLOWTRAIN_MAKE([](const Settings& settings, const NetInput& input) {
+                      return std::make_unique<CornerNet>(settings, input);
+                    }),
+                    {.detect = detect_keys(detect)}});
+  };
+  add("cornernet", "CornerNet with hourglass-104; sides up to 3 less than a multiple of 128", scale_keys);
+  add("cornernet_squeeze", "CornerNet-Squeeze; sides up to 7 less than a multiple of 128", scale_keys);
+  add("cornernet_saccade", "CornerNet-Saccade, with attention maps; sides up to 3 less than a multiple of 32",
+      saccade_keys);
+}
 
 }  // namespace flowtrain::nets

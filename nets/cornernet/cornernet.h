@@ -3,6 +3,7 @@
 // CornerNet-Saccade: H. Law et al., "CornerNet-Lite", BMVC 2020. Names, shapes and initial distributions are those of
 // princeton-vl/CornerNet-Lite, so that its weights load.
 
+#include "nets/entries.h"
 #include "nets/models/module_net.h"
 
 namespace flowtrain::nets {
@@ -17,17 +18,19 @@ class CornerNetModule;
 ///   attS_J             (B, 1, h >> (2 - J), w >> (2 - J))   logits
 class CornerNet final : public ModuleNet {
  public:
-  /// spec.name: cornernet, cornernet_squeeze or cornernet_saccade. Throws std::invalid_argument for another name, and
-  /// for sides that do not work, naming those that do.
-  explicit CornerNet(const NetSpec& spec);
+  /// The settings' name is cornernet, cornernet_squeeze or cornernet_saccade. Throws std::invalid_argument for another
+  /// name, and for sides that do not work, naming those that do.
+  CornerNet(const Settings& settings, const NetInput& input);
 
-  /// The maps of all hourglasses, f32. The picture may have another size than the spec's, if its sides work.
+  /// The maps of all hourglasses, f32. The picture may have another size than the input's, if its sides work.
   NamedTensors forward(const NamedTensors& batch) override;
   /// Maps alone: the names above.
   bool may_give(const std::string& output) const override;
   /// Those of the last hourglass alone, without its number: tl_heat, … br_off; with `attention`, att0 to att2.
   /// image: (B, C, H, W). Throws std::invalid_argument for sides that do not work, and where there is no attention.
   NamedTensors detect(const at::Tensor& image, bool attention = false);
+  /// Whether it has attention maps, as cornernet_saccade has.
+  bool has_attention() const;
 
  private:
   explicit CornerNet(std::shared_ptr<CornerNetModule> module);

@@ -1,3 +1,6 @@
+#include "nets/entries.h"
+
+#if FLOWTRAIN_COMPUTES
 #include "nets/cornernet/loss.h"
 
 #include <ATen/ATen.h>
@@ -10,8 +13,12 @@
 
 #include "nets/cornernet/bumps.h"
 #include "nets/cornernet/cells.h"
+#include "nets/losses/loss.h"
+#endif
 
 namespace flowtrain::nets {
+
+#if FLOWTRAIN_COMPUTES
 namespace {
 
 constexpr double least = 1e-4;  // a probability's distance from 0 and 1; also keeps divisors from 0
@@ -52,13 +59,25 @@ class Focal : public torch::autograd::Function<Focal> {
   static at::Tensor other_weight(const at::Tensor& target) { return (1 - target).pow_(4); }
 };
 
+/// The whole loss, averaged over stacks. It reads of the outputs, for each stack S from 0 and for tl and br:
+///   `tl_heatS` (B, C, H, W), `tl_tagS` (B, 1, H, W), `tl_offS` (B, 2, H, W); with `saccade` `attS_0` … `attS_2`
+/// and of the batch, N slots for objects each:
+///   `bumps` (B, M, 7) i32 as in bumps.h, or the maps drawn from them: `tl_heat` (B, C, H, W) f32, with `saccade` also
+///   `tl_valid`; `tl_ind` (B, N) i64, `tl_off` (B, N, 2) f32, `mask` (B, N) u8 or bool; with `saccade` `att0` … `att2`
+///   f32 as the outputs.
+/// `loss` is the sum of its parts `focal`, `pull`, `push`, `off` and, with `saccade`, `att`; they come with their
+/// weights. `cells` (B, 2) i32, where the batch has it: the maps' height and width, compared with the first outputs
+/// (all others are like them, and looking waits for the device). The attention part is divided by the number of stacks
+/// twice: the reference does it, and its weights were trained so. `untagged` (B) i32, where the batch has it, is
+/// averaged: a picture's objects that got no tag. Throws std::invalid_argument when called for
+/// outputs of another size.
 class CornerLoss final : public Loss {
  public:
-  CornerLoss(const LossSpec& spec, bool saccade)
-      : pull_weight_(spec.pull_weight),
-        push_weight_(spec.push_weight),
-        off_weight_(spec.off_weight),
-        saccade_(saccade) {}
+  explicit CornerLoss(const Settings& settings)
+      : pull_weight_(settings.real("pull_weight")),
+        push_weight_(settings.real("push_weight")),
+        off_weight_(settings.real("off_weight")),
+        saccade_(settings.text("name") == "cornernet_saccade") {}
 
   NamedTensors operator()(const NamedTensors& outputs, const NamedTensors& batch) const override {
     const int stacks = count_stacks(outputs);
@@ -171,16 +190,22 @@ at::Tensor offset_loss(const at::Tensor& offset, const at::Tensor& target, const
   const at::Tensor distance = at::smooth_l1_loss(offset, target, at::Reduction::None);
   return distance.masked_fill(there.logical_not().unsqueeze(2), 0).sum() / (there.sum() + least);
 }
+#endif
 
-std::unique_ptr<Loss> make_corner_loss(const LossSpec& spec, bool saccade) {
-  auto check = [&](const std::string& key, double weight) {
-    if (weight >= 0) return;
-    throw std::invalid_argument("loss " + spec.name + ": " + key + " is " + std::to_string(weight) + ", expected >= 0");
+FLOWTRAIN_PARTS(corner_loss) {
+  const auto add = [&](const char* name, const char* help) {
+    parts.losses.add(
+        {name,
+         help,
+         {{"pull_weight", Kind::real, 0.1, "of the tags of one object's corners drawing together", 0, 1e300},
+          {"push_weight", Kind::real, 0.1, "of different objects' tags keeping apart", 0, 1e300},
+          {"off_weight", Kind::real, 1.0, "of the corners' places within their cells", 0, 1e300}},
+         FLOWTRAIN_MAKE(
+             [](const Settings& settings, const LossInput&) { return std::make_unique<CornerLoss>(settings); }),
+         {.mixes = false}});
   };
-  check("pull_weight", spec.pull_weight);
-  check("push_weight", spec.push_weight);
-  check("off_weight", spec.off_weight);
-  return std::make_unique<CornerLoss>(spec, saccade);
+  add("cornernet", "corners' heat maps, tags and offsets: for cornernet and cornernet_squeeze");
+  add("cornernet_saccade", "the same and attention maps: for cornernet_saccade");
 }
 
 }  // namespace flowtrain::nets

@@ -5,10 +5,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <memory>
-
-#include "nets/losses/loss.h"
-
 namespace flowtrain::nets {
 
 /// The focal loss of heat maps, for one stack: scalar f32. With p = sigmoid(logits) clamped to [1e-4, 1 - 1e-4]:
@@ -28,19 +24,5 @@ TagLoss tag_loss(const at::Tensor& tl, const at::Tensor& br, const at::Tensor& m
 /// Smooth L1 (beta 1) between `offset` and `target` (B, N, 2), summed over the objects of `mask` (B, N) and both axes,
 /// divided by the number of objects + 1e-4.
 at::Tensor offset_loss(const at::Tensor& offset, const at::Tensor& target, const at::Tensor& mask);
-
-/// The whole loss, averaged over stacks. It reads of the outputs, for each stack S from 0 and for tl and br:
-///   `tl_heatS` (B, C, H, W), `tl_tagS` (B, 1, H, W), `tl_offS` (B, 2, H, W); with `saccade` `attS_0` … `attS_2`
-/// and of the batch, N slots for objects each:
-///   `bumps` (B, M, 7) i32 as in bumps.h, or the maps drawn from them: `tl_heat` (B, C, H, W) f32, with `saccade` also
-///   `tl_valid`; `tl_ind` (B, N) i64, `tl_off` (B, N, 2) f32, `mask` (B, N) u8 or bool; with `saccade` `att0` … `att2`
-///   f32 as the outputs.
-/// `loss` is the sum of its parts `focal`, `pull`, `push`, `off` and, with `saccade`, `att`; they come with their
-/// weights. `cells` (B, 2) i32, where the batch has it: the maps' height and width, compared with the first outputs
-/// (all others are like them, and looking waits for the device). The attention part is divided by the number of stacks
-/// twice: the reference does it, and its weights were trained so. `untagged` (B) i32, where the batch has it, is
-/// averaged: a picture's objects that got no tag. Throws std::invalid_argument for a negative weight, and when called
-/// for outputs of another size.
-std::unique_ptr<Loss> make_corner_loss(const LossSpec& spec, bool saccade);
 
 }  // namespace flowtrain::nets

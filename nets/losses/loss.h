@@ -1,21 +1,12 @@
 #pragma once
 // Losses.
 
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "nets/tensors.h"
 
 namespace flowtrain::nets {
-
-struct LossSpec {
-  std::string name = "cross_entropy";  ///< cross_entropy, mse, output, cornernet, cornernet_saccade
-  double label_smoothing = 0;          ///< cross_entropy: 0 ≤ s < 1 (C. Szegedy et al., CVPR 2016)
-  /// cornernet, cornernet_saccade: weights of the parts, ≥ 0.
-  double pull_weight = 0.1, push_weight = 0.1, off_weight = 1;
-  std::int64_t classes = 0;  ///< of the data; 0: not known
-};
 
 /// From a net's outputs and the batch to named scalars.
 class Loss {
@@ -32,11 +23,5 @@ class Loss {
   /// What it reports beside `loss`, as `loss.<name>`: means over the batch's rows (scalars, f32).
   virtual std::vector<std::string> figures() const { return {}; }
 };
-
-/// Throws std::invalid_argument for an unknown name, a smoothing out of range or of a loss that has none, and a
-/// negative weight.
-std::unique_ptr<Loss> make_loss(const LossSpec& spec);
-/// Known names, sorted.
-std::vector<std::string> loss_names();
 
 }  // namespace flowtrain::nets

@@ -1,18 +1,25 @@
-#include "nets/metrics/class_metrics.h"
+// Metrics of nets that give each row, pixel or position one of K classes: `logits` (B, K, …) against `label` (B, …). A
+// mean over classes is one over those that have a label or a prediction (balanced_accuracy: a label); where there is
+// nothing to divide by, 0 is taken.
 
+#include "nets/entries.h"
+
+#if FLOWTRAIN_COMPUTES
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <span>
 #include <stdexcept>
 
 #include "nets/labels.h"
+#include "nets/metrics/metric.h"
+#endif
 
 namespace flowtrain::nets {
+
+#if FLOWTRAIN_COMPUTES
 namespace {
 
 constexpr std::int64_t most_pairs = 4096;  // classes whose pairs are counted: 128 MiB
@@ -148,23 +155,6 @@ double f1_weighted(const Tally& tally) {
   return ratio(sum, Tally::sum(tally.labels));
 }
 
-struct TallyFigure {
-  const char* name;
-  double (*value)(const Tally&);
-};
-
-// Sorted by name.
-constexpr std::array<TallyFigure, 8> tally_figures{{
-    {"balanced_accuracy", [](const Tally& tally) { return tally.mean(&Tally::recall, false); }},
-    {"f1", [](const Tally& tally) { return tally.mean(&Tally::f1); }},
-    {"f1_micro", f1_micro},
-    {"f1_weighted", f1_weighted},
-    {"mean_iou", [](const Tally& tally) { return tally.mean(&Tally::iou); }},
-    {"pixel_accuracy", [](const Tally& tally) { return ratio(Tally::sum(tally.hits), Tally::sum(tally.labels)); }},
-    {"precision", [](const Tally& tally) { return tally.mean(&Tally::precision); }},
-    {"recall", [](const Tally& tally) { return tally.mean(&Tally::recall); }},
-}};
-
 /// Base of those that are made of a Tally.
 class TallyMetric : public Metric {
  public:
@@ -236,34 +226,49 @@ class Confusion final : public Metric {
   at::Tensor counts_;  ///< (K² + 1) i64
 };
 
-/// N of "topN"; 0 for other names.
-std::int64_t top_of(const std::string& name) {
-  if (!name.starts_with("top")) return 0;
-  std::int64_t k = 0;
-  const char* const digits = name.data() + 3;
-  const char* const end = name.data() + name.size();
-  const auto [stop, error] = std::from_chars(digits, end, k);
-  return error == std::errc() && stop == end && *digits != '0' && k > 0 ? k : 0;
+auto make_tally_mean(double (*value)(const Tally&)) {
+  return [value](const Settings&, const MetricInput&) { return std::make_unique<TallyMean>(value); };
+}
+
+template <class Kind>
+std::unique_ptr<Metric> make_plain(const Settings&, const MetricInput&) {
+  return std::make_unique<Kind>();
 }
 
 }  // namespace
+#endif
 
-std::unique_ptr<Metric> make_class_metric(const std::string& name, std::int64_t classes) {
-  if (name == "accuracy") return std::make_unique<TopK>(1, classes);
-  if (const std::int64_t k = top_of(name)) return std::make_unique<TopK>(k, classes);
-  if (name == "perplexity") return std::make_unique<Perplexity>();
-  if (name == "accuracy_per_class") return std::make_unique<AccuracyPerClass>();
-  if (name == "confusion") return std::make_unique<Confusion>();
-  for (const auto& figure : tally_figures)
-    if (name == figure.name) return std::make_unique<TallyMean>(figure.value);
-  return nullptr;
-}
-
-std::vector<std::string> class_metric_names() {
-  std::vector<std::string> names{"accuracy", "accuracy_per_class", "confusion", "perplexity", "topN"};
-  for (const auto& figure : tally_figures) names.emplace_back(figure.name);
-  std::sort(names.begin(), names.end());
-  return names;
+FLOWTRAIN_PARTS(class_metrics) {
+  const auto add = [&](const char* name, const char* help, auto make, TraitsOf<Metric> traits = {}) {
+    parts.metrics.add({name, help, {}, make, traits});
+  };
+  add("accuracy", "share of labels that are the largest logit",
+      FLOWTRAIN_MAKE(
+          [](const Settings&, const MetricInput& input) { return std::make_unique<TopK>(1, input.classes); }));
+  add("topN", "top5, say: share of labels among the five largest logits",
+      FLOWTRAIN_MAKE([](const Settings&, const MetricInput& input) {
+        return std::make_unique<TopK>(top_of(input.name), input.classes);
+      }));
+  add("perplexity", "exp of the mean cross-entropy", FLOWTRAIN_MAKE(make_plain<Perplexity>), {.lower_is_better = true});
+  add("accuracy_per_class", "the recall of each class, as accuracy.<class>",
+      FLOWTRAIN_MAKE(make_plain<AccuracyPerClass>), {.single = false});
+  add("confusion", "a table of labels (rows) and predictions (columns)", FLOWTRAIN_MAKE(make_plain<Confusion>),
+      {.single = false});
+  add("balanced_accuracy", "mean recall of the classes",
+      FLOWTRAIN_MAKE(make_tally_mean([](const Tally& tally) { return tally.mean(&Tally::recall, false); })));
+  add("f1", "mean F1 of the classes",
+      FLOWTRAIN_MAKE(make_tally_mean([](const Tally& tally) { return tally.mean(&Tally::f1); })));
+  add("f1_micro", "F1 of all classes' counts together", FLOWTRAIN_MAKE(make_tally_mean(f1_micro)));
+  add("f1_weighted", "mean F1 of the classes, weighted by their labels", FLOWTRAIN_MAKE(make_tally_mean(f1_weighted)));
+  add("mean_iou", "mean intersection over union of the classes",
+      FLOWTRAIN_MAKE(make_tally_mean([](const Tally& tally) { return tally.mean(&Tally::iou); })));
+  add("pixel_accuracy", "share of labels that are predicted", FLOWTRAIN_MAKE(make_tally_mean([](const Tally& tally) {
+        return ratio(Tally::sum(tally.hits), Tally::sum(tally.labels));
+      })));
+  add("precision", "mean precision of the classes",
+      FLOWTRAIN_MAKE(make_tally_mean([](const Tally& tally) { return tally.mean(&Tally::precision); })));
+  add("recall", "mean recall of the classes that have a label or a prediction",
+      FLOWTRAIN_MAKE(make_tally_mean([](const Tally& tally) { return tally.mean(&Tally::recall); })));
 }
 
 }  // namespace flowtrain::nets

@@ -1,8 +1,6 @@
 #pragma once
 // Validation metrics: sums over batches, exact over uneven sizes.
 
-#include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,12 +42,5 @@ class Metric {
   double value() const { return figures(totals()).at(0); }
   virtual void reset() = 0;
 };
-
-/// `loss` is always measured by the engine itself. `classes`: how many there are; 0 where that is not known. Throws
-/// std::invalid_argument for an unknown name, and for topN with fewer classes than N.
-std::unique_ptr<Metric> make_metric(const std::string& name, std::int64_t classes = 0);
-/// Known names, sorted; `topN` stands for top1, top2 …
-std::vector<std::string> metric_names();
-bool is_metric(const std::string& name);
 
 }  // namespace flowtrain::nets

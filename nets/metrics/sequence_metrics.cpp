@@ -1,5 +1,12 @@
-#include "nets/metrics/sequence_metrics.h"
+// Metrics of nets that give a sequence: `prediction` (B, T) against `target` (B, U), each ended by its first negative
+// value. error_rate: V. I. Levenshtein, 1966; may exceed 1. Spans are of tags, of which 0 is outside, 2k - 1 begins a
+// span of kind k and 2k goes on with it; one that goes on with nothing of its kind begins a span, as conlleval has it
+// (E. F. Tjong Kim Sang, S. Buchholz, CoNLL-2000). A span is right if begin, end and kind are; tags after the target's
+// end do not count.
 
+#include "nets/entries.h"
+
+#if FLOWTRAIN_COMPUTES
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -10,7 +17,12 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "nets/metrics/metric.h"
+#endif
+
 namespace flowtrain::nets {
+
+#if FLOWTRAIN_COMPUTES
 namespace {
 
 using Tokens = std::span<const std::int64_t>;
@@ -137,16 +149,22 @@ class Spans final : public SequenceMetric<3> {
   SpanFigure figure_;
 };
 
-}  // namespace
-
-std::unique_ptr<Metric> make_sequence_metric(const std::string& name) {
-  if (name == "error_rate") return std::make_unique<ErrorRate>();
-  if (name == "span_f1") return std::make_unique<Spans>(SpanFigure::f1);
-  if (name == "span_precision") return std::make_unique<Spans>(SpanFigure::precision);
-  if (name == "span_recall") return std::make_unique<Spans>(SpanFigure::recall);
-  return nullptr;
+auto make_spans(SpanFigure figure) {
+  return [figure](const Settings&, const MetricInput&) { return std::make_unique<Spans>(figure); };
 }
 
-std::vector<std::string> sequence_metric_names() { return {"error_rate", "span_f1", "span_precision", "span_recall"}; }
+}  // namespace
+#endif
+
+FLOWTRAIN_PARTS(sequence_metrics) {
+  parts.metrics.add({"error_rate",
+                     "tokens to insert, remove and replace to get the target, over the target's tokens",
+                     {},
+                     FLOWTRAIN_MAKE([](const Settings&, const MetricInput&) { return std::make_unique<ErrorRate>(); }),
+                     {.lower_is_better = true}});
+  parts.metrics.add({"span_precision", "of spans of tags", {}, FLOWTRAIN_MAKE(make_spans(SpanFigure::precision))});
+  parts.metrics.add({"span_recall", "of spans of tags", {}, FLOWTRAIN_MAKE(make_spans(SpanFigure::recall))});
+  parts.metrics.add({"span_f1", "of spans of tags", {}, FLOWTRAIN_MAKE(make_spans(SpanFigure::f1))});
+}
 
 }  // namespace flowtrain::nets

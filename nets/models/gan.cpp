@@ -1,15 +1,19 @@
-#include "nets/models/gan.h"
+#include "nets/entries.h"
 
+#if FLOWTRAIN_COMPUTES
 #include <torch/nn/init.h>
 
 #include <algorithm>
 #include <stdexcept>
 
 #include "nets/layers/batch_norm.h"
+#include "nets/models/gan.h"
 #include "nets/models/module.h"
+#endif
 
 namespace flowtrain::nets {
 
+#if FLOWTRAIN_COMPUTES
 namespace nn = torch::nn;
 
 namespace {
@@ -84,13 +88,13 @@ bool has(const std::vector<std::string>& names, const char* name) {
 
 }  // namespace
 
-struct Gan::Parts : nn::Module {
-  explicit Parts(const NetSpec& spec) {
-    if (spec.height % 8 != 0 || spec.width % 8 != 0)
-      throw std::invalid_argument("net gan: pictures are " + std::to_string(spec.height) + " x " +
-                                  std::to_string(spec.width) + " pixels, expected sides that 8 divides");
-    generator = register_module("generator", Generator(spec.channels, spec.height, spec.width));
-    discriminator = register_module("discriminator", Discriminator(spec.channels, spec.height, spec.width));
+struct Gan::Modules : nn::Module {
+  explicit Modules(const NetInput& input) {
+    if (input.height % 8 != 0 || input.width % 8 != 0)
+      throw std::invalid_argument("net gan: pictures are " + std::to_string(input.height) + " x " +
+                                  std::to_string(input.width) + " pixels, expected sides that 8 divides");
+    generator = register_module("generator", Generator(input.channels, input.height, input.width));
+    discriminator = register_module("discriminator", Discriminator(input.channels, input.height, input.width));
     // The paper's: normal with a deviation of 0.02, around 1 for batch normalisation's factors.
     const torch::NoGradGuard no_gradients;
     for (auto& item : named_parameters()) {
@@ -106,11 +110,11 @@ struct Gan::Parts : nn::Module {
   Discriminator discriminator{nullptr};
 };
 
-Gan::Gan(const NetSpec& spec) : Gan(std::make_shared<Parts>(spec)) {}
-Gan::Gan(std::shared_ptr<Parts> parts) : ModuleNet(parts), parts_(std::move(parts)) {}
+Gan::Gan(const NetInput& input) : Gan(std::make_shared<Modules>(input)) {}
+Gan::Gan(std::shared_ptr<Modules> modules) : ModuleNet(modules), modules_(std::move(modules)) {}
 
-at::Tensor Gan::generate(const at::Tensor& noise) { return parts_->generator(noise).to(at::kFloat); }
-at::Tensor Gan::judge(const at::Tensor& image) { return parts_->discriminator(image).to(at::kFloat); }
+at::Tensor Gan::generate(const at::Tensor& noise) { return modules_->generator(noise).to(at::kFloat); }
+at::Tensor Gan::judge(const at::Tensor& image) { return modules_->discriminator(image).to(at::kFloat); }
 NamedTensors Gan::forward(const NamedTensors& batch) { return {{"logits", judge(batch.at("image")).unsqueeze(1)}}; }
 
 at::Tensor GanStep::noise(const NamedTensors& batch) const {
@@ -144,6 +148,26 @@ Step::Evaluated GanStep::evaluate(const NamedTensors& batch) {
   const at::Tensor real = gan_.judge(batch.at("image"));
   const at::Tensor loss = cross_entropy(real, 1) + cross_entropy(gan_.judge(generated), 0);
   return {{{"image", generated}, {"logits", real.unsqueeze(1)}}, loss};
+}
+
+namespace {
+
+std::unique_ptr<Step> make_gan_step(const Settings&, const StepInput& input) {
+  if (auto* gan = dynamic_cast<Gan*>(&input.net)) return std::make_unique<GanStep>(*gan);
+  throw std::invalid_argument("gan: needs the net gan, a generator and a discriminator");
+}
+
+}  // namespace
+#endif
+
+FLOWTRAIN_PARTS(gan) {
+  parts.nets.add({"gan",
+                  "DCGAN's generator and discriminator, small; sides that 8 divides; with step.name = \"gan\"",
+                  {},
+                  FLOWTRAIN_MAKE([](const Settings&, const NetInput& input) { return std::make_unique<Gan>(input); }),
+                  {.least_side = 8}});
+  parts.steps.add(
+      {"gan", "losses \"discriminator\" and \"generator\" of net.name = \"gan\"", {}, FLOWTRAIN_MAKE(make_gan_step)});
 }
 
 }  // namespace flowtrain::nets

@@ -4,8 +4,9 @@
 #include <cstdint>
 #include <memory>
 
+#include "nets/entries.h"
 #include "nets/models/module_net.h"
-#include "nets/step.h"
+#include "nets/steps/step.h"
 
 namespace flowtrain::nets {
 
@@ -17,7 +18,7 @@ class Gan : public ModuleNet {
   static constexpr std::int64_t latent = 64;  ///< what a picture is made from: so many normal draws
 
   /// Throws std::invalid_argument for pictures whose sides 8 does not divide.
-  explicit Gan(const NetSpec& spec);
+  explicit Gan(const NetInput& input);
   /// (B, latent) f32 to pictures (B, C, H, W) f32.
   at::Tensor generate(const at::Tensor& noise);
   /// Pictures (B, C, H, W) to (B) f32: large for real ones.
@@ -28,9 +29,9 @@ class Gan : public ModuleNet {
   bool may_give(const std::string&) const override { return false; }
 
  private:
-  struct Parts;
-  explicit Gan(std::shared_ptr<Parts> parts);
-  std::shared_ptr<Parts> parts_;
+  struct Modules;
+  explicit Gan(std::shared_ptr<Modules> modules);
+  std::shared_ptr<Modules> modules_;
 };
 
 /// The two play against each other: `discriminator` tells real from generated pictures by cross entropy, `generator`

@@ -1,19 +1,25 @@
+#include "nets/entries.h"
+
+#if FLOWTRAIN_COMPUTES
 #include "nets/models/module.h"
+#endif
 
 namespace flowtrain::nets {
+
+#if FLOWTRAIN_COMPUTES
 namespace {
 
 /// LeNet-5 (Y. LeCun et al., Proc. IEEE 86(11), 1998) in today's dress: ReLU, max-pooling, more channels. The first
 /// convolution is padded, as the paper's 28 x 28 digits were.
 class LeNet final : public Classifier {
  public:
-  explicit LeNet(const NetSpec& spec)
-      : conv1_(register_module("conv1", torch::nn::Conv2d(torch::nn::Conv2dOptions(spec.channels, 32, 5).padding(2)))),
+  LeNet(const Settings& settings, const NetInput& input)
+      : conv1_(register_module("conv1", torch::nn::Conv2d(torch::nn::Conv2dOptions(input.channels, 32, 5).padding(2)))),
         conv2_(register_module("conv2", torch::nn::Conv2d(torch::nn::Conv2dOptions(32, 64, 5)))),
-        fc1_(register_module("fc1", torch::nn::Linear(64 * pooled(spec.height) * pooled(spec.width), 120))),
+        fc1_(register_module("fc1", torch::nn::Linear(64 * pooled(input.height) * pooled(input.width), 120))),
         fc2_(register_module("fc2", torch::nn::Linear(120, 84))),
-        fc3_(register_module("fc3", torch::nn::Linear(84, spec.classes))),
-        dropout_(spec.dropout) {}
+        fc3_(register_module("fc3", torch::nn::Linear(84, input.classes))),
+        dropout_(settings.real("dropout")) {}
 
   at::Tensor forward(const at::Tensor& image) override {
     at::Tensor x = at::max_pool2d(at::relu(conv1_(image)), 2);  // (B, 32, H / 2, W / 2)
@@ -33,7 +39,14 @@ class LeNet final : public Classifier {
 };
 
 }  // namespace
+#endif
 
-std::shared_ptr<Classifier> make_lenet(const NetSpec& spec) { return std::make_shared<LeNet>(spec); }
+FLOWTRAIN_PARTS(lenet) {
+  parts.nets.add({"lenet",
+                  "LeNet-5 with ReLU and max-pooling; pictures of 12 x 12 pixels or more",
+                  {{"dropout", Kind::real, 0.0, "share of activations dropped while training", 0, 0.999}},
+                  FLOWTRAIN_MAKE(make_classifier<LeNet>),
+                  {.least_side = 12}});
+}
 
 }  // namespace flowtrain::nets

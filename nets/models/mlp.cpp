@@ -1,24 +1,24 @@
-#include <stdexcept>
+#include "nets/entries.h"
 
+#if FLOWTRAIN_COMPUTES
 #include "nets/models/module.h"
+#endif
 
 namespace flowtrain::nets {
+
+#if FLOWTRAIN_COMPUTES
 namespace {
 
 /// Linear layers with ReLU and dropout between them. Parameters: layers.<i>.weight, layers.<i>.bias.
 class Mlp final : public Classifier {
  public:
-  explicit Mlp(const NetSpec& spec) : dropout_(spec.dropout) {
-    std::int64_t width = spec.channels * spec.height * spec.width;
-    for (const std::int64_t hidden : spec.hidden) {
-      if (hidden < 1) {
-        throw std::invalid_argument("net mlp: a hidden layer has width " + std::to_string(hidden) +
-                                    ", expected 1 or more");
-      }
+  Mlp(const Settings& settings, const NetInput& input) : dropout_(settings.real("dropout")) {
+    std::int64_t width = input.channels * input.height * input.width;
+    for (const std::int64_t hidden : settings.integers("hidden")) {
       layers_->push_back(torch::nn::Linear(width, hidden));
       width = hidden;
     }
-    layers_->push_back(torch::nn::Linear(width, spec.classes));
+    layers_->push_back(torch::nn::Linear(width, input.classes));
     register_module("layers", layers_);
   }
 
@@ -37,7 +37,15 @@ class Mlp final : public Classifier {
 };
 
 }  // namespace
+#endif
 
-std::shared_ptr<Classifier> make_mlp(const NetSpec& spec) { return std::make_shared<Mlp>(spec); }
+FLOWTRAIN_PARTS(mlp) {
+  parts.nets.add(
+      {"mlp",
+       "linear layers with ReLU between them; pictures of any size",
+       {{"hidden", Kind::integers, std::vector<std::int64_t>{256, 128}, "widths of the hidden layers", 1, 1 << 24},
+        {"dropout", Kind::real, 0.0, "share of activations dropped while training", 0, 0.999}},
+       FLOWTRAIN_MAKE(make_classifier<Mlp>)});
+}
 
 }  // namespace flowtrain::nets

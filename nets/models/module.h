@@ -1,5 +1,5 @@
 #pragma once
-// Behind the door of net.h: what the nets are made of. Included by nets/ only, because it drags torch::nn in.
+// What nets are made of. Included by files that make nets only, because it drags torch::nn in.
 
 #include <torch/nn/module.h>
 #include <torch/nn/modules/batchnorm.h>
@@ -8,13 +8,10 @@
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 
-#include <array>
-#include <cstdint>
 #include <memory>
-#include <string>
-#include <vector>
 
-#include "nets/models/net.h"
+#include "nets/entries.h"
+#include "nets/models/module_net.h"
 
 namespace flowtrain::nets {
 
@@ -25,16 +22,14 @@ class Classifier : public torch::nn::Module {
   virtual at::Tensor forward(const at::Tensor& image) = 0;
 };
 
-/// Stages of a ResNet: how many blocks each has, and of which kind.
-struct ResNetPlan {
-  bool bottleneck = false;
-  std::array<std::int64_t, 4> blocks = {};
-};
+/// A classifier as a Net: `image` to `logits`.
+std::unique_ptr<Net> as_net(std::shared_ptr<Classifier> classifier);
 
-std::shared_ptr<Classifier> make_mlp(const NetSpec& spec);
-std::shared_ptr<Classifier> make_lenet(const NetSpec& spec);
-std::shared_ptr<Classifier> make_resnet(const NetSpec& spec, const ResNetPlan& plan);
-std::unique_ptr<Net> make_script_net(const std::string& path, const std::vector<std::string>& inputs);
+/// What makes a net of the classifier `Module`, whose constructor takes settings and input.
+template <class Module>
+std::unique_ptr<Net> make_classifier(const Settings& settings, const NetInput& input) {
+  return as_net(std::make_shared<Module>(settings, input));
+}
 
 /// Lays every 4-D tensor out as NHWC (channels_last) or NCHW, keeping the tensors' identity.
 void lay_out(const NamedTensors& tensors, bool channels_last);

@@ -1,6 +1,7 @@
 #include "nets/models/module_net.h"
 
 #include "nets/layers/batch_norm.h"
+#include "nets/models/module.h"
 
 namespace flowtrain::nets {
 namespace {
@@ -11,7 +12,25 @@ NamedTensors named(const torch::OrderedDict<std::string, at::Tensor>& from) {
   return tensors;
 }
 
+class ClassifierNet final : public ModuleNet {
+ public:
+  explicit ClassifierNet(std::shared_ptr<Classifier> module) : ModuleNet(module), classifier_(std::move(module)) {}
+
+  NamedTensors forward(const NamedTensors& batch) override {
+    // Under autocast the last layer gives a reduced type; losses and metrics want f32.
+    return {{"logits", classifier_->forward(batch.at("image")).to(at::kFloat)}};
+  }
+  bool may_give(const std::string& output) const override { return output == "logits"; }
+
+ private:
+  std::shared_ptr<Classifier> classifier_;
+};
+
 }  // namespace
+
+std::unique_ptr<Net> as_net(std::shared_ptr<Classifier> classifier) {
+  return std::make_unique<ClassifierNet>(std::move(classifier));
+}
 
 NamedTensors ModuleNet::parameters() const { return named(module_->named_parameters()); }
 NamedTensors ModuleNet::buffers() const { return named(module_->named_buffers()); }

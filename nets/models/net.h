@@ -12,23 +12,6 @@
 
 namespace flowtrain::nets {
 
-/// What make_net needs: the keys of [net], and what the data says of itself.
-struct NetSpec {
-  std::string name;    ///< one of net_names(): mlp, lenet, resnet18 …, cornernet …
-  std::string script;  ///< a TorchScript file instead of a name; the other keys then do not matter
-  /// script: fields of the batch for its arguments, in their order, or "ARGUMENT = FIELD".
-  std::vector<std::string> inputs = {};
-  std::int64_t classes = 0;                       ///< outputs of a classifier, kinds of objects of a detector
-  std::int64_t channels = 3;                      ///< of the input pictures
-  std::int64_t height = 0, width = 0;             ///< of the input pictures, pixels
-  std::vector<std::int64_t> hidden = {256, 128};  ///< mlp: widths of the hidden layers
-  /// cornernet…: other than published, where not 0 or empty: how many hourglasses, the stem's widths (each halves the
-  /// picture's sides), and the hourglass's widths and blocks, level by level.
-  std::int64_t stacks = 0;
-  std::vector<std::int64_t> stem = {}, widths = {}, blocks = {};
-  double dropout = 0;  ///< mlp, lenet: share of activations dropped while training, 0 ≤ p < 1
-};
-
 /// Replaces a tensor's values by their sums over the processes that train together; all call it in the same order.
 using SumOverProcesses = std::function<void(at::Tensor&)>;
 
@@ -57,16 +40,6 @@ class Net {
   /// where the net is not made of modules of ours (a script).
   virtual void span_batch_norm(const SumOverProcesses& sum) = 0;
 };
-
-/// Builds a net; its initial weights are drawn from torch's default generator (seed it first).
-/// Throws std::invalid_argument for an unknown name (listing the known), a value out of range, an input of a size
-/// that does not work, an unreadable script, and where both a name and a script are given.
-/// A script's arguments take the batch's tensors that `inputs` names, else those of their own names, the first one
-/// `image` otherwise. Its result is `logits` if a tensor, `0`, `1` … if a tuple, and keeps its names if a dict.
-std::unique_ptr<Net> make_net(const NetSpec& spec);
-
-/// Known names, sorted.
-std::vector<std::string> net_names();
 
 /// How large a net is: its learnable tensors; buffers are not counted.
 struct NetSummary {

@@ -2,9 +2,18 @@
 // distributions are those of torchvision's models.resnet, so that its weights load; as there, a bottleneck's stride
 // sits in its 3x3 convolution (the paper has it in the first 1x1), which is known as ResNet v1.5.
 
+#include "nets/entries.h"
+
+#if FLOWTRAIN_COMPUTES
+#include <array>
+
 #include "nets/layers/batch_norm.h"
+#include "nets/models/module.h"
+#endif
 
 namespace flowtrain::nets {
+
+#if FLOWTRAIN_COMPUTES
 namespace {
 
 using torch::nn::Conv2d;
@@ -95,17 +104,21 @@ Sequential stage(std::int64_t& in, std::int64_t width, std::int64_t blocks, std:
   return blocks_of_stage;
 }
 
+/// Blocks of each stage: the paper's table 1.
+using Depths = std::array<std::int64_t, 4>;
+
 template <class Block>
 class ResNet final : public Classifier {
  public:
-  ResNet(const NetSpec& spec, const ResNetPlan& plan)
-      : conv1_(register_module("conv1", conv(spec.channels, 64, 7, 2))), bn1_(register_module("bn1", BatchNorm2d(64))) {
+  ResNet(const NetInput& input, const Depths& depths)
+      : conv1_(register_module("conv1", conv(input.channels, 64, 7, 2))),
+        bn1_(register_module("bn1", BatchNorm2d(64))) {
     std::int64_t width = 64;
     for (std::size_t i = 0; i < layers_.size(); ++i) {
-      layers_[i] = register_module("layer" + std::to_string(i + 1),
-                                   stage<Block>(width, 64 << i, plan.blocks[i], i == 0 ? 1 : 2));
+      layers_[i] =
+          register_module("layer" + std::to_string(i + 1), stage<Block>(width, 64 << i, depths[i], i == 0 ? 1 : 2));
     }
-    fc_ = register_module("fc", torch::nn::Linear(width, spec.classes));
+    fc_ = register_module("fc", torch::nn::Linear(width, input.classes));
     for (const auto& module : modules(/*include_self=*/false)) {
       if (auto* const conv = module->as<Conv2d>()) {
         torch::nn::init::kaiming_normal_(conv->weight, 0, torch::kFanOut, torch::kReLU);
@@ -127,11 +140,22 @@ class ResNet final : public Classifier {
   torch::nn::Linear fc_ = nullptr;
 };
 
-}  // namespace
+template <class Block>
+auto make_resnet(const Depths& depths) {
+  return [depths](const Settings&, const NetInput& input) {
+    return as_net(std::make_shared<ResNet<Block>>(input, depths));
+  };
+}
 
-std::shared_ptr<Classifier> make_resnet(const NetSpec& spec, const ResNetPlan& plan) {
-  if (plan.bottleneck) return std::make_shared<ResNet<Bottleneck>>(spec, plan);
-  return std::make_shared<ResNet<BasicBlock>>(spec, plan);
+}  // namespace
+#endif
+
+FLOWTRAIN_PARTS(resnet) {
+  const auto help = [](const char* depth) { return std::string("ResNet-") + depth + ", as torchvision's"; };
+  parts.nets.add({"resnet18", help("18"), {}, FLOWTRAIN_MAKE(make_resnet<BasicBlock>({2, 2, 2, 2}))});
+  parts.nets.add({"resnet34", help("34"), {}, FLOWTRAIN_MAKE(make_resnet<BasicBlock>({3, 4, 6, 3}))});
+  parts.nets.add({"resnet50", help("50"), {}, FLOWTRAIN_MAKE(make_resnet<Bottleneck>({3, 4, 6, 3}))});
+  parts.nets.add({"resnet101", help("101"), {}, FLOWTRAIN_MAKE(make_resnet<Bottleneck>({3, 4, 23, 3}))});
 }
 
 }  // namespace flowtrain::nets

@@ -1,5 +1,8 @@
 // Nets that come as TorchScript files, as torch.jit.save writes them.
 
+#include "nets/entries.h"
+
+#if FLOWTRAIN_COMPUTES
 #include <torch/script.h>
 
 #include <algorithm>
@@ -7,8 +10,11 @@
 
 #include "nets/models/module.h"
 #include "nets/names.h"
+#endif
 
 namespace flowtrain::nets {
+
+#if FLOWTRAIN_COMPUTES
 namespace {
 
 std::string text_of(const std::exception& error) {
@@ -177,10 +183,30 @@ torch::jit::Module load(const std::string& path) {
   }
 }
 
-}  // namespace
+std::unique_ptr<Net> make_script_net(const Settings& settings, const NetInput&) {
+  const std::string& path = settings.text("script");
+  return std::make_unique<ScriptNet>(path, settings.texts("inputs"), load(path));
+}
 
-std::unique_ptr<Net> make_script_net(const std::string& path, const std::vector<std::string>& inputs) {
-  return std::make_unique<ScriptNet>(path, inputs, load(path));
+}  // namespace
+#endif
+
+// Arguments take the batch's tensors that `inputs` names, else those of their own names, the first one `image`
+// otherwise. The result is `logits` if a tensor, `0`, `1` … if a tuple, and keeps its names if a dict.
+FLOWTRAIN_PARTS(script) {
+  parts.nets.add({"script",
+                  "a TorchScript file",
+                  {{.name = "script",
+                    .kind = Kind::text,
+                    .fallback = std::string(),
+                    .help = "the file, as torch.jit.save writes it",
+                    .required = true,
+                    .is_path = true},
+                   {"inputs", Kind::texts, std::vector<std::string>{},
+                    "fields of the batch for its arguments, in their order, or \"ARGUMENT = FIELD\"; what is not named "
+                    "here takes the field of its own name, the first one the image"}},
+                  FLOWTRAIN_MAKE(make_script_net),
+                  {.least_side = 0}});
 }
 
 }  // namespace flowtrain::nets

@@ -1,23 +1,11 @@
 #pragma once
-// Optimizers on ATen's fused steps: one kernel call for all parameters.
+// What optimizers are.
 
-#include <memory>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 #include "nets/tensors.h"
 
 namespace flowtrain::nets {
-
-struct OptimizerSpec {
-  std::string name = "sgd";  ///< sgd, adam, adamw
-  double lr = 0.1;
-  double momentum = 0;                            ///< sgd
-  bool nesterov = false;                          ///< sgd; needs momentum > 0
-  double weight_decay = 0;                        ///< sgd, adam: added to the gradient (L2); adamw: decoupled
-  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;  ///< adam, adamw
-};
 
 /// Parameters that an optimizer treats alike.
 struct ParameterGroup {
@@ -35,7 +23,7 @@ class Optimizer {
   virtual void step(const at::Tensor& skip = {}) = 0;
   /// Drops all gradients (set to none).
   virtual void zero_grad() = 0;
-  /// From now on. `momentum` is the first of adam's betas; `decay_factor` is what all groups' weight decay is
+  /// From now on. `momentum`: the one that the entry's traits name; `decay_factor` is what all groups' weight decay is
   /// multiplied by.
   virtual void set_rates(double lr, double momentum, double decay_factor) = 0;
   /// From now on the learning rate is read from the parameters' device when the update is carried out, so that one that
@@ -47,14 +35,5 @@ class Optimizer {
   /// the tensors in use, in the parameters' layout; `step` is an f32 scalar as in torch. To load, copy_ into them.
   virtual NamedTensors state() const = 0;
 };
-
-/// The groups must not share parameters, and outlive the optimizer's use of them; they share storage. Make it after
-/// Net::to, as the state takes the parameters' device and layout. Throws std::invalid_argument for an unknown name, a
-/// setting out of range, no parameters, or parameters of several types or devices.
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec, const std::vector<ParameterGroup>& groups);
-/// Of all parameters alike.
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec, const NamedTensors& parameters);
-/// Known names, sorted.
-std::vector<std::string> optimizer_names();
 
 }  // namespace flowtrain::nets

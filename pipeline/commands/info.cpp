@@ -43,7 +43,9 @@ int info(const Arguments& arguments, Interrupt&) {
       "`flowtrain info CONFIG` prints the net of a configuration, parameter by parameter.",
       "flowtrain info");
   if (!parse(app, arguments)) return 0;
-  const Facts facts{{"torch", computing_parts().torch_version()}, {"cuda_status", cuda_status()}};
+  const Facts facts{{"torch", computing_parts().torch_version()},
+                    {"torch_folder", computing_parts().torch_folder()},
+                    {"cuda_status", cuda_status()}};
   std::puts(environment_json(gpu_facts(), facts).c_str());
   return 0;
 }

@@ -2,81 +2,52 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 
-#include "pipeline/commands/computing/door.h"
 #include "pipeline/commands/flags.h"
-#include "pipeline/config/curves.h"
-#include "pipeline/config/parts_plugin.h"
-#include "sampling/core/registry.h"
-#include "sampling/order.h"
-#include "sampling/plugin.h"
+#include "pipeline/config/part_kinds.h"
+#include "pipeline/config/plugins.h"
 
 namespace flowtrain::commands {
 
 namespace {
 
-template <class Registry>
-void list(const char* title, const Registry& registry) {
-  std::printf("%s\n", title);
-  for (auto& name : registry.names()) std::printf("  %-18s %s\n", name.c_str(), registry.at(name).help.c_str());
-}
-
-void describe(const std::string& place, const std::string& name, const std::string& help,
-              const std::vector<Key>& keys) {
-  std::printf("%s: %s: %s\n", place.c_str(), name.c_str(), help.c_str());
-  for (auto& key : keys)
+void describe(const PartKind& kind, const std::string& name) {
+  const PartFacts facts = kind.at(name);
+  std::printf("%s.%s = \"%s\": %s\n", kind.table.c_str(), kind.key.c_str(), name.c_str(), facts.help.c_str());
+  for (auto& key : facts.keys)
     std::printf("  %-18s %s (%s)\n", key.name.c_str(), key.help.c_str(),
                 key.required ? "must be given" : ("default " + to_toml(key.fallback)).c_str());
 }
 
-template <class Registry>
-void list_added(const char* title, const Registry& registry, const std::vector<std::string>& before) {
-  for (auto& name : registry.names())
-    if (std::find(before.begin(), before.end(), name) == before.end())
-      describe(title, name, registry.at(name).help, registry.at(name).keys);
-}
-
-bool describe_parts(const std::string& path) {
-  const auto sets = datasets().names(), orderings = orders().names(), makers = samplers().names(),
-             moves = curves().names();
-  if (!std::filesystem::exists(path) || !add_parts(path)) return false;
-  list_added("[data] dataset", datasets(), sets);
-  list_added("[order] name", orders(), orderings);
-  list_added("[sampler] name", samplers(), makers);
-  list_added("[[schedule]] name", curves(), moves);
-  return true;
-}
-
-void describe(const std::string& path) {
-  // First, for plugins that compute do not load unless LibTorch is there.
-  if (const auto facts = computing_parts().plugin_facts(path))
-    return describe(facts->place + " plugin", std::filesystem::path(path).filename(), facts->help, facts->keys);
-  if (describe_parts(path)) return;
-  const SamplerPlugin plugin(path);
-  describe("[sampler] plugin", plugin.name(), plugin.help(), plugin.keys());
+void describe_file(const std::string& path) {
+  std::vector<std::vector<std::string>> before;
+  for (auto& kind : part_kinds()) before.push_back(kind.names());
+  open_plugin(path);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const PartKind& kind = part_kinds()[i];
+    if (kind.title.empty()) continue;
+    for (auto& name : kind.names())
+      if (std::ranges::find(before[i], name) == before[i].end()) describe(kind, name);
+  }
 }
 
 }  // namespace
 
 int plugins(const Arguments& arguments, Interrupt&) {
-  CLI::App app("Lists what can be named in a configuration; of a plugin's file, the table that names it, and its keys.",
-               "flowtrain plugins");
+  CLI::App app(
+      "Lists what a configuration can name, with help; of a plugin's file, what it adds, and the keys of that.",
+      "flowtrain plugins");
   std::string path;
   add_path(app, "FILE", path, "a plugin (.so)");
   if (!parse(app, arguments)) return 0;
   if (!path.empty()) {
-    describe(path);
+    describe_file(path);
     return 0;
   }
-  list("data sets (data.dataset)", datasets());
-  list("orders (order.name)", orders());
-  list("samplers (sampler.name)", samplers());
-  list("schedules (schedule.name)", curves());
-  for (auto& [kind, names] : computing_parts().model_parts()) {
-    std::printf("%s\n ", kind.c_str());
-    for (auto& name : names) std::printf(" %s", name.c_str());
-    std::printf("\n");
+  for (auto& kind : part_kinds()) {
+    if (kind.title.empty()) continue;
+    std::printf("%s\n", kind.title.c_str());
+    for (auto& name : kind.names()) std::printf("  %-18s %s\n", name.c_str(), kind.at(name).help.c_str());
   }
   return 0;
 }

@@ -4,6 +4,9 @@
 #include <map>
 #include <string_view>
 
+#include "nets/entries.h"
+#include "pipeline/config/metric_rules.h"
+#include "pipeline/config/part_kinds.h"
 #include "pipeline/config/words.h"
 #include "sampling/core/pattern.h"
 #include "sampling/core/say.h"
@@ -30,12 +33,18 @@ void check_device(const Settings& run) {
     throw run.error("device", "expected auto, cpu, cuda or cuda:N, got " + to_toml(run.value("device")));
 }
 
-void check_optimizer(const Settings& optim) {
-  auto& betas = optim.reals("betas");
-  if (betas.size() != 2 || std::any_of(betas.begin(), betas.end(), [](double beta) { return beta >= 1; }))
-    throw optim.error("betas", "expected two numbers below 1, got " + to_toml(optim.value("betas")));
-  if (optim.boolean("nesterov") && optim.real("momentum") == 0)
-    throw optim.error("nesterov", "needs optim.momentum > 0");
+// What an entry says of its own keys together.
+void check_parts_of(const Config& config, const PartKind& kind) {
+  const auto check = [&](const Settings& settings) {
+    const std::string& name = settings.text(kind.key);
+    if (name.empty()) return;
+    if (const auto facts = kind.at(name); facts.check) facts.check(settings);
+  };
+  if (kind.table == "data") return;  // data sets are checked where they are opened
+  if (config.has_list(kind.table))
+    for (auto& settings : config.list(kind.table)) check(settings);
+  else
+    check(config.table(kind.table));
 }
 
 void check_labels(const std::vector<Settings>& optims, const std::vector<Settings>& schedules) {
@@ -94,19 +103,21 @@ void check_pattern(const Settings& settings, const std::string& key) {
   }
 }
 
-void check_metric(const Settings& rule, const Settings& val, const std::vector<Settings>& sets) {
-  auto metric = rule.text("metric");
-  for (auto& set : sets)
+void check_metric(const Settings& rule, const Config& config) {
+  const Settings& val = config.table("val");
+  auto metric = ruled_figure(rule, config).name;
+  if (rule.text("metric").empty()) return;
+  for (auto& set : config.list("val.set"))
     if (const auto prefix = set.text("name") + "."; metric.starts_with(prefix)) metric = metric.substr(prefix.size());
   const auto& known = val.texts("metrics");
   if (!val.text("group_by").empty())
     if (const auto whole = metric_of(metric, known);
         !whole.empty() && whole != "loss" && metric.starts_with(whole + ".") && metric.size() > whole.size() + 1)
       metric = whole;
-  if (!is_single_figure(metric))
-    throw rule.error("metric", say("'", metric, "' is no single figure that could improve"), Exit::usage,
-                     "balanced_accuracy or f1, say, are means over the classes");
-  if (metric.empty() || metric == "loss" || std::find(known.begin(), known.end(), metric) != known.end()) return;
+  if (!is_single_number(metric, config))
+    throw rule.error("metric", say("'", metric, "' is not a single number, so it cannot rank snapshots or end a run"),
+                     Exit::usage, "balanced_accuracy or f1, say, are means over the classes");
+  if (metric == "loss" || std::find(known.begin(), known.end(), metric) != known.end()) return;
   throw rule.error("metric", say("'", metric, "' is not among val.metrics = ", to_toml(val.value("metrics")), " (",
                                  val.origin("metrics").text(), ")"));
 }
@@ -117,12 +128,13 @@ bool is_off_for_once(const Settings& val) {
 }
 
 // A rule that could never fire is a slip.
-void check_rule(const Settings& rule, const Settings& val, const std::vector<Settings>& sets) {
+void check_rule(const Settings& rule, const Config& config) {
+  const Settings& val = config.table("val");
   if (rule.integer("patience") > 0 && period(val, "every").off())
     throw rule.error("patience",
                      "counts validations, and there are none: val.every is 0 (" + val.origin("every").text() + ")",
                      Exit::usage, "set val.every, \"1 epoch\" say");
-  check_metric(rule, val, sets);
+  check_metric(rule, config);
 }
 
 void check_sets(const std::vector<Settings>& sets, const Settings& val) {
@@ -141,14 +153,15 @@ void check_sets(const std::vector<Settings>& sets, const Settings& val) {
   }
 }
 
-void check_best(const std::vector<Settings>& rules, const Settings& val, const std::vector<Settings>& sets,
-                const Settings& snapshot) {
+void check_best(const Config& config) {
+  const auto& rules = config.list("best");
+  const Settings &val = config.table("val"), &snapshot = config.table("snapshot");
   std::map<std::string, const Settings*> metrics;
   for (auto& rule : rules) {
-    check_metric(rule, val, sets);
+    check_metric(rule, config);
     if (rule.text("metric").find('/') != std::string::npos)
       throw rule.error("metric", "a '/' cannot be in the name of a link to a snapshot");
-    const auto [first, is_new] = metrics.emplace(rule.text("metric"), &rule);
+    const auto [first, is_new] = metrics.emplace(figure_of(rule), &rule);
     if (!is_new)
       throw rule.error("metric", say("another [[best]] has it, too (", first->second->origin("metric").text(), ")"));
   }
@@ -197,9 +210,8 @@ void check_init_rule(const Settings& rule) {
 }
 
 void check_mixing(const Settings& mix, const Settings& loss) {
-  auto& name = loss.text("name");
   const auto alpha = mix.real("mixup") > 0 ? "mixup" : "cutmix";
-  if (mix.real(alpha) <= 0 || !name.starts_with("cornernet")) return;
+  if (mix.real(alpha) <= 0 || nets::losses().at(loss.text("name")).traits.mixes) return;
   throw mix.error(alpha,
                   "mixes class labels, and loss.name = " + to_toml(loss.value("name")) + " (" +
                       loss.origin("name").text() + ") knows none",
@@ -211,13 +223,13 @@ void check_mixing(const Settings& mix, const Settings& loss) {
 void check_values(const Config& config) {
   check_name(config);
   check_device(config.table("run"));
-  for (auto& optim : config.list("optim")) check_optimizer(optim);
+  for (auto& kind : part_kinds()) check_parts_of(config, kind);
   check_labels(config.list("optim"), config.list("schedule"));
   for (auto table : {"optim", "group", "net.init"})
     for (auto& settings : config.list(table)) check_pattern(settings, "params");
   for (auto& rule : config.list("net.init")) check_init_rule(rule);
   check_sets(config.list("val.set"), config.table("val"));
-  check_rule(config.table("early_stop"), config.table("val"), config.list("val.set"));
+  check_rule(config.table("early_stop"), config);
   for (auto& schedule : config.list("schedule"))
     if (const Settings& val = config.table("val"); schedule.text("name") == "plateau" && !is_off_for_once(val)) {
       if (period(val, "every").off())
@@ -225,9 +237,9 @@ void check_values(const Config& config) {
             "name",
             "\"plateau\" looks at validations, and there are none: val.every is 0 (" + val.origin("every").text() + ")",
             Exit::usage, "set val.every, \"1 epoch\" say");
-      check_rule(schedule, val, config.list("val.set"));
+      check_rule(schedule, config);
     }
-  check_best(config.list("best"), config.table("val"), config.list("val.set"), config.table("snapshot"));
+  check_best(config);
   check_sources(config);
   check_parts(config.table("snapshot"));
   for (auto key : {"scale", "ratio"}) check_range(config.table("mix.erase"), key);

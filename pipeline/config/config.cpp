@@ -50,9 +50,9 @@ void Config::check_trainable() const {
     throw UserError(Exit::usage, file_ + ": neither run.max_iter nor run.max_epochs is given",
                     "say how long to train: --max-iter 1000, or max_epochs in [run]");
   auto& net = table("net");
-  if (net.text("name").empty() && net.text("script").empty() && net.text("plugin").empty())
+  if (net.text("name").empty())
     throw UserError(Exit::usage, file_ + ": net.name must be given",
-                    "name = \"lenet\" in [net], or script = \"model.pt\"");
+                    "name = \"lenet\" in [net], say: `flowtrain plugins` lists the nets");
 }
 
 Config load_config(const std::filesystem::path& file, const std::vector<Override>& overrides) {

@@ -35,6 +35,8 @@ class Config {
   const Settings& table(const std::string& name) const;
   /// All of [[schedule]], say, in their order. [optim] is a list of one.
   const std::vector<Settings>& list(const std::string& name) const;
+  /// Whether a table of this name may stand several times.
+  bool has_list(const std::string& name) const { return lists_.contains(name); }
   /// [data] with the changes of [data.train] or [data.val].
   const Settings& data(bool training) const { return training ? train_ : val_; }
 
@@ -54,9 +56,9 @@ class Config {
 };
 
 /// Reads `file` and its bases, then applies `overrides` in their order, and checks everything that can be checked
-/// without opening data. Where a later source makes another choice (data.dataset, order.name, sampler.name or plugin,
-/// net.name or script, run.max_iter or max_epochs, loader.batch or batch_per_rank, [lr] or [[schedule]]), what an
-/// earlier one wrote for the choice it replaces is left aside. Throws UserError(usage), one line with file:line:column
+/// without opening data. Where a later source makes another choice (another data set, net, optimizer or other part,
+/// run.max_iter or max_epochs, loader.batch or batch_per_rank, [lr] or [[schedule]]), what an earlier one wrote for the
+/// choice it replaces is left aside. Throws UserError(usage), one line with file:line:column
 /// or the flag at fault.
 Config load_config(const std::filesystem::path& file, const std::vector<Override>& overrides = {});
 
@@ -80,12 +82,12 @@ std::map<std::string, std::string> common_values(const Config& config);
 
 /// A file whose contents a run is made of.
 struct NamedFile {
-  std::string key;   ///< that names it: "hook.0.plugin"
+  std::string key;   ///< that names it: "run.plugins.0"
   std::string path;  ///< as it is written there
   bool breaks;       ///< going on with other contents no longer gives what the run would have given
 };
 
-/// The files that a configuration names so: plugins, net.script, net.pretrain where it is no address, weights_file.
+/// The files that a configuration names so: plugins, a net's script, net.pretrain where it is no address, weights_file.
 std::vector<NamedFile> files_of(const Config& config);
 
 }  // namespace flowtrain

@@ -1,11 +1,8 @@
 // `flowtrain config --keys`: every key with its type, default and help.
 
-#include "pipeline/config/curves.h"
 #include "pipeline/config/keys.h"
-#include "sampling/core/registry.h"
-#include "sampling/dataset.h"
-#include "sampling/order.h"
-#include "sampling/sampler.h"
+#include "pipeline/config/part_kinds.h"
+#include "sampling/core/settings.h"
 
 namespace flowtrain {
 namespace {
@@ -38,13 +35,22 @@ std::string describe(const std::vector<Key>& keys) {
   return text;
 }
 
-template <class Registry>
-std::string describe_entries(const Registry& registry, const std::string& chooser) {
+std::string describe_parts(const PartKind& kind) {
   std::string text;
-  for (auto& name : registry.names()) {
-    auto& entry = registry.at(name);
-    text += "\n  with " + chooser + " = \"" + name + "\": " + entry.help + "\n" + describe(entry.keys);
+  for (auto& name : kind.names()) {
+    const PartFacts facts = kind.at(name);
+    text += "\n  with " + kind.key + " = \"" + name + "\": " + facts.help + "\n" + describe(facts.keys);
   }
+  return text;
+}
+
+std::string describe_detection() {
+  std::string text;
+  for (auto& kind : part_kinds())
+    if (kind.table == "net")
+      for (auto& net : kind.names())
+        if (const auto keys = detect_keys(net); !keys.empty())
+          text += "\n  with net.name = \"" + net + "\":\n" + describe(keys);
   return text;
 }
 
@@ -57,10 +63,9 @@ std::string describe_keys() {
     const auto header = repeats == Repeats::yes ? "[[" + name + "]]" : "[" + name + "]";
     text += name.empty() ? "" : "\n" + header + "  " + help + "\n";
     text += describe(keys);
-    if (name == "schedule") text += describe_entries(curves(), "name");
-    if (name == "data") text += describe_entries(datasets(), "dataset");
-    if (name == "sampler") text += describe_entries(samplers(), "name");
-    if (name == "order") text += describe_entries(orders(), "name");
+    for (auto& kind : part_kinds())
+      if (kind.table == name && name != "data.source") text += describe_parts(kind);
+    if (name == "detect") text += describe_detection();
   }
   return text;
 }

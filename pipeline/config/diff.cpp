@@ -5,6 +5,7 @@
 
 #include "pipeline/config/config.h"
 #include "pipeline/config/keys.h"
+#include "pipeline/config/part_kinds.h"
 #include "sampling/core/say.h"
 #include "sampling/core/settings.h"
 
@@ -27,12 +28,17 @@ const std::set<std::string> exact = {"net",         "loss",
                                      "loader.last", "loader.keep_mb"};
 
 /// Exceptions within those tables: used at the start of a run only, or deciding only whether it stops.
-const std::set<std::string> harmless = {
-    "net.pretrain",       "net.sha256",      "net.strict",          "net.drop",
-    "net.rename",         "data.bad",        "data.max_bad",        "data.train.bad",
-    "data.train.max_bad", "train.nonfinite", "train.max_nonfinite", "train.on_error",
-    "train.max_skipped",  "optim.label",     "ema.validate",        "data.source.name",
-    "hook.label",         "hook.file",       "hook.every",          "hook.depth"};
+const std::set<std::string> harmless = {"net.pretrain",      "net.sha256",          "net.strict",
+                                        "net.drop",          "net.rename",          "data.bad",
+                                        "data.max_bad",      "data.train.bad",      "data.train.max_bad",
+                                        "train.nonfinite",   "train.max_nonfinite", "train.on_error",
+                                        "train.max_skipped", "optim.label",         "ema.validate",
+                                        "data.source.name",  "hook.label"};
+
+/// Whether a [[hook]] changes nothing that is computed; one that is not there does not.
+bool looks_on(const Settings& hook) {
+  return !hook.has("name") || part_kind("hook", "name")->at(hook.text("name")).looks_on;
+}
 
 bool breaks(const std::string& table, const std::string& key) {
   auto full = table + "." + key;
@@ -58,7 +64,7 @@ std::string effect_of(const std::string& key, const std::string& text) {
 }
 
 /// Keys that name files, in whichever table they stand.
-constexpr const char* file_keys[] = {"plugin", "plugins", "script", "pretrain", "weights_file"};
+constexpr const char* file_keys[] = {"plugins", "script", "pretrain", "weights_file"};
 
 std::string text_of(const Settings& settings, const std::string& key) {
   return settings.has(key) ? to_toml(settings.value(key)) : "(none)";
@@ -90,7 +96,9 @@ void compare_lists(const std::string& table, const Config& before, const Config&
     const Settings &one = i < was.size() ? was[i] : none, &other = i < is.size() ? is[i] : none;
     std::vector<Difference> changes;
     compare(table, one, other, changes);
+    const bool harmless = table == "hook" && looks_on(one) && looks_on(other);
     for (auto& change : changes) {
+      if (harmless) change.breaks = false;
       if (is.size() > 1 || was.size() > 1) change.key = say(table, ".", i, change.key.substr(table.size()));
       found.push_back(change);
     }
@@ -140,7 +148,9 @@ std::map<std::string, std::string> common_values(const Config& config) {
   };
   for (auto& table : core_tables()) {
     if (table.repeats != Repeats::no)
-      for (auto& settings : config.list(table.name)) add(table.name, settings, settings.table());
+      for (auto& settings : config.list(table.name)) {
+        if (table.name != "hook" || !looks_on(settings)) add(table.name, settings, settings.table());
+      }
     else if (!table.name.starts_with("data"))
       add(table.name, config.table(table.name), table.name);
   }

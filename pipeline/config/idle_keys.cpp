@@ -21,28 +21,10 @@ void note(std::vector<std::string>& notes, const Settings& settings, std::initia
                           other, " is ", to_toml(settings.value(other)), " (", settings.origin(other).text(), ")"));
 }
 
-/// Keys of [net] that other built-in nets have than the one that is named; a script has none of them.
-void note_net(std::vector<std::string>& notes, const Settings& net) {
-  if (!net.text("plugin").empty()) return;  // may read any
-  const std::string& name = net.text("name");
-  const char* choice = net.text("script").empty() ? "name" : "script";
-  const bool chosen = !net.text(choice).empty(), mlp = name == "mlp", corners = name.starts_with("cornernet");
-  note(notes, net, {"hidden"}, choice, chosen && !mlp);
-  note(notes, net, {"dropout"}, choice, chosen && !mlp && name != "lenet");
-  note(notes, net, {"stacks", "stem", "widths", "blocks"}, choice, chosen && !corners);
-}
-
 }  // namespace
 
 std::vector<std::string> idle_keys(const Config& config) {
   std::vector<std::string> notes;
-  note_net(notes, config.table("net"));
-  for (auto& optim : config.list("optim")) {
-    if (!optim.text("plugin").empty()) continue;
-    const bool sgd = optim.text("name") == "sgd";
-    note(notes, optim, {"momentum", "nesterov"}, "name", !sgd);
-    note(notes, optim, {"betas", "eps"}, "name", sgd);
-  }
   const Settings &train = config.table("train"), &ema = config.table("ema"), &early_stop = config.table("early_stop");
   note(notes, train, {"clip_by", "clip_p"}, "clip",
        train.real("clip") == 0 &&
@@ -51,7 +33,7 @@ std::vector<std::string> idle_keys(const Config& config) {
   note(notes, train, {"rollback_lr"}, "nonfinite", train.text("nonfinite") != "rollback");
   note(notes, train, {"max_skipped"}, "on_error", train.text("on_error") != "skip");
   note(notes, ema, {"warmup", "validate"}, "decay", ema.real("decay") == 0);
-  note(notes, early_stop, {"metric", "min_delta", "relative"}, "patience", early_stop.integer("patience") == 0);
+  note(notes, early_stop, {"metric", "mode", "min_delta", "relative"}, "patience", early_stop.integer("patience") == 0);
   const Settings& snapshot = config.table("snapshot");
   if (snapshot.text("when_busy") == "skip" && train.text("nonfinite") == "rollback")
     notes.push_back(say("snapshot.when_busy (", snapshot.origin("when_busy").text(),

@@ -1,5 +1,5 @@
 #pragma once
-// Every key of the configuration that does not belong to a data set, order, sampler or plugin.
+// Every key of the configuration that does not belong to a named part: a data set, a net, a hook …
 
 #include <string>
 #include <vector>
@@ -19,9 +19,8 @@ struct KeyTable {
   Repeats repeats = Repeats::no;  ///< yes: [[name]] only; maybe: [name], or several [[name]]
 };
 
-/// The core tables, in the order in which they are listed and written. [data], [sampler] and [order] also take the
-/// keys of the entry that they choose, as do [[schedule]] and [[data.source]]; [data.train] and [data.val] take those
-/// of [data].
+/// The core tables, in the order in which they are listed and written. A table that names a part (part_kinds.h) also
+/// takes the keys of its entry; [data.train] and [data.val] take those of [data], and [detect] those of the net.
 const std::vector<KeyTable>& core_tables();
 
 /// Whether a key of [data] is not about one data set, but about the line that reads from it or from several sources.

@@ -1,16 +1,13 @@
 #include "pipeline/config/resolve.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "pipeline/config/checks.h"
-#include "pipeline/config/curves.h"
 #include "pipeline/config/keys.h"
-#include "pipeline/config/parts_plugin.h"
-#include "sampling/core/registry.h"
-#include "sampling/dataset.h"
-#include "sampling/order.h"
-#include "sampling/plugin.h"
-#include "sampling/sampler.h"
+#include "pipeline/config/part_kinds.h"
+#include "pipeline/config/plugins.h"
+#include "sampling/core/settings.h"
 
 namespace flowtrain {
 namespace {
@@ -112,13 +109,6 @@ class Resolver {
   Config resolve() {
     keep_later(document_, "run.max_iter", "run.max_epochs");
     keep_later(document_, "loader.batch", "loader.batch_per_rank");
-    keep_later(document_, "sampler.name", "sampler.plugin");
-    keep_later(document_, "net.name", "net.script");
-    keep_later(document_, "net.name", "net.plugin");
-    keep_later(document_, "net.script", "net.plugin");
-    keep_later(document_, "loss.name", "loss.plugin");
-    keep_later(document_, "optim.name", "optim.plugin");
-    keep_later(document_, "step.name", "step.plugin");
     keep_later_schedule(document_);
     keep_later_sources(document_);
     open_plugins();
@@ -126,6 +116,7 @@ class Resolver {
     check_tables();
     store_values();
     auto train = data_of("data.train", train_keys_), val = data_of("data.val", val_keys_);
+    for (auto table : {"sampler", "order", "net", "loss", "step"}) check_required(tables_.at(table));
     auto lists = take_lists();
     for (auto& set : lists.at("val.set")) set = completed(set, val);
     Config config(document_.file, std::move(tables_), std::move(lists), std::move(train), std::move(val));
@@ -151,14 +142,21 @@ class Resolver {
     return settings;
   }
 
-  /// The keys of the entry that `settings` chooses by `key`; an unknown one is reported at its place.
-  template <class Registry>
-  static std::vector<Key> entry_keys(const Registry& registry, const Settings& settings, const std::string& key) {
+  /// The keys of the part that `settings` names by the kind's key; none where it names none. An unknown name is told at
+  /// its place.
+  static std::vector<Key> entry_keys(const PartKind& kind, const Settings& settings) {
+    const std::string& name = settings.text(kind.key);
+    if (name.empty()) return {};
     try {
-      return registry.at(settings.text(key)).keys;
+      return kind.at(name).keys;
     } catch (const UserError& error) {
-      throw settings.error(key, error.what(), error.code(), error.hint());
+      throw settings.error(kind.key, error.what(), error.code(), error.hint());
     }
+  }
+
+  /// The core keys of `kind`, and those of the part that `table`, one of that kind, names.
+  std::vector<Key> part_keys(const std::string& table, const std::string& kind) const {
+    return joined(core_keys(kind), entry_keys(*part_kind(kind, "name"), choice(table, kind, "name")));
   }
 
   bool has_sources() const { return document_.lists.contains("data.source"); }
@@ -174,30 +172,14 @@ class Resolver {
     if (!chooses_one && has_sources()) return optional(core_keys("data"));
     if (!chooses_one) return core_keys("data");
     auto settings = choice(is_written(table + ".dataset") ? table : "data", "data", "dataset");
-    return joined(core_keys("data"), entry_keys(datasets(), settings, "dataset"));
-  }
-
-  std::vector<Key> sampler_keys() const {
-    auto core = core_keys("sampler");
-    auto plugin = choice("sampler", "sampler", "plugin");
-    if (plugin.text("plugin").empty())
-      return joined(core, entry_keys(samplers(), choice("sampler", "sampler", "name"), "name"));
-    for (auto& key : core)
-      if (key.name == "name") key.fallback = std::string();  // no built-in sampler is chosen
-    try {
-      return joined(core, SamplerPlugin(plugin.text("plugin")).keys());
-    } catch (const UserError& error) {
-      throw plugin.error("plugin", error.what(), error.code(), error.hint());
-    }
+    return joined(core_keys("data"), entry_keys(*part_kind("data", "dataset"), settings));
   }
 
   // First: all other tables may name what they bring.
   void open_plugins() const {
     const auto run = choice("run", "run", "plugins");
     for (auto& path : run.texts("plugins")) try {
-        if (!add_parts(path))
-          throw UserError(Exit::usage, path + ": exports no flowtrain_parts_plugin",
-                          "end its source with FLOWTRAIN_PARTS(function)");
+        open_plugin(path);
       } catch (const UserError& error) {
         throw run.error("plugins", error.what(), error.code(), error.hint());
       }
@@ -219,26 +201,20 @@ class Resolver {
     tables_["data"] = Settings("data", optional(joined(train_keys_, val_keys_)));
     tables_["data.train"] = Settings("data.train", optional(train_keys_));
     tables_["data.val"] = Settings("data.val", optional(val_keys_));
-    tables_["sampler"] = Settings("sampler", sampler_keys());
-    for (const std::string table : {"step", "net", "loss"})
-      tables_[table] = Settings(table, with_plugin_keys(table, core_keys(table)));
-    if (tables_.contains("optim")) tables_["optim"] = Settings("optim", with_plugin_keys("optim", core_keys("optim")));
-    auto order = choice("order", "order", "name");
-    tables_["order"] = Settings("order", joined(core_keys("order"), entry_keys(orders(), order, "name")));
+    for (const std::string table : {"sampler", "order", "net", "loss", "step"})
+      tables_[table] = Settings(table, part_keys(table, table));
+    if (tables_.contains("optim")) tables_["optim"] = Settings("optim", part_keys("optim", "optim"));
+    tables_["detect"] = Settings("detect", detect_keys(choice("net", "net", "name").text("name")));
   }
 
   void add_entry(const KeyTable& kind, const std::string& table) {
     auto keys = kind.keys;
-    const auto add_keys = [&](const auto& registry, const std::string& key) {
-      const auto settings = choice(table, kind.name, key);
-      if (!settings.text(key).empty()) keys = joined(keys, entry_keys(registry, settings, key));
-    };
-    if (kind.name == "schedule" && is_written(table + ".name")) add_keys(curves(), "name");
     if (kind.name == "data.source") {
-      add_keys(datasets(), "dataset");
-      add_keys(orders(), "order");
+      for (auto key : {"dataset", "order"})
+        keys = joined(keys, entry_keys(*part_kind(kind.name, key), choice(table, kind.name, key)));
+    } else if (part_kind(kind.name, "name")) {
+      keys = part_keys(table, kind.name);
     }
-    if (kind.name == "hook" || kind.name == "optim" || kind.name == "metric") keys = with_plugin_keys(table, keys);
     if (kind.name == "val.set") keys = optional_but_name(set_keys(table));
     tables_.emplace(table, Settings(table, keys));
   }
@@ -248,7 +224,7 @@ class Resolver {
     const auto& core = core_keys("val.set");
     if (!is_written(table + ".dataset")) return joined(joined(core, val_keys_), {core.front()});
     return joined(joined(core, core_keys("data")),
-                  entry_keys(datasets(), choice(table, "val.set", "dataset"), "dataset"));
+                  entry_keys(*part_kind("data", "dataset"), choice(table, "val.set", "dataset")));
   }
 
   static std::vector<Key> optional_but_name(std::vector<Key> keys) {
@@ -270,26 +246,9 @@ class Resolver {
     return all;
   }
 
-  /// A plugin that computes is opened with LibTorch, when the run is built; until then its own keys are taken as they
-  /// are written. They have no help, by which one tells them from ours.
-  std::vector<Key> with_plugin_keys(const std::string& table, std::vector<Key> keys) const {
-    if (!is_written(table + ".plugin")) return keys;
-    for (auto& key : keys)
-      if (key.name == "name") key.fallback = std::string();  // no built-in one is chosen
-    const auto written_here = table + ".";
-    for (auto each = document_.values.lower_bound(written_here);
-         each != document_.values.end() && each->first.starts_with(written_here); ++each) {
-      const auto name = each->first.substr(written_here.size());
-      if (name.find('.') == std::string::npos && !find_key(keys, name))
-        keys.push_back({.name = name, .kind = kind_of(each->second.value), .fallback = each->second.value, .help = ""});
-    }
-    return keys;
-  }
-
-  static Kind kind_of(const Value& value) {
-    constexpr Kind kinds[] = {Kind::boolean,  Kind::integer, Kind::real, Kind::text,
-                              Kind::integers, Kind::reals,   Kind::texts};
-    return kinds[value.index()];
+  void check_required(const Settings& settings) const {
+    const auto written = document_.tables.find(settings.table());
+    settings.check_required(written == document_.tables.end() ? document_.file : written->second.text());
   }
 
   /// The entries of all tables that repeat, or the one table.
@@ -304,10 +263,7 @@ class Resolver {
       if (list.empty() && each.repeats == Repeats::maybe)
         throw UserError(Exit::usage,
                         document_.lists.at(each.name).origin.text() + ": " + each.name + ": expected one at least");
-      for (auto& settings : list) {
-        const auto written = document_.tables.find(settings.table());
-        settings.check_required(written == document_.tables.end() ? document_.file : written->second.text());
-      }
+      for (auto& settings : list) check_required(settings);
     }
     return lists;
   }
@@ -361,20 +317,27 @@ class Resolver {
       auto written = document_.values.find(key);
       return written != document_.values.end() && written->second.layer > layer;
     };
-    auto known = [&](auto& registry) {
-      auto names = registry.names();
-      return std::any_of(names.begin(), names.end(),
-                         [&](auto& name) { return find_key(registry.at(name).keys, leaf); });
-    };
-    if (table == "sampler") return (replaced("sampler.name") || replaced("sampler.plugin")) && known(samplers());
-    if (table == "order") return replaced("order.name") && known(orders());
-    if (table.starts_with("data.source."))
-      return (replaced(table + ".dataset") && known(datasets())) || (replaced(table + ".order") && known(orders()));
     if (table == "data" || table == "data.train" || table == "data.val")
       return (replaced("data.dataset") || replaced("data.train.dataset") || replaced("data.val.dataset") ||
               !chooses_dataset("data.train") || !chooses_dataset("data.val")) &&
-             known(datasets());
-    return false;
+             !parts_with(*part_kind("data", "dataset"), leaf).empty();
+    if (table == "detect") return replaced("net.name") && !nets_that_detect_with(leaf).empty();
+    return std::ranges::any_of(part_kinds(), [&](auto& kind) {
+      return is_of(table, kind) && replaced(table + "." + kind.key) && !parts_with(kind, leaf).empty();
+    });
+  }
+
+  /// Whether `table` ("optim", "optim.1") names parts of this kind.
+  static bool is_of(const std::string& table, const PartKind& kind) {
+    return table == kind.table || (repeats(kind.table) && split(table).first == kind.table);
+  }
+
+  /// Names of the parts of a kind that have a key.
+  static std::vector<std::string> parts_with(const PartKind& kind, const std::string& key) {
+    std::vector<std::string> names;
+    for (auto& name : kind.names())
+      if (find_key(kind.at(name).keys, key)) names.push_back(name);
+    return names;
   }
 
   static std::string did_you_mean(const std::string& word) {
@@ -390,9 +353,38 @@ class Resolver {
           Exit::usage,
           origin.text() + ": " + key + ": there are several [[" + table + "]] (" + list->second.origin.text() + ")",
           "count from 0: " + table + ".0." + leaf);
+    if (const auto of_others = key_of_other_parts(key, table, leaf, origin)) return *of_others;
     return UserError(Exit::usage,
                      origin.text() + ": unknown key '" + key + "'" + did_you_mean(suggestion(key, table, leaf)),
                      "`flowtrain config --keys` lists all tables and keys");
+  }
+
+  /// Where other parts than the one that `table` names have such a key: which ones.
+  std::optional<UserError> key_of_other_parts(const std::string& key, const std::string& table, const std::string& leaf,
+                                              const Origin& origin) const {
+    const auto told = [&](const std::string& kind, const std::string& name, const std::vector<std::string>& others) {
+      std::string list;
+      for (auto& each : others) list += (list.empty() ? "" : ", ") + each;
+      return UserError(
+          Exit::usage,
+          origin.text() + ": " + key + ": " +
+              (name.empty() ? "no " + kind + " is named" : "the " + kind + " '" + name + "' has no such key"),
+          others.size() == 1 ? "it is a key of the " + kind + " " + list
+                             : "it is a key of these " + kind + (kind.ends_with('s') ? "es: " : "s: ") + list);
+    };
+    if (table == "detect") {
+      if (const auto nets = nets_that_detect_with(leaf); !nets.empty())
+        return told("net", choice("net", "net", "name").text("name"), nets);
+      return std::nullopt;
+    }
+    for (auto& kind : part_kinds()) {
+      const bool of_data = table == "data.train" || table == "data.val";
+      if (!is_of(of_data ? "data" : table, kind)) continue;
+      const std::string chooser = of_data && !is_written(table + "." + kind.key) ? "data" : table;
+      if (const auto others = parts_with(kind, leaf); !others.empty())
+        return told(kind.kind, choice(chooser, kind.table, kind.key).text(kind.key), others);
+    }
+    return std::nullopt;
   }
 
   /// A slip of spelling in the same table, else the same key of another table, else one in the table's name.

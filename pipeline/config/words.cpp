@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 
 #include "sampling/core/settings.h"
@@ -106,10 +105,6 @@ std::optional<std::int64_t> number(const Settings& settings, const std::string& 
   return std::nullopt;
 }
 
-std::string label_of(const Settings& optim) {
-  for (auto key : {"label", "name"})
-    if (auto& text = optim.text(key); !text.empty()) return text;
-  return std::filesystem::path(optim.text("plugin")).stem().string();
-}
+std::string label_of(const Settings& optim) { return optim.text(optim.text("label").empty() ? "name" : "label"); }
 
 }  // namespace flowtrain

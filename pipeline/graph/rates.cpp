@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "nets/entries.h"
 #include "pipeline/config/keys.h"
 #include "pipeline/config/words.h"
 #include "sampling/core/registry.h"
@@ -25,7 +26,10 @@ Rates base_rates(const Settings& optim, std::uint64_t step_samples) {
   if (const auto meant_for = optim.integer("lr_base_batch"); meant_for > 0)
     base.lr *= static_cast<double>(step_samples) * static_cast<double>(optim.integer("accum")) /
                static_cast<double>(meant_for);
-  base.momentum = optim.text("name").starts_with("adam") ? optim.reals("betas").front() : optim.real("momentum");
+  if (const auto& key = nets::optimizers().at(optim.text("name")).traits.momentum; !key.empty()) {
+    const auto* several = std::get_if<std::vector<double>>(&optim.value(key));
+    base.momentum = several ? several->front() : optim.real(key);
+  }
   return base;
 }
 

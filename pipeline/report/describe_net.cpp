@@ -13,9 +13,7 @@ std::string describe_net(const Settings& net, const NetFigures& figures) {
     bytes += parameter.bytes;
     if (parameter.optimizer < 0) frozen += parameter.elements;
   }
-  std::string name = net.text("name");
-  for (auto key : {"script", "plugin"})
-    if (name.empty()) name = net.text(key);
+  const std::string& name = net.has("script") ? net.text("script") : net.text("name");  // a file says more
   return say(name, ": ", format_count(elements), " parameters in ", figures.parameters.size(), " tensors, ",
              format_bytes(bytes), frozen > 0 ? say("; ", format_count(frozen), " frozen") : "");
 }

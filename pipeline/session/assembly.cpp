@@ -58,10 +58,9 @@ void check_mixing(const Config& config, const std::vector<Field>& fields) {
 
   const auto refuse = [&](const char* table, const char* key, const char* what) {
     const Settings& sampler = config.table("sampler");
-    const std::string choice = sampler.text("plugin").empty() ? "name" : "plugin";
     throw config.table(table).error(key,
-                                    say("sampler.", choice, " = ", to_toml(sampler.value(choice)), " (",
-                                        sampler.origin(choice).text(), ") gives no ", what),
+                                    say("sampler.name = ", to_toml(sampler.value("name")), " (",
+                                        sampler.origin("name").text(), ") gives no ", what),
                                     Exit::usage, "set it to 0, or choose another sampler");
   };
   const auto alpha = mixing.mixup > 0 ? "mixup" : "cutmix";

@@ -116,7 +116,6 @@ std::string describe_rows(const std::vector<Field>& fields) {
 }
 
 std::unique_ptr<Sampler> sampler_of(const Settings& settings, const SamplerInput& input) {
-  if (auto& plugin = settings.text("plugin"); !plugin.empty()) return SamplerPlugin(plugin).make(settings, input);
   return samplers().at(settings.text("name")).make(settings, input);
 }
 
@@ -253,7 +252,7 @@ std::unique_ptr<Sampler> make_sampler(const Config& config, const SamplerInput& 
   }
   if (std::ranges::any_of(first, [](auto& field) { return field.name == source_field; }))
     throw settings.error(
-        settings.text("plugin").empty() ? "name" : "plugin",
+        "name",
         say("it gives a field '", source_field, "', which is what the index of each row's [[data.source]] is called"),
         Exit::usage, "give the sampler's field another name");
   return std::make_unique<SourcedSampler>(sampler_of(settings, input), whole);

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
+#include "pipeline/config/metric_rules.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
-#include "pipeline/validation/early_stop.h"
 #include "sampling/core/settings.h"
 #include "stages/evaluation/figures.h"
+#include "stages/evaluation/metric_names.h"
 
 namespace flowtrain {
 
@@ -27,10 +28,8 @@ struct Rule {
 };
 
 std::vector<Rule> rules_of(const Config& config) {
-  const std::string ruling = ruling_metric(config.table("val"));
-  const auto figure = [&](const Settings& table) {
-    return table.text("metric").empty() ? ruling : table.text("metric");
-  };
+  const std::string ruling = ruling_figure(config).name;
+  const auto figure = [&](const Settings& table) { return ruled_figure(table, config).name; };
   std::vector<Rule> rules;
   for (auto& best : config.list("best")) rules.push_back({best, "metric", figure(best)});
   const Settings& snapshot = config.table("snapshot");

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "pipeline/validation/early_stop.h"
+#include "pipeline/config/metric_rules.h"
 
 namespace flowtrain {
 
@@ -31,16 +31,13 @@ const Ranked* BestRule::best(const Rankings& rankings) const {
 std::vector<BestRule> BestRule::all(const Config& config) {
   std::vector<BestRule> rules;
   for (auto& table : config.list("best")) {
-    const std::string &metric = table.text("metric"), &mode = table.text("mode");
-    const bool lower_wins =
-        mode == "auto" ? lower_is_better(metric_of(metric, config.table("val").texts("metrics"))) : mode == "min";
+    const auto [metric, lower_wins] = ruled_figure(table, config);
     rules.push_back({metric, lower_wins, static_cast<std::size_t>(table.integer("keep")),
                      rules.empty() ? "best" : "best-" + metric});
   }
   if (rules.empty()) {
-    const std::string metric = ruling_metric(config.table("val"));
-    rules.push_back(
-        {metric, lower_is_better(metric), static_cast<std::size_t>(config.table("snapshot").integer("keep_best"))});
+    const auto [metric, lower_wins] = ruling_figure(config);
+    rules.push_back({metric, lower_wins, static_cast<std::size_t>(config.table("snapshot").integer("keep_best"))});
   }
   return rules;
 }

@@ -3,38 +3,29 @@
 #include <algorithm>
 #include <cmath>
 
+#include "pipeline/config/metric_rules.h"
 #include "sampling/core/say.h"
 #include "sampling/core/settings.h"
 
 namespace flowtrain {
 
-std::string ruling_metric(const Settings& val) {
-  const auto& metrics = val.texts("metrics");
-  const auto ruling = std::find_if(metrics.begin(), metrics.end(), is_single_figure);
-  return ruling == metrics.end() ? "loss" : *ruling;
-}
-
-Improvement Improvement::from(const Settings& table, const Settings& val) {
-  const std::string& metric = table.text("metric");
-  return {metric.empty() ? ruling_metric(val) : metric, table.real("min_delta"), table.boolean("relative"),
-          metric_of(metric, val.texts("metrics"))};
+Improvement Improvement::from(const Settings& table, const Config& config) {
+  const auto [metric, lower_wins] = ruled_figure(table, config);
+  return {metric, table.real("min_delta"), table.boolean("relative"), lower_wins};
 }
 
 bool Improvement::enter(std::optional<double>& best, const Figures& figures) const {
   const auto found = std::find_if(figures.begin(), figures.end(), [&](auto& figure) { return figure.first == metric; });
   if (found == figures.end() || !std::isfinite(found->second)) return false;
   const double value = found->second, margin = best ? min_delta * (relative ? std::abs(*best) : 1) : 0;
-  if (best &&
-      !(lower_is_better(measured.empty() ? metric : measured) ? value < *best - margin : value > *best + margin))
-    return false;
+  if (best && !(lower_wins ? value < *best - margin : value > *best + margin)) return false;
   best = value;
   return true;
 }
 
 EarlyStop EarlyStop::from(const Config& config) {
   const Settings& table = config.table("early_stop");
-  return {Improvement::from(table, config.table("val")), static_cast<std::uint64_t>(table.integer("patience")),
-          table.real("hours")};
+  return {Improvement::from(table, config), static_cast<std::uint64_t>(table.integer("patience")), table.real("hours")};
 }
 
 void EarlyStop::enter(EarlyStopState& state, const Figures& figures) const {

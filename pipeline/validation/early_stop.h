@@ -7,22 +7,18 @@
 
 #include "pipeline/config/config.h"
 #include "stages/compute.h"
-#include "stages/evaluation/metric_names.h"
 
 namespace flowtrain {
 
-/// The first of val.metrics that is one figure, or loss: it decides which snapshot is best.
-std::string ruling_metric(const Settings& val);
-
 /// When a figure counts as better than the best before it.
 struct Improvement {
-  std::string metric;         ///< of val.metrics, or loss
-  double min_delta = 0;       ///< by which it must be better
-  bool relative = false;      ///< min_delta is a share of the best figure's magnitude
-  std::string measured = {};  ///< the one of val.metrics that `metric` is of; empty: `metric` says it
+  std::string metric;       ///< of val.metrics, or loss
+  double min_delta = 0;     ///< by which it must be better
+  bool relative = false;    ///< min_delta is a share of the best figure's magnitude
+  bool lower_wins = false;  ///< the lower figure is better
 
-  /// Keys `metric`, `min_delta` and `relative` of `table`; an empty metric is the ruling one.
-  static Improvement from(const Settings& table, const Settings& val);
+  /// Keys `metric`, `mode`, `min_delta` and `relative` of `table`; an empty metric is the ruling one.
+  static Improvement from(const Settings& table, const Config& config);
   /// Takes over the figure where it is better; false where it is not, not finite, or missing.
   bool enter(std::optional<double>& best, const Figures& figures) const;
 };

@@ -8,8 +8,7 @@ std::vector<Plateau> Plateau::all(const Config& config) {
   std::vector<Plateau> all;
   for (auto& settings : config.list("schedule"))
     if (settings.text("name") == "plateau")
-      all.push_back({Improvement::from(settings, config.table("val")),
-                     static_cast<std::uint64_t>(settings.integer("patience")),
+      all.push_back({Improvement::from(settings, config), static_cast<std::uint64_t>(settings.integer("patience")),
                      static_cast<std::uint64_t>(settings.integer("cooldown")), settings.real("decay_rate"),
                      settings.real("min_factor"), settings.text("optim"), settings.text("target")});
   return all;

@@ -5,9 +5,9 @@ namespace flowtrain {
 Registry<Dataset, DatasetInput>& datasets() {
   static Registry<Dataset, DatasetInput> registry = [] {
     Registry<Dataset, DatasetInput> all("data set");
-    for (auto entry :
-         {shapes_entry, idx_entry, cifar_entry, image_folder_entry, voc_entry, coco_entry, webdataset_entry})
-      all.add(entry());
+#define FLOWTRAIN_ENTRY(name) all.add(name##_entry());
+#include "sampling/datasets/list.h"
+#undef FLOWTRAIN_ENTRY
     return all;
   }();
   return registry;

@@ -1,5 +1,5 @@
 #pragma once
-// The built-in orders, one a file; registry.cpp lists them under their names.
+// The built-in orders: each file has a function that gives its entry, and a line in list.h.
 
 #include "sampling/core/random.h"
 #include "sampling/core/registry.h"
@@ -9,11 +9,9 @@ namespace flowtrain {
 
 using OrderEntry = Registry<Order, OrderInput>::Item;
 
-OrderEntry sequential_entry();      ///< as stored
-OrderEntry shuffle_entry();         ///< every record once, in a new random order each epoch
-OrderEntry block_shuffle_entry();   ///< the same for shards: records that lie together are read together
-OrderEntry weighted_entry();        ///< with replacement, by given weights
-OrderEntry class_balanced_entry();  ///< every class equally often
+#define FLOWTRAIN_ENTRY(name) OrderEntry name##_entry();
+#include "sampling/orders/list.h"
+#undef FLOWTRAIN_ENTRY
 
 /// The records of a data set that is to be ordered. Throws UserError(data) if there are none.
 inline std::uint64_t samples_of(const OrderInput& input) {

@@ -5,8 +5,9 @@ namespace flowtrain {
 Registry<Order, OrderInput>& orders() {
   static Registry<Order, OrderInput> registry = [] {
     Registry<Order, OrderInput> all("order");
-    for (auto entry : {sequential_entry, shuffle_entry, block_shuffle_entry, weighted_entry, class_balanced_entry})
-      all.add(entry());
+#define FLOWTRAIN_ENTRY(name) all.add(name##_entry());
+#include "sampling/orders/list.h"
+#undef FLOWTRAIN_ENTRY
     return all;
   }();
   return registry;

@@ -1,5 +1,5 @@
 #pragma once
-// The built-in samplers; registry.cpp lists them under their names.
+// The built-in samplers: each file has a function that gives its entry, and a line in list.h.
 
 #include "sampling/sampler.h"
 
@@ -9,9 +9,8 @@ namespace flowtrain {
 
 using SamplerEntry = Registry<Sampler, SamplerInput>::Item;
 
-SamplerEntry classify_entry();           ///< a picture and its class, augmented as usual
-SamplerEntry copy_entry();               ///< the stored bytes as they are
-SamplerEntry cornernet_entry();          ///< a picture and the corners of its boxes: CornerNet, CornerNet-Squeeze
-SamplerEntry cornernet_saccade_entry();  ///< the same for CornerNet-Saccade, with attention maps
+#define FLOWTRAIN_ENTRY(name) SamplerEntry name##_entry();
+#include "sampling/samplers/list.h"
+#undef FLOWTRAIN_ENTRY
 
 }  // namespace flowtrain

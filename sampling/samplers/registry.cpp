@@ -5,7 +5,9 @@ namespace flowtrain {
 Registry<Sampler, SamplerInput>& samplers() {
   static Registry<Sampler, SamplerInput> registry = [] {
     Registry<Sampler, SamplerInput> all("sampler");
-    for (auto entry : {classify_entry, copy_entry, cornernet_entry, cornernet_saccade_entry}) all.add(entry());
+#define FLOWTRAIN_ENTRY(name) all.add(name##_entry());
+#include "sampling/samplers/list.h"
+#undef FLOWTRAIN_ENTRY
     return all;
   }();
   return registry;

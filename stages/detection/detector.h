@@ -27,7 +27,6 @@ class Detector {
 
 /// How a detector looks: tables of the configuration.
 struct LookSpec {
-  const Settings& net;
   const Settings& sampler;  ///< its input and output sizes
   const Settings& detect;
   std::int64_t classes;

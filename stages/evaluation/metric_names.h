@@ -1,5 +1,5 @@
 #pragma once
-// What the rules that compare validations know of a figure of val.metrics by its name.
+// What the name of a figure of validation says.
 
 #include <string>
 #include <string_view>
@@ -9,11 +9,6 @@ namespace flowtrain {
 
 /// What the figures of accuracy_per_class begin with, before the name of the class.
 inline constexpr std::string_view class_accuracy = "accuracy.";
-
-/// What is measured, without the name of the validation set that it is measured on: "loss" of "night.loss".
-inline std::string_view without_set(std::string_view metric) {
-  return metric.starts_with(class_accuracy) ? metric : metric.substr(metric.find('.') + 1);
-}
 
 /// Which of `metrics`, or the loss, a figure is of, whatever set stands before it and whatever group of val.group_by
 /// after it: "f1" of "f1", of "night.f1" and of "night.f1.cat". Empty: of none. No set is called like a metric.
@@ -27,18 +22,6 @@ inline std::string metric_of(std::string_view figure, const std::vector<std::str
     if (begins(text, "loss")) return "loss";
   }
   return {};
-}
-
-/// Whether it is better the lower it is: losses and error rates.
-inline bool lower_is_better(std::string_view metric) {
-  metric = without_set(metric);
-  return metric == "loss" || metric == "perplexity" || metric == "error_rate";
-}
-
-/// Whether it is one figure, so that one of two validations can be the better one; others have one for each class.
-inline bool is_single_figure(std::string_view metric) {
-  metric = without_set(metric);
-  return metric != "accuracy_per_class" && metric != "confusion";
 }
 
 }  // namespace flowtrain

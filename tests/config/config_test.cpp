@@ -12,32 +12,6 @@
 using namespace flowtrain;
 using namespace flowtrain::testing;
 
-namespace {
-
-const std::string letters = "[data]\ndataset = \"letters\"\n";
-
-/// The error that a file called a.toml with `text` ends in, its folder's name cut off.
-Failure refusal(const std::string& text, const std::vector<Override>& overrides = {}) {
-  add_entries();
-  TempFolder temp;
-  auto file = temp.write("a.toml", text);
-  auto failure = failure_of([&] { load_config(file, overrides); });
-  REQUIRE(failure);
-  auto folder = temp.path().string() + "/";
-  for (std::size_t at; (at = failure->message.find(folder)) != std::string::npos;)
-    failure->message.erase(at, folder.size());
-  CHECK(failure->code == Exit::usage);
-  return *failure;
-}
-
-Config loaded(const std::string& text, const std::vector<Override>& overrides = {}) {
-  add_entries();
-  TempFolder temp;
-  return load_config(temp.write("a.toml", text), overrides);
-}
-
-}  // namespace
-
 TEST_CASE("defaults stand where nothing was written") {
   auto config = loaded(letters);
   CHECK(config.name() == "a");
@@ -183,8 +157,9 @@ TEST_CASE("values that cannot be meant are refused") {
   CHECK(message("run.device=gpu") == "--set: run.device: expected auto, cpu, cuda or cuda:N, got \"gpu\"");
   CHECK(message("run.device=cuda:") == "--set: run.device: expected auto, cpu, cuda or cuda:N, got \"cuda:\"");
   CHECK(message("run.device=cuda:x") == "--set: run.device: expected auto, cpu, cuda or cuda:N, got \"cuda:x\"");
-  CHECK(message("optim.betas=[0.9]") == "--set: optim.betas: expected two numbers below 1, got [0.9]");
-  CHECK(message("optim.betas=[0.9, 1.0]") == "--set: optim.betas: expected two numbers below 1, got [0.9, 1.0]");
+  for (const std::string betas : {"[0.9]", "[0.9, 1.0]"})
+    CHECK(refusal(letters + "[optim]\nname = \"adamw\"\nbetas = " + betas + "\n").message ==
+          "a.toml:5:1: optim.betas: expected two numbers below 1, got " + betas);
   CHECK(message("optim.nesterov=true") == "--set: optim.nesterov: needs optim.momentum > 0");
   CHECK(message("snapshot.every=often").starts_with("--set: snapshot.every: expected a number of iterations"));
   CHECK(message("lr.stepsize=-2 epochs").starts_with("--set: lr.stepsize: expected a number of iterations"));
@@ -259,7 +234,7 @@ TEST_CASE("training and validation may use different data sets, each with its ke
   CHECK(config.data(false).integer("base") == 7);
   CHECK(config.data(false).text("path") == "p");
   CHECK(refusal("[data.train]\ndataset = \"letters\"\nbase = 3\n[data.val]\ndataset = \"digits\"\n").message ==
-        "a.toml:3:1: unknown key 'data.train.base'; did you mean 'data.train.bad'?");
+        "a.toml:3:1: data.train.base: the data set 'letters' has no such key");
 }
 
 TEST_CASE("a data set must be chosen, and be one that there is") {
@@ -276,13 +251,18 @@ TEST_CASE("a data set must be chosen, and be one that there is") {
         "a.toml:4:1: order.name: no order is called 'spirl'");
   CHECK(refusal(letters + "[sampler]\nname = \"clasify\"\n").message ==
         "a.toml:4:1: sampler.name: no sampler is called 'clasify'");
-  CHECK(refusal(letters + "[sampler]\nplugin = \"./gone.so\"\n").message.starts_with("a.toml:4:1: sampler.plugin: "));
+  CHECK(refusal(letters + "[run]\nplugins = [\"./gone.so\"]\n").message ==
+        "a.toml:4:1: run.plugins: ./gone.so: no such file");
 }
 
 TEST_CASE("the keys of a table follow the choice made in it") {
   CHECK(loaded(letters + "[order]\nname = \"spiral\"\nturns = 5\n").table("order").integer("turns") == 5);
-  CHECK(refusal(letters + "[order]\nturns = 5\n").message == "a.toml:4:1: unknown key 'order.turns'");
-  CHECK(refusal(letters + "base = 5\n").message.starts_with("a.toml:3:1: unknown key 'data.base'"));
+  auto turns = refusal(letters + "[order]\nturns = 5\n");
+  CHECK(turns.message == "a.toml:4:1: order.turns: the order 'shuffle' has no such key");
+  CHECK(turns.hint == "it is a key of the order spiral");
+  auto base = refusal(letters + "base = 5\n");
+  CHECK(base.message == "a.toml:3:1: data.base: the data set 'letters' has no such key");
+  CHECK(base.hint == "it is a key of the data set digits");
 }
 
 TEST_CASE("a later choice leaves behind what was written for the earlier one") {
@@ -293,21 +273,21 @@ TEST_CASE("a later choice leaves behind what was written for the earlier one") {
   CHECK(config.data(true).text("path") == "p");
   CHECK(config.data(true).integer("base") == 10);
   CHECK(refusal(text, {parse_set("order.name=sequential"), parse_set("order.turns=2")}).message ==
-        "--set: unknown key 'order.turns'");
+        "--set: order.turns: the order 'sequential' has no such key");
   CHECK(refusal(letters + "[order]\ntruns = 5\nname = \"spiral\"\n", {parse_set("order.name=sequential")}).message ==
         "a.toml:4:1: unknown key 'order.truns'");
 }
 
-TEST_CASE("a sampler plugin brings its own keys and replaces a built-in sampler") {
-  const std::string plugin = test::build_path("plugins/edges.so");
+TEST_CASE("a plugin's sampler is named as any other, and brings its own keys") {
+  const Override opened{"run.plugins", "[\"" + test::build_path("plugins/edges.so") + "\"]"};
+  const Override named{"sampler.name", "edges"};
   auto text = letters + "[sampler]\nname = \"classify\"\nflip = 0.25\n";
-  auto config = loaded(text, {{"sampler.plugin", plugin}, {"sampler.gain", "3"}});
+  auto config = loaded(text, {opened, named, {"sampler.gain", "3"}});
   auto& sampler = config.table("sampler");
-  CHECK(sampler.text("plugin") == plugin);
-  CHECK(sampler.text("name") == "");
+  CHECK(sampler.text("name") == "edges");
   CHECK(sampler.real("gain") == 3);
   CHECK_FALSE(sampler.has("flip"));
-  CHECK(refusal(text, {{"sampler.plugin", plugin}, {"sampler.gian", "3"}}).message ==
+  CHECK(refusal(text, {opened, named, {"sampler.gian", "3"}}).message ==
         "--set: unknown key 'sampler.gian'; did you mean 'sampler.gain'?");
   TempFolder temp;
   auto again = load_config(temp.write("again.toml", to_toml(config)));
@@ -322,10 +302,6 @@ TEST_CASE("of two keys that exclude each other the later source's stands; togeth
   CHECK(both.message == "a.toml:4:1: run.max_epochs: run.max_iter is given too (a.toml:5:1)");
   CHECK(both.hint == "keep one of the two");
   CHECK_NOTHROW(loaded(letters + "[run]\nmax_epochs = 5\nmax_iter = 0\n"));
-  CHECK(refusal(letters + "[net]\nname = \"mlp\"\nscript = \"m.pt\"\n").message ==
-        "a.toml:5:1: net.script: net.name is given too (a.toml:4:1)");
-  auto scripted = loaded(letters + "[net]\nname = \"mlp\"\n", {parse_set("net.script=m.pt")});
-  CHECK(scripted.table("net").text("name") == "");
 }
 
 TEST_CASE("training needs a net and an end") {
@@ -336,7 +312,8 @@ TEST_CASE("training needs a net and an end") {
   auto no_net = failure_of([] { loaded(letters + "[run]\nmax_iter = 5\n").check_trainable(); });
   REQUIRE(no_net);
   CHECK(no_net->message.ends_with("a.toml: net.name must be given"));
-  CHECK_NOTHROW(loaded(letters + "[run]\nmax_epochs = 5\n[net]\nscript = \"m.pt\"\n").check_trainable());
+  CHECK_NOTHROW(
+      loaded(letters + "[run]\nmax_epochs = 5\n[net]\nname = \"script\"\nscript = \"m.pt\"\n").check_trainable());
 }
 
 TEST_CASE("a table may stand several times where that has a meaning") {
@@ -357,8 +334,10 @@ TEST_CASE("a table may stand several times where that has a meaning") {
 
   CHECK(refusal(letters + "[schedule]\nname = \"cosine\"\n").message ==
         "a.toml:3:2: schedule: expected a list of tables");
-  CHECK(refusal(letters + "[[schedule]]\nt = 3\n").message.starts_with("a.toml:4:1: unknown key 'schedule.0.t'"));
-  CHECK(refusal(letters + cosine + "power = 2\n").message.starts_with("a.toml:6:1: unknown key 'schedule.0.power'"));
+  CHECK(refusal(letters + "[[schedule]]\nt = 3\n").message == "a.toml:4:1: schedule.0.t: no schedule is named");
+  auto power = refusal(letters + cosine + "power = 2\n");
+  CHECK(power.message == "a.toml:6:1: schedule.0.power: the schedule 'cosine' has no such key");
+  CHECK(power.hint == "it is a key of the schedule poly");
   CHECK(
       refusal(letters + "[[schedule]]\nbegin = 3\n").message.starts_with("a.toml:3:1: schedule.0.name: must be given"));
   CHECK(refusal(letters + "[[schedule]]\nname = \"cosin\"\n").message ==
@@ -409,7 +388,10 @@ TEST_CASE("the list of keys names every table and the keys of entries") {
       CHECK(text.find(table.repeats == Repeats::yes ? "\n[[" + table.name + "]]" : "\n[" + table.name + "]") !=
             std::string::npos);
   for (auto part : {"with dataset = \"letters\"", "with name = \"spiral\"", "  turns = 3  [integer]",
-                    "  dataset (must be given)  [text]", "  last = \"wrap\"  [wrap|drop|pad]"})
+                    "  dataset (must be given)  [text]", "  last = \"wrap\"  [wrap|drop|pad]",
+                    "with name = \"mlp\": ", "  hidden = [256, 128]  [list of integers]",
+                    "with net.name = \"cornernet_saccade\":", "  att_threshold = 0.3  [number]",
+                    "with name = \"stop_file\": ", "  file (must be given)  [text]"})
     CHECK(text.find(part) != std::string::npos);
 }
 
@@ -436,12 +418,13 @@ TEST_CASE("~ at the beginning of a path is the home folder, in files and in flag
   ::setenv("HOME", temp.path().c_str(), 1);
   const auto home = temp.path().string();
   temp.write("more.toml", "[loader]\nbatch = 3\n");
-  auto config = load_config(temp.write("a.toml",
-                                       "base = [\"~/more.toml\"]\n[data]\ndataset = \"letters\"\npath = \"~/p\"\n"
-                                       "[run]\ndir = \"~\"\nresume = \"~/runs/x\"\n[net]\npretrain = \"~/w.pth\"\n"
-                                       "[[val.set]]\nname = \"b\"\npath = \"~/b\"\n"
-                                       "[[hook]]\nname = \"stop_file\"\nfile = \"~/stop\"\nlabel = \"~/label\"\n"),
-                            {parse_set("net.script=~/n.pt"), parse_set("data.val.path=~/v")});
+  auto config =
+      load_config(temp.write("a.toml",
+                             "base = [\"~/more.toml\"]\n[data]\ndataset = \"letters\"\npath = \"~/p\"\n"
+                             "[run]\ndir = \"~\"\nresume = \"~/runs/x\"\n[net]\npretrain = \"~/w.pth\"\n"
+                             "[[val.set]]\nname = \"b\"\npath = \"~/b\"\n"
+                             "[[hook]]\nname = \"stop_file\"\nfile = \"~/stop\"\nlabel = \"~/label\"\n"),
+                  {parse_set("net.name=script"), parse_set("net.script=~/n.pt"), parse_set("data.val.path=~/v")});
   CHECK(config.table("loader").integer("batch") == 3);
   CHECK(config.data(true).text("path") == home + "/p");
   CHECK(config.data(false).text("path") == home + "/v");
@@ -466,7 +449,7 @@ TEST_CASE("~ at the beginning of a path is the home folder, in files and in flag
 
 TEST_CASE("the right spelling of what a shell or a slip made of a value is hinted at") {
   const auto hint = [](const std::string& key, const std::string& value) {
-    return refusal(letters, {parse_set(key + "=" + value)}).hint;
+    return refusal(letters + "[net]\nname = \"mlp\"\n", {parse_set(key + "=" + value)}).hint;
   };
   CHECK(hint("val.metrics", "[accuracy]") == "write it as --set 'val.metrics=[\"accuracy\"]'");
   CHECK(hint("val.metrics", "[accuracy, f1]") == "write it as --set 'val.metrics=[\"accuracy\", \"f1\"]'");

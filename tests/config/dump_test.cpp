@@ -5,6 +5,7 @@
 #include "pipeline/config/config.h"
 #include "pipeline/config/keys.h"
 #include "sampling/core/settings.h"
+#include "stages/hook_entries.h"
 #include "tests/config/support.h"
 
 using namespace flowtrain;
@@ -28,18 +29,13 @@ turns = 5
 name = "mlp"
 hidden = [8]
 [optim]
+name = "adam"
 lr = 1e-3
 betas = [0.5, 0.25]
 [val]
 metrics = ["accuracy", "top5"]
 every = "2 epochs"
 )";
-
-Config loaded(const std::string& text, const std::vector<Override>& overrides = {}) {
-  add_entries();
-  TempFolder temp;
-  return load_config(temp.write("a.toml", text), overrides);
-}
 
 /// What `overrides` change in `rich`.
 std::vector<Difference> changes(const std::vector<std::string>& overrides) {
@@ -60,7 +56,7 @@ TEST_CASE("the resolved configuration has every key, with its origin") {
   CHECK(has("seed = 7  # --seed"));
   CHECK(has("batch = 64  # default"));
   CHECK(has("turns = 5  # " + file.string() + ":12:1"));
-  CHECK(has("lr = 0.001  # " + file.string() + ":17:1"));
+  CHECK(has("lr = 0.001  # " + file.string() + ":18:1"));
   CHECK(has("[data.val]"));
   CHECK_FALSE(has("[data.train]"));
   for (auto& table : core_tables())
@@ -94,7 +90,7 @@ TEST_CASE("the resolved configuration loads again to an equal one") {
             "\"warmup\"\nt = 3\n[[optim]]\nlabel = \"a\"\n[[optim]]\nlabel = \"b\"\n"),
         std::string("[data]\npath = \"p\"\n[data.train]\ndataset = \"letters\"\nbad = \"stop\"\n"
                     "[data.val]\ndataset = \"digits\"\nbase = 3\n")}) {
-    auto config = loaded(text, {parse_set("net.script=m.pt")});
+    auto config = loaded(text, {parse_set("net.name=script"), parse_set("net.script=m.pt")});
     auto again = load_config(temp.write("other.toml", to_toml(config)));
     auto changed = diff(config, again);
     for (auto& each : changed) MESSAGE(each.key << ": " << each.was << " -> " << each.is);
@@ -122,7 +118,7 @@ TEST_CASE("a difference names the key and both values") {
 }
 
 TEST_CASE("changes that decide parameters break exact resume") {
-  for (auto set : {"net.hidden=[9]",     "optim.name=adam",        "loss.label_smoothing=0.1",
+  for (auto set : {"net.hidden=[9]",     "optim.name=sgd",         "loss.label_smoothing=0.1",
                    "lr.stepsize=5",      "lr.warmup.t=3",          "order.turns=6",
                    "sampler.name=copy",  "mix.mixup=0.2",          "mix.color.hue=0.1",
                    "mix.erase.prob=0.5", "data.alphabet=runic",    "data.train.split=x",
@@ -146,6 +142,32 @@ TEST_CASE("changes that only shape the run's way do not") {
     REQUIRE_FALSE(found.empty());
     CHECK(std::none_of(found.begin(), found.end(), [](auto& each) { return each.breaks; }));
   }
+}
+
+TEST_CASE("hooks that only look on may come, change and go, as other hooks may not") {
+  static const bool once [[maybe_unused]] = [] {
+    hooks().add({"nudge", "for tests", {{"by", Kind::integer, std::int64_t{1}, "how far"}}, {}});
+    return true;
+  }();
+  const std::string norms = "[[hook]]\nname = \"norms\"\n", stop = "[[hook]]\nname = \"stop_file\"\nfile = \"x\"\n",
+                    nudge = "[[hook]]\nname = \"nudge\"\n";
+  const auto breaks = [](const std::string& before, const std::string& now) {
+    const auto found = diff(loaded(rich + before), loaded(rich + now));
+    REQUIRE_FALSE(found.empty());
+    return std::any_of(found.begin(), found.end(), [](auto& each) { return each.breaks; });
+  };
+  CHECK_FALSE(breaks("", norms));
+  CHECK_FALSE(breaks(norms, ""));
+  CHECK_FALSE(breaks(norms, norms + "every = 3\n"));
+  CHECK_FALSE(breaks(norms, stop));
+  CHECK_FALSE(breaks(norms, norms + stop));
+  CHECK(breaks("", nudge));
+  CHECK(breaks(nudge, ""));
+  CHECK(breaks(norms, nudge));
+  CHECK(breaks(nudge, nudge + "by = 3\n"));
+  const auto common = common_values(loaded(rich + norms + nudge));
+  CHECK(common.contains("hook.1.by"));
+  CHECK_FALSE(common.contains("hook.0.every"));
 }
 
 TEST_CASE("how a start resumes is no difference") { CHECK(changes({"run.resume=auto"}).empty()); }

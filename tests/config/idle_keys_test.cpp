@@ -11,34 +11,34 @@ using namespace flowtrain::testing;
 
 namespace {
 
-/// The notes, without the temporary folder's name.
-std::vector<std::string> notes_of(const std::string& net) {
-  add_entries();
-  TempFolder temp;
-  auto notes = idle_keys(load_config(temp.write("a.toml", "[data]\ndataset = \"letters\"\n[net]\n" + net), {}));
-  const auto folder = temp.path().string() + "/";
+/// The notes on a file a.toml whose third line begins `text`, without its folder's name.
+std::vector<std::string> notes_of(const std::string& text) {
+  auto notes = idle_keys(loaded(letters + text));
   for (auto& note : notes)
-    for (auto at = note.find(folder); at != std::string::npos; at = note.find(folder)) note.erase(at, folder.size());
+    if (const auto file = note.find("/a.toml:"); file != std::string::npos) {
+      const auto begin = note.rfind('(', file) + 1;
+      note.erase(begin, file + 1 - begin);
+    }
   return notes;
 }
 
 }  // namespace
 
-TEST_CASE("a key of [net] that the chosen net does not have is told") {
-  const auto notes = notes_of("name = \"resnet18\"\ndropout = 0.5\nhidden = [8]\nstacks = 1\n");
-  REQUIRE(notes.size() == 3);
-  CHECK(notes[0].starts_with("net.hidden (a.toml:6:1) is not read: name is \"resnet18\" (a.toml:4:1)"));
-  CHECK(notes[1].starts_with("net.dropout (a.toml:5:1) is not read: name is \"resnet18\""));
-  CHECK(notes[2].starts_with("net.stacks (a.toml:7:1) is not read: name is \"resnet18\""));
-  const auto script = notes_of("script = \"net.pt\"\ndropout = 0.5\n");
-  REQUIRE(script.size() == 1);
-  CHECK(script[0].starts_with("net.dropout (a.toml:5:1) is not read: script is \"net.pt\" (a.toml:4:1)"));
+TEST_CASE("a key that another key keeps from being read is told, with both places") {
+  CHECK(notes_of("[ema]\nwarmup = false\n") ==
+        std::vector<std::string>{"ema.warmup (a.toml:4:1) is not read: decay is 0.0 (default)"});
+  CHECK(notes_of("[early_stop]\nmode = \"min\"\nmetric = \"loss\"\n") ==
+        std::vector<std::string>{"early_stop.metric (a.toml:5:1) is not read: patience is 0 (default)",
+                                 "early_stop.mode (a.toml:4:1) is not read: patience is 0 (default)"});
+  CHECK(notes_of("[train]\nrollback_lr = 0.1\nmax_skipped = 3\n") ==
+        std::vector<std::string>{"train.rollback_lr (a.toml:4:1) is not read: nonfinite is \"stop\" (default)",
+                                 "train.max_skipped (a.toml:5:1) is not read: on_error is \"stop\" (default)"});
 }
 
-TEST_CASE("a key of [net] that the chosen net has, or may have, is not told") {
-  CHECK(notes_of("name = \"mlp\"\ndropout = 0.5\nhidden = [8]\n").empty());
-  CHECK(notes_of("name = \"lenet\"\ndropout = 0.5\n").empty());
-  CHECK(notes_of("name = \"cornernet_squeeze\"\nstacks = 1\nstem = [8]\nwidths = [8, 16]\nblocks = [1, 1]\n").empty());
-  CHECK(notes_of("name = \"resnet18\"\ndropout = 0.0\n").empty());
-  CHECK(notes_of("plugin = \"own.so\"\ndropout = 0.5\n").empty());
+TEST_CASE("a key that is read, or that is as by default, is not told") {
+  CHECK(notes_of("[net]\nname = \"mlp\"\ndropout = 0.5\nhidden = [8]\n").empty());
+  CHECK(notes_of("[net]\nname = \"lenet\"\ndropout = 0.5\n").empty());
+  CHECK(notes_of("[optim]\nname = \"adam\"\nbetas = [0.5, 0.9]\n").empty());
+  CHECK(notes_of("[val]\nevery = 5\n[early_stop]\npatience = 2\nmode = \"min\"\n").empty());
+  CHECK(notes_of("[ema]\nwarmup = true\n").empty());
 }

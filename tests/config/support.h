@@ -2,6 +2,7 @@
 // What the tests of the configuration share: files in a folder of their own, user errors as values, and a data set and
 // an order that exist only here.
 
+#include <doctest/doctest.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -9,7 +10,9 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <vector>
 
+#include "pipeline/config/config.h"
 #include "sampling/core/registry.h"
 #include "sampling/dataset.h"
 #include "sampling/order.h"
@@ -67,6 +70,30 @@ inline void add_entries() {
     return true;
   }();
   (void)once;
+}
+
+/// A data set, which every configuration needs: two lines.
+inline const std::string letters = "[data]\ndataset = \"letters\"\n";
+
+/// The configuration of a file called a.toml with `text`.
+inline Config loaded(const std::string& text, const std::vector<Override>& overrides = {}) {
+  add_entries();
+  TempFolder temp;
+  return load_config(temp.write("a.toml", text), overrides);
+}
+
+/// The error that a file called a.toml with `text` ends in, its folder's name cut off.
+inline Failure refusal(const std::string& text, const std::vector<Override>& overrides = {}) {
+  add_entries();
+  TempFolder temp;
+  auto file = temp.write("a.toml", text);
+  auto failure = failure_of([&] { load_config(file, overrides); });
+  REQUIRE(failure);
+  auto folder = temp.path().string() + "/";
+  for (std::size_t at; (at = failure->message.find(folder)) != std::string::npos;)
+    failure->message.erase(at, folder.size());
+  CHECK(failure->code == Exit::usage);
+  return *failure;
 }
 
 }  // namespace flowtrain::testing

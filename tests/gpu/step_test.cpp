@@ -8,14 +8,13 @@
 #include <cmath>
 #include <string>
 
-#include "nets/losses/loss.h"
 #include "nets/mistake.h"
-#include "nets/optim/optimizer.h"
 #include "nets/optim/scaler.h"
 #include "stages/torch/diagnostics/peak_memory.h"
 #include "stages/torch/learner/deferred_steps.h"
 #include "stages/torch/readout.h"
 #include "tests/gpu/test_device.h"
+#include "tests/support/parts.h"
 #include "tests/support/tiny_learner.h"
 
 using namespace flowtrain;
@@ -40,8 +39,7 @@ struct Trained {
 Trained trained(const Wish& wish) {
   testing::Tables tables;
   tables.net.set("dropout", wish.dropout, {});
-  tables.optim.set("name", wish.optimizer, {});
-  tables.optim.set("momentum", wish.optimizer == "sgd" ? 0.9 : 0.0, {});
+  tables.take_optimizer(wish.optimizer);
   tables.train.set("amp", wish.amp, {});
   tables.train.set("cuda_graph", wish.graph, {});
   tables.optims.assign(1, tables.optim);
@@ -132,7 +130,7 @@ TEST_CASE("by way of graphs training gives the same bits") {
 TEST_CASE("gradients that overflow leave the weights and halve the scale") {
   const at::Tensor w = at::ones({3}, test_device()).requires_grad_();
   const nets::NamedTensors parameters{{"w", w}};
-  const auto optimizer = nets::make_optimizer({.name = "sgd", .lr = 0.5}, parameters);
+  const auto optimizer = testing::make_optimizer({.name = "sgd", .lr = 0.5}, parameters);
   nets::GradScaler scaler(test_device());
   const auto step = [&](float gradient) {
     w.mutable_grad() = at::full({3}, gradient, test_device());
@@ -168,7 +166,7 @@ TEST_CASE("a label that the net has no logit for is an error with its number, an
   const at::Tensor logits = at::zeros({2, 3}, test_device());
   const at::Tensor label = at::tensor({0, 5}, at::kLong).to(test_device());
   for (const std::string name : {"cross_entropy", "mse"}) {
-    const auto loss = nets::make_loss({.name = name, .classes = 6});
+    const auto loss = testing::make_loss(name, {}, /*classes=*/6);
     CHECK_THROWS_AS((*loss)({{"logits", logits}}, {{"label", label}}), nets::Mistake);
     CHECK(std::isfinite((*loss)({{"logits", logits}}, {{"label", at::zeros_like(label)}}).at("loss").item<double>()));
   }

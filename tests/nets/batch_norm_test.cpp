@@ -6,6 +6,7 @@
 #include "nets/layers/batch_norm.h"
 #include "nets/mistake.h"
 #include "nets/models/net.h"
+#include "tests/support/parts.h"
 
 #undef CHECK  // glog's, which torch.h brings along
 #include <doctest/doctest.h>
@@ -32,11 +33,7 @@ class ThreadSum {
 
 std::unique_ptr<Net> resnet() {
   torch::manual_seed(5);
-  NetSpec spec;
-  spec.name = "resnet18";
-  spec.classes = 3;
-  spec.height = spec.width = 32;
-  auto net = make_net(spec);
+  auto net = testing::make_net({"resnet18", {.classes = 3, .height = 32, .width = 32}});
   net->to(torch::kCPU, false);
   net->train(true);
   return net;

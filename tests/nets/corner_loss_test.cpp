@@ -7,8 +7,12 @@
 #include "nets/cornernet/bumps.h"
 #include "nets/cornernet/cells.h"
 #include "nets/cornernet/loss.h"
+#include "tests/support/parts.h"
 
 using namespace flowtrain::nets;
+using flowtrain::UserError;
+using flowtrain::testing::make_loss;
+using flowtrain::testing::Values;
 
 namespace {
 
@@ -113,8 +117,7 @@ TEST_CASE("cells are counted row by row") {
 TEST_CASE("the whole loss is the sum of its parts, and every head learns") {
   for (const bool saccade : {false, true}) {
     const Setting made = setting(2, saccade);
-    const NamedTensors losses =
-        (*make_loss({.name = saccade ? "cornernet_saccade" : "cornernet"}))(made.outputs, made.batch);
+    const NamedTensors losses = (*make_loss(saccade ? "cornernet_saccade" : "cornernet"))(made.outputs, made.batch);
     CHECK(losses.begin()->first == "loss");
     CHECK(losses.contains("att") == saccade);
     double sum = 0;
@@ -132,10 +135,9 @@ TEST_CASE("the whole loss is the sum of its parts, and every head learns") {
 
 TEST_CASE("weights scale their parts; the attention part shrinks with the square of the stacks") {
   const Setting made = setting(1, true);
-  auto parts = [&](const LossSpec& spec) { return (*make_loss(spec))(made.outputs, made.batch); };
-  const NamedTensors usual = parts({.name = "cornernet_saccade"});
-  const NamedTensors heavy =
-      parts({.name = "cornernet_saccade", .pull_weight = 0.2, .push_weight = 0, .off_weight = 3});
+  auto parts = [&](const Values& keys) { return (*make_loss("cornernet_saccade", keys))(made.outputs, made.batch); };
+  const NamedTensors usual = parts({});
+  const NamedTensors heavy = parts({{"pull_weight", 0.2}, {"push_weight", 0.0}, {"off_weight", 3.0}});
   CHECK(value(heavy.at("pull")) == doctest::Approx(2 * value(usual.at("pull"))));
   CHECK(value(heavy.at("push")) == 0);
   CHECK(value(heavy.at("off")) == doctest::Approx(3 * value(usual.at("off"))));
@@ -146,20 +148,20 @@ TEST_CASE("weights scale their parts; the attention part shrinks with the square
     other[name.starts_with("att") ? 3 : name.size() - 1] = '1';
     twice.outputs.set(other, map);
   }
-  const NamedTensors doubled = (*make_loss({.name = "cornernet_saccade"}))(twice.outputs, twice.batch);
+  const NamedTensors doubled = (*make_loss("cornernet_saccade"))(twice.outputs, twice.batch);
   CHECK(value(doubled.at("focal")) == doctest::Approx(value(usual.at("focal"))));
   CHECK(value(doubled.at("att")) == doctest::Approx(value(usual.at("att")) / 2));
 }
 
 TEST_CASE("a corner loss says what it misses") {
   const Setting made = setting(1, false);
-  CHECK_THROWS_WITH_AS((*make_loss({.name = "cornernet"}))({{"logits", at::zeros(1)}}, made.batch),
+  CHECK_THROWS_WITH_AS((*make_loss("cornernet"))({{"logits", at::zeros(1)}}, made.batch),
                        "no tensor named 'tl_heat0'; there are: logits", std::invalid_argument);
-  CHECK_THROWS_AS((*make_loss({.name = "cornernet_saccade"}))(made.outputs, made.batch), std::invalid_argument);
-  CHECK_THROWS_WITH_AS(make_loss({.name = "cornernet", .pull_weight = -1}),
-                       "loss cornernet: pull_weight is -1.000000, expected >= 0", std::invalid_argument);
-  CHECK_THROWS_WITH_AS(make_loss({.name = "cornernet", .label_smoothing = 0.1}),
-                       "loss cornernet has no label_smoothing, only cross_entropy has", std::invalid_argument);
+  CHECK_THROWS_AS((*make_loss("cornernet_saccade"))(made.outputs, made.batch), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(make_loss("cornernet", {{"pull_weight", -1.0}}),
+                       doctest::Contains("loss.pull_weight: must be from 0 to "), UserError);
+  CHECK_THROWS_WITH_AS(make_loss("cornernet", {{"label_smoothing", 0.1}}),
+                       "test.toml:1:1: loss.label_smoothing: unknown key", UserError);
 }
 
 TEST_CASE("the whole loss draws its maps from lists, and knows for which size they are") {
@@ -169,7 +171,7 @@ TEST_CASE("the whole loss draws its maps from lists, and knows for which size th
   const CornerHeat heat = draw_bumps(bumps, 3, 8, 8, false);
   made.batch.set("tl_heat", heat.tl);
   made.batch.set("br_heat", heat.br);
-  const auto loss = make_loss({.name = "cornernet"});
+  const auto loss = make_loss("cornernet");
   const double dense = value((*loss)(made.outputs, made.batch).at("loss"));
   made.batch.set("bumps", bumps);
   made.batch.set("untagged", at::tensor({3, 0}, at::kInt));
@@ -179,6 +181,6 @@ TEST_CASE("the whole loss draws its maps from lists, and knows for which size th
   CHECK(value(from_lists.at("untagged")) == 1.5);
   for (auto& name : loss->figures()) CHECK(from_lists.contains(name));
   made.batch.set("cells", at::tensor({4, 8, 4, 8}, at::kInt).view({2, 2}));
-  CHECK_THROWS_WITH_AS((*make_loss({.name = "cornernet"}))(made.outputs, made.batch),
+  CHECK_THROWS_WITH_AS((*make_loss("cornernet"))(made.outputs, made.batch),
                        "the net gives maps of 8x8 cells, the batch has targets for 4x8", std::invalid_argument);
 }

@@ -6,25 +6,28 @@
 #include <doctest/doctest.h>
 
 #include "tests/nets/names_of.h"
+#include "tests/support/parts.h"
 
 using namespace flowtrain::nets;
+using flowtrain::testing::make_net;
+using flowtrain::testing::NetOf;
 
 namespace {
 
-NetSpec spec_of(const std::string& name, std::int64_t side, std::int64_t classes = 80) {
-  NetSpec spec;
-  spec.name = name;
-  spec.classes = classes;
-  spec.height = spec.width = side;
-  return spec;
+NetOf net_of(const std::string& name, std::int64_t side, std::int64_t classes = 80) {
+  return {name, {.classes = classes, .height = side, .width = side}};
 }
+
+CornerNet corner_net(const NetOf& net) { return {flowtrain::testing::table_of(nets(), net.name, net.keys), net.input}; }
+
+using Widths = std::vector<std::int64_t>;
 
 }  // namespace
 
 TEST_CASE("CornerNet family: as large as the published nets; heats begin at the prior") {
   const auto check = [](const char* name, std::int64_t parameters, std::size_t entries) {
     CAPTURE(name);
-    const auto net = make_net(spec_of(name, 255));
+    const auto net = make_net(net_of(name, 255));
     CHECK(summary(*net).parameters == parameters);
     CHECK(net->parameters().size() + net->buffers().size() == entries);
     for (const auto& [key, tensor] : net->parameters()) {
@@ -39,7 +42,7 @@ TEST_CASE("CornerNet family: as large as the published nets; heats begin at the 
 
 TEST_CASE("cornernet_saccade: forward gives the maps of all hourglasses, detect those of the last") {
   const c10::NoGradGuard no_gradients;
-  CornerNet net(spec_of("cornernet_saccade", 63, 4));
+  CornerNet net = corner_net(net_of("cornernet_saccade", 63, 4));
   net.train(false);
   const at::Tensor image = at::randn({2, 3, 32, 63});  // a size of its own
   const NamedTensors all = net.forward({{"image", image}});
@@ -76,7 +79,7 @@ TEST_CASE("cornernet_saccade: forward gives the maps of all hourglasses, detect 
 }
 
 TEST_CASE("cornernet_squeeze: every parameter gets a gradient, and batch norm can span processes") {
-  auto net = make_net(spec_of("cornernet_squeeze", 127, 2));
+  auto net = make_net(net_of("cornernet_squeeze", 127, 2));
   net->train(true);
   int calls = 0;
   net->span_batch_norm([&](at::Tensor&) { ++calls; });  // one process: its own sums
@@ -94,43 +97,35 @@ TEST_CASE("cornernet_squeeze: every parameter gets a gradient, and batch norm ca
 }
 
 TEST_CASE("CornerNet family: smaller than published, and plans that do not fit together") {
-  NetSpec spec = spec_of("cornernet_squeeze", 127);
-  spec.stacks = 1;
-  spec.stem = {8, 16, 16};
-  spec.widths = {16, 16, 24};
-  spec.blocks = {1, 1, 2};
-  CornerNet net(spec);
+  const auto small = [](const std::string& name, const Widths& stem, const Widths& blocks) {
+    NetOf net = net_of(name, 127);
+    net.keys = {{"stacks", std::int64_t{1}}, {"stem", stem}, {"widths", Widths{16, 16, 24}}, {"blocks", blocks}};
+    return net;
+  };
+  CornerNet net = corner_net(small("cornernet_squeeze", {8, 16, 16}, {1, 1, 2}));
   const NamedTensors maps = net.forward({{"image", at::zeros({1, 3, 127, 127})}});
   CHECK(maps.at("br_off0").sizes() == at::IntArrayRef({1, 2, 16, 16}));
   CHECK_FALSE(maps.contains("tl_heat1"));
-  const auto refused = [&](auto change, const char* message) {
-    NetSpec wrong = spec;
-    change(wrong);
-    CHECK_THROWS_WITH_AS(make_net(wrong), message, std::invalid_argument);
-  };
-  refused(
-      [](NetSpec& s) {
-        s.blocks = {1, 1};
-      },
-      "net cornernet_squeeze: 3 widths and 2 blocks, expected as many of each, and two at least");
-  refused(
-      [](NetSpec& s) {
-        s.stem = {8, 12};
-      },
-      "net cornernet_squeeze: its stem ends with width 12, its hourglass begins with 16, expected the same");
-  refused([](NetSpec& s) { s.name = "cornernet_saccade"; },
-          "net cornernet_saccade: expected four widths, for three attention maps");
+  CHECK_THROWS_WITH_AS(make_net(small("cornernet_squeeze", {8, 16, 16}, {1, 1})),
+                       "net cornernet_squeeze: 3 widths and 2 blocks, expected as many of each, and two at least",
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(
+      make_net(small("cornernet_squeeze", {8, 12}, {1, 1, 2})),
+      "net cornernet_squeeze: its stem ends with width 12, its hourglass begins with 16, expected the same",
+      std::invalid_argument);
+  CHECK_THROWS_WITH_AS(make_net(small("cornernet_saccade", {8, 16, 16}, {1, 1, 2})),
+                       "net cornernet_saccade: expected four widths, for three attention maps", std::invalid_argument);
 }
 
 TEST_CASE("CornerNet family: sides that do not halve evenly are refused, as is attention where there is none") {
-  CHECK_THROWS_WITH_AS(make_net(spec_of("cornernet", 500)),
+  CHECK_THROWS_WITH_AS(make_net(net_of("cornernet", 500)),
                        "net cornernet: pictures are 500 x 500 pixels, expected sides that are multiples of 128 or up "
                        "to 3 less, such as 255 or 511",
                        std::invalid_argument);
-  CHECK_THROWS_WITH_AS(CornerNet(spec_of("resnet18", 511)),
+  CHECK_THROWS_WITH_AS(corner_net(net_of("resnet18", 511)),
                        "unknown CornerNet 'resnet18'; known: cornernet, cornernet_saccade, cornernet_squeeze",
                        std::invalid_argument);
-  CornerNet net(spec_of("cornernet_squeeze", 121));
+  CornerNet net = corner_net(net_of("cornernet_squeeze", 121));
   CHECK_THROWS_WITH_AS(net.detect(at::zeros({1, 3, 120, 128})),
                        doctest::Contains("pictures are 120 x 128 pixels, expected sides that are multiples of 128 or "
                                          "up to 7 less"),

@@ -6,36 +6,33 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "tests/support/parts.h"
+
 using namespace flowtrain::nets;
 
 namespace {
 
-NetSpec spec(std::int64_t height, std::int64_t width) {
-  NetSpec spec;
-  spec.name = "gan";
-  spec.classes = 1;
-  spec.height = height;
-  spec.width = width;
-  return spec;
+NetInput pictures_of(std::int64_t height, std::int64_t width) {
+  return {.classes = 1, .height = height, .width = width};
 }
 
 }  // namespace
 
 TEST_CASE("a GAN makes pictures of the size it judges") {
   at::manual_seed(1);
-  Gan gan(spec(16, 24));
+  Gan gan(pictures_of(16, 24));
   const at::Tensor pictures = gan.generate(at::randn({5, Gan::latent}));
   CHECK(pictures.sizes() == at::IntArrayRef({5, 3, 16, 24}));
   CHECK(pictures.abs().max().item<double>() <= 1);
   CHECK(gan.judge(pictures).sizes() == at::IntArrayRef({5}));
   for (const auto& [name, parameter] : gan.parameters())
     CHECK((name.starts_with("generator.") || name.starts_with("discriminator.")));
-  CHECK_THROWS_AS(Gan(spec(16, 20)), std::invalid_argument);
+  CHECK_THROWS_AS(Gan(pictures_of(16, 20)), std::invalid_argument);
 }
 
 TEST_CASE("the losses of a GAN, each from its own pass") {
   at::manual_seed(1);
-  Gan gan(spec(16, 16));
+  Gan gan(pictures_of(16, 16));
   GanStep step(gan);
   const NamedTensors batch{{"image", at::rand({4, 3, 16, 16}) * 2 - 1}};
   const auto judged = step(batch, {"discriminator"}), made = step(batch, {"generator"});
@@ -51,6 +48,13 @@ TEST_CASE("the losses of a GAN, each from its own pass") {
   judged.at("discriminator").backward();
   for (const auto& [name, parameter] : gan.parameters())
     CHECK(parameter.grad().defined() == name.starts_with("discriminator."));
-  CHECK(make_step("gan", gan)->losses() == std::vector<std::string>{"discriminator", "generator"});
-  CHECK_THROWS_AS(make_step("supervised", gan), std::invalid_argument);
+
+  const auto made_for = [](Net& net) {
+    const flowtrain::Settings none{};
+    return make_step(flowtrain::testing::table_of(steps(), "gan"), {net, none, none});
+  };
+  CHECK(made_for(gan)->losses() == std::vector<std::string>{"discriminator", "generator"});
+  const auto other = flowtrain::testing::make_net({"mlp", pictures_of(16, 16)});
+  CHECK_THROWS_WITH_AS(made_for(*other), "gan: needs the net gan, a generator and a discriminator",
+                       std::invalid_argument);
 }

@@ -6,16 +6,22 @@
 #include <cmath>
 
 #include "nets/mistake.h"
+#include "tests/support/failure_helper.h"
+#include "tests/support/parts.h"
 
 using namespace flowtrain::nets;
+using flowtrain::failure_of;
+using flowtrain::UserError;
+using flowtrain::testing::make_loss;
+using flowtrain::testing::Values;
 
 namespace {
 
 const at::Tensor logits = at::tensor({1.0F, 2.0F, 0.5F, -1.0F, 0.0F, 3.0F}).view({2, 3});
 const at::Tensor label = at::tensor({2, 0}, at::kLong);
 
-double loss(const LossSpec& spec, const NamedTensors& batch) {
-  const NamedTensors losses = (*make_loss(spec))({{"logits", logits}}, batch);
+double loss(const std::string& name, const NamedTensors& batch, const Values& keys = {}) {
+  const NamedTensors losses = (*make_loss(name, keys))({{"logits", logits}}, batch);
   CHECK(losses.begin()->first == "loss");
   CHECK(losses.at("loss").dim() == 0);
   return losses.at("loss").item<double>();
@@ -28,56 +34,59 @@ TEST_CASE("cross entropy is the mean of -log softmax at the label") {
     return std::log(std::exp(a) + std::exp(b) + std::exp(c)) - own;
   };
   const double expected = (row(1, 2, 0.5, 0.5) + row(-1, 0, 3, -1)) / 2;
-  CHECK(loss({}, {{"label", label}}) == doctest::Approx(expected));
+  CHECK(loss("cross_entropy", {{"label", label}}) == doctest::Approx(expected));
 
   // Smoothing: the share s of the weight is spread over all classes evenly.
   const double uniform = (row(1, 2, 0.5, 3.5 / 3) + row(-1, 0, 3, 2.0 / 3)) / 2;
-  CHECK(loss({.label_smoothing = 0.1}, {{"label", label}}) == doctest::Approx(0.9 * expected + 0.1 * uniform));
+  CHECK(loss("cross_entropy", {{"label", label}}, {{"label_smoothing", 0.1}}) ==
+        doctest::Approx(0.9 * expected + 0.1 * uniform));
 }
 
 TEST_CASE("mse compares with the one-hot label, or with a target") {
   const double expected = (1 + 4 + 0.25 + 4 + 0 + 9) / 6.0;
-  CHECK(loss({.name = "mse"}, {{"label", label}}) == doctest::Approx(expected));
-  CHECK(loss({.name = "mse"}, {{"label", label}, {"target", logits + 2}}) == doctest::Approx(4));
-  CHECK_THROWS_WITH_AS(loss({.name = "mse"}, {{"target", at::zeros({2, 1})}}),
+  CHECK(loss("mse", {{"label", label}}) == doctest::Approx(expected));
+  CHECK(loss("mse", {{"label", label}, {"target", logits + 2}}) == doctest::Approx(4));
+  CHECK_THROWS_WITH_AS(loss("mse", {{"target", at::zeros({2, 1})}}),
                        "loss mse: target has shape [2, 1], expected that of logits, [2, 3]", std::invalid_argument);
 }
 
 TEST_CASE("of a mixed batch the loss is the weighted sum of its two labels' losses") {
   const at::Tensor second = at::tensor({1, 0}, at::kLong), weight = at::tensor(0.7, at::kDouble);
   for (const double smoothing : {0.0, 0.1}) {
-    const LossSpec spec{.label_smoothing = smoothing};
-    const double expected = 0.7 * loss(spec, {{"label", label}}) + 0.3 * loss(spec, {{"label", second}});
+    const auto smoothed = [&](const NamedTensors& batch) {
+      return loss("cross_entropy", batch, {{"label_smoothing", smoothing}});
+    };
+    const double expected = 0.7 * smoothed({{"label", label}}) + 0.3 * smoothed({{"label", second}});
     const NamedTensors mixed{{"label", label}, {"second_label", second}, {"label_weight", weight}};
-    CHECK(loss(spec, mixed) == doctest::Approx(expected));
+    CHECK(smoothed(mixed) == doctest::Approx(expected));
     // The same as one soft target, whose entropy is what timm's SoftTargetCrossEntropy takes.
     const at::Tensor target =
         (0.7 * at::one_hot(label, 3) + 0.3 * at::one_hot(second, 3)) * (1 - smoothing) + smoothing / 3;
-    CHECK(loss(spec, mixed) == doctest::Approx((-target * logits.log_softmax(1)).sum(1).mean().item<double>()));
+    CHECK(smoothed(mixed) == doctest::Approx((-target * logits.log_softmax(1)).sum(1).mean().item<double>()));
   }
   const at::Tensor target = 0.7 * at::one_hot(label, 3) + 0.3 * at::one_hot(second, 3);
-  CHECK(loss({.name = "mse"}, {{"label", label}, {"second_label", second}, {"label_weight", weight}}) ==
-        doctest::Approx(loss({.name = "mse"}, {{"target", target.to(at::kFloat)}})));
+  CHECK(loss("mse", {{"label", label}, {"second_label", second}, {"label_weight", weight}}) ==
+        doctest::Approx(loss("mse", {{"target", target.to(at::kFloat)}})));
 }
 
 TEST_CASE("labels that the net has no logits for, or of another form, are named") {
   for (const std::string name : {"cross_entropy", "mse"}) {
     CAPTURE(name);
     try {
-      loss({.name = name}, {{"label", at::tensor({0, 5}, at::kLong)}});
+      loss(name, {{"label", at::tensor({0, 5}, at::kLong)}});
       FAIL("accepted");
     } catch (const Mistake& mistake) {
       CHECK(std::string(mistake.what()) ==
             "a label is 5, and the net gives 3 logits a row, which are of the labels from 0 to 2");
       CHECK(mistake.hint() == "the net needs as many logits as the data has classes; labels count from 0");
     }
-    CHECK_THROWS_WITH_AS(loss({.name = name}, {{"label", at::zeros({3}, at::kLong)}}),
+    CHECK_THROWS_WITH_AS(loss(name, {{"label", at::zeros({3}, at::kLong)}}),
                          "logits have shape [2, 3] and label has [3], expected (B, K, …) and (B, …)", Mistake);
   }
 }
 
 TEST_CASE("a net's own loss is its output of that name, one number") {
-  const auto own = make_loss({.name = "output"});
+  const auto own = make_loss("output");
   const NamedTensors batch{{"label", label}};
   const at::Tensor given = at::full({1}, 2.5, at::kDouble).requires_grad_();
   const NamedTensors losses = (*own)({{"logits", logits}, {"loss", given}}, batch);
@@ -95,13 +104,12 @@ TEST_CASE("a net's own loss is its output of that name, one number") {
 }
 
 TEST_CASE("a loss that cannot be made says why") {
-  CHECK_THROWS_WITH_AS(make_loss({.name = "hinge"}),
-                       "unknown loss 'hinge'; known: cornernet, cornernet_saccade, cross_entropy, mse, output",
-                       std::invalid_argument);
-  CHECK_THROWS_WITH_AS(make_loss({.label_smoothing = 1}),
-                       "loss cross_entropy: label_smoothing is 1.000000, expected 0 <= label_smoothing < 1",
-                       std::invalid_argument);
-  CHECK_THROWS_WITH_AS(make_loss({.name = "mse", .label_smoothing = 0.1}),
-                       "loss mse has no label_smoothing, only cross_entropy has", std::invalid_argument);
-  CHECK_THROWS_WITH_AS(loss({}, {}), "no tensor named 'label'; there are: none", std::invalid_argument);
+  const UserError unknown = failure_of([] { make_loss("hinge"); });
+  CHECK(std::string(unknown.what()) == "no loss is called 'hinge'");
+  CHECK(unknown.hint() == "known: cornernet, cornernet_saccade, cross_entropy, mse, output");
+  CHECK_THROWS_WITH_AS(make_loss("cross_entropy", {{"label_smoothing", 1.0}}),
+                       doctest::Contains("loss.label_smoothing: must be from 0 to 0.999"), UserError);
+  CHECK_THROWS_WITH_AS(make_loss("mse", {{"label_smoothing", 0.1}}), "test.toml:1:1: loss.label_smoothing: unknown key",
+                       UserError);
+  CHECK_THROWS_WITH_AS(loss("cross_entropy", {}), "no tensor named 'label'; there are: none", std::invalid_argument);
 }

@@ -10,7 +10,11 @@
 #undef CHECK
 #include <doctest/doctest.h>
 
+#include "tests/support/failure_helper.h"
+#include "tests/support/parts.h"
+
 using namespace flowtrain::nets;
+using flowtrain::testing::make_metric;
 
 namespace {
 
@@ -73,7 +77,7 @@ TEST_CASE("topN counts the N largest, of which there must be so many") {
   CHECK_THROWS_WITH_AS(make_metric("top5", 3), message, std::invalid_argument);
   CHECK_THROWS_WITH_AS(update(*make_metric("top5"), {0, 1}, {2, 0}, 3), message, std::invalid_argument);
   for (const char* name : {"top", "top0", "top05", "top-1", "top5 ", "top99999999999999999999"})
-    CHECK_FALSE(is_metric(name));
+    CHECK_FALSE(find_metric(name));
 }
 
 TEST_CASE("figures of counts by class") {
@@ -182,11 +186,11 @@ TEST_CASE("a label that there is no logit for is refused by every metric of clas
 }
 
 TEST_CASE("an unknown metric lists the known ones") {
-  CHECK_THROWS_WITH_AS(
-      make_metric("ap"),
-      "unknown metric 'ap'; known: accuracy, accuracy_per_class, balanced_accuracy, confusion, error_rate, f1, "
-      "f1_micro, f1_weighted, mean_iou, perplexity, pixel_accuracy, precision, recall, span_f1, span_precision, "
-      "span_recall, topN",
-      std::invalid_argument);
-  for (auto& name : metric_names()) CHECK(is_metric(name == "topN" ? "top3" : name));
+  CHECK_FALSE(find_metric("ap"));
+  const flowtrain::UserError unknown = flowtrain::failure_of([] { metrics().at("ap"); });
+  CHECK(std::string(unknown.what()) == "no metric is called 'ap'");
+  CHECK(unknown.hint() ==
+        "known: accuracy, accuracy_per_class, balanced_accuracy, confusion, error_rate, f1, f1_micro, f1_weighted, "
+        "mean_iou, perplexity, pixel_accuracy, precision, recall, span_f1, span_precision, span_recall, topN");
+  for (const std::string& name : metrics().names()) CHECK(find_metric(name == "topN" ? "top3" : name));
 }

@@ -6,60 +6,60 @@
 
 #include <algorithm>
 
-#include "nets/losses/loss.h"
-#include "nets/optim/optimizer.h"
 #include "tests/nets/names_of.h"
+#include "tests/support/failure_helper.h"
+#include "tests/support/parts.h"
 
 using namespace flowtrain::nets;
+using flowtrain::UserError;
+using flowtrain::testing::make_loss;
+using flowtrain::testing::make_net;
+using flowtrain::testing::make_optimizer;
+using flowtrain::testing::NetOf;
+using flowtrain::testing::OptimizerOf;
 
 namespace {
 
-NetSpec spec_of(const std::string& name, std::int64_t channels = 3, std::int64_t side = 32) {
-  NetSpec spec;
-  spec.name = name;
-  spec.classes = 10;
-  spec.channels = channels;
-  spec.height = spec.width = side;
-  return spec;
+NetOf net_of(const std::string& name, std::int64_t channels = 3, std::int64_t side = 32) {
+  return {name, {.classes = 10, .channels = channels, .height = side, .width = side}};
 }
+
+using Widths = std::vector<std::int64_t>;
 
 at::Tensor logits(Net& net, const at::Tensor& image) { return net.forward({{"image", image}}).at("logits"); }
 
 }  // namespace
 
 TEST_CASE("names are sorted, and an unknown one lists them") {
-  const auto names = net_names();
+  const auto names = nets().names();
   CHECK(std::is_sorted(names.begin(), names.end()));
-  CHECK_THROWS_WITH_AS(
-      make_net(spec_of("alexnet")),
-      "unknown net 'alexnet'; known: cornernet, cornernet_saccade, cornernet_squeeze, gan, lenet, mlp, "
-      "resnet101, resnet18, resnet34, resnet50",
-      std::invalid_argument);
+  const UserError unknown = flowtrain::failure_of([] { make_net(net_of("alexnet")); });
+  CHECK(std::string(unknown.what()) == "no net is called 'alexnet'");
+  CHECK(unknown.hint() ==
+        "did you mean 'lenet'? known: cornernet, cornernet_saccade, cornernet_squeeze, gan, lenet, mlp, resnet101, "
+        "resnet18, resnet34, resnet50, script");
 }
 
 TEST_CASE("what a net cannot be built from is refused") {
   auto refused = [](auto change, const char* message) {
-    NetSpec spec = spec_of("lenet");
-    change(spec);
-    CHECK_THROWS_WITH_AS(make_net(spec), message, std::invalid_argument);
+    NetOf net = net_of("lenet");
+    change(net.input);
+    CHECK_THROWS_WITH_AS(make_net(net), message, std::invalid_argument);
   };
-  refused([](NetSpec& s) { s.classes = 0; }, "net lenet: classes is 0, expected 1 or more");
-  refused([](NetSpec& s) { s.channels = 0; }, "net lenet: channels is 0, expected 1 or more");
-  refused([](NetSpec& s) { s.dropout = 1; }, "net lenet: dropout is 1.000000, expected 0 <= dropout < 1");
-  refused([](NetSpec& s) { s.width = 11; }, "net lenet: pictures are 32 x 11 pixels, expected 12 x 12 or more");
-  refused(
-      [](NetSpec& s) {
-        s.name = "mlp", s.hidden = {8, 0};
-      },
-      "net mlp: a hidden layer has width 0, expected 1 or more");
-  refused([](NetSpec& s) { s.script = "net.pt"; },
-          "both a net's name ('lenet') and a script ('net.pt') are given, expected one of them");
+  refused([](NetInput& input) { input.classes = 0; }, "net lenet: classes is 0, expected 1 or more");
+  refused([](NetInput& input) { input.channels = 0; }, "net lenet: channels is 0, expected 1 or more");
+  refused([](NetInput& input) { input.width = 11; },
+          "net lenet: pictures are 32 x 11 pixels, expected 12 x 12 or more");
+  for (const std::string name : {"lenet", "mlp"})
+    CHECK_THROWS_WITH_AS(make_net({name, {10, 3, 32, 32}, {{"dropout", 1.0}}}),
+                         doctest::Contains("net.dropout: must be from 0 to 0.999"), UserError);
+  CHECK_THROWS_WITH_AS(make_net({"mlp", {10, 3, 32, 32}, {{"hidden", Widths{8, 0}}}}),
+                       doctest::Contains("net.hidden: each element must be from 1 to "), UserError);
 }
 
 TEST_CASE("mlp: layers, names, shapes") {
-  NetSpec spec = spec_of("mlp", 1, 4);
-  spec.hidden = {5, 3};
-  const auto net = make_net(spec);
+  const auto with_hidden = [](const Widths& hidden) { return make_net({"mlp", {10, 1, 4, 4}, {{"hidden", hidden}}}); };
+  const auto net = with_hidden({5, 3});
   CHECK(names_of(net->parameters()) ==
         "layers.0.weight layers.0.bias layers.1.weight layers.1.bias layers.2.weight layers.2.bias");
   CHECK(net->parameters().at("layers.0.weight").sizes() == at::IntArrayRef({5, 16}));
@@ -69,16 +69,12 @@ TEST_CASE("mlp: layers, names, shapes") {
   CHECK(summary(*net).bytes == 4 * summary(*net).parameters);
   CHECK(logits(*net, at::zeros({7, 1, 4, 4})).sizes() == at::IntArrayRef({7, 10}));
 
-  spec.hidden = {};
-  CHECK(names_of(make_net(spec)->parameters()) == "layers.0.weight layers.0.bias");
+  CHECK(names_of(with_hidden({})->parameters()) == "layers.0.weight layers.0.bias");
 }
 
 TEST_CASE("lenet takes every size from 12 pixels on, square or not") {
   for (const auto [channels, height, width] : {std::array{1, 28, 28}, {3, 32, 32}, {3, 12, 12}, {2, 13, 27}}) {
-    NetSpec spec = spec_of("lenet", channels);
-    spec.height = height;
-    spec.width = width;
-    const auto net = make_net(spec);
+    const auto net = make_net({"lenet", {10, channels, height, width}});
     CHECK(names_of(net->parameters()) ==
           "conv1.weight conv1.bias conv2.weight conv2.bias "
           "fc1.weight fc1.bias fc2.weight fc2.bias fc3.weight fc3.bias");
@@ -90,7 +86,7 @@ TEST_CASE("the same seed gives the same weights, another seed others") {
   for (const std::string name : {"mlp", "lenet", "resnet18"}) {
     auto weights = [&](std::uint64_t seed) {
       at::manual_seed(seed);
-      return make_net(spec_of(name))->parameters();
+      return make_net(net_of(name))->parameters();
     };
     const NamedTensors first = weights(1), again = weights(1), other = weights(2);
     for (const auto& [parameter, tensor] : first) CHECK(at::equal(tensor, again.at(parameter)));
@@ -101,9 +97,7 @@ TEST_CASE("the same seed gives the same weights, another seed others") {
 TEST_CASE("dropout acts while training only") {
   for (const std::string name : {"mlp", "lenet"}) {
     at::manual_seed(1);
-    NetSpec spec = spec_of(name);
-    spec.dropout = 0.5;
-    const auto net = make_net(spec);
+    const auto net = make_net({name, {10, 3, 32, 32}, {{"dropout", 0.5}}});
     const at::Tensor image = at::randn({2, 3, 32, 32});
     net->train(true);
     CHECK_FALSE(at::equal(logits(*net, image), logits(*net, image)));
@@ -116,7 +110,7 @@ TEST_CASE("channels-last weights give the same logits and gradients, in the same
   for (const std::string name : {"mlp", "lenet", "resnet18", "resnet50"}) {
     CAPTURE(name);
     at::manual_seed(1);
-    const auto net = make_net(spec_of(name));
+    const auto net = make_net(net_of(name));
     net->train(false);
     const at::Tensor image = at::randn({2, 3, 32, 32});
     const NamedTensors parameters = net->parameters();
@@ -147,9 +141,9 @@ TEST_CASE("lenet learns a small batch by heart") {
   const int threads = at::get_num_threads();
   at::set_num_threads(1);
   at::manual_seed(1);
-  const auto net = make_net(spec_of("lenet", 1, 28));
-  const auto optimizer = make_optimizer({.name = "adam", .lr = 1e-3}, net->parameters());
-  const auto loss_of = make_loss({});
+  const auto net = make_net(net_of("lenet", 1, 28));
+  const auto optimizer = make_optimizer(OptimizerOf{.name = "adam", .lr = 1e-3}, net->parameters());
+  const auto loss_of = make_loss("cross_entropy");
   const NamedTensors batch{{"image", at::randn({16, 1, 28, 28})}, {"label", at::arange(16).remainder(10)}};
   double loss = 0;
   for (int step = 0; step < 60; ++step) {
@@ -164,7 +158,7 @@ TEST_CASE("lenet learns a small batch by heart") {
 }
 
 TEST_CASE("what is frozen takes no gradients, and its statistics do not move") {
-  const auto net = make_net(spec_of("resnet18"));
+  const auto net = make_net(net_of("resnet18"));
   net->freeze({"conv1.weight", "bn1.weight", "bn1.bias", "layer1.0.bn1.weight"});  // of the last one, half
   net->train(true);
   const auto buffer = [&](const std::string& name) { return net->buffers().at(name).clone(); };

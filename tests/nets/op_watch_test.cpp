@@ -15,20 +15,17 @@
 #undef CHECK
 #include <doctest/doctest.h>
 
+#include "tests/support/parts.h"
+
 using namespace flowtrain::nets;
+using flowtrain::testing::make_net;
 
 namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
 std::unique_ptr<Net> small_mlp() {
-  NetSpec spec;
-  spec.name = "mlp";
-  spec.classes = 3;
-  spec.channels = 1;
-  spec.height = spec.width = 4;
-  spec.hidden = {8, 8};
-  auto net = make_net(spec);
+  auto net = make_net({"mlp", {3, 1, 4, 4}, {{"hidden", std::vector<std::int64_t>{8, 8}}}});
   const at::NoGradGuard no_gradients;
   for (const auto& [name, tensor] : net->parameters()) tensor.fill_(0.1);
   net->train(true);
@@ -144,9 +141,7 @@ TEST_CASE("a script's operations are seen like any net's") {
   outer.define("def forward(self, x):\n    return self.head.forward(x.flatten(1) * 2)\n");
   const auto file = std::filesystem::temp_directory_path() / ("flowtrain-watch-" + std::to_string(::getpid()) + ".pt");
   outer.save(file.string());
-  NetSpec spec;
-  spec.script = file.string();
-  const auto net = make_net(spec);
+  const auto net = make_net({"script", {}, {{"script", file.string()}}});
   std::filesystem::remove(file);
   OpWatch watch(net->parameters());
   logits(*net, at::ones({2, 1, 4, 4}));

@@ -6,12 +6,39 @@
 
 #include <atomic>
 #include <cmath>
-#include <limits>
 #include <map>
 
+#include "tests/support/failure_helper.h"
+#include "tests/support/parts.h"
+
 using namespace flowtrain::nets;
+using flowtrain::failure_of;
+using flowtrain::UserError;
+using flowtrain::testing::make_optimizer;
+using flowtrain::testing::OptimizerOf;
+using flowtrain::testing::table_of;
+using flowtrain::testing::Values;
 
 namespace {
+
+/// Figures of all optimizers; each takes those that it knows.
+struct Spec {
+  std::string name = "sgd";
+  double lr = 0.1;
+  double momentum = 0;
+  bool nesterov = false;
+  double weight_decay = 0;
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+
+  OptimizerOf optimizer() const {
+    if (name == "sgd") return {name, lr, weight_decay, {{"momentum", momentum}, {"nesterov", nesterov}}};
+    return {name, lr, weight_decay, {{"betas", std::vector<double>{beta1, beta2}}, {"eps", eps}}};
+  }
+};
+
+std::unique_ptr<Optimizer> made(const Spec& spec, const NamedTensors& parameters) {
+  return make_optimizer(spec.optimizer(), parameters);
+}
 
 /// Parameters of some shapes in f64, where rounding hides nothing.
 NamedTensors make_parameters() {
@@ -36,9 +63,9 @@ std::vector<at::Tensor> values(const NamedTensors& parameters) {
 
 /// Twenty steps of ours and of torch's own, with a change of the learning rate on the way.
 template <class Reference, class Options>
-void compare(const OptimizerSpec& spec, Options options) {
+void compare(const Spec& spec, Options options) {
   const NamedTensors ours = make_parameters(), theirs = make_parameters();
-  const auto optimizer = make_optimizer(spec, ours);
+  const auto optimizer = made(spec, ours);
   Reference reference(values(theirs), options);
   for (int step = 0; step < 20; ++step) {
     if (step == 10) {
@@ -56,7 +83,7 @@ void compare(const OptimizerSpec& spec, Options options) {
 /// The equations, written out: a step with these rates, whatever those of the steps before were.
 class ByHand {
  public:
-  ByHand(const OptimizerSpec& spec, const NamedTensors& parameters) : spec_(spec), parameters_(parameters) {}
+  ByHand(const Spec& spec, const NamedTensors& parameters) : spec_(spec), parameters_(parameters) {}
 
   void step(double lr, double momentum, double decay) {
     const at::NoGradGuard no_grad;
@@ -80,7 +107,7 @@ class ByHand {
   }
 
  private:
-  const OptimizerSpec spec_;
+  const Spec spec_;
   const NamedTensors parameters_;
   int steps_ = 0;
   std::map<std::string, at::Tensor> first_, second_;
@@ -89,12 +116,12 @@ class ByHand {
 }  // namespace
 
 TEST_CASE("each figure that a schedule moves may go down to 0, and up again") {
-  const std::vector<OptimizerSpec> specs{{.lr = 0.1, .weight_decay = 0.1},
-                                         {.lr = 0.1, .momentum = 0.9, .weight_decay = 0.1},
-                                         {.lr = 0.1, .momentum = 0.9, .nesterov = true, .weight_decay = 0.1},
-                                         {.name = "adam", .lr = 0.1, .weight_decay = 0.1},
-                                         {.name = "adamw", .lr = 0.1, .weight_decay = 0.1}};
-  for (const OptimizerSpec& spec : specs)
+  const std::vector<Spec> specs{{.lr = 0.1, .weight_decay = 0.1},
+                                {.lr = 0.1, .momentum = 0.9, .weight_decay = 0.1},
+                                {.lr = 0.1, .momentum = 0.9, .nesterov = true, .weight_decay = 0.1},
+                                {.name = "adam", .lr = 0.1, .weight_decay = 0.1},
+                                {.name = "adamw", .lr = 0.1, .weight_decay = 0.1}};
+  for (const Spec& spec : specs)
     for (const std::string target : {"lr", "momentum", "weight_decay"})
       for (const bool rate_on_device : {false, true}) {
         CAPTURE(spec.name);
@@ -102,7 +129,7 @@ TEST_CASE("each figure that a schedule moves may go down to 0, and up again") {
         CAPTURE(target);
         CAPTURE(rate_on_device);
         const NamedTensors ours = make_parameters(), theirs = make_parameters();
-        const auto optimizer = make_optimizer(spec, ours);
+        const auto optimizer = made(spec, ours);
         if (rate_on_device) optimizer->keep_rate_on_device();
         ByHand by_hand(spec, theirs);
         int step = 0;
@@ -139,12 +166,12 @@ TEST_CASE("adam and adamw are torch.optim's") {
 }
 
 TEST_CASE("a gradient laid out otherwise than its parameter is applied element by element") {
-  for (const std::string& name : optimizer_names()) {
+  for (const std::string& name : optimizers().names()) {
     const NamedTensors plain = make_parameters(), relaid = make_parameters();
     const at::Tensor& weight = relaid.at("weight");
     weight.set_data(weight.detach().contiguous(at::MemoryFormat::ChannelsLast));
-    const OptimizerSpec spec{.name = name, .lr = 0.1, .momentum = 0.9};
-    const auto first = make_optimizer(spec, plain), second = make_optimizer(spec, relaid);
+    const Spec spec{.name = name, .lr = 0.1, .momentum = 0.9};
+    const auto first = made(spec, plain), second = made(spec, relaid);
     for (int step = 0; step < 3; ++step) {
       set_gradients(plain, step);
       set_gradients(relaid, step);
@@ -157,10 +184,10 @@ TEST_CASE("a gradient laid out otherwise than its parameter is applied element b
 
 TEST_CASE("a gradient is taken as it is where it differs in the strides of dimensions of size 1 alone") {
   static std::atomic<int> copies;
-  for (const std::string& name : optimizer_names()) {
+  for (const std::string& name : optimizers().names()) {
     // Of a 1 × 1 convolution: channels innermost, or not, is the same memory.
     const at::Tensor weight = at::ones({4, 3, 1, 1}).requires_grad_();
-    const auto optimizer = make_optimizer({.name = name, .lr = 0.1, .momentum = 0.9}, NamedTensors{{"weight", weight}});
+    const auto optimizer = made({.name = name, .lr = 0.1, .momentum = 0.9}, {{"weight", weight}});
     const auto copies_with = [&](const at::Tensor& gradient) {
       weight.mutable_grad() = gradient;
       copies = 0;
@@ -181,9 +208,9 @@ TEST_CASE("a gradient is taken as it is where it differs in the strides of dimen
 }
 
 TEST_CASE("parameters without a gradient are left alone, and so is their state") {
-  for (const std::string& name : optimizer_names()) {
+  for (const std::string& name : optimizers().names()) {
     const NamedTensors parameters = make_parameters();
-    const auto optimizer = make_optimizer({.name = name, .momentum = 0.9, .weight_decay = 0.1}, parameters);
+    const auto optimizer = made({.name = name, .momentum = 0.9, .weight_decay = 0.1}, parameters);
     set_gradients(parameters, 0);
     parameters.at("bias").mutable_grad().reset();
     optimizer->step();
@@ -201,10 +228,10 @@ TEST_CASE("parameters without a gradient are left alone, and so is their state")
 }
 
 TEST_CASE("state is complete from the start") {
-  auto described = [](const OptimizerSpec& spec) {
+  auto described = [](const Spec& spec) {
     std::string text;
     const NamedTensors parameters = make_parameters();
-    for (const auto& [name, tensor] : make_optimizer(spec, parameters)->state()) {
+    for (const auto& [name, tensor] : made(spec, parameters)->state()) {
       CHECK(tensor.eq(0).all().item<bool>());
       CHECK_FALSE(tensor.requires_grad());
       text += name + (tensor.dim() == 0 && tensor.scalar_type() == at::kFloat ? "(f32) " : " ");
@@ -220,8 +247,8 @@ TEST_CASE("state is complete from the start") {
 }
 
 TEST_CASE("copying into the state goes on exactly where another optimizer stopped") {
-  for (const std::string& name : optimizer_names()) {
-    const OptimizerSpec spec{.name = name, .lr = 0.1, .momentum = 0.9};
+  for (const std::string& name : optimizers().names()) {
+    const Spec spec{.name = name, .lr = 0.1, .momentum = 0.9};
     auto steps = [](Optimizer& optimizer, const NamedTensors& parameters, int from, int to) {
       for (int step = from; step < to; ++step) {
         set_gradients(parameters, step);
@@ -229,7 +256,7 @@ TEST_CASE("copying into the state goes on exactly where another optimizer stoppe
       }
     };
     const NamedTensors parameters = make_parameters(), resumed = make_parameters();
-    const auto before = make_optimizer(spec, parameters), after = make_optimizer(spec, resumed);
+    const auto before = made(spec, parameters), after = made(spec, resumed);
     steps(*before, parameters, 0, 5);
     for (const auto& [slot, tensor] : after->state()) tensor.copy_(before->state().at(slot));
     for (const auto& [parameter, tensor] : resumed) tensor.detach().copy_(parameters.at(parameter).detach());
@@ -244,7 +271,7 @@ TEST_CASE("groups have rates and weight decay of their own, and all follow the o
   using torch::optim::AdamWOptions;
   const NamedTensors ours = make_parameters(), theirs = make_parameters();
   const auto optimizer = make_optimizer(
-      {.name = "adamw", .lr = 0.1},
+      OptimizerOf{.name = "adamw", .lr = 0.1},
       std::vector<ParameterGroup>{{{{"weight", ours.at("weight")}}, 1, 0.3}, {{{"bias", ours.at("bias")}}, 0.5, 0}});
   AdamW reference({torch::optim::OptimizerParamGroup(
                        {theirs.at("weight")}, std::make_unique<AdamWOptions>(AdamWOptions(0.1).weight_decay(0.3))),
@@ -269,22 +296,38 @@ TEST_CASE("groups have rates and weight decay of their own, and all follow the o
 }
 
 TEST_CASE("settings out of range are refused") {
-  const NamedTensors parameters = make_parameters();
-  auto refused = [&](const OptimizerSpec& spec, const char* message) {
-    CHECK_THROWS_WITH_AS(make_optimizer(spec, parameters), message, std::invalid_argument);
+  const UserError unknown = failure_of([] { table_of(optimizers(), "lion"); });
+  CHECK(std::string(unknown.what()) == "no optimizer is called 'lion'");
+  CHECK(unknown.hint() == "known: adam, adamw, sgd");
+
+  const auto refused = [](const std::string& name, const Values& keys, const std::string& message) {
+    CHECK_THROWS_WITH_AS(table_of(optimizers(), name, keys), doctest::Contains(message.c_str()), UserError);
   };
-  refused({.name = "lion"}, "unknown optimizer 'lion'; known: adam, adamw, sgd");
-  refused({.lr = -1}, "optimizer sgd: lr is -1, expected 0 or more");
-  refused({.lr = std::numeric_limits<double>::quiet_NaN()}, "optimizer sgd: lr is nan, expected 0 or more");
-  refused({.momentum = 1}, "optimizer sgd: momentum is 1, expected 0 <= momentum < 1");
-  refused({.nesterov = true}, "optimizer sgd: momentum is 0, expected momentum > 0 where nesterov is on");
-  refused({.weight_decay = -0.1}, "optimizer sgd: weight_decay is -0.1, expected 0 or more");
-  refused({.name = "adam", .beta1 = 1}, "optimizer adam: beta1 is 1, expected 0 <= beta1 < 1");
-  refused({.name = "adam", .beta2 = -1}, "optimizer adam: beta2 is -1, expected 0 <= beta2 < 1");
-  refused({.name = "adamw", .eps = -1}, "optimizer adamw: eps is -1, expected 0 or more");
-  CHECK_THROWS_WITH_AS(make_optimizer({}, NamedTensors{}), "optimizer sgd: the net has no parameters to learn",
-                       std::invalid_argument);
-  CHECK_THROWS_WITH_AS(make_optimizer({}, NamedTensors{{"a", at::zeros({1})}, {"b", at::zeros({1}, at::kDouble)}}),
+  refused("sgd", {{"momentum", 1.5}}, "optimizer.momentum: must be from 0 to 1");
+  refused("sgd", {{"betas", std::vector<double>{0.9, 0.999}}}, "optimizer.betas: unknown key");
+  refused("adam", {{"betas", std::vector<double>{0.9, -1}}}, "optimizer.betas: each element must be from 0 to 1");
+  refused("adamw", {{"eps", -1.0}}, "optimizer.eps: must be from 0 to ");
+
+  const auto do_not_fit = [](const std::string& name, const Values& keys, const char* message) {
+    const auto settings = table_of(optimizers(), name, keys);
+    CHECK_THROWS_WITH_AS(optimizers().at(name).check(settings), message, UserError);
+  };
+  do_not_fit("sgd", {{"nesterov", true}}, "test.toml:1:1: optimizer.nesterov: needs optim.momentum > 0");
+  do_not_fit("adam", {{"betas", std::vector<double>{1, 0.999}}},
+             "test.toml:1:1: optimizer.betas: expected two numbers below 1, got [1.0, 0.999]");
+  do_not_fit("adamw", {{"betas", std::vector<double>{0.9}}},
+             "test.toml:1:1: optimizer.betas: expected two numbers below 1, got [0.9]");
+}
+
+TEST_CASE("parameters that an optimizer cannot take are refused") {
+  const auto refused = [](const ParameterGroup& group, const char* message) {
+    CHECK_THROWS_WITH_AS(make_optimizer(OptimizerOf{}, std::vector<ParameterGroup>{group}), message,
+                         std::invalid_argument);
+  };
+  refused({make_parameters(), 1, -0.1}, "optimizer sgd: weight_decay is -0.1, expected 0 or more");
+  refused({make_parameters(), -1, 0}, "optimizer sgd: lr_factor is -1, expected 0 or more");
+  CHECK_THROWS_WITH_AS(made({}, {}), "optimizer sgd: the net has no parameters to learn", std::invalid_argument);
+  CHECK_THROWS_WITH_AS(made({}, {{"a", at::zeros({1})}, {"b", at::zeros({1}, at::kDouble)}}),
                        "optimizer sgd: parameter b is Double on cpu, but a is Float on cpu; expected one type on one "
                        "device",
                        std::invalid_argument);

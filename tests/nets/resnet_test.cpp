@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "nets/models/net.h"
+#include "tests/support/parts.h"
 #include "tests/support/paths.h"
 
 using namespace flowtrain::nets;
@@ -17,12 +18,8 @@ namespace {
 
 const std::string golden = flowtrain::test::source_path("tests/nets/golden/");
 
-NetSpec spec_of(const std::string& name, std::int64_t classes) {
-  NetSpec spec;
-  spec.name = name;
-  spec.classes = classes;
-  spec.height = spec.width = 64;
-  return spec;
+std::unique_ptr<Net> resnet(const std::string& name, std::int64_t classes) {
+  return flowtrain::testing::make_net({name, {.classes = classes, .height = 64, .width = 64}});
 }
 
 /// Lines as in the golden files.
@@ -65,7 +62,7 @@ at::Tensor filled(const std::string& name, const at::Tensor& tensor, std::int64_
 TEST_CASE("names, types, shapes and order are those of torchvision's state_dict") {
   for (const std::string name : {"resnet18", "resnet34", "resnet50", "resnet101"}) {
     CAPTURE(name);
-    const auto net = make_net(spec_of(name, 1000));
+    const auto net = resnet(name, 1000);
     CHECK(described("parameter", net->parameters()) == golden_lines(name, "parameter"));
     CHECK(described("buffer", net->buffers()) == golden_lines(name, "buffer"));
   }
@@ -84,7 +81,7 @@ TEST_CASE("with the same weights the logits are torchvision's") {
     std::vector<float> expected;
     for (float value; fields >> value;) expected.push_back(value);
 
-    const auto net = make_net(spec_of(name, 10));
+    const auto net = resnet(name, 10);
     net->train(false);
     std::int64_t seed = 0;
     for (const NamedTensors& tensors : {net->parameters(), net->buffers()}) {
@@ -103,7 +100,7 @@ TEST_CASE("with the same weights the logits are torchvision's") {
 
 TEST_CASE("initial weights: He's normal over the fan out for convolutions, 1 and 0 for batch norm") {
   at::manual_seed(1);
-  const auto net = make_net(spec_of("resnet50", 10));
+  const auto net = resnet("resnet50", 10);
   const NamedTensors parameters = net->parameters();
   for (const auto& [name, tensor] : parameters) {
     if (tensor.dim() != 4) continue;
@@ -116,7 +113,7 @@ TEST_CASE("initial weights: He's normal over the fan out for convolutions, 1 and
 
 TEST_CASE("training moves the running statistics and reaches every parameter") {
   at::manual_seed(1);
-  const auto net = make_net(spec_of("resnet18", 10));
+  const auto net = resnet("resnet18", 10);
   net->train(true);
   net->forward({{"image", at::randn({2, 3, 64, 64})}}).at("logits").square().sum().backward();
   CHECK(net->buffers().at("bn1.num_batches_tracked").item<std::int64_t>() == 1);

@@ -5,9 +5,10 @@
 
 #include <limits>
 
-#include "nets/optim/optimizer.h"
+#include "tests/support/parts.h"
 
 using namespace flowtrain::nets;
+using flowtrain::testing::OptimizerOf;
 
 namespace {
 
@@ -19,7 +20,9 @@ TEST_CASE("gradients that are not finite leave all as it is and halve the scale"
   for (const std::string name : {"sgd", "adam", "adamw"}) {
     const at::Tensor w = at::ones({3}).requires_grad_();
     const NamedTensors parameters{{"w", w}};
-    const auto optimizer = make_optimizer({.name = name, .lr = 0.1, .momentum = 0.9}, parameters);
+    OptimizerOf of{.name = name};
+    if (name == "sgd") of.keys = {{"momentum", 0.9}};
+    const auto optimizer = make_optimizer(of, parameters);
     GradScaler scaler(at::kCPU);
     CHECK(scale_of(scaler) == 65536);
     CHECK(scaler.scaled(at::ones({})).item<double>() == 65536);

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "nets/models/net.h"
+#include "tests/support/parts.h"
 
 using namespace flowtrain::nets;
 namespace fs = std::filesystem;
@@ -30,10 +31,8 @@ std::string write_script(const Folder& folder, const std::string& source) {
   return file;
 }
 
-std::unique_ptr<Net> load(const std::string& file) {
-  NetSpec spec;
-  spec.script = file;
-  return make_net(spec);
+std::unique_ptr<Net> load(const std::string& file, const std::vector<std::string>& inputs = {}) {
+  return flowtrain::testing::make_net({"script", {}, {{"script", file}, {"inputs", inputs}}});
 }
 
 const char* const conv_source = R"(
@@ -112,34 +111,26 @@ TEST_CASE("arguments take the batch's tensors of their names") {
 TEST_CASE("inputs name the fields for arguments, by their places or their names") {
   const Folder folder;
   const std::string file = write_script(folder, "def forward(self, a, b, scale):\n    return a * scale - b\n");
-  const auto with_inputs = [&](std::vector<std::string> inputs) {
-    NetSpec spec;
-    spec.script = file;
-    spec.inputs = std::move(inputs);
-    return make_net(spec);
-  };
   const NamedTensors batch{{"image", at::ones({1})}, {"label", at::full({1}, 5.)}, {"scale", at::full({1}, 3.)}};
-  const auto result = [&](std::vector<std::string> inputs) {
-    return with_inputs(std::move(inputs))->forward(batch).at("logits").item<double>();
+  using Inputs = std::vector<std::string>;
+  const auto result = [&](const Inputs& inputs) {
+    return load(file, inputs)->forward(batch).at("logits").item<double>();
   };
   CHECK(result({"label", "image", "scale = image"}) == 4);
   CHECK(result({"b = label", " scale=scale "}) == -2);
   CHECK(result({"image", "label"}) == -2);
   CHECK(result({"scale", "image", "label"}) == 14);
-  CHECK_THROWS_WITH_AS(with_inputs({"b = labels"})->forward(batch),
+  CHECK_THROWS_WITH_AS(load(file, Inputs{"b = labels"})->forward(batch),
                        ("script " + file + ": the batch has no 'labels', which inputs names for 'b'").c_str(),
                        std::invalid_argument);
-  CHECK_THROWS_WITH_AS(with_inputs({"c = label"}),
+  CHECK_THROWS_WITH_AS(load(file, Inputs{"c = label"}),
                        ("script " + file + ": inputs names the argument 'c', and forward has: a, b, scale").c_str(),
                        std::invalid_argument);
-  CHECK_THROWS_WITH_AS(with_inputs({"image", "label", "image", "label"}),
+  CHECK_THROWS_WITH_AS(load(file, Inputs{"image", "label", "image", "label"}),
                        ("script " + file + ": inputs names 4 fields, and forward has: a, b, scale").c_str(),
                        std::invalid_argument);
-  NetSpec built_in;
-  built_in.name = "mlp";
-  built_in.inputs = {"image"};
-  CHECK_THROWS_WITH_AS(make_net(built_in), "inputs are for a script's arguments, and no script is given",
-                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(flowtrain::testing::make_net({"mlp", {2, 3, 4, 4}, {{"inputs", Inputs{"image"}}}}),
+                       "test.toml:1:1: net.inputs: unknown key", flowtrain::UserError);
 }
 
 TEST_CASE("files that are no scripts are refused in one line that names them") {

@@ -5,6 +5,7 @@
 
 #include "nets/cornernet/loss.h"
 #include "tests/parity/ops.h"
+#include "tests/support/parts.h"
 
 namespace flowtrain::parity {
 namespace {
@@ -102,15 +103,15 @@ NamedTensors total_loss(const Call& call) {
   const auto net = call.set.get<std::string>("net");
   const bool saccade = net == "CornerNet_Saccade";
   if (!saccade && net != "CornerNet" && net != "CornerNet_Squeeze") throw BadCall("--set net=" + net + ": no such net");
-  nets::LossSpec spec{.name = saccade ? "cornernet_saccade" : "cornernet"};
-  spec.pull_weight = call.set.get("pull_weight", spec.pull_weight);
-  spec.push_weight = call.set.get("push_weight", spec.push_weight);
-  spec.off_weight = call.set.get("off_weight", spec.off_weight);
+  testing::Values weights;
+  for (const std::string key : {"pull_weight", "push_weight", "off_weight"})
+    if (call.set.has(key)) weights.emplace_back(key, call.set.get<double>(key));
+  const auto whole = testing::make_loss(saccade ? "cornernet_saccade" : "cornernet", weights);
 
   const Sizes heat = input(call.in, "gt_tl_heat", at::kFloat, {-1, -1, -1, -1}).sizes().vec();
   const NamedTensors targets = corner_targets(call, saccade, heat);
   const NamedTensors maps = head_maps(call, saccade, heat, targets);
-  const at::Tensor loss = (*nets::make_loss(spec))(maps, targets).at("loss");
+  const at::Tensor loss = (*whole)(maps, targets).at("loss");
   NamedTensors out{{"loss", loss.detach()}};
   for (const auto& [name, map] : maps) out.set("grad." + name, gradient(loss, map));
   return out;

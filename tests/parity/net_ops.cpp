@@ -6,13 +6,12 @@
 #include <ostream>
 
 #include "nets/cornernet/corner_pool.h"
-#include "nets/losses/loss.h"
 #include "nets/models/net.h"
-#include "nets/optim/optimizer.h"
 #include "tests/parity/block_op.h"
 #include "tests/parity/name_numbers.h"
 #include "tests/parity/state_dict.h"
 #include "tests/parity/tensor_files.h"
+#include "tests/support/parts.h"
 
 namespace flowtrain::parity {
 namespace {
@@ -47,15 +46,12 @@ NamedTensors corner_pool(const Call& call) {
 }
 
 std::unique_ptr<nets::Net> make_net(const std::string& name, std::int64_t height, std::int64_t width) {
-  nets::NetSpec spec;
-  if (name == "CornerNet") spec.name = "cornernet";
-  if (name == "CornerNet_Squeeze") spec.name = "cornernet_squeeze";
-  if (name == "CornerNet_Saccade") spec.name = "cornernet_saccade";
-  if (spec.name.empty()) throw BadCall("--net " + name + ": no such net");
-  spec.classes = 80;
-  spec.height = height;
-  spec.width = width;
-  return nets::make_net(spec);
+  testing::NetOf net{.name = "", .input = {.classes = 80, .height = height, .width = width}};
+  if (name == "CornerNet") net.name = "cornernet";
+  if (name == "CornerNet_Squeeze") net.name = "cornernet_squeeze";
+  if (name == "CornerNet_Saccade") net.name = "cornernet_saccade";
+  if (net.name.empty()) throw BadCall("--net " + name + ": no such net");
+  return testing::make_net(net);
 }
 
 /// The batch as the loss wants it: maps of bytes as floats.
@@ -95,13 +91,9 @@ NamedTensors train(const NetCall& net_call, nets::Net& net, const Call& call) {
   const bool saccade = net_call.net == "CornerNet_Saccade";
   const auto steps = call.set.get<std::int64_t>("steps");
   if (steps < 1) throw BadCall("--set steps: expected 1 or more");
-  nets::OptimizerSpec optim;
-  optim.name = "adam";
-  optim.lr = call.set.get<double>("lr");
-  nets::LossSpec loss_spec;
-  loss_spec.name = saccade ? "cornernet_saccade" : "cornernet";
-  const auto loss = nets::make_loss(loss_spec);
-  const auto optimizer = nets::make_optimizer(optim, net.parameters());
+  const testing::OptimizerOf adam{.name = "adam", .lr = call.set.get<double>("lr")};
+  const auto loss = testing::make_loss(saccade ? "cornernet_saccade" : "cornernet");
+  const auto optimizer = testing::make_optimizer(adam, net.parameters());
   const NamedTensors batch = training_batch(call, saccade);
   const auto grads = call.set.get<std::vector<std::string>>("grads", {});
   const auto kept = call.set.get<std::vector<std::string>>("buffers", {});

@@ -5,7 +5,8 @@
 
 #include <cmath>
 
-#include "sampling/core/settings.h"
+#include "pipeline/validation/best.h"
+#include "tests/support/temp_folder.h"
 
 using namespace flowtrain;
 
@@ -28,16 +29,16 @@ TEST_CASE("a run stops when its metric has not improved for as long as patience 
   CHECK(stops_after(rule, {0.5, 0.6, 0.6, 0.55}) == 4);
   CHECK(stops_after(rule, {0.5, 0.5, 0.6, 0.6, 0.7, 0.7}) == 0);
   CHECK(stops_after(rule, {0.5, std::nan(""), std::nan("")}) == 3);
-  rule.improvement.metric = "loss";
+  CHECK(stops_after(rule, {0.5, 0.4, 0.3, 0.3, 0.3}) == 3);
+  rule.improvement.lower_wins = true;
   CHECK(stops_after(rule, {0.5, 0.4, 0.3, 0.3, 0.3}) == 5);
-  rule.improvement.metric = "error_rate";
-  CHECK(stops_after(rule, {1.5, 0.4, 0.3, 0.3, 0.3}) == 5);
+  CHECK(stops_after(rule, {0.3, 0.4, 0.5}) == 3);
   rule.patience = 0;
   CHECK(stops_after(rule, {1, 2, 3, 4, 5, 6}) == 0);
 }
 
 TEST_CASE("what is hardly better does not count") {
-  EarlyStop rule{.improvement = {"loss", 0.1}, .patience = 2};
+  EarlyStop rule{.improvement = {.metric = "loss", .min_delta = 0.1, .lower_wins = true}, .patience = 2};
   CHECK(stops_after(rule, {1.0, 0.95, 0.92}) == 3);
   CHECK(stops_after(rule, {1.0, 0.95, 0.89, 0.85, 0.7}) == 0);
   rule.improvement.relative = true;
@@ -52,15 +53,34 @@ TEST_CASE("a metric that is missing is no improvement") {
   CHECK(rule.reason(state) == "ap has not improved in 1 validations: early_stop.patience");
 }
 
-TEST_CASE("the first metric that is one figure rules") {
-  Settings val("val", {{"metrics", Kind::texts, std::vector<std::string>{}, ""}});
-  const auto ruling = [&](std::vector<std::string> metrics) {
-    val.set("metrics", std::move(metrics), {});
-    return ruling_metric(val);
+TEST_CASE("rules go by the figure that a configuration names, and by what it says is better") {
+  const TempFolder folder;
+  const auto loaded = [&](const std::string& more) {
+    return load_config(folder.write("c.toml", "[data]\ndataset = \"shapes\"\n[val]\nevery = 5\n" + more));
   };
-  CHECK(ruling({"confusion", "accuracy_per_class", "f1", "accuracy"}) == "f1");
-  CHECK(ruling({"confusion"}) == "loss");
-  CHECK(ruling({}) == "loss");
+  const auto of = [&](const std::string& keys) {
+    return EarlyStop::from(loaded("[early_stop]\npatience = 2\nmin_delta = 0.5\nrelative = true\n" + keys)).improvement;
+  };
+  CHECK(of("").metric == "accuracy");
+  CHECK_FALSE(of("").lower_wins);
+  CHECK(of("metric = \"-loss\"\n").metric == "loss");
+  CHECK(of("metric = \"-loss\"\n").lower_wins);
+  CHECK(of("mode = \"min\"\n").lower_wins);
+  CHECK(of("").min_delta == 0.5);
+  CHECK(of("").relative);
+
+  const auto plateaus = Plateau::all(loaded("[[schedule]]\nname = \"plateau\"\nmetric = \"loss\"\nmode = \"max\"\n"));
+  REQUIRE(plateaus.size() == 1);
+  CHECK(plateaus[0].improvement.metric == "loss");
+  CHECK_FALSE(plateaus[0].improvement.lower_wins);
+
+  const auto rules = BestRule::all(loaded("[[best]]\nmetric = \"accuracy\"\n[[best]]\nmetric = \"-loss\"\n"));
+  REQUIRE(rules.size() == 2);
+  CHECK_FALSE(rules[0].lower_wins);
+  CHECK(rules[1].metric == "loss");
+  CHECK(rules[1].lower_wins);
+  CHECK(rules[1].link == "best-loss");
+  CHECK(BestRule::all(loaded("")).front().metric == "accuracy");
 }
 
 TEST_CASE("hours of training are over") {
@@ -73,7 +93,11 @@ TEST_CASE("hours of training are over") {
 TEST_CASE("a plateau lowers its rate as torch's ReduceLROnPlateau does") {
   // Factors after each validation; torch 2.11 gives the same with factor 0.1, patience 1, cooldown 2, min_lr 0.002 ·
   // lr.
-  const Plateau rule{.improvement = {"loss"}, .patience = 1, .cooldown = 2, .decay_rate = 10, .min_factor = 0.002};
+  const Plateau rule{.improvement = {.metric = "loss", .lower_wins = true},
+                     .patience = 1,
+                     .cooldown = 2,
+                     .decay_rate = 10,
+                     .min_factor = 0.002};
   PlateauState state;
   const double losses[] = {1.0, 0.9, 0.9, 0.9, 0.95, 0.95, 0.95, 0.95, 0.5, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6};
   const double factors[] = {1, 1, 1, 0.1, 0.1, 0.1, 0.1, 0.01, 0.01, 0.01, 0.01, 0.002, 0.002, 0.002, 0.002};

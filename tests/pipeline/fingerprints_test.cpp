@@ -5,9 +5,11 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "sampling/core/error.h"
 #include "tests/support/failure_helper.h"
+#include "tests/support/paths.h"
 #include "tests/support/temp_folder.h"
 
 namespace flowtrain {
@@ -23,21 +25,31 @@ path = "DIR/p"
 size = 8
 [run]
 seed = 1
+plugins = ["DIR/edges.so"]
 [order]
 name = "weighted"
 weights_file = "DIR/weights.txt"
 [net]
 name = "mlp"
 pretrain = "DIR/weights.safetensors"
-[[hook]]
-plugin = "DIR/hook.so"
 )";
+
+/// A plugin that may be written to. A process opens one copy: a second one would bring its names again.
+const std::filesystem::path& plugin() {
+  static const TempFolder folder;
+  static const std::filesystem::path path = [] {
+    const auto copy = folder.path() / "edges.so";
+    std::filesystem::copy_file(test::build_path("plugins/edges.so"), copy);
+    return copy;
+  }();
+  return path;
+}
 
 struct Place : TempFolder {
   Place() {
     for (const char* name : {"p/train/cat/1.jpg", "p/train/dog/1.jpg", "p/val/cat/1.jpg"}) write(name, "");
     write("weights.txt", "1\n2\n");
-    write("hook.so", "first");
+    std::filesystem::create_symlink(plugin(), path() / "edges.so");
   }
   Config config() const {
     std::string filled = text;
@@ -57,7 +69,7 @@ struct Place : TempFolder {
 TEST_CASE("what a run's results depend on is known by its fingerprints, and the same things have the same ones") {
   const Place place, again;
   const auto first = place.basis();
-  for (const char* key : {"data.train", "data.val", "order.weights_file", "hook.0.plugin"}) {
+  for (const char* key : {"data.train", "data.val", "order.weights_file", "run.plugins.0"}) {
     CAPTURE(key);
     REQUIRE(first.fingerprints.contains(key));
     CHECK(first.fingerprints.at(key).size() == 16);
@@ -98,8 +110,8 @@ TEST_CASE("a change that breaks exact resume is named, and goes on only where th
     refused("the contents of order.weights_file: " + (place.path() / "weights.txt").string());
   }
   SUBCASE("a plugin") {
-    place.write("hook.so", "second");
-    refused("the contents of hook.0.plugin: " + (place.path() / "hook.so").string());
+    std::ofstream(plugin(), std::ios::app | std::ios::binary).put('\0');
+    refused("the contents of run.plugins.0: " + (place.path() / "edges.so").string());
   }
 }
 

@@ -75,7 +75,7 @@ TEST_CASE("a rollback's lower rate is used at once, and by all iterations to com
 
 TEST_CASE("a plateau lowers its optimizer's rate once validation no longer improves") {
   Plateau plateau;
-  plateau.improvement.metric = "loss";
+  plateau.improvement = {.metric = "loss", .lower_wins = true};
   plateau.patience = 0;
   plateau.optim = "b";
   Fixture run({plateau});

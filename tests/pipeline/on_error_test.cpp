@@ -14,7 +14,7 @@ using namespace flowtrain;
 
 TEST_CASE("errors that a run may go on after, and those that end it in any case") {
   CHECK(is_survivable(std::runtime_error("CUDA out of memory. Tried to allocate 2.00 GiB")));
-  CHECK(is_survivable(UserError(Exit::usage, "step.plugin: no")));
+  CHECK(is_survivable(UserError(Exit::usage, "step.name: no")));
   CHECK(is_survivable(UserError(Exit::data, "a batch of bad samples")));
   CHECK_FALSE(is_survivable(std::bad_alloc()));
   CHECK_FALSE(is_survivable(OutOfMemory("no memory is left")));

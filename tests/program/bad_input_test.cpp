@@ -209,9 +209,11 @@ TEST_CASE("plugins that cannot be used are named") {
   const Workplace place(kIdxConfig);
   write_idx(place.folder());
   const std::string plugins = test::build_path("test_plugins/");
-  auto with_plugin = [&](const std::string& path) { return place.train({"--set", "sampler.plugin=" + path}); };
-  check_refused(with_plugin("./absent.so"), 2, {"absent.so"});
-  check_refused(with_plugin("./tiny.toml"), 2, {"tiny.toml"});
+  auto with_plugin = [&](const std::string& path) {
+    return place.train({"--set", "run.plugins=" + toml_list({path})});
+  };
+  check_refused(with_plugin("./absent.so"), 2, {"run.plugins", "absent.so"});
+  check_refused(with_plugin("./tiny.toml"), 2, {"run.plugins", "tiny.toml"});
   check_refused(with_plugin(plugins + "other_abi.so"), 2, {"other_abi.so", "version"});
   check_refused(with_plugin(plugins + "other_size.so"), 2, {"other_size.so"});
   check_refused(with_plugin(plugins + "no_entry.so"), 2, {"no_entry.so"});
@@ -258,7 +260,7 @@ TEST_CASE("a start that fails before training leaves no run behind") {
 TEST_CASE("weights and scripts that are none are named") {
   const Workplace place;
   place.folder().write("no-script.pt", "this is no TorchScript");
-  check_refused(place.train({"--set", "net.script=no-script.pt", "--set", "net.name="}), 2, {"no-script.pt"});
+  check_refused(place.train({"--set", "net.name=script", "--set", "net.script=no-script.pt"}), 2, {"no-script.pt"});
   check_refused(place.train({"--set", "net.pretrain=absent.safetensors"}), 2, {"absent.safetensors", "net.pretrain"});
   const auto torn = place.train({"--set", "net.pretrain=no-script.pt"});
   CHECK_MESSAGE((torn.code == 2 || torn.code == 4), torn);

@@ -4,7 +4,6 @@
 
 #include "tests/program/idx_files.h"
 #include "tests/program/picture_files.h"
-#include "tests/support/paths.h"
 
 namespace flowtrain {
 namespace {
@@ -100,16 +99,15 @@ TEST_CASE("labels of a validation set that training's classes do not hold are an
 }
 
 TEST_CASE("data and files that changed since a snapshot are named, and a run goes on only where that is accepted") {
-  const Workplace place(without_shapes() + "[[hook]]\nplugin = \"hook.so\"\nlog = \"notes\"\n");
-  const fs::path built = test::build_path("plugins/every_point.so");
-  fs::copy_file(built, place.path("hook.so"));
+  const Workplace place(without_shapes() + "[[hook]]\nname = \"every_point\"\nlog = \"notes\"\n");
+  fs::copy_file(plugin_file("every_point"), place.path("hook.so"));
   write_animals(place.folder(), "train", {"cat", "dog", "emu"});
   write_animals(place.folder(), "val", {"cat", "dog", "emu"});
-  const Words words = with(on_pictures, {"--run-dir", "run"});
+  const Words words = with(on_pictures, {"--set", "run.plugins=[\"hook.so\"]", "--run-dir", "run"});
   REQUIRE_EXIT(place.train(with(words, {"--max-iter", "10"})), 0);
   const auto state = json::parse(read_text(fs::canonical(place.path("run/snapshots/latest")) / "state.json"));
   CHECK(state.at("classes") == json({"cat", "dog", "emu"}));
-  CHECK(state.at("fingerprints").contains("hook.0.plugin"));
+  CHECK(state.at("fingerprints").contains("run.plugins.0"));
   REQUIRE_EXIT(place.train(with(words, {"--max-iter", "12", "--resume", "auto"})), 0);
 
   // All labels move by one.
@@ -119,7 +117,7 @@ TEST_CASE("data and files that changed since a snapshot are named, and a run goe
   const auto refused = place.train(with(words, {"--max-iter", "14", "--resume", "auto"}));
   CHECK_EXIT(refused, 2);
   for (auto says : {"has changed since the snapshot was made: the classes: 3 (dog, emu, zebra), were 3 (cat, dog, emu)",
-                    "the training data: other files", "the contents of hook.0.plugin: hook.so", "--accept-changes"})
+                    "the training data: other files", "the contents of run.plugins.0: hook.so", "--accept-changes"})
     CHECK_SAYS(refused, says);
   CHECK(end_of(place.path("run")).iteration == 12);
 

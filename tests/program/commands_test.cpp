@@ -181,26 +181,33 @@ TEST_CASE("replay tells what was drawn to mix and erase, and shows what came of 
 TEST_CASE("the example plugin is described, and trains") {
   const Workplace place(kIdxConfig);
   write_idx(place.folder());
-  const std::string edges = test::build_path("plugins/edges.so");
-  const auto described = place.run({"plugins", edges});
+  const auto described = place.run({"plugins", plugin_file("edges")});
   REQUIRE_EXIT(described, 0);
-  CHECK_PRINTS(described, "[sampler] plugin: edges");
+  CHECK_PRINTS(described, "sampler.name = \"edges\": ");
   CHECK_PRINTS(described, "  gain ");
   const auto all = place.run({"plugins"});
   REQUIRE_EXIT(all, 0);
-  for (auto name : {"shapes", "shuffle", "classify", "lenet", "adamw", "cross_entropy", "accuracy"})
-    CHECK_PRINTS(all, name);
+  for (const std::string kind :
+       {"data sets (data.dataset)", "samplers (sampler.name)", "orders (order.name)", "nets (net.name)",
+        "losses (loss.name)", "optimizers (optim.name)", "schedules (schedule.name)", "training steps (step.name)",
+        "hooks (hook.name)", "metrics (val.metrics, metric.name)"})
+    CHECK_PRINTS(all, kind + "\n");
+  for (const std::string name : {"shapes", "shuffle", "classify", "lenet", "adamw", "cross_entropy", "cosine",
+                                 "supervised", "stop_file", "accuracy"})
+    CHECK_PRINTS(all, "\n  " + name + " ");
+  CHECK_PRINTS(all, "\n  script             a TorchScript file\n");
   CHECK_EXIT(place.run({"plugins", "absent.so"}), 2);
 
   REQUIRE_EXIT(place.train({"--run-dir", "built-in"}), 0);
-  REQUIRE_EXIT(place.train({"--set", "sampler.plugin=" + edges, "--set", "sampler.gain=2.0"}), 0);
+  const Words edges = with(opening({"edges"}), {"--set", "sampler.name=edges", "--set"});
+  REQUIRE_EXIT(place.train(with(edges, {"sampler.gain=2.0"})), 0);
   const auto trained = end_of(place.path("runs/tiny"));
   CHECK(trained.iteration == 20);
   CHECK(trained.order == end_of(place.path("built-in")).order);
   CHECK(trained.params != end_of(place.path("built-in")).params);
-  const auto mistyped = place.train({"--set", "sampler.plugin=" + edges, "--set", "sampler.gian=2.0"});
+  const auto mistyped = place.train(with(edges, {"sampler.gian=2.0"}));
   CHECK_EXIT(mistyped, 2);
-  CHECK_SAYS(mistyped, "gain");
+  CHECK_SAYS(mistyped, "did you mean 'sampler.gain'?");
 }
 
 TEST_CASE("info prints JSON") {

@@ -10,7 +10,6 @@
 #include "sampling/core/say.h"
 #include "tests/program/picture_files.h"
 #include "tests/program/ranks.h"
-#include "tests/support/paths.h"
 
 namespace flowtrain {
 
@@ -127,12 +126,16 @@ TEST_CASE("an optimizer that rests, and a short last batch, train several proces
 // enough) they part within a few steps.
 TEST_CASE("with batch norm over all processes a residual net has the losses and the gradients of one process") {
   const Workplace place;
-  const Words resnet{
-      "--set",          "net.name=resnet18", "--set", "data.size=64", "--set",          "data.samples=64", "--set",
-      "optim.lr=0.001", "--max-iter",        "2",     "--set",        "display.every=1"};
-  REQUIRE_EXIT(train(place, 1, "one", resnet), 0);
-  REQUIRE_EXIT(train(place, 2, "two", with(resnet, {"--set", "dist.sync_batch_norm=true"})), 0);
-  REQUIRE_EXIT(train(place, 2, "apart", resnet), 0);
+  const Words resnet{"--set",      "net.name=resnet18",
+                     "--set",      "data.size=64",
+                     "--set",      "data.samples=64",
+                     "--set",      "optim.lr=0.001",
+                     "--max-iter", "2",
+                     "--set",      "display.every=1",
+                     "--quiet",    "--run-dir"};
+  REQUIRE_EXIT(place.train(with(resnet, {"one"})), 0);
+  REQUIRE_EXIT(place.train(with(with(resnet, {"two", "--set", "dist.sync_batch_norm=true"}), kTwo)), 0);
+  REQUIRE_EXIT(place.train(with(with(resnet, {"apart"}), kTwo)), 0);
   const auto figure = [&](const std::string& run, std::size_t line, const char* key) {
     return metrics_of(place.path(run), "train").at(line).at(key).get<double>();
   };
@@ -147,10 +150,9 @@ TEST_CASE("with batch norm over all processes a residual net has the losses and 
 
 TEST_CASE("what half precision cannot hold is skipped by all, whoever met it") {
   // The first process alone multiplies its loss: its gradients overflow, the other's do not.
-  const Workplace place(std::string(kTinyConfig) + "[[hook]]\nplugin = \"" +
-                        test::build_path("plugins/every_point.so") +
-                        "\"\nlog = \"notes\"\n"
-                        "loss_factor = 3000.0\nranks = \"first\"\n");
+  const std::string hook =
+      "[[hook]]\nname = \"every_point\"\nlog = \"notes\"\nloss_factor = 3000.0\nranks = \"first\"\n";
+  const Workplace place(with_plugins({"every_point"}, kTinyConfig + hook));
   const Words half{"--set", "train.amp=fp16", "--set", "optim.lr=1e-6", "--set", "display.every=1"};
   REQUIRE_EXIT(train(place, 2, "two", half), 0);  // ends only if the parameters of both are the same
   const auto skips = metrics_of(place.path("two"), "nonfinite");
@@ -168,9 +170,8 @@ TEST_CASE("what half precision cannot hold is skipped by all, whoever met it") {
 
 TEST_CASE("a parameter that takes no part in the loss") {
   const Workplace place;
-  const Words spare{"--set",   "net.plugin=" + test::build_path("plugins/own_net.so"),
-                    "--set",   "net.spare=true",
-                    "--quiet", "--run-dir"};
+  const Words spare =
+      with(opening({"own_net"}), {"--set", "net.name=own_net", "--set", "net.spare=true", "--quiet", "--run-dir"});
   const auto refused = place.train(with(spare, with({"refused"}, kTwo)));
   CHECK_EXIT(refused, 2);
   CHECK_SAYS(refused, "parameters that take no part in the loss: spare");
@@ -183,7 +184,7 @@ TEST_CASE("a parameter that takes no part in the loss") {
 
 TEST_CASE("dropout draws other masks in each process") {
   const Workplace place;
-  const Words kept{"--set", "net.plugin=" + test::build_path("plugins/own_net.so"), "--quiet", "--run-dir"};
+  const Words kept = with(opening({"own_net"}), {"--set", "net.name=own_net", "--quiet", "--run-dir"});
   const auto shares = [&](const std::string& run, const Words& more) {
     REQUIRE_EXIT(place.train(with(kept, with({run}, more))), 0);
     std::vector<double> all;
@@ -226,8 +227,8 @@ TEST_CASE("processes may open as many files as the system allows") {
 
 TEST_CASE("times are those of the slowest process" * doctest::test_suite("nightly alone")) {
   const auto config = [](int rank) {
-    return std::string(kTinyConfig) + "[[hook]]\nplugin = \"" + test::build_path("plugins/every_point.so") +
-           "\"\nlog = \"notes\"\n" + say("slow_ms = 200\nslow_rank = ", rank, "\n");
+    return with_plugins({"every_point"}, say(kTinyConfig, "[[hook]]\nname = \"every_point\"\nlog = \"notes\"\n",
+                                             "slow_ms = 200\nslow_rank = ", rank, "\n"));
   };
   for (int rank : {0, 1}) {
     CAPTURE(rank);

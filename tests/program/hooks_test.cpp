@@ -5,18 +5,16 @@
 #include <map>
 #include <sstream>
 
-#include "tests/support/paths.h"
 #include "tests/support/workplace.h"
 
 namespace flowtrain {
 namespace {
 
-std::string plugin(const std::string& name) { return test::build_path("plugins/") + name + ".so"; }
-
 std::string tiny_with(const std::string& more) { return std::string(kTinyConfig) + more; }
 
-std::string every_point(const std::string& keys) {
-  return "[[hook]]\nplugin = \"" + plugin("every_point") + "\"\nlog = \"notes\"\n" + keys;
+/// kTinyConfig with the hook of tests.
+std::string every_point(const std::string& keys, const std::string& more = "") {
+  return with_plugins({"every_point"}, tiny_with(more + "[[hook]]\nname = \"every_point\"\nlog = \"notes\"\n" + keys));
 }
 
 /// How often each point was noted, and the lines.
@@ -48,7 +46,7 @@ End trained(const Workplace& place, const Words& more = {}) {
 TEST_CASE("--no-optim computes no gradients, --no-optim=backward changes nothing, and neither moves schedules") {
   for (const std::string flag : {"--no-optim", "--no-optim=backward"}) {
     CAPTURE(flag);
-    const Workplace place(tiny_with("[lr]\nstepsize = 2\n" + every_point("")));
+    const Workplace place(every_point("", "[lr]\nstepsize = 2\n"));
     const auto outcome = place.train({flag, "--max-iter", "10"});
     REQUIRE_EXIT(outcome, 0);
     const auto counts = notes_of(place).counts;
@@ -67,7 +65,7 @@ TEST_CASE("--no-optim computes no gradients, --no-optim=backward changes nothing
 }
 
 TEST_CASE("a hook is called at every point, and changes nothing unless it wants to") {
-  const Workplace place(tiny_with(every_point("")));
+  const Workplace place(every_point(""));
   CHECK(trained(place) == trained(Workplace()));
   const auto [lines, counts] = notes_of(place);
   // 19 batches an epoch; 60 iterations are three epochs and a bit.
@@ -91,7 +89,7 @@ TEST_CASE("a hook is called at every point, and changes nothing unless it wants 
 }
 
 TEST_CASE("a hook is shown the ids of the batch's own rows, as a replay has them") {
-  const Workplace place(tiny_with(every_point("rows = \"rows\"\n")));
+  const Workplace place(every_point("rows = \"rows\"\n"));
   trained(place, {"--max-iter", "20"});
   std::ifstream file(place.path("rows.0"));
   std::vector<std::string> lines;
@@ -110,7 +108,7 @@ TEST_CASE("a hook is shown the ids of the batch's own rows, as a replay has them
 
 TEST_CASE("a hook may change rates, batches, losses and gradients") {
   const auto with_keys = [](const std::string& keys, const Words& more = {}) {
-    return trained(Workplace(tiny_with(every_point(keys))), more);
+    return trained(Workplace(every_point(keys)), more);
   };
   const auto plain = trained(Workplace());
   // Without momentum's past a rate twice as high, a loss twice as large and gradients twice as large are one and the
@@ -126,7 +124,7 @@ TEST_CASE("a hook may change rates, batches, losses and gradients") {
 }
 
 TEST_CASE("a figure cannot take the place of a field that each line has") {
-  const Workplace place(tiny_with(every_point("figure = \"lr\"\n")));
+  const Workplace place(every_point("figure = \"lr\"\n"));
   const auto outcome = place.train({"--run-dir", "run"});
   REQUIRE_EXIT(outcome, 0);
   const std::string warning = "a train line has a `lr` of its own";
@@ -136,7 +134,7 @@ TEST_CASE("a figure cannot take the place of a field that each line has") {
 }
 
 TEST_CASE("a hook ends a run in good order, and its state goes on") {
-  const Workplace place(tiny_with(every_point("stop_at = 33\n")));
+  const Workplace place(every_point("stop_at = 33\n"));
   const auto stopped = place.train({"--run-dir", "run"});
   REQUIRE_EXIT(stopped, 0);
   CHECK_SAYS(stopped, "stopped early: the test wants it");
@@ -152,7 +150,7 @@ TEST_CASE("a hook ends a run in good order, and its state goes on") {
 }
 
 TEST_CASE("several processes end together where the hook of one asks for it") {
-  const Workplace place(tiny_with(every_point("stop_at = 10\nstop_rank = 1\n")));
+  const Workplace place(every_point("stop_at = 10\nstop_rank = 1\n"));
   const auto stopped = place.train({"--run-dir", "run", "--distributed", "--world-size", "2"});
   REQUIRE_EXIT(stopped, 0);
   CHECK(end_of(place.path("run")).iteration == 11);
@@ -163,7 +161,7 @@ TEST_CASE("several processes end together where the hook of one asks for it") {
 }
 
 TEST_CASE("what a hook throws ends the run, and hooks hear of it") {
-  const Workplace place(tiny_with(every_point("throw_at = 5\n")));
+  const Workplace place(every_point("throw_at = 5\n"));
   const auto failed = place.train({"--run-dir", "run"});
   CHECK_EXIT(failed, 2);
   CHECK_SAYS(failed, "hook every_point, at step of iteration 5: as the test wants it");
@@ -171,32 +169,38 @@ TEST_CASE("what a hook throws ends the run, and hooks hear of it") {
 }
 
 TEST_CASE("hooks in their order, and those that cannot be") {
-  const auto listing = [](const std::string& more) { return Workplace(tiny_with(more)).run({"hooks", "tiny.toml"}); };
-  const auto listed = listing("[[hook]]\nname = \"norms\"\n[[hook]]\nplugin = \"" + plugin("gradient_noise") +
-                              "\"\npriority = 10\nranks = \"first\"\n");
+  const auto listing = [](const std::string& more) {
+    return Workplace(with_plugins({"distance", "edges", "gradient_noise"}, tiny_with(more)))
+        .run({"hooks", "tiny.toml"});
+  };
+  const auto listed =
+      listing("[[hook]]\nname = \"norms\"\n[[hook]]\nname = \"gradient_noise\"\npriority = 10\nranks = \"first\"\n");
   REQUIRE_EXIT(listed, 0);
   CHECK(listed.out ==
         "backward          gradient_noise (10, first rank), norms (50)\niteration_end     gradient_noise (10, first "
         "rank)\n");
   CHECK_PRINTS(listing(""), "no hooks: [[hook]] adds some");
-  const auto refused = [&](const std::string& more, const std::string& words) {
+  const auto refused = [&](const std::string& more, const Words& texts) {
     const auto outcome = listing(more);
     CHECK_EXIT(outcome, 2);
-    CHECK_SAYS(outcome, words);
+    for (auto& text : texts) CHECK_SAYS(outcome, text);
   };
-  refused("[[hook]]\nname = \"norm\"\n", "tiny.toml:28:1: hook.0.name: unknown hook 'norm'; known: norms, stop_file");
-  refused("[[hook]]\nname = \"norms\"\n[[hook]]\nname = \"norms\"\n", "two hooks are called 'norms'");
-  refused("[[hook]]\nname = \"stop_file\"\n", "stop_file needs the file's path");
-  refused("[[hook]]\nplugin = \"none.so\"\n", "none.so: no such file");
-  refused("[[hook]]\nplugin = \"" + plugin("distance") + "\"\n", "a training step, not a hook");
-  refused("[step]\nplugin = \"" + plugin("gradient_noise") + "\"\n", "a hook, not a training step");
-  refused("[[hook]]\nplugin = \"" + plugin("edges") + "\"\n", "does not export flowtrain_compute_plugin");
-  refused("[[hook]]\nplugin = \"" + plugin("gradient_noise") + "\"\netta = 1\n",
-          "tiny.toml:29:1: hook.0.etta: unknown key");
-  refused("[[hook]]\nplugin = \"" + plugin("gradient_noise") + "\"\neta = \"much\"\n",
-          "tiny.toml:29:1: hook.0.eta: expected a number");
-  refused("[step]\nname = \"gann\"\n", "unknown step 'gann'");
-  refused("[step]\nname = \"gan\"\n", "needs the net gan");
+  refused("[[hook]]\nname = \"norm\"\n", {"tiny.toml:29:1: hook.0.name: no hook is called 'norm'",
+                                          "did you mean 'norms'? known: gradient_noise, norms, stop_file"});
+  refused("[[hook]]\npriority = 3\n", {"tiny.toml:28:1: hook.0.name: must be given"});
+  refused("[[hook]]\nname = \"norms\"\n[[hook]]\nname = \"norms\"\n", {"two hooks are called 'norms'"});
+  refused("[[hook]]\nname = \"stop_file\"\n", {"tiny.toml:28:1: hook.0.file: must be given"});
+  // Names of other kinds' parts.
+  refused("[[hook]]\nname = \"distance\"\n", {"hook.0.name: no hook is called 'distance'"});
+  refused("[step]\nname = \"gradient_noise\"\n", {"step.name: no training step is called 'gradient_noise'"});
+  refused("[[hook]]\nname = \"edges\"\n", {"hook.0.name: no hook is called 'edges'"});
+  refused("[[hook]]\nname = \"gradient_noise\"\netta = 1\n",
+          {"tiny.toml:30:1: unknown key 'hook.0.etta'; did you mean 'hook.0.eta'?"});
+  refused("[[hook]]\nname = \"norms\"\neta = 1\n",
+          {"tiny.toml:30:1: hook.0.eta: the hook 'norms' has no such key", "it is a key of the hook gradient_noise"});
+  refused("[[hook]]\nname = \"gradient_noise\"\neta = \"much\"\n", {"tiny.toml:30:1: hook.0.eta: expected a number"});
+  refused("[step]\nname = \"gann\"\n", {"step.name: no training step is called 'gann'", "did you mean 'gan'?"});
+  refused("[step]\nname = \"gan\"\n", {"step.name: gan: needs the net gan"});
 }
 
 TEST_CASE("the built-in hooks and the example plugins") {
@@ -212,15 +216,15 @@ TEST_CASE("the built-in hooks and the example plugins") {
   REQUIRE_EXIT(stopped, 0);
   CHECK_SAYS(stopped, "there is a file STOP");
 
-  const std::string noise = "[[hook]]\nplugin = \"" + plugin("gradient_noise") + "\"\neta = 0.001\n";
-  const Workplace noisy(tiny_with(noise)), halves(tiny_with(noise));
+  const auto noise = with_plugins({"gradient_noise"}, tiny_with("[[hook]]\nname = \"gradient_noise\"\neta = 0.001\n"));
+  const Workplace noisy(noise), halves(noise);
   const auto whole = trained(noisy);
   CHECK(whole.params != trained(Workplace()).params);
   REQUIRE_EXIT(halves.train({"--run-dir", "run", "--max-iter", "31"}), 0);
   REQUIRE_EXIT(halves.train({"--run-dir", "run", "--resume", "auto"}), 0);
   CHECK(end_of(halves.path("run")) == whole);
 
-  const Workplace distance(tiny_with("[step]\nplugin = \"" + plugin("distance") + "\"\nweight = 0.5\n"));
+  const Workplace distance(with_plugins({"distance"}, tiny_with("[step]\nname = \"distance\"\nweight = 0.5\n")));
   trained(distance);
   CHECK(metrics_of(distance.path("run"), "train").back().at("distance") > 0);
 }

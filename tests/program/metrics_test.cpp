@@ -235,7 +235,7 @@ TEST_CASE("metrics that cannot be measured are refused before anything is traine
   const Words patience{"--set", "early_stop.patience=2", "--set", "early_stop.metric=confusion"};
   const auto rule = place.train(with(patience, metrics("confusion")));
   CHECK_EXIT(rule, 2);
-  CHECK_SAYS(rule, "early_stop.metric: 'confusion' is no single figure that could improve");
+  CHECK_SAYS(rule, "early_stop.metric: 'confusion' is not a single number, so it cannot rank snapshots or end a run");
 }
 
 }  // namespace flowtrain

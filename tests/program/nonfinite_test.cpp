@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/support/paths.h"
 #include "tests/support/workplace.h"
 
 namespace flowtrain {
@@ -29,9 +28,8 @@ TEST_CASE("a loss that is not finite ends the run, naming the iteration, the sam
 }
 
 TEST_CASE("a gradient that is not finite counts as a loss that is not, also where the loss is") {
-  const std::string hook =
-      "[[hook]]\nplugin = \"" + test::build_path("plugins/every_point.so") + "\"\nlog = \"notes\"\ninfinite_at = 7\n";
-  const Workplace place(std::string(kTinyConfig) + hook);
+  const std::string hook = "[[hook]]\nname = \"every_point\"\nlog = \"notes\"\ninfinite_at = 7\n";
+  const Workplace place(with_plugins({"every_point"}, kTinyConfig + hook));
   const auto stopped = place.train({"--run-dir", "stopped"});
   CHECK_EXIT(stopped, 5);
   CHECK_SAYS(stopped, "at iteration 7");

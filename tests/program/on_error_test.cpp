@@ -5,17 +5,14 @@
 #include <map>
 #include <set>
 
-#include "tests/support/paths.h"
 #include "tests/support/workplace.h"
 
 namespace flowtrain {
 namespace {
 
-std::string plugin(const std::string& name) { return test::build_path("plugins/") + name + ".so"; }
-
-/// With a step that can be made to fail; batches begin with any of six labels.
+/// With a step that can be made to fail; batches begin with any of six labels. `more` may name the hook of tests.
 std::string flaky(const std::string& more = "") {
-  return std::string(kTinyConfig) + more + "[step]\nplugin = \"" + plugin("flaky") + "\"\n";
+  return with_plugins({"every_point", "flaky"}, kTinyConfig + more + "[step]\nname = \"flaky\"\n");
 }
 
 const Words kOneInSix{"--set", "step.train=1"}, kAll{"--set", "step.train=6"};
@@ -47,7 +44,7 @@ TEST_CASE("an update that an error keeps from being made is left out, in the sam
     const auto outcome = train(place, "whole", skips);
     REQUIRE_EXIT(outcome, 0);
     CHECK_SAYS(outcome, "is left out: ");
-    CHECK_SAYS(outcome, "step.plugin: as the test wants it; samples of the batch: ");
+    CHECK_SAYS(outcome, "step.name: as the test wants it; samples of the batch: ");
     const auto left_out = skipped(place, "whole");
     REQUIRE(left_out.size() > 2);
     CHECK(left_out.size() < 40);
@@ -94,8 +91,7 @@ TEST_CASE("of an update that is left out nothing stays, neither in weights nor i
 
 TEST_CASE("a run that saves ends with the last whole iteration, and goes on from there") {
   for (const Words& accum : {Words{}, Words{"--set", "train.accum=2"}}) {
-    const Workplace place(
-        flaky("[[hook]]\nplugin = \"" + plugin("every_point") + "\"\nlog = \"notes\"\nranks = \"first\"\n"));
+    const Workplace place(flaky("[[hook]]\nname = \"every_point\"\nlog = \"notes\"\nranks = \"first\"\n"));
     const Words fails = with(with(kOneInSix, accum), {"--seed", "5"}), skips = with(fails, kSkip);  // not at once
     REQUIRE_EXIT(train(place, "whole", skips), 0);
     const auto first = skipped(place, "whole").front();
@@ -121,7 +117,7 @@ TEST_CASE("a run that saves ends with the last whole iteration, and goes on from
 }
 
 TEST_CASE("no memory on the host, and errors of hooks, end a run in any case") {
-  const Workplace place(flaky("[[hook]]\nplugin = \"" + plugin("every_point") + "\"\nlog = \"notes\"\n"));
+  const Workplace place(flaky("[[hook]]\nname = \"every_point\"\nlog = \"notes\"\n"));
   const auto memory = train(place, "memory", with(with(kAll, kSkip), {"--set", "step.memory=true"}));
   CHECK_EXIT(memory, 2);
   CHECK_SAYS(memory, "DefaultCPUAllocator");
@@ -177,7 +173,7 @@ TEST_CASE("several processes leave an update out together where one of them fail
     const Words skips = with(with(with(kOneInSix, kSkip), with(two, {"--set", "train.max_skipped=100"})), accum);
     const auto outcome = train(place, "whole", skips);
     REQUIRE_EXIT(outcome, 0);
-    CHECK_SAYS(outcome, "step.plugin: as the test wants it; samples of the batch: ");
+    CHECK_SAYS(outcome, "step.name: as the test wants it; samples of the batch: ");
     const auto left_out = skipped(place, "whole");
     CHECK(left_out.size() > 2);
     CHECK(left_out.size() < 60);

@@ -119,7 +119,7 @@ TEST_CASE("overlapped validation of a part of the set at a time sees the running
 }
 
 TEST_CASE("a step that draws where it is measured draws what it would inline, and training's draws are untouched") {
-  const Workplace noisy(tiny_with("[step]\nplugin = \"" + test::build_path("plugins/noisy_step.so") + "\"\n"));
+  const Workplace noisy(with_plugins({"noisy_step"}, tiny_with("[step]\nname = \"noisy_step\"\n")));
   for (const int processes : {1, 2})
     check_same_as_inline(noisy, {"--set", "val.every=11", "--set", "data.val_samples=2000"}, processes);
   const Workplace gan(read_text(test::source_path("configs/gan_shapes.toml")));

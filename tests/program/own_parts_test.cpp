@@ -1,4 +1,4 @@
-// Nets, losses, optimizers and metrics of one's own, as plugins.
+// Data sets, schedules, nets, losses, optimizers and metrics of one's own, as plugins.
 
 #include <doctest/doctest.h>
 
@@ -6,14 +6,16 @@
 #include <map>
 
 #include "tests/program/ranks.h"
-#include "tests/support/paths.h"
 
 namespace flowtrain {
 namespace {
 
-std::string plugin(const std::string& name) { return test::build_path("plugins/") + name + ".so"; }
-
 Words setting(const std::string& key, const std::string& value) { return {"--set", key + "=" + value}; }
+
+/// Opens the plugin `part`, and names the part so called in `table`.
+Words of_plugin(const std::string& table, const std::string& part) {
+  return with(opening({part}), setting(table + ".name", part));
+}
 
 /// Trained whole, and in two parts: the same. Returns what the whole one said.
 Outcome check_resumes(const Workplace& place, const Words& words) {
@@ -31,8 +33,7 @@ TEST_CASE("a data set and a schedule of one's own are named as any other") {
   std::string config = kTinyConfig;
   const std::string shapes = "dataset = \"shapes\"\nsamples = 300\nval_samples = 40\nsize = 16\n";
   config.replace(config.find(shapes), shapes.size(), "dataset = \"stripes\"\ncount = 200\n");
-  config.insert(config.find("[data]"), "plugins = [\"" + plugin("own_parts") + "\"]\n");
-  const Workplace place(config + "[[schedule]]\nname = \"halved\"\nafter = 20\n");
+  const Workplace place(with_plugins({"own_parts"}, config + "[[schedule]]\nname = \"halved\"\nafter = 20\n"));
   check_resumes(place, {});
   const auto lines = metrics_of(place.path("whole"), "train");
   for (auto& line : lines)
@@ -42,43 +43,55 @@ TEST_CASE("a data set and a schedule of one's own are named as any other") {
   REQUIRE_EXIT(place.run({"replay", "tiny.toml", "--iter", "3"}), 0);
   CHECK_PRINTS(place.run({"plan", "tiny.toml"}), "0.05 at first, 0.05 at 16, 0.025 at 31, 0.0125 at last");
 
-  const auto described = place.run({"plugins", plugin("own_parts")});
+  const auto described = place.run({"plugins", plugin_file("own_parts")});
   REQUIRE_EXIT(described, 0);
   CHECK_PRINTS(described,
-               "[data] dataset: stripes: stripes that lie or stand\n  count              pictures (default 300)");
-  CHECK_PRINTS(described, "[[schedule]] name: halved");
+               "data.dataset = \"stripes\": stripes that lie or stand\n  count              pictures (default 300)");
+  CHECK_PRINTS(described, "schedule.name = \"halved\": half as much after each `after`");
 
   const auto no_such_key = place.train({"--set", "data.samples=3"});
   CHECK_EXIT(no_such_key, 2);
-  CHECK_SAYS(no_such_key, "data.samples");
-  for (const auto& [file, says] : {std::pair<std::string, std::string>{"nowhere.so", "no such file"},
-                                   {plugin("edges"), "exports no flowtrain_parts_plugin"}}) {
-    const auto refused = place.train({"--set", "run.plugins=[\"" + file + "\"]"});
+  CHECK_SAYS(no_such_key, "--set: data.samples: the data set 'stripes' has no such key");
+}
+
+TEST_CASE("files that are no plugins, and names that are taken, are refused at the key that names the file") {
+  const Workplace place;
+  std::filesystem::copy_file(plugin_file("own_parts"), place.path("again.so"));
+  place.folder().write("text.so", "no shared object");
+  for (const auto& [file, says] :
+       {std::pair<std::string, std::string>{"nowhere.so", "no such file"},
+        {"text.so", "cannot be loaded: "},
+        {test::build_path("test_plugins/no_entry.so"), "exports neither flowtrain_plugin nor flowtrain_sampler_plugin"},
+        {"again.so", "there is a data set called 'stripes' already"}}) {
+    const auto refused = place.train(setting("run.plugins", toml_list({plugin_file("own_parts"), file})));
     CHECK_EXIT(refused, 2);
     CHECK_SAYS(refused, "--set: run.plugins: " + file + ": " + says);
   }
+  // One that is there twice is opened once.
+  CHECK_EXIT(place.run(with({"config", "tiny.toml"}, opening({"own_parts", "own_parts"}))), 0);
 }
 
 TEST_CASE("plugins that compute are described") {
   const Workplace place;
   for (auto& [name, says] :
-       std::map<std::string, std::string>{{"own_net", "[net] plugin: own_net.so: one linear layer"},
-                                          {"own_loss", "[loss] plugin"},
-                                          {"own_optimizer", "[optim] plugin"},
-                                          {"own_metric", "[[metric]] plugin"},
-                                          {"every_point", "[[hook]] plugin"}}) {
-    const auto described = place.run({"plugins", plugin(name)});
+       std::map<std::string, std::string>{{"own_net", "net.name = \"own_net\": one linear layer"},
+                                          {"own_loss", "loss.name = \"own_loss\": "},
+                                          {"own_optimizer", "optim.name = \"own_optimizer\": Lion"},
+                                          {"own_metric", "metric.name = \"own_metric\": "},
+                                          {"flaky", "step.name = \"flaky\": "},
+                                          {"every_point", "hook.name = \"every_point\": "}}) {
+    const auto described = place.run({"plugins", plugin_file(name)});
     REQUIRE_EXIT(described, 0);
     CHECK_PRINTS(described, says);
   }
-  CHECK_PRINTS(place.run({"plugins", plugin("own_net")}),
+  CHECK_PRINTS(place.run({"plugins", plugin_file("own_net")}),
                "  scale              what the logits are multiplied by (default 1.0)");
 }
 
 TEST_CASE("a net of one's own trains, resumes and is tested as any other") {
   const Workplace place;
-  const Words net = with(setting("net.plugin", plugin("own_net")), setting("net.scale", "2.0"));
-  CHECK_SAYS(check_resumes(place, net), "own_net.so: ");
+  const Words net = with(of_plugin("net", "own_net"), setting("net.scale", "2.0"));
+  CHECK_SAYS(check_resumes(place, net), "own_net: ");
   REQUIRE_EXIT(place.train(with(net, {"--run-dir", "other", "--set", "net.scale=1.0"})), 0);
   CHECK_FALSE(end_of(place.path("other")) == end_of(place.path("whole")));
   REQUIRE_EXIT(place.run({"test", "whole"}), 0);
@@ -89,7 +102,7 @@ TEST_CASE("a net of one's own trains, resumes and is tested as any other") {
 
 TEST_CASE("a net of one's own logs its figures: means over the iteration's micro-batches and all processes") {
   const Workplace place;
-  const Words net = setting("net.plugin", plugin("own_net"));
+  const Words net = of_plugin("net", "own_net");
   const auto line_of = [&](const std::string& run, const Words& more) {
     REQUIRE_EXIT(place.train(with(with(net, {"--run-dir", run, "--max-iter", "20"}), more)), 0);
     CHECK(metrics_of(place.path(run), "epoch").front().at("passes") > 0);
@@ -111,7 +124,7 @@ TEST_CASE("a net of one's own logs its figures: means over the iteration's micro
 
 TEST_CASE("a loss of one's own, and its figures") {
   const Workplace place;
-  const Words loss = setting("loss.plugin", plugin("own_loss"));
+  const Words loss = of_plugin("loss", "own_loss");
   REQUIRE_EXIT(place.train({"--run-dir", "usual"}), 0);
   REQUIRE_EXIT(place.train(with(loss, {"--run-dir", "own"})), 0);
   CHECK(end_of(place.path("own")) == end_of(place.path("usual")));
@@ -124,20 +137,23 @@ TEST_CASE("a loss of one's own, and its figures") {
   CHECK(metrics_of(place.path("scaled"), "epoch").front().at("loss.plain") > 0);
 }
 
-TEST_CASE("an optimizer of one's own learns, is called by its file's name, and its state is in snapshots") {
+TEST_CASE("an optimizer of one's own learns, is called by its name, and its state is in snapshots") {
   const Workplace place;
-  const Words lion = with(setting("optim.plugin", plugin("own_optimizer")), setting("optim.lr", "0.003"));
+  const Words lion = with(of_plugin("optim", "own_optimizer"), setting("optim.lr", "0.003"));
   check_resumes(place, lion);
   const auto lines = metrics_of(place.path("whole"), "train");
   CHECK(lines.back().at("loss_avg").get<double>() < lines.front().at("loss").get<double>());
   const auto shown = place.run(with({"info", "tiny.toml"}, lion));
   REQUIRE_EXIT(shown, 0);
   CHECK_PRINTS(shown, "own_optimizer");
+  // Its momentum is the key that its entry says.
+  REQUIRE_EXIT(place.train(with(with(lion, setting("optim.momentum", "0.5")), {"--run-dir", "less"})), 0);
+  CHECK_FALSE(end_of(place.path("less")) == end_of(place.path("whole")));
 }
 
 TEST_CASE("a metric of one's own, over one process and two") {
-  const Workplace place(std::string(kTinyConfig) + "[[metric]]\nlabel = \"mine\"\nplugin = \"" + plugin("own_metric") +
-                        "\"\nlargest = 2\n");
+  const Workplace place(with_plugins(
+      {"own_metric"}, std::string(kTinyConfig) + "[[metric]]\nname = \"own_metric\"\nlabel = \"mine\"\nlargest = 2\n"));
   const Words asked = setting("val.metrics", "[\"mine\", \"top2\"]");
   REQUIRE_EXIT(place.train(with(asked, {"--run-dir", "one"})), 0);
   for (auto& line : metrics_of(place.path("one"), "val")) CHECK(line.at("mine") == line.at("top2"));
@@ -148,10 +164,16 @@ TEST_CASE("a metric of one's own, over one process and two") {
   CHECK_PRINTS(tested, "\"mine\":");
   const auto unused = place.train({"--run-dir", "unused"});
   CHECK_EXIT(unused, 2);
-  CHECK_SAYS(unused, "'mine' is not among val.metrics");
+  CHECK_SAYS(unused, "metric.0.label: 'mine' is not among val.metrics");
+
+  // By its name alone it has its default keys.
+  const Workplace named;
+  const Words plain = with(opening({"own_metric"}), setting("val.metrics", "[\"own_metric\", \"top1\"]"));
+  REQUIRE_EXIT(named.train(with(plain, {"--run-dir", "named"})), 0);
+  for (auto& line : metrics_of(named.path("named"), "val")) CHECK(line.at("own_metric") == line.at("top1"));
 }
 
-TEST_CASE("a plugin in another's place, or with a key that it has not, is refused at its place") {
+TEST_CASE("a part in another's place, or with a key that it has not, is refused at its place") {
   const Workplace place;
   const auto refused = [&](const Words& words, const std::string& reason) {
     const auto outcome = place.train(with(words, {"--run-dir", "refused"}));
@@ -159,18 +181,21 @@ TEST_CASE("a plugin in another's place, or with a key that it has not, is refuse
     CHECK_SAYS(outcome, reason);
     CHECK_FALSE(std::filesystem::exists(place.path("refused")));
   };
-  refused(setting("net.plugin", plugin("own_loss")), "a loss, not a net");
-  refused(setting("loss.plugin", plugin("own_net")), "a net, not a loss");
-  refused(setting("optim.plugin", plugin("own_metric")), "a metric, not an optimizer");
-  refused(with(setting("loss.plugin", plugin("own_loss")), setting("loss.faktor", "2.0")), "loss.faktor: unknown key");
-  refused(setting("net.plugin", "missing.so"), "no such file");
+  refused(of_plugin("net", "own_loss"), "net.name: no net is called 'own_loss'");
+  refused(of_plugin("loss", "own_net"), "loss.name: no loss is called 'own_net'");
+  refused(of_plugin("optim", "own_metric"), "optim.name: no optimizer is called 'own_metric'");
+  refused(with(of_plugin("loss", "own_loss"), setting("loss.faktor", "2.0")),
+          "unknown key 'loss.faktor'; did you mean 'loss.factor'?");
+  refused(with(opening({"own_loss"}), setting("loss.factor", "2.0")),
+          "loss.factor: the loss 'cross_entropy' has no such key");
+  refused(setting("net.name", "own_net"), "net.name: no net is called 'own_net'");  // the plugin is not opened
 }
 
 TEST_CASE("a plugin with a key that its table has already is refused with the key's name") {
-  const Workplace place(std::string(kTinyConfig) + "[[hook]]\nplugin = \"" + plugin("taken_key") + "\"\n");
-  const auto outcome = place.train({"--run-dir", "refused"});
+  const Workplace place;
+  const auto outcome = place.train(with(opening({"taken_key"}), {"--run-dir", "refused"}));
   CHECK_EXIT(outcome, 2);
-  CHECK_SAYS(outcome, "taken_key.so: its key 'file' is one that the table has already");
+  CHECK_SAYS(outcome, "taken_key.so: the key 'priority' of its hook 'taken_key' is one that the table has already");
   CHECK_FALSE(std::filesystem::exists(place.path("refused")));
 }
 

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <tuple>
 
-#include "tests/support/paths.h"
 #include "tests/support/workplace.h"
 
 namespace flowtrain {
@@ -50,9 +49,8 @@ TEST_CASE("half precision may be taken up or given up, when its scale is not to 
 }
 
 TEST_CASE("what hooks keep goes on with a run, or begins anew") {
-  const std::string hook =
-      "[[hook]]\nplugin = \"" + test::build_path("plugins/every_point.so") + "\"\nlog = \"first\"\n";
-  const Workplace place(std::string(kTinyConfig) + hook);
+  const std::string hook = "[[hook]]\nname = \"every_point\"\nlog = \"first\"\n";
+  const Workplace place(with_plugins({"every_point"}, kTinyConfig + hook));
   const auto calls_at = [](const std::filesystem::path& notes,
                            const std::string& point) {  // the call of that point, from 1
     std::ifstream file(notes);

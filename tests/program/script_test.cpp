@@ -12,7 +12,7 @@ namespace {
 std::string with_script(const std::string& inputs) {
   std::string text = kTinyConfig;
   const std::string net = "name = \"mlp\"\nhidden = [32]\ndropout = 0.3\n";
-  return text.replace(text.find(net), net.size(), "script = \"net.pt\"\n" + inputs);
+  return text.replace(text.find(net), net.size(), "name = \"script\"\nscript = \"net.pt\"\n" + inputs);
 }
 
 void write_script(const Workplace& place, const std::string& forward) {

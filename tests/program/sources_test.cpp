@@ -8,7 +8,6 @@
 #include "tests/program/idx_files.h"
 #include "tests/program/picture_files.h"
 #include "tests/program/ranks.h"
-#include "tests/support/paths.h"
 
 namespace flowtrain {
 namespace {
@@ -57,8 +56,10 @@ std::vector<Rows> rows_in(const std::filesystem::path& path) {
   return batches;
 }
 
-const std::string row_writer =
-    "[[hook]]\nplugin = \"" + test::build_path("plugins/every_point.so") + "\"\nlog = \"notes\"\n";
+/// With the hook that writes down a batch's rows.
+std::string with_row_writer(const std::string& config) {
+  return with_plugins({"every_point"}, config + "[[hook]]\nname = \"every_point\"\nlog = \"notes\"\n");
+}
 
 Words rows_to(const std::string& file) { return {"--set", "hook.0.rows=" + file, "--run-dir", "run-" + file}; }
 
@@ -104,7 +105,7 @@ TEST_CASE("several sources: two processes see together what one sees") {
 TEST_CASE(
     "several sources: a step knows of each row which one it is of, whatever the workers, after a resume, and in two "
     "processes") {
-  const Workplace place(two_sources("", row_writer));
+  const Workplace place(with_row_writer(two_sources()));
   REQUIRE_EXIT(place.train(rows_to("whole")), 0);
   const auto whole = rows_in(place.path("whole.0"));
   REQUIRE(whole.size() == 60);
@@ -147,7 +148,7 @@ TEST_CASE("several sources: rows that are copied in blocks know theirs, and one 
       "[data]\nmax_bad = 5\n[[data.source]]\ndataset = \"idx\"\npath = \"idx\"\n"
       "[[data.source]]\nname = \"drawn\"\ndataset = \"idx\"\npath = \"idx\"\n"
       "[data.val]\ndataset = \"idx\"\npath = \"idx\"\n";
-  const Workplace place(text.replace(text.find(data), data.size(), sources) + row_writer);
+  const Workplace place(with_row_writer(text.replace(text.find(data), data.size(), sources)));
   write_idx(place.folder());
   REQUIRE_EXIT(place.train(with(rows_to("drawn"), {"--max-iter", "5"})), 0);
   const auto drawn = rows_in(place.path("drawn.0"));
@@ -162,7 +163,7 @@ TEST_CASE("several sources: rows that are copied in blocks know theirs, and one 
   REQUIRE_EXIT(place.train(with(rows_to("copied"), {"--max-iter", "5", "--set", "sampler.name=copy"})), 0);
   CHECK(rows_in(place.path("copied.0")) == drawn);
 
-  const Workplace one(std::string(kTinyConfig) + row_writer);
+  const Workplace one(with_row_writer(kTinyConfig));
   REQUIRE_EXIT(one.train(with(rows_to("one"), {"--max-iter", "5"})), 0);
   CHECK(read_text(one.path("one.0")).find(':') == std::string::npos);
 }
@@ -233,7 +234,7 @@ TEST_CASE("several sources: a damaged record is named with its source") {
   const std::string data = "[data]\ndataset = \"shapes\"\n";
   const std::string sources = "[[data.source]]\nname = \"left\"\n" + one + "[[data.source]]\nname = \"right\"\n" + one;
   text.replace(text.find(data), data.size(), "[data]\nmax_bad = 5\n" + sources);
-  const Workplace place(text + row_writer);
+  const Workplace place(with_row_writer(text));
   write_pictures(place.folder());
   const auto outcome = place.train({"--set", "sampler.size=16", "--set", "val.every=0", "--max-iter", "10", "--run-dir",
                                     "run", "--set", "hook.0.rows=rows"});

@@ -2,15 +2,13 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/support/paths.h"
 #include "tests/support/workplace.h"
 
 namespace flowtrain {
 
 TEST_CASE("a rank that LibTorch's watchdog ends is a lost one: the job starts again, and ends as if nothing had been") {
-  const std::string plugin = test::build_path("plugins/watchdog.so");
-  const Workplace place(std::string(kTinyConfig) + "[[hook]]\nplugin = \"" + plugin +
-                        "\"\nranks = \"all\"\nat = 25\nmarker = \"thrown\"\n");
+  const std::string hook = "[[hook]]\nname = \"watchdog\"\nranks = \"all\"\nat = 25\nmarker = \"thrown\"\n";
+  const Workplace place(with_plugins({"watchdog"}, kTinyConfig + hook));
   const Words two{"--quiet", "--distributed", "--world-size", "2", "--set", "dist.timeout=60"};
   const auto outcome = place.train(with(two, {"--run-dir", "lost", "--max-restarts", "1"}));
   CHECK_EXIT(outcome, 0);

@@ -25,12 +25,3 @@ TEST_CASE("which metric a figure is of, whatever set and group it names") {
   CHECK(metric_of("night.loss", metrics) == "loss");
   for (const char* figure : {"", "ap", "night.ap", "night", "f", "f1s"}) CHECK(metric_of(figure, metrics).empty());
 }
-
-TEST_CASE("which of two figures is better, and which is one figure") {
-  for (const char* name : {"loss", "perplexity", "error_rate", "night.loss"}) CHECK(lower_is_better(name));
-  for (const char* name : {"accuracy", "f1", "mean_iou", "span_f1", "ap", "night.accuracy", "accuracy.loss"}) {
-    CHECK_FALSE(lower_is_better(name));
-    CHECK(is_single_figure(name));
-  }
-  for (const char* name : {"confusion", "accuracy_per_class", "night.confusion"}) CHECK_FALSE(is_single_figure(name));
-}

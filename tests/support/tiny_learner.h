@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "pipeline/config/keys.h"
+#include "pipeline/config/part_kinds.h"
 #include "sampling/core/random.h"
 #include "stages/device/device.h"
 #include "stages/torch/learner/learner.h"
@@ -19,18 +20,25 @@ inline const SlabLayout layout({{"image", DType::u8, {6, 5, 3}, {0.5, 0.5, 0.5},
 
 /// The settings of an MLP with dropout, clipped gradients and weight decay.
 struct Tables {
-  Settings net{"net", core_keys("net")}, loss{"loss", core_keys("loss")}, optim{"optim", core_keys("optim")},
-      train{"train", core_keys("train")}, run{"run", core_keys("run")}, val{"val", core_keys("val")};
+  Settings net{"net", keys_with("net", "mlp")}, loss{"loss", keys_with("loss", "cross_entropy")},
+      optim{"optim", keys_with("optim", "sgd")}, train{"train", core_keys("train")}, run{"run", core_keys("run")},
+      val{"val", core_keys("val")};
   std::vector<Settings> optims, groups;
 
   Tables() {
-    net.set("name", std::string("mlp"), {});
     net.set("hidden", std::vector<std::int64_t>{16}, {});
     net.set("dropout", 0.3, {});
     run.set("threads", std::int64_t{1}, {});
     train.set("clip", 0.5, {});
     val.set("metrics", std::vector<std::string>{}, {});
     optim.set("weight_decay", 0.01, {});
+  }
+
+  /// Another optimizer instead, with the same weight decay; sgd with momentum.
+  void take_optimizer(const std::string& name) {
+    optim = Settings("optim", keys_with("optim", name));
+    optim.set("weight_decay", 0.01, {});
+    if (name == "sgd") optim.set("momentum", 0.9, {});
   }
 
   std::unique_ptr<Learner> learner(MakeWorkGraph graphs) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/paths.h"
 #include "tests/support/program.h"
 #include "tests/support/temp_folder.h"
 
@@ -41,6 +42,32 @@ keep_last = 4
 [display]
 every = 5
 )";
+
+/// The file of a plugin that the build makes: of tests/program/plugins, or an example.
+inline std::string plugin_file(const std::string& stem) { return test::build_path("plugins/") + stem + ".so"; }
+
+/// These texts as TOML has them.
+inline std::string toml_list(const Words& texts) {
+  std::string list;
+  for (auto& text : texts) list += (list.empty() ? "\"" : ", \"") + text + "\"";
+  return "[" + list + "]";
+}
+
+/// A list of the files of these plugins, as run.plugins takes it.
+inline std::string plugin_list(const Words& stems) {
+  Words files;
+  for (auto& stem : stems) files.push_back(plugin_file(stem));
+  return toml_list(files);
+}
+
+/// `config`, which has a [run], with these plugins opened: a line more at the beginning of [run].
+inline std::string with_plugins(const Words& stems, std::string config) {
+  const std::string run = "[run]\n";
+  return config.insert(config.find(run) + run.size(), "plugins = " + plugin_list(stems) + "\n");
+}
+
+/// The words that open these plugins.
+inline Words opening(const Words& stems) { return {"--set", "run.plugins=" + plugin_list(stems)}; }
 
 class Workplace {
  public:

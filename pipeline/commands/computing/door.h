@@ -3,10 +3,7 @@
 // is first asked for: loading LibTorch takes longer than all else that the other commands do.
 
 #include <memory>
-#include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "pipeline/commands/commands.h"
 #include "pipeline/launch/place.h"
@@ -32,24 +29,14 @@ struct BenchRequest {
   Arguments words;
 };
 
-/// What a plugin that computes tells of itself.
-struct PluginFacts {
-  std::string place;  ///< the table that names it: "[net]", "[[hook]]"
-  std::string help;
-  std::vector<Key> keys;  ///< its own, in that table
-};
-
 /// What the library offers. Functions return exit codes and throw as commands do.
 struct ComputingParts {
   int (*train)(const TrainRequest& request, Interrupt& interrupt);
   int (*test)(const Arguments& arguments);
   int (*bench)(const Launch& launch, const BenchRequest& request);
   std::unique_ptr<Learner> (*make_learner)(const LearnerSpec& spec);
-  /// Of stages/torch/: model_parts.h, and torch_version() of learner/learner.h.
-  std::vector<std::pair<std::string, std::vector<std::string>>> (*model_parts)();
   std::string (*torch_version)();
-  /// Of the file at `path`; none where it is no such plugin. Throws UserError(usage) for one of another build.
-  std::optional<PluginFacts> (*plugin_facts)(const std::string& path);
+  std::string (*torch_folder)();
 };
 
 inline constexpr char kComputingLibrary[] = "libflowtrain_torch.so";

@@ -8,7 +8,6 @@ namespace flowtrain::commands::computing {
 
 int train(const TrainRequest& request, Interrupt& interrupt);
 int test(const Arguments& arguments);
-std::optional<PluginFacts> plugin_facts(const std::string& path);
 int bench(const Launch& launch, const BenchRequest& request);
 
 }  // namespace flowtrain::commands::computing

@@ -66,7 +66,7 @@ SaccadeOptions saccade_options(const LookSpec& spec) {
 }  // namespace
 
 std::unique_ptr<Detector> detector_through(std::shared_ptr<nets::CornerNet> net, const LookSpec& spec) {
-  const bool saccade = spec.net.text("name") == "cornernet_saccade";
+  const bool saccade = net->has_attention();
   const Heads heads = [net = std::move(net), saccade, device = at::Device(spec.device)](const at::Tensor& images,
                                                                                         bool attention) {
     return net->detect(images.to(device), saccade && attention);

@@ -1,16 +1,20 @@
+#include "stages/hook_entries.h"
+
+#if FLOWTRAIN_COMPUTES
 #include <torch/types.h>
 #include <torch/utils.h>
 
 #include <map>
 
 #include "nets/tensors.h"
-#include "sampling/core/settings.h"
-#include "stages/torch/hooks/built_in.h"
+#endif
 
 namespace flowtrain {
 
+#if FLOWTRAIN_COMPUTES
 namespace {
 
+/// The 2-norms of weights and gradients, as `weight_norm.<part>` and `grad_norm.<part>`.
 class Norms final : public Hook {
  public:
   Norms(std::uint64_t every, std::int64_t depth) : every_(every), depth_(depth) {}
@@ -47,9 +51,19 @@ class Norms final : public Hook {
 };
 
 }  // namespace
+#endif
 
-std::unique_ptr<Hook> make_norms_hook(const Settings& settings) {
-  return std::make_unique<Norms>(static_cast<std::uint64_t>(settings.integer("every")), settings.integer("depth"));
+FLOWTRAIN_HOOKS(norms) {
+  hooks.add({"norms",
+             "logs the norms of the weights and gradients of the net's parts",
+             {{"every", Kind::integer, std::int64_t{20}, "iterations from figure to figure", 1, 9e15},
+              {"depth", Kind::integer, std::int64_t{1}, "words of the parameters' names that name a part of the net", 1,
+               100}},
+             FLOWTRAIN_MAKE([](const Settings& settings, const HookInput&) {
+               return std::make_unique<Norms>(static_cast<std::uint64_t>(settings.integer("every")),
+                                              settings.integer("depth"));
+             }),
+             {.looks_on = true}});
 }
 
 }  // namespace flowtrain

@@ -2,8 +2,7 @@
 #include <system_error>
 
 #include "sampling/core/say.h"
-#include "sampling/core/settings.h"
-#include "stages/torch/hooks/built_in.h"
+#include "stages/hook_entries.h"
 
 namespace flowtrain {
 
@@ -23,12 +22,23 @@ class StopFile final : public Hook {
   std::filesystem::path file_;
 };
 
+[[maybe_unused]] std::unique_ptr<Hook> make_stop_file(const Settings& settings, const HookInput&) {
+  return std::make_unique<StopFile>(settings.text("file"));
+}
+
 }  // namespace
 
-std::unique_ptr<Hook> make_stop_file_hook(const Settings& settings) {
-  if (settings.text("file").empty())
-    throw settings.error("file", "stop_file needs the file's path", Exit::usage, "file = \"STOP\"");
-  return std::make_unique<StopFile>(settings.text("file"));
+FLOWTRAIN_HOOKS(stop_file) {
+  hooks.add({"stop_file",
+             "ends the run, with a snapshot, once a file is there",
+             {{.name = "file",
+               .kind = Kind::text,
+               .fallback = std::string(),
+               .help = "the file",
+               .required = true,
+               .is_path = true}},
+             FLOWTRAIN_MAKE(make_stop_file),
+             {.looks_on = true}});
 }
 
 }  // namespace flowtrain

@@ -1,9 +1,11 @@
 #include "stages/torch/learner/learner.h"
 
+#include <dlfcn.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <torch/version.h>
 
+#include <filesystem>
 #include <utility>
 
 #include "nets/models/net.h"
@@ -12,7 +14,7 @@
 #include "stages/torch/configure_torch.h"
 #include "stages/torch/diagnostics/learner_search.h"
 #include "stages/torch/diagnostics/memory_probe.h"
-#include "stages/torch/hooks/built_in.h"
+#include "stages/torch/hooks/add_hooks.h"
 #include "stages/torch/learner/learner_net.h"
 #include "stages/torch/learner/step_graphs.h"
 #include "stages/torch/learner/step_readout.h"
@@ -207,5 +209,11 @@ std::unique_ptr<Learner> make_torch_learner(const LearnerSpec& spec) try {
 }
 
 std::string torch_version() { return TORCH_VERSION; }
+
+std::string torch_folder() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&torch::get_num_threads), &info) == 0) return {};
+  return std::filesystem::path(info.dli_fname).parent_path().parent_path().string();
+}
 
 }  // namespace flowtrain

@@ -13,5 +13,7 @@ std::unique_ptr<Learner> make_torch_learner(const LearnerSpec& spec);
 
 /// LibTorch's version, for env.json.
 std::string torch_version();
+/// The folder of the LibTorch that is loaded, with its `include` and `lib`.
+std::string torch_folder();
 
 }  // namespace flowtrain

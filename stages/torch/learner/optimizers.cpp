@@ -2,35 +2,15 @@
 
 #include <algorithm>
 
+#include "nets/make.h"
+#include "nets/mistake.h"
 #include "sampling/core/settings.h"
 #include "stages/torch/learner/autocast.h"
-#include "stages/torch/learner/steps.h"
-#include "stages/torch/plugin.h"
 #include "stages/torch/state_copy.h"
 
 namespace flowtrain {
 
 namespace {
-
-nets::OptimizerSpec optimizer_spec(const Settings& optim) {
-  nets::OptimizerSpec spec;
-  spec.name = optim.text("name");
-  spec.lr = optim.real("lr");
-  spec.momentum = optim.real("momentum");
-  spec.nesterov = optim.boolean("nesterov");
-  spec.weight_decay = optim.real("weight_decay");
-  spec.beta1 = optim.reals("betas").at(0);
-  spec.beta2 = optim.reals("betas").at(1);
-  spec.eps = optim.real("eps");
-  return spec;
-}
-
-std::unique_ptr<nets::Optimizer> make_optimizer(const Settings& optim,
-                                                const std::vector<nets::ParameterGroup>& groups) {
-  if (!optim.text("plugin").empty())
-    return made_from(optim, "plugin", [&] { return Plugin(optim, PluginKind::optimizer).optimizer(groups); });
-  return made_from(optim, "name", [&] { return nets::make_optimizer(optimizer_spec(optim), groups); });
-}
 
 std::optional<nets::GradientSum> gradient_sum(const Settings& optim, const std::vector<nets::ParameterGroup>& groups) {
   if (optim.integer("accum") == 1) return {};
@@ -52,7 +32,8 @@ Optimizers::Optimizers(const LearnerSpec& spec, const SharedOut& shared, const n
     for (auto& group : groups)
       for (const auto& [name, parameter] : group.parameters) owners_.emplace(name, static_cast<int>(i));
     const auto accum = static_cast<std::uint64_t>(optim.integer("accum"));
-    optimizers_.push_back({make_optimizer(optim, groups), accum, gradient_sum(optim, groups)});
+    auto optimizer = nets::rethrow_at_key(optim, "name", [&] { return nets::make_optimizer(optim, groups); });
+    optimizers_.push_back({std::move(optimizer), accum, gradient_sum(optim, groups)});
   }
   if (amp_type(spec.train) == at::kHalf) scaler_.emplace(at::Device(spec.device));
   if (spec.ema && spec.ema->real("decay") > 0) {

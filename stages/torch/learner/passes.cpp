@@ -8,7 +8,6 @@
 
 #include "sampling/core/say.h"
 #include "sampling/core/settings.h"
-#include "stages/torch/learner/steps.h"
 
 namespace flowtrain {
 
@@ -65,7 +64,7 @@ bool Pass::has_every_iteration() const {
 }
 
 std::string Pass::shown(const std::string& figure) const {
-  return among(losses, figure) ? part_of_loss + figure : figure;
+  return among(losses, figure) ? nets::part_of_loss + figure : figure;
 }
 
 at::Tensor Pass::lowered(const nets::NamedTensors& all) const {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "nets/step.h"
+#include "nets/steps/step.h"
 #include "stages/compute.h"
 #include "stages/torch/learner/parameter_groups.h"
 

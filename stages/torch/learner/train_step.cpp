@@ -6,7 +6,7 @@
 #include "sampling/core/random.h"
 #include "stages/torch/learner/autocast.h"
 #include "stages/torch/learner/parameter_groups.h"
-#include "stages/torch/learner/steps.h"
+#include "stages/torch/learner/training_step.h"
 
 namespace flowtrain {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "nets/models/net.h"
-#include "nets/step.h"
+#include "nets/steps/step.h"
 #include "stages/learner_spec.h"
 #include "stages/torch/batch.h"
 #include "stages/torch/diagnostics/step_observers.h"

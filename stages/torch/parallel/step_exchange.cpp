@@ -5,10 +5,10 @@
 #include <optional>
 #include <utility>
 
+#include "nets/mistake.h"
 #include "nets/models/net.h"
 #include "sampling/core/error.h"
 #include "stages/learner_spec.h"
-#include "stages/torch/learner/steps.h"
 #include "stages/torch/parallel/data_parallel.h"
 #include "stages/torch/parallel/torch_group.h"
 
@@ -115,7 +115,7 @@ std::unique_ptr<StepExchange> make_step_exchange(const LearnerSpec& spec, std::v
   if (!group) return std::make_unique<Alone>(passes, accum, spec.mode != TrainMode::forward_only);
   auto exchange = std::make_unique<OfGroup>(passes, *group, accum, *spec.dist);
   if (spec.dist->boolean("sync_batch_norm"))
-    made_from(*spec.dist, "sync_batch_norm", [&] {
+    nets::rethrow_at_key(*spec.dist, "sync_batch_norm", [&] {
       return net.span_batch_norm([group](at::Tensor& values) { group->sum("the statistics of a batch", values); });
     });
   return exchange;

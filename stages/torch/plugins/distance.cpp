@@ -3,8 +3,9 @@
 
 #include <torch/types.h>
 
-#include "sampling/core/settings.h"
-#include "stages/torch/plugin.h"
+#include "nets/models/net.h"
+#include "nets/steps/step.h"
+#include "pipeline/plugin.h"
 
 namespace {
 
@@ -12,9 +13,6 @@ using namespace flowtrain;
 
 class Distance final : public nets::Step {
  public:
-  static const char* help() { return "cross entropy, and the distance between two draws of dropout"; }
-  static std::vector<Key> keys() { return {{"weight", Kind::real, 1.0, "of the distance", 0, 1e6}}; }
-
   Distance(const Settings& settings, nets::Net& net) : weight_(settings.real("weight")), net_(net) {}
 
   std::vector<std::string> losses() const override { return {"loss"}; }
@@ -41,6 +39,15 @@ class Distance final : public nets::Step {
   nets::Net& net_;
 };
 
+void add() {
+  nets::steps().add({"distance",
+                     "cross entropy, and the distance between two draws of dropout",
+                     {{"weight", Kind::real, 1.0, "of the distance", 0, 1e6}},
+                     [](const Settings& settings, const nets::StepInput& input) {
+                       return std::make_unique<Distance>(settings, input.net);
+                     }});
+}
+
 }  // namespace
 
-FLOWTRAIN_STEP(Distance)
+FLOWTRAIN_PLUGIN(add)

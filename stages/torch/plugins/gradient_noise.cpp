@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "nets/tensors.h"
-#include "sampling/core/settings.h"
-#include "stages/torch/plugin.h"
+#include "pipeline/plugin.h"
+#include "stages/hook.h"
 
 namespace {
 
@@ -16,9 +16,6 @@ using namespace flowtrain;
 
 class GradientNoise final : public Hook {
  public:
-  static const char* help() { return "normal noise on all gradients, less with every iteration"; }
-  static std::vector<Key> keys() { return {{"eta", Kind::real, 0.01, "variance of the noise at the start", 0, 1e6}}; }
-
   explicit GradientNoise(const Settings& settings) : eta_(settings.real("eta")) {}
 
   std::vector<Point> points() const override { return {Point::backward, Point::iteration_end}; }
@@ -41,6 +38,13 @@ class GradientNoise final : public Hook {
   std::uint64_t used_ = 0;
 };
 
+void add() {
+  hooks().add({"gradient_noise",
+               "normal noise on all gradients, less with every iteration",
+               {{"eta", Kind::real, 0.01, "variance of the noise at the start", 0, 1e6}},
+               [](const Settings& settings, const HookInput&) { return std::make_unique<GradientNoise>(settings); }});
+}
+
 }  // namespace
 
-FLOWTRAIN_HOOK(GradientNoise)
+FLOWTRAIN_PLUGIN(add)

@@ -12,7 +12,7 @@
 
 #include "sampling/core/error.h"
 #include "stages/torch/learner/learner_net.h"
-#include "stages/torch/learner/steps.h"
+#include "stages/torch/learner/training_step.h"
 #include "stages/torch/parallel/torch_group.h"
 #include "stages/torch/state_copy.h"
 #include "stages/torch/validation/net_validator.h"

@@ -8,24 +8,33 @@
 #include <cmath>
 
 #include "nets/cornernet/cornernet.h"
-#include "nets/metrics/metric.h"
+#include "nets/make.h"
+#include "nets/mistake.h"
 #include "nets/names.h"
 #include "sampling/core/random.h"
 #include "sampling/core/settings.h"
 #include "stages/evaluation/figures.h"
 #include "stages/torch/detection/corner_detector.h"
 #include "stages/torch/learner/autocast.h"
-#include "stages/torch/learner/steps.h"
-#include "stages/torch/plugin.h"
 
 namespace flowtrain {
 
 namespace {
 
+const std::string& label_of(const Settings& metric) {
+  return metric.text(metric.text("label").empty() ? "name" : "label");
+}
+
 const Settings* own_metric(const std::string& name, const std::vector<Settings>* own) {
   if (!own) return nullptr;
-  const auto found = std::find_if(own->begin(), own->end(), [&](auto& each) { return each.text("label") == name; });
+  const auto found = std::find_if(own->begin(), own->end(), [&](auto& each) { return label_of(each) == name; });
   return found == own->end() ? nullptr : &*found;
+}
+
+std::vector<std::string> known_metrics() {
+  auto names = nets::metrics().names();
+  names.insert(names.end(), detection_figure_names().begin(), detection_figure_names().end());
+  return names;
 }
 
 }  // namespace
@@ -34,7 +43,7 @@ NetValidator::NetValidator(const LearnerSpec& spec, const std::shared_ptr<nets::
     : settings_(spec.val), step_(step), where_(spec.device), amp_(amp_type(spec.val)), metrics_(spec.class_names) {
   const auto corner_net = std::dynamic_pointer_cast<nets::CornerNet>(net);
   if (corner_net && spec.detect)
-    make_detector_ = [corner_net, look = LookSpec{spec.net, *spec.sampler, *spec.detect, spec.classes, spec.device}] {
+    make_detector_ = [corner_net, look = LookSpec{*spec.sampler, *spec.detect, spec.classes, spec.device}] {
       return detector_through(corner_net, look);
     };
   metrics_.group_by(spec.val.text("group_by"));
@@ -47,30 +56,32 @@ NetValidator::NetValidator(const LearnerSpec& spec, const std::shared_ptr<nets::
 
 void NetValidator::add_metric(const std::string& name, const LearnerSpec& spec) {
   if (name == "loss") return;
-  if (const Settings* own = own_metric(name, spec.metrics))
-    return made_from(*own, "plugin", [&] {
-      metrics_.add(name, [plugin = Plugin(*own, PluginKind::metric), classes = metrics_.classes()] {
-        return plugin.metric(classes);
-      });
-    });
-  if (is_detection_figure(name)) {
+  const Settings* const own = own_metric(name, spec.metrics);
+  if (!own && is_detection_figure(name)) {
     check_finds_objects(name);
     detector();  // refuses what [detect] cannot mean
     return;
   }
-  if (!nets::is_metric(name))
-    throw spec.val.error("metrics", nets::unknown_name("metric", name, validation_metric_names()).what());
-  made_from(spec.val, "metrics", [&] { metrics_.add(name); });
+  const std::string kind = own ? own->text("name") : name;
+  const nets::MetricEntry* const entry = nets::find_metric(kind);
+  if (!entry) throw spec.val.error("metrics", nets::unknown_name("metric", name, known_metrics()).what());
+  const Settings settings = own ? *own : Settings("val", entry->keys);
+  if (!own) settings.check_required(spec.val.origin("metrics").text());
+  nets::rethrow_at_key(own ? *own : spec.val, own ? "name" : "metrics", [&] {
+    metrics_.add(name,
+                 [kind, settings, classes = metrics_.classes()] { return nets::make_metric(kind, settings, classes); });
+  });
 }
 
 void NetValidator::check_own_metrics(const std::vector<Settings>& own) const {
   const auto& wanted = settings_.texts("metrics");
   for (auto& each : own) {
-    const std::string& label = each.text("label");
-    if (nets::is_metric(label) || is_detection_figure(label) || label == "loss")
-      throw each.error("label", "'" + label + "' is a metric already");
+    const std::string& label = label_of(each);
+    const char* const key = each.text("label").empty() ? "name" : "label";
+    if (is_detection_figure(label) || label == "loss" || (label != each.text("name") && nets::find_metric(label)))
+      throw each.error(key, "'" + label + "' is a metric already");
     if (std::find(wanted.begin(), wanted.end(), label) == wanted.end())
-      throw each.error("label", "'" + label + "' is not among val.metrics", Exit::usage,
+      throw each.error(key, "'" + label + "' is not among val.metrics", Exit::usage,
                        "name it there, or leave it out here");
   }
 }
@@ -78,7 +89,7 @@ void NetValidator::check_own_metrics(const std::vector<Settings>& own) const {
 void NetValidator::check_finds_objects(const std::string& metric) const {
   if (!make_detector_)
     throw settings_.error("metrics", "'" + metric + "' is a figure of nets that find objects, which this one does not",
-                          Exit::usage, "of others: " + nets::listed(nets::metric_names()));
+                          Exit::usage, "of others: " + nets::listed(nets::metrics().names()));
   if (!settings_.text("group_by").empty())
     throw settings_.error("group_by",
                           "'" + metric + "' of val.metrics is a figure of boxes, which are not told by groups",
@@ -115,7 +126,7 @@ void NetValidator::add(Slab& slab) {
   const auto rows = static_cast<double>(slab.rows().size());
   loss_ += loss.item<double>() * rows;
   rows_ += rows;
-  made_from(settings_, "metrics", [&, &seen = outputs] { metrics_.update(seen, batch); });
+  nets::rethrow_at_key(settings_, "metrics", [&, &seen = outputs] { metrics_.update(seen, batch); });
   if (slab.owner().copies()) slab.owner().consumed(slab.ticket().slot);
 }
 
@@ -128,12 +139,6 @@ Figures NetValidator::end(Group& group) {
 
 std::uint64_t validation_seed(const LearnerSpec& spec) {
   return Stream(spec.seed, Purpose::net, 0).next64() ^ mix64(static_cast<std::uint64_t>(spec.group->rank()));
-}
-
-std::vector<std::string> validation_metric_names() {
-  auto names = nets::metric_names();
-  names.insert(names.end(), detection_figure_names().begin(), detection_figure_names().end());
-  return names;
 }
 
 }  // namespace flowtrain

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "nets/models/net.h"
-#include "nets/step.h"
+#include "nets/steps/step.h"
 #include "sampling/core/settings.h"
 #include "stages/detection/detector.h"
 #include "stages/learner_spec.h"
@@ -51,8 +51,5 @@ class NetValidator {
 
 /// What a validation draws is keyed by this: the same in each, and another in each rank.
 std::uint64_t validation_seed(const LearnerSpec& spec);
-
-/// What val.metrics may name: figures of batches, and of what a detector finds.
-std::vector<std::string> validation_metric_names();
 
 }  // namespace flowtrain

@@ -47,10 +47,6 @@ std::string listed(const std::vector<Field>& fields) {
 
 }  // namespace
 
-void ValidationMetrics::add(const std::string& name) {
-  add(name, [name, classes = classes()] { return nets::make_metric(name, classes); });
-}
-
 void ValidationMetrics::add(const std::string& name, Make make) {
   if (std::any_of(metrics_.begin(), metrics_.end(), [&](auto& other) { return other.name == name; }))
     throw std::invalid_argument(say("'", name, "' is there twice"));
@@ -63,10 +59,10 @@ void ValidationMetrics::check_inputs(const nets::Net& net, const SlabLayout& lay
   for (auto& [name, make, metric] : metrics_) {
     const auto [output, field] = metric->inputs();
     if (!net.may_give(output))
-      throw val.error("metrics", say("'", name, "' is made of '", output, "', which this net does not give"),
-                      Exit::usage,
-                      output == "logits" ? "of nets that find objects: ap, ap50 and so on, or []"
-                                         : "a TorchScript net may: net.script, whose forward returns a dict");
+      throw val.error(
+          "metrics", say("'", name, "' is made of '", output, "', which this net does not give"), Exit::usage,
+          output == "logits" ? "of nets that find objects: ap, ap50 and so on, or []"
+                             : "a TorchScript net may: net.name = \"script\", whose forward returns a dict");
     const auto& fields = layout.fields();
     if (std::any_of(fields.begin(), fields.end(), [&](auto& there) { return there.name == field; })) continue;
     throw val.error("metrics",

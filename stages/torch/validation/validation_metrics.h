@@ -29,10 +29,8 @@ class ValidationMetrics {
   /// `classes`: of the data set, in label order; they name its figures where the net knows as many.
   explicit ValidationMetrics(std::vector<std::string> classes) : classes_(std::move(classes)) {}
 
-  /// `name`: one that nets::is_metric() knows. Throws std::invalid_argument where it is there already, or there are too
-  /// few classes for it.
-  void add(const std::string& name);
-  /// One of somebody's own; `make` is called again for each group.
+  /// `make` is called once, and again for each group. Throws std::invalid_argument where the name is there already, and
+  /// what `make` throws.
   using Make = std::function<std::unique_ptr<nets::Metric>()>;
   void add(const std::string& name, Make make);
   /// Each metric also apart for the rows of each value of the batch's field `field`, as <metric>.<value>; of `label` by

@@ -157,9 +157,9 @@ def steps(config):
 
 def capture_waits(visit):
     """A net that no graph can hold: a line says so, and training goes on as without it."""
-    plugin = f"net.plugin={visit.root / 'lib/waits.so'}"
-    with_graph = train(visit, "steps", "graph", [plugin, "run.max_iter=40", "train.cuda_graph=true"])
-    without = train(visit, "steps", "plain", [plugin, "run.max_iter=40"])
+    waits = [f'run.plugins=["{visit.root / "lib/waits.so"}"]', "net.name=waits", "run.max_iter=40"]
+    with_graph = train(visit, "steps", "graph", [*waits, "train.cuda_graph=true"])
+    without = train(visit, "steps", "plain", waits)
     if REPEATED not in with_graph.said:
         raise Failed("nothing was said of the graph")
     if with_graph.end() != without.end():

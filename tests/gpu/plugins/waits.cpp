@@ -4,7 +4,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include "nets/models/module_net.h"
-#include "stages/torch/plugin.h"
+#include "pipeline/plugin.h"
 
 namespace {
 
@@ -12,11 +12,8 @@ using namespace flowtrain;
 
 class Waits final : public nets::ModuleNet {
  public:
-  static const char* help() { return "one linear layer with dropout, which waits for the device"; }
-  static std::vector<Key> keys() { return {}; }
-
-  Waits(const Settings&, const nets::NetSpec& spec)
-      : Waits(std::make_shared<torch::nn::LinearImpl>(spec.channels * spec.height * spec.width, spec.classes)) {}
+  explicit Waits(const nets::NetInput& input)
+      : Waits(std::make_shared<torch::nn::LinearImpl>(input.channels * input.height * input.width, input.classes)) {}
 
   nets::NamedTensors forward(const nets::NamedTensors& batch) override {
     const at::Tensor x = at::dropout(batch.at("image").flatten(1), 0.3, layer_->is_training());
@@ -31,6 +28,13 @@ class Waits final : public nets::ModuleNet {
   std::shared_ptr<torch::nn::LinearImpl> layer_;
 };
 
+void add() {
+  nets::nets().add({"waits",
+                    "one linear layer with dropout, which waits for the device",
+                    {},
+                    [](const Settings&, const nets::NetInput& input) { return std::make_unique<Waits>(input); }});
+}
+
 }  // namespace
 
-FLOWTRAIN_NET(Waits)
+FLOWTRAIN_PLUGIN(add)

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sampling/core/random.h"
-#include "tests/support/program.h"
+#include "tests/support/workplace.h"
 
 namespace flowtrain {
 
@@ -102,7 +102,7 @@ class Composer {
     snapshots();
     hooks();
     processes();
-    made_.toml = toml_.text();
+    made_.toml = made_.has_witness ? with_plugins({"witness"}, toml_.text()) : toml_.text();
     return made_;
   }
 
@@ -363,7 +363,7 @@ class Composer {
     const bool spoils = nonfinite_ != "stop";
     if (!spoils && draw_.chance(0.5)) return;
     made_.has_witness = true;
-    toml_.entry("hook").word("plugin", test::build_path("plugins/witness.so")).word("log", "calls");
+    toml_.entry("hook").word("name", "witness").word("log", "calls");
     toml_.number("sum_every", draw_.between(1, 6)).number("slow_ms", deep_ ? 0 : draw_.between(0, 3));
     if (spoils) {
       std::string iterations;

@@ -17,7 +17,6 @@
 #include "tests/program/ranks.h"
 #include "tests/support/fault_points.h"
 #include "tests/support/http_server.h"
-#include "tests/support/paths.h"
 
 namespace flowtrain {
 namespace {
@@ -34,8 +33,6 @@ struct Phase {
   std::function<Stage(const Workplace&)> prepare;
 };
 
-std::string plugin(const std::string& name) { return test::build_path("plugins/") + name + ".so"; }
-
 Words set(const Words& settings) {
   Words words;
   for (auto& each : settings) words.insert(words.end(), {"--set", each});
@@ -43,7 +40,8 @@ Words set(const Words& settings) {
 }
 
 /// Notes at which points of the run the process is, in the file notes.0.
-const std::string kNotes = "[[hook]]\nplugin = \"" + plugin("every_point") + "\"\nlog = \"notes\"\n";
+const std::string kNoted =
+    with_plugins({"every_point"}, std::string(kTinyConfig) + "[[hook]]\nname = \"every_point\"\nlog = \"notes\"\n");
 // Long enough for a run that nobody ends to be found out by the test's time limit.
 const Words kEndless = set({"run.max_iter=100000000", "run.grace=600", "snapshot.every=50", "val.every=0"});
 
@@ -85,7 +83,7 @@ void check_saved(const Workplace& place, const Outcome& outcome) {
 }
 
 Stage training(const Workplace& place, const std::string& note, const Words& more) {
-  place.folder().write("tiny.toml", kTinyConfig + kNotes);
+  place.folder().write("tiny.toml", kNoted);
   return {with(with({"tiny.toml", "--run-dir", "run"}, kEndless), more), when_noted(place, note),
           [&place](const Outcome& outcome) { check_saved(place, outcome); }};
 }
@@ -139,8 +137,8 @@ const std::vector<Phase> kPhases = {
      }},
     {"batch search",
      [](const Workplace& place) {
-       const auto words = set({"loader.batch=auto", "net.plugin=" + plugin("own_net"), "net.note=note",
-                               "net.slow_ms=1000", "loader.batch_memory_mb=4"});
+       const auto words = with(opening({"own_net"}), set({"loader.batch=auto", "net.name=own_net", "net.note=note",
+                                                          "net.slow_ms=1000", "loader.batch_memory_mb=4"}));
        return Stage{with({"tiny.toml", "--run-dir", "run"}, words), when_there(place.path("note")),
                     [&place](const Outcome&) { check_nothing_left(place); }};
      }},
@@ -160,7 +158,7 @@ const std::vector<Phase> kPhases = {
      }},
     {"lr-find",
      [](const Workplace& place) {
-       place.folder().write("tiny.toml", kTinyConfig + kNotes);
+       place.folder().write("tiny.toml", kNoted);
        return Stage{{"lr-find", "tiny.toml", "--iterations", "1000000"},
                     when_noted(place, "iteration_begin 12 "),
                     [&place](const Outcome& outcome) {
@@ -176,7 +174,7 @@ const std::vector<Phase> kPhases = {
      }},
     {"replay --loss",
      [](const Workplace& place) {
-       place.folder().write("tiny.toml", kTinyConfig + kNotes);
+       place.folder().write("tiny.toml", kNoted);
        return Stage{with({"replay", "tiny.toml", "--seed", "1", "--iter", "10000000", "--loss"}, kEndless),
                     when_noted(place, "iteration_begin 3 "), [&place](const Outcome&) { check_nothing_left(place); }};
      }},

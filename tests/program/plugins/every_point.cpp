@@ -10,7 +10,8 @@
 #include <thread>
 
 #include "nets/tensors.h"
-#include "stages/torch/plugin.h"
+#include "pipeline/plugin.h"
+#include "stages/hook.h"
 
 namespace {
 
@@ -18,25 +19,6 @@ using namespace flowtrain;
 
 class EveryPoint final : public Hook {
  public:
-  static const char* help() { return "notes where it was called"; }
-  static std::vector<Key> keys() {
-    return {
-        {"log", Kind::text, std::string(), "file to write to", 0, 0, {}, true},
-        {"figure", Kind::text, std::string("calls"), "what the number of calls is logged as"},
-        {"stop_at", Kind::integer, std::int64_t{0}, "iteration after which the run is to end"},
-        {"stop_rank", Kind::integer, std::int64_t{0}, "the process that asks for it"},
-        {"throw_at", Kind::integer, std::int64_t{0}, "iteration that fails"},
-        {"throw_in", Kind::text, std::string("step"), "the point where it does"},
-        {"lr_factor", Kind::real, 1.0, "what each iteration's rate is multiplied by"},
-        {"loss_factor", Kind::real, 1.0, "what the loss is multiplied by"},
-        {"gradient_factor", Kind::real, 1.0, "what gradients are multiplied by"},
-        {"slow_ms", Kind::integer, std::int64_t{0}, "how long each forward takes in addition"},
-        {"slow_rank", Kind::integer, std::int64_t{0}, "in this process"},
-        {"blank", Kind::boolean, false, "pictures become grey"},
-        {"rows", Kind::text, std::string(), "file for each batch's iteration, and the record and source of each row"},
-        {"infinite_at", Kind::integer, std::int64_t{0}, "iteration of which a gradient becomes infinite"}};
-  }
-
   explicit EveryPoint(const Settings& settings) : settings_(settings) {}
 
   std::vector<Point> points() const override { return {all_points().begin(), all_points().end()}; }
@@ -90,6 +72,27 @@ class EveryPoint final : public Hook {
   std::uint64_t calls_ = 0;
 };
 
+void add() {
+  hooks().add(
+      {"every_point",
+       "notes where it was called",
+       {{"log", Kind::text, std::string(), "file to write to", 0, 0, {}, true},
+        {"figure", Kind::text, std::string("calls"), "what the number of calls is logged as"},
+        {"stop_at", Kind::integer, std::int64_t{0}, "iteration after which the run is to end"},
+        {"stop_rank", Kind::integer, std::int64_t{0}, "the process that asks for it"},
+        {"throw_at", Kind::integer, std::int64_t{0}, "iteration that fails"},
+        {"throw_in", Kind::text, std::string("step"), "the point where it does"},
+        {"lr_factor", Kind::real, 1.0, "what each iteration's rate is multiplied by"},
+        {"loss_factor", Kind::real, 1.0, "what the loss is multiplied by"},
+        {"gradient_factor", Kind::real, 1.0, "what gradients are multiplied by"},
+        {"slow_ms", Kind::integer, std::int64_t{0}, "how long each forward takes in addition"},
+        {"slow_rank", Kind::integer, std::int64_t{0}, "in this process"},
+        {"blank", Kind::boolean, false, "pictures become grey"},
+        {"rows", Kind::text, std::string(), "file for each batch's iteration, and the record and source of each row"},
+        {"infinite_at", Kind::integer, std::int64_t{0}, "iteration of which a gradient becomes infinite"}},
+       [](const Settings& settings, const HookInput&) { return std::make_unique<EveryPoint>(settings); }});
+}
+
 }  // namespace
 
-FLOWTRAIN_HOOK(EveryPoint)
+FLOWTRAIN_PLUGIN(add)

@@ -5,7 +5,9 @@
 
 #include <stdexcept>
 
-#include "stages/torch/plugin.h"
+#include "nets/models/net.h"
+#include "nets/steps/step.h"
+#include "pipeline/plugin.h"
 
 namespace {
 
@@ -13,13 +15,6 @@ using namespace flowtrain;
 
 class Flaky final : public nets::Step {
  public:
-  static const char* help() { return "fails where its keys say"; }
-  static std::vector<Key> keys() {
-    return {{"train", Kind::integer, std::int64_t{0}, "training batches fail whose first label is below this"},
-            {"val", Kind::integer, std::int64_t{0}, "likewise, of validation"},
-            {"memory", Kind::boolean, false, "by asking for more of the host's memory than there is"}};
-  }
-
   Flaky(const Settings& settings, nets::Net& net) : settings_(settings), net_(net) {}
 
   std::vector<std::string> losses() const override { return {"loss"}; }
@@ -49,6 +44,18 @@ class Flaky final : public nets::Step {
   nets::Net& net_;
 };
 
+void add() {
+  nets::steps().add(
+      {"flaky",
+       "fails where its keys say",
+       {{"train", Kind::integer, std::int64_t{0}, "training batches fail whose first label is below this"},
+        {"val", Kind::integer, std::int64_t{0}, "likewise, of validation"},
+        {"memory", Kind::boolean, false, "by asking for more of the host's memory than there is"}},
+       [](const Settings& settings, const nets::StepInput& input) {
+         return std::make_unique<Flaky>(settings, input.net);
+       }});
+}
+
 }  // namespace
 
-FLOWTRAIN_STEP(Flaky)
+FLOWTRAIN_PLUGIN(add)

@@ -2,7 +2,9 @@
 
 #include <torch/types.h>
 
-#include "stages/torch/plugin.h"
+#include "nets/models/net.h"
+#include "nets/steps/step.h"
+#include "pipeline/plugin.h"
 
 namespace {
 
@@ -10,10 +12,7 @@ using namespace flowtrain;
 
 class Noisy final : public nets::Step {
  public:
-  static const char* help() { return "cross entropy on noisy pictures"; }
-  static std::vector<Key> keys() { return {}; }
-
-  Noisy(const Settings&, nets::Net& net) : net_(net) {}
+  explicit Noisy(nets::Net& net) : net_(net) {}
 
   std::vector<std::string> losses() const override { return {"loss"}; }
   std::vector<std::string> figures(const std::vector<std::string>&) const override { return {}; }
@@ -34,6 +33,13 @@ class Noisy final : public nets::Step {
   nets::Net& net_;
 };
 
+void add() {
+  nets::steps().add(
+      {"noisy_step", "cross entropy on noisy pictures", {}, [](const Settings&, const nets::StepInput& input) {
+         return std::make_unique<Noisy>(input.net);
+       }});
+}
+
 }  // namespace
 
-FLOWTRAIN_STEP(Noisy)
+FLOWTRAIN_PLUGIN(add)

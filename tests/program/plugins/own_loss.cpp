@@ -2,7 +2,8 @@
 
 #include <ATen/ATen.h>
 
-#include "stages/torch/plugin.h"
+#include "nets/losses/loss.h"
+#include "pipeline/plugin.h"
 
 namespace {
 
@@ -10,9 +11,6 @@ using namespace flowtrain;
 
 class ScaledCrossEntropy final : public nets::Loss {
  public:
-  static const char* help() { return "cross-entropy times a factor"; }
-  static std::vector<Key> keys() { return {{"factor", Kind::real, 1.0, "the factor", 0, 1e6}}; }
-
   explicit ScaledCrossEntropy(const Settings& settings) : factor_(settings.real("factor")) {}
 
   nets::NamedTensors operator()(const nets::NamedTensors& outputs, const nets::NamedTensors& batch) const override {
@@ -25,6 +23,15 @@ class ScaledCrossEntropy final : public nets::Loss {
   double factor_;
 };
 
+void add() {
+  nets::losses().add({"own_loss",
+                      "cross-entropy times a factor",
+                      {{"factor", Kind::real, 1.0, "the factor", 0, 1e6}},
+                      [](const Settings& settings, const nets::LossInput&) {
+                        return std::make_unique<ScaledCrossEntropy>(settings);
+                      }});
+}
+
 }  // namespace
 
-FLOWTRAIN_LOSS(ScaledCrossEntropy)
+FLOWTRAIN_PLUGIN(add)

@@ -2,7 +2,10 @@
 
 #include <ATen/ATen.h>
 
-#include "stages/torch/plugin.h"
+#include <algorithm>
+
+#include "nets/metrics/metric.h"
+#include "pipeline/plugin.h"
 
 namespace {
 
@@ -10,9 +13,6 @@ using namespace flowtrain;
 
 class AmongLargest final : public nets::Metric {
  public:
-  static const char* help() { return "share of rows whose label is among the largest logits"; }
-  static std::vector<Key> keys() { return {{"largest", Kind::integer, std::int64_t{1}, "how many", 1, 1000}}; }
-
   AmongLargest(const Settings& settings, std::int64_t classes)
       : largest_(std::min(settings.integer("largest"), classes)) {}
 
@@ -33,6 +33,15 @@ class AmongLargest final : public nets::Metric {
   double right_ = 0, rows_ = 0;
 };
 
+void add() {
+  nets::metrics().add({"own_metric",
+                       "share of rows whose label is among the largest logits",
+                       {{"largest", Kind::integer, std::int64_t{1}, "how many", 1, 1000}},
+                       [](const Settings& settings, const nets::MetricInput& input) {
+                         return std::make_unique<AmongLargest>(settings, input.classes);
+                       }});
+}
+
 }  // namespace
 
-FLOWTRAIN_METRIC(AmongLargest)
+FLOWTRAIN_PLUGIN(add)

@@ -10,7 +10,7 @@
 
 #include "nets/figures.h"
 #include "nets/models/module_net.h"
-#include "stages/torch/plugin.h"
+#include "pipeline/plugin.h"
 
 namespace {
 
@@ -18,18 +18,9 @@ using namespace flowtrain;
 
 class OneLayer final : public nets::ModuleNet, public nets::Reports {
  public:
-  static const char* help() { return "one linear layer"; }
-  static std::vector<Key> keys() {
-    return {{"scale", Kind::real, 1.0, "what the logits are multiplied by", 0, 1e6},
-            {"wide", Kind::boolean, false, "its figures are no scalars"},
-            {"spare", Kind::boolean, false, "has a parameter that takes no part"},
-            {"note", Kind::text, std::string(), "file that is there once the net computes"},
-            {"slow_ms", Kind::integer, std::int64_t{0}, "how long each forward takes in addition"}};
-  }
-
-  OneLayer(const Settings& settings, const nets::NetSpec& spec)
+  OneLayer(const Settings& settings, const nets::NetInput& input)
       : OneLayer(settings,
-                 std::make_shared<torch::nn::LinearImpl>(spec.channels * spec.height * spec.width, spec.classes)) {}
+                 std::make_shared<torch::nn::LinearImpl>(input.channels * input.height * input.width, input.classes)) {}
 
   nets::NamedTensors forward(const nets::NamedTensors& batch) override {
     const at::Tensor& image = batch.at("image");
@@ -63,6 +54,19 @@ class OneLayer final : public nets::ModuleNet, public nets::Reports {
   std::shared_ptr<torch::nn::LinearImpl> layer_;
 };
 
+void add() {
+  nets::nets().add({"own_net",
+                    "one linear layer",
+                    {{"scale", Kind::real, 1.0, "what the logits are multiplied by", 0, 1e6},
+                     {"wide", Kind::boolean, false, "its figures are no scalars"},
+                     {"spare", Kind::boolean, false, "has a parameter that takes no part"},
+                     {"note", Kind::text, std::string(), "file that is there once the net computes"},
+                     {"slow_ms", Kind::integer, std::int64_t{0}, "how long each forward takes in addition"}},
+                    [](const Settings& settings, const nets::NetInput& input) {
+                      return std::make_unique<OneLayer>(settings, input);
+                    }});
+}
+
 }  // namespace
 
-FLOWTRAIN_NET(OneLayer)
+FLOWTRAIN_PLUGIN(add)

@@ -4,7 +4,8 @@
 #include <ATen/ATen.h>
 #include <torch/utils.h>
 
-#include "stages/torch/plugin.h"
+#include "nets/optim/optimizer.h"
+#include "pipeline/plugin.h"
 
 namespace {
 
@@ -12,11 +13,8 @@ using namespace flowtrain;
 
 class Lion final : public nets::Optimizer {
  public:
-  static const char* help() { return "Lion"; }
-  static std::vector<Key> keys() { return {{"beta", Kind::real, 0.99, "decay of the mean of gradients", 0, 1}}; }
-
   Lion(const Settings& settings, const std::vector<nets::ParameterGroup>& groups)
-      : lr_(settings.real("lr")), beta_(settings.real("beta")) {
+      : lr_(settings.real("lr")), momentum_(settings.real("momentum")), beta_(settings.real("beta")) {
     for (auto& group : groups)
       for (const auto& [name, parameter] : group.parameters) {
         parameters_.add(name, parameter);
@@ -40,10 +38,21 @@ class Lion final : public nets::Optimizer {
   nets::NamedTensors state() const override { return means_; }
 
  private:
-  double lr_, momentum_ = 0.9, beta_;
+  double lr_, momentum_, beta_;
   nets::NamedTensors parameters_, means_;
 };
 
+void add() {
+  nets::optimizers().add({"own_optimizer",
+                          "Lion",
+                          {{"momentum", Kind::real, 0.9, "share of the mean in a step", 0, 1},
+                           {"beta", Kind::real, 0.99, "decay of the mean of gradients", 0, 1}},
+                          [](const Settings& settings, const nets::OptimizerInput& input) {
+                            return std::make_unique<Lion>(settings, input.groups);
+                          },
+                          {.momentum = "momentum"}});
+}
+
 }  // namespace
 
-FLOWTRAIN_OPTIMIZER(Lion)
+FLOWTRAIN_PLUGIN(add)

@@ -5,9 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/config/curves.h"
-#include "pipeline/config/parts_plugin.h"
-#include "sampling/dataset.h"
+#include "pipeline/plugin.h"
 
 namespace {
 
@@ -71,4 +69,4 @@ void add() {
 
 }  // namespace
 
-FLOWTRAIN_PARTS(add)
+FLOWTRAIN_PLUGIN(add)

@@ -1,6 +1,7 @@
 // A hook for tests, with a key that [[hook]] has of its own.
 
-#include "stages/torch/plugin.h"
+#include "pipeline/plugin.h"
+#include "stages/hook.h"
 
 namespace {
 
@@ -8,14 +9,17 @@ using namespace flowtrain;
 
 class TakenKey final : public Hook {
  public:
-  static const char* help() { return "does nothing"; }
-  static std::vector<Key> keys() { return {{"file", Kind::text, std::string(), "what it would write"}}; }
-
-  explicit TakenKey(const Settings&) {}
   std::vector<Point> points() const override { return {}; }
   void at(Point, Moment&) override {}
 };
 
+void add() {
+  hooks().add({"taken_key",
+               "does nothing",
+               {{"priority", Kind::integer, std::int64_t{0}, "how much it matters"}},
+               [](const Settings&, const HookInput&) { return std::make_unique<TakenKey>(); }});
+}
+
 }  // namespace
 
-FLOWTRAIN_HOOK(TakenKey)
+FLOWTRAIN_PLUGIN(add)

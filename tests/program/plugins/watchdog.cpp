@@ -7,7 +7,8 @@
 #include <fstream>
 #include <thread>
 
-#include "stages/torch/plugin.h"
+#include "pipeline/plugin.h"
+#include "stages/hook.h"
 
 namespace {
 
@@ -15,12 +16,6 @@ using namespace flowtrain;
 
 class Watchdog final : public Hook {
  public:
-  static const char* help() { return "ends a rank as NCCL's watchdog does"; }
-  static std::vector<Key> keys() {
-    return {{"at", Kind::integer, std::int64_t{1}, "iteration in which it does"},
-            {"marker", Kind::text, std::string(), "where this file is, it has done so", 0, 0, {}, true}};
-  }
-
   explicit Watchdog(const Settings& settings)
       : at_(static_cast<std::uint64_t>(settings.integer("at"))), file_(settings.text("marker")) {}
 
@@ -38,6 +33,14 @@ class Watchdog final : public Hook {
   std::filesystem::path file_;
 };
 
+void add() {
+  hooks().add({"watchdog",
+               "ends a rank as NCCL's watchdog does",
+               {{"at", Kind::integer, std::int64_t{1}, "iteration in which it does"},
+                {"marker", Kind::text, std::string(), "where this file is, it has done so", 0, 0, {}, true}},
+               [](const Settings& settings, const HookInput&) { return std::make_unique<Watchdog>(settings); }});
+}
+
 }  // namespace
 
-FLOWTRAIN_HOOK(Watchdog)
+FLOWTRAIN_PLUGIN(add)

@@ -14,7 +14,8 @@
 #include <thread>
 
 #include "nets/tensors.h"
-#include "stages/torch/plugin.h"
+#include "pipeline/plugin.h"
+#include "stages/hook.h"
 
 namespace {
 
@@ -22,22 +23,6 @@ using namespace flowtrain;
 
 class Witness final : public Hook {
  public:
-  static const char* help() { return "logs the loss that it saw, over this process's rows"; }
-  static std::vector<Key> keys() {
-    return {{"log",
-             Kind::text,
-             std::string(),
-             "file to which it notes its calls at snapshots; .RANK is added",
-             0,
-             0,
-             {},
-             true},
-            {"sum_every", Kind::integer, std::int64_t{1}, "iterations from sum to sum", 1, 1e6},
-            {"slow_ms", Kind::integer, std::int64_t{0}, "how much longer each forward takes", 0, 1e6},
-            {"infinite_at", Kind::integers, std::vector<std::int64_t>{},
-             "iterations of which a gradient becomes infinite"}};
-  }
-
   explicit Witness(const Settings& settings)
       : log_(settings.text("log")),
         sum_every_(static_cast<std::uint64_t>(settings.integer("sum_every"))),
@@ -103,6 +88,21 @@ class Witness final : public Hook {
   double sum_ = 0;                                // of the mean losses of all iterations
 };
 
+void add() {
+  hooks().add({"witness",
+               "logs the loss that it saw, over this process's rows",
+               {{.name = "log",
+                 .kind = Kind::text,
+                 .fallback = std::string(),
+                 .help = "file to which it notes its calls at snapshots; .RANK is added",
+                 .required = true},
+                {"sum_every", Kind::integer, std::int64_t{1}, "iterations from sum to sum", 1, 1e6},
+                {"slow_ms", Kind::integer, std::int64_t{0}, "how much longer each forward takes", 0, 1e6},
+                {"infinite_at", Kind::integers, std::vector<std::int64_t>{},
+                 "iterations of which a gradient becomes infinite"}},
+               [](const Settings& settings, const HookInput&) { return std::make_unique<Witness>(settings); }});
+}
+
 }  // namespace
 
-FLOWTRAIN_HOOK(Witness)
+FLOWTRAIN_PLUGIN(add)

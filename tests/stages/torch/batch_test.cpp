@@ -7,9 +7,8 @@
 
 #include <cstring>
 
-#include "nets/losses/loss.h"
-#include "nets/metrics/metric.h"
 #include "sampling/core/error.h"
+#include "tests/support/parts.h"
 
 using namespace flowtrain;
 
@@ -132,7 +131,7 @@ TEST_CASE("a measure while training is taken against the heavier label") {
   FilledSlab slab(light);
   auto to_tensors = adapter(true, mixing);
   const auto batch = to_tensors(slab.slab);
-  const auto accuracy = nets::make_metric("accuracy");
+  const auto accuracy = testing::make_metric("accuracy");
   // Logits that are right about the partners, whose weight is more than a half here.
   accuracy->update({{"logits", at::one_hot(at::tensor({1, 0, 3, 2, 5, 4}, at::kLong), 6).to(at::kFloat)}}, batch);
   CHECK(accuracy->value() == 1);

@@ -72,8 +72,7 @@ TEST_CASE("an optimizer that rests leaves the loss as it is, and updates as one 
 
 TEST_CASE("running statistics follow a batch once, however many optimizers learn from it") {
   Tables tables;
-  tables.net.set("name", std::string("resnet18"), {});
-  tables.net.set("dropout", 0.0, {});
+  tables.net = Settings("net", keys_with("net", "resnet18"));
   const auto device = make_cpu_device();
   Slab slab(layout, *device);
   const auto learner = two_optimizers(tables, 2, "^(conv1|bn1|layer)", "^fc");

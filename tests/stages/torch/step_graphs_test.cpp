@@ -9,7 +9,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "nets/optim/optimizer.h"
+#include "nets/entries.h"
 #include "sampling/core/warning.h"
 #include "tests/stages/torch/kept_calls.h"
 #include "tests/support/tiny_learner.h"
@@ -107,8 +107,7 @@ TEST_CASE("steps that are repeated are the steps that they were captured from") 
   for (const std::string name : {"sgd", "adam", "adamw"}) {
     CAPTURE(name);
     Tables tables;
-    tables.optim.set("name", name, {});
-    tables.optim.set("momentum", name == "sgd" ? 0.9 : 0.0, {});
+    tables.take_optimizer(name);
     Counts counts;
     const auto graphs = called_again(counts);
     const bool same = trained(*tables.learner(graphs), 0.9) == trained(*tables.learner({}), 0.9);
@@ -126,15 +125,14 @@ TEST_CASE("steps that are repeated are the steps that they were captured from") 
 }
 
 TEST_CASE("what is captured of a step asks for the same in every iteration, and waits for nothing") {
-  for (const std::string& name : nets::optimizer_names())
+  for (const std::string& name : nets::optimizers().names())
     for (const std::string clip_by : {"norm", "value", "adaptive"})
       for (const std::string amp : {"off", "fp16"}) {
         CAPTURE(name);
         CAPTURE(clip_by);
         CAPTURE(amp);
         Tables tables;
-        tables.optim.set("name", name, {});
-        tables.optim.set("momentum", name == "sgd" ? 0.9 : 0.0, {});
+        tables.take_optimizer(name);
         tables.train.set("clip_by", clip_by, {});
         tables.train.set("amp", amp, {});
         Counts counts;

@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include "sampling/core/settings.h"
+#include "tests/support/parts.h"
 
 using namespace flowtrain;
 
@@ -88,7 +89,8 @@ void update(ValidationMetrics& metrics) {  // labels 0 0 1, predictions 0 1 1
 
 ValidationMetrics made(const std::vector<std::string>& names, std::vector<std::string> classes = {"cat", "dog"}) {
   ValidationMetrics metrics(std::move(classes));
-  for (auto& name : names) metrics.add(name);
+  for (auto& name : names)
+    metrics.add(name, [name, count = metrics.classes()] { return testing::make_metric(name, count); });
   return metrics;
 }
 
@@ -221,11 +223,7 @@ TEST_CASE("groups of which each process has seen but some are the same figures a
 }
 
 TEST_CASE("groups that cannot be told") {
-  nets::NetSpec spec;
-  spec.name = "mlp";
-  spec.classes = 2;
-  spec.height = spec.width = 4;
-  const auto net = nets::make_net(spec);
+  const auto net = testing::make_net({"mlp", {.classes = 2, .height = 4, .width = 4}});
   Settings val("val",
                {{"metrics", Kind::texts, std::vector<std::string>{}, ""}, {"group_by", Kind::text, std::string(), ""}});
   val.set("metrics", std::vector<std::string>{"f1"}, {"a.toml", 3, 1});
@@ -262,11 +260,7 @@ TEST_CASE("groups that cannot be told") {
 }
 
 TEST_CASE("what the net or the batches do not give is not measured") {
-  nets::NetSpec spec;
-  spec.name = "mlp";
-  spec.classes = 2;
-  spec.height = spec.width = 4;
-  const auto net = nets::make_net(spec);
+  const auto net = testing::make_net({"mlp", {.classes = 2, .height = 4, .width = 4}});
   Settings val("val", {{"metrics", Kind::texts, std::vector<std::string>{}, ""}});
   val.set("metrics", std::vector<std::string>{"span_f1"}, {"a.toml", 3, 1});
   const auto refusal = [&](const std::string& name, std::vector<Field> fields) -> std::string {
@@ -283,7 +277,7 @@ TEST_CASE("what the net or the batches do not give is not measured") {
   CHECK(refusal("f1", {image, label}) == "");
   CHECK(refusal("span_f1", {image, label}) ==
         "a.toml:3:1: val.metrics: 'span_f1' is made of 'prediction', which this net does not give -> "
-        "a TorchScript net may: net.script, whose forward returns a dict");
+        "a TorchScript net may: net.name = \"script\", whose forward returns a dict");
   CHECK(refusal("f1", {image}) ==
         "a.toml:3:1: val.metrics: 'f1' compares with 'label', not among what the sampler gives: image -> "
         "take another metric, or a sampler whose batches have 'label'");

@@ -8,9 +8,7 @@
 #include <map>
 #include <set>
 
-#include "nets/losses/loss.h"
-#include "nets/models/net.h"
-#include "nets/optim/optimizer.h"
+#include "nets/entries.h"
 #include "pipeline/config/config.h"
 #include "sampling/core/mutex.h"
 #include "sampling/core/registry.h"
@@ -22,6 +20,7 @@
 #include "stages/read.h"
 #include "stages/sample.h"
 #include "stages/torch/learner/learner.h"
+#include "tests/support/parts.h"
 #include "tests/support/paths.h"
 #include "tests/support/temp_folder.h"
 
@@ -201,14 +200,15 @@ TEST_CASE("no built-in net, loss or optimizer waits for its device in what a gra
     for (auto& optim : bench.config.list("optim")) optimizers.insert(optim.text("name"));
   }
   const auto as_set = [](const std::vector<std::string>& names) { return std::set(names.begin(), names.end()); };
-  CHECK(nets == as_set(nets::net_names()));
-  CHECK(optimizers == as_set(nets::optimizer_names()));
+  nets.insert("script");  // the user's own
+  CHECK(nets == as_set(nets::nets().names()));
+  CHECK(optimizers == as_set(nets::optimizers().names()));
   losses.insert("output");  // of a script: the next test
-  CHECK(losses == as_set(nets::loss_names()));
+  CHECK(losses == as_set(nets::losses().names()));
 }
 
 TEST_CASE("taking a net's own loss waits for nothing") {
-  const auto loss = nets::make_loss({.name = "output"});
+  const auto loss = testing::make_loss("output");
   const nets::NamedTensors outputs{{"loss", at::ones({1}, at::kHalf)}};
   const Waits waits;
   (*loss)(outputs, {});

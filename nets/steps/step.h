@@ -1,13 +1,15 @@
 #pragma once
 // Training steps: from a micro-batch to the scalars that optimizers lower.
 
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "nets/models/net.h"
+#include "nets/tensors.h"
 
 namespace flowtrain::nets {
+
+/// What stands before the name of a part of the loss, wherever figures are told.
+inline const std::string part_of_loss = "loss.";
 
 /// What is computed for a micro-batch. The engine does the rest: backward for each optimizer's own parameters, mixed
 /// precision, accumulation, averages over processes, clipping, updates. One thread; draws come from torch's generator,
@@ -32,11 +34,5 @@ class Step {
   /// In eval mode, without gradients.
   virtual Evaluated evaluate(const NamedTensors& batch) = 0;
 };
-
-/// gan: losses `discriminator` and `generator` of a net that is a Gan (nets/models/gan.h). Throws std::invalid_argument
-/// for another name, and for a net that does not fit.
-std::unique_ptr<Step> make_step(const std::string& name, Net& net);
-/// Known names, sorted.
-std::vector<std::string> step_names();
 
 }  // namespace flowtrain::nets

@@ -1,0 +1,17 @@
+// The files of parts: one line each. Included where FLOWTRAIN_FILE says what to do with a line.
+
+FLOWTRAIN_FILE(adam)
+FLOWTRAIN_FILE(class_metrics)
+FLOWTRAIN_FILE(cornernet)
+FLOWTRAIN_FILE(corner_loss)
+FLOWTRAIN_FILE(cross_entropy)
+FLOWTRAIN_FILE(gan)
+FLOWTRAIN_FILE(lenet)
+FLOWTRAIN_FILE(mlp)
+FLOWTRAIN_FILE(mse)
+FLOWTRAIN_FILE(output)
+FLOWTRAIN_FILE(resnet)
+FLOWTRAIN_FILE(script)
+FLOWTRAIN_FILE(sequence_metrics)
+FLOWTRAIN_FILE(sgd)
+FLOWTRAIN_FILE(supervised)

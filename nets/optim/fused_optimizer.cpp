@@ -1,0 +1,95 @@
+#include "nets/optim/fused_optimizer.h"
+
+namespace flowtrain::nets {
+namespace {
+
+/// The kernels walk parameter, gradient and state by one index, so their memory layouts must agree. Autograd sees to it
+/// for the gradients that it makes, but for the strides of dimensions of size 1, which lead nowhere; one that was
+/// assigned may differ.
+at::Tensor laid_out_like(const at::Tensor& parameter, const at::Tensor& gradient) {
+  for (std::int64_t dim = 0; dim < parameter.dim(); ++dim)
+    if (parameter.size(dim) != 1 && gradient.stride(dim) != parameter.stride(dim))
+      return at::empty_like(parameter).copy_(gradient);
+  return gradient;
+}
+
+}  // namespace
+
+FusedOptimizer::FusedOptimizer(const Settings& settings, double momentum, const std::vector<ParameterGroup>& groups)
+    : lr_(settings.real("lr")), momentum_(momentum) {
+  for (const auto& group : groups) groups_.push_back({.of = group});
+}
+
+void FusedOptimizer::step(const at::Tensor& skip) {
+  const at::NoGradGuard no_grad;
+  for (const Group& group : groups_) {
+    FusedStep step = collect(group);
+    if (skip.defined()) step.skip = skip;
+    if (!step.parameters.empty()) update(step);
+  }
+}
+
+void FusedOptimizer::zero_grad() {
+  for (const Group& group : groups_)
+    for (const auto& [name, parameter] : group.of.parameters) parameter.mutable_grad().reset();
+}
+
+void FusedOptimizer::set_rates(double lr, double momentum, double decay_factor) {
+  lr_ = lr;
+  momentum_ = momentum;
+  decay_factor_ = decay_factor;
+  for (Group& group : groups_)
+    if (group.lr_on_device.defined()) group.lr_on_device.fill_(lr_ * group.of.lr_factor);
+}
+
+void FusedOptimizer::keep_rate_on_device() {
+  for (Group& group : groups_) {
+    if (group.of.parameters.empty()) continue;
+    const auto options = group.of.parameters.begin()->second.options();
+    group.lr_on_device =
+        at::full({}, lr_ * group.of.lr_factor,
+                 options.dtype(options.device().is_cpu() ? at::kDouble : at::kFloat).requires_grad(false));
+  }
+}
+
+NamedTensors FusedOptimizer::state() const {
+  NamedTensors tensors;
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot)
+    for (const Group& group : groups_) {
+      auto tensor = group.state[slot].begin();
+      for (const auto& [name, parameter] : group.of.parameters) tensors.add(slots_[slot] + "." + name, *tensor++);
+    }
+  return tensors;
+}
+
+std::size_t FusedOptimizer::add_slot(const std::string& name, bool scalar) {
+  for (Group& group : groups_) {
+    Tensors& tensors = group.state.emplace_back();
+    for (const auto& [parameter_name, parameter] : group.of.parameters) {
+      const at::Tensor like = parameter.detach();
+      tensors.push_back(scalar ? at::zeros({}, like.options().dtype(at::kFloat)) : at::zeros_like(like));
+    }
+  }
+  slots_.push_back(name);
+  return slots_.size() - 1;
+}
+
+FusedStep FusedOptimizer::collect(const Group& group) const {
+  FusedStep step;
+  step.state.resize(slots_.size());
+  step.lr = lr_ * group.of.lr_factor;
+  step.lr_on_device = group.lr_on_device;
+  step.weight_decay = decay_factor_ * group.of.weight_decay;
+  std::size_t i = 0;
+  for (const auto& [name, parameter] : group.of.parameters) {
+    if (parameter.grad().defined()) {
+      step.parameters.push_back(parameter);
+      step.gradients.push_back(laid_out_like(parameter, parameter.grad()));
+      for (std::size_t slot = 0; slot < slots_.size(); ++slot) step.state[slot].push_back(group.state[slot][i]);
+    }
+    ++i;
+  }
+  return step;
+}
+
+}  // namespace flowtrain::nets

@@ -1,0 +1,57 @@
+#pragma once
+// What optimizers on ATen's fused steps share: one kernel call for all parameters of a group.
+
+#include <ATen/ATen.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nets/entries.h"
+#include "nets/optim/optimizer.h"
+
+namespace flowtrain::nets {
+
+using Tensors = std::vector<at::Tensor>;
+
+/// What one fused call works on: the parameters of a group that have a gradient, and what goes with each.
+struct FusedStep {
+  Tensors parameters, gradients;
+  std::vector<Tensors> state;  ///< by slot
+  double lr = 0, weight_decay = 0;
+  at::Tensor lr_on_device = {};  ///< instead of lr, where it is defined
+  std::optional<at::Tensor> skip = {};
+};
+
+/// Who takes part in a step, and the state's names.
+class FusedOptimizer : public Optimizer {
+ public:
+  FusedOptimizer(const Settings& settings, double momentum, const std::vector<ParameterGroup>& groups);
+
+  void step(const at::Tensor& skip) final;
+  void zero_grad() final;
+  void set_rates(double lr, double momentum, double decay_factor) final;
+  void keep_rate_on_device() final;
+  NamedTensors state() const final;
+
+ protected:
+  /// Adds a kind of state: zeros, shaped like the parameters or one f32 number each. Returns its index.
+  std::size_t add_slot(const std::string& name, bool scalar = false);
+  /// Updates the parameters of a group.
+  virtual void update(const FusedStep& step) = 0;
+  double momentum() const { return momentum_; }
+
+ private:
+  struct Group {
+    ParameterGroup of;
+    std::vector<Tensors> state = {};  ///< by slot, a tensor for every parameter
+    at::Tensor lr_on_device = {};     ///< see keep_rate_on_device()
+  };
+  FusedStep collect(const Group& group) const;
+
+  double lr_, momentum_, decay_factor_ = 1;
+  std::vector<Group> groups_;
+  std::vector<std::string> slots_;
+};
+
+}  // namespace flowtrain::nets

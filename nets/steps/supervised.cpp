@@ -1,0 +1,94 @@
+#include "nets/entries.h"
+
+#if FLOWTRAIN_COMPUTES
+#include <ATen/ATen.h>
+#include <ATen/record_function.h>
+
+#include <stdexcept>
+
+#include "nets/figures.h"
+#include "nets/make.h"
+#include "nets/mistake.h"
+#endif
+
+namespace flowtrain::nets {
+
+#if FLOWTRAIN_COMPUTES
+namespace {
+
+/// The net's forward, then the loss. A mistake of either is told at the key that names it.
+class SupervisedStep final : public Step {
+ public:
+  explicit SupervisedStep(const StepInput& input)
+      : net_settings_(input.net_settings), loss_settings_(input.loss_settings), net_(input.net) {
+    loss_ = rethrow_at_key(loss_settings_, "name", [&] { return make_loss(loss_settings_, {input.classes}); });
+    if (const auto* reports = dynamic_cast<const Reports*>(&net_)) net_figures_ = reports->figures();
+  }
+
+  std::vector<std::string> losses() const override { return {"loss"}; }
+  std::vector<std::string> figures(const std::vector<std::string>&) const override {
+    std::vector<std::string> names;
+    for (auto& part : loss_->figures()) names.push_back(part_of_loss + part);
+    for (auto& figure : net_figures_) names.push_back(figure);
+    return names;
+  }
+
+  NamedTensors operator()(const NamedTensors& batch, const std::vector<std::string>&) override {
+    const NamedTensors outputs = run_net(batch);
+    NamedTensors scalars = losses_of(outputs, batch);
+    rethrow_at_key(net_settings_, "name", [&] { add_figures(outputs, scalars); });
+    return scalars;
+  }
+
+  Evaluated evaluate(const NamedTensors& batch) override {
+    NamedTensors outputs = run_net(batch);
+    at::Tensor loss = losses_of(outputs, batch).at("loss");
+    return {std::move(outputs), std::move(loss)};
+  }
+
+ private:
+  // A script's forward is the user's.
+  NamedTensors run_net(const NamedTensors& batch) {
+    RECORD_USER_SCOPE("net");
+    return rethrow_at_key(net_settings_, "name", [&] { return net_.forward(batch); });
+  }
+
+  // Outputs and batch fit each other only if net, loss and sampler were chosen so.
+  NamedTensors losses_of(const NamedTensors& outputs, const NamedTensors& batch) {
+    RECORD_USER_SCOPE("loss");
+    const auto made = rethrow_at_key(loss_settings_, "name", [&] { return (*loss_)(outputs, batch); });
+    NamedTensors losses;
+    for (const auto& [name, value] : made) losses.add(name == "loss" ? name : part_of_loss + name, value);
+    return losses;
+  }
+
+  // The net's own.
+  void add_figures(const NamedTensors& outputs, NamedTensors& scalars) const {
+    for (auto& name : net_figures_) {
+      const at::Tensor& value = outputs.at(name);
+      if (value.dim() != 0)
+        throw std::invalid_argument(
+            c10::str("the net's figure '", name, "' has shape ", value.sizes(), ", expected a scalar"));
+      scalars.add(name, value.detach().to(scalars.at("loss").options().dtype(at::kFloat)));
+    }
+  }
+
+  const Settings net_settings_, loss_settings_;
+  Net& net_;
+  std::unique_ptr<Loss> loss_;
+  std::vector<std::string> net_figures_;
+};
+
+}  // namespace
+#endif
+
+FLOWTRAIN_PARTS(supervised) {
+  parts.steps.add(
+      {"supervised",
+       "the net, then the loss",
+       {},
+       FLOWTRAIN_MAKE([](const Settings&, const StepInput& input) { return std::make_unique<SupervisedStep>(input); }),
+       {.tells_apart = true}});
+}
+
+}  // namespace flowtrain::nets

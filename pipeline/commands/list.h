@@ -1,0 +1,16 @@
+// The subcommands: function, name, usage, help. Included where FLOWTRAIN_COMMAND says what to do with a line.
+
+FLOWTRAIN_COMMAND(train, "train", "[train] CONFIG", "train a net; `train` itself may be left out")
+FLOWTRAIN_COMMAND(test, "test", "test CONFIG", "measure a snapshot on the validation data")
+FLOWTRAIN_COMMAND(bench, "bench", "bench CONFIG", "throughput of each data stage, or of several processes' exchange")
+FLOWTRAIN_COMMAND(replay, "replay", "replay CONFIG --iter N", "write the batch that iteration N sees to files")
+FLOWTRAIN_COMMAND(pack, "pack", "pack CONFIG --out FOLDER", "write a data set as tar shards")
+FLOWTRAIN_COMMAND(plan, "plan", "plan CONFIG", "what a run will do: steps, memory, snapshots, learning rate")
+FLOWTRAIN_COMMAND(graph, "graph", "graph CONFIG", "the flow graph in DOT, with its queue depths")
+FLOWTRAIN_COMMAND(lr_find, "lr-find", "lr-find CONFIG", "learning-rate range test")
+FLOWTRAIN_COMMAND(hooks, "hooks", "hooks CONFIG", "list of hooks and when they run")
+FLOWTRAIN_COMMAND(config, "config", "config CONFIG", "the resolved configuration; --keys lists every key")
+FLOWTRAIN_COMMAND(snapshot, "snapshot", "snapshot ls|show|verify|export", "look into snapshots; also diff and convert")
+FLOWTRAIN_COMMAND(metrics, "metrics", "metrics RUN", "what a run measured, as CSV")
+FLOWTRAIN_COMMAND(plugins, "plugins", "plugins [FILE.so]", "what can be named in a configuration")
+FLOWTRAIN_COMMAND(info, "info", "info [CONFIG]", "versions, machine, devices; or a net, parameter by parameter")

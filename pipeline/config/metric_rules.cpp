@@ -1,0 +1,56 @@
+#include "pipeline/config/metric_rules.h"
+
+#include <algorithm>
+
+#include "nets/entries.h"
+#include "stages/evaluation/metric_names.h"
+
+namespace flowtrain {
+namespace {
+
+// Null for the loss and for figures of boxes, of which the higher is better.
+const nets::MetricEntry* entry_of(const std::string& metric, const Config& config) {
+  for (auto& own : config.list("metric"))
+    if (own.text(own.text("label").empty() ? "name" : "label") == metric) return nets::find_metric(own.text("name"));
+  return nets::find_metric(metric);
+}
+
+bool lower_is_better(const std::string& figure, const Config& config) {
+  const std::string metric = metric_of(figure, config.table("val").texts("metrics"));
+  const auto* entry = entry_of(metric, config);
+  return metric == "loss" || (entry && entry->traits.lower_is_better);
+}
+
+}  // namespace
+
+bool is_single_number(const std::string& metric, const Config& config) {
+  const auto* entry = entry_of(metric, config);
+  return !entry || entry->traits.single;
+}
+
+RuledFigure ruling_figure(const Config& config) {
+  const auto& metrics = config.table("val").texts("metrics");
+  const auto ruling =
+      std::find_if(metrics.begin(), metrics.end(), [&](auto& metric) { return is_single_number(metric, config); });
+  const std::string name = ruling == metrics.end() ? "loss" : *ruling;
+  return {name, lower_is_better(name, config)};
+}
+
+std::string figure_of(const Settings& rule) {
+  const std::string& metric = rule.text("metric");
+  return metric.starts_with('-') ? metric.substr(1) : metric;
+}
+
+RuledFigure ruled_figure(const Settings& rule, const Config& config) {
+  const std::string &written = rule.text("metric"), &mode = rule.text("mode");
+  RuledFigure figure = written.empty() ? ruling_figure(config) : RuledFigure{figure_of(rule)};
+  if (written.starts_with('-') && mode == "max")
+    throw rule.error(
+        "mode", "\"max\" says that higher is better, and metric = " + to_toml(rule.value("metric")) + " that lower is",
+        Exit::usage, "keep one of the two");
+  figure.lower_wins =
+      written.starts_with('-') || (mode == "auto" ? lower_is_better(figure.name, config) : mode == "min");
+  return figure;
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,122 @@
+#include "pipeline/config/plugins.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <system_error>
+
+#include "pipeline/config/keys.h"
+#include "pipeline/config/part_kinds.h"
+#include "pipeline/plugin.h"
+#include "sampling/core/mutex.h"
+#include "sampling/core/say.h"
+#include "sampling/plugin.h"
+
+namespace flowtrain {
+namespace {
+
+const std::string rebuild = "build it with this flowtrain's headers, its LibTorch and its compiler: docs/extending.md";
+
+void (*torch_loader)() = nullptr;
+
+UserError error(const std::string& path, const std::string& message, const std::string& hint = rebuild) {
+  return UserError(Exit::usage, path + ": " + message, hint);
+}
+
+// An absolute path keeps dlopen from searching the library folders for a bare name.
+void* try_open(const std::string& path) {
+  return dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
+void* open_file(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored))
+    throw error(path, "no such file", "relative paths start at the working directory");
+  if (void* handle = try_open(path)) return handle;
+  const std::string reason = dlerror();
+  if (torch_loader) {
+    torch_loader();
+    if (void* handle = try_open(path)) return handle;
+    throw error(path, say("cannot be loaded: ", dlerror()));
+  }
+  throw error(path, say("cannot be loaded: ", reason));
+}
+
+void check_build(const std::string& path, const PluginInfo& info) {
+  if (info.version != plugin_version)
+    throw error(path,
+                say("built for interface version ", info.version, ", this flowtrain has version ", plugin_version));
+  if (std::string(info.compiler) != __VERSION__)
+    throw error(path, say("built by compiler ", info.compiler, ", this flowtrain by ", __VERSION__));
+#ifdef FLOWTRAIN_TORCH_VERSION
+  if (std::string(info.torch) != "" && std::string(info.torch) != FLOWTRAIN_TORCH_VERSION)
+    throw error(path, say("built with LibTorch ", info.torch, ", this flowtrain with ", FLOWTRAIN_TORCH_VERSION));
+#endif
+}
+
+using Names = std::map<std::string, std::vector<std::string>>;
+
+Names all_names() {
+  Names names;
+  for (auto& kind : part_kinds()) names[kind.table] = kind.names();
+  return names;
+}
+
+// Of what has come since `before`: a table's own key would be told as the part's.
+void check_keys(const std::string& path, const Names& before) {
+  for (auto& kind : part_kinds()) {
+    if (kind.table == "data.source") continue;  // as [data] and [order]
+    for (auto& name : kind.names()) {
+      if (std::ranges::find(before.at(kind.table), name) != before.at(kind.table).end()) continue;
+      for (auto& own : kind.at(name).keys)
+        for (auto& key : core_keys(kind.table))
+          if (key.name == own.name)
+            throw error(
+                path,
+                say("the key '", key.name, "' of its ", kind.kind, " '", name, "' is one that the table has already"),
+                say("give the plugin's key another name; the table's is: ", key.help));
+    }
+  }
+}
+
+void add_c_sampler(const std::string& path) {
+  auto plugin = std::make_shared<const SamplerPlugin>(path);
+  samplers().add(
+      {plugin->name(), plugin->help(), plugin->keys(),
+       [plugin](const Settings& settings, const SamplerInput& input) { return plugin->make(settings, input); }});
+}
+
+}  // namespace
+
+void set_torch_loader(void (*load)()) { torch_loader = load; }
+
+void open_plugin(const std::string& path) {
+  static Mutex mutex;
+  static std::set<const void*> opened FT_GUARDED_BY(mutex);
+  void* const handle = open_file(path);
+  const MutexLock lock(mutex);
+  if (!opened.insert(handle).second) return;
+  const Names before = all_names();
+  const auto entry = reinterpret_cast<const PluginInfo* (*)()>(dlsym(handle, "flowtrain_plugin"));
+  if (!entry && !dlsym(handle, "flowtrain_sampler_plugin")) {
+    opened.erase(handle);
+    throw error(path, "exports neither flowtrain_plugin nor flowtrain_sampler_plugin",
+                "end its source with FLOWTRAIN_PLUGIN(function), or FLOWTRAIN_SAMPLER_PLUGIN(…)");
+  }
+  try {
+    if (entry) {
+      check_build(path, *entry());
+      entry()->add();
+    } else {
+      add_c_sampler(path);
+    }
+  } catch (const InternalError& taken) {
+    throw error(path, taken.what(), "choose names that are free: `flowtrain plugins` lists those that are taken");
+  }
+  check_keys(path, before);
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,17 @@
+#pragma once
+// Opens plugins: run.plugins.
+
+#include <string>
+
+namespace flowtrain {
+
+/// Opens the plugin at `path` for good and lets it add its entries, once in a process: one of pipeline/plugin.h, or a
+/// sampler of the C interface (sampling/plugin_abi.h). Throws UserError(usage), beginning with the path: no such file,
+/// not a plugin, one of another build, a name that is taken, a key that its table has already.
+void open_plugin(const std::string& path);
+
+/// What open_plugin() calls before it tries a file again that cannot be loaded: one that computes needs LibTorch, which
+/// the program opens only then. May throw.
+void set_torch_loader(void (*load)());
+
+}  // namespace flowtrain

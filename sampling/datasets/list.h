@@ -1,0 +1,9 @@
+// The built-in data sets: one line each. Included where FLOWTRAIN_ENTRY says what to do with a line.
+
+FLOWTRAIN_ENTRY(cifar)
+FLOWTRAIN_ENTRY(coco)
+FLOWTRAIN_ENTRY(idx)
+FLOWTRAIN_ENTRY(image_folder)
+FLOWTRAIN_ENTRY(shapes)
+FLOWTRAIN_ENTRY(voc)
+FLOWTRAIN_ENTRY(webdataset)
