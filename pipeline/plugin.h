@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "nets/entries.h"
-#include "pipeline/config/curves.h"
+#include "pipeline/schedules/schedule.h"
 #include "sampling/dataset.h"
 #include "sampling/order.h"
 #include "sampling/sampler.h"

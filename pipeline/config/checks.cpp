@@ -8,6 +8,7 @@
 #include "pipeline/config/metric_rules.h"
 #include "pipeline/config/part_kinds.h"
 #include "pipeline/config/words.h"
+#include "pipeline/schedules/schedule.h"
 #include "sampling/core/pattern.h"
 #include "sampling/core/say.h"
 #include "sampling/core/settings.h"
@@ -137,6 +138,18 @@ void check_rule(const Settings& rule, const Config& config) {
   check_metric(rule, config);
 }
 
+void check_schedule(const Settings& schedule, const Config& config) {
+  const Settings& val = config.table("val");
+  const std::string& name = schedule.text("name");
+  if (!schedules().at(name).traits.has_state || is_off_for_once(val)) return;
+  if (period(val, "every").off())
+    throw schedule.error("name",
+                         say("\"", name, "\" looks at validations, and there are none: val.every is 0 (",
+                             val.origin("every").text(), ")"),
+                         Exit::usage, "set val.every, \"1 epoch\" say");
+  if (schedule.has("metric")) check_metric(schedule, config);
+}
+
 void check_sets(const std::vector<Settings>& sets, const Settings& val) {
   std::map<std::string, const Settings*> names;
   for (auto& set : sets) {
@@ -230,15 +243,7 @@ void check_values(const Config& config) {
   for (auto& rule : config.list("net.init")) check_init_rule(rule);
   check_sets(config.list("val.set"), config.table("val"));
   check_rule(config.table("early_stop"), config);
-  for (auto& schedule : config.list("schedule"))
-    if (const Settings& val = config.table("val"); schedule.text("name") == "plateau" && !is_off_for_once(val)) {
-      if (period(val, "every").off())
-        throw schedule.error(
-            "name",
-            "\"plateau\" looks at validations, and there are none: val.every is 0 (" + val.origin("every").text() + ")",
-            Exit::usage, "set val.every, \"1 epoch\" say");
-      check_rule(schedule, config);
-    }
+  for (auto& schedule : config.list("schedule")) check_schedule(schedule, config);
   check_best(config);
   check_sources(config);
   check_parts(config.table("snapshot"));

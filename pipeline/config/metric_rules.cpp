@@ -42,7 +42,7 @@ std::string figure_of(const Settings& rule) {
 }
 
 RuledFigure ruled_figure(const Settings& rule, const Config& config) {
-  const std::string &written = rule.text("metric"), &mode = rule.text("mode");
+  const std::string &written = rule.text("metric"), mode = rule.has("mode") ? rule.text("mode") : "auto";
   RuledFigure figure = written.empty() ? ruling_figure(config) : RuledFigure{figure_of(rule)};
   if (written.starts_with('-') && mode == "max")
     throw rule.error(

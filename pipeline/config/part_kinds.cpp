@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "nets/entries.h"
-#include "pipeline/config/curves.h"
 #include "pipeline/config/keys.h"
+#include "pipeline/schedules/schedule.h"
 #include "sampling/dataset.h"
 #include "sampling/order.h"
 #include "sampling/sampler.h"
@@ -39,7 +39,7 @@ std::vector<PartKind> all_kinds() {
       kind_of("net", "name", "nets (net.name)", nets::nets()),
       kind_of("loss", "name", "losses (loss.name)", nets::losses()),
       kind_of("optim", "name", "optimizers (optim.name)", nets::optimizers()),
-      kind_of("schedule", "name", "schedules (schedule.name)", curves()),
+      kind_of("schedule", "name", "schedules (schedule.name)", schedules()),
       kind_of("step", "name", "training steps (step.name)", nets::steps()),
       kind_of("hook", "name", "hooks (hook.name)", hooks()),
       kind_of("metric", "name", "metrics (val.metrics, metric.name)", nets::metrics()),

@@ -4,6 +4,7 @@
 
 #include "nets/entries.h"
 #include "pipeline/config/keys.h"
+#include "pipeline/config/metric_rules.h"
 #include "pipeline/config/words.h"
 #include "sampling/core/registry.h"
 #include "sampling/core/say.h"
@@ -14,7 +15,7 @@ namespace {
 
 /// What [lr] or [lr.warmup] stands for; the first of `keys` is where it is said.
 Settings schedule_of(const Settings& table, const char* kind, std::initializer_list<const char*> keys) {
-  Settings settings(table.table(), joined(core_keys("schedule"), curves().at(kind).keys));
+  Settings settings(table.table(), joined(core_keys("schedule"), schedules().at(kind).keys));
   settings.set("name", std::string(kind), table.origin(*keys.begin()));
   for (auto key : keys) settings.set(key, table.value(key), table.origin(key));
   return settings;
@@ -33,17 +34,23 @@ Rates base_rates(const Settings& optim, std::uint64_t step_samples) {
   return base;
 }
 
+/// The one of three that [[schedule]] calls `target`: of a RatePlan or of Rates.
+template <class Three>
+auto& of_target(Three& three, const std::string& target) {
+  return target == "lr" ? three.lr : target == "momentum" ? three.momentum : three.weight_decay;
+}
+
 }  // namespace
 
 Rates RatePlan::at(std::uint64_t iteration) const {
-  const auto moved = [iteration](double value, const Curves& curves) {
-    for (auto& curve : curves) value = curve->apply(value, iteration);
+  const auto moved = [iteration](double value, const Schedules& schedules) {
+    for (auto& schedule : schedules) value = schedule->apply(value, iteration);
     return value;
   };
   return {moved(base.lr, lr), moved(base.momentum, momentum), moved(base.weight_decay, weight_decay)};
 }
 
-std::vector<Settings> schedules(const Config& config) {
+std::vector<Settings> schedule_settings(const Config& config) {
   if (!config.list("schedule").empty()) return config.list("schedule");
   std::vector<Settings> all;
   const Settings &lr = config.table("lr"), &warmup = config.table("lr.warmup");
@@ -54,8 +61,8 @@ std::vector<Settings> schedules(const Config& config) {
 
 std::vector<std::string> schedule_notes(const Config& config, std::uint64_t per_epoch, std::uint64_t last) {
   std::vector<std::string> notes;
-  for (auto& settings : schedules(config))
-    if (ScheduledCurve(settings, per_epoch, last).is_cut_short())
+  for (auto& settings : schedule_settings(config))
+    if (TimedSchedule(settings, per_epoch, last).is_cut_short())
       notes.push_back(say(settings.table(), " (", settings.text("name"), ", ", settings.origin("name").text(),
                           "): some of it is not reached within the run's ", last, " iterations"));
   return notes;
@@ -69,18 +76,42 @@ std::vector<RatePlan> rate_plans(const Config& config, std::uint64_t step_sample
     plan.label = label_of(optim);
     plan.base = base_rates(optim, step_samples);
   }
-  for (auto& settings : schedules(config)) {
-    const auto curve = std::make_shared<const ScheduledCurve>(settings, per_epoch, last);
+  for (auto& settings : schedule_settings(config)) {
+    if (schedules().at(settings.text("name")).traits.has_state) continue;
+    const auto schedule = std::make_shared<const TimedSchedule>(settings, per_epoch, last);
     for (auto& plan : plans) {
       if (auto& wanted = settings.text("optim"); !wanted.empty() && wanted != plan.label) continue;
-      const auto& target = settings.text("target");
-      (target == "lr" ? plan.lr : target == "momentum" ? plan.momentum : plan.weight_decay).push_back(curve);
+      of_target(plan, settings.text("target")).push_back(schedule);
     }
   }
   for (auto& plan : plans)
-    for (auto* curves : {&plan.lr, &plan.momentum, &plan.weight_decay})
-      std::stable_partition(curves->begin(), curves->end(), [](auto& curve) { return !curve->is_warmup(); });
+    for (auto* all : {&plan.lr, &plan.momentum, &plan.weight_decay})
+      std::stable_partition(all->begin(), all->end(), [](auto& schedule) { return !schedule->traits().comes_last; });
   return plans;
+}
+
+void StatefulSchedule::apply(const std::string& label, std::uint64_t iteration, Rates& rates) const {
+  if (!optim.empty() && optim != label) return;
+  double& moved = of_target(rates, target);
+  moved = schedule->apply(moved, iteration);
+}
+
+std::vector<StatefulSchedule> stateful_schedules(const Config& config, std::uint64_t per_epoch, std::uint64_t last,
+                                                 const std::function<bool(const std::string&)>& measures) {
+  std::vector<StatefulSchedule> all;
+  for (auto& settings : schedule_settings(config)) {
+    if (!schedules().at(settings.text("name")).traits.has_state) continue;
+    ScheduleInput input;
+    if (settings.has("metric")) {
+      const auto [figure, lower_wins] = ruled_figure(settings, config);
+      input.figure = figure;
+      input.lower_wins = lower_wins;
+      input.measured = measures(figure);
+    }
+    all.push_back({settings.text("optim"), settings.text("target"),
+                   std::make_shared<TimedSchedule>(settings, per_epoch, last, input)});
+  }
+  return all;
 }
 
 }  // namespace flowtrain

@@ -2,12 +2,13 @@
 // What each optimizer works with in each iteration: [optim] or [[optim]], moved by [lr] or [[schedule]].
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "pipeline/config/config.h"
-#include "pipeline/config/curves.h"
+#include "pipeline/schedules/timed_schedule.h"
 #include "stages/compute.h"
 
 namespace flowtrain {
@@ -17,8 +18,8 @@ struct RatePlan {
   std::string label;
   Rates base;
   /// What moves them, in the order in which it is applied. Shared, as they never change.
-  using Curves = std::vector<std::shared_ptr<const ScheduledCurve>>;
-  Curves lr, momentum, weight_decay;
+  using Schedules = std::vector<std::shared_ptr<const TimedSchedule>>;
+  Schedules lr, momentum, weight_decay;
 
   Rates at(std::uint64_t iteration) const;
 };
@@ -32,6 +33,19 @@ std::vector<RatePlan> rate_plans(const Config& config, std::uint64_t step_sample
 std::vector<std::string> schedule_notes(const Config& config, std::uint64_t per_epoch, std::uint64_t last);
 
 /// All of [[schedule]], or what [lr] stands for.
-std::vector<Settings> schedules(const Config& config);
+std::vector<Settings> schedule_settings(const Config& config);
+
+/// A schedule with state: what it moves.
+struct StatefulSchedule {
+  std::string optim;   ///< label; empty: all
+  std::string target;  ///< "lr", "momentum" or "weight_decay"
+  std::shared_ptr<TimedSchedule> schedule;
+
+  void apply(const std::string& label, std::uint64_t iteration, Rates& rates) const;
+};
+
+/// Those with state, in their order. `measures`: whether a validation has this figure.
+std::vector<StatefulSchedule> stateful_schedules(const Config& config, std::uint64_t per_epoch, std::uint64_t last,
+                                                 const std::function<bool(const std::string&)>& measures);
 
 }  // namespace flowtrain

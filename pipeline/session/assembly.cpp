@@ -199,20 +199,20 @@ std::uint64_t iterations_per_epoch(const Config& config, const Batches& batches)
       1, batches.per_epoch() / static_cast<std::uint64_t>(config.table("train").integer("accum")));
 }
 
-Schedule make_schedule(const Config& config, const Batches& batches, std::uint64_t first, bool validate) {
+RunPlan make_run_plan(const Config& config, const Batches& batches, std::uint64_t first, bool validate) {
   const Settings& run = config.table("run");
   const std::uint64_t per_epoch = iterations_per_epoch(config, batches);
-  Schedule schedule;
-  schedule.first = first;
+  RunPlan run_plan;
+  run_plan.first = first;
   const auto iterations = static_cast<std::uint64_t>(run.integer("max_iter"));
   const auto epochs = static_cast<std::uint64_t>(run.integer("max_epochs"));
-  schedule.last = iterations > 0 ? iterations : std::max<std::uint64_t>(epochs, 1) * per_epoch;
-  schedule.accum = static_cast<std::uint32_t>(config.table("train").integer("accum"));
-  schedule.validate_every = validate ? period(config.table("val"), "every").to_iterations(per_epoch) : 0;
-  schedule.snapshot_every = period(config.table("snapshot"), "every").to_iterations(per_epoch);
-  schedule.final_snapshot = config.table("snapshot").boolean("final");
-  schedule.optimizers = rate_plans(config, batches.size() * schedule.accum, per_epoch, schedule.last);
-  return schedule;
+  run_plan.last = iterations > 0 ? iterations : std::max<std::uint64_t>(epochs, 1) * per_epoch;
+  run_plan.accum = static_cast<std::uint32_t>(config.table("train").integer("accum"));
+  run_plan.validate_every = validate ? period(config.table("val"), "every").to_iterations(per_epoch) : 0;
+  run_plan.snapshot_every = period(config.table("snapshot"), "every").to_iterations(per_epoch);
+  run_plan.final_snapshot = config.table("snapshot").boolean("final");
+  run_plan.optimizers = rate_plans(config, batches.size() * run_plan.accum, per_epoch, run_plan.last);
+  return run_plan;
 }
 
 }  // namespace flowtrain

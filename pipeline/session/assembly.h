@@ -9,7 +9,7 @@
 
 #include "pipeline/config/config.h"
 #include "pipeline/graph/graph.h"
-#include "pipeline/graph/schedule.h"
+#include "pipeline/graph/run_plan.h"
 #include "pipeline/graph/tuner.h"
 #include "pipeline/session/sources.h"
 #include "sampling/batches.h"
@@ -84,6 +84,6 @@ std::uint64_t iterations_per_epoch(const Config& config, const Batches& batches)
 
 /// The whole run from iteration `first`; one epoch where no length is set (--dry-run). `validate` is false where there
 /// is no validation set.
-Schedule make_schedule(const Config& config, const Batches& batches, std::uint64_t first, bool validate);
+RunPlan make_run_plan(const Config& config, const Batches& batches, std::uint64_t first, bool validate);
 
 }  // namespace flowtrain

@@ -40,7 +40,7 @@ RunState initial_state(const Start& start, const std::optional<OpenSnapshot>& sn
     if (!resume.boolean("schedule")) {
       state.lr_scale = 1;
       state.rollback_limit = RunState::no_limit;
-      state.plateaus.clear();
+      state.schedules.clear();
     }
     if (state.world != group.size())
       log_info(say("processes now: ", group.size(), "; when the snapshot was made: ", state.world));

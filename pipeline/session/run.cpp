@@ -40,11 +40,11 @@ class Run {
     state_.samples_per_epoch = session_.open_training().dataset->size();
     state_.classes = session_.classes();
     session_.open_validation();
-    schedule_ = session_.schedule(state_.iteration + 1);
-    schedule_.validate_first = state_.validation_pending && !session_.validation().empty();
+    run_plan_ = session_.run_plan(state_.iteration + 1);
+    run_plan_.validate_first = state_.validation_pending && !session_.validation().empty();
     session_.prepare();
-    if (options_.profile) profile_ = std::make_unique<Profile>(schedule_.first, schedule_.last);
-    line_ = session_.make_training_line(schedule_, profile_.get());
+    if (options_.profile) profile_ = std::make_unique<Profile>(run_plan_.first, run_plan_.last);
+    line_ = session_.make_training_line(run_plan_, profile_.get());
     session_.make_validation_lines(state_.validation, profile_.get());
     log_debug("the data is open");
   }
@@ -62,20 +62,20 @@ class Run {
                  " in ", train.dataset->classes().size(), " classes", describe_sizes(session_.validation()), "; ",
                  several ? "an epoch = " : "", format_count(train.batches.per_epoch()), " batches of ", train.batch,
                  several ? say(" (", epoch_end_of(config_), ")") : " an epoch"));
-    log_info(say("device: ", session_.device(), "; ", train.workers, " workers; iterations ", schedule_.first, " to ",
-                 schedule_.last));
+    log_info(say("device: ", session_.device(), "; ", train.workers, " workers; iterations ", run_plan_.first, " to ",
+                 run_plan_.last));
     if (!options_.dry_run) log_info("net: " + describe_net(config_.table("net"), learner_->figures()));
     tell_left_open_batch(config_);
-    for (auto& note : schedule_notes(config_, session_.epoch(), schedule_.last)) log_info("note: " + note);
+    for (auto& note : schedule_notes(config_, session_.epoch(), run_plan_.last)) log_info("note: " + note);
     for (auto& note : idle_keys(config_)) log_info("note: " + note);
-    if (schedule_.first > schedule_.last) log_info("nothing is left to do; --max-iter sets the length of a run");
+    if (run_plan_.first > run_plan_.last) log_info("nothing is left to do; --max-iter sets the length of a run");
   }
 
   TrainerResult train(MetricsFile* metrics, JsonLinesFile* ledger, SnapshotBranch* snapshots,
                       const Interrupt& interrupt) {
     const bool tells = options_.group->leads();
     BadSamples bad = make_ledger(config_, true, *session_.train().dataset, ledger, tells);
-    const auto loggers = make_loggers(options_.progress, schedule_.last, metrics);
+    const auto loggers = make_loggers(options_.progress, run_plan_.last, metrics);
     std::optional<Tuner> tuner;
     if (const auto& limits = session_.train().tunes)
       tuner.emplace(Tuning{line_->shape(), limits->most_threads}, *limits);
@@ -125,7 +125,7 @@ class Run {
 
   // What follows from the configuration alone.
   TrainerParts trainer_parts() {
-    TrainerParts parts{schedule_, *line_};
+    TrainerParts parts{run_plan_, *line_};
     parts.best = BestRule::all(config_);
     parts.learner = learner_.get();
     parts.net_copy = net_copy_.get();
@@ -139,12 +139,12 @@ class Run {
     parts.train_errors = errors_of("train");
     parts.val_errors = errors_of("val");
     parts.early_stop = EarlyStop::from(config_);
-    parts.plateaus = Plateau::all(config_);
-    // What is never measured never improves, which is no reason to act.
-    if (!has_set_of(session_.validation(), config_, parts.early_stop.improvement.metric)) parts.early_stop.patience = 0;
-    for (auto& plateau : parts.plateaus)
-      if (!has_set_of(session_.validation(), config_, plateau.improvement.metric))
-        plateau.patience = std::numeric_limits<std::uint64_t>::max();
+    const auto measures = [this](const std::string& figure) {
+      return has_set_of(session_.validation(), config_, figure);
+    };
+    parts.schedules = stateful_schedules(config_, epoch(), run_plan_.last, measures);
+    // A metric without a validation set must not trigger early stopping.
+    if (!measures(parts.early_stop.improvement.metric)) parts.early_stop.patience = 0;
     parts.hooks = &hooks_;
     parts.iterations_per_epoch = epoch();
     parts.display_every = period(config_.table("display"), "every").to_iterations(epoch());
@@ -194,12 +194,12 @@ class Run {
   }
 
   void summarise(const TrainerResult& result, const RunState& state, const Interrupt& interrupt) const {
-    const std::uint64_t done = result.iteration + 1 - schedule_.first;
+    const std::uint64_t done = result.iteration + 1 - run_plan_.first;
     // In a group the result has no more than the kind of signal.
     const std::string signal = result.signal ? signal_name(interrupt.requested().value_or(*result.signal)) : "";
     if (!result.stopped.empty()) log_info("stopped early: " + result.stopped);
     if (done == 0 && result.signal)
-      log_info(say("interrupted before iteration ", schedule_.first, " was done (", signal, ")"));
+      log_info(say("interrupted before iteration ", run_plan_.first, " was done (", signal, ")"));
     if (done == 0) return;
     log_info(say(result.signal ? "interrupted after" : "done:", " iteration ", result.iteration, " (", signal,
                  result.signal ? "; " : "", format_count(done), " in ", format_duration(result.wall_s), ")"));
@@ -214,7 +214,7 @@ class Run {
   Hooks hooks_;
   std::unique_ptr<Profile> profile_;  // of --profile
   Session session_;
-  Schedule schedule_;
+  RunPlan run_plan_;
   std::unique_ptr<Line> line_;
   std::unique_ptr<Learner> learner_;
   std::unique_ptr<NetCopy> net_copy_;  // of the learner; null where validation is inline

@@ -34,11 +34,11 @@ std::string draw_graph(const Config& config) {
   session.open_training();
   session.open_validation();
   session.prepare();
-  const Schedule schedule = session.schedule();
-  const auto line = session.make_training_line(schedule);
+  const RunPlan run_plan = session.run_plan();
+  const auto line = session.make_training_line(run_plan);
   session.make_validation_lines();
-  TrainerParts parts{schedule, *line};
-  const auto loggers = make_loggers(ProgressMode::off, schedule.last, nullptr);
+  TrainerParts parts{run_plan, *line};
+  const auto loggers = make_loggers(ProgressMode::off, run_plan.last, nullptr);
   SnapshotBranch snapshots({}, nullptr);
   OverlappedValidation beside({}, nullptr, ErrorPolicy::Action::stop);
   OverlappedValidation* validation = session.overlaps() ? &beside : nullptr;

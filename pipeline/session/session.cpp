@@ -62,10 +62,10 @@ std::unique_ptr<Line> Session::make_line(LineParts parts) const {
   return std::make_unique<Line>(std::move(parts));
 }
 
-std::unique_ptr<Line> Session::make_training_line(const Schedule& schedule, Profile* profile) const {
-  LineParts parts = line_parts("train", train_, config_, schedule.first, schedule.last);
-  parts.plan = [&schedule](std::uint64_t iteration) { return schedule.plan(iteration); };
-  parts.schedule = [&schedule](Plan& plan) { plan.hyper = schedule.rates(plan.iteration); };
+std::unique_ptr<Line> Session::make_training_line(const RunPlan& run_plan, Profile* profile) const {
+  LineParts parts = line_parts("train", train_, config_, run_plan.first, run_plan.last);
+  parts.plan = [&run_plan](std::uint64_t iteration) { return run_plan.plan(iteration); };
+  parts.schedule = [&run_plan](Plan& plan) { plan.hyper = run_plan.rates(plan.iteration); };
   parts.profile = profile;
   return make_line(std::move(parts));
 }
@@ -81,11 +81,11 @@ void Session::make_validation_lines(const std::map<std::string, ValidationState>
   check_rows(validation_);
 }
 
-Schedule Session::schedule(std::uint64_t first) const {
-  Schedule schedule = make_schedule(config_, train_.batches, first, !validation_.empty());
+RunPlan Session::run_plan(std::uint64_t first) const {
+  RunPlan run_plan = make_run_plan(config_, train_.batches, first, !validation_.empty());
   if (options_.mode != TrainMode::full)
-    for (auto& plan : schedule.optimizers) plan = {plan.label, plan.at(1), {}, {}, {}};
-  return schedule;
+    for (auto& plan : run_plan.optimizers) plan = {plan.label, plan.at(1), {}, {}, {}};
+  return run_plan;
 }
 
 LearnerSpec Session::learner_spec(const SlabLayout& layout, const Config& config) const {

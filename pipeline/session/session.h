@@ -9,7 +9,7 @@
 
 #include "pipeline/config/config.h"
 #include "pipeline/graph/graph.h"
-#include "pipeline/graph/schedule.h"
+#include "pipeline/graph/run_plan.h"
 #include "pipeline/session/assembly.h"
 #include "pipeline/session/validation_data.h"
 #include "pipeline/train/run_state.h"
@@ -48,12 +48,12 @@ class Session {
   void prepare();
 
   std::unique_ptr<Line> make_line(LineParts parts) const;
-  /// The line of the schedule's iterations, each with its plan. `schedule` must outlive it.
-  std::unique_ptr<Line> make_training_line(const Schedule& schedule, Profile* profile = nullptr) const;
+  /// The line of the plan's iterations, each with its plan. `run_plan` must outlive it.
+  std::unique_ptr<Line> make_training_line(const RunPlan& run_plan, Profile* profile = nullptr) const;
   /// A line for each set, which begins after the batches that are `done`. Throws UserError(data): see check_rows().
   void make_validation_lines(const std::map<std::string, ValidationState>& done = {}, Profile* profile = nullptr);
   /// From iteration `first`. What is not trained moves along no schedule.
-  Schedule schedule(std::uint64_t first = 1) const;
+  RunPlan run_plan(std::uint64_t first = 1) const;
   /// Of a net for training batches of that layout, as `config` has it: the session's, but for some values perhaps.
   LearnerSpec learner_spec(const SlabLayout& layout, const Config& config) const;
   /// With dry_run one that does nothing. `hooks` and `profile`: of the net that trains.

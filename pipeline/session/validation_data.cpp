@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "pipeline/config/metric_rules.h"
+#include "pipeline/schedules/schedule.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/settings.h"
@@ -38,7 +39,8 @@ std::vector<Rule> rules_of(const Config& config) {
   const Settings& stop = config.table("early_stop");
   if (stop.integer("patience") > 0) rules.push_back({stop, "patience", figure(stop)});
   for (auto& schedule : config.list("schedule"))
-    if (schedule.text("name") == "plateau") rules.push_back({schedule, "name", figure(schedule)});
+    if (schedules().at(schedule.text("name")).traits.has_state && schedule.has("metric"))
+      rules.push_back({schedule, "name", figure(schedule)});
   return rules;
 }
 

@@ -26,7 +26,7 @@ struct PlanParts {
   const DataParts& train;
   const DataParts* val;  ///< null without validation
   bool overlaps;         ///< validation runs beside training
-  const Schedule& schedule;
+  const RunPlan& run_plan;
   std::size_t slab_bytes;  ///< of one training batch
   NetFigures net;
   std::uint64_t row_bytes;  ///< what a row of a batch leaves for backward
@@ -45,22 +45,22 @@ std::string line(const std::string& name, const std::string& text) {
 std::string times(std::uint64_t count) { return count == 1 ? "once" : format_count(count) + " times"; }
 
 /// How often something happens that is due every `every` iterations, and after the last.
-std::uint64_t occasions(const Schedule& schedule, bool (Schedule::*happens)(std::uint64_t) const, std::uint64_t every) {
-  if (schedule.last < schedule.first) return 0;
-  const std::uint64_t regular = every > 0 ? schedule.last / every - (schedule.first - 1) / every : 0;
-  const bool last_is_regular = every > 0 && schedule.last % every == 0;
-  return regular + ((schedule.*happens)(schedule.last) && !last_is_regular ? 1 : 0);
+std::uint64_t occasions(const RunPlan& run_plan, bool (RunPlan::*happens)(std::uint64_t) const, std::uint64_t every) {
+  if (run_plan.last < run_plan.first) return 0;
+  const std::uint64_t regular = every > 0 ? run_plan.last / every - (run_plan.first - 1) / every : 0;
+  const bool last_is_regular = every > 0 && run_plan.last % every == 0;
+  return regular + ((run_plan.*happens)(run_plan.last) && !last_is_regular ? 1 : 0);
 }
 
 std::string steps(const PlanParts& parts) {
-  const Schedule& schedule = parts.schedule;
-  const std::uint64_t per_step = parts.train.batch * schedule.accum;
+  const RunPlan& run_plan = parts.run_plan;
+  const std::uint64_t per_step = parts.train.batch * run_plan.accum;
   const auto epochs =
-      static_cast<double>(schedule.last) / static_cast<double>(iterations_per_epoch(parts.config, parts.train.batches));
+      static_cast<double>(run_plan.last) / static_cast<double>(iterations_per_epoch(parts.config, parts.train.batches));
   std::string text;
-  append_line(text, "%s iterations, %.4g epochs, %s samples; a step takes %s", format_count(schedule.last).c_str(),
-              epochs, format_count(schedule.last * per_step).c_str(), format_count(per_step).c_str());
-  return text + (schedule.accum > 1 ? say(" (", schedule.accum, " batches of ", parts.train.batch, ")") : "");
+  append_line(text, "%s iterations, %.4g epochs, %s samples; a step takes %s", format_count(run_plan.last).c_str(),
+              epochs, format_count(run_plan.last * per_step).c_str(), format_count(per_step).c_str());
+  return text + (run_plan.accum > 1 ? say(" (", run_plan.accum, " batches of ", parts.train.batch, ")") : "");
 }
 
 std::string describe_source(const SourceShare& source) {
@@ -84,15 +84,15 @@ std::uint64_t state_bytes(const PlanParts& parts) {
 }
 
 std::string validations(const PlanParts& parts) {
-  const std::uint64_t every = parts.schedule.validate_every;
+  const std::uint64_t every = parts.run_plan.validate_every;
   if (every == 0) return "none";
-  return say(times(occasions(parts.schedule, &Schedule::validates_after, every)), ", every ", format_count(every),
+  return say(times(occasions(parts.run_plan, &RunPlan::validates_after, every)), ", every ", format_count(every),
              " iterations, on ", format_count(parts.val->dataset->size()), " samples");
 }
 
 std::string snapshots(const PlanParts& parts) {
-  const std::uint64_t every = parts.schedule.snapshot_every;
-  const std::uint64_t count = occasions(parts.schedule, &Schedule::snapshots_after, every);
+  const std::uint64_t every = parts.run_plan.snapshot_every;
+  const std::uint64_t count = occasions(parts.run_plan, &RunPlan::snapshots_after, every);
   if (count == 0) return "none";
   const Settings& snapshot = parts.config.table("snapshot");
   const auto keep_every =
@@ -100,7 +100,7 @@ std::string snapshots(const PlanParts& parts) {
   std::uint64_t best = 0;
   for (auto& rule : BestRule::all(parts.config)) best += rule.keep;
   const std::uint64_t kept = std::min(count, static_cast<std::uint64_t>(snapshot.integer("keep_last"))) +
-                             (parts.val ? best : 0) + (keep_every > 0 ? parts.schedule.last / keep_every : 0);
+                             (parts.val ? best : 0) + (keep_every > 0 ? parts.run_plan.last / keep_every : 0);
   const char* more =
       parts.overlaps ? ", more where a validation begins" : ", more where a validation is the best so far";
   return say(times(count), every > 0 ? say(", every ", format_count(every), " iterations") : "", ", ",
@@ -125,8 +125,8 @@ std::string memory(const PlanParts& parts) {
 }
 
 /// One figure of an optimizer: where it stands on the way, and its plot where it moves.
-std::string moving(const Schedule& schedule, const std::string& name, const std::function<double(std::uint64_t)>& at) {
-  const std::uint64_t count = std::max<std::uint64_t>(1, schedule.last);
+std::string moving(const RunPlan& run_plan, const std::string& name, const std::function<double(std::uint64_t)>& at) {
+  const std::uint64_t count = std::max<std::uint64_t>(1, run_plan.last);
   std::vector<double> values;
   for (std::size_t column = 0; column < plot_columns; ++column)
     values.push_back(at(1 + column * (count - 1) / (plot_columns - 1)));
@@ -138,19 +138,19 @@ std::string moving(const Schedule& schedule, const std::string& name, const std:
   return text + plot(values, plot_rows, 1);
 }
 
-std::string rates(const Schedule& schedule) {
+std::string rates(const RunPlan& run_plan) {
   std::string text;
-  for (std::size_t i = 0; i < schedule.optimizers.size(); ++i) {
-    const RatePlan& plan = schedule.optimizers[i];
+  for (std::size_t i = 0; i < run_plan.optimizers.size(); ++i) {
+    const RatePlan& plan = run_plan.optimizers[i];
     const auto named = [&](const char* what) {
-      return schedule.optimizers.size() > 1 ? say(what, ".", plan.label) : std::string(what);
+      return run_plan.optimizers.size() > 1 ? say(what, ".", plan.label) : std::string(what);
     };
-    text += moving(schedule, named("lr"), [&](std::uint64_t iteration) { return plan.at(iteration).lr; });
+    text += moving(run_plan, named("lr"), [&](std::uint64_t iteration) { return plan.at(iteration).lr; });
     if (!plan.momentum.empty())
-      text += moving(schedule, named("momentum"), [&](std::uint64_t iteration) { return plan.at(iteration).momentum; });
+      text += moving(run_plan, named("momentum"), [&](std::uint64_t iteration) { return plan.at(iteration).momentum; });
     if (!plan.weight_decay.empty())
       text +=
-          moving(schedule, named("decay ×"), [&](std::uint64_t iteration) { return plan.at(iteration).weight_decay; });
+          moving(run_plan, named("decay ×"), [&](std::uint64_t iteration) { return plan.at(iteration).weight_decay; });
   }
   return text;
 }
@@ -182,12 +182,12 @@ std::string describe_plan(const PlanParts& parts) {
   text += line("snapshots", snapshots(parts));
   text += line("net", describe_net(parts.config.table("net"), parts.net));
   text += line("memory", memory(parts));
-  text += rates(parts.schedule);
+  text += rates(parts.run_plan);
   if (batch_is_left_open(parts.config))
     text += line("note", say(kBatchLeftOpen, ", on its device: what stands here is for batches of ", parts.train.batch,
                              "; --set loader.batch=N shows others"));
   for (auto& note :
-       schedule_notes(parts.config, iterations_per_epoch(parts.config, parts.train.batches), parts.schedule.last))
+       schedule_notes(parts.config, iterations_per_epoch(parts.config, parts.train.batches), parts.run_plan.last))
     text += line("note", note);
   return text;
 }
@@ -200,7 +200,7 @@ std::string plan_run(const Config& config, const MakeLearner& make_learner) {
   const ValidationSets& sets = session.open_validation();
   session.prepare();
   session.make_validation_lines();
-  const Schedule schedule = session.schedule();
+  const RunPlan run_plan = session.run_plan();
   // Two rows: batch normalisation takes no statistics of one.
   const std::uint32_t rows = std::min(2u, train.batch);
   LineParts few = line_parts("train", train, config);
@@ -215,7 +215,7 @@ std::string plan_run(const Config& config, const MakeLearner& make_learner) {
                         train,
                         sets.empty() ? nullptr : &sets.front()->data,
                         session.overlaps(),
-                        schedule,
+                        run_plan,
                         SlabLayout(train.sampler->fields(), train.batch).bytes(),
                         learner->figures(),
                         learner->memory_probe()->kept_bytes(batch) / rows};
@@ -228,7 +228,7 @@ std::string summarise_net(const Config& config, const MakeLearner& make_learner)
   const DataParts& train = session.open_training();
   const SlabLayout layout(train.sampler->fields(), train.batch);
   const NetFigures figures = session.make_learner(make_learner, layout)->figures();
-  return describe_net(config.table("net"), figures) + "\n\n" + list_parameters(figures, session.schedule().optimizers);
+  return describe_net(config.table("net"), figures) + "\n\n" + list_parameters(figures, session.run_plan().optimizers);
 }
 
 std::string list_hooks(const Config& config, const MakeLearner& make_learner) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "pipeline/config/words.h"
+#include "pipeline/schedules/schedule.h"
 #include "pipeline/session/run.h"
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/telemetry/log.h"
@@ -102,10 +103,9 @@ void tell_changes(const Config& stored, const Config& now) {
                    "); figures will be others"));
 }
 
-bool has_plateau(const Config& config) {
-  const auto& schedules = config.list("schedule");
-  return std::any_of(schedules.begin(), schedules.end(),
-                     [](auto& schedule) { return schedule.text("name") == "plateau"; });
+bool has_stateful_schedule(const Config& config) {
+  return std::ranges::any_of(config.list("schedule"),
+                             [](auto& schedule) { return schedules().at(schedule.text("name")).traits.has_state; });
 }
 
 bool goes_back(const Config& config) {
@@ -117,7 +117,7 @@ Config for_training_again(const EarlierRun& run, Discarding discarding) {
   StartOptions start = run.start;
   const auto set = [&](const char* key, const char* value) { start.overrides.push_back({key, value, replaying}); };
   for (auto* key : {"early_stop.patience", "early_stop.hours", "display.every"}) set(key, "0");
-  if (!has_plateau(run.config)) set("val.every", "0");
+  if (!has_stateful_schedule(run.config)) set("val.every", "0");
   if (discarding == Discarding::possible) set("train.nonfinite", "skip");
   return load_for_use(start);
 }
@@ -149,7 +149,7 @@ EarlierRun find_earlier_run(StartOptions start) {
   config.check_trainable();
   Session session(config, {.checks_memory = false, .device = "cpu"});
   session.open_training();
-  const std::uint64_t last = session.schedule().last;
+  const std::uint64_t last = session.run_plan().last;
   return {std::move(config), std::move(folder), std::move(start), last};
 }
 

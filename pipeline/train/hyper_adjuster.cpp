@@ -1,16 +1,26 @@
 #include "pipeline/train/hyper_adjuster.h"
 
+#include <stdexcept>
 #include <utility>
+
+#include "sampling/core/error.h"
+#include "sampling/core/say.h"
 
 namespace flowtrain {
 
-HyperAdjuster::HyperAdjuster(Learner& learner, std::vector<std::string> labels, std::vector<Plateau> plateaus,
+HyperAdjuster::HyperAdjuster(Learner& learner, std::vector<std::string> labels, std::vector<StatefulSchedule> schedules,
                              HookCalls& hooks, RunState& state)
-    : learner_(learner), labels_(std::move(labels)), plateaus_(std::move(plateaus)), hooks_(hooks), state_(state) {
-  state_.plateaus.resize(plateaus_.size());
+    : learner_(learner), labels_(std::move(labels)), schedules_(std::move(schedules)), hooks_(hooks), state_(state) {
+  state_.schedules.resize(schedules_.size());
+  for (std::size_t i = 0; i < schedules_.size(); ++i) try {
+      if (!state_.schedules[i].empty()) schedules_[i].schedule->restore(state_.schedules[i]);
+    } catch (const std::invalid_argument& error) {
+      throw UserError(Exit::snapshot, say("the snapshot's state of schedule ", i, ": ", error.what()));
+    }
 }
 
 void HyperAdjuster::begin_iteration(std::uint64_t iteration, const std::vector<Rates>& scheduled) {
+  iteration_ = iteration;
   scheduled_ = scheduled;
   auto rates = adjusted();
   hooks_.begin_iteration(iteration, rates);
@@ -20,7 +30,10 @@ void HyperAdjuster::begin_iteration(std::uint64_t iteration, const std::vector<R
 void HyperAdjuster::lower() { use(adjusted()); }
 
 void HyperAdjuster::enter(const Figures& figures) {
-  for (std::size_t i = 0; i < plateaus_.size(); ++i) plateaus_[i].enter(state_.plateaus[i], figures);
+  for (std::size_t i = 0; i < schedules_.size(); ++i) {
+    schedules_[i].schedule->enter(figures);
+    state_.schedules[i] = schedules_[i].schedule->state();
+  }
 }
 
 void HyperAdjuster::append_rates(Figures& figures) const {
@@ -32,7 +45,7 @@ std::vector<Rates> HyperAdjuster::adjusted() const {
   auto rates = scheduled_;
   for (std::size_t i = 0; i < rates.size(); ++i) {
     rates[i].lr *= state_.lr_scale;
-    for (std::size_t j = 0; j < plateaus_.size(); ++j) plateaus_[j].apply(state_.plateaus[j], labels_[i], rates[i]);
+    for (auto& schedule : schedules_) schedule.apply(labels_[i], iteration_, rates[i]);
   }
   return rates;
 }

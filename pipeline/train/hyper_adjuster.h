@@ -6,26 +6,27 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/graph/rates.h"
 #include "pipeline/train/hook_calls.h"
 #include "pipeline/train/run_state.h"
-#include "pipeline/validation/plateau.h"
 #include "stages/compute.h"
 
 namespace flowtrain {
 
-/// Applies rollbacks, plateaus and hooks to the schedules' hyper-parameters, in this order, and gives them to the
-/// learner. The only place that does.
+/// Applies rollbacks, schedules with state and hooks to the plan's hyper-parameters, in this order, and gives them to
+/// the learner. The only place that does.
 class HyperAdjuster {
  public:
-  /// `labels`: of the optimizers, in their order.
-  HyperAdjuster(Learner& learner, std::vector<std::string> labels, std::vector<Plateau> plateaus, HookCalls& hooks,
-                RunState& state);
+  /// `labels`: of the optimizers, in their order. The schedules go on from the run's state. Throws UserError(snapshot)
+  /// for a state that one of them refuses.
+  HyperAdjuster(Learner& learner, std::vector<std::string> labels, std::vector<StatefulSchedule> schedules,
+                HookCalls& hooks, RunState& state);
 
   /// An iteration begins: hooks are called. `scheduled`: one for each optimizer.
   void begin_iteration(std::uint64_t iteration, const std::vector<Rates>& scheduled);
   /// Within an iteration, after a rollback has lowered the learning rate.
   void lower();
-  /// Enters a validation's figures into the plateaus.
+  /// The schedules take a validation's figures.
   void enter(const Figures& figures);
 
   /// Of the first optimizer.
@@ -39,9 +40,10 @@ class HyperAdjuster {
 
   Learner& learner_;
   const std::vector<std::string> labels_;
-  const std::vector<Plateau> plateaus_;
+  const std::vector<StatefulSchedule> schedules_;
   HookCalls& hooks_;
   RunState& state_;
+  std::uint64_t iteration_ = 0;
   std::vector<Rates> scheduled_, used_;
 };
 

@@ -66,12 +66,6 @@ std::string RunState::to_json() const {
   for (auto& [name, set] : validation) sets[name] = {{"batches", set.batches}, {"bad_samples", set.bad_samples}};
   json epoch = json::object();
   for (auto& [name, figure] : epoch_sums) epoch[name] = {{"sum", figure.sum}, {"count", figure.count}};
-  json plateau_list = json::array();
-  for (auto& each : plateaus)
-    plateau_list.push_back({{"best", each.best ? json(*each.best) : json()},
-                            {"since", each.since},
-                            {"cooldown", each.cooldown},
-                            {"factor", each.factor}});
   return json{
       {"iteration", iteration},
       {"samples_per_epoch", samples_per_epoch},
@@ -90,7 +84,7 @@ std::string RunState::to_json() const {
       {"fingerprints", fingerprints},
       {"elapsed_s", elapsed_s},
       {"early_stop", {{"best", early_stop.best ? json(*early_stop.best) : json()}, {"since", early_stop.since}}},
-      {"plateaus", schedule ? plateau_list : json::array()},
+      {"schedules", schedule ? json(schedules) : json::array()},
       {"hooks", hooks},
       {"nonfinite", nonfinite},
       {"nonfinite_in_a_row", nonfinite_in_a_row},
@@ -183,9 +177,7 @@ RunState RunState::from_json(const std::string& text) try {
   };
   if (stored.contains("early_stop"))
     state.early_stop = {best_of(stored.at("early_stop")), count(stored.at("early_stop").at("since"))};
-  if (stored.contains("plateaus"))
-    for (auto& each : stored.at("plateaus"))
-      state.plateaus.push_back({best_of(each), count(each.at("since")), count(each.at("cooldown")), each.at("factor")});
+  if (stored.contains("schedules")) state.schedules = stored.at("schedules").get<std::vector<std::string>>();
   if (stored.contains("hooks")) state.hooks = stored.at("hooks").get<std::map<std::string, std::string>>();
   state.nonfinite = count(stored.at("nonfinite"));
   state.nonfinite_in_a_row = count(stored.at("nonfinite_in_a_row"));

@@ -12,7 +12,6 @@
 #include "pipeline/snapshot/hash.h"
 #include "pipeline/validation/best.h"
 #include "pipeline/validation/early_stop.h"
-#include "pipeline/validation/plateau.h"
 
 namespace flowtrain {
 
@@ -59,7 +58,7 @@ struct RunState {
   std::map<std::string, std::string> fingerprints;    ///< of what results depend on beside the configuration's text
   double elapsed_s = 0;                               ///< training time over all starts
   EarlyStopState early_stop;
-  std::vector<PlateauState> plateaus;        ///< of the schedules of this kind, in their order
+  std::vector<std::string> schedules;        ///< what those with state keep, in their order
   std::map<std::string, std::string> hooks;  ///< what they keep, by label
   std::uint64_t nonfinite = 0;               ///< iterations whose loss or gradients were not finite
   std::uint64_t nonfinite_in_a_row = 0;      ///< of these, the last ones

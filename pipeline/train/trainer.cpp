@@ -14,9 +14,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::vector<std::string> labels_of(const Schedule& schedule) {
+std::vector<std::string> labels_of(const RunPlan& run_plan) {
   std::vector<std::string> labels;
-  for (auto& optimizer : schedule.optimizers) labels.push_back(optimizer.label);
+  for (auto& optimizer : run_plan.optimizers) labels.push_back(optimizer.label);
   return labels;
 }
 
@@ -25,12 +25,12 @@ std::vector<std::string> labels_of(const Schedule& schedule) {
 Trainer::Trainer(TrainerParts parts, RunState state)
     : parts_(std::move(parts)),
       state_(std::move(state)),
-      hooks_(parts_.hooks, state_, *parts_.group, parts_.schedule.last, parts_.iterations_per_epoch),
+      hooks_(parts_.hooks, state_, *parts_.group, parts_.run_plan.last, parts_.iterations_per_epoch),
       flags_(*parts_.group, parts_.interrupt, parts_.snapshots.to, parts_.early_stop, hooks_, state_),
       samples_(parts_.line, *parts_.group, *parts_.bad_samples, state_),
-      reports_({parts_.schedule.first, parts_.schedule.last, parts_.display_every, parts_.iterations_per_epoch},
+      reports_({parts_.run_plan.first, parts_.run_plan.last, parts_.display_every, parts_.iterations_per_epoch},
                parts_.loggers, hooks_, *parts_.group, state_),
-      hyper_(*parts_.learner, labels_of(parts_.schedule), parts_.plateaus, hooks_, state_),
+      hyper_(*parts_.learner, labels_of(parts_.run_plan), parts_.schedules, hooks_, state_),
       errors_(parts_.train_errors, *parts_.learner, flags_, *parts_.group, state_),
       judge_(parts_.nonfinite, *parts_.learner, parts_.snapshots.to, hyper_, samples_, *parts_.group, state_),
       snapshots_(parts_.snapshots.to, *parts_.learner, hooks_, parts_.profile, state_),
@@ -63,8 +63,8 @@ void Trainer::loop() {
   if (state_.iteration > 0) hooks_(Point::resume);
   hooks_(Point::run_begin);
   validations_.resume();
-  if (parts_.schedule.validate_first && goes_on()) validate(parts_.schedule.plan(state_.iteration));
-  while (goes_on() && state_.iteration < parts_.schedule.last && iterate()) validations_.collect_if_over();
+  if (parts_.run_plan.validate_first && goes_on()) validate(parts_.run_plan.plan(state_.iteration));
+  while (goes_on() && state_.iteration < parts_.run_plan.last && iterate()) validations_.collect_if_over();
 }
 
 // One step, and what its plan asks for after it. False: the run ends before the step is done.
@@ -73,7 +73,7 @@ bool Trainer::iterate() {
   const std::uint64_t iteration = state_.iteration + 1;
   StepEvent event{.iteration = iteration};
   Plan plan;
-  for (std::uint32_t micro = 0; micro < parts_.schedule.accum; ++micro) {
+  for (std::uint32_t micro = 0; micro < parts_.run_plan.accum; ++micro) {
     const auto ticket = next_batch(micro);
     if (!ticket) return discard_iteration(micro);
     Slab& batch = parts_.line.slab(*ticket);
@@ -83,7 +83,7 @@ bool Trainer::iterate() {
     }
     event.epoch = batch.epoch();
     reports_.pace().count_samples(samples_.add(batch));
-    const bool last = micro + 1 == parts_.schedule.accum;
+    const bool last = micro + 1 == parts_.run_plan.accum;
     const Pace::Computing computing(reports_.pace());
     if (!errors_.forward_backward(batch, last, [this] { return own_flags(); })) return false;
     parts_.line.release(*ticket);
@@ -198,7 +198,7 @@ TrainerResult Trainer::conclude() {
     if (!snapshots_.has_newest() || state_.validation_pending) snapshot(SnapshotReason::end);
   } else if (end) {
     validations_.take_in();
-    if (parts_.schedule.final_snapshot || end.error) snapshot(SnapshotReason::end);
+    if (parts_.run_plan.final_snapshot || end.error) snapshot(SnapshotReason::end);
   } else {
     parts_.line.check_finished();
   }

@@ -9,7 +9,7 @@
 
 #include "pipeline/graph/graph.h"
 #include "pipeline/graph/outlet.h"
-#include "pipeline/graph/schedule.h"
+#include "pipeline/graph/run_plan.h"
 #include "pipeline/graph/tuner.h"
 #include "pipeline/train/hook_calls.h"
 #include "pipeline/train/hyper_adjuster.h"
@@ -28,7 +28,6 @@
 #include "pipeline/train/validations.h"
 #include "pipeline/validation/best.h"
 #include "pipeline/validation/early_stop.h"
-#include "pipeline/validation/plateau.h"
 #include "pipeline/validation/validation.h"
 #include "stages/bad_samples.h"
 #include "stages/compute.h"
@@ -42,7 +41,7 @@ class Interrupt;
 /// What the loop works on; everything outlives the trainer. `snapshots` leads to nowhere, and `interrupt` is null, in
 /// runs without them: in all processes, or in none.
 struct TrainerParts {
-  Schedule schedule;
+  RunPlan run_plan;
   Line& line;
   std::vector<ValidationSet> validation = {};  ///< [data.val]'s first
   std::vector<BestRule> best = {
@@ -61,7 +60,7 @@ struct TrainerParts {
   NonFinitePolicy nonfinite = {};
   ErrorPolicy train_errors = {}, val_errors = {};
   EarlyStop early_stop = {};
-  std::vector<Plateau> plateaus = {};
+  std::vector<StatefulSchedule> schedules = {};
   Hooks* hooks = nullptr;                  ///< null: nobody wants to be called
   Profile* profile = nullptr;              ///< told of phases; null: nobody asks
   std::uint64_t iterations_per_epoch = 0;  ///< for hooks; 0: the run has no epochs
@@ -82,7 +81,7 @@ class Trainer {
   /// Goes on from `state` (a fresh one: iteration 0).
   Trainer(TrainerParts parts, RunState state);
 
-  /// From the schedule's first iteration to its last, or to an interruption. Errors of every stage surface here, in
+  /// From the plan's first iteration to its last, or to an interruption. Errors of every stage surface here, in
   /// their turn, after all threads have been stopped.
   TrainerResult run();
   const RunState& state() const { return state_; }

@@ -6,22 +6,10 @@
 #include <string>
 
 #include "pipeline/config/config.h"
+#include "pipeline/schedules/improvement.h"
 #include "stages/compute.h"
 
 namespace flowtrain {
-
-/// When a figure counts as better than the best before it.
-struct Improvement {
-  std::string metric;       ///< of val.metrics, or loss
-  double min_delta = 0;     ///< by which it must be better
-  bool relative = false;    ///< min_delta is a share of the best figure's magnitude
-  bool lower_wins = false;  ///< the lower figure is better
-
-  /// Keys `metric`, `mode`, `min_delta` and `relative` of `table`; an empty metric is the ruling one.
-  static Improvement from(const Settings& table, const Config& config);
-  /// Takes over the figure where it is better; false where it is not, not finite, or missing.
-  bool enter(std::optional<double>& best, const Figures& figures) const;
-};
 
 /// What the rule remembers, in snapshots too.
 struct EarlyStopState {

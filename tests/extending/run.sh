@@ -47,7 +47,7 @@ CMAKE
   { cat build.log; exit 1; }
 
 "$flowtrain" plugins parts.so >listed
-for name in linear margin signum brier two_draws slow_start halved stripes back_and_forth brightness; do
+for name in linear margin signum brier two_draws slow_start halved patience stripes back_and_forth brightness; do
   grep -q "= \"$name\":" listed || { echo "not listed: $name"; exit 1; }
 done
 
@@ -85,6 +85,10 @@ length = 5
 [[schedule]]
 name = "halved"
 after = 20
+[[schedule]]
+name = "patience"
+metric = "brier"
+limit = 1
 [val]
 every = 5
 metrics = ["brier"]

@@ -1,14 +1,15 @@
 #include "pipeline/validation/early_stop.h"
-#include "pipeline/validation/plateau.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
 #include "pipeline/validation/best.h"
+#include "tests/pipeline/rates.h"
 #include "tests/support/temp_folder.h"
 
 using namespace flowtrain;
+using namespace flowtrain::testing;
 
 namespace {
 
@@ -69,10 +70,23 @@ TEST_CASE("rules go by the figure that a configuration names, and by what it say
   CHECK(of("").min_delta == 0.5);
   CHECK(of("").relative);
 
-  const auto plateaus = Plateau::all(loaded("[[schedule]]\nname = \"plateau\"\nmetric = \"loss\"\nmode = \"max\"\n"));
-  REQUIRE(plateaus.size() == 1);
-  CHECK(plateaus[0].improvement.metric == "loss");
-  CHECK_FALSE(plateaus[0].improvement.lower_wins);
+  const auto measured = [](const std::string& figure) { return figure == "loss"; };
+  const auto plateau_of = [&](const std::string& keys) {
+    return stateful_schedules(loaded("[[schedule]]\nname = \"plateau\"\npatience = 0\noptim = \"sgd\"\n" + keys), 10,
+                              100, measured);
+  };
+  for (auto& [keys, factor] : {std::pair{"metric = \"loss\"\n", 1.0},
+                               {"metric = \"loss\"\nmode = \"max\"\n", 0.1},
+                               {"metric = \"accuracy\"\n", 1.0}}) {
+    CAPTURE(keys);
+    const auto all = plateau_of(keys);
+    REQUIRE(all.size() == 1);
+    for (const double loss : {1.0, 0.5}) all[0].schedule->enter({{"loss", loss}});  // accuracy is never measured
+    Rates rates{1, 0.9, 1};
+    all[0].apply("sgd", 1, rates);
+    CHECK(rates.lr == doctest::Approx(factor));
+    CHECK(rates.momentum == 0.9);
+  }
 
   const auto rules = BestRule::all(loaded("[[best]]\nmetric = \"accuracy\"\n[[best]]\nmetric = \"-loss\"\n"));
   REQUIRE(rules.size() == 2);
@@ -93,21 +107,16 @@ TEST_CASE("hours of training are over") {
 TEST_CASE("a plateau lowers its rate as torch's ReduceLROnPlateau does") {
   // Factors after each validation; torch 2.11 gives the same with factor 0.1, patience 1, cooldown 2, min_lr 0.002 ·
   // lr.
-  const Plateau rule{.improvement = {.metric = "loss", .lower_wins = true},
-                     .patience = 1,
-                     .cooldown = 2,
-                     .decay_rate = 10,
-                     .min_factor = 0.002};
-  PlateauState state;
+  const auto rule = plateau({{"patience", std::int64_t{1}}, {"cooldown", std::int64_t{2}}, {"min_factor", 0.002}});
   const double losses[] = {1.0, 0.9, 0.9, 0.9, 0.95, 0.95, 0.95, 0.95, 0.5, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6};
   const double factors[] = {1, 1, 1, 0.1, 0.1, 0.1, 0.1, 0.01, 0.01, 0.01, 0.01, 0.002, 0.002, 0.002, 0.002};
   for (std::size_t i = 0; i < std::size(losses); ++i) {
-    rule.enter(state, {{"loss", losses[i]}});
+    rule.schedule->enter({{"loss", losses[i]}});
     CAPTURE(i);
-    CHECK(state.factor == doctest::Approx(factors[i]));
+    CHECK(rule.schedule->apply(1, 1) == doctest::Approx(factors[i]));
   }
   Rates rates{0.1, 0.9, 1};
-  rule.apply(state, "sgd", rates);
+  rule.apply("sgd", 1, rates);
   CHECK(rates.lr == doctest::Approx(0.0002));
   CHECK(rates.momentum == 0.9);
 }

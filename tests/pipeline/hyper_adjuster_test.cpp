@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/pipeline/rates.h"
 #include "tests/pipeline/scripted_learner.h"
 
 using namespace flowtrain;
@@ -27,9 +28,9 @@ class Doubling : public Hook {
 };
 
 struct Fixture {
-  explicit Fixture(std::vector<Plateau> plateaus = {}, std::uint64_t per_epoch = 0)
+  explicit Fixture(std::vector<StatefulSchedule> schedules = {}, std::uint64_t per_epoch = 0)
       : hooks((added.add(std::make_unique<Doubling>(seen), "doubling"), &added), state, solo_group(), 100, per_epoch),
-        hyper(learner, {"a", "b"}, std::move(plateaus), hooks, state) {}
+        hyper(learner, {"a", "b"}, std::move(schedules), hooks, state) {}
 
   std::vector<std::string> seen;
   RunState state;
@@ -74,11 +75,7 @@ TEST_CASE("a rollback's lower rate is used at once, and by all iterations to com
 }
 
 TEST_CASE("a plateau lowers its optimizer's rate once validation no longer improves") {
-  Plateau plateau;
-  plateau.improvement = {.metric = "loss", .lower_wins = true};
-  plateau.patience = 0;
-  plateau.optim = "b";
-  Fixture run({plateau});
+  Fixture run({plateau({{"patience", std::int64_t{0}}}, "b")});
   run.hyper.enter({{"loss", 1.0}});
   run.hyper.begin_iteration(1, scheduled);
   CHECK(run.learner.rates == scheduled);
@@ -86,6 +83,17 @@ TEST_CASE("a plateau lowers its optimizer's rate once validation no longer impro
   run.hyper.begin_iteration(1, scheduled);
   CHECK(run.learner.rates[0].lr == 0.1);
   CHECK(run.learner.rates[1].lr == doctest::Approx(0.02));
+
+  // Another one goes on from the run's state.
+  auto resumed = plateau({{"patience", std::int64_t{0}}}, "b");
+  RunState state;
+  state.schedules = run.state.schedules;
+  HyperAdjuster again(run.learner, {"a", "b"}, {resumed}, run.hooks, state);
+  again.begin_iteration(2, scheduled);
+  CHECK(run.learner.rates[1].lr == doctest::Approx(0.02));
+  state.schedules = {"none"};
+  CHECK_THROWS_WITH_AS(HyperAdjuster(run.learner, {"a", "b"}, {resumed}, run.hooks, state),
+                       "the snapshot's state of schedule 0: 'none' is no plateau's state", UserError);
 }
 
 TEST_CASE("hooks are told of iterations and epochs by their numbers") {

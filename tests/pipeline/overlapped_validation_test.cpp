@@ -27,7 +27,7 @@ RunSetup overlapping() {
 // From the second validation on nothing gets better.
 RunSetup never_better() {
   RunSetup setup = overlapping();
-  setup.plateaus = {{.improvement = {.metric = "loss"}, .patience = 0}};
+  setup.schedules = [] { return std::vector{plateau({{"patience", std::int64_t{0}}})}; };
   return setup;
 }
 

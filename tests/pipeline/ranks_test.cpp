@@ -119,16 +119,16 @@ TEST_CASE("data_wait, data_time and step_time are those of the rank where they a
   const FakeSampler sampler(1);
   const FakeOrder order(dataset.size(), 5);
   const auto device = make_cpu_device();
-  Schedule schedule;
-  schedule.first = 1;
-  schedule.last = 4;
-  schedule.optimizers = {stepwise(13, 5)};
+  RunPlan run_plan;
+  run_plan.first = 1;
+  run_plan.last = 4;
+  run_plan.optimizers = {stepwise(13, 5)};
   LineParts parts{"train", dataset, order, sampler, *device, Batches(dataset.size(), 8, LastBatch::wrap)};
   parts.batch = 4;
-  parts.first = schedule.first;
-  parts.last = schedule.last;
-  parts.plan = [&](std::uint64_t iteration) { return schedule.plan(iteration); };
-  parts.schedule = [&](Plan& plan) { plan.hyper = schedule.rates(plan.iteration); };
+  parts.first = run_plan.first;
+  parts.last = run_plan.last;
+  parts.plan = [&](std::uint64_t iteration) { return run_plan.plan(iteration); };
+  parts.schedule = [&](Plan& plan) { plan.hyper = run_plan.rates(plan.iteration); };
   parts.slice = {0, 2};
   Line line(std::move(parts));
   IdleLearner learner;
@@ -136,8 +136,8 @@ TEST_CASE("data_wait, data_time and step_time are those of the rank where they a
   BadSamples bad(dataset, {}, [](auto&) {});
   {
     MetricsFile metrics(folder.path() / "metrics.jsonl");
-    Display display(ProgressMode::off, schedule.last, &metrics);
-    TrainerParts trained{schedule, line};
+    Display display(ProgressMode::off, run_plan.last, &metrics);
+    TrainerParts trained{run_plan, line};
     trained.learner = &learner;
     trained.group = &group;
     trained.bad_samples = &bad;

@@ -1,25 +1,37 @@
 #pragma once
 // Rates for tests that need some.
 
-#include "pipeline/config/keys.h"
+#include "pipeline/config/part_kinds.h"
 #include "pipeline/graph/rates.h"
-#include "sampling/core/registry.h"
 
 namespace flowtrain::testing {
 
+/// One [[schedule]].
+inline Settings schedule_table(const std::string& kind, const std::vector<std::pair<std::string, Value>>& values) {
+  Settings settings("schedule", keys_with("schedule", kind));
+  settings.set("name", kind, {});
+  for (auto& [key, value] : values) settings.set(key, value, {});
+  return settings;
+}
+
 /// 0.1, divided by ten every `stepsize` iterations, after a warm-up of `warmup`.
 inline RatePlan stepwise(std::int64_t stepsize, std::int64_t warmup = 0) {
-  const auto curve = [](const char* kind, const char* key, std::int64_t value) {
-    Settings settings("schedule", joined(core_keys("schedule"), curves().at(kind).keys));
-    settings.set("name", std::string(kind), {});
-    settings.set(key, value, {});
-    return std::make_shared<const ScheduledCurve>(settings, 1, 1000);
+  const auto schedule = [](const char* kind, const char* key, std::int64_t value) {
+    return std::make_shared<const TimedSchedule>(schedule_table(kind, {{key, value}}), 1, 1000);
   };
   RatePlan plan;
   plan.base.lr = 0.1;
-  plan.lr = {curve("step", "stepsize", stepsize)};
-  if (warmup > 0) plan.lr.push_back(curve("warmup", "t", warmup));
+  plan.lr = {schedule("step", "stepsize", stepsize)};
+  if (warmup > 0) plan.lr.push_back(schedule("warmup", "t", warmup));
   return plan;
+}
+
+/// A plateau schedule that goes by the loss.
+inline StatefulSchedule plateau(const std::vector<std::pair<std::string, Value>>& values,
+                                const std::string& optim = "") {
+  return {optim, "lr",
+          std::make_shared<TimedSchedule>(schedule_table("plateau", values), 1, 1000,
+                                          ScheduleInput{.figure = "loss", .lower_wins = true})};
 }
 
 }  // namespace flowtrain::testing

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "pipeline/graph/schedule.h"
+#include "pipeline/graph/run_plan.h"
 #include "pipeline/session/assembly.h"
 #include "tests/support/temp_folder.h"
 
@@ -71,10 +71,10 @@ optim = "a"
 stepsize = 30
 decay_rate = 3
 )");
-  const Schedule schedule = make_schedule(config, Batches(160, 16, LastBatch::wrap), 1, false);
-  REQUIRE(schedule.optimizers.size() == 2);
-  CHECK(schedule.optimizers[0].label == "a");
-  CHECK(schedule.optimizers[1].label == "b");
+  const RunPlan run_plan = make_run_plan(config, Batches(160, 16, LastBatch::wrap), 1, false);
+  REQUIRE(run_plan.optimizers.size() == 2);
+  CHECK(run_plan.optimizers[0].label == "a");
+  CHECK(run_plan.optimizers[1].label == "b");
   // Adam's momentum is the first of its betas; b's rate is for steps of 8 samples, and these have 16.
   const Expected expected[] = {
       {1, {0.1, 0.9, 1}, {0.02, 0.8, 1}},           {5, {0.1, 0.9, 1}, {0.02, 0.8, 1}},
@@ -84,7 +84,7 @@ decay_rate = 3
   for (auto& [at, a, b] : expected) {
     const std::uint64_t iteration = at;
     CAPTURE(iteration);
-    const auto rates = schedule.rates(iteration);
+    const auto rates = run_plan.rates(iteration);
     REQUIRE(rates.size() == 2);
     for (auto [is, wanted] : {std::pair{rates[0], a}, {rates[1], b}}) {
       CHECK(is.lr == doctest::Approx(wanted.lr));
@@ -93,8 +93,8 @@ decay_rate = 3
     }
   }
   std::vector<std::uint64_t> changes;
-  for (std::uint64_t iteration = schedule.first; iteration <= schedule.last; ++iteration)
-    if (iteration == schedule.first || schedule.rates(iteration) != schedule.rates(iteration - 1))
+  for (std::uint64_t iteration = run_plan.first; iteration <= run_plan.last; ++iteration)
+    if (iteration == run_plan.first || run_plan.rates(iteration) != run_plan.rates(iteration - 1))
       changes.push_back(iteration);
   CHECK(changes == std::vector<std::uint64_t>{1, 6, 11, 21, 31});
 }
@@ -104,12 +104,12 @@ TEST_CASE("what no schedule names stays, and periods in epochs become iterations
       "[[schedule]]\nname = \"step\"\nby = \"epoch\"\nstepsize = 2\ndecay_rate = 10\n"
       "[val]\nevery = \"2 epochs\"\n[snapshot]\nevery = \"4 per epoch\"\n");
   const Batches batches(160, 16, LastBatch::wrap);  // ten an epoch
-  const Schedule schedule = make_schedule(config, batches, 1, true);
-  CHECK(schedule.validate_every == 20);
-  CHECK(schedule.snapshot_every == 3);  // 2.5, rounded
-  CHECK(make_schedule(config, batches, 1, false).validate_every == 0);
+  const RunPlan run_plan = make_run_plan(config, batches, 1, true);
+  CHECK(run_plan.validate_every == 20);
+  CHECK(run_plan.snapshot_every == 3);  // 2.5, rounded
+  CHECK(make_run_plan(config, batches, 1, false).validate_every == 0);
   for (auto [iteration, factor] : {std::pair{20, 1.}, {21, 0.1}}) {
-    const auto rates = schedule.rates(static_cast<std::uint64_t>(iteration));
+    const auto rates = run_plan.rates(static_cast<std::uint64_t>(iteration));
     CHECK(rates.at(0).lr == doctest::Approx(0.1 * factor));
     CHECK(rates.at(1).lr == doctest::Approx(0.02 * factor));
     for (auto& each : rates) CHECK(each.weight_decay == 1);

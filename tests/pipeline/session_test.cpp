@@ -82,11 +82,11 @@ TEST_CASE("what is not trained moves along no schedule") {
   for (const auto mode : {TrainMode::full, TrainMode::forward_only}) {
     Session session(config, {.mode = mode, .device = "cpu"});
     session.open_training();
-    const Schedule schedule = session.schedule(2);
-    CHECK(schedule.first == 2);
-    CHECK(schedule.last == 8);
-    CHECK(schedule.rates(1).front().lr == 0.5);
-    CHECK(schedule.rates(8).front().lr == doctest::Approx(mode == TrainMode::full ? 0.5e-3 : 0.5));
+    const RunPlan run_plan = session.run_plan(2);
+    CHECK(run_plan.first == 2);
+    CHECK(run_plan.last == 8);
+    CHECK(run_plan.rates(1).front().lr == 0.5);
+    CHECK(run_plan.rates(8).front().lr == doctest::Approx(mode == TrainMode::full ? 0.5e-3 : 0.5));
   }
 }
 

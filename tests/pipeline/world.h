@@ -167,7 +167,7 @@ struct RunSetup {
   NonFinitePolicy nonfinite = {};
   bool overlapped = false, final_snapshot = true;
   std::vector<BestRule> best = {{"loss", true}};
-  std::vector<Plateau> plateaus = {};
+  std::function<std::vector<StatefulSchedule>()> schedules = [] { return std::vector<StatefulSchedule>(); };
   EarlyStop early_stop = {};
   ErrorPolicy val_errors = {};
 };
@@ -193,36 +193,36 @@ struct World {
         state = RunState::from_json(snapshot.state_json);
         learner.load_state(read_tensors(snapshot));
       }
-    Schedule schedule;
-    schedule.first = state.iteration + 1;
-    schedule.last = setup.last;
-    schedule.accum = setup.accum;
-    schedule.snapshot_every = setup.snapshot_every;
-    schedule.validate_every = setup.validate_every;
-    schedule.final_snapshot = setup.final_snapshot;
-    schedule.validate_first = state.validation_pending;
-    schedule.optimizers = {stepwise(13, 5)};
+    RunPlan run_plan;
+    run_plan.first = state.iteration + 1;
+    run_plan.last = setup.last;
+    run_plan.accum = setup.accum;
+    run_plan.snapshot_every = setup.snapshot_every;
+    run_plan.validate_every = setup.validate_every;
+    run_plan.final_snapshot = setup.final_snapshot;
+    run_plan.validate_first = state.validation_pending;
+    run_plan.optimizers = {stepwise(13, 5)};
     Line line({"train", dataset, order, sampler, *device, Batches(1000, 32, LastBatch::wrap), 42, 32, setup.accum,
-               setup.workers, 1, setup.prefetch, schedule.first, schedule.last,
-               [&](std::uint64_t iteration) { return schedule.plan(iteration); },
-               [&](Plan& plan) { plan.hyper = schedule.rates(plan.iteration); }});
+               setup.workers, 1, setup.prefetch, run_plan.first, run_plan.last,
+               [&](std::uint64_t iteration) { return run_plan.plan(iteration); },
+               [&](Plan& plan) { plan.hyper = run_plan.rates(plan.iteration); }});
     Line val({"val", val_dataset, val_order, sampler, *device, Batches(100, 32, LastBatch::pad), 42, 32, 1, 1, 1, 5,
               state.validation[""].batches + 1});
     auto note = [this](const BadSamples::Entry& entry) {
       if (entry.tolerated) warnings.push_back(entry.text());
     };
     BadSamples bad(dataset, {"train", setup.bad_budget}, note), bad_val(val_dataset, {"val", setup.bad_budget}, note);
-    Display display(ProgressMode::off, schedule.last, nullptr);
+    Display display(ProgressMode::off, run_plan.last, nullptr);
     std::unique_ptr<SnapshotBranch> snapshots;
     if (!folder.empty())
       snapshots = std::make_unique<SnapshotBranch>(
           SnapshotPolicy{folder, 3, setup.best, setup.keep_every, setup.skip_when_busy, setup.stop_on_error, ""},
           nullptr);
-    TrainerParts parts{schedule, line};
+    TrainerParts parts{run_plan, line};
     if (setup.validate_every) parts.validation.push_back({"", val, 4, bad_val, nullptr});
     parts.learner = &learner;
     parts.best = setup.best;
-    parts.plateaus = setup.plateaus;
+    parts.schedules = setup.schedules();
     parts.early_stop = setup.early_stop;
     parts.val_errors = setup.val_errors;
     std::optional<OverlappedValidation> beside;

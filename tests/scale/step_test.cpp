@@ -55,24 +55,24 @@ StepCost cost_of_a_step(int rank, int world) {
   const FakeOrder shuffle(dataset.size(), 5);
   const CountingOrder order(shuffle);
   const auto device = make_cpu_device();
-  Schedule schedule;
-  schedule.first = 1;
-  schedule.last = steps;
+  RunPlan run_plan;
+  run_plan.first = 1;
+  run_plan.last = steps;
   LineParts parts{"scale", dataset,
                   order,   sampler,
                   *device, Batches(dataset.size(), own_rows * static_cast<std::uint64_t>(world), LastBatch::wrap)};
   parts.batch = own_rows;
-  parts.first = schedule.first;
-  parts.last = schedule.last;
-  parts.plan = [&](std::uint64_t iteration) { return schedule.plan(iteration); };
-  parts.schedule = [&](Plan& plan) { plan.hyper = schedule.rates(plan.iteration); };
+  parts.first = run_plan.first;
+  parts.last = run_plan.last;
+  parts.plan = [&](std::uint64_t iteration) { return run_plan.plan(iteration); };
+  parts.schedule = [&](Plan& plan) { plan.hyper = run_plan.rates(plan.iteration); };
   parts.slice = {static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(world)};
   Line line(std::move(parts));
   IdleLearner learner;
   CountingGroup group(rank, world);
   BadSamples bad(dataset, {}, [](auto&) {});
   Display display(ProgressMode::off, steps, nullptr);
-  TrainerParts trained{schedule, line};
+  TrainerParts trained{run_plan, line};
   trained.learner = &learner;
   trained.group = &group;
   trained.bad_samples = &bad;

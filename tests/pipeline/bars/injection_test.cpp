@@ -171,20 +171,20 @@ void run_with(Fault& fault, const Shape& shape) {
   const FakeOrder val_order(24, 3);
   CopyingDevice device(fault);
 
-  Schedule schedule;
-  schedule.last = 24;
-  schedule.validate_every = 6;
-  schedule.snapshot_every = 5;
+  RunPlan run_plan;
+  run_plan.last = 24;
+  run_plan.validate_every = 6;
+  run_plan.snapshot_every = 5;
   auto plan = [&](std::uint64_t iteration) {
     fault.at(Place::plan);
-    return schedule.plan(iteration);
+    return run_plan.plan(iteration);
   };
   auto rates = [&](Plan& filled) {
     fault.at(Place::schedule);
-    filled.hyper = schedule.rates(filled.iteration);
+    filled.hyper = run_plan.rates(filled.iteration);
   };
   Line line({"train", dataset, order, sampler, device, Batches(256, batch, LastBatch::wrap), 42, batch, 1,
-             shape.workers, 2, shape.prefetch, schedule.first, schedule.last, plan, rates});
+             shape.workers, 2, shape.prefetch, run_plan.first, run_plan.last, plan, rates});
   Line val(
       {"val", val_dataset, val_order, val_sampler, device, Batches(24, batch, LastBatch::pad), 42, batch, 1, 1, 1, 2});
   HashingLearner::Hooks hooks;
@@ -209,12 +209,12 @@ void run_with(Fault& fault, const Shape& shape) {
   HashingLearner learner(hooks);
   BadSamples bad(dataset, {"train", 100}, [](const BadSamples::Entry&) {}), bad_val(val_dataset, {"val", 100}, {});
   MetricsFile metrics(shape.folder / "metrics.jsonl");
-  Display display(ProgressMode::off, schedule.last, &metrics);
+  Display display(ProgressMode::off, run_plan.last, &metrics);
   SnapshotPolicy policy;
   policy.folder = shape.folder / "snapshots";
   SnapshotBranch snapshots(policy, nullptr);
 
-  TrainerParts parts{schedule, line};
+  TrainerParts parts{run_plan, line};
   parts.validation.push_back({"", val, 3, bad_val, nullptr});
   parts.learner = &learner;
   parts.bad_samples = &bad;

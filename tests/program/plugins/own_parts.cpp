@@ -44,7 +44,7 @@ class Stripes final : public Dataset {
   std::string path_;
 };
 
-class Halved final : public Curve {
+class Halved final : public Schedule {
  public:
   explicit Halved(double every) : every_(every) {}
   double apply(double value, double at) const override { return value * std::pow(0.5, std::floor(at / every_)); }
@@ -59,12 +59,12 @@ void add() {
        "stripes that lie or stand",
        {{"count", Kind::integer, std::int64_t{300}, "pictures", 2, 1e6}},
        [](const Settings& settings, const DatasetInput& input) { return std::make_unique<Stripes>(settings, input); }});
-  curves().add({"halved",
-                "half as much after each `after`",
-                {{"after", Kind::integer, std::int64_t{10}, "from halving to halving", 1, 1e6}},
-                [](const Settings& settings, const CurveInput&) {
-                  return std::make_unique<Halved>(static_cast<double>(settings.integer("after")));
-                }});
+  schedules().add({"halved",
+                   "half as much after each `after`",
+                   {{"after", Kind::integer, std::int64_t{10}, "from halving to halving", 1, 1e6}},
+                   [](const Settings& settings, const ScheduleInput&) {
+                     return std::make_unique<Halved>(static_cast<double>(settings.integer("after")));
+                   }});
 }
 
 }  // namespace

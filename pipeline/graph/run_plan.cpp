@@ -1,4 +1,4 @@
-#include "pipeline/graph/schedule.h"
+#include "pipeline/graph/run_plan.h"
 
 namespace flowtrain {
 
@@ -8,23 +8,23 @@ bool due(std::uint64_t iteration, std::uint64_t every) { return every > 0 && ite
 
 }  // namespace
 
-std::vector<Rates> Schedule::rates(std::uint64_t iteration) const {
+std::vector<Rates> RunPlan::rates(std::uint64_t iteration) const {
   std::vector<Rates> all;
   for (auto& optimizer : optimizers) all.push_back(optimizer.at(iteration));
   return all;
 }
 
-bool Schedule::validates_after(std::uint64_t iteration) const {
+bool RunPlan::validates_after(std::uint64_t iteration) const {
   return due(iteration, validate_every) || (validate_every > 0 && iteration == last);
 }
 
-bool Schedule::snapshot_is_due(std::uint64_t iteration) const { return due(iteration, snapshot_every); }
+bool RunPlan::snapshot_is_due(std::uint64_t iteration) const { return due(iteration, snapshot_every); }
 
-bool Schedule::snapshots_after(std::uint64_t iteration) const {
+bool RunPlan::snapshots_after(std::uint64_t iteration) const {
   return snapshot_is_due(iteration) || (final_snapshot && iteration == last);
 }
 
-Plan Schedule::plan(std::uint64_t iteration) const {
+Plan RunPlan::plan(std::uint64_t iteration) const {
   return {.iteration = iteration,
           .validates = validates_after(iteration),
           .saves = snapshots_after(iteration),

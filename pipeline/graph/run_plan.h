@@ -10,7 +10,7 @@
 namespace flowtrain {
 
 /// Iterations count from 1. A period of 0 means never.
-struct Schedule {
+struct RunPlan {
   std::uint64_t first = 1;           ///< iteration to begin with; later than 1 after a resume
   std::uint64_t last = 0;            ///< iteration to end with
   std::uint32_t accum = 1;           ///< micro-batches per iteration

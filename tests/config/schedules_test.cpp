@@ -1,11 +1,10 @@
-#include "pipeline/config/curves.h"
+#include "pipeline/schedules/timed_schedule.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "pipeline/config/keys.h"
-#include "sampling/core/registry.h"
+#include "pipeline/config/part_kinds.h"
 #include "tests/config/support.h"
 
 using namespace flowtrain;
@@ -18,18 +17,18 @@ using Changes = std::vector<std::pair<std::string, Value>>;
 
 constexpr std::uint64_t per_epoch = 5;
 
-ScheduledCurve curve(const std::string& kind, const Changes& changes, std::uint64_t last) {
-  Settings settings("schedule.0", joined(core_keys("schedule"), curves().at(kind).keys));
+TimedSchedule schedule(const std::string& kind, const Changes& changes, std::uint64_t last) {
+  Settings settings("schedule.0", keys_with("schedule", kind));
   settings.set("name", kind, {});
   for (auto& [key, value] : changes) settings.set(key, value, {});
-  return ScheduledCurve(settings, per_epoch, last);
+  return TimedSchedule(settings, per_epoch, last);
 }
 
 /// Of 0.8, at iterations 1, 2, 3 …
-void expect(const ScheduledCurve& curve, const std::vector<double>& values) {
+void expect(const TimedSchedule& schedule, const std::vector<double>& values) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     CAPTURE(i);
-    CHECK(std::abs(curve.apply(0.8, i + 1) - values[i]) < 1e-9);
+    CHECK(std::abs(schedule.apply(0.8, i + 1) - values[i]) < 1e-9);
   }
 }
 
@@ -39,64 +38,66 @@ Value word(const char* value) { return std::string(value); }
 }  // namespace
 
 // Expected figures: torch.optim.lr_scheduler's classes of torch 2.11, run from Python.
-TEST_CASE("curves are those of torch.optim.lr_scheduler") {
-  expect(curve("step", {{"stepsize", number(3)}}, 8), {0.8, 0.8, 0.8, 0.08, 0.08, 0.08, 0.008, 0.008});
-  expect(curve("multi_step", {{"milestones", std::vector<std::int64_t>{2, 5}}, {"decay_rate", 2.0}}, 8),
+TEST_CASE("schedules are those of torch.optim.lr_scheduler") {
+  expect(schedule("step", {{"stepsize", number(3)}}, 8), {0.8, 0.8, 0.8, 0.08, 0.08, 0.08, 0.008, 0.008});
+  expect(schedule("multi_step", {{"milestones", std::vector<std::int64_t>{2, 5}}, {"decay_rate", 2.0}}, 8),
          {0.8, 0.8, 0.4, 0.4, 0.4, 0.2, 0.2, 0.2});
-  expect(curve("exponential", {{"decay_rate", 1.25}}, 6), {0.8, 0.64, 0.512, 0.4096, 0.32768, 0.262144});
-  expect(curve("cosine", {{"min_factor", 0.1}}, 10), {0.8, 0.7823803459, 0.731246118, 0.6516026908, 0.551246118, 0.44,
-                                                      0.328753882, 0.2283973092, 0.148753882, 0.09761965413});
-  expect(curve("poly", {{"power", 2.0}, {"end", number(10)}}, 12),
+  expect(schedule("exponential", {{"decay_rate", 1.25}}, 6), {0.8, 0.64, 0.512, 0.4096, 0.32768, 0.262144});
+  expect(schedule("cosine", {{"min_factor", 0.1}}, 10), {0.8, 0.7823803459, 0.731246118, 0.6516026908, 0.551246118,
+                                                         0.44, 0.328753882, 0.2283973092, 0.148753882, 0.09761965413});
+  expect(schedule("poly", {{"power", 2.0}, {"end", number(10)}}, 12),
          {0.8, 0.648, 0.512, 0.392, 0.288, 0.2, 0.128, 0.072, 0.032, 0.008, 0.0, 0.0});
-  expect(curve("one_cycle", {}, 20),
+  expect(schedule("one_cycle", {}, 20),
          {0.032,        0.1053374742, 0.2973374742,  0.5346625258,  0.7266625258,  0.8,       0.789971205,
           0.7603877056, 0.7127329421, 0.6493965232,  0.5735544014,  0.4890096175,  0.4000016, 0.3109935825,
           0.2264487986, 0.1506066768, 0.08727025794, 0.03961549439, 0.01003199501, 3.2e-06});
-  expect(curve("one_cycle", {{"anneal", word("linear")}}, 20),
+  expect(schedule("one_cycle", {{"anneal", word("linear")}}, 20),
          {0.032,        0.1856,       0.3392,       0.4928,       0.6464,        0.8,       0.7428573714,
           0.6857147429, 0.6285721143, 0.5714294857, 0.5142868571, 0.4571442286,  0.4000016, 0.3428589714,
           0.2857163429, 0.2285737143, 0.1714310857, 0.1142884571, 0.05714582857, 3.2e-06});
 }
 
 TEST_CASE("warm-up goes on top of what else moves the figure") {
-  const auto cosine = curve("cosine", {}, 12);
-  const auto warmup = curve("warmup", {{"t", number(4)}, {"mode", word("factor")}, {"factor", 0.25}}, 12);
+  const auto cosine = schedule("cosine", {}, 12);
+  const auto warmup = schedule("warmup", {{"t", number(4)}, {"mode", word("factor")}, {"factor", 0.25}}, 12);
   const double chained[] = {0.2, 0.3440370196, 0.4665063509, 0.5548097039,
                             0.6, 0.503527618,  0.4,          0.296472382};  // ChainedScheduler
   for (std::uint64_t i = 1; i <= std::size(chained); ++i)
     CHECK(warmup.apply(cosine.apply(0.8, i), i) == Approx(chained[i - 1]));
 
-  expect(curve("warmup", {{"t", number(4)}, {"mode", word("fix")}, {"init_lr", 0.2}}, 9),
+  expect(schedule("warmup", {{"t", number(4)}, {"mode", word("fix")}, {"init_lr", 0.2}}, 9),
          {0.2, 0.35, 0.5, 0.65, 0.8, 0.8});
-  expect(curve("warmup", {{"t", number(4)}}, 9), {0.2, 0.35, 0.5, 0.65, 0.8});  // auto: from 1 / iterations
-  expect(curve("warmup", {{"t", number(2)}, {"by", word("epoch")}, {"mode", word("factor")}, {"factor", 0.0}}, 20),
+  expect(schedule("warmup", {{"t", number(4)}}, 9), {0.2, 0.35, 0.5, 0.65, 0.8});  // auto: from 1 / iterations
+  expect(schedule("warmup", {{"t", number(2)}, {"by", word("epoch")}, {"mode", word("factor")}, {"factor", 0.0}}, 20),
          {0, 0.08, 0.16, 0.24, 0.32, 0.4, 0.48, 0.56, 0.64, 0.72, 0.8});
 }
 
-TEST_CASE("a curve is at work from its beginning to its end, and what it came to stays") {
-  const auto late = curve("cosine", {{"begin", number(2)}, {"end", number(4)}, {"min_factor", 0.5}}, 10);
+TEST_CASE("a schedule is at work from its beginning to its end, and what it came to stays") {
+  const auto late = schedule("cosine", {{"begin", number(2)}, {"end", number(4)}, {"min_factor", 0.5}}, 10);
   expect(late, {0.8, 0.8, 0.8, 0.6, 0.4, 0.4, 0.4});
   CHECK_FALSE(late.is_cut_short());
-  CHECK(curve("cosine", {{"begin", number(10)}}, 10).is_cut_short());
-  CHECK(curve("step", {{"stepsize", number(11)}}, 10).is_cut_short());
-  CHECK_FALSE(curve("step", {{"stepsize", number(9)}}, 10).is_cut_short());
-  CHECK(curve("multi_step", {{"milestones", std::vector<std::int64_t>{3, 20}}}, 10).is_cut_short());
+  CHECK(schedule("cosine", {{"begin", number(10)}}, 10).is_cut_short());
+  CHECK(schedule("step", {{"stepsize", number(11)}}, 10).is_cut_short());
+  CHECK_FALSE(schedule("step", {{"stepsize", number(9)}}, 10).is_cut_short());
+  CHECK(schedule("multi_step", {{"milestones", std::vector<std::int64_t>{3, 20}}}, 10).is_cut_short());
 }
 
-TEST_CASE("epochs are counted whole, unless a curve is smooth") {
-  expect(curve("exponential", {{"by", word("epoch")}, {"decay_rate", 2.0}}, 15), {0.8, 0.8, 0.8, 0.8, 0.8, 0.4, 0.4});
-  const auto smooth = curve("exponential", {{"by", word("epoch")}, {"decay_rate", 2.0}, {"smooth", true}}, 15);
+TEST_CASE("epochs are counted whole, unless a schedule is smooth") {
+  expect(schedule("exponential", {{"by", word("epoch")}, {"decay_rate", 2.0}}, 15),
+         {0.8, 0.8, 0.8, 0.8, 0.8, 0.4, 0.4});
+  const auto smooth = schedule("exponential", {{"by", word("epoch")}, {"decay_rate", 2.0}, {"smooth", true}}, 15);
   CHECK(smooth.apply(0.8, 1) == 0.8);
   CHECK(smooth.apply(0.8, 3) == Approx(0.8 / std::pow(2, 0.4)));
   CHECK(smooth.apply(0.8, 6) == Approx(0.4));
-  expect(curve("step", {{"stepsize", word("2 epochs")}}, 30), {0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.08});
-  expect(curve("step", {{"stepsize", number(2)}, {"by", word("epoch")}}, 30),
+  expect(schedule("step", {{"stepsize", word("2 epochs")}}, 30),
+         {0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.08});
+  expect(schedule("step", {{"stepsize", number(2)}, {"by", word("epoch")}}, 30),
          {0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.8, 0.08});
 }
 
-TEST_CASE("curves that cannot be are refused") {
+TEST_CASE("schedules that cannot be are refused") {
   const auto message = [](const std::string& kind, const Changes& changes) {
-    const auto failure = failure_of([&] { curve(kind, changes, 10); });
+    const auto failure = failure_of([&] { schedule(kind, changes, 10); });
     return failure ? failure->message : "";
   };
   CHECK(message("cosine", {{"begin", number(5)}, {"end", number(5)}})

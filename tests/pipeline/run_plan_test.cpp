@@ -1,4 +1,4 @@
-#include "pipeline/graph/schedule.h"
+#include "pipeline/graph/run_plan.h"
 
 #include <doctest/doctest.h>
 
@@ -13,10 +13,10 @@ using namespace flowtrain;
 namespace {
 
 // "1 2v 3s …": v: validates, s: saves, S: likewise by the period, .: the last.
-std::string plans(const Schedule& schedule) {
+std::string plans(const RunPlan& run_plan) {
   std::string text;
-  for (auto iteration = schedule.first; iteration <= schedule.last; ++iteration) {
-    const Plan plan = schedule.plan(iteration);
+  for (auto iteration = run_plan.first; iteration <= run_plan.last; ++iteration) {
+    const Plan plan = run_plan.plan(iteration);
     CHECK(plan.iteration == iteration);
     text += (text.empty() ? "" : " ") + std::to_string(iteration) + (plan.validates ? "v" : "") +
             (plan.saves_by_period ? "S"
@@ -30,16 +30,16 @@ std::string plans(const Schedule& schedule) {
 }  // namespace
 
 TEST_CASE("plans say what follows an iteration") {
-  Schedule schedule;
-  schedule.last = 5;
-  schedule.validate_every = 2;
-  schedule.snapshot_every = 3;
-  CHECK(plans(schedule) == "1 2v 3S 4v 5vs.");
-  schedule.first = 5;
-  schedule.final_snapshot = false;
-  CHECK(plans(schedule) == "5v.");
-  schedule.first = 6;
-  CHECK(plans(schedule).empty());
+  RunPlan run_plan;
+  run_plan.last = 5;
+  run_plan.validate_every = 2;
+  run_plan.snapshot_every = 3;
+  CHECK(plans(run_plan) == "1 2v 3S 4v 5vs.");
+  run_plan.first = 5;
+  run_plan.final_snapshot = false;
+  CHECK(plans(run_plan) == "5v.");
+  run_plan.first = 6;
+  CHECK(plans(run_plan).empty());
 }
 
 TEST_CASE("a run's state survives as text") {

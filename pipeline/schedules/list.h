@@ -1,0 +1,10 @@
+// The kinds of schedules: one line each. Included where FLOWTRAIN_ENTRY says what to do with a line.
+
+FLOWTRAIN_ENTRY(cosine)
+FLOWTRAIN_ENTRY(exponential)
+FLOWTRAIN_ENTRY(multi_step)
+FLOWTRAIN_ENTRY(one_cycle)
+FLOWTRAIN_ENTRY(plateau)
+FLOWTRAIN_ENTRY(poly)
+FLOWTRAIN_ENTRY(step)
+FLOWTRAIN_ENTRY(warmup)

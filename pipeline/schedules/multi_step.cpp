@@ -1,0 +1,37 @@
+#include <algorithm>
+
+#include "pipeline/schedules/shapes.h"
+
+namespace flowtrain {
+namespace {
+
+std::unique_ptr<Schedule> make_multi_step(const Settings& settings, const ScheduleInput&) {
+  const auto& milestones = settings.integers("milestones");
+  if (milestones.empty() || !std::is_sorted(milestones.begin(), milestones.end()))
+    throw settings.error("milestones", "expected places that grow, got " + to_toml(settings.value("milestones")));
+  return std::make_unique<Divided>(
+      settings.real("decay_rate"),
+      [milestones](double at) {
+        return static_cast<double>(std::count_if(milestones.begin(), milestones.end(),
+                                                 [at](auto place) { return at >= static_cast<double>(place); }));
+      },
+      static_cast<double>(milestones.back()));
+}
+
+}  // namespace
+
+ScheduleEntry multi_step_entry() {
+  return {"multi_step",
+          "divided at each of the milestones",
+          {{.name = "milestones",
+            .kind = Kind::integers,
+            .fallback = std::vector<std::int64_t>{},
+            .help = "places, from the schedule's begin on",
+            .min = 1,
+            .max = 9e15,
+            .required = true},
+           decay_rate_key()},
+          make_multi_step};
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,92 @@
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
+
+#include "pipeline/schedules/improvement.h"
+#include "pipeline/schedules/shapes.h"
+
+namespace flowtrain {
+namespace {
+
+/// As torch.optim.lr_scheduler.ReduceLROnPlateau, by validations in place of epochs.
+class Plateau final : public Schedule {
+ public:
+  Plateau(const Settings& settings, const ScheduleInput& input)
+      : improvement_{input.figure, settings.real("min_delta"), settings.boolean("relative"), input.lower_wins},
+        // What is never measured never improves, which is no reason to act.
+        patience_(input.measured ? static_cast<std::uint64_t>(settings.integer("patience"))
+                                 : std::numeric_limits<std::uint64_t>::max()),
+        cooldown_(static_cast<std::uint64_t>(settings.integer("cooldown"))),
+        decay_rate_(settings.real("decay_rate")),
+        min_factor_(settings.real("min_factor")) {}
+
+  double apply(double value, double) const override { return value * factor_; }
+
+  void enter(const Figures& figures) override {
+    if (improvement_.enter(best_, figures))
+      since_ = 0;
+    else
+      ++since_;
+    if (cooling_ > 0) {
+      --cooling_;
+      since_ = 0;
+    }
+    if (since_ <= patience_) return;
+    factor_ = std::max(factor_ / decay_rate_, min_factor_);
+    cooling_ = cooldown_;
+    since_ = 0;
+  }
+
+  // "FACTOR SINCE COOLING BEST", with as many digits as it takes; no BEST before the first validation.
+  std::string state() const override {
+    std::ostringstream text;
+    text.precision(std::numeric_limits<double>::max_digits10);
+    text << factor_ << ' ' << since_ << ' ' << cooling_;
+    if (best_) text << ' ' << *best_;
+    return text.str();
+  }
+  void restore(const std::string& state) override {
+    std::istringstream text(state);
+    double best = 0;
+    if (!(text >> factor_ >> since_ >> cooling_)) throw std::invalid_argument("'" + state + "' is no plateau's state");
+    best_.reset();
+    if (text >> best) best_ = best;
+  }
+
+ private:
+  Improvement improvement_;
+  std::uint64_t patience_, cooldown_;
+  double decay_rate_, min_factor_;
+  std::optional<double> best_;             // that the later ones must beat
+  std::uint64_t since_ = 0, cooling_ = 0;  // validations that did not; still to come that do not count
+  double factor_ = 1;                      // what has become of the figure
+};
+
+}  // namespace
+
+ScheduleEntry plateau_entry() {
+  return {
+      "plateau",
+      "divided when a figure of the validation has not improved for a while; saved with snapshots",
+      {{"metric", Kind::text, std::string(),
+        "one of val.metrics, or loss; empty: the first of val.metrics; \"-loss\": lower is better"},
+       {"patience", Kind::integer, std::int64_t{10}, "validations in a row without an improvement that are let pass", 0,
+        1 << 24},
+       {.name = "mode",
+        .kind = Kind::text,
+        .fallback = std::string("auto"),
+        .help = "what is better; auto: as the metric has it",
+        .choices = {"auto", "min", "max"}},
+       {"min_delta", Kind::real, 0.0, "by which it must be better to count as improved", 0, 1e300},
+       {"relative", Kind::boolean, false, "min_delta is a share of the best figure"},
+       {"cooldown", Kind::integer, std::int64_t{0}, "validations after a division that do not count", 0, 1 << 24},
+       decay_rate_key(),
+       min_factor_key()},
+      [](const Settings& settings, const ScheduleInput& input) { return std::make_unique<Plateau>(settings, input); },
+      {.has_state = true}};
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,29 @@
+#include "pipeline/config/words.h"
+#include "pipeline/schedules/shapes.h"
+
+namespace flowtrain {
+namespace {
+
+std::unique_ptr<Schedule> make_step(const Settings& settings, const ScheduleInput& input) {
+  const Period every = period(settings, "stepsize");
+  double size = static_cast<double>(every.count);
+  if (every.unit != Period::Unit::iterations) {
+    if (settings.text("by") == "epoch" && every.unit == Period::Unit::per_epoch)
+      throw settings.error("stepsize", "counts parts of an epoch, and by = \"epoch\"", Exit::usage, "by = \"iter\"");
+    if (settings.text("by") == "iter") size = static_cast<double>(every.to_iterations(input.iterations_per_epoch));
+  }
+  return std::make_unique<Divided>(
+      settings.real("decay_rate"), [size](double at) { return size > 0 ? std::floor(at / size) : 0; }, size);
+}
+
+}  // namespace
+
+ScheduleEntry step_entry() {
+  return {"step",
+          "divided after every stepsize",
+          {{"stepsize", Kind::integer_or_text, std::int64_t{0}, "from decay to decay; 0 = never", 0, 9e15},
+           decay_rate_key()},
+          make_step};
+}
+
+}  // namespace flowtrain

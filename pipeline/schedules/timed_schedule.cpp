@@ -1,0 +1,38 @@
+#include "pipeline/schedules/timed_schedule.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sampling/core/say.h"
+
+namespace flowtrain {
+
+TimedSchedule::TimedSchedule(const Settings& settings, std::uint64_t iterations_per_epoch, std::uint64_t last,
+                             ScheduleInput input)
+    : per_unit_(settings.text("by") == "epoch" ? iterations_per_epoch : 1),
+      begin_(static_cast<double>(settings.integer("begin"))),
+      smooth_(per_unit_ == 1 || settings.boolean("smooth")),
+      traits_(schedules().at(settings.text("name")).traits) {
+  const auto end = static_cast<double>(settings.integer("end"));
+  if (end > 0 && end <= begin_)
+    throw settings.error("end", say(end, " is not after begin = ", begin_), Exit::usage, "0 = with the run");
+  const auto place_of = [this](std::uint64_t iterations) {
+    return static_cast<double>(iterations) / static_cast<double>(per_unit_);
+  };
+  const double run_end = place_of(last), last_place = place_of(std::max<std::uint64_t>(last, 1) - 1);
+  length_ = std::max(1.0, (end > 0 ? end : run_end) - begin_);
+  input.length = length_;
+  input.iterations_per_unit = per_unit_;
+  input.iterations_per_epoch = iterations_per_epoch;
+  schedule_ = schedules().at(settings.text("name")).make(settings, input);
+  cut_short_ =
+      begin_ >= run_end || begin_ + length_ > run_end || schedule_->reach() > std::min(length_, last_place - begin_);
+}
+
+double TimedSchedule::apply(double value, std::uint64_t iteration) const {
+  double at = static_cast<double>(iteration - 1) / static_cast<double>(per_unit_);
+  if (!smooth_) at = std::floor(at);
+  return at < begin_ ? value : schedule_->apply(value, std::min(at - begin_, length_));
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,38 @@
+#pragma once
+// One [[schedule]]: a kind, from `begin` to `end`.
+
+#include <cstdint>
+#include <memory>
+
+#include "pipeline/schedules/schedule.h"
+
+namespace flowtrain {
+
+/// Before its begin the figure is left alone; after its end it stays as the schedule left it.
+class TimedSchedule {
+ public:
+  /// `settings`: keys of [[schedule]] and of its kind. `last`: the run's last iteration, which is the end unless given.
+  /// Of `input` what only a schedule with state reads. Throws UserError(usage) where the end is not after the
+  /// beginning.
+  TimedSchedule(const Settings& settings, std::uint64_t iterations_per_epoch, std::uint64_t last,
+                ScheduleInput input = {});
+
+  /// What becomes of `value` at `iteration` (from 1).
+  double apply(double value, std::uint64_t iteration) const;
+  const TraitsOf<Schedule>& traits() const { return traits_; }
+  /// Some of it is beyond the run's end.
+  bool is_cut_short() const { return cut_short_; }
+  /// Of one with state: see there.
+  void enter(const Figures& figures) { schedule_->enter(figures); }
+  std::string state() const { return schedule_->state(); }
+  void restore(const std::string& state) { schedule_->restore(state); }
+
+ private:
+  std::uint64_t per_unit_;
+  double begin_, length_;
+  bool smooth_, cut_short_;
+  TraitsOf<Schedule> traits_;
+  std::unique_ptr<Schedule> schedule_;
+};
+
+}  // namespace flowtrain
