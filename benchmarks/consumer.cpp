@@ -21,7 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Takes a batch, holds it for `step`; returns its pictures.
-std::uint64_t consume(Line& line, std::chrono::duration<double> step, double& waited_s) {
+std::uint64_t consume(Loader& line, std::chrono::duration<double> step, double& waited_s) {
   const auto begin = Clock::now();
   Ticket ticket;
   if (!line.next(ticket)) throw InternalError("the line ended");
@@ -36,7 +36,7 @@ std::uint64_t consume(Line& line, std::chrono::duration<double> step, double& wa
 void measure(const Config& config, std::chrono::duration<double> step, double length_s) {
   const DataParts data = open_training_data(config, "cpu");
   const Scheduler scheduler(data.workers);
-  Line line(line_parts("bench", data, config));
+  Loader line(loader_parts("bench", data, config));
   line.start();
   double waited_s = 0;
   consume(line, step, waited_s);
@@ -54,7 +54,7 @@ void measure(const Config& config, std::chrono::duration<double> step, double le
 int main(int argc, char** argv) {
   if (argc < 4) {
     std::fputs("usage: bench_consumer STEP_MS SECONDS CONFIG [KEY=VALUE…]\n", stderr);
-    return static_cast<int>(Exit::usage);
+    return static_cast<int>(ExitCode::usage);
   }
   try {
     StartOptions options;

@@ -30,7 +30,7 @@ inline std::vector<std::vector<std::byte>> load_pictures(const std::string& path
   std::vector<std::vector<std::byte>> pictures;
   for (std::size_t i = 0; i < files.size(); ++i)
     if (is_picture(files.name(i))) files.read(i, pictures.emplace_back());
-  if (pictures.empty()) throw UserError(Exit::data, path + ": no pictures", "name a folder or a .tar of JPEGs");
+  if (pictures.empty()) throw UserError(ExitCode::data, path + ": no pictures", "name a folder or a .tar of JPEGs");
   return pictures;
 }
 
@@ -106,7 +106,7 @@ inline int run_jpeg_task(int argc, char** argv, void (*measure)(const JpegTask&)
   if (words.empty() || words.size() > 5 || workers < 1 || seconds <= 0 ||
       (filter != "antialias" && filter != "bilinear") || (type != "u8" && type != "f32")) {
     std::fprintf(stderr, "usage: %s FOLDER_OR_TAR [workers] [seconds] [antialias|bilinear] [u8|f32]\n", argv[0]);
-    return static_cast<int>(Exit::usage);
+    return static_cast<int>(ExitCode::usage);
   }
   try {
     measure({words[0], static_cast<unsigned>(workers), seconds,
@@ -114,7 +114,7 @@ inline int run_jpeg_task(int argc, char** argv, void (*measure)(const JpegTask&)
     return 0;
   } catch (const std::exception& error) {  // no pictures, or one that cannot be decoded
     std::fprintf(stderr, "error: %s\n", error.what());
-    return static_cast<int>(Exit::data);
+    return static_cast<int>(ExitCode::data);
   }
 }
 

@@ -93,7 +93,7 @@ double bare_loop(const Dataset& dataset, const Order& order, const Sampler& samp
 }
 
 double plain_copies(std::size_t row_bytes, std::uint32_t batch, unsigned threads, double seconds) {
-  const std::size_t batch_bytes = row_bytes * batch, batches = pictures / batch, slabs = Line::slabs(4);
+  const std::size_t batch_bytes = row_bytes * batch, batches = pictures / batch, slabs = Loader::slabs(4);
   const std::vector<std::byte> source(batch_bytes * batches, std::byte{1});
   std::vector<std::vector<std::byte>> into(threads, std::vector<std::byte>(batch_bytes * slabs / threads));
   std::vector<std::uint64_t> next(threads * 16);
@@ -109,10 +109,10 @@ double whole_line(const Dataset& dataset, const Order& order, const Sampler& sam
                   std::uint32_t batch, double seconds) {
   const Scheduler scheduler(workers);
   const auto device = make_cpu_device();
-  LineParts parts{"bench", dataset, order, sampler, *device, Batches(pictures, batch, LastBatch::wrap)};
+  LoaderParts parts{"bench", dataset, order, sampler, *device, Batches(pictures, batch, LastBatch::wrap)};
   parts.batch = batch;
   parts.workers = workers;
-  Line line(parts);
+  Loader line(parts);
   line.start();
   std::uint64_t done = 0;
   const auto begin = Clock::now();

@@ -52,7 +52,7 @@ struct TraitsOf<nets::Net> {
 };
 template <>
 struct TraitsOf<nets::Loss> {
-  bool mixes = true;  ///< of batches whose labels are mixed ([mix] mixup, cutmix), too
+  bool mixes = true;  ///< of batches whose labels are mixed ([batch_augment] mixup, cutmix), too
 };
 template <>
 struct TraitsOf<nets::Optimizer> {

@@ -48,7 +48,7 @@ void check(const std::string& name, const std::vector<ParameterGroup>& groups) {
   };
   NamedTensors parameters;
   for (const ParameterGroup& group : groups) {
-    expect("lr_factor", group.lr_factor);
+    expect("lr_mult", group.lr_mult);
     expect("weight_decay", group.weight_decay);
     for (const auto& [each, parameter] : group.parameters) parameters.add(each, parameter);
   }

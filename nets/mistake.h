@@ -26,7 +26,7 @@ auto rethrow_at_key(const Settings& settings, const std::string& key, Make make)
   try {
     return make();
   } catch (const Mistake& error) {
-    throw settings.error(key, error.what(), Exit::usage, error.hint());
+    throw settings.error(key, error.what(), ExitCode::usage, error.hint());
   } catch (const std::invalid_argument& error) {
     throw settings.error(key, error.what());
   }

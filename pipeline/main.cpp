@@ -53,7 +53,7 @@ int run(const commands::Arguments& words) {
   set_torch_loader([] { commands::computing_parts(); });
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
     print_help();
-    return words.empty() ? static_cast<int>(Exit::usage) : 0;
+    return words.empty() ? static_cast<int>(ExitCode::usage) : 0;
   }
   if (words[0] == "--version") {
     std::puts(program_version().c_str());

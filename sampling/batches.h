@@ -32,10 +32,10 @@ class Batches {
   /// `samples` per epoch and `batch` rows, both > 0. Throws UserError(usage) when dropping leaves nothing.
   Batches(std::uint64_t samples, std::uint64_t batch, LastBatch last) : samples_(samples), batch_(batch), last_(last) {
     if (last == LastBatch::drop && samples < batch)
-      throw UserError(Exit::usage,
-                      "loader.last = \"drop\" leaves no batch: the data set has " + std::to_string(samples) +
+      throw UserError(ExitCode::usage,
+                      "loader.last_batch = \"drop\" leaves no batch: the data set has " + std::to_string(samples) +
                           " samples, a batch has " + std::to_string(batch),
-                      "set a smaller loader.batch, or loader.last = \"wrap\"");
+                      "set a smaller loader.batch, or loader.last_batch = \"wrap\"");
   }
 
   /// Rows of a whole batch, of all processes.

@@ -75,7 +75,7 @@ struct SamplerPlugin::Library {
   }
   /// "sampler plugin './edges.so': <message>"
   UserError error(const std::string& message, const std::string& hint = {}) const {
-    return UserError(Exit::usage, "sampler plugin '" + path + "': " + message, hint);
+    return UserError(ExitCode::usage, "sampler plugin '" + path + "': " + message, hint);
   }
   void open();
   void check_table() const;

@@ -26,7 +26,7 @@ void BadSamples::account(std::vector<BadSample> found, std::uint64_t iteration) 
 void BadSamples::stop(const Entry& last) const {
   const std::string listed = policy_.file.empty() ? "" : "; all are listed in " + policy_.file;
   if (policy_.budget == 0)
-    throw UserError(Exit::data, last.text(), "mend or remove it, or let a few be replaced: data.bad = \"skip\"");
+    throw UserError(ExitCode::data, last.text(), "mend or remove it, or let a few be replaced: data.bad = \"skip\"");
   const std::string key = policy_.split == "train" ? "data.max_bad" : "data." + policy_.split + ".max_bad";
   constexpr std::size_t shown = 5;
   std::string names;
@@ -34,7 +34,7 @@ void BadSamples::stop(const Entry& last) const {
   for (std::size_t i = 0; i < shown && id != ids_.end(); ++i, ++id) names += (i ? ", " : "") + dataset_.describe(*id);
   if (id != ids_.end()) names += ", …";
   throw UserError(
-      Exit::data,
+      ExitCode::data,
       last.text() + "; that is more than " + key + " = " + std::to_string(policy_.budget) + " allows; bad are " + names,
       "mend the data set, or raise " + key + listed);
 }

@@ -68,7 +68,7 @@ class MemoryProbe {
   virtual std::uint64_t kept_bytes(Slab& slab) = 0;
 };
 
-/// For `flowtrain replay --bisect nan`: where a value that is not finite comes from. One process only.
+/// For `flowtrain replay --find-nan`: where a value that is not finite comes from. One process only.
 class NonFiniteSearch {
  public:
   virtual ~NonFiniteSearch() = default;
@@ -108,7 +108,7 @@ class Learner : public Validator {
 
   virtual NetFigures figures() const { return {}; }
   /// A net of its kind for overlapped validation, which it must outlive; null: it has none to give.
-  virtual std::unique_ptr<NetCopy> copy_net() { return nullptr; }
+  virtual std::unique_ptr<ValidationReplica> make_replica() { return nullptr; }
   /// Null where it cannot tell.
   virtual MemoryProbe* memory_probe() { return nullptr; }
   virtual NonFiniteSearch* nonfinite_search() { return nullptr; }

@@ -1,5 +1,5 @@
 #pragma once
-// Hooks: what a user adds to a run without changing it. The trainer and the learner call them at the points below.
+// Hooks: what a user adds to a run without changing it. The trainer and the learner call them at the events below.
 
 #include <cstdint>
 #include <exception>
@@ -18,7 +18,7 @@ class NamedTensors;
 
 /// Where hooks are called, in the order in which a run comes by. Epochs are counted in whole iterations, as periods
 /// are.
-enum class Point {
+enum class HookEvent {
   run_begin,        ///< the weights are there, no batch is
   resume,           ///< likewise, where the run goes on from a snapshot: restore() has been called
   epoch_begin,      ///< before its first iteration; not where a run goes on within the epoch
@@ -38,12 +38,12 @@ enum class Point {
   run_end,           ///< in good order, an interruption included
 };
 /// "iteration_begin".
-std::string_view name_of(Point point);
-/// All points, in their order.
-std::span<const Point> all_points();
+std::string_view name_of(HookEvent event);
+/// All events, in their order.
+std::span<const HookEvent> all_events();
 
-/// What a hook sees. Valid during the call; what a point does not have is null or empty.
-struct Moment {
+/// What a hook sees. Valid during the call; what an event does not have is null or empty.
+struct HookContext {
   std::uint64_t iteration = 0;       ///< under way, or the last one that was finished; 0 before the first
   std::uint64_t last_iteration = 0;  ///< of the run
   std::uint64_t epoch = 0;           ///< from 0
@@ -66,14 +66,14 @@ struct Moment {
   Figures logged = {};
 };
 
-/// One hook. Called by the compute thread only. What at() throws ends the run, as a UserError(usage) that names the
-/// hook.
+/// One hook. Called by the compute thread only. What on_event() throws ends the run, as a UserError(usage) that names
+/// the hook.
 class Hook {
  public:
   virtual ~Hook() = default;
-  /// Where at() is to be called.
-  virtual std::vector<Point> points() const = 0;
-  virtual void at(Point point, Moment& moment) = 0;
+  /// The events at which on_event() is called.
+  virtual std::vector<HookEvent> events() const = 0;
+  virtual void on_event(HookEvent event, HookContext& context) = 0;
   /// Goes into each snapshot, and comes back by restore() where the run goes on from one.
   virtual std::string state() const { return {}; }
   /// Throws std::invalid_argument for what state() does not give.

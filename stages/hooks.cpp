@@ -15,22 +15,22 @@ constexpr std::array point_names{"run_begin",      "resume",       "epoch_begin"
                                  "batch",          "loss",         "backward",         "step",
                                  "iteration_end",  "epoch_end",    "validation_begin", "validation_end",
                                  "snapshot_begin", "snapshot_end", "exception",        "run_end"};
-constexpr std::size_t point_count = static_cast<std::size_t>(Point::run_end) + 1;
+constexpr std::size_t point_count = static_cast<std::size_t>(HookEvent::run_end) + 1;
 static_assert(point_names.size() == point_count);
 
-constexpr auto points_in_order = [] {
-  std::array<Point, point_count> points{};
-  for (std::size_t i = 0; i < point_count; ++i) points[i] = static_cast<Point>(i);
+constexpr auto events_in_order = [] {
+  std::array<HookEvent, point_count> points{};
+  for (std::size_t i = 0; i < point_count; ++i) points[i] = static_cast<HookEvent>(i);
   return points;
 }();
 
 }  // namespace
 
-std::string_view name_of(Point point) { return point_names[static_cast<std::size_t>(point)]; }
+std::string_view name_of(HookEvent event) { return point_names[static_cast<std::size_t>(event)]; }
 
-std::span<const Point> all_points() { return points_in_order; }
+std::span<const HookEvent> all_events() { return events_in_order; }
 
-void Moment::log(const std::string& name, double value) {
+void HookContext::log(const std::string& name, double value) {
   const auto same = std::find_if(logged.begin(), logged.end(), [&](auto& figure) { return figure.first == name; });
   if (same == logged.end())
     logged.emplace_back(name, value);
@@ -41,23 +41,23 @@ void Moment::log(const std::string& name, double value) {
 void Hooks::add(std::shared_ptr<Hook> hook, std::string label, std::int64_t priority, bool first_rank_only) {
   entries_.push_back(std::make_unique<Entry>(std::move(hook), std::move(label), priority, first_rank_only));
   Entry* entry = entries_.back().get();
-  for (const Point point : entry->hook->points()) {
-    auto& there = at_[static_cast<std::size_t>(point)];
+  for (const HookEvent event : entry->hook->events()) {
+    auto& there = at_[static_cast<std::size_t>(event)];
     const auto after =
         std::upper_bound(there.begin(), there.end(), entry, [](auto* a, auto* b) { return a->priority < b->priority; });
     there.insert(after, entry);
   }
 }
 
-void Hooks::call(Point point) {
-  for (Entry* entry : at_[static_cast<std::size_t>(point)])
-    if (!entry->first_rank_only || moment_.rank == 0) try {
-        entry->hook->at(point, moment_);
+void Hooks::call(HookEvent event) {
+  for (Entry* entry : at_[static_cast<std::size_t>(event)])
+    if (!entry->first_rank_only || context_.rank == 0) try {
+        entry->hook->on_event(event, context_);
       } catch (const UserError& error) {
         throw HookError(error.code(), error.what(), error.hint());
       } catch (const std::exception& error) {
-        throw HookError(Exit::usage, say("hook ", entry->label, ", at ", name_of(point), " of iteration ",
-                                         moment_.iteration, ": ", error.what()));
+        throw HookError(ExitCode::usage, say("hook ", entry->label, ", at ", name_of(event), " of iteration ",
+                                             context_.iteration, ": ", error.what()));
       }
 }
 
@@ -73,17 +73,17 @@ void Hooks::restore(const std::map<std::string, std::string>& states) {
     if (const auto found = states.find(entry->label); found != states.end()) try {
         entry->hook->restore(found->second);
       } catch (const std::invalid_argument& error) {
-        throw UserError(Exit::snapshot,
+        throw UserError(ExitCode::snapshot,
                         say("the snapshot's state of the hook ", entry->label, " cannot be used: ", error.what()));
       }
 }
 
 std::string Hooks::describe() const {
   std::string text;
-  for (const Point point : all_points()) {
-    const auto& there = at_[static_cast<std::size_t>(point)];
+  for (const HookEvent event : all_events()) {
+    const auto& there = at_[static_cast<std::size_t>(event)];
     if (there.empty()) continue;
-    std::string line(name_of(point));
+    std::string line(name_of(event));
     line.resize(18, ' ');
     for (std::size_t i = 0; i < there.size(); ++i)
       line += say(i > 0 ? ", " : "", there[i]->label, " (", there[i]->priority,

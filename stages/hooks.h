@@ -25,17 +25,17 @@ class Hooks {
   void add(std::shared_ptr<Hook> hook, std::string label, std::int64_t priority = 50, bool first_rank_only = false);
 
   /// Whether anyone wants to be called there.
-  bool wants(Point point) const { return !at_[static_cast<std::size_t>(point)].empty(); }
-  /// Calls those that do; moment() is what they see. Throws HookError.
-  void call(Point point);
-  Moment& moment() { return moment_; }
+  bool wants(HookEvent event) const { return !at_[static_cast<std::size_t>(event)].empty(); }
+  /// Calls those that do; context() is what they see. Throws HookError.
+  void call(HookEvent event);
+  HookContext& context() { return context_; }
 
   /// State by label; empty ones are left out.
   std::map<std::string, std::string> states() const;
   /// Throws UserError(snapshot) for a state that a hook refuses. States of hooks that are not there do not matter.
   void restore(const std::map<std::string, std::string>& states);
 
-  /// "iteration_begin   warm (10), noise (50)", a line for each point that has hooks.
+  /// "iteration_begin   warm (10), noise (50)", a line for each event that has hooks.
   std::string describe() const;
 
  private:
@@ -47,8 +47,8 @@ class Hooks {
   };
 
   std::vector<std::unique_ptr<Entry>> entries_;
-  std::vector<Entry*> at_[static_cast<std::size_t>(Point::run_end) + 1];
-  Moment moment_;
+  std::vector<Entry*> at_[static_cast<std::size_t>(HookEvent::run_end) + 1];
+  HookContext context_;
 };
 
 }  // namespace flowtrain

@@ -71,7 +71,7 @@ bool SampleStage::sample_block(std::span<RowWork> rows, Row first) const {
 
 void SampleStage::replace(Slab& slab, RowWork& row) const {
   if (++row.replaced > max_attempts)
-    throw UserError(Exit::data,
+    throw UserError(ExitCode::data,
                     "no usable sample for position " + std::to_string(row.position) + " after " +
                         std::to_string(max_attempts) + " attempts; the last: " + dataset_.describe(row.id) + ": " +
                         row.stage + ": " + row.reason,

@@ -37,7 +37,7 @@ class Validator {
 };
 
 /// A second net like a learner's, which another thread measures while the learner trains.
-class NetCopy : public Validator {
+class ValidationReplica : public Validator {
  public:
   /// Rank 0's buffers into all learners; then the learner's weights and buffers as they are, averages where its
   /// validation sees those. Compute thread, while nobody measures; a collective of those who train.

@@ -81,10 +81,11 @@ class Normalise : public Function<Normalise> {
 
 at::Tensor BatchNorm2dImpl::forward(const at::Tensor& x) {
   if (is_training() && !sum_ && x.numel() == x.size(1))
-    throw Mistake("batch normalisation takes no statistics of a single row whose pictures have come down to one pixel",
-                  "each process needs two rows of every batch: a larger loader.batch; with loader.last = \"pad\" one "
-                  "that leaves no single row at an epoch's end (or \"wrap\", \"drop\"); dist.sync_batch_norm = true "
-                  "takes those of all processes; larger pictures have more pixels");
+    throw Mistake(
+        "batch normalisation takes no statistics of a single row whose pictures have come down to one pixel",
+        "each process needs two rows of every batch: a larger loader.batch; with loader.last_batch = \"pad\" one "
+        "that leaves no single row at an epoch's end (or \"wrap\", \"drop\"); dist.sync_batch_norm = true "
+        "takes those of all processes; larger pictures have more pixels");
   if (!sum_ || !is_training()) return torch::nn::BatchNorm2dImpl::forward(x);
   const at::Tensor wide = x.to(torch::kFloat32);
   Statistics all;

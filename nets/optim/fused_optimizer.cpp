@@ -39,7 +39,7 @@ void FusedOptimizer::set_rates(double lr, double momentum, double decay_factor) 
   momentum_ = momentum;
   decay_factor_ = decay_factor;
   for (Group& group : groups_)
-    if (group.lr_on_device.defined()) group.lr_on_device.fill_(lr_ * group.of.lr_factor);
+    if (group.lr_on_device.defined()) group.lr_on_device.fill_(lr_ * group.of.lr_mult);
 }
 
 void FusedOptimizer::keep_rate_on_device() {
@@ -47,7 +47,7 @@ void FusedOptimizer::keep_rate_on_device() {
     if (group.of.parameters.empty()) continue;
     const auto options = group.of.parameters.begin()->second.options();
     group.lr_on_device =
-        at::full({}, lr_ * group.of.lr_factor,
+        at::full({}, lr_ * group.of.lr_mult,
                  options.dtype(options.device().is_cpu() ? at::kDouble : at::kFloat).requires_grad(false));
   }
 }
@@ -77,7 +77,7 @@ std::size_t FusedOptimizer::add_slot(const std::string& name, bool scalar) {
 FusedStep FusedOptimizer::collect(const Group& group) const {
   FusedStep step;
   step.state.resize(slots_.size());
-  step.lr = lr_ * group.of.lr_factor;
+  step.lr = lr_ * group.of.lr_mult;
   step.lr_on_device = group.lr_on_device;
   step.weight_decay = decay_factor_ * group.of.weight_decay;
   std::size_t i = 0;

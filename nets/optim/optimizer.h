@@ -10,7 +10,7 @@ namespace flowtrain::nets {
 /// Parameters that an optimizer treats alike.
 struct ParameterGroup {
   NamedTensors parameters;
-  double lr_factor = 1;     ///< what the learning rate is multiplied by
+  double lr_mult = 1;       ///< what the learning rate is multiplied by
   double weight_decay = 0;  ///< the optimizer's own does not count
 };
 

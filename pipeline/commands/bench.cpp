@@ -34,9 +34,9 @@ int bench(const Arguments& arguments, Interrupt&) {
   const Config config = load_for_use(flags.start());
   tell_left_open_batch(config);
   const Launch chosen = find_launch(launch, [&] { return config; });
-  if (!std::holds_alternative<Alone>(chosen)) {
+  if (!std::holds_alternative<SingleProcess>(chosen)) {
     if (!options.stages.empty())
-      throw UserError(Exit::usage, "--stage: several processes measure their exchange, not the data stages",
+      throw UserError(ExitCode::usage, "--stage: several processes measure their exchange, not the data stages",
                       "leave it out, or --distributed");
     return computing_parts().bench(chosen, {config, options.seconds, json, arguments});
   }

@@ -12,17 +12,17 @@ namespace {
 const ComputingParts& open_library() {
   const auto path = find_part(kComputingLibrary);
   if (path.empty())
-    throw UserError(Exit::usage, say(kComputingLibrary, " is neither beside the program nor in ../lib"),
+    throw UserError(ExitCode::usage, say(kComputingLibrary, " is neither beside the program nor in ../lib"),
                     "build with cmake/go build, or install with cmake --install");
   // Never closed, and global, as the CUDA parts need LibTorch's symbols. What it shares with the program is taken from
   // the program, which exports its symbols for that.
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr)
-    throw UserError(Exit::usage, say("LibTorch cannot be loaded: ", dlerror()),
+    throw UserError(ExitCode::usage, say("LibTorch cannot be loaded: ", dlerror()),
                     "cmake/go build fetches the LibTorch that this program was built with");
   auto* entry = reinterpret_cast<ComputingEntry*>(dlsym(library, kComputingEntry));
   if (entry == nullptr)
-    throw UserError(Exit::usage, path.string() + " comes from another version of flowtrain",
+    throw UserError(ExitCode::usage, path.string() + " comes from another version of flowtrain",
                     "build or install this one again");
   return *entry();
 }

@@ -19,7 +19,7 @@ bool parse(CLI::App& app, const Arguments& arguments) {
     std::fputs(app.help().c_str(), stdout);
     return false;
   } catch (const CLI::ParseError& error) {
-    throw UserError(Exit::usage, error.what(), app.get_name() + " --help lists the arguments");
+    throw UserError(ExitCode::usage, error.what(), app.get_name() + " --help lists the arguments");
   }
 }
 
@@ -51,7 +51,7 @@ void see_gpus(const std::string& wish) {
   const auto asked = std::count(chosen->begin(), chosen->end(), ',') + 1;
   if (const int answer = count_gpus(); answer != asked)
     throw UserError(
-        Exit::usage,
+        ExitCode::usage,
         say("--gpus ", wish,
             answer == 0 ? std::string(": no GPU answers") : say(": only ", answer, " of ", asked, " answer")),
         "nvidia-smi lists the GPUs of this machine; `flowtrain info` says whether this build can use them");

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "pipeline/config/config.h"
-#include "pipeline/launch/place.h"
+#include "pipeline/launch/rank_info.h"
 
 namespace flowtrain::commands {
 

@@ -5,7 +5,7 @@
 
 #include "pipeline/commands/computing/door.h"
 #include "pipeline/commands/flags.h"
-#include "pipeline/config/words.h"
+#include "pipeline/config/periods.h"
 #include "pipeline/session/run.h"
 #include "pipeline/tools/batch_search.h"
 #include "pipeline/tools/lr_find.h"
@@ -32,7 +32,7 @@ void write_csv(const std::string& path, const std::vector<LrFinder::Tried>& trie
   std::ofstream file(path);
   file << "lr,loss,smooth\n";
   for (auto& each : tried) file << each.lr << ',' << each.loss << ',' << each.smooth << '\n';
-  if (!file.flush()) throw UserError(Exit::snapshot, path + ": cannot be written");
+  if (!file.flush()) throw UserError(ExitCode::snapshot, path + ": cannot be written");
 }
 
 }  // namespace
@@ -51,7 +51,8 @@ int lr_find(const Arguments& arguments, Interrupt& interrupt) {
       ->check(CLI::Range(10, 1'000'000));
   add_path(app, "--csv", csv, "file for rate, loss and smoothed loss of each step");
   if (!parse(app, arguments)) return 0;
-  if (range.from >= range.to) throw UserError(Exit::usage, say("--from ", range.from, " is not below --to ", range.to));
+  if (range.from >= range.to)
+    throw UserError(ExitCode::usage, say("--from ", range.from, " is not below --to ", range.to));
   StartOptions start = flags.start();
   shape_run(start, range);
   const auto find_rows = [&](const Config& few_rows) {

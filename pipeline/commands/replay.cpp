@@ -28,7 +28,7 @@ struct ReplayRequest {
 
 void check_iteration(std::uint64_t iteration, const EarlierRun& run) {
   if (iteration > run.last)
-    throw UserError(Exit::usage, say("--iter ", iteration, ": the run ends at iteration ", run.last),
+    throw UserError(ExitCode::usage, say("--iter ", iteration, ": the run ends at iteration ", run.last),
                     "--max-iter makes it longer");
 }
 
@@ -63,7 +63,7 @@ int replay_loss(const ReplayRequest& request, Interrupt& interrupt) {
   return write_batch(run.config, request, &computed);
 }
 
-int bisect(ReplayRequest request, Interrupt& interrupt) {
+int find_nan(ReplayRequest request, Interrupt& interrupt) {
   const EarlierRun run = find_earlier_run(request.start);
   check_iteration(request.iteration, run);
   const std::uint64_t last = request.iteration > 0 ? request.iteration : run.last;
@@ -87,32 +87,31 @@ int replay(const Arguments& arguments, Interrupt& interrupt) {
   CLI::App app(
       "Rebuilds exactly the batch that an iteration sees, and writes its pictures and a batch.json with the position,\n"
       "record, label and hash of every row. Give a run's folder to replay with that run's configuration.\n"
-      "--loss and --bisect train again from a snapshot, in memory; the run's folder stays as it is.",
+      "--loss and --find-nan train again from a snapshot, in memory; the run's folder stays as it is.",
       "flowtrain replay");
   ConfigFlags flags(app);
   ReplayRequest request;
-  std::string what;
-  bool wants_loss = false;
+  bool wants_loss = false, finds_nan = false;
   auto* iter =
       app.add_option("--iter", request.iteration, "the iteration, from 1")->check(counts_from_one("iterations"));
   add_path(app, "--out", request.out, "the folder to write to; default replay-NAME-ITERATION");
   auto* loss = app.add_flag("--loss", wants_loss,
                             "also the iteration's loss, its parts and the norm of its gradients, to the bit");
   auto* search =
-      app.add_option("--bisect", what,
-                     "nan: find the first iteration, up to --iter or the end of the run, whose loss or gradients\n"
-                     "are not finite, and there the sample and the layer; adds nonfinite.json")
-          ->check(CLI::IsMember({"nan"}))
+      app.add_flag("--find-nan", finds_nan,
+                   "find the first iteration, up to --iter or the end of the run, whose loss or gradients are not\n"
+                   "finite, and there the sample and the layer; adds nonfinite.json")
           ->excludes(loss);
   auto* snapshot =
       add_path(app, "--snapshot", request.snapshot, "train from this one; default the newest before the iteration");
   if (!parse(app, arguments)) return 0;
-  if (!*iter && !*search) throw UserError(Exit::usage, "--iter is required", "only --bisect finds the iteration");
+  if (!*iter && !*search) throw UserError(ExitCode::usage, "--iter is required", "only --find-nan finds the iteration");
   if (*snapshot && !wants_loss && !*search)
-    throw UserError(Exit::usage, "--snapshot: only --loss and --bisect train from one", "the batch alone needs none");
+    throw UserError(ExitCode::usage, "--snapshot: only --loss and --find-nan train from one",
+                    "the batch alone needs none");
   request.start = flags.start();
   if (!request.out.empty()) check_replay_folder(request.out);
-  if (*search) return bisect(std::move(request), interrupt);
+  if (*search) return find_nan(std::move(request), interrupt);
   if (wants_loss) return replay_loss(request, interrupt);
   return write_batch(load_for_use(request.start), request, nullptr);
 }

@@ -47,7 +47,7 @@ int snapshot(const Arguments& arguments, Interrupt&) {
   if (!parse(app, arguments)) return 0;
 
   auto of = [&](CLI::Option* given) { return *given ? std::optional(iteration) : std::nullopt; };
-  Exit code = Exit::ok;
+  ExitCode code = ExitCode::ok;
   if (*ls) code = snapshot_ls(place, std::cout);
   if (*show) code = snapshot_show(place, of(show_iter), std::cout);
   if (*verify) code = snapshot_verify(place, std::cout);

@@ -3,7 +3,7 @@
 #include "pipeline/commands/computing/door.h"
 #include "pipeline/commands/flags.h"
 #include "pipeline/commands/launch_flags.h"
-#include "pipeline/config/words.h"
+#include "pipeline/config/periods.h"
 #include "sampling/core/error.h"
 
 namespace flowtrain::commands {
@@ -14,7 +14,7 @@ TrainMode train_mode(const std::string& no_optim) {
   if (no_optim.empty()) return TrainMode::full;
   if (no_optim == "backward") return TrainMode::no_step;
   if (no_optim == "forward") return TrainMode::forward_only;
-  throw UserError(Exit::usage, "--no-optim=" + no_optim + ": expected --no-optim or --no-optim=backward");
+  throw UserError(ExitCode::usage, "--no-optim=" + no_optim + ": expected --no-optim or --no-optim=backward");
 }
 
 // A few iterations of everything, however long the run is to be.
@@ -92,7 +92,7 @@ int train(const Arguments& arguments, Interrupt& interrupt) {
   options.mode = train_mode(no_optim);
 
   if ((options.dry_run || options.mode != TrainMode::full || options.fast_dev_run) && launch.distributed)
-    throw UserError(Exit::usage, "--dry-run, --no-optim and --fast-dev-run run in one process",
+    throw UserError(ExitCode::usage, "--dry-run, --no-optim and --fast-dev-run run in one process",
                     "leave out --distributed");
   if (options.dry_run) {
     const Config config = load_for_use(start);

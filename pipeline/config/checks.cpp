@@ -7,7 +7,7 @@
 #include "nets/entries.h"
 #include "pipeline/config/metric_rules.h"
 #include "pipeline/config/part_kinds.h"
-#include "pipeline/config/words.h"
+#include "pipeline/config/periods.h"
 #include "pipeline/schedules/schedule.h"
 #include "sampling/core/pattern.h"
 #include "sampling/core/say.h"
@@ -55,13 +55,13 @@ void check_labels(const std::vector<Settings>& optims, const std::vector<Setting
     const auto [first, is_new] = labels.emplace(label_of(optim), &optim);
     if (!is_new)
       throw optim.error(key, say("another [[optim]] is called so (", first->second->origin(key).text(), ")"),
-                        Exit::usage, "give each a label");
+                        ExitCode::usage, "give each a label");
   }
   for (auto& schedule : schedules)
     if (auto& wanted = schedule.text("optim"); !wanted.empty() && !labels.contains(wanted)) {
       std::string known;
       for (auto& [label, optim] : labels) known += (known.empty() ? "" : ", ") + label;
-      throw schedule.error("optim", "no optimizer is called '" + wanted + "'", Exit::usage, "known: " + known);
+      throw schedule.error("optim", "no optimizer is called '" + wanted + "'", ExitCode::usage, "known: " + known);
     }
 }
 
@@ -71,14 +71,14 @@ void check_sources(const Config& config) {
   const Settings &train = config.data(true), &val = config.data(false);
   for (auto& [key, fallback] : {std::pair{"epoch", std::string("longest")}, {"batches", "mixed"}}) {
     if (sources.empty() && train.value(key) != Value(fallback))
-      throw train.error(key, "is for several sources, and there are none", Exit::usage,
+      throw train.error(key, "is for several sources, and there are none", ExitCode::usage,
                         "give [[data.source]]s, or leave it out");
     if (config.table("data.val").given(key))
-      throw config.table("data.val").error(key, "validation has one data set", Exit::usage, "set it in [data]");
+      throw config.table("data.val").error(key, "validation has one data set", ExitCode::usage, "set it in [data]");
   }
   if (sources.empty()) return;
   if (val.text("dataset").empty() && !period(config.table("val"), "every").off())
-    throw sources.front().error("dataset", "is for training alone: data.val.dataset must be given", Exit::usage,
+    throw sources.front().error("dataset", "is for training alone: data.val.dataset must be given", ExitCode::usage,
                                 "name a data set in [data.val], or set val.every = 0");
   std::map<std::string, const Settings*> names;
   for (auto& source : sources) {
@@ -86,13 +86,13 @@ void check_sources(const Config& config) {
     const auto [first, is_new] = names.emplace(source.text(key), &source);
     if (!is_new)
       throw source.error(key, say("another [[data.source]] is called so (", first->second->origin(key).text(), ")"),
-                         Exit::usage, "give each a name");
+                         ExitCode::usage, "give each a name");
     const Settings& other = sources.front();
     if ((source.real("ratio") > 0) != (other.real("ratio") > 0))
       throw(source.real("ratio") > 0 ? source : other)
           .error("ratio",
                  say("some sources have one, and ", (source.real("ratio") > 0 ? other : source).table(), " has none"),
-                 Exit::usage, "give all of them a ratio, or none");
+                 ExitCode::usage, "give all of them a ratio, or none");
   }
 }
 
@@ -100,7 +100,7 @@ void check_pattern(const Settings& settings, const std::string& key) {
   try {
     Pattern pattern(settings.text(key));
   } catch (const PatternError& error) {
-    throw settings.error(key, error.what(), Exit::usage, "as Python and Perl write them: ^layer1\\.");
+    throw settings.error(key, error.what(), ExitCode::usage, "as Python and Perl write them: ^layer1\\.");
   }
 }
 
@@ -117,7 +117,7 @@ void check_metric(const Settings& rule, const Config& config) {
       metric = whole;
   if (!is_single_number(metric, config))
     throw rule.error("metric", say("'", metric, "' is not a single number, so it cannot rank snapshots or end a run"),
-                     Exit::usage, "balanced_accuracy or f1, say, are means over the classes");
+                     ExitCode::usage, "balanced_accuracy or f1, say, are means over the classes");
   if (metric == "loss" || std::find(known.begin(), known.end(), metric) != known.end()) return;
   throw rule.error("metric", say("'", metric, "' is not among val.metrics = ", to_toml(val.value("metrics")), " (",
                                  val.origin("metrics").text(), ")"));
@@ -134,7 +134,7 @@ void check_rule(const Settings& rule, const Config& config) {
   if (rule.integer("patience") > 0 && period(val, "every").off())
     throw rule.error("patience",
                      "counts validations, and there are none: val.every is 0 (" + val.origin("every").text() + ")",
-                     Exit::usage, "set val.every, \"1 epoch\" say");
+                     ExitCode::usage, "set val.every, \"1 epoch\" say");
   check_metric(rule, config);
 }
 
@@ -146,7 +146,7 @@ void check_schedule(const Settings& schedule, const Config& config) {
     throw schedule.error("name",
                          say("\"", name, "\" looks at validations, and there are none: val.every is 0 (",
                              val.origin("every").text(), ")"),
-                         Exit::usage, "set val.every, \"1 epoch\" say");
+                         ExitCode::usage, "set val.every, \"1 epoch\" say");
   if (schedule.has("metric")) check_metric(schedule, config);
 }
 
@@ -180,7 +180,7 @@ void check_best(const Config& config) {
   }
   if (!rules.empty() && snapshot.integer("keep_best") != 1)
     throw snapshot.error("keep_best", say("[[best]] is given, too (", rules.front().origin("metric").text(), ")"),
-                         Exit::usage, "[[best]] has keep");
+                         ExitCode::usage, "[[best]] has keep");
   if ((!rules.empty() || snapshot.boolean("end_with_best")) && period(val, "every").off() && !is_off_for_once(val))
     throw(rules.empty() ? snapshot.error("end_with_best", "no snapshot is the best without validation: val.every is 0")
                         : rules.front().error("metric", "no snapshot is the best without validation: val.every is 0"));
@@ -214,12 +214,12 @@ void check_init_rule(const Settings& rule) {
                                           {"negative_slope", kaiming && rule.text("nonlinearity") == "leaky_relu"}};
   for (auto& key : rule.keys())
     if (!reads.at(key.name) && rule.value(key.name) != key.fallback)
-      throw rule.error(key.name, say("means nothing to rule = ", to_toml(rule.value("rule"))), Exit::usage,
+      throw rule.error(key.name, say("means nothing to rule = ", to_toml(rule.value("rule"))), ExitCode::usage,
                        "`flowtrain config --keys` says which rules read it");
   if (!rule.reals("range").empty())
     check_range(rule, "range");
   else if (name == "uniform")
-    throw rule.error("rule", "\"uniform\" needs a range", Exit::usage, "range = [-0.05, 0.05], say");
+    throw rule.error("rule", "\"uniform\" needs a range", ExitCode::usage, "range = [-0.05, 0.05], say");
 }
 
 void check_mixing(const Settings& mix, const Settings& loss) {
@@ -228,7 +228,7 @@ void check_mixing(const Settings& mix, const Settings& loss) {
   throw mix.error(alpha,
                   "mixes class labels, and loss.name = " + to_toml(loss.value("name")) + " (" +
                       loss.origin("name").text() + ") knows none",
-                  Exit::usage, "keep one of the two; mix.erase needs no labels");
+                  ExitCode::usage, "keep one of the two; batch_augment.erase needs no labels");
 }
 
 }  // namespace
@@ -247,8 +247,8 @@ void check_values(const Config& config) {
   check_best(config);
   check_sources(config);
   check_parts(config.table("snapshot"));
-  for (auto key : {"scale", "ratio"}) check_range(config.table("mix.erase"), key);
-  check_mixing(config.table("mix"), config.table("loss"));
+  for (auto key : {"scale", "ratio"}) check_range(config.table("batch_augment.erase"), key);
+  check_mixing(config.table("batch_augment"), config.table("loss"));
   for (auto table : {"val", "snapshot", "display"}) period(config.table(table), "every");
   period(config.table("snapshot"), "keep_every");
   period(config.table("lr"), "stepsize");

@@ -9,7 +9,7 @@ namespace flowtrain {
 Override parse_set(const std::string& argument) {
   auto split = argument.find('=');
   if (split == std::string::npos || split == 0)
-    throw UserError(Exit::usage, "--set " + argument + ": expected key=value", "--set loader.batch=32");
+    throw UserError(ExitCode::usage, "--set " + argument + ": expected key=value", "--set loader.batch=32");
   return {argument.substr(0, split), argument.substr(split + 1)};
 }
 
@@ -47,11 +47,11 @@ Config Config::with_validation_set(std::size_t index) const {
 void Config::check_trainable() const {
   auto& run = table("run");
   if (run.integer("max_iter") == 0 && run.integer("max_epochs") == 0)
-    throw UserError(Exit::usage, file_ + ": neither run.max_iter nor run.max_epochs is given",
+    throw UserError(ExitCode::usage, file_ + ": neither run.max_iter nor run.max_epochs is given",
                     "say how long to train: --max-iter 1000, or max_epochs in [run]");
   auto& net = table("net");
   if (net.text("name").empty())
-    throw UserError(Exit::usage, file_ + ": net.name must be given",
+    throw UserError(ExitCode::usage, file_ + ": net.name must be given",
                     "name = \"lenet\" in [net], say: `flowtrain plugins` lists the nets");
 }
 

@@ -13,23 +13,36 @@ namespace flowtrain {
 namespace {
 
 /// Keys that decide the parameters, sample by sample and step by step. A whole table by its name.
-const std::set<std::string> exact = {"net",         "loss",
-                                     "optim",       "group",
-                                     "schedule",    "lr",
-                                     "lr.warmup",   "train",
-                                     "step",        "hook",
-                                     "ema",         "data",
-                                     "data.train",  "data.source",
-                                     "sampler",     "mix",
-                                     "mix.color",   "mix.erase",
-                                     "order",       "run.seed",
-                                     "run.threads", "run.deterministic",
-                                     "run.cudnn",   "loader.batch",
-                                     "loader.last", "loader.keep_mb"};
+const std::set<std::string> exact = {"net",
+                                     "loss",
+                                     "optim",
+                                     "group",
+                                     "schedule",
+                                     "lr",
+                                     "lr.warmup",
+                                     "train",
+                                     "step",
+                                     "hook",
+                                     "ema",
+                                     "data",
+                                     "data.train",
+                                     "data.source",
+                                     "sampler",
+                                     "batch_augment",
+                                     "batch_augment.color",
+                                     "batch_augment.erase",
+                                     "order",
+                                     "run.seed",
+                                     "run.threads",
+                                     "run.deterministic",
+                                     "run.cudnn",
+                                     "loader.batch",
+                                     "loader.last_batch",
+                                     "loader.cache_mb"};
 
 /// Exceptions within those tables: used at the start of a run only, or deciding only whether it stops.
 const std::set<std::string> harmless = {"net.pretrain",      "net.sha256",          "net.strict",
-                                        "net.drop",          "net.rename",          "data.bad",
+                                        "net.pretrain_drop", "net.pretrain_rename", "data.bad",
                                         "data.max_bad",      "data.train.bad",      "data.train.max_bad",
                                         "train.nonfinite",   "train.max_nonfinite", "train.on_error",
                                         "train.max_skipped", "optim.label",         "ema.validate",
@@ -60,7 +73,7 @@ bool is_common(const std::string& table, const std::string& key) {
 
 /// What of a value a result depends on.
 std::string effect_of(const std::string& key, const std::string& text) {
-  return key == "loader.keep_mb" && text != "0" ? "pictures are decoded whole" : text;
+  return key == "loader.cache_mb" && text != "0" ? "pictures are decoded whole" : text;
 }
 
 /// Keys that name files, in whichever table they stand.

@@ -23,7 +23,7 @@ Origin origin_of(const toml::node& node, const std::string& source) {
 }
 
 [[noreturn]] void fail(const Origin& origin, const std::string& message, const std::string& hint = {}) {
-  throw UserError(Exit::usage, origin.text() + ": " + message, hint);
+  throw UserError(ExitCode::usage, origin.text() + ": " + message, hint);
 }
 
 bool is_plain(std::string_view key) {
@@ -113,7 +113,7 @@ void merge(Document& document, const toml::table& table, const std::string& pref
 /// The whole file. `asked_by` names who wants it, for the message ("configs/a.toml:1:1: base: "), or is empty.
 std::string read_text(const std::filesystem::path& file, const std::string& asked_by) {
   auto refuse = [&](const std::string& why) {
-    throw UserError(Exit::usage, asked_by + "cannot read the configuration '" + file.string() + "': " + why,
+    throw UserError(ExitCode::usage, asked_by + "cannot read the configuration '" + file.string() + "': " + why,
                     asked_by.empty() ? "flowtrain CONFIG takes a .toml file or a run's folder"
                                      : "files in `base` are looked for beside the file that names them");
   };
@@ -172,7 +172,7 @@ class Reader {
 
   void read(const std::filesystem::path& file, const std::string& asked_by) {
     check_circle(file, asked_by);
-    if (++files_ > max_files) throw UserError(Exit::usage, asked_by + "more than 64 files are pulled in by `base`");
+    if (++files_ > max_files) throw UserError(ExitCode::usage, asked_by + "more than 64 files are pulled in by `base`");
     auto text = read_text(file, asked_by);
     refuse_deep_keys(text, file.string());
     toml::table table;
@@ -212,7 +212,7 @@ class Reader {
     if (found == chain_.end()) return;
     std::string circle;
     for (; found != chain_.end(); ++found) circle += found->string() + " → ";
-    throw UserError(Exit::usage, asked_by + "files are each other's base: " + circle + file.string());
+    throw UserError(ExitCode::usage, asked_by + "files are each other's base: " + circle + file.string());
   }
 
   std::vector<std::filesystem::path> chain_;

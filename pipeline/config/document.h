@@ -46,7 +46,7 @@ Document read_document(const std::filesystem::path& file);
 void erase_table(Document& document, const std::string& name);
 
 /// Writes `key = text` over the document, in layer `document.layers`. `text` is taken as a TOML value ("3", "[1, 2]",
-/// "{t = 5}"); where it is none, as the text itself.
+/// "{length = 5}"); where it is none, as the text itself.
 void write_over(Document& document, const std::string& key, const std::string& text, const std::string& origin);
 
 }  // namespace flowtrain

@@ -28,9 +28,9 @@ bool is_shown(const Config& config, const Settings& settings, const std::string&
   if (settings.table() != "data") {
     // Of several sources nothing is shared: what validation has stands where validation is.
     const bool whole = several && settings.table() == "data.val" && !config.data(false).text("dataset").empty();
-    return given || (whole && !is_of_line(key));
+    return given || (whole && !is_of_loader(key));
   }
-  if (several && !is_of_line(key)) return false;
+  if (several && !is_of_loader(key)) return false;
   return given || is_shared(config, key, settings.value(key));
 }
 

@@ -48,8 +48,8 @@ const std::vector<KeyTable> tables = {
              "(auto); it takes those that "
              "it thinks best (plain); or other kernels are used (off)"),
       path({"dir", Kind::text, text("runs"), "folder that holds the runs' folders"}),
-      {"grace", Kind::real, 30.0, "seconds from SIGTERM, SIGHUP or SIGUSR1 to the end, even without a snapshot", 0.1,
-       1e6},
+      {"grace_seconds", Kind::real, 30.0, "seconds from SIGTERM, SIGHUP or SIGUSR1 to the end, even without a snapshot",
+       0.1, 1e6},
       path({"plugins", Kind::texts, std::vector<std::string>{},
             "plugins (.so): they add data sets, samplers, nets, losses and other parts, which the other tables then "
             "name"}),
@@ -88,7 +88,7 @@ const std::vector<KeyTable> tables = {
     {"sampler",
      "from a stored sample to a row of the batch; the sampler's own keys stand here too",
      {{"name", Kind::text, text("classify"), "name of the sampler"}}},
-    {"mix",
+    {"batch_augment",
      "training batches: their pictures mixed with one another, as `classify` gives them; done where the net computes",
      {{"mixup", Kind::real, 0.0, "two pictures blended: alpha of the Beta distribution of their weights; 0 = off", 0,
        1e6},
@@ -96,14 +96,14 @@ const std::vector<KeyTable> tables = {
        "a box cut out of another picture: alpha of the Beta distribution of its share; 0 = off", 0, 1e6},
       {"prob", Kind::real, 1.0, "probability that a batch is mixed", 0, 1},
       {"switch_prob", Kind::real, 0.5, "probability of cutmix where both are on", 0, 1}}},
-    {"mix.color",
+    {"batch_augment.color",
      "colour jitter of RGB training pictures, done where the net computes; before anything else there",
      {{"brightness", Kind::real, 0.0, "levels times 1 ± up to this", 0, 10},
       {"contrast", Kind::real, 0.0, "distance from the picture's mean grey times 1 ± up to this", 0, 10},
       {"saturation", Kind::real, 0.0, "distance from each pixel's grey times 1 ± up to this", 0, 10},
       {"hue", Kind::real, 0.0, "colours turned by ± up to this part of a full turn", 0, 0.5},
       {"prob", Kind::real, 1.0, "probability that a picture's colours change", 0, 1}}},
-    {"mix.erase",
+    {"batch_augment.erase",
      "random erasing: boxes of training pictures lose what they showed, before the pictures are mixed",
      {{"prob", Kind::real, 0.0, "probability that a picture loses a box", 0, 1},
       {"scale", Kind::reals, std::vector<double>{0.02, 0.33}, "least and most share of the area", 1e-6, 1},
@@ -114,7 +114,7 @@ const std::vector<KeyTable> tables = {
      "the order in which samples are seen; the order's own keys stand here too",
      {{"name", Kind::text, text("shuffle"), "name of the order"}}},
     {"loader",
-     "the data line",
+     "how batches are loaded",
      {count_or(
           "auto",
           {"batch", Kind::integer_or_text, std::int64_t{64},
@@ -137,11 +137,11 @@ const std::vector<KeyTable> tables = {
       {"readers", Kind::integer, std::int64_t{2}, "threads that read files", 1, 1024},
       {"read_ahead", Kind::integer, std::int64_t{512},
        "remote shards: samples beyond prefetch whose bytes are asked for together with those near them", 0, 1 << 20},
-      {"keep_mb", Kind::integer, zero,
+      {"cache_mb", Kind::integer, zero,
        "megabytes (MiB) of memory for decoded training pictures, which are then decoded whole; worth it where most of "
        "them fit, at 3 bytes a pixel; of each process; 0 = none are kept",
        0, 1 << 24},
-      one_of({"wrap", "drop", "pad"}, "last", "wrap",
+      one_of({"wrap", "drop", "pad"}, "last_batch", "wrap",
              "an epoch's last, incomplete batch: filled up from the epoch's start, left out, or padded without weight"),
       {"pin", Kind::boolean, true, "page-locked batches where the device copies from them (CUDA)"}}},
     {"net",
@@ -155,9 +155,9 @@ const std::vector<KeyTable> tables = {
       {"sha256", Kind::text, text(""),
        "of pretrain's file, in 64 hexadecimal digits: it is checked; must be given with an address"},
       {"strict", Kind::boolean, false, "pretrain must hold exactly the net's tensors"},
-      {"drop", Kind::texts, std::vector<std::string>{},
+      {"pretrain_drop", Kind::texts, std::vector<std::string>{},
        "pretrain: tensors left out, by regular expressions of their names (heads for other classes, say)"},
-      {"rename", Kind::texts, std::vector<std::string>{},
+      {"pretrain_rename", Kind::texts, std::vector<std::string>{},
        "pretrain: \"PATTERN -> TEXT\" for names, or \"cornernet\": those of the first CornerNet"},
       {"channels_last", Kind::boolean, true, "lays pictures and weights out with the channels innermost"}}},
     {"net.init",
@@ -208,7 +208,7 @@ const std::vector<KeyTable> tables = {
     {"group",
      "parameters that are treated otherwise than [optim] says; of several groups, the first that matches",
      {{"params", Kind::text, text(""), "regular expression of their names: \"bias$\", \"^conv1\\\\.\"", 0, 0, {}, true},
-      {"lr_factor", Kind::real, 1.0, "what the learning rate is multiplied by", 0, 1e6},
+      {"lr_mult", Kind::real, 1.0, "what the learning rate is multiplied by", 0, 1e6},
       {"weight_decay", Kind::real, -1.0, "instead of optim.weight_decay; -1 = the same", -1, finite},
       {"frozen", Kind::boolean, false, "never change; nor do the running statistics of their layers"}},
      Repeats::yes},
@@ -229,8 +229,8 @@ const std::vector<KeyTable> tables = {
       {"decay_rate", Kind::real, 10.0, "what each decay divides by", 1e-6, 1e6}}},
     {"lr.warmup",
      "linear warm-up; the schedule goes on underneath",
-     {{"t", Kind::integer, zero, "length of the warm-up; 0 = none", 0, most},
-      one_of({"iter", "epoch"}, "by", "iter", "what t counts"),
+     {{"length", Kind::integer, zero, "of the warm-up; 0 = none", 0, most},
+      one_of({"iter", "epoch"}, "by", "iter", "what length counts"),
       one_of({"fix", "factor", "auto"}, "mode", "auto",
              "start from init_lr (fix), from factor * the rate (factor), or from the rate / iterations (auto)"),
       {"init_lr", Kind::real, 0.0, "fix: learning rate of the first iteration", 0, finite},
@@ -285,7 +285,7 @@ const std::vector<KeyTable> tables = {
       {"workers", Kind::integer, one, "threads that decode", 1, 4096},
       one_of({"off", "bf16", "fp16"}, "amp", "off",
              "loss and figures of batches (not of boxes) from a forward in mixed precision"),
-      one_of({"inline", "overlapped"}, "mode", "inline",
+      one_of({"inline", "async"}, "mode", "inline",
              "training waits for it, or goes on while a copy of the net is validated; what follows from that follows "
              "at the next one"),
       one_of({"stop", "save", "skip"}, "on_error", "stop",
@@ -397,7 +397,7 @@ const std::vector<Key>& core_keys(const std::string& table) {
   throw InternalError("no core table [" + table + "]");
 }
 
-bool is_of_line(const std::string& data_key) {
+bool is_of_loader(const std::string& data_key) {
   static const std::set<std::string> names = {"bad", "max_bad", "epoch", "batches"};
   return names.contains(data_key);
 }

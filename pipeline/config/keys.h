@@ -24,7 +24,7 @@ struct KeyTable {
 const std::vector<KeyTable>& core_tables();
 
 /// Whether a key of [data] is not about one data set, but about the line that reads from it or from several sources.
-bool is_of_line(const std::string& data_key);
+bool is_of_loader(const std::string& data_key);
 
 /// The core keys of one table; an unknown name is a bug.
 const std::vector<Key>& core_keys(const std::string& table);

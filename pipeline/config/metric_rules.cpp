@@ -47,7 +47,7 @@ RuledFigure ruled_figure(const Settings& rule, const Config& config) {
   if (written.starts_with('-') && mode == "max")
     throw rule.error(
         "mode", "\"max\" says that higher is better, and metric = " + to_toml(rule.value("metric")) + " that lower is",
-        Exit::usage, "keep one of the two");
+        ExitCode::usage, "keep one of the two");
   figure.lower_wins =
       written.starts_with('-') || (mode == "auto" ? lower_is_better(figure.name, config) : mode == "min");
   return figure;

@@ -23,7 +23,7 @@ const std::string rebuild = "build it with this flowtrain's headers, its LibTorc
 void (*torch_loader)() = nullptr;
 
 UserError error(const std::string& path, const std::string& message, const std::string& hint = rebuild) {
-  return UserError(Exit::usage, path + ": " + message, hint);
+  return UserError(ExitCode::usage, path + ": " + message, hint);
 }
 
 // An absolute path keeps dlopen from searching the library folders for a bare name.

@@ -12,7 +12,7 @@
 namespace flowtrain {
 namespace {
 
-/// "lr.warmup.t" → {"lr.warmup", "t"}; "name" → {"", "name"}.
+/// "lr.warmup.mode" → {"lr.warmup", "mode"}; "name" → {"", "name"}.
 std::pair<std::string, std::string> split(const std::string& key) {
   auto dot = key.rfind('.');
   if (dot == std::string::npos) return {"", key};
@@ -44,7 +44,7 @@ void keep_later(Document& document, const std::string& first, const std::string&
   if (!is_set(a) || !is_set(b)) return;
   if (a->second.layer == b->second.layer)
     throw UserError(
-        Exit::usage,
+        ExitCode::usage,
         b->second.origin.text() + ": " + second + ": " + first + " is given too (" + a->second.origin.text() + ")",
         "keep one of the two");
   document.values.erase(a->second.layer < b->second.layer ? a : b);
@@ -60,7 +60,7 @@ void keep_later_schedule(Document& document) {
   if (!latest) return;
   const TableList& schedules = list->second;
   if (latest->layer == schedules.layer)
-    throw UserError(Exit::usage,
+    throw UserError(ExitCode::usage,
                     latest->origin.text() + ": lr: [[schedule]] is given too (" + schedules.origin.text() + ")",
                     "[[schedule]] has all that [lr] has: name = \"step\" and name = \"warmup\"");
   erase_table(document, latest->layer < schedules.layer ? "lr" : "schedule");
@@ -74,7 +74,7 @@ void keep_later_sources(Document& document) {
   const TableList sources = list->second;
   const auto is_data_key = [](const std::string& key, const std::string& table) {
     const auto [of, leaf] = split(key);
-    return of == table && !is_of_line(leaf);
+    return of == table && !is_of_loader(leaf);
   };
   for (auto key : {"data.dataset", "data.train.dataset"}) {
     const auto written = document.values.find(key);
@@ -92,7 +92,7 @@ void keep_later_sources(Document& document) {
     if (!of_both && !is_data_key(key, "data.train")) continue;
     if (written.layer >= sources.layer)
       throw UserError(
-          Exit::usage,
+          ExitCode::usage,
           written.origin.text() + ": " + key + ": [[data.source]] is given too (" + sources.origin.text() + ")",
           "what is trained on stands in each [[data.source]] (data.source.0." + split(key).second +
               "), what is validated with in [data.val]");
@@ -239,7 +239,7 @@ class Resolver {
     for (auto& key : all.keys()) {
       if (set.given(key.name))
         all.set(key.name, set.value(key.name), set.origin(key.name));
-      else if (val.has(key.name) && val.given(key.name) && (!own || is_of_line(key.name)))
+      else if (val.has(key.name) && val.given(key.name) && (!own || is_of_loader(key.name)))
         all.set(key.name, val.value(key.name), val.origin(key.name));
     }
     all.check_required(set.origin("name").text());
@@ -261,7 +261,7 @@ class Resolver {
         list.push_back(std::move(tables_.extract(each.name + "." + std::to_string(i)).mapped()));
       if (tables_.contains(each.name)) list.push_back(std::move(tables_.extract(each.name).mapped()));
       if (list.empty() && each.repeats == Repeats::maybe)
-        throw UserError(Exit::usage,
+        throw UserError(ExitCode::usage,
                         document_.lists.at(each.name).origin.text() + ": " + each.name + ": expected one at least");
       for (auto& settings : list) check_required(settings);
     }
@@ -271,19 +271,19 @@ class Resolver {
   void check_tables() const {
     for (auto& [name, list] : document_.lists)
       if (!repeats(name))
-        throw UserError(Exit::usage, list.origin.text() + ": " + name + ": expected one table, not a list",
+        throw UserError(ExitCode::usage, list.origin.text() + ": " + name + ": expected one table, not a list",
                         "write [" + name + "]");
     for (auto& [name, origin] : document_.tables) {
       if (tables_.contains(name)) continue;
       if (repeats(name))
-        throw UserError(Exit::usage, origin.text() + ": " + name + ": expected a list of tables",
+        throw UserError(ExitCode::usage, origin.text() + ": " + name + ": expected a list of tables",
                         "write [[" + name + "]]");
       auto [table, leaf] = split(name);
       if (tables_.contains(table) && tables_.at(table).has(leaf))
-        throw UserError(Exit::usage, origin.text() + ": '" + name + "' is a key, not a table");
+        throw UserError(ExitCode::usage, origin.text() + ": '" + name + "' is a key, not a table");
       std::vector<std::string> known;
       for (auto& [each, settings] : tables_) known.push_back(each);
-      throw UserError(Exit::usage,
+      throw UserError(ExitCode::usage,
                       origin.text() + ": unknown table '" + name + "'" + did_you_mean(nearest(name, known)),
                       "`flowtrain config --keys` lists all tables and keys");
     }
@@ -347,14 +347,14 @@ class Resolver {
   UserError unknown_key(const std::string& key, const std::string& table, const std::string& leaf,
                         const Origin& origin) const {
     if (tables_.contains(key))
-      return UserError(Exit::usage, origin.text() + ": '" + key + "' is a table, not a key", "write [" + key + "]");
+      return UserError(ExitCode::usage, origin.text() + ": '" + key + "' is a table, not a key", "write [" + key + "]");
     if (const auto list = document_.lists.find(table); list != document_.lists.end())
       return UserError(
-          Exit::usage,
+          ExitCode::usage,
           origin.text() + ": " + key + ": there are several [[" + table + "]] (" + list->second.origin.text() + ")",
           "count from 0: " + table + ".0." + leaf);
     if (const auto of_others = key_of_other_parts(key, table, leaf, origin)) return *of_others;
-    return UserError(Exit::usage,
+    return UserError(ExitCode::usage,
                      origin.text() + ": unknown key '" + key + "'" + did_you_mean(suggestion(key, table, leaf)),
                      "`flowtrain config --keys` lists all tables and keys");
   }
@@ -366,7 +366,7 @@ class Resolver {
       std::string list;
       for (auto& each : others) list += (list.empty() ? "" : ", ") + each;
       return UserError(
-          Exit::usage,
+          ExitCode::usage,
           origin.text() + ": " + key + ": " +
               (name.empty() ? "no " + kind + " is named" : "the " + kind + " '" + name + "' has no such key"),
           others.size() == 1 ? "it is a key of the " + kind + " " + list

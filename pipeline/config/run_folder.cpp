@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 namespace {
 
 UserError failed(const std::string& what, const fs::path& path, const std::string& reason) {
-  return UserError(Exit::snapshot, "cannot " + what + " '" + path.string() + "': " + reason,
+  return UserError(ExitCode::snapshot, "cannot " + what + " '" + path.string() + "': " + reason,
                    "give a folder that can be written: --run-dir DIR, or --set run.dir=DIR");
 }
 
@@ -87,12 +87,12 @@ RunFolder RunFolder::create_at(const fs::path& path) {
 
 void RunFolder::check_free(const fs::path& path) {
   if (holds_run(path))
-    throw UserError(Exit::usage, "--run-dir '" + path.string() + "' already holds a run",
+    throw UserError(ExitCode::usage, "--run-dir '" + path.string() + "' already holds a run",
                     "go on in it with --resume auto or --iter N, name another --run-dir, or remove it");
 }
 
 RunFolder RunFolder::open(const fs::path& path) {
-  if (!holds_run(path)) throw UserError(Exit::snapshot, "there is no run in '" + path.string() + "'");
+  if (!holds_run(path)) throw UserError(ExitCode::snapshot, "there is no run in '" + path.string() + "'");
   return lock(path);
 }
 
@@ -104,7 +104,7 @@ RunFolder RunFolder::lock(const fs::path& path) {
   if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
     int reason = errno;
     if (reason != EWOULDBLOCK) throw failed("lock", file, std::strerror(reason));
-    throw UserError(Exit::snapshot, "the run in '" + path.string() + "' is being written by " + holder(descriptor),
+    throw UserError(ExitCode::snapshot, "the run in '" + path.string() + "' is being written by " + holder(descriptor),
                     "wait for it or stop it, or start another run with --run-dir DIR");
   }
   auto pid = std::to_string(getpid()) + "\n";
@@ -154,7 +154,7 @@ std::optional<fs::path> as_run_folder(const fs::path& config) {
   std::error_code error;
   if (!fs::is_directory(config, error)) return std::nullopt;
   if (!fs::exists(config / "config.toml", error))
-    throw UserError(Exit::usage, "'" + config.string() + "' is a folder without config.toml: not a run",
+    throw UserError(ExitCode::usage, "'" + config.string() + "' is a folder without config.toml: not a run",
                     "flowtrain CONFIG takes a .toml file or a run's folder");
   return config;
 }

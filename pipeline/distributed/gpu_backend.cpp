@@ -18,7 +18,7 @@ namespace {
 constexpr char kLacksNccl[] = "this build of flowtrain lacks libflowtrain_nccl.so";
 
 UserError no_nccl(const std::string& message) {
-  return UserError(Exit::usage, "dist.backend = nccl: " + message,
+  return UserError(ExitCode::usage, "dist.backend = nccl: " + message,
                    "docs/install.md says what CUDA and NCCL take; dist.backend = \"gloo\" does without");
 }
 
@@ -38,7 +38,7 @@ std::string choose_backend(const Settings& dist, const std::string& device) {
   const std::string& wish = dist.text("backend");
   if (wish == "gloo" || (wish == "auto" && device == "cpu")) return "gloo";
   if (device == "cpu")
-    throw dist.error("backend", "nccl talks between GPUs, and this run computes on the CPU", Exit::usage,
+    throw dist.error("backend", "nccl talks between GPUs, and this run computes on the CPU", ExitCode::usage,
                      "leave it at \"auto\"; or --device cuda, where a GPU is");
   if (!find_part(kNcclParts).empty()) return "nccl";
   if (wish == "nccl") throw no_nccl(kLacksNccl);

@@ -17,7 +17,7 @@ namespace {
 
 // On a thread of its own, which is left alone where that takes longer: behind a broken link a store never answers.
 template <class Job>
-void within(Pace::Span patience, Job job) {
+void within(Timeouts::Span patience, Job job) {
   auto done = std::make_shared<std::promise<void>>();
   const auto is_done = done->get_future();
   std::thread([done, job = std::move(job)]() mutable {
@@ -34,11 +34,11 @@ void within(Pace::Span patience, Job job) {
 }  // namespace
 
 struct LauncherStore::Impl {
-  explicit Impl(const Pace& with) : pace(with) {}
+  explicit Impl(const Timeouts& with) : timeouts(with) {}
 
   // Another node's failure reaches our ranks through their own hearts; here it is for those that stand still.
   void listen() {
-    named_thread("ft-listen", [self = state, own = listening, beat = pace.beat] {
+    named_thread("ft-listen", [self = state, own = listening, beat = timeouts.beat] {
       try {
         for (; !self->ended; std::this_thread::sleep_for(beat)) {
           const int restart = self->restart;
@@ -68,23 +68,24 @@ struct LauncherStore::Impl {
     }
   };
 
-  const Pace pace;
+  const Timeouts timeouts;
   StorePtr store, listening;
   bool serves = false;
   std::shared_ptr<State> state = std::make_shared<State>();
 };
 
-LauncherStore::LauncherStore(const SpawnPlan& plan, const Settings& dist) : impl_(std::make_unique<Impl>(Pace(dist))) {
+LauncherStore::LauncherStore(const SpawnPlan& plan, const Settings& dist)
+    : impl_(std::make_unique<Impl>(Timeouts(dist))) {
   const bool is_alone = plan.url.empty();
   plan_ = plan;
   url_ = plan.url;
   const MeetingPoint point = is_alone ? MeetingPoint{"127.0.0.1", 0, ""} : parse_dist_url(url_);
   if (!point.file.empty()) return;  // the ranks meet in a file, and nobody serves
   impl_->serves = is_alone || plan.node == 0;
-  impl_->store = open_tcp_store(point.host, point.port, impl_->serves, impl_->pace.timeout);
+  impl_->store = open_tcp_store(point.host, point.port, impl_->serves, impl_->timeouts.timeout);
   const int port = static_cast<c10d::TCPStore&>(*impl_->store).getPort();
   url_ = tcp_url(point.host, port);
-  impl_->listening = open_tcp_store(point.host, port, false, impl_->pace.timeout);
+  impl_->listening = open_tcp_store(point.host, port, false, impl_->timeouts.timeout);
   impl_->listen();
 }
 
@@ -98,8 +99,8 @@ void LauncherStore::wait_for_readers() const {
   if (!others_read_here) return;
   const bool failed = failed_ || !failure().empty();
   const int nodes = (plan_.world + plan_.processes - 1) / plan_.processes;
-  within(2 * impl_->pace.patience, [store = of_start(impl_->store, impl_->state->restart), failed, nodes,
-                                    ranks = plan_.world, patience = impl_->pace.patience] {
+  within(2 * impl_->timeouts.patience, [store = of_start(impl_->store, impl_->state->restart), failed, nodes,
+                                        ranks = plan_.world, patience = impl_->timeouts.patience] {
     wait_for_count(*store, ranks_left, failed ? ranks - 1 : ranks, patience);
     if (failed) wait_for_count(*store, launchers_heard, nodes, patience);
   });
@@ -116,7 +117,7 @@ void LauncherStore::tell_death(int rank, const std::string& how) {
   failed_ = true;
   if (!impl_->store) return;
   const auto store = of_start(impl_->store, impl_->state->restart);
-  within(impl_->pace.patience, [store, rank, how, node = plan_.node] {
+  within(impl_->timeouts.patience, [store, rank, how, node = plan_.node] {
     is_first_to_show(*store, true, node);  // the launcher is, who tells us
     const Beat last = beat_of(*store, rank);
     report_failure(*store, rank_and_host(rank, last) + " " + how + last_seen(last));

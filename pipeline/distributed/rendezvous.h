@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "pipeline/launch/place.h"
+#include "pipeline/launch/rank_info.h"
 #include "stages/group.h"
 
 namespace flowtrain {
@@ -47,16 +47,16 @@ class LauncherStore {
 std::string choose_backend(const Settings& dist, const std::string& device);
 
 /// A rank's membership in its job.
-class Membership {
+class GroupSession {
  public:
   /// Joins as `place` says, with the settings of [dist], to compute on `device` ("cpu", "cuda:N"); waits until all are
   /// there. Throws UserError: usage where dist.backend or the GPU cannot be had, else distributed.
   /// From then on this process does not outlive the job: it ends with exit code 6 where another rank has failed, or the
   /// store does not answer, and it has not ended by itself soon after.
-  Membership(const Place& place, const Settings& dist, const std::string& device);
-  ~Membership();
-  Membership(const Membership&) = delete;
-  Membership& operator=(const Membership&) = delete;
+  GroupSession(const RankInfo& place, const Settings& dist, const std::string& device);
+  ~GroupSession();
+  GroupSession(const GroupSession&) = delete;
+  GroupSession& operator=(const GroupSession&) = delete;
 
   Group& group();
 

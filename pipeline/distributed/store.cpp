@@ -34,7 +34,7 @@ std::string key_of(int rank) { return "beat/" + std::to_string(rank); }
 
 }  // namespace
 
-StorePtr open_tcp_store(const std::string& host, int port, bool serves, Pace::Span timeout) {
+StorePtr open_tcp_store(const std::string& host, int port, bool serves, Timeouts::Span timeout) {
   silence_c10d();
   raise_file_limit();  // who serves the store has a connection to each rank
   c10d::TCPStoreOptions options;
@@ -45,16 +45,16 @@ StorePtr open_tcp_store(const std::string& host, int port, bool serves, Pace::Sp
   try {
     return c10::make_intrusive<c10d::TCPStore>(host, options);
   } catch (const std::exception& error) {
-    throw UserError(Exit::distributed, tcp_url(host, port) + ": " + first_line(error.what()),
+    throw UserError(ExitCode::distributed, tcp_url(host, port) + ": " + first_line(error.what()),
                     serves ? "name another port: --dist-url" : "is rank 0 running, and this its address?");
   }
 }
 
-bool serves_store(const Place& place) {
+bool serves_store(const RankInfo& place) {
   return place.rank == 0 && !place.store_is_there && parse_dist_url(place.url).file.empty();
 }
 
-StorePtr open_store(const Place& place, bool serves, Pace::Span timeout) {
+StorePtr open_store(const RankInfo& place, bool serves, Timeouts::Span timeout) {
   const MeetingPoint point = parse_dist_url(place.url);
   if (!point.file.empty()) return c10::make_intrusive<c10d::FileStore>(point.file, place.world);
   return open_tcp_store(point.host, point.port, serves, timeout);
@@ -134,7 +134,7 @@ bool is_first_to_show(c10d::Store& store, bool own_launcher, int node) {
 
 void count_one(c10d::Store& store, const std::string& what) { store.add(what, 1); }
 
-void wait_for_count(c10d::Store& store, const std::string& what, int many, Pace::Span patience) {
+void wait_for_count(c10d::Store& store, const std::string& what, int many, Timeouts::Span patience) {
   const auto until = std::chrono::steady_clock::now() + patience;
   while (store.add(what, 0) < many && std::chrono::steady_clock::now() < until)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

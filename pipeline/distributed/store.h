@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/distributed/pace.h"
-#include "pipeline/launch/place.h"
+#include "pipeline/distributed/timeouts.h"
+#include "pipeline/launch/rank_info.h"
 #include "stages/torch/parallel/flight_record.h"
 
 namespace flowtrain {
@@ -15,12 +15,12 @@ namespace flowtrain {
 using StorePtr = c10::intrusive_ptr<c10d::Store>;
 
 /// Opens the TCPStore at host:port, and serves it first where `serves`. Throws UserError(distributed).
-StorePtr open_tcp_store(const std::string& host, int port, bool serves, Pace::Span timeout);
+StorePtr open_tcp_store(const std::string& host, int port, bool serves, Timeouts::Span timeout);
 /// This process is the one that serves the store of its job, until it ends.
-bool serves_store(const Place& place);
+bool serves_store(const RankInfo& place);
 /// A rank's store; `serves`: at first, see serves_store(). Every connection answers one caller at a time, and may make
 /// it wait.
-StorePtr open_store(const Place& place, bool serves, Pace::Span timeout);
+StorePtr open_store(const RankInfo& place, bool serves, Timeouts::Span timeout);
 /// Every start of the job has names of its own: what the one before left behind does not concern it.
 StorePtr of_start(const StorePtr& store, int restart);
 
@@ -66,6 +66,6 @@ inline const std::string ranks_left = "left", launchers_heard = "heard";
 /// One more.
 void count_one(c10d::Store& store, const std::string& what);
 /// For the process that serves the store: waits until there are `many`, but no longer than `patience`.
-void wait_for_count(c10d::Store& store, const std::string& what, int many, Pace::Span patience);
+void wait_for_count(c10d::Store& store, const std::string& what, int many, Timeouts::Span patience);
 
 }  // namespace flowtrain

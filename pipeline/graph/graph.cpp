@@ -1,6 +1,6 @@
 #include "pipeline/graph/graph.h"
 
-// global_control, task_arena, task_scheduler_observer; line_nodes.h brings flow::graph
+// global_control, task_arena, task_scheduler_observer; loader_nodes.h brings flow::graph
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>
 #include <oneapi/tbb/task_scheduler_observer.h>
@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "pipeline/graph/line_nodes.h"
+#include "pipeline/graph/loader_nodes.h"
 #include "pipeline/graph/wiring.h"
 #include "sampling/core/say.h"
 #include "stages/system/named_thread.h"
@@ -33,7 +33,7 @@ namespace {
 std::string counted(unsigned number, const std::string& what) { return say(number, " ", what, number == 1 ? "" : "s"); }
 
 std::vector<std::unique_ptr<Slab>> slabs_of(const LineBasis& basis) {
-  std::vector<std::unique_ptr<Slab>> slabs(Line::slabs(basis.parts.prefetch));
+  std::vector<std::unique_ptr<Slab>> slabs(Loader::slabs(basis.parts.prefetch));
   for (auto& slab : slabs) slab = std::make_unique<Slab>(basis.layout, basis.parts.device);
   return slabs;
 }
@@ -84,9 +84,9 @@ class GraphArena {
 };
 
 /// All of a line that is made for one shape. Started, closed and joined once, in this order.
-class LineGraph {
+class LoaderGraph {
  public:
-  explicit LineGraph(LineBasis& basis)
+  explicit LoaderGraph(LineBasis& basis)
       : arena_(basis.parts.workers),
         line_{basis, arena_.graph(), slabs_of(basis)},
         in_order_(line_.graph, [first = basis.received](const Ticket& ticket) { return ticket.seq - first; }),
@@ -146,7 +146,7 @@ class LineGraph {
  private:
   // All nodes and edges of the line.
   Drawing wire() {
-    const LineParts& parts = line_.parts;
+    const LoaderParts& parts = line_.parts;
     const std::size_t slabs = line_.slabs.size();
     const std::string batches = say("queue of ", slabs, " batches");
     Wiring wiring;
@@ -198,30 +198,30 @@ class LineGraph {
 
 }  // namespace
 
-struct Line::Impl {
+struct Loader::Impl {
   enum class State { built, running, stopped };  // only forwards
 
   LineBasis basis;
-  std::optional<LineGraph> graph{std::in_place, basis};
+  std::optional<LoaderGraph> graph{std::in_place, basis};
   State state = State::built;
 };
 
-Line::Line(LineParts parts) : impl_(new Impl{{std::move(parts)}}) {}
-Line::~Line() { stop(); }
+Loader::Loader(LoaderParts parts) : impl_(new Impl{{std::move(parts)}}) {}
+Loader::~Loader() { stop(); }
 
-void Line::start() {
+void Loader::start() {
   if (impl_->state != Impl::State::built) throw InternalError("a line starts once");
   impl_->state = Impl::State::running;
   impl_->graph->start();
 }
 
-bool Line::next(Ticket& ticket) {
+bool Loader::next(Ticket& ticket) {
   if (impl_->basis.received == impl_->basis.batches() || !impl_->graph->end().next(ticket)) return false;
   if (ticket.seq != impl_->basis.received++) throw InternalError("the line lost a ticket: out of sequence");
   return true;
 }
 
-void Line::retune(const LineShape& shape) {
+void Loader::retune(const LoaderShape& shape) {
   auto& [basis, graph, state] = *impl_;
   if (state != Impl::State::running || basis.received == basis.batches()) return;
   graph->close();
@@ -237,7 +237,7 @@ void Line::retune(const LineShape& shape) {
   graph->start();
 }
 
-void Line::stop() {
+void Loader::stop() {
   const auto state = std::exchange(impl_->state, Impl::State::stopped);
   if (state == Impl::State::stopped || !impl_->graph) return;  // none: it could not be made in another shape
   impl_->graph->close();
@@ -245,14 +245,14 @@ void Line::stop() {
   if (state == Impl::State::running) impl_->graph->join();
 }
 
-Slab& Line::slab(const Ticket& ticket) { return impl_->graph->slab(ticket); }
-std::vector<StreamRow> Line::rows(const Ticket& ticket) const { return impl_->basis.issue.rows(ticket); }
-void Line::release(const Ticket& ticket) { impl_->graph->end().release(ticket); }
-void Line::cancel_reads() const { impl_->basis.parts.dataset.cancel_reads(); }
-void Line::check_finished() const { impl_->graph->check_finished(); }
-const SlabLayout& Line::layout() const { return impl_->basis.layout; }
-LineShape Line::shape() const { return impl_->basis.shape(); }
-LineTimes Line::times() const { return impl_->basis.times(); }
-const Drawing& Line::drawing() const { return impl_->graph->drawing(); }
+Slab& Loader::slab(const Ticket& ticket) { return impl_->graph->slab(ticket); }
+std::vector<StreamRow> Loader::rows(const Ticket& ticket) const { return impl_->basis.issue.rows(ticket); }
+void Loader::release(const Ticket& ticket) { impl_->graph->end().release(ticket); }
+void Loader::cancel_reads() const { impl_->basis.parts.dataset.cancel_reads(); }
+void Loader::check_finished() const { impl_->graph->check_finished(); }
+const SlabLayout& Loader::layout() const { return impl_->basis.layout; }
+LoaderShape Loader::shape() const { return impl_->basis.shape(); }
+LineTimes Loader::times() const { return impl_->basis.times(); }
+const Drawing& Loader::drawing() const { return impl_->graph->drawing(); }
 
 }  // namespace flowtrain

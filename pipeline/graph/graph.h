@@ -33,7 +33,7 @@ class Scheduler {
 };
 
 /// What a line is made of. The references must outlive it.
-struct LineParts {
+struct LoaderParts {
   std::string name;  ///< "train", "val": in thread names and in the drawing
   const Dataset& dataset;
   const Order& order;
@@ -58,11 +58,11 @@ struct LineParts {
 };
 
 /// What of a line may change while it runs, as nothing that it delivers depends on it.
-struct LineShape {
+struct LoaderShape {
   unsigned workers = 1, readers = 1;
   std::uint32_t prefetch = 4;
 
-  bool operator==(const LineShape&) const = default;
+  bool operator==(const LoaderShape&) const = default;
 };
 
 /// How busy each stage was since the start, in seconds summed over its threads.
@@ -72,11 +72,11 @@ struct LineTimes {
 
 /// A data line: filled slabs come out, in sequence, each with its iteration's plan. Built, then started once, then
 /// stopped; only forwards. In between it may be rebuilt in another shape.
-class Line {
+class Loader {
  public:
-  explicit Line(LineParts parts);
-  ~Line();
-  Line(const Line&) = delete;
+  explicit Loader(LoaderParts parts);
+  ~Loader();
+  Loader(const Loader&) = delete;
 
   /// Slabs that a line has for a prefetch depth: one more is in compute, and one may be on its way to the device.
   static std::uint32_t slabs(std::uint32_t prefetch) { return prefetch + 2; }
@@ -94,9 +94,9 @@ class Line {
   /// Builds the line anew in another shape; it goes on with the batch after the last one that was given. What was
   /// prepared is dropped and prepared again. The Scheduler must have as many workers, and the device as many slots.
   /// Compute thread, holding no slab, not while another thread calls stop().
-  void retune(const LineShape& shape);
+  void retune(const LoaderShape& shape);
   /// As built last.
-  LineShape shape() const;
+  LoaderShape shape() const;
   /// From now on reads that wait for a server that is away fail: their samples are bad. Any thread.
   void cancel_reads() const;
   /// Stops and joins everything; what was prepared is dropped, and reads are canceled. Any thread but the line's own;

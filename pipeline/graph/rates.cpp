@@ -5,7 +5,7 @@
 #include "nets/entries.h"
 #include "pipeline/config/keys.h"
 #include "pipeline/config/metric_rules.h"
-#include "pipeline/config/words.h"
+#include "pipeline/config/periods.h"
 #include "sampling/core/registry.h"
 #include "sampling/core/say.h"
 
@@ -55,7 +55,8 @@ std::vector<Settings> schedule_settings(const Config& config) {
   std::vector<Settings> all;
   const Settings &lr = config.table("lr"), &warmup = config.table("lr.warmup");
   if (!period(lr, "stepsize").off()) all.push_back(schedule_of(lr, "step", {"stepsize", "decay_rate"}));
-  if (warmup.integer("t") > 0) all.push_back(schedule_of(warmup, "warmup", {"t", "by", "mode", "init_lr", "factor"}));
+  if (warmup.integer("length") > 0)
+    all.push_back(schedule_of(warmup, "warmup", {"length", "by", "mode", "init_lr", "factor"}));
   return all;
 }
 

@@ -53,7 +53,7 @@ bool Tuner::worth_trying(const Move& move) const {
 }
 
 Tuner::Tuner(const Tuning& start, const Limits& limits)
-    : limits_(limits), now_(start), best_(start), to_skip_(Line::slabs(start.line.prefetch)) {
+    : limits_(limits), now_(start), best_(start), to_skip_(Loader::slabs(start.line.prefetch)) {
   if (limits.most_threads == 0) now_.threads = best_.threads = 0;
 }
 
@@ -103,7 +103,7 @@ std::optional<Tuning> Tuner::settle() {
 }
 
 std::optional<Tuning> Tuner::change_to(const Tuning& next) {
-  to_skip_ = Line::slabs(next.line.prefetch) + 2;  // until the rebuilt line runs as it will
+  to_skip_ = Loader::slabs(next.line.prefetch) + 2;  // until the rebuilt line runs as it will
   now_ = next;
   iterations_ = 0;
   window_s_ = waited_s_ = 0;

@@ -12,7 +12,7 @@ namespace flowtrain {
 /// What is tuned. What a run learns does not depend on the line's shape; with other threads its sums may be rounded in
 /// another order.
 struct Tuning {
-  LineShape line;
+  LoaderShape line;
   unsigned threads = 0;  ///< that compute uses on the CPU; 0: left as they are
 
   bool operator==(const Tuning&) const = default;
@@ -24,7 +24,7 @@ struct Tuning {
 class Tuner {
  public:
   struct Limits {
-    LineShape most;  ///< of what may be tried; readers and prefetch only grow
+    LoaderShape most;  ///< of what may be tried; readers and prefetch only grow
     unsigned least_workers = 1;
     bool shares_cores = false;            ///< the net computes on the CPU
     unsigned most_threads = 0;            ///< 0: threads are left alone

@@ -16,7 +16,7 @@ namespace flowtrain {
 namespace {
 
 [[noreturn]] void refuse(const std::string& host, int port, const char* reason) {
-  throw UserError(Exit::distributed, tcp_url(host, port) + ": " + reason, "is this the address of the first node?");
+  throw UserError(ExitCode::distributed, tcp_url(host, port) + ": " + reason, "is this the address of the first node?");
 }
 
 }  // namespace

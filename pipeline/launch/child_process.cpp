@@ -18,7 +18,7 @@ namespace flowtrain {
 namespace {
 
 [[noreturn]] void refuse(const std::string& program, int error) {
-  throw UserError(Exit::distributed, "cannot start " + program + ": " + std::generic_category().message(error),
+  throw UserError(ExitCode::distributed, "cannot start " + program + ": " + std::generic_category().message(error),
                   "Check the limits on processes (ulimit -u) and memory, and that the program is still there.");
 }
 
@@ -70,7 +70,7 @@ struct ErrorPipe {
 pid_t start_process(const std::vector<std::string>& command,
                     const std::vector<std::pair<std::string, std::string>>& variables,
                     const std::function<void()>& restore_signals) {
-  // All that allocates comes before the fork: another thread may hold malloc's lock in that moment.
+  // All that allocates comes before the fork: another thread may hold malloc's lock in that context.
   auto words = command;
   auto environment = environment_with(variables);
   const auto argv = pointers_to(words);

@@ -20,7 +20,7 @@ constexpr char kForms[] = "Give numbers from 0 (0,2), or idle:N for N that nobod
 using Words = std::vector<std::string>;
 
 UserError refusal(const std::string& wish, const std::string& reason) {
-  return UserError(Exit::usage, "--gpus " + wish + ": " + reason, kForms);
+  return UserError(ExitCode::usage, "--gpus " + wish + ": " + reason, kForms);
 }
 
 Words split(const std::string& list) {
@@ -117,7 +117,7 @@ class Nvml {
 
  private:
   static UserError failure(const std::string& reason) {
-    return UserError(Exit::usage, "the GPUs cannot be listed: " + reason,
+    return UserError(ExitCode::usage, "the GPUs cannot be listed: " + reason,
                      "Look at nvidia-smi, or name them: --gpus 0,1.");
   }
 

@@ -11,12 +11,12 @@ namespace flowtrain {
 namespace {
 
 [[noreturn]] void refuse_hosts(const std::string& list) {
-  throw UserError(Exit::distributed, "the node list \"" + list.substr(0, 200) + "\" names no first host",
+  throw UserError(ExitCode::distributed, "the node list \"" + list.substr(0, 200) + "\" names no first host",
                   "Check SLURM_STEP_NODELIST and SLURM_JOB_NODELIST, or give --dist-url and --launcher none.");
 }
 
 [[noreturn]] void refuse_tasks(const std::string& list, const std::string& what) {
-  throw UserError(Exit::distributed, "the list of tasks per node \"" + list.substr(0, 200) + "\" " + what,
+  throw UserError(ExitCode::distributed, "the list of tasks per node \"" + list.substr(0, 200) + "\" " + what,
                   "Check SLURM_STEP_TASKS_PER_NODE and SLURM_TASKS_PER_NODE, or give --launcher none.");
 }
 

@@ -22,10 +22,10 @@ Variables spawned_variables_of(const Environment& environment) {
   return {environment, "a rank of --distributed", "FLOWTRAIN_SPAWNED is for flowtrain's own use: unset it."};
 }
 
-Place checked(Place place) {
+RankInfo checked(RankInfo place) {
   if (place.rank < place.world && place.local_rank < place.local_world && place.local_world <= place.world)
     return place;
-  throw UserError(Exit::distributed,
+  throw UserError(ExitCode::distributed,
                   "the launcher's environment makes no sense: rank " + std::to_string(place.rank) + " of " +
                       std::to_string(place.world) + ", on its node " + std::to_string(place.local_rank) + " of " +
                       std::to_string(place.local_world),
@@ -35,9 +35,9 @@ Place checked(Place place) {
 // A port of a job's own, the same on all of its ranks, so that jobs that share a machine seldom meet.
 int job_port(std::uint64_t job) { return 10'000 + static_cast<int>(job % 10'000); }
 
-Place torchrun_place(const Environment& environment, const std::string& url) {
+RankInfo torchrun_place(const Environment& environment, const std::string& url) {
   const auto variables = torchrun_variables(environment);
-  Place place{.rank = variables.number({"RANK"}), .world = variables.number({"WORLD_SIZE"}, 1)};
+  RankInfo place{.rank = variables.number({"RANK"}), .world = variables.number({"WORLD_SIZE"}, 1)};
   place.local_rank = variables.number({"LOCAL_RANK"});
   // Scripts that imitate torchrun leave these two out; then they are on one machine.
   place.local_world = variables.number_or({"LOCAL_WORLD_SIZE"}, place.world);
@@ -76,13 +76,14 @@ std::string slurm_url(const Variables& variables) {
   return tcp_url(host ? *host : first_host(nodes), port);
 }
 
-Place slurm_place(const Environment& environment, const std::string& url) {
+RankInfo slurm_place(const Environment& environment, const std::string& url) {
   const auto variables = slurm_variables(environment);
   if (in_batch_script(variables)) {
-    throw UserError(Exit::distributed, "--launcher slurm: this is the batch script's own process, not a task of srun",
+    throw UserError(ExitCode::distributed,
+                    "--launcher slurm: this is the batch script's own process, not a task of srun",
                     "Put srun before flowtrain in the script.");
   }
-  Place place{.rank = variables.number({"SLURM_PROCID"}), .world = slurm_tasks(variables)};
+  RankInfo place{.rank = variables.number({"SLURM_PROCID"}), .world = slurm_tasks(variables)};
   place.local_rank = variables.number({"SLURM_LOCALID"});
   place.node = variables.number({"SLURM_NODEID"});
   place.local_world = place.world == 1 ? 1 : slurm_tasks_on_node(variables, place.node);
@@ -91,7 +92,7 @@ Place slurm_place(const Environment& environment, const std::string& url) {
   return place;
 }
 
-std::string mpi_url(const Environment& environment, const Place& place) {
+std::string mpi_url(const Environment& environment, const RankInfo& place) {
   const auto variables = mpi_variables(environment);
   const bool has_master = variables.has("MASTER_ADDR") || variables.has("MASTER_PORT");
   if (has_master || place.local_world < place.world) return master_url(environment);
@@ -101,10 +102,10 @@ std::string mpi_url(const Environment& environment, const Place& place) {
   return tcp_url("127.0.0.1", job_port(hash));
 }
 
-Place mpi_place(const Environment& environment, const std::string& url) {
+RankInfo mpi_place(const Environment& environment, const std::string& url) {
   const auto variables = mpi_variables(environment);
-  Place place{.rank = variables.number({"OMPI_COMM_WORLD_RANK"}),
-              .world = variables.number({"OMPI_COMM_WORLD_SIZE"}, 1)};
+  RankInfo place{.rank = variables.number({"OMPI_COMM_WORLD_RANK"}),
+                 .world = variables.number({"OMPI_COMM_WORLD_SIZE"}, 1)};
   place.local_rank = variables.number({"OMPI_COMM_WORLD_LOCAL_RANK"});
   place.local_world = variables.number({"OMPI_COMM_WORLD_LOCAL_SIZE"}, 1);
   place.node = place.rank / place.local_world;
@@ -133,8 +134,8 @@ std::optional<Launcher> detect_launcher(const Environment& environment, bool eve
   return even_one || slurm_tasks(slurm) > 1 ? std::optional(Launcher::slurm) : std::nullopt;
 }
 
-Place place_under(Launcher launcher, const Environment& environment, const std::string& url) {
-  Place place;
+RankInfo place_under(Launcher launcher, const Environment& environment, const std::string& url) {
+  RankInfo place;
   if (launcher == Launcher::torchrun) place = torchrun_place(environment, url);
   if (launcher == Launcher::slurm) place = slurm_place(environment, url);
   if (launcher == Launcher::mpi) place = mpi_place(environment, url);
@@ -142,10 +143,10 @@ Place place_under(Launcher launcher, const Environment& environment, const std::
   return checked(place);
 }
 
-std::optional<Place> spawned_place(const Environment& environment) {
+std::optional<RankInfo> spawned_place(const Environment& environment) {
   const auto variables = spawned_variables_of(environment);
   if (!variables.has("FLOWTRAIN_SPAWNED")) return std::nullopt;
-  Place place{.rank = variables.number({"RANK"}), .world = variables.number({"WORLD_SIZE"}, 1)};
+  RankInfo place{.rank = variables.number({"RANK"}), .world = variables.number({"WORLD_SIZE"}, 1)};
   place.local_rank = variables.number({"LOCAL_RANK"});
   place.local_world = variables.number({"LOCAL_WORLD_SIZE"}, 1);
   place.node = variables.number({"NODE_RANK"});
@@ -156,7 +157,7 @@ std::optional<Place> spawned_place(const Environment& environment) {
   return checked(place);
 }
 
-std::vector<std::pair<std::string, std::string>> spawned_variables(const Place& place) {
+std::vector<std::pair<std::string, std::string>> spawned_variables(const RankInfo& place) {
   return {{"FLOWTRAIN_SPAWNED", "1"},
           {"RANK", std::to_string(place.rank)},
           {"WORLD_SIZE", std::to_string(place.world)},

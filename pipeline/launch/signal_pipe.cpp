@@ -38,7 +38,7 @@ SignalPipe::SignalPipe() {
   if (::pipe2(pipe_ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
     const int error = errno;
     installed = false;
-    throw UserError(Exit::distributed, "cannot make a pipe: " + std::generic_category().message(error),
+    throw UserError(ExitCode::distributed, "cannot make a pipe: " + std::generic_category().message(error),
                     "Raise the limit on open files (ulimit -n).");
   }
   for (std::size_t i = 0; i < kSignals.size(); ++i) {

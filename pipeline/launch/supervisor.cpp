@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kPeerLost = static_cast<int>(Exit::distributed);
+constexpr int kPeerLost = static_cast<int>(ExitCode::distributed);
 constexpr auto kBetweenQuestions = std::chrono::milliseconds(500);
 
 /// How a process ended.
@@ -33,8 +33,8 @@ struct End {
   bool is_hearsay() const { return signal == 0 && code == kPeerLost; }
   /// The exit codes of the program's own (sampling/core/error.h): the rank has shown its error itself.
   bool has_said_why() const {
-    return signal == 0 &&
-           ((code >= static_cast<int>(Exit::usage) && code <= kPeerLost) || code == static_cast<int>(Exit::bug));
+    return signal == 0 && ((code >= static_cast<int>(ExitCode::usage) && code <= kPeerLost) ||
+                           code == static_cast<int>(ExitCode::bug));
   }
   bool may_restart() const { return signal != 0 || code == kPeerLost; }
   int exit_code() const { return signal != 0 ? kPeerLost : code; }
@@ -66,14 +66,14 @@ class Ranks {
 
   void start(const SpawnPlan& plan, const std::string& url, const std::vector<std::string>& command, int restart) {
     for (int i = 0; i < plan.processes; ++i) {
-      const Place place{.rank = plan.first_rank + i,
-                        .world = plan.world,
-                        .local_rank = i,
-                        .local_world = plan.processes,
-                        .node = plan.node,
-                        .launcher = Launcher::spawn,
-                        .url = url,
-                        .restart = restart};
+      const RankInfo place{.rank = plan.first_rank + i,
+                           .world = plan.world,
+                           .local_rank = i,
+                           .local_world = plan.processes,
+                           .node = plan.node,
+                           .launcher = Launcher::spawn,
+                           .url = url,
+                           .restart = restart};
       const pid_t pid = start_process(command, spawned_variables(place), SignalPipe::restore_handlers);
       children_.push_back({place.rank, pid});
     }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/launch/place.h"
+#include "pipeline/launch/rank_info.h"
 
 namespace flowtrain {
 

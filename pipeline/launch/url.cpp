@@ -13,7 +13,7 @@ constexpr std::string_view kFile = "file://";
 
 [[noreturn]] void refuse(const std::string& url, const std::string& what) {
   throw UserError(
-      Exit::usage, "--dist-url " + url + ": " + what,
+      ExitCode::usage, "--dist-url " + url + ": " + what,
       "Give tcp://HOST:PORT of the node with rank 0, file:///PATH on a disk that all nodes share, or env://.");
 }
 

@@ -24,7 +24,7 @@ std::string Variables::text(std::initializer_list<const char*> names) const {
   for (auto name : names) {
     if (auto value = find(name)) return *value;
   }
-  throw UserError(Exit::distributed,
+  throw UserError(ExitCode::distributed,
                   reader_ + " needs the environment variable " + *names.begin() + ", which is not set", hint_);
 }
 
@@ -36,7 +36,7 @@ std::int64_t Variables::checked_number(std::initializer_list<const char*> names,
   auto [stop, error] = std::from_chars(value.data(), end, number);
   if (error == std::errc() && stop == end && number >= least && number <= most) return number;
   const auto* name = std::find_if(names.begin(), names.end(), [this](auto candidate) { return has(candidate); });
-  throw UserError(Exit::distributed,
+  throw UserError(ExitCode::distributed,
                   "the environment variable " + std::string(*name) + " is \"" + value +
                       "\": expected a whole number from " + std::to_string(least) + " to " + std::to_string(most),
                   hint_);

@@ -1,4 +1,4 @@
-#include "pipeline/config/words.h"
+#include "pipeline/config/periods.h"
 #include "pipeline/schedules/shapes.h"
 
 namespace flowtrain {
@@ -9,7 +9,8 @@ std::unique_ptr<Schedule> make_step(const Settings& settings, const ScheduleInpu
   double size = static_cast<double>(every.count);
   if (every.unit != Period::Unit::iterations) {
     if (settings.text("by") == "epoch" && every.unit == Period::Unit::per_epoch)
-      throw settings.error("stepsize", "counts parts of an epoch, and by = \"epoch\"", Exit::usage, "by = \"iter\"");
+      throw settings.error("stepsize", "counts parts of an epoch, and by = \"epoch\"", ExitCode::usage,
+                           "by = \"iter\"");
     if (settings.text("by") == "iter") size = static_cast<double>(every.to_iterations(input.iterations_per_epoch));
   }
   return std::make_unique<Divided>(

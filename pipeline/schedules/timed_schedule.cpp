@@ -15,7 +15,7 @@ TimedSchedule::TimedSchedule(const Settings& settings, std::uint64_t iterations_
       traits_(schedules().at(settings.text("name")).traits) {
   const auto end = static_cast<double>(settings.integer("end"));
   if (end > 0 && end <= begin_)
-    throw settings.error("end", say(end, " is not after begin = ", begin_), Exit::usage, "0 = with the run");
+    throw settings.error("end", say(end, " is not after begin = ", begin_), ExitCode::usage, "0 = with the run");
   const auto place_of = [this](std::uint64_t iterations) {
     return static_cast<double>(iterations) / static_cast<double>(per_unit_);
   };

@@ -7,7 +7,7 @@ namespace {
 class Warmup final : public Schedule {
  public:
   Warmup(const Settings& settings, const ScheduleInput& input)
-      : length_(static_cast<double>(settings.integer("t"))),
+      : length_(static_cast<double>(settings.integer("length"))),
         fixed_(settings.text("mode") == "fix"),
         init_lr_(settings.real("init_lr")),
         factor_(settings.text("mode") == "factor" ? settings.real("factor")
@@ -36,7 +36,7 @@ ScheduleEntry warmup_entry() {
   return {
       "warmup",
       "linear, from a small figure to what the other schedules make of it",
-      {{"t", Kind::integer, std::int64_t{1}, "its length", 1, 9e15, {}, true},
+      {{"length", Kind::integer, std::int64_t{1}, "its length", 1, 9e15, {}, true},
        {.name = "mode",
         .kind = Kind::text,
         .fallback = std::string("auto"),

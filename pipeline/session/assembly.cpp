@@ -4,7 +4,7 @@
 #include <array>
 #include <thread>
 
-#include "pipeline/config/words.h"
+#include "pipeline/config/periods.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/registry.h"
 #include "sampling/picture_cache.h"
@@ -61,17 +61,17 @@ void check_mixing(const Config& config, const std::vector<Field>& fields) {
     throw config.table(table).error(key,
                                     say("sampler.name = ", to_toml(sampler.value("name")), " (",
                                         sampler.origin("name").text(), ") gives no ", what),
-                                    Exit::usage, "set it to 0, or choose another sampler");
+                                    ExitCode::usage, "set it to 0, or choose another sampler");
   };
   const auto alpha = mixing.mixup > 0 ? "mixup" : "cutmix";
-  if (!image && mixing.mixes()) refuse("mix", alpha, "`image` of bytes to work on");
-  if (!image && mixing.erase.prob > 0) refuse("mix.erase", "prob", "`image` of bytes to work on");
-  if (!rgb && mixing.color.any()) refuse("mix.color", "prob", "`image` of bytes in red, green and blue");
-  if (mixing.mixes() && (!label || target)) refuse("mix", alpha, "class `label` alone to mix");
+  if (!image && mixing.mixes()) refuse("batch_augment", alpha, "`image` of bytes to work on");
+  if (!image && mixing.erase.prob > 0) refuse("batch_augment.erase", "prob", "`image` of bytes to work on");
+  if (!rgb && mixing.color.any()) refuse("batch_augment.color", "prob", "`image` of bytes in red, green and blue");
+  if (mixing.mixes() && (!label || target)) refuse("batch_augment", alpha, "class `label` alone to mix");
 }
 
 DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, bool training, const std::string& device,
-                       const Portion& portion, bool needs_targets = true) {
+                       const DataSlice& portion, bool needs_targets = true) {
   const Settings& loader = config.table("loader");
   const Settings& val = config.table("val");
   DataParts parts;
@@ -93,13 +93,13 @@ DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, b
   }
   parts.sampler = make_sampler(config, {*parts.dataset, training, needs_targets});
   if (training) check_mixing(config, parts.sampler->fields());
-  if (training && loader.integer("keep_mb") > 0)
+  if (training && loader.integer("cache_mb") > 0)
     parts.dataset =
-        with_picture_cache(std::move(parts.dataset), static_cast<std::uint64_t>(loader.integer("keep_mb")) << 20);
+        with_picture_cache(std::move(parts.dataset), static_cast<std::uint64_t>(loader.integer("cache_mb")) << 20);
 
   parts.slice = portion.slice;
   parts.batches =
-      Batches(parts.order->size(), parts.batch, training ? last_batch(loader.text("last")) : LastBatch::pad);
+      Batches(parts.order->size(), parts.batch, training ? last_batch(loader.text("last_batch")) : LastBatch::pad);
   parts.prefetch = training ? static_cast<std::uint32_t>(loader.integer("prefetch")) : validation_prefetch;
   parts.workers = training ? workers_of(loader, portion.processes_here) : static_cast<unsigned>(val.integer("workers"));
   parts.readers = training ? static_cast<unsigned>(loader.integer("readers")) : 1;
@@ -107,7 +107,7 @@ DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, b
   if (training && !number(loader, "workers") && portion.slice.world == 1)
     parts.tunes = tuning_limits(config, parts, device);
   const std::uint32_t most_prefetch = parts.tunes ? parts.tunes->most.prefetch : parts.prefetch;
-  parts.device = make_device(device, Line::slabs(most_prefetch), loader.boolean("pin"));
+  parts.device = make_device(device, Loader::slabs(most_prefetch), loader.boolean("pin"));
   return parts;
 }
 
@@ -119,37 +119,37 @@ std::unique_ptr<Device> make_device(const std::string& name, std::uint32_t slots
 }
 
 Mixing mixing_of(const Config& config) {
-  const Settings& mix = config.table("mix");
-  const Settings& erase = config.table("mix.erase");
+  const Settings& mix = config.table("batch_augment");
+  const Settings& erase = config.table("batch_augment.erase");
   const auto range = [&](const char* key) { return std::array{erase.reals(key)[0], erase.reals(key)[1]}; };
   Mixing mixing;
   mixing.mixup = mix.real("mixup");
   mixing.cutmix = mix.real("cutmix");
   mixing.prob = mix.real("prob");
   mixing.switch_prob = mix.real("switch_prob");
-  const Settings& color = config.table("mix.color");
+  const Settings& color = config.table("batch_augment.color");
   mixing.color = {color.real("prob"), color.real("brightness"), color.real("contrast"), color.real("saturation"),
                   color.real("hue")};
   mixing.erase = {erase.real("prob"), range("scale"), range("ratio"), erase.text("value") == "random"};
   return mixing;
 }
 
-DataParts open_training_data(const Config& config, const std::string& device, const Portion& portion) {
+DataParts open_training_data(const Config& config, const std::string& device, const DataSlice& portion) {
   return with_dataset(open_dataset(config, true), config, true, device, portion);
 }
 
 DataParts open_validation_data(const Config& config, const std::vector<std::string>& learnt, const std::string& device,
-                               const Portion& portion, bool tells, bool needs_targets) {
+                               const DataSlice& portion, bool tells, bool needs_targets) {
   return with_dataset(open_validation_dataset(config, learnt, tells), config, false, device, portion, needs_targets);
 }
 
 std::uint32_t most_slabs(const Config& config, const DataParts& data, std::size_t batch_bytes) {
-  return Line::slabs(data.tunes ? deepest_prefetch(config.table("loader"), batch_bytes) : data.prefetch);
+  return Loader::slabs(data.tunes ? deepest_prefetch(config.table("loader"), batch_bytes) : data.prefetch);
 }
 
-LineParts line_parts(const std::string& name, const DataParts& data, const Config& config, std::uint64_t first,
-                     std::uint64_t last) {
-  LineParts parts{name, *data.dataset, *data.order, *data.sampler, *data.device, data.batches};
+LoaderParts loader_parts(const std::string& name, const DataParts& data, const Config& config, std::uint64_t first,
+                         std::uint64_t last) {
+  LoaderParts parts{name, *data.dataset, *data.order, *data.sampler, *data.device, data.batches};
   parts.seed = seed_of(config);
   parts.slice = data.slice;
   parts.batch = static_cast<std::uint32_t>(data.slice.most(data.batch));
@@ -167,8 +167,8 @@ std::string choose_device(const Config& config, unsigned local_rank, unsigned pr
   const Settings& run = config.table("run");
   const std::string& wish = run.text("device");
   if (wish.starts_with("cuda:") && processes_here > 1)
-    throw run.error("device", wish + " is one GPU, for " + std::to_string(processes_here) + " processes", Exit::usage,
-                    "\"cuda\" gives each of them its own");
+    throw run.error("device", wish + " is one GPU, for " + std::to_string(processes_here) + " processes",
+                    ExitCode::usage, "\"cuda\" gives each of them its own");
   if (wish != "auto" && wish != "cuda") return wish;
   const int gpus = count_gpus();
   const int own = gpus > 0 ? static_cast<int>(local_rank % static_cast<unsigned>(gpus)) : 0;
@@ -213,6 +213,11 @@ RunPlan make_run_plan(const Config& config, const Batches& batches, std::uint64_
   run_plan.final_snapshot = config.table("snapshot").boolean("final");
   run_plan.optimizers = rate_plans(config, batches.size() * run_plan.accum, per_epoch, run_plan.last);
   return run_plan;
+}
+
+bool validates_average(const Config& config) {
+  const Settings& ema = config.table("ema");
+  return ema.real("decay") > 0 && ema.boolean("validate");
 }
 
 }  // namespace flowtrain

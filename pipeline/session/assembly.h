@@ -40,26 +40,26 @@ struct DataParts {
 inline constexpr std::uint32_t validation_prefetch = 5;
 
 /// How much of the data, and of this machine, is one process's.
-struct Portion {
+struct DataSlice {
   Slice slice = {};
   unsigned processes_here = 1;  ///< that share the machine's cores
 };
 
 /// Opens the training data. Throws UserError(usage or data).
-DataParts open_training_data(const Config& config, const std::string& device, const Portion& portion = {});
+DataParts open_training_data(const Config& config, const std::string& device, const DataSlice& portion = {});
 
 /// Opens the validation data under the classes that the net learns (open_validation_dataset): in stored order, not
 /// augmented, epochs padded, five batches prefetched. Without `needs_targets` there need be nothing to compute a loss
 /// from. Throws UserError(usage or data).
 DataParts open_validation_data(const Config& config, const std::vector<std::string>& learnt, const std::string& device,
-                               const Portion& portion = {}, bool tells = true, bool needs_targets = true);
+                               const DataSlice& portion = {}, bool tells = true, bool needs_targets = true);
 
 /// Slabs that a line of training batches may come to have, of `batch_bytes` each: loader.prefetch may be tuned.
 std::uint32_t most_slabs(const Config& config, const DataParts& data, std::size_t batch_bytes);
 
 /// The line of the parts, for the iterations `first` to `last`.
-LineParts line_parts(const std::string& name, const DataParts& data, const Config& config, std::uint64_t first = 1,
-                     std::uint64_t last = LineParts::endless);
+LoaderParts loader_parts(const std::string& name, const DataParts& data, const Config& config, std::uint64_t first = 1,
+                         std::uint64_t last = LoaderParts::endless);
 
 /// The device of that name ("cpu", "cuda:N"), for `slots` slabs, whose host memory is page-locked with `pin`. No tensor
 /// is made on a GPU before: this is what brings CUDA into the process. Throws UserError(usage) where it cannot be had.
@@ -76,7 +76,7 @@ int gpus_to_share(const Config& config);
 /// The run's seed; run.seed must be a number by now.
 std::uint64_t seed_of(const Config& config);
 
-/// [mix], [mix.color] and [mix.erase].
+/// [batch_augment], [batch_augment.color] and [batch_augment.erase].
 Mixing mixing_of(const Config& config);
 
 /// Optimizer steps per epoch; at least 1.
@@ -85,5 +85,8 @@ std::uint64_t iterations_per_epoch(const Config& config, const Batches& batches)
 /// The whole run from iteration `first`; one epoch where no length is set (--dry-run). `validate` is false where there
 /// is no validation set.
 RunPlan make_run_plan(const Config& config, const Batches& batches, std::uint64_t first, bool validate);
+
+/// Whether validation sees averaged weights: [ema].
+bool validates_average(const Config& config);
 
 }  // namespace flowtrain

@@ -83,7 +83,7 @@ void check_basis(const Basis& before, const Basis& now, const Config& config, bo
   for (auto& change : changes.harmless) log_info("changed since the snapshot was made: " + change);
   if (breaking.empty()) return;
   if (!accepted)
-    throw UserError(Exit::usage,
+    throw UserError(ExitCode::usage,
                     "what this run's results depend on has changed since the snapshot was made: " + breaking,
                     "put back what was there, start a new run (without --iter and --resume), or go on all the same "
                     "with --accept-changes");

@@ -1,6 +1,6 @@
 #include "pipeline/session/ledger.h"
 
-#include "pipeline/config/words.h"
+#include "pipeline/config/periods.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/settings.h"
 

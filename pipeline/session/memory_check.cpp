@@ -20,7 +20,7 @@ struct Prepared {
 
 Prepared prepared(const DataParts& data) {
   const auto rows = data.slice.most(data.batch);
-  Prepared all{Line::slabs(data.prefetch), rows, sizeof(RowWork)};
+  Prepared all{Loader::slabs(data.prefetch), rows, sizeof(RowWork)};
   for (auto& field : data.sampler->fields()) {
     all.row_bytes += field.row_bytes();
     if (is_image(field)) all.row_bytes_as_floats += field.row_bytes() * sizeof(float);
@@ -64,7 +64,7 @@ void check_memory(const MemoryNeed& need, std::uint64_t free_bytes) {
              say("batches would take ", format_bytes(bytes), " of memory, and ", format_bytes(free_here), " are free",
                  of_several, ": ", lines,
                  as_floats > 0 ? say("; and one in work as floats, ", format_bytes(as_floats)) : ""),
-             Exit::usage,
+             ExitCode::usage,
              say("make ", by_validation ? "val.batch" : "loader.batch or loader.prefetch",
                  " smaller; loader.batch = \"auto\" finds the largest batch that fits"));
 }

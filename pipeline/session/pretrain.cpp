@@ -42,7 +42,8 @@ void assign(const TensorView& from, StateTensor& to) {
   if (from.dtype == to.dtype) {
     std::memcpy(to.bytes.data(), from.data, from.bytes);
   } else if (to.dtype != "F32") {
-    throw UserError(Exit::usage, "'" + from.name + "' is " + from.dtype + " in the file, " + to.dtype + " in the net");
+    throw UserError(ExitCode::usage,
+                    "'" + from.name + "' is " + from.dtype + " in the file, " + to.dtype + " in the net");
   } else if (from.dtype == "F64") {
     convert<double>(from, to.bytes, [](double value) { return static_cast<float>(value); });
   } else if (from.dtype == "F16") {
@@ -55,9 +56,10 @@ void assign(const TensorView& from, StateTensor& to) {
 
 std::vector<TensorView> renamed(const WeightsFile& file, const Settings& net) {
   try {
-    return Renaming(net.texts("drop"), net.texts("rename"))(file.tensors());
+    return Renaming(net.texts("pretrain_drop"), net.texts("pretrain_rename"))(file.tensors());
   } catch (const UserError& error) {
-    throw net.error(net.given("drop") ? "drop" : "rename", error.what(), error.code(), error.hint());
+    throw net.error(net.given("pretrain_drop") ? "pretrain_drop" : "pretrain_rename", error.what(), error.code(),
+                    error.hint());
   }
 }
 
@@ -91,7 +93,7 @@ void load_pretrained(Learner& learner, const Settings& net, Group& group, Interr
                               {"of another shape or type", &match.misshapen}})
     if (!names->empty()) differences += (differences.empty() ? "" : "; ") + std::string(what) + ": " + list(*names);
   if (net.boolean("strict") && !differences.empty())
-    throw net.error("pretrain", path + " does not fit the net: " + differences, Exit::usage,
+    throw net.error("pretrain", path + " does not fit the net: " + differences, ExitCode::usage,
                     "net.strict = false takes what fits");
   if (match.matched.empty()) throw net.error("pretrain", path + " has no tensor of the net's names and shapes");
 

@@ -70,11 +70,11 @@ fs::path kept_weights(const Settings& net) {
   if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
     return fs::path(cache) / "flowtrain" / "weights";
   if (const char* home = std::getenv("HOME"); home && *home) return fs::path(home) / ".cache" / "flowtrain" / "weights";
-  throw net.error("pretrain", "there is no place to keep what an address gives", Exit::usage,
+  throw net.error("pretrain", "there is no place to keep what an address gives", ExitCode::usage,
                   "set XDG_CACHE_HOME, or fetch the file and name its path");
 }
 
-UserError another_file(const Settings& net, const std::string& what, const std::string& found, Exit code) {
+UserError another_file(const Settings& net, const std::string& what, const std::string& found, ExitCode code) {
   return net.error("pretrain", say(what, " is not the file that net.sha256 says: its SHA-256 is ", found), code,
                    "see where the sum comes from; a server may have a newer file, or none and a page that says so");
 }
@@ -99,10 +99,10 @@ void fetch(const Settings& net, const std::string& address, const std::string& w
       at += got;
     }
     if (const auto found = hash.hex(); found != wanted)
-      throw another_file(net, public_name(address), found, Exit::data);
+      throw another_file(net, public_name(address), found, ExitCode::data);
   });
 } catch (const RemoteError& error) {
-  throw net.error("pretrain", say(public_name(address), ": ", error.what()), Exit::data, error.hint());
+  throw net.error("pretrain", say(public_name(address), ": ", error.what()), ExitCode::data, error.hint());
 }
 
 fs::path checked_file(const Settings& net, Interrupt* interrupt) {
@@ -111,11 +111,11 @@ fs::path checked_file(const Settings& net, Interrupt* interrupt) {
   if (!is_remote(named)) {
     if (!fs::exists(named)) throw net.error("pretrain", "no such file: " + named);
     if (wanted.empty()) return named;
-    if (const auto found = sha256_of(named); found != wanted) throw another_file(net, named, found, Exit::usage);
+    if (const auto found = sha256_of(named); found != wanted) throw another_file(net, named, found, ExitCode::usage);
     return named;
   }
   if (wanted.empty())
-    throw net.error("pretrain", "an address needs net.sha256: what is loaded is then what was meant", Exit::usage,
+    throw net.error("pretrain", "an address needs net.sha256: what is loaded is then what was meant", ExitCode::usage,
                     "whoever published the file says its SHA-256, or sha256sum FILE does");
   const fs::path folder = kept_weights(net), kept = folder / wanted;
   if (fs::exists(kept) && sha256_of(kept) == wanted) return kept;

@@ -20,7 +20,7 @@ void check_parts(const RunState& state, const Start& start) {
   if (missing.empty()) return;
   const auto what = say(start.snapshot->string(), " was made without: ", missing, " (snapshot.save)");
   if (!start.accept_changes)
-    throw UserError(Exit::snapshot, what, "--accept-changes goes on all the same, and begins these anew");
+    throw UserError(ExitCode::snapshot, what, "--accept-changes goes on all the same, and begins these anew");
   log_warn(what + "; these begin anew");
 }
 
@@ -65,7 +65,7 @@ LearnerState tensors_to_resume(const OpenSnapshot& snapshot, const Config& confi
   if (!resume.boolean("optim")) state.optim.clear();
   if (resume.boolean("scaler") && resume.boolean("optim") && had_optim && had_scale != has_scale)
     throw config.table("train").error(
-        "amp", say("the snapshot was made with", had_scale ? "" : "out", " fp16's scale of the loss"), Exit::usage,
+        "amp", say("the snapshot was made with", had_scale ? "" : "out", " fp16's scale of the loss"), ExitCode::usage,
         "resume.scaler = false begins it anew");
   if (!resume.boolean("scaler")) std::erase_if(state.optim, is_scale);
   return state;

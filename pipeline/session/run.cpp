@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "pipeline/config/idle_keys.h"
-#include "pipeline/config/words.h"
+#include "pipeline/config/periods.h"
 #include "pipeline/report/advice.h"
 #include "pipeline/report/describe_net.h"
 #include "pipeline/report/profile_report.h"
@@ -44,14 +44,14 @@ class Run {
     run_plan_.validate_first = state_.validation_pending && !session_.validation().empty();
     session_.prepare();
     if (options_.profile) profile_ = std::make_unique<Profile>(run_plan_.first, run_plan_.last);
-    line_ = session_.make_training_line(run_plan_, profile_.get());
-    session_.make_validation_lines(state_.validation, profile_.get());
+    line_ = session_.make_training_loader(run_plan_, profile_.get());
+    session_.make_validation_loaders(state_.validation, profile_.get());
     log_debug("the data is open");
   }
 
   void make_learner(const MakeLearner& make) {
     learner_ = session_.make_learner(make, line_->layout(), &hooks_, profile_.get());
-    if (session_.overlaps()) net_copy_ = learner_->copy_net();
+    if (session_.overlaps()) net_copy_ = learner_->make_replica();
     log_debug("the net is made");
   }
 
@@ -128,8 +128,8 @@ class Run {
     TrainerParts parts{run_plan_, *line_};
     parts.best = BestRule::all(config_);
     parts.learner = learner_.get();
-    parts.net_copy = net_copy_.get();
-    parts.averages = config_.table("ema").boolean("validate");
+    parts.validation_replica = net_copy_.get();
+    parts.averages = validates_average(config_);
     parts.group = options_.group;
     parts.nonfinite = NonFinitePolicy::from(config_.table("train"));
     parts.nonfinite.targets = std::min<std::size_t>(
@@ -178,7 +178,7 @@ class Run {
   void end_with(std::uint64_t best, SnapshotBranch& snapshots) {
     if (!snapshots.load(*learner_, {best}))
       throw UserError(
-          Exit::snapshot,
+          ExitCode::snapshot,
           say("the weights of iteration ", best, ", the best ones, cannot be had: its snapshot is gone, or damaged"),
           "snapshot.end_with_best = false ends with the last weights");
     if (options_.group->leads()) log_info(say("the weights are those of iteration ", best, ", the best ones"));
@@ -215,9 +215,9 @@ class Run {
   std::unique_ptr<Profile> profile_;  // of --profile
   Session session_;
   RunPlan run_plan_;
-  std::unique_ptr<Line> line_;
+  std::unique_ptr<Loader> line_;
   std::unique_ptr<Learner> learner_;
-  std::unique_ptr<NetCopy> net_copy_;  // of the learner; null where validation is inline
+  std::unique_ptr<ValidationReplica> net_copy_;  // of the learner; null where validation is inline
   std::string record_;
 };
 
@@ -242,7 +242,7 @@ class FailedStart {
 };
 
 void set_grace(Interrupt& interrupt, const Config& config) {
-  interrupt.set_grace(std::chrono::duration<double>(config.table("run").real("grace")));
+  interrupt.set_grace(std::chrono::duration<double>(config.table("run").real("grace_seconds")));
 }
 
 int exit_code(const TrainerResult& result) {
@@ -322,7 +322,7 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   if (snapshots && (options.initialize || (rolls_back(start.config) && !start.snapshot)))
     snapshots->take(run.learner(), run.state());
   if (options.initialize) {
-    if (!snapshots->finish()) throw UserError(Exit::snapshot, "the initial parameters could not be written");
+    if (!snapshots->finish()) throw UserError(ExitCode::snapshot, "the initial parameters could not be written");
     return 0;
   }
 
@@ -333,7 +333,7 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   if (snapshots) snapshots->check();
   if (start.folder) write_file_atomically(start.folder->path() / "result.json", run.record());
   if (!written)
-    throw UserError(Exit::snapshot, "the last snapshot could not be written (the reason is above)",
+    throw UserError(ExitCode::snapshot, "the last snapshot could not be written (the reason is above)",
                     "make room, then --resume auto goes on from the one before");
   return exit_code(result);
 }

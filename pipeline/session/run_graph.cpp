@@ -5,8 +5,8 @@
 
 namespace flowtrain {
 
-Drawing wire_run(const Session& session, const Line& line, TrainerParts& parts, const std::vector<NamedLogger>& loggers,
-                 SnapshotBranch* snapshots, OverlappedValidation* validation) {
+Drawing wire_run(const Session& session, const Loader& line, TrainerParts& parts,
+                 const std::vector<NamedLogger>& loggers, SnapshotBranch* snapshots, OverlappedValidation* validation) {
   Wiring graph;
   graph.include(line.drawing(), "", Wiring::line_end);
   for (const void* outlet : {static_cast<const void*>(&parts.loggers.outlets),
@@ -35,8 +35,8 @@ std::string draw_graph(const Config& config) {
   session.open_validation();
   session.prepare();
   const RunPlan run_plan = session.run_plan();
-  const auto line = session.make_training_line(run_plan);
-  session.make_validation_lines();
+  const auto line = session.make_training_loader(run_plan);
+  session.make_validation_loaders();
   TrainerParts parts{run_plan, *line};
   const auto loggers = make_loggers(ProgressMode::off, run_plan.last, nullptr);
   SnapshotBranch snapshots({}, nullptr);

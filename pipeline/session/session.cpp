@@ -3,7 +3,7 @@
 #include <exception>
 #include <utility>
 
-#include "pipeline/config/words.h"
+#include "pipeline/config/periods.h"
 #include "pipeline/session/memory_check.h"
 #include "sampling/core/error.h"
 
@@ -15,7 +15,7 @@ Session::Session(const Config& config, SessionOptions options)
       device_(options_.device.empty() ? choose_device(config, options_.local_rank, options_.processes_here)
                                       : options_.device) {}
 
-Portion Session::portion() const {
+DataSlice Session::portion() const {
   const Group& group = *options_.group;
   return {{static_cast<std::uint64_t>(group.rank()), static_cast<std::uint64_t>(group.size())},
           options_.processes_here};
@@ -57,26 +57,26 @@ void Session::prepare() {
   scheduler_ = std::make_unique<Scheduler>(workers);
 }
 
-std::unique_ptr<Line> Session::make_line(LineParts parts) const {
+std::unique_ptr<Loader> Session::make_loader(LoaderParts parts) const {
   if (!scheduler_) throw InternalError("a line of a session that is not prepared");
-  return std::make_unique<Line>(std::move(parts));
+  return std::make_unique<Loader>(std::move(parts));
 }
 
-std::unique_ptr<Line> Session::make_training_line(const RunPlan& run_plan, Profile* profile) const {
-  LineParts parts = line_parts("train", train_, config_, run_plan.first, run_plan.last);
+std::unique_ptr<Loader> Session::make_training_loader(const RunPlan& run_plan, Profile* profile) const {
+  LoaderParts parts = loader_parts("train", train_, config_, run_plan.first, run_plan.last);
   parts.plan = [&run_plan](std::uint64_t iteration) { return run_plan.plan(iteration); };
   parts.schedule = [&run_plan](Plan& plan) { plan.hyper = run_plan.rates(plan.iteration); };
   parts.profile = profile;
-  return make_line(std::move(parts));
+  return make_loader(std::move(parts));
 }
 
-void Session::make_validation_lines(const std::map<std::string, ValidationState>& done, Profile* profile) {
+void Session::make_validation_loaders(const std::map<std::string, ValidationState>& done, Profile* profile) {
   for (auto& set : validation_) {
     const auto found = done.find(set->name);
-    LineParts parts =
-        line_parts(set->label(), set->data, set->config, 1 + (found == done.end() ? 0 : found->second.batches));
+    LoaderParts parts =
+        loader_parts(set->label(), set->data, set->config, 1 + (found == done.end() ? 0 : found->second.batches));
     parts.profile = profile;
-    set->line = make_line(std::move(parts));
+    set->line = make_loader(std::move(parts));
   }
   check_rows(validation_);
 }
@@ -120,7 +120,7 @@ std::unique_ptr<Learner> Session::make_learner(const MakeLearner& make, const Sl
   return make(spec);
 }
 
-bool Session::overlaps() const { return !validation_.empty() && config_.table("val").text("mode") == "overlapped"; }
+bool Session::overlaps() const { return !validation_.empty() && config_.table("val").text("mode") == "async"; }
 
 std::uint64_t Session::retries() const {
   std::uint64_t sum = train_.dataset->retries();
@@ -128,7 +128,7 @@ std::uint64_t Session::retries() const {
   return sum;
 }
 
-Slab& first_batch(Line& line) {
+Slab& first_batch(Loader& line) {
   Ticket ticket;
   if (!line.next(ticket)) throw InternalError("the line ended");
   if (ticket.kind == TicketKind::bad) std::rethrow_exception(line.slab(ticket).error());

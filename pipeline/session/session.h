@@ -47,11 +47,11 @@ class Session {
   /// and makes room for the threads of all lines.
   void prepare();
 
-  std::unique_ptr<Line> make_line(LineParts parts) const;
+  std::unique_ptr<Loader> make_loader(LoaderParts parts) const;
   /// The line of the plan's iterations, each with its plan. `run_plan` must outlive it.
-  std::unique_ptr<Line> make_training_line(const RunPlan& run_plan, Profile* profile = nullptr) const;
+  std::unique_ptr<Loader> make_training_loader(const RunPlan& run_plan, Profile* profile = nullptr) const;
   /// A line for each set, which begins after the batches that are `done`. Throws UserError(data): see check_rows().
-  void make_validation_lines(const std::map<std::string, ValidationState>& done = {}, Profile* profile = nullptr);
+  void make_validation_loaders(const std::map<std::string, ValidationState>& done = {}, Profile* profile = nullptr);
   /// From iteration `first`. What is not trained moves along no schedule.
   RunPlan run_plan(std::uint64_t first = 1) const;
   /// Of a net for training batches of that layout, as `config` has it: the session's, but for some values perhaps.
@@ -75,7 +75,7 @@ class Session {
   std::uint64_t retries() const;
 
  private:
-  Portion portion() const;
+  DataSlice portion() const;
 
   const Config& config_;
   const SessionOptions options_;
@@ -87,6 +87,6 @@ class Session {
 };
 
 /// The line's first batch, once it is started; rethrows what went wrong with it.
-Slab& first_batch(Line& line);
+Slab& first_batch(Loader& line);
 
 }  // namespace flowtrain

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "pipeline/config/words.h"
+#include "pipeline/config/periods.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/class_names.h"
@@ -47,7 +47,7 @@ std::unique_ptr<Dataset> open_sources(const std::vector<Settings>& settings) {
     try {
       dataset = open_one(each, true);
     } catch (const EmptyDataset& empty) {
-      throw each.error("dataset", "the data set is empty", Exit::data, empty.hint());
+      throw each.error("dataset", "the data set is empty", ExitCode::data, empty.hint());
     }
     try {
       auto both = sources.empty() ? dataset->classes() : agreed_classes(classes, dataset->classes());
@@ -55,7 +55,7 @@ std::unique_ptr<Dataset> open_sources(const std::vector<Settings>& settings) {
       classes = std::move(both);
     } catch (const std::invalid_argument& differs) {
       throw each.error("dataset", say("its classes are not those of ", place_of(*named), ": ", differs.what()),
-                       Exit::data, "sources that are trained on together have the same classes, in the same order");
+                       ExitCode::data, "sources that are trained on together have the same classes, in the same order");
     }
     sources.push_back({name_of_source(each), std::move(dataset)});
   }
@@ -160,7 +160,7 @@ std::unique_ptr<Dataset> open_dataset(const Config& config, bool training) {
   if (training && !sources.empty()) return open_sources(sources);
   const Settings& data = config.data(training);
   if (data.text("dataset").empty())
-    throw UserError(Exit::usage, "data.val.dataset: must be given: the [[data.source]]s are for training alone",
+    throw UserError(ExitCode::usage, "data.val.dataset: must be given: the [[data.source]]s are for training alone",
                     "name a data set in [data.val]");
   return open_one(data, training);
 }
@@ -178,7 +178,7 @@ std::unique_ptr<Dataset> open_validation_dataset(const Config& config, const std
                    listed_classes(places.lacking), "; labels are those of the training data"));
     return std::make_unique<RelabelledDataset>(std::move(dataset), learnt, std::move(places.labels));
   } catch (const std::invalid_argument& differs) {
-    throw data.error("dataset", say("its classes are not those of the training data: ", differs.what()), Exit::data,
+    throw data.error("dataset", say("its classes are not those of the training data: ", differs.what()), ExitCode::data,
                      "a net tells apart the classes that it was trained on: give both the same ones, or fewer to "
                      "validation; data.class_names, where there is such a key, names them for both");
   }
@@ -211,7 +211,7 @@ SourcedOrder make_training_order(const Config& config, const Dataset& dataset, s
       throw settings[i].error(
           settings[i].given("ratio") ? "ratio" : "dataset",
           say("an epoch of ", run > 1 ? "batches" : "samples", " has none of ", name_of_source(settings[i])),
-          Exit::usage, say("give it a greater ratio, or set a longer data.epoch: it is ", epoch_end_of(config)));
+          ExitCode::usage, say("give it a greater ratio, or set a longer data.epoch: it is ", epoch_end_of(config)));
     sources[i].turns = turns[i];
     const std::uint64_t samples = turns[i] * run;
     shares.push_back({whole[i].name, whole[i].dataset->size(), sizes[i], samples, ratios[i] / sum,
@@ -247,14 +247,14 @@ std::unique_ptr<Sampler> make_sampler(const Config& config, const SamplerInput& 
       throw sources[i].error("dataset",
                              say("the sampler makes other rows of it (", describe_rows(fields), ") than of ",
                                  place_of(sources[0]), " (", describe_rows(first), ")"),
-                             Exit::usage,
+                             ExitCode::usage,
                              "say in [sampler] what they are to have in common: size, channels, mean and stddev, say");
   }
   if (std::ranges::any_of(first, [](auto& field) { return field.name == source_field; }))
     throw settings.error(
         "name",
         say("it gives a field '", source_field, "', which is what the index of each row's [[data.source]] is called"),
-        Exit::usage, "give the sampler's field another name");
+        ExitCode::usage, "give the sampler's field another name");
   return std::make_unique<SourcedSampler>(sampler_of(settings, input), whole);
 }
 

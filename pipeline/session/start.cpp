@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "pipeline/config/words.h"
+#include "pipeline/config/periods.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/manifest.h"
 #include "pipeline/snapshot/snapshot_files.h"
@@ -30,7 +30,8 @@ fs::path run_of(const fs::path& snapshot) {
   const fs::path folder = snapshot.parent_path(), run = folder.parent_path();
   if (folder.filename() == "snapshots" && holds_run(run)) return run;
   const std::string name = snapshot_name(read_manifest(snapshot).iteration);
-  throw UserError(Exit::snapshot, say("--resume ", snapshot.string(), ": this snapshot lies outside of a run's folder"),
+  throw UserError(ExitCode::snapshot,
+                  say("--resume ", snapshot.string(), ": this snapshot lies outside of a run's folder"),
                   say("give it one and go on in that: mkdir -p NEW/snapshots; cp -r ", snapshot.string(),
                       " NEW/snapshots/", name, "; cp ", snapshot.string(),
                       "/config.toml NEW; flowtrain NEW. Or start a new run with its weights alone: net.pretrain = \"",
@@ -44,7 +45,7 @@ std::optional<fs::path> run_to_resume(const StartOptions& options, const std::st
     const fs::path path = fs::absolute(resume).lexically_normal();
     if (is_snapshot(path)) return run_of(path);
     if (!holds_run(path))
-      throw UserError(Exit::snapshot, "--resume " + resume + ": neither a run's folder nor a snapshot",
+      throw UserError(ExitCode::snapshot, "--resume " + resume + ": neither a run's folder nor a snapshot",
                       "name runs/NAME, or runs/NAME/snapshots/iter-NNNNNNNN");
     return path;
   }
@@ -76,7 +77,7 @@ void check_changes(const Config& before, const Config& now, bool accepted) {
   if (breaking.empty()) return;
   if (!accepted)
     throw UserError(
-        Exit::usage, "changes that break exact resume: " + breaking,
+        ExitCode::usage, "changes that break exact resume: " + breaking,
         say("undo them, start a new run (without --iter and --resume), or go on all the same with --accept-changes",
             grown ? "; resume.world = \"any\" lets loader.batch_per_rank make another batch" : ""));
   log_warn("going on with changes that break exact resume: " + breaking);
@@ -148,9 +149,9 @@ Batch find_batch(const StartOptions& options, const Config& config, const fs::pa
     least = std::min<std::uint64_t>(least, std::stoull(rows));
   if (own.rows == 0)
     throw config.table("loader").error(
-        "batch", say("no batch fits: not even the smallest one takes less than ", format_bytes(own.limit)), Exit::usage,
-        "free some memory, choose a smaller net or smaller pictures, or raise loader.batch_memory_mb");
-  if (least == 0) throw UserError(Exit::usage, "loader.batch: no batch fits into another process's memory");
+        "batch", say("no batch fits: not even the smallest one takes less than ", format_bytes(own.limit)),
+        ExitCode::usage, "free some memory, choose a smaller net or smaller pictures, or raise loader.batch_memory_mb");
+  if (least == 0) throw UserError(ExitCode::usage, "loader.batch: no batch fits into another process's memory");
   const std::string shares = group.size() > 1 ? say(", ", least, " for each of ", group.size(), " processes") : "";
   const Batch batch{std::to_string(least * static_cast<std::uint64_t>(group.size())),
                     say("loader.batch = \"auto\": ", own.rows, " take ", format_bytes(own.bytes), " of ",
@@ -196,7 +197,7 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
   const auto run = run_to_resume(options, resume, config);
   if (!run) {
     if (options.iteration)
-      throw UserError(Exit::snapshot,
+      throw UserError(ExitCode::snapshot,
                       say("--iter ", *options.iteration, ": there is no run called '", config.name(), "' in ",
                           config.table("run").text("dir"), " to go on in"),
                       "start it without --iter; --max-iter sets the length of a run");
@@ -235,7 +236,7 @@ void compare_with_leader(std::map<std::string, std::string> leaders, const Confi
     different += say(different.empty() ? "" : ", ", key, " = ", value, " (rank 0: ", theirs, ")");
   }
   if (!different.empty())
-    throw UserError(Exit::usage, "not the configuration of rank 0: " + different,
+    throw UserError(ExitCode::usage, "not the configuration of rank 0: " + different,
                     "start all ranks with the same file and flags");
 }
 

@@ -73,7 +73,7 @@ std::uint64_t ValidationData::batches() const {
 }
 
 ValidationSets open_validation_sets(const Config& config, const std::vector<std::string>& learnt,
-                                    const std::string& device, const Portion& portion, bool tells,
+                                    const std::string& device, const DataSlice& portion, bool tells,
                                     const OnEmptySet& on_empty, bool needs_targets) {
   ValidationSets sets;
   const auto open = [&](const std::string& name, Config own) {
@@ -110,7 +110,7 @@ void check_rows(const ValidationSets& sets) {
   };
   for (auto& set : sets)
     if (!std::ranges::equal(set->line->layout().fields(), sets.front()->line->layout().fields(), same))
-      throw set->config.data(false).error("name", "its rows have another form than those of [data.val]", Exit::data,
+      throw set->config.data(false).error("name", "its rows have another form than those of [data.val]", ExitCode::data,
                                           "sampler.size, channels and the like make all pictures alike");
 }
 

@@ -22,7 +22,7 @@ struct ValidationData {
   Config config;     ///< with its data as [data.val]
   DataParts data;
   std::optional<DetectionMetrics> detection = {};  ///< where val.metrics names figures of boxes
-  std::unique_ptr<Line> line = {};                 ///< made by the session; the ledger by who validates
+  std::unique_ptr<Loader> line = {};               ///< made by the session; the ledger by who validates
   std::optional<BadSamples> bad = {};
 
   ValidationData(std::string called, Config own, DataParts opened)
@@ -44,7 +44,7 @@ using OnEmptySet = std::function<void(const EmptyDataset& empty, const std::stri
 /// open_validation_data(). Throws UserError: data, also for a class that is not among `learnt`; usage for a rule about
 /// the group of a class that there is not.
 ValidationSets open_validation_sets(const Config& config, const std::vector<std::string>& learnt,
-                                    const std::string& device, const Portion& portion, bool tells,
+                                    const std::string& device, const DataSlice& portion, bool tells,
                                     const OnEmptySet& on_empty = {}, bool needs_targets = true);
 
 /// A warning of a set that a run goes on without, and of the rules that can never fire then.

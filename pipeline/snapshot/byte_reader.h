@@ -24,7 +24,7 @@ class ByteReader {
 
   std::span<const std::byte> take(std::uint64_t size_bytes) {
     if (at_ > bytes_.size() || size_bytes > bytes_.size() - at_)
-      throw UserError(Exit::snapshot,
+      throw UserError(ExitCode::snapshot,
                       name_ + " is cut short: " + std::to_string(size_bytes) + " bytes wanted at byte " +
                           std::to_string(at_) + " of " + std::to_string(bytes_.size()),
                       "get or write the file again");

@@ -42,8 +42,8 @@ ChosenSnapshot choose_snapshot(const fs::path& snapshots_dir, const SnapshotWish
 fs::path newest_good(const fs::path& snapshots_dir) {
   const auto newest = find_newest(snapshots_dir);
   if (newest.path) return *newest.path;
-  if (newest.passed_over.empty()) throw UserError(Exit::snapshot, "no snapshot in " + snapshots_dir.string());
-  throw UserError(Exit::snapshot,
+  if (newest.passed_over.empty()) throw UserError(ExitCode::snapshot, "no snapshot in " + snapshots_dir.string());
+  throw UserError(ExitCode::snapshot,
                   "no good snapshot in " + snapshots_dir.string() + ": " + newest.passed_over.front().reason,
                   "flowtrain snapshot verify names all the damage");
 }

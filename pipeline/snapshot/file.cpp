@@ -53,7 +53,7 @@ int sync_descriptor(int descriptor) {
 }  // namespace
 
 UserError system_error(const fs::path& path, const char* call, int error) {
-  return UserError(Exit::snapshot, path.string() + ": " + call + ": " + std::generic_category().message(error),
+  return UserError(ExitCode::snapshot, path.string() + ": " + call + ": " + std::generic_category().message(error),
                    hint_for(error));
 }
 
@@ -64,7 +64,7 @@ File File::open(const fs::path& path) {
   File file(path, open_descriptor(path, O_RDONLY | O_NONBLOCK));
   struct stat status;
   if (::fstat(file.descriptor_, &status) != 0) throw system_error(path, "fstat", errno);
-  if (!S_ISREG(status.st_mode)) throw UserError(Exit::snapshot, path.string() + ": not a regular file");
+  if (!S_ISREG(status.st_mode)) throw UserError(ExitCode::snapshot, path.string() + ": not a regular file");
   return file;
 }
 
@@ -130,13 +130,13 @@ std::string read_text(const fs::path& path, std::uint64_t limit_bytes) {
   File file = File::open(path);
   const auto size_bytes = file.size_bytes();
   if (size_bytes > limit_bytes)
-    throw UserError(Exit::snapshot, path.string() + ": " + std::to_string(size_bytes) + " bytes, at most " +
-                                        std::to_string(limit_bytes) + " expected");
+    throw UserError(ExitCode::snapshot, path.string() + ": " + std::to_string(size_bytes) + " bytes, at most " +
+                                            std::to_string(limit_bytes) + " expected");
   std::string text(size_bytes, '\0');
   std::size_t filled = 0;
   while (filled < text.size()) {
     const auto got = file.read(std::as_writable_bytes(std::span(text)).subspan(filled));
-    if (got == 0) throw UserError(Exit::snapshot, path.string() + ": became shorter while it was read");
+    if (got == 0) throw UserError(ExitCode::snapshot, path.string() + ": became shorter while it was read");
     filled += got;
   }
   return text;

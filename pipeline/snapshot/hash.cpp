@@ -20,7 +20,7 @@ constexpr std::size_t saved_bytes = offsetof(XXH64_state_t, reserved64);
 std::string prefix() { return "xxh64-" + std::to_string(XXH_VERSION_NUMBER) + "-"; }
 
 UserError bad_state(const std::string& why) {
-  return UserError(Exit::snapshot, "hash state: " + why, "go on with the build that wrote the snapshot");
+  return UserError(ExitCode::snapshot, "hash state: " + why, "go on with the build that wrote the snapshot");
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ constexpr const char* json_end = "\n}";
 std::string seal(std::string_view before) { return ",\n \"xxh64\": \"" + xxh64_hex(before) + "\"" + json_end + "\n"; }
 
 [[noreturn]] void fail(const std::string& path, const std::string& what, const std::string& hint = {}) {
-  throw UserError(Exit::snapshot, path + ": " + what, hint);
+  throw UserError(ExitCode::snapshot, path + ": " + what, hint);
 }
 
 std::string quoted(const std::string& text) { return json(text).dump(); }

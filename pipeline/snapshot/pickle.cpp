@@ -97,7 +97,8 @@ class Unpickler {
 
  private:
   [[noreturn]] void fail(const std::string& what, const std::string& hint = "get or write the file again") const {
-    throw UserError(Exit::snapshot, path_ + ": at byte " + std::to_string(began_) + " of the pickle: " + what, hint);
+    throw UserError(ExitCode::snapshot, path_ + ": at byte " + std::to_string(began_) + " of the pickle: " + what,
+                    hint);
   }
 
   void step(unsigned char instruction) {

@@ -21,7 +21,8 @@ auto naming(const std::string& rule, const Use& use) {
   try {
     return use();
   } catch (const PatternError& error) {
-    throw UserError(Exit::usage, "'" + rule + "': " + error.what(), "as Python and Perl write them: ^(tl|br)_heats\\.");
+    throw UserError(ExitCode::usage, "'" + rule + "': " + error.what(),
+                    "as Python and Perl write them: ^(tl|br)_heats\\.");
   }
 }
 
@@ -38,7 +39,7 @@ struct Renaming::Rules {
   void add(const std::string& rule) {
     const auto at = rule.find(arrow);
     if (at == std::string::npos)
-      throw UserError(Exit::usage, "'" + rule + "': no rule for names",
+      throw UserError(ExitCode::usage, "'" + rule + "': no rule for names",
                       "write \"PATTERN -> TEXT\", or \"cornernet\" for the names of the first CornerNet");
     changes.push_back(naming(rule, [&] {
       return Rule{rule, Pattern(rule.substr(0, at)), rule.substr(at + arrow.size())};
@@ -74,12 +75,12 @@ std::vector<TensorView> Renaming::operator()(std::span<const TensorView> tensors
     }
     if (dropped) continue;
     if (!names.insert(tensor.name).second)
-      throw UserError(Exit::usage, "two tensors come to the name '" + tensor.name + "'");
+      throw UserError(ExitCode::usage, "two tensors come to the name '" + tensor.name + "'");
     left.push_back(std::move(tensor));
   }
   for (auto& rule : rules_->drop)
     if (!used.contains(rule.text))
-      throw UserError(Exit::usage, "'" + rule.text + "': no tensor has such a name", "without it all are taken");
+      throw UserError(ExitCode::usage, "'" + rule.text + "': no tensor has such a name", "without it all are taken");
   return left;
 }
 

@@ -26,7 +26,7 @@ bool tensor_bytes(std::span<const std::int64_t> shape, std::uint64_t element, st
 /// Checks one entry against itself and the size of the data.
 void check_entry(const HeaderEntry& entry, std::uint64_t data_bytes, const std::string& path) {
   const auto fail = [&](const std::string& what) -> void {
-    throw UserError(Exit::snapshot, path + ": tensor " + shown(entry.name) + ": " + what);
+    throw UserError(ExitCode::snapshot, path + ": tensor " + shown(entry.name) + ": " + what);
   };
   const auto element = element_bytes(entry.dtype);
   if (element == 0) fail("unknown dtype " + shown(entry.dtype));
@@ -91,12 +91,12 @@ WrittenSafetensors write_safetensors(File& file, std::span<const TensorView> ten
 SafetensorsContent parse_safetensors(std::span<const std::byte> bytes, const std::string& path) {
   std::uint64_t header_bytes = 0;
   if (bytes.size() < sizeof(header_bytes))
-    throw UserError(Exit::snapshot, path + ": " + std::to_string(bytes.size()) + " bytes are no safetensors file");
+    throw UserError(ExitCode::snapshot, path + ": " + std::to_string(bytes.size()) + " bytes are no safetensors file");
   std::memcpy(&header_bytes, bytes.data(), sizeof(header_bytes));
   bytes = bytes.subspan(sizeof(header_bytes));
   if (header_bytes > max_header_bytes || header_bytes > bytes.size())
-    throw UserError(Exit::snapshot, path + ": no safetensors file, or cut short: a header of " +
-                                        std::to_string(header_bytes) + " bytes in " + std::to_string(bytes.size()));
+    throw UserError(ExitCode::snapshot, path + ": no safetensors file, or cut short: a header of " +
+                                            std::to_string(header_bytes) + " bytes in " + std::to_string(bytes.size()));
   auto header = parse_header({reinterpret_cast<const char*>(bytes.data()), header_bytes}, path);
   const auto data = bytes.subspan(header_bytes);
 
@@ -108,14 +108,15 @@ SafetensorsContent parse_safetensors(std::span<const std::byte> bytes, const std
   content.tensors.reserve(header.entries.size());
   for (auto& entry : header.entries) {
     if (entry.begin != end)
-      throw UserError(Exit::snapshot, path + ": tensor " + shown(entry.name) +
-                                          (entry.begin < end ? " overlaps the one before" : " comes after a gap"));
+      throw UserError(ExitCode::snapshot, path + ": tensor " + shown(entry.name) +
+                                              (entry.begin < end ? " overlaps the one before" : " comes after a gap"));
     end = entry.end;
     content.tensors.push_back({std::move(entry.name), std::move(entry.dtype), std::move(entry.shape),
                                data.data() + entry.begin, entry.end - entry.begin});
   }
   if (end != data.size())
-    throw UserError(Exit::snapshot, path + ": " + std::to_string(data.size() - end) + " bytes after the last tensor");
+    throw UserError(ExitCode::snapshot,
+                    path + ": " + std::to_string(data.size() - end) + " bytes after the last tensor");
   return content;
 }
 

@@ -176,9 +176,10 @@ std::string shown(std::string_view name) {
 }
 
 Header parse_header(std::string_view text, const std::string& path) {
-  if (!text.starts_with('{')) throw UserError(Exit::snapshot, path + ": the header does not begin with '{'");
+  if (!text.starts_with('{')) throw UserError(ExitCode::snapshot, path + ": the header does not begin with '{'");
   HeaderReader reader;
-  if (!json::sax_parse(text.begin(), text.end(), &reader)) throw UserError(Exit::snapshot, path + ": " + reader.error);
+  if (!json::sax_parse(text.begin(), text.end(), &reader))
+    throw UserError(ExitCode::snapshot, path + ": " + reader.error);
   return std::move(reader.header);
 }
 

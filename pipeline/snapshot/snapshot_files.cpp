@@ -128,7 +128,7 @@ std::vector<std::string> verify_snapshot(const fs::path& snapshot) {
 
 OpenSnapshot open_snapshot(const fs::path& snapshot) {
   if (const auto problems = verify_snapshot(snapshot); !problems.empty())
-    throw UserError(Exit::snapshot, snapshot.string() + ": " + problems.front(), "use another snapshot: --iter N");
+    throw UserError(ExitCode::snapshot, snapshot.string() + ": " + problems.front(), "use another snapshot: --iter N");
   return open_verified(snapshot);
 }
 

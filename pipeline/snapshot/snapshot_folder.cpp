@@ -127,7 +127,7 @@ fs::path find_iteration(const fs::path& snapshots_dir, std::uint64_t iteration) 
     if (*each == iteration) return snapshots_dir / name;
     known += (known.empty() ? "" : ", ") + std::to_string(*each);
   }
-  throw UserError(Exit::snapshot,
+  throw UserError(ExitCode::snapshot,
                   "no snapshot of iteration " + std::to_string(iteration) + " in " + snapshots_dir.string() +
                       (known.empty() ? "; there is none at all" : "; there are: " + known),
                   "--max-iter sets the length of a run");

@@ -56,12 +56,13 @@ struct Place {
 Place find_place(fs::path place) {
   if (!place.has_filename()) place = place.parent_path();  // "runs/x/"
   if (!is_folder(place))
-    throw UserError(Exit::snapshot, place.string() + ": no such folder", "name a run's folder or one of its snapshots");
+    throw UserError(ExitCode::snapshot, place.string() + ": no such folder",
+                    "name a run's folder or one of its snapshots");
   if (is_folder(place / "snapshots")) return {place / "snapshots", {}};
   std::error_code error;
   if (fs::exists(place / manifest_name, error) || place.filename().string().starts_with("iter-")) return {{}, place};
   if (place.filename() == "snapshots" || !list_snapshots(place).empty()) return {place, {}};
-  throw UserError(Exit::snapshot,
+  throw UserError(ExitCode::snapshot,
                   place.string() + ": neither a run nor a snapshot: it has no snapshots/ and no " + manifest_name,
                   "name a run's folder or one of its snapshots");
 }
@@ -131,13 +132,13 @@ std::size_t print_differences(const char* title, const SafetensorsFile& left, co
 
 }  // namespace
 
-Exit snapshot_ls(const fs::path& path, std::ostream& out) {
+ExitCode snapshot_ls(const fs::path& path, std::ostream& out) {
   const auto place = find_place(path);
   const auto dir = place.snapshot.empty() ? place.snapshots_dir : folder_of(place.snapshot);
   const auto all = list_snapshots(dir);
   if (all.empty()) {
     out << "no snapshots in " << dir.string() << "\n";
-    return Exit::ok;
+    return ExitCode::ok;
   }
   const auto links = link_targets(dir);
   out << " iteration        size  when                 state\n";
@@ -149,27 +150,27 @@ Exit snapshot_ls(const fs::path& path, std::ostream& out) {
       out << "  [" << found->second << "]";
     out << "\n";
   }
-  return Exit::ok;
+  return ExitCode::ok;
 }
 
-Exit snapshot_show(const fs::path& place, std::optional<std::uint64_t> iteration, std::ostream& out) {
+ExitCode snapshot_show(const fs::path& place, std::optional<std::uint64_t> iteration, std::ostream& out) {
   const auto path = find_one(place, iteration);
   const auto snapshot = open_snapshot(path);
   out << path.string() << ": iteration " << snapshot.iteration << "\n";
   print_tensors("model", snapshot.model.tensors(), out);
   print_tensors("optim", snapshot.optim.tensors(), out);
   out << "state:\n" << snapshot.state_json << "\n";
-  return Exit::ok;
+  return ExitCode::ok;
 }
 
-Exit snapshot_verify(const fs::path& path, std::ostream& out) {
+ExitCode snapshot_verify(const fs::path& path, std::ostream& out) {
   const auto place = find_place(path);
   std::vector<fs::path> snapshots;
   if (place.snapshot.empty())
     for (const auto& info : list_snapshots(place.snapshots_dir)) snapshots.push_back(info.path);
   else
     snapshots.push_back(place.snapshot);
-  if (snapshots.empty()) throw UserError(Exit::snapshot, "no snapshot in " + place.snapshots_dir.string());
+  if (snapshots.empty()) throw UserError(ExitCode::snapshot, "no snapshot in " + place.snapshots_dir.string());
   bool good = true;
   for (const auto& snapshot : snapshots) {
     const auto problems = verify_snapshot(snapshot);
@@ -177,17 +178,17 @@ Exit snapshot_verify(const fs::path& path, std::ostream& out) {
     if (problems.empty()) out << snapshot.string() << ": good\n";
     for (const auto& problem : problems) out << snapshot.string() << ": " << problem << "\n";
   }
-  return good ? Exit::ok : Exit::snapshot;
+  return good ? ExitCode::ok : ExitCode::snapshot;
 }
 
-Exit snapshot_export(const fs::path& path, const SnapshotWish& wish, bool averaged, const fs::path& target,
-                     std::ostream& out) {
+ExitCode snapshot_export(const fs::path& path, const SnapshotWish& wish, bool averaged, const fs::path& target,
+                         std::ostream& out) {
   const auto place = find_place(path);
   const auto [chosen, why] =
       place.snapshot.empty() ? choose_snapshot(place.snapshots_dir, wish) : ChosenSnapshot{place.snapshot};
   const auto snapshot = open_snapshot(chosen);
   if (averaged && !has_average(snapshot))
-    throw UserError(Exit::snapshot, chosen.string() + ": holds no average of the weights",
+    throw UserError(ExitCode::snapshot, chosen.string() + ": holds no average of the weights",
                     "leave --average out; a run with ema.decay > 0 keeps one");
   const auto averages = averaged ? averaged_model(snapshot) : std::vector<TensorView>();
   const auto tensors = averaged ? std::span<const TensorView>(averages) : snapshot.model.tensors();
@@ -196,20 +197,20 @@ Exit snapshot_export(const fs::path& path, const SnapshotWish& wish, bool averag
                         [&](File& file) { bytes = write_safetensors(file, tensors, snapshot.model.metadata()).bytes; });
   out << target.string() << ": " << snapshot.model.tensors().size() << " tensors of iteration " << snapshot.iteration
       << (why.empty() ? "" : " (" + why + ")") << ", " << size_text(bytes) << "\n";
-  return Exit::ok;
+  return ExitCode::ok;
 }
 
-Exit snapshot_convert(const fs::path& source, const Renaming& renaming, const fs::path& target, std::ostream& out) {
+ExitCode snapshot_convert(const fs::path& source, const Renaming& renaming, const fs::path& target, std::ostream& out) {
   const WeightsFile file(source);
   const auto tensors = renaming(file.tensors());
   std::uint64_t bytes = 0;
   write_file_atomically(target, [&](File& written) { bytes = write_safetensors(written, tensors).bytes; });
   out << target.string() << ": " << tensors.size() << " of " << file.tensors().size() << " tensors of "
       << source.string() << ", " << size_text(bytes) << "\n";
-  return Exit::ok;
+  return ExitCode::ok;
 }
 
-Exit snapshot_diff(const fs::path& left, const fs::path& right, std::ostream& out) {
+ExitCode snapshot_diff(const fs::path& left, const fs::path& right, std::ostream& out) {
   const auto one = open_snapshot(find_one(left, {}));
   const auto other = open_snapshot(find_one(right, {}));
   auto differences = print_differences("model", one.model, other.model, out);
@@ -218,7 +219,7 @@ Exit snapshot_diff(const fs::path& left, const fs::path& right, std::ostream& ou
   if (differences == 0)
     out << "the same: " << one.model.tensors().size() << " tensors of the model, " << one.optim.tensors().size()
         << " of the optimizer\n";
-  return differences == 0 ? Exit::ok : Exit::snapshot;
+  return differences == 0 ? ExitCode::ok : ExitCode::snapshot;
 }
 
 }  // namespace flowtrain

@@ -18,25 +18,27 @@
 namespace flowtrain {
 
 /// The table of a run's snapshots, the newest first: iteration, size, when, complete or why not, links to it.
-Exit snapshot_ls(const std::filesystem::path& place, std::ostream& out);
+ExitCode snapshot_ls(const std::filesystem::path& place, std::ostream& out);
 
 /// One snapshot: its tensors (dtype, shape, bytes) and state.
-Exit snapshot_show(const std::filesystem::path& place, std::optional<std::uint64_t> iteration, std::ostream& out);
+ExitCode snapshot_show(const std::filesystem::path& place, std::optional<std::uint64_t> iteration, std::ostream& out);
 
-/// Reads every byte of one snapshot, or of all of a run, and names what is damaged. Exit::snapshot where something is.
-Exit snapshot_verify(const std::filesystem::path& place, std::ostream& out);
+/// Reads every byte of one snapshot, or of all of a run, and names what is damaged. ExitCode::snapshot where something
+/// is.
+ExitCode snapshot_verify(const std::filesystem::path& place, std::ostream& out);
 
 /// Copies the model's weights, `averaged` where they were, to the safetensors file `target`, which is replaced wholly
 /// or not at all.
-Exit snapshot_export(const std::filesystem::path& place, const SnapshotWish& wish, bool averaged,
-                     const std::filesystem::path& target, std::ostream& out);
+ExitCode snapshot_export(const std::filesystem::path& place, const SnapshotWish& wish, bool averaged,
+                         const std::filesystem::path& target, std::ostream& out);
 
 /// Copies the weights of a file from elsewhere (see WeightsFile), renamed, to the safetensors file `target`, which is
 /// replaced wholly or not at all.
-Exit snapshot_convert(const std::filesystem::path& source, const Renaming& renaming,
-                      const std::filesystem::path& target, std::ostream& out);
+ExitCode snapshot_convert(const std::filesystem::path& source, const Renaming& renaming,
+                          const std::filesystem::path& target, std::ostream& out);
 
-/// Compares the tensors of two snapshots bit by bit; Exit::snapshot where they differ. States that differ are a note.
-Exit snapshot_diff(const std::filesystem::path& left, const std::filesystem::path& right, std::ostream& out);
+/// Compares the tensors of two snapshots bit by bit; ExitCode::snapshot where they differ. States that differ are a
+/// note.
+ExitCode snapshot_diff(const std::filesystem::path& left, const std::filesystem::path& right, std::ostream& out);
 
 }  // namespace flowtrain

@@ -21,7 +21,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
 
 [[noreturn]] void fail(const std::string& path, const std::string& what,
                        const std::string& hint = "get or write the file again") {
-  throw UserError(Exit::snapshot, path + ": " + what, hint);
+  throw UserError(ExitCode::snapshot, path + ": " + what, hint);
 }
 
 void refuse_big_endian(const std::string& path) {

@@ -36,7 +36,7 @@ class StateDictReader {
 
  private:
   [[noreturn]] void fail(const std::string& what, const std::string& hint = "get or write the file again") const {
-    throw UserError(Exit::snapshot, path_ + ": " + what, hint);
+    throw UserError(ExitCode::snapshot, path_ + ": " + what, hint);
   }
   [[noreturn]] void fail_tensor(const std::string& name, const std::string& what) const {
     fail("tensor " + shown(name) + ": " + what);

@@ -54,7 +54,7 @@ class ZipReader {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    throw UserError(Exit::snapshot, path_ + ": damaged zip archive: " + what, "get or write the file again");
+    throw UserError(ExitCode::snapshot, path_ + ": damaged zip archive: " + what, "get or write the file again");
   }
   ByteReader at(std::uint64_t offset) const { return {archive_, path_ + ": the zip archive", offset}; }
 

@@ -65,7 +65,7 @@ bool is_loss(const std::type_info& type) { return demangled(type).starts_with("c
   const std::string text = "error: lost the others: " + reason + "\n";
   put(STDERR_FILENO, text);
   if (const int file = open_log_file(); file >= 0) put(file, text);
-  ::_exit(static_cast<int>(Exit::distributed));
+  ::_exit(static_cast<int>(ExitCode::distributed));
 }
 
 // Of what an allocator has thrown. It takes no memory itself.
@@ -80,7 +80,7 @@ void report_shortage(int file, const std::exception& error) {
 [[noreturn]] void end_with_shortage(const std::exception& error) {
   report_shortage(STDERR_FILENO, error);
   if (const int file = open_log_file(); file >= 0) report_shortage(file, error);
-  ::_exit(static_cast<int>(Exit::usage));
+  ::_exit(static_cast<int>(ExitCode::usage));
 }
 
 [[noreturn]] void on_terminate() {
@@ -101,7 +101,7 @@ void report_shortage(int file, const std::exception& error) {
   auto message = describe_current_exception();
   report_fault(STDERR_FILENO, message);
   if (const int file = open_log_file(); file >= 0) report_fault(file, message);
-  ::_exit(static_cast<int>(Exit::bug));
+  ::_exit(static_cast<int>(ExitCode::bug));
 }
 
 }  // namespace
@@ -135,7 +135,7 @@ int guarded_main(const std::function<int()>& body) {
   } catch (const std::bad_alloc&) {
     console::end_status();
     log_error(user_text(OutOfMemory("out of memory")));
-    return static_cast<int>(Exit::usage);
+    return static_cast<int>(ExitCode::usage);
   }
   // Others are not caught: std::terminate then runs in the frame that threw, where the stack still tells the story.
 }

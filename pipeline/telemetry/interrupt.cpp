@@ -175,7 +175,8 @@ void Interrupt::watch_deadline() {
     } else if (::sem_clockwait(&wake, CLOCK_MONOTONIC, &end) == 0) {
       end = now_plus(grace_ns);  // another grace period, or the end
     } else if (errno == ETIMEDOUT) {
-      say_at_once("no clean end within the grace period (run.grace): stopped; the newest snapshot is an earlier one\n");
+      say_at_once(
+          "no clean end within the grace period (run.grace_seconds): stopped; the newest snapshot is an earlier one\n");
       ::_exit(exit_code(signal));
     }
   }

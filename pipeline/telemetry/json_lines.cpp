@@ -17,7 +17,7 @@ namespace flowtrain {
 namespace {
 
 [[noreturn]] void fail(const char* what, const std::filesystem::path& path) {
-  throw UserError(Exit::snapshot, say("cannot ", what, " ", path.string(), ": ", std::strerror(errno)),
+  throw UserError(ExitCode::snapshot, say("cannot ", what, " ", path.string(), ": ", std::strerror(errno)),
                   "make room on that disk and the folder writable, then start again");
 }
 

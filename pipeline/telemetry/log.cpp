@@ -90,7 +90,7 @@ void set_log_file(const std::filesystem::path& path) {
   try {
     file = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path.string());
   } catch (const spdlog::spdlog_ex& error) {
-    throw UserError(Exit::snapshot, say("cannot open the log file ", path.string(), ": ", error.what()),
+    throw UserError(ExitCode::snapshot, say("cannot open the log file ", path.string(), ": ", error.what()),
                     "choose another folder with --run-dir, or make this one writable");
   }
   file->set_pattern("%Y-%m-%d %H:%M:%S.%e %-7l %v");

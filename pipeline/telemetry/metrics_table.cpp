@@ -34,7 +34,7 @@ std::string cell(const ordered_json& value) {
 std::string metrics_csv(const std::filesystem::path& path, const std::string& kind) {
   std::ifstream file(path);
   if (!file)
-    throw UserError(Exit::data, say("cannot read ", path.string(), ": ", std::strerror(errno)),
+    throw UserError(ExitCode::data, say("cannot read ", path.string(), ": ", std::strerror(errno)),
                     "expected the folder of a run");
   std::set<std::string> kinds;
   std::vector<std::string> columns;
@@ -55,7 +55,7 @@ std::string metrics_csv(const std::filesystem::path& path, const std::string& ki
     }
   }
   if (rows.empty())
-    throw UserError(Exit::usage, say(path.string(), " has no lines of kind '", kind, "'"),
+    throw UserError(ExitCode::usage, say(path.string(), " has no lines of kind '", kind, "'"),
                     "there are: " + listed(kinds));
   std::string text;
   const auto append = [&](const std::vector<std::string>& cells) {

@@ -109,7 +109,7 @@ ProgressMode progress_mode(std::string_view name) {
   if (name == "bar") return ProgressMode::bar;
   if (name == "plain") return ProgressMode::plain;
   if (name == "off") return ProgressMode::off;
-  throw UserError(Exit::usage, say("progress cannot be shown as '", name, "'"), "known: auto, bar, plain, off");
+  throw UserError(ExitCode::usage, say("progress cannot be shown as '", name, "'"), "known: auto, bar, plain, off");
 }
 
 ProgressDisplay::ProgressDisplay(ProgressMode mode) : mode_(mode) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "pipeline/config/words.h"
+#include "pipeline/config/periods.h"
 #include "pipeline/session/free_memory.h"
 #include "pipeline/tools/batch_trial.h"
 #include "sampling/core/settings.h"
@@ -19,7 +19,7 @@ std::uint64_t spare(std::uint64_t free_bytes) { return free_bytes / 10 * 8; }
 std::uint32_t validation_slabs(const Config& config) {
   const Settings& val = config.table("val");
   if (period(val, "every").off() || val.integer("batch") > 0) return 0;
-  return static_cast<std::uint32_t>(1 + config.list("val.set").size()) * Line::slabs(validation_prefetch);
+  return static_cast<std::uint32_t>(1 + config.list("val.set").size()) * Loader::slabs(validation_prefetch);
 }
 
 // Of the weights that an overlapped validation looks at. Its batches are not reckoned: without gradients little of one
@@ -42,7 +42,7 @@ FoundRows fit_batch(const Config& config, const SessionOptions& options, const M
   Session session(config, alone);
   const DataParts& data = session.open_training();
   session.prepare();
-  const auto line = session.make_line(line_parts("train", data, config));
+  const auto line = session.make_loader(loader_parts("train", data, config));
   const auto learner = session.make_learner(make_learner, line->layout());
   line->start();
   BatchTrial trial(first_batch(*line), *learner->memory_probe());

@@ -177,7 +177,8 @@ class Bench {
       }
       if (done == 0) {
         const BadSample& bad = slab.bad().front();
-        throw UserError(Exit::data, "none of a batch's samples could be used: " + (bad.stage + (": " + bad.reason)));
+        throw UserError(ExitCode::data,
+                        "none of a batch's samples could be used: " + (bad.stage + (": " + bad.reason)));
       }
       return Work{done, done * row_bytes};
     });
@@ -199,8 +200,8 @@ class Bench {
 
   void pipeline() {
     const auto begin = Clock::now();
-    const auto bench_line = session_.make_line(line_parts("bench", data_, config_));
-    Line& line = *bench_line;
+    const auto bench_line = session_.make_loader(loader_parts("bench", data_, config_));
+    Loader& line = *bench_line;
     line.start();
     Ticket ticket;
     consume(line, ticket);
@@ -224,7 +225,7 @@ class Bench {
     }
   }
 
-  std::uint64_t consume(Line& line, Ticket& ticket) {
+  std::uint64_t consume(Loader& line, Ticket& ticket) {
     if (!line.next(ticket)) throw InternalError("the line ended");
     Slab& slab = line.slab(ticket);
     if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
@@ -276,7 +277,7 @@ class Bench {
 BenchReport run_bench(const Config& config, const BenchOptions& options) {
   for (auto& stage : options.stages)
     if (std::find(known_stages.begin(), known_stages.end(), stage) == known_stages.end())
-      throw UserError(Exit::usage, "no stage is called '" + stage + "'",
+      throw UserError(ExitCode::usage, "no stage is called '" + stage + "'",
                       "known: order, read, sample, transfer, pipeline");
   return Bench(config, options).run();
 }

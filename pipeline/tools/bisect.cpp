@@ -34,8 +34,9 @@ void look_into(const Config& config, Learner& learner, Breakdown& breakdown) {
   Session session(config, {.checks_memory = false});  // its few batches fitted when they were trained
   const DataParts& data = session.open_training();
   session.prepare();
-  const auto repeated = session.make_line(line_parts("train", data, config, breakdown.iteration, breakdown.iteration));
-  Line& line = *repeated;
+  const auto repeated =
+      session.make_loader(loader_parts("train", data, config, breakdown.iteration, breakdown.iteration));
+  Loader& line = *repeated;
   line.start();
   for (Ticket ticket; line.next(ticket); line.release(ticket)) {
     Slab& slab = line.slab(ticket);

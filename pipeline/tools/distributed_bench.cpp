@@ -94,7 +94,7 @@ class StepBench {
       : options_(options), group_(*options.group), session_(config, without_update(options)) {
     const DataParts& data = session_.open_training();
     session_.prepare();
-    line_ = session_.make_line(line_parts("train", data, config, 1, 1));
+    line_ = session_.make_loader(loader_parts("train", data, config, 1, 1));
     line_->start();
     batch_ = &first_batch(*line_);
     const double everything_mb = 1e6;
@@ -143,7 +143,7 @@ class StepBench {
   DistributedBenchOptions options_;
   Group& group_;
   Session session_;
-  std::unique_ptr<Line> line_;  // idle behind its first batch, which stays
+  std::unique_ptr<Loader> line_;  // idle behind its first batch, which stays
   Slab* batch_ = nullptr;
   StepKind alone_, overlapped_, serial_;
 };

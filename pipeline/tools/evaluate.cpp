@@ -120,11 +120,10 @@ void evaluate(const Config& config, const fs::path& snapshot, std::size_t pictur
   const ValidationSets& sets = session.open_validation(classes, on_empty, false);
   if (sets.empty()) std::rethrow_exception(left_out);
   session.prepare();
-  session.make_validation_lines();
+  session.make_validation_loaders();
   const auto learner = session.make_learner(make_learner, sets.front()->line->layout());
-  LearnerState weights = read_tensors(opened, config.table("ema").boolean("validate"));
-  weights.optim.clear();  // nothing is trained: the configuration's optimizers need not be the run's
-  learner->load_state(weights);
+  // Nothing is trained: the configuration's optimizers need not be the run's.
+  learner->load_state({.model = read_model(opened, validates_average(config))});
   for (auto& set : sets) {
     if (!set->name.empty()) log_info("[[val.set]] " + set->name);
     on_set(measure(*set, folder_of(snapshot, set->name), pictures, *learner));

@@ -35,20 +35,20 @@ double LrFinder::lr(std::uint64_t iteration) const {
   return range_.from * std::pow(range_.to / range_.from, way);
 }
 
-void LrFinder::at(Point point, Moment& moment) {
-  const double now = lr(moment.iteration);
-  if (point == Point::iteration_begin) {
-    const double first = moment.rates.front().lr;
-    for (auto& rates : moment.rates) rates.lr = first > 0 ? now * (rates.lr / first) : now;
+void LrFinder::on_event(HookEvent event, HookContext& context) {
+  const double now = lr(context.iteration);
+  if (event == HookEvent::iteration_begin) {
+    const double first = context.rates.front().lr;
+    for (auto& rates : context.rates) rates.lr = first > 0 ? now * (rates.lr / first) : now;
     return;
   }
-  if (moment.figures->empty()) return moment.stop("the loss is not finite any more");
-  const double loss = moment.figures->front().second;
+  if (context.figures->empty()) return context.stop("the loss is not finite any more");
+  const double loss = context.figures->front().second;
   mean_ = past * mean_ + (1 - past) * loss;
   const double smooth = mean_ / (1 - std::pow(past, static_cast<double>(tried_.size() + 1)));
   least_ = tried_.empty() ? smooth : std::min(least_, smooth);
   tried_.push_back({now, loss, smooth});
-  if (smooth > diverged * least_) moment.stop("the loss has grown to four times its least");
+  if (smooth > diverged * least_) context.stop("the loss has grown to four times its least");
 }
 
 double LrFinder::suggestion() const {

@@ -20,8 +20,8 @@ struct LrRange {
 class LrFinder : public Hook {
  public:
   explicit LrFinder(const LrRange& range) : range_(range) {}
-  std::vector<Point> points() const override { return {Point::iteration_begin, Point::iteration_end}; }
-  void at(Point point, Moment& moment) override;
+  std::vector<HookEvent> events() const override { return {HookEvent::iteration_begin, HookEvent::iteration_end}; }
+  void on_event(HookEvent event, HookContext& context) override;
 
   /// One iteration.
   struct Tried {

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "pipeline/config/words.h"
+#include "pipeline/config/periods.h"
 #include "pipeline/graph/graph.h"
 #include "pipeline/session/sources.h"
 #include "pipeline/telemetry/console.h"
@@ -57,7 +57,7 @@ struct Job {
 void check_out(const PackOptions& options) {
   for (const auto& name : names_in(options.out)) {
     if ((name == "train" && !options.train) || (name == "val" && !options.val)) continue;
-    throw UserError(Exit::usage,
+    throw UserError(ExitCode::usage,
                     say("--out ", options.out.string(), ": the folder is not empty, it holds '", name, "'"),
                     is_leftover(name) ? "an interrupted pack left it: remove it" : "name a new folder");
   }
@@ -68,7 +68,7 @@ Split open_split(const Config& config, bool training) {
   Split split{training, open_dataset(config, training)};
   if (!split.dataset->classes().empty() && split.dataset->label(0) < 0)
     throw data.error("dataset", "pictures with boxes and no label cannot be packed: shards hold one label for each",
-                     Exit::usage,
+                     ExitCode::usage,
                      "such data sets are read in place from one .tar, too; of voc, data.mode = \"crops\" or "
                      "data.target makes labels");
   return split;
@@ -132,7 +132,8 @@ std::string class_list(const Dataset& dataset) {
   std::string list;
   for (const auto& name : dataset.classes()) {
     if (name.find_first_of("\r\n") != name.npos)
-      throw UserError(Exit::data, say("a class's name has more than one line: ", to_toml(Value(name))), "rename it");
+      throw UserError(ExitCode::data, say("a class's name has more than one line: ", to_toml(Value(name))),
+                      "rename it");
     list += name + '\n';
   }
   return list;
@@ -156,7 +157,7 @@ class SplitPacker {
   /// False where it was interrupted.
   bool run(unsigned workers, const Interrupt& interrupt) {
     if (!write_shards(workers, interrupt)) return false;
-    if (writer_.samples() == 0) throw UserError(Exit::data, name_ + ": none of the samples can be packed");
+    if (writer_.samples() == 0) throw UserError(ExitCode::data, name_ + ": none of the samples can be packed");
     if (const auto list = class_list(dataset_); !list.empty()) folder_.write_file("classes.txt", list);
     if (bad_ > 0) folder_.write_file("bad_samples.jsonl", ledger_);
     folder_.commit();
@@ -211,9 +212,9 @@ class SplitPacker {
     const auto text = say("bad sample ", job.id, " (", name, "): ", job.failed, ": ", job.reason);
     if (++bad_ > budget_) {
       if (budget_ == 0)
-        throw UserError(Exit::data, text,
+        throw UserError(ExitCode::data, text,
                         say("mend or remove it, or let a few be left out: data.bad = \"skip\" and ", key_));
-      throw UserError(Exit::data, say(text, "; that is more than ", key_, " = ", budget_, " allows"),
+      throw UserError(ExitCode::data, say(text, "; that is more than ", key_, " = ", budget_, " allows"),
                       say("mend the data set, or raise ", key_));
     }
     log_warn(text + "; left out");
@@ -273,7 +274,7 @@ int pack(const Config& config, PackOptions options, Interrupt& interrupt) {
   check_out(options);
   read_as_sampler(config.table("sampler"), options.pictures);
   const auto splits = open_splits(config, options);  // all of them: a missing one is told before hours of work
-  interrupt.set_grace(std::chrono::duration<double>(config.table("run").real("grace")));
+  interrupt.set_grace(std::chrono::duration<double>(config.table("run").real("grace_seconds")));
   interrupt.defer();  // from here on there is something to take away
   const std::stop_callback wake(interrupt.token(), [&] { cancel_reads(splits); });
   const bool is_new = !std::filesystem::exists(options.out);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "pipeline/config/words.h"
+#include "pipeline/config/periods.h"
 #include "pipeline/graph/graph.h"
 #include "pipeline/report/describe_net.h"
 #include "pipeline/session/auto_batch.h"
@@ -71,7 +71,7 @@ std::string describe_source(const SourceShare& source) {
 }
 
 std::string graph(const PlanParts& parts) {
-  const std::uint64_t slabs = Line::slabs(parts.train.prefetch);
+  const std::uint64_t slabs = Loader::slabs(parts.train.prefetch);
   return say(slabs, " batches under way at most (loader.prefetch + 2): ", format_count(slabs * parts.train.batch),
              " samples, ", format_bytes(slabs * parts.slab_bytes), "; ", parts.train.workers, " workers, ",
              parts.train.readers, " readers", parts.train.tunes ? ", to begin with" : "");
@@ -199,15 +199,15 @@ std::string plan_run(const Config& config, const MakeLearner& make_learner) {
   const DataParts& train = session.open_training();
   const ValidationSets& sets = session.open_validation();
   session.prepare();
-  session.make_validation_lines();
+  session.make_validation_loaders();
   const RunPlan run_plan = session.run_plan();
   // Two rows: batch normalisation takes no statistics of one.
   const std::uint32_t rows = std::min(2u, train.batch);
-  LineParts few = line_parts("train", train, config);
+  LoaderParts few = loader_parts("train", train, config);
   few.batches = Batches(train.order->size(), rows, LastBatch::wrap);
   few.batch = rows;
   few.prefetch = 1;
-  const auto line = session.make_line(std::move(few));
+  const auto line = session.make_loader(std::move(few));
   line->start();
   Slab& batch = first_batch(*line);
   const auto learner = session.make_learner(make_learner, line->layout());

@@ -166,7 +166,7 @@ void check_replay_folder(const std::filesystem::path& folder) {
   if (std::filesystem::exists(folder / "batch.json")) return;
   for (const auto& name : names_in(folder))
     if (!is_of_replay(name))
-      throw UserError(Exit::usage,
+      throw UserError(ExitCode::usage,
                       say("--out ", folder.string(), ": the folder is not empty, it holds '", name, "', and no replay"),
                       "name a new folder");
 }
@@ -177,8 +177,8 @@ std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::f
   const DataParts& data = session.open_training();
   session.prepare();
   const auto accum = static_cast<std::uint32_t>(config.table("train").integer("accum"));
-  const auto replayed = session.make_line(line_parts("train", data, config, iteration, iteration));
-  Line& line = *replayed;
+  const auto replayed = session.make_loader(loader_parts("train", data, config, iteration, iteration));
+  Loader& line = *replayed;
   const Mixing mixing = mixing_of(config);
   std::optional<BatchMixer> mixer;
   if (mixing.any()) mixer.emplace(mixing, line.layout(), seed_of(config), accum);

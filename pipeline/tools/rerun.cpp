@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "pipeline/config/words.h"
+#include "pipeline/config/periods.h"
 #include "pipeline/schedules/schedule.h"
 #include "pipeline/session/run.h"
 #include "pipeline/snapshot/snapshot_files.h"
@@ -54,7 +54,7 @@ class WatchedLearner : public Learner {
   Detector* detector() override { return learner_->detector(); }
   Figures end_validation() override { return learner_->end_validation(); }
   void leave_validation() override { learner_->leave_validation(); }
-  std::unique_ptr<NetCopy> copy_net() override { return learner_->copy_net(); }
+  std::unique_ptr<ValidationReplica> make_replica() override { return learner_->make_replica(); }
   void copy_state(LearnerState& state) override { learner_->copy_state(state); }
   void load_state(const LearnerState& state) override { learner_->load_state(state); }
 
@@ -135,7 +135,7 @@ EarlierRun find_earlier_run(StartOptions start) {
     const bool draws_seed = !number(written.table("run"), "seed");
     if (!folder && draws_seed)
       throw written.table("run").error("seed", "each start draws another, and there is no run to take it from",
-                                       Exit::usage, "--seed N chooses one");
+                                       ExitCode::usage, "--seed N chooses one");
     if (folder && fs::exists(*folder / "config.toml")) {
       const Config stored = load_config(*folder / "config.toml");
       if (draws_seed)
@@ -159,7 +159,7 @@ std::optional<fs::path> snapshot_before(const EarlierRun& run, std::uint64_t ite
     const auto found = open_snapshot(wished).iteration;
     if (found >= iteration)
       throw UserError(
-          Exit::usage,
+          ExitCode::usage,
           say("--snapshot ", wished.string(), ": it is of iteration ", found, ", which is not before ", iteration),
           "choose an earlier one; `flowtrain snapshot ls RUN` lists them");
     return wished;
@@ -193,8 +193,9 @@ int train_again(const EarlierRun& run, const std::optional<fs::path>& snapshot, 
   } catch (const Enough&) {
     return 0;
   } catch (const UserError& error) {
-    if (error.code() != Exit::numerics || !goes_back(run.config)) throw;
-    throw UserError(Exit::usage, say(error.what(), "; the run went back to a snapshot there, which is not repeated"),
+    if (error.code() != ExitCode::numerics || !goes_back(run.config)) throw;
+    throw UserError(ExitCode::usage,
+                    say(error.what(), "; the run went back to a snapshot there, which is not repeated"),
                     "choose a snapshot from after it: --snapshot PATH; `flowtrain snapshot ls RUN` lists them");
   }
 }

@@ -17,7 +17,7 @@ class HookCalls {
   HookCalls(Hooks* hooks, RunState& state, const Group& group, std::uint64_t last_iteration, std::uint64_t per_epoch);
 
   /// Calls the hooks of one event. Throws HookError.
-  void operator()(Point point, const Figures& figures = {});
+  void operator()(HookEvent event, const Figures& figures = {});
   /// epoch_begin where `iteration` is the first of its epoch, then iteration_begin. Hooks may change `rates`.
   void begin_iteration(std::uint64_t iteration, std::vector<Rates>& rates);
   /// iteration_end, then epoch_end where it was the last of its epoch.
@@ -25,9 +25,9 @@ class HookCalls {
   void on_exception(const std::exception& error);
 
   /// Why a hook wants the run to end; empty: none does.
-  const std::string& stop_reason() const { return hooks_->moment().stopped; }
+  const std::string& stop_reason() const { return hooks_->context().stopped; }
   /// What hooks have logged since it was last cleared.
-  Figures& logged() { return hooks_->moment().logged; }
+  Figures& logged() { return hooks_->context().logged; }
   /// Into the run's state, for a snapshot.
   void save();
 

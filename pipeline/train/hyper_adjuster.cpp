@@ -15,7 +15,7 @@ HyperAdjuster::HyperAdjuster(Learner& learner, std::vector<std::string> labels, 
   for (std::size_t i = 0; i < schedules_.size(); ++i) try {
       if (!state_.schedules[i].empty()) schedules_[i].schedule->restore(state_.schedules[i]);
     } catch (const std::invalid_argument& error) {
-      throw UserError(Exit::snapshot, say("the snapshot's state of schedule ", i, ": ", error.what()));
+      throw UserError(ExitCode::snapshot, say("the snapshot's state of schedule ", i, ": ", error.what()));
     }
 }
 

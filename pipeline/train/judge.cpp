@@ -39,7 +39,7 @@ void Judge::read_deferred(std::uint64_t iteration, const DeferredStats& deferred
   }
   const auto in_a_row = std::max(deferred.most_in_a_row, state_.nonfinite_in_a_row);
   if (in_a_row > policy_.most)
-    throw UserError(Exit::numerics,
+    throw UserError(ExitCode::numerics,
                     say("the gradients overflowed half precision ", in_a_row, " times in a row before iteration ",
                         iteration, " (train.max_nonfinite is ", policy_.most, ")"),
                     "lower optim.lr, or set train.amp to \"bf16\"");

@@ -12,7 +12,7 @@ namespace flowtrain {
 class LoaderTuning {
  public:
   /// `tuner` may be null: the line keeps its shape.
-  LoaderTuning(Tuner* tuner, Line& line, Learner& learner) : tuner_(tuner), line_(line), learner_(learner) {}
+  LoaderTuning(Tuner* tuner, Loader& line, Learner& learner) : tuner_(tuner), line_(line), learner_(learner) {}
 
   void after_iteration(const Pace::IterationTime& time);
 
@@ -20,7 +20,7 @@ class LoaderTuning {
   void tell() const;
 
   Tuner* tuner_;
-  Line& line_;
+  Loader& line_;
   Learner& learner_;
 };
 

@@ -30,11 +30,11 @@ UserError nonfinite_error(std::uint64_t iteration, const std::vector<std::uint64
                           const std::string& run, const std::string& why) {
   std::string ids;
   for (const auto id : samples) ids += (ids.empty() ? "" : ", ") + std::to_string(id);
-  return UserError(Exit::numerics,
+  return UserError(ExitCode::numerics,
                    say(what_is_not_finite(result), " at iteration ", iteration, why.empty() ? "" : " (" + why + ")",
                        "; samples of its last batch: ", ids),
                    say("`flowtrain replay ", run,
-                       " --bisect nan` names the sample and the layer; lower optim.lr, add lr.warmup, set "
+                       " --find-nan` names the sample and the layer; lower optim.lr, add lr.warmup, set "
                        "train.clip, or let train.nonfinite skip such updates"));
 }
 

@@ -15,13 +15,13 @@ ErrorPolicy ErrorPolicy::from(const Settings& settings, const Settings& dist, in
     throw settings.error("on_error",
                          action == "save" ? "only a process that trains alone can save after an error"
                                           : "only a process that trains alone can go on without a validation",
-                         Exit::usage,
+                         ExitCode::usage,
                          "leave it at \"stop\"; --max-restarts starts all processes again from the newest snapshot");
   if (skips && processes > 1 && dist.boolean("sync_batch_norm"))
     throw settings.error("on_error",
                          say("\"skip\" and dist.sync_batch_norm (", dist.origin("sync_batch_norm").text(),
                              ") exclude each other: the others would wait"),
-                         Exit::usage, "keep one of the two");
+                         ExitCode::usage, "keep one of the two");
   return {action == "skip"   ? Action::skip
           : action == "save" ? Action::save
                              : Action::stop,
@@ -31,7 +31,8 @@ ErrorPolicy ErrorPolicy::from(const Settings& settings, const Settings& dist, in
 bool is_survivable(const std::exception& error) {
   if (host_ran_out_of_memory(error)) return false;
   if (const auto* users = dynamic_cast<const UserError*>(&error))
-    return !dynamic_cast<const HookError*>(users) && (users->code() == Exit::usage || users->code() == Exit::data);
+    return !dynamic_cast<const HookError*>(users) &&
+           (users->code() == ExitCode::usage || users->code() == ExitCode::data);
   return !dynamic_cast<const InternalError*>(&error);
 }
 

@@ -31,7 +31,7 @@ void RunFlags::apply(const StepFlags& all) {
     stop(hooks_.stop_reason().empty() ? "a hook of another process asked for it" : hooks_.stop_reason());
   if (all[Flag::snapshot_failed] == 0) return;
   if (snapshots_) snapshots_->check();
-  throw UserError(Exit::snapshot, "rank 0 could not write a snapshot");
+  throw UserError(ExitCode::snapshot, "rank 0 could not write a snapshot");
 }
 
 void RunFlags::look_again() {

@@ -190,7 +190,7 @@ RunState RunState::from_json(const std::string& text) try {
   return state;
 } catch (const json::exception& error) {
   constexpr std::size_t most = 300;  // of what may quote all that was read
-  throw UserError(Exit::snapshot,
+  throw UserError(ExitCode::snapshot,
                   "state.json of the snapshot cannot be used: " + std::string(error.what()).substr(0, most));
 }
 

@@ -7,7 +7,7 @@
 
 namespace flowtrain {
 
-SampleAccount::SampleAccount(Line& line, Group& group, BadSamples& bad_samples, RunState& state)
+SampleAccount::SampleAccount(Loader& line, Group& group, BadSamples& bad_samples, RunState& state)
     : line_(line), group_(group), bad_samples_(bad_samples), state_(state) {
   bad_samples_.restore(state.bad_samples);
 }

@@ -15,7 +15,7 @@ namespace flowtrain {
 /// Accounts for the samples of one iteration after the other.
 class SampleAccount {
  public:
-  SampleAccount(Line& line, Group& group, BadSamples& bad_samples, RunState& state);
+  SampleAccount(Loader& line, Group& group, BadSamples& bad_samples, RunState& state);
 
   /// A micro-batch of the iteration under way. Returns how many rows it has for statistics, over all processes as far
   /// as this one knows: rank 0 counts all, the others none.
@@ -37,7 +37,7 @@ class SampleAccount {
   std::vector<StreamRow> rows_of_all(const Slab& slab) const;
   std::uint64_t trained_on(const StreamRow& row) const;
 
-  Line& line_;
+  Loader& line_;
   Group& group_;
   BadSamples& bad_samples_;
   RunState& state_;

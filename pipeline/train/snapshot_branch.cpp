@@ -25,6 +25,13 @@ std::vector<TensorView> views_of(const std::vector<StateTensor>& tensors) {
 }
 
 // What goes with the parameters, as validation may have seen it in their place.
+std::vector<StateTensor> in_memory(std::span<const TensorView> tensors) {
+  std::vector<StateTensor> all;
+  for (auto& tensor : tensors)
+    all.push_back({tensor.name, tensor.dtype, tensor.shape, false, {tensor.data, tensor.data + tensor.bytes}});
+  return all;
+}
+
 std::vector<TensorView> averages_of(const std::vector<StateTensor>& optim) {
   auto views = views_of(optim);
   std::erase_if(views, [](auto& tensor) { return !is_average(tensor.name); });
@@ -116,7 +123,7 @@ struct SnapshotBranch::Impl {
     if (policy.stop_on_error && has_failed) {
       log_warn(what);  // the run is ending; the first failure is what it ends with
     } else if (policy.stop_on_error) {
-      failure.emplace(Exit::snapshot, what, "snapshot.on_error = \"go_on\" lets a run go on without");
+      failure.emplace(ExitCode::snapshot, what, "snapshot.on_error = \"go_on\" lets a run go on without");
       has_failed = true;
     } else {
       log_warn(what + "; training goes on");
@@ -239,10 +246,10 @@ std::optional<std::uint64_t> SnapshotBranch::load(Learner& learner, const std::v
   return found;
 }
 
-bool SnapshotBranch::load(NetCopy& copy, std::uint64_t iteration, bool averaged) {
+bool SnapshotBranch::load(ValidationReplica& copy, std::uint64_t iteration, bool averaged) {
   std::optional<OpenSnapshot> snapshot;
   if (!choose({iteration}, snapshot)) return false;
-  copy.load(snapshot ? read_tensors(*snapshot, averaged).model : std::vector<StateTensor>());
+  copy.load(snapshot ? read_model(*snapshot, averaged) : std::vector<StateTensor>());
   return true;
 }
 
@@ -258,15 +265,12 @@ bool SnapshotBranch::finish() {
   return succeeded;
 }
 
-LearnerState read_tensors(const OpenSnapshot& snapshot, bool averaged) {
-  const auto read = [](std::span<const TensorView> tensors) {
-    std::vector<StateTensor> all;
-    for (auto& tensor : tensors)
-      all.push_back({tensor.name, tensor.dtype, tensor.shape, false, {tensor.data, tensor.data + tensor.bytes}});
-    return all;
-  };
-  return {.model = averaged ? read(averaged_model(snapshot)) : read(snapshot.model.tensors()),
-          .optim = read(snapshot.optim.tensors())};
+std::vector<StateTensor> read_model(const OpenSnapshot& snapshot, bool averaged) {
+  return averaged ? in_memory(averaged_model(snapshot)) : in_memory(snapshot.model.tensors());
+}
+
+LearnerState read_tensors(const OpenSnapshot& snapshot) {
+  return {.model = read_model(snapshot), .optim = in_memory(snapshot.optim.tensors())};
 }
 
 }  // namespace flowtrain

@@ -50,8 +50,8 @@ class SnapshotBranch {
   /// Puts the first of `iterations` whose snapshot is there and sound into the learners of all processes, once
   /// everything is on disk. Returns that iteration; nothing where there is none. A collective.
   std::optional<std::uint64_t> load(Learner& learner, const std::vector<std::uint64_t>& iterations);
-  /// Likewise the model of one snapshot into their copies; `averaged`: see read_tensors(). False where there is none.
-  bool load(NetCopy& copy, std::uint64_t iteration, bool averaged);
+  /// Likewise the model of one snapshot into their copies; `averaged`: see read_model(). False where there is none.
+  bool load(ValidationReplica& copy, std::uint64_t iteration, bool averaged);
   /// Waits until everything is on disk. False if the last snapshot could not be written; its reason was logged.
   bool finish();
 
@@ -66,7 +66,9 @@ class SnapshotBranch {
   std::unique_ptr<Impl> impl_;  // null in all processes but the first
 };
 
-/// The tensors of a snapshot, in memory. `averaged`: the model is what validation saw, averages where there are any.
-LearnerState read_tensors(const OpenSnapshot& snapshot, bool averaged = false);
+/// The tensors of a snapshot, in memory.
+LearnerState read_tensors(const OpenSnapshot& snapshot);
+/// Those of the model alone; `averaged`: what validation saw, averages where there are any.
+std::vector<StateTensor> read_model(const OpenSnapshot& snapshot, bool averaged = false);
 
 }  // namespace flowtrain

@@ -9,11 +9,11 @@ void Snapshots::take(SnapshotReason reason, const std::vector<std::string>& link
   if (reason == SnapshotReason::period && branch_->leaves_out(state_.iteration)) return;
   before();
   const Profile::At at(profile_, Phase::snapshot);
-  hooks_(Point::snapshot_begin);
+  hooks_(HookEvent::snapshot_begin);
   hooks_.save();
   branch_->take(learner_, state_, links);
   taken_ = state_.iteration;
-  hooks_(Point::snapshot_end);
+  hooks_(HookEvent::snapshot_end);
 }
 
 }  // namespace flowtrain

@@ -38,7 +38,7 @@ void StepErrors::skip_update(std::uint64_t iteration) {
   const auto text = say(policy_.most, " updates in a row were left out (train.max_skipped)");
   if (group_.leads()) log_warn(text);
   if (failure) std::rethrow_exception(failure);
-  throw UserError(Exit::distributed, say(text, ", at iteration ", iteration, ", for errors of other processes"),
+  throw UserError(ExitCode::distributed, say(text, ", at iteration ", iteration, ", for errors of other processes"),
                   "logs/ in the run's folder has a file of each process");
 }
 

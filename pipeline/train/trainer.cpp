@@ -37,7 +37,7 @@ Trainer::Trainer(TrainerParts parts, RunState state)
       tuning_(parts_.tuner, parts_.line, *parts_.learner),
       validations_(
           parts_.validation, {parts_.best, parts_.early_stop, parts_.val_errors, parts_.averages}, parts_.beside.to,
-          parts_.net_copy,
+          parts_.validation_replica,
           {*parts_.learner, *parts_.group, hooks_, flags_, hyper_, judge_, snapshots_, parts_.loggers, state_}) {}
 
 TrainerResult Trainer::run() {
@@ -60,8 +60,8 @@ TrainerResult Trainer::run() {
 void Trainer::loop() {
   if (parts_.early_stop.out_of_time(state_.elapsed_s)) flags_.stop(parts_.early_stop.out_of_time_text());
   flags_.stop(parts_.early_stop.reason(state_.early_stop));
-  if (state_.iteration > 0) hooks_(Point::resume);
-  hooks_(Point::run_begin);
+  if (state_.iteration > 0) hooks_(HookEvent::resume);
+  hooks_(HookEvent::run_begin);
   validations_.resume();
   if (parts_.run_plan.validate_first && goes_on()) validate(parts_.run_plan.plan(state_.iteration));
   while (goes_on() && state_.iteration < parts_.run_plan.last && iterate()) validations_.collect_if_over();
@@ -202,7 +202,7 @@ TrainerResult Trainer::conclude() {
   } else {
     parts_.line.check_finished();
   }
-  hooks_(Point::run_end);
+  hooks_(HookEvent::run_end);
   parts_.line.stop();
   validations_.stop_lines();
   result.iteration = state_.iteration;

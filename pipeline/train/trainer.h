@@ -42,15 +42,15 @@ class Interrupt;
 /// runs without them: in all processes, or in none.
 struct TrainerParts {
   RunPlan run_plan;
-  Line& line;
+  Loader& line;
   std::vector<ValidationSet> validation = {};  ///< [data.val]'s first
   std::vector<BestRule> best = {
       {"loss", true}};  ///< decide which snapshots are best; of each validation the first rule is told
   Learner* learner = nullptr;
-  NetCopy* net_copy = nullptr;          ///< for `beside`
-  Outlet<OverlappedValidation> beside;  ///< to nowhere: training waits for validations
-  bool averages = false;                ///< validation sees averaged weights, where there are any
-  Group* group = &solo_group();         ///< those who train together
+  ValidationReplica* validation_replica = nullptr;  ///< for `beside`
+  Outlet<OverlappedValidation> beside;              ///< to nowhere: training waits for validations
+  bool averages = false;                            ///< validation sees averaged weights, where there are any
+  Group* group = &solo_group();                     ///< those who train together
   BadSamples* bad_samples = nullptr;
   Loggers loggers = {};
   Outlet<SnapshotBranch> snapshots;

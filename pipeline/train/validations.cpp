@@ -7,7 +7,7 @@
 namespace flowtrain {
 
 Validations::Validations(std::vector<ValidationSet> sets, ValidationRules rules, OverlappedValidation* beside,
-                         NetCopy* replica, const ValidationContext& context)
+                         ValidationReplica* replica, const ValidationContext& context)
     : sets_(std::move(sets)), rules_(std::move(rules)), overlapped_(beside), replica_(replica), run_(context) {
   for (auto& set : sets_) set.bad_samples.restore(run_.state.validation[set.name].bad_samples);
 }
@@ -36,7 +36,7 @@ void Validations::run(std::uint64_t iteration, bool last) {
 
 // An interrupted validation is left to the resumed run, from its start, as is one whose error ends the run.
 void Validations::run_inline(std::uint64_t iteration) {
-  run_.hooks(Point::validation_begin);
+  run_.hooks(HookEvent::validation_begin);
   const auto goes_on = [this] { return run_.flags.validation_goes_on(); };
   const auto found = validate_sets(sets_, run_.learner, iteration, goes_on, run_.group, rules_.errors.action);
   if (found.error) on_error(iteration, found.error);
@@ -54,7 +54,7 @@ void Validations::run_inline(std::uint64_t iteration) {
 void Validations::launch(std::uint64_t iteration) {
   run_.judge.add_rollback_target(iteration);
   if (!run_.snapshots.has_newest()) run_.snapshots.take(SnapshotReason::best);
-  run_.hooks(Point::validation_begin);
+  run_.hooks(HookEvent::validation_begin);
   run_.state.validation_pending = false;
   run_.state.awaited = AwaitedValidation{iteration};
   replica_->take();
@@ -117,7 +117,7 @@ bool Validations::take_in() {
 
 // What follows from a validation for the training to come.
 void Validations::decide(const Figures& figures) {
-  run_.hooks(Point::validation_end, figures);
+  run_.hooks(HookEvent::validation_end, figures);
   run_.flags.look_at_hooks();  // whose reason to stop comes before the rule's
   rules_.early_stop.enter(run_.state.early_stop, figures);
   run_.flags.stop(rules_.early_stop.reason(run_.state.early_stop));

@@ -47,8 +47,8 @@ struct ValidationContext {
 class Validations {
  public:
   /// `sets`: [data.val]'s first. `beside` (may be null) measures `replica`; without it, training waits for validations.
-  Validations(std::vector<ValidationSet> sets, ValidationRules rules, OverlappedValidation* beside, NetCopy* replica,
-              const ValidationContext& context);
+  Validations(std::vector<ValidationSet> sets, ValidationRules rules, OverlappedValidation* beside,
+              ValidationReplica* replica, const ValidationContext& context);
 
   void start_lines();
   void stop_lines();
@@ -89,7 +89,7 @@ class Validations {
   std::vector<ValidationSet> sets_;
   const ValidationRules rules_;
   OverlappedValidation* overlapped_;  // null where validation is inline
-  NetCopy* replica_;
+  ValidationReplica* replica_;
   ValidationContext run_;
 };
 

@@ -12,10 +12,10 @@ namespace flowtrain {
 std::optional<int> Agreement::ask(std::optional<int> own) {
   constexpr double between_agreements_s = 0.5, most = 50;
   if (agreed_ || ++asked_ < agrees_after_) return agreed_;
-  const auto now = std::chrono::steady_clock::now();
-  std::array<double, 3> all = {own == SIGINT ? 1. : 0, own && own != SIGINT ? 1. : 0,
-                               std::chrono::duration<double>(now - std::exchange(when_, now)).count()};
+  const std::chrono::duration<double> batches = std::chrono::steady_clock::now() - when_;  // without the agreements
+  std::array<double, 3> all = {own == SIGINT ? 1. : 0, own && own != SIGINT ? 1. : 0, batches.count()};
   group_.sum("whether a validation goes on", all);
+  when_ = std::chrono::steady_clock::now();
   if (all[0] + all[1] > 0) agreed_ = all[1] > 0 ? SIGTERM : SIGINT;
   const double question_s = all[2] / group_.size() / static_cast<double>(std::exchange(asked_, 0));
   if (group_.size() > 1)

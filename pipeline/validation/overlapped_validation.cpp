@@ -14,13 +14,13 @@ OverlappedValidation::~OverlappedValidation() {
   if (under_way()) cancel_reads();
 }
 
-void OverlappedValidation::start(NetCopy& net, std::uint64_t iteration) {
+void OverlappedValidation::start(ValidationReplica& net, std::uint64_t iteration) {
   over_ = false;
   group_ = &net.group();
   thread_ = named_thread("ft-validation", [this, &net, iteration] {
     Agreement agreement(*group_);
     const auto goes_on = [&] {
-      if (leaves_) throw UserError(Exit::distributed, "this process has left the validation");
+      if (leaves_) throw UserError(ExitCode::distributed, "this process has left the validation");
       return !(signal_ = agreement.ask(own_signal()));
     };
     try {

@@ -26,7 +26,7 @@ class OverlappedValidation {
   OverlappedValidation(const OverlappedValidation&) = delete;
 
   /// From now on a thread measures `net`, which nobody else touches until finish().
-  void start(NetCopy& net, std::uint64_t iteration);
+  void start(ValidationReplica& net, std::uint64_t iteration);
   /// From start() to finish().
   bool under_way() const { return thread_.joinable(); }
   /// Under way, and finish() will not wait.

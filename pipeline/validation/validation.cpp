@@ -7,7 +7,7 @@
 
 namespace flowtrain {
 
-Validated run_validation(Line& line, Validator& validator, BadSamples& bad, std::uint64_t iteration,
+Validated run_validation(Loader& line, Validator& validator, BadSamples& bad, std::uint64_t iteration,
                          std::uint64_t batches, const GoesOn& goes_on, Group& group, const DetectionMetrics* detection,
                          ErrorPolicy::Action on_error) {
   std::exception_ptr error;

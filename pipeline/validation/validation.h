@@ -21,7 +21,7 @@ namespace flowtrain {
 /// What a validation goes through.
 struct ValidationSet {
   std::string name;  ///< before its figures' names; empty: [data.val]'s
-  Line& line;
+  Loader& line;
   std::uint64_t batches;  ///< of one validation
   BadSamples& bad_samples;
   const DetectionMetrics* detection;  ///< null where none is asked for
@@ -43,7 +43,7 @@ using GoesOn = std::function<bool()>;
 /// ask it equally often. `detection` (may be null): the validator's detector looks at the same records, and its figures
 /// follow. Throws errors (of a bad batch, say), but for those that `on_error` and is_survivable() let pass; with `skip`
 /// the batches are taken from the line all the same, so that the next validation begins where it would have.
-Validated run_validation(Line& line, Validator& validator, BadSamples& bad, std::uint64_t iteration,
+Validated run_validation(Loader& line, Validator& validator, BadSamples& bad, std::uint64_t iteration,
                          std::uint64_t batches, const GoesOn& goes_on, Group& group = solo_group(),
                          const DetectionMetrics* detection = nullptr,
                          ErrorPolicy::Action on_error = ErrorPolicy::Action::stop);

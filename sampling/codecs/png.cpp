@@ -169,7 +169,8 @@ void write_png(const std::string& path, const Picture& picture) {
   std::ofstream stream(path, std::ios::binary);
   stream.write(reinterpret_cast<const char*>(file.data()), static_cast<std::streamsize>(file.size()));
   stream.close();
-  if (!stream) throw UserError(Exit::snapshot, "cannot write '" + path + "'", "check the folder and the free space");
+  if (!stream)
+    throw UserError(ExitCode::snapshot, "cannot write '" + path + "'", "check the folder and the free space");
 }
 
 }  // namespace flowtrain

@@ -7,7 +7,7 @@
 namespace flowtrain {
 
 /// Exit codes of the program; a contract that scripts rely on.
-enum class Exit : int {
+enum class ExitCode : int {
   ok = 0,
   usage = 2,        ///< command line or configuration
   data = 3,         ///< data sets, samples, samplers
@@ -20,15 +20,15 @@ enum class Exit : int {
 /// Something the user can mend: shown as one message and a hint, without a stack.
 class UserError : public std::runtime_error {
  public:
-  UserError(Exit code, const std::string& message, std::string hint = {})
+  UserError(ExitCode code, const std::string& message, std::string hint = {})
       : std::runtime_error(message), code_(code), hint_(std::move(hint)) {}
 
-  Exit code() const { return code_; }
+  ExitCode code() const { return code_; }
   /// The way out, as an imperative sentence; may be empty.
   const std::string& hint() const { return hint_; }
 
  private:
-  Exit code_;
+  ExitCode code_;
   std::string hint_;
 };
 
@@ -36,7 +36,7 @@ class UserError : public std::runtime_error {
 class EmptyDataset : public UserError {
  public:
   explicit EmptyDataset(const std::string& message, std::string hint = {})
-      : UserError(Exit::data, message, std::move(hint)) {}
+      : UserError(ExitCode::data, message, std::move(hint)) {}
 };
 
 /// One sample that cannot be read or decoded. The data line skips and replaces it, or stops, as `data.bad` says.

@@ -9,10 +9,10 @@ namespace flowtrain {
 std::string expand_home(const std::string& path) {
   if (!path.starts_with('~')) return path;
   if (path.size() > 1 && path[1] != '/')
-    throw UserError(Exit::usage, "'" + path + "': only ~ and ~/ are expanded, to your own home folder",
+    throw UserError(ExitCode::usage, "'" + path + "': only ~ and ~/ are expanded, to your own home folder",
                     "write the whole path; a file whose name begins with ~ is ./" + path);
   const char* home = std::getenv("HOME");
-  if (!home || !*home) throw UserError(Exit::usage, "'" + path + "': HOME is not set", "write the whole path");
+  if (!home || !*home) throw UserError(ExitCode::usage, "'" + path + "': HOME is not set", "write the whole path");
   return home + path.substr(1);
 }
 

@@ -18,7 +18,7 @@ inline constexpr const char* out_of_memory_hint =
 /// The host has none left; the user can choose what takes less.
 class OutOfMemory : public UserError {
  public:
-  explicit OutOfMemory(const std::string& message) : UserError(Exit::usage, message, out_of_memory_hint) {}
+  explicit OutOfMemory(const std::string& message) : UserError(ExitCode::usage, message, out_of_memory_hint) {}
 };
 
 /// Whether an error says that the host has no memory left. LibTorch tells so by its words alone.

@@ -54,7 +54,7 @@ class Registry {
     auto near = nearest(name, known);
     std::string list;
     for (auto& each : known) list += (list.empty() ? "" : ", ") + each;
-    throw UserError(Exit::usage, "no " + kind_ + " is called '" + name + "'",
+    throw UserError(ExitCode::usage, "no " + kind_ + " is called '" + name + "'",
                     (near.empty() ? std::string() : "did you mean '" + near + "'? ") + "known: " + list);
   }
   /// Sorted.

@@ -218,16 +218,16 @@ void Settings::set(const std::string& name, const Value& value, Origin origin) {
     const auto near = nearest(name, known);
     std::string list;
     for (const auto& each : known) list += (list.empty() ? "" : ", ") + each;
-    throw UserError(Exit::usage, where + "unknown key",
+    throw UserError(ExitCode::usage, where + "unknown key",
                     (near.empty() ? "" : "did you mean '" + near + "'? ") + "known: " + (list.empty() ? "none" : list));
   }
   const auto& key = this->key(name);
   const auto hint = key.help.empty() ? "" : dotted(table_, name) + ": " + key.help;
   auto stored = converted(key.kind, value);
   if (!stored)
-    throw UserError(Exit::usage, where + "expected " + expectation(key.kind) + ", got " + described(value),
+    throw UserError(ExitCode::usage, where + "expected " + expectation(key.kind) + ", got " + described(value),
                     spelling_hint(dotted(table_, name), key.kind, value, origin).value_or(hint));
-  if (const auto wrong = fault(key, *stored); !wrong.empty()) throw UserError(Exit::usage, where + wrong, hint);
+  if (const auto wrong = fault(key, *stored); !wrong.empty()) throw UserError(ExitCode::usage, where + wrong, hint);
   if (key.is_path) try {
       expand_homes(*stored);
     } catch (const UserError& error) {
@@ -280,13 +280,13 @@ bool Settings::has(const std::string& name) const { return slots_.count(name) > 
 void Settings::check_required(const std::string& where) const {
   for (const auto& key : keys_) {
     if (!key.required || given(key.name)) continue;
-    throw UserError(Exit::usage,
+    throw UserError(ExitCode::usage,
                     (where.empty() ? "" : where + ": ") + dotted(table_, key.name) + ": must be given: " + key.help,
                     "set it in the configuration or with --set " + dotted(table_, key.name) + "=…");
   }
 }
 
-UserError Settings::error(const std::string& name, const std::string& message, Exit code,
+UserError Settings::error(const std::string& name, const std::string& message, ExitCode code,
                           const std::string& hint) const {
   return UserError(code, place(origin(name), table_, name) + message, hint);
 }

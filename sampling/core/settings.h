@@ -81,7 +81,7 @@ class Settings {
   /// Throws UserError(usage) if a required key was not given; `where`: a file's name for the message.
   void check_required(const std::string& where = {}) const;
   /// An error that names the key and where its value was written: "configs/a.toml:3:1: data.path: <message>".
-  UserError error(const std::string& name, const std::string& message, Exit code = Exit::usage,
+  UserError error(const std::string& name, const std::string& message, ExitCode code = ExitCode::usage,
                   const std::string& hint = {}) const;
 
  private:

@@ -66,7 +66,7 @@ class Cifar : public Dataset {
 
   void add(const std::vector<std::byte>& file, const std::string& name, const Layout& layout) {
     if (file.empty() || file.size() % layout.record_bytes() != 0)
-      throw UserError(Exit::data,
+      throw UserError(ExitCode::data,
                       name + ": " + std::to_string(file.size()) + " bytes, expected a multiple of " +
                           std::to_string(layout.record_bytes()) + ", the bytes of a record",
                       "fetch the file again");
@@ -75,7 +75,7 @@ class Cifar : public Dataset {
     for (std::size_t at = 0; at < file.size(); at += layout.record_bytes()) {
       const auto label = std::to_integer<std::uint8_t>(file[at + layout.label_at]);
       if (label >= layout.classes)
-        throw UserError(Exit::data,
+        throw UserError(ExitCode::data,
                         name + " #" + std::to_string(at / layout.record_bytes()) + ": label " + std::to_string(label) +
                             ", expected 0 to " + std::to_string(layout.classes - 1),
                         "fetch the file again");
@@ -96,7 +96,7 @@ class Cifar : public Dataset {
 Layout layout_of(const Files& files, const Settings& settings) {
   if (files.find("test_batch.bin") || files.find("data_batch_1.bin")) {
     if (settings.text("labels") == "coarse")
-      throw settings.error("labels", "only CIFAR-100 has two kinds of labels, and this is CIFAR-10", Exit::usage,
+      throw settings.error("labels", "only CIFAR-100 has two kinds of labels, and this is CIFAR-10", ExitCode::usage,
                            "leave data.labels out");
     return cifar10;
   }
@@ -104,7 +104,7 @@ Layout layout_of(const Files& files, const Settings& settings) {
     return settings.text("labels") == "coarse" ? cifar100_coarse : cifar100_fine;
   throw settings.error("path",
                        "neither CIFAR-10 (data_batch_1.bin …) nor CIFAR-100 (train.bin) in " + settings.text("path"),
-                       Exit::data, "name the folder that holds the .bin files");
+                       ExitCode::data, "name the folder that holds the .bin files");
 }
 
 /// The split's files.
@@ -112,7 +112,7 @@ std::vector<std::size_t> parts_of(const Files& files, const Settings& settings, 
   auto split = settings.text("split");
   if (split.empty()) split = training ? "train" : "test";
   if (split != "train" && split != "test")
-    throw settings.error("split", "cifar has no split " + to_toml(split), Exit::usage, "set train or test");
+    throw settings.error("split", "cifar has no split " + to_toml(split), ExitCode::usage, "set train or test");
   std::vector<std::string> names{split + ".bin"};
   if (is_cifar10 && split == "test") names = {"test_batch.bin"};
   if (is_cifar10 && split == "train")
@@ -122,7 +122,7 @@ std::vector<std::size_t> parts_of(const Files& files, const Settings& settings, 
   for (const auto& name : names) {
     const auto found = files.find(name);
     if (!found)
-      throw settings.error("path", "no " + name + " in " + settings.text("path"), Exit::data,
+      throw settings.error("path", "no " + name + " in " + settings.text("path"), ExitCode::data,
                            "name the folder that holds all .bin files");
     parts.push_back(*found);
   }
@@ -145,7 +145,7 @@ std::vector<std::string> class_names(const Files& files, const Layout& layout) {
   }
   if (!name.empty()) names.push_back(name);
   if (names.size() != layout.classes)
-    throw UserError(Exit::data,
+    throw UserError(ExitCode::data,
                     files.describe(*found) + ": " + std::to_string(names.size()) + " names for " +
                         std::to_string(layout.classes) + " classes",
                     "fetch the file again, or remove it to go without names");

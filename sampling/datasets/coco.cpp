@@ -70,7 +70,7 @@ void Coco::find_annotations(const Settings& settings, const std::string& split) 
   if (!found) {
     const auto known = known_splits(files_);
     throw settings.error(
-        is_given ? "annotations" : "split", "no " + name + " in " + settings.text("path"), Exit::data,
+        is_given ? "annotations" : "split", "no " + name + " in " + settings.text("path"), ExitCode::data,
         known.empty() ? "set data.annotations to the file's name below data.path" : "splits there: " + known);
   }
   annotations_ = *found;
@@ -117,7 +117,7 @@ std::vector<std::uint32_t> Coco::find_pictures(const Settings& settings, const s
   throw settings.error(
       given.empty() ? "path" : "pictures",
       "none of the pictures is there, such as " + std::string(instances.file_names[0]) + "; looked into " + looked,
-      Exit::data, "set data.pictures to their folder or .tar below data.path");
+      ExitCode::data, "set data.pictures to their folder or .tar below data.path");
 }
 
 void Coco::add(const CocoInstances& instances, const std::vector<std::uint32_t>& files, const Settings& settings) {

@@ -76,7 +76,7 @@ struct Reader {
 };
 
 [[noreturn]] void fail(const std::string& path, const std::string& what) {
-  throw UserError(Exit::data, path + ": " + what, "mend the file, or make it again");
+  throw UserError(ExitCode::data, path + ": " + what, "mend the file, or make it again");
 }
 
 template <class List>

@@ -49,7 +49,7 @@ std::string prefix_of(const Settings& settings, bool training) {
   const auto& split = settings.text("split");
   if (split == "train" || (split.empty() && training)) return "train";
   if (split == "test" || split.empty()) return "t10k";
-  throw settings.error("split", "idx has no split " + to_toml(split), Exit::usage,
+  throw settings.error("split", "idx has no split " + to_toml(split), ExitCode::usage,
                        "set train or test; name other files with images and labels");
 }
 
@@ -61,18 +61,18 @@ std::size_t find_file(const Files& files, const Settings& settings, const std::s
   if (!found) found = files.find(name + ".gz");
   if (!found)
     throw settings.error(chosen ? key : "path", "no " + name + " or " + name + ".gz in " + settings.text("path"),
-                         Exit::data, "check data.path, or name the file with data." + key);
+                         ExitCode::data, "check data.path, or name the file with data." + key);
   return *found;
 }
 
 void check_images(const std::vector<std::uint64_t>& shape, const std::string& name) {
   if (shape.size() != 3 && shape.size() != 4)
-    throw UserError(Exit::data, name + ": its shape is " + shape_text(shape) +
-                                    ", expected images x height x width, or that x channels");
+    throw UserError(ExitCode::data, name + ": its shape is " + shape_text(shape) +
+                                        ", expected images x height x width, or that x channels");
   if (std::find(shape.begin(), shape.end(), 0) != shape.end())
     throw EmptyDataset(name + ": holds no pictures: its shape is " + shape_text(shape));
   if (shape.size() == 4 && shape[3] > 4)
-    throw UserError(Exit::data, name + ": " + std::to_string(shape[3]) + " channels, expected 1 to 4");
+    throw UserError(ExitCode::data, name + ": " + std::to_string(shape[3]) + " channels, expected 1 to 4");
 }
 
 /// The classes' names: those given, or as many numbers as the largest label asks for.
@@ -87,7 +87,7 @@ std::vector<std::string> class_names(const Settings& settings, const IdxFile& la
     throw settings.error("class_names",
                          "names " + std::to_string(names.size()) + " classes, but " + name + " #" +
                              std::to_string(largest - values.begin()) + " has label " + std::to_string(classes - 1),
-                         Exit::data);
+                         ExitCode::data);
   return names;
 }
 
@@ -101,10 +101,10 @@ std::unique_ptr<Dataset> make_idx(const Settings& settings, const DatasetInput& 
   check_images(images.shape, images_name);
   auto labels = parse_idx(read_whole(files, labels_at), labels_name);
   if (labels.shape.size() != 1)
-    throw UserError(Exit::data,
+    throw UserError(ExitCode::data,
                     labels_name + ": its shape is " + shape_text(labels.shape) + ", expected one dimension");
   if (labels.shape[0] != images.shape[0])
-    throw UserError(Exit::data,
+    throw UserError(ExitCode::data,
                     labels_name + ": " + std::to_string(labels.shape[0]) + " labels for the " +
                         std::to_string(images.shape[0]) + " pictures of " + images_name,
                     "take both files from the same set");

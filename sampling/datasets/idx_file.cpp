@@ -35,7 +35,7 @@ std::string shape_text(const std::vector<std::uint64_t>& shape) {
 
 IdxFile parse_idx(std::vector<std::byte> bytes, const std::string& name) {
   const auto fault = [&](const std::string& what, const char* hint = "fetch the file again") {
-    return UserError(Exit::data, name + ": " + what, hint);
+    return UserError(ExitCode::data, name + ": " + what, hint);
   };
   const auto byte = [&](std::size_t at) { return std::to_integer<unsigned>(bytes[at]); };
   if (bytes.size() < 4) throw fault("not an IDX file: it has " + std::to_string(bytes.size()) + " bytes");

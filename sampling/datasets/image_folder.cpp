@@ -155,10 +155,10 @@ std::string find_base(const Files& files, const Settings& settings, bool trainin
         throw settings.error("path",
                              "there is '" + files.describe(outer + other) + "', but no folder " +
                                  (training ? "'train'" : "'val' or 'test'") + " beside it",
-                             Exit::data, "name the folder with split");
+                             ExitCode::data, "name the folder with split");
   }
   if (!split.empty())
-    throw settings.error("split", "no folder '" + split + "' with files in " + settings.text("path"), Exit::data);
+    throw settings.error("split", "no folder '" + split + "' with files in " + settings.text("path"), ExitCode::data);
   // Without splits the classes are the folders in the common one, unless that is itself the only class.
   const auto [first, last] = files.range(common);
   for (auto file = first; file < last; ++file)

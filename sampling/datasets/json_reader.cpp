@@ -40,7 +40,7 @@ JsonReader::JsonReader(std::istream& stream, std::string path)
 
 void JsonReader::fail(const std::string& what) const {
   const auto byte = before_block_ + static_cast<std::uint64_t>(at_ - block_.data());
-  throw UserError(Exit::data, path_ + ": malformed JSON at byte " + std::to_string(byte) + ": " + what,
+  throw UserError(ExitCode::data, path_ + ": malformed JSON at byte " + std::to_string(byte) + ": " + what,
                   "mend the file, or make it again");
 }
 

@@ -11,7 +11,7 @@ namespace {
 constexpr double largest = 1e12;
 
 [[noreturn]] void fail_file(const std::string& path, const std::string& what) {
-  throw UserError(Exit::data, path + ": " + what, "mend the file, or make it again");
+  throw UserError(ExitCode::data, path + ": " + what, "mend the file, or make it again");
 }
 
 }  // namespace

@@ -133,7 +133,7 @@ std::unique_ptr<Dataset> make_shapes(const Settings& settings, const DatasetInpu
   if (split.empty()) split = input.training ? "train" : "val";
   const auto found = std::find(splits.begin(), splits.end(), split);
   if (found == splits.end())
-    throw settings.error("split", "shapes has no split " + to_toml(split), Exit::usage, "set train, val or test");
+    throw settings.error("split", "shapes has no split " + to_toml(split), ExitCode::usage, "set train, val or test");
   const bool is_train = found == splits.begin();
   return std::make_unique<Shapes>(
       ShapesSettings{.split = split,

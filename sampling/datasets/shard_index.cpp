@@ -28,7 +28,7 @@ std::unique_ptr<Descriptor> open_local(const std::string& path) {
     return std::make_unique<Descriptor>(Descriptor::file(path.c_str()));
   } catch (const std::system_error& error) {
     const bool too_many = error.code() == std::errc::too_many_files_open;
-    throw UserError(Exit::data, path + ": " + error.code().message(),
+    throw UserError(ExitCode::data, path + ": " + error.code().message(),
                     too_many ? "every shard stays open: raise the limit with ulimit -n" : "");
   }
 }
@@ -107,7 +107,7 @@ class Indexer {
   }
 
   [[noreturn]] void fail(const std::string& what, const std::string& hint = {}) const {
-    throw UserError(Exit::data, shard_.path + ": sample '" + key_ + "': " + what, hint);
+    throw UserError(ExitCode::data, shard_.path + ": sample '" + key_ + "': " + what, hint);
   }
 
   Shard& shard_;
@@ -200,7 +200,7 @@ void index_remote(Shard& shard, const std::string& url, std::int64_t labels_end,
     scan(shard, ScanWindow(file), labels_end);
     file.keep(index_name, encode(shard));
   } catch (const RemoteError& error) {
-    throw UserError(Exit::data, shard.path + ": " + error.what(), error.hint());
+    throw UserError(ExitCode::data, shard.path + ": " + error.what(), error.hint());
   }
 }
 

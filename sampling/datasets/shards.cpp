@@ -31,7 +31,7 @@ std::vector<std::string> expand(const std::string& pattern, const std::string& k
   std::uint64_t first = 0, last = 0;
   if (close == pattern.size() || dots == range.size() || !parse(range.substr(0, dots), first) ||
       !parse(range.substr(dots + 2), last) || last < first)
-    throw settings.error(key, "no pattern of shards: " + pattern, Exit::usage, "write it as shard-{000..127}.tar");
+    throw settings.error(key, "no pattern of shards: " + pattern, ExitCode::usage, "write it as shard-{000..127}.tar");
   std::vector<std::string> names;
   const auto tails = expand(pattern.substr(close + 1), key, settings);
   if (last - first >= max_shards / tails.size())
@@ -50,8 +50,8 @@ std::vector<std::string> shards_in(const fs::path& folder, const std::string& ke
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
     if (it->path().extension() == ".tar" && !it->path().filename().native().starts_with('.'))
       shards.push_back(it->path().string());
-  if (error) throw settings.error(key, "cannot list " + folder.string() + ": " + error.message(), Exit::data);
-  if (shards.empty()) throw settings.error(key, "no .tar shards in " + folder.string(), Exit::data);
+  if (error) throw settings.error(key, "cannot list " + folder.string() + ": " + error.message(), ExitCode::data);
+  if (shards.empty()) throw settings.error(key, "no .tar shards in " + folder.string(), ExitCode::data);
   std::sort(shards.begin(), shards.end());
   return shards;
 }
@@ -71,7 +71,7 @@ fs::path default_folder(const fs::path& path, const Settings& settings, bool tra
       throw settings.error("path",
                            "there is '" + (path / other).string() + "', but no folder " +
                                (training ? "'train'" : "'val' or 'test'") + " beside it",
-                           Exit::data, "name the folder or the pattern of shards with split");
+                           ExitCode::data, "name the folder or the pattern of shards with split");
   return path;
 }
 
@@ -80,7 +80,7 @@ std::vector<std::string> remote_shards(std::string path, const std::string& spli
   if (!split.empty()) path += (path.ends_with('/') ? "" : "/") + split;
   const std::string key = split.empty() ? "path" : "split";
   if (path.ends_with('/'))
-    throw settings.error(key, "a folder on a server cannot be listed: " + public_name(path), Exit::data,
+    throw settings.error(key, "a folder on a server cannot be listed: " + public_name(path), ExitCode::data,
                          "name its shards: " + public_name(path) + "shard-{000..127}.tar");
   return expand(path, key, settings);
 }
@@ -92,7 +92,7 @@ std::vector<std::string> find_shards(const Settings& settings, bool training) {
   if (is_remote(settings.text("path"))) return remote_shards(settings.text("path"), split, settings);
   const fs::path path = settings.text("path");
   if (path.empty())
-    throw settings.error("path", "this data set needs a .tar, a folder of them or a pattern", Exit::data,
+    throw settings.error("path", "this data set needs a .tar, a folder of them or a pattern", ExitCode::data,
                          "set data.path in the configuration or --set data.path=FOLDER");
   if (!is_folder(path) && !split.empty())
     throw settings.error("split", "path is no folder that could have splits: " + path.string());
@@ -102,7 +102,7 @@ std::vector<std::string> find_shards(const Settings& settings, bool training) {
   const auto shards = expand(place.string(), key, settings);
   std::error_code ignored;
   for (const auto& shard : shards)
-    if (!fs::exists(shard, ignored)) throw settings.error(key, "no such shard: " + shard, Exit::data);
+    if (!fs::exists(shard, ignored)) throw settings.error(key, "no such shard: " + shard, ExitCode::data);
   return shards;
 }
 

@@ -41,12 +41,12 @@ std::size_t find_list(const Files& files, const Settings& settings, const std::s
       continue;
     if (found)
       throw settings.error("path", "several data sets: " + files.describe(*found) + ", " + files.describe(i),
-                           Exit::data, "name the folder that holds ImageSets/ of one of them");
+                           ExitCode::data, "name the folder that holds ImageSets/ of one of them");
     found = i;
   }
   if (found) return *found;
   const auto known = known_lists(files);
-  throw settings.error("split", "no " + wanted + " in " + settings.text("path"), Exit::data,
+  throw settings.error("split", "no " + wanted + " in " + settings.text("path"), ExitCode::data,
                        known.empty() ? "a PASCAL VOC data set has JPEGImages/, Annotations/ and ImageSets/Main/"
                                      : "splits there: " + known);
 }
@@ -55,10 +55,10 @@ std::size_t find_list(const Files& files, const Settings& settings, const std::s
 void read_needed(const Files& files, std::size_t index, std::size_t max_bytes, std::vector<std::byte>& bytes) {
   try {
     if (files.size_bytes(index) > max_bytes)
-      throw UserError(Exit::data, files.describe(index) + ": larger than " + std::to_string(max_bytes) + " bytes");
+      throw UserError(ExitCode::data, files.describe(index) + ": larger than " + std::to_string(max_bytes) + " bytes");
     files.read(index, bytes);
   } catch (const SampleError& error) {
-    throw UserError(Exit::data, error.what());
+    throw UserError(ExitCode::data, error.what());
   }
 }
 
@@ -116,7 +116,7 @@ std::vector<Annotated> read_split(const Files& files, std::size_t list) {
     const auto picture = find_picture(files, root + "JPEGImages/" + name);
     const auto annotation = files.find(root + "Annotations/" + name + ".xml");
     if (!picture || !annotation)
-      throw UserError(Exit::data,
+      throw UserError(ExitCode::data,
                       files.describe(list) + ": '" + name + "' is listed, but there is no " +
                           (picture ? "Annotations/" + name + ".xml" : "JPEGImages/" + name + ".jpg"),
                       "unpack the data set again, or take the line off the list, whose lines are all a name, or all a "
@@ -211,7 +211,7 @@ class Voc : public Dataset {
     if (crops_) throw settings.error("target", "a target needs mode = \"images\"");
     if (std::find(classes_.begin(), classes_.end(), target_) == classes_.end()) {
       const auto near = nearest(target_, classes_);
-      throw settings.error("target", "no class is called '" + target_ + "'", Exit::usage,
+      throw settings.error("target", "no class is called '" + target_ + "'", ExitCode::usage,
                            near.empty() ? "" : "did you mean '" + near + "'?");
     }
     classes_ = {"absent", target_};
@@ -228,7 +228,8 @@ class Voc : public Dataset {
       box.label = static_cast<std::int32_t>(place);
       box.ignore = object.difficult;
       if (crops_ && (annotation.width <= 0 || annotation.height <= 0))
-        throw UserError(Exit::data, files_.describe(picture.file) + ": its annotation has no <size>, which crops need");
+        throw UserError(ExitCode::data,
+                        files_.describe(picture.file) + ": its annotation has no <size>, which crops need");
       boxes_.push_back(crops_ ? widen(box, settings.real("margin"), annotation) : box);
     }
   }

@@ -13,7 +13,7 @@ namespace flowtrain {
 namespace {
 
 [[noreturn]] void fail(const std::string& path, const std::string& what) {
-  throw UserError(Exit::data, path + ": " + what, "mend the annotation, or take the picture off the split's list");
+  throw UserError(ExitCode::data, path + ": " + what, "mend the annotation, or take the picture off the split's list");
 }
 
 /// The number in a node's child; some tools write fractions. Far beyond any picture, and so no number, is 10^7.

@@ -33,7 +33,7 @@ std::vector<std::string> read_class_names(const std::filesystem::path& path) {
   std::vector<std::string> names;
   for (std::string line; std::getline(stream, line); names.push_back(line))
     if (line.ends_with('\r')) line.pop_back();
-  if (stream.bad() || !stream.eof()) throw UserError(Exit::data, path.string() + ": cannot be read");
+  if (stream.bad() || !stream.eof()) throw UserError(ExitCode::data, path.string() + ": cannot be read");
   return names;
 }
 
@@ -63,12 +63,12 @@ class WebDataset : public Dataset {
       throw EmptyDataset(shards_.front().path + (shards_.size() > 1 ? " and the other shards" : "") +
                          ": no samples with a picture (" + picture_endings + ")");
     if (!names_.empty() && classes_ > static_cast<std::int64_t>(names_.size()))
-      throw UserError(Exit::data,
+      throw UserError(ExitCode::data,
                       names_file(shards_.front().path).string() + ": names " + std::to_string(names_.size()) +
                           " classes, but there is label " + std::to_string(classes_ - 1),
                       "mend it, or set data.classes: then it is not read");
     if (unlabelled && classes_ > 0)
-      throw UserError(Exit::data,
+      throw UserError(ExitCode::data,
                       unlabelled->path + ": " + std::string(unlabelled->names[which]) +
                           " has no .cls beside it, though the data set has classes",
                       labels_hint);

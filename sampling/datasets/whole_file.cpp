@@ -34,7 +34,7 @@ std::vector<std::byte> read_whole(const Files& files, std::size_t index) {
   try {
     files.read(index, bytes);
   } catch (const SampleError& error) {
-    throw UserError(Exit::data, error.what());
+    throw UserError(ExitCode::data, error.what());
   }
   return is_gzip(bytes) ? gunzip(bytes, files.describe(index)) : bytes;
 }
@@ -42,7 +42,7 @@ std::vector<std::byte> read_whole(const Files& files, std::size_t index) {
 std::vector<std::byte> gunzip(const std::vector<std::byte>& packed, const std::string& name) {
   constexpr std::size_t step_bytes = std::size_t{1} << 20, most_bytes = std::numeric_limits<uInt>::max();
   const auto damaged = [&](const std::string& what) {
-    return UserError(Exit::data, name + ": damaged gzip data: " + what, "fetch the file again");
+    return UserError(ExitCode::data, name + ": damaged gzip data: " + what, "fetch the file again");
   };
   // Zeros are packed a thousandfold, data sets less than tenfold. A start of zeros is allowed for.
   constexpr std::size_t harmless_bytes = std::size_t{1} << 24, max_ratio = 100;
@@ -52,7 +52,7 @@ std::vector<std::byte> gunzip(const std::vector<std::byte>& packed, const std::s
   std::size_t taken = 0, written = 0;
   for (bool done = packed.empty(); !done;) {
     if (written > harmless_bytes && (written - harmless_bytes) / max_ratio > taken)
-      throw UserError(Exit::data, name + ": gzip data that unfold to more than 100 times their size",
+      throw UserError(ExitCode::data, name + ": gzip data that unfold to more than 100 times their size",
                       "unpack the file by hand if it is what it should be");
     if (written == bytes.size())
       bytes.resize(written + step_bytes);  // room doubles, but memory is touched as it is filled

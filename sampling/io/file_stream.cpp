@@ -26,9 +26,9 @@ FileBuffer::int_type FileBuffer::underflow() {
   try {
     got = file_.read_at(next_, std::as_writable_bytes(block));
   } catch (const std::system_error& error) {
-    throw UserError(Exit::data, name_ + ": " + error.what());
+    throw UserError(ExitCode::data, name_ + ": " + error.what());
   }
-  if (got < block.size()) throw UserError(Exit::data, name_ + ": ends early: was the file cut since?");
+  if (got < block.size()) throw UserError(ExitCode::data, name_ + ": ends early: was the file cut since?");
   next_ += got;
   setg(block.data(), block.data(), block.data() + got);
   return traits_type::to_int_type(block[0]);

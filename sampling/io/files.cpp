@@ -32,7 +32,7 @@ Descriptor open_source(const std::string& path, bool is_folder) {
   try {
     return is_folder ? Descriptor::folder(path.c_str()) : Descriptor::file(path.c_str());
   } catch (const std::system_error& error) {
-    throw UserError(Exit::data, path + ": " + error.code().message());
+    throw UserError(ExitCode::data, path + ": " + error.code().message());
   }
 }
 
@@ -56,13 +56,13 @@ void Files::list_folder() {
     std::error_code dangling;  // a link to nowhere is a file that cannot be read
     const bool folder = it->is_directory(dangling);
     if (folder && it.depth() >= max_depth)
-      throw UserError(Exit::data, last + ": folders are nested deeper than " + std::to_string(max_depth),
+      throw UserError(ExitCode::data, last + ": folders are nested deeper than " + std::to_string(max_depth),
                       "remove the link that leads back to a folder above it");
     if (folder && hidden) it.disable_recursion_pending();
     if (!folder && !hidden) names_.add(std::string_view(last).substr(root.native().size()));
     it.increment(error);
   }
-  if (error) throw UserError(Exit::data, last + ": cannot list: " + error.message());
+  if (error) throw UserError(ExitCode::data, last + ": cannot list: " + error.message());
 }
 
 void Files::list_archive() {
@@ -145,7 +145,7 @@ void Files::stream(std::size_t index, const std::function<void(std::istream&)>& 
     const auto file = Descriptor::file(names_[index].data(), &source_);
     pass(file, 0, file.size_bytes());
   } catch (const std::system_error& error) {
-    throw UserError(Exit::data, describe(index) + ": " + error.code().message());
+    throw UserError(ExitCode::data, describe(index) + ": " + error.code().message());
   }
 }
 
@@ -156,9 +156,11 @@ std::string Files::describe(std::string_view name) const {
 Files open_files(const Settings& settings) {
   const std::string hint = "set data.path in the configuration or --set data.path=FOLDER";
   const auto& path = settings.text("path");
-  if (path.empty()) throw settings.error("path", "this data set needs a folder or a .tar archive", Exit::data, hint);
+  if (path.empty())
+    throw settings.error("path", "this data set needs a folder or a .tar archive", ExitCode::data, hint);
   std::error_code ignored;
-  if (!fs::exists(path, ignored)) throw settings.error("path", "no such folder or archive: " + path, Exit::data, hint);
+  if (!fs::exists(path, ignored))
+    throw settings.error("path", "no such folder or archive: " + path, ExitCode::data, hint);
   return Files(path);
 }
 

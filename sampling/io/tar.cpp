@@ -109,7 +109,7 @@ class Scanner {
 
  private:
   [[noreturn]] void fail(const std::string& what, const std::string& hint = "get or write the archive again") const {
-    throw UserError(Exit::data, path_ + ": at byte " + std::to_string(at_) + ": " + what, hint);
+    throw UserError(ExitCode::data, path_ + ": at byte " + std::to_string(at_) + ": " + what, hint);
   }
 
   /// Reads the header at at_; false at the end mark, a block of zeros.
@@ -218,7 +218,7 @@ void scan_tar(const ByteSource& file, const std::string& path, const std::functi
   try {
     Scanner(file, path, found).run();
   } catch (const std::system_error& error) {
-    throw UserError(Exit::data, path + ": " + error.what());
+    throw UserError(ExitCode::data, path + ": " + error.what());
   }
 }
 

@@ -16,7 +16,7 @@ class ClassBalanced : public Order {
     for (std::uint64_t id = 0; id < samples_; ++id)
       if (const auto label = input.dataset.label(id); label >= 0) by_label[label].push_back(id);
     if (by_label.empty())
-      throw UserError(Exit::data, "order.name: class_balanced needs labels, and this data set has none",
+      throw UserError(ExitCode::data, "order.name: class_balanced needs labels, and this data set has none",
                       "set order.name = \"shuffle\"");
     for (auto& [label, members] : by_label) members_.push_back(std::move(members));
   }

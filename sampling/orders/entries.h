@@ -16,7 +16,7 @@ using OrderEntry = Registry<Order, OrderInput>::Item;
 /// The records of a data set that is to be ordered. Throws UserError(data) if there are none.
 inline std::uint64_t samples_of(const OrderInput& input) {
   const auto samples = input.dataset.size();
-  if (samples == 0) throw UserError(Exit::data, "the data set is empty", "check data.path and the split");
+  if (samples == 0) throw UserError(ExitCode::data, "the data set is empty", "check data.path and the split");
   return samples;
 }
 

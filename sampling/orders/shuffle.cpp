@@ -43,7 +43,7 @@ OrderEntry sequential_entry() {
         const auto samples = samples_of(input), first = static_cast<std::uint64_t>(settings.integer("first"));
         if (first > samples)
           throw settings.error("first", say(first, " records are more than the ", samples, " that there are"),
-                               Exit::data);
+                               ExitCode::data);
         return std::make_unique<Sequential>(first > 0 ? first : samples);
       }};
 }

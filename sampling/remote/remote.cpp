@@ -29,8 +29,8 @@ std::shared_ptr<const RemoteAccess> remote_access(const Settings& settings) {
     try {
       cache = std::make_unique<DiskCache>(folder, static_cast<std::uint64_t>(settings.integer("cache_mb")) << 20);
     } catch (const std::filesystem::filesystem_error& error) {
-      throw settings.error("cache", "cannot write to the folder " + folder + ": " + error.code().message(), Exit::data,
-                           "name a folder that this user may write to");
+      throw settings.error("cache", "cannot write to the folder " + folder + ": " + error.code().message(),
+                           ExitCode::data, "name a folder that this user may write to");
     }
   }
   return std::make_shared<const RemoteAccess>(patience, std::move(cache),

@@ -41,7 +41,7 @@ Augmentation augmentation(const Settings& settings) {
   made.shear = settings.real("shear");
   const auto& zoom = settings.reals("zoom");
   if (zoom.size() != 2 || zoom[0] > zoom[1])
-    throw settings.error("zoom", "must be [least, most]", Exit::usage, "write zoom = [0.9, 1.1], say");
+    throw settings.error("zoom", "must be [least, most]", ExitCode::usage, "write zoom = [0.9, 1.1], say");
   made.zoom = {zoom[0], zoom[1]};
   made.brightness = settings.real("brightness");
   made.contrast = settings.real("contrast");

@@ -75,15 +75,16 @@ std::vector<double> per_channel(const Settings& settings, const std::string& nam
 std::vector<double> range(const Settings& settings, const std::string& name) {
   const auto& values = settings.reals(name);
   if (values.size() != 2 || values[0] > values[1])
-    throw settings.error(name, "must be [least, most]", Exit::usage, "write " + name + " = [0.5, 1.0], say");
+    throw settings.error(name, "must be [least, most]", ExitCode::usage, "write " + name + " = [0.5, 1.0], say");
   return values;
 }
 
 UserError without_classes(const Dataset& dataset) {
   const auto missing = dataset.missing_labels();
   const std::string what = "sampler.name: 'classify' needs a data set with classes, this one has none";
-  if (missing.empty()) return UserError(Exit::usage, what, "choose another data.dataset or sampler");
-  return UserError(Exit::data, what + ": " + missing, "mend the data set, or choose another one or another sampler");
+  if (missing.empty()) return UserError(ExitCode::usage, what, "choose another data.dataset or sampler");
+  return UserError(ExitCode::data, what + ": " + missing,
+                   "mend the data set, or choose another one or another sampler");
 }
 
 class ClassifySampler : public Sampler {
@@ -139,13 +140,13 @@ class ClassifySampler : public Sampler {
   static int output_size(const Settings& settings, const StoredForm& form) {
     if (const auto size = settings.integer("size"); size > 0) return static_cast<int>(size);
     if (form.height == 0)
-      throw settings.error("size", "must be given: the pictures of this data set have no common size", Exit::usage,
+      throw settings.error("size", "must be given: the pictures of this data set have no common size", ExitCode::usage,
                            "set sampler.size, for instance to 224");
     if (form.height != form.width)
       throw settings.error("size",
                            "must be given: the stored pictures of " + std::to_string(form.width) + "x" +
                                std::to_string(form.height) + " are not square",
-                           Exit::usage, "set sampler.size, for instance to " + std::to_string(form.height));
+                           ExitCode::usage, "set sampler.size, for instance to " + std::to_string(form.height));
     return form.height;
   }
 
@@ -154,8 +155,9 @@ class ClassifySampler : public Sampler {
     if (channels == 2) throw settings.error("channels", "must be 0, 1 or 3");
     if (channels > 0) return static_cast<int>(channels);
     if (form.channels != 1 && form.channels != 3)
-      throw UserError(Exit::usage, "sampler.name: 'classify' needs pictures of 1 or 3 channels, this data set has " +
-                                       std::to_string(form.channels));
+      throw UserError(ExitCode::usage,
+                      "sampler.name: 'classify' needs pictures of 1 or 3 channels, this data set has " +
+                          std::to_string(form.channels));
     return form.channels;
   }
 

@@ -16,7 +16,7 @@ class CopySampler : public Sampler {
         classes_(static_cast<std::int64_t>(input.dataset.classes().size())),
         type_(settings.text("dtype") == "f32" ? DType::f32 : DType::u8) {
     if (form_.encoding == Encoding::image)
-      throw UserError(Exit::usage, "sampler.name: 'copy' needs samples of one size, the data set holds image files",
+      throw UserError(ExitCode::usage, "sampler.name: 'copy' needs samples of one size, the data set holds image files",
                       "use sampler.name = \"classify\"");
   }
 

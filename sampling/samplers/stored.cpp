@@ -29,7 +29,7 @@ StoredForm form_of(const Record& record) {
 }  // namespace
 
 StoredForm stored_form(const Dataset& dataset) {
-  if (dataset.size() == 0) throw UserError(Exit::data, "the data set is empty", "check data.path and the split");
+  if (dataset.size() == 0) throw UserError(ExitCode::data, "the data set is empty", "check data.path and the split");
   ReadBuffer buffer;
   std::string first_error;
   for (std::uint64_t id = 0; id < std::min(dataset.size(), records_tried); ++id) {
@@ -39,7 +39,7 @@ StoredForm stored_form(const Dataset& dataset) {
       if (id == 0) first_error = dataset.describe(id) + ": " + error.what();
     }
   }
-  throw UserError(Exit::data, "none of the first records can be read: " + first_error,
+  throw UserError(ExitCode::data, "none of the first records can be read: " + first_error,
                   "check that data.path holds intact files");
 }
 

@@ -17,8 +17,8 @@ void measure_grey(const std::uint8_t* from, float* to, std::size_t rows, const P
                   cudaStream_t stream);
 
 /// Enqueues one pass from `from`, (rows, height, width, channels) u8, to `to`, f32 of the same order: the CPU's bits.
-/// Both, `mix.rows` and `mix.grey` are on the device; the rule is read before it returns. Throws std::invalid_argument
-/// unless 1 ≤ channels ≤ 4.
+/// Both, `batch_augment.rows` and `batch_augment.grey` are on the device; the rule is read before it returns. Throws
+/// std::invalid_argument unless 1 ≤ channels ≤ 4.
 void mix_pixels(const std::uint8_t* from, float* to, std::size_t rows, const PictureShape& shape, const PixelRule& rule,
                 const PixelMix& mix, cudaStream_t stream);
 

@@ -61,7 +61,7 @@ NmsMethod nms_method(const std::string& name) {
   if (name == "nms") return NmsMethod::hard;
   if (name == "linear_soft_nms") return NmsMethod::linear;
   if (name == "exp_soft_nms") return NmsMethod::exponential;
-  throw UserError(Exit::usage, "nms_algorithm is '" + name + "', expected nms, linear_soft_nms or exp_soft_nms",
+  throw UserError(ExitCode::usage, "nms_algorithm is '" + name + "', expected nms, linear_soft_nms or exp_soft_nms",
                   "Write one of these names.");
 }
 

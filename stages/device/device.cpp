@@ -55,30 +55,30 @@ std::unique_ptr<Device> make_cuda_device(int index, std::uint32_t slots, bool pi
   const std::string name = "cuda:" + std::to_string(index);
   const auto parts = find_part(kCudaParts);
   if (parts.empty()) {
-    throw UserError(Exit::usage, name + ": this build of flowtrain has no CUDA parts (" + kCudaParts + ")",
+    throw UserError(ExitCode::usage, name + ": this build of flowtrain has no CUDA parts (" + kCudaParts + ")",
                     "Install the CUDA toolkit (nvcc) and build again, or train on the CPU: run.device = \"cpu\".");
   }
   // Asked first, because without a driver the reason that the parts do not load would name some other library.
   if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
-    throw UserError(Exit::usage, name + ": no GPU answers: the NVIDIA driver (libcuda.so.1) is not on this machine",
+    throw UserError(ExitCode::usage, name + ": no GPU answers: the NVIDIA driver (libcuda.so.1) is not on this machine",
                     "Install the driver, or train on the CPU: run.device = \"cpu\".");
   }
   // Never closed: LibTorch keeps pointers to what the parts bring in. Global, as LibTorch's CUDA libraries look up
   // each other's symbols.
   void* library = dlopen(parts.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr) {
-    throw UserError(Exit::usage, name + ": the CUDA parts cannot be loaded: " + dlerror(),
+    throw UserError(ExitCode::usage, name + ": the CUDA parts cannot be loaded: " + dlerror(),
                     "Run cmake/go build on this machine: where a GPU answers it installs LibTorch's CUDA libraries.");
   }
   auto* entry = reinterpret_cast<CudaDeviceEntry*>(dlsym(library, kCudaDeviceEntry));
   if (entry == nullptr) {
-    throw UserError(Exit::usage, name + ": " + parts.string() + " lacks " + kCudaDeviceEntry,
+    throw UserError(ExitCode::usage, name + ": " + parts.string() + " lacks " + kCudaDeviceEntry,
                     "It comes from another version of flowtrain: build or install this one again.");
   }
   std::array<char, 512> error{};
   std::unique_ptr<Device> device(entry(index, slots, pin, error.data(), error.size()));
   if (!device) {
-    throw UserError(Exit::usage, name + ": " + error.data(),
+    throw UserError(ExitCode::usage, name + ": " + error.data(),
                     "Look at nvidia-smi and CUDA_VISIBLE_DEVICES, or train on the CPU: run.device = \"cpu\".");
   }
   return device;

@@ -44,8 +44,10 @@ std::vector<OfClass> by_class(const GroundTruth& truth, std::span<const FoundObj
     const auto place = place_of(found.image_id);
     const auto name = "a detection in image " + std::to_string(found.image_id);
     if (place < 0)
-      throw UserError(Exit::data, name + ", which is not among those evaluated", "evaluate results on their own split");
-    if (!is_finite(found) || !std::isfinite(found.score)) throw UserError(Exit::data, name + " has no finite numbers");
+      throw UserError(ExitCode::data, name + ", which is not among those evaluated",
+                      "evaluate results on their own split");
+    if (!is_finite(found) || !std::isfinite(found.score))
+      throw UserError(ExitCode::data, name + " has no finite numbers");
     const auto label = label_of.find(found.category_id);
     if (label == label_of.end()) continue;
     classes[label->second].detections.push_back({static_cast<std::uint32_t>(place), &found});

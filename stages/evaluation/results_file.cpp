@@ -44,7 +44,7 @@ Descriptor open_file(const std::filesystem::path& path) {
   try {
     return Descriptor::file(path.c_str());
   } catch (const std::system_error& error) {
-    throw UserError(Exit::data, path.string() + ": " + error.code().message());
+    throw UserError(ExitCode::data, path.string() + ": " + error.code().message());
   }
 }
 
@@ -62,7 +62,7 @@ void write_results(const std::filesystem::path& path, std::span<const FoundObjec
   }
   stream << line << "]\n";
   stream.close();
-  if (!stream) throw UserError(Exit::snapshot, path.string() + ": cannot be written: " + std::strerror(errno));
+  if (!stream) throw UserError(ExitCode::snapshot, path.string() + ": cannot be written: " + std::strerror(errno));
 }
 
 std::vector<FoundObject> read_results(const std::filesystem::path& path) {

@@ -9,8 +9,7 @@
 
 namespace flowtrain {
 
-/// How many threads of named_thread() run now: what a test of leaks counts, as names tell nothing there (a thread that
-/// oneTBB starts has the name of the one that it was started from).
+/// How many threads of named_thread() run now: what a test of leaks counts.
 inline std::atomic<int> named_threads{0};
 
 /// Starts a thread called `name` (at most 15 characters are kept by Linux). Joins when destroyed.

@@ -192,15 +192,15 @@ void copy_in(const std::vector<StateTensor>& from, const nets::NamedTensors& to,
   for (auto& stored : from)
     if (missing.erase(stored.name) == 0) unexpected.push_back(stored.name);
   if (!missing.empty() || !unexpected.empty())
-    throw UserError(Exit::snapshot,
+    throw UserError(ExitCode::snapshot,
                     say("the snapshot's ", what, " is another one: it lacks ", list_of(missing), ", and has ",
                         list_of(unexpected), " that this run has not"),
                     hint);
   for (auto& stored : from) {
     at::Tensor own = to.at(stored.name);
     if (own.sizes() != at::IntArrayRef(stored.shape) || dtype_name(own.scalar_type()) != stored.dtype)
-      throw UserError(Exit::snapshot, "'" + stored.name + "' of the snapshot's " + what + " has another shape or type",
-                      hint);
+      throw UserError(ExitCode::snapshot,
+                      "'" + stored.name + "' of the snapshot's " + what + " has another shape or type", hint);
     own.copy_(torch::from_blob(const_cast<std::byte*>(stored.bytes.data()), stored.shape, own.scalar_type()));
   }
 }

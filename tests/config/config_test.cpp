@@ -18,7 +18,7 @@ TEST_CASE("defaults stand where nothing was written") {
   CHECK(config.table("loader").integer("batch") == 64);
   CHECK_FALSE(config.table("loader").given("batch"));
   CHECK(config.table("order").text("name") == "shuffle");
-  CHECK(config.table("lr.warmup").integer("t") == 0);
+  CHECK(config.table("lr.warmup").integer("length") == 0);
   CHECK(config.data(true).text("alphabet") == "latin");
   CHECK_THROWS_AS(config.table("nothing"), InternalError);
 }
@@ -41,7 +41,8 @@ TEST_CASE("every value knows where it was written") {
 TEST_CASE("a file is merged over its bases, table by table, the later over the earlier") {
   add_entries();
   TempFolder temp;
-  temp.write("base/one.toml", "name = \"one\"\n[loader]\nbatch = 1\nprefetch = 1\nreaders = 1\n[lr.warmup]\nt = 5\n");
+  temp.write("base/one.toml",
+             "name = \"one\"\n[loader]\nbatch = 1\nprefetch = 1\nreaders = 1\n[lr.warmup]\nlength = 5\n");
   temp.write("base/two.toml", "base = [\"deep/three.toml\"]\n[loader]\nbatch = 2\nprefetch = 2\n");
   temp.write("base/deep/three.toml", letters + "[loader]\nbatch = 3\nworkers = 3\n");
   auto config = load_config(temp.write(
@@ -53,7 +54,7 @@ TEST_CASE("a file is merged over its bases, table by table, the later over the e
   CHECK(std::get<std::int64_t>(loader.value("workers")) == 3);
   CHECK(loader.integer("readers") == 1);
   CHECK(loader.origin("workers").source == (temp / "base/deep/three.toml").string());
-  CHECK(config.table("lr.warmup").integer("t") == 5);
+  CHECK(config.table("lr.warmup").integer("length") == 5);
   CHECK(config.table("lr.warmup").text("by") == "epoch");
 }
 
@@ -95,7 +96,7 @@ TEST_CASE("files that cannot be read are refused") {
   TempFolder temp;
   auto missing = failure_of([&] { load_config(temp / "gone.toml"); });
   REQUIRE(missing);
-  CHECK(missing->code == Exit::usage);
+  CHECK(missing->code == ExitCode::usage);
   CHECK(missing->message ==
         "cannot read the configuration '" + (temp / "gone.toml").string() + "': No such file or directory");
   auto folder = failure_of([&] { load_config(temp.path()); });
@@ -168,29 +169,31 @@ TEST_CASE("values that cannot be meant are refused") {
 }
 
 TEST_CASE("mixing labels that the loss does not know is refused with both places; erasing is not") {
-  const std::string detection = letters + "[loss]\nname = \"cornernet\"\n[mix]\n";
+  const std::string detection = letters + "[loss]\nname = \"cornernet\"\n[batch_augment]\n";
   CHECK(refusal(detection + "cutmix = 1.0\n").message ==
-        "a.toml:6:1: mix.cutmix: mixes class labels, and loss.name = \"cornernet\" (a.toml:4:1) knows none");
-  CHECK(refusal(detection, {parse_set("mix.mixup=0.2")}).message ==
-        "--set: mix.mixup: mixes class labels, and loss.name = \"cornernet\" (a.toml:4:1) knows none");
+        "a.toml:6:1: batch_augment.cutmix: mixes class labels, and loss.name = \"cornernet\" (a.toml:4:1) knows none");
+  CHECK(refusal(detection, {parse_set("batch_augment.mixup=0.2")}).message ==
+        "--set: batch_augment.mixup: mixes class labels, and loss.name = \"cornernet\" (a.toml:4:1) knows none");
   const auto config = loaded(detection + "erase = {prob = 0.25, value = \"random\"}\n");
-  CHECK(config.table("mix.erase").real("prob") == 0.25);
-  CHECK(config.table("mix.erase").text("value") == "random");
-  CHECK(config.table("mix").real("mixup") == 0);
+  CHECK(config.table("batch_augment.erase").real("prob") == 0.25);
+  CHECK(config.table("batch_augment.erase").text("value") == "random");
+  CHECK(config.table("batch_augment").real("mixup") == 0);
 
   auto message = [](const std::string& set) { return refusal(letters, {parse_set(set)}).message; };
-  CHECK(message("mix.erase.scale=[0.5]") == "--set: mix.erase.scale: must be [least, most], got [0.5]");
-  CHECK(message("mix.erase.ratio=[3, 0.3]") == "--set: mix.erase.ratio: must be [least, most], got [3.0, 0.3]");
-  CHECK(message("mix.erase.value=black").find("mean") != std::string::npos);
-  CHECK(message("mix.mixup=-1").starts_with("--set: mix.mixup: "));
-  CHECK(message("mix.prob=1.5").starts_with("--set: mix.prob: "));
+  CHECK(message("batch_augment.erase.scale=[0.5]") ==
+        "--set: batch_augment.erase.scale: must be [least, most], got [0.5]");
+  CHECK(message("batch_augment.erase.ratio=[3, 0.3]") ==
+        "--set: batch_augment.erase.ratio: must be [least, most], got [3.0, 0.3]");
+  CHECK(message("batch_augment.erase.value=black").find("mean") != std::string::npos);
+  CHECK(message("batch_augment.mixup=-1").starts_with("--set: batch_augment.mixup: "));
+  CHECK(message("batch_augment.prob=1.5").starts_with("--set: batch_augment.prob: "));
 }
 
 TEST_CASE("the command line's values are TOML, or text as it stands") {
   auto config =
       loaded(letters, {parse_set("name=2024"), parse_set("loader.workers=auto"), parse_set("val.every=2 epochs"),
                        parse_set("net.hidden=[8, 4]"), parse_set("val.metrics=[]"), parse_set("net.name=\"mlp\""),
-                       parse_set("lr.warmup={t = 3, by = \"epoch\"}"), parse_set("optim.lr=1"),
+                       parse_set("lr.warmup={length = 3, by = \"epoch\"}"), parse_set("optim.lr=1"),
                        parse_set("data.path=a=b"), parse_set("run.dir=1\n[loader]\nbatch = 3")});
   CHECK(config.name() == "2024");
   CHECK(config.table("loader").text("workers") == "auto");
@@ -198,7 +201,7 @@ TEST_CASE("the command line's values are TOML, or text as it stands") {
   CHECK(config.table("net").integers("hidden") == std::vector<std::int64_t>{8, 4});
   CHECK(config.table("val").texts("metrics").empty());
   CHECK(config.table("net").text("name") == "mlp");
-  CHECK(config.table("lr.warmup").integer("t") == 3);
+  CHECK(config.table("lr.warmup").integer("length") == 3);
   CHECK(config.list("optim")[0].real("lr") == 1);
   CHECK(config.data(true).text("path") == "a=b");
   CHECK(config.table("loader").integer("batch") == 64);
@@ -307,7 +310,7 @@ TEST_CASE("of two keys that exclude each other the later source's stands; togeth
 TEST_CASE("training needs a net and an end") {
   auto no_end = failure_of([] { loaded(letters + "[net]\nname = \"mlp\"\n").check_trainable(); });
   REQUIRE(no_end);
-  CHECK(no_end->code == Exit::usage);
+  CHECK(no_end->code == ExitCode::usage);
   CHECK(no_end->message.ends_with("a.toml: neither run.max_iter nor run.max_epochs is given"));
   auto no_net = failure_of([] { loaded(letters + "[run]\nmax_iter = 5\n").check_trainable(); });
   REQUIRE(no_net);
@@ -320,12 +323,13 @@ TEST_CASE("a table may stand several times where that has a meaning") {
   const std::string cosine = "[[schedule]]\nname = \"cosine\"\nmin_factor = 0.1\n";
   CHECK(loaded(letters).list("optim").size() == 1);
   CHECK(loaded(letters).list("schedule").empty());
-  auto config = loaded(
-      letters + cosine + "[[schedule]]\nname = \"warmup\"\nt = 5\n[[optim]]\nlabel = \"a\"\n[[optim]]\nlabel = \"b\"\n",
-      {parse_set("schedule.1.t=7"), parse_set("optim.0.lr=2")});
+  auto config =
+      loaded(letters + cosine +
+                 "[[schedule]]\nname = \"warmup\"\nlength = 5\n[[optim]]\nlabel = \"a\"\n[[optim]]\nlabel = \"b\"\n",
+             {parse_set("schedule.1.length=7"), parse_set("optim.0.lr=2")});
   REQUIRE(config.list("schedule").size() == 2);
   CHECK(config.list("schedule")[0].real("min_factor") == 0.1);
-  CHECK(config.list("schedule")[1].integer("t") == 7);
+  CHECK(config.list("schedule")[1].integer("length") == 7);
   CHECK(config.list("optim")[0].real("lr") == 2);
   CHECK(config.list("optim")[1].text("label") == "b");
   CHECK(loaded(letters + cosine, {parse_set("schedule=[]")}).list("schedule").empty());
@@ -334,7 +338,8 @@ TEST_CASE("a table may stand several times where that has a meaning") {
 
   CHECK(refusal(letters + "[schedule]\nname = \"cosine\"\n").message ==
         "a.toml:3:2: schedule: expected a list of tables");
-  CHECK(refusal(letters + "[[schedule]]\nt = 3\n").message == "a.toml:4:1: schedule.0.t: no schedule is named");
+  CHECK(refusal(letters + "[[schedule]]\nlength = 3\n").message ==
+        "a.toml:4:1: schedule.0.length: no schedule is named");
   auto power = refusal(letters + cosine + "power = 2\n");
   CHECK(power.message == "a.toml:6:1: schedule.0.power: the schedule 'cosine' has no such key");
   CHECK(power.hint == "it is a key of the schedule poly");
@@ -388,7 +393,7 @@ TEST_CASE("the list of keys names every table and the keys of entries") {
       CHECK(text.find(table.repeats == Repeats::yes ? "\n[[" + table.name + "]]" : "\n[" + table.name + "]") !=
             std::string::npos);
   for (auto part : {"with dataset = \"letters\"", "with name = \"spiral\"", "  turns = 3  [integer]",
-                    "  dataset (must be given)  [text]", "  last = \"wrap\"  [wrap|drop|pad]",
+                    "  dataset (must be given)  [text]", "  last_batch = \"wrap\"  [wrap|drop|pad]",
                     "with name = \"mlp\": ", "  hidden = [256, 128]  [list of integers]",
                     "with net.name = \"cornernet_saccade\":", "  att_threshold = 0.3  [number]",
                     "with name = \"stop_file\": ", "  file (must be given)  [text]"})

@@ -87,7 +87,7 @@ TEST_CASE("the resolved configuration loads again to an equal one") {
        {rich, std::string("[data]\ndataset = \"letters\"\n"),
         std::string(
             "[data]\ndataset = \"letters\"\n[[group]]\nparams = \"bias$\"\nweight_decay = 0\n[[schedule]]\nname = "
-            "\"warmup\"\nt = 3\n[[optim]]\nlabel = \"a\"\n[[optim]]\nlabel = \"b\"\n"),
+            "\"warmup\"\nlength = 3\n[[optim]]\nlabel = \"a\"\n[[optim]]\nlabel = \"b\"\n"),
         std::string("[data]\npath = \"p\"\n[data.train]\ndataset = \"letters\"\nbad = \"stop\"\n"
                     "[data.val]\ndataset = \"digits\"\nbase = 3\n")}) {
     auto config = loaded(text, {parse_set("net.name=script"), parse_set("net.script=m.pt")});
@@ -118,13 +118,26 @@ TEST_CASE("a difference names the key and both values") {
 }
 
 TEST_CASE("changes that decide parameters break exact resume") {
-  for (auto set : {"net.hidden=[9]",     "optim.name=sgd",         "loss.label_smoothing=0.1",
-                   "lr.stepsize=5",      "lr.warmup.t=3",          "order.turns=6",
-                   "sampler.name=copy",  "mix.mixup=0.2",          "mix.color.hue=0.1",
-                   "mix.erase.prob=0.5", "data.alphabet=runic",    "data.train.split=x",
-                   "loader.batch=32",    "loader.last=drop",       "train.accum=2",
-                   "train.clip=1",       "train.amp=bf16",         "run.seed=2",
-                   "run.threads=2",      "run.deterministic=false"}) {
+  for (auto set : {"net.hidden=[9]",
+                   "optim.name=sgd",
+                   "loss.label_smoothing=0.1",
+                   "lr.stepsize=5",
+                   "lr.warmup.length=3",
+                   "order.turns=6",
+                   "sampler.name=copy",
+                   "batch_augment.mixup=0.2",
+                   "batch_augment.color.hue=0.1",
+                   "batch_augment.erase.prob=0.5",
+                   "data.alphabet=runic",
+                   "data.train.split=x",
+                   "loader.batch=32",
+                   "loader.last_batch=drop",
+                   "train.accum=2",
+                   "train.clip=1",
+                   "train.amp=bf16",
+                   "run.seed=2",
+                   "run.threads=2",
+                   "run.deterministic=false"}) {
     auto found = changes({set});
     CAPTURE(set);
     REQUIRE_FALSE(found.empty());

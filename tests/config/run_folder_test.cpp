@@ -73,7 +73,7 @@ TEST_CASE("--run-dir takes a new or empty folder, not one that holds a run") {
   for (std::string name : {"full", "half"}) {
     auto failure = failure_of([&] { RunFolder::create_at(temp / name); });
     REQUIRE(failure);
-    CHECK(failure->code == Exit::usage);
+    CHECK(failure->code == ExitCode::usage);
     CHECK(failure->message == "--run-dir '" + (temp / name).string() + "' already holds a run");
     CHECK(failure->hint == "go on in it with --resume auto or --iter N, name another --run-dir, or remove it");
   }
@@ -85,7 +85,7 @@ TEST_CASE("opening goes on in a run and in nothing else") {
   CHECK(RunFolder::open(temp / "net").path() == temp / "net");
   auto failure = failure_of([&] { RunFolder::open(temp / "absent"); });
   REQUIRE(failure);
-  CHECK(failure->code == Exit::snapshot);
+  CHECK(failure->code == ExitCode::snapshot);
   CHECK(failure->message == "there is no run in '" + (temp / "absent").string() + "'");
   CHECK_FALSE(fs::exists(temp / "absent"));
 }
@@ -98,7 +98,7 @@ TEST_CASE("one run has one writer, and the lock ends with it") {
     auto moved = std::move(held);
     auto failure = failure_of([&] { RunFolder::open(temp / "net"); });
     REQUIRE(failure);
-    CHECK(failure->code == Exit::snapshot);
+    CHECK(failure->code == ExitCode::snapshot);
     CHECK(failure->message ==
           "the run in '" + (temp / "net").string() + "' is being written by process " + std::to_string(getpid()));
     CHECK(failure->hint.find("--run-dir") != std::string::npos);
@@ -136,7 +136,7 @@ TEST_CASE("a folder that cannot be made is reported with the system's reason") {
   auto refused = [&](auto action, const std::string& path, const std::string& reason) {
     auto failure = failure_of(action);
     REQUIRE(failure);
-    CHECK(failure->code == Exit::snapshot);
+    CHECK(failure->code == ExitCode::snapshot);
     CHECK(failure->message == "cannot make the folder '" + path + "': " + reason);
     CHECK(failure->hint == "give a folder that can be written: --run-dir DIR, or --set run.dir=DIR");
   };
@@ -152,7 +152,7 @@ TEST_CASE("a folder without permission is reported with the system's reason") {
   fs::permissions(temp / "shut", fs::perms::owner_read | fs::perms::owner_exec);
   const auto failure = failure_of([&] { RunFolder::create(temp / "shut", "net"); });
   REQUIRE(failure);
-  CHECK(failure->code == Exit::snapshot);
+  CHECK(failure->code == ExitCode::snapshot);
   CHECK(failure->message == "cannot make the folder '" + (temp / "shut/net").string() + "': Permission denied");
 }
 
@@ -164,6 +164,6 @@ TEST_CASE("a run's folder may stand for a configuration") {
   CHECK_FALSE(as_run_folder(temp / "absent.toml"));
   auto failure = failure_of([&] { as_run_folder(temp.path()); });
   REQUIRE(failure);
-  CHECK(failure->code == Exit::usage);
+  CHECK(failure->code == ExitCode::usage);
   CHECK(failure->message == "'" + temp.path().string() + "' is a folder without config.toml: not a run");
 }

@@ -59,17 +59,18 @@ TEST_CASE("schedules are those of torch.optim.lr_scheduler") {
 
 TEST_CASE("warm-up goes on top of what else moves the figure") {
   const auto cosine = schedule("cosine", {}, 12);
-  const auto warmup = schedule("warmup", {{"t", number(4)}, {"mode", word("factor")}, {"factor", 0.25}}, 12);
+  const auto warmup = schedule("warmup", {{"length", number(4)}, {"mode", word("factor")}, {"factor", 0.25}}, 12);
   const double chained[] = {0.2, 0.3440370196, 0.4665063509, 0.5548097039,
                             0.6, 0.503527618,  0.4,          0.296472382};  // ChainedScheduler
   for (std::uint64_t i = 1; i <= std::size(chained); ++i)
     CHECK(warmup.apply(cosine.apply(0.8, i), i) == Approx(chained[i - 1]));
 
-  expect(schedule("warmup", {{"t", number(4)}, {"mode", word("fix")}, {"init_lr", 0.2}}, 9),
+  expect(schedule("warmup", {{"length", number(4)}, {"mode", word("fix")}, {"init_lr", 0.2}}, 9),
          {0.2, 0.35, 0.5, 0.65, 0.8, 0.8});
-  expect(schedule("warmup", {{"t", number(4)}}, 9), {0.2, 0.35, 0.5, 0.65, 0.8});  // auto: from 1 / iterations
-  expect(schedule("warmup", {{"t", number(2)}, {"by", word("epoch")}, {"mode", word("factor")}, {"factor", 0.0}}, 20),
-         {0, 0.08, 0.16, 0.24, 0.32, 0.4, 0.48, 0.56, 0.64, 0.72, 0.8});
+  expect(schedule("warmup", {{"length", number(4)}}, 9), {0.2, 0.35, 0.5, 0.65, 0.8});  // auto: from 1 / iterations
+  expect(
+      schedule("warmup", {{"length", number(2)}, {"by", word("epoch")}, {"mode", word("factor")}, {"factor", 0.0}}, 20),
+      {0, 0.08, 0.16, 0.24, 0.32, 0.4, 0.48, 0.56, 0.64, 0.72, 0.8});
 }
 
 TEST_CASE("a schedule is at work from its beginning to its end, and what it came to stays") {

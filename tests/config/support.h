@@ -46,7 +46,7 @@ class TempFolder {
 };
 
 struct Failure {
-  Exit code;
+  ExitCode code;
   std::string message, hint;
 };
 
@@ -92,7 +92,7 @@ inline Failure refusal(const std::string& text, const std::vector<Override>& ove
   auto folder = temp.path().string() + "/";
   for (std::size_t at; (at = failure->message.find(folder)) != std::string::npos;)
     failure->message.erase(at, folder.size());
-  CHECK(failure->code == Exit::usage);
+  CHECK(failure->code == ExitCode::usage);
   return *failure;
 }
 

@@ -87,7 +87,7 @@ std::vector<TracedCall> calls_of(Scratch& scratch, const Workload& workload) {
   auto trace = run_workload(scratch.renew(), workload);
   for (const auto& call : trace.calls)
     if (call.action == Action::report && !call.text.starts_with("saved") && !call.text.starts_with("best"))
-      throw UserError(Exit::snapshot, "saving does not work even without accidents: " + call.text);
+      throw UserError(ExitCode::snapshot, "saving does not work even without accidents: " + call.text);
   if (trace.exit_code != 0)
     throw InternalError("the self test's child ended by signal " + std::to_string(trace.signal));
   std::erase_if(trace.calls, [](const TracedCall& call) { return call.action == Action::report; });
@@ -235,11 +235,11 @@ Findings try_power_cuts(const fs::path& folder, const DiskLog& log, std::uint64_
   return findings;
 }
 
-Exit crash_selftest(const fs::path& folder, std::uint64_t states, std::ostream& out) {
+ExitCode crash_selftest(const fs::path& folder, std::uint64_t states, std::ostream& out) {
   if (!fs::is_directory(folder))
-    throw UserError(Exit::snapshot, folder.string() + ": no such folder", "name a folder on the disk to test");
+    throw UserError(ExitCode::snapshot, folder.string() + ": no such folder", "name a folder on the disk to test");
   if (const auto why = why_no_tracing(); !why.empty())
-    throw UserError(Exit::usage, "the crash self test is not supported on this machine: " + why);
+    throw UserError(ExitCode::usage, "the crash self test is not supported on this machine: " + why);
   const auto place = folder / ("flowtrain-selftest-" + std::to_string(::getpid()));
   const auto workload = saving(selftest_saves);
   bool good = true;
@@ -259,7 +259,7 @@ Exit crash_selftest(const fs::path& folder, std::uint64_t states, std::ostream& 
        [&] { return try_power_cuts(place, record(place, workload), workload.last, states); });
   out << (good ? "snapshots in " + folder.string() + " survive all of these\n"
                : "snapshots in " + folder.string() + " are NOT safe: see above\n");
-  return good ? Exit::ok : Exit::snapshot;
+  return good ? ExitCode::ok : ExitCode::snapshot;
 }
 
 }  // namespace flowtrain

@@ -59,6 +59,6 @@ Findings try_power_cuts(const std::filesystem::path& folder, const DiskLog& log,
                         std::uint64_t limit, const PointFilter& includes = {});
 
 /// All three, below `folder`, with a line for each part and a verdict. Throws UserError where it cannot be done.
-Exit crash_selftest(const std::filesystem::path& folder, std::uint64_t states, std::ostream& out);
+ExitCode crash_selftest(const std::filesystem::path& folder, std::uint64_t states, std::ostream& out);
 
 }  // namespace flowtrain

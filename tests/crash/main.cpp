@@ -26,7 +26,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : static_cast<int>(flowtrain::Exit::usage);
+    return app.exit(error) == 0 ? 0 : static_cast<int>(flowtrain::ExitCode::usage);
   }
   return static_cast<int>(flowtrain::crash_selftest(folder, states, std::cout));
 }

@@ -77,7 +77,7 @@ class Tracer {
   Trace run() {
     wait();
     if (ended())
-      throw UserError(Exit::usage, "this process may not trace another one (ptrace)",
+      throw UserError(ExitCode::usage, "this process may not trace another one (ptrace)",
                       "in a container: --cap-add=SYS_PTRACE");
     request(PTRACE_SETOPTIONS, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
     int signal = 0;  // to be passed on to the child
@@ -226,7 +226,7 @@ Trace run_traced(const fs::path& folder, const std::function<void(const Report&)
 namespace flowtrain {
 
 Trace run_traced(const std::filesystem::path&, const std::function<void(const Report&)>&, const Fault&) {
-  throw UserError(Exit::usage, "system calls can only be watched on Linux, x86-64");
+  throw UserError(ExitCode::usage, "system calls can only be watched on Linux, x86-64");
 }
 
 }  // namespace flowtrain

@@ -217,7 +217,7 @@ def configurations():
         put("config", path.stem, text + "\n")
     put("config", "words", 'name = "a"\n[data]\ndataset = "shapes"\n[loader]\nworkers = "auto"\n'
         '[val]\nevery = "2 epochs"\n[snapshot]\nevery = "10 per epoch"\n'
-        '[lr]\nwarmup = {t = 5, by = "iter", mode = "factor"}\n')
+        '[lr]\nwarmup = {length = 5, by = "iter", mode = "factor"}\n')
     put("config", "types", "[data]\ndataset = 5\npath = 1979-05-27\n[loader]\nbatch = -1\nprefetch = [1, 2.5, 'x']\n")
     put("config", "deep", "a = " + "[" * 300 + "]" * 300 + "\n")
     put("config", "dots", "a" + ".a" * 300 + " = 1\n")

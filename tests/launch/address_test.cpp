@@ -14,7 +14,7 @@ TEST_CASE("the own address towards a host") {
     address_towards("no host has this name", 29500);
     FAIL_CHECK("not refused");
   } catch (const UserError& error) {
-    CHECK(error.code() == Exit::distributed);
+    CHECK(error.code() == ExitCode::distributed);
     CHECK(std::string(error.what()).starts_with("tcp://no host has this name:29500: "));
   }
 }

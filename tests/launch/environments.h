@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "pipeline/launch/place.h"
+#include "pipeline/launch/rank_info.h"
 
 namespace flowtrain::testing {
 
@@ -32,8 +32,8 @@ inline Launch place_in(const Values& values, const LaunchOptions& options = {}) 
 }
 
 /// The same for a rank.
-inline Place rank_in(const Values& values, const LaunchOptions& options = {}) {
-  return std::get<Place>(place_in(values, options));
+inline RankInfo rank_in(const Values& values, const LaunchOptions& options = {}) {
+  return std::get<RankInfo>(place_in(values, options));
 }
 
 }  // namespace flowtrain::testing

@@ -11,7 +11,7 @@ namespace flowtrain::testing {
 
 /// Checks that `body` throws a UserError with this exit code and message, and a hint.
 template <class Body>
-void expect_error(Exit code, const std::string& message, Body body) {
+void expect_error(ExitCode code, const std::string& message, Body body) {
   try {
     body();
     FAIL_CHECK("not refused: " << message);

@@ -28,7 +28,7 @@ std::string chosen(const std::string& wish, const Values& environment = {}) {
 }
 
 void refused(const std::string& wish, const std::string& reason, const Values& environment = {}) {
-  expect_error(Exit::usage, "--gpus " + wish + ": " + reason, [&] { chosen(wish, environment); });
+  expect_error(ExitCode::usage, "--gpus " + wish + ": " + reason, [&] { chosen(wish, environment); });
 }
 
 }  // namespace
@@ -80,6 +80,6 @@ TEST_CASE("the driver's library is asked for all GPUs") {
   CHECK(gpus[1].processes == 3);
   CHECK(gpus[1].used == 4 * gib);
   CHECK(gpus[1].memory == 8 * gib);
-  expect_error(Exit::usage, "the GPUs cannot be listed: the NVIDIA driver is not on this machine (libnothing.so.1)",
+  expect_error(ExitCode::usage, "the GPUs cannot be listed: the NVIDIA driver is not on this machine (libnothing.so.1)",
                [] { look_at_gpus("libnothing.so.1"); });
 }

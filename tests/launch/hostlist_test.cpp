@@ -36,7 +36,8 @@ TEST_CASE("the first host of a node list") {
 TEST_CASE("a node list that names no first host is refused") {
   for (const std::string list :
        {"", ",a", "n[1-2", "n1-2]", "n[1[2]]", "n[", "n[]", "n[,1]", "n[a-b]", "n[-2]", "n[9999999999-2]"}) {
-    expect_error(Exit::distributed, "the node list \"" + list + "\" names no first host", [&] { first_host(list); });
+    expect_error(ExitCode::distributed, "the node list \"" + list + "\" names no first host",
+                 [&] { first_host(list); });
   }
 }
 
@@ -48,9 +49,9 @@ TEST_CASE("tasks per node") {
   CHECK(tasks_on_node("3,2(x2)", 2) == 2);
 
   const std::string start = "the list of tasks per node ";
-  expect_error(Exit::distributed, start + "\"2(x3),1\" has no node 4", [] { tasks_on_node("2(x3),1", 4); });
+  expect_error(ExitCode::distributed, start + "\"2(x3),1\" has no node 4", [] { tasks_on_node("2(x3),1", 4); });
   for (const char* list : {"", "x", "2,", "2(x)", "2(3)", "(x2)", "-1", "2(x2"}) {
-    expect_error(Exit::distributed, start + "\"" + list + "\" is not of the form 2(x3),1",
+    expect_error(ExitCode::distributed, start + "\"" + list + "\" is not of the form 2(x3),1",
                  [&] { tasks_on_node(list, 9); });
   }
 }

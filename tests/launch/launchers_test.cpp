@@ -43,11 +43,11 @@ const Values kMpiHere = {{"OMPI_COMM_WORLD_RANK", "1"},
                          {"OMPI_MCA_ess_base_jobid", "3141795841"}};
 
 void refuse(const Values& values, const std::string& message, const LaunchOptions& options = {}) {
-  expect_error(Exit::distributed, message, [&] { place_in(values, options); });
+  expect_error(ExitCode::distributed, message, [&] { place_in(values, options); });
 }
 
 bool is_alone(const Values& values, const LaunchOptions& options = {}) {
-  return std::holds_alternative<Alone>(place_in(values, options));
+  return std::holds_alternative<SingleProcess>(place_in(values, options));
 }
 
 }  // namespace
@@ -244,14 +244,14 @@ TEST_CASE("Open MPI's variables must make sense") {
 }
 
 TEST_CASE("a rank reads what our launcher wrote") {
-  const Place place{.rank = 5,
-                    .world = 6,
-                    .local_rank = 2,
-                    .local_world = 3,
-                    .node = 1,
-                    .launcher = Launcher::spawn,
-                    .url = "tcp://node1:80",
-                    .restart = 4};
+  const RankInfo place{.rank = 5,
+                       .world = 6,
+                       .local_rank = 2,
+                       .local_world = 3,
+                       .node = 1,
+                       .launcher = Launcher::spawn,
+                       .url = "tcp://node1:80",
+                       .restart = 4};
   Values values;
   for (const auto& [name, value] : spawned_variables(place)) values[name] = value;
   // Also where the launcher itself ran under one, and whatever the flags say: the ranks have the launcher's.
@@ -290,5 +290,5 @@ TEST_CASE("--launcher none ignores every launcher") {
 }
 
 TEST_CASE("--launcher must be a word that we know") {
-  expect_error(Exit::usage, "--launcher pbs: no such launcher", [] { place_in({}, {.launcher = "pbs"}); });
+  expect_error(ExitCode::usage, "--launcher pbs: no such launcher", [] { place_in({}, {.launcher = "pbs"}); });
 }

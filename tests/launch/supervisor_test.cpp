@@ -325,7 +325,7 @@ TEST_CASE("no rank outlives a launcher that was killed") {
 
 TEST_CASE("a program that is not there") {
   const SpawnPlan plan{.processes = 2, .world = 2};
-  expect_error(Exit::distributed, "cannot start /nowhere/flowtrain: No such file or directory",
+  expect_error(ExitCode::distributed, "cannot start /nowhere/flowtrain: No such file or directory",
                [&] { supervise(plan, kUrl, {"/nowhere/flowtrain"}); });
   CHECK(supervise(plan, kUrl, {"/bin/true"}) == 0);  // nothing is left that would be in the way
 }

@@ -54,6 +54,6 @@ TEST_CASE("what is no --dist-url is refused") {
       {"file:///", "expected an absolute path, as file:///path"},
   };
   for (const auto& [url, what] : cases) {
-    expect_error(Exit::usage, "--dist-url " + std::string(url) + ": " + what, [&] { parse_dist_url(url); });
+    expect_error(ExitCode::usage, "--dist-url " + std::string(url) + ": " + what, [&] { parse_dist_url(url); });
   }
 }

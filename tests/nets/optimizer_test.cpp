@@ -325,7 +325,7 @@ TEST_CASE("parameters that an optimizer cannot take are refused") {
                          std::invalid_argument);
   };
   refused({make_parameters(), 1, -0.1}, "optimizer sgd: weight_decay is -0.1, expected 0 or more");
-  refused({make_parameters(), -1, 0}, "optimizer sgd: lr_factor is -1, expected 0 or more");
+  refused({make_parameters(), -1, 0}, "optimizer sgd: lr_mult is -1, expected 0 or more");
   CHECK_THROWS_WITH_AS(made({}, {}), "optimizer sgd: the net has no parameters to learn", std::invalid_argument);
   CHECK_THROWS_WITH_AS(made({}, {{"a", at::zeros({1})}, {"b", at::zeros({1}, at::kDouble)}}),
                        "optimizer sgd: parameter b is Double on cpu, but a is Float on cpu; expected one type on one "

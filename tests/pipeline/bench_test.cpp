@@ -69,6 +69,6 @@ TEST_CASE("bench measures the transfer to a device that copies, alone and in the
   const auto whole = run_bench(config, options);
   CHECK(whole.samples_per_s > 0);
   CHECK(copies > 0);
-  check_failure(failure_of([&] { run_bench(config, {.stages = {"transform"}}); }), Exit::usage,
+  check_failure(failure_of([&] { run_bench(config, {.stages = {"transform"}}); }), ExitCode::usage,
                 "no stage is called 'transform'");
 }

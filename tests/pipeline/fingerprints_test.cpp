@@ -86,8 +86,8 @@ TEST_CASE("a change that breaks exact resume is named, and goes on only where th
   const auto refused = [&](const std::string& says) {
     const auto now = place.basis();
     const auto failure = failure_of([&] { check_basis(before, now, place.config(), false); });
-    check_failure(failure, Exit::usage, "has changed since the snapshot was made: ");
-    check_failure(failure, Exit::usage, says);
+    check_failure(failure, ExitCode::usage, "has changed since the snapshot was made: ");
+    check_failure(failure, ExitCode::usage, says);
     CHECK(failure.hint().find("--accept-changes") != std::string::npos);
     check_basis(before, now, place.config(), true);
   };

@@ -30,7 +30,7 @@ struct World {
         sampler(s.bytes),
         order(s.samples, 7),
         device(make_cpu_device()) {}
-  LineParts parts() {
+  LoaderParts parts() {
     return {
         "test", dataset,         order, sampler,       *device,       Batches(setup.samples, setup.batch, setup.last),
         42,     setup.batch,     1,     setup.workers, setup.readers, setup.prefetch,
@@ -56,7 +56,7 @@ void append_batch(const Slab& slab, std::vector<std::byte>& seen) {
 std::vector<std::byte> deliver(const Setup& setup, const std::function<void(World&)>& prepare = {}) {
   World world(setup);
   if (prepare) prepare(world);
-  Line line(world.parts());
+  Loader line(world.parts());
   line.start();
   std::vector<std::byte> seen;
   for (Ticket ticket; line.next(ticket);) {
@@ -95,7 +95,7 @@ TEST_CASE("a line in another shape every few batches delivers the same") {
     for (const unsigned every : {1u, 2u, 7u}) {
       CAPTURE(every);
       World world(setup);
-      Line line(world.parts());
+      Loader line(world.parts());
       line.start();
       std::vector<std::byte> seen;
       unsigned batches = 0, other_shapes = 0;
@@ -104,10 +104,10 @@ TEST_CASE("a line in another shape every few batches delivers the same") {
         append_batch(line.slab(ticket), seen);
         line.release(ticket);
         if (++batches % every != 0) continue;
-        const LineShape shape{static_cast<unsigned>(1 + random.below(8)), static_cast<unsigned>(1 + random.below(4)),
-                              static_cast<std::uint32_t>(1 + random.below(8))};
+        const LoaderShape shape{static_cast<unsigned>(1 + random.below(8)), static_cast<unsigned>(1 + random.below(4)),
+                                static_cast<std::uint32_t>(1 + random.below(8))};
         line.retune(shape);
-        other_shapes += line.shape() != LineShape{setup.workers, setup.readers, setup.prefetch};
+        other_shapes += line.shape() != LoaderShape{setup.workers, setup.readers, setup.prefetch};
       }
       line.check_finished();
       CHECK(seen == expected);
@@ -127,7 +127,7 @@ TEST_CASE("a line that is to get another shape stops, and fails, like any other"
       world.dataset.before_read = [](std::uint64_t id) {
         if (id == 500) throw std::runtime_error("disk on fire");
       };
-    Line line(world.parts());
+    Loader line(world.parts());
     line.start();
     bool failed = false;
     Ticket ticket;
@@ -148,7 +148,7 @@ TEST_CASE("no batch spans two epochs, and each epoch visits every record once") 
     Setup setup;
     setup.samples = 101, setup.batch = 13, setup.last = last, setup.iterations = last == LastBatch::drop ? 14 : 16;
     World world(setup);
-    Line line(world.parts());
+    Loader line(world.parts());
     line.start();
     std::vector<std::multiset<std::uint64_t>> epochs(2);
     for (Ticket ticket; line.next(ticket) && ticket.kind == TicketKind::batch; line.release(ticket)) {
@@ -194,7 +194,7 @@ TEST_CASE("an error in a stage travels to compute in its turn") {
       if (id == 500) throw std::runtime_error("disk on fire");
     };
     (in_read ? world.dataset.before_read : world.sampler.before_sample) = fault;
-    Line line(world.parts());
+    Loader line(world.parts());
     line.start();
     Ticket ticket;
     std::uint64_t good = 0;
@@ -215,7 +215,7 @@ TEST_CASE("a line stops at any moment, and leaves no thread") {
     Setup setup;
     setup.resident = resident, setup.iterations = 1'000'000;
     World world(setup);
-    Line line(world.parts());
+    Loader line(world.parts());
     line.start();
     Ticket ticket;
     for (std::uint64_t i = 0; i < consume && line.next(ticket); ++i) line.release(ticket);
@@ -229,7 +229,7 @@ TEST_CASE("a line stops at any moment, and leaves no thread") {
 TEST_CASE("a line never started can be dropped") {
   Scheduler scheduler(4);
   World world(Setup{});
-  const Line line(world.parts());
+  const Loader line(world.parts());
 }
 
 TEST_CASE("a slow consumer bounds what is prepared: a batch for each slab, and one more for each that it gives back") {
@@ -242,11 +242,11 @@ TEST_CASE("a slow consumer bounds what is prepared: a batch for each slab, and o
     ++sampled;
     sampled.notify_one();
   };
-  Line line(world.parts());
+  Loader line(world.parts());
   line.start();
   Ticket ticket;
   for (std::uint64_t given_back = 0; given_back < 100; ++given_back) {
-    const auto most = (Line::slabs(setup.prefetch) + given_back) * setup.batch;
+    const auto most = (Loader::slabs(setup.prefetch) + given_back) * setup.batch;
     for (auto now = sampled.load(); now < most; now = sampled) sampled.wait(now);
     CHECK(sampled == most);
     REQUIRE(line.next(ticket));
@@ -266,7 +266,7 @@ TEST_CASE("each batch brings the plan of its iteration, and the schedule has fil
     return Plan{.iteration = iteration, .validates = iteration % 3 == 0, .last = iteration == 40};
   };
   parts.schedule = [](Plan& plan) { plan.hyper.assign(2, {1.0 / static_cast<double>(plan.iteration), 0, 1}); };
-  Line line(parts);
+  Loader line(parts);
   line.start();
   for (std::uint64_t batch = 0; batch < 2 * 36; ++batch) {
     Ticket ticket;
@@ -301,7 +301,7 @@ TEST_CASE("an error of the plan or the schedule reaches compute in its turn") {
     parts.schedule = [&](Plan& plan) {
       if (!in_plan) fault(plan.iteration);
     };
-    Line line(parts);
+    Loader line(parts);
     line.start();
     Ticket ticket;
     std::uint64_t good = 0;
@@ -318,7 +318,7 @@ TEST_CASE("a line without iterations gives nothing, and is finished") {
   auto parts = world.parts();
   parts.first = 7;
   parts.last = 6;
-  Line line(parts);
+  Loader line(parts);
   line.start();
   Ticket ticket;
   CHECK_FALSE(line.next(ticket));

@@ -14,13 +14,13 @@ namespace {
 class Doubling : public Hook {
  public:
   explicit Doubling(std::vector<std::string>& seen) : seen_(seen) {}
-  std::vector<Point> points() const override {
-    return {Point::epoch_begin, Point::iteration_begin, Point::iteration_end, Point::epoch_end};
+  std::vector<HookEvent> events() const override {
+    return {HookEvent::epoch_begin, HookEvent::iteration_begin, HookEvent::iteration_end, HookEvent::epoch_end};
   }
-  void at(Point point, Moment& moment) override {
-    seen_.push_back(std::string(name_of(point)) + " " + std::to_string(moment.iteration) + " of epoch " +
-                    std::to_string(moment.epoch));
-    if (point == Point::iteration_begin && moment.iteration % 2 == 0) moment.rates[0].lr *= 2;
+  void on_event(HookEvent event, HookContext& context) override {
+    seen_.push_back(std::string(name_of(event)) + " " + std::to_string(context.iteration) + " of epoch " +
+                    std::to_string(context.epoch));
+    if (event == HookEvent::iteration_begin && context.iteration % 2 == 0) context.rates[0].lr *= 2;
   }
 
  private:

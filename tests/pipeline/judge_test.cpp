@@ -38,7 +38,7 @@ struct Fixture {
   FakeOrder order{10, 1};
   std::unique_ptr<Device> device = make_cpu_device();
   Scheduler scheduler{1};
-  Line line{{"train", dataset, order, sampler, *device, Batches(10, 2, LastBatch::wrap), 1, 2, 1, 1, 1, 1}};
+  Loader line{{"train", dataset, order, sampler, *device, Batches(10, 2, LastBatch::wrap), 1, 2, 1, 1, 1, 1}};
   BadSamples bad{dataset, {}, [](auto&) {}};
   SampleAccount samples{line, solo_group(), bad, state};
   HookCalls hooks{nullptr, state, solo_group(), 100, 0};
@@ -68,7 +68,7 @@ TEST_CASE("a finite step is an update, read or not; the last 20 losses are kept"
 TEST_CASE("stop: a loss that is not finite ends the run, with its samples") {
   Fixture run({Action::stop});
   CHECK_FALSE(run.judge.reads_all());
-  check_failure(failure_of([&] { run.judge.decide(7, stats(NAN)); }), Exit::numerics,
+  check_failure(failure_of([&] { run.judge.decide(7, stats(NAN)); }), ExitCode::numerics,
                 "the loss is nan at iteration 7; samples of its last batch: ");
   CHECK(run.learner.take_calls().empty());
 }
@@ -82,7 +82,7 @@ TEST_CASE("skip: so many in a row are left out; a finite one begins anew") {
   }
   CHECK(run.state.nonfinite == 4);
   for (int i = 0; i < 2; ++i) CHECK(run.judge.decide(1, stats(NAN)) == Decision::skip);
-  check_failure(failure_of([&] { run.judge.decide(9, stats(NAN)); }), Exit::numerics, "(2 in a row were skipped)");
+  check_failure(failure_of([&] { run.judge.decide(9, stats(NAN)); }), ExitCode::numerics, "(2 in a row were skipped)");
   CHECK(std::string(run.judge.carry_out(Decision::skip, 1, stats(NAN))) == "skipped");
   CHECK(run.learner.take_calls() == Calls{"discard"});
 }
@@ -92,7 +92,7 @@ TEST_CASE("half precision: an overflow lowers the loss's scale, too many in a ro
   for (int i = 0; i < 2; ++i) CHECK(run.judge.decide(1, stats(1, true)) == Decision::scale_down);
   CHECK(std::string(run.judge.carry_out(Decision::scale_down, 1, stats(1, true))) == "scaled down");
   CHECK(run.learner.take_calls() == Calls{"update"});
-  check_failure(failure_of([&] { run.judge.decide(1, stats(1, true)); }), Exit::numerics, "2 in a row");
+  check_failure(failure_of([&] { run.judge.decide(1, stats(1, true)); }), ExitCode::numerics, "2 in a row");
 }
 
 TEST_CASE("roll back: the newest target, lower rates, further back where that fails at once; no more than allowed") {
@@ -116,10 +116,10 @@ TEST_CASE("roll back: the newest target, lower rates, further back where that fa
   run.judge.carry_out(Decision::roll_back, 26, stats(NAN));
   CHECK(run.state.rollback_limit == 9);
   CHECK(run.state.lr_scale == 0.25);
-  check_failure(failure_of([&] { run.judge.decide(27, stats(NAN)); }), Exit::numerics, "(after 2 rollbacks)");
+  check_failure(failure_of([&] { run.judge.decide(27, stats(NAN)); }), ExitCode::numerics, "(after 2 rollbacks)");
 
   Fixture nowhere({Action::rollback, 2});
-  check_failure(failure_of([&] { nowhere.judge.carry_out(Decision::roll_back, 1, stats(NAN)); }), Exit::numerics,
+  check_failure(failure_of([&] { nowhere.judge.carry_out(Decision::roll_back, 1, stats(NAN)); }), ExitCode::numerics,
                 "there is no snapshot to go back to");
 }
 
@@ -142,7 +142,7 @@ TEST_CASE("iterations that were not read are taken in by the next one that is") 
   CHECK(run.state.nonfinite_in_a_row == 3);
   check_failure(
       failure_of([&] { run.judge.read_deferred(14, {.steps = 1, .overflows = 1, .in_a_row = 1, .most_in_a_row = 1}); }),
-      Exit::numerics, "overflowed half precision 4 times in a row before iteration 14");
+      ExitCode::numerics, "overflowed half precision 4 times in a row before iteration 14");
   check_failure(failure_of([&] { run.judge.read_deferred(20, {.steps = 5, .nonfinite = 17, .loss = NAN}); }),
-                Exit::numerics, "the loss is nan at iteration 17 (found at iteration 20");
+                ExitCode::numerics, "the loss is nan at iteration 17 (found at iteration 20");
 }

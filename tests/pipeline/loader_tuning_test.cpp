@@ -18,9 +18,9 @@ TEST_CASE("a line is tuned between iterations until nothing more is to be tried,
   const FakeSampler sampler(1);
   const FakeOrder order(100, 3);
   const auto device = make_cpu_device();
-  LineParts parts{"train", dataset, order, sampler, *device, Batches(100, 4, LastBatch::wrap)};
+  LoaderParts parts{"train", dataset, order, sampler, *device, Batches(100, 4, LastBatch::wrap)};
   parts.batch = 4;
-  Line line(std::move(parts));
+  Loader line(std::move(parts));
   ScriptedLearner learner;
   Tuner::Limits limits;
   limits.most = {4, 1, 6};

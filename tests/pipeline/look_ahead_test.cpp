@@ -84,8 +84,8 @@ class FarDataset : public FakeDataset {
 
 struct Far {
   explicit Far(std::uint64_t read_ahead, std::uint64_t iterations = 50, Slice slice = {}) {
-    LineParts parts{"far", dataset, order, sampler, *device,   Batches(1000, 32, LastBatch::wrap), 42, 32, 1,
-                    2,     2,       4,     1,       iterations};
+    LoaderParts parts{"far", dataset, order, sampler, *device,   Batches(1000, 32, LastBatch::wrap), 42, 32, 1,
+                      2,     2,       4,     1,       iterations};
     parts.slice = slice;
     parts.read_ahead = read_ahead;
     line.emplace(std::move(parts));
@@ -95,10 +95,10 @@ struct Far {
   FakeSampler sampler{16};
   FakeOrder order{1000, 7};
   std::unique_ptr<Device> device = make_cpu_device();
-  std::optional<Line> line;
+  std::optional<Loader> line;
 };
 
-std::vector<std::uint64_t> ids_of(Line& line) {
+std::vector<std::uint64_t> ids_of(Loader& line) {
   std::vector<std::uint64_t> ids;
   line.start();
   for (Ticket ticket; line.next(ticket) && ticket.kind == TicketKind::batch; line.release(ticket))

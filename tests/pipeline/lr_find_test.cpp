@@ -12,16 +12,16 @@ namespace {
 template <class Loss>
 LrFinder found(const LrRange& range, Loss loss) {
   LrFinder finder(range);
-  Moment moment;
-  for (moment.iteration = 1; moment.iteration <= range.iterations && moment.stopped.empty(); ++moment.iteration) {
+  HookContext context;
+  for (context.iteration = 1; context.iteration <= range.iterations && context.stopped.empty(); ++context.iteration) {
     std::vector<Rates> rates{{0.1}, {0.2}};
-    moment.rates = rates;
-    finder.at(Point::iteration_begin, moment);
+    context.rates = rates;
+    finder.on_event(HookEvent::iteration_begin, context);
     CHECK(rates[1].lr == doctest::Approx(2 * rates[0].lr));
-    const double now = loss(rates[0].lr, moment.iteration);
+    const double now = loss(rates[0].lr, context.iteration);
     const Figures figures = std::isfinite(now) ? Figures{{"loss", now}} : Figures{};
-    moment.figures = &figures;
-    finder.at(Point::iteration_end, moment);
+    context.figures = &figures;
+    finder.on_event(HookEvent::iteration_end, context);
   }
   return finder;
 }

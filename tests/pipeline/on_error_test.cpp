@@ -14,15 +14,15 @@ using namespace flowtrain;
 
 TEST_CASE("errors that a run may go on after, and those that end it in any case") {
   CHECK(is_survivable(std::runtime_error("CUDA out of memory. Tried to allocate 2.00 GiB")));
-  CHECK(is_survivable(UserError(Exit::usage, "step.name: no")));
-  CHECK(is_survivable(UserError(Exit::data, "a batch of bad samples")));
+  CHECK(is_survivable(UserError(ExitCode::usage, "step.name: no")));
+  CHECK(is_survivable(UserError(ExitCode::data, "a batch of bad samples")));
   CHECK_FALSE(is_survivable(std::bad_alloc()));
   CHECK_FALSE(is_survivable(OutOfMemory("no memory is left")));
   CHECK_FALSE(is_survivable(
       std::runtime_error("[enforce fail at alloc_cpu.cpp:121] err == 0. DefaultCPUAllocator: can't allocate")));
   CHECK_FALSE(is_survivable(InternalError("a bug")));
-  CHECK_FALSE(is_survivable(HookError(Exit::usage, "hook a: no")));
-  for (auto code : {Exit::snapshot, Exit::numerics, Exit::distributed})
+  CHECK_FALSE(is_survivable(HookError(ExitCode::usage, "hook a: no")));
+  for (auto code : {ExitCode::snapshot, ExitCode::numerics, ExitCode::distributed})
     CHECK_FALSE(is_survivable(UserError(code, "no")));
 }
 
@@ -40,12 +40,12 @@ TEST_CASE("several processes may leave out an update, and else stop") {
         continue;
       }
       const auto failure = failure_of([&] { ErrorPolicy::from(settings, dist, 2); });
-      check_failure(failure, Exit::usage, "a.toml:3:1: " + table + ".on_error: only a process that trains alone");
+      check_failure(failure, ExitCode::usage, "a.toml:3:1: " + table + ".on_error: only a process that trains alone");
     }
     dist.set("sync_batch_norm", true, {"a.toml", 8, 1});
     CHECK(ErrorPolicy::from(settings, dist, 1).action == Action::skip);
     if (table == "train")
-      check_failure(failure_of([&] { ErrorPolicy::from(settings, dist, 2); }), Exit::usage,
+      check_failure(failure_of([&] { ErrorPolicy::from(settings, dist, 2); }), ExitCode::usage,
                     "dist.sync_batch_norm (a.toml:8:1) exclude each other");
   }
 }

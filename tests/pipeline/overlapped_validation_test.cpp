@@ -188,8 +188,8 @@ TEST_CASE("an error of the validation ends the run") {
   World world(overlapping());
   std::uint64_t trained = 0;
   world.learner.on_train = [&](const Ticket& ticket) { trained = ticket.iteration; };
-  world.copy.on_validate = [] { throw UserError(Exit::data, "a picture is damaged"); };
-  check_failure(failure_of([&] { world.run(); }), Exit::data, "a picture is damaged");
+  world.copy.on_validate = [] { throw UserError(ExitCode::data, "a picture is damaged"); };
+  check_failure(failure_of([&] { world.run(); }), ExitCode::data, "a picture is damaged");
   CHECK(trained <= 30);
 }
 
@@ -200,7 +200,7 @@ TEST_CASE("an error of the validation after which the run is to go on leaves tha
   setup.val_errors = {ErrorPolicy::Action::skip, 0};
   World world(setup);
   world.copy.on_validate = [batches = 0]() mutable {
-    if (++batches == 2) throw UserError(Exit::data, "a picture is damaged");
+    if (++batches == 2) throw UserError(ExitCode::data, "a picture is damaged");
   };
   const Outcome outcome = world.run();
   CHECK(outcome.params == expected.params);
@@ -222,9 +222,9 @@ TEST_CASE(
   setup.val_errors = {ErrorPolicy::Action::save, 0};
   TempFolder folder;
   World world(setup, folder.path());
-  world.copy.on_validate = [] { throw UserError(Exit::data, "a picture is damaged"); };
+  world.copy.on_validate = [] { throw UserError(ExitCode::data, "a picture is damaged"); };
   const TrainerResult result = world.run().result;
-  check_failure(failure_of([&] { std::rethrow_exception(result.error); }), Exit::data, "a picture is damaged");
+  check_failure(failure_of([&] { std::rethrow_exception(result.error); }), ExitCode::data, "a picture is damaged");
   CHECK(result.iteration <= 30);
   const RunState state = state_of(folder.path(), result.iteration);
   CHECK(state.validates_again_from() == 15);

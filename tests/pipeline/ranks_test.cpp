@@ -123,14 +123,14 @@ TEST_CASE("data_wait, data_time and step_time are those of the rank where they a
   run_plan.first = 1;
   run_plan.last = 4;
   run_plan.optimizers = {stepwise(13, 5)};
-  LineParts parts{"train", dataset, order, sampler, *device, Batches(dataset.size(), 8, LastBatch::wrap)};
+  LoaderParts parts{"train", dataset, order, sampler, *device, Batches(dataset.size(), 8, LastBatch::wrap)};
   parts.batch = 4;
   parts.first = run_plan.first;
   parts.last = run_plan.last;
   parts.plan = [&](std::uint64_t iteration) { return run_plan.plan(iteration); };
   parts.schedule = [&](Plan& plan) { plan.hyper = run_plan.rates(plan.iteration); };
   parts.slice = {0, 2};
-  Line line(std::move(parts));
+  Loader line(std::move(parts));
   IdleLearner learner;
   SlowOther group;
   BadSamples bad(dataset, {}, [](auto&) {});

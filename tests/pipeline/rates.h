@@ -22,7 +22,7 @@ inline RatePlan stepwise(std::int64_t stepsize, std::int64_t warmup = 0) {
   RatePlan plan;
   plan.base.lr = 0.1;
   plan.lr = {schedule("step", "stepsize", stepsize)};
-  if (warmup > 0) plan.lr.push_back(schedule("warmup", "t", warmup));
+  if (warmup > 0) plan.lr.push_back(schedule("warmup", "length", warmup));
   return plan;
 }
 

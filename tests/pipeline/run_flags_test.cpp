@@ -17,13 +17,13 @@ namespace {
 /// Calls `body` at one event.
 class At : public Hook {
  public:
-  At(Point point, std::function<void(Moment&)> body) : point_(point), body_(std::move(body)) {}
-  std::vector<Point> points() const override { return {point_}; }
-  void at(Point, Moment& moment) override { body_(moment); }
+  At(HookEvent event, std::function<void(HookContext&)> body) : event_(event), body_(std::move(body)) {}
+  std::vector<HookEvent> events() const override { return {event_}; }
+  void on_event(HookEvent, HookContext& context) override { body_(context); }
 
  private:
-  Point point_;
-  std::function<void(Moment&)> body_;
+  HookEvent event_;
+  std::function<void(HookContext&)> body_;
 };
 
 struct Fixture {
@@ -52,8 +52,9 @@ TEST_CASE("own flags say what this process has found, and wants") {
   CHECK(run.flags.own(0, true)[Flag::step_failed] == 1);
   run.state.elapsed_s = 3600;
   CHECK(run.flags.own(0, false)[Flag::out_of_time] == 1);
-  run.added.add(std::make_unique<At>(Point::iteration_end, [](Moment& moment) { moment.stop("enough"); }), "a");
-  run.hooks(Point::iteration_end);
+  run.added.add(std::make_unique<At>(HookEvent::iteration_end, [](HookContext& context) { context.stop("enough"); }),
+                "a");
+  run.hooks(HookEvent::iteration_end);
   CHECK(run.flags.own(0, false)[Flag::stopped] == 1);
 }
 
@@ -91,8 +92,9 @@ TEST_CASE("between iterations a time limit is not looked at, and a signal is see
 
   const Interrupt interrupt;
   Fixture run(solo_group(), &interrupt);
-  run.added.add(std::make_unique<At>(Point::iteration_end, [](Moment& moment) { moment.stop("enough"); }), "a");
-  run.hooks(Point::iteration_end);
+  run.added.add(std::make_unique<At>(HookEvent::iteration_end, [](HookContext& context) { context.stop("enough"); }),
+                "a");
+  run.hooks(HookEvent::iteration_end);
   run.flags.look_at_hooks();
   CHECK(run.flags.end().stopped == "enough");
   run.flags.look_for_signal();
@@ -127,14 +129,15 @@ TEST_CASE("a signal comes before a time limit, and that before a hook; the first
 TEST_CASE("a snapshot that rank 0 could not write ends all ranks") {
   QuietGroup group(1, 2);
   Fixture run(group);
-  check_failure(failure_of([&] { run.flags.apply(flag(Flag::snapshot_failed)); }), Exit::snapshot,
+  check_failure(failure_of([&] { run.flags.apply(flag(Flag::snapshot_failed)); }), ExitCode::snapshot,
                 "rank 0 could not write a snapshot");
 }
 
 TEST_CASE("an error that ends a run in good order is told to hooks, and is the reason") {
   Fixture run(solo_group());
   std::string told;
-  run.added.add(std::make_unique<At>(Point::exception, [&](Moment& moment) { told = moment.error->what(); }), "a");
+  run.added.add(std::make_unique<At>(HookEvent::exception, [&](HookContext& context) { told = context.error->what(); }),
+                "a");
   run.flags.stop_with_error(std::make_exception_ptr(std::runtime_error("no room\nframe #0")));
   CHECK(run.flags.end().stopped == "no room");
   CHECK(told == "no room\nframe #0");

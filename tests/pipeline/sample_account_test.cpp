@@ -24,8 +24,8 @@ struct Fixture {
     line.start();
   }
 
-  LineParts parts(const Group& group) {
-    LineParts parts{"train", dataset, order, sampler, *device, Batches(dataset.size(), rows, LastBatch::wrap)};
+  LoaderParts parts(const Group& group) {
+    LoaderParts parts{"train", dataset, order, sampler, *device, Batches(dataset.size(), rows, LastBatch::wrap)};
     parts.slice = {static_cast<std::uint64_t>(group.rank()), static_cast<std::uint64_t>(group.size())};
     parts.batch = static_cast<std::uint32_t>(rows / parts.slice.world);
     return parts;
@@ -51,7 +51,7 @@ struct Fixture {
   FakeSampler sampler{1};
   FakeOrder order{40, 5};
   std::unique_ptr<Device> device = make_cpu_device();
-  Line line;
+  Loader line;
   BadSamples bad;
   SampleAccount account;
   std::vector<std::uint64_t> seen;  ///< records of this rank's rows, as trained on
@@ -93,7 +93,7 @@ TEST_CASE("too many bad samples end the run") {
   check_failure(failure_of([&] {
                   for (std::uint64_t iteration = 1; iteration <= 5; ++iteration) run.iterate(iteration);
                 }),
-                Exit::data, "sample: torn");
+                ExitCode::data, "sample: torn");
 }
 
 TEST_CASE("an iteration that is discarded leaves nothing; an earlier one's rows are told as drawn") {

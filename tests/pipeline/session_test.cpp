@@ -30,9 +30,9 @@ TEST_CASE("a session gives batches of the training data, and nothing that was no
   CHECK(session.open_validation().empty());  // a dry run validates nothing
   CHECK(session.classes().size() == 6);
   CHECK(session.epoch() == 8);
-  CHECK_THROWS_AS(session.make_line(line_parts("train", session.train(), config)), InternalError);
+  CHECK_THROWS_AS(session.make_loader(loader_parts("train", session.train(), config)), InternalError);
   session.prepare();
-  const auto line = session.make_line(line_parts("train", session.train(), config));
+  const auto line = session.make_loader(loader_parts("train", session.train(), config));
   line->start();
   CHECK(first_batch(*line).rows().size() == 8);
   line->stop();
@@ -48,13 +48,13 @@ TEST_CASE("a session's net has the classes and layouts of what was opened") {
   CHECK(session.open_validation().size() == 2);
   CHECK_FALSE(session.overlaps());
   session.prepare();
-  session.make_validation_lines({{"more", {.batches = 3, .bad_samples = {}}}});
+  session.make_validation_loaders({{"more", {.batches = 3, .bad_samples = {}}}});
   const SlabLayout layout(session.train().sampler->fields(), 8);
   const auto spec = session.learner_spec(layout, config);
   CHECK(spec.classes == 6);
   CHECK(spec.val_layout == &session.validation().front()->line->layout());
   CHECK(session.learner_spec(layout, config.with("train", "accum", std::int64_t{3})).train.integer("accum") == 3);
-  Line& more = *session.validation().back()->line;
+  Loader& more = *session.validation().back()->line;
   more.start();
   Ticket ticket;
   REQUIRE(more.next(ticket));

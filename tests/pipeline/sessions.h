@@ -75,7 +75,7 @@ class NumberLearner : public Learner {
     return {{"loss", 1 - accuracy}, {"accuracy", accuracy}};
   }
 
-  std::unique_ptr<NetCopy> copy_net() override;
+  std::unique_ptr<ValidationReplica> make_replica() override;
   void copy_state(LearnerState& state) override {
     state.model = {{"w", "I64", {}, true, std::vector<std::byte>(8)}};
     std::memcpy(state.model[0].bytes.data(), &weight_, 8);
@@ -105,7 +105,7 @@ class NumberLearner : public Learner {
   std::uint64_t iteration_ = 0, weight_ = 1, gradient_ = 0;
 };
 
-class NumberCopy : public NetCopy {
+class NumberCopy : public ValidationReplica {
  public:
   NumberCopy(const NumberLearner& learner, Group& training, const Story& story)
       : learner_(learner), training_(training), story_(story), beside_(training.beside()) {}
@@ -129,7 +129,7 @@ class NumberCopy : public NetCopy {
   std::uint64_t weight_ = 0;
 };
 
-inline std::unique_ptr<NetCopy> NumberLearner::copy_net() {
+inline std::unique_ptr<ValidationReplica> NumberLearner::make_replica() {
   return std::make_unique<NumberCopy>(*this, group_, story_);
 }
 
@@ -137,12 +137,12 @@ inline std::unique_ptr<NetCopy> NumberLearner::copy_net() {
 class CountingHook : public Hook {
  public:
   CountingHook(std::map<std::string, int>& counts, const Story& story) : counts_(counts), story_(story) {}
-  std::vector<Point> points() const override { return {all_points().begin(), all_points().end()}; }
-  void at(Point point, Moment& moment) override {
-    ++counts_[std::string(name_of(point))];
-    if (point == Point::iteration_end && moment.iteration % 5 == 0)
-      moment.log("fifth", static_cast<double>(moment.iteration));
-    if (point == Point::run_end && moment.rank == 0 && story_.at_end) story_.at_end();
+  std::vector<HookEvent> events() const override { return {all_events().begin(), all_events().end()}; }
+  void on_event(HookEvent event, HookContext& context) override {
+    ++counts_[std::string(name_of(event))];
+    if (event == HookEvent::iteration_end && context.iteration % 5 == 0)
+      context.log("fifth", static_cast<double>(context.iteration));
+    if (event == HookEvent::run_end && context.rank == 0 && story_.at_end) story_.at_end();
   }
 
  private:

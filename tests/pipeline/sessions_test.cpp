@@ -83,7 +83,7 @@ Disturbance once_at(std::uint64_t at, std::function<void()> what) {
 }
 
 const Sets kRollback{"train.nonfinite=rollback", "train.rollback_lr=0.75"};
-const Sets kOverlapped{"val.mode=overlapped"};
+const Sets kOverlapped{"val.mode=async"};
 
 Sets with(Sets sets, const Sets& more) {
   sets.insert(sets.end(), more.begin(), more.end());
@@ -139,7 +139,7 @@ TEST_CASE("best weights that are gone at the end are an error of all ranks, not 
       return list_snapshots(snapshots).empty();
     });
   };
-  check_failure(failure_of([&] { sessions.run("run", 2, {"snapshot.end_with_best=true"}, story); }), Exit::snapshot,
+  check_failure(failure_of([&] { sessions.run("run", 2, {"snapshot.end_with_best=true"}, story); }), ExitCode::snapshot,
                 "the best ones, cannot be had");
 }
 
@@ -233,18 +233,20 @@ TEST_CASE("one rank's error ends all, whether it trains or validates beside trai
   std::atomic<bool> failed = false;
   SUBCASE("it validates") {
     story.validating = [](int rank) {
-      if (rank == 1) throw UserError(Exit::data, "a picture is damaged");
+      if (rank == 1) throw UserError(ExitCode::data, "a picture is damaged");
     };
-    check_failure(failure_of([&] { sessions.run("run", 3, kOverlapped, story); }), Exit::data, "a picture is damaged");
+    check_failure(failure_of([&] { sessions.run("run", 3, kOverlapped, story); }), ExitCode::data,
+                  "a picture is damaged");
   }
   SUBCASE("it trains") {
     story.validating = [&](int) {
       while (!failed) std::this_thread::yield();
     };
     story.before = [&](int rank, std::uint64_t iteration) {
-      if (rank == 1 && iteration == 9) failed = true, throw UserError(Exit::data, "a picture is damaged");
+      if (rank == 1 && iteration == 9) failed = true, throw UserError(ExitCode::data, "a picture is damaged");
     };
-    check_failure(failure_of([&] { sessions.run("run", 3, kOverlapped, story); }), Exit::data, "a picture is damaged");
+    check_failure(failure_of([&] { sessions.run("run", 3, kOverlapped, story); }), ExitCode::data,
+                  "a picture is damaged");
   }
 }
 
@@ -313,7 +315,7 @@ TEST_CASE("a snapshot without its run cannot be gone on from, and the hint says 
     prepare_start(start);
     FAIL("it went on");
   } catch (const UserError& error) {
-    CHECK(error.code() == Exit::snapshot);
+    CHECK(error.code() == ExitCode::snapshot);
     CHECK(std::string(error.what()) == "--resume " + lone.string() + ": this snapshot lies outside of a run's folder");
     // What the hint says works.
     std::string commands = error.hint().substr(error.hint().find("mkdir -p "));
@@ -332,5 +334,5 @@ TEST_CASE("a snapshot without its run cannot be gone on from, and the hint says 
 TEST_CASE("ranks that come to different collectives are an error that names both") {
   const auto failure = failure_of(
       [] { as_ranks(2, [](Group& group) { group.broadcast(group.leads() ? "one thing" : "another", {}); }); });
-  check_failure(failure, Exit::distributed, "rank 0 is in 'one thing', rank 1 in 'another'");
+  check_failure(failure, ExitCode::distributed, "rank 0 is in 'one thing', rank 1 in 'another'");
 }

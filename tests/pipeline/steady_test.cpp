@@ -40,8 +40,8 @@ namespace {
   const FakeSampler sampler(784);
   const FakeOrder order(5000, 3);
   const auto device = make_cpu_device();
-  Line line({"steady", dataset, order, sampler, *device, Batches(5000, batch, LastBatch::wrap), 1, batch, 1, 2, 2, 4, 1,
-             batches});
+  Loader line({"steady", dataset, order, sampler, *device, Batches(5000, batch, LastBatch::wrap), 1, batch, 1, 2, 2, 4,
+               1, batches});
   line.start();
   std::uint64_t count = 0;
   for (Ticket ticket; line.next(ticket) && ticket.kind == TicketKind::batch; line.release(ticket)) at(++count);

@@ -28,7 +28,7 @@ struct Fixture {
     return errors.forward_backward(slab, last, [this] { return flags.own(0, errors.failed()); });
   }
   void fail() {
-    learner.fails = [] { throw UserError(Exit::usage, "too large"); };
+    learner.fails = [] { throw UserError(ExitCode::usage, "too large"); };
   }
 
   RunState state;
@@ -59,7 +59,7 @@ TEST_CASE("without errors each micro-batch is computed; the last one takes the f
 TEST_CASE("stop: the error is thrown; so are errors that nobody can go on after, whatever the policy") {
   Fixture run({Action::stop});
   run.fail();
-  check_failure(failure_of([&] { run.compute(true); }), Exit::usage, "too large");
+  check_failure(failure_of([&] { run.compute(true); }), ExitCode::usage, "too large");
   Fixture skips({Action::skip, 5});
   skips.learner.fails = [] { throw std::bad_alloc(); };
   CHECK_THROWS_AS(skips.compute(true), std::bad_alloc);
@@ -92,15 +92,15 @@ TEST_CASE("skip: the rest of the iteration is not computed, the last micro-batch
   CHECK(run.learner.take_calls() == Calls{"forward_backward", "zeros"});
   run.errors.skip_update(2);
   CHECK(run.compute(true));
-  check_failure(failure_of([&] { run.errors.skip_update(3); }), Exit::usage, "too large");
+  check_failure(failure_of([&] { run.errors.skip_update(3); }), ExitCode::usage, "too large");
 }
 
 TEST_CASE("skip: an error after the exchange has begun ends the run; another rank's errors are named as such") {
   QuietGroup group(1, 2);
   Fixture run({Action::skip, 0}, group);
-  check_failure(failure_of([&] { run.errors.skip_update(4); }), Exit::distributed,
+  check_failure(failure_of([&] { run.errors.skip_update(4); }), ExitCode::distributed,
                 "at iteration 4, for errors of other processes");
   run.learner.takes_zeros = false;
   run.fail();
-  check_failure(failure_of([&] { run.compute(true); }), Exit::usage, "too large");
+  check_failure(failure_of([&] { run.compute(true); }), ExitCode::usage, "too large");
 }

@@ -48,7 +48,7 @@ class Meeting {
     }
     look_for_those_who_left(round, what);
     while (round_ == round && broken_.empty()) changed_.wait(lock);
-    if (!broken_.empty()) throw UserError(Exit::distributed, broken_);
+    if (!broken_.empty()) throw UserError(ExitCode::distributed, broken_);
     return heard_;
   }
 

@@ -164,7 +164,7 @@ TEST_CASE("bad samples are counted in step order, and the budget stops the run a
       World world(setup);
       (resident ? world.sampler.before_sample : world.dataset.before_read) = broken;
       const auto failure = failure_of([&] { world.run(); });
-      check_failure(failure, Exit::data, "that is more than data.max_bad = 4 allows");
+      check_failure(failure, ExitCode::data, "that is more than data.max_bad = 4 allows");
       if (!resident) continue;
       world.warnings.emplace_back(failure.what());
       if (first.empty()) first = world.warnings;
@@ -174,7 +174,7 @@ TEST_CASE("bad samples are counted in step order, and the budget stops the run a
   RunSetup stop;
   World world(stop);
   world.sampler.before_sample = broken;
-  check_failure(failure_of([&] { world.run(); }), Exit::data, "sample: truncated");
+  check_failure(failure_of([&] { world.run(); }), ExitCode::data, "sample: truncated");
 }
 
 TEST_CASE("errors of any stage end the run with that error, at any position") {
@@ -183,12 +183,12 @@ TEST_CASE("errors of any stage end the run with that error, at any position") {
     RunSetup setup;
     setup.resident = false, setup.last = 40;
     auto fault = [at](std::uint64_t id) {
-      if (id == at) throw UserError(Exit::data, "broken " + std::to_string(at));
+      if (id == at) throw UserError(ExitCode::data, "broken " + std::to_string(at));
     };
     {
       World world(setup);
       world.dataset.before_read = fault;
-      check_failure(failure_of([&] { world.run(); }), Exit::data, "broken " + std::to_string(at));
+      check_failure(failure_of([&] { world.run(); }), ExitCode::data, "broken " + std::to_string(at));
     }
     World world(setup);
     world.sampler.before_sample = [&](std::uint64_t id) {
@@ -205,7 +205,7 @@ TEST_CASE("a loss that is not finite stops the run with its samples") {
   world.learner.on_train = [&](const Ticket& ticket) {
     if (ticket.iteration == 9) world.learner.loss = std::nan("");
   };
-  check_failure(failure_of([&] { world.run(); }), Exit::numerics,
+  check_failure(failure_of([&] { world.run(); }), ExitCode::numerics,
                 "the loss is nan at iteration 9; samples of its last batch: ");
 }
 
@@ -238,7 +238,7 @@ TEST_CASE(
   const Outcome unread = run(overflowing, false), read = run(overflowing, true);
   CHECK(unread.params == read.params);
   for (bool is_cheap : {false, true})
-    check_failure(failure_of([&] { run(overflowing, is_cheap, 2); }), Exit::numerics, " in a row");
+    check_failure(failure_of([&] { run(overflowing, is_cheap, 2); }), ExitCode::numerics, " in a row");
 }
 
 TEST_CASE("an update that is skipped is left out, wherever the run is interrupted; too many in a row end it") {
@@ -270,7 +270,7 @@ TEST_CASE("an update that is skipped is left out, wherever the run is interrupte
 
   World hopeless(setup, folder.path() / "another");
   bad_at(hopeless, {20, 21, 22});
-  check_failure(failure_of([&] { hopeless.run(); }), Exit::numerics, "at iteration 22 (2 in a row were skipped)");
+  check_failure(failure_of([&] { hopeless.run(); }), ExitCode::numerics, "at iteration 22 (2 in a row were skipped)");
 }
 
 TEST_CASE("a rollback goes to the newest snapshot, further back where that fails at once, and lowers the rate") {
@@ -301,10 +301,10 @@ TEST_CASE("a rollback goes to the newest snapshot, further back where that fails
   setup.last = 40;
   World too_many(setup, folder.path());
   too_many.learner.loss = NAN;
-  check_failure(failure_of([&] { too_many.run(); }), Exit::numerics, "at iteration 34 (after 2 rollbacks)");
+  check_failure(failure_of([&] { too_many.run(); }), ExitCode::numerics, "at iteration 34 (after 2 rollbacks)");
   World nowhere(setup);
   nowhere.learner.loss = NAN;
-  check_failure(failure_of([&] { nowhere.run(); }), Exit::numerics, "there is no snapshot to go back to");
+  check_failure(failure_of([&] { nowhere.run(); }), ExitCode::numerics, "there is no snapshot to go back to");
 }
 
 TEST_CASE("a snapshot that is due while one is being written waits, or is left out") {
@@ -336,7 +336,7 @@ TEST_CASE("a snapshot that cannot be written ends the run where that is asked fo
   RunSetup setup;
   setup.stop_on_error = true;
   World world(setup, folder.write("blocked", "a file where a folder is wanted") / "snapshots");
-  check_failure(failure_of([&] { world.run(); }), Exit::snapshot, "no snapshot of iteration 10: ");
+  check_failure(failure_of([&] { world.run(); }), ExitCode::snapshot, "no snapshot of iteration 10: ");
 }
 
 TEST_CASE("with a step of 20 ms and data that takes less, compute waits for data less than 1 % of the time" *

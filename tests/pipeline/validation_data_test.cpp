@@ -25,7 +25,7 @@ const std::string folders = "[data]\ndataset = \"image_folder\"\npath = \"DIR/p\
 const std::string shards = "[data]\ndataset = \"webdataset\"\npath = \"DIR/p\"\n[sampler]\nsize = 8\n";
 
 /// Data to train and validate on, below p/ of a folder that the configuration calls DIR.
-struct Place : TempFolder {
+struct RankInfo : TempFolder {
   void pictures(const Texts& names) const {
     for (auto& name : names) write("p/" + name, "no picture");
   }
@@ -60,7 +60,7 @@ Labels labels_of(const ValidationData& set) {
 }
 
 TEST_CASE("a validation set that lacks a class has training's labels, by the classes' names") {
-  const Place place;
+  const RankInfo place;
   place.pictures({"train/cat/1.jpg", "train/dog/1.jpg", "train/emu/1.jpg", "val/dog/1.jpg", "val/emu/1.jpg",
                   "val/emu/2.jpg", "night/emu/1.jpg"});
   const auto sets = place.sets(folders + "[[val.set]]\nname = \"night\"\nsplit = \"night\"\n");
@@ -72,32 +72,33 @@ TEST_CASE("a validation set that lacks a class has training's labels, by the cla
 }
 
 TEST_CASE("a class that training does not know is an error of the data, with both lists") {
-  const Place place;
+  const RankInfo place;
   place.pictures({"train/cat/1.jpg", "train/dog/1.jpg", "val/cat/1.jpg", "val/dog/1.jpg", "night/cow/1.jpg"});
   const auto failure = failure_of([&] { place.sets(folders + "[[val.set]]\nname = \"night\"\nsplit = \"night\"\n"); });
-  check_failure(failure, Exit::data,
+  check_failure(failure, ExitCode::data,
                 "training does not know the class cow (its 1 classes: cow; those of training, 2: ");
-  check_failure(failure, Exit::data, "cat, dog)");
-  check_failure(failure, Exit::data, "val.set");
+  check_failure(failure, ExitCode::data, "cat, dog)");
+  check_failure(failure, ExitCode::data, "val.set");
   place.pictures({"val/fox/1.jpg"});
-  check_failure(failure_of([&] { place.sets(folders); }), Exit::data, "the class fox (its 3 classes: cat, dog, fox;");
+  check_failure(failure_of([&] { place.sets(folders); }), ExitCode::data,
+                "the class fox (its 3 classes: cat, dog, fox;");
 }
 
 TEST_CASE("shards are held against training's by the names of classes.txt, or else by labels") {
   SUBCASE("named") {
-    const Place place;
+    const RankInfo place;
     place.shard("train", {0, 1, 2}, "cat\ndog\nemu\n");
     place.shard("val", {0, 1}, "dog\nemu\n");
     CHECK(labels_of(*place.sets(shards)[0]) == Labels{1, 2});
   }
   SUBCASE("of other names") {
-    const Place place;
+    const RankInfo place;
     place.shard("train", {0, 1}, "cat\ndog\n");
     place.shard("val", {0, 1}, "dog\nemu\n");
-    check_failure(failure_of([&] { place.sets(shards); }), Exit::data, "training does not know the class emu");
+    check_failure(failure_of([&] { place.sets(shards); }), ExitCode::data, "training does not know the class emu");
   }
   SUBCASE("counted") {
-    const Place place;
+    const RankInfo place;
     place.shard("train", {0, 1, 2});
     place.shard("val", {1, 0});
     const auto sets = place.sets(shards);
@@ -105,15 +106,15 @@ TEST_CASE("shards are held against training's by the names of classes.txt, or el
     CHECK(sets[0]->data.dataset->classes() == Texts{"0", "1", "2"});
   }
   SUBCASE("of more classes") {
-    const Place place;
+    const RankInfo place;
     place.shard("train", {0, 1, 2});
     place.shard("val", {3});
-    check_failure(failure_of([&] { place.sets(shards); }), Exit::data, "training does not know the class 3");
+    check_failure(failure_of([&] { place.sets(shards); }), ExitCode::data, "training does not know the class 3");
   }
 }
 
 TEST_CASE("boxes of a validation set have training's labels as well") {
-  const Place place;
+  const RankInfo place;
   const auto training = place.config("[data]\ndataset = \"shapes\"\nsamples = 20\n[data.val]\nclasses = 2\n");
   const Texts learnt{"square", "star", "circle"};
   const auto sets = open_validation_sets(training, learnt, "cpu", {}, false);
@@ -145,10 +146,10 @@ TEST_CASE("each validation says in how many rows another record stands for a bad
     if (id == 3 || id == 7) throw SampleError("torn");
   };
   const auto device = make_cpu_device();
-  LineParts parts{"val", dataset, order, sampler, *device, Batches(20, 8, LastBatch::pad)};
+  LoaderParts parts{"val", dataset, order, sampler, *device, Batches(20, 8, LastBatch::pad)};
   parts.batch = 8;
   const Scheduler scheduler(2);
-  Line line(std::move(parts));
+  Loader line(std::move(parts));
   line.start();
   int told = 0;
   BadSamples bad(dataset, {"val", 10}, [&](auto&) { ++told; });

@@ -109,7 +109,7 @@ class MixingLearner : public Learner {
 };
 
 /// The learner's twin for overlapped validation.
-class MixingCopy : public NetCopy {
+class MixingCopy : public ValidationReplica {
  public:
   explicit MixingCopy(const MixingLearner& learner) : learner_(learner) {}
 
@@ -202,12 +202,12 @@ struct World {
     run_plan.final_snapshot = setup.final_snapshot;
     run_plan.validate_first = state.validation_pending;
     run_plan.optimizers = {stepwise(13, 5)};
-    Line line({"train", dataset, order, sampler, *device, Batches(1000, 32, LastBatch::wrap), 42, 32, setup.accum,
-               setup.workers, 1, setup.prefetch, run_plan.first, run_plan.last,
-               [&](std::uint64_t iteration) { return run_plan.plan(iteration); },
-               [&](Plan& plan) { plan.hyper = run_plan.rates(plan.iteration); }});
-    Line val({"val", val_dataset, val_order, sampler, *device, Batches(100, 32, LastBatch::pad), 42, 32, 1, 1, 1, 5,
-              state.validation[""].batches + 1});
+    Loader line({"train", dataset, order, sampler, *device, Batches(1000, 32, LastBatch::wrap), 42, 32, setup.accum,
+                 setup.workers, 1, setup.prefetch, run_plan.first, run_plan.last,
+                 [&](std::uint64_t iteration) { return run_plan.plan(iteration); },
+                 [&](Plan& plan) { plan.hyper = run_plan.rates(plan.iteration); }});
+    Loader val({"val", val_dataset, val_order, sampler, *device, Batches(100, 32, LastBatch::pad), 42, 32, 1, 1, 1, 5,
+                state.validation[""].batches + 1});
     auto note = [this](const BadSamples::Entry& entry) {
       if (entry.tolerated) warnings.push_back(entry.text());
     };
@@ -229,7 +229,7 @@ struct World {
     if (setup.overlapped) {
       beside.emplace(parts.validation, interrupt, setup.val_errors.action);
       parts.beside.to = &*beside;
-      parts.net_copy = &copy;
+      parts.validation_replica = &copy;
     }
     parts.bad_samples = &bad;
     parts.loggers.outlets.to = {&display};

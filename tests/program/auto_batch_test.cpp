@@ -71,7 +71,7 @@ TEST_CASE("more memory takes more rows, up to the limit that is set, and to the 
   CHECK(found({"--set", "loader.batch_memory_mb=1", "--set", "net.hidden=[64]", "--set", "train.accum=2"}) < little);
   // The weights that an overlapped validation looks at are a copy.
   const Words wide{"--set", "loader.batch_memory_mb=2", "--set", "net.hidden=[128]"};
-  CHECK(found(with(wide, {"--set", "val.mode=overlapped"})) < found(wide));
+  CHECK(found(with(wide, {"--set", "val.mode=async"})) < found(wide));
   CHECK(found({"--set", "loader.batch_max=24"}) == 24);
   CHECK(found({}) == 300);
 }

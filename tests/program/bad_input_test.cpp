@@ -82,20 +82,22 @@ TEST_CASE("contradictions are told before a sample is read, with both places") {
   }
 }
 
-TEST_CASE("what the sampler gives must be fit for what [mix] does to it") {
+TEST_CASE("what the sampler gives must be fit for what [batch_augment] does to it") {
   const Workplace place;
   const std::string data = "[data]\ndataset = \"shapes\"\nobjects = 3\n";
-  const std::string sampler = "[sampler]\nname = \"cornernet\"\n[mix]\n";
+  const std::string sampler = "[sampler]\nname = \"cornernet\"\n[batch_augment]\n";
   place.folder().write("mix.toml", data + sampler + "mixup = 0.2\n");
-  check_refused(place.run({"mix.toml", "--dry-run"}), 2,
-                {"mix.toml:7:1: mix.mixup: sampler.name = \"cornernet\" (", "mix.toml:5:1) gives no `image` of bytes"});
+  check_refused(
+      place.run({"mix.toml", "--dry-run"}), 2,
+      {"mix.toml:7:1: batch_augment.mixup: sampler.name = \"cornernet\" (", "mix.toml:5:1) gives no `image` of bytes"});
   place.folder().write("erase.toml", data + sampler + "erase.prob = 0.2\n");
   check_refused(place.run({"erase.toml", "--dry-run"}), 2,
-                {"erase.toml:7:7: mix.erase.prob: sampler.name", "erase.toml:5:1"});
+                {"erase.toml:7:7: batch_augment.erase.prob: sampler.name", "erase.toml:5:1"});
   place.folder().write("color.toml", data + sampler + "color.hue = 0.1\n");
   check_refused(place.run({"color.toml", "--dry-run"}), 2,
-                {"mix.color.prob: sampler.name", "color.toml:5:1", "red, green and blue"});
-  check_refused(place.train({"--set", "loss.name=cornernet", "--set", "mix.cutmix=1"}), 2, {"mix.cutmix", "loss.name"});
+                {"batch_augment.color.prob: sampler.name", "color.toml:5:1", "red, green and blue"});
+  check_refused(place.train({"--set", "loss.name=cornernet", "--set", "batch_augment.cutmix=1"}), 2,
+                {"batch_augment.cutmix", "loss.name"});
 }
 
 TEST_CASE("data that is missing, empty or not as it should be is named") {

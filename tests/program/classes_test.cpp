@@ -69,7 +69,7 @@ TEST_CASE("a validation set without one of the classes is measured by the names 
       place.run(with({"pack", "tiny.toml", "--out", "shards"}, Words(on_pictures.begin(), on_pictures.begin() + 4))),
       0);
   const auto packed = place.train(with(on_pictures, {"--set", "data.dataset=webdataset", "--set", "data.path=shards",
-                                                     "--set", "val.mode=overlapped", "--run-dir", "packed"}));
+                                                     "--set", "val.mode=async", "--run-dir", "packed"}));
   REQUIRE_EXIT(packed, 0);
   CHECK_SAYS(packed, "validation data: 2 of the 3 classes, without cat");
   check_knows_dog_and_emu(metrics_of(place.path("packed"), "val").back());

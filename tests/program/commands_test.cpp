@@ -155,7 +155,7 @@ TEST_CASE("replay tells what was drawn to mix and erase, and shows what came of 
     REQUIRE_EXIT(place.run(words), 0);
     return json::parse(read_text(place.path(folder) / "batch.json")).at("rows");
   };
-  const Words mixing{"--set", "mix.cutmix=1", "--set", "mix.erase.prob=0.6"};
+  const Words mixing{"--set", "batch_augment.cutmix=1", "--set", "batch_augment.erase.prob=0.6"};
   const auto plain = replayed("plain", {}), rows = replayed("mixed", mixing);
   CHECK(replayed("again", with(mixing, {"--workers", "4"})) == rows);
   std::size_t erased = 0, changed = 0;
@@ -165,7 +165,7 @@ TEST_CASE("replay tells what was drawn to mix and erase, and shows what came of 
     CHECK(rows[i].at("mix").get<std::string>().starts_with("cutmix 0."));
     CHECK(rows[i].at("mix") == rows[0].at("mix"));
     CHECK(rows[i].at("mixed_with") == rows[i ^ 1].at("position"));
-    CHECK_FALSE(plain[i].contains("mix"));
+    CHECK_FALSE(plain[i].contains("batch_augment"));
     CHECK_FALSE(plain[i].contains("erased"));
     erased += rows[i].contains("erased");
     const auto picture = rows[i].at("picture").get<std::string>();

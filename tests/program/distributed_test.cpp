@@ -87,8 +87,9 @@ TEST_CASE("two, three and four processes see the batches of one, and end with it
 
 TEST_CASE("a batch that the processes cannot share evenly, and a validation with fewer rows than processes") {
   const Workplace place;
-  const Words odd{"--set", "loader.batch=7",      "--set", "loader.last=pad", "--set", "data.samples=101",
-                  "--set", "data.val_samples=13", "--set", "val.batch=4"};
+  const Words odd{"--set", "loader.batch=7",   "--set", "loader.last_batch=pad",
+                  "--set", "data.samples=101", "--set", "data.val_samples=13",
+                  "--set", "val.batch=4"};
   REQUIRE_EXIT(train(place, 1, "one", odd), 0);
   REQUIRE_EXIT(train(place, 4, "four", odd), 0);
   CHECK(end_of(place.path("four")).order == end_of(place.path("one")).order);
@@ -108,7 +109,7 @@ TEST_CASE("an optimizer that rests, and a short last batch, train several proces
                  "[[optim]]\nlabel = \"a\"\nparams = 'layers.0'\nlr = 0.05\nmomentum = 0.9\nevery = 2\n"
                  "[[optim]]\nlabel = \"b\"\nparams = 'layers.1'\nlr = 0.05\nclip = 0.1\naccum = 3\n");
   const Workplace place(config);
-  const Words uneven{"--set", "train.accum=2",    "--set",      "loader.last=pad",
+  const Words uneven{"--set", "train.accum=2",    "--set",      "loader.last_batch=pad",
                      "--set", "data.samples=101", "--max-iter", "21",
                      "--set", "display.every=1"};
   REQUIRE_EXIT(train(place, 1, "one", uneven), 0);

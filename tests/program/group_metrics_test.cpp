@@ -71,7 +71,7 @@ TEST_CASE("rules may be about a group, also of another set, and beside training"
   CHECK(record.at("best-large.perplexity.star").at("iteration") == lowest.second);
   CHECK(std::filesystem::exists(place.path("inline") / "snapshots/best-large.perplexity.star"));
 
-  REQUIRE_EXIT(place.train(with(with({"--run-dir", "beside"}, words), {"--set", "val.mode=overlapped"})), 0);
+  REQUIRE_EXIT(place.train(with(with({"--run-dir", "beside"}, words), {"--set", "val.mode=async"})), 0);
   const auto one = metrics_of(place.path("inline"), "val"), other = metrics_of(place.path("beside"), "val");
   REQUIRE(one.size() == other.size());
   for (std::size_t i = 0; i < one.size(); ++i) CHECK(one[i] == other[i]);

@@ -64,7 +64,7 @@ TEST_CASE("--no-optim computes no gradients, --no-optim=backward changes nothing
   }
 }
 
-TEST_CASE("a hook is called at every point, and changes nothing unless it wants to") {
+TEST_CASE("a hook is called at every event, and changes nothing unless it wants to") {
   const Workplace place(every_point(""));
   CHECK(trained(place) == trained(Workplace()));
   const auto [lines, counts] = notes_of(place);
@@ -74,12 +74,12 @@ TEST_CASE("a hook is called at every point, and changes nothing unless it wants 
                                             {"backward", 60},        {"step", 60},          {"iteration_end", 60},
                                             {"validation_begin", 3}, {"validation_end", 3}, {"snapshot_begin", 12},
                                             {"snapshot_end", 12},    {"run_end", 1}};
-  for (auto& [point, count] : expected) {
-    CAPTURE(point);
-    if (point.starts_with("snapshot"))
-      CHECK(counts.at(point) >= 9);
+  for (auto& [event, count] : expected) {
+    CAPTURE(event);
+    if (event.starts_with("snapshot"))
+      CHECK(counts.at(event) >= 9);
     else
-      CHECK(counts.at(point) == count);
+      CHECK(counts.at(event) == count);
   }
   CHECK(counts.size() == expected.size());
   CHECK(first(lines, 8) == std::vector<std::string>{"run_begin 0 0 0", "epoch_begin 1 0 0", "iteration_begin 1 0 0",
@@ -115,7 +115,7 @@ TEST_CASE("a hook may change rates, batches, losses and gradients") {
   // same.
   const Words simple{"--set", "optim.momentum=0", "--set", "optim.lr=0.03125"};
   const auto twice = trained(Workplace(), {"--set", "optim.momentum=0", "--set", "optim.lr=0.0625"});
-  for (auto keys : {"lr_factor = 2.0", "loss_factor = 2.0", "gradient_factor = 2.0"}) {
+  for (auto keys : {"lr_mult = 2.0", "loss_factor = 2.0", "gradient_factor = 2.0"}) {
     CAPTURE(keys);
     CHECK(with_keys(keys, simple).params == twice.params);
   }
@@ -156,8 +156,8 @@ TEST_CASE("several processes end together where the hook of one asks for it") {
   CHECK(end_of(place.path("run")).iteration == 11);
   CHECK(notes_of(place, 0).counts.at("iteration_end") == 11);
   CHECK(notes_of(place, 1).counts.at("iteration_end") == 11);
-  for (auto point : {"snapshot_begin", "snapshot_end"})
-    CHECK(notes_of(place, 1).counts.at(point) == notes_of(place, 0).counts.at(point));
+  for (auto event : {"snapshot_begin", "snapshot_end"})
+    CHECK(notes_of(place, 1).counts.at(event) == notes_of(place, 0).counts.at(event));
 }
 
 TEST_CASE("what a hook throws ends the run, and hooks hear of it") {

@@ -43,7 +43,7 @@ TEST_CASE("each command that computes refuses a GPU that is not there, and says 
       {"test"},
       {"lr-find", "--iterations", "10"},
       {"replay", "--iter", "1", "--loss"},
-      {"replay", "--bisect", "nan"},
+      {"replay", "--find-nan"},
       {"bench", "--distributed", "--world-size", "2"},
   };
   for (auto& command : commands) check_refused(place, with(command, asks));

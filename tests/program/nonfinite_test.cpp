@@ -9,8 +9,9 @@ namespace {
 
 /// A warm-up from a rate that blows the weights up in its first iterations, and is over after six.
 Words blow_up(const Words& more) {
-  Words words{"--set",           "lr.warmup={t = 6, mode = \"fix\", init_lr = 1e25}", "--set", "val.every=0", "--set",
-              "snapshot.every=9"};
+  Words words{"--set", "lr.warmup={length = 6, mode = \"fix\", init_lr = 1e25}",
+              "--set", "val.every=0",
+              "--set", "snapshot.every=9"};
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
@@ -22,7 +23,7 @@ TEST_CASE("a loss that is not finite ends the run, naming the iteration, the sam
   const auto outcome = place.train(blow_up({}));
   CHECK_EXIT(outcome, 5);
   for (auto text :
-       {"at iteration ", "samples of its last batch: ", "optim.lr", "runs/tiny --bisect nan` names the sample"})
+       {"at iteration ", "samples of its last batch: ", "optim.lr", "runs/tiny --find-nan` names the sample"})
     CHECK_SAYS(outcome, text);
   CHECK(metrics_of(place.path("runs/tiny"), "snapshot").empty());
 }

@@ -62,7 +62,7 @@ TEST_CASE("a net that needs two rows of a batch says so where it gets one") {
     for (auto& text : said) CHECK_SAYS(outcome, text);
     CHECK_MESSAGE(outcome.err.find("fault of flowtrain") == std::string::npos, outcome);
   };
-  refused({"--set", "data.samples=13", "--set", "loader.batch=12", "--set", "loader.last=pad"});
+  refused({"--set", "data.samples=13", "--set", "loader.batch=12", "--set", "loader.last_batch=pad"});
   refused({"--set", "loader.batch=3", "--distributed", "--world-size", "2"});
 }
 

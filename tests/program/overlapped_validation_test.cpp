@@ -1,4 +1,4 @@
-// val.mode = "overlapped" on the whole program: training does not notice, and the figures are those of inline
+// val.mode = "async" on the whole program: training does not notice, and the figures are those of inline
 // validation.
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-const Words overlapped{"--set", "val.mode=overlapped"};
+const Words overlapped{"--set", "val.mode=async"};
 
 std::string tiny_with(const std::string& more) { return std::string(kTinyConfig) + more; }
 
@@ -40,15 +40,15 @@ Words of_processes(int processes) {
 void check_same_as_inline(const Workplace& place, const Words& settings, int processes = 1) {
   CAPTURE(processes);
   const auto run = [&](const std::string& mode) { return place.path(mode + std::to_string(processes)); };
-  for (const std::string mode : {"inline", "overlapped"})
+  for (const std::string mode : {"inline", "async"})
     REQUIRE_EXIT(place.train(with(with({"--run-dir", run(mode).string(), "--set", "val.mode=" + mode}, settings),
                                   of_processes(processes))),
                  0);
-  CHECK(end_of(run("overlapped")) == end_of(run("inline")));
-  CHECK(validations_of(run("overlapped")) == validations_of(run("inline")));
-  CHECK(validations_of(run("overlapped")).size() > 2);
-  CHECK(record_of(run("overlapped")).at("best") == record_of(run("inline")).at("best"));
-  CHECK(read_text(run("overlapped") / "confusion.csv") == read_text(run("inline") / "confusion.csv"));
+  CHECK(end_of(run("async")) == end_of(run("inline")));
+  CHECK(validations_of(run("async")) == validations_of(run("inline")));
+  CHECK(validations_of(run("async")).size() > 2);
+  CHECK(record_of(run("async")).at("best") == record_of(run("inline")).at("best"));
+  CHECK(read_text(run("async") / "confusion.csv") == read_text(run("inline") / "confusion.csv"));
 }
 
 /// A plateau that fires, a validation that takes its time, and snapshots between validations.

@@ -95,7 +95,7 @@ TEST_CASE("a net of one's own trains, resumes and is tested as any other") {
   REQUIRE_EXIT(place.train(with(net, {"--run-dir", "other", "--set", "net.scale=1.0"})), 0);
   CHECK_FALSE(end_of(place.path("other")) == end_of(place.path("whole")));
   REQUIRE_EXIT(place.run({"test", "whole"}), 0);
-  REQUIRE_EXIT(place.train(with(net, {"--run-dir", "beside", "--set", "val.mode=overlapped"})), 0);
+  REQUIRE_EXIT(place.train(with(net, {"--run-dir", "beside", "--set", "val.mode=async"})), 0);
   CHECK(end_of(place.path("beside")) == end_of(place.path("whole")));
   REQUIRE_EXIT(place.run(with({"info", "tiny.toml"}, net)), 0);
 }

@@ -118,18 +118,18 @@ TEST_CASE("tensors are left out and renamed on the way, and the lists of what do
   for (auto text : {"missing: ", "unexpected: "}) CHECK_FALSE(has(all.err, text));
   CHECK_FALSE(has(differing("all"), "model: "));
 
-  const auto dropped = initialized("dropped", {"--set", "net.drop=[\"^layers\\\\.1\\\\.\"]"});
+  const auto dropped = initialized("dropped", {"--set", "net.pretrain_drop=[\"^layers\\\\.1\\\\.\"]"});
   REQUIRE_EXIT(dropped, 0);
   CHECK_SAYS(dropped, ": 2 of 4 tensors");
   CHECK_SAYS(dropped, weights + ": missing: layers.1.weight, layers.1.bias\n");
   CHECK_FALSE(has(differing("dropped"), "model: layers.0"));
   CHECK(has(differing("dropped"), "model: layers.1.weight"));
 
-  const auto renamed = initialized("renamed", {"--set", "net.rename=[\"layers\\\\.1\\\\. -> head.\"]"});
+  const auto renamed = initialized("renamed", {"--set", "net.pretrain_rename=[\"layers\\\\.1\\\\. -> head.\"]"});
   REQUIRE_EXIT(renamed, 0);
   CHECK_SAYS(renamed, weights + ": missing: layers.1.weight, layers.1.bias; unexpected: head.weight, head.bias\n");
-  const auto strict =
-      initialized("refused", {"--set", "net.rename=[\"layers\\\\.1\\\\. -> head.\"]", "--set", "net.strict=true"});
+  const auto strict = initialized(
+      "refused", {"--set", "net.pretrain_rename=[\"layers\\\\.1\\\\. -> head.\"]", "--set", "net.strict=true"});
   CHECK_EXIT(strict, 2);
   CHECK_SAYS(strict, "net.pretrain: " + weights +
                          " does not fit the net: missing: layers.1.weight, layers.1.bias; "
@@ -137,7 +137,7 @@ TEST_CASE("tensors are left out and renamed on the way, and the lists of what do
 
   // There and back again.
   const auto back =
-      initialized("back", {"--set", "net.rename=[\"layers\\\\.1\\\\. -> head.\", \"^head -> layers.1\"]"});
+      initialized("back", {"--set", "net.pretrain_rename=[\"layers\\\\.1\\\\. -> head.\", \"^head -> layers.1\"]"});
   REQUIRE_EXIT(back, 0);
   CHECK_SAYS(back, ": 4 of 4 tensors");
   CHECK_FALSE(has(differing("back"), "model: "));

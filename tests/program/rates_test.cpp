@@ -34,7 +34,7 @@ End trained(const std::string& config) {
 
 TEST_CASE("the plan of a run") {
   const Workplace place;
-  const auto plan = place.run({"plan", "tiny.toml", "--set", "lr.stepsize=20", "--set", "lr.warmup.t=5"});
+  const auto plan = place.run({"plan", "tiny.toml", "--set", "lr.stepsize=20", "--set", "lr.warmup.length=5"});
   REQUIRE_EXIT(plan, 0);
   for (auto text :
        {"60 iterations, 3.158 epochs, 960 samples; a step takes 16", "300 samples, 19 batches of 16 an epoch",
@@ -49,8 +49,8 @@ TEST_CASE("the plan of a run") {
   CHECK_PRINTS(plan, "198 kB each: 1.79 MB written");
   CHECK_PRINTS(plan, "at most 5 are kept, 992 kB");
   // For a GPU that is not there; every figure is the same.
-  const auto elsewhere =
-      place.run({"plan", "tiny.toml", "--set", "run.device=cuda", "--set", "lr.stepsize=20", "--set", "lr.warmup.t=5"});
+  const auto elsewhere = place.run(
+      {"plan", "tiny.toml", "--set", "run.device=cuda", "--set", "lr.stepsize=20", "--set", "lr.warmup.length=5"});
   REQUIRE_EXIT(elsewhere, 0);
   CHECK(elsewhere.out == plan.out);
 }
@@ -108,15 +108,15 @@ TEST_CASE("several optimizers of one kind train as one") {
 
 TEST_CASE("schedules say what [lr] says, and a resumed run follows them") {
   const auto short_form =
-      trained(tiny_with("[lr]\nstepsize = 25\ndecay_rate = 5\n[lr.warmup]\nt = 1\nby = \"epoch\"\n"));
+      trained(tiny_with("[lr]\nstepsize = 25\ndecay_rate = 5\n[lr.warmup]\nlength = 1\nby = \"epoch\"\n"));
   const auto long_form =
       trained(tiny_with("[[schedule]]\nname = \"step\"\nstepsize = 25\ndecay_rate = 5\n"
-                        "[[schedule]]\nname = \"warmup\"\nt = 1\nby = \"epoch\"\n"));
+                        "[[schedule]]\nname = \"warmup\"\nlength = 1\nby = \"epoch\"\n"));
   CHECK(short_form == long_form);
 
   const std::string moving = tiny_with(
       "[[schedule]]\nname = \"cosine\"\n[[schedule]]\nname = \"one_cycle\"\ntarget = \"momentum\"\n"
-      "[[schedule]]\nname = \"poly\"\ntarget = \"weight_decay\"\n[[group]]\nparams = 'bias$'\nlr_factor = 2\n"
+      "[[schedule]]\nname = \"poly\"\ntarget = \"weight_decay\"\n[[group]]\nparams = 'bias$'\nlr_mult = 2\n"
       "[[group]]\nparams = 'weight$'\nweight_decay = 1e-3\n");
   const auto whole = trained(moving);
   const Workplace place(moving);
@@ -152,8 +152,8 @@ TEST_CASE("what is frozen does not change") {
 }
 
 TEST_CASE("a group's rate is its factor times the optimizer's, and of several groups that match the first counts") {
-  const std::string still = "[[group]]\nparams = '^layers\\.0\\.'\nlr_factor = 0\n",
-                    faster = "[[group]]\nparams = 'weight$'\nlr_factor = 2\n";
+  const std::string still = "[[group]]\nparams = '^layers\\.0\\.'\nlr_mult = 0\n",
+                    faster = "[[group]]\nparams = 'weight$'\nlr_mult = 2\n";
   const Workplace place(tiny_with(still + faster));
   REQUIRE_EXIT(place.train({"--run-dir", "begin", "--initialize"}), 0);
   REQUIRE_EXIT(place.train({"--run-dir", "run"}), 0);

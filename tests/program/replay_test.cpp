@@ -48,16 +48,20 @@ void write_one_bright_picture(const TempFolder& folder) {
   }
 }
 
-const Words blown_up{"--set", "lr.warmup={t = 6, mode = \"fix\", init_lr = 1e25}", "--set", "val.every=0"};
+const Words blown_up{"--set", "lr.warmup={length = 6, mode = \"fix\", init_lr = 1e25}", "--set", "val.every=0"};
 
 }  // namespace
 
 TEST_CASE("replay computes an iteration's loss to the bit, and leaves the run as it is") {
   const Workplace place;
-  const Words everything{"--set", "train.accum=2",        "--set",      "ema.decay=0.9",
-                         "--set", "train.amp=bf16",       "--set",      "mix.mixup=0.4",
-                         "--set", "mix.erase.prob=0.3",   "--set",      "display.every=1",
-                         "--set", "snapshot.keep_last=9", "--max-iter", "24"};
+  const Words everything{"--set",      "train.accum=2",
+                         "--set",      "ema.decay=0.9",
+                         "--set",      "train.amp=bf16",
+                         "--set",      "batch_augment.mixup=0.4",
+                         "--set",      "batch_augment.erase.prob=0.3",
+                         "--set",      "display.every=1",
+                         "--set",      "snapshot.keep_last=9",
+                         "--max-iter", "24"};
   REQUIRE_EXIT(place.train(everything), 0);
   const auto before = contents(place.path("runs"));
   // From the initial weights, the snapshot next to it, and one further away.
@@ -172,8 +176,8 @@ TEST_CASE("bisect names the iteration, the sample and the layer of a number too 
       place.train({"--set", "train.amp=fp16", "--set", "sampler.mean=[0.0]", "--set", "sampler.stddev=[1e-5]", "--set",
                    "train.accum=2", "--set", "loader.batch=8", "--set", "snapshot.every=1"});
   REQUIRE_EXIT(outcome, 5);
-  CHECK_SAYS(outcome, "runs/tiny --bisect nan`");
-  const auto found = place.run({"replay", "runs/tiny", "--bisect", "nan", "--out", "out"});
+  CHECK_SAYS(outcome, "runs/tiny --find-nan`");
+  const auto found = place.run({"replay", "runs/tiny", "--find-nan", "--out", "out"});
   REQUIRE_EXIT(found, 0);
   const auto report = read_json(place.path("out/nonfinite.json"));
   CHECK_SAYS(outcome, "at iteration " + report.at("iteration").dump());
@@ -200,7 +204,7 @@ TEST_CASE("bisect finds the first failure of a run that left several out, and of
                                                                   "train.max_nonfinite=4", "--set", "snapshot.every=1"}
                                                           : Words{}));
     REQUIRE_EXIT(outcome, 5);
-    const auto found = place.run({"replay", "runs/tiny", "--bisect", "nan", "--out", "out"});
+    const auto found = place.run({"replay", "runs/tiny", "--find-nan", "--out", "out"});
     REQUIRE_EXIT(found, 0);
     const auto report = read_json(place.path("out/nonfinite.json"));
     if (skips)
@@ -217,7 +221,7 @@ TEST_CASE("bisect finds the first failure of a run that left several out, and of
 TEST_CASE("a sound run has nothing to find, and contradictions are told") {
   const Workplace place;
   REQUIRE_EXIT(place.train({"--max-iter", "20"}), 0);
-  const auto sound = place.run({"replay", "runs/tiny", "--bisect", "nan"});
+  const auto sound = place.run({"replay", "runs/tiny", "--find-nan"});
   REQUIRE_EXIT(sound, 0);
   CHECK_PRINTS(sound, "iterations 15 to 20 are finite");
   CHECK_FALSE(fs::exists(place.path("replay-tiny-20")));
@@ -230,10 +234,9 @@ TEST_CASE("a sound run has nothing to find, and contradictions are told") {
   refused({"--loss"}, "--iter is required");
   refused({"--loss", "--iter", "21"}, "the run ends at iteration 20");
   refused({"--iter", "3", "--snapshot", "runs/tiny/snapshots/iter-00000007"},
-          "only --loss and --bisect train from one");
+          "only --loss and --find-nan train from one");
   refused({"--iter", "7", "--loss", "--snapshot", "runs/tiny/snapshots/iter-00000007"}, "which is not before 7");
-  refused({"--iter", "7", "--loss", "--bisect", "nan"}, "--loss");
-  refused({"--bisect", "inf"}, "--bisect");
+  refused({"--iter", "7", "--loss", "--find-nan"}, "--loss");
 }
 
 TEST_CASE("going back to a snapshot is not repeated, and told") {
@@ -245,7 +248,7 @@ TEST_CASE("going back to a snapshot is not repeated, and told") {
       place.run({"replay", "runs/tiny", "--iter", "9", "--loss", "--snapshot", "runs/tiny/snapshots/iter-00000000"});
   CHECK_EXIT(outcome, 2);
   CHECK_SAYS(outcome, "which is not repeated");
-  const auto found = place.run({"replay", "runs/tiny", "--bisect", "nan"});
+  const auto found = place.run({"replay", "runs/tiny", "--find-nan"});
   REQUIRE_EXIT(found, 0);
   const auto first = metrics_of(place.path("runs/tiny"), "nonfinite").front().at("iter").dump();
   CHECK_PRINTS(found, "iteration " + first + ": ");

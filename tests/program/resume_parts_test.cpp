@@ -81,7 +81,7 @@ TEST_CASE("what hooks keep goes on with a run, or begins anew") {
 TEST_CASE("the rate that a rollback has lowered goes on with a run, or is forgotten") {
   // A warm-up from a rate that blows the weights up in its first iterations; afterwards the rate is the optimizer's
   // own.
-  const Words settings{"--set", "lr.warmup={t = 6, mode = \"fix\", init_lr = 1e25}",
+  const Words settings{"--set", "lr.warmup={length = 6, mode = \"fix\", init_lr = 1e25}",
                        "--set", "val.every=0",
                        "--set", "train.nonfinite=rollback",
                        "--set", "train.rollback_lr=0.9"};

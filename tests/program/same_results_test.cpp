@@ -68,8 +68,9 @@ void check_signal(int signal, int code) {
 }
 
 Words mixing(Words words) {
-  for (auto set : {"mix.mixup=0.4", "mix.cutmix=1", "mix.prob=0.9", "mix.erase={prob = 0.5, value = \"random\"}",
-                   "mix.color={brightness = 0.4, contrast = 0.4, saturation = 0.4, hue = 0.1, prob = 0.8}"})
+  for (auto set : {"batch_augment.mixup=0.4", "batch_augment.cutmix=1", "batch_augment.prob=0.9",
+                   "batch_augment.erase={prob = 0.5, value = \"random\"}",
+                   "batch_augment.color={brightness = 0.4, contrast = 0.4, saturation = 0.4, hue = 0.1, prob = 0.8}"})
     words.insert(words.end(), {"--set", set});
   return words;
 }

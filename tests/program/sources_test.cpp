@@ -85,7 +85,7 @@ TEST_CASE("several sources: neither workers, nor a stop in between, nor kept pic
   REQUIRE_EXIT(place.train({"--run-dir", "third", "--max-iter", "31"}), 0);
   REQUIRE_EXIT(place.train({"--run-dir", "third", "--resume", "auto"}), 0);
   CHECK(end_of(place.path("third")) == end);
-  REQUIRE_EXIT(place.train({"--run-dir", "fourth", "--set", "loader.keep_mb=8"}), 0);
+  REQUIRE_EXIT(place.train({"--run-dir", "fourth", "--set", "loader.cache_mb=8"}), 0);
   CHECK(end_of(place.path("fourth")).order == end.order);
 
   const auto changed =

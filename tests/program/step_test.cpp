@@ -140,9 +140,12 @@ TEST_CASE("accumulated batches make the step of one large batch") {
 TEST_CASE("a short batch at an epoch's end weighs by its rows among those that are accumulated") {
   const Workplace place;
   const auto first = [&](const std::string& run, const Words& more) {
-    const Words alike{
-        "--run-dir",       run,     "--max-iter",      "1",     "--set",          "net.dropout=0", "--set",
-        "data.samples=60", "--set", "display.every=1", "--set", "loader.last=pad"};
+    const Words alike{"--run-dir",  run,
+                      "--max-iter", "1",
+                      "--set",      "net.dropout=0",
+                      "--set",      "data.samples=60",
+                      "--set",      "display.every=1",
+                      "--set",      "loader.last_batch=pad"};
     REQUIRE_EXIT(place.train(with(alike, more)), 0);
     return metrics_of(place.path(run), "train").at(0);
   };

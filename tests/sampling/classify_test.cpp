@@ -69,7 +69,7 @@ std::string usage_error(Call call) {
   try {
     call();
   } catch (const UserError& error) {
-    CHECK(error.code() == Exit::usage);
+    CHECK(error.code() == ExitCode::usage);
     return error.what();
   }
   return "nothing thrown";
@@ -256,7 +256,7 @@ TEST_CASE("an unreadable first record does not hide the others") {
     make_sampler("copy", MemoryDataset({broken}));
     FAIL("nothing thrown");
   } catch (const UserError& error) {
-    CHECK(error.code() == Exit::data);
+    CHECK(error.code() == ExitCode::data);
     CHECK(std::string(error.what()) ==
           "none of the first records can be read: memory #0: pixels of 8x8x1 do not fit 0 stored bytes");
   }

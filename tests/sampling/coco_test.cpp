@@ -127,12 +127,12 @@ TEST_CASE("coco: places of the pictures") {
   const SmallSet temp("elsewhere/deep/");
   CHECK(text_of(open(temp.path(), {{"pictures", std::string("elsewhere/deep")}})->read(0, buffer)) == "jpeg seven");
   const auto none = failure_of([&] { open(temp.path()); });
-  check_failure(none, Exit::data,
+  check_failure(none, ExitCode::data,
                 "none of the pictures is there, such as seven.jpg; looked into train2017/, images/train2017/");
   check_failure(failure_of([&] {
                   open(temp.path(), {{"pictures", std::string("else")}});
                 }),
-                Exit::data, "data.pictures: none of the pictures is there");
+                ExitCode::data, "data.pictures: none of the pictures is there");
 
   TarBytes tar;
   for (const std::string name : {"seven", "three", "five"}) tar.entry("train2017/" + name + ".jpg", "in tar " + name);
@@ -168,17 +168,17 @@ TEST_CASE("coco: splits and annotation files") {
   CHECK(text_of(open(temp.path(), {}, false)->read(1, buffer)) == "val three");
   CHECK(open(temp.path(), {{"annotations", std::string("annotations/instances_val2017.json")}})->size() == 3);
   const auto split = failure_of([&] { open(temp.path(), {{"split", std::string("minival2014")}}); });
-  check_failure(split, Exit::data, "data.split: no annotations/instances_minival2014.json in ");
+  check_failure(split, ExitCode::data, "data.split: no annotations/instances_minival2014.json in ");
   CHECK(split.hint() == "splits there: train2017, val2017");
   check_failure(failure_of([&] {
                   open(temp.path(), {{"annotations", std::string("a.json")}});
                 }),
-                Exit::data, "data.annotations: no a.json in ");
-  check_failure(failure_of([] { open("no/such"); }), Exit::data, "no such folder or archive");
+                ExitCode::data, "data.annotations: no a.json in ");
+  check_failure(failure_of([] { open("no/such"); }), ExitCode::data, "no such folder or archive");
   const auto other = failure_of([&] {
     open(temp.path(), {{"annotations", std::string("annotations/captions_val2017.json")}});
   });
-  check_failure(other, Exit::data, "captions_val2017.json: no list 'images': these are no COCO instances");
+  check_failure(other, ExitCode::data, "captions_val2017.json: no list 'images': these are no COCO instances");
 }
 
 CocoInstances parse(const std::string& json) {
@@ -194,7 +194,8 @@ TEST_CASE("coco: damaged annotations are refused by name") {
   const std::string image = R"({"id": 1, "file_name": "a"})", category = R"({"id": 2, "name": "c"})";
   const auto refused = [&](const std::string& annotation, const std::string& part) {
     CAPTURE(annotation);
-    check_failure(failure_of([&] { parse(instances(image, annotation, category)); }), Exit::data, "a.json: " + part);
+    check_failure(failure_of([&] { parse(instances(image, annotation, category)); }), ExitCode::data,
+                  "a.json: " + part);
   };
   const auto with_box = [](const std::string& box) {
     return R"({"id": 4, "image_id": 1, "category_id": 2, "bbox": )" + box + "}";
@@ -215,15 +216,15 @@ TEST_CASE("coco: damaged annotations are refused by name") {
   refused(R"({"image_id": 1, "category_id": 2, "bbox": [1,2,3,4]})", "annotations #0: 'id' is missing");
   refused(R"({"id": 4, "image_id": "1", "category_id": 2, "bbox": [1,2,3,4]})",
           "annotations 4: 'image_id' is not a whole number");
-  check_failure(failure_of([&] { parse(instances(image + "," + image, "", category)); }), Exit::data,
+  check_failure(failure_of([&] { parse(instances(image + "," + image, "", category)); }), ExitCode::data,
                 "a.json: images 1: its id is there twice");
-  check_failure(failure_of([&] { parse(instances(image, "", category + "," + category)); }), Exit::data,
+  check_failure(failure_of([&] { parse(instances(image, "", category + "," + category)); }), ExitCode::data,
                 "a.json: categories 2: its id is there twice");
-  check_failure(failure_of([&] { parse(instances(R"({"id": 1, "file_name": ""})", "", category)); }), Exit::data,
+  check_failure(failure_of([&] { parse(instances(R"({"id": 1, "file_name": ""})", "", category)); }), ExitCode::data,
                 "images 1: 'file_name' is empty");
   check_failure(failure_of([&] { parse(instances(R"({"id": 1, "file_name": "a", "width": -1})", "", category)); }),
-                Exit::data, "images 1: its width or height");
-  check_failure(failure_of([&] { parse("{\"images\": ["); }), Exit::data, "a.json: malformed JSON at byte 12");
+                ExitCode::data, "images 1: its width or height");
+  check_failure(failure_of([&] { parse("{\"images\": ["); }), ExitCode::data, "a.json: malformed JSON at byte 12");
 }
 
 TEST_CASE("coco: sets without records") {

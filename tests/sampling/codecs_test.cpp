@@ -171,7 +171,7 @@ TEST_CASE("PNG: what is written is read") {
     write_png((folder.path() / "none" / "a.png").string(), image.view());
     FAIL("nothing thrown");
   } catch (const UserError& error) {
-    CHECK(error.code() == Exit::snapshot);
+    CHECK(error.code() == ExitCode::snapshot);
     CHECK(std::string(error.what()).find("cannot write '") == 0);
   }
 }

@@ -91,7 +91,7 @@ std::string usage_error(const std::string& name, const Values& values) {
   try {
     make(name, values);
   } catch (const UserError& error) {
-    CHECK(error.code() == Exit::usage);
+    CHECK(error.code() == ExitCode::usage);
     return error.what();
   }
   return "nothing thrown";
@@ -270,7 +270,7 @@ TEST_CASE("cornernet: data with classes but no boxes are refused before any is r
         entry.make(settings_for(entry.keys, {}, "sampler"), {labelled, training});
         FAIL("nothing thrown");
       } catch (const UserError& error) {
-        CHECK(error.code() == Exit::data);
+        CHECK(error.code() == ExitCode::data);
         CHECK(error.what() == std::string("sampler.name: '") + name + "' learns from boxes, and the " +
                                   (training ? "training" : "validation") + " data have none at all");
         CHECK(error.hint().find("coco, voc and shapes") != std::string::npos);

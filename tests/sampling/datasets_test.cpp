@@ -25,7 +25,7 @@ TEST_CASE("an unknown data set is refused with the nearest one") {
   } catch (const UserError& error) {
     CHECK(error.what() == std::string("no data set is called 'imagefolder'"));
     CHECK(error.hint().starts_with("did you mean 'image_folder'? known: cifar, coco, idx"));
-    CHECK(error.code() == Exit::usage);
+    CHECK(error.code() == ExitCode::usage);
   }
 }
 

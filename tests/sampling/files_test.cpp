@@ -104,20 +104,21 @@ TEST_CASE("files: a file that is gone, cut or no file is a fault of one sample")
 
 TEST_CASE("files: what cannot be listed") {
   TempFolder temp;
-  check_failure(failure_of([&] { Files(temp.path() / "none"); }), Exit::data, "No such file or directory");
-  check_failure(failure_of([&] { Files(temp.write("text", std::string(600, 'x'))); }), Exit::data, "no tar archive");
+  check_failure(failure_of([&] { Files(temp.path() / "none"); }), ExitCode::data, "No such file or directory");
+  check_failure(failure_of([&] { Files(temp.write("text", std::string(600, 'x'))); }), ExitCode::data,
+                "no tar archive");
   temp.write("d/a", "");
   std::filesystem::create_directory_symlink(temp.path() / "d", temp.path() / "d/again");
-  check_failure(failure_of([&] { Files(temp.path() / "d"); }), Exit::data, "nested deeper than 32");
+  check_failure(failure_of([&] { Files(temp.path() / "d"); }), ExitCode::data, "nested deeper than 32");
 }
 
 TEST_CASE("open_files: errors say where the path was written") {
   const auto empty = failure_of([] { open_files(settings_for({})); });
-  check_failure(empty, Exit::data, "needs a folder or a .tar archive");
+  check_failure(empty, ExitCode::data, "needs a folder or a .tar archive");
   CHECK(empty.hint().find("data.path") != std::string::npos);
   const auto missing = failure_of([] { open_files(settings_for({}, {{"path", std::string("no/such")}})); });
-  check_failure(missing, Exit::data, "test.toml:1:1");
-  check_failure(missing, Exit::data, "no such folder or archive: no/such");
+  check_failure(missing, ExitCode::data, "test.toml:1:1");
+  check_failure(missing, ExitCode::data, "no such folder or archive: no/such");
 }
 
 TEST_CASE("is_picture: by the ending alone") {

@@ -46,7 +46,7 @@ std::unique_ptr<Dataset> open(const std::filesystem::path& folder, Values values
   return entry.make(settings_for(entry.keys, values), {training});
 }
 
-/// Exit code, message and hint of the error that opening ends in.
+/// ExitCode code, message and hint of the error that opening ends in.
 std::string refusal(const std::filesystem::path& folder, const Values& values = {}) {
   try {
     open(folder, values);
@@ -218,7 +218,7 @@ TEST_CASE("no bytes make the IDX parser do anything but answer or refuse") {
       const auto file = parse_idx(as_bytes(bytes), "x");
       REQUIRE(file.values().size() + file.header_bytes == bytes.size());
     } catch (const UserError& error) {
-      REQUIRE(error.code() == Exit::data);
+      REQUIRE(error.code() == ExitCode::data);
     }
   }
 }

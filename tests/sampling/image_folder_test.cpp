@@ -75,18 +75,18 @@ TEST_CASE("image_folder: one folder around everything is looked into") {
 }
 
 TEST_CASE("image_folder: what is wrong is named") {
-  check_failure(failure_of([] { open("no/such"); }), Exit::data, "data.path: no such folder or archive: no/such");
+  check_failure(failure_of([] { open("no/such"); }), ExitCode::data, "data.path: no such folder or archive: no/such");
   const Tree flat({"1.jpg", "2.jpg"});
   const auto failure = failure_of([&] { open(flat.path()); });
-  check_failure(failure, Exit::data, flat.path().string());
-  check_failure(failure, Exit::data, "no pictures (.jpg, .jpeg, .jpe, .jfif, .png, .webp) in sub-folders");
+  check_failure(failure, ExitCode::data, flat.path().string());
+  check_failure(failure, ExitCode::data, "no pictures (.jpg, .jpeg, .jpe, .jfif, .png, .webp) in sub-folders");
   const Tree texts({"a/1.txt"});
-  check_failure(failure_of([&] { open(texts.path()); }), Exit::data, "no pictures");
+  check_failure(failure_of([&] { open(texts.path()); }), ExitCode::data, "no pictures");
   const TempFolder empty;
-  check_failure(failure_of([&] { open(empty.path()); }), Exit::data, "no pictures");
+  check_failure(failure_of([&] { open(empty.path()); }), ExitCode::data, "no pictures");
   const Tree train({"train/a/1.jpg", "train/b/1.jpg"});
-  check_failure(failure_of([&] { open(train.path(), false); }), Exit::data, "no folder 'val' or 'test' beside it");
-  check_failure(failure_of([&] { open(train.path(), true, "vall"); }), Exit::data, "data.split: no folder 'vall'");
+  check_failure(failure_of([&] { open(train.path(), false); }), ExitCode::data, "no folder 'val' or 'test' beside it");
+  check_failure(failure_of([&] { open(train.path(), true, "vall"); }), ExitCode::data, "data.split: no folder 'vall'");
 }
 
 TEST_CASE("image_folder: files of other kinds are counted and told, as are folders without a picture") {
@@ -113,7 +113,7 @@ TEST_CASE("image_folder: files of other kinds are counted and told, as are folde
 
   const Tree none({"cat/1.bmp", "dog/1.bmp"});
   const auto failure = failure_of([&] { open(none.path()); });
-  check_failure(failure, Exit::data, "in sub-folders; 2 files of other kinds left out: 2 .bmp");
+  check_failure(failure, ExitCode::data, "in sub-folders; 2 files of other kinds left out: 2 .bmp");
   CHECK(failure.hint() == "convert pictures of other kinds to PNG or JPEG");
 }
 

@@ -48,7 +48,7 @@ std::vector<bool> rows_of(
 void refused(
     const std::string& json, const std::string& part, const Take& take = [](const JsonRow&) {}) {
   CAPTURE(json);
-  check_failure(failure_of([&] { rows_of(json, take); }), Exit::data, part);
+  check_failure(failure_of([&] { rows_of(json, take); }), ExitCode::data, part);
 }
 
 }  // namespace
@@ -59,8 +59,8 @@ TEST_CASE("json: texts") {
   CHECK(text_of("\xef\xbb\xbf\"\u00e9\u20ac\U0001F600\"") == "\u00e9\u20ac\U0001F600");
   CHECK(text_of("\"\\u0000\"") == std::string(1, '\0'));
   const auto wrong = [](const std::string& json, const std::string& part) {
-    check_failure(failure_of([&] { text_of(json); }), Exit::data, part);
-    check_failure(failure_of([&] { skip(json); }), Exit::data, part);
+    check_failure(failure_of([&] { text_of(json); }), ExitCode::data, part);
+    check_failure(failure_of([&] { skip(json); }), ExitCode::data, part);
   };
   wrong("\"a", "a.json: malformed JSON at byte 2: it ends within a text");
   wrong("\"a\nb\"", "at byte 2: a control character");
@@ -72,7 +72,7 @@ TEST_CASE("json: texts") {
                             "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "\xe2\x82"})
     wrong(quoted(bytes), "not UTF-8");
   const auto long_text = quoted(std::string(JsonReader::max_text_bytes + 1, 'x'));
-  check_failure(failure_of([&] { text_of(long_text); }), Exit::data, "longer than 65536 bytes");
+  check_failure(failure_of([&] { text_of(long_text); }), ExitCode::data, "longer than 65536 bytes");
   CHECK_NOTHROW(skip(long_text));
 }
 
@@ -92,7 +92,7 @@ TEST_CASE("json: numbers") {
   for (const auto* text : {"-", "1.", ".5", "1e", "1e+", "+1", "NaN", "Infinity", "-Infinity"})
     CHECK_THROWS_AS(number_of(text), UserError);
   for (const auto* text : {"01", "1.2.3", "0x10", "1 2"}) CHECK_THROWS_AS(skip(text), UserError);
-  check_failure(failure_of([] { number_of("1e999"); }), Exit::data, "a number out of range");
+  check_failure(failure_of([] { number_of("1e999"); }), ExitCode::data, "a number out of range");
 }
 
 TEST_CASE("json: what is skipped must be well-formed too") {
@@ -100,14 +100,14 @@ TEST_CASE("json: what is skipped must be well-formed too") {
   for (const auto* json : {"", "{", "[", "[1", "[1,", "[1,]", "[,]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}",
                            "[1 2]", "[1}", "tru", "nul", "falsy", "]", "[] []", "{\"a\":1 \"b\":2}"}) {
     CAPTURE(json);
-    check_failure(failure_of([&] { skip(json); }), Exit::data, "a.json: malformed JSON at byte ");
+    check_failure(failure_of([&] { skip(json); }), ExitCode::data, "a.json: malformed JSON at byte ");
   }
   CHECK_NOTHROW(skip(std::string(100, '[') + std::string(100, ']')));
-  check_failure(failure_of([] { skip(std::string(1'000'000, '[')); }), Exit::data, "nested deeper than 100");
+  check_failure(failure_of([] { skip(std::string(1'000'000, '[')); }), ExitCode::data, "nested deeper than 100");
 }
 
 TEST_CASE("json: bytes are counted across blocks") {
-  check_failure(failure_of([] { skip(std::string(200'000, ' ') + "x"); }), Exit::data, "at byte 200000: expected");
+  check_failure(failure_of([] { skip(std::string(200'000, ' ') + "x"); }), ExitCode::data, "at byte 200000: expected");
 }
 
 TEST_CASE("json: lists of objects") {
@@ -143,7 +143,7 @@ TEST_CASE("json: lists that are none, objects that lack something") {
                   rows_of(
                       "{}", [](const JsonRow&) {}, "");
                 }),
-                Exit::data, "a.json: the whole is no list");
+                ExitCode::data, "a.json: the whole is no list");
   const auto integer = [](const JsonRow& row) { row.integer(0); };
   refused("{\"rows\": [{}]}", "a.json: rows #0: 'id' is missing", integer);
   for (const auto* value : {"1.5", "\"1\"", "true", "[1]", "{}", "9223372036854775808"})

@@ -213,7 +213,7 @@ TEST_CASE("class_balanced wants labels") {
     FAIL("no error");
   } catch (const UserError& error) {
     CHECK(error.what() == std::string("order.name: class_balanced needs labels, and this data set has none"));
-    CHECK(error.code() == Exit::data);
+    CHECK(error.code() == ExitCode::data);
   }
 }
 

@@ -23,7 +23,7 @@ std::string refusal(const std::string& path, Call call) {
   try {
     call();
   } catch (const UserError& error) {
-    CHECK(error.code() == Exit::usage);
+    CHECK(error.code() == ExitCode::usage);
     const std::string start = "sampler plugin '" + path + "': ", message = error.what();
     CHECK(message.substr(0, start.size()) == start);
     return message.substr(std::min(start.size(), message.size()));

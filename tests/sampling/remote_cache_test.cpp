@@ -144,7 +144,7 @@ TEST_CASE("disk cache: a folder that cannot be written is the user's error") {
   const auto failure = failure_of([&] {
     remote_access(settings_for(remote_keys(), {{"cache", (temp.path() / "file" / "below").string()}}));
   });
-  check_failure(failure, Exit::data, "data.cache: cannot write to the folder");
+  check_failure(failure, ExitCode::data, "data.cache: cannot write to the folder");
 }
 
 TEST_CASE("remote cache: blocks are fetched once") {

@@ -90,7 +90,7 @@ TEST_CASE("settings refuse a wrong type, naming place, key and value") {
         std::string("configs/a.toml:12:3: loader.sizes: expected a list of integers, got list [0.5]"));
   CHECK(refusal("every", true).what() ==
         std::string("configs/a.toml:12:3: loader.every: expected an integer or text in quotes, got boolean true"));
-  CHECK(refusal("batch", "big").code() == Exit::usage);
+  CHECK(refusal("batch", "big").code() == ExitCode::usage);
   CHECK(refusal("batch", "big").hint() == "loader.batch: samples per step");
 }
 
@@ -132,9 +132,9 @@ TEST_CASE("error() names the key, and its place if there is one") {
   auto settings = loader();
   CHECK(settings.error("name", "no such thing").what() == std::string("loader.name: no such thing"));
   settings.set("name", "b", here);
-  const auto error = settings.error("name", "no such thing", Exit::data, "look elsewhere");
+  const auto error = settings.error("name", "no such thing", ExitCode::data, "look elsewhere");
   CHECK(error.what() == std::string("configs/a.toml:12:3: loader.name: no such thing"));
-  CHECK(error.code() == Exit::data);
+  CHECK(error.code() == ExitCode::data);
   CHECK(error.hint() == "look elsewhere");
   CHECK(Settings("", {{"base", Kind::text, std::string(), ""}}).error("base", "gone").what() ==
         std::string("base: gone"));

@@ -211,7 +211,7 @@ TEST_CASE("shapes: an unknown split") {
     FAIL("no error");
   } catch (const UserError& error) {
     CHECK(error.what() == std::string("test.toml:1:1: data.split: shapes has no split \"dev\""));
-    CHECK(error.code() == Exit::usage);
+    CHECK(error.code() == ExitCode::usage);
     CHECK(error.hint() == "set train, val or test");
   }
 }

@@ -34,8 +34,8 @@ std::vector<Found> scan(const std::string& bytes) {
 
 void check_refused(const std::string& bytes, const std::string& part) {
   const auto failure = failure_of([&] { scan(bytes); });
-  check_failure(failure, Exit::data, part);
-  check_failure(failure, Exit::data, "a.tar: at byte ");
+  check_failure(failure, ExitCode::data, part);
+  check_failure(failure, ExitCode::data, "a.tar: at byte ");
 }
 
 TEST_CASE("tar: files are found where they lie") {
@@ -163,7 +163,7 @@ TEST_CASE("tar: random damage is either read or refused") {
       const auto found = scan(bytes);
       CHECK(found.size() <= whole.size() / 512);
     } catch (const UserError& error) {
-      CHECK(error.code() == Exit::data);
+      CHECK(error.code() == ExitCode::data);
     }
   }
 }

@@ -99,7 +99,7 @@ TEST_CASE("voc: names in lists may have spaces, with labels behind them or witho
   CHECK(pictures("old cat  1\ncat 1 -1\nplain\t0\n") == three);
   CHECK(pictures("odd.one\n") == Texts{"odd.one.PNG"});
   const auto failure = failure_of([&] { pictures("plain 1\nold cat\n"); });
-  check_failure(failure, Exit::data, "'plain 1' is listed, but there is no JPEGImages/plain 1.jpg");
+  check_failure(failure, ExitCode::data, "'plain 1' is listed, but there is no JPEGImages/plain 1.jpg");
   CHECK(failure.hint().find("all a name and -1, 0 or 1") != std::string::npos);
 }
 
@@ -150,30 +150,31 @@ TEST_CASE("voc: what is wrong is named") {
   const SmallSet temp;
   const auto failure = [&](Values values) { return failure_of([&] { open(temp.path(), values); }); };
   const auto split = failure({{"split", std::string("tes")}});
-  check_failure(split, Exit::data, "data.split: no ImageSets/Main/tes.txt");
+  check_failure(split, ExitCode::data, "data.split: no ImageSets/Main/tes.txt");
   CHECK(split.hint() == "splits there: train, val");
   const auto target = failure({{"target", std::string("cats")}});
-  check_failure(target, Exit::usage, "data.target: no class is called 'cats'");
+  check_failure(target, ExitCode::usage, "data.target: no class is called 'cats'");
   CHECK(target.hint() == "did you mean 'cat'?");
-  check_failure(failure({{"target", std::string("cat")}, {"mode", std::string("crops")}}), Exit::usage, "needs mode");
-  check_failure(failure({{"class_names", Texts{"a", "a"}}}), Exit::usage, "a name is there twice");
-  check_failure(failure({{"class_names", Texts{"cow"}}, {"mode", std::string("crops")}}), Exit::data, "no boxes");
-  check_failure(failure_of([] { open("no/such"); }), Exit::data, "no such folder or archive");
+  check_failure(failure({{"target", std::string("cat")}, {"mode", std::string("crops")}}), ExitCode::usage,
+                "needs mode");
+  check_failure(failure({{"class_names", Texts{"a", "a"}}}), ExitCode::usage, "a name is there twice");
+  check_failure(failure({{"class_names", Texts{"cow"}}, {"mode", std::string("crops")}}), ExitCode::data, "no boxes");
+  check_failure(failure_of([] { open("no/such"); }), ExitCode::data, "no such folder or archive");
 
   temp.write("ImageSets/Main/train.txt", "");
-  check_failure(failure({}), Exit::data, "train.txt: lists no pictures");
+  check_failure(failure({}), ExitCode::data, "train.txt: lists no pictures");
   temp.write("ImageSets/Main/train.txt", "one\nthree\n");
-  check_failure(failure({}), Exit::data, "'three' is listed, but there is no JPEGImages/three.jpg");
+  check_failure(failure({}), ExitCode::data, "'three' is listed, but there is no JPEGImages/three.jpg");
   temp.write("JPEGImages/three.jpg", "");
-  check_failure(failure({}), Exit::data, "'three' is listed, but there is no Annotations/three.xml");
+  check_failure(failure({}), ExitCode::data, "'three' is listed, but there is no Annotations/three.xml");
   temp.write("Annotations/three.xml", "<annotation><object>");
-  check_failure(failure({}), Exit::data, "Annotations/three.xml: malformed XML at byte ");
+  check_failure(failure({}), ExitCode::data, "Annotations/three.xml: malformed XML at byte ");
   temp.write("Annotations/three.xml", std::string((1 << 20) + 1, ' '));
-  check_failure(failure({}), Exit::data, "Annotations/three.xml: larger than 1048576 bytes");
+  check_failure(failure({}), ExitCode::data, "Annotations/three.xml: larger than 1048576 bytes");
   temp.write("Annotations/three.xml", "<annotation>" + object("cat", 1, 1, 3, 3) + "</annotation>");
-  check_failure(failure({{"mode", std::string("crops")}}), Exit::data, "three.jpg: its annotation has no <size>");
+  check_failure(failure({{"mode", std::string("crops")}}), ExitCode::data, "three.jpg: its annotation has no <size>");
   temp.write("other/ImageSets/Main/train.txt", "one");
-  check_failure(failure({}), Exit::data, "data.path: several data sets");
+  check_failure(failure({}), ExitCode::data, "data.path: several data sets");
 }
 
 VocAnnotation parse(const std::string& xml) { return parse_voc(std::as_bytes(std::span(xml)), "x.xml"); }
@@ -190,7 +191,7 @@ TEST_CASE("voc: annotations") {
   CHECK(outside.without_area == 2);
   CHECK(equal(outside.objects.at(0).box, {0, 0, 9, 9, -1}));
   const auto refused = [](const std::string& xml, const std::string& part) {
-    check_failure(failure_of([&] { parse(xml); }), Exit::data, part);
+    check_failure(failure_of([&] { parse(xml); }), ExitCode::data, part);
   };
   refused("", "x.xml: malformed XML at byte 0");
   refused("<other/>", "x.xml: no <annotation> in it");

@@ -94,7 +94,7 @@ TEST_CASE("webdataset: a key that stands twice is named with its shard") {
   const auto check = [&](TarBytes& bytes, const std::string& says) {
     const auto path = temp.write("s.tar", bytes.end());
     const auto failure = failure_of([&] { open(path); });
-    check_failure(failure, Exit::data, path.string() + ": sample 'im': it has two ." + says + " files");
+    check_failure(failure, ExitCode::data, path.string() + ": sample 'im': it has two ." + says + " files");
     CHECK(failure.hint().find("a key of its own") != std::string::npos);
   };
   // Two samples one after the other: the picture of one must not get the label of the other.
@@ -112,14 +112,15 @@ TEST_CASE("webdataset: a label without a picture is named, as a picture without 
   const auto failure = [&](TarBytes& bytes) { return failure_of([&] { open(temp.write("s.tar", bytes.end())); }); };
   TarBytes labels_only;
   labels_only.entry("a.jpg", "x").entry("a.cls", "0").entry("b.cls", "1").entry("c.jpg", "y").entry("c.cls", "0");
-  check_failure(failure(labels_only), Exit::data, "s.tar: sample 'b': it has a label (.cls), but no picture (.jpg, ");
+  check_failure(failure(labels_only), ExitCode::data,
+                "s.tar: sample 'b': it has a label (.cls), but no picture (.jpg, ");
   TarBytes last;
   last.entry("a.jpg", "x").entry("a.cls", "0").entry("b.cls", "1").entry("b.bmp", "y");
-  check_failure(failure(last), Exit::data, "sample 'b': it has a label (.cls), but no picture");
+  check_failure(failure(last), ExitCode::data, "sample 'b': it has a label (.cls), but no picture");
   TarBytes apart;  // all pictures, then all labels
   apart.entry("a.jpg", "x").entry("b.jpg", "y").entry("a.cls", "0").entry("b.cls", "1");
   const auto error = failure(apart);
-  check_failure(error, Exit::data, "sample 'a': it has a label (.cls), but no picture");
+  check_failure(error, ExitCode::data, "sample 'a': it has a label (.cls), but no picture");
   CHECK(error.hint().find("follow each other") != std::string::npos);
 }
 
@@ -132,7 +133,7 @@ TEST_CASE("webdataset: where there are no labels, what was looked for is told") 
   CHECK(set->missing_labels().find(".json") != std::string::npos);
   const auto entry = classify_entry();
   const auto failure = failure_of([&] { entry.make(settings_for(entry.keys, {}, "sampler"), {*set, true}); });
-  check_failure(failure, Exit::data, "needs a data set with classes, this one has none: no picture has a .cls");
+  check_failure(failure, ExitCode::data, "needs a data set with classes, this one has none: no picture has a .cls");
   CHECK(open(temp.write("t.tar", shard({{"a", 0}})))->missing_labels().empty());
 }
 
@@ -174,7 +175,7 @@ TEST_CASE("webdataset: ids follow the shards' order") {
 TEST_CASE("webdataset: splits are sub-folders, shards or patterns") {
   TempFolder temp;
   temp.write("d/train/s.tar", shard({{"t", 0}}));
-  check_failure(failure_of([&] { open(temp.path() / "d", "", 0, false); }), Exit::data,
+  check_failure(failure_of([&] { open(temp.path() / "d", "", 0, false); }), ExitCode::data,
                 "no folder 'val' or 'test' beside it");
   temp.write("d/val/s.tar", shard({{"v", 0}}));
   temp.write("d/extra.tar", shard({{"x", 0}}));
@@ -196,40 +197,41 @@ TEST_CASE("webdataset: what is wrong is named") {
   const auto failure = [&](const std::string& bytes, int classes = 0) {
     return failure_of([&] { open(temp.write("s.tar", bytes), "", classes); });
   };
-  check_failure(failure(shard({{"a", 0}, {"dir/b", 3}}), 3), Exit::data,
+  check_failure(failure(shard({{"a", 0}, {"dir/b", 3}}), 3), ExitCode::data,
                 "s.tar: sample 'dir/b': label 3 is not within 0 to 2");
-  check_failure(failure(shard({{"a", -1}})), Exit::data, "sample 'a': label -1 is not within 0 to");
-  check_failure(failure(shard({{"a", 2'000'000'000}})), Exit::data, "label 2000000000 is not within 0 to 1048575");
+  check_failure(failure(shard({{"a", -1}})), ExitCode::data, "sample 'a': label -1 is not within 0 to");
+  check_failure(failure(shard({{"a", 2'000'000'000}})), ExitCode::data, "label 2000000000 is not within 0 to 1048575");
   for (const std::string& label : Texts{"", "x", "1.5", "99999999999999999999", std::string(100, '1')})
-    check_failure(failure(TarBytes().entry("a.cls", label).entry("a.jpg", "").end()), Exit::data,
+    check_failure(failure(TarBytes().entry("a.cls", label).entry("a.jpg", "").end()), ExitCode::data,
                   "sample 'a': its .cls is no integer");
   const auto mixed = TarBytes().entry("a.jpg", "").entry("b.jpg", "").entry("b.cls", "0").end();
-  check_failure(failure(mixed), Exit::data, "s.tar: a.jpg has no .cls beside it");
-  check_failure(failure(TarBytes().entry("a.jpg", "").end(), 5), Exit::data, "a.jpg has no .cls beside it");
-  check_failure(failure(TarBytes().entry("a.gif", "").end()), Exit::data, "s.tar: no samples with a picture");
-  check_failure(failure("junk"), Exit::data, "s.tar: at byte 0");
+  check_failure(failure(mixed), ExitCode::data, "s.tar: a.jpg has no .cls beside it");
+  check_failure(failure(TarBytes().entry("a.jpg", "").end(), 5), ExitCode::data, "a.jpg has no .cls beside it");
+  check_failure(failure(TarBytes().entry("a.gif", "").end()), ExitCode::data, "s.tar: no samples with a picture");
+  check_failure(failure("junk"), ExitCode::data, "s.tar: at byte 0");
 
   const auto at = [](const std::filesystem::path& path, const std::string& split = "") {
     return failure_of([&] { open(path, split); });
   };
-  check_failure(at(""), Exit::data, "data.path: this data set needs a .tar");
-  check_failure(at("no/such.tar"), Exit::data, "data.path: no such shard: no/such.tar");
-  check_failure(at(temp.path() / "s{0..1}.tar"), Exit::data, "s0.tar");
-  check_failure(at(temp.path(), "none"), Exit::data, "data.split: no such shard: " + (temp.path() / "none").string());
-  check_failure(at(temp.path() / "s.tar", "val"), Exit::usage, "data.split: path is no folder");
+  check_failure(at(""), ExitCode::data, "data.path: this data set needs a .tar");
+  check_failure(at("no/such.tar"), ExitCode::data, "data.path: no such shard: no/such.tar");
+  check_failure(at(temp.path() / "s{0..1}.tar"), ExitCode::data, "s0.tar");
+  check_failure(at(temp.path(), "none"), ExitCode::data,
+                "data.split: no such shard: " + (temp.path() / "none").string());
+  check_failure(at(temp.path() / "s.tar", "val"), ExitCode::usage, "data.split: path is no folder");
   for (const char* pattern : {"{0..", "{a..b}", "{3..1}", "{0-9}", "{0..x}", "{}", "{..}"})
-    check_failure(at(pattern), Exit::usage, std::string("no pattern of shards: ") + pattern);
-  check_failure(at("{0..99999999999}"), Exit::usage, "more than 100000 shards");
-  check_failure(at("{0..9999}{0..9999}"), Exit::usage, "more than 100000 shards");
+    check_failure(at(pattern), ExitCode::usage, std::string("no pattern of shards: ") + pattern);
+  check_failure(at("{0..99999999999}"), ExitCode::usage, "more than 100000 shards");
+  check_failure(at("{0..9999}{0..9999}"), ExitCode::usage, "more than 100000 shards");
   std::filesystem::create_directory(temp.path() / "empty");
-  check_failure(at(temp.path() / "empty"), Exit::data, "no .tar shards in");
+  check_failure(at(temp.path() / "empty"), ExitCode::data, "no .tar shards in");
 }
 
 TEST_CASE("webdataset: the first damaged shard is reported, whichever thread met it") {
   TempFolder temp;
   for (int i = 0; i < 9; ++i) temp.write("d/s" + std::to_string(i) + ".tar", i < 3 ? shard({{"a", 0}}) : "junk");
   for (int round = 0; round < 20; ++round)
-    check_failure(failure_of([&] { open(temp.path() / "d"); }), Exit::data, "s3.tar");
+    check_failure(failure_of([&] { open(temp.path() / "d"); }), ExitCode::data, "s3.tar");
 }
 
 TEST_CASE("webdataset: a shard cut after it was indexed gives bad samples") {
@@ -267,7 +269,7 @@ TEST_CASE("webdataset: a second start reads indices, not headers") {
     if (without_headers.compare(at + 257, 5, "ustar") == 0) without_headers.replace(at, 512, 512, 'x');
   write("d/s0.tar", without_headers);
   check();
-  check_failure(failure_of([&] { open(temp.path() / "d", "", 2); }), Exit::data, "s0.tar: at byte 0");  // scanned
+  check_failure(failure_of([&] { open(temp.path() / "d", "", 2); }), ExitCode::data, "s0.tar: at byte 0");  // scanned
 
   write("d/s0.tar", first + std::string(512, '\0'));  // another size
   check();
@@ -276,7 +278,7 @@ TEST_CASE("webdataset: a second start reads indices, not headers") {
   check();
   std::ofstream(temp.path() / "d/s0.tar.index", std::ios::in | std::ios::binary).seekp(60).put('~');
   check();
-  check_failure(failure_of([&] { open(temp.path() / "d", "", 2); }), Exit::data, "label 2 is not within 0 to 1");
+  check_failure(failure_of([&] { open(temp.path() / "d", "", 2); }), ExitCode::data, "label 2 is not within 0 to 1");
 }
 
 TEST_CASE("webdataset: classes.txt beside the shards names the classes") {
@@ -289,13 +291,13 @@ TEST_CASE("webdataset: classes.txt beside the shards names the classes") {
   CHECK(open(temp.path() / "d", "", 2)->classes() == Texts{"0", "1"});
   temp.write("d/train/classes.txt", "one\n");
   const auto failure = failure_of([&] { open(path); });
-  check_failure(failure, Exit::data, "classes.txt: names 1 classes, but there is label 1");
+  check_failure(failure, ExitCode::data, "classes.txt: names 1 classes, but there is label 1");
   CHECK(failure.hint().find("data.classes") != std::string::npos);
   temp.write("d/train/classes.txt", "");
   CHECK(open(path)->classes() == Texts{"0", "1"});
   std::filesystem::remove(temp.path() / "d/train/classes.txt");
   temp.write("d/train/classes.txt/no", "file");
-  check_failure(failure_of([&] { open(path); }), Exit::data, "classes.txt: cannot be read");
+  check_failure(failure_of([&] { open(path); }), ExitCode::data, "classes.txt: cannot be read");
 }
 
 /// Serves the files of a folder.
@@ -345,7 +347,7 @@ TEST_CASE("webdataset: remote shards are read as local ones are, and from the ca
   check_failure(failure_of([&] {
                   open_remote(server.url("d/s-{00..11}.tar"), {cache, {"classes", std::int64_t{5}}});
                 }),
-                Exit::data, "label 11 is not within 0 to 4");
+                ExitCode::data, "label 11 is not within 0 to 4");
 }
 
 TEST_CASE("webdataset: what is wrong with remote shards is named") {
@@ -357,14 +359,14 @@ TEST_CASE("webdataset: what is wrong with remote shards is named") {
     return gone ? HttpServer::Reply{.status = 404} : files(request, number);
   });
   const auto failure = [&](const std::string& path) { return failure_of([&] { open_remote(path); }); };
-  check_failure(failure(server.url("{a..b}.tar")), Exit::usage, "no pattern of shards");
-  check_failure(failure(server.url("b{0..3}.tar?token=secret")), Exit::data,
+  check_failure(failure(server.url("{a..b}.tar")), ExitCode::usage, "no pattern of shards");
+  check_failure(failure(server.url("b{0..3}.tar?token=secret")), ExitCode::data,
                 server.url("b0.tar: the server answers with status 404 (no such file)"));
-  check_failure(failure(server.url("junk.tar")), Exit::data, server.url("junk.tar: at byte 0: no tar archive"));
+  check_failure(failure(server.url("junk.tar")), ExitCode::data, server.url("junk.tar: at byte 0: no tar archive"));
   const auto folder = failure(server.url());
-  check_failure(folder, Exit::data, "data.path: a folder on a server cannot be listed");
+  check_failure(folder, ExitCode::data, "data.path: a folder on a server cannot be listed");
   CHECK(folder.hint().find("shard-{000..127}.tar") != std::string::npos);
-  check_failure(failure("s3://bucket"), Exit::data, "s3://bucket: no path of S3");
+  check_failure(failure("s3://bucket"), ExitCode::data, "s3://bucket: no path of S3");
 
   const auto set = open_remote(server.url("a.tar"));
   gone = true;

@@ -17,7 +17,7 @@
 #include <map>
 #include <thread>
 
-#include "pipeline/distributed/heart.h"
+#include "pipeline/distributed/heartbeat.h"
 #include "tests/support/fault_points.h"
 
 using namespace flowtrain;
@@ -96,7 +96,7 @@ std::size_t open_descriptors() {
   return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
-// All ranks of a world meet over Gloo, as pipeline/distributed/membership.cpp lets them.
+// All ranks of a world meet over Gloo, as pipeline/distributed/group_session.cpp lets them.
 Meeting meet(int world, bool lazy) {
   const auto store = c10::make_intrusive<CountingStore>();
   const std::size_t before = open_descriptors();
@@ -194,17 +194,17 @@ TEST_CASE("a heart costs the store the same few calls a beat, whatever the world
   std::uint64_t beats = 0;
   for (const int world : {2, 8, 32}) {
     const auto store = c10::make_intrusive<CountingStore>();
-    Pace pace(std::chrono::minutes(10));
-    pace.beat = std::chrono::milliseconds(20);
+    Timeouts timeouts(std::chrono::minutes(10));
+    timeouts.beat = std::chrono::milliseconds(20);
     {
-      std::vector<std::unique_ptr<Heart>> hearts;
+      std::vector<std::unique_ptr<Heartbeat>> hearts;
       for (int rank = 0; rank < world; ++rank) {
-        Place place;
+        RankInfo place;
         place.rank = rank;
         place.world = world;
-        hearts.push_back(std::make_unique<Heart>(place, store, pace, std::make_shared<FlightRecord>()));
+        hearts.push_back(std::make_unique<Heartbeat>(place, store, timeouts, std::make_shared<FlightRecord>()));
       }
-      while (store->sets < static_cast<std::uint64_t>(world) * 10) std::this_thread::sleep_for(pace.beat);
+      while (store->sets < static_cast<std::uint64_t>(world) * 10) std::this_thread::sleep_for(timeouts.beat);
     }
     const auto said_goodbye = static_cast<std::uint64_t>(world), sets = store->sets - said_goodbye;
     MESSAGE(world << " ranks, " << sets << " beats: " << static_cast<double>(store->calls()) / static_cast<double>(sets)
@@ -220,26 +220,26 @@ TEST_CASE("a heart costs the store the same few calls a beat, whatever the world
 
 TEST_CASE("ranks that come to different collectives are found by their hearts, which name both") {
   const auto store = c10::make_intrusive<CountingStore>();
-  Pace pace(std::chrono::minutes(10));
-  pace.beat = std::chrono::milliseconds(5);
-  pace.grace = std::chrono::hours(1);  // in which a process is to end by itself
+  Timeouts timeouts(std::chrono::minutes(10));
+  timeouts.beat = std::chrono::milliseconds(5);
+  timeouts.grace = std::chrono::hours(1);  // in which a process is to end by itself
   const std::vector records{std::make_shared<FlightRecord>(), std::make_shared<FlightRecord>()};
   std::string found;
   {
-    std::vector<std::unique_ptr<Heart>> hearts;
+    std::vector<std::unique_ptr<Heartbeat>> hearts;
     for (int rank = 0; rank < 2; ++rank) {
-      Place place;
+      RankInfo place;
       place.rank = rank;
       place.world = 2;
-      hearts.push_back(std::make_unique<Heart>(place, store, pace, records[static_cast<std::size_t>(rank)]));
+      hearts.push_back(std::make_unique<Heartbeat>(place, store, timeouts, records[static_cast<std::size_t>(rank)]));
     }
     for (auto& record : records) record->leave(record->enter("a sum"));
     const auto beats = store->sets + 8;
-    while (store->sets < beats) std::this_thread::sleep_for(pace.beat);
+    while (store->sets < beats) std::this_thread::sleep_for(timeouts.beat);
     CHECK(reported_failure(*store).empty());
     records[0]->enter("the sharing of parameters");
     records[1]->enter("the comparison of parameters");
-    while ((found = reported_failure(*store)).empty()) std::this_thread::sleep_for(pace.beat);
+    while ((found = reported_failure(*store)).empty()) std::this_thread::sleep_for(timeouts.beat);
   }
   CAPTURE(found);
   for (auto part : {"have parted ways: collective 2 is ", "the sharing of parameters in rank 0",

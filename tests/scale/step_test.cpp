@@ -58,16 +58,16 @@ StepCost cost_of_a_step(int rank, int world) {
   RunPlan run_plan;
   run_plan.first = 1;
   run_plan.last = steps;
-  LineParts parts{"scale", dataset,
-                  order,   sampler,
-                  *device, Batches(dataset.size(), own_rows * static_cast<std::uint64_t>(world), LastBatch::wrap)};
+  LoaderParts parts{"scale", dataset,
+                    order,   sampler,
+                    *device, Batches(dataset.size(), own_rows * static_cast<std::uint64_t>(world), LastBatch::wrap)};
   parts.batch = own_rows;
   parts.first = run_plan.first;
   parts.last = run_plan.last;
   parts.plan = [&](std::uint64_t iteration) { return run_plan.plan(iteration); };
   parts.schedule = [&](Plan& plan) { plan.hyper = run_plan.rates(plan.iteration); };
   parts.slice = {static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(world)};
-  Line line(std::move(parts));
+  Loader line(std::move(parts));
   IdleLearner learner;
   CountingGroup group(rank, world);
   BadSamples bad(dataset, {}, [](auto&) {});

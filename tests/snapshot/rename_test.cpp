@@ -22,7 +22,7 @@ std::string refusal(const Names& names, const Names& drop, const Names& rename) 
   try {
     renamed(names, drop, rename);
   } catch (const UserError& error) {
-    CHECK(error.code() == Exit::usage);
+    CHECK(error.code() == ExitCode::usage);
     return error.what();
   }
   return "";

@@ -117,7 +117,7 @@ TEST_CASE("find_iteration: there, or an error that says which are") {
     find_iteration(folder.path(), 500);
     FAIL("found");
   } catch (const UserError& error) {
-    CHECK(error.code() == Exit::snapshot);
+    CHECK(error.code() == ExitCode::snapshot);
     CHECK(error.what() == "no snapshot of iteration 500 in " + folder.path().string() + "; there are: 100, 200, 300");
     CHECK(error.hint() == "--max-iter sets the length of a run");
   }
@@ -257,7 +257,7 @@ TEST_CASE("a full disk: the error says so, the snapshot before is good, and the 
     write_snapshot(snapshots, large.content);
     FAIL("there was room");
   } catch (const UserError& error) {
-    CHECK(error.code() == Exit::snapshot);
+    CHECK(error.code() == ExitCode::snapshot);
     CHECK(contains(error.what(), "/model.safetensors: write: No space left on device"));
     CHECK(contains(error.hint(), "free some space"));
   }

@@ -41,7 +41,7 @@ TEST_CASE("snapshot ls: one line each, from whichever place") {
   Run run;
   fs::remove(run.snapshots / "iter-00000200" / manifest_name);
   for (const auto& place : {run.run, run.run / "", run.snapshots, run.snapshots / "iter-00000100"}) {
-    CHECK(snapshot_ls(place, run.out) == Exit::ok);
+    CHECK(snapshot_ls(place, run.out) == ExitCode::ok);
     const auto text = run.printed();
     CHECK(std::count(text.begin(), text.end(), '\n') == 4);
     CHECK(text.find("       300 ") < text.find("       200 "));
@@ -50,7 +50,7 @@ TEST_CASE("snapshot ls: one line each, from whichever place") {
     CHECK(contains(text, "  complete  [best]\n"));
   }
   fs::create_directories(run.folder / "empty/snapshots");
-  CHECK(snapshot_ls(run.folder / "empty", run.out) == Exit::ok);
+  CHECK(snapshot_ls(run.folder / "empty", run.out) == ExitCode::ok);
   CHECK(contains(run.printed(), "no snapshots in "));
 }
 
@@ -66,43 +66,43 @@ TEST_CASE("snapshot: places that are none are named") {
 
 TEST_CASE("snapshot show: tensors and state of the newest good one, or of the one asked for") {
   Run run;
-  CHECK(snapshot_show(run.run, {}, run.out) == Exit::ok);
+  CHECK(snapshot_show(run.run, {}, run.out) == ExitCode::ok);
   auto text = run.printed();
   CHECK(contains(text, "iter-00000300: iteration 300\nmodel: 2 tensors, 72 B\n"));
   CHECK(contains(text, "  conv.weight  F32   (3, 5)                60 B\n"));
   CHECK(contains(text, "  step                  I64   ()                    8 B\n"));
   CHECK(contains(text, "{\"epoch\":300}"));
-  CHECK(snapshot_show(run.run, 200, run.out) == Exit::ok);
+  CHECK(snapshot_show(run.run, 200, run.out) == ExitCode::ok);
   CHECK(contains(run.printed(), "iteration 200"));
-  CHECK(snapshot_show(run.snapshots / "best", {}, run.out) == Exit::ok);
+  CHECK(snapshot_show(run.snapshots / "best", {}, run.out) == ExitCode::ok);
   CHECK(contains(run.printed(), "iteration 100"));
 
   run.damage("iter-00000300/model.safetensors");
-  CHECK(snapshot_show(run.run, {}, run.out) == Exit::ok);
+  CHECK(snapshot_show(run.run, {}, run.out) == ExitCode::ok);
   CHECK(contains(run.printed(), "iteration 200"));
   CHECK(contains(message_of([&] { snapshot_show(run.run, 300, run.out); }), "model.safetensors: damaged"));
 }
 
 TEST_CASE("snapshot verify: exit 4 and the damage by name") {
   Run run;
-  CHECK(snapshot_verify(run.run, run.out) == Exit::ok);
+  CHECK(snapshot_verify(run.run, run.out) == ExitCode::ok);
   auto text = run.printed();
   CHECK(std::count(text.begin(), text.end(), '\n') == 3);
   CHECK(contains(text, "iter-00000100: good\n"));
   run.damage("iter-00000200/model.safetensors");
-  CHECK(snapshot_verify(run.run, run.out) == Exit::snapshot);
+  CHECK(snapshot_verify(run.run, run.out) == ExitCode::snapshot);
   text = run.printed();
   CHECK(contains(text, "iter-00000300: good\n"));
   CHECK(contains(text, "iter-00000200: model.safetensors: tensor 'conv.bias' is damaged\n"));
-  CHECK(snapshot_verify(run.snapshots / "iter-00000300/", run.out) == Exit::ok);
-  CHECK(snapshot_verify(run.snapshots / "iter-00000200", run.out) == Exit::snapshot);
+  CHECK(snapshot_verify(run.snapshots / "iter-00000300/", run.out) == ExitCode::ok);
+  CHECK(snapshot_verify(run.snapshots / "iter-00000200", run.out) == ExitCode::snapshot);
 }
 
 TEST_CASE("snapshot export: a weights file, never half of one") {
   Run run;
   const auto target = run.folder / "weights.safetensors";
   put(target, "old");
-  CHECK(snapshot_export(run.run, {.iteration = 100}, false, target, run.out) == Exit::ok);
+  CHECK(snapshot_export(run.run, {.iteration = 100}, false, target, run.out) == ExitCode::ok);
   CHECK(contains(run.printed(), "weights.safetensors: 2 tensors of iteration 100, "));
   CHECK(get(target) == get(run.snapshots / "iter-00000100/model.safetensors"));
   CHECK(contains(message_of([&] { snapshot_export(run.run, {}, false, run.folder / "none/w", run.out); }),
@@ -119,7 +119,7 @@ TEST_CASE("snapshot export: the best one, or the newest where none is the best, 
   const auto target = run.folder / "weights.safetensors";
   const auto takes = [&](const SnapshotWish& wish) {
     run.printed();
-    CHECK(snapshot_export(run.run, wish, false, target, run.out) == Exit::ok);
+    CHECK(snapshot_export(run.run, wish, false, target, run.out) == ExitCode::ok);
     const auto text = run.printed();
     return text.substr(text.find("iteration "), text.find(", ", text.find("iteration ")) - text.find("iteration "));
   };
@@ -144,7 +144,7 @@ TEST_CASE("snapshot export: the average of a snapshot that has one, and no other
   const Tensor average("ema.conv.weight", "F32", {3, 5}, 7);
   averaged.content.optim = {average.view};
   write_snapshot(run.snapshots, averaged.content);
-  CHECK(snapshot_export(run.run, {.iteration = 400}, true, target, run.out) == Exit::ok);
+  CHECK(snapshot_export(run.run, {.iteration = 400}, true, target, run.out) == ExitCode::ok);
   const SafetensorsFile written(target);
   REQUIRE(written.tensors().size() == 2);
   for (auto& tensor : written.tensors()) {
@@ -160,7 +160,8 @@ TEST_CASE("snapshot convert: weights of torch.save, renamed, some left out") {
   const fs::path data = test::source_path("tests/snapshot/data");
   const auto target = run.folder / "weights.safetensors";
   for (const char* file : {"zip.pth", "legacy.pth"}) {
-    CHECK(snapshot_convert(data / file, Renaming({"^flag$"}, {"^weight -> fc.weight"}), target, run.out) == Exit::ok);
+    CHECK(snapshot_convert(data / file, Renaming({"^flag$"}, {"^weight -> fc.weight"}), target, run.out) ==
+          ExitCode::ok);
     CHECK(contains(run.printed(), "weights.safetensors: 6 of 7 tensors of "));
     const SafetensorsFile converted(target);
     CHECK(converted.tensors().front().name == "fc.weight");
@@ -172,9 +173,9 @@ TEST_CASE("snapshot convert: weights of torch.save, renamed, some left out") {
 
 TEST_CASE("snapshot diff: same, other values, other shapes, other names") {
   Run run;
-  CHECK(snapshot_diff(run.run, run.snapshots / "iter-00000300", run.out) == Exit::ok);
+  CHECK(snapshot_diff(run.run, run.snapshots / "iter-00000300", run.out) == ExitCode::ok);
   CHECK(run.printed() == "the same: 2 tensors of the model, 2 of the optimizer\n");
-  CHECK(snapshot_diff(run.snapshots / "best", run.run, run.out) == Exit::snapshot);
+  CHECK(snapshot_diff(run.snapshots / "best", run.run, run.out) == ExitCode::snapshot);
   auto text = run.printed();
   CHECK(contains(text, "model: conv.weight: the values differ\n"));
   CHECK(contains(text, "optim: step: the values differ\n"));
@@ -183,7 +184,7 @@ TEST_CASE("snapshot diff: same, other values, other shapes, other names") {
   SmallContent other(300, 6);
   other.content.model[1].name = "renamed";
   write_snapshot(run.folder / "y/snapshots", other.content);
-  CHECK(snapshot_diff(run.run, run.folder / "y", run.out) == Exit::snapshot);
+  CHECK(snapshot_diff(run.run, run.folder / "y", run.out) == ExitCode::snapshot);
   text = run.printed();
   CHECK(contains(text, "model: conv.weight: F32 (3, 5) and F32 (3, 6)\n"));
   CHECK(contains(text, "model: conv.bias: only in the first\n"));

@@ -78,10 +78,10 @@ TEST_CASE("coco: what finds a crowd is neither right nor wrong, however often") 
 TEST_CASE("coco: wrong use") {
   const GroundTruth truth{{1}, {{1, "a"}}, {}};
   const std::vector<FoundObject> elsewhere{found(7, 0, 0, 1, 1, 0.5)};
-  check_failure(failure_of([&] { coco_evaluate(truth, elsewhere); }), Exit::data,
+  check_failure(failure_of([&] { coco_evaluate(truth, elsewhere); }), ExitCode::data,
                 "a detection in image 7, which is not among those evaluated");
   const std::vector<FoundObject> endless{found(1, 0, 0, 1, 1, std::nan(""))};
-  check_failure(failure_of([&] { coco_evaluate(truth, endless); }), Exit::data, "image 1 has no finite numbers");
+  check_failure(failure_of([&] { coco_evaluate(truth, endless); }), ExitCode::data, "image 1 has no finite numbers");
   CHECK_THROWS_AS(coco_evaluate({{1}, {{1, "a"}}, {object(2, 0, 0, 1, 1)}}, {}), InternalError);
   const std::vector<FoundObject> unknown{{1, 9, 0, 0, 1, 1, 0.5}};
   CHECK(coco_evaluate(truth, unknown).all.ap == -1);  // a class that nobody asks for
@@ -224,13 +224,14 @@ TEST_CASE("results: what is written is read back, to the last bit") {
 
 TEST_CASE("results: what cannot be written or read is named") {
   const TempFolder temp;
-  check_failure(failure_of([&] { write_results(temp.path() / "no/such.json", {}); }), Exit::snapshot,
+  check_failure(failure_of([&] { write_results(temp.path() / "no/such.json", {}); }), ExitCode::snapshot,
                 "no/such.json: cannot be written: No such file");
-  check_failure(failure_of([&] { read_results(temp.path() / "none.json"); }), Exit::data, "none.json: No such file");
-  check_failure(failure_of([&] { read_results(temp.path()); }), Exit::data, "Is a directory");
+  check_failure(failure_of([&] { read_results(temp.path() / "none.json"); }), ExitCode::data,
+                "none.json: No such file");
+  check_failure(failure_of([&] { read_results(temp.path()); }), ExitCode::data, "Is a directory");
   const auto refused = [&](const std::string& text, const std::string& part) {
     const auto path = temp.write("a.json", text);
-    check_failure(failure_of([&] { read_results(path); }), Exit::data, part);
+    check_failure(failure_of([&] { read_results(path); }), ExitCode::data, part);
   };
   refused("{}", "a.json: the whole is no list");
   refused("[{\"image_id\":1}]", "a.json: entry #0: 'bbox' is missing");

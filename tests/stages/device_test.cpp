@@ -36,7 +36,7 @@ TEST_CASE("a GPU that cannot be had is a user's error that names the way out") {
   } catch (const UserError& error) {
     const std::string message = error.what();
     CAPTURE(message);
-    CHECK(error.code() == Exit::usage);
+    CHECK(error.code() == ExitCode::usage);
     CHECK(message.rfind("cuda:1000: ", 0) == 0);
     CHECK(message.find('\n') == std::string::npos);
     CHECK_FALSE(error.hint().empty());

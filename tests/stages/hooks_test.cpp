@@ -14,8 +14,8 @@ namespace {
 class Note final : public Hook {
  public:
   Note(std::string name, std::string& notes) : name_(std::move(name)), notes_(notes) {}
-  std::vector<Point> points() const override { return {Point::loss, Point::run_end}; }
-  void at(Point point, Moment&) override { notes_ += name_ + "@" + std::string(name_of(point)) + " "; }
+  std::vector<HookEvent> events() const override { return {HookEvent::loss, HookEvent::run_end}; }
+  void on_event(HookEvent event, HookContext&) override { notes_ += name_ + "@" + std::string(name_of(event)) + " "; }
   std::string state() const override { return name_ == "silent" ? "" : "of " + name_; }
   void restore(const std::string& state) override {
     if (state != "of " + name_) throw std::invalid_argument(state);
@@ -34,9 +34,9 @@ TEST_CASE("hooks are called by priority, then in the order in which they came") 
   Hooks hooks;
   for (auto& [name, priority] : {std::pair{"late", 60}, {"b", 50}, {"c", 50}, {"early", -1}})
     hooks.add(std::make_unique<Note>(name, notes), name, priority);
-  CHECK(hooks.wants(Point::loss));
-  CHECK_FALSE(hooks.wants(Point::step));
-  hooks.call(Point::loss);
+  CHECK(hooks.wants(HookEvent::loss));
+  CHECK_FALSE(hooks.wants(HookEvent::step));
+  hooks.call(HookEvent::loss);
   CHECK(notes == "early@loss b@loss c@loss late@loss ");
   CHECK(hooks.describe() ==
         "loss              early (-1), b (50), c (50), late (60)\n"
@@ -48,8 +48,8 @@ TEST_CASE("what is for the first rank only") {
   Hooks hooks;
   hooks.add(std::make_unique<Note>("all", notes), "all");
   hooks.add(std::make_unique<Note>("first", notes), "first", 50, true);
-  hooks.moment().rank = 1;
-  hooks.call(Point::loss);
+  hooks.context().rank = 1;
+  hooks.call(HookEvent::loss);
   CHECK(notes == "all@loss ");
   CHECK(Hooks().describe() == "no hooks: [[hook]] adds some\n");
 }
@@ -66,13 +66,13 @@ TEST_CASE("what hooks keep goes to those of the same label") {
 }
 
 TEST_CASE("every point has a name, and a figure logged twice stands once") {
-  CHECK(all_points().size() == 16);
-  CHECK(name_of(Point::run_begin) == "run_begin");
-  CHECK(name_of(Point::validation_end) == "validation_end");
-  CHECK(name_of(Point::run_end) == "run_end");
-  Moment moment;
-  moment.log("x", 1);
-  moment.log("y", 2);
-  moment.log("x", 3);
-  CHECK(moment.logged == Figures{{"x", 3}, {"y", 2}});
+  CHECK(all_events().size() == 16);
+  CHECK(name_of(HookEvent::run_begin) == "run_begin");
+  CHECK(name_of(HookEvent::validation_end) == "validation_end");
+  CHECK(name_of(HookEvent::run_end) == "run_end");
+  HookContext context;
+  context.log("x", 1);
+  context.log("y", 2);
+  context.log("x", 3);
+  CHECK(context.logged == Figures{{"x", 3}, {"y", 2}});
 }

@@ -82,7 +82,7 @@ TEST_CASE("methods by name") {
     nms_method("soft");
     FAIL("not refused");
   } catch (const UserError& error) {
-    CHECK(error.code() == Exit::usage);
+    CHECK(error.code() == ExitCode::usage);
     CHECK(std::string(error.what()) == "nms_algorithm is 'soft', expected nms, linear_soft_nms or exp_soft_nms");
   }
 }

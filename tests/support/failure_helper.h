@@ -21,7 +21,7 @@ Failure failure_of(Body&& body) {
 }
 
 /// Checks a UserError's exit code and that its message contains `part`.
-inline void check_failure(const UserError& failure, Exit code, const std::string& part) {
+inline void check_failure(const UserError& failure, ExitCode code, const std::string& part) {
   CHECK(failure.code() == code);
   INFO("message: " << failure.what());
   INFO("expected in it: " << part);

@@ -115,7 +115,7 @@ std::string message_of(Work work) {
   try {
     work();
   } catch (const UserError& error) {
-    CHECK(error.code() == Exit::snapshot);
+    CHECK(error.code() == ExitCode::snapshot);
     return error.what();
   }
   FAIL("no error");

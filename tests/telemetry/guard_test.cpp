@@ -50,10 +50,10 @@ TEST_CASE("a program that ends well") {
 }
 
 TEST_CASE("a user's error is a message, a hint, and its exit code") {
-  auto result = guarded([]() -> int { throw UserError(Exit::data, "no folder x", "make it"); });
+  auto result = guarded([]() -> int { throw UserError(ExitCode::data, "no folder x", "make it"); });
   CHECK(result.exit_code == 3);
   CHECK(result.output == "error: no folder x\n  hint: make it\n");
-  result = guarded([]() -> int { throw UserError(Exit::numerics, "loss is nan"); });
+  result = guarded([]() -> int { throw UserError(ExitCode::numerics, "loss is nan"); });
   CHECK(result.exit_code == 5);
   CHECK(result.output == "error: loss is nan\n");
 }
@@ -65,7 +65,7 @@ TEST_CASE("a user's error below a bar, and in the log file") {
         set_log_file(folder.path() / "train.log");
         ProgressDisplay display(ProgressMode::bar);
         display.update({.iter = 5});
-        throw UserError(Exit::data, "no folder x", "make it");
+        throw UserError(ExitCode::data, "no folder x", "make it");
       },
       40);
   CHECK(result.exit_code == 3);
@@ -129,7 +129,7 @@ TEST_CASE("what escapes from other threads") {
   CHECK(result.exit_code == 70);
   CHECK(is_fault(result.output, "in a thread"));
   result = guarded([] {
-    std::thread([] { throw UserError(Exit::snapshot, "disk full", "make room"); }).join();
+    std::thread([] { throw UserError(ExitCode::snapshot, "disk full", "make room"); }).join();
     return 0;
   });
   CHECK(result.exit_code == 4);

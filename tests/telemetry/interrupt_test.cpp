@@ -73,7 +73,7 @@ TEST_CASE("who preempts does not wait for ever") {
         return 0;
       });
       CHECK(result.exit_code == 143);
-      CHECK(result.output.find("run.grace") != std::string::npos);
+      CHECK(result.output.find("run.grace_seconds") != std::string::npos);
     }
 }
 

@@ -87,7 +87,7 @@ TEST_CASE("a log file that cannot be opened is the user's error") {
     set_log_file("/proc/nowhere/train.log");
     FAIL("accepted");
   } catch (const UserError& error) {
-    CHECK(error.code() == Exit::snapshot);
+    CHECK(error.code() == ExitCode::snapshot);
     CHECK(std::string(error.what()).starts_with("cannot open the log file /proc/nowhere/train.log: "));
     CHECK(error.hint() == "choose another folder with --run-dir, or make this one writable");
   }

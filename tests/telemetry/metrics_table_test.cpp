@@ -26,7 +26,7 @@ TEST_CASE("what is not there is told with what there is") {
     metrics_csv(folder.path() / "metrics.jsonl", "val");
     FAIL("no error");
   } catch (const UserError& error) {
-    CHECK(error.code() == Exit::usage);
+    CHECK(error.code() == ExitCode::usage);
     CHECK(std::string(error.what()).find("no lines of kind 'val'") != std::string::npos);
     CHECK(error.hint() == "there are: end, train");
   }

@@ -63,7 +63,7 @@ TEST_CASE("a file that cannot be opened is the user's error") {
     MetricsFile metrics("/proc/nowhere/metrics.jsonl");
     FAIL("accepted");
   } catch (const UserError& error) {
-    CHECK(error.code() == Exit::snapshot);
+    CHECK(error.code() == ExitCode::snapshot);
     CHECK(std::string(error.what()) == "cannot open /proc/nowhere/metrics.jsonl: No such file or directory");
     CHECK_FALSE(error.hint().empty());
   }
@@ -129,7 +129,7 @@ TEST_CASE("cutting back where there is no file, or no way to write") {
     cut_back(folder.path() / "metrics.jsonl", 20);
     FAIL("accepted");
   } catch (const UserError& error) {
-    CHECK(error.code() == Exit::snapshot);
+    CHECK(error.code() == ExitCode::snapshot);
     CHECK(std::string(error.what()).starts_with("cannot write "));
   }
   CHECK(read_text(folder.path() / "metrics.jsonl") == "{\"iter\":30}\n");

@@ -69,7 +69,7 @@ TEST_CASE("modes by name") {
     progress_mode("fancy");
     FAIL("accepted");
   } catch (const UserError& error) {
-    CHECK(error.code() == Exit::usage);
+    CHECK(error.code() == ExitCode::usage);
     CHECK(std::string(error.what()) == "progress cannot be shown as 'fancy'");
     CHECK(error.hint() == "known: auto, bar, plain, off");
   }

@@ -13,8 +13,8 @@ namespace flowtrain::commands::computing {
 
 namespace {
 
-int bench_as(const Place& place, const BenchRequest& request) {
-  return run_rank(place, request.config, [&](Membership& membership, std::filesystem::path&) {
+int bench_as(const RankInfo& place, const BenchRequest& request) {
+  return run_rank(place, request.config, [&](GroupSession& membership, std::filesystem::path&) {
     DistributedBenchOptions options;
     options.seconds = request.seconds;
     options.group = &membership.group();
@@ -32,7 +32,7 @@ int bench_as(const Place& place, const BenchRequest& request) {
 
 int bench(const Launch& launch, const BenchRequest& request) {
   if (auto* plan = std::get_if<SpawnPlan>(&launch)) return start_ranks(*plan, request.config, "bench", request.words);
-  return bench_as(std::get<Place>(launch), request);
+  return bench_as(std::get<RankInfo>(launch), request);
 }
 
 }  // namespace flowtrain::commands::computing

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "pipeline/commands/commands.h"
-#include "pipeline/launch/place.h"
+#include "pipeline/launch/rank_info.h"
 #include "pipeline/session/run.h"
 #include "pipeline/session/start.h"
 

@@ -1,6 +1,6 @@
 #include "pipeline/commands/computing/ranks.h"
 
-#include "pipeline/distributed/pace.h"
+#include "pipeline/distributed/timeouts.h"
 #include "pipeline/launch/supervisor.h"
 #include "pipeline/session/assembly.h"
 #include "pipeline/telemetry/guard.h"
@@ -30,30 +30,30 @@ int start_ranks(const SpawnPlan& plan, const Config& config, const std::string& 
   LauncherStore store(plan, config.table("dist"));
   Arguments words{std::filesystem::read_symlink("/proc/self/exe").string(), command};
   words.insert(words.end(), arguments.begin(), arguments.end());
-  const Pace pace(config.table("dist"));
+  const Timeouts timeouts(config.table("dist"));
   SuperviseOptions options;
-  options.grace = pace.patience + pace.grace / 4;  // the others know by then who is gone, and end
-  options.kill_after = pace.grace / 4;
+  options.grace = timeouts.patience + timeouts.grace / 4;  // the others know by then who is gone, and end
+  options.kill_after = timeouts.grace / 4;
   options.on_start = [&store](int restart) { store.begin(restart); };
   options.on_death = [&store](int rank, const std::string& how) { store.tell_death(rank, how); };
   options.job_failure = [&store] { return store.failure(); };
   return supervise(plan, store.url(), words, options);
 }
 
-int run_rank(const Place& place, const Config& config, const RankBody& body) {
+int run_rank(const RankInfo& place, const Config& config, const RankBody& body) {
   // What all have to say is told once; what one alone has to say goes into its log.
   if (place.rank > 0) set_console_level(ConsoleLevel::quiet);
   const std::string device =
       choose_device(config, static_cast<unsigned>(place.local_rank), static_cast<unsigned>(place.local_world));
-  Membership membership(place, config.table("dist"), device);
+  GroupSession membership(place, config.table("dist"), device);
   if (place.rank == 0)
     log_info(
         say("rank 0 of ", place.world, ", ", place.local_world, " of them on this machine; they meet at ", place.url));
   std::filesystem::path records;
-  const auto explain = [&](const std::string& message, std::string& hint, Exit code) {
+  const auto explain = [&](const std::string& message, std::string& hint, ExitCode code) {
     // A start that fails leaves nothing, as with one process.
     if (std::filesystem::exists(records / "metrics.jsonl")) membership.write_flight_record(records);
-    return membership.explain(message, hint, code == Exit::distributed, static_cast<int>(code));
+    return membership.explain(message, hint, code == ExitCode::distributed, static_cast<int>(code));
   };
   const auto end_with = [&](const UserError& error) {
     std::string hint = error.hint();
@@ -68,8 +68,8 @@ int run_rank(const Place& place, const Config& config, const RankBody& body) {
   } catch (const std::exception& error) {
     if (ran_out_of_memory(error)) return end_with(OutOfMemory(say("out of memory: ", first_line(error.what()))));
     std::string hint;
-    const auto text = explain(describe_current_exception(), hint, Exit::bug);
-    if (text.empty()) return static_cast<int>(Exit::bug);
+    const auto text = explain(describe_current_exception(), hint, ExitCode::bug);
+    if (text.empty()) return static_cast<int>(ExitCode::bug);
     throw InternalError(text);
   }
 }

@@ -7,7 +7,7 @@
 #include "pipeline/commands/commands.h"
 #include "pipeline/config/config.h"
 #include "pipeline/distributed/rendezvous.h"
-#include "pipeline/launch/place.h"
+#include "pipeline/launch/rank_info.h"
 
 namespace flowtrain::commands::computing {
 
@@ -16,9 +16,9 @@ int start_ranks(const SpawnPlan& plan, const Config& config, const std::string& 
 
 /// What a rank does as a member of its job. Once it has set `records`, and training has begun there, the rank's last
 /// collectives are written to that folder where it fails.
-using RankBody = std::function<int(Membership& membership, std::filesystem::path& records)>;
+using RankBody = std::function<int(GroupSession& membership, std::filesystem::path& records)>;
 
 /// Joins the job and runs `body`. An error that all share, or that one causes for all, is told once.
-int run_rank(const Place& place, const Config& config, const RankBody& body);
+int run_rank(const RankInfo& place, const Config& config, const RankBody& body);
 
 }  // namespace flowtrain::commands::computing

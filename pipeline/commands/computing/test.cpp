@@ -28,7 +28,7 @@ ChosenSnapshot find_snapshot(const std::string& config, const Config& loaded, co
   if (!run) run = newest_run(loaded.table("run").text("dir"), loaded.name());
   if (!run && !wish.snapshot.empty()) return {wish.snapshot};
   if (!run)
-    throw UserError(Exit::snapshot,
+    throw UserError(ExitCode::snapshot,
                     say("there is no run called '", loaded.name(), "' in ", loaded.table("run").text("dir")),
                     "train first, or name one: --snapshot PATH");
   return choose_snapshot(*run / "snapshots", wish);
@@ -90,7 +90,7 @@ int test(const Arguments& arguments) {
   const bool takes_own_config = start.config.empty();
   if (takes_own_config) {
     if (path.empty())
-      throw UserError(Exit::usage, "CONFIG is required",
+      throw UserError(ExitCode::usage, "CONFIG is required",
                       "name a configuration, a run's folder, or a snapshot: --snapshot PATH");
     start.config = fs::path(path) / "config.toml";
   }

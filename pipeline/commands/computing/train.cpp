@@ -59,7 +59,7 @@ void compare_flags(const RunOptions& options) {
   options.group->sum("the comparison of flags", sums);
   for (std::size_t i = 0; i < own.size(); ++i)
     if (sums[i] != own[i] * options.group->size())
-      throw UserError(Exit::usage, say(i == 0 ? "--initialize" : "--profile", " is given to some ranks only"),
+      throw UserError(ExitCode::usage, say(i == 0 ? "--initialize" : "--profile", " is given to some ranks only"),
                       "start all ranks with the same file and flags");
 }
 
@@ -89,8 +89,8 @@ int train_here(const StartOptions& start, RunOptions options, Interrupt& interru
 }
 
 // As one rank of several.
-int train_as(const Place& place, StartOptions start, RunOptions options, Interrupt& interrupt) {
-  return run_rank(place, load_for_use(start), [&](Membership& membership, std::filesystem::path& records) {
+int train_as(const RankInfo& place, StartOptions start, RunOptions options, Interrupt& interrupt) {
+  return run_rank(place, load_for_use(start), [&](GroupSession& membership, std::filesystem::path& records) {
     options.group = &membership.group();
     options.processes_here = static_cast<unsigned>(place.local_world);
     options.local_rank = static_cast<unsigned>(place.local_rank);
@@ -125,7 +125,7 @@ int train(const TrainRequest& request, Interrupt& interrupt) {
     if (!sets_max_restarts) plan->max_restarts = static_cast<int>(config.table("dist").integer("max_restarts"));
     return start_ranks(*plan, config, "train", words);
   }
-  if (auto* place = std::get_if<Place>(&chosen)) return train_as(*place, start, options, interrupt);
+  if (auto* place = std::get_if<RankInfo>(&chosen)) return train_as(*place, start, options, interrupt);
   return train_here(start, options, interrupt);
 }
 

@@ -63,7 +63,7 @@ std::vector<Key> own_keys(bool saccade) {
 Extent extent(const Settings& settings, const std::string& name) {
   const auto& sides = settings.integers(name);
   if (sides.size() != 2)
-    throw settings.error(name, "must be [height, width]", Exit::usage, "write " + name + " = [511, 511], say");
+    throw settings.error(name, "must be [height, width]", ExitCode::usage, "write " + name + " = [511, 511], say");
   return {static_cast<int>(sides[0]), static_cast<int>(sides[1])};
 }
 

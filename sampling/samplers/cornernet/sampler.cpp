@@ -86,22 +86,23 @@ class CornerSampler : public Sampler {
 };
 
 SamplerEntry entry(const std::string& name, const std::string& help, bool saccade) {
-  return {
-      name, help, corner_keys(saccade), [name, saccade](const Settings& settings, const SamplerInput& input) {
-        const auto classes = static_cast<std::int64_t>(input.dataset.classes().size());
-        if (classes == 0)
-          throw UserError(Exit::usage, "sampler.name: '" + name + "' needs a data set with classes, this one has none",
-                          "choose a data set with boxes, voc for instance");
-        if (input.needs_targets && !input.dataset.has_boxes())
-          throw UserError(Exit::data,
-                          "sampler.name: '" + name + "' learns from boxes, and the " +
-                              (input.training ? "training" : "validation") + " data have none at all",
-                          "look at data.dataset (coco, voc and shapes have boxes), data.split and what leaves boxes "
-                          "out: crowd, difficult, class_names, mode = \"crops\"");
-        const auto warnings = settings.text("warnings") == "accept" ? Warnings::accept : Warnings::bad;
-        const auto options = corner_options(settings, saccade, input.training, classes);
-        return std::make_unique<CornerSampler>(options, warnings);
-      }};
+  return {name, help, corner_keys(saccade), [name, saccade](const Settings& settings, const SamplerInput& input) {
+            const auto classes = static_cast<std::int64_t>(input.dataset.classes().size());
+            if (classes == 0)
+              throw UserError(ExitCode::usage,
+                              "sampler.name: '" + name + "' needs a data set with classes, this one has none",
+                              "choose a data set with boxes, voc for instance");
+            if (input.needs_targets && !input.dataset.has_boxes())
+              throw UserError(
+                  ExitCode::data,
+                  "sampler.name: '" + name + "' learns from boxes, and the " +
+                      (input.training ? "training" : "validation") + " data have none at all",
+                  "look at data.dataset (coco, voc and shapes have boxes), data.split and what leaves boxes "
+                  "out: crowd, difficult, class_names, mode = \"crops\"");
+            const auto warnings = settings.text("warnings") == "accept" ? Warnings::accept : Warnings::bad;
+            const auto options = corner_options(settings, saccade, input.training, classes);
+            return std::make_unique<CornerSampler>(options, warnings);
+          }};
 }
 
 }  // namespace

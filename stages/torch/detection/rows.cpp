@@ -49,7 +49,7 @@ void normalise(at::Tensor& images, const DetectorOptions& options) {
 
 void check_picture(const std::uint8_t* pixels, int height, int width) {
   if (pixels && height > 0 && width > 0) return;
-  throw UserError(Exit::data,
+  throw UserError(ExitCode::data,
                   "picture of " + std::to_string(height) + " x " + std::to_string(width) + " pixels is empty",
                   "Give the detector a decoded picture.");
 }

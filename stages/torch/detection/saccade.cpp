@@ -27,7 +27,8 @@ struct Seen {
 
 void check_options(const SaccadeOptions& options) {
   auto refuse = [](const std::string& what) {
-    throw UserError(Exit::usage, what, "Give one entry for each attention map, in att_scales for each round as well.");
+    throw UserError(ExitCode::usage, what,
+                    "Give one entry for each attention map, in att_scales for each round as well.");
   };
   const std::size_t maps = options.att_ratios.size(), rounds = options.att_thresholds.size();
   if (options.init_sizes.empty()) refuse("init_sizes is empty");

@@ -28,7 +28,7 @@ struct Axis {
 ScaledView scaled_view(const std::uint8_t* bgr, int height, int width, double scale, const CornerNetOptions& options) {
   const int scaled_height = static_cast<int>(height * scale), scaled_width = static_cast<int>(width * scale);
   if (scaled_height < 1 || scaled_width < 1) {
-    throw UserError(Exit::data,
+    throw UserError(ExitCode::data,
                     "test scale " + std::to_string(scale) + " leaves nothing of a picture of " +
                         std::to_string(height) + " x " + std::to_string(width) + " pixels",
                     "Use larger test_scales, or leave this picture out.");

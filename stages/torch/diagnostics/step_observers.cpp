@@ -8,26 +8,26 @@ void StepObservers::begin_iteration(const nets::NamedTensors& parameters) {
 }
 
 void StepObservers::show_batch(const Slab& slab, nets::NamedTensors& batch) {
-  if (look(Point::batch) || look(Point::loss)) {
+  if (look(HookEvent::batch) || look(HookEvent::loss)) {
     ids_.clear();
     for (auto& row : slab.rows()) ids_.push_back(row.id);
-    hooks_->moment().samples = ids_;
+    hooks_->context().samples = ids_;
   }
-  show(Point::batch, &Moment::batch, batch);
+  show(HookEvent::batch, &HookContext::batch, batch);
 }
 
-void StepObservers::show_losses(nets::NamedTensors& losses) { show(Point::loss, &Moment::losses, losses); }
+void StepObservers::show_losses(nets::NamedTensors& losses) { show(HookEvent::loss, &HookContext::losses, losses); }
 
-void StepObservers::show_parameters(Point point, const nets::NamedTensors& parameters) {
-  show(point, &Moment::parameters, parameters);
+void StepObservers::show_parameters(HookEvent event, const nets::NamedTensors& parameters) {
+  show(event, &HookContext::parameters, parameters);
 }
 
 template <class Tensors>
-void StepObservers::show(Point point, Tensors* Moment::*seen, Tensors& tensors) {
-  if (!look(point)) return;
-  hooks_->moment().*seen = &tensors;
-  hooks_->call(point);
-  hooks_->moment().*seen = nullptr;
+void StepObservers::show(HookEvent event, Tensors* HookContext::*seen, Tensors& tensors) {
+  if (!look(event)) return;
+  hooks_->context().*seen = &tensors;
+  hooks_->call(event);
+  hooks_->context().*seen = nullptr;
 }
 
 }  // namespace flowtrain

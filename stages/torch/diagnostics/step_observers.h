@@ -34,17 +34,17 @@ class StepObservers {
   }
 
   /// Whether hooks want to be called there.
-  bool look(Point point) const { return hooks_ && hooks_->wants(point); }
-  /// Calls the hooks of Point::batch. `slab` has the batch's rows.
+  bool look(HookEvent event) const { return hooks_ && hooks_->wants(event); }
+  /// Calls the hooks of HookEvent::batch. `slab` has the batch's rows.
   void show_batch(const Slab& slab, nets::NamedTensors& batch);
-  /// Of Point::loss, for the batch that was shown last.
+  /// Of HookEvent::loss, for the batch that was shown last.
   void show_losses(nets::NamedTensors& losses);
-  /// Of Point::backward or Point::step.
-  void show_parameters(Point point, const nets::NamedTensors& parameters);
+  /// Of HookEvent::backward or HookEvent::step.
+  void show_parameters(HookEvent event, const nets::NamedTensors& parameters);
 
  private:
   template <class Tensors>
-  void show(Point point, Tensors* Moment::*seen, Tensors& tensors);
+  void show(HookEvent event, Tensors* HookContext::*seen, Tensors& tensors);
 
   c10::Device where_;
   Profile* profile_;

@@ -18,18 +18,18 @@ namespace {
 class Norms final : public Hook {
  public:
   Norms(std::uint64_t every, std::int64_t depth) : every_(every), depth_(depth) {}
-  std::vector<Point> points() const override { return {Point::backward}; }
+  std::vector<HookEvent> events() const override { return {HookEvent::backward}; }
 
-  void at(Point, Moment& moment) override {
-    if (moment.iteration % every_ != 0) return;
+  void on_event(HookEvent, HookContext& context) override {
+    if (context.iteration % every_ != 0) return;
     const torch::NoGradGuard no_gradients;
     std::map<std::string, std::vector<at::Tensor>> weights, gradients;
-    for (auto& [name, parameter] : *moment.parameters) {
+    for (auto& [name, parameter] : *context.parameters) {
       weights[part_of(name)].push_back(parameter);
       if (parameter.grad().defined()) gradients[part_of(name)].push_back(parameter.grad());
     }
-    for (auto& [part, tensors] : weights) moment.log("weight_norm." + part, norm(tensors));
-    for (auto& [part, tensors] : gradients) moment.log("grad_norm." + part, norm(tensors));
+    for (auto& [part, tensors] : weights) context.log("weight_norm." + part, norm(tensors));
+    for (auto& [part, tensors] : gradients) context.log("grad_norm." + part, norm(tensors));
   }
 
  private:

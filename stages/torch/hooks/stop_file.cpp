@@ -11,11 +11,11 @@ namespace {
 class StopFile final : public Hook {
  public:
   explicit StopFile(std::filesystem::path file) : file_(std::move(file)) {}
-  std::vector<Point> points() const override { return {Point::run_begin, Point::iteration_end}; }
-  void at(Point, Moment& moment) override {
+  std::vector<HookEvent> events() const override { return {HookEvent::run_begin, HookEvent::iteration_end}; }
+  void on_event(HookEvent, HookContext& context) override {
     std::error_code ignored;
     if (std::filesystem::exists(file_, ignored))
-      moment.stop(say("there is a file ", file_.string(), ": hook stop_file"));
+      context.stop(say("there is a file ", file_.string(), ": hook stop_file"));
   }
 
  private:

@@ -52,7 +52,7 @@ void apply_init_rules(const std::vector<Settings>& rules, const nets::NamedTenso
     try {
       nets::initialise(parameter, init_rule_of(rule));
     } catch (const std::invalid_argument& error) {
-      throw rule.error("rule", say("parameter ", name, ": ", error.what()), Exit::usage,
+      throw rule.error("rule", say("parameter ", name, ": ", error.what()), ExitCode::usage,
                        "narrow params, or give another [[net.init]] after this one for what it cannot set");
     }
   }

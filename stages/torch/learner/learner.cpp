@@ -22,8 +22,8 @@
 #include "stages/torch/learner/train_step.h"
 #include "stages/torch/learner/weights.h"
 #include "stages/torch/parallel/torch_group.h"
-#include "stages/torch/validation/net_copy.h"
 #include "stages/torch/validation/net_validator.h"
+#include "stages/torch/validation/validation_replica.h"
 
 namespace flowtrain {
 
@@ -76,8 +76,8 @@ class TorchLearner : public Learner {
         step_.apply();
       step_.optimizers().average(step_.iteration());
     });
-    if (observers.look(Point::step) && !(step_.overflow().defined() && step_.overflow().item<float>() > 0))
-      observers.show_parameters(Point::step, step_.optimizers().learned());
+    if (observers.look(HookEvent::step) && !(step_.overflow().defined() && step_.overflow().item<float>() > 0))
+      observers.show_parameters(HookEvent::step, step_.optimizers().learned());
   }
 
   void discard() override {
@@ -121,8 +121,8 @@ class TorchLearner : public Learner {
     net_->train(true);
   }
 
-  std::unique_ptr<NetCopy> copy_net() override {
-    return make_net_copy(spec_, step_.optimizers().validated(weights_.parameters()), weights_.buffers());
+  std::unique_ptr<ValidationReplica> make_replica() override {
+    return make_validation_replica(spec_, step_.optimizers().validated(weights_.parameters()), weights_.buffers());
   }
 
   void copy_state(LearnerState& state) override { weights_.copy(step_.optimizers().state(), state); }

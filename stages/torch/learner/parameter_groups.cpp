@@ -19,13 +19,13 @@ const char* claim_of(const Settings& optim) {
 std::size_t only_owner(const std::string& name, const std::vector<std::size_t>& owners,
                        const std::vector<Settings>& optims) {
   if (owners.empty())
-    throw optims.front().error("params", "no optimizer learns the parameter " + name, Exit::usage,
+    throw optims.front().error("params", "no optimizer learns the parameter " + name, ExitCode::usage,
                                "widen params, or freeze it: [[group]] with frozen = true");
   if (owners.size() > 1)
     throw optims[owners[1]].error(claim_of(optims[owners[1]]),
                                   say("the parameter ", name, " belongs to another optimizer, too (",
                                       optims[owners[0]].origin(claim_of(optims[owners[0]])).text(), ")"),
-                                  Exit::usage, "each parameter has one optimizer");
+                                  ExitCode::usage, "each parameter has one optimizer");
   return owners.front();
 }
 
@@ -33,7 +33,7 @@ nets::ParameterGroup empty_group(const Settings& optim, const Settings* group) {
   nets::ParameterGroup made;
   made.weight_decay = optim.real("weight_decay");
   if (!group) return made;
-  made.lr_factor = group->real("lr_factor");
+  made.lr_mult = group->real("lr_mult");
   if (group->real("weight_decay") >= 0) made.weight_decay = group->real("weight_decay");
   return made;
 }

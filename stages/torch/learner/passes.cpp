@@ -31,7 +31,7 @@ Names losses_of(const Settings& optim, const Names& known) {
   if (wanted.empty()) return {known.front()};
   for (auto& name : wanted)
     if (!among(known, name))
-      throw optim.error("losses", say("the step has no loss '", name, "'"), Exit::usage, "known: " + listed(known));
+      throw optim.error("losses", say("the step has no loss '", name, "'"), ExitCode::usage, "known: " + listed(known));
   Names losses = known;
   std::erase_if(losses, [&](auto& name) { return !among(wanted, name); });
   return losses;
@@ -49,7 +49,7 @@ void check_all_lowered(const std::vector<Pass>& passes, const std::vector<Settin
   for (auto& name : known)
     if (std::none_of(passes.begin(), passes.end(), [&](auto& pass) { return among(pass.losses, name); }))
       throw optims.front().error(
-          "losses", say("no optimizer lowers '", name, "', one of the step's losses"), Exit::usage,
+          "losses", say("no optimizer lowers '", name, "', one of the step's losses"), ExitCode::usage,
           "the step has: " + listed(known) + "; [[optim]] with losses and params says who lowers which");
 }
 
@@ -117,7 +117,7 @@ std::vector<Pass> make_passes(const std::vector<Settings>& optims, const SharedO
   }
   check_all_lowered(passes, optims, known);
   if (std::ranges::none_of(passes, &Pass::has_every_iteration))
-    throw optims.front().error("every", "no optimizer is at work in every iteration", Exit::usage,
+    throw optims.front().error("every", "no optimizer is at work in every iteration", ExitCode::usage,
                                "one of them needs every = 1");
   return passes;
 }

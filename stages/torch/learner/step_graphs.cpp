@@ -67,7 +67,7 @@ void StepGraphs::leave() {
 }
 
 std::string StepGraphs::obstacle() const {
-  const auto looks = [this](Point point) { return spec_.hooks && spec_.hooks->wants(point); };
+  const auto looks = [this](HookEvent event) { return spec_.hooks && spec_.hooks->wants(event); };
   const auto is_more = [](const std::string& key) {
     return [key](const Settings& optim) { return optim.integer(key) > 1; };
   };
@@ -77,11 +77,11 @@ std::string StepGraphs::obstacle() const {
   if (spec_.train.integer("accum") > 1) return "train.accum is more than 1";
   if (spec_.group->size() > 1) return "several processes train";
   if (spec_.profile) return "--profile looks into the step";
-  if (spec_.mixing.any()) return "[mix] draws numbers for each batch";
+  if (spec_.mixing.any()) return "[batch_augment] draws numbers for each batch";
   if (std::ranges::any_of(spec_.optims, is_more("every"))) return "optimizers take turns ([[optim]] every)";
   if (std::ranges::any_of(spec_.optims, is_more("accum")))
     return "gradients of several iterations make one update ([[optim]] accum)";
-  if (std::ranges::any_of(std::array{Point::batch, Point::loss, Point::backward, Point::step}, looks))
+  if (std::ranges::any_of(std::array{HookEvent::batch, HookEvent::loss, HookEvent::backward, HookEvent::step}, looks))
     return "a hook looks into the step";
   return {};
 }

@@ -80,7 +80,7 @@ void TrainStep::finish_gradients() {
   if (norm_.defined() || missing_ || spec_.mode == TrainMode::forward_only) return;
   for (auto& pass : passes_) pass.forget_idle(iteration_);
   overflow_ = optimizers_->unscale();
-  observers_.show_parameters(Point::backward, optimizers_->learned());
+  observers_.show_parameters(HookEvent::backward, optimizers_->learned());
   observers_.during(Phase::gradients, [&] { norm_ = optimizers_->clip(); });
 }
 

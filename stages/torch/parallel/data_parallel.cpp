@@ -132,7 +132,7 @@ void DataParallel::throw_unused() const {
   std::string names;
   for (auto& [name, parameter] : parameters_)
     if (parameter.requires_grad() && !parameter.grad().defined()) names += (names.empty() ? "" : ", ") + name;
-  throw UserError(Exit::usage, say("parameters that take no part in the loss: ", names.empty() ? "some" : names),
+  throw UserError(ExitCode::usage, say("parameters that take no part in the loss: ", names.empty() ? "some" : names),
                   "dist.find_unused = true waits for no gradients of theirs; or freeze them: [[group]] with frozen");
 }
 

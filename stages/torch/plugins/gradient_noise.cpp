@@ -18,14 +18,14 @@ class GradientNoise final : public Hook {
  public:
   explicit GradientNoise(const Settings& settings) : eta_(settings.real("eta")) {}
 
-  std::vector<Point> points() const override { return {Point::backward, Point::iteration_end}; }
+  std::vector<HookEvent> events() const override { return {HookEvent::backward, HookEvent::iteration_end}; }
 
-  void at(Point point, Moment& moment) override {
-    if (point == Point::iteration_end) return moment.log("noise", noise_);
+  void on_event(HookEvent event, HookContext& context) override {
+    if (event == HookEvent::iteration_end) return context.log("noise", noise_);
     const torch::NoGradGuard no_gradients;
-    noise_ = std::sqrt(eta_ / std::pow(1.0 + static_cast<double>(moment.iteration), 0.55));
+    noise_ = std::sqrt(eta_ / std::pow(1.0 + static_cast<double>(context.iteration), 0.55));
     // The engine seeds torch's generator for each iteration, so that a resumed run draws the same.
-    for (const auto& [name, parameter] : *moment.parameters)
+    for (const auto& [name, parameter] : *context.parameters)
       if (parameter.grad().defined()) parameter.mutable_grad().add_(torch::randn_like(parameter) * noise_);
     ++used_;
   }

@@ -81,7 +81,7 @@ void NetValidator::check_own_metrics(const std::vector<Settings>& own) const {
     if (is_detection_figure(label) || label == "loss" || (label != each.text("name") && nets::find_metric(label)))
       throw each.error(key, "'" + label + "' is a metric already");
     if (std::find(wanted.begin(), wanted.end(), label) == wanted.end())
-      throw each.error(key, "'" + label + "' is not among val.metrics", Exit::usage,
+      throw each.error(key, "'" + label + "' is not among val.metrics", ExitCode::usage,
                        "name it there, or leave it out here");
   }
 }
@@ -89,11 +89,11 @@ void NetValidator::check_own_metrics(const std::vector<Settings>& own) const {
 void NetValidator::check_finds_objects(const std::string& metric) const {
   if (!make_detector_)
     throw settings_.error("metrics", "'" + metric + "' is a figure of nets that find objects, which this one does not",
-                          Exit::usage, "of others: " + nets::listed(nets::metrics().names()));
+                          ExitCode::usage, "of others: " + nets::listed(nets::metrics().names()));
   if (!settings_.text("group_by").empty())
     throw settings_.error("group_by",
                           "'" + metric + "' of val.metrics is a figure of boxes, which are not told by groups",
-                          Exit::usage, "leave it out; [[val.set]]s are measured each for itself");
+                          ExitCode::usage, "leave it out; [[val.set]]s are measured each for itself");
 }
 
 Detector* NetValidator::detector() {

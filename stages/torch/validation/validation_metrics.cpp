@@ -60,14 +60,14 @@ void ValidationMetrics::check_inputs(const nets::Net& net, const SlabLayout& lay
     const auto [output, field] = metric->inputs();
     if (!net.may_give(output))
       throw val.error(
-          "metrics", say("'", name, "' is made of '", output, "', which this net does not give"), Exit::usage,
+          "metrics", say("'", name, "' is made of '", output, "', which this net does not give"), ExitCode::usage,
           output == "logits" ? "of nets that find objects: ap, ap50 and so on, or []"
                              : "a TorchScript net may: net.name = \"script\", whose forward returns a dict");
     const auto& fields = layout.fields();
     if (std::any_of(fields.begin(), fields.end(), [&](auto& there) { return there.name == field; })) continue;
     throw val.error("metrics",
                     say("'", name, "' compares with '", field, "', not among what the sampler gives: ", listed(fields)),
-                    Exit::usage, say("take another metric, or a sampler whose batches have '", field, "'"));
+                    ExitCode::usage, say("take another metric, or a sampler whose batches have '", field, "'"));
   }
 }
 
@@ -78,18 +78,18 @@ void ValidationMetrics::check_groups(const SlabLayout& layout, const Settings& v
   if (found == fields.end())
     throw val.error("group_by",
                     say("'", field_, "' is not among what the sampler gives for validation: ", listed(fields)),
-                    Exit::usage, "several sources are measured apart as several [[val.set]]s");
+                    ExitCode::usage, "several sources are measured apart as several [[val.set]]s");
   if (found->dtype == DType::f32 || !found->shape.empty())
     throw val.error("group_by", say("'", field_, "' is not one whole number for each sample"));
   if (metrics_.empty())
-    throw val.error("group_by", "val.metrics has nothing that could be told by groups", Exit::usage,
+    throw val.error("group_by", "val.metrics has nothing that could be told by groups", ExitCode::usage,
                     "name a metric, or leave it out");
   for (auto& [name, make, metric] : metrics_)
     if (metric->form() != nets::MetricForm::figure)
       throw val.error("group_by",
                       say("'", name, "' of val.metrics (", val.origin("metrics").text(),
                           ") is no single figure that a group could have"),
-                      Exit::usage, "take it out of val.metrics, or leave val.group_by out");
+                      ExitCode::usage, "take it out of val.metrics, or leave val.group_by out");
   if (field_ == "label" && classes_.size() > most_groups)
     throw val.error("group_by", say("there are ", classes_.size(), " classes, and ", most_groups, " groups at most"));
 }

@@ -235,7 +235,7 @@ TEST_CASE("a journal's hostile lines are cut out") {
       stream << "{\"iter\":1}\n" << line << "\n{\"iter\":2}\n";
     }
     const auto outcome = in_a_process(file.parent_path(), [&] {
-      throw UserError(Exit::data, std::to_string(cut_back(file, 10)) + " lines cut out");
+      throw UserError(ExitCode::data, std::to_string(cut_back(file, 10)) + " lines cut out");
     });
     CHECK(outcome.message == "1 lines cut out");
     CHECK(outcome.extra_kib <= max_extra_kib);

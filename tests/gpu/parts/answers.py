@@ -49,7 +49,7 @@ def soak(visit):
     """Everything on, with the sanitizer looking at our kernels."""
     folder = visit.runs / visit.part.name
     shutil.rmtree(folder, ignore_errors=True)
-    settings = ["train.amp=bf16", "train.cuda_graph=true", "val.mode=overlapped", "val.every=20", "snapshot.every=15",
+    settings = ["train.amp=bf16", "train.cuda_graph=true", "val.mode=async", "val.every=20", "snapshot.every=15",
                 "ema.decay=0.99", "train.clip=1", f"run.max_iter={10 if visit.on_cpu else 300}"]
     words = words_of(visit, "detector", folder / "run", settings, [])
     if not visit.on_cpu:

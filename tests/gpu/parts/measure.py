@@ -45,7 +45,7 @@ def own_step(visit, name, net, batch, side, steps, settings=(), words=()):
     """Milliseconds a step: the median of the displays, of which each holds a fifth of the steps."""
     every = max(steps // 5, 1)
     run = train(visit, "speed", name, [f"net.name={net}", f"loader.batch={batch}", f"data.size={side}",
-                                       f"run.max_iter={steps + every}", f"display.every={every}", "loader.keep_mb=2048",
+                                       f"run.max_iter={steps + every}", f"display.every={every}", "loader.cache_mb=2048",
                                        *settings], words)
     if any("cuda_graph=true" in each for each in settings) and REPEATED in run.said and not visit.on_cpu:
         raise Failed(f"{name}: {last_lines(run.said[run.said.index(REPEATED):], 1)}")
@@ -98,11 +98,11 @@ def host_waits(visit):
     """Each count has the start's few, too; one look at the figures every 20 steps is 0.05."""
     figures = {"one process": waits_of(visit, "one", "tiny", []),
                "one process, clipped, fp16": waits_of(visit, "fp16", "tiny", ["train.clip=1", "train.amp=fp16"]),
-               "one process, mixed": waits_of(visit, "mixed", "lenet", ["mix.mixup=0.2", "loader.batch=1024"]),
+               "one process, mixed": waits_of(visit, "mixed", "lenet", ["batch_augment.mixup=0.2", "loader.batch=1024"]),
                "one process, graph": waits_of(visit, "graph", "tiny", ["train.cuda_graph=true"]),
                "two processes, both": waits_of(visit, "two", "tiny", [], several(visit))}
     # What is read of a step is read at once, and where several processes agree on each step it is read in each. Of a
-    # step with [mix] the thread may wait until the rows of an earlier one have been sent.
+    # step with [batch_augment] the thread may wait until the rows of an earlier one have been sent.
     most = {"one process, mixed": 2, "two processes, both": 3}
     too_many = [name for name, waits in figures.items() if waits > most.get(name, 1)]
     if too_many:
@@ -144,7 +144,7 @@ def snapshots(visit):
     stalls = [round(1e3 * line["stall_s"], 2) for line in saved.of_kind("snapshot")]
     alone = train(visit, "speed", "alone", common).samples_per_s()
     measured = [*common, f"val.every={every}", f"data.val_samples={8 * batch}", f"val.batch={batch}"]
-    beside = train(visit, "speed", "beside", [*measured, "val.mode=overlapped"]).samples_per_s()
+    beside = train(visit, "speed", "beside", [*measured, "val.mode=async"]).samples_per_s()
     return {"first stall, ms": stalls[0], "later, ms": stalls[1:], "images/s": round(alone, 1),
             "images/s with snapshots": round(saved.samples_per_s(), 1),
             "images/s beside a validation": round(beside, 1)}

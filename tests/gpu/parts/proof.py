@@ -94,7 +94,7 @@ def variants(visit, config):
     found["tenth"] = (TENTH,)
     found["snapshots"] = ([f"snapshot.every={3 if visit.on_cpu else 7}"],)
     found["no-snapshots"] = (["snapshot.every=0"],)
-    found["overlapped"] = (["val.mode=overlapped"],)
+    found["overlapped"] = (["val.mode=async"],)
     found["here"] = ([*plain, "display.every=1"], (), {"NVIDIA_TF32_OVERRIDE": "0"})
     found["cpu"] = ([*plain, "display.every=1", "run.max_iter=6"], ("--device", "cpu"))
     return found

@@ -214,16 +214,16 @@ TEST_CASE("the budget stops the run with the list") {
   SUBCASE("of training") {
     settings.max_bad = "7";
     const auto failure = failure_of([&] { train(run, settings); });
-    check_failure(failure, Exit::data, "; that is more than data.max_bad = 7 allows; bad are ");
-    check_failure(failure, Exit::data, "bad sample ");
+    check_failure(failure, ExitCode::data, "; that is more than data.max_bad = 7 allows; bad are ");
+    check_failure(failure, ExitCode::data, "bad sample ");
     CHECK(failure.hint().find((run / "bad_samples.jsonl").string()) != std::string::npos);
     CHECK(lines_of(run / "bad_samples.jsonl").size() == 8);
   }
   SUBCASE("of validation") {
     settings.val_max_bad = "3";
     const auto failure = failure_of([&] { train(run, settings); });
-    check_failure(failure, Exit::data, "bad sample of val ");
-    check_failure(failure, Exit::data, "; that is more than data.val.max_bad = 3 allows; bad are ");
+    check_failure(failure, ExitCode::data, "bad sample of val ");
+    check_failure(failure, ExitCode::data, "; that is more than data.val.max_bad = 3 allows; bad are ");
     std::size_t of_validation = 0;
     for (auto& line : lines_of(run / "bad_samples.jsonl")) of_validation += line.at("split") == "val";
     CHECK(of_validation == 4);
@@ -231,7 +231,7 @@ TEST_CASE("the budget stops the run with the list") {
   SUBCASE("of none at all") {
     settings.bad = "stop";
     const auto failure = failure_of([&] { train(run, settings); });
-    check_failure(failure, Exit::data, " at iteration 1: ");
+    check_failure(failure, ExitCode::data, " at iteration 1: ");
     CHECK(lines_of(run / "bad_samples.jsonl").size() == 1);
   }
 }

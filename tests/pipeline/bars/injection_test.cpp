@@ -93,7 +93,7 @@ class Fault {
     id_ = id;
     switch (kind_) {
       case Thrown::runtime: throw std::runtime_error("injected");
-      case Thrown::user: throw UserError(Exit::numerics, "injected", "a hint");
+      case Thrown::user: throw UserError(ExitCode::numerics, "injected", "a hint");
       case Thrown::memory: throw std::bad_alloc();
       case Thrown::number: throw 42;
     }
@@ -183,9 +183,9 @@ void run_with(Fault& fault, const Shape& shape) {
     fault.at(Place::schedule);
     filled.hyper = run_plan.rates(filled.iteration);
   };
-  Line line({"train", dataset, order, sampler, device, Batches(256, batch, LastBatch::wrap), 42, batch, 1,
-             shape.workers, 2, shape.prefetch, run_plan.first, run_plan.last, plan, rates});
-  Line val(
+  Loader line({"train", dataset, order, sampler, device, Batches(256, batch, LastBatch::wrap), 42, batch, 1,
+               shape.workers, 2, shape.prefetch, run_plan.first, run_plan.last, plan, rates});
+  Loader val(
       {"val", val_dataset, val_order, val_sampler, device, Batches(24, batch, LastBatch::pad), 42, batch, 1, 1, 1, 2});
   HashingLearner::Hooks hooks;
   hooks.backward = [&](const Slab&) { fault.at(Place::backward); };

@@ -32,8 +32,8 @@ std::vector<std::string> batches(const Shape& shape, std::uint64_t first, std::u
   const FakeSampler sampler(24);
   const FakeOrder order(kSamples, 5);
   const auto device = make_cpu_device();
-  Line line({"resume", dataset, order, sampler, *device, Batches(kSamples, kBatch, LastBatch::wrap), 11, kBatch, 1,
-             shape.workers, 2, shape.prefetch, first, kSteps});
+  Loader line({"resume", dataset, order, sampler, *device, Batches(kSamples, kBatch, LastBatch::wrap), 11, kBatch, 1,
+               shape.workers, 2, shape.prefetch, first, kSteps});
   line.start();
   std::vector<std::string> hashes;
   for (Ticket ticket; first + hashes.size() <= last && line.next(ticket); line.release(ticket)) {

@@ -16,10 +16,10 @@ namespace {
 struct Parts {
   explicit Parts(bool resident) : dataset(500, 16, resident) {}
 
-  std::unique_ptr<Line> line(std::uint64_t last) {
+  std::unique_ptr<Loader> line(std::uint64_t last) {
     const Batches batches(500, 2, LastBatch::wrap);
-    return std::make_unique<Line>(
-        LineParts{"soak", dataset, order, sampler, *device, batches, 1, 2, 1, 2, 2, 4, 1, last});
+    return std::make_unique<Loader>(
+        LoaderParts{"soak", dataset, order, sampler, *device, batches, 1, 2, 1, 2, 2, 4, 1, last});
   }
 
   FakeDataset dataset;

@@ -68,7 +68,7 @@ TEST_CASE("a run that ends while the wall clock jumps has its grace, and goes on
     points.count();
     const int seed = static_cast<int>(point - 1);
     const Workplace place;
-    const Words words{"tiny.toml", "--resume", "auto", "--set", "run.grace=60"};
+    const Words words{"tiny.toml", "--resume", "auto", "--set", "run.grace_seconds=60"};
     {
       Process process(words, jumping(place, seed));
       REQUIRE(process.wait_for_text("\"iter\":10", place.path("runs/tiny/metrics.jsonl")));

@@ -126,7 +126,7 @@ class Composer {
 
   void run() {
     toml_.table("run").number("max_iter", iterations_).number("threads", 1).number("seed", draw_.between(1, 1000));
-    toml_.number("grace", 100);
+    toml_.number("grace_seconds", 100);
     const int display = draw_.of(std::vector{1, 1, 2, 3, 5});
     toml_.table("display").number("every", display);
     made_.lines = iterations_ / display;
@@ -170,8 +170,8 @@ class Composer {
     toml_.table("loader").number("batch", deep_ ? 12 : draw_.between(8, 20));
     toml_.number("workers", draw_.between(1, 3)).number("prefetch", draw_.between(1, 6));
     // Batch normalisation takes no statistics of one row.
-    toml_.word("last", deep_ ? draw_.of({"wrap", "drop"}) : draw_.of({"wrap", "drop", "pad", "pad"}));
-    if (draw_.chance(0.1)) toml_.number("keep_mb", 4);
+    toml_.word("last_batch", deep_ ? draw_.of({"wrap", "drop"}) : draw_.of({"wrap", "drop", "pad", "pad"}));
+    if (draw_.chance(0.1)) toml_.number("cache_mb", 4);
     if (draw_.chance(0.4)) toml_.table("sampler").word("crop", draw_.of({"pad", "random_resized"}));
   }
 
@@ -222,7 +222,7 @@ class Composer {
   }
 
   void groups() {
-    if (draw_.chance(0.3)) toml_.entry("group").word("params", "bias$").raw("weight_decay", "0").raw("lr_factor", "2");
+    if (draw_.chance(0.3)) toml_.entry("group").word("params", "bias$").raw("weight_decay", "0").raw("lr_mult", "2");
     if (net_ == "lenet" && draw_.chance(0.3))
       toml_.entry("group").word("params", "^conv1\\\\.weight").flag("frozen", true);
   }
@@ -236,7 +236,7 @@ class Composer {
     const bool grouped = !metrics.empty() && draw_.chance(0.3);
     if (grouped) figures_.push_back(metrics.front() + ".star");
     if (!grouped && draw_.chance(0.3)) metrics.insert(metrics.end(), {"accuracy_per_class", "confusion"});
-    toml_.table("val").words("metrics", metrics).word("mode", overlapped_ ? "overlapped" : "inline");
+    toml_.table("val").words("metrics", metrics).word("mode", overlapped_ ? "async" : "inline");
     if (draw_.chance(0.2))
       toml_.word("every", "1 epoch");
     else
@@ -274,10 +274,10 @@ class Composer {
     if (draw_.chance(0.25)) return;
     if (draw_.chance(0.25)) {
       toml_.table("lr").number("stepsize", draw_.between(10, 30)).raw("decay_rate", "2");
-      toml_.table("lr.warmup").number("t", draw_.between(2, 8)).word("mode", draw_.of({"auto", "factor"}));
+      toml_.table("lr.warmup").number("length", draw_.between(2, 8)).word("mode", draw_.of({"auto", "factor"}));
       return;
     }
-    if (draw_.chance(0.4)) schedule("warmup").number("t", draw_.between(2, 9));
+    if (draw_.chance(0.4)) schedule("warmup").number("length", draw_.between(2, 9));
     if (draw_.chance(0.6)) curve();
     if (draw_.chance(0.6)) plateau();
     if (draw_.chance(0.2)) schedule("cosine").word("target", "weight_decay").raw("min_factor", "0.1");
@@ -317,11 +317,12 @@ class Composer {
 
   void mixing() {
     if (draw_.chance(0.3)) {
-      toml_.table("mix").raw("mixup", draw_.of({"0.0", "0.4"})).raw("cutmix", draw_.of({"0.0", "1.0"}));
+      toml_.table("batch_augment").raw("mixup", draw_.of({"0.0", "0.4"})).raw("cutmix", draw_.of({"0.0", "1.0"}));
       toml_.raw("prob", "0.8");
     }
-    if (draw_.chance(0.2)) toml_.table("mix.color").raw("brightness", "0.4").raw("hue", "0.1");
-    if (draw_.chance(0.2)) toml_.table("mix.erase").raw("prob", "0.5").word("value", draw_.of({"mean", "random"}));
+    if (draw_.chance(0.2)) toml_.table("batch_augment.color").raw("brightness", "0.4").raw("hue", "0.1");
+    if (draw_.chance(0.2))
+      toml_.table("batch_augment.erase").raw("prob", "0.5").word("value", draw_.of({"mean", "random"}));
   }
 
   void average() {

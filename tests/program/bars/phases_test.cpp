@@ -43,7 +43,7 @@ Words set(const Words& settings) {
 const std::string kNoted =
     with_plugins({"every_point"}, std::string(kTinyConfig) + "[[hook]]\nname = \"every_point\"\nlog = \"notes\"\n");
 // Long enough for a run that nobody ends to be found out by the test's time limit.
-const Words kEndless = set({"run.max_iter=100000000", "run.grace=600", "snapshot.every=50", "val.every=0"});
+const Words kEndless = set({"run.max_iter=100000000", "run.grace_seconds=600", "snapshot.every=50", "val.every=0"});
 
 std::function<bool(Process&)> when_noted(const Workplace& place, const std::string& text) {
   return [&place, text](Process& process) { return process.wait_for_text(text, place.path("notes.0")); };

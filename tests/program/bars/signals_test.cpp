@@ -13,8 +13,8 @@ namespace flowtrain {
 namespace {
 
 // Snapshots all the time: most moments are within one.
-const Words kRun{"tiny.toml", "--max-iter",    "2000",  "--set",        "snapshot.every=3",
-                 "--set",     "val.every=150", "--set", "run.grace=600"};
+const Words kRun{"tiny.toml", "--max-iter",           "2000", "--set", "snapshot.every=3", "--set", "val.every=150",
+                 "--set",     "run.grace_seconds=600"};
 
 /// Starts the run, or goes on with it, and sends `signal` up to 300 ms after its first new snapshot; 0: none.
 Outcome end_at_random(const Workplace& place, int signal, Stream& random) {

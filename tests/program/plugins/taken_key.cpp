@@ -9,8 +9,8 @@ using namespace flowtrain;
 
 class TakenKey final : public Hook {
  public:
-  std::vector<Point> points() const override { return {}; }
-  void at(Point, Moment&) override {}
+  std::vector<HookEvent> events() const override { return {}; }
+  void on_event(HookEvent, HookContext&) override {}
 };
 
 void add() {

@@ -19,11 +19,11 @@ class Watchdog final : public Hook {
   explicit Watchdog(const Settings& settings)
       : at_(static_cast<std::uint64_t>(settings.integer("at"))), file_(settings.text("marker")) {}
 
-  std::vector<Point> points() const override { return {Point::iteration_begin}; }
+  std::vector<HookEvent> events() const override { return {HookEvent::iteration_begin}; }
 
-  void at(Point, Moment& moment) override {
-    if (moment.rank != 1 || moment.iteration != at_ || std::filesystem::exists(file_)) return;
-    std::ofstream(file_) << moment.iteration;
+  void on_event(HookEvent, HookContext& context) override {
+    if (context.rank != 1 || context.iteration != at_ || std::filesystem::exists(file_)) return;
+    std::ofstream(file_) << context.iteration;
     std::thread([] { C10_THROW_ERROR(DistBackendError, "NCCL communicator was aborted on rank 1."); }).detach();
     for (;;) ::pause();
   }

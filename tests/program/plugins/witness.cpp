@@ -29,16 +29,17 @@ class Witness final : public Hook {
         slow_(settings.integer("slow_ms")),
         infinite_at_(settings.integers("infinite_at")) {}
 
-  std::vector<Point> points() const override {
-    return {Point::loss, Point::backward, Point::iteration_end, Point::snapshot_begin, Point::snapshot_end};
+  std::vector<HookEvent> events() const override {
+    return {HookEvent::loss, HookEvent::backward, HookEvent::iteration_end, HookEvent::snapshot_begin,
+            HookEvent::snapshot_end};
   }
 
-  void at(Point point, Moment& moment) override {
-    switch (point) {
-      case Point::loss: return see(moment);
-      case Point::backward: return spoil(moment);
-      case Point::iteration_end: return tell(moment);
-      default: note(point, moment);
+  void on_event(HookEvent event, HookContext& context) override {
+    switch (event) {
+      case HookEvent::loss: return see(context);
+      case HookEvent::backward: return spoil(context);
+      case HookEvent::iteration_end: return tell(context);
+      default: note(event, context);
     }
   }
 
@@ -50,32 +51,32 @@ class Witness final : public Hook {
   void restore(const std::string& state) override { sum_ = std::stod(state); }
 
  private:
-  void see(const Moment& moment) {
+  void see(const HookContext& context) {
     std::this_thread::sleep_for(slow_);
-    const auto rows = static_cast<double>(moment.samples.size());
+    const auto rows = static_cast<double>(context.samples.size());
     rows_ += rows;
-    lowered_ += rows * moment.losses->at("loss").item<double>();
+    lowered_ += rows * context.losses->at("loss").item<double>();
     ++forwards_;
   }
 
-  void spoil(const Moment& moment) const {
-    if (std::find(infinite_at_.begin(), infinite_at_.end(), moment.iteration) == infinite_at_.end()) return;
-    for (auto& [name, parameter] : *moment.parameters)
+  void spoil(const HookContext& context) const {
+    if (std::find(infinite_at_.begin(), infinite_at_.end(), context.iteration) == infinite_at_.end()) return;
+    for (auto& [name, parameter] : *context.parameters)
       if (parameter.grad().defined()) return (void)parameter.mutable_grad().fill_(kInfinity);
   }
 
-  void tell(Moment& moment) {
+  void tell(HookContext& context) {
     const double loss = rows_ > 0 ? lowered_ / rows_ : 0;
     sum_ += loss;
-    moment.log("witness.loss", loss);
-    moment.log("witness.forwards", forwards_);
-    if (moment.iteration % sum_every_ == 0) moment.log("witness.sum", sum_);
+    context.log("witness.loss", loss);
+    context.log("witness.forwards", forwards_);
+    if (context.iteration % sum_every_ == 0) context.log("witness.sum", sum_);
     rows_ = lowered_ = forwards_ = 0;
   }
 
-  void note(Point point, const Moment& moment) const {
-    std::ofstream(log_ + "." + std::to_string(moment.rank), std::ios::app)
-        << name_of(point) << " " << moment.iteration << "\n";
+  void note(HookEvent event, const HookContext& context) const {
+    std::ofstream(log_ + "." + std::to_string(context.rank), std::ios::app)
+        << name_of(event) << " " << context.iteration << "\n";
   }
 
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();

@@ -113,7 +113,7 @@ TEST_CASE("a parameter without a gradient is named, unless that may be") {
     strict.iterate(2, false);
     FAIL("accepted");
   } catch (const UserError& error) {
-    CHECK(error.code() == Exit::usage);
+    CHECK(error.code() == ExitCode::usage);
     CHECK(std::string(error.what()) == "parameters that take no part in the loss: b");
     CHECK(error.hint().starts_with("dist.find_unused = true"));
   }

@@ -18,7 +18,7 @@ at::Tensor row(float x0, float y0, float x1, float y1, float score, float catego
   return at::tensor({x0, y0, x1, y1, score, score, score, category}).view({1, 8});
 }
 
-void check_refused(Exit code, const std::string& message, const std::function<void()>& call) {
+void check_refused(ExitCode code, const std::string& message, const std::function<void()>& call) {
   try {
     call();
     FAIL("not refused: " << message);
@@ -75,9 +75,9 @@ TEST_CASE("CornerNet: pictures that cannot be looked at") {
   CornerNetOptions options;
   options.test_scales = {0.01};
   const auto detector = make_cornernet_detector(options, never);
-  check_refused(Exit::data, "test scale 0.010000 leaves nothing of a picture of 20 x 400 pixels",
+  check_refused(ExitCode::data, "test scale 0.010000 leaves nothing of a picture of 20 x 400 pixels",
                 [&] { detector->detect(grey.data(), 20, 400); });
-  check_refused(Exit::data, "picture of 0 x 9 pixels is empty", [&] { detector->detect(grey.data(), 0, 9); });
+  check_refused(ExitCode::data, "picture of 0 x 9 pixels is empty", [&] { detector->detect(grey.data(), 0, 9); });
 }
 
 TEST_CASE("Saccade: two glances, then closer where attention was") {
@@ -135,10 +135,10 @@ TEST_CASE("Saccade: options and answers that do not fit") {
                        "saccade: the net gave 0 attention maps, expected 3", InternalError);
   SaccadeOptions options;
   options.att_scales = {{1, 2}};
-  check_refused(Exit::usage, "a round of att_scales and att_ratios differ in length",
+  check_refused(ExitCode::usage, "a round of att_scales and att_ratios differ in length",
                 [&] { make_saccade_detector(options, without_maps); });
   options.att_scales = {};
-  check_refused(Exit::usage, "att_scales has fewer rounds than att_thresholds",
+  check_refused(ExitCode::usage, "att_scales has fewer rounds than att_thresholds",
                 [&] { make_saccade_detector(options, without_maps); });
 }
 

@@ -41,7 +41,7 @@ std::vector<std::string> told(const std::vector<nets::ParameterGroup>& groups) {
   for (auto& each : groups) {
     std::ostringstream line;
     for (const auto& [name, tensor] : each.parameters) line << name << " ";
-    line << "| lr " << each.lr_factor << " decay " << each.weight_decay;
+    line << "| lr " << each.lr_mult << " decay " << each.weight_decay;
     lines.push_back(line.str());
   }
   return lines;
@@ -54,7 +54,7 @@ using Lines = std::vector<std::string>;
 TEST_CASE("of several groups that match a parameter the first counts, whole") {
   const std::vector<Settings> optims{optim({{"weight_decay", 0.01}})};
   const auto bias = group({{"params", text("bias$")}, {"weight_decay", 0.0}});
-  const auto head = group({{"params", text("^fc\\.")}, {"lr_factor", 10.0}, {"weight_decay", 0.5}});
+  const auto head = group({{"params", text("^fc\\.")}, {"lr_mult", 10.0}, {"weight_decay", 0.5}});
   CHECK(told(share_out(parameters(), optims, {bias, head}).optimizers.at(0)) ==
         Lines{"conv.weight bn.weight | lr 1 decay 0.01", "conv.bias bn.bias fc.bias | lr 1 decay 0",
               "fc.weight | lr 10 decay 0.5"});
@@ -68,7 +68,7 @@ TEST_CASE(
     "one's") {
   const std::vector<Settings> optims{optim({{"params", text("^(conv|bn)")}, {"weight_decay", 0.01}}),
                                      optim({{"params", text("^fc")}, {"weight_decay", 0.02}})};
-  const auto shared = share_out(parameters(), optims, {group({{"params", text("bias$")}, {"lr_factor", 2.0}})});
+  const auto shared = share_out(parameters(), optims, {group({{"params", text("bias$")}, {"lr_mult", 2.0}})});
   CHECK(shared.frozen.empty());
   REQUIRE(shared.optimizers.size() == 2);
   CHECK(told(shared.optimizers[0]) ==
@@ -79,7 +79,7 @@ TEST_CASE(
 TEST_CASE("what the first group freezes nobody learns; a later one freezes nothing of it") {
   const std::vector<Settings> optims{optim({})};
   const auto frozen = group({{"params", text("^conv")}, {"frozen", true}}),
-             bias = group({{"params", text("bias$")}, {"lr_factor", 3.0}});
+             bias = group({{"params", text("bias$")}, {"lr_mult", 3.0}});
   CHECK(share_out(parameters(), optims, {frozen, bias}).frozen == std::set<std::string>{"conv.bias", "conv.weight"});
   const auto later = share_out(parameters(), optims, {bias, frozen});
   CHECK(later.frozen == std::set<std::string>{"conv.weight"});

@@ -235,7 +235,7 @@ TEST_CASE("groups that cannot be told") {
     try {
       metrics.check_inputs(*net, layout, val);
     } catch (const UserError& error) {
-      CHECK(error.code() == Exit::usage);
+      CHECK(error.code() == ExitCode::usage);
       return error.what();
     }
     return "";
@@ -268,7 +268,7 @@ TEST_CASE("what the net or the batches do not give is not measured") {
     try {
       made({name}).check_inputs(*net, layout, val);
     } catch (const UserError& error) {
-      CHECK(error.code() == Exit::usage);
+      CHECK(error.code() == ExitCode::usage);
       return error.what() + std::string(" -> ") + error.hint();
     }
     return "";

@@ -14,16 +14,16 @@ namespace flowtrain {
 /// 0), so that each rank is heard by one other and the store gets five requests per rank and beat. The second touches
 /// no store: it sees that the first gets answers, and that the process ends once a failure is known. Neither is
 /// waited for where the store does not answer.
-class Heart {
+class Heartbeat {
  public:
-  Heart(const Place& place, StorePtr store, const Pace& pace, std::shared_ptr<FlightRecord> record);
+  Heartbeat(const RankInfo& place, StorePtr store, const Timeouts& timeouts, std::shared_ptr<FlightRecord> record);
   /// Tells the rank that listens that there is no more to hear.
-  ~Heart();
-  Heart(const Heart&) = delete;
-  Heart& operator=(const Heart&) = delete;
+  ~Heartbeat();
+  Heartbeat(const Heartbeat&) = delete;
+  Heartbeat& operator=(const Heartbeat&) = delete;
 
-  /// The process is about to end with exit code `code`. If it has not after the time that Pace gives, it is ended; what
-  /// is to be said then is `text`, unless shown() came before.
+  /// The process is about to end with exit code `code`. If it has not after the time that Timeouts gives, it is ended;
+  /// what is to be said then is `text`, unless shown() came before.
   void expect_end(const std::string& text, int code);
   /// Whether this process is the one to show the failure, see is_first_to_show().
   bool shows(c10d::Store& store);

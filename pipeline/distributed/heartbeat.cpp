@@ -1,4 +1,4 @@
-#include "pipeline/distributed/heart.h"
+#include "pipeline/distributed/heartbeat.h"
 
 #include <unistd.h>
 
@@ -23,12 +23,12 @@ std::string host_name() {
 
 }  // namespace
 
-struct Heart::State {
-  State(const Place& of, StorePtr own, const Pace& with, std::shared_ptr<FlightRecord> of_collectives)
-      : place(of), pace(with), record(std::move(of_collectives)), store(std::move(own)) {}
+struct Heartbeat::State {
+  State(const RankInfo& of, StorePtr own, const Timeouts& with, std::shared_ptr<FlightRecord> of_collectives)
+      : place(of), timeouts(with), record(std::move(of_collectives)), store(std::move(own)) {}
 
-  const Place place;
-  const Pace pace;
+  const RankInfo place;
+  const Timeouts timeouts;
   const std::shared_ptr<FlightRecord> record;
   const StorePtr store;  // of the first thread
 
@@ -42,7 +42,7 @@ struct Heart::State {
   bool is_shown FT_GUARDED_BY(mutex) = false;
   std::string failure FT_GUARDED_BY(mutex);
   std::string when_silent FT_GUARDED_BY(mutex);
-  int code FT_GUARDED_BY(mutex) = static_cast<int>(Exit::distributed);
+  int code FT_GUARDED_BY(mutex) = static_cast<int>(ExitCode::distributed);
   Clock::time_point end_by FT_GUARDED_BY(mutex);
 
   Mutex claim_mutex;  // held while the store is asked, so not the other one
@@ -54,7 +54,7 @@ struct Heart::State {
     return *first_to_show;
   }
 
-  void fail(const std::string& text, bool is_told, Pace::Span span) FT_REQUIRES(mutex) {
+  void fail(const std::string& text, bool is_told, Timeouts::Span span) FT_REQUIRES(mutex) {
     if (has_failed) return;
     has_failed = true;
     failure = text;
@@ -63,7 +63,7 @@ struct Heart::State {
   }
 
   // Waits for the end, for `span` at most. True: it has come.
-  bool ends_within(Pace::Span span, MutexLock& lock) FT_REQUIRES(mutex) {
+  bool ends_within(Timeouts::Span span, MutexLock& lock) FT_REQUIRES(mutex) {
     const auto over = Clock::now() + span;
     while (!ended && changed.wait_until(lock, over)) {
     }
@@ -84,7 +84,7 @@ struct Heart::State {
       if (now.count != theirs.count) heard = Clock::now();
       theirs = now;
       // One that never came is missed at the start, where all wait for all.
-      const bool silent = theirs.count > 0 && theirs.count != last_beat && Clock::now() - heard > pace.limit;
+      const bool silent = theirs.count > 0 && theirs.count != last_beat && Clock::now() - heard > timeouts.limit;
       if (silent) report_failure(*store, is_silent(next, theirs));
       if (const auto apart = parted_ways(place.rank, *record, next, theirs); !apart.empty())
         report_failure(*store, apart);
@@ -93,11 +93,11 @@ struct Heart::State {
         knows = true;
         const bool told_elsewhere = !shows(*store);
         MutexLock lock(mutex);
-        fail(known, told_elsewhere, pace.grace);
+        fail(known, told_elsewhere, timeouts.grace);
       }
       MutexLock lock(mutex);
       answered = Clock::now();
-      if (ends_within(pace.beat, lock)) break;
+      if (ends_within(timeouts.beat, lock)) break;
     }
     mine.count = last_beat;
     set_beat(*store, place.rank, mine);
@@ -105,12 +105,12 @@ struct Heart::State {
 
   void guard() {
     MutexLock lock(mutex);
-    while (!ends_within(pace.beat / 2, lock)) {
+    while (!ends_within(timeouts.beat / 2, lock)) {
       const auto now = Clock::now();
-      if (!store_is_gone && now - answered > pace.limit)
+      if (!store_is_gone && now - answered > timeouts.limit)
         fail("rank " + std::to_string(place.rank) + " on " + host_name() + " is cut off: the store at " + place.url +
                  " does not answer any more",
-             false, pace.beat);
+             false, timeouts.beat);
       if (!has_failed || now < end_by) continue;
       if (!is_shown) log_error(failure + when_silent);
       ::_exit(code);
@@ -122,14 +122,15 @@ struct Heart::State {
     ended = true;
     changed.notify_all();
     if (place.world == 1) return;
-    const auto over = Clock::now() + pace.patience;
+    const auto over = Clock::now() + timeouts.patience;
     while (!goodbye_said && changed.wait_until(lock, over)) {
     }
   }
 };
 
-Heart::Heart(const Place& place, StorePtr store, const Pace& pace, std::shared_ptr<FlightRecord> record)
-    : state_(std::make_shared<State>(place, std::move(store), pace, std::move(record))) {
+Heartbeat::Heartbeat(const RankInfo& place, StorePtr store, const Timeouts& timeouts,
+                     std::shared_ptr<FlightRecord> record)
+    : state_(std::make_shared<State>(place, std::move(store), timeouts, std::move(record))) {
   if (place.world == 1) return;
   named_thread("ft-heart", [state = state_] {
     bool gone = false;
@@ -146,19 +147,19 @@ Heart::Heart(const Place& place, StorePtr store, const Pace& pace, std::shared_p
   named_thread("ft-guard", [state = state_] { state->guard(); }).detach();
 }
 
-Heart::~Heart() { state_->end(); }
+Heartbeat::~Heartbeat() { state_->end(); }
 
-void Heart::expect_end(const std::string& text, int code) {
+void Heartbeat::expect_end(const std::string& text, int code) {
   MutexLock lock(state_->mutex);
-  state_->fail(text, false, 2 * state_->pace.patience + state_->pace.grace);
+  state_->fail(text, false, 2 * state_->timeouts.patience + state_->timeouts.grace);
   state_->failure = text;
   state_->when_silent = " (and the store at " + state_->place.url + " does not answer: this node may be cut off)";
   state_->code = code;
 }
 
-bool Heart::shows(c10d::Store& store) { return state_->shows(store); }
+bool Heartbeat::shows(c10d::Store& store) { return state_->shows(store); }
 
-void Heart::shown() {
+void Heartbeat::shown() {
   MutexLock lock(state_->mutex);
   state_->is_shown = true;
 }

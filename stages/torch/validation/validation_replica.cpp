@@ -1,4 +1,4 @@
-#include "stages/torch/validation/net_copy.h"
+#include "stages/torch/validation/validation_replica.h"
 
 #include <ATen/Parallel.h>
 #include <c10/core/Event.h>
@@ -76,7 +76,7 @@ class DeviceStream {
   c10::Event written_, read_;
 };
 
-class TorchNetCopy final : public NetCopy {
+class TorchNetCopy final : public ValidationReplica {
  public:
   TorchNetCopy(const LearnerSpec& spec, const nets::NamedTensors& parameters, const nets::NamedTensors& buffers)
       : training_(*spec.group),
@@ -149,8 +149,9 @@ class TorchNetCopy final : public NetCopy {
 
 }  // namespace
 
-std::unique_ptr<NetCopy> make_net_copy(const LearnerSpec& spec, const nets::NamedTensors& parameters,
-                                       const nets::NamedTensors& buffers) {
+std::unique_ptr<ValidationReplica> make_validation_replica(const LearnerSpec& spec,
+                                                           const nets::NamedTensors& parameters,
+                                                           const nets::NamedTensors& buffers) {
   return std::make_unique<TorchNetCopy>(spec, parameters, buffers);
 }
 

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "pipeline/distributed/gpu_backend.h"
-#include "pipeline/distributed/heart.h"
+#include "pipeline/distributed/heartbeat.h"
 #include "pipeline/distributed/rendezvous.h"
 #include "pipeline/distributed/store.h"
 #include "pipeline/launch/address.h"
@@ -23,7 +23,7 @@ namespace {
 constexpr bool lazily = true;
 
 // Where Gloo listens: on the interface that the user names as for PyTorch, or on the one that leads to the other ranks.
-std::shared_ptr<gloo::transport::Device> gloo_device(const Place& place) {
+std::shared_ptr<gloo::transport::Device> gloo_device(const RankInfo& place) {
   using c10d::ProcessGroupGloo;
   if (const char* interface = std::getenv("GLOO_SOCKET_IFNAME"))
     return ProcessGroupGloo::createDeviceForInterface(interface, lazily);
@@ -33,42 +33,43 @@ std::shared_ptr<gloo::transport::Device> gloo_device(const Place& place) {
                             : ProcessGroupGloo::createDefaultDevice(lazily);
 }
 
-MakeGlooOptions gloo_options(const Place& place, const Pace& pace) {
-  return [place, limit = pace.limit] {
+MakeGlooOptions gloo_options(const RankInfo& place, const Timeouts& timeouts) {
+  return [place, limit = timeouts.limit] {
     auto options = c10d::ProcessGroupGloo::Options::create(limit);
     options->devices.push_back(gloo_device(place));
     return options;
   };
 }
 
-std::string own_words(const Place& place, const std::string& message) {
+std::string own_words(const RankInfo& place, const std::string& message) {
   return place.world > 1 ? "rank " + std::to_string(place.rank) + ": " + message : message;
 }
 
 }  // namespace
 
-struct Membership::Impl {
-  Impl(const Place& joined, const Settings& dist, const std::string& computes_on)
+struct GroupSession::Impl {
+  Impl(const RankInfo& joined, const Settings& dist, const std::string& computes_on)
       : place(joined),
         device(computes_on),
         backend(choose_backend(dist, device)),
-        pace(dist),
-        of_all_starts(open_store(place, serves_store(place), pace.timeout)),
+        timeouts(dist),
+        of_all_starts(open_store(place, serves_store(place), timeouts.timeout)),
         store(of_start(of_all_starts, place.restart)),
-        heart(place, of_start(open_store(place, false, pace.timeout), place.restart), pace, record),
+        heart(place, of_start(open_store(place, false, timeouts.timeout), place.restart), timeouts, record),
         group(join()) {}
 
   std::unique_ptr<TorchGroup> join() {
     try {
-      const auto options = gloo_options(place, pace);
+      const auto options = gloo_options(place, timeouts);
       auto processes = make_gloo_group(store, place.rank, place.world, options);
       if (device != "cpu")
-        add_gpu_backend(*processes, store, processes->getBackend(c10::DeviceType::CPU), backend, device, pace.limit);
+        add_gpu_backend(*processes, store, processes->getBackend(c10::DeviceType::CPU), backend, device,
+                        timeouts.limit);
       return std::make_unique<TorchGroup>(std::move(processes), record, options);
     } catch (const UserError&) {
       throw;
     } catch (const std::exception& error) {
-      throw UserError(Exit::distributed,
+      throw UserError(ExitCode::distributed,
                       "rank " + std::to_string(place.rank) + " of " + std::to_string(place.world) +
                           " waited in vain for the others: " + first_line(error.what()),
                       "start all of them within dist.timeout");
@@ -78,14 +79,14 @@ struct Membership::Impl {
   // One that failed tells the others; one that lost them waits for news, then looks for itself: rank 0 first, since all
   // at once would ask the store as often as there are pairs of ranks.
   std::string who_failed() {
-    const auto until =
-        std::chrono::steady_clock::now() + pace.patience + (place.rank == 0 ? Pace::Span(0) : 3 * pace.beat);
+    const auto until = std::chrono::steady_clock::now() + timeouts.patience +
+                       (place.rank == 0 ? Timeouts::Span(0) : 3 * timeouts.beat);
     do {
       if (auto known = reported_failure(*store); !known.empty()) return known;
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     } while (std::chrono::steady_clock::now() < until);
     const auto before = beats();
-    std::this_thread::sleep_for(2 * pace.beat);
+    std::this_thread::sleep_for(2 * timeouts.beat);
     if (const auto found = find_culprits(before, beats()); !found.empty()) report_failure(*store, found);
     return reported_failure(*store);
   }
@@ -113,43 +114,43 @@ struct Membership::Impl {
     return silent.empty() ? late : silent;
   }
 
-  Place place;
+  RankInfo place;
   std::string device, backend;
-  Pace pace;
+  Timeouts timeouts;
   std::shared_ptr<FlightRecord> record = std::make_shared<FlightRecord>();
   StorePtr of_all_starts, store;
-  Heart heart;
+  Heartbeat heart;
   std::unique_ptr<TorchGroup> group;
 };
 
-Membership::Membership(const Place& place, const Settings& dist, const std::string& device)
+GroupSession::GroupSession(const RankInfo& place, const Settings& dist, const std::string& device)
     : impl_(std::make_unique<Impl>(place, dist, device)) {
   // NCCL's watchdog sees a connection break before the heart misses the other rank.
-  give_losses_time(impl_->pace.patience + impl_->pace.grace);
+  give_losses_time(impl_->timeouts.patience + impl_->timeouts.grace);
 }
 
-Membership::~Membership() {
+GroupSession::~GroupSession() {
   if (has_failed_) {
     static_cast<void>(impl_.release());  // LibTorch's threads may wait for what never comes; the process ends anyway
     return;
   }
-  const Place place = impl_->place;
-  const Pace pace = impl_->pace;
+  const RankInfo place = impl_->place;
+  const Timeouts timeouts = impl_->timeouts;
   const StorePtr store = impl_->store;
   try {
     impl_->group->processes()->shutdown();  // NCCL's threads
     impl_->group.reset();
     impl_.reset();
     count_one(*store, ranks_left);
-    if (serves_store(place)) wait_for_count(*store, ranks_left, place.world, pace.patience);
+    if (serves_store(place)) wait_for_count(*store, ranks_left, place.world, timeouts.patience);
   } catch (const std::exception&) {
     // The one who serves it has ended.
   }
 }
 
-Group& Membership::group() { return *impl_->group; }
+Group& GroupSession::group() { return *impl_->group; }
 
-std::string Membership::explain(const std::string& message, std::string& hint, bool lost, int code) {
+std::string GroupSession::explain(const std::string& message, std::string& hint, bool lost, int code) {
   has_failed_ = true;
   Impl& impl = *impl_;
   const std::string own = own_words(impl.place, message);
@@ -163,7 +164,7 @@ std::string Membership::explain(const std::string& message, std::string& hint, b
     else if (!first.empty())
       text = first, hint = reported_hint(*impl.store);
     count_one(*impl.store, ranks_left);
-    if (serves_store(impl.place)) wait_for_count(*impl.store, ranks_left, impl.place.world - 1, impl.pace.patience);
+    if (serves_store(impl.place)) wait_for_count(*impl.store, ranks_left, impl.place.world - 1, impl.timeouts.patience);
   } catch (const std::exception&) {
     text = own + " (and the store where ranks meet is gone)";
   }
@@ -171,12 +172,12 @@ std::string Membership::explain(const std::string& message, std::string& hint, b
   return text;
 }
 
-void Membership::remember_folder(const std::filesystem::path& folder) {
+void GroupSession::remember_folder(const std::filesystem::path& folder) {
   set_run_folder(*impl_->of_all_starts, folder.string());
 }
-std::filesystem::path Membership::remembered_folder() { return run_folder(*impl_->of_all_starts); }
+std::filesystem::path GroupSession::remembered_folder() { return run_folder(*impl_->of_all_starts); }
 
-void Membership::write_flight_record(const std::filesystem::path& folder) const {
+void GroupSession::write_flight_record(const std::filesystem::path& folder) const {
   std::ofstream out(folder / ("flight-rank" + std::to_string(impl_->place.rank) + ".jsonl"));
   out << impl_->record->to_jsonl();
 }

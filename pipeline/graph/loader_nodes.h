@@ -1,5 +1,5 @@
 #pragma once
-// The stages of a line: each class has the work of one, and what only it knows. LineGraph in graph.cpp connects them.
+// The stages of a line: each class has the work of one, and what only it knows. LoaderGraph in graph.cpp connects them.
 // oneTBB routes and computes; its messages are tickets. What may block (reading, copies to a device) runs on threads of
 // the line's own, which talk to the graph through an async_node and bounded queues. What puts out no ticket, or
 // several, is a multifunction_node.
@@ -33,18 +33,18 @@ inline std::uint32_t chunks_of(unsigned workers) { return std::min(4 * workers, 
 
 /// What of a line stays when its graph is made anew.
 struct LineBasis {
-  LineParts parts;
+  LoaderParts parts;
   const SlabLayout layout{parts.sampler.fields(), parts.batch};
   // Batches of the stream that it delivers.
   const std::uint64_t begin = (parts.first - 1) * parts.accum;
-  const std::uint64_t end = parts.last == LineParts::endless ? parts.last : std::max(parts.last * parts.accum, begin);
-  std::uint64_t received = 0;  // by Line::next(), one thread
+  const std::uint64_t end = parts.last == LoaderParts::endless ? parts.last : std::max(parts.last * parts.accum, begin);
+  std::uint64_t received = 0;  // by Loader::next(), one thread
   IssueStage issue{parts.order, parts.batches, parts.slice, parts.accum, chunks_of(parts.workers)};
   LookAhead next_ticket{begin, end, parts.accum, issue, parts.dataset, parts.read_ahead};  // the plan node's
   StageClock read_clock, sample_clock, transfer_clock;
 
   std::uint64_t batches() const { return end - begin; }
-  LineShape shape() const { return {parts.workers, parts.readers, parts.prefetch}; }
+  LoaderShape shape() const { return {parts.workers, parts.readers, parts.prefetch}; }
   LineTimes times() const { return {read_clock.busy_s(), sample_clock.busy_s(), transfer_clock.busy_s()}; }
 };
 
@@ -53,7 +53,7 @@ struct LineContext {
   LineBasis& basis;
   flow::graph& graph;
   const std::vector<std::unique_ptr<Slab>> slabs;
-  const LineParts& parts = basis.parts;
+  const LoaderParts& parts = basis.parts;
   std::atomic<std::uint32_t> free_slabs{0};
   std::atomic<bool> stopping{false};
 

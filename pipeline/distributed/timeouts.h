@@ -8,12 +8,12 @@
 
 namespace flowtrain {
 
-struct Pace {
+struct Timeouts {
   using Span = std::chrono::milliseconds;
 
-  explicit Pace(Span whole) : timeout(whole) {}
+  explicit Timeouts(Span whole) : timeout(whole) {}
   /// [dist]
-  explicit Pace(const Settings& dist) : Pace(Span(static_cast<Span::rep>(dist.real("timeout") * 1e3))) {}
+  explicit Timeouts(const Settings& dist) : Timeouts(Span(static_cast<Span::rep>(dist.real("timeout") * 1e3))) {}
 
   Span timeout;                                          ///< also how long ranks wait for each other at the start
   Span limit = timeout / 2;                              ///< of a collective, and of a heart's silence

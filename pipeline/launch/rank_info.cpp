@@ -1,4 +1,4 @@
-#include "pipeline/launch/place.h"
+#include "pipeline/launch/rank_info.h"
 
 #include <algorithm>
 #include <array>
@@ -27,11 +27,11 @@ std::optional<Launcher> choose_launcher(const LaunchOptions& options, const Envi
   const auto* named = std::find_if(kLaunchers.begin(), kLaunchers.end(),
                                    [&](const auto& entry) { return entry.first == options.launcher; });
   if (named == kLaunchers.end()) {
-    throw UserError(Exit::usage, "--launcher " + options.launcher + ": no such launcher",
+    throw UserError(ExitCode::usage, "--launcher " + options.launcher + ": no such launcher",
                     "Give one of auto, none, spawn, torchrun, slurm, mpi.");
   }
   if (named->second == Launcher::spawn && !options.distributed) {
-    throw UserError(Exit::usage, "--launcher spawn starts ranks only with --distributed",
+    throw UserError(ExitCode::usage, "--launcher spawn starts ranks only with --distributed",
                     "Add --distributed --world-size 1.");
   }
   return named->second == Launcher::none || named->second == Launcher::spawn ? std::nullopt
@@ -52,13 +52,13 @@ void refuse_without_distributed(const LaunchOptions& options) {
                      : !options.dist_url.empty() ? "--dist-url"
                                                  : nullptr;
   if (flag == nullptr) return;
-  throw UserError(Exit::usage, std::string(flag) + " has no meaning without --distributed",
+  throw UserError(ExitCode::usage, std::string(flag) + " has no meaning without --distributed",
                   "Add --distributed, or leave it out.");
 }
 
 void check_range(const std::string& name, int value, int least, int most, const std::string& hint) {
   if (value >= least && value <= most) return;
-  throw UserError(Exit::usage,
+  throw UserError(ExitCode::usage,
                   name + " is " + std::to_string(value) + ": expected a number from " + std::to_string(least) + " to " +
                       std::to_string(most),
                   hint);
@@ -74,7 +74,7 @@ void check_numbers(const LaunchOptions& options) {
   check_range("--rank", *options.rank, 0, options.world_size - 1,
               "--rank is the number of this node, from 0, and --world-size the number of nodes.");
   if (options.dist_url.empty() && options.world_size > 1) {
-    throw UserError(Exit::usage, "--rank without --dist-url: the nodes do not know where to meet",
+    throw UserError(ExitCode::usage, "--rank without --dist-url: the nodes do not know where to meet",
                     "Give --dist-url tcp://HOST:PORT of the node with --rank 0 on every node, or leave out --rank to "
                     "start all processes on this machine.");
   }
@@ -90,7 +90,7 @@ SpawnPlan spawn_plan(const LaunchOptions& options, const Environment& environmen
   plan.world = options.world_size * nproc;
   plan.processes = all_here ? plan.world : nproc;
   if (all_here && (options.world_size > kMostProcesses || plan.world > kMostProcesses)) {
-    throw UserError(Exit::usage,
+    throw UserError(ExitCode::usage,
                     "--world-size " + std::to_string(options.world_size) + " with " + std::to_string(nproc) +
                         " processes each would start them all on this machine",
                     "Give --dist-url and --rank where there are several nodes.");
@@ -109,7 +109,7 @@ Launch find_place(const LaunchOptions& options, const Environment& environment, 
   }
   if (options.distributed) return spawn_plan(options, environment, gpus);
   refuse_without_distributed(options);
-  return Alone{};
+  return SingleProcess{};
 }
 
 }  // namespace flowtrain

@@ -1,4 +1,4 @@
-#include "pipeline/config/words.h"
+#include "pipeline/config/periods.h"
 
 #include <algorithm>
 #include <charconv>
@@ -57,7 +57,7 @@ std::uint64_t Period::to_iterations(std::uint64_t iterations_per_epoch) const {
 
 Period parse_period(const Value& value) {
   auto wrong = [&] {
-    return UserError(Exit::usage,
+    return UserError(ExitCode::usage,
                      "expected a number of iterations, \"2 epochs\" or \"10 per epoch\", got " + to_toml(value));
   };
   if (auto* iterations = std::get_if<std::int64_t>(&value)) {
@@ -83,7 +83,7 @@ std::uint64_t Share::of(std::uint64_t total) const {
 
 Share parse_share(const Value& value) {
   auto wrong = [&] {
-    return UserError(Exit::usage, "expected a number or a percentage like \"0.1%\", got " + to_toml(value));
+    return UserError(ExitCode::usage, "expected a number or a percentage like \"0.1%\", got " + to_toml(value));
   };
   if (auto* count = std::get_if<std::int64_t>(&value)) {
     if (*count < 0) throw wrong();

@@ -1,6 +1,6 @@
 // What the flags say where no launcher is around.
 
-#include "pipeline/launch/place.h"
+#include "pipeline/launch/rank_info.h"
 
 #include <doctest/doctest.h>
 
@@ -20,15 +20,16 @@ SpawnPlan plan_of(const LaunchOptions& options, int gpus = 0, const Values& valu
 }
 
 void refuse_flags(const LaunchOptions& options, const std::string& message, const Values& values = {}) {
-  expect_error(Exit::usage, message, [&] { place_in(values, options); });
+  expect_error(ExitCode::usage, message, [&] { place_in(values, options); });
 }
 
 }  // namespace
 
 TEST_CASE("without --distributed and a launcher a run is alone") {
-  CHECK(std::holds_alternative<Alone>(place_in({})));
-  CHECK(std::holds_alternative<Alone>(place_in({}, {.launcher = "none"})));
-  CHECK(std::holds_alternative<Alone>(place_in({}, {.max_restarts = 3})));  // it has a key in the configuration, too
+  CHECK(std::holds_alternative<SingleProcess>(place_in({})));
+  CHECK(std::holds_alternative<SingleProcess>(place_in({}, {.launcher = "none"})));
+  CHECK(std::holds_alternative<SingleProcess>(
+      place_in({}, {.max_restarts = 3})));  // it has a key in the configuration, too
 }
 
 TEST_CASE("without --rank and --dist-url all nodes are this machine") {
@@ -114,7 +115,7 @@ TEST_CASE("flags of a distributed run need --distributed") {
 TEST_CASE("env:// needs the two variables it stands for") {
   const LaunchOptions options{.distributed = true, .world_size = 2, .dist_url = "env://"};
   const auto refuse = [&](const Values& values, const std::string& message) {
-    expect_error(Exit::distributed, message, [&] { place_in(values, options); });
+    expect_error(ExitCode::distributed, message, [&] { place_in(values, options); });
   };
   refuse({}, "the meeting point of the ranks needs the environment variable MASTER_ADDR, which is not set");
   refuse(with(kMaster, {{"MASTER_PORT", ""}}),

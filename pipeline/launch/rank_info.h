@@ -25,10 +25,10 @@ struct LaunchOptions {
 enum class Launcher { none, spawn, torchrun, slurm, mpi };
 
 /// A plain run in a single process.
-struct Alone {};
+struct SingleProcess {};
 
 /// This process is a rank.
-struct Place {
+struct RankInfo {
   int rank = 0;
   int world = 1;
   int local_rank = 0;   ///< among the ranks of this node
@@ -50,7 +50,7 @@ struct SpawnPlan {
   int max_restarts = 0;
 };
 
-using Launch = std::variant<Alone, Place, SpawnPlan>;
+using Launch = std::variant<SingleProcess, RankInfo, SpawnPlan>;
 
 /// Where this process stands. `gpus`: of this machine, what --nproc defaults to. In this order: a rank that our own
 /// launcher started; the launcher named by --launcher, or with `auto` torchrun, then Open MPI, then Slurm;

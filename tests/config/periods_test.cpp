@@ -1,4 +1,4 @@
-#include "pipeline/config/words.h"
+#include "pipeline/config/periods.h"
 
 #include <doctest/doctest.h>
 
@@ -48,7 +48,7 @@ TEST_CASE("nonsense is no period") {
         Value(text("per epoch")), Value(std::int64_t{-1}), Value(1.5), Value(true)}) {
     auto failure = failure_of([&] { parse_period(value); });
     REQUIRE(failure);
-    CHECK(failure->code == Exit::usage);
+    CHECK(failure->code == ExitCode::usage);
     CHECK(failure->message ==
           "expected a number of iterations, \"2 epochs\" or \"10 per epoch\", got " + to_toml(value));
   }
