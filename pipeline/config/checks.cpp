@@ -104,6 +104,19 @@ void check_pattern(const Settings& settings, const std::string& key) {
   }
 }
 
+void check_own_metrics(const std::vector<Settings>& own) {
+  std::map<std::string, const Settings*> labels;
+  for (auto& metric : own) {
+    if (metric.text("name") == "topN")
+      throw metric.error("name", "topN stands for top1, top2 and so on", ExitCode::usage, "name = \"top5\", say");
+    const auto key = metric.text("label").empty() ? "name" : "label";
+    const auto [first, is_new] = labels.emplace(label_of(metric), &metric);
+    if (!is_new)
+      throw metric.error(key, say("another [[metric]] is called so (", first->second->origin(key).text(), ")"),
+                         ExitCode::usage, "give each a label");
+  }
+}
+
 void check_metric(const Settings& rule, const Config& config) {
   const Settings& val = config.table("val");
   auto metric = ruled_figure(rule, config).name;
@@ -241,6 +254,7 @@ void check_values(const Config& config) {
   for (auto table : {"optim", "group", "net.init"})
     for (auto& settings : config.list(table)) check_pattern(settings, "params");
   for (auto& rule : config.list("net.init")) check_init_rule(rule);
+  check_own_metrics(config.list("metric"));
   check_sets(config.list("val.set"), config.table("val"));
   check_rule(config.table("early_stop"), config);
   for (auto& schedule : config.list("schedule")) check_schedule(schedule, config);

@@ -61,4 +61,8 @@ Config load_config(const std::filesystem::path& file, const std::vector<Override
   return resolve(std::move(document), file.stem().string());
 }
 
+Config load_stored_config(const std::filesystem::path& file, const Config& now) {
+  return load_config(file, {{"run.plugins", to_toml(now.table("run").value("plugins")), "run.plugins"}});
+}
+
 }  // namespace flowtrain

@@ -62,6 +62,10 @@ class Config {
 /// or the flag at fault.
 Config load_config(const std::filesystem::path& file, const std::vector<Override>& overrides = {});
 
+/// A run's stored configuration, to be compared with `now`, whose plugins serve both: the run's own files may have
+/// moved since.
+Config load_stored_config(const std::filesystem::path& file, const Config& now);
+
 /// Every key with its value and, as a comment, its origin. Loads again to equal settings.
 std::string to_toml(const Config& config);
 

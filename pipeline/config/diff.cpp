@@ -48,10 +48,8 @@ const std::set<std::string> harmless = {"net.pretrain",      "net.sha256",      
                                         "train.max_skipped", "optim.label",         "ema.validate",
                                         "data.source.name",  "hook.label"};
 
-/// Whether a [[hook]] changes nothing that is computed; one that is not there does not.
-bool looks_on(const Settings& hook) {
-  return !hook.has("name") || part_kind("hook", "name")->at(hook.text("name")).looks_on;
-}
+/// Whether a [[hook]] changes nothing that is computed.
+bool looks_on(const Settings& hook) { return part_kind("hook", "name")->at(hook.text("name")).looks_on; }
 
 bool breaks(const std::string& table, const std::string& key) {
   auto full = table + "." + key;
@@ -101,20 +99,34 @@ void compare(const std::string& table, const Settings& before, const Settings& n
   }
 }
 
+using Entries = std::vector<const Settings*>;
+
 /// Entry by entry, as schedule.0, schedule.1 …; [optim] alone keeps its name.
-void compare_lists(const std::string& table, const Config& before, const Config& now, std::vector<Difference>& found) {
+void compare_entries(const std::string& table, const Entries& was, const Entries& is, bool harmless,
+                     std::vector<Difference>& found) {
   static const Settings none;
-  const auto &was = before.list(table), &is = now.list(table);
   for (std::size_t i = 0; i < std::max(was.size(), is.size()); ++i) {
-    const Settings &one = i < was.size() ? was[i] : none, &other = i < is.size() ? is[i] : none;
+    const Settings &one = i < was.size() ? *was[i] : none, &other = i < is.size() ? *is[i] : none;
     std::vector<Difference> changes;
     compare(table, one, other, changes);
-    const bool harmless = table == "hook" && looks_on(one) && looks_on(other);
     for (auto& change : changes) {
       if (harmless) change.breaks = false;
       if (is.size() > 1 || was.size() > 1) change.key = say(table, ".", i, change.key.substr(table.size()));
       found.push_back(change);
     }
+  }
+}
+
+/// Hooks that only look on are compared apart: they may come and go.
+void compare_lists(const std::string& table, const Config& before, const Config& now, std::vector<Difference>& found) {
+  for (const bool watching : {false, true}) {
+    const auto entries = [&](const Config& config) {
+      Entries all;
+      for (auto& settings : config.list(table))
+        if ((table == "hook" && looks_on(settings)) == watching) all.push_back(&settings);
+      return all;
+    };
+    compare_entries(table, entries(before), entries(now), watching, found);
   }
 }
 
@@ -160,11 +172,15 @@ std::map<std::string, std::string> common_values(const Config& config) {
         values[told + "." + key.name] = effect_of(table + "." + key.name, text_of(settings, key.name));
   };
   for (auto& table : core_tables()) {
-    if (table.repeats != Repeats::no)
+    if (table.repeats != Repeats::no) {
+      std::size_t acting = 0;  // hooks, counted without those that only look on
       for (auto& settings : config.list(table.name)) {
-        if (table.name != "hook" || !looks_on(settings)) add(table.name, settings, settings.table());
+        if (table.name != "hook")
+          add(table.name, settings, settings.table());
+        else if (!looks_on(settings))
+          add(table.name, settings, say("hook.", acting++));
       }
-    else if (!table.name.starts_with("data"))
+    } else if (!table.name.starts_with("data"))
       add(table.name, config.table(table.name), table.name);
   }
   add("data.train", config.data(true), config.data(true).table());

@@ -98,14 +98,12 @@ void open_plugin(const std::string& path) {
   static std::set<const void*> opened FT_GUARDED_BY(mutex);
   void* const handle = open_file(path);
   const MutexLock lock(mutex);
-  if (!opened.insert(handle).second) return;
+  if (opened.contains(handle)) return;
   const Names before = all_names();
   const auto entry = reinterpret_cast<const PluginInfo* (*)()>(dlsym(handle, "flowtrain_plugin"));
-  if (!entry && !dlsym(handle, "flowtrain_sampler_plugin")) {
-    opened.erase(handle);
+  if (!entry && !dlsym(handle, "flowtrain_sampler_plugin"))
     throw error(path, "exports neither flowtrain_plugin nor flowtrain_sampler_plugin",
                 "end its source with FLOWTRAIN_PLUGIN(function), or FLOWTRAIN_SAMPLER_PLUGIN(…)");
-  }
   try {
     if (entry) {
       check_build(path, *entry());
@@ -117,6 +115,7 @@ void open_plugin(const std::string& path) {
     throw error(path, taken.what(), "choose names that are free: `flowtrain plugins` lists those that are taken");
   }
   check_keys(path, before);
+  opened.insert(handle);
 }
 
 }  // namespace flowtrain

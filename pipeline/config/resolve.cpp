@@ -308,7 +308,12 @@ class Resolver {
       throw unknown_key(key, table, leaf, written.origin);
     }
     auto& settings = found->second;
-    settings.set(leaf, fitted(*find_key(settings.keys(), leaf), written), written.origin);
+    try {
+      settings.set(leaf, fitted(*find_key(settings.keys(), leaf), written), written.origin);
+    } catch (const UserError&) {
+      if (!is_left_aside(table, leaf, written.layer))
+        throw;  // a key of the replaced part that has another meaning here
+    }
   }
 
   /// Whether a key belongs to a choice that a later source has replaced, or to a data set that is still to be chosen.

@@ -109,7 +109,10 @@ std::vector<StatefulSchedule> stateful_schedules(const Config& config, std::uint
       input.lower_wins = lower_wins;
       input.measured = measures(figure);
     }
-    all.push_back({settings.text("optim"), settings.text("target"),
+    std::string key = say(settings.text("name"), " ", settings.text("optim"), " ", settings.text("target"));
+    const auto same = std::ranges::count_if(all, [&](auto& each) { return each.key.starts_with(key); });
+    if (same > 0) key += say(" ", same + 1);
+    all.push_back({key, settings.text("optim"), settings.text("target"),
                    std::make_shared<TimedSchedule>(settings, per_epoch, last, input)});
   }
   return all;

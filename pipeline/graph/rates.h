@@ -37,6 +37,7 @@ std::vector<Settings> schedule_settings(const Config& config);
 
 /// A schedule with state: what it moves.
 struct StatefulSchedule {
+  std::string key;     ///< of its state in snapshots: kind, optimizer and target
   std::string optim;   ///< label; empty: all
   std::string target;  ///< "lr", "momentum" or "weight_decay"
   std::shared_ptr<TimedSchedule> schedule;

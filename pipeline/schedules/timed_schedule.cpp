@@ -16,10 +16,10 @@ TimedSchedule::TimedSchedule(const Settings& settings, std::uint64_t iterations_
   const auto end = static_cast<double>(settings.integer("end"));
   if (end > 0 && end <= begin_)
     throw settings.error("end", say(end, " is not after begin = ", begin_), ExitCode::usage, "0 = with the run");
-  const auto place_of = [this](std::uint64_t iterations) {
+  const auto units = [this](std::uint64_t iterations) {
     return static_cast<double>(iterations) / static_cast<double>(per_unit_);
   };
-  const double run_end = place_of(last), last_place = place_of(std::max<std::uint64_t>(last, 1) - 1);
+  const double run_end = units(last), last_place = units(std::max<std::uint64_t>(last, 1) - 1);
   length_ = std::max(1.0, (end > 0 ? end : run_end) - begin_);
   input.length = length_;
   input.iterations_per_unit = per_unit_;
@@ -29,10 +29,19 @@ TimedSchedule::TimedSchedule(const Settings& settings, std::uint64_t iterations_
       begin_ >= run_end || begin_ + length_ > run_end || schedule_->reach() > std::min(length_, last_place - begin_);
 }
 
+double TimedSchedule::place_of(std::uint64_t iteration) const {
+  const double at = static_cast<double>(iteration - 1) / static_cast<double>(per_unit_);
+  return smooth_ ? at : std::floor(at);
+}
+
 double TimedSchedule::apply(double value, std::uint64_t iteration) const {
-  double at = static_cast<double>(iteration - 1) / static_cast<double>(per_unit_);
-  if (!smooth_) at = std::floor(at);
+  const double at = place_of(iteration);
   return at < begin_ ? value : schedule_->apply(value, std::min(at - begin_, length_));
+}
+
+void TimedSchedule::enter(const Figures& figures, std::uint64_t iteration) {
+  const double at = place_of(std::max<std::uint64_t>(iteration, 1));
+  if (at >= begin_ && at <= begin_ + length_) schedule_->enter(figures);
 }
 
 }  // namespace flowtrain

@@ -22,12 +22,16 @@ class TimedSchedule {
   const TraitsOf<Schedule>& traits() const { return traits_; }
   /// Some of it is beyond the run's end.
   bool is_cut_short() const { return cut_short_; }
-  /// Of one with state: see there.
-  void enter(const Figures& figures) { schedule_->enter(figures); }
+  // Of one with state: see Schedule.
+
+  /// `iteration`: after which the validation is. Before the schedule's begin, and after its end, nothing counts.
+  void enter(const Figures& figures, std::uint64_t iteration);
   std::string state() const { return schedule_->state(); }
   void restore(const std::string& state) { schedule_->restore(state); }
 
  private:
+  double place_of(std::uint64_t iteration) const;
+
   std::uint64_t per_unit_;
   double begin_, length_;
   bool smooth_, cut_short_;

@@ -206,7 +206,7 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
   }
 
   auto folder = RunFolder::open(*run);
-  const Config stored = load_config(folder.config_file());
+  const Config stored = load_stored_config(folder.config_file(), config);
   const auto stored_batch = [&] {
     return Batch{to_toml(stored.table("loader").value("batch")), folder.config_file().string()};
   };

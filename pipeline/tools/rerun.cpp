@@ -128,7 +128,7 @@ EarlierRun find_earlier_run(StartOptions start) {
   auto folder = as_run_folder(start.config);
   if (folder) {
     const Config config = load_for_use(start);
-    tell_changes(load_config(*folder / "config.toml"), config);
+    tell_changes(load_stored_config(*folder / "config.toml", config), config);
   } else {
     const Config written = load_config(start.config, start.overrides);
     folder = newest_run(written.table("run").text("dir"), written.name());
@@ -137,7 +137,7 @@ EarlierRun find_earlier_run(StartOptions start) {
       throw written.table("run").error("seed", "each start draws another, and there is no run to take it from",
                                        ExitCode::usage, "--seed N chooses one");
     if (folder && fs::exists(*folder / "config.toml")) {
-      const Config stored = load_config(*folder / "config.toml");
+      const Config stored = load_stored_config(*folder / "config.toml", written);
       if (draws_seed)
         start.overrides.push_back({"run.seed", to_toml(stored.table("run").value("seed")), folder->string()});
       if (!number(written.table("loader"), "batch"))

@@ -11,11 +11,13 @@ namespace flowtrain {
 HyperAdjuster::HyperAdjuster(Learner& learner, std::vector<std::string> labels, std::vector<StatefulSchedule> schedules,
                              HookCalls& hooks, RunState& state)
     : learner_(learner), labels_(std::move(labels)), schedules_(std::move(schedules)), hooks_(hooks), state_(state) {
-  state_.schedules.resize(schedules_.size());
-  for (std::size_t i = 0; i < schedules_.size(); ++i) try {
-      if (!state_.schedules[i].empty()) schedules_[i].schedule->restore(state_.schedules[i]);
-    } catch (const std::invalid_argument& error) {
-      throw UserError(ExitCode::snapshot, say("the snapshot's state of schedule ", i, ": ", error.what()));
+  const auto stored = std::exchange(state_.schedules, {});  // what no schedule takes is forgotten
+  for (auto& [key, optim, target, schedule] : schedules_) try {
+      if (const auto found = stored.find(key); found != stored.end()) schedule->restore(found->second);
+      state_.schedules[key] = schedule->state();
+    } catch (const std::exception& error) {
+      throw UserError(ExitCode::snapshot, say("the snapshot's state of the schedule '", key, "': ", error.what()),
+                      "resume.schedule = false begins anew");
     }
 }
 
@@ -30,9 +32,9 @@ void HyperAdjuster::begin_iteration(std::uint64_t iteration, const std::vector<R
 void HyperAdjuster::lower() { use(adjusted()); }
 
 void HyperAdjuster::enter(const Figures& figures) {
-  for (std::size_t i = 0; i < schedules_.size(); ++i) {
-    schedules_[i].schedule->enter(figures);
-    state_.schedules[i] = schedules_[i].schedule->state();
+  for (auto& [key, optim, target, schedule] : schedules_) {
+    schedule->enter(figures, state_.iteration);
+    state_.schedules[key] = schedule->state();
   }
 }
 

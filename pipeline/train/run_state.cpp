@@ -84,7 +84,7 @@ std::string RunState::to_json() const {
       {"fingerprints", fingerprints},
       {"elapsed_s", elapsed_s},
       {"early_stop", {{"best", early_stop.best ? json(*early_stop.best) : json()}, {"since", early_stop.since}}},
-      {"schedules", schedule ? json(schedules) : json::array()},
+      {"schedules", schedule ? json(schedules) : json::object()},
       {"hooks", hooks},
       {"nonfinite", nonfinite},
       {"nonfinite_in_a_row", nonfinite_in_a_row},
@@ -177,7 +177,7 @@ RunState RunState::from_json(const std::string& text) try {
   };
   if (stored.contains("early_stop"))
     state.early_stop = {best_of(stored.at("early_stop")), count(stored.at("early_stop").at("since"))};
-  if (stored.contains("schedules")) state.schedules = stored.at("schedules").get<std::vector<std::string>>();
+  if (stored.contains("schedules")) state.schedules = stored.at("schedules").get<std::map<std::string, std::string>>();
   if (stored.contains("hooks")) state.hooks = stored.at("hooks").get<std::map<std::string, std::string>>();
   state.nonfinite = count(stored.at("nonfinite"));
   state.nonfinite_in_a_row = count(stored.at("nonfinite_in_a_row"));

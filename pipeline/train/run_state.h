@@ -58,12 +58,12 @@ struct RunState {
   std::map<std::string, std::string> fingerprints;    ///< of what results depend on beside the configuration's text
   double elapsed_s = 0;                               ///< training time over all starts
   EarlyStopState early_stop;
-  std::vector<std::string> schedules;        ///< what those with state keep, in their order
-  std::map<std::string, std::string> hooks;  ///< what they keep, by label
-  std::uint64_t nonfinite = 0;               ///< iterations whose loss or gradients were not finite
-  std::uint64_t nonfinite_in_a_row = 0;      ///< of these, the last ones
-  std::uint64_t skipped_in_a_row = 0;        ///< iterations that an error kept from being computed, the last ones
-  double lr_scale = 1;                       ///< what rollbacks have made of the learning rate
+  std::map<std::string, std::string> schedules;  ///< what those with state keep, by StatefulSchedule::key
+  std::map<std::string, std::string> hooks;      ///< what they keep, by label
+  std::uint64_t nonfinite = 0;                   ///< iterations whose loss or gradients were not finite
+  std::uint64_t nonfinite_in_a_row = 0;          ///< of these, the last ones
+  std::uint64_t skipped_in_a_row = 0;            ///< iterations that an error kept from being computed, the last ones
+  double lr_scale = 1;                           ///< what rollbacks have made of the learning rate
   static constexpr std::uint64_t no_limit = ~std::uint64_t{0};
   std::uint64_t rollback_limit = no_limit;     ///< later snapshots have failed: the next rollback does not take them
   std::deque<std::uint64_t> rollback_targets;  ///< iterations whose snapshots it may take, which stay; the newest last

@@ -101,6 +101,16 @@ TEST_CASE("a '-' before the metric says that lower is better, and so does mode")
             .message.starts_with("a.toml:10:1: early_stop.metric: 'ap' is not among val.metrics"));
 }
 
+TEST_CASE("two metrics of one label, and topN without its number, are refused") {
+  const std::string one = "[[metric]]\nname = \"top2\"\n";
+  CHECK(refusal(measured(R"(["top2"])", one + one)).message ==
+        "a.toml:11:1: metric.1.name: another [[metric]] is called so (a.toml:9:1)");
+  CHECK_NOTHROW(loaded(measured(R"(["top2", "b"])", one + one + "label = \"b\"\n")));
+  const auto any = refusal(measured(R"(["topN"])", "[[metric]]\nname = \"topN\"\n"));
+  CHECK(any.message == "a.toml:9:1: metric.0.name: topN stands for top1, top2 and so on");
+  CHECK(any.hint == "name = \"top5\", say");
+}
+
 TEST_CASE("what is not a single number ranks nothing") {
   for (const std::string metric : {"confusion", "accuracy_per_class", "-confusion"}) {
     CAPTURE(metric);

@@ -162,3 +162,9 @@ TEST_CASE("a key that [data.train] alone says is held against the data set that 
                 "a.toml:4:1: data.train.base: the data set 'letters' has no such key",
                 "it is a key of the data set digits");
 }
+
+TEST_CASE("a key of a replaced part that means something else to the new one is left aside") {
+  const auto config = loaded(letters + "[[schedule]]\nname = \"plateau\"\nmode = \"min\"\n[val]\nevery = 5\n",
+                             {parse_set("schedule.0.name=warmup"), parse_set("schedule.0.length=3")});
+  CHECK(config.list("schedule")[0].text("mode") == "auto");
+}

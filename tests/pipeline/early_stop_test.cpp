@@ -81,7 +81,7 @@ TEST_CASE("rules go by the figure that a configuration names, and by what it say
     CAPTURE(keys);
     const auto all = plateau_of(keys);
     REQUIRE(all.size() == 1);
-    for (const double loss : {1.0, 0.5}) all[0].schedule->enter({{"loss", loss}});  // accuracy is never measured
+    for (const double loss : {1.0, 0.5}) all[0].schedule->enter({{"loss", loss}}, 1);  // accuracy is never measured
     Rates rates{1, 0.9, 1};
     all[0].apply("sgd", 1, rates);
     CHECK(rates.lr == doctest::Approx(factor));
@@ -111,7 +111,7 @@ TEST_CASE("a plateau lowers its rate as torch's ReduceLROnPlateau does") {
   const double losses[] = {1.0, 0.9, 0.9, 0.9, 0.95, 0.95, 0.95, 0.95, 0.5, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6};
   const double factors[] = {1, 1, 1, 0.1, 0.1, 0.1, 0.1, 0.01, 0.01, 0.01, 0.01, 0.002, 0.002, 0.002, 0.002};
   for (std::size_t i = 0; i < std::size(losses); ++i) {
-    rule.schedule->enter({{"loss", losses[i]}});
+    rule.schedule->enter({{"loss", losses[i]}}, 1);
     CAPTURE(i);
     CHECK(rule.schedule->apply(1, 1) == doctest::Approx(factors[i]));
   }

@@ -91,9 +91,9 @@ TEST_CASE("a plateau lowers its optimizer's rate once validation no longer impro
   HyperAdjuster again(run.learner, {"a", "b"}, {resumed}, run.hooks, state);
   again.begin_iteration(2, scheduled);
   CHECK(run.learner.rates[1].lr == doctest::Approx(0.02));
-  state.schedules = {"none"};
+  state.schedules = {{"plateau", "none"}, {"gone", ""}};
   CHECK_THROWS_WITH_AS(HyperAdjuster(run.learner, {"a", "b"}, {resumed}, run.hooks, state),
-                       "the snapshot's state of schedule 0: 'none' is no plateau's state", UserError);
+                       "the snapshot's state of the schedule 'plateau': 'none' is no plateau's state", UserError);
 }
 
 TEST_CASE("hooks are told of iterations and epochs by their numbers") {

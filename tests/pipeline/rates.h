@@ -29,7 +29,7 @@ inline RatePlan stepwise(std::int64_t stepsize, std::int64_t warmup = 0) {
 /// A plateau schedule that goes by the loss.
 inline StatefulSchedule plateau(const std::vector<std::pair<std::string, Value>>& values,
                                 const std::string& optim = "") {
-  return {optim, "lr",
+  return {"plateau", optim, "lr",
           std::make_shared<TimedSchedule>(schedule_table("plateau", values), 1, 1000,
                                           ScheduleInput{.figure = "loss", .lower_wins = true})};
 }

@@ -100,6 +100,21 @@ TEST_CASE("a net of one's own trains, resumes and is tested as any other") {
   REQUIRE_EXIT(place.run(with({"info", "tiny.toml"}, net)), 0);
 }
 
+TEST_CASE("a run whose plugin has moved goes on with the plugin's new place") {
+  const Workplace place;
+  const auto opened = [](const std::string& file) { return setting("run.plugins", toml_list({file})); };
+  std::filesystem::copy_file(plugin_file("own_net"), place.path("old.so"));
+  const Words net = setting("net.name", "own_net");
+  REQUIRE_EXIT(place.train(with(with(net, opened("old.so")), {"--run-dir", "run", "--max-iter", "20"})), 0);
+  std::filesystem::rename(place.path("old.so"), place.path("new.so"));
+  CHECK_SAYS(place.run({"run", "--max-iter", "40"}), "run.plugins: old.so: no such file");
+  REQUIRE_EXIT(place.run(with({"run", "--max-iter", "40"}, opened("new.so"))), 0);
+  const Words again{"--run-dir", "run", "--resume", "auto"};
+  REQUIRE_EXIT(place.train(with(with(net, opened("new.so")), again)), 0);
+  REQUIRE_EXIT(place.train(with(with(net, opening({"own_net"})), {"--run-dir", "whole"})), 0);
+  CHECK(end_of(place.path("run")) == end_of(place.path("whole")));
+}
+
 TEST_CASE("a net of one's own logs its figures: means over the iteration's micro-batches and all processes") {
   const Workplace place;
   const Words net = of_plugin("net", "own_net");
