@@ -1,10 +1,8 @@
 // flowtrain plugins
 
-#include <algorithm>
 #include <cstdio>
 
 #include "pipeline/commands/flags.h"
-#include "pipeline/config/part_kinds.h"
 #include "pipeline/config/plugins.h"
 
 namespace flowtrain::commands {
@@ -19,18 +17,6 @@ void describe(const PartKind& kind, const std::string& name) {
                 key.required ? "must be given" : ("default " + to_toml(key.fallback)).c_str());
 }
 
-void describe_file(const std::string& path) {
-  std::vector<std::vector<std::string>> before;
-  for (auto& kind : part_kinds()) before.push_back(kind.names());
-  open_plugin(path);
-  for (std::size_t i = 0; i < before.size(); ++i) {
-    const PartKind& kind = part_kinds()[i];
-    if (kind.title.empty()) continue;
-    for (auto& name : kind.names())
-      if (std::ranges::find(before[i], name) == before[i].end()) describe(kind, name);
-  }
-}
-
 }  // namespace
 
 int plugins(const Arguments& arguments, Interrupt&) {
@@ -41,7 +27,7 @@ int plugins(const Arguments& arguments, Interrupt&) {
   add_path(app, "FILE", path, "a plugin (.so)");
   if (!parse(app, arguments)) return 0;
   if (!path.empty()) {
-    describe_file(path);
+    for (auto& [kind, name] : open_plugin(path)) describe(kind, name);
     return 0;
   }
   for (auto& kind : part_kinds()) {

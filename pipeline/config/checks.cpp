@@ -41,26 +41,44 @@ void check_parts_of(const Config& config, const PartKind& kind) {
     if (name.empty()) return;
     if (const auto facts = kind.at(name); facts.check) facts.check(settings);
   };
-  if (kind.table == "data") return;  // data sets are checked where they are opened
-  if (config.has_list(kind.table))
+  if (kind.table == "data") {
+    for (const bool training : {true, false}) check(config.data(training));
+  } else if (config.has_list(kind.table)) {
     for (auto& settings : config.list(kind.table)) check(settings);
-  else
+  } else {
     check(config.table(kind.table));
+  }
 }
 
-void check_labels(const std::vector<Settings>& optims, const std::vector<Settings>& schedules) {
-  std::map<std::string, const Settings*> labels;
-  for (auto& optim : optims) {
-    const auto key = optim.text("label").empty() ? "name" : "label";
-    const auto [first, is_new] = labels.emplace(label_of(optim), &optim);
+/// Refuses two tables of one name.
+class Names {
+ public:
+  /// `table`: as it stands in messages; `hint`: the way out.
+  explicit Names(std::string table, std::string hint = {}) : table_(std::move(table)), hint_(std::move(hint)) {}
+
+  /// `key`: the one of `settings` that says its name.
+  void add(const Settings& settings, const std::string& key) {
+    const auto [first, is_new] = names_.emplace(settings.text(key), settings.origin(key));
     if (!is_new)
-      throw optim.error(key, say("another [[optim]] is called so (", first->second->origin(key).text(), ")"),
-                        ExitCode::usage, "give each a label");
+      throw settings.error(key, say("another [[", table_, "]] is called so (", first->second.text(), ")"),
+                           ExitCode::usage, hint_);
   }
+  const std::map<std::string, Origin>& all() const { return names_; }
+
+ private:
+  std::string table_, hint_;
+  std::map<std::string, Origin> names_;
+};
+
+const char* label_key(const Settings& settings) { return settings.text("label").empty() ? "name" : "label"; }
+
+void check_labels(const std::vector<Settings>& optims, const std::vector<Settings>& schedules) {
+  Names labels("optim", "give each a label");
+  for (auto& optim : optims) labels.add(optim, label_key(optim));
   for (auto& schedule : schedules)
-    if (auto& wanted = schedule.text("optim"); !wanted.empty() && !labels.contains(wanted)) {
+    if (auto& wanted = schedule.text("optim"); !wanted.empty() && !labels.all().contains(wanted)) {
       std::string known;
-      for (auto& [label, optim] : labels) known += (known.empty() ? "" : ", ") + label;
+      for (auto& [label, origin] : labels.all()) known += (known.empty() ? "" : ", ") + label;
       throw schedule.error("optim", "no optimizer is called '" + wanted + "'", ExitCode::usage, "known: " + known);
     }
 }
@@ -80,13 +98,9 @@ void check_sources(const Config& config) {
   if (val.text("dataset").empty() && !period(config.table("val"), "every").off())
     throw sources.front().error("dataset", "is for training alone: data.val.dataset must be given", ExitCode::usage,
                                 "name a data set in [data.val], or set val.every = 0");
-  std::map<std::string, const Settings*> names;
+  Names names("data.source", "give each a name");
   for (auto& source : sources) {
-    const auto key = source.text("name").empty() ? "dataset" : "name";
-    const auto [first, is_new] = names.emplace(source.text(key), &source);
-    if (!is_new)
-      throw source.error(key, say("another [[data.source]] is called so (", first->second->origin(key).text(), ")"),
-                         ExitCode::usage, "give each a name");
+    names.add(source, source.text("name").empty() ? "dataset" : "name");
     const Settings& other = sources.front();
     if ((source.real("ratio") > 0) != (other.real("ratio") > 0))
       throw(source.real("ratio") > 0 ? source : other)
@@ -105,15 +119,11 @@ void check_pattern(const Settings& settings, const std::string& key) {
 }
 
 void check_own_metrics(const std::vector<Settings>& own) {
-  std::map<std::string, const Settings*> labels;
+  Names labels("metric", "give each a label");
   for (auto& metric : own) {
     if (metric.text("name") == "topN")
       throw metric.error("name", "topN stands for top1, top2 and so on", ExitCode::usage, "name = \"top5\", say");
-    const auto key = metric.text("label").empty() ? "name" : "label";
-    const auto [first, is_new] = labels.emplace(label_of(metric), &metric);
-    if (!is_new)
-      throw metric.error(key, say("another [[metric]] is called so (", first->second->origin(key).text(), ")"),
-                         ExitCode::usage, "give each a label");
+    labels.add(metric, label_key(metric));
   }
 }
 
@@ -164,7 +174,7 @@ void check_schedule(const Settings& schedule, const Config& config) {
 }
 
 void check_sets(const std::vector<Settings>& sets, const Settings& val) {
-  std::map<std::string, const Settings*> names;
+  Names names("val.set");
   for (auto& set : sets) {
     const std::string& name = set.text("name");
     if (name.empty() || name.find('.') != std::string::npos) throw set.error("name", "expected a name without dots");
@@ -173,9 +183,7 @@ void check_sets(const std::vector<Settings>& sets, const Settings& val) {
     if (metric_of(name, val.texts("metrics")) == name)
       throw set.error("name",
                       say("'", name, "' is a figure of [data.val] (val.metrics, or loss): choose another name"));
-    const auto [first, is_new] = names.emplace(name, &set);
-    if (!is_new)
-      throw set.error("name", say("another [[val.set]] is called so (", first->second->origin("name").text(), ")"));
+    names.add(set, "name");
   }
 }
 

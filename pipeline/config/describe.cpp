@@ -2,6 +2,7 @@
 
 #include "pipeline/config/keys.h"
 #include "pipeline/config/part_kinds.h"
+#include "sampling/core/say.h"
 #include "sampling/core/settings.h"
 
 namespace flowtrain {
@@ -46,11 +47,9 @@ std::string describe_parts(const PartKind& kind) {
 
 std::string describe_detection() {
   std::string text;
-  for (auto& kind : part_kinds())
-    if (kind.table == "net")
-      for (auto& net : kind.names())
-        if (const auto keys = detect_keys(net); !keys.empty())
-          text += "\n  with net.name = \"" + net + "\":\n" + describe(keys);
+  for (auto& net : part_kind("net", "name")->names())
+    if (const auto keys = detect_keys(net); !keys.empty())
+      text += "\n  with net.name = \"" + net + "\":\n" + describe(keys);
   return text;
 }
 
@@ -61,7 +60,7 @@ std::string describe_keys() {
       "base = []  [list of texts]\n      files read before this one, relative to it; at the top of a file\n";
   for (auto& [name, help, keys, repeats] : core_tables()) {
     const auto header = repeats == Repeats::yes ? "[[" + name + "]]" : "[" + name + "]";
-    text += name.empty() ? "" : "\n" + header + "  " + help + "\n";
+    if (!name.empty()) text += say("\n", header, "  ", help, "\n");
     text += describe(keys);
     for (auto& kind : part_kinds())
       if (kind.table == name && name != "data.source") text += describe_parts(kind);

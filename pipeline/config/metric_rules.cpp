@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "nets/entries.h"
+#include "pipeline/config/periods.h"
 #include "stages/evaluation/metric_names.h"
 
 namespace flowtrain {
@@ -11,7 +12,7 @@ namespace {
 // Null for the loss and for figures of boxes, of which the higher is better.
 const nets::MetricEntry* entry_of(const std::string& metric, const Config& config) {
   for (auto& own : config.list("metric"))
-    if (own.text(own.text("label").empty() ? "name" : "label") == metric) return nets::find_metric(own.text("name"));
+    if (label_of(own) == metric) return nets::find_metric(own.text("name"));
   return nets::find_metric(metric);
 }
 

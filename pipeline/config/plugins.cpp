@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <set>
 #include <system_error>
 
@@ -57,29 +56,34 @@ void check_build(const std::string& path, const PluginInfo& info) {
 #endif
 }
 
-using Names = std::map<std::string, std::vector<std::string>>;
-
-Names all_names() {
-  Names names;
-  for (auto& kind : part_kinds()) names[kind.table] = kind.names();
+/// Names by kind, in the order of part_kinds().
+std::vector<std::vector<std::string>> all_names() {
+  std::vector<std::vector<std::string>> names;
+  for (auto& kind : part_kinds()) names.push_back(kind.names());
   return names;
 }
 
-// Of what has come since `before`: a table's own key would be told as the part's.
-void check_keys(const std::string& path, const Names& before) {
-  for (auto& kind : part_kinds()) {
-    if (kind.table == "data.source") continue;  // as [data] and [order]
-    for (auto& name : kind.names()) {
-      if (std::ranges::find(before.at(kind.table), name) != before.at(kind.table).end()) continue;
-      for (auto& own : kind.at(name).keys)
-        for (auto& key : core_keys(kind.table))
-          if (key.name == own.name)
-            throw error(
-                path,
-                say("the key '", key.name, "' of its ", kind.kind, " '", name, "' is one that the table has already"),
-                say("give the plugin's key another name; the table's is: ", key.help));
-    }
+std::vector<AddedPart> added_since(const std::vector<std::vector<std::string>>& before) {
+  std::vector<AddedPart> added;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const PartKind& kind = part_kinds()[i];
+    if (kind.title.empty()) continue;  // [[data.source]]: as [data] and [order]
+    for (auto& name : kind.names())
+      if (std::ranges::find(before[i], name) == before[i].end()) added.push_back({kind, name});
   }
+  return added;
+}
+
+// A table's own key would be told as the part's.
+void check_keys(const std::string& path, const std::vector<AddedPart>& added) {
+  for (auto& [kind, name] : added)
+    for (auto& own : kind.at(name).keys)
+      for (auto& key : core_keys(kind.table))
+        if (key.name == own.name)
+          throw error(
+              path,
+              say("the key '", key.name, "' of its ", kind.kind, " '", name, "' is one that the table has already"),
+              say("give the plugin's key another name; the table's is: ", key.help));
 }
 
 void add_c_sampler(const std::string& path) {
@@ -93,13 +97,13 @@ void add_c_sampler(const std::string& path) {
 
 void set_torch_loader(void (*load)()) { torch_loader = load; }
 
-void open_plugin(const std::string& path) {
+std::vector<AddedPart> open_plugin(const std::string& path) {
   static Mutex mutex;
   static std::set<const void*> opened FT_GUARDED_BY(mutex);
   void* const handle = open_file(path);
   const MutexLock lock(mutex);
-  if (opened.contains(handle)) return;
-  const Names before = all_names();
+  if (opened.contains(handle)) return {};
+  const auto before = all_names();
   const auto entry = reinterpret_cast<const PluginInfo* (*)()>(dlsym(handle, "flowtrain_plugin"));
   if (!entry && !dlsym(handle, "flowtrain_sampler_plugin"))
     throw error(path, "exports neither flowtrain_plugin nor flowtrain_sampler_plugin",
@@ -114,8 +118,10 @@ void open_plugin(const std::string& path) {
   } catch (const InternalError& taken) {
     throw error(path, taken.what(), "choose names that are free: `flowtrain plugins` lists those that are taken");
   }
-  check_keys(path, before);
+  std::vector<AddedPart> added = added_since(before);
+  check_keys(path, added);
   opened.insert(handle);
+  return added;
 }
 
 }  // namespace flowtrain

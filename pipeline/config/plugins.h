@@ -2,13 +2,23 @@
 // Opens plugins: run.plugins.
 
 #include <string>
+#include <vector>
+
+#include "pipeline/config/part_kinds.h"
 
 namespace flowtrain {
 
+/// A part that a plugin has added.
+struct AddedPart {
+  const PartKind& kind;
+  std::string name;
+};
+
 /// Opens the plugin at `path` for good and lets it add its entries, once in a process: one of pipeline/plugin.h, or a
 /// sampler of the C interface (sampling/plugin_abi.h). Throws UserError(usage), beginning with the path: no such file,
-/// not a plugin, one of another build, a name that is taken, a key that its table has already.
-void open_plugin(const std::string& path);
+/// not a plugin, one of another build, a name that is taken, a key that its table has already. Returns what it has
+/// added; nothing where it was open already.
+std::vector<AddedPart> open_plugin(const std::string& path);
 
 /// What open_plugin() calls before it tries a file again that cannot be loaded: one that computes needs LibTorch, which
 /// the program opens only then. May throw.
