@@ -62,7 +62,7 @@ class Meter {
  public:
   double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
 
-  /// Prints the figures of `images` pictures made since the construction, as JSON.
+  /// Prints the values of `images` pictures made since the construction, as JSON.
   void print(std::uint64_t images) const {
     const double wall_s = seconds(), count = static_cast<double>(images);
     const rusage now = usage();

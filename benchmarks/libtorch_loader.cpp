@@ -1,5 +1,5 @@
 // LibTorch's own data loader in C++ over the same work: the threads of torch::data, and a data set whose get() does
-// what our sampler does, stacked to batches of 64. Between its figures and the line's lies the loader. Prints JSON.
+// what our sampler does, stacked to batches of 64. Between its values and the line's lies the loader. Prints JSON.
 //
 //     build/release/bin/bench_libtorch_loader FOLDER_OR_TAR [workers] [seconds] [antialias|bilinear] [u8|f32]
 

@@ -16,6 +16,6 @@ file(CONFIGURE OUTPUT ${HEADER} @ONLY CONTENT [[
 #pragma once
 
 namespace flowtrain::build_info {
-inline constexpr const char* kRevision = "@revision@";
+inline constexpr const char* revision = "@revision@";
 }  // namespace flowtrain::build_info
 ]])

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "pipeline/commands/commands.h"
-#include "pipeline/commands/computing/door.h"
+#include "pipeline/commands/computing/api.h"
 #include "pipeline/config/plugins.h"
 #include "pipeline/telemetry/environment.h"
 #include "pipeline/telemetry/guard.h"

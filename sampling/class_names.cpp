@@ -6,7 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
@@ -25,8 +25,8 @@ std::unordered_map<std::string_view, std::int32_t> labels_by_name(const std::vec
 }
 
 std::string both_lists(const std::vector<std::string>& known, const std::vector<std::string>& classes) {
-  return say("its ", classes.size(), " classes: ", listed_classes(classes), "; those of training, ", known.size(), ": ",
-             listed_classes(known));
+  return concat("its ", classes.size(), " classes: ", listed_classes(classes), "; those of training, ", known.size(),
+                ": ", listed_classes(known));
 }
 
 ClassPlaces as_labels(const std::vector<std::string>& known, std::size_t classes) {
@@ -55,15 +55,15 @@ ClassPlaces places_among(const std::vector<std::string>& known, const std::vecto
     const bool counts_fit = has_only_numbers(classes) ? classes.size() <= known.size()
                                                       : has_only_numbers(known) && classes.size() == known.size();
     if (counts_fit) return as_labels(known, classes.size());
-    throw std::invalid_argument(say("training does not know ", unknown.size() == 1 ? "the class " : "the classes ",
-                                    listed_classes(unknown), " (", both_lists(known, classes), ")"));
+    throw std::invalid_argument(concat("training does not know ", unknown.size() == 1 ? "the class " : "the classes ",
+                                       listed_classes(unknown), " (", both_lists(known, classes), ")"));
   }
   ClassPlaces places;
   for (auto& name : classes) {
     if (labels.at(name) == ambiguous || own.at(name) == ambiguous)
-      throw std::invalid_argument(say("there are two classes called '", name,
-                                      "', so that names do not tell which label is meant (", both_lists(known, classes),
-                                      ")"));
+      throw std::invalid_argument(concat("there are two classes called '", name,
+                                         "', so that names do not tell which label is meant (",
+                                         both_lists(known, classes), ")"));
     places.labels.push_back(labels.at(name));
   }
   for (auto& name : known)
@@ -75,7 +75,7 @@ std::string listed_classes(const std::vector<std::string>& names) {
   constexpr std::size_t most = 10;
   std::string list;
   for (std::size_t i = 0; i < std::min(most, names.size()); ++i) list.append(i ? ", " : "").append(names[i]);
-  return names.size() > most ? say(list, " and ", names.size() - most, " more") : list;
+  return names.size() > most ? concat(list, " and ", names.size() - most, " more") : list;
 }
 
 }  // namespace flowtrain

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "sampling/core/error.h"
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 #include "sampling/datasets/coco_instances.h"
 
 namespace flowtrain {
@@ -24,7 +24,7 @@ Record RelabelledDataset::read(std::uint64_t id, ReadBuffer& buffer) const {
 std::int32_t RelabelledDataset::new_label(std::int64_t label) const {
   if (label < 0) return -1;
   if (static_cast<std::uint64_t>(label) >= labels_.size())
-    throw SampleError(say("label ", label, " is out of range 0..", labels_.size() - 1));
+    throw SampleError(concat("label ", label, " is out of range 0..", labels_.size() - 1));
   return labels_[static_cast<std::size_t>(label)];
 }
 

@@ -35,7 +35,7 @@ struct StepStats {
   StepFlags flags = {};   ///< in a group of several: sums over all processes
   double exchange_s = 0;  ///< in a group on the CPU: this process's gradients were on their way
   double exposed_s = 0;   ///< of that, while nothing was left to compute
-  Figures parts = {};     ///< of the loss, and what else it reports
+  Scalars parts = {};     ///< of the loss, and what else it reports
   bool overflow =
       false;  ///< in half precision gradients were not finite: update() leaves the weights, and lowers the loss's scale
   double clipped = 0;  ///< iterations since the last one that was read whose gradients were clipped
@@ -43,7 +43,7 @@ struct StepStats {
 };
 
 /// What a net is made of, and what training takes of memory beside batches.
-struct NetFigures {
+struct NetSummary {
   struct Parameter {
     std::string name;
     std::vector<std::int64_t> shape;
@@ -83,7 +83,7 @@ class NonFiniteSearch {
 class Learner : public Validator {
  public:
   /// From now on; one for each optimizer.
-  virtual void set_rates(std::span<const Rates> rates) = 0;
+  virtual void set_hyper(std::span<const HyperParameters> hyper) = 0;
   /// Threads that compute uses on the CPU from now on.
   virtual void set_threads(unsigned) {}
   /// Forward and backward of one micro-batch; the first of an iteration (ticket.micro 0) begins with no gradients. The
@@ -106,7 +106,7 @@ class Learner : public Validator {
   /// statistics).
   virtual void discard() = 0;
 
-  virtual NetFigures figures() const { return {}; }
+  virtual NetSummary net_summary() const { return {}; }
   /// A net of its kind for overlapped validation, which it must outlive; null: it has none to give.
   virtual std::unique_ptr<ValidationReplica> make_replica() { return nullptr; }
   /// Null where it cannot tell.
@@ -126,7 +126,7 @@ class Learner : public Validator {
 /// Does nothing: for runs that only read data (--dry-run).
 class IdleLearner : public Learner {
  public:
-  void set_rates(std::span<const Rates>) override {}
+  void set_hyper(std::span<const HyperParameters>) override {}
   void forward_backward(Slab&, const StepFlags&) override {}
   bool contribute_zeros(Slab&, const StepFlags&) override { return true; }
   StepStats stats() const override { return {}; }
@@ -135,7 +135,7 @@ class IdleLearner : public Learner {
   bool stats_are_free() const override { return true; }
   void begin_validation() override {}
   void validate(Slab&) override {}
-  Figures end_validation() override { return {}; }
+  Scalars end_validation() override { return {}; }
   void copy_state(LearnerState&) override {}
   void load_state(const LearnerState&) override {}
 };

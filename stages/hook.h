@@ -28,10 +28,10 @@ enum class HookEvent {
   backward,       ///< gradients of the whole iteration, of all processes, are in `parameters`, not clipped yet; may be
                   ///< changed
   step,           ///< the parameters have been changed by them; not where an update is left out
-  iteration_end,  ///< with `figures`: where the loss is known, it comes first
+  iteration_end,  ///< with `values`: where the loss is known, it comes first
   epoch_end,
   validation_begin,  ///< still in train mode
-  validation_end,    ///< with `figures`
+  validation_end,    ///< with `values`
   snapshot_begin,    ///< the state is about to be copied: state() is asked after this
   snapshot_end,      ///< the copy is on its way to the disk
   exception,         ///< `error` ends the run
@@ -48,22 +48,22 @@ struct HookContext {
   std::uint64_t last_iteration = 0;  ///< of the run
   std::uint64_t epoch = 0;           ///< from 0
   int rank = 0, world = 1;
-  std::span<Rates> rates = {};                     ///< iteration_begin: one for each optimizer
+  std::span<HyperParameters> hyper = {};           ///< iteration_begin: one for each optimizer
   std::span<const std::uint64_t> samples = {};     ///< batch, loss: ids of this process's rows
   nets::NamedTensors* batch = nullptr;             ///< batch, loss: fields as the net gets them
   nets::NamedTensors* losses = nullptr;            ///< loss: scalars; those that optimizers lower are differentiable
   const nets::NamedTensors* parameters = nullptr;  ///< backward, step: with their gradients; without frozen ones
-  const Figures* figures = nullptr;                ///< iteration_end, validation_end
+  const Scalars* scalars = nullptr;                ///< iteration_end, validation_end
   const std::exception* error = nullptr;           ///< exception
 
   /// Ends the run after this iteration as if it were the last, on all processes. At run_begin: before the first. In a
   /// distributed run the others hear of it with the next iteration, so that one more is done.
   void stop(std::string reason) { stopped = std::move(reason); }
-  /// A figure of one's own in metrics.jsonl's next training line; of several of a name the last.
+  /// A value of one's own in metrics.jsonl's next training line; of several of a name the last.
   void log(const std::string& name, double value);
 
   std::string stopped = {};  ///< what stop() was called with
-  Figures logged = {};
+  Scalars logged = {};
 };
 
 /// One hook. Called by the compute thread only. What on_event() throws ends the run, as a UserError(usage) that names

@@ -11,7 +11,8 @@ struct HookInput {};
 
 template <>
 struct TraitsOf<Hook> {
-  bool looks_on = false;  ///< it changes nothing that is computed, so a resumed run may have other values of its keys
+  bool observes_only =
+      false;  ///< it changes nothing that is computed, so a resumed run may have other values of its keys
 };
 
 using HookEntry = Entry<Hook, HookInput>;

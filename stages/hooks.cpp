@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "sampling/core/error.h"
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
@@ -31,7 +31,7 @@ std::string_view name_of(HookEvent event) { return point_names[static_cast<std::
 std::span<const HookEvent> all_events() { return events_in_order; }
 
 void HookContext::log(const std::string& name, double value) {
-  const auto same = std::find_if(logged.begin(), logged.end(), [&](auto& figure) { return figure.first == name; });
+  const auto same = std::find_if(logged.begin(), logged.end(), [&](auto& scalar) { return scalar.first == name; });
   if (same == logged.end())
     logged.emplace_back(name, value);
   else
@@ -56,8 +56,8 @@ void Hooks::call(HookEvent event) {
       } catch (const UserError& error) {
         throw HookError(error.code(), error.what(), error.hint());
       } catch (const std::exception& error) {
-        throw HookError(ExitCode::usage, say("hook ", entry->label, ", at ", name_of(event), " of iteration ",
-                                             context_.iteration, ": ", error.what()));
+        throw HookError(ExitCode::usage, concat("hook ", entry->label, ", at ", name_of(event), " of iteration ",
+                                                context_.iteration, ": ", error.what()));
       }
 }
 
@@ -74,7 +74,7 @@ void Hooks::restore(const std::map<std::string, std::string>& states) {
         entry->hook->restore(found->second);
       } catch (const std::invalid_argument& error) {
         throw UserError(ExitCode::snapshot,
-                        say("the snapshot's state of the hook ", entry->label, " cannot be used: ", error.what()));
+                        concat("the snapshot's state of the hook ", entry->label, " cannot be used: ", error.what()));
       }
 }
 
@@ -86,8 +86,8 @@ std::string Hooks::describe() const {
     std::string line(name_of(event));
     line.resize(18, ' ');
     for (std::size_t i = 0; i < there.size(); ++i)
-      line += say(i > 0 ? ", " : "", there[i]->label, " (", there[i]->priority,
-                  there[i]->first_rank_only ? ", first rank" : "", ")");
+      line += concat(i > 0 ? ", " : "", there[i]->label, " (", there[i]->priority,
+                     there[i]->first_rank_only ? ", first rank" : "", ")");
     text += line + "\n";
   }
   return text.empty() ? "no hooks: [[hook]] adds some\n" : text;

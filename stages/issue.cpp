@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "stages/blame.h"
+#include "stages/error_context.h"
 
 namespace flowtrain {
 
@@ -16,7 +16,7 @@ StreamRow IssueStage::row_of(std::uint64_t number, std::uint64_t row) const {
   try {
     return {position, order_.at(batches_.epoch(number), batches_.index(number, row))};
   } catch (...) {
-    rethrow_blaming("issue", "position " + std::to_string(position));
+    add_error_context("issue", "position " + std::to_string(position));
   }
 }
 
@@ -63,7 +63,7 @@ std::size_t IssueStage::draw(std::uint64_t number, std::uint64_t row, std::span<
     order_.fill(batches_.epoch(number), index, ids.first(count));
   } catch (...) {
     const std::uint64_t first = batches_.position(number, row);
-    rethrow_blaming("issue", "position " + std::to_string(first) + " to " + std::to_string(first + count - 1));
+    add_error_context("issue", "position " + std::to_string(first) + " to " + std::to_string(first + count - 1));
   }
   return count;
 }

@@ -9,7 +9,7 @@
 
 #include "sampling/images/mix.h"
 #include "stages/compute.h"
-#include "stages/device/work_graph.h"
+#include "stages/device/device_graph.h"
 #include "stages/group.h"
 
 namespace flowtrain {

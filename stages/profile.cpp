@@ -25,7 +25,7 @@ double seconds_of(std::chrono::steady_clock::duration span) { return std::chrono
 }  // namespace
 
 const char* to_text(Phase phase) {
-  static constexpr std::array<const char*, kPhases> names{
+  static constexpr std::array<const char*, phases> names{
       "data", "transfer", "forward", "backward", "communication", "gradients", "optimizer", "validation", "snapshot"};
   return names[static_cast<std::size_t>(phase)];
 }

@@ -27,7 +27,7 @@ enum class Phase : std::uint8_t {
   validation,
   snapshot  ///< the copy of the state that training waits for
 };
-inline constexpr std::size_t kPhases = 9;
+inline constexpr std::size_t phases = 9;
 const char* to_text(Phase phase);
 
 /// How long something took, each time. Of fixed size; percentiles are right to within five percent.
@@ -156,7 +156,7 @@ class Profile {
   std::uint64_t iteration_ = 0, iterations_ = 0, recorded_ = 0;
   double wall_s_ = 0;
   At* innermost_ = nullptr;
-  std::array<Durations, kPhases> phases_;
+  std::array<Durations, phases> phases_;
   std::map<std::string, Cost> operations_, layers_;
   std::atomic<bool> recording_{false};
   mutable Mutex mutex_;

@@ -1,7 +1,7 @@
 #include "stages/read.h"
 
 #include "sampling/core/error.h"
-#include "stages/blame.h"
+#include "stages/error_context.h"
 
 namespace flowtrain {
 
@@ -16,7 +16,7 @@ void read_rows(const Dataset& dataset, std::span<RowWork> rows) {
       row.reason = error.what();
       row.state = RowWork::State::failed;
     } catch (...) {
-      rethrow_blaming("read", dataset.describe(row.id));
+      add_error_context("read", dataset.describe(row.id));
     }
   }
 }

@@ -5,7 +5,7 @@
 
 #include "sampling/core/error.h"
 #include "sampling/prefetch.h"
-#include "stages/blame.h"
+#include "stages/error_context.h"
 
 namespace flowtrain {
 
@@ -41,7 +41,7 @@ bool SampleStage::operator()(Slab& slab, std::uint32_t chunk) const {
         row.reason = error.what();
         row.state = RowWork::State::failed;
       } catch (...) {
-        rethrow_blaming("sample", dataset_.describe(row.id));
+        add_error_context("sample", dataset_.describe(row.id));
       }
     }
     if (row.state == RowWork::State::failed) replace(slab, row);

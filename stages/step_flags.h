@@ -17,21 +17,21 @@ enum class Flag : std::size_t {
   stopped,          ///< a hook has asked for the end
   step_failed,      ///< an error kept this process from computing its part (train.on_error)
 };
-inline constexpr std::size_t kFlags = 7;
+inline constexpr std::size_t all_flags = 7;
 
 /// The flags of one process, or their sums over a group. Whole numbers below 2^24: they travel as f32.
 class StepFlags {
  public:
   double& operator[](Flag flag) { return values_[static_cast<std::size_t>(flag)]; }
   double operator[](Flag flag) const { return values_[static_cast<std::size_t>(flag)]; }
-  std::array<double, kFlags>& values() { return values_; }
-  const std::array<double, kFlags>& values() const { return values_; }
+  std::array<double, all_flags>& values() { return values_; }
+  const std::array<double, all_flags>& values() const { return values_; }
   bool any() const {
     return std::any_of(values_.begin(), values_.end(), [](double value) { return value != 0; });
   }
 
  private:
-  std::array<double, kFlags> values_{};
+  std::array<double, all_flags> values_{};
 };
 
 }  // namespace flowtrain

@@ -14,8 +14,8 @@ class Detector;
 class Group;
 struct ClassTable;
 
-/// Named figures, e.g. {"loss", 0.31}, {"accuracy", 0.97}.
-using Figures = std::vector<std::pair<std::string, double>>;
+/// Named values, e.g. {"loss", 0.31}, {"accuracy", 0.97}.
+using Scalars = std::vector<std::pair<std::string, double>>;
 
 /// Measures a net. One thread at a time.
 class Validator {
@@ -28,7 +28,7 @@ class Validator {
   /// Looks through the net as it is, from begin_validation to end_validation; null where the net finds no objects.
   virtual Detector* detector() { return nullptr; }
   /// Means over all rows since begin_validation, of all processes, the loss first; a learner is back in train mode.
-  virtual Figures end_validation() = 0;
+  virtual Scalars end_validation() = 0;
   /// In its place, after an error: a learner is back in train mode.
   virtual void leave_validation() {}
   /// What was taken for what in the validation that ended, over all processes; null where val.metrics asks for no

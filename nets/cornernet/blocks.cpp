@@ -7,7 +7,7 @@ using torch::nn::Sequential;
 
 namespace {
 
-constexpr std::int64_t kPooledWidth = 128;  // of the maps that CornerPoolBlock pools
+constexpr std::int64_t pooled_width = 128;  // of the maps that CornerPoolBlock pools
 
 }  // namespace
 
@@ -78,9 +78,9 @@ at::Tensor Fire::forward(const at::Tensor& x) {
 
 CornerPoolBlock::CornerPoolBlock(std::int64_t width, Corner corner)
     : corner_(corner),
-      p1_conv1_(register_module("p1_conv1", std::make_shared<Convolution>(width, kPooledWidth, 3))),
-      p2_conv1_(register_module("p2_conv1", std::make_shared<Convolution>(width, kPooledWidth, 3))),
-      p_conv1_(register_module("p_conv1", conv(kPooledWidth, width, 3))),
+      p1_conv1_(register_module("p1_conv1", std::make_shared<Convolution>(width, pooled_width, 3))),
+      p2_conv1_(register_module("p2_conv1", std::make_shared<Convolution>(width, pooled_width, 3))),
+      p_conv1_(register_module("p_conv1", conv(pooled_width, width, 3))),
       p_bn1_(register_module("p_bn1", BatchNorm2d(width))),
       conv1_(register_module("conv1", conv(width, width, 1))),
       bn1_(register_module("bn1", BatchNorm2d(width))),

@@ -20,41 +20,41 @@ namespace {
 
 enum Column { category, top_left, bottom_right = 3, radius = 5, shown, columns };
 
-void draw_bumps_cpu(const at::Tensor& bumps, std::int64_t corner, at::Tensor& heat,
-                    const std::optional<at::Tensor>& valid) {
-  const std::int64_t rows = bumps.size(1), classes = heat.size(1), cells = heat.size(2) * heat.size(3);
+void draw_gaussians_cpu(const at::Tensor& gaussians, std::int64_t corner, at::Tensor& heat,
+                        const std::optional<at::Tensor>& valid) {
+  const std::int64_t rows = gaussians.size(1), classes = heat.size(1), cells = heat.size(2) * heat.size(3);
   const auto height = static_cast<int>(heat.size(2)), width = static_cast<int>(heat.size(3));
-  const auto* const all = bumps.const_data_ptr<std::int32_t>();
+  const auto* const all = gaussians.const_data_ptr<std::int32_t>();
   auto* const maps = heat.mutable_data_ptr<float>();
   auto* const weights = valid ? valid->mutable_data_ptr<float>() : nullptr;
-  parallel_for(0, bumps.size(0), 1, [&](std::int64_t first, std::int64_t last) {
+  parallel_for(0, gaussians.size(0), 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t row = first * rows; row < last * rows; ++row) {
-      const std::int32_t* const bump = all + row * columns;
-      if (bump[category] < 0 || bump[category] >= classes) continue;
-      const std::int64_t map = (row / rows * classes + bump[category]) * cells;
-      const int x = bump[corner], y = bump[corner + 1];
-      if (bump[shown])
-        draw_gaussian({maps + map, height, width}, x, y, bump[radius]);
+      const std::int32_t* const gaussian = all + row * columns;
+      if (gaussian[category] < 0 || gaussian[category] >= classes) continue;
+      const std::int64_t map = (row / rows * classes + gaussian[category]) * cells;
+      const int x = gaussian[corner], y = gaussian[corner + 1];
+      if (gaussian[shown])
+        draw_gaussian({maps + map, height, width}, x, y, gaussian[radius]);
       else if (weights)
-        fill_square({weights + map, height, width}, x, y, bump[radius], 0);
+        fill_square({weights + map, height, width}, x, y, gaussian[radius], 0);
     }
   });
 }
 
-TORCH_LIBRARY_IMPL(flowtrain, CPU, library) { library.impl("draw_bumps", draw_bumps_cpu); }
+TORCH_LIBRARY_IMPL(flowtrain, CPU, library) { library.impl("draw_bumps", draw_gaussians_cpu); }
 
 }  // namespace
 
-CornerHeat draw_bumps(const at::Tensor& bumps, std::int64_t classes, std::int64_t height, std::int64_t width,
-                      bool valid) {
-  if (bumps.dim() != 3 || bumps.size(2) != columns || bumps.scalar_type() != at::kInt)
-    throw std::invalid_argument(c10::str("bumps: ", bumps.scalar_type(), " of shape ", bumps.sizes(),
+CornerHeat draw_gaussians(const at::Tensor& gaussians, std::int64_t classes, std::int64_t height, std::int64_t width,
+                          bool valid) {
+  if (gaussians.dim() != 3 || gaussians.size(2) != columns || gaussians.scalar_type() != at::kInt)
+    throw std::invalid_argument(c10::str("bumps: ", gaussians.scalar_type(), " of shape ", gaussians.sizes(),
                                          ", expected i32 of (B, M, ", static_cast<int>(columns), ")"));
-  static const auto draw = cornernet::operator_named<decltype(draw_bumps_cpu)>("flowtrain::draw_bumps");
+  static const auto draw = cornernet::operator_named<decltype(draw_gaussians_cpu)>("flowtrain::draw_bumps");
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
-  const at::Tensor dense = bumps.contiguous();
+  const at::Tensor dense = gaussians.contiguous();
   const auto maps = [&](float value) {
-    return at::full({bumps.size(0), classes, height, width}, value, bumps.options().dtype(at::kFloat));
+    return at::full({gaussians.size(0), classes, height, width}, value, gaussians.options().dtype(at::kFloat));
   };
   const auto one_corner = [&](Column corner, at::Tensor& heat, at::Tensor& weights) {
     heat = maps(0);

@@ -75,13 +75,13 @@ void check_sides(const Plan& plan, std::int64_t height, std::int64_t width) {
 
 /// Share of positive pixels at the start, about 0.1: log(0.1 / 0.9), rounded as the reference has it (T.-Y. Lin et al.,
 /// "Focal loss for dense object detection", ICCV 2017, section 3.3).
-constexpr double kPrior = -2.19;
+constexpr double prior = -2.19;
 
 using Heads = std::vector<Sequential>;
 
 void set_prior(const Heads& heads) {
   const torch::NoGradGuard no_gradients;
-  for (const Sequential& head : heads) head->ptr(1)->as<torch::nn::Conv2d>()->bias.fill_(kPrior);
+  for (const Sequential& head : heads) head->ptr(1)->as<torch::nn::Conv2d>()->bias.fill_(prior);
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ class CornerLoss final : public Loss {
     return result;
   }
 
-  std::vector<std::string> figures() const override {
+  std::vector<std::string> scalars() const override {
     if (saccade_) return {"focal", "att", "pull", "push", "off", "untagged"};
     return {"focal", "pull", "push", "off", "untagged"};
   }
@@ -132,7 +132,7 @@ class CornerLoss final : public Loss {
 
   CornerHeat heat_of(const NamedTensors& batch, const at::Tensor& output) const {
     if (batch.contains("bumps"))
-      return draw_bumps(batch.at("bumps"), output.size(1), output.size(2), output.size(3), saccade_);
+      return draw_gaussians(batch.at("bumps"), output.size(1), output.size(2), output.size(3), saccade_);
     CornerHeat given{batch.at("tl_heat"), batch.at("br_heat"), {}, {}};
     if (saccade_) given.tl_valid = batch.at("tl_valid"), given.br_valid = batch.at("br_valid");
     return given;

@@ -14,15 +14,15 @@
 namespace flowtrain::nets::cornernet {
 namespace {
 
-constexpr std::int64_t kLeastLanes = 256;      // sequences scanned side by side, where there are as many
-constexpr std::int64_t kLinesSideBySide = 16;  // where each is a stretch of memory of its own
-constexpr std::int64_t kElementsPerTask = 1 << 15;
-constexpr std::size_t kPastCaches = 16 << 20;  // bytes of a result that the next reader will hardly find in a cache
+constexpr std::int64_t least_lanes = 256;        // sequences scanned side by side, where there are as many
+constexpr std::int64_t lines_side_by_side = 16;  // where each is a stretch of memory of its own
+constexpr std::int64_t elements_per_task = 1 << 15;
+constexpr std::size_t beyond_caches = 16 << 20;  // bytes of a result that the next reader will hardly find in a cache
 
 /// Long rows are read best, as long as there is work for every thread.
 std::int64_t lanes_of_rows(std::int64_t lines, std::int64_t inner) {
-  std::int64_t lanes = kMostLanes;
-  while (lanes > kLeastLanes && lines * (inner / lanes) < 4 * at::get_num_threads()) lanes /= 2;
+  std::int64_t lanes = most_lanes;
+  while (lanes > least_lanes && lines * (inner / lanes) < 4 * at::get_num_threads()) lanes /= 2;
   return lanes;
 }
 
@@ -33,10 +33,10 @@ void for_each_tile(std::int64_t elements, std::int64_t length, std::int64_t inne
   const std::int64_t lines = elements / (length * inner);
   const bool rows = inner > 1;
   const std::int64_t across = rows ? inner : lines;  // sequences that may share a tile
-  const std::int64_t lanes = rows ? lanes_of_rows(lines, inner) : kLinesSideBySide;
+  const std::int64_t lanes = rows ? lanes_of_rows(lines, inner) : lines_side_by_side;
   const std::int64_t tiles_across = (across + lanes - 1) / lanes;
   const std::int64_t tiles = tiles_across * (rows ? lines : 1);
-  const std::int64_t grain = std::max<std::int64_t>(1, kElementsPerTask / (length * std::min(lanes, across)));
+  const std::int64_t grain = std::max<std::int64_t>(1, elements_per_task / (length * std::min(lanes, across)));
   parallel_for(0, tiles, grain, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t turn = first; turn < last; ++turn) {
       const std::int64_t i = backwards ? first + last - 1 - turn : turn;  // memory is met in one direction
@@ -56,7 +56,7 @@ void for_each_tile(std::int64_t elements, std::int64_t length, std::int64_t inne
 template <std::int64_t LaneStride, class T>
 void scan_max(const T* x, T* y, std::uint8_t* replaced, const Tile& tile) {
   const std::int64_t lane_stride = LaneStride > 0 ? LaneStride : tile.lane_stride;
-  std::array<T, kMostLanes> largest;
+  std::array<T, most_lanes> largest;
   for (std::int64_t lane = 0; lane < tile.lanes; ++lane) {
     const std::int64_t at = tile.begin + lane * lane_stride;
     largest[lane] = y[at] = x[at];
@@ -92,7 +92,7 @@ template <std::int64_t LaneStride, class T>
 void scan_gradient(const T* g, const std::uint8_t* replaced, T* gx, const Tile& tile) {
   using Sum = at::opmath_type<T>;
   const std::int64_t lane_stride = LaneStride > 0 ? LaneStride : tile.lane_stride;
-  std::array<Sum, kMostLanes> sums;
+  std::array<Sum, most_lanes> sums;
   std::fill_n(sums.begin(), tile.lanes, Sum(0));
   for (std::int64_t step = 0; step < tile.steps; ++step) {
     const std::int64_t row = tile.begin + step * tile.step_stride;
@@ -114,7 +114,7 @@ void scan_gradient(const T* g, const std::uint8_t* replaced, T* gx, const Tile& 
 void running_max_cpu(const at::Tensor& x, std::int64_t length, std::int64_t inner, bool backwards, at::Tensor& y,
                      const std::optional<at::Tensor>& replaced) {
   auto* const marks = replaced ? replaced->mutable_data_ptr<std::uint8_t>() : nullptr;
-  const bool past_caches = y.nbytes() >= kPastCaches;
+  const bool past_caches = y.nbytes() >= beyond_caches;
   AT_DISPATCH_FLOATING_TYPES_AND2(at::kHalf, at::kBFloat16, x.scalar_type(), "running_max", [&] {
     const auto* const from = x.const_data_ptr<scalar_t>();
     auto* const to = y.mutable_data_ptr<scalar_t>();

@@ -24,9 +24,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Floats = hn::CappedTag<float, 8>;
 using Vec = hn::Vec<Floats>;
 using Mask = hn::Mask<Floats>;
-constexpr std::int64_t kWidth = hn::MaxLanes(Floats());
-constexpr bool kTwoBlocks = kWidth == 8;  // most shuffles reach within blocks of four
-constexpr float kLeast = -std::numeric_limits<float>::infinity();
+constexpr std::int64_t width = hn::MaxLanes(Floats());
+constexpr bool two_blocks = width == 8;  // most shuffles reach within blocks of four
+constexpr float lowest = -std::numeric_limits<float>::infinity();
 
 template <bool PastCaches>
 HWY_INLINE void put(Vec values, float* to) {
@@ -54,7 +54,7 @@ HWY_INLINE void put_marks(Mask a, Mask b, Mask c, Mask d, std::uint8_t* to) {
   const auto lanes = hn::Or(hn::Or(byte(a, 1), byte(b, 1u << 8)), hn::Or(byte(c, 1u << 16), byte(d, 1u << 24)));
   HWY_ALIGN static constexpr std::uint8_t in_block[16] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
   auto marks = hn::TableLookupBytes(hn::BitCast(bytes, lanes), hn::LoadDup128(bytes, in_block));
-  if constexpr (kTwoBlocks) {
+  if constexpr (two_blocks) {
     HWY_ALIGN static constexpr std::int32_t blocks[8] = {0, 4, 1, 5, 2, 6, 3, 7};
     marks = hn::BitCast(bytes, hn::TableLookupLanes(hn::BitCast(whole, marks), hn::SetTableIndices(whole, blocks)));
   }
@@ -66,15 +66,15 @@ HWY_INLINE void put_marks(Mask a, Mask b, Mask c, Mask d, std::uint8_t* to) {
 /// either, but not to and fro.
 template <bool Backwards, bool Marks, class Scan>
 HWY_INLINE void for_vectors(std::int64_t low, std::int64_t count, std::uint8_t* replaced, const Scan& scan) {
-  const auto place = [&](std::int64_t done) { return low + (Backwards ? count - kWidth - done : done); };
+  const auto place = [&](std::int64_t done) { return low + (Backwards ? count - width - done : done); };
   std::int64_t done = 0;
-  for (; done + 4 * kWidth <= count; done += 4 * kWidth) {
-    const Mask a = scan(place(done)), b = scan(place(done + kWidth)), c = scan(place(done + 2 * kWidth)),
-               d = scan(place(done + 3 * kWidth));
-    if constexpr (Marks && Backwards) put_marks(d, c, b, a, replaced + place(done + 3 * kWidth));
+  for (; done + 4 * width <= count; done += 4 * width) {
+    const Mask a = scan(place(done)), b = scan(place(done + width)), c = scan(place(done + 2 * width)),
+               d = scan(place(done + 3 * width));
+    if constexpr (Marks && Backwards) put_marks(d, c, b, a, replaced + place(done + 3 * width));
     if constexpr (Marks && !Backwards) put_marks(a, b, c, d, replaced + place(done));
   }
-  for (; done < count; done += kWidth) {
+  for (; done < count; done += width) {
     const Mask wins = scan(place(done));
     if constexpr (Marks) put_marks(wins, replaced + place(done));
   }
@@ -98,9 +98,9 @@ HWY_INLINE bool scan_one(const float* x, float* y, std::uint8_t* replaced, std::
 template <bool Backwards, bool Marks, bool PastCaches>
 bool scan_rows(const float* x, float* y, std::uint8_t* replaced, const Tile& tile) {
   const Floats d;
-  const std::int64_t whole = tile.lanes / kWidth * kWidth;
-  HWY_ALIGN float largest[kMostLanes];
-  std::fill_n(largest, tile.lanes, kLeast);
+  const std::int64_t whole = tile.lanes / width * width;
+  HWY_ALIGN float largest[most_lanes];
+  std::fill_n(largest, tile.lanes, lowest);
   auto nans = hn::Zero(d);
   bool nan = false;
   for (std::int64_t step = 0; step < tile.steps; ++step) {
@@ -130,7 +130,7 @@ struct Scanned {
 template <bool Backwards>
 HWY_INLINE Scanned scan_within(Vec now) {
   const Floats d;
-  const auto least = hn::Set(d, kLeast);
+  const auto least = hn::Set(d, lowest);
   if constexpr (Backwards) {
     now = hn::Max(now, hn::CombineShiftRightLanes<1>(d, least, now));
     now = hn::Max(now, hn::CombineShiftRightLanes<2>(d, least, now));
@@ -139,7 +139,7 @@ HWY_INLINE Scanned scan_within(Vec now) {
     now = hn::Max(now, hn::CombineShiftRightLanes<2>(d, now, least));
   }
   const auto ends = hn::Broadcast < Backwards ? 0 : 3 > (now);  // of each block
-  if constexpr (!kTwoBlocks) {
+  if constexpr (!two_blocks) {
     return {now, ends};
   } else if constexpr (Backwards) {
     const auto before = hn::ConcatUpperUpper(d, least, ends), so_far = hn::Max(ends, before);
@@ -155,10 +155,10 @@ template <bool Backwards>
 HWY_INLINE Vec met_before(Vec steps, Vec carried) {
   const Floats d;
   if constexpr (Backwards) {
-    if constexpr (kTwoBlocks) carried = hn::ConcatUpperUpper(d, carried, steps);
+    if constexpr (two_blocks) carried = hn::ConcatUpperUpper(d, carried, steps);
     return hn::CombineShiftRightLanes<1>(d, carried, steps);
   } else {
-    if constexpr (kTwoBlocks) carried = hn::ConcatLowerLower(d, steps, carried);
+    if constexpr (two_blocks) carried = hn::ConcatLowerLower(d, steps, carried);
     return hn::CombineShiftRightLanes<3>(d, steps, carried);
   }
 }
@@ -168,12 +168,12 @@ HWY_INLINE Vec met_before(Vec steps, Vec carried) {
 template <bool Backwards, bool Marks, bool PastCaches>
 bool scan_lines(const float* x, float* y, std::uint8_t* replaced, const Tile& tile) {
   const Floats d;
-  const std::int64_t whole = tile.steps / kWidth * kWidth;
+  const std::int64_t whole = tile.steps / width * width;
   auto nans = hn::Zero(d);
   bool nan = false;
   for (std::int64_t lane = 0; lane < tile.lanes; ++lane) {
     const std::int64_t begin = tile.begin + (Backwards ? tile.lanes - 1 - lane : lane) * tile.lane_stride;
-    auto carried = hn::Set(d, kLeast);
+    auto carried = hn::Set(d, lowest);
     const auto scan = [&](std::int64_t at) HWY_ATTR __attribute__((always_inline)) {
       const auto value = hn::LoadU(d, x + at);
       nans = watch(value, nans);
@@ -206,7 +206,7 @@ bool scan_tile(const float* x, float* y, std::uint8_t* replaced, const Tile& til
   // Writing past the caches needs whole vectors at multiples of their size.
   const std::int64_t apart = tile.lane_stride == 1 ? tile.step_stride : tile.lane_stride;
   const std::int64_t lowest = tile.lane_stride != 1 && tile.step_stride < 0 ? tile.begin + 1 : tile.begin;
-  const bool fits = apart % kWidth == 0 && reinterpret_cast<std::uintptr_t>(y + lowest) % (sizeof(float) * kWidth) == 0;
+  const bool fits = apart % width == 0 && reinterpret_cast<std::uintptr_t>(y + lowest) % (sizeof(float) * width) == 0;
   if (!past_caches || !fits) return scan_any<Marks, false>(x, y, replaced, tile);
   const bool done = scan_any<Marks, true>(x, y, replaced, tile);
   hwy::FlushStream();

@@ -17,7 +17,7 @@ struct Tile {
 };
 
 /// The most lanes of a tile whose rows are scanned: the state of a scan stays in the first cache.
-constexpr std::int64_t kMostLanes = 2048;
+constexpr std::int64_t most_lanes = 2048;
 
 /// y takes the largest element met so far, `replaced`, unless null, 1 where that is a new one and 0 elsewhere.
 /// `past_caches`: y is too large to be found there again, so it is written to memory directly, which spares reading it.

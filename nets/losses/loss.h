@@ -12,7 +12,7 @@ namespace flowtrain::nets {
 class Loss {
  public:
   virtual ~Loss() = default;
-  /// First comes `loss`, the one to differentiate (scalar, f32), then figures(). `logits` (B, K) f32 against `label`
+  /// First comes `loss`, the one to differentiate (scalar, f32), then values(). `logits` (B, K) f32 against `label`
   /// (B) i64; mse compares with the one-hot label, or with `target` of the logits' shape where the batch has one;
   /// `output` is the net's own, its output `loss`;
   /// the corner losses: nets/cornernet/loss.h. Where a batch is mixed, with `second_label` (B) and `label_weight` ()
@@ -21,7 +21,7 @@ class Loss {
   /// check_labels() (nets/labels.h) tells.
   virtual NamedTensors operator()(const NamedTensors& outputs, const NamedTensors& batch) const = 0;
   /// What it reports beside `loss`, as `loss.<name>`: means over the batch's rows (scalars, f32).
-  virtual std::vector<std::string> figures() const { return {}; }
+  virtual std::vector<std::string> scalars() const { return {}; }
 };
 
 }  // namespace flowtrain::nets

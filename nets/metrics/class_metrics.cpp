@@ -55,7 +55,7 @@ double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 class Ratio : public Metric {
  public:
   std::vector<double> totals() const override { return sums_.defined() ? to_host(sums_) : std::vector<double>{0, 0}; }
-  std::vector<double> figures(const std::vector<double>& totals) const override {
+  std::vector<double> scalars(const std::vector<double>& totals) const override {
     return {ratio(totals[0], totals[1])};
   }
   void reset() override { sums_.reset(); }
@@ -100,7 +100,7 @@ class Perplexity final : public Ratio {
     add_to(sums_, at::stack({-log.sum(), rows.known.sum().to(at::kDouble)}));
   }
 
-  std::vector<double> figures(const std::vector<double>& totals) const override {
+  std::vector<double> scalars(const std::vector<double>& totals) const override {
     return {totals[1] > 0 ? std::exp(totals[0] / totals[1]) : std::nan("")};
   }
 };
@@ -184,7 +184,7 @@ class TallyMetric : public Metric {
 class TallyMean final : public TallyMetric {
  public:
   explicit TallyMean(double (*value)(const Tally&)) : value_(value) {}
-  std::vector<double> figures(const std::vector<double>& totals) const override { return {value_(Tally(totals))}; }
+  std::vector<double> scalars(const std::vector<double>& totals) const override { return {value_(Tally(totals))}; }
 
  private:
   double (*value_)(const Tally&);
@@ -193,7 +193,7 @@ class TallyMean final : public TallyMetric {
 class AccuracyPerClass final : public TallyMetric {
  public:
   MetricForm form() const override { return MetricForm::of_each_class; }
-  std::vector<double> figures(const std::vector<double>& totals) const override {
+  std::vector<double> scalars(const std::vector<double>& totals) const override {
     const Tally tally(totals);
     std::vector<double> each;
     for (std::size_t c = 0; c < tally.classes; ++c)
@@ -219,7 +219,7 @@ class Confusion final : public Metric {
   std::vector<double> totals() const override {
     return counts_.defined() ? to_host(counts_.slice(0, 0, -1)) : std::vector<double>{};
   }
-  std::vector<double> figures(const std::vector<double>& totals) const override { return totals; }
+  std::vector<double> scalars(const std::vector<double>& totals) const override { return totals; }
   void reset() override { counts_.reset(); }
 
  private:

@@ -91,7 +91,7 @@ std::size_t distance(Tokens prediction, Tokens target) {
 
 class ErrorRate final : public SequenceMetric<2> {
  public:
-  std::vector<double> figures(const std::vector<double>& totals) const override {
+  std::vector<double> scalars(const std::vector<double>& totals) const override {
     return {totals[1] > 0 ? totals[0] / totals[1] : std::nan("")};
   }
 
@@ -118,13 +118,13 @@ std::vector<TagSpan> spans_of(Tokens tags) {
   return spans;
 }
 
-enum class SpanFigure { precision, recall, f1 };
+enum class SpanStat { precision, recall, f1 };
 
 class Spans final : public SequenceMetric<3> {
  public:
-  explicit Spans(SpanFigure figure) : figure_(figure) {}
+  explicit Spans(SpanStat scalar) : scalar_(scalar) {}
 
-  std::vector<double> figures(const std::vector<double>& totals) const override {
+  std::vector<double> scalars(const std::vector<double>& totals) const override {
     const double right = totals[0], found = totals[1], true_ones = totals[2];
     const double whole = whole_of(found, true_ones);
     return {whole > 0 ? right / whole : 0};
@@ -132,8 +132,8 @@ class Spans final : public SequenceMetric<3> {
 
  private:
   double whole_of(double found, double true_ones) const {
-    if (figure_ == SpanFigure::precision) return found;
-    return figure_ == SpanFigure::recall ? true_ones : (found + true_ones) / 2;
+    if (scalar_ == SpanStat::precision) return found;
+    return scalar_ == SpanStat::recall ? true_ones : (found + true_ones) / 2;
   }
 
   void compare(Tokens prediction, Tokens target, std::array<double, 3>& totals) override {
@@ -146,11 +146,11 @@ class Spans final : public SequenceMetric<3> {
     totals[2] += static_cast<double>(true_ones.size());
   }
 
-  SpanFigure figure_;
+  SpanStat scalar_;
 };
 
-auto make_spans(SpanFigure figure) {
-  return [figure](const Settings&, const MetricInput&) { return std::make_unique<Spans>(figure); };
+auto make_spans(SpanStat scalar) {
+  return [scalar](const Settings&, const MetricInput&) { return std::make_unique<Spans>(scalar); };
 }
 
 }  // namespace
@@ -162,9 +162,9 @@ FLOWTRAIN_PARTS(sequence_metrics) {
                      {},
                      FLOWTRAIN_MAKE([](const Settings&, const MetricInput&) { return std::make_unique<ErrorRate>(); }),
                      {.lower_is_better = true}});
-  parts.metrics.add({"span_precision", "of spans of tags", {}, FLOWTRAIN_MAKE(make_spans(SpanFigure::precision))});
-  parts.metrics.add({"span_recall", "of spans of tags", {}, FLOWTRAIN_MAKE(make_spans(SpanFigure::recall))});
-  parts.metrics.add({"span_f1", "of spans of tags", {}, FLOWTRAIN_MAKE(make_spans(SpanFigure::f1))});
+  parts.metrics.add({"span_precision", "of spans of tags", {}, FLOWTRAIN_MAKE(make_spans(SpanStat::precision))});
+  parts.metrics.add({"span_recall", "of spans of tags", {}, FLOWTRAIN_MAKE(make_spans(SpanStat::recall))});
+  parts.metrics.add({"span_f1", "of spans of tags", {}, FLOWTRAIN_MAKE(make_spans(SpanStat::f1))});
 }
 
 }  // namespace flowtrain::nets

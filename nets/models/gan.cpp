@@ -122,7 +122,7 @@ at::Tensor GanStep::noise(const NamedTensors& batch) const {
   return at::randn({image.size(0), Gan::latent}, image.options().dtype(at::kFloat));
 }
 
-std::vector<std::string> GanStep::figures(const std::vector<std::string>& wanted) const {
+std::vector<std::string> GanStep::scalars(const std::vector<std::string>& wanted) const {
   return has(wanted, "discriminator") ? std::vector<std::string>{"real", "fake"} : std::vector<std::string>{};
 }
 

@@ -42,7 +42,7 @@ class GanStep final : public Step {
  public:
   explicit GanStep(Gan& gan) : gan_(gan) {}
   std::vector<std::string> losses() const override { return {"discriminator", "generator"}; }
-  std::vector<std::string> figures(const std::vector<std::string>& wanted) const override;
+  std::vector<std::string> scalars(const std::vector<std::string>& wanted) const override;
   NamedTensors operator()(const NamedTensors& batch, const std::vector<std::string>& wanted) override;
   /// `loss` is the discriminator's on real pictures and generated ones: 2 ln 2 where it cannot tell them apart. Outputs
   /// `image`: the generated ones.

@@ -8,7 +8,7 @@
 
 namespace flowtrain::nets {
 
-/// One way to draw them. Each rule reads some of the figures.
+/// One way to draw them. Each rule reads some of the values.
 struct InitRule {
   std::string name;                   ///< one of init_rule_names()
   double value = 0;                   ///< constant

@@ -34,7 +34,7 @@ void FusedOptimizer::zero_grad() {
     for (const auto& [name, parameter] : group.of.parameters) parameter.mutable_grad().reset();
 }
 
-void FusedOptimizer::set_rates(double lr, double momentum, double decay_factor) {
+void FusedOptimizer::set_hyper(double lr, double momentum, double decay_factor) {
   lr_ = lr;
   momentum_ = momentum;
   decay_factor_ = decay_factor;

@@ -30,7 +30,7 @@ class FusedOptimizer : public Optimizer {
 
   void step(const at::Tensor& skip) final;
   void zero_grad() final;
-  void set_rates(double lr, double momentum, double decay_factor) final;
+  void set_hyper(double lr, double momentum, double decay_factor) final;
   void keep_rate_on_device() final;
   NamedTensors state() const final;
 

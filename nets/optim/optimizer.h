@@ -25,7 +25,7 @@ class Optimizer {
   virtual void zero_grad() = 0;
   /// From now on. `momentum`: the one that the entry's traits name; `decay_factor` is what all groups' weight decay is
   /// multiplied by.
-  virtual void set_rates(double lr, double momentum, double decay_factor) = 0;
+  virtual void set_hyper(double lr, double momentum, double decay_factor) = 0;
   /// From now on the learning rate is read from the parameters' device when the update is carried out, so that one that
   /// was captured (a CUDA graph) heeds set_rates(). Momentum and weight decay stay part of what is captured. Throws
   /// std::runtime_error where it cannot.

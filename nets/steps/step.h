@@ -8,7 +8,7 @@
 
 namespace flowtrain::nets {
 
-/// What stands before the name of a part of the loss, wherever figures are told.
+/// What stands before the name of a part of the loss, wherever values are told.
 inline const std::string part_of_loss = "loss.";
 
 /// What is computed for a micro-batch. The engine does the rest: backward for each optimizer's own parameters, mixed
@@ -22,8 +22,8 @@ class Step {
   virtual std::vector<std::string> losses() const = 0;
   /// What a pass for `wanted`, some of losses(), reports beside them: under these names. The losses themselves, where
   /// there are several, are reported as `loss.<name>`.
-  virtual std::vector<std::string> figures(const std::vector<std::string>& wanted) const = 0;
-  /// One pass: at least the `wanted` losses, differentiable, and their figures; scalars f32, means over the batch's
+  virtual std::vector<std::string> scalars(const std::vector<std::string>& wanted) const = 0;
+  /// One pass: at least the `wanted` losses, differentiable, and their values; scalars f32, means over the batch's
   /// rows. Optimizers with other losses get passes of their own, all at the weights from before the iteration.
   virtual NamedTensors operator()(const NamedTensors& batch, const std::vector<std::string>& wanted) = 0;
 

@@ -6,9 +6,9 @@
 
 #include <stdexcept>
 
-#include "nets/figures.h"
 #include "nets/make.h"
 #include "nets/mistake.h"
+#include "nets/reports.h"
 #endif
 
 namespace flowtrain::nets {
@@ -22,21 +22,21 @@ class SupervisedStep final : public Step {
   explicit SupervisedStep(const StepInput& input)
       : net_settings_(input.net_settings), loss_settings_(input.loss_settings), net_(input.net) {
     loss_ = rethrow_at_key(loss_settings_, "name", [&] { return make_loss(loss_settings_, {input.classes}); });
-    if (const auto* reports = dynamic_cast<const Reports*>(&net_)) net_figures_ = reports->figures();
+    if (const auto* reports = dynamic_cast<const Reports*>(&net_)) net_summary_ = reports->scalars();
   }
 
   std::vector<std::string> losses() const override { return {"loss"}; }
-  std::vector<std::string> figures(const std::vector<std::string>&) const override {
+  std::vector<std::string> scalars(const std::vector<std::string>&) const override {
     std::vector<std::string> names;
-    for (auto& part : loss_->figures()) names.push_back(part_of_loss + part);
-    for (auto& figure : net_figures_) names.push_back(figure);
+    for (auto& part : loss_->scalars()) names.push_back(part_of_loss + part);
+    for (auto& scalar : net_summary_) names.push_back(scalar);
     return names;
   }
 
   NamedTensors operator()(const NamedTensors& batch, const std::vector<std::string>&) override {
     const NamedTensors outputs = run_net(batch);
     NamedTensors scalars = losses_of(outputs, batch);
-    rethrow_at_key(net_settings_, "name", [&] { add_figures(outputs, scalars); });
+    rethrow_at_key(net_settings_, "name", [&] { add_scalars(outputs, scalars); });
     return scalars;
   }
 
@@ -63,12 +63,12 @@ class SupervisedStep final : public Step {
   }
 
   // The net's own.
-  void add_figures(const NamedTensors& outputs, NamedTensors& scalars) const {
-    for (auto& name : net_figures_) {
+  void add_scalars(const NamedTensors& outputs, NamedTensors& scalars) const {
+    for (auto& name : net_summary_) {
       const at::Tensor& value = outputs.at(name);
       if (value.dim() != 0)
         throw std::invalid_argument(
-            c10::str("the net's figure '", name, "' has shape ", value.sizes(), ", expected a scalar"));
+            c10::str("the net's value '", name, "' has shape ", value.sizes(), ", expected a scalar"));
       scalars.add(name, value.detach().to(scalars.at("loss").options().dtype(at::kFloat)));
     }
   }
@@ -76,7 +76,7 @@ class SupervisedStep final : public Step {
   const Settings net_settings_, loss_settings_;
   Net& net_;
   std::unique_ptr<Loss> loss_;
-  std::vector<std::string> net_figures_;
+  std::vector<std::string> net_summary_;
 };
 
 }  // namespace

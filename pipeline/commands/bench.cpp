@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "pipeline/commands/computing/door.h"
+#include "pipeline/commands/computing/api.h"
 #include "pipeline/commands/flags.h"
 #include "pipeline/commands/launch_flags.h"
 #include "pipeline/session/auto_batch.h"
@@ -26,7 +26,7 @@ int bench(const Arguments& arguments, Interrupt&) {
   app.add_option("--stage", options.stages, "order, read, sample, transfer or pipeline; repeatable; default: all")
       ->allow_extra_args(false);
   app.add_option("--seconds", options.seconds, "time for each thing that is measured")->check(CLI::Range(0.01, 3600.0));
-  add_path(app, "--json", json, "also write the figures to this file");
+  add_path(app, "--json", json, "also write the metrics to this file");
   LaunchOptions launch;
   add_launch_flags(app, launch);
   if (!parse(app, arguments)) return 0;

@@ -1,26 +1,26 @@
 #include <dlfcn.h>
 
-#include "pipeline/commands/computing/door.h"
+#include "pipeline/commands/computing/api.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/error.h"
-#include "stages/system/parts.h"
+#include "stages/system/find_library.h"
 
 namespace flowtrain::commands {
 
 namespace {
 
 const ComputingParts& open_library() {
-  const auto path = find_part(kComputingLibrary);
+  const auto path = find_part(computing_library);
   if (path.empty())
-    throw UserError(ExitCode::usage, say(kComputingLibrary, " is neither beside the program nor in ../lib"),
+    throw UserError(ExitCode::usage, concat(computing_library, " is neither beside the program nor in ../lib"),
                     "build with cmake/go build, or install with cmake --install");
   // Never closed, and global, as the CUDA parts need LibTorch's symbols. What it shares with the program is taken from
   // the program, which exports its symbols for that.
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr)
-    throw UserError(ExitCode::usage, say("LibTorch cannot be loaded: ", dlerror()),
+    throw UserError(ExitCode::usage, concat("LibTorch cannot be loaded: ", dlerror()),
                     "cmake/go build fetches the LibTorch that this program was built with");
-  auto* entry = reinterpret_cast<ComputingEntry*>(dlsym(library, kComputingEntry));
+  auto* entry = reinterpret_cast<ComputingEntry*>(dlsym(library, computing_entry));
   if (entry == nullptr)
     throw UserError(ExitCode::usage, path.string() + " comes from another version of flowtrain",
                     "build or install this one again");

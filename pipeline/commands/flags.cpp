@@ -52,8 +52,8 @@ void see_gpus(const std::string& wish) {
   if (const int answer = count_gpus(); answer != asked)
     throw UserError(
         ExitCode::usage,
-        say("--gpus ", wish,
-            answer == 0 ? std::string(": no GPU answers") : say(": only ", answer, " of ", asked, " answer")),
+        concat("--gpus ", wish,
+               answer == 0 ? std::string(": no GPU answers") : concat(": only ", answer, " of ", asked, " answer")),
         "nvidia-smi lists the GPUs of this machine; `flowtrain info` says whether this build can use them");
 }
 

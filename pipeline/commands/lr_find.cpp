@@ -3,14 +3,14 @@
 #include <cstdio>
 #include <fstream>
 
-#include "pipeline/commands/computing/door.h"
+#include "pipeline/commands/computing/api.h"
 #include "pipeline/commands/flags.h"
 #include "pipeline/config/periods.h"
 #include "pipeline/session/run.h"
 #include "pipeline/tools/batch_search.h"
 #include "pipeline/tools/lr_find.h"
 #include "sampling/core/error.h"
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain::commands {
 
@@ -52,7 +52,7 @@ int lr_find(const Arguments& arguments, Interrupt& interrupt) {
   add_path(app, "--csv", csv, "file for rate, loss and smoothed loss of each step");
   if (!parse(app, arguments)) return 0;
   if (range.from >= range.to)
-    throw UserError(ExitCode::usage, say("--from ", range.from, " is not below --to ", range.to));
+    throw UserError(ExitCode::usage, concat("--from ", range.from, " is not below --to ", range.to));
   StartOptions start = flags.start();
   shape_run(start, range);
   const auto find_rows = [&](const Config& few_rows) {

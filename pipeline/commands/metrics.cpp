@@ -8,7 +8,7 @@
 namespace flowtrain::commands {
 
 int metrics(const Arguments& arguments, Interrupt&) {
-  CLI::App app("Prints what a run measured as CSV: a row for each event, a column for each figure.",
+  CLI::App app("Prints what a run measured as CSV: a row for each event, a column for each metric.",
                "flowtrain metrics");
   std::string run, kind = "train";
   add_path(app, "RUN", run, "folder of the run, e.g. runs/quickstart")->required();

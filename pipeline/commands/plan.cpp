@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "pipeline/commands/computing/door.h"
+#include "pipeline/commands/computing/api.h"
 #include "pipeline/commands/flags.h"
 #include "pipeline/tools/plan.h"
 

@@ -3,14 +3,14 @@
 #include <cmath>
 #include <cstdio>
 
-#include "pipeline/commands/computing/door.h"
+#include "pipeline/commands/computing/api.h"
 #include "pipeline/commands/flags.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/tools/bisect.h"
 #include "pipeline/tools/replay.h"
 #include "pipeline/tools/rerun.h"
 #include "sampling/core/error.h"
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain::commands {
 
@@ -22,13 +22,13 @@ struct ReplayRequest {
   std::filesystem::path snapshot, out;
 
   std::filesystem::path folder(const Config& config, std::uint64_t of_iteration) const {
-    return out.empty() ? std::filesystem::path(say("replay-", config.name(), "-", of_iteration)) : out;
+    return out.empty() ? std::filesystem::path(concat("replay-", config.name(), "-", of_iteration)) : out;
   }
 };
 
 void check_iteration(std::uint64_t iteration, const EarlierRun& run) {
   if (iteration > run.last)
-    throw UserError(ExitCode::usage, say("--iter ", iteration, ": the run ends at iteration ", run.last),
+    throw UserError(ExitCode::usage, concat("--iter ", iteration, ": the run ends at iteration ", run.last),
                     "--max-iter makes it longer");
 }
 
@@ -49,9 +49,9 @@ int replay_loss(const ReplayRequest& request, Interrupt& interrupt) {
   computed.snapshot = snapshot_before(run, request.iteration, false, request.snapshot);
   computed.after = iteration_of(computed.snapshot);
   bool reached = false;
-  const auto keep = [&](std::uint64_t iteration, const StepStats& figures, Learner&) {
+  const auto keep = [&](std::uint64_t iteration, const StepStats& scalars, Learner&) {
     reached = iteration == request.iteration;
-    if (reached) computed.result = figures;
+    if (reached) computed.result = scalars;
     return !reached;
   };
   const int code =

@@ -1,6 +1,6 @@
 // flowtrain [train] CONFIG
 
-#include "pipeline/commands/computing/door.h"
+#include "pipeline/commands/computing/api.h"
 #include "pipeline/commands/flags.h"
 #include "pipeline/commands/launch_flags.h"
 #include "pipeline/config/periods.h"

@@ -10,8 +10,8 @@
 #include "pipeline/config/periods.h"
 #include "pipeline/schedules/schedule.h"
 #include "sampling/core/pattern.h"
-#include "sampling/core/say.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 #include "stages/evaluation/metric_names.h"
 
 namespace flowtrain {
@@ -60,7 +60,7 @@ class Names {
   void add(const Settings& settings, const std::string& key) {
     const auto [first, is_new] = names_.emplace(settings.text(key), settings.origin(key));
     if (!is_new)
-      throw settings.error(key, say("another [[", table_, "]] is called so (", first->second.text(), ")"),
+      throw settings.error(key, concat("another [[", table_, "]] is called so (", first->second.text(), ")"),
                            ExitCode::usage, hint_);
   }
   const std::map<std::string, Origin>& all() const { return names_; }
@@ -104,9 +104,10 @@ void check_sources(const Config& config) {
     const Settings& other = sources.front();
     if ((source.real("ratio") > 0) != (other.real("ratio") > 0))
       throw(source.real("ratio") > 0 ? source : other)
-          .error("ratio",
-                 say("some sources have one, and ", (source.real("ratio") > 0 ? other : source).table(), " has none"),
-                 ExitCode::usage, "give all of them a ratio, or none");
+          .error(
+              "ratio",
+              concat("some sources have one, and ", (source.real("ratio") > 0 ? other : source).table(), " has none"),
+              ExitCode::usage, "give all of them a ratio, or none");
   }
 }
 
@@ -129,7 +130,7 @@ void check_own_metrics(const std::vector<Settings>& own) {
 
 void check_metric(const Settings& rule, const Config& config) {
   const Settings& val = config.table("val");
-  auto metric = ruled_figure(rule, config).name;
+  auto metric = ruled_metric(rule, config).name;
   if (rule.text("metric").empty()) return;
   for (auto& set : config.list("val.set"))
     if (const auto prefix = set.text("name") + "."; metric.starts_with(prefix)) metric = metric.substr(prefix.size());
@@ -139,11 +140,12 @@ void check_metric(const Settings& rule, const Config& config) {
         !whole.empty() && whole != "loss" && metric.starts_with(whole + ".") && metric.size() > whole.size() + 1)
       metric = whole;
   if (!is_single_number(metric, config))
-    throw rule.error("metric", say("'", metric, "' is not a single number, so it cannot rank snapshots or end a run"),
+    throw rule.error("metric",
+                     concat("'", metric, "' is not a single number, so it cannot rank snapshots or end a run"),
                      ExitCode::usage, "balanced_accuracy or f1, say, are means over the classes");
   if (metric == "loss" || std::find(known.begin(), known.end(), metric) != known.end()) return;
-  throw rule.error("metric", say("'", metric, "' is not among val.metrics = ", to_toml(val.value("metrics")), " (",
-                                 val.origin("metrics").text(), ")"));
+  throw rule.error("metric", concat("'", metric, "' is not among val.metrics = ", to_toml(val.value("metrics")), " (",
+                                    val.origin("metrics").text(), ")"));
 }
 
 // The command line may well switch validation off.
@@ -167,8 +169,8 @@ void check_schedule(const Settings& schedule, const Config& config) {
   if (!schedules().at(name).traits.has_state || is_off_for_once(val)) return;
   if (period(val, "every").off())
     throw schedule.error("name",
-                         say("\"", name, "\" looks at validations, and there are none: val.every is 0 (",
-                             val.origin("every").text(), ")"),
+                         concat("\"", name, "\" looks at validations, and there are none: val.every is 0 (",
+                                val.origin("every").text(), ")"),
                          ExitCode::usage, "set val.every, \"1 epoch\" say");
   if (schedule.has("metric")) check_metric(schedule, config);
 }
@@ -178,11 +180,11 @@ void check_sets(const std::vector<Settings>& sets, const Settings& val) {
   for (auto& set : sets) {
     const std::string& name = set.text("name");
     if (name.empty() || name.find('.') != std::string::npos) throw set.error("name", "expected a name without dots");
-    if (say(name, ".") == class_accuracy)
-      throw set.error("name", "'accuracy.' begins the figures of accuracy_per_class: choose another name");
+    if (concat(name, ".") == class_accuracy)
+      throw set.error("name", "'accuracy.' begins the metrics of accuracy_per_class: choose another name");
     if (metric_of(name, val.texts("metrics")) == name)
       throw set.error("name",
-                      say("'", name, "' is a figure of [data.val] (val.metrics, or loss): choose another name"));
+                      concat("'", name, "' is a metric of [data.val] (val.metrics, or loss): choose another name"));
     names.add(set, "name");
   }
 }
@@ -195,12 +197,12 @@ void check_best(const Config& config) {
     check_metric(rule, config);
     if (rule.text("metric").find('/') != std::string::npos)
       throw rule.error("metric", "a '/' cannot be in the name of a link to a snapshot");
-    const auto [first, is_new] = metrics.emplace(figure_of(rule), &rule);
+    const auto [first, is_new] = metrics.emplace(named_metric(rule), &rule);
     if (!is_new)
-      throw rule.error("metric", say("another [[best]] has it, too (", first->second->origin("metric").text(), ")"));
+      throw rule.error("metric", concat("another [[best]] has it, too (", first->second->origin("metric").text(), ")"));
   }
   if (!rules.empty() && snapshot.integer("keep_best") != 1)
-    throw snapshot.error("keep_best", say("[[best]] is given, too (", rules.front().origin("metric").text(), ")"),
+    throw snapshot.error("keep_best", concat("[[best]] is given, too (", rules.front().origin("metric").text(), ")"),
                          ExitCode::usage, "[[best]] has keep");
   if ((!rules.empty() || snapshot.boolean("end_with_best")) && period(val, "every").off() && !is_off_for_once(val))
     throw(rules.empty() ? snapshot.error("end_with_best", "no snapshot is the best without validation: val.every is 0")
@@ -219,7 +221,7 @@ void check_range(const Settings& settings, const std::string& key) {
     throw settings.error(key, "must be [least, most], got " + to_toml(settings.value(key)));
 }
 
-// A figure that the rule does not read is a slip.
+// A metric that the rule does not read is a slip.
 void check_init_rule(const Settings& rule) {
   const std::string& name = rule.text("rule");
   const bool kaiming = name.starts_with("kaiming"), normal = name == "normal", truncated = name == "trunc_normal";
@@ -235,7 +237,7 @@ void check_init_rule(const Settings& rule) {
                                           {"negative_slope", kaiming && rule.text("nonlinearity") == "leaky_relu"}};
   for (auto& key : rule.keys())
     if (!reads.at(key.name) && rule.value(key.name) != key.fallback)
-      throw rule.error(key.name, say("means nothing to rule = ", to_toml(rule.value("rule"))), ExitCode::usage,
+      throw rule.error(key.name, concat("means nothing to rule = ", to_toml(rule.value("rule"))), ExitCode::usage,
                        "`flowtrain config --keys` says which rules read it");
   if (!rule.reals("range").empty())
     check_range(rule, "range");

@@ -2,8 +2,8 @@
 
 #include "pipeline/config/keys.h"
 #include "pipeline/config/part_kinds.h"
-#include "sampling/core/say.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 namespace {
@@ -60,7 +60,7 @@ std::string describe_keys() {
       "base = []  [list of texts]\n      files read before this one, relative to it; at the top of a file\n";
   for (auto& [name, help, keys, repeats] : core_tables()) {
     const auto header = repeats == Repeats::yes ? "[[" + name + "]]" : "[" + name + "]";
-    if (!name.empty()) text += say("\n", header, "  ", help, "\n");
+    if (!name.empty()) text += concat("\n", header, "  ", help, "\n");
     text += describe(keys);
     for (auto& kind : part_kinds())
       if (kind.table == name && name != "data.source") text += describe_parts(kind);

@@ -6,8 +6,8 @@
 #include "pipeline/config/config.h"
 #include "pipeline/config/keys.h"
 #include "pipeline/config/part_kinds.h"
-#include "sampling/core/say.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 namespace {
@@ -49,7 +49,7 @@ const std::set<std::string> harmless = {"net.pretrain",      "net.sha256",      
                                         "data.source.name",  "hook.label"};
 
 /// Whether a [[hook]] changes nothing that is computed.
-bool looks_on(const Settings& hook) { return part_kind("hook", "name")->at(hook.text("name")).looks_on; }
+bool observes_only(const Settings& hook) { return part_kind("hook", "name")->at(hook.text("name")).observes_only; }
 
 bool breaks(const std::string& table, const std::string& key) {
   auto full = table + "." + key;
@@ -111,7 +111,7 @@ void compare_entries(const std::string& table, const Entries& was, const Entries
     compare(table, one, other, changes);
     for (auto& change : changes) {
       if (harmless) change.breaks = false;
-      if (is.size() > 1 || was.size() > 1) change.key = say(table, ".", i, change.key.substr(table.size()));
+      if (is.size() > 1 || was.size() > 1) change.key = concat(table, ".", i, change.key.substr(table.size()));
       found.push_back(change);
     }
   }
@@ -123,7 +123,7 @@ void compare_lists(const std::string& table, const Config& before, const Config&
     const auto entries = [&](const Config& config) {
       Entries all;
       for (auto& settings : config.list(table))
-        if ((table == "hook" && looks_on(settings)) == watching) all.push_back(&settings);
+        if ((table == "hook" && observes_only(settings)) == watching) all.push_back(&settings);
       return all;
     };
     compare_entries(table, entries(before), entries(now), watching, found);
@@ -177,8 +177,8 @@ std::map<std::string, std::string> common_values(const Config& config) {
       for (auto& settings : config.list(table.name)) {
         if (table.name != "hook")
           add(table.name, settings, settings.table());
-        else if (!looks_on(settings))
-          add(table.name, settings, say("hook.", acting++));
+        else if (!observes_only(settings))
+          add(table.name, settings, concat("hook.", acting++));
       }
     } else if (!table.name.starts_with("data"))
       add(table.name, config.table(table.name), table.name);
@@ -198,7 +198,7 @@ std::vector<NamedFile> files_of(const Config& config) {
       const bool decides = breaks(table, key) || place == "run.plugins";
       const Value& value = settings.value(key);
       if (const auto* paths = std::get_if<std::vector<std::string>>(&value))
-        for (std::size_t i = 0; i < paths->size(); ++i) files.push_back({say(place, ".", i), (*paths)[i], decides});
+        for (std::size_t i = 0; i < paths->size(); ++i) files.push_back({concat(place, ".", i), (*paths)[i], decides});
       const auto* path = std::get_if<std::string>(&value);
       if (path && !path->empty() && path->find("://") == path->npos) files.push_back({place, *path, decides});
     }

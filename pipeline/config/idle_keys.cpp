@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "sampling/core/say.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
@@ -17,8 +17,8 @@ void note(std::vector<std::string>& notes, const Settings& settings, std::initia
   for (auto& key : settings.keys())
     if (std::find(keys.begin(), keys.end(), std::string_view(key.name)) != keys.end() &&
         settings.value(key.name) != key.fallback)
-      notes.push_back(say(settings.table(), ".", key.name, " (", settings.origin(key.name).text(), ") is not read: ",
-                          other, " is ", to_toml(settings.value(other)), " (", settings.origin(other).text(), ")"));
+      notes.push_back(concat(settings.table(), ".", key.name, " (", settings.origin(key.name).text(), ") is not read: ",
+                             other, " is ", to_toml(settings.value(other)), " (", settings.origin(other).text(), ")"));
 }
 
 }  // namespace
@@ -36,9 +36,9 @@ std::vector<std::string> idle_keys(const Config& config) {
   note(notes, early_stop, {"metric", "mode", "min_delta", "relative"}, "patience", early_stop.integer("patience") == 0);
   const Settings& snapshot = config.table("snapshot");
   if (snapshot.text("when_busy") == "skip" && train.text("nonfinite") == "rollback")
-    notes.push_back(say("snapshot.when_busy (", snapshot.origin("when_busy").text(),
-                        ") is not read: rollbacks (train.nonfinite, ", train.origin("nonfinite").text(),
-                        ") go back to snapshots that were due, so none is left out"));
+    notes.push_back(concat("snapshot.when_busy (", snapshot.origin("when_busy").text(),
+                           ") is not read: rollbacks (train.nonfinite, ", train.origin("nonfinite").text(),
+                           ") go back to snapshots that were due, so none is left out"));
   return notes;
 }
 

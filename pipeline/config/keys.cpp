@@ -213,13 +213,13 @@ const std::vector<KeyTable> tables = {
       {"frozen", Kind::boolean, false, "never change; nor do the running statistics of their layers"}},
      Repeats::yes},
     {"schedule",
-     "how a figure of an optimizer moves; several act one after the other, or multiply where they overlap; instead of "
+     "how a metric of an optimizer moves; several act one after the other, or multiply where they overlap; instead of "
      "[lr]",
      {{"name", Kind::text, text(""), "the kind", 0, 0, {}, true},
       {"optim", Kind::text, text(""), "the optimizer's label; empty: all"},
       one_of({"lr", "momentum", "weight_decay"}, "target", "lr", "what moves; of adam, momentum is the first of betas"),
       {"begin", Kind::integer, zero, "iterations, or epochs, before it begins", 0, most},
-      {"end", Kind::integer, zero, "iterations, or epochs, after which the figure stays; 0 = with the run", 0, most},
+      {"end", Kind::integer, zero, "iterations, or epochs, after which the metric stays; 0 = with the run", 0, most},
       one_of({"iter", "epoch"}, "by", "iter", "what begin, end and the kind's own lengths count"),
       {"smooth", Kind::boolean, false, "changes within epochs, too, where by = \"epoch\""}},
      Repeats::yes},
@@ -284,7 +284,7 @@ const std::vector<KeyTable> tables = {
       {"batch", Kind::integer, zero, "samples of a batch; 0 = loader.batch", 0, 1 << 24},
       {"workers", Kind::integer, one, "threads that decode", 1, 4096},
       one_of({"off", "bf16", "fp16"}, "amp", "off",
-             "loss and figures of batches (not of boxes) from a forward in mixed precision"),
+             "loss and metrics of batches (not of boxes) from a forward in mixed precision"),
       one_of({"inline", "async"}, "mode", "inline",
              "training waits for it, or goes on while a copy of the net is validated; what follows from that follows "
              "at the next one"),
@@ -293,7 +293,7 @@ const std::vector<KeyTable> tables = {
              "goes on without "
              "that validation"),
       {"metrics", Kind::texts, std::vector<std::string>{"accuracy"},
-       "figures beside the loss (`flowtrain plugins` lists them), of detection nets ap, ap50 and so on; the first "
+       "metrics beside the loss (`flowtrain plugins` lists them), of detection nets ap, ap50 and so on; the first "
        "decides which "
        "snapshot is best"},
       {"group_by", Kind::text, text(""),
@@ -307,7 +307,7 @@ const std::vector<KeyTable> tables = {
      Repeats::yes},
     {"val.set",
      "one of several sets that each validation goes through beside [data.val]'s; what it does not say is as there",
-     {{"name", Kind::text, text(""), "its figures are called <name>.loss, <name>.accuracy …", 0, 0, {}, true},
+     {{"name", Kind::text, text(""), "its metrics are called <name>.loss, <name>.accuracy …", 0, 0, {}, true},
       {"dataset", Kind::text, text(""), "name of the data set's kind, with its own keys; empty: that of [data.val]"},
       path({"path", Kind::text, text(""), "file or folder of the data set"}),
       {"split", Kind::text, text(""), "part of the data set"}},
@@ -320,7 +320,7 @@ const std::vector<KeyTable> tables = {
        "lower is better"},
       one_of({"auto", "min", "max"}, "mode", "auto", "what is better; auto: as the metric has it"),
       {"min_delta", Kind::real, 0.0, "by which it must be better to count as improved", 0, finite},
-      {"relative", Kind::boolean, false, "min_delta is a share of the best figure"},
+      {"relative", Kind::boolean, false, "min_delta is a share of the best metric"},
       {"hours", Kind::real, 0.0, "of training, over all starts of the run; 0 = no limit", 0, 1e6}}},
     {"best",
      "which snapshots are best, instead of snapshot.keep_best; snapshots/best is the first one's, "

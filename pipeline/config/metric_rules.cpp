@@ -9,15 +9,15 @@
 namespace flowtrain {
 namespace {
 
-// Null for the loss and for figures of boxes, of which the higher is better.
+// Null for the loss and for metrics of boxes, of which the higher is better.
 const nets::MetricEntry* entry_of(const std::string& metric, const Config& config) {
   for (auto& own : config.list("metric"))
     if (label_of(own) == metric) return nets::find_metric(own.text("name"));
   return nets::find_metric(metric);
 }
 
-bool lower_is_better(const std::string& figure, const Config& config) {
-  const std::string metric = metric_of(figure, config.table("val").texts("metrics"));
+bool lower_is_better(const std::string& name, const Config& config) {
+  const std::string metric = metric_of(name, config.table("val").texts("metrics"));
   const auto* entry = entry_of(metric, config);
   return metric == "loss" || (entry && entry->traits.lower_is_better);
 }
@@ -29,7 +29,7 @@ bool is_single_number(const std::string& metric, const Config& config) {
   return !entry || entry->traits.single;
 }
 
-RuledFigure ruling_figure(const Config& config) {
+RuledMetric ruling_metric(const Config& config) {
   const auto& metrics = config.table("val").texts("metrics");
   const auto ruling =
       std::find_if(metrics.begin(), metrics.end(), [&](auto& metric) { return is_single_number(metric, config); });
@@ -37,21 +37,20 @@ RuledFigure ruling_figure(const Config& config) {
   return {name, lower_is_better(name, config)};
 }
 
-std::string figure_of(const Settings& rule) {
+std::string named_metric(const Settings& rule) {
   const std::string& metric = rule.text("metric");
   return metric.starts_with('-') ? metric.substr(1) : metric;
 }
 
-RuledFigure ruled_figure(const Settings& rule, const Config& config) {
+RuledMetric ruled_metric(const Settings& rule, const Config& config) {
   const std::string &written = rule.text("metric"), mode = rule.has("mode") ? rule.text("mode") : "auto";
-  RuledFigure figure = written.empty() ? ruling_figure(config) : RuledFigure{figure_of(rule)};
+  RuledMetric ruled = written.empty() ? ruling_metric(config) : RuledMetric{named_metric(rule)};
   if (written.starts_with('-') && mode == "max")
     throw rule.error(
         "mode", "\"max\" says that higher is better, and metric = " + to_toml(rule.value("metric")) + " that lower is",
         ExitCode::usage, "keep one of the two");
-  figure.lower_wins =
-      written.starts_with('-') || (mode == "auto" ? lower_is_better(figure.name, config) : mode == "min");
-  return figure;
+  ruled.lower_wins = written.starts_with('-') || (mode == "auto" ? lower_is_better(ruled.name, config) : mode == "min");
+  return ruled;
 }
 
 }  // namespace flowtrain

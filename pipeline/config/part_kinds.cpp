@@ -48,7 +48,7 @@ std::vector<PartKind> all_kinds() {
     if (kind.table == "hook")
       kind.at = [](const std::string& name) {
         PartFacts facts = facts_of(hooks(), name);
-        facts.looks_on = hooks().at(name).traits.looks_on;
+        facts.observes_only = hooks().at(name).traits.observes_only;
         return facts;
       };
     if (kind.table == "metric")

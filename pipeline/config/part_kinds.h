@@ -14,7 +14,7 @@ struct PartFacts {
   std::string help;
   std::vector<Key> keys;
   std::function<void(const Settings&)> check;  ///< may be null
-  bool looks_on = false;                       ///< a hook that changes nothing
+  bool observes_only = false;                  ///< a hook that changes nothing
 };
 
 /// One kind: the table that names a part, the key that does so, and the registry.

@@ -11,7 +11,7 @@
 #include "pipeline/config/part_kinds.h"
 #include "pipeline/plugin.h"
 #include "sampling/core/mutex.h"
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 #include "sampling/plugin.h"
 
 namespace flowtrain {
@@ -39,20 +39,20 @@ void* open_file(const std::string& path) {
   if (torch_loader) {
     torch_loader();
     if (void* handle = try_open(path)) return handle;
-    throw error(path, say("cannot be loaded: ", dlerror()));
+    throw error(path, concat("cannot be loaded: ", dlerror()));
   }
-  throw error(path, say("cannot be loaded: ", reason));
+  throw error(path, concat("cannot be loaded: ", reason));
 }
 
 void check_build(const std::string& path, const PluginInfo& info) {
   if (info.version != plugin_version)
     throw error(path,
-                say("built for interface version ", info.version, ", this flowtrain has version ", plugin_version));
+                concat("built for interface version ", info.version, ", this flowtrain has version ", plugin_version));
   if (std::string(info.compiler) != __VERSION__)
-    throw error(path, say("built by compiler ", info.compiler, ", this flowtrain by ", __VERSION__));
+    throw error(path, concat("built by compiler ", info.compiler, ", this flowtrain by ", __VERSION__));
 #ifdef FLOWTRAIN_TORCH_VERSION
   if (std::string(info.torch) != "" && std::string(info.torch) != FLOWTRAIN_TORCH_VERSION)
-    throw error(path, say("built with LibTorch ", info.torch, ", this flowtrain with ", FLOWTRAIN_TORCH_VERSION));
+    throw error(path, concat("built with LibTorch ", info.torch, ", this flowtrain with ", FLOWTRAIN_TORCH_VERSION));
 #endif
 }
 
@@ -82,8 +82,8 @@ void check_keys(const std::string& path, const std::vector<AddedPart>& added) {
         if (key.name == own.name)
           throw error(
               path,
-              say("the key '", key.name, "' of its ", kind.kind, " '", name, "' is one that the table has already"),
-              say("give the plugin's key another name; the table's is: ", key.help));
+              concat("the key '", key.name, "' of its ", kind.kind, " '", name, "' is one that the table has already"),
+              concat("give the plugin's key another name; the table's is: ", key.help));
 }
 
 void add_c_sampler(const std::string& path) {

@@ -5,17 +5,17 @@
 #include "pipeline/distributed/rendezvous.h"
 #include "pipeline/distributed/store.h"
 #include "pipeline/telemetry/log.h"
-#include "sampling/core/first_line.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 #include "stages/device/device.h"
 #include "stages/nccl/entry.h"
-#include "stages/system/parts.h"
+#include "stages/system/find_library.h"
 
 namespace flowtrain {
 
 namespace {
 
-constexpr char kLacksNccl[] = "this build of flowtrain lacks libflowtrain_nccl.so";
+constexpr char lacks_nccl[] = "this build of flowtrain lacks libflowtrain_nccl.so";
 
 UserError no_nccl(const std::string& message) {
   return UserError(ExitCode::usage, "dist.backend = nccl: " + message,
@@ -24,10 +24,10 @@ UserError no_nccl(const std::string& message) {
 
 NcclEntry& open_nccl() {
   // Never closed, and global, as the CUDA parts (stages/device/device.cpp).
-  const auto path = find_part(kNcclParts);
+  const auto path = find_part(nccl_parts);
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr) throw no_nccl(std::string("it cannot be loaded: ") + dlerror());
-  auto* entry = reinterpret_cast<NcclEntry*>(dlsym(library, kNcclEntry));
+  auto* entry = reinterpret_cast<NcclEntry*>(dlsym(library, nccl_entry));
   if (entry == nullptr) throw no_nccl(path.string() + " comes from another version of flowtrain");
   return *entry;
 }
@@ -40,8 +40,8 @@ std::string choose_backend(const Settings& dist, const std::string& device) {
   if (device == "cpu")
     throw dist.error("backend", "nccl talks between GPUs, and this run computes on the CPU", ExitCode::usage,
                      "leave it at \"auto\"; or --device cuda, where a GPU is");
-  if (!find_part(kNcclParts).empty()) return "nccl";
-  if (wish == "nccl") throw no_nccl(kLacksNccl);
+  if (!find_part(nccl_parts).empty()) return "nccl";
+  if (wish == "nccl") throw no_nccl(lacks_nccl);
   return "gloo";
 }
 
@@ -52,8 +52,8 @@ void add_gpu_backend(c10d::ProcessGroup& group, const c10::intrusive_ptr<c10d::S
   make_cuda_device(gpu, 1);  // registers CUDA with LibTorch, or says why no GPU answers
   if (backend == "gloo") {
     group.setBackend(c10::DeviceType::CUDA, c10d::ProcessGroup::BackendType::GLOO, gloo);
-    if (group.getRank() == 0 && find_part(kNcclParts).empty())
-      log_warn(std::string(kLacksNccl) + ": GPUs talk by way of the CPUs, over Gloo (docs/install.md)");
+    if (group.getRank() == 0 && find_part(nccl_parts).empty())
+      log_warn(std::string(lacks_nccl) + ": GPUs talk by way of the CPUs, over Gloo (docs/install.md)");
     return;
   }
   NcclEntry& add_nccl = open_nccl();

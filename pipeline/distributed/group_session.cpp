@@ -11,8 +11,8 @@
 #include "pipeline/launch/address.h"
 #include "pipeline/launch/url.h"
 #include "pipeline/telemetry/guard.h"
-#include "sampling/core/first_line.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 #include "stages/torch/parallel/torch_group.h"
 
 namespace flowtrain {

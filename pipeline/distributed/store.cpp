@@ -11,8 +11,7 @@
 
 #include "pipeline/launch/url.h"
 #include "sampling/core/error.h"
-#include "sampling/core/first_line.h"
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 #include "stages/system/file_limit.h"
 
 namespace flowtrain {
@@ -100,9 +99,9 @@ std::string is_silent(int rank, const Beat& beat) {
 std::string parted_ways(int own_rank, const FlightRecord& own, int rank, const Beat& beat) {
   const auto what = own.what(beat.at.entered);
   if (!what || *what == beat.at.what) return {};
-  return say("ranks ", own_rank, " and ", rank, " have parted ways: collective ", beat.at.entered, " is ", *what,
-             " in rank ", own_rank, ", and ", beat.at.what, " in rank ", rank, " (", beat.at.text,
-             "). Their data, programs or flags differ, or this is a fault of flowtrain: please report it");
+  return concat("ranks ", own_rank, " and ", rank, " have parted ways: collective ", beat.at.entered, " is ", *what,
+                " in rank ", own_rank, ", and ", beat.at.what, " in rank ", rank, " (", beat.at.text,
+                "). Their data, programs or flags differ, or this is a fault of flowtrain: please report it");
 }
 
 namespace {

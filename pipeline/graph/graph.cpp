@@ -12,7 +12,7 @@
 
 #include "pipeline/graph/loader_nodes.h"
 #include "pipeline/graph/wiring.h"
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 #include "stages/system/named_thread.h"
 
 namespace flowtrain {
@@ -30,9 +30,11 @@ Scheduler::~Scheduler() { oneapi::tbb::finalize(impl_->handle, std::nothrow); }
 
 namespace {
 
-std::string counted(unsigned number, const std::string& what) { return say(number, " ", what, number == 1 ? "" : "s"); }
+std::string counted(unsigned number, const std::string& what) {
+  return concat(number, " ", what, number == 1 ? "" : "s");
+}
 
-std::vector<std::unique_ptr<Slab>> slabs_of(const LineBasis& basis) {
+std::vector<std::unique_ptr<Slab>> slabs_of(const LoaderState& basis) {
   std::vector<std::unique_ptr<Slab>> slabs(Loader::slabs(basis.parts.prefetch));
   for (auto& slab : slabs) slab = std::make_unique<Slab>(basis.layout, basis.parts.device);
   return slabs;
@@ -86,7 +88,7 @@ class GraphArena {
 /// All of a line that is made for one shape. Started, closed and joined once, in this order.
 class LoaderGraph {
  public:
-  explicit LoaderGraph(LineBasis& basis)
+  explicit LoaderGraph(LoaderState& basis)
       : arena_(basis.parts.workers),
         line_{basis, arena_.graph(), slabs_of(basis)},
         in_order_(line_.graph, [first = basis.received](const Ticket& ticket) { return ticket.seq - first; }),
@@ -109,7 +111,7 @@ class LoaderGraph {
     line_.free_slabs = static_cast<std::uint32_t>(line_.slabs.size());
     for (std::uint32_t slot = 0; slot < line_.slabs.size(); ++slot) end_.given_back.to->try_put(slot);
   }
-  LineEnd& end() { return end_; }
+  LoaderEnd& end() { return end_; }
   Slab& slab(const Ticket& ticket) { return line_.slab(ticket); }
   /// Wakes whoever waits; nothing is begun any more.
   void close() {
@@ -132,14 +134,14 @@ class LoaderGraph {
         if (row.state == RowWork::State::pending && row.replaced == 0) line_.parts.dataset.forget(row.id);
   }
   void check_finished() const {
-    const LineBasis& basis = line_.basis;
+    const LoaderState& basis = line_.basis;
     const std::size_t slabs = line_.slabs.size(), free = line_.free_slabs;
     const std::size_t waiting =
         end_.queue.size() + (read_ ? read_->queue.size() : 0) + (transfer_ ? transfer_->queue.size() : 0);
     if (basis.received != basis.batches() || basis.received != plan_.next_seq() || free != slabs || waiting != 0)
-      throw InternalError(say("the line '", line_.parts.name, "' did not finish clean: ", basis.received, " of ",
-                              basis.batches(), " tickets, ", free, " of ", slabs, " slabs free, ", waiting,
-                              " tickets left"));
+      throw InternalError(concat("the line '", line_.parts.name, "' did not finish clean: ", basis.received, " of ",
+                                 basis.batches(), " tickets, ", free, " of ", slabs, " slabs free, ", waiting,
+                                 " tickets left"));
   }
   const Drawing& drawing() const { return drawing_; }
 
@@ -148,11 +150,11 @@ class LoaderGraph {
   Drawing wire() {
     const LoaderParts& parts = line_.parts;
     const std::size_t slabs = line_.slabs.size();
-    const std::string batches = say("queue of ", slabs, " batches");
+    const std::string batches = concat("queue of ", slabs, " batches");
     Wiring wiring;
-    wiring.add(
-        &plan_, "plan",
-        say("plan\nnext iteration, positions, records\n", slabs, " slabs of ", line_.basis.layout.bytes(), " bytes"));
+    wiring.add(&plan_, "plan",
+               concat("plan\nnext iteration, positions, records\n", slabs, " slabs of ", line_.basis.layout.bytes(),
+                      " bytes"));
     if (schedule_) wiring.add(&*schedule_, "schedule", "schedule\nhyper-parameters");
     if (read_) wiring.add(&*read_, "read", "read\n" + counted(parts.readers, "thread"), true);
     wiring.add(&sample_, "sample", "sample\n" + counted(parts.workers, "worker") + ", rows in place");
@@ -163,11 +165,11 @@ class LoaderGraph {
     wiring.alias(&accept_, transfer_ ? "transfer" : Wiring::line_end);
 
     if (read_) {
-      wiring.connect<PlanNode::chunks>(plan_, *read_, say("queue of ", read_->queue.capacity(), " chunks"));
+      wiring.connect<PlanNode::chunks>(plan_, *read_, concat("queue of ", read_->queue.capacity(), " chunks"));
       wiring.connect(*read_, sample_);
       wiring.connect<SampleNode::unread>(sample_, *read_, "substitutes for bad samples");
     } else {
-      wiring.connect<PlanNode::chunks>(plan_, sample_, say(chunks_of(parts.workers), " chunks a batch"));
+      wiring.connect<PlanNode::chunks>(plan_, sample_, concat(chunks_of(parts.workers), " chunks a batch"));
     }
     wiring.connect<SampleNode::batches>(sample_, in_order_, "last row done");
     if (schedule_) {
@@ -182,7 +184,7 @@ class LoaderGraph {
   }
 
   GraphArena arena_;
-  LineContext line_;
+  LoaderContext line_;
   // Nodes are declared after their graph, so that they go first.
   PlanNode plan_{line_};
   std::optional<ScheduleNode> schedule_;
@@ -190,7 +192,7 @@ class LoaderGraph {
   SampleNode sample_{line_};
   flow::sequencer_node<Ticket> in_order_;
   flow::function_node<Ticket> accept_;
-  LineEnd end_{line_};
+  LoaderEnd end_{line_};
   std::optional<Transfer> transfer_;
   std::vector<std::jthread> threads_;
   Drawing drawing_;
@@ -201,7 +203,7 @@ class LoaderGraph {
 struct Loader::Impl {
   enum class State { built, running, stopped };  // only forwards
 
-  LineBasis basis;
+  LoaderState basis;
   std::optional<LoaderGraph> graph{std::in_place, basis};
   State state = State::built;
 };
@@ -252,7 +254,7 @@ void Loader::cancel_reads() const { impl_->basis.parts.dataset.cancel_reads(); }
 void Loader::check_finished() const { impl_->graph->check_finished(); }
 const SlabLayout& Loader::layout() const { return impl_->basis.layout; }
 LoaderShape Loader::shape() const { return impl_->basis.shape(); }
-LineTimes Loader::times() const { return impl_->basis.times(); }
+LoaderTimes Loader::times() const { return impl_->basis.times(); }
 const Drawing& Loader::drawing() const { return impl_->graph->drawing(); }
 
 }  // namespace flowtrain

@@ -66,7 +66,7 @@ struct LoaderShape {
 };
 
 /// How busy each stage was since the start, in seconds summed over its threads.
-struct LineTimes {
+struct LoaderTimes {
   double read_s = 0, sample_s = 0, transfer_s = 0;
 };
 
@@ -106,7 +106,7 @@ class Loader {
   void check_finished() const;
 
   const SlabLayout& layout() const;
-  LineTimes times() const;
+  LoaderTimes times() const;
   /// The line's nodes and edges as built, with queue depths.
   const Drawing& drawing() const;
 

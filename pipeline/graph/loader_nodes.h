@@ -18,11 +18,11 @@
 #include "sampling/core/error.h"
 #include "stages/bounded_queue.h"
 #include "stages/clock.h"
-#include "stages/handover.h"
 #include "stages/look_ahead.h"
 #include "stages/profile.h"
 #include "stages/read.h"
 #include "stages/sample.h"
+#include "stages/tsan_annotations.h"
 
 namespace flowtrain {
 
@@ -32,7 +32,7 @@ namespace flow = oneapi::tbb::flow;
 inline std::uint32_t chunks_of(unsigned workers) { return std::min(4 * workers, 255u); }
 
 /// What of a line stays when its graph is made anew.
-struct LineBasis {
+struct LoaderState {
   LoaderParts parts;
   const SlabLayout layout{parts.sampler.fields(), parts.batch};
   // Batches of the stream that it delivers.
@@ -45,12 +45,12 @@ struct LineBasis {
 
   std::uint64_t batches() const { return end - begin; }
   LoaderShape shape() const { return {parts.workers, parts.readers, parts.prefetch}; }
-  LineTimes times() const { return {read_clock.busy_s(), sample_clock.busy_s(), transfer_clock.busy_s()}; }
+  LoaderTimes times() const { return {read_clock.busy_s(), sample_clock.busy_s(), transfer_clock.busy_s()}; }
 };
 
 /// What the stages share. Slabs are the credit: no free slab, no new ticket, so memory is bounded by construction.
-struct LineContext {
-  LineBasis& basis;
+struct LoaderContext {
+  LoaderState& basis;
   flow::graph& graph;
   const std::vector<std::unique_ptr<Slab>> slabs;
   const LoaderParts& parts = basis.parts;
@@ -102,7 +102,7 @@ class PlanNode : public flow::multifunction_node<std::uint32_t, std::tuple<Ticke
  public:
   static constexpr std::size_t chunks = 0, errors = 1, plans = 2;  ///< outputs
 
-  explicit PlanNode(LineContext& line)
+  explicit PlanNode(LoaderContext& line)
       : multifunction_node(line.graph, flow::serial, line.body([this](auto slot, auto& out) { plan(slot, out); })),
         line_(line) {}
 
@@ -138,7 +138,7 @@ class PlanNode : public flow::multifunction_node<std::uint32_t, std::tuple<Ticke
     }
   }
 
-  LineContext& line_;
+  LoaderContext& line_;
   std::uint64_t next_seq_ = line_.basis.received;  // of the body, which is serial
   bool failed_ = false;
 };
@@ -146,7 +146,7 @@ class PlanNode : public flow::multifunction_node<std::uint32_t, std::tuple<Ticke
 /// Beside reading; for the sequence, one more part of the batch.
 class ScheduleNode : public flow::multifunction_node<Ticket, std::tuple<Ticket>> {
  public:
-  explicit ScheduleNode(const LineContext& line)
+  explicit ScheduleNode(const LoaderContext& line)
       : multifunction_node(line.graph, flow::serial, line.body([&line](const Ticket& ticket, auto& out) {
           taken_over(&line.slab(ticket));
           line.attempt(ticket, [&] { line.parts.schedule(line.slab(ticket).plan()); });
@@ -157,7 +157,7 @@ class ScheduleNode : public flow::multifunction_node<Ticket, std::tuple<Ticket>>
 /// Hands chunks to its threads.
 class ReadNode : public flow::async_node<Ticket, Ticket> {
  public:
-  explicit ReadNode(const LineContext& line)
+  explicit ReadNode(const LoaderContext& line)
       : async_node(line.graph, flow::serial, [this](const Ticket& ticket, auto&) { queue.try_push(ticket); }),
         queue(line.slabs.size() * chunks_of(line.parts.workers)),  // never full: all chunks of all slabs
         line_(line) {}
@@ -178,7 +178,7 @@ class ReadNode : public flow::async_node<Ticket, Ticket> {
     handed_over(rows.data());
   }
 
-  const LineContext& line_;
+  const LoaderContext& line_;
 };
 
 /// As many at once as the line has workers.
@@ -186,7 +186,7 @@ class SampleNode : public flow::multifunction_node<Ticket, std::tuple<Ticket, Ti
  public:
   static constexpr std::size_t batches = 0, unread = 1;  ///< outputs
 
-  explicit SampleNode(const LineContext& line)
+  explicit SampleNode(const LoaderContext& line)
       : multifunction_node(line.graph, line.parts.workers,
                            line.body([this](const Ticket& ticket, auto& out) { sample(ticket, out); })),
         line_(line) {}
@@ -215,7 +215,7 @@ class SampleNode : public flow::multifunction_node<Ticket, std::tuple<Ticket, Ti
     return sampled || !good;
   }
 
-  const LineContext& line_;
+  const LoaderContext& line_;
   const SampleStage stage_{line_.parts.dataset, line_.parts.sampler, line_.parts.seed};
   const bool resident_ = line_.parts.dataset.resident();  // nothing to wait for: this stage looks the bytes up itself
 };
@@ -223,7 +223,7 @@ class SampleNode : public flow::multifunction_node<Ticket, std::tuple<Ticket, Ti
 /// Copies batches to a device that has memory of its own.
 class Transfer {
  public:
-  explicit Transfer(const LineContext& line) : queue(line.slabs.size()), line_(line) {}
+  explicit Transfer(const LoaderContext& line) : queue(line.slabs.size()), line_(line) {}
 
   /// Of its thread, until a queue is closed.
   void loop() {
@@ -246,13 +246,13 @@ class Transfer {
     });
   }
 
-  const LineContext& line_;
+  const LoaderContext& line_;
 };
 
 /// Where the compute thread takes batches, and gives slabs back.
-class LineEnd {
+class LoaderEnd {
  public:
-  explicit LineEnd(LineContext& line) : queue(line.slabs.size()), line_(line) {}
+  explicit LoaderEnd(LoaderContext& line) : queue(line.slabs.size()), line_(line) {}
 
   /// Waits. False: the queue is closed. Throws where the graph itself has failed.
   bool next(Ticket& ticket) {
@@ -279,7 +279,7 @@ class LineEnd {
   Outlet<PlanNode> given_back;  ///< of free slabs
 
  private:
-  LineContext& line_;
+  LoaderContext& line_;
   std::atomic<bool> overflowed_{false};
 };
 

@@ -8,8 +8,8 @@ bool due(std::uint64_t iteration, std::uint64_t every) { return every > 0 && ite
 
 }  // namespace
 
-std::vector<Rates> RunPlan::rates(std::uint64_t iteration) const {
-  std::vector<Rates> all;
+std::vector<HyperParameters> RunPlan::hyper(std::uint64_t iteration) const {
+  std::vector<HyperParameters> all;
   for (auto& optimizer : optimizers) all.push_back(optimizer.at(iteration));
   return all;
 }

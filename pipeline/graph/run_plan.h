@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "pipeline/graph/rates.h"
+#include "pipeline/graph/hyper_parameters.h"
 #include "stages/plan.h"
 
 namespace flowtrain {
@@ -18,9 +18,9 @@ struct RunPlan {
   std::uint64_t snapshot_every = 0;
   bool final_snapshot = true;   ///< after the last iteration, whatever the period
   bool validate_first = false;  ///< finish a validation that the resumed run was interrupted in
-  std::vector<RatePlan> optimizers = std::vector<RatePlan>(1);
+  std::vector<HyperParameterPlan> optimizers = std::vector<HyperParameterPlan>(1);
 
-  std::vector<Rates> rates(std::uint64_t iteration) const;
+  std::vector<HyperParameters> hyper(std::uint64_t iteration) const;
   bool validates_after(std::uint64_t iteration) const;
   /// By the period: so does each run of this configuration, wherever it ends.
   bool snapshot_is_due(std::uint64_t iteration) const;

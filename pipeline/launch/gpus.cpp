@@ -14,13 +14,13 @@
 namespace flowtrain {
 namespace {
 
-constexpr char kVisible[] = "CUDA_VISIBLE_DEVICES";
-constexpr char kForms[] = "Give numbers from 0 (0,2), or idle:N for N that nobody computes on; nvidia-smi lists them.";
+constexpr char visible_variable[] = "CUDA_VISIBLE_DEVICES";
+constexpr char forms[] = "Give numbers from 0 (0,2), or idle:N for N that nobody computes on; nvidia-smi lists them.";
 
 using Words = std::vector<std::string>;
 
 UserError refusal(const std::string& wish, const std::string& reason) {
-  return UserError(ExitCode::usage, "--gpus " + wish + ": " + reason, kForms);
+  return UserError(ExitCode::usage, "--gpus " + wish + ": " + reason, forms);
 }
 
 Words split(const std::string& list) {
@@ -54,7 +54,8 @@ std::string chosen_by_list(const std::string& wish, const std::optional<Words>& 
     const auto index = number(word);
     if (!index && !is_uuid(word)) throw refusal(wish, "'" + word + "' is not a GPU");
     if (index && visible && *index >= visible->size())
-      throw refusal(wish, say("there is no GPU ", *index, " among those of ", kVisible, " = ", join(*visible)));
+      throw refusal(wish,
+                    concat("there is no GPU ", *index, " among those of ", visible_variable, " = ", join(*visible)));
     chosen.push_back(index && visible ? (*visible)[*index] : word);
     if (std::count(chosen.begin(), chosen.end(), chosen.back()) > 1) throw refusal(wish, word + " is given twice");
   }
@@ -63,8 +64,8 @@ std::string chosen_by_list(const std::string& wish, const std::optional<Words>& 
 
 std::string describe(std::size_t index, const GpuUse& gpu) {
   constexpr double gib = 1u << 30;
-  return say("GPU ", index, ": ", gpu.processes, " processes, ", std::llround(static_cast<double>(gpu.used) / gib),
-             " of ", std::llround(static_cast<double>(gpu.memory) / gib), " GiB used");
+  return concat("GPU ", index, ": ", gpu.processes, " processes, ", std::llround(static_cast<double>(gpu.used) / gib),
+                " of ", std::llround(static_cast<double>(gpu.memory) / gib), " GiB used");
 }
 
 std::string chosen_idle(const std::string& wish, const std::optional<Words>& visible, const std::vector<GpuUse>& gpus) {
@@ -83,7 +84,7 @@ std::string chosen_idle(const std::string& wish, const std::optional<Words>& vis
       busy += "; " + describe(i, gpus[i]);
   }
   if (idle.size() < *wanted)
-    throw refusal(wish, say("only ", idle.size(), idle.size() == 1 ? " is" : " are", " idle", busy));
+    throw refusal(wish, concat("only ", idle.size(), idle.size() == 1 ? " is" : " are", " idle", busy));
   const auto free = [&](std::size_t i) { return gpus[i].memory - gpus[i].used; };
   std::stable_sort(idle.begin(), idle.end(), [&](auto a, auto b) { return free(a) > free(b); });
   Words chosen;
@@ -110,7 +111,7 @@ class Nvml {
   int call(const char* name, std::initializer_list<int> good, Arguments... arguments) const {
     const int result = function<int(Arguments...)>(name)(arguments...);
     if (std::find(good.begin(), good.end(), result) == good.end())
-      throw failure(say(name, " fails with code ", result));
+      throw failure(concat(name, " fails with code ", result));
     return result;
   }
   void call(const char* name) const { call(name, {0}); }
@@ -133,11 +134,11 @@ class Nvml {
 
 }  // namespace
 
-std::vector<GpuUse> look_at_gpus(const std::string& nvml) {
+std::vector<GpuUse> query_gpus(const std::string& nvml) {
   struct Memory {  // nvmlMemory_t
     unsigned long long total, free, used;
   };
-  constexpr int kInsufficientSize = 7;  // there are more processes than room for them: the count is right all the same
+  constexpr int insufficient_size = 7;  // there are more processes than room for them: the count is right all the same
   const Nvml driver(nvml);
   unsigned count = 0;
   driver.call("nvmlDeviceGetCount_v2", {0}, &count);
@@ -150,7 +151,7 @@ std::vector<GpuUse> look_at_gpus(const std::string& nvml) {
     driver.call("nvmlDeviceGetHandleByIndex_v2", {0}, i, &gpu);
     driver.call("nvmlDeviceGetUUID", {0}, gpu, uuid.data(), static_cast<unsigned>(uuid.size()));
     driver.call("nvmlDeviceGetMemoryInfo", {0}, gpu, &memory);
-    driver.call("nvmlDeviceGetComputeRunningProcesses", {0, kInsufficientSize}, gpu, &processes,
+    driver.call("nvmlDeviceGetComputeRunningProcesses", {0, insufficient_size}, gpu, &processes,
                 static_cast<void*>(nullptr));
     all.push_back({uuid.data(), processes, memory.used, memory.total});
   }
@@ -160,7 +161,7 @@ std::vector<GpuUse> look_at_gpus(const std::string& nvml) {
 std::optional<std::string> choose_gpus(const std::string& wish, const Environment& environment,
                                        const std::function<std::vector<GpuUse>()>& look) {
   if (spawned_place(environment)) return std::nullopt;
-  const auto now = environment(kVisible);
+  const auto now = environment(visible_variable);
   const auto visible = now ? std::optional(now->empty() ? Words{} : split(*now)) : std::nullopt;
   if (!wish.starts_with("idle:")) return chosen_by_list(wish, visible);
   if (detect_launcher(environment, false))

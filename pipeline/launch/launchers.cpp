@@ -11,12 +11,12 @@
 namespace flowtrain {
 namespace {
 
-constexpr std::array kTorchNames = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"};
-constexpr auto kNoLauncher = "Start flowtrain with it, or give --launcher none to ignore the environment.";
+constexpr std::array torch_names = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"};
+constexpr auto no_launcher = "Start flowtrain with it, or give --launcher none to ignore the environment.";
 
-Variables torchrun_variables(const Environment& environment) { return {environment, "torchrun", kNoLauncher}; }
-Variables slurm_variables(const Environment& environment) { return {environment, "Slurm", kNoLauncher}; }
-Variables mpi_variables(const Environment& environment) { return {environment, "Open MPI", kNoLauncher}; }
+Variables torchrun_variables(const Environment& environment) { return {environment, "torchrun", no_launcher}; }
+Variables slurm_variables(const Environment& environment) { return {environment, "Slurm", no_launcher}; }
+Variables mpi_variables(const Environment& environment) { return {environment, "Open MPI", no_launcher}; }
 
 Variables spawned_variables_of(const Environment& environment) {
   return {environment, "a rank of --distributed", "FLOWTRAIN_SPAWNED is for flowtrain's own use: unset it."};
@@ -124,7 +124,7 @@ std::string master_url(const Environment& environment) {
 
 std::optional<Launcher> detect_launcher(const Environment& environment, bool even_one) {
   const auto torchrun = torchrun_variables(environment);
-  const bool all = std::all_of(kTorchNames.begin(), kTorchNames.end(), [&](auto name) { return torchrun.has(name); });
+  const bool all = std::all_of(torch_names.begin(), torch_names.end(), [&](auto name) { return torchrun.has(name); });
   if (all || torchrun.has("TORCHELASTIC_RUN_ID")) return Launcher::torchrun;
   // Before Slurm, as mpirun inherits the variables of the srun that it starts its daemons with.
   const auto mpi = mpi_variables(environment);

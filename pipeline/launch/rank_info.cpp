@@ -11,22 +11,22 @@
 namespace flowtrain {
 namespace {
 
-constexpr int kMostNodes = 1'000'000;  // times kMostProcesses still fits into an int
-constexpr int kMostProcesses = 1024;   // on one machine; more is a mistyped number
+constexpr int most_nodes = 1'000'000;  // times most_processes still fits into an int
+constexpr int most_processes = 1024;   // on one machine; more is a mistyped number
 
-constexpr std::array<std::pair<const char*, Launcher>, 5> kLaunchers = {{{"none", Launcher::none},
-                                                                         {"spawn", Launcher::spawn},
-                                                                         {"torchrun", Launcher::torchrun},
-                                                                         {"slurm", Launcher::slurm},
-                                                                         {"mpi", Launcher::mpi}}};
+constexpr std::array<std::pair<const char*, Launcher>, 5> launchers = {{{"none", Launcher::none},
+                                                                        {"spawn", Launcher::spawn},
+                                                                        {"torchrun", Launcher::torchrun},
+                                                                        {"slurm", Launcher::slurm},
+                                                                        {"mpi", Launcher::mpi}}};
 
 // The launcher whose environment counts; nothing where the flags alone do.
 std::optional<Launcher> choose_launcher(const LaunchOptions& options, const Environment& environment) {
   // --world-size says that the user starts the processes, where a single one of Open MPI or Slurm does not contradict.
   if (options.launcher == "auto") return detect_launcher(environment, options.distributed && options.world_size < 0);
-  const auto* named = std::find_if(kLaunchers.begin(), kLaunchers.end(),
+  const auto* named = std::find_if(launchers.begin(), launchers.end(),
                                    [&](const auto& entry) { return entry.first == options.launcher; });
-  if (named == kLaunchers.end()) {
+  if (named == launchers.end()) {
     throw UserError(ExitCode::usage, "--launcher " + options.launcher + ": no such launcher",
                     "Give one of auto, none, spawn, torchrun, slurm, mpi.");
   }
@@ -65,11 +65,11 @@ void check_range(const std::string& name, int value, int least, int most, const 
 }
 
 void check_numbers(const LaunchOptions& options) {
-  check_range("--world-size", options.world_size, 1, kMostNodes,
+  check_range("--world-size", options.world_size, 1, most_nodes,
               "--distributed needs the number of nodes: give --world-size 1 for this machine alone, or start flowtrain "
               "with torchrun, srun or mpirun.");
-  check_range("--nproc", options.nproc, 0, kMostProcesses, "0 or no --nproc starts one process for each GPU.");
-  check_range("dist.max_restarts", options.max_restarts, 0, kMostNodes, "0 never starts ranks again.");
+  check_range("--nproc", options.nproc, 0, most_processes, "0 or no --nproc starts one process for each GPU.");
+  check_range("dist.max_restarts", options.max_restarts, 0, most_nodes, "0 never starts ranks again.");
   if (!options.rank) return;
   check_range("--rank", *options.rank, 0, options.world_size - 1,
               "--rank is the number of this node, from 0, and --world-size the number of nodes.");
@@ -89,7 +89,7 @@ SpawnPlan spawn_plan(const LaunchOptions& options, const Environment& environmen
   const int nproc = options.nproc > 0 ? options.nproc : std::max(1, own_gpus);
   plan.world = options.world_size * nproc;
   plan.processes = all_here ? plan.world : nproc;
-  if (all_here && (options.world_size > kMostProcesses || plan.world > kMostProcesses)) {
+  if (all_here && (options.world_size > most_processes || plan.world > most_processes)) {
     throw UserError(ExitCode::usage,
                     "--world-size " + std::to_string(options.world_size) + " with " + std::to_string(nproc) +
                         " processes each would start them all on this machine",

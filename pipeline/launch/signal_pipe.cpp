@@ -16,17 +16,17 @@
 namespace flowtrain {
 namespace {
 
-constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD};
-constexpr unsigned char kFromTerminal = 0x80;  // above all signal numbers
+constexpr std::array signals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD};
+constexpr unsigned char sent_by_terminal = 0x80;  // above all signal numbers
 
 std::atomic<bool> installed = false;
-std::array<struct sigaction, kSignals.size()> old_actions;
+std::array<struct sigaction, signals.size()> old_actions;
 std::array<int, 2> pipe_ends = {-1, -1};
 
 // Calls only what signal-safety(7) allows. A full pipe loses a signal of which there are thousands already.
 void on_signal(int signal, siginfo_t* info, void*) {
   const int saved_errno = errno;
-  const auto byte = static_cast<unsigned char>(signal | (info->si_code == SI_KERNEL ? kFromTerminal : 0));
+  const auto byte = static_cast<unsigned char>(signal | (info->si_code == SI_KERNEL ? sent_by_terminal : 0));
   (void)!::write(pipe_ends[1], &byte, 1);
   errno = saved_errno;
 }
@@ -41,13 +41,13 @@ SignalPipe::SignalPipe() {
     throw UserError(ExitCode::distributed, "cannot make a pipe: " + std::generic_category().message(error),
                     "Raise the limit on open files (ulimit -n).");
   }
-  for (std::size_t i = 0; i < kSignals.size(); ++i) {
-    ::sigaction(kSignals[i], nullptr, &old_actions[i]);
-    if (kSignals[i] == SIGHUP && old_actions[i].sa_handler == SIG_IGN) continue;  // nohup(1)
+  for (std::size_t i = 0; i < signals.size(); ++i) {
+    ::sigaction(signals[i], nullptr, &old_actions[i]);
+    if (signals[i] == SIGHUP && old_actions[i].sa_handler == SIG_IGN) continue;  // nohup(1)
     struct sigaction action {};
     action.sa_sigaction = on_signal;
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_NOCLDSTOP;
-    ::sigaction(kSignals[i], &action, nullptr);
+    ::sigaction(signals[i], &action, nullptr);
   }
 }
 
@@ -60,8 +60,8 @@ SignalPipe::~SignalPipe() {
 std::optional<SignalPipe::Arrived> SignalPipe::take() {
   unsigned char byte = 0;
   while (::read(pipe_ends[0], &byte, 1) == 1) {
-    const int signal = byte & ~kFromTerminal;
-    if (signal != SIGCHLD) return Arrived{.signal = signal, .from_terminal = (byte & kFromTerminal) != 0};
+    const int signal = byte & ~sent_by_terminal;
+    if (signal != SIGCHLD) return Arrived{.signal = signal, .from_terminal = (byte & sent_by_terminal) != 0};
   }
   return std::nullopt;
 }
@@ -78,7 +78,7 @@ void SignalPipe::wait(std::optional<std::chrono::steady_clock::time_point> deadl
 }
 
 void SignalPipe::restore_handlers() {
-  for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &old_actions[i], nullptr);
+  for (std::size_t i = 0; i < signals.size(); ++i) ::sigaction(signals[i], &old_actions[i], nullptr);
 }
 
 }  // namespace flowtrain

@@ -20,8 +20,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kPeerLost = static_cast<int>(ExitCode::distributed);
-constexpr auto kBetweenQuestions = std::chrono::milliseconds(500);
+constexpr int peer_lost = static_cast<int>(ExitCode::distributed);
+constexpr auto between_questions = std::chrono::milliseconds(500);
 
 /// How a process ended.
 struct End {
@@ -30,18 +30,18 @@ struct End {
   int signal = 0;  ///< what killed it; 0: it ended by itself
 
   bool by_request() const { return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGUSR1; }
-  bool is_hearsay() const { return signal == 0 && code == kPeerLost; }
+  bool is_hearsay() const { return signal == 0 && code == peer_lost; }
   /// The exit codes of the program's own (sampling/core/error.h): the rank has shown its error itself.
   bool has_said_why() const {
-    return signal == 0 && ((code >= static_cast<int>(ExitCode::usage) && code <= kPeerLost) ||
+    return signal == 0 && ((code >= static_cast<int>(ExitCode::usage) && code <= peer_lost) ||
                            code == static_cast<int>(ExitCode::bug));
   }
-  bool may_restart() const { return signal != 0 || code == kPeerLost; }
-  int exit_code() const { return signal != 0 ? kPeerLost : code; }
+  bool may_restart() const { return signal != 0 || code == peer_lost; }
+  int exit_code() const { return signal != 0 ? peer_lost : code; }
   std::string how() const {
-    if (signal == 0) return say("ended with exit code ", code);
+    if (signal == 0) return concat("ended with exit code ", code);
     const char* name = ::sigabbrev_np(signal);
-    return name != nullptr ? say("was killed by SIG", name) : say("was killed by signal ", signal);
+    return name != nullptr ? concat("was killed by SIG", name) : concat("was killed by signal ", signal);
   }
 };
 
@@ -144,9 +144,9 @@ class Ranks {
     } else if (is_excused(end)) {
       return;
     } else if (!blamed_ && last_sent_ != 0) {
-      blamed_ = End{.rank = end.rank, .code = kPeerLost};
+      blamed_ = End{.rank = end.rank, .code = peer_lost};
       reported_ = true;
-      log_error(say("rank ", end.rank, " did not end by itself after: ", job_failure_));
+      log_error(concat("rank ", end.rank, " did not end by itself after: ", job_failure_));
     } else if (!blamed_) {
       blamed_ = end;
       failed_at_ = Clock::now();
@@ -165,7 +165,7 @@ class Ranks {
 
   void report() {
     reported_ = true;
-    const std::string text = say("rank ", blamed_->rank, " ", blamed_->how());
+    const std::string text = concat("rank ", blamed_->rank, " ", blamed_->how());
     blamed_->has_said_why() ? log_info(text) : log_error(text);
     if (options_.on_death) options_.on_death(blamed_->rank, blamed_->how());
   }
@@ -185,7 +185,7 @@ class Ranks {
   }
 
   std::optional<Clock::time_point> next_deadline() const {
-    if (!is_over()) return options_.job_failure ? std::optional(Clock::now() + kBetweenQuestions) : std::nullopt;
+    if (!is_over()) return options_.job_failure ? std::optional(Clock::now() + between_questions) : std::nullopt;
     return reported_ || !blamed_ ? deadline_ : std::min(deadline_, failed_at_ + options_.hearsay);
   }
 
@@ -215,8 +215,8 @@ int supervise(const SpawnPlan& plan, const std::string& url, const std::vector<s
     const auto& blamed = ranks.blamed();
     if (!blamed) return ranks.clean_code();
     if (!blamed->may_restart() || ranks.asked_to_end() || restart >= plan.max_restarts) return blamed->exit_code();
-    log_warn(say("starting all ranks again after rank ", blamed->rank, " ", blamed->how(), " (restart ", restart + 1,
-                 " of ", plan.max_restarts, ")"));
+    log_warn(concat("starting all ranks again after rank ", blamed->rank, " ", blamed->how(), " (restart ", restart + 1,
+                    " of ", plan.max_restarts, ")"));
   }
 }
 

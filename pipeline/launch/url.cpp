@@ -8,8 +8,8 @@
 namespace flowtrain {
 namespace {
 
-constexpr std::string_view kTcp = "tcp://";
-constexpr std::string_view kFile = "file://";
+constexpr std::string_view tcp = "tcp://";
+constexpr std::string_view file_scheme = "file://";
 
 [[noreturn]] void refuse(const std::string& url, const std::string& what) {
   throw UserError(
@@ -18,7 +18,7 @@ constexpr std::string_view kFile = "file://";
 }
 
 MeetingPoint parse_tcp(const std::string& url) {
-  const std::string_view address = std::string_view(url).substr(kTcp.size());
+  const std::string_view address = std::string_view(url).substr(tcp.size());
   const auto colon = address.rfind(':');
   std::string_view host = address.substr(0, colon);
   if (colon == address.npos || address.ends_with(']')) refuse(url, "no port");
@@ -38,16 +38,16 @@ MeetingPoint parse_tcp(const std::string& url) {
 }  // namespace
 
 MeetingPoint parse_dist_url(const std::string& url) {
-  if (url.starts_with(kTcp)) return parse_tcp(url);
-  if (!url.starts_with(kFile)) refuse(url, "expected tcp:// or file:// or env://");
-  MeetingPoint point{.file = url.substr(kFile.size())};
+  if (url.starts_with(tcp)) return parse_tcp(url);
+  if (!url.starts_with(file_scheme)) refuse(url, "expected tcp:// or file:// or env://");
+  MeetingPoint point{.file = url.substr(file_scheme.size())};
   if (point.file.size() < 2 || point.file.front() != '/') refuse(url, "expected an absolute path, as file:///path");
   return point;
 }
 
 std::string tcp_url(const std::string& host, int port) {
   const bool ipv6 = host.find(':') != host.npos && host.front() != '[';
-  return std::string(kTcp) + (ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+  return std::string(tcp) + (ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }
 
 }  // namespace flowtrain

@@ -17,7 +17,7 @@ std::string percent(double share, int digits) {
 
 double busy(double stage_s, unsigned threads, double wall_s) { return wall_s > 0 ? stage_s / (threads * wall_s) : 0; }
 
-std::string waiting_advice(const LineLoad& load) {
+std::string waiting_advice(const LoaderLoad& load) {
   const double wait = load.wall_s > 0 ? load.wait_s / load.wall_s : 0;
   std::string text = "the net waited for data " + percent(wait, wait < 0.1 ? 2 : 1) + " of the time";
   if (wait < 0.01) return text;

@@ -8,8 +8,8 @@
 namespace flowtrain {
 
 /// What is known of a line after some time.
-struct LineLoad {
-  LineTimes times;
+struct LoaderLoad {
+  LoaderTimes times;
   double wall_s = 0, wait_s = 0;  ///< of the consumer's loop; and of that, waiting for a batch
   unsigned workers = 1, readers = 1, cores = 1;
 };
@@ -18,7 +18,7 @@ struct LineLoad {
 double busy(double stage_s, unsigned threads, double wall_s);
 
 /// "the net waited for data 12.0 % of the time, for `sample` (2 workers, 97 % busy): raise loader.workers". Below one
-/// percent it only states the figure.
-std::string waiting_advice(const LineLoad& load);
+/// percent it only states the value.
+std::string waiting_advice(const LoaderLoad& load);
 
 }  // namespace flowtrain

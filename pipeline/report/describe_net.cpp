@@ -1,21 +1,21 @@
 #include "pipeline/report/describe_net.h"
 
 #include "pipeline/telemetry/format.h"
-#include "sampling/core/say.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
-std::string describe_net(const Settings& net, const NetFigures& figures) {
+std::string describe_net(const Settings& net, const NetSummary& net_summary) {
   std::uint64_t elements = 0, bytes = 0, frozen = 0;
-  for (auto& parameter : figures.parameters) {
+  for (auto& parameter : net_summary.parameters) {
     elements += parameter.elements;
     bytes += parameter.bytes;
     if (parameter.optimizer < 0) frozen += parameter.elements;
   }
   const std::string& name = net.has("script") ? net.text("script") : net.text("name");  // a file says more
-  return say(name, ": ", format_count(elements), " parameters in ", figures.parameters.size(), " tensors, ",
-             format_bytes(bytes), frozen > 0 ? say("; ", format_count(frozen), " frozen") : "");
+  return concat(name, ": ", format_count(elements), " parameters in ", net_summary.parameters.size(), " tensors, ",
+                format_bytes(bytes), frozen > 0 ? concat("; ", format_count(frozen), " frozen") : "");
 }
 
 }  // namespace flowtrain

@@ -10,6 +10,6 @@ namespace flowtrain {
 class Settings;
 
 /// "lenet: 340,970 parameters in 10 tensors, 1.36 MB; 2,432 frozen". `net`: [net].
-std::string describe_net(const Settings& net, const NetFigures& figures);
+std::string describe_net(const Settings& net, const NetSummary& net_summary);
 
 }  // namespace flowtrain

@@ -11,7 +11,7 @@
 #include "pipeline/telemetry/metrics.h"
 #include "pipeline/telemetry/table_line.h"
 #include "sampling/core/error.h"
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
@@ -88,7 +88,7 @@ PhaseShares phase_shares(const Profile& profile) {
   const double wall_s = std::max(profile.wall_s(), 1e-12);
   PhaseShares shares;
   double rest = 1;
-  for (std::size_t i = 0; i < kPhases; ++i) {
+  for (std::size_t i = 0; i < phases; ++i) {
     const double share = profile.of(phase_at(i)).total_s() / wall_s;
     shares.emplace_back(to_text(phase_at(i)), share);
     rest -= share;
@@ -100,15 +100,15 @@ PhaseShares phase_shares(const Profile& profile) {
 std::vector<std::string> profile_lines(const Profile& profile, const std::vector<PhaseShares>& all) {
   const auto own = phase_shares(profile);
   std::vector<std::string> lines;
-  lines.push_back(
-      say("profile: ", format_count(profile.iterations()), " iterations in ", format_duration(profile.wall_s()),
-          profile.recorded() > 0 ? say("; ", profile.recorded(), " others were recorded in detail") : std::string()));
+  lines.push_back(concat(
+      "profile: ", format_count(profile.iterations()), " iterations in ", format_duration(profile.wall_s()),
+      profile.recorded() > 0 ? concat("; ", profile.recorded(), " others were recorded in detail") : std::string()));
   std::string head;
   append_line(head, "%-14s %7s %9s %11s %11s %11s", "phase", "share", "times", "mean", "p50", "p95");
   lines.push_back(head);
   for (std::size_t i = 0; i < own.size(); ++i) {
     const auto& [name, share] = own[i];
-    const bool is_rest = i == kPhases;
+    const bool is_rest = i == phases;
     const Durations none;
     const Durations& durations = is_rest ? none : profile.of(phase_at(i));
     if (!is_rest && durations.count() == 0) continue;
@@ -120,11 +120,11 @@ std::vector<std::string> profile_lines(const Profile& profile, const std::vector
                   milliseconds(durations.percentile_s(0.95)).c_str());
     lines.push_back(line + most_of(all, i));
   }
-  add_costs(
-      profile, profile.operations(),
-      say("operation, in iterations ", profile.window_first(), " to ", profile.window_first() + profile.recorded() - 1)
-          .c_str(),
-      lines);
+  add_costs(profile, profile.operations(),
+            concat("operation, in iterations ", profile.window_first(), " to ",
+                   profile.window_first() + profile.recorded() - 1)
+                .c_str(),
+            lines);
   add_costs(profile, profile.layers(), "layer, with what follows it", lines);
   return lines;
 }
@@ -170,7 +170,7 @@ void tell_profile(const Profile& profile, Group& group, MetricsFile* metrics, st
   try {
     write_file_atomically(path, trace_json(profile));
     log_info(
-        say("trace of ", profile.recorded(), " iterations: ", path.string(), " (https://ui.perfetto.dev shows it)"));
+        concat("trace of ", profile.recorded(), " iterations: ", path.string(), " (https://ui.perfetto.dev shows it)"));
   } catch (const UserError& error) {
     log_warn(error.what());
   }

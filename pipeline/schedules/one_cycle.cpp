@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "pipeline/schedules/shapes.h"
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 namespace {
@@ -11,7 +11,7 @@ std::unique_ptr<Schedule> make_one_cycle(const Settings& settings, const Schedul
   // The peak and the end are iterations, not the gaps between them: the run's last iteration has end_factor.
   const double last = input.length - 1, peak = settings.real("rise") * input.length - 1;
   if (peak <= 0 || peak >= last)
-    throw settings.error("rise", say(settings.real("rise"), " of ", input.length, " leaves no time for both ways"));
+    throw settings.error("rise", concat(settings.real("rise"), " of ", input.length, " leaves no time for both ways"));
   const bool linear = settings.text("anneal") == "linear";
   return std::make_unique<Factor>(
       [=, start = settings.real("start_factor"), end = settings.real("end_factor")](double at) {
@@ -27,7 +27,7 @@ std::unique_ptr<Schedule> make_one_cycle(const Settings& settings, const Schedul
 
 ScheduleEntry one_cycle_entry() {
   return {"one_cycle",
-          "up to the optimizer's own figure, then down",
+          "up to the optimizer's own value, then down",
           {{"rise", Kind::real, 0.3, "share of the way that goes up", 1e-6, 1},
            {"start_factor", Kind::real, 0.04, "where it begins, as a share of the peak", 0, 1e6},
            {"end_factor", Kind::real, 4e-6, "where it ends, as a share of the peak", 0, 1e6},

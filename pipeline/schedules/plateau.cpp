@@ -14,7 +14,7 @@ namespace {
 class Plateau final : public Schedule {
  public:
   Plateau(const Settings& settings, const ScheduleInput& input)
-      : improvement_{input.figure, settings.real("min_delta"), settings.boolean("relative"), input.lower_wins},
+      : improvement_{input.metric, settings.real("min_delta"), settings.boolean("relative"), input.lower_wins},
         // What is never measured never improves, which is no reason to act.
         patience_(input.measured ? static_cast<std::uint64_t>(settings.integer("patience"))
                                  : std::numeric_limits<std::uint64_t>::max()),
@@ -24,8 +24,8 @@ class Plateau final : public Schedule {
 
   double apply(double value, double) const override { return value * factor_; }
 
-  void enter(const Figures& figures) override {
-    if (improvement_.enter(best_, figures))
+  void enter(const Scalars& scalars) override {
+    if (improvement_.enter(best_, scalars))
       since_ = 0;
     else
       ++since_;
@@ -61,7 +61,7 @@ class Plateau final : public Schedule {
   double decay_rate_, min_factor_;
   std::optional<double> best_;             // that the later ones must beat
   std::uint64_t since_ = 0, cooling_ = 0;  // validations that did not; still to come that do not count
-  double factor_ = 1;                      // what has become of the figure
+  double factor_ = 1;                      // what has become of the metric
 };
 
 }  // namespace
@@ -69,7 +69,7 @@ class Plateau final : public Schedule {
 ScheduleEntry plateau_entry() {
   return {
       "plateau",
-      "divided when a figure of the validation has not improved for a while; saved with snapshots",
+      "divided when a metric of the validation has not improved for a while; saved with snapshots",
       {{"metric", Kind::text, std::string(),
         "one of val.metrics, or loss; empty: the first of val.metrics; \"-loss\": lower is better"},
        {"patience", Kind::integer, std::int64_t{10}, "validations in a row without an improvement that are let pass", 0,
@@ -80,7 +80,7 @@ ScheduleEntry plateau_entry() {
         .help = "what is better; auto: as the metric has it",
         .choices = {"auto", "min", "max"}},
        {"min_delta", Kind::real, 0.0, "by which it must be better to count as improved", 0, 1e300},
-       {"relative", Kind::boolean, false, "min_delta is a share of the best figure"},
+       {"relative", Kind::boolean, false, "min_delta is a share of the best metric"},
        {"cooldown", Kind::integer, std::int64_t{0}, "validations after a division that do not count", 0, 1 << 24},
        decay_rate_key(),
        min_factor_key()},

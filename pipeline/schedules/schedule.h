@@ -24,8 +24,8 @@ class Schedule {
 
   // With state only:
 
-  /// Takes the figures of a validation.
-  virtual void enter(const Figures&) {}
+  /// Takes the values of a validation.
+  virtual void enter(const Scalars&) {}
   /// Goes into each snapshot, and comes back by restore() where the run goes on from one.
   virtual std::string state() const { return {}; }
   /// Throws std::invalid_argument for what state() does not give.
@@ -35,15 +35,15 @@ class Schedule {
 template <>
 struct TraitsOf<Schedule> {
   bool has_state = false;   ///< it goes by validations, and snapshots keep its state
-  bool comes_last = false;  ///< it acts on what all others make of the figure, as a warm-up does
+  bool comes_last = false;  ///< it acts on what all others make of the value, as a warm-up does
 };
 
 struct ScheduleInput {
   double length = 0;  ///< of the schedule, from `begin` to `end`, in its unit: iterations or epochs
   std::uint64_t iterations_per_unit = 1, iterations_per_epoch = 1;
   // With state only:
-  std::string figure = {};  ///< of validation, that its keys `metric` and `mode` name
-  bool lower_wins = false;  ///< the lower figure is the better one
+  std::string metric = {};  ///< of validation, that its keys `metric` and `mode` name
+  bool lower_wins = false;  ///< the lower value is the better one
   bool measured = true;     ///< false: no validation has it
 };
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
@@ -15,7 +15,7 @@ TimedSchedule::TimedSchedule(const Settings& settings, std::uint64_t iterations_
       traits_(schedules().at(settings.text("name")).traits) {
   const auto end = static_cast<double>(settings.integer("end"));
   if (end > 0 && end <= begin_)
-    throw settings.error("end", say(end, " is not after begin = ", begin_), ExitCode::usage, "0 = with the run");
+    throw settings.error("end", concat(end, " is not after begin = ", begin_), ExitCode::usage, "0 = with the run");
   const auto units = [this](std::uint64_t iterations) {
     return static_cast<double>(iterations) / static_cast<double>(per_unit_);
   };
@@ -39,9 +39,9 @@ double TimedSchedule::apply(double value, std::uint64_t iteration) const {
   return at < begin_ ? value : schedule_->apply(value, std::min(at - begin_, length_));
 }
 
-void TimedSchedule::enter(const Figures& figures, std::uint64_t iteration) {
+void TimedSchedule::enter(const Scalars& scalars, std::uint64_t iteration) {
   const double at = place_of(std::max<std::uint64_t>(iteration, 1));
-  if (at >= begin_ && at <= begin_ + length_) schedule_->enter(figures);
+  if (at >= begin_ && at <= begin_ + length_) schedule_->enter(scalars);
 }
 
 }  // namespace flowtrain

@@ -8,7 +8,7 @@
 
 namespace flowtrain {
 
-/// Before its begin the figure is left alone; after its end it stays as the schedule left it.
+/// Before its begin the value is left alone; after its end it stays as the schedule left it.
 class TimedSchedule {
  public:
   /// `settings`: keys of [[schedule]] and of its kind. `last`: the run's last iteration, which is the end unless given.
@@ -25,7 +25,7 @@ class TimedSchedule {
   // Of one with state: see Schedule.
 
   /// `iteration`: after which the validation is. Before the schedule's begin, and after its end, nothing counts.
-  void enter(const Figures& figures, std::uint64_t iteration);
+  void enter(const Scalars& scalars, std::uint64_t iteration);
   std::string state() const { return schedule_->state(); }
   void restore(const std::string& state) { schedule_->restore(state); }
 

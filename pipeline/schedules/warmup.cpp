@@ -3,7 +3,7 @@
 namespace flowtrain {
 namespace {
 
-/// Linear, over what the other schedules make of the figure: P. Goyal et al., "Accurate, Large Minibatch SGD", 2017.
+/// Linear, over what the other schedules make of the value: P. Goyal et al., "Accurate, Large Minibatch SGD", 2017.
 class Warmup final : public Schedule {
  public:
   Warmup(const Settings& settings, const ScheduleInput& input)
@@ -35,15 +35,15 @@ std::unique_ptr<Schedule> make_warmup(const Settings& settings, const ScheduleIn
 ScheduleEntry warmup_entry() {
   return {
       "warmup",
-      "linear, from a small figure to what the other schedules make of it",
+      "linear, from a small value to what the other schedules make of it",
       {{"length", Kind::integer, std::int64_t{1}, "its length", 1, 9e15, {}, true},
        {.name = "mode",
         .kind = Kind::text,
         .fallback = std::string("auto"),
-        .help = "starts from init_lr (fix), from factor * the figure (factor), or from the figure / iterations (auto)",
+        .help = "starts from init_lr (fix), from factor * the value (factor), or from the value / iterations (auto)",
         .choices = {"fix", "factor", "auto"}},
-       {"init_lr", Kind::real, 0.0, "fix: figure of the first iteration", 0, 1e300},
-       {"factor", Kind::real, 0.1, "factor: share of the figure in the first iteration", 0, 1},
+       {"init_lr", Kind::real, 0.0, "fix: value of the first iteration", 0, 1e300},
+       {"factor", Kind::real, 0.1, "factor: share of the value in the first iteration", 0, 1},
        {"smooth", Kind::boolean, true, "changes within epochs, too, where by = \"epoch\""}},
       make_warmup,
       {.comes_last = true}};

@@ -59,8 +59,8 @@ void check_mixing(const Config& config, const std::vector<Field>& fields) {
   const auto refuse = [&](const char* table, const char* key, const char* what) {
     const Settings& sampler = config.table("sampler");
     throw config.table(table).error(key,
-                                    say("sampler.name = ", to_toml(sampler.value("name")), " (",
-                                        sampler.origin("name").text(), ") gives no ", what),
+                                    concat("sampler.name = ", to_toml(sampler.value("name")), " (",
+                                           sampler.origin("name").text(), ") gives no ", what),
                                     ExitCode::usage, "set it to 0, or choose another sampler");
   };
   const auto alpha = mixing.mixup > 0 ? "mixup" : "cutmix";
@@ -211,7 +211,7 @@ RunPlan make_run_plan(const Config& config, const Batches& batches, std::uint64_
   run_plan.validate_every = validate ? period(config.table("val"), "every").to_iterations(per_epoch) : 0;
   run_plan.snapshot_every = period(config.table("snapshot"), "every").to_iterations(per_epoch);
   run_plan.final_snapshot = config.table("snapshot").boolean("final");
-  run_plan.optimizers = rate_plans(config, batches.size() * run_plan.accum, per_epoch, run_plan.last);
+  run_plan.optimizers = hyper_parameter_plans(config, batches.size() * run_plan.accum, per_epoch, run_plan.last);
   return run_plan;
 }
 

@@ -60,12 +60,12 @@ FoundRows find_rows(std::uint32_t most, std::uint64_t limit, const TryRows& atte
 }
 
 bool batch_is_left_open(const Config& config) {
-  return config.table("loader").origin("batch").text() == kBatchLeftOpen;
+  return config.table("loader").origin("batch").text() == batch_left_open;
 }
 
 void tell_left_open_batch(const Config& config) {
   if (batch_is_left_open(config))
-    log_info(say("batches of ", config.table("loader").integer("batch"), ": ", kBatchLeftOpen));
+    log_info(concat("batches of ", config.table("loader").integer("batch"), ": ", batch_left_open));
 }
 
 }  // namespace flowtrain

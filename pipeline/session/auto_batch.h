@@ -29,7 +29,7 @@ using TryRows = std::function<std::optional<std::uint64_t>(std::uint32_t rows)>;
 FoundRows find_rows(std::uint32_t most, std::uint64_t limit, const TryRows& attempt);
 
 /// Where the batch was left open, as nothing is trained: a few samples stand for it.
-inline constexpr char kBatchLeftOpen[] = "loader.batch = \"auto\", which is looked for where training starts";
+inline constexpr char batch_left_open[] = "loader.batch = \"auto\", which is looked for where training starts";
 bool batch_is_left_open(const Config& config);
 /// Says so, where it is.
 void tell_left_open_batch(const Config& config);

@@ -28,15 +28,15 @@ std::optional<std::string> xxh64_of_file(const std::string& path) {
 
 // "the classes: 3 (cat, dog, emu), were 3 (cat, dog, fox)".
 std::string classes_text(const std::vector<std::string>& before, const std::vector<std::string>& now) {
-  return say("the classes: ", now.size(), " (", listed_classes(now), "), were ", before.size(), " (",
-             listed_classes(before), ")");
+  return concat("the classes: ", now.size(), " (", listed_classes(now), "), were ", before.size(), " (",
+                listed_classes(before), ")");
 }
 
 std::string records_text(const Basis& before, const Basis& now) {
   const bool same = before.samples == now.samples;
-  return say("the training data: ",
-             same ? say("other files or another order of ", format_count(now.samples), " samples")
-                  : say(format_count(now.samples), " samples, were ", format_count(before.samples)));
+  return concat("the training data: ",
+                same ? concat("other files or another order of ", format_count(now.samples), " samples")
+                     : concat(format_count(now.samples), " samples, were ", format_count(before.samples)));
 }
 
 /// What has changed: what breaks exact resume, and what does not.
@@ -55,7 +55,8 @@ Changes changes_between(const Basis& before, const Basis& now, const Config& con
   if (differs(training_data)) changes.breaking.push_back(records_text(before, now));
   for (auto& file : files_of(config))
     if (differs(file.key))
-      (file.breaks ? changes.breaking : changes.harmless).push_back(say("the contents of ", file.key, ": ", file.path));
+      (file.breaks ? changes.breaking : changes.harmless)
+          .push_back(concat("the contents of ", file.key, ": ", file.path));
   for (auto& [key, hash] : now.fingerprints)
     if ((key == "data.val" || key.starts_with("val.set.")) && differs(key))
       changes.harmless.push_back("the data of [" + key + "]");
@@ -79,7 +80,7 @@ Basis basis_of(const RunState& state) { return {state.samples_per_epoch, state.c
 void check_basis(const Basis& before, const Basis& now, const Config& config, bool accepted) {
   const Changes changes = changes_between(before, now, config);
   std::string breaking;
-  for (auto& change : changes.breaking) breaking += say(breaking.empty() ? "" : "; ", change);
+  for (auto& change : changes.breaking) breaking += concat(breaking.empty() ? "" : "; ", change);
   for (auto& change : changes.harmless) log_info("changed since the snapshot was made: " + change);
   if (breaking.empty()) return;
   if (!accepted)

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "pipeline/telemetry/format.h"
-#include "sampling/core/say.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
@@ -29,8 +29,8 @@ Prepared prepared(const DataParts& data) {
 }
 
 std::string described(const Prepared& line, const std::string& purpose, const std::string& keys) {
-  return say(line.batches, " batches of ", format_count(line.rows), " rows for ", purpose, " (", keys, "), ",
-             format_bytes(line.row_bytes), " a row");
+  return concat(line.batches, " batches of ", format_count(line.rows), " rows for ", purpose, " (", keys, "), ",
+                format_bytes(line.row_bytes), " a row");
 }
 
 }  // namespace
@@ -58,15 +58,15 @@ void check_memory(const MemoryNeed& need, std::uint64_t free_bytes) {
   if (bytes <= free_here) return;
   const bool by_validation = own && bytes - training > training;
   const std::string of_several =
-      need.processes_here > 1 && !copies ? say(" for each of ", need.processes_here, " processes here") : "";
+      need.processes_here > 1 && !copies ? concat(" for each of ", need.processes_here, " processes here") : "";
   throw(by_validation ? val : need.config.table("loader"))
       .error("batch",
-             say("batches would take ", format_bytes(bytes), " of memory, and ", format_bytes(free_here), " are free",
-                 of_several, ": ", lines,
-                 as_floats > 0 ? say("; and one in work as floats, ", format_bytes(as_floats)) : ""),
+             concat("batches would take ", format_bytes(bytes), " of memory, and ", format_bytes(free_here),
+                    " are free", of_several, ": ", lines,
+                    as_floats > 0 ? concat("; and one in work as floats, ", format_bytes(as_floats)) : ""),
              ExitCode::usage,
-             say("make ", by_validation ? "val.batch" : "loader.batch or loader.prefetch",
-                 " smaller; loader.batch = \"auto\" finds the largest batch that fits"));
+             concat("make ", by_validation ? "val.batch" : "loader.batch or loader.prefetch",
+                    " smaller; loader.batch = \"auto\" finds the largest batch that fits"));
 }
 
 }  // namespace flowtrain

@@ -99,7 +99,7 @@ void load_pretrained(Learner& learner, const Settings& net, Group& group, Interr
 
   for (auto& [index, source] : match.matched) assign(source, state.model[index]);
   learner.load_state(state);
-  log_info(say("weights from ", path, ": ", match.matched.size(), " of ", wanted.size(), " tensors"));
+  log_info(concat("weights from ", path, ": ", match.matched.size(), " of ", wanted.size(), " tensors"));
   if (!differences.empty()) log_warn(path + ": " + differences);
 }
 

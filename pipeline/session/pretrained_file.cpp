@@ -75,7 +75,7 @@ fs::path kept_weights(const Settings& net) {
 }
 
 UserError another_file(const Settings& net, const std::string& what, const std::string& found, ExitCode code) {
-  return net.error("pretrain", say(what, " is not the file that net.sha256 says: its SHA-256 is ", found), code,
+  return net.error("pretrain", concat(what, " is not the file that net.sha256 says: its SHA-256 is ", found), code,
                    "see where the sum comes from; a server may have a newer file, or none and a page that says so");
 }
 
@@ -87,7 +87,7 @@ void fetch(const Settings& net, const std::string& address, const std::string& w
   const std::stop_callback end(interrupt ? interrupt->token() : std::stop_token(),
                                [&] { access->stop.request_stop(); });
   const RemoteFile file(address, access);
-  log_info(say("fetching ", format_bytes(file.size_bytes()), " from ", public_name(address)));
+  log_info(concat("fetching ", format_bytes(file.size_bytes()), " from ", public_name(address)));
   Sha256 hash;
   write_file_atomically(kept, [&](File& into) {
     std::vector<std::byte> piece(piece_bytes);
@@ -102,7 +102,7 @@ void fetch(const Settings& net, const std::string& address, const std::string& w
       throw another_file(net, public_name(address), found, ExitCode::data);
   });
 } catch (const RemoteError& error) {
-  throw net.error("pretrain", say(public_name(address), ": ", error.what()), ExitCode::data, error.hint());
+  throw net.error("pretrain", concat(public_name(address), ": ", error.what()), ExitCode::data, error.hint());
 }
 
 fs::path checked_file(const Settings& net, Interrupt* interrupt) {

@@ -18,7 +18,7 @@ void check_parts(const RunState& state, const Start& start) {
   for (auto& part : RunState::parts())
     if (!state.has_saved(part)) missing += (missing.empty() ? "" : ", ") + part;
   if (missing.empty()) return;
-  const auto what = say(start.snapshot->string(), " was made without: ", missing, " (snapshot.save)");
+  const auto what = concat(start.snapshot->string(), " was made without: ", missing, " (snapshot.save)");
   if (!start.accept_changes)
     throw UserError(ExitCode::snapshot, what, "--accept-changes goes on all the same, and begins these anew");
   log_warn(what + "; these begin anew");
@@ -43,7 +43,7 @@ RunState initial_state(const Start& start, const std::optional<OpenSnapshot>& sn
       state.schedules.clear();
     }
     if (state.world != group.size())
-      log_info(say("processes now: ", group.size(), "; when the snapshot was made: ", state.world));
+      log_info(concat("processes now: ", group.size(), "; when the snapshot was made: ", state.world));
   }
   state = RunState::from_json(group.ask_leader("the state to begin with", [&] { return state.to_json(); }));
   state.saved = start.config.table("snapshot").texts("save");
@@ -65,8 +65,8 @@ LearnerState tensors_to_resume(const OpenSnapshot& snapshot, const Config& confi
   if (!resume.boolean("optim")) state.optim.clear();
   if (resume.boolean("scaler") && resume.boolean("optim") && had_optim && had_scale != has_scale)
     throw config.table("train").error(
-        "amp", say("the snapshot was made with", had_scale ? "" : "out", " fp16's scale of the loss"), ExitCode::usage,
-        "resume.scaler = false begins it anew");
+        "amp", concat("the snapshot was made with", had_scale ? "" : "out", " fp16's scale of the loss"),
+        ExitCode::usage, "resume.scaler = false begins it anew");
   if (!resume.boolean("scaler")) std::erase_if(state.optim, is_scale);
   return state;
 }

@@ -13,9 +13,9 @@
 #include "pipeline/report/profile_report.h"
 #include "pipeline/report/result_record.h"
 #include "pipeline/session/auto_batch.h"
+#include "pipeline/session/bad_sample_log.h"
 #include "pipeline/session/fingerprints.h"
 #include "pipeline/session/leaders_work.h"
-#include "pipeline/session/ledger.h"
 #include "pipeline/session/pretrain.h"
 #include "pipeline/session/resume.h"
 #include "pipeline/session/run_graph.h"
@@ -58,30 +58,31 @@ class Run {
   void announce() const {
     const DataParts& train = session_.train();
     const bool several = !train.sources.empty();
-    log_info(say("data: ", several ? describe_shares(train.sources) : format_count(train.dataset->size()) + " samples",
-                 " in ", train.dataset->classes().size(), " classes", describe_sizes(session_.validation()), "; ",
-                 several ? "an epoch = " : "", format_count(train.batches.per_epoch()), " batches of ", train.batch,
-                 several ? say(" (", epoch_end_of(config_), ")") : " an epoch"));
-    log_info(say("device: ", session_.device(), "; ", train.workers, " workers; iterations ", run_plan_.first, " to ",
-                 run_plan_.last));
-    if (!options_.dry_run) log_info("net: " + describe_net(config_.table("net"), learner_->figures()));
+    log_info(
+        concat("data: ", several ? describe_shares(train.sources) : format_count(train.dataset->size()) + " samples",
+               " in ", train.dataset->classes().size(), " classes", describe_sizes(session_.validation()), "; ",
+               several ? "an epoch = " : "", format_count(train.batches.per_epoch()), " batches of ", train.batch,
+               several ? concat(" (", epoch_end_of(config_), ")") : " an epoch"));
+    log_info(concat("device: ", session_.device(), "; ", train.workers, " workers; iterations ", run_plan_.first,
+                    " to ", run_plan_.last));
+    if (!options_.dry_run) log_info("net: " + describe_net(config_.table("net"), learner_->net_summary()));
     tell_left_open_batch(config_);
     for (auto& note : schedule_notes(config_, session_.epoch(), run_plan_.last)) log_info("note: " + note);
     for (auto& note : idle_keys(config_)) log_info("note: " + note);
     if (run_plan_.first > run_plan_.last) log_info("nothing is left to do; --max-iter sets the length of a run");
   }
 
-  TrainerResult train(MetricsFile* metrics, JsonLinesFile* ledger, SnapshotBranch* snapshots,
+  TrainerResult train(MetricsFile* metrics, JsonLinesFile* bad_sample_log, SnapshotBranch* snapshots,
                       const Interrupt& interrupt) {
     const bool tells = options_.group->leads();
-    BadSamples bad = make_ledger(config_, true, *session_.train().dataset, ledger, tells);
+    BadSamples bad = make_bad_sample_log(config_, true, *session_.train().dataset, bad_sample_log, tells);
     const auto loggers = make_loggers(options_.progress, run_plan_.last, metrics);
     std::optional<Tuner> tuner;
     if (const auto& limits = session_.train().tunes)
       tuner.emplace(Tuning{line_->shape(), limits->most_threads}, *limits);
     TrainerParts parts = trainer_parts();
     for (auto& set : session_.validation()) {
-      set->bad.emplace(make_ledger(set->config, false, *set->data.dataset, ledger, tells));
+      set->bad.emplace(make_bad_sample_log(set->config, false, *set->data.dataset, bad_sample_log, tells));
       parts.validation.push_back(
           {set->name, *set->line, set->batches(), *set->bad, set->detection ? &*set->detection : nullptr});
     }
@@ -139,8 +140,8 @@ class Run {
     parts.train_errors = errors_of("train");
     parts.val_errors = errors_of("val");
     parts.early_stop = EarlyStop::from(config_);
-    const auto measures = [this](const std::string& figure) {
-      return has_set_of(session_.validation(), config_, figure);
+    const auto measures = [this](const std::string& scalar) {
+      return has_set_of(session_.validation(), config_, scalar);
     };
     parts.schedules = stateful_schedules(config_, epoch(), run_plan_.last, measures);
     // A metric without a validation set must not trigger early stopping.
@@ -154,7 +155,7 @@ class Run {
   void tell_retries(MetricsFile* metrics, std::uint64_t iteration) const {
     const auto retries = session_.retries();
     if (retries == 0) return;
-    log_info(say("requests to servers that had to be repeated: ", retries));
+    log_info(concat("requests to servers that had to be repeated: ", retries));
     if (metrics) metrics->write("retries", {{"iter", iteration}, {"requests", retries}});
   }
 
@@ -179,9 +180,9 @@ class Run {
     if (!snapshots.load(*learner_, {best}))
       throw UserError(
           ExitCode::snapshot,
-          say("the weights of iteration ", best, ", the best ones, cannot be had: its snapshot is gone, or damaged"),
+          concat("the weights of iteration ", best, ", the best ones, cannot be had: its snapshot is gone, or damaged"),
           "snapshot.end_with_best = false ends with the last weights");
-    if (options_.group->leads()) log_info(say("the weights are those of iteration ", best, ", the best ones"));
+    if (options_.group->leads()) log_info(concat("the weights are those of iteration ", best, ", the best ones"));
   }
 
   // Every process has the same parameters, bit by bit, or the training was none.
@@ -199,10 +200,10 @@ class Run {
     const std::string signal = result.signal ? signal_name(interrupt.requested().value_or(*result.signal)) : "";
     if (!result.stopped.empty()) log_info("stopped early: " + result.stopped);
     if (done == 0 && result.signal)
-      log_info(say("interrupted before iteration ", run_plan_.first, " was done (", signal, ")"));
+      log_info(concat("interrupted before iteration ", run_plan_.first, " was done (", signal, ")"));
     if (done == 0) return;
-    log_info(say(result.signal ? "interrupted after" : "done:", " iteration ", result.iteration, " (", signal,
-                 result.signal ? "; " : "", format_count(done), " in ", format_duration(result.wall_s), ")"));
+    log_info(concat(result.signal ? "interrupted after" : "done:", " iteration ", result.iteration, " (", signal,
+                    result.signal ? "; " : "", format_count(done), " in ", format_duration(result.wall_s), ")"));
     log_info(waiting_advice({line_->times(), result.wall_s, result.wait_s, session_.train().workers,
                              session_.train().readers, std::max(1u, std::thread::hardware_concurrency())}));
     if (options_.dry_run) log_info("order_xxh64 " + state.order.hex());
@@ -270,7 +271,7 @@ void load_first_weights(Learner& learner, const Start& start, std::optional<Open
   if (!start.snapshot) return load_pretrained(learner, start.config.table("net"), group, &interrupt);
   if (snapshot) {
     learner.load_state(tensors_to_resume(*snapshot, start.config));
-    log_info(say("going on after iteration ", snapshot->iteration, ", from ", start.snapshot->string()));
+    log_info(concat("going on after iteration ", snapshot->iteration, ", from ", start.snapshot->string()));
     snapshot.reset();
   }
 }
@@ -280,16 +281,17 @@ struct Journals {
   // Lines of iterations that a resumed run, whose state is `state`, does again are taken back.
   Journals(const Start& start, const RunState& state) {
     const auto metrics_path = start.folder->path() / "metrics.jsonl",
-               ledger_path = start.folder->path() / "bad_samples.jsonl";
+               bad_sample_log_path = start.folder->path() / "bad_samples.jsonl";
     if (start.resumed)
-      for (auto& path : {metrics_path, ledger_path}) cut_back(path, state.iteration, state.validates_again_from() - 1);
+      for (auto& path : {metrics_path, bad_sample_log_path})
+        cut_back(path, state.iteration, state.validates_again_from() - 1);
     metrics.emplace(metrics_path);
-    ledger.emplace(ledger_path);
+    bad_sample_log.emplace(bad_sample_log_path);
     if (start.resumed) metrics->write("resume", {{"iter", state.iteration}});
   }
 
   std::optional<MetricsFile> metrics;
-  std::optional<JsonLinesFile> ledger;
+  std::optional<JsonLinesFile> bad_sample_log;
 };
 
 }  // namespace
@@ -328,7 +330,7 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
 
   if (group.leads()) run.announce();
   const TrainerResult result =
-      run.train(metrics, journals ? &*journals->ledger : nullptr, snapshots ? &*snapshots : nullptr, interrupt);
+      run.train(metrics, journals ? &*journals->bad_sample_log : nullptr, snapshots ? &*snapshots : nullptr, interrupt);
   const bool written = !snapshots || snapshots->finish();
   if (snapshots) snapshots->check();
   if (start.folder) write_file_atomically(start.folder->path() / "result.json", run.record());

@@ -1,7 +1,7 @@
 #include "pipeline/session/run_graph.h"
 
 #include "pipeline/graph/wiring.h"
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
@@ -13,8 +13,8 @@ Drawing wire_run(const Session& session, const Loader& line, TrainerParts& parts
                              static_cast<const void*>(&parts.snapshots), static_cast<const void*>(&parts.beside)})
     graph.alias(outlet, Wiring::line_end);
   for (auto& [name, does, depth, logger] : loggers) {
-    graph.add(logger.get(), name, say(name, "\n", does), true);
-    graph.connect(parts.loggers.outlets, *logger, say("queue of ", depth, " reports"));
+    graph.add(logger.get(), name, concat(name, "\n", does), true);
+    graph.connect(parts.loggers.outlets, *logger, concat("queue of ", depth, " reports"));
   }
   if (snapshots) {
     graph.add(snapshots, "snapshot", "snapshot\nwrite, fsync, rename", true);

@@ -65,7 +65,7 @@ std::unique_ptr<Loader> Session::make_loader(LoaderParts parts) const {
 std::unique_ptr<Loader> Session::make_training_loader(const RunPlan& run_plan, Profile* profile) const {
   LoaderParts parts = loader_parts("train", train_, config_, run_plan.first, run_plan.last);
   parts.plan = [&run_plan](std::uint64_t iteration) { return run_plan.plan(iteration); };
-  parts.schedule = [&run_plan](Plan& plan) { plan.hyper = run_plan.rates(plan.iteration); };
+  parts.schedule = [&run_plan](Plan& plan) { plan.hyper = run_plan.hyper(plan.iteration); };
   parts.profile = profile;
   return make_loader(std::move(parts));
 }

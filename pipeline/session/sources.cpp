@@ -13,7 +13,7 @@
 #include "sampling/class_names.h"
 #include "sampling/core/random.h"
 #include "sampling/core/registry.h"
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 #include "sampling/plugin.h"
 #include "sampling/relabelled_dataset.h"
 #include "sampling/sources/mixed_dataset.h"
@@ -35,7 +35,7 @@ const std::string& name_of_source(const Settings& source) {
 
 /// Where a source stands, for messages of what two of them have to do with each other.
 std::string place_of(const Settings& source) {
-  return say(source.table(), " (", name_of_source(source), ", ", source.origin("dataset").text(), ")");
+  return concat(source.table(), " (", name_of_source(source), ", ", source.origin("dataset").text(), ")");
 }
 
 std::unique_ptr<Dataset> open_sources(const std::vector<Settings>& settings) {
@@ -54,7 +54,7 @@ std::unique_ptr<Dataset> open_sources(const std::vector<Settings>& settings) {
       if (!named || both != classes) named = &each;
       classes = std::move(both);
     } catch (const std::invalid_argument& differs) {
-      throw each.error("dataset", say("its classes are not those of ", place_of(*named), ": ", differs.what()),
+      throw each.error("dataset", concat("its classes are not those of ", place_of(*named), ": ", differs.what()),
                        ExitCode::data, "sources that are trained on together have the same classes, in the same order");
     }
     sources.push_back({name_of_source(each), std::move(dataset)});
@@ -108,7 +108,7 @@ std::string describe_rows(const std::vector<Field>& fields) {
   for (auto& field : fields) {
     std::string shape;
     for (const auto side : field.shape) shape += (shape.empty() ? " " : "x") + std::to_string(side);
-    text += say(text.empty() ? "" : ", ", field.name, " ", name_of(field.dtype), shape);
+    text += concat(text.empty() ? "" : ", ", field.name, " ", name_of(field.dtype), shape);
     for (auto& [word, values] : {std::pair{" mean ", &field.mean}, {" stddev ", &field.stddev}})
       if (!values->empty()) text += word + to_toml(Value(*values));
   }
@@ -174,11 +174,12 @@ std::unique_ptr<Dataset> open_validation_dataset(const Config& config, const std
   try {
     auto places = places_among(learnt, classes);
     if (tells && !places.lacking.empty())
-      log_info(say("validation data: ", classes.size(), " of the ", learnt.size(), " classes, without ",
-                   listed_classes(places.lacking), "; labels are those of the training data"));
+      log_info(concat("validation data: ", classes.size(), " of the ", learnt.size(), " classes, without ",
+                      listed_classes(places.lacking), "; labels are those of the training data"));
     return std::make_unique<RelabelledDataset>(std::move(dataset), learnt, std::move(places.labels));
   } catch (const std::invalid_argument& differs) {
-    throw data.error("dataset", say("its classes are not those of the training data: ", differs.what()), ExitCode::data,
+    throw data.error("dataset", concat("its classes are not those of the training data: ", differs.what()),
+                     ExitCode::data,
                      "a net tells apart the classes that it was trained on: give both the same ones, or fewer to "
                      "validation; data.class_names, where there is such a key, names them for both");
   }
@@ -210,8 +211,8 @@ SourcedOrder make_training_order(const Config& config, const Dataset& dataset, s
     if (turns[i] == 0)
       throw settings[i].error(
           settings[i].given("ratio") ? "ratio" : "dataset",
-          say("an epoch of ", run > 1 ? "batches" : "samples", " has none of ", name_of_source(settings[i])),
-          ExitCode::usage, say("give it a greater ratio, or set a longer data.epoch: it is ", epoch_end_of(config)));
+          concat("an epoch of ", run > 1 ? "batches" : "samples", " has none of ", name_of_source(settings[i])),
+          ExitCode::usage, concat("give it a greater ratio, or set a longer data.epoch: it is ", epoch_end_of(config)));
     sources[i].turns = turns[i];
     const std::uint64_t samples = turns[i] * run;
     shares.push_back({whole[i].name, whole[i].dataset->size(), sizes[i], samples, ratios[i] / sum,
@@ -245,16 +246,16 @@ std::unique_ptr<Sampler> make_sampler(const Config& config, const SamplerInput& 
       first = std::move(fields);
     else if (!same_rows(first, fields))
       throw sources[i].error("dataset",
-                             say("the sampler makes other rows of it (", describe_rows(fields), ") than of ",
-                                 place_of(sources[0]), " (", describe_rows(first), ")"),
+                             concat("the sampler makes other rows of it (", describe_rows(fields), ") than of ",
+                                    place_of(sources[0]), " (", describe_rows(first), ")"),
                              ExitCode::usage,
                              "say in [sampler] what they are to have in common: size, channels, mean and stddev, say");
   }
   if (std::ranges::any_of(first, [](auto& field) { return field.name == source_field; }))
-    throw settings.error(
-        "name",
-        say("it gives a field '", source_field, "', which is what the index of each row's [[data.source]] is called"),
-        ExitCode::usage, "give the sampler's field another name");
+    throw settings.error("name",
+                         concat("it gives a field '", source_field,
+                                "', which is what the index of each row's [[data.source]] is called"),
+                         ExitCode::usage, "give the sampler's field another name");
   return std::make_unique<SourcedSampler>(sampler_of(settings, input), whole);
 }
 
@@ -263,16 +264,16 @@ std::string describe_shares(const std::vector<SourceShare>& shares) {
   for (auto& share : shares) {
     char ratio[32];
     std::snprintf(ratio, sizeof ratio, "%.4g", share.ratio);
-    text += say(text.empty() ? "" : ", ", share.name, " ", format_count(share.records), text.empty() ? " samples" : "",
-                " (ratio ", ratio, ")");
+    text += concat(text.empty() ? "" : ", ", share.name, " ", format_count(share.records),
+                   text.empty() ? " samples" : "", " (ratio ", ratio, ")");
   }
-  return say(shares.size(), shares.size() == 1 ? " source: " : " sources: ", text);
+  return concat(shares.size(), shares.size() == 1 ? " source: " : " sources: ", text);
 }
 
 std::string epoch_end_of(const Config& config) {
   const Settings& data = config.data(true);
   const auto batches = number(data, "epoch");
-  return batches ? say(format_count(static_cast<std::uint64_t>(*batches)), *batches == 1 ? " batch" : " batches")
+  return batches ? concat(format_count(static_cast<std::uint64_t>(*batches)), *batches == 1 ? " batch" : " batches")
                  : data.text("epoch");
 }
 

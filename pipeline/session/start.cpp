@@ -30,12 +30,12 @@ fs::path run_of(const fs::path& snapshot) {
   const fs::path folder = snapshot.parent_path(), run = folder.parent_path();
   if (folder.filename() == "snapshots" && holds_run(run)) return run;
   const std::string name = snapshot_name(read_manifest(snapshot).iteration);
-  throw UserError(ExitCode::snapshot,
-                  say("--resume ", snapshot.string(), ": this snapshot lies outside of a run's folder"),
-                  say("give it one and go on in that: mkdir -p NEW/snapshots; cp -r ", snapshot.string(),
-                      " NEW/snapshots/", name, "; cp ", snapshot.string(),
-                      "/config.toml NEW; flowtrain NEW. Or start a new run with its weights alone: net.pretrain = \"",
-                      (snapshot / "model.safetensors").string(), "\""));
+  throw UserError(
+      ExitCode::snapshot, concat("--resume ", snapshot.string(), ": this snapshot lies outside of a run's folder"),
+      concat("give it one and go on in that: mkdir -p NEW/snapshots; cp -r ", snapshot.string(), " NEW/snapshots/",
+             name, "; cp ", snapshot.string(),
+             "/config.toml NEW; flowtrain NEW. Or start a new run with its weights alone: net.pretrain = \"",
+             (snapshot / "model.safetensors").string(), "\""));
 }
 
 // The run to go on in, if there is one.
@@ -61,7 +61,7 @@ std::optional<fs::path> choose_snapshot(const StartOptions& options, const std::
     return path;
   }
   const auto newest = find_newest(folder);
-  for (auto& [path, reason] : newest.passed_over) log_warn(say("passing over ", path.string(), ": ", reason));
+  for (auto& [path, reason] : newest.passed_over) log_warn(concat("passing over ", path.string(), ": ", reason));
   return newest.path;
 }
 
@@ -70,7 +70,8 @@ void check_changes(const Config& before, const Config& now, bool accepted) {
   const bool grown = now.table("loader").origin("batch").text().starts_with("loader.batch_per_rank");
   const bool any_batch = grown && now.table("resume").text("world") == "any";
   for (auto& difference : diff(before, now)) {
-    log_info(say("changed since the run began: ", difference.key, " = ", difference.is, " (was ", difference.was, ")"));
+    log_info(
+        concat("changed since the run began: ", difference.key, " = ", difference.is, " (was ", difference.was, ")"));
     if (difference.breaks && !(any_batch && difference.key == "loader.batch"))
       breaking += (breaking.empty() ? "" : ", ") + difference.key;
   }
@@ -78,8 +79,8 @@ void check_changes(const Config& before, const Config& now, bool accepted) {
   if (!accepted)
     throw UserError(
         ExitCode::usage, "changes that break exact resume: " + breaking,
-        say("undo them, start a new run (without --iter and --resume), or go on all the same with --accept-changes",
-            grown ? "; resume.world = \"any\" lets loader.batch_per_rank make another batch" : ""));
+        concat("undo them, start a new run (without --iter and --resume), or go on all the same with --accept-changes",
+               grown ? "; resume.world = \"any\" lets loader.batch_per_rank make another batch" : ""));
   log_warn("going on with changes that break exact resume: " + breaking);
 }
 
@@ -108,7 +109,7 @@ struct Choices {
 
 bool batch_is_auto(const Config& config) { return !number(config.table("loader"), "batch"); }
 
-// `config`, as loaded from `file`, with what is drawn or found, or follows from the number of ranks, said in figures,
+// `config`, as loaded from `file`, with what is drawn or found, or follows from the number of ranks, said in metrics,
 // so that the run's folder holds them. Without `world` loader.batch_per_rank is left open.
 Config settled(const Config& config, const StartOptions& options, const fs::path& file, const Choices& choices,
                std::optional<int> world) {
@@ -120,7 +121,7 @@ Config settled(const Config& config, const StartOptions& options, const fs::path
   if (grows) {
     std::erase_if(overrides, [](auto& each) { return each.key == "loader.batch_per_rank"; });
     overrides.push_back(
-        {"loader.batch", std::to_string(rows * *world), say("loader.batch_per_rank, ", *world, " times")});
+        {"loader.batch", std::to_string(rows * *world), concat("loader.batch_per_rank, ", *world, " times")});
   }
   if (searches) {
     const auto [batch, origin] = choices.batch();
@@ -132,7 +133,7 @@ Config settled(const Config& config, const StartOptions& options, const fs::path
 Batch left_open(const Config& config) {
   const auto& keys = config.table("loader").keys();
   const auto key = std::find_if(keys.begin(), keys.end(), [](auto& each) { return each.name == "batch"; });
-  return {to_toml(key->fallback), kBatchLeftOpen};
+  return {to_toml(key->fallback), batch_left_open};
 }
 
 // Looked for with a batch of a few, of all processes together.
@@ -140,7 +141,7 @@ Batch find_batch(const StartOptions& options, const Config& config, const fs::pa
                  const FindRows& find_rows, Group& group) {
   if (!find_rows) return left_open(config);
   constexpr int few = 2;  // batch normalisation takes no statistics of one
-  const auto probe = [&] { return Batch{std::to_string(few), kBatchLeftOpen}; };
+  const auto probe = [&] { return Batch{std::to_string(few), batch_left_open}; };
   const Config few_rows = settled(config, options, file, {seed, probe}, std::nullopt);
   few_rows.check_trainable();
   const FoundRows own = find_rows(few_rows);
@@ -149,14 +150,14 @@ Batch find_batch(const StartOptions& options, const Config& config, const fs::pa
     least = std::min<std::uint64_t>(least, std::stoull(rows));
   if (own.rows == 0)
     throw config.table("loader").error(
-        "batch", say("no batch fits: not even the smallest one takes less than ", format_bytes(own.limit)),
+        "batch", concat("no batch fits: not even the smallest one takes less than ", format_bytes(own.limit)),
         ExitCode::usage, "free some memory, choose a smaller net or smaller pictures, or raise loader.batch_memory_mb");
   if (least == 0) throw UserError(ExitCode::usage, "loader.batch: no batch fits into another process's memory");
-  const std::string shares = group.size() > 1 ? say(", ", least, " for each of ", group.size(), " processes") : "";
+  const std::string shares = group.size() > 1 ? concat(", ", least, " for each of ", group.size(), " processes") : "";
   const Batch batch{std::to_string(least * static_cast<std::uint64_t>(group.size())),
-                    say("loader.batch = \"auto\": ", own.rows, " take ", format_bytes(own.bytes), " of ",
-                        format_bytes(own.limit), shares)};
-  if (group.leads()) log_info(say("batches of ", batch.rows, " (", batch.origin, "; ", own.tries, " tries)"));
+                    concat("loader.batch = \"auto\": ", own.rows, " take ", format_bytes(own.bytes), " of ",
+                           format_bytes(own.limit), shares)};
+  if (group.leads()) log_info(concat("batches of ", batch.rows, " (", batch.origin, "; ", own.tries, " tries)"));
   return batch;
 }
 
@@ -169,8 +170,8 @@ Start fresh(const StartOptions& options, const Config& given, const fs::path& fi
   const Interrupt::Deferral whole(interrupt);
   auto folder = options.run_dir ? RunFolder::create_at(*options.run_dir) : RunFolder::create(dir, config.name());
   if (folder.path().filename() != config.name() && !options.run_dir)
-    log_info(earlier ? say("an earlier run called '", config.name(), "' is kept; to go on in it: --resume auto")
-                     : say((dir / config.name()).string(), " is there and holds no run; it is left alone"));
+    log_info(earlier ? concat("an earlier run called '", config.name(), "' is kept; to go on in it: --resume auto")
+                     : concat((dir / config.name()).string(), " is there and holds no run; it is left alone"));
   write_file_atomically(folder.config_file(), to_toml(config));
   if (interrupt) interrupt->set_cleanup([made = folder.path()] { RunFolder::discard(made); });
   return {.config = std::move(config), .folder = std::move(folder)};
@@ -198,10 +199,10 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
   if (!run) {
     if (options.iteration)
       throw UserError(ExitCode::snapshot,
-                      say("--iter ", *options.iteration, ": there is no run called '", config.name(), "' in ",
-                          config.table("run").text("dir"), " to go on in"),
+                      concat("--iter ", *options.iteration, ": there is no run called '", config.name(), "' in ",
+                             config.table("run").text("dir"), " to go on in"),
                       "start it without --iter; --max-iter sets the length of a run");
-    log_info(say("no run called '", config.name(), "' yet: starting at iteration 0"));
+    log_info(concat("no run called '", config.name(), "' yet: starting at iteration 0"));
     return fresh(options, config, file, fresh_choices, world, interrupt);
   }
 
@@ -214,9 +215,9 @@ Start lead_start(const StartOptions& options, Group& group, const FindRows& find
   check_changes(stored, config, options.accept_changes);
   clean_leftovers(folder.snapshots());
   for (auto& link : restore_links(folder.snapshots()))
-    log_info(say(link.string(), " was a copy of a snapshot, where the run has a link: it is one again"));
+    log_info(concat(link.string(), " was a copy of a snapshot, where the run has a link: it is one again"));
   auto snapshot = choose_snapshot(options, resume, folder.snapshots());
-  if (!snapshot) log_info(say(folder.path().string(), " has no snapshot yet: starting at iteration 0"));
+  if (!snapshot) log_info(concat(folder.path().string(), " has no snapshot yet: starting at iteration 0"));
   write_file_atomically(folder.config_file(), to_toml(config));
   return {.config = std::move(config),
           .folder = std::move(folder),
@@ -233,7 +234,7 @@ void compare_with_leader(std::map<std::string, std::string> leaders, const Confi
   for (auto& [key, theirs] : leaders) {
     const auto& value = own.try_emplace(key, none).first->second;
     if (theirs == value || key.ends_with(".path")) continue;  // the same data may lie elsewhere on another machine
-    different += say(different.empty() ? "" : ", ", key, " = ", value, " (rank 0: ", theirs, ")");
+    different += concat(different.empty() ? "" : ", ", key, " = ", value, " (rank 0: ", theirs, ")");
   }
   if (!different.empty())
     throw UserError(ExitCode::usage, "not the configuration of rank 0: " + different,

@@ -7,7 +7,7 @@
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/settings.h"
-#include "stages/evaluation/figures.h"
+#include "stages/evaluation/detection_metrics.h"
 #include "stages/evaluation/metric_names.h"
 
 namespace flowtrain {
@@ -17,37 +17,37 @@ namespace {
 std::optional<DetectionMetrics> detection_metrics(const Config& config, const Dataset& dataset) {
   DetectionMetrics metrics{dataset, {}};
   for (auto& name : config.table("val").texts("metrics"))
-    if (is_detection_figure(name)) metrics.names.push_back(name);
+    if (is_detection_metric(name)) metrics.names.push_back(name);
   return metrics.names.empty() ? std::nullopt : std::optional(std::move(metrics));
 }
 
-/// A table that compares the figures of validations, with the figure's name.
+/// A table that compares the metrics of validations, with the metric's name.
 struct Rule {
   const Settings& table;
   const char* key;  ///< that is to be told of
-  std::string figure;
+  std::string scalar;
 };
 
 std::vector<Rule> rules_of(const Config& config) {
-  const std::string ruling = ruling_figure(config).name;
-  const auto figure = [&](const Settings& table) { return ruled_figure(table, config).name; };
+  const std::string ruling = ruling_metric(config).name;
+  const auto scalar = [&](const Settings& table) { return ruled_metric(table, config).name; };
   std::vector<Rule> rules;
-  for (auto& best : config.list("best")) rules.push_back({best, "metric", figure(best)});
+  for (auto& best : config.list("best")) rules.push_back({best, "metric", scalar(best)});
   const Settings& snapshot = config.table("snapshot");
   if (config.list("best").empty() && (snapshot.given("keep_best") || snapshot.boolean("end_with_best")))
     rules.push_back({snapshot, snapshot.boolean("end_with_best") ? "end_with_best" : "keep_best", ruling});
   const Settings& stop = config.table("early_stop");
-  if (stop.integer("patience") > 0) rules.push_back({stop, "patience", figure(stop)});
+  if (stop.integer("patience") > 0) rules.push_back({stop, "patience", scalar(stop)});
   for (auto& schedule : config.list("schedule"))
     if (schedules().at(schedule.text("name")).traits.has_state && schedule.has("metric"))
-      rules.push_back({schedule, "name", figure(schedule)});
+      rules.push_back({schedule, "name", scalar(schedule)});
   return rules;
 }
 
-/// Which set a figure is of; empty: [data.val].
-std::string set_of(const std::string& figure, const Config& config) {
+/// Which set a metric is of; empty: [data.val].
+std::string set_of(const std::string& scalar, const Config& config) {
   for (auto& set : config.list("val.set"))
-    if (figure.starts_with(set.text("name") + ".")) return set.text("name");
+    if (scalar.starts_with(set.text("name") + ".")) return set.text("name");
   return {};
 }
 
@@ -55,13 +55,13 @@ std::string set_of(const std::string& figure, const Config& config) {
 void check_classes_of_groups(const Config& config, const std::vector<std::string>& classes) {
   const Settings& val = config.table("val");
   if (val.text("group_by") != "label" || classes.empty()) return;
-  for (auto& [table, key, figure] : rules_of(config)) {
-    const auto set = set_of(figure, config), metric = metric_of(figure, val.texts("metrics"));
+  for (auto& [table, key, scalar] : rules_of(config)) {
+    const auto set = set_of(scalar, config), metric = metric_of(scalar, val.texts("metrics"));
     const auto before = (set.empty() ? 0 : set.size() + 1) + metric.size();
-    if (figure.size() <= before) continue;
-    const auto group = figure.substr(before + 1);
+    if (scalar.size() <= before) continue;
+    const auto group = scalar.substr(before + 1);
     if (std::ranges::find(classes, group) == classes.end())
-      throw table.error("metric", say("'", figure, "': there is no class '", group, "' (val.group_by = \"label\")"));
+      throw table.error("metric", concat("'", scalar, "': there is no class '", group, "' (val.group_by = \"label\")"));
   }
 }
 
@@ -97,11 +97,11 @@ ValidationSets open_validation_sets(const Config& config, const std::vector<std:
 
 void tell_empty_set(const EmptyDataset& empty, const std::string& set, const Config& config) {
   std::string idle;
-  for (auto& [table, key, figure] : rules_of(config))
-    if (set_of(figure, config) == set)
-      idle += say(idle.empty() ? "; without it these can never fire: " : ", ", table.table(), ".", key, " (",
-                  table.origin(key).text(), ")");
-  log_warn(say("no validation on ", set.empty() ? "[data.val]" : "[[val.set]] " + set, ": ", empty.what(), idle));
+  for (auto& [table, key, scalar] : rules_of(config))
+    if (set_of(scalar, config) == set)
+      idle += concat(idle.empty() ? "; without it these can never fire: " : ", ", table.table(), ".", key, " (",
+                     table.origin(key).text(), ")");
+  log_warn(concat("no validation on ", set.empty() ? "[data.val]" : "[[val.set]] " + set, ": ", empty.what(), idle));
 }
 
 void check_rows(const ValidationSets& sets) {
@@ -114,16 +114,16 @@ void check_rows(const ValidationSets& sets) {
                                           "sampler.size, channels and the like make all pictures alike");
 }
 
-bool has_set_of(const ValidationSets& sets, const Config& config, const std::string& figure) {
-  const std::string name = set_of(figure, config);
+bool has_set_of(const ValidationSets& sets, const Config& config, const std::string& scalar) {
+  const std::string name = set_of(scalar, config);
   return std::ranges::any_of(sets, [&](auto& set) { return set->name == name; });
 }
 
 std::string describe_sizes(const ValidationSets& sets) {
   std::string text;
   for (auto& set : sets)
-    text +=
-        say(", ", format_count(set->data.dataset->size()), set->name.empty() ? " for validation" : " of " + set->name);
+    text += concat(", ", format_count(set->data.dataset->size()),
+                   set->name.empty() ? " for validation" : " of " + set->name);
   return text;
 }
 

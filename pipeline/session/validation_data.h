@@ -21,7 +21,7 @@ struct ValidationData {
   std::string name;  ///< empty: [data.val]
   Config config;     ///< with its data as [data.val]
   DataParts data;
-  std::optional<DetectionMetrics> detection = {};  ///< where val.metrics names figures of boxes
+  std::optional<DetectionMetrics> detection = {};  ///< where val.metrics names metrics of boxes
   std::unique_ptr<Loader> line = {};               ///< made by the session; the ledger by who validates
   std::optional<BadSamples> bad = {};
 
@@ -53,8 +53,8 @@ void tell_empty_set(const EmptyDataset& empty, const std::string& set, const Con
 /// Throws UserError(data) where the lines' rows have not all one form: the learner takes but one.
 void check_rows(const ValidationSets& sets);
 
-/// Whether the set that a rule's figure is of (as [[best]] names it) is among them: without it the rule is not to act.
-bool has_set_of(const ValidationSets& sets, const Config& config, const std::string& figure);
+/// Whether the set that a rule's metric is of (as [[best]] names it) is among them: without it the rule is not to act.
+bool has_set_of(const ValidationSets& sets, const Config& config, const std::string& scalar);
 
 /// ", 1,000 for validation, 500 of night"; empty where there are none.
 std::string describe_sizes(const ValidationSets& sets);

@@ -14,7 +14,7 @@ namespace {
 
 // To the line's start, then erase to the end of the screen. The cursor rests at the start of the status line: a
 // terminal that became narrower wraps the line below the cursor, and this erases every part of it.
-constexpr std::string_view kEraseStatus = "\r\033[J";
+constexpr std::string_view erase_status = "\r\033[J";
 
 struct State {
   Mutex mutex;
@@ -64,7 +64,7 @@ void print_line(std::string_view text) {
   State& shown = state();
   MutexLock lock(shown.mutex);
   std::string out;
-  if (shown.status) out += kEraseStatus;
+  if (shown.status) out += erase_status;
   out.append(text).append("\n");
   if (shown.status) out.append(shown.status(columns())).append("\r");
   write_all(out);
@@ -82,12 +82,12 @@ void end_status() {
   State& shown = state();
   MutexLock lock(shown.mutex);
   if (!shown.status) return;
-  write_all(std::string(kEraseStatus) + shown.status(columns()) + "\n");
+  write_all(std::string(erase_status) + shown.status(columns()) + "\n");
   shown.status = nullptr;
 }
 
 void erase_status_unlocked() {
-  if (is_terminal()) write_all(kEraseStatus);
+  if (is_terminal()) write_all(erase_status);
 }
 
 }  // namespace flowtrain::console

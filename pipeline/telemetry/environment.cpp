@@ -57,7 +57,7 @@ Json chosen_variables() {
 
 Json libraries() {
   Json versions = Json::object();
-  for (auto [name, version] : build_info::kLibraries) versions[name] = version;
+  for (auto [name, version] : build_info::library_versions) versions[name] = version;
   versions["glibc"] = ::gnu_get_libc_version();
   return versions;
 }
@@ -88,18 +88,18 @@ std::string utc_now() {
 }  // namespace
 
 std::string program_version() {
-  return std::string("flowtrain ") + build_info::kVersion + " (" + build_info::kRevision + ", " +
-         build_info::kBuildType + ")";
+  return std::string("flowtrain ") + build_info::version_text + " (" + build_info::revision + ", " +
+         build_info::build_type + ")";
 }
 
 std::string environment_json(const GpuFacts& gpu, const Facts& extra) {
   utsname system{};
   ::uname(&system);
   Json json;
-  json["version"] = build_info::kVersion;
-  json["revision"] = build_info::kRevision;
-  json["build_type"] = build_info::kBuildType;
-  json["compiler"] = build_info::kCompiler;
+  json["version"] = build_info::version_text;
+  json["revision"] = build_info::revision;
+  json["build_type"] = build_info::build_type;
+  json["compiler"] = build_info::compiler;
   json["libraries"] = libraries();
   json["command"] = command_line();
   json["started"] = utc_now();

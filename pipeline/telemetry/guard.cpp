@@ -17,14 +17,14 @@
 #include "pipeline/telemetry/environment.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/error.h"
-#include "sampling/core/first_line.h"
 #include "sampling/core/out_of_memory.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 namespace {
 
 std::string user_text(const UserError& error) {
-  return error.hint().empty() ? error.what() : say(error.what(), "\n  hint: ", error.hint());
+  return error.hint().empty() ? error.what() : concat(error.what(), "\n  hint: ", error.hint());
 }
 
 std::string demangled(const std::type_info& type) {
@@ -43,7 +43,7 @@ void report_fault(int file, const std::string& message) {
   int depth = ::backtrace(frames.data(), frames.size());
   put(file, "internal error: " + message + "\n");
   ::backtrace_symbols_fd(frames.data(), depth, file);
-  put(file, say("This is a fault of flowtrain: please report it with the lines above. ", program_version(), "\n"));
+  put(file, concat("This is a fault of flowtrain: please report it with the lines above. ", program_version(), "\n"));
 }
 
 std::atomic<std::chrono::milliseconds> time_for_losses{std::chrono::milliseconds(0)};
@@ -116,9 +116,9 @@ std::string describe_current_exception() {
   } catch (const InternalError& error) {
     return error.what();
   } catch (const std::exception& error) {
-    return say(error.what(), " (", demangled(*type), ")");
+    return concat(error.what(), " (", demangled(*type), ")");
   } catch (...) {
-    return say("an exception of type ", demangled(*type));
+    return concat("an exception of type ", demangled(*type));
   }
 }
 

@@ -17,13 +17,13 @@
 #include "pipeline/telemetry/console.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/error.h"
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 #include "stages/system/named_thread.h"
 
 namespace flowtrain {
 namespace {
 
-constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE};
+constexpr std::array signals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE};
 
 // What a signal handler may touch: lock-free atomics.
 std::atomic<bool> installed = false;
@@ -33,7 +33,7 @@ std::atomic<std::int64_t> same_signal_ms = 0;
 std::atomic<bool> on_terminal = false;
 static_assert(std::atomic<std::int64_t>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
-std::array<struct sigaction, kSignals.size()> old_actions;
+std::array<struct sigaction, signals.size()> old_actions;
 
 // The only way to wake a thread that a handler may take. Posted by the first signal, and by the end of the Interrupt.
 sem_t wake;
@@ -95,7 +95,7 @@ void (*handler_for(int signal, const struct sigaction& old))(int) {
 
 std::string signal_name(int signal) {
   const char* name = ::sigabbrev_np(signal);
-  return name ? say("SIG", name) : say("signal ", signal);
+  return name ? concat("SIG", name) : concat("signal ", signal);
 }
 
 int Interrupt::exit_code(int signal) { return 128 + (signal == SIGINT ? SIGINT : SIGTERM); }
@@ -110,17 +110,17 @@ Interrupt::Interrupt(std::chrono::milliseconds same_signal) {
   ::sem_init(&wake, 0, 0);
   grace_ns = std::chrono::nanoseconds(std::chrono::hours(1)).count();
   deadline_ = named_thread("ft-deadline", [this] { watch_deadline(); });
-  for (std::size_t i = 0; i < kSignals.size(); ++i) {
-    ::sigaction(kSignals[i], nullptr, &old_actions[i]);
+  for (std::size_t i = 0; i < signals.size(); ++i) {
+    ::sigaction(signals[i], nullptr, &old_actions[i]);
     struct sigaction action {};
-    action.sa_handler = handler_for(kSignals[i], old_actions[i]);
+    action.sa_handler = handler_for(signals[i], old_actions[i]);
     action.sa_flags = SA_RESTART;  // reads and writes of other threads go on
-    ::sigaction(kSignals[i], &action, nullptr);
+    ::sigaction(signals[i], &action, nullptr);
   }
 }
 
 Interrupt::~Interrupt() {
-  for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &old_actions[i], nullptr);
+  for (std::size_t i = 0; i < signals.size(); ++i) ::sigaction(signals[i], &old_actions[i], nullptr);
   over = true;
   ::sem_post(&wake);
   deadline_.join();
@@ -154,7 +154,7 @@ void Interrupt::end_if_asked() {
   const int signal = first_signal;
   if (signal == 0 || !at_once_ || deferrals_ > 0) return;
   if (cleanup_) cleanup_();
-  const std::string text = say("interrupted by ", signal_name(signal), " before there was anything to save\n");
+  const std::string text = concat("interrupted by ", signal_name(signal), " before there was anything to save\n");
   if (console_level() != ConsoleLevel::quiet) say_at_once(text);
   if (const int file = open_log_file(); file >= 0) (void)!::write(file, text.data(), text.size());
   ::_exit(exit_code(signal));

@@ -17,7 +17,7 @@ namespace flowtrain {
 namespace {
 
 [[noreturn]] void fail(const char* what, const std::filesystem::path& path) {
-  throw UserError(ExitCode::snapshot, say("cannot ", what, " ", path.string(), ": ", std::strerror(errno)),
+  throw UserError(ExitCode::snapshot, concat("cannot ", what, " ", path.string(), ": ", std::strerror(errno)),
                   "make room on that disk and the folder writable, then start again");
 }
 
@@ -71,7 +71,7 @@ JsonLinesFile::JsonLinesFile(const std::filesystem::path& path)
 
 JsonLinesFile::~JsonLinesFile() {
   ::close(file_);
-  if (lost_lines_ > 0) log_warn(say(path_.string(), ": ", lost_lines_, " lines could not be written"));
+  if (lost_lines_ > 0) log_warn(concat(path_.string(), ": ", lost_lines_, " lines could not be written"));
 }
 
 void JsonLinesFile::write(std::initializer_list<JsonField> fields) { write(std::span(fields.begin(), fields.size())); }
@@ -88,7 +88,7 @@ void JsonLinesFile::write(std::span<const JsonField> fields) {
   if (written > 0 && ::ftruncate(file_, before.st_size) != 0) reason = errno;
   if (lost_lines_++ == 0) {
     log_warn(
-        say("cannot write ", path_.string(), ": ", std::strerror(reason), "; training goes on, the file has a gap"));
+        concat("cannot write ", path_.string(), ": ", std::strerror(reason), "; training goes on, the file has a gap"));
   }
 }
 

@@ -19,7 +19,7 @@ namespace {
 namespace level = spdlog::level;
 
 std::string coloured(const char* code, const char* text) {
-  return console::has_colour() ? say("\033[", code, "m", text, "\033[0m") : text;
+  return console::has_colour() ? concat("\033[", code, "m", text, "\033[0m") : text;
 }
 
 // Needs no mutex of its own: the console has one.
@@ -90,7 +90,7 @@ void set_log_file(const std::filesystem::path& path) {
   try {
     file = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path.string());
   } catch (const spdlog::spdlog_ex& error) {
-    throw UserError(ExitCode::snapshot, say("cannot open the log file ", path.string(), ": ", error.what()),
+    throw UserError(ExitCode::snapshot, concat("cannot open the log file ", path.string(), ": ", error.what()),
                     "choose another folder with --run-dir, or make this one writable");
   }
   file->set_pattern("%Y-%m-%d %H:%M:%S.%e %-7l %v");

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 

@@ -10,7 +10,7 @@
 
 #include "sampling/core/csv.h"
 #include "sampling/core/error.h"
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
@@ -34,7 +34,7 @@ std::string cell(const ordered_json& value) {
 std::string metrics_csv(const std::filesystem::path& path, const std::string& kind) {
   std::ifstream file(path);
   if (!file)
-    throw UserError(ExitCode::data, say("cannot read ", path.string(), ": ", std::strerror(errno)),
+    throw UserError(ExitCode::data, concat("cannot read ", path.string(), ": ", std::strerror(errno)),
                     "expected the folder of a run");
   std::set<std::string> kinds;
   std::vector<std::string> columns;
@@ -55,7 +55,7 @@ std::string metrics_csv(const std::filesystem::path& path, const std::string& ki
     }
   }
   if (rows.empty())
-    throw UserError(ExitCode::usage, say(path.string(), " has no lines of kind '", kind, "'"),
+    throw UserError(ExitCode::usage, concat(path.string(), " has no lines of kind '", kind, "'"),
                     "there are: " + listed(kinds));
   std::string text;
   const auto append = [&](const std::vector<std::string>& cells) {

@@ -15,9 +15,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kRedrawInterval = 100ms;
-constexpr int kBarMin = 8, kBarMax = 30;  // cells between the brackets
-constexpr std::string_view kGap = "  ";
+constexpr auto redraw_interval = 100ms;
+constexpr int bar_min = 8, bar_max = 30;  // cells between the brackets
+constexpr std::string_view gap = "  ";
 
 // A piece of the line; the highest `drop` goes first where there is no room.
 struct Part {
@@ -38,18 +38,18 @@ std::string rate(double per_s) {
 
 std::vector<Part> common_parts(const Progress& p, const char* wait) {
   std::vector<Part> parts;
-  if (p.epoch) parts.push_back({say("epoch ", *p.epoch), 5});
+  if (p.epoch) parts.push_back({concat("epoch ", *p.epoch), 5});
   if (p.loss) parts.push_back({"loss " + format_loss(*p.loss), 1});
-  if (p.lr) parts.push_back({say("lr ", *p.lr), 6});
+  if (p.lr) parts.push_back({concat("lr ", *p.lr), 6});
   if (p.samples_per_s) parts.push_back({rate(*p.samples_per_s) + " samples/s", 3});
-  if (p.data_wait) parts.push_back({say(wait, " ", fixed(100 * *p.data_wait, 1), " %"), 4});
+  if (p.data_wait) parts.push_back({concat(wait, " ", fixed(100 * *p.data_wait, 1), " %"), 4});
   if (p.eta_s) parts.push_back({"eta " + format_duration(*p.eta_s), 2});
   return parts;
 }
 
 std::string join(const std::vector<Part>& parts) {
   std::string line;
-  for (const auto& part : parts) line.append(line.empty() ? "" : kGap).append(part.text);
+  for (const auto& part : parts) line.append(line.empty() ? "" : gap).append(part.text);
   return line;
 }
 
@@ -57,10 +57,10 @@ double share_done(const Progress& p) {
   return std::min(1.0, static_cast<double>(p.iter) / static_cast<double>(p.max_iter));
 }
 
-// "[====>     ] ", or nothing where fewer than kBarMin cells fit.
+// "[====>     ] ", or nothing where fewer than bar_min cells fit.
 std::string bar(double share, int room) {
-  int cells = std::min(kBarMax, room - 3);
-  if (cells < kBarMin) return "";
+  int cells = std::min(bar_max, room - 3);
+  if (cells < bar_min) return "";
   int filled = static_cast<int>(share * cells);
   std::string line(static_cast<std::size_t>(filled), '=');
   if (filled < cells) line += '>';
@@ -72,8 +72,8 @@ std::string bar(double share, int room) {
 
 std::string format_line(const Progress& p) {
   auto parts = common_parts(p, "data wait");
-  auto iter = say("iter ", p.iter);
-  if (p.max_iter > 0) iter += say("/", p.max_iter);
+  auto iter = concat("iter ", p.iter);
+  if (p.max_iter > 0) iter += concat("/", p.max_iter);
   parts.insert(parts.begin(), {iter, 0});
   return join(parts);
 }
@@ -109,7 +109,7 @@ ProgressMode progress_mode(std::string_view name) {
   if (name == "bar") return ProgressMode::bar;
   if (name == "plain") return ProgressMode::plain;
   if (name == "off") return ProgressMode::off;
-  throw UserError(ExitCode::usage, say("progress cannot be shown as '", name, "'"), "known: auto, bar, plain, off");
+  throw UserError(ExitCode::usage, concat("progress cannot be shown as '", name, "'"), "known: auto, bar, plain, off");
 }
 
 ProgressDisplay::ProgressDisplay(ProgressMode mode) : mode_(mode) {
@@ -123,7 +123,7 @@ void ProgressDisplay::update(const Progress& progress) {
   latest_ = progress;
   auto now = std::chrono::steady_clock::now();
   if (now < next_draw_) return;
-  next_draw_ = now + kRedrawInterval;
+  next_draw_ = now + redraw_interval;
   console::show_status([progress](int columns) { return format_bar(progress, columns); });
 }
 

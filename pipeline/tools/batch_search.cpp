@@ -24,7 +24,7 @@ std::uint32_t validation_slabs(const Config& config) {
 
 // Of the weights that an overlapped validation looks at. Its batches are not reckoned: without gradients little of one
 // is kept.
-std::uint64_t validated_copy(const Config& config, const NetFigures& net) {
+std::uint64_t validated_copy(const Config& config, const NetSummary& net) {
   const Settings& val = config.table("val");
   if (period(val, "every").off() || val.text("mode") == "inline") return 0;
   std::uint64_t bytes = net.buffer_bytes;
@@ -51,7 +51,7 @@ FoundRows fit_batch(const Config& config, const SessionOptions& options, const M
   };
   trial.host_limit = spare(free_memory() / options.processes_here);
   const auto device = learner->memory_probe()->free_bytes();
-  const std::uint64_t copy = validated_copy(config, learner->figures());
+  const std::uint64_t copy = validated_copy(config, learner->net_summary());
   const auto processes = static_cast<std::uint64_t>(options.group->size());
   const auto attempt = [&](std::uint32_t rows) -> std::optional<std::uint64_t> {
     if (!epoch_has_all(config, data.sources, rows * processes)) return std::nullopt;

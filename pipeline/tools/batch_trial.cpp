@@ -7,7 +7,7 @@
 
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
@@ -50,9 +50,9 @@ std::optional<std::uint64_t> BatchTrial::operator()(std::uint32_t rows) {
   if (!slab) return {};
   fill(*slab, rows);
   const auto step = probe_.step_bytes(*slab);
-  log_debug(say("a batch of ", rows, ": ",
-                step ? say("a step takes ", format_bytes(*step)) : std::string("a step does not fit"),
-                ", batches ahead ", format_bytes(batches)));
+  log_debug(concat("a batch of ", rows, ": ",
+                   step ? concat("a step takes ", format_bytes(*step)) : std::string("a step does not fit"),
+                   ", batches ahead ", format_bytes(batches)));
   if (!step) return {};
   return *step + batches;
 }

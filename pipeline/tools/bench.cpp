@@ -67,8 +67,8 @@ class FirstError {
 
 // Runs `body(thread)` over and over on each of `threads` threads until the time is over; it returns what it did. The
 // first round of each thread is not counted: buffers grow there.
-StageFigures measure(const std::string& name, unsigned threads, double seconds,
-                     const std::function<Work(unsigned)>& body) {
+StageStats measure(const std::string& name, unsigned threads, double seconds,
+                   const std::function<Work(unsigned)>& body) {
   std::atomic<std::uint64_t> items{0}, bytes{0};
   FirstError error;
   const auto run = [&](unsigned thread) {
@@ -136,7 +136,7 @@ class Bench {
     return made;
   }
 
-  StageFigures order() {
+  StageStats order() {
     auto slab = slabs(1, *host_);
     return measure("order", 1, options_.seconds, [&, iteration = std::uint64_t{0}](unsigned) mutable {
       issue(*slab[0], ++iteration);
@@ -144,7 +144,7 @@ class Bench {
     });
   }
 
-  StageFigures read() {
+  StageStats read() {
     const unsigned threads = data_.readers;
     auto own = slabs(threads, *host_);
     std::atomic<std::uint64_t> iteration{0};
@@ -158,7 +158,7 @@ class Bench {
     });
   }
 
-  StageFigures sample() {
+  StageStats sample() {
     auto own = slabs(data_.workers, *host_);
     for (unsigned thread = 0; thread < own.size(); ++thread) {
       issue(*own[thread], thread + 1);
@@ -185,17 +185,17 @@ class Bench {
   }
 
   // Two slabs: one is copied while the other's copy is waited for.
-  StageFigures transfer() {
+  StageStats transfer() {
     Device& device = *data_.device;
     auto own = slabs(2, device);
-    auto figures = measure("transfer", 1, options_.seconds, [&, slot = std::uint32_t{0}](unsigned) mutable {
+    auto scalars = measure("transfer", 1, options_.seconds, [&, slot = std::uint32_t{0}](unsigned) mutable {
       device.wait_host_free(slot);
       device.start_copy(slot, own[slot]->device(), own[slot]->host(), layout_.bytes());
       slot = 1 - slot;
       return Work{data_.batch, layout_.bytes()};
     });
     for (const std::uint32_t slot : {0, 1}) device.wait_host_free(slot);
-    return figures;
+    return scalars;
   }
 
   void pipeline() {
@@ -206,13 +206,13 @@ class Bench {
     Ticket ticket;
     consume(line, ticket);
     report_.first_batch_s = seconds_since(begin);
-    const LineTimes before = line.times();
+    const LoaderTimes before = line.times();
     const double cpu_before = cpu_seconds();
     const auto start = Clock::now();
     std::uint64_t samples = 0;
     while (seconds_since(start) < options_.seconds) samples += consume(line, ticket);
     const double wall_s = seconds_since(start);
-    const LineTimes after = line.times();
+    const LoaderTimes after = line.times();
     line.stop();
     report_.has_pipeline = true;
     report_.samples_per_s = static_cast<double>(samples) / wall_s;

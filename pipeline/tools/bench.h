@@ -18,7 +18,7 @@ struct BenchOptions {
   std::function<std::unique_ptr<Device>()> device = {};
 };
 
-struct StageFigures {
+struct StageStats {
   std::string name;
   unsigned threads = 1;
   double items_per_s = 0;  ///< samples, alone, with all its threads
@@ -29,7 +29,7 @@ struct StageFigures {
 struct BenchReport {
   std::string config;
   unsigned workers = 1;
-  std::vector<StageFigures> stages;
+  std::vector<StageStats> stages;
   bool has_pipeline = false;
   double samples_per_s = 0, first_batch_s = 0, cpu_s_per_1000 = 0, peak_rss_mb = 0;  ///< of the whole line
   std::string bottleneck;                                                            ///< a stage's name

@@ -55,43 +55,45 @@ void look_into(const Config& config, Learner& learner, Breakdown& breakdown) {
 
 // "aten::addmm of layers.1, in the net".
 std::string place_of(const NonFiniteOrigin& origin) {
-  if (origin.phase == "batch") return say("the batch's '", origin.layer, "'");
+  if (origin.phase == "batch") return concat("the batch's '", origin.layer, "'");
   if (origin.phase == "parameters")
-    return say("the parameter ", origin.layer, ", before the step: the update before it did that");
-  if (origin.phase == "norm") return say("the norm of all gradients (", origin.operation, "), each of which is finite");
+    return concat("the parameter ", origin.layer, ", before the step: the update before it did that");
+  if (origin.phase == "norm")
+    return concat("the norm of all gradients (", origin.operation, "), each of which is finite");
   const std::string layer =
-      origin.layer.empty() ? std::string() : say(origin.after_layer ? " after " : " of ", origin.layer);
-  return say(origin.operation, layer,
-             origin.phase == "backward" ? ", in the backward pass"
-             : origin.phase == "loss"   ? ", in the loss"
-                                        : ", in the net");
+      origin.layer.empty() ? std::string() : concat(origin.after_layer ? " after " : " of ", origin.layer);
+  return concat(origin.operation, layer,
+                origin.phase == "backward" ? ", in the backward pass"
+                : origin.phase == "loss"   ? ", in the loss"
+                                           : ", in the net");
 }
 
 std::string share_text(const NonFiniteOrigin& origin) {
   char percent[32];
   std::snprintf(percent, sizeof percent, "%.3g %%",
                 100 * static_cast<double>(origin.nans + origin.infinities) / static_cast<double>(origin.elements));
-  std::string text = say(origin.nans, " NaN and ", origin.infinities, " infinities among ", origin.elements,
-                         " numbers (", percent, ")");
-  if (origin.largest_parameter > 0) text += say("; ", origin.layer, "'s parameters reach ", origin.largest_parameter);
+  std::string text = concat(origin.nans, " NaN and ", origin.infinities, " infinities among ", origin.elements,
+                            " numbers (", percent, ")");
+  if (origin.largest_parameter > 0)
+    text += concat("; ", origin.layer, "'s parameters reach ", origin.largest_parameter);
   return text;
 }
 
 std::string samples_text(const Breakdown& breakdown) {
   constexpr std::size_t most = 8;
   if (breakdown.samples.empty() || breakdown.samples.size() == breakdown.rows)
-    return say("samples: all ", breakdown.rows, " rows of the batch together; no single one is to blame");
-  std::string text = say("samples, by ", breakdown.origin->rows_by, ":");
+    return concat("samples: all ", breakdown.rows, " rows of the batch together; no single one is to blame");
+  std::string text = concat("samples, by ", breakdown.origin->rows_by, ":");
   for (std::size_t i = 0; i < std::min(most, breakdown.samples.size()); ++i) {
     const auto& sample = breakdown.samples[i];
-    text += say("\n  row ", sample.row, ": id ", sample.id, ", ", sample.source);
+    text += concat("\n  row ", sample.row, ": id ", sample.id, ", ", sample.source);
   }
-  if (breakdown.samples.size() > most) text += say("\n  and ", breakdown.samples.size() - most, " more");
+  if (breakdown.samples.size() > most) text += concat("\n  and ", breakdown.samples.size() - most, " more");
   return text;
 }
 
 std::string from_text(std::uint64_t after) {
-  return after > 0 ? say("the snapshot of iteration ", after) : std::string("the initial weights");
+  return after > 0 ? concat("the snapshot of iteration ", after) : std::string("the initial weights");
 }
 
 }  // namespace
@@ -105,7 +107,7 @@ Bisection find_breakdown(const EarlierRun& run, std::uint64_t last, const std::f
   found.from = after + 1;
   const NonFinitePolicy policy = NonFinitePolicy::from(run.config.table("train"));
   std::uint64_t overflows = 0;  // in a row
-  const auto on_figures = [&](std::uint64_t iteration, const StepStats& result, Learner& learner) {
+  const auto on_scalars = [&](std::uint64_t iteration, const StepStats& result, Learner& learner) {
     found.to = iteration;
     overflows = result.overflow ? overflows + 1 : 0;
     if (is_finite(result) && overflows <= policy.most) return iteration < last;
@@ -113,18 +115,18 @@ Bisection find_breakdown(const EarlierRun& run, std::uint64_t last, const std::f
     look_into(run.config, learner, *found.breakdown);
     return false;
   };
-  found.exit_code = train_again(run, snapshot, Discarding::possible, make_learner, interrupt, on_figures);
+  found.exit_code = train_again(run, snapshot, Discarding::possible, make_learner, interrupt, on_scalars);
   return found;
 }
 
 std::string to_text(const Breakdown& breakdown) {
-  std::string text = say("iteration ", breakdown.iteration, ": ", what_is_not_finite(breakdown.result),
-                         " (trained again from ", from_text(breakdown.after), ")\n");
+  std::string text = concat("iteration ", breakdown.iteration, ": ", what_is_not_finite(breakdown.result),
+                            " (trained again from ", from_text(breakdown.after), ")\n");
   if (!breakdown.origin)
     return text +
            "computed once more, that iteration was finite: what this device computes is not the same every time\n";
-  return text + say("first not finite: ", place_of(*breakdown.origin), "\n", share_text(*breakdown.origin), "\n",
-                    samples_text(breakdown), "\n");
+  return text + concat("first not finite: ", place_of(*breakdown.origin), "\n", share_text(*breakdown.origin), "\n",
+                       samples_text(breakdown), "\n");
 }
 
 std::string to_json(const Breakdown& breakdown) {

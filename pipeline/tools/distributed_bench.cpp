@@ -51,19 +51,19 @@ double slowest_median(Group& group, const std::vector<double>& own) {
   return median(slowest);
 }
 
-std::vector<AllReduceFigures> measure_all_reduce(const DistributedBenchOptions& options, const std::string& device,
-                                                 const TimeAllReduce& time_all_reduce) {
+std::vector<AllReduceStats> measure_all_reduce(const DistributedBenchOptions& options, const std::string& device,
+                                               const TimeAllReduce& time_all_reduce) {
   Group& group = *options.group;
   const double links = 2.0 * (group.size() - 1) / group.size();
-  std::vector<AllReduceFigures> figures;
+  std::vector<AllReduceStats> scalars;
   for (const std::size_t bytes : sizes) {
     const double round_s = median(time_all_reduce(group, device, bytes, warm_up_rounds));
     const auto times = time_all_reduce(group, device, bytes, agreed_rounds(group, options.seconds, round_s));
     const double time_s = slowest_median(group, times);
     const double mb_per_s = static_cast<double>(bytes) / time_s / 1e6;
-    figures.push_back({bytes, time_s, mb_per_s, mb_per_s * links});
+    scalars.push_back({bytes, time_s, mb_per_s, mb_per_s * links});
   }
-  return figures;
+  return scalars;
 }
 
 // A learner whose backward is one kind of step, and how long each of those took.
@@ -112,22 +112,22 @@ class StepBench {
   const std::string& device() const { return session_.device(); }
 
   // The kinds take turns, so that whatever else the machine does meets all of them.
-  StepFigures run() {
+  StepScalars run() {
     double round_s = 0;
     for (std::size_t i = 0; i < warm_up_rounds; ++i) round_s = round();
     for (StepKind* kind : {&alone_, &overlapped_, &serial_}) kind->times.clear();
     const double kinds = 3;
     for (std::size_t left = agreed_rounds(group_, kinds * options_.seconds, round_s); left > 0; --left) round();
 
-    StepFigures figures;
-    figures.alone_s = slowest_median(group_, alone_.times);
-    figures.overlapped_s = slowest_median(group_, overlapped_.times);
-    figures.serial_s = slowest_median(group_, serial_.times);
-    figures.exchange_s = std::max(0.0, figures.serial_s - figures.alone_s);
-    if (figures.exchange_s > 0)
-      figures.hidden = std::clamp((figures.serial_s - figures.overlapped_s) / figures.exchange_s, 0.0, 1.0);
-    figures.efficiency = figures.alone_s / figures.overlapped_s;
-    return figures;
+    StepScalars scalars;
+    scalars.alone_s = slowest_median(group_, alone_.times);
+    scalars.overlapped_s = slowest_median(group_, overlapped_.times);
+    scalars.serial_s = slowest_median(group_, serial_.times);
+    scalars.exchange_s = std::max(0.0, scalars.serial_s - scalars.alone_s);
+    if (scalars.exchange_s > 0)
+      scalars.hidden = std::clamp((scalars.serial_s - scalars.overlapped_s) / scalars.exchange_s, 0.0, 1.0);
+    scalars.efficiency = scalars.alone_s / scalars.overlapped_s;
+    return scalars;
   }
 
  private:
@@ -187,7 +187,7 @@ std::string to_table(const DistributedReport& report) {
   for (auto& each : report.all_reduce)
     line("%-34s %12.3f %16.1f %12.1f\n", size_text(each.bytes).c_str(), 1e3 * each.time_s, each.algorithm_mb_per_s,
          each.bus_mb_per_s);
-  const StepFigures& step = report.step;
+  const StepScalars& step = report.step;
   line("\n%-34s %12s\n", "forward and backward", "ms");
   line("%-34s %12.3f\n", "without exchange", 1e3 * step.alone_s);
   line("%-34s %12.3f\n", "exchange overlapped with backward", 1e3 * step.overlapped_s);

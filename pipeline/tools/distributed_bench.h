@@ -13,14 +13,14 @@ namespace flowtrain {
 
 /// Rates as nccl-tests defines them (doc/PERFORMANCE.md): of the algorithm, bytes by time; of the bus, that times
 /// 2 (n - 1) / n for n processes, which is what each connection of a ring carries. 10^6 bytes a second.
-struct AllReduceFigures {
+struct AllReduceStats {
   std::size_t bytes = 0;
   double time_s = 0;
   double algorithm_mb_per_s = 0, bus_mb_per_s = 0;
 };
 
 /// Forward and backward of one batch, all processes at once. The update is not part of it.
-struct StepFigures {
+struct StepScalars {
   double alone_s = 0;       ///< gradients stay where they are
   double overlapped_s = 0;  ///< averaged while backward computes the next ones, as in training
   double serial_s = 0;      ///< averaged after backward, all in one bucket, which dist.compress leaves as it is
@@ -34,8 +34,8 @@ struct DistributedReport {
   std::string config;
   int processes = 1;
   std::size_t rows = 0;  ///< of the batch, on rank 0
-  std::vector<AllReduceFigures> all_reduce;
-  StepFigures step;
+  std::vector<AllReduceStats> all_reduce;
+  StepScalars step;
 };
 
 struct DistributedBenchOptions : SessionOptions {

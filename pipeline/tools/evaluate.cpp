@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "pipeline/session/ledger.h"
+#include "pipeline/session/bad_sample_log.h"
 #include "pipeline/session/session.h"
 #include "pipeline/snapshot/file.h"
 #include "pipeline/snapshot/snapshot_files.h"
@@ -16,7 +16,7 @@
 #include "sampling/codecs/png.h"
 #include "sampling/core/error.h"
 #include "stages/detection/draw.h"
-#include "stages/evaluation/figures.h"
+#include "stages/evaluation/detection_metrics.h"
 #include "stages/evaluation/results_file.h"
 
 namespace flowtrain {
@@ -33,11 +33,12 @@ fs::path folder_of(const fs::path& snapshot, const std::string& set) {
   return set.empty() ? folder : folder / set;
 }
 
-void write_picture(const fs::path& path, const LookedAt& looked) {
+void write_picture(const fs::path& path, const DetectedImage& detected) {
   constexpr float least_drawn = 0.3F;
-  Image rgb = looked.bgr;
+  Image rgb = detected.bgr;
   for (std::size_t i = 0; i < rgb.pixels.size(); i += 3) std::swap(rgb.pixels[i], rgb.pixels[i + 2]);
-  draw_boxes(rgb.pixels.data(), rgb.height, rgb.width, looked.sight.boxes, looked.sight.found, least_drawn);
+  draw_boxes(rgb.pixels.data(), rgb.height, rgb.width, detected.image_result.boxes, detected.image_result.found,
+             least_drawn);
   write_png(path.string(), rgb.view());
 }
 
@@ -56,16 +57,16 @@ void log_classes(const GroundTruth& truth, const CocoEvaluation& coco) {
   }
 }
 
-// All figures of boxes, and what is written of them.
+// All metrics of boxes, and what is written of them.
 DetectionMetrics detection_of(const Dataset& dataset, const fs::path& folder, std::size_t pictures) {
-  DetectionMetrics metrics{dataset, detection_figure_names()};
+  DetectionMetrics metrics{dataset, detection_metric_names()};
   make_folders(folder);
-  metrics.on_look = [&dataset, folder, pictures](const LookedAt& looked) {
-    const std::uint64_t id = looked.sight.record;
-    if (!looked.damage.empty())
-      log_warn(dataset.describe(id) + ": " + looked.damage);
+  metrics.on_image = [&dataset, folder, pictures](const DetectedImage& detected) {
+    const std::uint64_t id = detected.image_result.record;
+    if (!detected.damage.empty())
+      log_warn(dataset.describe(id) + ": " + detected.damage);
     else if (id < pictures)
-      write_picture(folder / say("picture-", id, ".png"), looked);
+      write_picture(folder / concat("picture-", id, ".png"), detected);
   };
   metrics.on_measured = [folder](const Measured& measured) {
     write_results(folder / "results.json", measured.found);
@@ -74,17 +75,17 @@ DetectionMetrics detection_of(const Dataset& dataset, const fs::path& folder, st
   return metrics;
 }
 
-// The validator's figures over the whole set, and those of `detection` (may be null) after them.
-Figures whole_set(const ValidationData& set, Learner& learner, BadSamples bad, const DetectionMetrics* detection) {
+// The validator's metrics over the whole set, and those of `detection` (may be null) after them.
+Scalars whole_set(const ValidationData& set, Learner& learner, BadSamples bad, const DetectionMetrics* detection) {
   set.line->start();
   const auto measured =
       run_validation(*set.line, learner, bad, 0, set.data.batches.per_epoch(), always, solo_group(), detection);
   set.line->stop();
-  return *measured.figures;
+  return *measured.scalars;
 }
 
 // A picture that cannot be seen is told of by on_look, and nothing is found there.
-Figures look_at_all(const ValidationData& set, Learner& learner, const DetectionMetrics& detection) {
+Scalars look_at_all(const ValidationData& set, Learner& learner, const DetectionMetrics& detection) {
   const Dataset& dataset = *set.data.dataset;
   if (dataset.has_boxes())
     return whole_set(set, learner, BadSamples(dataset, {"val", dataset.size()}, [](auto&) {}), &detection);
@@ -97,9 +98,9 @@ Evaluation measure(const ValidationData& set, const fs::path& folder, std::size_
   Evaluation evaluation{.set = set.name, .folder = folder, .detects = learner.detector() != nullptr};
   const Dataset& dataset = *set.data.dataset;
   if (evaluation.detects)
-    evaluation.figures = look_at_all(set, learner, detection_of(dataset, folder, pictures));
+    evaluation.scalars = look_at_all(set, learner, detection_of(dataset, folder, pictures));
   else
-    evaluation.figures = whole_set(set, learner, make_ledger(set.config, false, dataset, nullptr), nullptr);
+    evaluation.scalars = whole_set(set, learner, make_bad_sample_log(set.config, false, dataset, nullptr), nullptr);
   if (const auto* confusion = learner.confusion()) evaluation.confusion = *confusion;
   return evaluation;
 }
@@ -114,7 +115,7 @@ void evaluate(const Config& config, const fs::path& snapshot, std::size_t pictur
   const auto on_empty = [&](const EmptyDataset& empty, const std::string& set) {
     left_out = std::current_exception();
     if (!config.list("val.set").empty())
-      log_warn(say(set.empty() ? "[data.val]" : "[[val.set]] " + set, " is left out: ", empty.what()));
+      log_warn(concat(set.empty() ? "[data.val]" : "[[val.set]] " + set, " is left out: ", empty.what()));
   };
   const auto classes = RunState::from_json(opened.state_json).classes;
   const ValidationSets& sets = session.open_validation(classes, on_empty, false);

@@ -6,7 +6,7 @@
 
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/plot.h"
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
@@ -38,12 +38,12 @@ double LrFinder::lr(std::uint64_t iteration) const {
 void LrFinder::on_event(HookEvent event, HookContext& context) {
   const double now = lr(context.iteration);
   if (event == HookEvent::iteration_begin) {
-    const double first = context.rates.front().lr;
-    for (auto& rates : context.rates) rates.lr = first > 0 ? now * (rates.lr / first) : now;
+    const double first = context.hyper.front().lr;
+    for (auto& hyper : context.hyper) hyper.lr = first > 0 ? now * (hyper.lr / first) : now;
     return;
   }
-  if (context.figures->empty()) return context.stop("the loss is not finite any more");
-  const double loss = context.figures->front().second;
+  if (context.scalars->empty()) return context.stop("the loss is not finite any more");
+  const double loss = context.scalars->front().second;
   mean_ = past * mean_ + (1 - past) * loss;
   const double smooth = mean_ / (1 - std::pow(past, static_cast<double>(tried_.size() + 1)));
   least_ = tried_.empty() ? smooth : std::min(least_, smooth);
@@ -71,15 +71,15 @@ std::string LrFinder::report() const {
   std::vector<double> curve;
   // What the loss is after it has got worse again would flatten all else.
   for (auto& each : tried_) curve.push_back(std::min(each.smooth, 1.1 * tried_.front().smooth));
-  std::string text = say("loss, smoothed, for learning rates from ", format_rate(tried_.front().lr), " to ",
-                         format_rate(tried_.back().lr), "\n");
+  std::string text = concat("loss, smoothed, for learning rates from ", format_rate(tried_.front().lr), " to ",
+                            format_rate(tried_.back().lr), "\n");
   text += plot(curve, curve_rows, 1, false);
   const double found = suggestion();
   if (found == 0)
     return text +
            "the loss does not fall: try other rates (--from, --to), or see whether the net learns at all (--overfit)\n";
-  text += say("it falls fastest at ", format_rate(found), ", and is least at ", format_rate(least()->lr), "\n");
-  return text + say("try --set optim.lr=", format_rate(found), "\n");
+  text += concat("it falls fastest at ", format_rate(found), ", and is least at ", format_rate(least()->lr), "\n");
+  return text + concat("try --set optim.lr=", format_rate(found), "\n");
 }
 
 }  // namespace flowtrain

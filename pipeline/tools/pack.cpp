@@ -25,7 +25,7 @@
 #include "sampling/core/settings.h"
 #include "sampling/dataset.h"
 #include "sampling/order.h"
-#include "stages/blame.h"
+#include "stages/error_context.h"
 
 namespace flowtrain {
 
@@ -58,7 +58,7 @@ void check_out(const PackOptions& options) {
   for (const auto& name : names_in(options.out)) {
     if ((name == "train" && !options.train) || (name == "val" && !options.val)) continue;
     throw UserError(ExitCode::usage,
-                    say("--out ", options.out.string(), ": the folder is not empty, it holds '", name, "'"),
+                    concat("--out ", options.out.string(), ": the folder is not empty, it holds '", name, "'"),
                     is_leftover(name) ? "an interrupted pack left it: remove it" : "name a new folder");
   }
 }
@@ -82,7 +82,7 @@ std::vector<Split> open_splits(const Config& config, const PackOptions& options)
     splits.push_back(open_split(config, false));
   } catch (const EmptyDataset& error) {
     if (splits.empty()) throw;
-    log_warn(say("no validation data: ", error.what()));  // as a run has it
+    log_warn(concat("no validation data: ", error.what()));  // as a run has it
   }
   return splits;
 }
@@ -123,7 +123,7 @@ void prepare(Job& job, const Dataset& dataset, const Repacking& how) {
     job.failed = stage;
     job.reason = error.what();
   } catch (...) {
-    rethrow_blaming(stage, dataset.describe(job.id));
+    add_error_context(stage, dataset.describe(job.id));
   }
 }
 
@@ -132,7 +132,7 @@ std::string class_list(const Dataset& dataset) {
   std::string list;
   for (const auto& name : dataset.classes()) {
     if (name.find_first_of("\r\n") != name.npos)
-      throw UserError(ExitCode::data, say("a class's name has more than one line: ", to_toml(Value(name))),
+      throw UserError(ExitCode::data, concat("a class's name has more than one line: ", to_toml(Value(name))),
                       "rename it");
     list += name + '\n';
   }
@@ -159,7 +159,7 @@ class SplitPacker {
     if (!write_shards(workers, interrupt)) return false;
     if (writer_.samples() == 0) throw UserError(ExitCode::data, name_ + ": none of the samples can be packed");
     if (const auto list = class_list(dataset_); !list.empty()) folder_.write_file("classes.txt", list);
-    if (bad_ > 0) folder_.write_file("bad_samples.jsonl", ledger_);
+    if (bad_ > 0) folder_.write_file("bad_samples.jsonl", bad_sample_log_);
     folder_.commit();
     display_.finish();
     summarise();
@@ -209,18 +209,18 @@ class SplitPacker {
 
   void leave_out(const Job& job) {
     const auto name = dataset_.describe(job.id);
-    const auto text = say("bad sample ", job.id, " (", name, "): ", job.failed, ": ", job.reason);
+    const auto text = concat("bad sample ", job.id, " (", name, "): ", job.failed, ": ", job.reason);
     if (++bad_ > budget_) {
       if (budget_ == 0)
         throw UserError(ExitCode::data, text,
-                        say("mend or remove it, or let a few be left out: data.bad = \"skip\" and ", key_));
-      throw UserError(ExitCode::data, say(text, "; that is more than ", key_, " = ", budget_, " allows"),
-                      say("mend the data set, or raise ", key_));
+                        concat("mend or remove it, or let a few be left out: data.bad = \"skip\" and ", key_));
+      throw UserError(ExitCode::data, concat(text, "; that is more than ", key_, " = ", budget_, " allows"),
+                      concat("mend the data set, or raise ", key_));
     }
     log_warn(text + "; left out");
     const JsonField fields[] = {
         {"split", name_}, {"id", job.id}, {"name", name}, {"stage", job.failed}, {"reason", job.reason}};
-    ledger_ += json_line(fields) + '\n';
+    bad_sample_log_ += json_line(fields) + '\n';
   }
 
   static ProgressMode mode_of(const Config& config) {
@@ -239,8 +239,9 @@ class SplitPacker {
     progress.eta_s = static_cast<double>(progress.max_iter - progress.iter) / *progress.samples_per_s;
     display_.update(progress);
     if (mode_ != ProgressMode::plain || Clock::now() < next_report_) return;
-    log_info(say(name_, ": ", format_count(progress.iter), " of ", format_count(progress.max_iter), " samples, ",
-                 format_count(static_cast<std::uint64_t>(rate())), " img/s, eta ", format_duration(*progress.eta_s)));
+    log_info(concat(name_, ": ", format_count(progress.iter), " of ", format_count(progress.max_iter), " samples, ",
+                    format_count(static_cast<std::uint64_t>(rate())), " img/s, eta ",
+                    format_duration(*progress.eta_s)));
     next_report_ += report_interval;
   }
 
@@ -260,7 +261,7 @@ class SplitPacker {
   std::string key_ = name_ == "train" ? "data.max_bad" : "data.val.max_bad";  // as a run names it
   std::filesystem::path target_;
   std::uint64_t budget_, bad_ = 0;
-  std::string ledger_;
+  std::string bad_sample_log_;
   AtomicFolder folder_;
   ShardWriter writer_;
   ProgressMode mode_;
@@ -286,7 +287,7 @@ int pack(const Config& config, PackOptions options, Interrupt& interrupt) {
     if (SplitPacker(config, options, split).run(workers, interrupt)) continue;
     std::error_code not_empty;
     if (is_new) std::filesystem::remove(options.out, not_empty);
-    log_info(say("interrupted: nothing of ", (options.out / split.name()).string(), " is left"));
+    log_info(concat("interrupted: nothing of ", (options.out / split.name()).string(), " is left"));
     return Interrupt::exit_code(*interrupt.requested());
   }
   return 0;

@@ -12,8 +12,8 @@
 #include "pipeline/telemetry/plot.h"
 #include "pipeline/telemetry/table_line.h"
 #include "pipeline/validation/best.h"
-#include "sampling/core/say.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 #include "stages/hooks.h"
 
 namespace flowtrain {
@@ -28,7 +28,7 @@ struct PlanParts {
   bool overlaps;         ///< validation runs beside training
   const RunPlan& run_plan;
   std::size_t slab_bytes;  ///< of one training batch
-  NetFigures net;
+  NetSummary net;
   std::uint64_t row_bytes;  ///< what a row of a batch leaves for backward
 };
 
@@ -60,7 +60,7 @@ std::string steps(const PlanParts& parts) {
   std::string text;
   append_line(text, "%s iterations, %.4g epochs, %s samples; a step takes %s", format_count(run_plan.last).c_str(),
               epochs, format_count(run_plan.last * per_step).c_str(), format_count(per_step).c_str());
-  return text + (run_plan.accum > 1 ? say(" (", run_plan.accum, " batches of ", parts.train.batch, ")") : "");
+  return text + (run_plan.accum > 1 ? concat(" (", run_plan.accum, " batches of ", parts.train.batch, ")") : "");
 }
 
 std::string describe_source(const SourceShare& source) {
@@ -72,9 +72,9 @@ std::string describe_source(const SourceShare& source) {
 
 std::string graph(const PlanParts& parts) {
   const std::uint64_t slabs = Loader::slabs(parts.train.prefetch);
-  return say(slabs, " batches under way at most (loader.prefetch + 2): ", format_count(slabs * parts.train.batch),
-             " samples, ", format_bytes(slabs * parts.slab_bytes), "; ", parts.train.workers, " workers, ",
-             parts.train.readers, " readers", parts.train.tunes ? ", to begin with" : "");
+  return concat(slabs, " batches under way at most (loader.prefetch + 2): ", format_count(slabs * parts.train.batch),
+                " samples, ", format_bytes(slabs * parts.slab_bytes), "; ", parts.train.workers, " workers, ",
+                parts.train.readers, " readers", parts.train.tunes ? ", to begin with" : "");
 }
 
 std::uint64_t state_bytes(const PlanParts& parts) {
@@ -86,8 +86,8 @@ std::uint64_t state_bytes(const PlanParts& parts) {
 std::string validations(const PlanParts& parts) {
   const std::uint64_t every = parts.run_plan.validate_every;
   if (every == 0) return "none";
-  return say(times(occasions(parts.run_plan, &RunPlan::validates_after, every)), ", every ", format_count(every),
-             " iterations, on ", format_count(parts.val->dataset->size()), " samples");
+  return concat(times(occasions(parts.run_plan, &RunPlan::validates_after, every)), ", every ", format_count(every),
+                " iterations, on ", format_count(parts.val->dataset->size()), " samples");
 }
 
 std::string snapshots(const PlanParts& parts) {
@@ -103,9 +103,9 @@ std::string snapshots(const PlanParts& parts) {
                              (parts.val ? best : 0) + (keep_every > 0 ? parts.run_plan.last / keep_every : 0);
   const char* more =
       parts.overlaps ? ", more where a validation begins" : ", more where a validation is the best so far";
-  return say(times(count), every > 0 ? say(", every ", format_count(every), " iterations") : "", ", ",
-             format_bytes(state_bytes(parts)), " each: ", format_bytes(count * state_bytes(parts)), " written",
-             parts.val ? more : "", "; at most ", kept, " are kept, ", format_bytes(kept * state_bytes(parts)));
+  return concat(times(count), every > 0 ? concat(", every ", format_count(every), " iterations") : "", ", ",
+                format_bytes(state_bytes(parts)), " each: ", format_bytes(count * state_bytes(parts)), " written",
+                parts.val ? more : "", "; at most ", kept, " are kept, ", format_bytes(kept * state_bytes(parts)));
 }
 
 std::string memory(const PlanParts& parts) {
@@ -117,14 +117,14 @@ std::string memory(const PlanParts& parts) {
   const std::uint64_t batch = parts.row_bytes * parts.train.batch;
   const std::uint64_t state = weights + parts.net.buffer_bytes;
   const std::uint64_t copy = parts.overlaps ? state : 0;
-  return say("about ", format_bytes(state + copy + gradients + parts.net.optimizer_bytes + batch),
-             " where the net computes: weights ", format_bytes(state),
-             copy > 0 ? say(", their copy for validation ", format_bytes(copy)) : "", ", gradients ",
-             format_bytes(gradients), ", optimizer ", format_bytes(parts.net.optimizer_bytes),
-             ", what a batch leaves for backward ", format_bytes(batch));
+  return concat("about ", format_bytes(state + copy + gradients + parts.net.optimizer_bytes + batch),
+                " where the net computes: weights ", format_bytes(state),
+                copy > 0 ? concat(", their copy for validation ", format_bytes(copy)) : "", ", gradients ",
+                format_bytes(gradients), ", optimizer ", format_bytes(parts.net.optimizer_bytes),
+                ", what a batch leaves for backward ", format_bytes(batch));
 }
 
-/// One figure of an optimizer: where it stands on the way, and its plot where it moves.
+/// One value of an optimizer: where it stands on the way, and its plot where it moves.
 std::string moving(const RunPlan& run_plan, const std::string& name, const std::function<double(std::uint64_t)>& at) {
   const std::uint64_t count = std::max<std::uint64_t>(1, run_plan.last);
   std::vector<double> values;
@@ -132,18 +132,19 @@ std::string moving(const RunPlan& run_plan, const std::string& name, const std::
     values.push_back(at(1 + column * (count - 1) / (plot_columns - 1)));
   if (std::all_of(values.begin(), values.end(), [&](double value) { return value == values.front(); }))
     return line(name, format_rate(values.front()) + " all the time");
-  std::string text = line(name, say(format_rate(values.front()), " at first, ", format_rate(at(1 + count / 4)), " at ",
-                                    format_count(1 + count / 4), ", ", format_rate(at(1 + count / 2)), " at ",
-                                    format_count(1 + count / 2), ", ", format_rate(values.back()), " at last"));
+  std::string text =
+      line(name, concat(format_rate(values.front()), " at first, ", format_rate(at(1 + count / 4)), " at ",
+                        format_count(1 + count / 4), ", ", format_rate(at(1 + count / 2)), " at ",
+                        format_count(1 + count / 2), ", ", format_rate(values.back()), " at last"));
   return text + plot(values, plot_rows, 1);
 }
 
 std::string rates(const RunPlan& run_plan) {
   std::string text;
   for (std::size_t i = 0; i < run_plan.optimizers.size(); ++i) {
-    const RatePlan& plan = run_plan.optimizers[i];
+    const HyperParameterPlan& plan = run_plan.optimizers[i];
     const auto named = [&](const char* what) {
-      return run_plan.optimizers.size() > 1 ? say(what, ".", plan.label) : std::string(what);
+      return run_plan.optimizers.size() > 1 ? concat(what, ".", plan.label) : std::string(what);
     };
     text += moving(run_plan, named("lr"), [&](std::uint64_t iteration) { return plan.at(iteration).lr; });
     if (!plan.momentum.empty())
@@ -155,9 +156,9 @@ std::string rates(const RunPlan& run_plan) {
   return text;
 }
 
-std::string list_parameters(const NetFigures& figures, const std::vector<RatePlan>& optimizers) {
+std::string list_parameters(const NetSummary& net, const std::vector<HyperParameterPlan>& optimizers) {
   std::string text;
-  for (auto& parameter : figures.parameters) {
+  for (auto& parameter : net.parameters) {
     std::string shape;
     for (const auto side : parameter.shape) {
       if (!shape.empty()) shape += 'x';
@@ -173,9 +174,9 @@ std::string list_parameters(const NetFigures& figures, const std::vector<RatePla
 
 std::string describe_plan(const PlanParts& parts) {
   std::string text = line("run", steps(parts));
-  text += line("data", say(format_count(parts.train.dataset->size()), " samples, ",
-                           format_count(parts.train.batches.per_epoch()), " batches of ", parts.train.batch,
-                           " an epoch; ", format_bytes(parts.slab_bytes), " a batch"));
+  text += line("data", concat(format_count(parts.train.dataset->size()), " samples, ",
+                              format_count(parts.train.batches.per_epoch()), " batches of ", parts.train.batch,
+                              " an epoch; ", format_bytes(parts.slab_bytes), " a batch"));
   for (auto& source : parts.train.sources) text += line("", describe_source(source));
   text += line("graph", graph(parts));
   text += line("validation", validations(parts));
@@ -184,8 +185,8 @@ std::string describe_plan(const PlanParts& parts) {
   text += line("memory", memory(parts));
   text += rates(parts.run_plan);
   if (batch_is_left_open(parts.config))
-    text += line("note", say(kBatchLeftOpen, ", on its device: what stands here is for batches of ", parts.train.batch,
-                             "; --set loader.batch=N shows others"));
+    text += line("note", concat(batch_left_open, ", on its device: what stands here is for batches of ",
+                                parts.train.batch, "; --set loader.batch=N shows others"));
   for (auto& note :
        schedule_notes(parts.config, iterations_per_epoch(parts.config, parts.train.batches), parts.run_plan.last))
     text += line("note", note);
@@ -217,7 +218,7 @@ std::string plan_run(const Config& config, const MakeLearner& make_learner) {
                         session.overlaps(),
                         run_plan,
                         SlabLayout(train.sampler->fields(), train.batch).bytes(),
-                        learner->figures(),
+                        learner->net_summary(),
                         learner->memory_probe()->kept_bytes(batch) / rows};
   line->stop();
   return describe_plan(parts);
@@ -227,8 +228,8 @@ std::string summarise_net(const Config& config, const MakeLearner& make_learner)
   Session session(config, {.checks_memory = false});
   const DataParts& train = session.open_training();
   const SlabLayout layout(train.sampler->fields(), train.batch);
-  const NetFigures figures = session.make_learner(make_learner, layout)->figures();
-  return describe_net(config.table("net"), figures) + "\n\n" + list_parameters(figures, session.run_plan().optimizers);
+  const NetSummary net = session.make_learner(make_learner, layout)->net_summary();
+  return describe_net(config.table("net"), net) + "\n\n" + list_parameters(net, session.run_plan().optimizers);
 }
 
 std::string list_hooks(const Config& config, const MakeLearner& make_learner) {

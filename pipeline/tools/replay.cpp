@@ -93,7 +93,7 @@ Mixed mixed(BatchMixer& mixer, const SlabLayout& layout, const Slab& slab) {
 void describe_mix(const BatchMix& mix, const Slab& slab, std::size_t row, json& entry) {
   if (mix.tints) entry["color"] = describe(mix.colors[row]);
   if (const auto erased = describe(mix.rows[row].erased); !erased.empty())
-    entry["erased"] = say(erased, mix.noise ? ", to noise" : ", to the mean");
+    entry["erased"] = concat(erased, mix.noise ? ", to noise" : ", to the mean");
   if (mix.kind == BatchMix::Kind::none) return;
   entry["mix"] = describe(mix);
   entry["mixed_with"] = slab.rows()[static_cast<std::size_t>(mix.rows[row].partner)].position;
@@ -150,14 +150,14 @@ bool is_of_replay(const std::string& name) {
   return digits.size() >= 4 && digits.find_first_not_of("0123456789") == digits.npos;
 }
 
-// JSON has no infinities: a figure that is not finite is null.
-json figures_of(const Recomputed& computed) {
-  json figures{{"loss", computed.result.loss},
+// JSON has no infinities: a value that is not finite is null.
+json scalars_of(const Recomputed& computed) {
+  json scalars{{"loss", computed.result.loss},
                {"grad_norm", computed.result.grad_norm},
                {"from", {{"iteration", computed.after}}}};
-  for (auto& [name, value] : computed.result.parts) figures[name] = value;
-  if (computed.snapshot) figures["from"]["snapshot"] = computed.snapshot->string();
-  return figures;
+  for (auto& [name, value] : computed.result.parts) scalars[name] = value;
+  if (computed.snapshot) scalars["from"]["snapshot"] = computed.snapshot->string();
+  return scalars;
 }
 
 }  // namespace
@@ -166,9 +166,10 @@ void check_replay_folder(const std::filesystem::path& folder) {
   if (std::filesystem::exists(folder / "batch.json")) return;
   for (const auto& name : names_in(folder))
     if (!is_of_replay(name))
-      throw UserError(ExitCode::usage,
-                      say("--out ", folder.string(), ": the folder is not empty, it holds '", name, "', and no replay"),
-                      "name a new folder");
+      throw UserError(
+          ExitCode::usage,
+          concat("--out ", folder.string(), ": the folder is not empty, it holds '", name, "', and no replay"),
+          "name a new folder");
 }
 
 std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::filesystem::path& folder,
@@ -201,7 +202,7 @@ std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::f
   }
   const std::uint64_t count = rows.size();
   json batch{{"iteration", iteration}, {"epoch", epoch}, {"rows", std::move(rows)}};
-  if (computed) batch.update(figures_of(*computed));
+  if (computed) batch.update(scalars_of(*computed));
   write_file_atomically(folder / "batch.json", batch.dump(2) + "\n");
   return count;
 }

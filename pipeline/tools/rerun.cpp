@@ -26,10 +26,10 @@ struct Enough {};
 // The run's own learner, with someone looking over its shoulder.
 class WatchedLearner : public Learner {
  public:
-  WatchedLearner(std::unique_ptr<Learner> learner, OnFigures on_figures)
-      : learner_(std::move(learner)), on_figures_(std::move(on_figures)) {}
+  WatchedLearner(std::unique_ptr<Learner> learner, OnScalars on_scalars)
+      : learner_(std::move(learner)), on_scalars_(std::move(on_scalars)) {}
 
-  void set_rates(std::span<const Rates> rates) override { learner_->set_rates(rates); }
+  void set_hyper(std::span<const HyperParameters> hyper) override { learner_->set_hyper(hyper); }
   void forward_backward(Slab& slab, const StepFlags& flags) override {
     iteration_ = slab.ticket().iteration;
     learner_->forward_backward(slab, flags);
@@ -40,19 +40,19 @@ class WatchedLearner : public Learner {
   }
   void finish_gradients() override {
     learner_->finish_gradients();
-    if (std::exchange(failed_, false)) return;  // there are no figures of an iteration that was not computed
-    if (!on_figures_(iteration_, learner_->stats(), *learner_)) throw Enough();
+    if (std::exchange(failed_, false)) return;  // there are no values of an iteration that was not computed
+    if (!on_scalars_(iteration_, learner_->stats(), *learner_)) throw Enough();
   }
   StepStats stats() const override { return learner_->stats(); }
   void update() override { learner_->update(); }
   void discard() override { learner_->discard(); }
   /// Every iteration is looked at. set_threads() is left out: the line's tuning is not repeated.
   bool stats_are_free() const override { return true; }
-  NetFigures figures() const override { return learner_->figures(); }
+  NetSummary net_summary() const override { return learner_->net_summary(); }
   void begin_validation() override { learner_->begin_validation(); }
   void validate(Slab& slab) override { learner_->validate(slab); }
   Detector* detector() override { return learner_->detector(); }
-  Figures end_validation() override { return learner_->end_validation(); }
+  Scalars end_validation() override { return learner_->end_validation(); }
   void leave_validation() override { learner_->leave_validation(); }
   std::unique_ptr<ValidationReplica> make_replica() override { return learner_->make_replica(); }
   void copy_state(LearnerState& state) override { learner_->copy_state(state); }
@@ -60,7 +60,7 @@ class WatchedLearner : public Learner {
 
  private:
   std::unique_ptr<Learner> learner_;
-  OnFigures on_figures_;
+  OnScalars on_scalars_;
   std::uint64_t iteration_ = 0;
   bool failed_ = false;  // an error kept the iteration from being computed (train.on_error)
 };
@@ -95,12 +95,12 @@ std::string fault_of(const SnapshotInfo& snapshot, bool finite) {
   return {};
 }
 
-// What decides the figures, where it is not what the run had.
+// What decides the values, where it is not what the run had.
 void tell_changes(const Config& stored, const Config& now) {
   for (auto& difference : diff(stored, now))
     if (difference.breaks)
-      log_warn(say("not as the run had it: ", difference.key, " = ", difference.is, " (was ", difference.was,
-                   "); figures will be others"));
+      log_warn(concat("not as the run had it: ", difference.key, " = ", difference.is, " (was ", difference.was,
+                      "); values will be others"));
 }
 
 bool has_stateful_schedule(const Config& config) {
@@ -160,7 +160,7 @@ std::optional<fs::path> snapshot_before(const EarlierRun& run, std::uint64_t ite
     if (found >= iteration)
       throw UserError(
           ExitCode::usage,
-          say("--snapshot ", wished.string(), ": it is of iteration ", found, ", which is not before ", iteration),
+          concat("--snapshot ", wished.string(), ": it is of iteration ", found, ", which is not before ", iteration),
           "choose an earlier one; `flowtrain snapshot ls RUN` lists them");
     return wished;
   }
@@ -169,7 +169,7 @@ std::optional<fs::path> snapshot_before(const EarlierRun& run, std::uint64_t ite
     if (snapshot.iteration >= iteration) continue;
     const std::string fault = fault_of(snapshot, finite);
     if (fault.empty()) return snapshot.path;
-    log_warn(say("passing over ", snapshot.path.string(), ": ", fault));
+    log_warn(concat("passing over ", snapshot.path.string(), ": ", fault));
   }
   return {};
 }
@@ -179,8 +179,8 @@ std::uint64_t iteration_of(const std::optional<fs::path>& snapshot) {
 }
 
 int train_again(const EarlierRun& run, const std::optional<fs::path>& snapshot, Discarding discarding,
-                const MakeLearner& make_learner, Interrupt& interrupt, const OnFigures& on_figures) {
-  if (!snapshot) log_info(say("no earlier snapshot: from the initial weights of seed ", seed_of(run.config)));
+                const MakeLearner& make_learner, Interrupt& interrupt, const OnScalars& on_scalars) {
+  if (!snapshot) log_info(concat("no earlier snapshot: from the initial weights of seed ", seed_of(run.config)));
   const Start start{.config = for_training_again(run, discarding), .snapshot = snapshot, .accept_changes = true};
   RunOptions options;
   options.progress = ProgressMode::off;
@@ -188,14 +188,14 @@ int train_again(const EarlierRun& run, const std::optional<fs::path>& snapshot, 
   try {
     return run_training(
         start, options,
-        [&](const LearnerSpec& spec) { return std::make_unique<WatchedLearner>(make_learner(spec), on_figures); },
+        [&](const LearnerSpec& spec) { return std::make_unique<WatchedLearner>(make_learner(spec), on_scalars); },
         interrupt);
   } catch (const Enough&) {
     return 0;
   } catch (const UserError& error) {
     if (error.code() != ExitCode::numerics || !goes_back(run.config)) throw;
     throw UserError(ExitCode::usage,
-                    say(error.what(), "; the run went back to a snapshot there, which is not repeated"),
+                    concat(error.what(), "; the run went back to a snapshot there, which is not repeated"),
                     "choose a snapshot from after it: --snapshot PATH; `flowtrain snapshot ls RUN` lists them");
   }
 }

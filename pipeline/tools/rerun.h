@@ -36,8 +36,8 @@ std::optional<std::filesystem::path> snapshot_before(const EarlierRun& run, std:
 /// The iteration of that snapshot; 0 for none.
 std::uint64_t iteration_of(const std::optional<std::filesystem::path>& snapshot);
 
-/// What becomes of an iteration whose figures are known and whose update is not yet done. False: it was the last.
-using OnFigures = std::function<bool(std::uint64_t iteration, const StepStats& figures, Learner& learner)>;
+/// What becomes of an iteration whose values are known and whose update is not yet done. False: it was the last.
+using OnScalars = std::function<bool(std::uint64_t iteration, const StepStats& scalars, Learner& learner)>;
 
 /// Which updates are left out while iterations are repeated.
 enum class Discarding {
@@ -50,6 +50,6 @@ enum class Discarding {
 /// of the signal that ended it. Throws UserError: numerics where the run would have ended before, usage where it went
 /// back to a snapshot, which is not repeated.
 int train_again(const EarlierRun& run, const std::optional<std::filesystem::path>& snapshot, Discarding discarding,
-                const MakeLearner& make_learner, Interrupt& interrupt, const OnFigures& on_figures);
+                const MakeLearner& make_learner, Interrupt& interrupt, const OnScalars& on_scalars);
 
 }  // namespace flowtrain

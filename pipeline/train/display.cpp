@@ -22,17 +22,17 @@ namespace {
 
 struct Epoch {
   std::uint64_t iteration, number;
-  Figures means;
+  Scalars means;
 };
 
-// Figures of single classes and groups that the line of a validation has room for.
+// Metrics of single classes and groups that the line of a validation has room for.
 constexpr std::size_t most_parts = 10;
 
-// "accuracy.cat", "f1.3" and "night.f1.3": of what comes before the last of these dots there is a figure, too.
-std::set<std::string> figures_of_parts(const Figures& figures) {
+// "accuracy.cat", "f1.3" and "night.f1.3": of what comes before the last of these dots there is a metric, too.
+std::set<std::string> scalars_of_parts(const Scalars& scalars) {
   std::set<std::string> names, parts;
-  for (auto& [name, value] : figures) names.insert(name);
-  for (auto& [name, value] : figures) {
+  for (auto& [name, value] : scalars) names.insert(name);
+  for (auto& [name, value] : scalars) {
     bool part = name.starts_with(class_accuracy);
     for (auto dot = name.find('.'); dot != name.npos && !part; dot = name.find('.', dot + 1))
       part = names.contains(name.substr(0, dot));
@@ -46,7 +46,7 @@ void write_confusion(const std::filesystem::path& path, const ClassTable& table)
   try {
     write_file_atomically(path, to_csv(table));
   } catch (const UserError& error) {
-    log_warn(say(error.what(), "; the run goes on"));
+    log_warn(concat(error.what(), "; the run goes on"));
   }
 }
 
@@ -58,7 +58,7 @@ struct Display::Impl {
   // Queues carry plain bytes: what is not travels by pointer, owned by whoever holds the message.
   struct Message {
     StepEvent step;
-    Figures* parts;
+    Scalars* parts;
     ValidationEvent* validation;
     Epoch* epoch;
   };
@@ -73,7 +73,7 @@ struct Display::Impl {
     Message message;
     while (queue.pop(message)) {
       const std::unique_ptr<ValidationEvent> validation(message.validation);
-      const std::unique_ptr<Figures> parts(message.parts);
+      const std::unique_ptr<Scalars> parts(message.parts);
       const std::unique_ptr<Epoch> epoch(message.epoch);
       guarded([&] {
         if (validation)
@@ -106,7 +106,7 @@ struct Display::Impl {
     if (thread.joinable()) thread.join();
   }
 
-  void show(const StepEvent& event, const Figures* parts) {
+  void show(const StepEvent& event, const Scalars* parts) {
     Progress now;
     now.iter = event.iteration;
     now.max_iter = max_iter;
@@ -151,15 +151,15 @@ struct Display::Impl {
   }
 
   // What a net, a step or a hook logs stands beside the line's own fields, and cannot take the place of one.
-  void add(const Figures& parts, std::vector<MetricField>& fields) {
+  void add(const Scalars& parts, std::vector<MetricField>& fields) {
     const auto own = static_cast<std::ptrdiff_t>(fields.size());
     for (auto& [name, value] : parts) {
       const auto is_own = [&key = name](auto& field) { return field.first == key; };
       if (name != "kind" && std::none_of(fields.begin(), fields.begin() + own, is_own))
         fields.emplace_back(name, value);
       else if (clashes.insert(name).second)
-        log_warn(say("metrics.jsonl: a train line has a `", name,
-                     "` of its own; that of a net, a step or a hook is left out"));
+        log_warn(concat("metrics.jsonl: a train line has a `", name,
+                        "` of its own; that of a net, a step or a hook is left out"));
     }
   }
 
@@ -171,18 +171,18 @@ struct Display::Impl {
   }
 
   void show(const ValidationEvent& validation) {
-    std::string line = say("validation at iteration ", validation.iteration, ": ");
+    std::string line = concat("validation at iteration ", validation.iteration, ": ");
     std::vector<MetricField> fields{{"iter", validation.iteration}};
-    const auto& figures = validation.figures;
-    auto left_out = figures_of_parts(figures);
+    const auto& scalars = validation.scalars;
+    auto left_out = scalars_of_parts(scalars);
     if (left_out.size() <= most_parts) left_out.clear();
-    for (auto& figure : figures) {
-      auto& [name, value] = figure;
+    for (auto& scalar : scalars) {
+      auto& [name, value] = scalar;
       if (!left_out.contains(name)) line += (fields.size() > 1 ? "  " : "") + name + " " + format_loss(value);
       fields.emplace_back(name, value);
     }
     if (validation.replaced > 0)
-      line += say("  (another picture in the place of a bad one: ", validation.replaced, ")");
+      line += concat("  (another picture in the place of a bad one: ", validation.replaced, ")");
     log_info(line + (validation.improved ? "  (best so far)" : ""));
     if (!metrics) return;
     metrics->write("val", fields);
@@ -193,7 +193,7 @@ struct Display::Impl {
   MetricsFile* metrics;
   ProgressDisplay progress;
   BoundedQueue<Message> queue{depth};
-  std::set<std::string> clashes;  // of figures with fields, told once each
+  std::set<std::string> clashes;  // of metrics with fields, told once each
   std::exception_ptr error;       // set once, before `failed`
   std::atomic<bool> failed{false};
   std::jthread thread;  // last: it uses all of the above
@@ -204,9 +204,9 @@ Display::Display(ProgressMode mode, std::uint64_t max_iterations, MetricsFile* m
 
 Display::~Display() { impl_->end(); }
 
-void Display::step(const StepEvent& event, const Figures& parts) {
+void Display::step(const StepEvent& event, const Scalars& parts) {
   impl_->check();
-  auto owned = event.report && !parts.empty() ? std::make_unique<Figures>(parts) : nullptr;
+  auto owned = event.report && !parts.empty() ? std::make_unique<Scalars>(parts) : nullptr;
   if (impl_->queue.push({event, owned.get(), nullptr, nullptr})) static_cast<void>(owned.release());
 }
 
@@ -215,7 +215,7 @@ void Display::validation(const ValidationEvent& event) {
   if (impl_->queue.push({{}, nullptr, owned.get(), nullptr})) static_cast<void>(owned.release());
 }
 
-void Display::epoch(std::uint64_t iteration, std::uint64_t epoch, const Figures& means) {
+void Display::epoch(std::uint64_t iteration, std::uint64_t epoch, const Scalars& means) {
   auto owned = std::make_unique<Epoch>(Epoch{iteration, epoch, means});
   if (impl_->queue.push({{}, nullptr, nullptr, owned.get()})) static_cast<void>(owned.release());
 }

@@ -23,8 +23,8 @@ class Display : public Logger {
   ~Display() override;
   Display(const Display&) = delete;
 
-  void step(const StepEvent& event, const Figures& figures) override;
-  void epoch(std::uint64_t iteration, std::uint64_t epoch, const Figures& means) override;
+  void step(const StepEvent& event, const Scalars& scalars) override;
+  void epoch(std::uint64_t iteration, std::uint64_t epoch, const Scalars& means) override;
   /// The confusion becomes confusion.csv, beside metrics.jsonl: that of the newest validation.
   void validation(const ValidationEvent& event) override;
   void finish() override;

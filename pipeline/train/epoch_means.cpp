@@ -11,14 +11,14 @@ void EpochMeans::add(const std::string& name, double value) {
   ++count;
 }
 
-void EpochMeans::add(const Figures& figures) {
-  for (auto& [name, value] : figures)
+void EpochMeans::add(const Scalars& scalars) {
+  for (auto& [name, value] : scalars)
     if (!name.starts_with("lr.")) add(name, value);
 }
 
-Figures EpochMeans::take() {
-  Figures means;
-  for (auto& [name, figure] : sums_) means.emplace_back(name, figure.sum / static_cast<double>(figure.count));
+Scalars EpochMeans::take() {
+  Scalars means;
+  for (auto& [name, scalar] : sums_) means.emplace_back(name, scalar.sum / static_cast<double>(scalar.count));
   sums_.clear();
   return means;
 }

@@ -9,20 +9,20 @@
 
 namespace flowtrain {
 
-/// Adds up the figures of iterations in the run's state, so that a resumed epoch has the same means. A figure that is
+/// Adds up the metrics of iterations in the run's state, so that a resumed epoch has the same means. A metric that is
 /// not finite, or was not read, does not count.
 class EpochMeans {
  public:
   explicit EpochMeans(RunState& state) : sums_(state.epoch_sums) {}
 
   void add(const std::string& name, double value);
-  /// Adds all of `figures` but learning rates ("lr.…"), of which a mean says nothing.
-  void add(const Figures& figures);
+  /// Adds all of `metrics` but learning rates ("lr.…"), of which a mean says nothing.
+  void add(const Scalars& scalars);
   /// The means, by name; the next epoch begins.
-  Figures take();
+  Scalars take();
 
  private:
-  std::map<std::string, FigureSum>& sums_;
+  std::map<std::string, ScalarSum>& sums_;
 };
 
 }  // namespace flowtrain

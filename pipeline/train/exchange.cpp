@@ -56,10 +56,11 @@ std::vector<BadSample> bad_samples_of_all(Group& group, const std::vector<BadSam
   return all;
 }
 
-std::vector<Sight> sights_of_all(Group& group, std::vector<Sight> mine) {
+std::vector<ImageResult> gather_image_results(Group& group, std::vector<ImageResult> mine) {
   std::string bytes;
   if (group.size() > 1) {
-    for (auto& sight : mine) put(bytes, sight.record), put_all(bytes, sight.boxes), put_all(bytes, sight.found);
+    for (auto& image_result : mine)
+      put(bytes, image_result.record), put_all(bytes, image_result.boxes), put_all(bytes, image_result.found);
     mine.clear();
     for (const std::string& text : group.gather("the objects that all ranks found", bytes))
       for (std::string_view left = text; !left.empty();)

@@ -13,6 +13,6 @@ namespace flowtrain {
 std::vector<BadSample> bad_samples_of_all(Group& group, const std::vector<BadSample>& mine);
 
 /// Everyone's sights, by record, so that it does not matter who saw what. A collective.
-std::vector<Sight> sights_of_all(Group& group, std::vector<Sight> mine);
+std::vector<ImageResult> gather_image_results(Group& group, std::vector<ImageResult> mine);
 
 }  // namespace flowtrain

@@ -15,25 +15,25 @@ HookCalls::HookCalls(Hooks* hooks, RunState& state, const Group& group, std::uin
   hooks_->restore(state_.hooks);
 }
 
-void HookCalls::operator()(HookEvent event, const Figures& figures) {
+void HookCalls::operator()(HookEvent event, const Scalars& scalars) {
   HookContext& context = hooks_->context();
   context.iteration = state_.iteration + (event == HookEvent::iteration_begin || event == HookEvent::epoch_begin);
   context.epoch = per_epoch_ > 0 ? (std::max<std::uint64_t>(context.iteration, 1) - 1) / per_epoch_ : 0;
-  context.figures = &figures;
+  context.scalars = &scalars;
   hooks_->call(event);
-  context.figures = nullptr;
+  context.scalars = nullptr;
 }
 
-void HookCalls::begin_iteration(std::uint64_t iteration, std::vector<Rates>& rates) {
+void HookCalls::begin_iteration(std::uint64_t iteration, std::vector<HyperParameters>& hyper) {
   if (at_epoch_border(iteration - 1)) (*this)(HookEvent::epoch_begin);
-  hooks_->context().rates = rates;
+  hooks_->context().hyper = hyper;
   (*this)(HookEvent::iteration_begin);
-  hooks_->context().rates = {};
+  hooks_->context().hyper = {};
   hooks_->context().iteration = iteration;  // for the events within the step, which the learner calls
 }
 
-void HookCalls::end_iteration(const Figures& figures) {
-  (*this)(HookEvent::iteration_end, figures);
+void HookCalls::end_iteration(const Scalars& scalars) {
+  (*this)(HookEvent::iteration_end, scalars);
   if (at_epoch_border(state_.iteration)) (*this)(HookEvent::epoch_end);
 }
 

@@ -17,17 +17,17 @@ class HookCalls {
   HookCalls(Hooks* hooks, RunState& state, const Group& group, std::uint64_t last_iteration, std::uint64_t per_epoch);
 
   /// Calls the hooks of one event. Throws HookError.
-  void operator()(HookEvent event, const Figures& figures = {});
+  void operator()(HookEvent event, const Scalars& scalars = {});
   /// epoch_begin where `iteration` is the first of its epoch, then iteration_begin. Hooks may change `rates`.
-  void begin_iteration(std::uint64_t iteration, std::vector<Rates>& rates);
+  void begin_iteration(std::uint64_t iteration, std::vector<HyperParameters>& hyper);
   /// iteration_end, then epoch_end where it was the last of its epoch.
-  void end_iteration(const Figures& figures);
+  void end_iteration(const Scalars& scalars);
   void on_exception(const std::exception& error);
 
   /// Why a hook wants the run to end; empty: none does.
   const std::string& stop_reason() const { return hooks_->context().stopped; }
   /// What hooks have logged since it was last cleared.
-  Figures& logged() { return hooks_->context().logged; }
+  Scalars& logged() { return hooks_->context().logged; }
   /// Into the run's state, for a snapshot.
   void save();
 

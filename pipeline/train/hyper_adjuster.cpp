@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "sampling/core/error.h"
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
@@ -16,47 +16,47 @@ HyperAdjuster::HyperAdjuster(Learner& learner, std::vector<std::string> labels, 
       if (const auto found = stored.find(key); found != stored.end()) schedule->restore(found->second);
       state_.schedules[key] = schedule->state();
     } catch (const std::exception& error) {
-      throw UserError(ExitCode::snapshot, say("the snapshot's state of the schedule '", key, "': ", error.what()),
+      throw UserError(ExitCode::snapshot, concat("the snapshot's state of the schedule '", key, "': ", error.what()),
                       "resume.schedule = false begins anew");
     }
 }
 
-void HyperAdjuster::begin_iteration(std::uint64_t iteration, const std::vector<Rates>& scheduled) {
+void HyperAdjuster::begin_iteration(std::uint64_t iteration, const std::vector<HyperParameters>& scheduled) {
   iteration_ = iteration;
   scheduled_ = scheduled;
-  auto rates = adjusted();
-  hooks_.begin_iteration(iteration, rates);
-  use(std::move(rates));
+  auto hyper = adjusted();
+  hooks_.begin_iteration(iteration, hyper);
+  use(std::move(hyper));
 }
 
 void HyperAdjuster::lower() { use(adjusted()); }
 
-void HyperAdjuster::enter(const Figures& figures) {
+void HyperAdjuster::enter(const Scalars& scalars) {
   for (auto& [key, optim, target, schedule] : schedules_) {
-    schedule->enter(figures, state_.iteration);
+    schedule->enter(scalars, state_.iteration);
     state_.schedules[key] = schedule->state();
   }
 }
 
-void HyperAdjuster::append_rates(Figures& figures) const {
+void HyperAdjuster::append_hyper(Scalars& scalars) const {
   for (std::size_t i = 0; used_.size() > 1 && i < used_.size(); ++i)
-    figures.emplace_back("lr." + labels_[i], used_[i].lr);
+    scalars.emplace_back("lr." + labels_[i], used_[i].lr);
 }
 
-std::vector<Rates> HyperAdjuster::adjusted() const {
-  auto rates = scheduled_;
-  for (std::size_t i = 0; i < rates.size(); ++i) {
-    rates[i].lr *= state_.lr_scale;
-    for (auto& schedule : schedules_) schedule.apply(labels_[i], iteration_, rates[i]);
+std::vector<HyperParameters> HyperAdjuster::adjusted() const {
+  auto hyper = scheduled_;
+  for (std::size_t i = 0; i < hyper.size(); ++i) {
+    hyper[i].lr *= state_.lr_scale;
+    for (auto& schedule : schedules_) schedule.apply(labels_[i], iteration_, hyper[i]);
   }
-  return rates;
+  return hyper;
 }
 
 // Most iterations have the hyper-parameters of the one before.
-void HyperAdjuster::use(std::vector<Rates> rates) {
-  if (rates == used_) return;
-  used_ = std::move(rates);
-  learner_.set_rates(used_);
+void HyperAdjuster::use(std::vector<HyperParameters> hyper) {
+  if (hyper == used_) return;
+  used_ = std::move(hyper);
+  learner_.set_hyper(used_);
 }
 
 }  // namespace flowtrain

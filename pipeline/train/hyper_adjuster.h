@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/graph/rates.h"
+#include "pipeline/graph/hyper_parameters.h"
 #include "pipeline/train/hook_calls.h"
 #include "pipeline/train/run_state.h"
 #include "stages/compute.h"
@@ -23,20 +23,20 @@ class HyperAdjuster {
                 HookCalls& hooks, RunState& state);
 
   /// An iteration begins: hooks are called. `scheduled`: one for each optimizer.
-  void begin_iteration(std::uint64_t iteration, const std::vector<Rates>& scheduled);
+  void begin_iteration(std::uint64_t iteration, const std::vector<HyperParameters>& scheduled);
   /// Within an iteration, after a rollback has lowered the learning rate.
   void lower();
-  /// The schedules take a validation's figures.
-  void enter(const Figures& figures);
+  /// The schedules take a validation's metrics.
+  void enter(const Scalars& scalars);
 
   /// Of the first optimizer.
   double lr() const { return used_.front().lr; }
   /// "lr.<label>" of all optimizers, where there are several.
-  void append_rates(Figures& figures) const;
+  void append_hyper(Scalars& scalars) const;
 
  private:
-  std::vector<Rates> adjusted() const;
-  void use(std::vector<Rates> rates);
+  std::vector<HyperParameters> adjusted() const;
+  void use(std::vector<HyperParameters> hyper);
 
   Learner& learner_;
   const std::vector<std::string> labels_;
@@ -44,7 +44,7 @@ class HyperAdjuster {
   HookCalls& hooks_;
   RunState& state_;
   std::uint64_t iteration_ = 0;
-  std::vector<Rates> scheduled_, used_;
+  std::vector<HyperParameters> scheduled_, used_;
 };
 
 }  // namespace flowtrain

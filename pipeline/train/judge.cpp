@@ -35,13 +35,13 @@ void Judge::read_deferred(std::uint64_t iteration, const DeferredStats& deferred
     then.loss = deferred.loss;
     then.grad_norm = deferred.grad_norm;
     throw nonfinite_error(deferred.nonfinite, samples_.drawn(deferred.nonfinite), then, policy_.run,
-                          say("found at iteration ", iteration, ", the next one that was looked at"));
+                          concat("found at iteration ", iteration, ", the next one that was looked at"));
   }
   const auto in_a_row = std::max(deferred.most_in_a_row, state_.nonfinite_in_a_row);
   if (in_a_row > policy_.most)
     throw UserError(ExitCode::numerics,
-                    say("the gradients overflowed half precision ", in_a_row, " times in a row before iteration ",
-                        iteration, " (train.max_nonfinite is ", policy_.most, ")"),
+                    concat("the gradients overflowed half precision ", in_a_row, " times in a row before iteration ",
+                           iteration, " (train.max_nonfinite is ", policy_.most, ")"),
                     "lower optim.lr, or set train.amp to \"bf16\"");
 }
 
@@ -52,7 +52,8 @@ Decision Judge::decide(std::uint64_t iteration, const std::optional<StepStats>& 
   if (stats->overflow) {
     ++state_.nonfinite;
     if (++state_.nonfinite_in_a_row > policy_.most)
-      throw error(iteration, *stats, say(policy_.most, " in a row, each with half the loss's scale of the one before"));
+      throw error(iteration, *stats,
+                  concat(policy_.most, " in a row, each with half the loss's scale of the one before"));
     return Decision::scale_down;
   }
   state_.losses.push_back(stats->loss);
@@ -68,10 +69,10 @@ Decision Judge::recover(std::uint64_t iteration, const StepStats& stats) {
     case NonFinitePolicy::Action::stop: throw error(iteration, stats);
     case NonFinitePolicy::Action::skip:
       if (state_.nonfinite_in_a_row > policy_.most)
-        throw error(iteration, stats, say(policy_.most, " in a row were skipped"));
+        throw error(iteration, stats, concat(policy_.most, " in a row were skipped"));
       return Decision::skip;
     case NonFinitePolicy::Action::rollback:
-      if (state_.nonfinite > policy_.most) throw error(iteration, stats, say("after ", policy_.most, " rollbacks"));
+      if (state_.nonfinite > policy_.most) throw error(iteration, stats, concat("after ", policy_.most, " rollbacks"));
       return Decision::roll_back;
   }
   throw InternalError("train.nonfinite of an unknown kind");
@@ -85,7 +86,7 @@ const char* Judge::carry_out(Decision decision, std::uint64_t iteration, const s
       return nullptr;
     case Decision::skip:
       learner_.discard();
-      warn(say(error(iteration, stats.value()).what(), "; this update is skipped"));
+      warn(concat(error(iteration, stats.value()).what(), "; this update is skipped"));
       return "skipped";
     case Decision::scale_down: learner_.update(); return "scaled down";
     case Decision::roll_back: roll_back(iteration, stats.value()); return "rolled back";
@@ -110,8 +111,8 @@ void Judge::roll_back(std::uint64_t iteration, const StepStats& stats) {
   state_.rollback_limit = *target > 0 ? *target - 1 : 0;
   state_.lr_scale *= policy_.rollback_lr;
   hyper_.lower();
-  warn(say(error(iteration, stats).what(), "; the weights go back to those of iteration ", *target,
-           ", the learning rate is lowered to ", hyper_.lr()));
+  warn(concat(error(iteration, stats).what(), "; the weights go back to those of iteration ", *target,
+              ", the learning rate is lowered to ", hyper_.lr()));
 }
 
 }  // namespace flowtrain

@@ -19,10 +19,10 @@ void LoaderTuning::after_iteration(const Pace::IterationTime& time) {
 
 void LoaderTuning::tell() const {
   const auto& [line, threads] = tuner_->best();
-  const std::string found = say("data line: ", line.workers, " workers, ", line.readers, " readers, ", line.prefetch,
-                                " batches ahead", threads > 0 ? say(", ", threads, " threads to compute") : "");
+  const std::string found = concat("data line: ", line.workers, " workers, ", line.readers, " readers, ", line.prefetch,
+                                   " batches ahead", threads > 0 ? concat(", ", threads, " threads to compute") : "");
   if (const double gain = tuner_->gain(); gain > 1)
-    log_info(say(found, "; iterations are ", std::lround(100 * (gain - 1)), " % faster than at the start"));
+    log_info(concat(found, "; iterations are ", std::lround(100 * (gain - 1)), " % faster than at the start"));
   else
     log_debug(found);
 }

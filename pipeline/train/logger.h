@@ -12,7 +12,7 @@
 
 namespace flowtrain {
 
-/// An iteration as seen by the compute thread. Figures that were not fetched are not finite.
+/// An iteration as seen by the compute thread. Metrics that were not fetched are not finite.
 struct StepEvent {
   std::uint64_t iteration = 0, epoch = 0;  ///< epoch from 0
   double loss = std::numeric_limits<double>::quiet_NaN(), grad_norm = loss;
@@ -29,13 +29,13 @@ struct StepEvent {
   double exchange_hidden = 0;      ///< the part of that which backward hides
   bool report = false;             ///< write a line, not only move the bar
   bool left_out = false;           ///< an error kept it from being computed: there was no update
-  const char* recovery = nullptr;  ///< what was done about figures that are not finite: "skipped", …
+  const char* recovery = nullptr;  ///< what was done about metrics that are not finite: "skipped", …
 };
 
 /// A validation that is over.
 struct ValidationEvent {
   std::uint64_t iteration = 0;  ///< that it is of
-  Figures figures = {};
+  Scalars scalars = {};
   bool improved = false;                     ///< the best so far by the first [[best]] rule
   std::optional<ClassTable> confusion = {};  ///< where it was asked for
   std::uint64_t replaced = 0;                ///< rows in which another record stood for a bad one
@@ -46,10 +46,10 @@ struct ValidationEvent {
 class Logger {
  public:
   virtual ~Logger() = default;
-  /// Each iteration. `figures`: what else is known of it, where event.report says that it is to be written.
-  virtual void step(const StepEvent& event, const Figures& figures) = 0;
+  /// Each iteration. `metrics`: what else is known of it, where event.report says that it is to be written.
+  virtual void step(const StepEvent& event, const Scalars& scalars) = 0;
   /// After its last iteration: means over an epoch (from 0).
-  virtual void epoch(std::uint64_t, std::uint64_t, const Figures&) {}
+  virtual void epoch(std::uint64_t, std::uint64_t, const Scalars&) {}
   virtual void validation(const ValidationEvent&) {}
   /// Returns once everything is written. Rethrows what went wrong on the way.
   virtual void finish() {}
@@ -59,10 +59,10 @@ class Logger {
 struct Loggers {
   Outlets<Logger> outlets = {};
 
-  void step(const StepEvent& event, const Figures& figures) const {
-    for (auto* each : outlets.to) each->step(event, figures);
+  void step(const StepEvent& event, const Scalars& scalars) const {
+    for (auto* each : outlets.to) each->step(event, scalars);
   }
-  void epoch(std::uint64_t iteration, std::uint64_t epoch, const Figures& means) const {
+  void epoch(std::uint64_t iteration, std::uint64_t epoch, const Scalars& means) const {
     for (auto* each : outlets.to) each->epoch(iteration, epoch, means);
   }
   void validation(const ValidationEvent& event) const {

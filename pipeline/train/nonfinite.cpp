@@ -23,7 +23,8 @@ std::string what_is_not_finite(const StepStats& result) {
   const bool loss = !std::isfinite(result.loss);
   const double value = loss ? result.loss : result.grad_norm;
   // A NaN's sign means nothing.
-  return say(loss ? "the loss is " : "the gradients' norm is ", std::isnan(value) ? std::string("nan") : say(value));
+  return concat(loss ? "the loss is " : "the gradients' norm is ",
+                std::isnan(value) ? std::string("nan") : concat(value));
 }
 
 UserError nonfinite_error(std::uint64_t iteration, const std::vector<std::uint64_t>& samples, const StepStats& result,
@@ -31,11 +32,11 @@ UserError nonfinite_error(std::uint64_t iteration, const std::vector<std::uint64
   std::string ids;
   for (const auto id : samples) ids += (ids.empty() ? "" : ", ") + std::to_string(id);
   return UserError(ExitCode::numerics,
-                   say(what_is_not_finite(result), " at iteration ", iteration, why.empty() ? "" : " (" + why + ")",
-                       "; samples of its last batch: ", ids),
-                   say("`flowtrain replay ", run,
-                       " --find-nan` names the sample and the layer; lower optim.lr, add lr.warmup, set "
-                       "train.clip, or let train.nonfinite skip such updates"));
+                   concat(what_is_not_finite(result), " at iteration ", iteration, why.empty() ? "" : " (" + why + ")",
+                          "; samples of its last batch: ", ids),
+                   concat("`flowtrain replay ", run,
+                          " --find-nan` names the sample and the layer; lower optim.lr, add lr.warmup, set "
+                          "train.clip, or let train.nonfinite skip such updates"));
 }
 
 }  // namespace flowtrain

@@ -1,9 +1,8 @@
 #include "pipeline/train/on_error.h"
 
-#include "sampling/core/first_line.h"
 #include "sampling/core/out_of_memory.h"
-#include "sampling/core/say.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 #include "stages/hooks.h"
 
 namespace flowtrain {
@@ -19,8 +18,8 @@ ErrorPolicy ErrorPolicy::from(const Settings& settings, const Settings& dist, in
                          "leave it at \"stop\"; --max-restarts starts all processes again from the newest snapshot");
   if (skips && processes > 1 && dist.boolean("sync_batch_norm"))
     throw settings.error("on_error",
-                         say("\"skip\" and dist.sync_batch_norm (", dist.origin("sync_batch_norm").text(),
-                             ") exclude each other: the others would wait"),
+                         concat("\"skip\" and dist.sync_batch_norm (", dist.origin("sync_batch_norm").text(),
+                                ") exclude each other: the others would wait"),
                          ExitCode::usage, "keep one of the two");
   return {action == "skip"   ? Action::skip
           : action == "save" ? Action::save

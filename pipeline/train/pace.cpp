@@ -81,9 +81,9 @@ void Pace::begin_report() {
   samples_ = iterations_ = 0;
 }
 
-Figures Pace::end_epoch() {
+Scalars Pace::end_epoch() {
   const double wall_s = seconds(Clock::now() - epoch_since_);
-  Figures rates{{"samples_per_s", static_cast<double>(epoch_samples_) / wall_s},
+  Scalars rates{{"samples_per_s", static_cast<double>(epoch_samples_) / wall_s},
                 {"data_wait", epoch_waited_s_ / wall_s}};
   epoch_since_ = Clock::now();
   epoch_waited_s_ = 0;

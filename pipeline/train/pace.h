@@ -58,7 +58,7 @@ class Pace {
   /// The next report begins.
   void begin_report();
   /// samples_per_s and data_wait of the epoch; the next one begins.
-  Figures end_epoch();
+  Scalars end_epoch();
 
  private:
   void computed(Clock::duration time);

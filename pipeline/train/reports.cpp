@@ -5,26 +5,26 @@
 
 namespace flowtrain {
 
-void Reports::put(StepEvent event, const Figures& figures) {
+void Reports::put(StepEvent event, const Scalars& scalars) {
   pace_.count_iteration();
   ++state_.line.iterations;
-  Figures all;
+  Scalars all;
   if (std::isfinite(event.loss)) {
     all.emplace_back("loss", event.loss);
-    all.insert(all.end(), figures.begin(), figures.end());
+    all.insert(all.end(), scalars.begin(), scalars.end());
   }
   hooks_.end_iteration(all);
-  if (plan_.per_epoch > 0) add_to_means(event, figures);
+  if (plan_.per_epoch > 0) add_to_means(event, scalars);
   event.report = due(event.iteration);
   complete(event);
-  show(event, figures);
+  show(event, scalars);
   if (ends_epoch()) end_epoch();
 }
 
-void Reports::add_to_means(const StepEvent& event, const Figures& figures) {
+void Reports::add_to_means(const StepEvent& event, const Scalars& scalars) {
   means_.add("loss", event.loss);
   means_.add("grad_norm", event.grad_norm);
-  if (std::isfinite(event.loss)) means_.add(figures);
+  if (std::isfinite(event.loss)) means_.add(scalars);
 }
 
 void Reports::complete(StepEvent& event) const {
@@ -37,9 +37,9 @@ void Reports::complete(StepEvent& event) const {
   event.eta_s = pace_.run_s() / done * static_cast<double>(plan_.last - event.iteration);
 }
 
-void Reports::show(const StepEvent& event, const Figures& figures) {
+void Reports::show(const StepEvent& event, const Scalars& scalars) {
   if (!event.report) return loggers_.step(event, {});
-  Figures shown = figures;
+  Scalars shown = scalars;
   shown.insert(shown.end(), hooks_.logged().begin(), hooks_.logged().end());
   loggers_.step(event, shown);
   hooks_.logged().clear();
@@ -48,7 +48,7 @@ void Reports::show(const StepEvent& event, const Figures& figures) {
 }
 
 void Reports::end_epoch() {
-  Figures means = means_.take();
+  Scalars means = means_.take();
   for (auto& rate : pace_.end_epoch()) means.push_back(std::move(rate));
   loggers_.epoch(state_.iteration, (state_.iteration - 1) / plan_.per_epoch, means);
 }

@@ -27,16 +27,16 @@ class Reports {
 
   /// Whether the iteration's train line is due, whose statistics are then to be read.
   bool due(std::uint64_t iteration) const { return plan_.every > 0 && iteration % plan_.every == 0; }
-  /// An iteration has been finished. `event` says what became of it, `figures` are those of its loss's parts and its
+  /// An iteration has been finished. `event` says what became of it, `metrics` are those of its loss's parts and its
   /// learning rates: empty where they were not read. A collective where due().
-  void put(StepEvent event, const Figures& figures);
+  void put(StepEvent event, const Scalars& scalars);
   Pace& pace() { return pace_; }
 
  private:
   bool ends_epoch() const { return plan_.per_epoch > 0 && state_.iteration % plan_.per_epoch == 0; }
   void complete(StepEvent& event) const;
-  void add_to_means(const StepEvent& event, const Figures& figures);
-  void show(const StepEvent& event, const Figures& figures);
+  void add_to_means(const StepEvent& event, const Scalars& scalars);
+  void show(const StepEvent& event, const Scalars& scalars);
   void end_epoch();
 
   const ReportPlan plan_;

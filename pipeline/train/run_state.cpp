@@ -15,15 +15,15 @@ bool RunState::has_saved(const std::string& part) const {
 }
 
 std::uint64_t RunState::validates_again_from() const {
-  if (awaited && !awaited->figures) return awaited->iteration;
+  if (awaited && !awaited->scalars) return awaited->iteration;
   return validation_pending ? iteration : iteration + 1;
 }
 
 namespace {
 
-json figures_json(const Figures& figures) {
+json scalars_json(const Scalars& scalars) {
   json list = json::array();
-  for (auto& [name, value] : figures) list.push_back(json::array({name, value}));
+  for (auto& [name, value] : scalars) list.push_back(json::array({name, value}));
   return list;
 }
 
@@ -46,11 +46,11 @@ json names_json(const std::vector<std::string>& names) {
 
 json awaited_json(const std::optional<AwaitedValidation>& awaited) {
   if (!awaited) return nullptr;
-  return {{"iteration", awaited->iteration}, {"figures", awaited->figures ? figures_json(*awaited->figures) : json()}};
+  return {{"iteration", awaited->iteration}, {"metrics", awaited->scalars ? scalars_json(*awaited->scalars) : json()}};
 }
 
 json line_json(const PendingLine& line) {
-  return {{"iterations", line.iterations}, {"clipped", line.clipped}, {"logged", figures_json(line.logged)}};
+  return {{"iterations", line.iterations}, {"clipped", line.clipped}, {"logged", scalars_json(line.logged)}};
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ std::string RunState::to_json() const {
   json sets = json::object();
   for (auto& [name, set] : validation) sets[name] = {{"batches", set.batches}, {"bad_samples", set.bad_samples}};
   json epoch = json::object();
-  for (auto& [name, figure] : epoch_sums) epoch[name] = {{"sum", figure.sum}, {"count", figure.count}};
+  for (auto& [name, scalar] : epoch_sums) epoch[name] = {{"sum", scalar.sum}, {"count", scalar.count}};
   return json{
       {"iteration", iteration},
       {"samples_per_epoch", samples_per_epoch},
@@ -128,22 +128,22 @@ std::set<std::uint64_t> counts(const json& values) {
   return all;
 }
 
-Figures figures_from(const json& stored) {
-  Figures figures;
-  for (auto& figure : stored)  // what is not finite was written as null
-    figures.emplace_back(figure.at(0).get<std::string>(),
-                         figure.at(1).is_null() ? std::nan("") : figure.at(1).get<double>());
-  return figures;
+Scalars scalars_from(const json& stored) {
+  Scalars scalars;
+  for (auto& scalar : stored)  // what is not finite was written as null
+    scalars.emplace_back(scalar.at(0).get<std::string>(),
+                         scalar.at(1).is_null() ? std::nan("") : scalar.at(1).get<double>());
+  return scalars;
 }
 
 AwaitedValidation awaited_from(const json& stored) {
   AwaitedValidation awaited{count(stored.at("iteration"))};
-  if (!stored.at("figures").is_null()) awaited.figures = figures_from(stored.at("figures"));
+  if (!stored.at("metrics").is_null()) awaited.scalars = scalars_from(stored.at("metrics"));
   return awaited;
 }
 
 PendingLine line_from(const json& stored) {
-  return {count(stored.at("iterations")), stored.at("clipped"), figures_from(stored.at("logged"))};
+  return {count(stored.at("iterations")), stored.at("clipped"), scalars_from(stored.at("logged"))};
 }
 
 }  // namespace
@@ -156,8 +156,8 @@ RunState RunState::from_json(const std::string& text) try {
   state.order = Xxh64::restore(stored.at("order_xxh64_state").get<std::string>());
   state.losses = stored.at("losses").get<std::deque<double>>();
   if (stored.contains("epoch_sums"))
-    for (auto& [name, figure] : stored.at("epoch_sums").items())
-      state.epoch_sums[name] = {figure.at("sum"), count(figure.at("count"))};
+    for (auto& [name, scalar] : stored.at("epoch_sums").items())
+      state.epoch_sums[name] = {scalar.at("sum"), count(scalar.at("count"))};
   if (stored.contains("line")) state.line = line_from(stored.at("line"));
   for (auto& [link, ranking] : stored.at("best").items())
     for (auto& entry : ranking) state.best[link].push_back({count(entry.at("iteration")), entry.at("value")});

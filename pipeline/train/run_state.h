@@ -21,8 +21,8 @@ struct ValidationState {
   std::set<std::uint64_t> bad_samples;  ///< ids
 };
 
-/// Of iterations whose figures were looked at.
-struct FigureSum {
+/// Of iterations whose metrics were looked at.
+struct ScalarSum {
   double sum = 0;
   std::uint64_t count = 0;
 };
@@ -31,13 +31,13 @@ struct FigureSum {
 struct PendingLine {
   std::uint64_t iterations = 0;  ///< since the last one
   double clipped = 0;            ///< of these
-  Figures logged = {};           ///< by hooks
+  Scalars logged = {};           ///< by hooks
 };
 
 /// An overlapped validation that nothing has followed from yet.
 struct AwaitedValidation {
   std::uint64_t iteration = 0;          ///< that it is of
-  std::optional<Figures> figures = {};  ///< nothing while it is under way, or where a signal interrupted it
+  std::optional<Scalars> scalars = {};  ///< nothing while it is under way, or where a signal interrupted it
 };
 
 /// State at the end of an iteration. Positions in the data are not here: they follow from the iteration.
@@ -46,7 +46,7 @@ struct RunState {
   std::uint64_t samples_per_epoch = 0;          ///< of the data set at that time; another size means other data
   Xxh64 order;                                  ///< over the ids of all samples consumed, as little-endian u64
   std::deque<double> losses;                    ///< the last 20: `loss_avg`
-  std::map<std::string, FigureSum> epoch_sums;  ///< of the epoch under way, by the figures' names
+  std::map<std::string, ScalarSum> epoch_sums;  ///< of the epoch under way, by the metrics' names
   PendingLine line;
   Rankings best;                                      ///< of validations
   bool validation_pending = false;                    ///< interrupted before the end of the validation after it

@@ -90,7 +90,7 @@ struct SnapshotBranch::Impl {
 
   void warn_of_link(const std::string& link, const std::exception& error) const {
     log_warn(
-        say("snapshots/", link, " does not lead to the snapshot of iteration ", job.iteration, ": ", error.what()));
+        concat("snapshots/", link, " does not lead to the snapshot of iteration ", job.iteration, ": ", error.what()));
   }
 
   // A snapshot that is saved counts, whatever becomes of its links and of older ones.
@@ -103,7 +103,7 @@ struct SnapshotBranch::Impl {
     try {
       prune(policy.folder, policy.keep_last, job.kept, policy.keep_every);
     } catch (const std::exception& error) {
-      log_warn(say("older snapshots stay: ", error.what()));
+      log_warn(concat("older snapshots stay: ", error.what()));
     }
   }
 
@@ -111,7 +111,7 @@ struct SnapshotBranch::Impl {
     const auto path = job.only_marks ? std::filesystem::path() : write();
     tidy();
     if (job.only_marks) return true;
-    log_info(say("snapshot ", path.string(), job.links.empty() ? "" : "  (best so far)"));
+    log_info(concat("snapshot ", path.string(), job.links.empty() ? "" : "  (best so far)"));
     if (metrics)
       metrics->write("snapshot", {{"iter", job.iteration},
                                   {"path", path.string()},
@@ -119,7 +119,7 @@ struct SnapshotBranch::Impl {
                                   {"total_s", seconds_since(job.since)}});
     return true;
   } catch (const std::exception& error) {  // no memory, say
-    const std::string what = say("no snapshot of iteration ", job.iteration, ": ", error.what());
+    const std::string what = concat("no snapshot of iteration ", job.iteration, ": ", error.what());
     if (policy.stop_on_error && has_failed) {
       log_warn(what);  // the run is ending; the first failure is what it ends with
     } else if (policy.stop_on_error) {
@@ -137,7 +137,7 @@ struct SnapshotBranch::Impl {
     job.links = links_to_it;
     job.kept = kept_by(policy.best, state.best);
     job.kept.insert(job.kept.end(), state.rollback_targets.begin(), state.rollback_targets.end());
-    if (state.awaited && !state.awaited->figures)
+    if (state.awaited && !state.awaited->scalars)
       job.kept.push_back(state.awaited->iteration);  // to be validated again
     busy = true;
     changed.notify_all();
@@ -158,7 +158,7 @@ struct SnapshotBranch::Impl {
     wait_idle(lock);
     const auto path = policy.folder / snapshot_name(of);
     if (const auto problems = verify_snapshot(path); !problems.empty()) {
-      log_warn(say("passing over ", path.string(), ": ", problems.front()));
+      log_warn(concat("passing over ", path.string(), ": ", problems.front()));
       return std::nullopt;
     }
     return open_verified(path);
@@ -191,8 +191,8 @@ bool SnapshotBranch::leaves_out(std::uint64_t iteration) {
   const std::string busy_with = group_.ask_leader("whether a snapshot is left out", [&] { return impl_->busy_with(); });
   if (busy_with.empty()) return false;
   if (group_.leads())
-    log_warn(say("no snapshot of iteration ", iteration, ": that of iteration ", busy_with,
-                 " is still being written; snapshot.every is too short for this disk"));
+    log_warn(concat("no snapshot of iteration ", iteration, ": that of iteration ", busy_with,
+                    " is still being written; snapshot.every is too short for this disk"));
   return true;
 }
 

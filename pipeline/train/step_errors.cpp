@@ -25,8 +25,8 @@ bool StepErrors::forward_backward(Slab& slab, bool last, const std::function<Ste
   failure_ = std::current_exception();
   std::string ids;
   for (auto& row : slab.rows()) ids += (ids.empty() ? "" : ", ") + std::to_string(row.id);
-  log_warn(say("the update of iteration ", slab.ticket().iteration, " is left out: ", summary_of(failure_),
-               "; samples of the batch: ", ids));
+  log_warn(concat("the update of iteration ", slab.ticket().iteration, " is left out: ", summary_of(failure_),
+                  "; samples of the batch: ", ids));
   if (last && !learner_.contribute_zeros(slab, own())) throw;
   return true;
 }
@@ -35,10 +35,10 @@ void StepErrors::skip_update(std::uint64_t iteration) {
   const std::exception_ptr failure = std::exchange(failure_, nullptr);
   learner_.discard();
   if (++state_.skipped_in_a_row <= policy_.most) return;
-  const auto text = say(policy_.most, " updates in a row were left out (train.max_skipped)");
+  const auto text = concat(policy_.most, " updates in a row were left out (train.max_skipped)");
   if (group_.leads()) log_warn(text);
   if (failure) std::rethrow_exception(failure);
-  throw UserError(ExitCode::distributed, say(text, ", at iteration ", iteration, ", for errors of other processes"),
+  throw UserError(ExitCode::distributed, concat(text, ", at iteration ", iteration, ", for errors of other processes"),
                   "logs/ in the run's folder has a file of each process");
 }
 

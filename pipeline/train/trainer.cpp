@@ -155,17 +155,17 @@ bool Trainer::wants_stats(const Plan& plan) const {
 }
 
 void Trainer::report(StepEvent event, const std::optional<StepStats>& stats) {
-  Figures figures;
+  Scalars scalars;
   if (stats && !event.left_out) {
     event.loss = stats->loss;
     event.grad_norm = stats->grad_norm;
-    figures = stats->parts;
-    hyper_.append_rates(figures);
+    scalars = stats->parts;
+    hyper_.append_hyper(scalars);
     reports_.pace().exchanged(*stats);
     state_.line.clipped += stats->clipped;
   }
   event.lr = hyper_.lr();
-  reports_.put(event, figures);
+  reports_.put(event, scalars);
   state_.elapsed_s = reports_.pace().elapsed_s();
 }
 
@@ -177,7 +177,7 @@ void Trainer::validate(const Plan& plan) {
   state_.elapsed_s = reports_.pace().elapsed_s();
 }
 
-// An overlapped validation that has shown its figures can do without the earlier snapshot.
+// An overlapped validation that has shown its metrics can do without the earlier snapshot.
 void Trainer::snapshot(SnapshotReason reason) {
   snapshots_.take(reason, {}, [this] { validations_.collect_if_under_way(); });
 }

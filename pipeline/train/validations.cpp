@@ -40,9 +40,9 @@ void Validations::run_inline(std::uint64_t iteration) {
   const auto goes_on = [this] { return run_.flags.validation_goes_on(); };
   const auto found = validate_sets(sets_, run_.learner, iteration, goes_on, run_.group, rules_.errors.action);
   if (found.error) on_error(iteration, found.error);
-  run_.state.validation_pending = !found.figures && !is_left_out(found);
-  if (!found.figures) return;
-  decide(*found.figures);
+  run_.state.validation_pending = !found.scalars && !is_left_out(found);
+  if (!found.scalars) return;
+  decide(*found.scalars);
   const auto [links, keeps] = record(iteration, found);
   if (!keeps) return;
   run_.judge.add_rollback_target(iteration);
@@ -63,13 +63,13 @@ void Validations::launch(std::uint64_t iteration) {
 
 void Validations::resume() {
   auto& awaited = run_.state.awaited;
-  if (!awaited || awaited->figures) return;
+  if (!awaited || awaited->scalars) return;
   const std::uint64_t iteration = awaited->iteration;
   SnapshotBranch* branch = run_.snapshots.branch();
   if (overlapped_ && branch && branch->load(*replica_, iteration, rules_.averages))
     return overlapped_->start(*replica_, iteration);
-  warn(say("the validation of iteration ", iteration, ", which was interrupted, is left out: ",
-           overlapped_ ? "its snapshot is gone" : "validation is no longer overlapped"));
+  warn(concat("the validation of iteration ", iteration, ", which was interrupted, is left out: ",
+              overlapped_ ? "its snapshot is gone" : "validation is no longer overlapped"));
   awaited.reset();
 }
 
@@ -86,8 +86,8 @@ void Validations::collect() {
   const auto found = overlapped_->finish();
   if (found.error) on_error(awaited->iteration, found.error);
   if (is_left_out(found)) awaited.reset();
-  if (!found.figures) return;
-  awaited->figures = found.figures;
+  if (!found.scalars) return;
+  awaited->scalars = found.scalars;
   const auto links = record(awaited->iteration, found).links;
   SnapshotBranch* branch = run_.snapshots.branch();
   if (!links.empty() && branch) branch->mark(awaited->iteration, run_.state, links);
@@ -103,25 +103,25 @@ bool Validations::take_in() {
   collect_if_under_way();
   auto& awaited = run_.state.awaited;
   if (!awaited) return true;
-  if (!awaited->figures) {
+  if (!awaited->scalars) {
     // The flags of a step may bring the signal only after the next iteration, whose validation would be lost.
     auto& end = run_.flags.end();
     if (!end && overlapped_) end.signal = overlapped_->signal();
     return false;
   }
-  const Figures figures = *awaited->figures;
+  const Scalars scalars = *awaited->scalars;
   awaited.reset();
-  decide(figures);
+  decide(scalars);
   return true;
 }
 
 // What follows from a validation for the training to come.
-void Validations::decide(const Figures& figures) {
-  run_.hooks(HookEvent::validation_end, figures);
+void Validations::decide(const Scalars& scalars) {
+  run_.hooks(HookEvent::validation_end, scalars);
   run_.flags.look_at_hooks();  // whose reason to stop comes before the rule's
-  rules_.early_stop.enter(run_.state.early_stop, figures);
+  rules_.early_stop.enter(run_.state.early_stop, scalars);
   run_.flags.stop(rules_.early_stop.reason(run_.state.early_stop));
-  run_.hyper.enter(figures);
+  run_.hyper.enter(scalars);
 }
 
 // Whether an error keeps it from being made for good; one that ends the run leaves it to the resumed one.
@@ -131,7 +131,7 @@ bool Validations::is_left_out(const Validated& found) const {
 
 void Validations::on_error(std::uint64_t iteration, const std::exception_ptr& error) {
   if (rules_.errors.action != ErrorPolicy::Action::skip) return run_.flags.stop_with_error(error);
-  warn(say("no validation at iteration ", iteration, ": ", summary_of(error)));
+  warn(concat("no validation at iteration ", iteration, ": ", summary_of(error)));
   count();
 }
 
@@ -149,12 +149,12 @@ Validations::Ranks Validations::record(std::uint64_t iteration, const Validated&
   count();
   Ranks ranks;
   for (auto& rule : rules_.best) {
-    const auto rank = rule.enter(run_.state.best, iteration, *found.figures);
+    const auto rank = rule.enter(run_.state.best, iteration, *found.scalars);
     ranks.keeps |= rank.has_value();
     if (rank == std::size_t{0}) ranks.links.push_back(rule.link);
   }
   const bool improved = !ranks.links.empty() && ranks.links.front() == rules_.best.front().link;
-  run_.loggers.validation({iteration, *found.figures, improved, found.confusion, found.replaced});
+  run_.loggers.validation({iteration, *found.scalars, improved, found.confusion, found.replaced});
   return ranks;
 }
 

@@ -67,7 +67,7 @@ class Validations {
   void collect_if_under_way();
   /// A signal ends the run: one that goes on later begins the validation anew.
   void give_up();
-  /// What training depends on, once it is there. False: a signal came before the figures.
+  /// What training depends on, once it is there. False: a signal came before the metrics.
   bool take_in();
 
  private:
@@ -79,7 +79,7 @@ class Validations {
   void run_inline(std::uint64_t iteration);
   void launch(std::uint64_t iteration);
   void collect();
-  void decide(const Figures& figures);
+  void decide(const Scalars& scalars);
   bool is_left_out(const Validated& found) const;
   void on_error(std::uint64_t iteration, const std::exception_ptr& error);
   void count();

@@ -7,9 +7,9 @@
 
 namespace flowtrain {
 
-std::optional<std::size_t> BestRule::enter(Rankings& rankings, std::uint64_t iteration, const Figures& figures) const {
-  const auto found = std::find_if(figures.begin(), figures.end(), [&](auto& figure) { return figure.first == metric; });
-  if (found == figures.end() || !std::isfinite(found->second)) return {};
+std::optional<std::size_t> BestRule::enter(Rankings& rankings, std::uint64_t iteration, const Scalars& scalars) const {
+  const auto found = std::find_if(scalars.begin(), scalars.end(), [&](auto& scalar) { return scalar.first == metric; });
+  if (found == scalars.end() || !std::isfinite(found->second)) return {};
   auto& ranking = rankings[link];
   const auto better = [&](const Ranked& a, const Ranked& b) {
     return lower_wins ? a.value < b.value : a.value > b.value;
@@ -31,12 +31,12 @@ const Ranked* BestRule::best(const Rankings& rankings) const {
 std::vector<BestRule> BestRule::all(const Config& config) {
   std::vector<BestRule> rules;
   for (auto& table : config.list("best")) {
-    const auto [metric, lower_wins] = ruled_figure(table, config);
+    const auto [metric, lower_wins] = ruled_metric(table, config);
     rules.push_back({metric, lower_wins, static_cast<std::size_t>(table.integer("keep")),
                      rules.empty() ? "best" : "best-" + metric});
   }
   if (rules.empty()) {
-    const auto [metric, lower_wins] = ruling_figure(config);
+    const auto [metric, lower_wins] = ruling_metric(config);
     rules.push_back({metric, lower_wins, static_cast<std::size_t>(config.table("snapshot").integer("keep_best"))});
   }
   return rules;

@@ -29,9 +29,9 @@ struct BestRule {
   std::string link =
       "best";  ///< snapshots/<link> leads to the first one: "best" for the first rule, "best-<metric>" for others
 
-  /// Enters a validation's figures, but for one that is not finite. Returns their rank among those to keep, 0 where
+  /// Enters a validation's metrics, but for one that is not finite. Returns their rank among those to keep, 0 where
   /// they are the best so far; nothing where they are not among them.
-  std::optional<std::size_t> enter(Rankings& rankings, std::uint64_t iteration, const Figures& figures) const;
+  std::optional<std::size_t> enter(Rankings& rankings, std::uint64_t iteration, const Scalars& scalars) const;
   /// The first one; null before the first validation.
   const Ranked* best(const Rankings& rankings) const;
 

@@ -6,20 +6,20 @@
 
 #include "pipeline/train/exchange.h"
 #include "sampling/core/error.h"
-#include "stages/evaluation/figures.h"
+#include "stages/evaluation/detection_metrics.h"
 
 namespace flowtrain {
 
 namespace {
 
-LookedAt load(const Dataset& dataset, std::uint64_t id) {
-  LookedAt loaded{{id, {}, {}}, {}, {}};
+DetectedImage load(const Dataset& dataset, std::uint64_t id) {
+  DetectedImage loaded{{id, {}, {}}, {}, {}};
   ReadBuffer buffer;
   Image decoded, coloured;
   try {
     const Record record = dataset.read(id, buffer);
-    loaded.sight.boxes.assign(record.boxes.begin(),
-                              record.boxes.end());  // there to be found, whatever the picture is like
+    loaded.image_result.boxes.assign(record.boxes.begin(),
+                                     record.boxes.end());  // there to be found, whatever the picture is like
     const Picture picture = colour_picture_of(record, decoded, coloured);
     loaded.bgr.reshape(static_cast<std::uint64_t>(picture.height), static_cast<std::uint64_t>(picture.width), 3);
     auto* to = loaded.bgr.pixels.data();
@@ -32,40 +32,41 @@ LookedAt load(const Dataset& dataset, std::uint64_t id) {
   return loaded;
 }
 
-Measured measure(const Dataset& dataset, std::span<const Sight> sights) {
+Measured measure(const Dataset& dataset, std::span<const ImageResult> image_results) {
   Measured measured;
-  measured.truth = ground_truth(dataset, sights);
-  measured.found = found_objects(measured.truth, sights);
+  measured.truth = ground_truth(dataset, image_results);
+  measured.found = found_objects(measured.truth, image_results);
   measured.coco = coco_evaluate(measured.truth, measured.found, std::max(1u, std::thread::hardware_concurrency()));
-  measured.figures = detection_figures(measured.coco, voc_evaluate(measured.truth, measured.found));
+  measured.scalars = detection_metrics(measured.coco, voc_evaluate(measured.truth, measured.found));
   return measured;
 }
 
-double value_of(const Figures& figures, const std::string& name) {
-  return std::find_if(figures.begin(), figures.end(), [&](auto& figure) { return figure.first == name; })->second;
+double value_of(const Scalars& scalars, const std::string& name) {
+  return std::find_if(scalars.begin(), scalars.end(), [&](auto& scalar) { return scalar.first == name; })->second;
 }
 
 }  // namespace
 
-std::vector<Sight> look_at(const Dataset& dataset, std::span<const std::uint64_t> records, Detector& detector,
-                           const std::function<bool(const LookedAt&)>& after) {
-  std::vector<Sight> sights;
+std::vector<ImageResult> detect_in(const Dataset& dataset, std::span<const std::uint64_t> records, Detector& detector,
+                                   const std::function<bool(const DetectedImage&)>& after) {
+  std::vector<ImageResult> image_results;
   const auto read = [&](std::size_t i) { return std::async(std::launch::async, load, std::cref(dataset), records[i]); };
-  std::future<LookedAt> next;
+  std::future<DetectedImage> next;
   if (!records.empty()) next = read(0);
   for (std::size_t i = 0; i < records.size(); ++i) {
-    LookedAt looked = next.get();
+    DetectedImage detected = next.get();
     if (i + 1 < records.size()) next = read(i + 1);
-    if (looked.damage.empty())
-      looked.sight.found = detector.detect(looked.bgr.pixels.data(), looked.bgr.height, looked.bgr.width);
-    const bool goes_on = after(looked);
-    sights.push_back(std::move(looked.sight));
+    if (detected.damage.empty())
+      detected.image_result.found =
+          detector.detect(detected.bgr.pixels.data(), detected.bgr.height, detected.bgr.width);
+    const bool goes_on = after(detected);
+    image_results.push_back(std::move(detected.image_result));
     if (!goes_on) break;
   }
-  return sights;
+  return image_results;
 }
 
-std::optional<Figures> measure_detection(const DetectionMetrics& metrics, Detector& detector,
+std::optional<Scalars> measure_detection(const DetectionMetrics& metrics, Detector& detector,
                                          const std::set<std::uint64_t>& records, Group& group,
                                          const std::function<bool()>& goes_on) {
   std::vector<std::uint64_t> share;
@@ -74,25 +75,25 @@ std::optional<Figures> measure_detection(const DetectionMetrics& metrics, Detect
   // What could not be read was named by the line that fed the loss.
   // Ranks ask equally often, though some have one picture more.
   bool complete = true;
-  const auto after = [&, asked = std::size_t{0}](const LookedAt& looked) mutable {
-    if (metrics.on_look) metrics.on_look(looked);
+  const auto after = [&, asked = std::size_t{0}](const DetectedImage& detected) mutable {
+    if (metrics.on_image) metrics.on_image(detected);
     if (++asked <= records.size() / static_cast<std::size_t>(group.size())) complete = goes_on();
     return complete;
   };
-  std::vector<Sight> sights = look_at(metrics.dataset, share, detector, after);
+  std::vector<ImageResult> image_results = detect_in(metrics.dataset, share, detector, after);
   if (!complete || !goes_on()) return std::nullopt;
-  sights = sights_of_all(group, std::move(sights));
+  image_results = gather_image_results(group, std::move(image_results));
   std::vector<double> values(metrics.names.size(), 0);
   if (group.leads()) {
-    const Measured all = measure(metrics.dataset, sights);
+    const Measured all = measure(metrics.dataset, image_results);
     if (metrics.on_measured) metrics.on_measured(all);
     std::transform(metrics.names.begin(), metrics.names.end(), values.begin(),
-                   [&](auto& name) { return value_of(all.figures, name); });
+                   [&](auto& name) { return value_of(all.scalars, name); });
   }
-  group.sum("the figures of boxes", values);  // the leader's, for all
-  Figures figures;
-  for (std::size_t i = 0; i < values.size(); ++i) figures.emplace_back(metrics.names[i], values[i]);
-  return figures;
+  group.sum("the metrics of boxes", values);  // the leader's, for all
+  Scalars scalars;
+  for (std::size_t i = 0; i < values.size(); ++i) scalars.emplace_back(metrics.names[i], values[i]);
+  return scalars;
 }
 
 }  // namespace flowtrain

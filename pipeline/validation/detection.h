@@ -20,36 +20,36 @@
 namespace flowtrain {
 
 /// A record after the detector looked at it.
-struct LookedAt {
-  Sight sight;
+struct DetectedImage {
+  ImageResult image_result;
   Image bgr;           ///< its picture, blue first
   std::string damage;  ///< why there is no picture; empty otherwise
 };
 
 /// Looks at records, each of which is read once: the next while the net looks at one. Calls `after` with each, until
 /// that returns false.
-std::vector<Sight> look_at(const Dataset& dataset, std::span<const std::uint64_t> records, Detector& detector,
-                           const std::function<bool(const LookedAt&)>& after);
+std::vector<ImageResult> detect_in(const Dataset& dataset, std::span<const std::uint64_t> records, Detector& detector,
+                                   const std::function<bool(const DetectedImage&)>& after);
 
 /// What sights say of a detector.
 struct Measured {
   GroundTruth truth;
   std::vector<FoundObject> found;
   CocoEvaluation coco;
-  Figures figures;  ///< all of detection_figure_names()
+  Scalars scalars;  ///< all of detection_figure_names()
 };
 
 /// What a validation measures a detector by.
 struct DetectionMetrics {
-  const Dataset& dataset;                                 ///< of the validation
-  std::vector<std::string> names;                         ///< as in stages/evaluation/figures.h; at least one
-  std::function<void(const LookedAt&)> on_look = {};      ///< told of each record that this process looked at
-  std::function<void(const Measured&)> on_measured = {};  ///< rank 0's, told of all
+  const Dataset& dataset;                                   ///< of the validation
+  std::vector<std::string> names;                           ///< as in stages/evaluation/metrics.h; at least one
+  std::function<void(const DetectedImage&)> on_image = {};  ///< told of each record that this process looked at
+  std::function<void(const Measured&)> on_measured = {};    ///< rank 0's, told of all
 };
 
-/// The figures over `records`, of which each process of the group looks at its share; they do not depend on how many
+/// The metrics over `records`, of which each process of the group looks at its share; they do not depend on how many
 /// processes there are. A collective. Nothing where `goes_on` became false meanwhile: in a group it must not.
-std::optional<Figures> measure_detection(const DetectionMetrics& metrics, Detector& detector,
+std::optional<Scalars> measure_detection(const DetectionMetrics& metrics, Detector& detector,
                                          const std::set<std::uint64_t>& records, Group& group,
                                          const std::function<bool()>& goes_on);
 

@@ -1,7 +1,7 @@
 #include "pipeline/validation/early_stop.h"
 
-#include "sampling/core/say.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
@@ -10,8 +10,8 @@ EarlyStop EarlyStop::from(const Config& config) {
   return {Improvement::from(table, config), static_cast<std::uint64_t>(table.integer("patience")), table.real("hours")};
 }
 
-void EarlyStop::enter(EarlyStopState& state, const Figures& figures) const {
-  if (improvement.enter(state.best, figures))
+void EarlyStop::enter(EarlyStopState& state, const Scalars& scalars) const {
+  if (improvement.enter(state.best, scalars))
     state.since = 0;
   else
     ++state.since;
@@ -19,10 +19,12 @@ void EarlyStop::enter(EarlyStopState& state, const Figures& figures) const {
 
 std::string EarlyStop::reason(const EarlyStopState& state) const {
   if (patience == 0 || state.since < patience) return {};
-  return say(improvement.metric, " has not improved in ", state.since, " validations",
-             state.best ? say(" (best: ", *state.best, ")") : std::string(), ": early_stop.patience");
+  return concat(improvement.metric, " has not improved in ", state.since, " validations",
+                state.best ? concat(" (best: ", *state.best, ")") : std::string(), ": early_stop.patience");
 }
 
-std::string EarlyStop::out_of_time_text() const { return say(hours, " hours of training are over: early_stop.hours"); }
+std::string EarlyStop::out_of_time_text() const {
+  return concat(hours, " hours of training are over: early_stop.hours");
+}
 
 }  // namespace flowtrain

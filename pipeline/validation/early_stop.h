@@ -13,7 +13,7 @@ namespace flowtrain {
 
 /// What the rule remembers, in snapshots too.
 struct EarlyStopState {
-  std::optional<double> best;  ///< the figure that the later ones must beat
+  std::optional<double> best;  ///< the metric that the later ones must beat
   std::uint64_t since = 0;     ///< validations that did not
 };
 
@@ -24,8 +24,8 @@ struct EarlyStop {
 
   static EarlyStop from(const Config& config);
 
-  /// Enters a validation's figures.
-  void enter(EarlyStopState& state, const Figures& figures) const;
+  /// Enters a validation's metrics.
+  void enter(EarlyStopState& state, const Scalars& scalars) const;
   /// Why the run is over, for people; empty where it is not.
   std::string reason(const EarlyStopState& state) const;
   bool out_of_time(double elapsed_s) const { return hours > 0 && elapsed_s >= hours * 3600; }

@@ -45,40 +45,40 @@ Validated run_validation(Loader& line, Validator& validator, BadSamples& bad, st
   std::set<std::uint64_t> replaced;  // a substitute may have been bad as well
   for (auto& each : found) replaced.insert(each.position);
   bad.account(std::move(found), iteration);
-  std::optional<Figures> seen = Figures();
-  Figures figures;
+  std::optional<Scalars> seen = Scalars();
+  Scalars scalars;
   attempt([&] {
     if (detection && complete) seen = measure_detection(*detection, *validator.detector(), records, group, goes_on);
-    figures = validator.end_validation();
+    scalars = validator.end_validation();
   });
   if (error) validator.leave_validation();
   if (!complete || !seen) return {};
   if (error) return {.error = error};
-  figures.insert(figures.end(), seen->begin(), seen->end());
-  return {.figures = std::move(figures), .replaced = replaced.size()};
+  scalars.insert(scalars.end(), seen->begin(), seen->end());
+  return {.scalars = std::move(scalars), .replaced = replaced.size()};
 }
 
 // [data.val]'s comes last, so that what else the validator has of it stays, and is told first.
 Validated validate_sets(const std::vector<ValidationSet>& sets, Validator& validator, std::uint64_t iteration,
                         const GoesOn& goes_on, Group& group, ErrorPolicy::Action on_error) {
-  Figures figures;
+  Scalars scalars;
   std::exception_ptr error;
   std::uint64_t replaced = 0;
   for (std::size_t i = sets.size(); i-- > 0;) {
     const ValidationSet& set = sets[i];
     Validated one = run_validation(set.line, validator, set.bad_samples, iteration, set.batches, goes_on, group,
                                    set.detection, on_error);
-    if (!one.figures && !one.error) return {};
+    if (!one.scalars && !one.error) return {};
     if (one.error && !error) error = one.error;
     if (error && on_error != ErrorPolicy::Action::skip) break;
     if (error) continue;
     if (!set.name.empty())
-      for (auto& [name, value] : *one.figures) name = set.name + "." + name;
-    figures.insert(figures.begin(), one.figures->begin(), one.figures->end());
+      for (auto& [name, value] : *one.scalars) name = set.name + "." + name;
+    scalars.insert(scalars.begin(), one.scalars->begin(), one.scalars->end());
     replaced += one.replaced;
   }
   if (error) return {.error = error};
-  Validated all{.figures = std::move(figures), .replaced = replaced};
+  Validated all{.scalars = std::move(scalars), .replaced = replaced};
   const ClassTable* confusion = sets.front().name.empty() ? validator.confusion() : nullptr;
   if (confusion) all.confusion = *confusion;
   return all;

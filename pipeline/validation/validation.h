@@ -20,16 +20,16 @@ namespace flowtrain {
 
 /// What a validation goes through.
 struct ValidationSet {
-  std::string name;  ///< before its figures' names; empty: [data.val]'s
+  std::string name;  ///< before its metrics' names; empty: [data.val]'s
   Loader& line;
   std::uint64_t batches;  ///< of one validation
   BadSamples& bad_samples;
   const DetectionMetrics* detection;  ///< null where none is asked for
 };
 
-/// What came of it. Neither figures nor an error: it was given up.
+/// What came of it. Neither metrics nor an error: it was given up.
 struct Validated {
-  std::optional<Figures> figures = {};       ///< of all sets, [data.val]'s first
+  std::optional<Scalars> scalars = {};       ///< of all sets, [data.val]'s first
   std::optional<ClassTable> confusion = {};  ///< of [data.val], where val.metrics asks for it
   std::exception_ptr error = {};             ///< that it ended with, where the run does not
   std::uint64_t replaced = 0;                ///< rows in which another record stands for a bad one
@@ -38,9 +38,9 @@ struct Validated {
 /// Asked before and after each batch; false: the validation is given up.
 using GoesOn = std::function<bool()>;
 
-/// Takes `batches` batches from the line and returns the validator's figures over them; a learner is in train mode
+/// Takes `batches` batches from the line and returns the validator's metrics over them; a learner is in train mode
 /// afterwards. Bad samples are entered as of `iteration`. In a group `goes_on` must answer alike on all ranks, which
-/// ask it equally often. `detection` (may be null): the validator's detector looks at the same records, and its figures
+/// ask it equally often. `detection` (may be null): the validator's detector looks at the same records, and its metrics
 /// follow. Throws errors (of a bad batch, say), but for those that `on_error` and is_survivable() let pass; with `skip`
 /// the batches are taken from the line all the same, so that the next validation begins where it would have.
 Validated run_validation(Loader& line, Validator& validator, BadSamples& bad, std::uint64_t iteration,
@@ -48,7 +48,7 @@ Validated run_validation(Loader& line, Validator& validator, BadSamples& bad, st
                          const DetectionMetrics* detection = nullptr,
                          ErrorPolicy::Action on_error = ErrorPolicy::Action::stop);
 
-/// One validation on each of the sets; with `skip` also of those after one that failed, whose figures nobody sees.
+/// One validation on each of the sets; with `skip` also of those after one that failed, whose metrics nobody sees.
 Validated validate_sets(const std::vector<ValidationSet>& sets, Validator& validator, std::uint64_t iteration,
                         const GoesOn& goes_on, Group& group, ErrorPolicy::Action on_error);
 

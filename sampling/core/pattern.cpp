@@ -6,7 +6,7 @@
 #include <array>
 #include <new>
 
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 namespace {
@@ -20,13 +20,13 @@ PCRE2_SPTR bytes(const std::string& text) { return reinterpret_cast<PCRE2_SPTR>(
 std::string meaning(int code) {
   std::array<PCRE2_UCHAR, 256> text;
   const int length = pcre2_get_error_message(code, text.data(), text.size());
-  return length < 0 ? say("PCRE2's error ", code) : std::string(text.begin(), text.begin() + length);
+  return length < 0 ? concat("PCRE2's error ", code) : std::string(text.begin(), text.begin() + length);
 }
 
 PatternError cannot_match(int code, const std::string& name) {
   if (code == PCRE2_ERROR_MATCHLIMIT || code == PCRE2_ERROR_DEPTHLIMIT || code == PCRE2_ERROR_HEAPLIMIT)
-    return PatternError(say("takes more than ", most_steps, " steps to look for in '", name, "'"));
-  return PatternError(say("cannot be used on '", name, "': ", meaning(code)));
+    return PatternError(concat("takes more than ", most_steps, " steps to look for in '", name, "'"));
+  return PatternError(concat("cannot be used on '", name, "': ", meaning(code)));
 }
 
 /// The bounds of a search, the same for all.
@@ -46,12 +46,12 @@ pcre2_match_context* limits() {
 
 Pattern::Pattern(const std::string& text) {
   if (text.size() > most_characters)
-    throw PatternError(say("a regular expression of more than ", most_characters, " characters"));
+    throw PatternError(concat("a regular expression of more than ", most_characters, " characters"));
   int code = 0;
   std::size_t at = 0;
   code_.reset(pcre2_compile(bytes(text), text.size(), PCRE2_NEVER_UTF | PCRE2_DOLLAR_ENDONLY, &code, &at, nullptr),
               pcre2_code_free);
-  if (!code_) throw PatternError(say("not a regular expression: ", meaning(code), " (at character ", at + 1, ")"));
+  if (!code_) throw PatternError(concat("not a regular expression: ", meaning(code), " (at character ", at + 1, ")"));
 }
 
 bool Pattern::found_in(const std::string& name) const {

@@ -112,11 +112,11 @@ std::vector<std::uint32_t> Coco::find_pictures(const Settings& settings, const s
     const auto found = files.size() - static_cast<std::size_t>(std::count(files.begin(), files.end(), missing));
     if (found > 0) return files;
   }
-  std::string looked;
-  for (const auto& folder : folders) looked += (looked.empty() ? "" : ", ") + (folder.empty() ? "./" : folder);
+  std::string detected;
+  for (const auto& folder : folders) detected += (detected.empty() ? "" : ", ") + (folder.empty() ? "./" : folder);
   throw settings.error(
       given.empty() ? "path" : "pictures",
-      "none of the pictures is there, such as " + std::string(instances.file_names[0]) + "; looked into " + looked,
+      "none of the pictures is there, such as " + std::string(instances.file_names[0]) + "; looked into " + detected,
       ExitCode::data, "set data.pictures to their folder or .tar below data.path");
 }
 

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "sampling/class_names.h"
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 #include "sampling/core/warning.h"
 #include "sampling/datasets/entries.h"
 #include "sampling/fingerprint.h"
@@ -30,7 +30,7 @@ class LeftOut {
   std::string text(const std::vector<std::string>& classes) const {
     auto folders = folders_;
     std::erase_if(folders, [&](auto& folder) { return std::ranges::binary_search(classes, folder); });
-    return say(
+    return concat(
         files_, files_ == 1 ? " file of another kind" : " files of other kinds", " left out: ", kinds(),
         folders.empty() ? "" : "; of folders that hold nothing else no class is made: ", listed_classes(folders));
   }
@@ -44,7 +44,7 @@ class LeftOut {
     std::ranges::stable_sort(kinds, std::ranges::greater(), &std::pair<std::uint64_t, std::string>::first);
     std::string list;
     for (std::size_t i = 0; i < std::min(most, kinds.size()); ++i)
-      list += say(i ? ", " : "", kinds[i].first, " ", kinds[i].second);
+      list += concat(i ? ", " : "", kinds[i].first, " ", kinds[i].second);
     return kinds.size() > most ? list + ", …" : list;
   }
 
@@ -75,10 +75,10 @@ class ImageFolder : public Dataset {
     const auto others = left_out.any() ? left_out.text(classes_) : "";
     constexpr const char* convert = "convert pictures of other kinds to PNG or JPEG";
     if (samples_.empty())
-      throw EmptyDataset(say(files_.describe(base), ": no pictures (", picture_endings, ") in sub-folders",
-                             others.empty() ? "" : "; ", others),
+      throw EmptyDataset(concat(files_.describe(base), ": no pictures (", picture_endings, ") in sub-folders",
+                                others.empty() ? "" : "; ", others),
                          others.empty() ? "put the pictures of each class into a folder of its own" : convert);
-    if (!others.empty()) warn(say(files_.describe(base), ": ", others, "; ", convert));
+    if (!others.empty()) warn(concat(files_.describe(base), ": ", others, "; ", convert));
   }
 
   std::uint64_t size() const override { return samples_.size(); }

@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "sampling/core/error.h"
-#include "sampling/core/say.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 #include "sampling/datasets/kept_index.h"
 #include "sampling/io/descriptor.h"
 #include "sampling/io/files.h"
@@ -80,7 +80,7 @@ class Indexer {
   /// Files with neither a picture nor a label among them are no sample.
   void finish_sample() {
     if (picture_.empty() && sample_.label >= 0)
-      fail(say("it has a label (.cls), but no picture (", picture_endings, ") beside it"),
+      fail(concat("it has a label (.cls), but no picture (", picture_endings, ") beside it"),
            "the files of a sample follow each other in the shard; pictures of other kinds are to be converted");
     if (!picture_.empty()) {
       shard_.names.add(picture_);

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/shard_index.h"
 #include "sampling/datasets/shards.h"
@@ -124,7 +124,7 @@ class WebDataset : public Dataset {
   }
 
   std::string missing_labels() const override {
-    return classes_ > 0 ? "" : say("no picture has a .cls beside it, ", describe(0), " for one; ", labels_hint);
+    return classes_ > 0 ? "" : concat("no picture has a .cls beside it, ", describe(0), " for one; ", labels_hint);
   }
 
   std::string describe(std::uint64_t id) const override {

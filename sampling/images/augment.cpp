@@ -11,7 +11,7 @@ namespace {
 using Change = AugmentStep::Kind;
 using Steps = std::vector<AugmentStep>;
 
-constexpr int kMagnitudes = 31;  // 0 … 30
+constexpr int magnitudes = 31;  // 0 … 30
 
 /// An operation of the two policies, and its strength at the largest magnitude of each.
 struct PolicyStep {
@@ -21,26 +21,26 @@ struct PolicyStep {
   double rand, trivial;
 };
 
-constexpr std::array<PolicyStep, 14> kPolicySteps{{{PolicyStep::Form::identity, Change::warp, 0, 0},
-                                                   {PolicyStep::Form::shear_x, Change::warp, 0.3, 0.99},
-                                                   {PolicyStep::Form::shear_y, Change::warp, 0.3, 0.99},
-                                                   {PolicyStep::Form::translate_x, Change::warp, 150.0 / 331, 32},
-                                                   {PolicyStep::Form::translate_y, Change::warp, 150.0 / 331, 32},
-                                                   {PolicyStep::Form::rotate, Change::warp, 30, 135},
-                                                   {PolicyStep::Form::factor, Change::brightness, 0.9, 0.99},
-                                                   {PolicyStep::Form::factor, Change::saturation, 0.9, 0.99},
-                                                   {PolicyStep::Form::factor, Change::contrast, 0.9, 0.99},
-                                                   {PolicyStep::Form::factor, Change::sharpness, 0.9, 0.99},
-                                                   {PolicyStep::Form::posterize, Change::posterize, 4, 6},
-                                                   {PolicyStep::Form::solarize, Change::solarize, 255, 255},
-                                                   {PolicyStep::Form::whole, Change::autocontrast, 0, 0},
-                                                   {PolicyStep::Form::whole, Change::equalize, 0, 0}}};
+constexpr std::array<PolicyStep, 14> auto_augment_steps{{{PolicyStep::Form::identity, Change::warp, 0, 0},
+                                                         {PolicyStep::Form::shear_x, Change::warp, 0.3, 0.99},
+                                                         {PolicyStep::Form::shear_y, Change::warp, 0.3, 0.99},
+                                                         {PolicyStep::Form::translate_x, Change::warp, 150.0 / 331, 32},
+                                                         {PolicyStep::Form::translate_y, Change::warp, 150.0 / 331, 32},
+                                                         {PolicyStep::Form::rotate, Change::warp, 30, 135},
+                                                         {PolicyStep::Form::factor, Change::brightness, 0.9, 0.99},
+                                                         {PolicyStep::Form::factor, Change::saturation, 0.9, 0.99},
+                                                         {PolicyStep::Form::factor, Change::contrast, 0.9, 0.99},
+                                                         {PolicyStep::Form::factor, Change::sharpness, 0.9, 0.99},
+                                                         {PolicyStep::Form::posterize, Change::posterize, 4, 6},
+                                                         {PolicyStep::Form::solarize, Change::solarize, 255, 255},
+                                                         {PolicyStep::Form::whole, Change::autocontrast, 0, 0},
+                                                         {PolicyStep::Form::whole, Change::equalize, 0, 0}}};
 
 void draw_policy_step(bool trivial, int magnitude, int height, int width, Stream& random, Steps& steps) {
   using Form = PolicyStep::Form;
-  const PolicyStep& drawn = kPolicySteps[random.below(kPolicySteps.size())];
-  if (trivial) magnitude = static_cast<int>(random.below(kMagnitudes));
-  const double share = static_cast<double>(magnitude) / (kMagnitudes - 1);
+  const PolicyStep& drawn = auto_augment_steps[random.below(auto_augment_steps.size())];
+  if (trivial) magnitude = static_cast<int>(random.below(magnitudes));
+  const double share = static_cast<double>(magnitude) / (magnitudes - 1);
   const double strength = share * (trivial ? drawn.trivial : drawn.rand);
   const bool has_sign = drawn.form >= Form::shear_x && drawn.form <= Form::factor;
   const double amount = has_sign && random.below(2) == 1 ? -strength : strength;

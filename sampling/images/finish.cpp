@@ -15,7 +15,7 @@ bool on_line(const PixelBox& box, int y) { return y >= box.top && y < box.bottom
 void write_noise(std::uint64_t key, std::uint64_t begin, std::uint64_t end, std::uint8_t* to) {
   std::uint64_t bits = 0;
   for (std::uint64_t i = begin; i < end; ++i) {
-    if (i == begin || i % 8 == 0) bits = mix64(key + kNoiseStep * (i / 8 + 1)) >> (i % 8 * 8);
+    if (i == begin || i % 8 == 0) bits = mix64(key + noise_step * (i / 8 + 1)) >> (i % 8 * 8);
     *to++ = static_cast<std::uint8_t>(bits);
     bits >>= 8;
   }

@@ -76,7 +76,7 @@ Matrix inverse(const Matrix& m) {
 }
 
 // Grey, and the two colour differences of FCC's NTSC (YIQ).
-constexpr Matrix kYiq{{{0.299, 0.587, 0.114}, {0.595716, -0.274453, -0.321263}, {0.211456, -0.522591, 0.311135}}};
+constexpr Matrix yiq{{{0.299, 0.587, 0.114}, {0.595716, -0.274453, -0.321263}, {0.211456, -0.522591, 0.311135}}};
 
 ColorFactors draw_colors(const ColorJitter& jitter, Stream& random) {
   if (random.uniform() >= jitter.prob) return {};
@@ -100,8 +100,8 @@ Tint tint_of(const ColorFactors& factors) {
   const double angle = 2 * std::numbers::pi * factors.hue, cos = std::cos(angle), sin = std::sin(angle);
   const double s = factors.saturation;
   const Matrix turn{{{1, 0, 0}, {0, s * cos, -s * sin}, {0, s * sin, s * cos}}};
-  static const Matrix from_yiq = inverse(kYiq);
-  const Matrix changed = from_yiq * turn * kYiq;
+  static const Matrix from_yiq = inverse(yiq);
+  const Matrix changed = from_yiq * turn * yiq;
   Tint tint;
   for (std::size_t i = 0; i < 3; ++i)
     for (std::size_t j = 0; j < 3; ++j)

@@ -52,6 +52,6 @@ struct PixelMix {
 
 /// Byte `index` of a row's noise is byte index % 8, the lowest first, of SplitMix64's output number index / 8 from the
 /// row's key on. Counted through (height, width, channels), so it does not matter who writes which part.
-inline constexpr std::uint64_t kNoiseStep = 0x9e3779b97f4a7c15ULL;
+inline constexpr std::uint64_t noise_step = 0x9e3779b97f4a7c15ULL;
 
 }  // namespace flowtrain

@@ -19,8 +19,8 @@ namespace flowtrain::resizing::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr int kRows = 8;  // at once
-constexpr int kFraction = 7;
+constexpr int block_rows = 8;  // at once
+constexpr int fraction = 7;
 
 /// The product of a level with fraction and a weight, rounded.
 [[maybe_unused]] std::int16_t product(int value, int weight) {
@@ -37,14 +37,14 @@ void sum_rows(const std::uint8_t* rows, std::size_t stride_bytes, const std::int
   for (std::size_t i = 0; i < bytes; ++i) {
     std::int16_t sum = 0;
     for (int k = 0; k < count; ++k)
-      sum = plus(sum, product(rows[static_cast<std::size_t>(k) * stride_bytes + i] << kFraction, weights[k]));
+      sum = plus(sum, product(rows[static_cast<std::size_t>(k) * stride_bytes + i] << fraction, weights[k]));
     out[i] = sum;
   }
 }
 
 void sum_column(const std::int16_t* values, std::size_t apart, const std::int16_t* weights, int count,
                 std::int16_t* out) {
-  for (int row = 0; row < kRows; ++row) {
+  for (int row = 0; row < block_rows; ++row) {
     std::int16_t sum = 0;
     for (int k = 0; k < count; ++k)
       sum = plus(sum, product(values[static_cast<std::size_t>(k) * apart + row], weights[k]));
@@ -53,13 +53,13 @@ void sum_column(const std::int16_t* values, std::size_t apart, const std::int16_
 }
 
 void turn(const std::int16_t* from, std::size_t from_apart, std::int16_t* to, std::size_t to_apart) {
-  for (std::size_t i = 0; i < kRows; ++i)
-    for (std::size_t j = 0; j < kRows; ++j) to[j * to_apart + i] = from[i * from_apart + j];
+  for (std::size_t i = 0; i < block_rows; ++i)
+    for (std::size_t j = 0; j < block_rows; ++j) to[j * to_apart + i] = from[i * from_apart + j];
 }
 
 void put_levels(const std::int16_t* values, std::uint8_t* out) {
-  for (int i = 0; i < kRows; ++i)
-    out[i] = static_cast<std::uint8_t>(std::clamp((plus(values[i], 1 << (kFraction - 1))) >> kFraction, 0, 255));
+  for (int i = 0; i < block_rows; ++i)
+    out[i] = static_cast<std::uint8_t>(std::clamp((plus(values[i], 1 << (fraction - 1))) >> fraction, 0, 255));
 }
 #else
 /// `bytes` columns of `count` rows. Reads no byte behind the last row's end.
@@ -72,7 +72,7 @@ void sum_rows(const std::uint8_t* rows, std::size_t stride_bytes, const std::int
     auto sum = hn::Zero(d);
     const std::uint8_t* row = rows + i;
     for (int k = 0; k < count; ++k, row += stride_bytes) {
-      const auto levels = hn::ShiftLeft<kFraction>(hn::PromoteTo(d, hn::LoadU(d8, row)));
+      const auto levels = hn::ShiftLeft<fraction>(hn::PromoteTo(d, hn::LoadU(d8, row)));
       sum = hn::SaturatedAdd(sum, hn::MulFixedPoint15(levels, hn::Set(d, weights[k])));
     }
     hn::StoreU(sum, d, out + i);
@@ -83,7 +83,7 @@ void sum_rows(const std::uint8_t* rows, std::size_t stride_bytes, const std::int
   for (; i < bytes; ++i) {
     std::int16_t sum = 0;
     for (int k = 0; k < count; ++k)
-      sum = plus(sum, product(rows[static_cast<std::size_t>(k) * stride_bytes + i] << kFraction, weights[k]));
+      sum = plus(sum, product(rows[static_cast<std::size_t>(k) * stride_bytes + i] << fraction, weights[k]));
     out[i] = sum;
   }
 }
@@ -91,7 +91,7 @@ void sum_rows(const std::uint8_t* rows, std::size_t stride_bytes, const std::int
 /// One value of each of the eight rows, from `count` columns.
 HWY_INLINE void sum_column(const std::int16_t* values, std::size_t apart, const std::int16_t* weights, int count,
                            std::int16_t* out) {
-  const hn::FixedTag<std::int16_t, kRows> d;
+  const hn::FixedTag<std::int16_t, block_rows> d;
   auto sum = hn::Zero(d);
   for (int k = 0; k < count; ++k, values += apart)
     sum = hn::SaturatedAdd(sum, hn::MulFixedPoint15(hn::Load(d, values), hn::Set(d, weights[k])));
@@ -125,14 +125,14 @@ HWY_INLINE void turn(const std::int16_t* from, std::size_t from_apart, std::int1
 
 /// Eight values to levels.
 HWY_INLINE void put_levels(const std::int16_t* values, std::uint8_t* out) {
-  const hn::FixedTag<std::int16_t, kRows> d;
-  const hn::FixedTag<std::uint8_t, kRows> d8;
-  const auto rounded = hn::SaturatedAdd(hn::LoadU(d, values), hn::Set(d, 1 << (kFraction - 1)));
-  hn::StoreU(hn::DemoteTo(d8, hn::ShiftRight<kFraction>(rounded)), d8, out);
+  const hn::FixedTag<std::int16_t, block_rows> d;
+  const hn::FixedTag<std::uint8_t, block_rows> d8;
+  const auto rounded = hn::SaturatedAdd(hn::LoadU(d, values), hn::Set(d, 1 << (fraction - 1)));
+  hn::StoreU(hn::DemoteTo(d8, hn::ShiftRight<fraction>(rounded)), d8, out);
 }
 #endif
 
-std::size_t rounded_up(std::size_t count) { return (count + kRows - 1) / kRows * kRows; }
+std::size_t rounded_up(std::size_t count) { return (count + block_rows - 1) / block_rows * block_rows; }
 
 void resize(const std::uint8_t* in, std::size_t stride_bytes, int columns, int channels, const Taps& down,
             const Taps& across, std::uint8_t* out) {
@@ -140,36 +140,36 @@ void resize(const std::uint8_t* in, std::size_t stride_bytes, int columns, int c
   const std::size_t bytes = static_cast<std::size_t>(columns) * pixel, row = rounded_up(bytes);
   const std::size_t out_bytes = static_cast<std::size_t>(across.count()) * pixel;
   thread_local std::vector<std::int16_t> scratch;
-  scratch.resize(std::max(scratch.size(), kRows * (2 * row + rounded_up(out_bytes))));
-  std::int16_t* const summed = scratch.data();        // (8, row)
-  std::int16_t* const turned = summed + kRows * row;  // (row, 8)
-  std::int16_t* const ready = turned + kRows * row;   // (out_bytes rounded up, 8)
-  for (int y = 0; y < down.count(); y += kRows) {
-    const int rows = std::min(kRows, down.count() - y);
+  scratch.resize(std::max(scratch.size(), block_rows * (2 * row + rounded_up(out_bytes))));
+  std::int16_t* const summed = scratch.data();             // (8, row)
+  std::int16_t* const turned = summed + block_rows * row;  // (row, 8)
+  std::int16_t* const ready = turned + block_rows * row;   // (out_bytes rounded up, 8)
+  for (int y = 0; y < down.count(); y += block_rows) {
+    const int rows = std::min(block_rows, down.count() - y);
     for (int i = 0; i < rows; ++i) {
       const auto [first, count] = down.spans[static_cast<std::size_t>(y + i)];
       sum_rows(in + static_cast<std::size_t>(first) * stride_bytes, stride_bytes,
                down.weights.data() + (y + i) * down.most, count, bytes, summed + static_cast<std::size_t>(i) * row);
     }
-    for (std::size_t i = 0; i < row; i += kRows) turn(summed + i, row, turned + i * kRows, kRows);
+    for (std::size_t i = 0; i < row; i += block_rows) turn(summed + i, row, turned + i * block_rows, block_rows);
     std::int16_t* to = ready;
     const std::int16_t* weights = across.weights.data();
     for (const auto& [first, count] : across.spans) {
-      const std::int16_t* from = turned + static_cast<std::size_t>(first) * pixel * kRows;
-      for (std::size_t c = 0; c < pixel; ++c, from += kRows, to += kRows)
-        sum_column(from, pixel * kRows, weights, count, to);
+      const std::int16_t* from = turned + static_cast<std::size_t>(first) * pixel * block_rows;
+      for (std::size_t c = 0; c < pixel; ++c, from += block_rows, to += block_rows)
+        sum_column(from, pixel * block_rows, weights, count, to);
       weights += across.most;
     }
-    HWY_ALIGN std::int16_t block[kRows * kRows];
-    for (std::size_t i = 0; i < out_bytes; i += kRows) {
-      turn(ready + i * kRows, kRows, block, kRows);
+    HWY_ALIGN std::int16_t block[block_rows * block_rows];
+    for (std::size_t i = 0; i < out_bytes; i += block_rows) {
+      turn(ready + i * block_rows, block_rows, block, block_rows);
       for (int k = 0; k < rows; ++k) {
         std::uint8_t* const at = out + static_cast<std::size_t>(y + k) * out_bytes + i;
-        if (i + kRows <= out_bytes) {
-          put_levels(block + k * kRows, at);
+        if (i + block_rows <= out_bytes) {
+          put_levels(block + k * block_rows, at);
         } else {
-          std::uint8_t last[kRows];
-          put_levels(block + k * kRows, last);
+          std::uint8_t last[block_rows];
+          put_levels(block + k * block_rows, last);
           std::memcpy(at, last, out_bytes - i);
         }
       }

@@ -1,6 +1,6 @@
 // The two orders that need nothing but the number of records: as stored, and shuffled.
 
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 #include "sampling/orders/entries.h"
 
 namespace flowtrain {
@@ -42,7 +42,7 @@ OrderEntry sequential_entry() {
       .make = [](const Settings& settings, const OrderInput& input) -> std::unique_ptr<Order> {
         const auto samples = samples_of(input), first = static_cast<std::uint64_t>(settings.integer("first"));
         if (first > samples)
-          throw settings.error("first", say(first, " records are more than the ", samples, " that there are"),
+          throw settings.error("first", concat(first, " records are more than the ", samples, " that there are"),
                                ExitCode::data);
         return std::make_unique<Sequential>(first > 0 ? first : samples);
       }};

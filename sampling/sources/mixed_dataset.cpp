@@ -4,18 +4,18 @@
 #include <stdexcept>
 
 #include "sampling/class_names.h"
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 #include "sampling/fingerprint.h"
 
 namespace flowtrain {
 
 std::vector<std::string> agreed_classes(const std::vector<std::string>& first, const std::vector<std::string>& second) {
-  if (first.size() != second.size()) throw std::invalid_argument(say(second.size(), " classes, not ", first.size()));
+  if (first.size() != second.size()) throw std::invalid_argument(concat(second.size(), " classes, not ", first.size()));
   if (has_only_numbers(first)) return second;
   if (has_only_numbers(second)) return first;
   for (std::size_t i = 0; i < first.size(); ++i)
     if (first[i] != second[i])
-      throw std::invalid_argument(say("class ", i, " is '", second[i], "', not '", first[i], "'"));
+      throw std::invalid_argument(concat("class ", i, " is '", second[i], "', not '", first[i], "'"));
   return first;
 }
 
@@ -51,7 +51,7 @@ bool MixedDataset::has_boxes() const {
 
 std::string MixedDataset::describe(std::uint64_t id) const {
   const Source& from = source(id);
-  return say(from.name, ": ", from.dataset->describe(id - from.first_id));
+  return concat(from.name, ": ", from.dataset->describe(id - from.first_id));
 }
 
 bool MixedDataset::resident() const {

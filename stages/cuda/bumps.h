@@ -16,7 +16,7 @@ struct Maps {
 /// Enqueues drawing one corner of all `bumps`, (pictures, rows, 7), x and y in the columns `corner` and the next, on
 /// `heat`, filled with 0, and unless null on `valid`, filled with 1. The same bits every time: a maximum knows no
 /// order.
-void draw_bumps(const std::int32_t* bumps, std::int64_t rows, int corner, float* heat, float* valid, const Maps& maps,
-                cudaStream_t stream);
+void draw_gaussians(const std::int32_t* gaussians, std::int64_t rows, int corner, float* heat, float* valid,
+                    const Maps& maps, cudaStream_t stream);
 
 }  // namespace flowtrain::cuda

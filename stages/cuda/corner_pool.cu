@@ -10,10 +10,10 @@
 namespace flowtrain::cuda {
 namespace {
 
-constexpr unsigned kThreads = 256;
-constexpr unsigned kWarp = 32;
-constexpr unsigned kWholeWarp = 0xffffffffu;
-constexpr std::int64_t kMaxBlocks = 1 << 16;  // the loops below do the rest
+constexpr unsigned block_threads = 256;
+constexpr unsigned warp = 32;
+constexpr unsigned whole_warp = 0xffffffffu;
+constexpr std::int64_t max_blocks = 1 << 16;  // the loops below do the rest
 
 /// What values are compared and summed in.
 template <class T>
@@ -78,29 +78,29 @@ __global__ void sum_rows(const T* __restrict__ g, const std::uint8_t* __restrict
 template <class T>
 __global__ void scan_lines(const T* __restrict__ x, T* __restrict__ y, std::uint8_t* __restrict__ replaced, Lines all) {
   using W = typename Wide<T>::type;
-  const unsigned lane = threadIdx.x % kWarp;
-  const std::int64_t warps = std::int64_t{gridDim.x} * blockDim.x / kWarp;
-  for (std::int64_t line = (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) / kWarp; line < all.lines;
+  const unsigned lane = threadIdx.x % warp;
+  const std::int64_t warps = std::int64_t{gridDim.x} * blockDim.x / warp;
+  for (std::int64_t line = (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) / warp; line < all.lines;
        line += warps) {
     W carried = 0;
-    for (std::int64_t first = 0; first < all.length; first += kWarp) {
+    for (std::int64_t first = 0; first < all.length; first += warp) {
       const std::int64_t step = first + lane;
       const bool inside = step < all.length;
       const std::int64_t at = line * all.length + place(step, all.length, all.backwards);
       const W value = inside ? static_cast<W>(x[at]) : W(0);  // past the end: read by no lane that counts
       W largest = value;
-      for (unsigned by = 1; by < kWarp; by *= 2) {
-        const W earlier = __shfl_up_sync(kWholeWarp, largest, by);
+      for (unsigned by = 1; by < warp; by *= 2) {
+        const W earlier = __shfl_up_sync(whole_warp, largest, by);
         if (lane >= by && !replaces(largest, earlier)) largest = earlier;
       }
       if (first > 0 && !replaces(largest, carried)) largest = carried;
-      W before = __shfl_up_sync(kWholeWarp, largest, 1);
+      W before = __shfl_up_sync(whole_warp, largest, 1);
       if (lane == 0) before = carried;
       if (inside) {
         y[at] = static_cast<T>(largest);
         if (replaced) replaced[at] = step == 0 || replaces(value, before);
       }
-      carried = __shfl_sync(kWholeWarp, largest, kWarp - 1);
+      carried = __shfl_sync(whole_warp, largest, warp - 1);
     }
   }
 }
@@ -110,23 +110,23 @@ template <class T>
 __global__ void sum_lines(const T* __restrict__ g, const std::uint8_t* __restrict__ replaced, T* __restrict__ gx,
                           Lines all) {
   using W = typename Wide<T>::type;
-  const unsigned lane = threadIdx.x % kWarp;
-  const std::int64_t warps = std::int64_t{gridDim.x} * blockDim.x / kWarp;
-  for (std::int64_t line = (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) / kWarp; line < all.lines;
+  const unsigned lane = threadIdx.x % warp;
+  const std::int64_t warps = std::int64_t{gridDim.x} * blockDim.x / warp;
+  for (std::int64_t line = (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) / warp; line < all.lines;
        line += warps) {
     W carried = 0;
     bool carried_ends = true;
-    for (std::int64_t first = 0; first < all.length; first += kWarp) {
+    for (std::int64_t first = 0; first < all.length; first += warp) {
       const std::int64_t step = first + lane;
       const bool inside = step < all.length;
       const std::int64_t at = line * all.length + place(step, all.length, !all.backwards);
       W sum = inside ? static_cast<W>(g[at]) : W(0);
       const bool ends = inside && replaced[at] != 0;
-      int begins = __shfl_up_sync(kWholeWarp, static_cast<int>(ends), 1);  // a sum begins here, or before here
+      int begins = __shfl_up_sync(whole_warp, static_cast<int>(ends), 1);  // a sum begins here, or before here
       if (lane == 0) begins = carried_ends;
-      for (unsigned by = 1; by < kWarp; by *= 2) {
-        const W earlier = __shfl_up_sync(kWholeWarp, sum, by);
-        const int began = __shfl_up_sync(kWholeWarp, begins, by);
+      for (unsigned by = 1; by < warp; by *= 2) {
+        const W earlier = __shfl_up_sync(whole_warp, sum, by);
+        const int began = __shfl_up_sync(whole_warp, begins, by);
         if (lane >= by) {
           if (!begins) sum += earlier;
           begins |= began;
@@ -134,14 +134,14 @@ __global__ void sum_lines(const T* __restrict__ g, const std::uint8_t* __restric
       }
       if (!begins) sum += carried;
       if (inside) gx[at] = static_cast<T>(ends ? sum : W(0));
-      carried = __shfl_sync(kWholeWarp, sum, kWarp - 1);
-      carried_ends = __shfl_sync(kWholeWarp, static_cast<int>(ends), kWarp - 1) != 0;
+      carried = __shfl_sync(whole_warp, sum, warp - 1);
+      carried_ends = __shfl_sync(whole_warp, static_cast<int>(ends), warp - 1) != 0;
     }
   }
 }
 
 unsigned blocks_for(std::int64_t threads) {
-  return static_cast<unsigned>(std::min((threads + kThreads - 1) / kThreads, kMaxBlocks));
+  return static_cast<unsigned>(std::min((threads + block_threads - 1) / block_threads, max_blocks));
 }
 
 }  // namespace
@@ -150,9 +150,9 @@ template <class T>
 void running_max(const T* x, T* y, std::uint8_t* replaced, const Lines& lines, cudaStream_t stream) {
   if (lines.lines * lines.length * lines.inner == 0) return;  // a launch of no blocks is an error
   if (lines.inner == 1) {
-    scan_lines<<<blocks_for(lines.lines * kWarp), kThreads, 0, stream>>>(x, y, replaced, lines);
+    scan_lines<<<blocks_for(lines.lines * warp), block_threads, 0, stream>>>(x, y, replaced, lines);
   } else {
-    scan_rows<<<blocks_for(lines.lines * lines.inner), kThreads, 0, stream>>>(x, y, replaced, lines);
+    scan_rows<<<blocks_for(lines.lines * lines.inner), block_threads, 0, stream>>>(x, y, replaced, lines);
   }
   check(cudaGetLastError(), "launch of corner pooling");
 }
@@ -161,9 +161,9 @@ template <class T>
 void running_max_backward(const T* g, const std::uint8_t* replaced, T* gx, const Lines& lines, cudaStream_t stream) {
   if (lines.lines * lines.length * lines.inner == 0) return;
   if (lines.inner == 1) {
-    sum_lines<<<blocks_for(lines.lines * kWarp), kThreads, 0, stream>>>(g, replaced, gx, lines);
+    sum_lines<<<blocks_for(lines.lines * warp), block_threads, 0, stream>>>(g, replaced, gx, lines);
   } else {
-    sum_rows<<<blocks_for(lines.lines * lines.inner), kThreads, 0, stream>>>(g, replaced, gx, lines);
+    sum_rows<<<blocks_for(lines.lines * lines.inner), block_threads, 0, stream>>>(g, replaced, gx, lines);
   }
   check(cudaGetLastError(), "launch of corner pooling's backward");
 }

@@ -56,17 +56,17 @@ void running_max_backward_cuda(const at::Tensor& g, const at::Tensor& replaced, 
   });
 }
 
-void draw_bumps_cuda(const at::Tensor& bumps, std::int64_t corner, at::Tensor& heat,
-                     const std::optional<at::Tensor>& valid) {
-  const c10::cuda::CUDAGuard on_device(bumps.device());
+void draw_gaussians_cuda(const at::Tensor& gaussians, std::int64_t corner, at::Tensor& heat,
+                         const std::optional<at::Tensor>& valid) {
+  const c10::cuda::CUDAGuard on_device(gaussians.device());
   const Maps maps{heat.size(0), heat.size(1), static_cast<int>(heat.size(2)), static_cast<int>(heat.size(3))};
-  draw_bumps(bumps.const_data_ptr<std::int32_t>(), bumps.size(1), static_cast<int>(corner),
-             heat.mutable_data_ptr<float>(), valid ? valid->mutable_data_ptr<float>() : nullptr, maps,
-             c10::cuda::getCurrentCUDAStream());
+  draw_gaussians(gaussians.const_data_ptr<std::int32_t>(), gaussians.size(1), static_cast<int>(corner),
+                 heat.mutable_data_ptr<float>(), valid ? valid->mutable_data_ptr<float>() : nullptr, maps,
+                 c10::cuda::getCurrentCUDAStream());
 }
 
 TORCH_LIBRARY_IMPL(flowtrain, CUDA, library) {
-  library.impl("draw_bumps", draw_bumps_cuda);
+  library.impl("draw_bumps", draw_gaussians_cuda);
   library.impl("running_max", running_max_cuda);
   library.impl("running_max_backward", running_max_backward_cuda);
 }

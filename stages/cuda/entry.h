@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "stages/device/device.h"
-#include "stages/device/work_graph.h"
+#include "stages/device/device_graph.h"
 
 namespace flowtrain {
 
@@ -14,10 +14,10 @@ namespace flowtrain {
 using CudaDeviceEntry = Device*(int index, std::uint32_t slots, bool pin, char* error, std::size_t error_size);
 
 /// The name under which it is exported.
-inline constexpr char kCudaDeviceEntry[] = "flowtrain_cuda_device";
+inline constexpr char cuda_device_entry[] = "flowtrain_cuda_device";
 
 /// A graph of work on the GPU `index`, owned by the caller. Not exported where LibTorch came without CUDA.
 using CudaGraphEntry = WorkGraph*(int index);
-inline constexpr char kCudaGraphEntry[] = "flowtrain_cuda_graph";
+inline constexpr char cuda_graph_entry[] = "flowtrain_cuda_graph";
 
 }  // namespace flowtrain

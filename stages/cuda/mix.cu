@@ -9,13 +9,13 @@
 namespace flowtrain::cuda {
 namespace {
 
-constexpr int kMaxChannels = 4;
-constexpr unsigned kThreads = 256;
-constexpr std::size_t kMaxBlocksAcross = 1024;  // of one picture; the loop below does the rest
-constexpr std::size_t kMaxBlocksDown = 65535;   // what a grid may have
+constexpr int max_channels = 4;
+constexpr unsigned block_threads = 256;
+constexpr std::size_t max_blocks_across = 1024;  // of one picture; the loop below does the rest
+constexpr std::size_t max_blocks_down = 65535;   // what a grid may have
 
 struct Rule {
-  float scale[kMaxChannels], shift[kMaxChannels], fill[kMaxChannels];
+  float scale[max_channels], shift[max_channels], fill[max_channels];
 };
 
 /// One value of one channel, of a picture whose bytes these are.
@@ -73,7 +73,7 @@ __device__ float finished(const std::uint8_t* picture, const RowMix& row, float 
   std::uint8_t byte = Channels == 3 && mix.tints ? tinted(picture, row.tint, grey, value) : picture[value.index];
   if (inside(row.erased, value)) {
     if (!mix.noise) return fill;
-    byte = static_cast<std::uint8_t>(mix64(row.noise + kNoiseStep * (value.index / 8 + 1)) >> (value.index % 8 * 8));
+    byte = static_cast<std::uint8_t>(mix64(row.noise + noise_step * (value.index / 8 + 1)) >> (value.index % 8 * 8));
   }
   return __fadd_rn(__fmul_rn(static_cast<float>(byte), scale), shift);
 }
@@ -134,9 +134,9 @@ template <int Channels>
 void launch(const std::uint8_t* from, float* to, std::size_t rows, const PictureShape& shape, const Rule& rule,
             const PixelMix& mix, cudaStream_t stream) {
   const std::size_t values = static_cast<std::size_t>(shape.height) * shape.width * Channels;
-  const dim3 blocks(static_cast<unsigned>(std::min((values + kThreads - 1) / kThreads, kMaxBlocksAcross)),
-                    static_cast<unsigned>(std::min(rows, kMaxBlocksDown)));
-  mix_kernel<Channels><<<blocks, kThreads, 0, stream>>>(from, to, rows, shape, rule, mix);
+  const dim3 blocks(static_cast<unsigned>(std::min((values + block_threads - 1) / block_threads, max_blocks_across)),
+                    static_cast<unsigned>(std::min(rows, max_blocks_down)));
+  mix_kernel<Channels><<<blocks, block_threads, 0, stream>>>(from, to, rows, shape, rule, mix);
 }
 
 }  // namespace
@@ -145,14 +145,14 @@ void measure_grey(const std::uint8_t* from, float* to, std::size_t rows, const P
                   cudaStream_t stream) {
   if (shape.channels != 3) throw std::invalid_argument("colours: 3 channels, not " + std::to_string(shape.channels));
   if (rows == 0 || shape.height == 0 || shape.width == 0) return;
-  grey_kernel<<<static_cast<unsigned>(std::min(rows, kMaxBlocksDown)), kThreads, 0, stream>>>(
+  grey_kernel<<<static_cast<unsigned>(std::min(rows, max_blocks_down)), block_threads, 0, stream>>>(
       from, to, rows, static_cast<unsigned>(shape.height) * static_cast<unsigned>(shape.width));
   check(cudaGetLastError(), "launch of grey_kernel");
 }
 
 void mix_pixels(const std::uint8_t* from, float* to, std::size_t rows, const PictureShape& shape, const PixelRule& rule,
                 const PixelMix& mix, cudaStream_t stream) {
-  if (shape.channels < 1 || shape.channels > kMaxChannels)
+  if (shape.channels < 1 || shape.channels > max_channels)
     throw std::invalid_argument("mix: 1 to 4 channels, not " + std::to_string(shape.channels));
   if (rows == 0 || shape.height == 0 || shape.width == 0) return;  // a launch of no blocks is an error
   Rule flat{};

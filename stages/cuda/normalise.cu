@@ -10,13 +10,13 @@
 namespace flowtrain::cuda {
 namespace {
 
-constexpr int kMaxChannels = 4;
-constexpr unsigned kThreads = 256;
-constexpr std::size_t kMaxBlocks = 4096;  // more than any GPU runs at once; the loop below does the rest
+constexpr int max_channels = 4;
+constexpr unsigned block_threads = 256;
+constexpr std::size_t max_blocks = 4096;  // more than any GPU runs at once; the loop below does the rest
 
 struct Statistics {
-  float mean[kMaxChannels];
-  float stddev[kMaxChannels];
+  float mean[max_channels];
+  float stddev[max_channels];
 };
 
 template <int Channels>
@@ -62,15 +62,15 @@ void launch(const std::uint8_t* from, float* to, std::size_t count, const Statis
                        reinterpret_cast<std::uintptr_t>(to) % alignof(float4) == 0;
   const std::size_t quads = aligned ? values / 4 : 0;
   const std::size_t work = aligned ? quads + 3 : values;
-  const auto blocks = static_cast<unsigned>(std::min((work + kThreads - 1) / kThreads, kMaxBlocks));
-  normalise_kernel<Channels><<<blocks, kThreads, 0, stream>>>(from, to, values, quads, statistics);
+  const auto blocks = static_cast<unsigned>(std::min((work + block_threads - 1) / block_threads, max_blocks));
+  normalise_kernel<Channels><<<blocks, block_threads, 0, stream>>>(from, to, values, quads, statistics);
 }
 
 }  // namespace
 
 void normalise(const std::uint8_t* from, float* to, std::size_t count, int channels, const float* mean,
                const float* stddev, cudaStream_t stream) {
-  if (channels < 1 || channels > kMaxChannels) {
+  if (channels < 1 || channels > max_channels) {
     throw std::invalid_argument("normalise: 1 to 4 channels, not " + std::to_string(channels));
   }
   if (count == 0) return;  // a launch of no blocks is an error

@@ -26,7 +26,7 @@ class Detector {
 };
 
 /// How a detector looks: tables of the configuration.
-struct LookSpec {
+struct DetectSpec {
   const Settings& sampler;  ///< its input and output sizes
   const Settings& detect;
   std::int64_t classes;

@@ -9,20 +9,20 @@
 
 #include "sampling/core/error.h"
 #include "stages/cuda/entry.h"
-#include "stages/system/parts.h"
+#include "stages/system/find_library.h"
 
 namespace flowtrain {
 namespace {
 
-constexpr std::align_val_t kHostAlignment{64};
+constexpr std::align_val_t host_alignment{64};
 
 class CpuDevice final : public Device {
  public:
   std::string name() const override { return "cpu"; }
   bool copies() const override { return false; }
 
-  void* allocate_host(std::size_t bytes) override { return ::operator new(bytes, kHostAlignment); }
-  void free_host(void* memory) noexcept override { ::operator delete(memory, kHostAlignment); }
+  void* allocate_host(std::size_t bytes) override { return ::operator new(bytes, host_alignment); }
+  void free_host(void* memory) noexcept override { ::operator delete(memory, host_alignment); }
 
   void* allocate_device(std::size_t) override { throw no_copies("allocate_device"); }
   void free_device(void*) noexcept override {}
@@ -45,7 +45,7 @@ class CpuDevice final : public Device {
   }
 };
 
-constexpr char kCudaParts[] = "libflowtrain_cuda.so";
+constexpr char cuda_parts[] = "libflowtrain_cuda.so";
 
 }  // namespace
 
@@ -53,9 +53,9 @@ std::unique_ptr<Device> make_cpu_device() { return std::make_unique<CpuDevice>()
 
 std::unique_ptr<Device> make_cuda_device(int index, std::uint32_t slots, bool pin) {
   const std::string name = "cuda:" + std::to_string(index);
-  const auto parts = find_part(kCudaParts);
+  const auto parts = find_part(cuda_parts);
   if (parts.empty()) {
-    throw UserError(ExitCode::usage, name + ": this build of flowtrain has no CUDA parts (" + kCudaParts + ")",
+    throw UserError(ExitCode::usage, name + ": this build of flowtrain has no CUDA parts (" + cuda_parts + ")",
                     "Install the CUDA toolkit (nvcc) and build again, or train on the CPU: run.device = \"cpu\".");
   }
   // Asked first, because without a driver the reason that the parts do not load would name some other library.
@@ -70,9 +70,9 @@ std::unique_ptr<Device> make_cuda_device(int index, std::uint32_t slots, bool pi
     throw UserError(ExitCode::usage, name + ": the CUDA parts cannot be loaded: " + dlerror(),
                     "Run cmake/go build on this machine: where a GPU answers it installs LibTorch's CUDA libraries.");
   }
-  auto* entry = reinterpret_cast<CudaDeviceEntry*>(dlsym(library, kCudaDeviceEntry));
+  auto* entry = reinterpret_cast<CudaDeviceEntry*>(dlsym(library, cuda_device_entry));
   if (entry == nullptr) {
-    throw UserError(ExitCode::usage, name + ": " + parts.string() + " lacks " + kCudaDeviceEntry,
+    throw UserError(ExitCode::usage, name + ": " + parts.string() + " lacks " + cuda_device_entry,
                     "It comes from another version of flowtrain: build or install this one again.");
   }
   std::array<char, 512> error{};
@@ -85,7 +85,7 @@ std::unique_ptr<Device> make_cuda_device(int index, std::uint32_t slots, bool pi
 }
 
 MakeWorkGraph cuda_work_graphs(int index) {
-  auto* entry = reinterpret_cast<CudaGraphEntry*>(dlsym(RTLD_DEFAULT, kCudaGraphEntry));
+  auto* entry = reinterpret_cast<CudaGraphEntry*>(dlsym(RTLD_DEFAULT, cuda_graph_entry));
   if (entry == nullptr) return {};
   return [entry, index] { return std::unique_ptr<WorkGraph>(entry(index)); };
 }
@@ -94,7 +94,7 @@ int count_gpus() {
   std::error_code ignored;
   // The driver's device nodes (the second is WSL's): looked at first, because loading the driver takes its time.
   if (!std::filesystem::exists("/dev/nvidiactl", ignored) && !std::filesystem::exists("/dev/dxg", ignored)) return 0;
-  if (find_part(kCudaParts).empty()) return 0;
+  if (find_part(cuda_parts).empty()) return 0;
   void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
   if (driver == nullptr) return 0;
   auto* initialise = reinterpret_cast<int (*)(unsigned)>(dlsym(driver, "cuInit"));

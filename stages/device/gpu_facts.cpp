@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 #include "stages/device/device.h"
 
 namespace flowtrain {
@@ -22,12 +22,12 @@ Signature* find(const char* name) {
 std::string cuda_version(int (*ask)(int*)) {
   int version = 0;
   if (ask == nullptr || ask(&version) != success || version == 0) return {};
-  return say(version / 1000, '.', version % 1000 / 10);
+  return concat(version / 1000, '.', version % 1000 / 10);
 }
 
 // As NCCL (since 2.9) and cuDNN (since 9) count: 91200 is 9.12.0.
 std::string library_version(std::size_t version) {
-  return version == 0 ? "" : say(version / 10000, '.', version / 100 % 100, '.', version % 100);
+  return version == 0 ? "" : concat(version / 10000, '.', version / 100 % 100, '.', version % 100);
 }
 
 std::string nccl_version() {

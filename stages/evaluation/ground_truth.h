@@ -28,7 +28,7 @@ struct TrueObject {
 };
 
 /// What is annotated in a record, and what a detector found there; nothing of either in one that could not be read.
-struct Sight {
+struct ImageResult {
   std::uint64_t record;
   std::vector<Box> boxes;
   std::vector<Detection> found;
@@ -46,9 +46,9 @@ GroundTruth ground_truth(const CocoInstances& instances);
 /// Of the records of a data set that were seen, each once. `coco`: with the ids of its annotation file, which is read
 /// again, so that crowds and boxes left out of training count as COCO has it. Of others the sights' boxes; the ids are
 /// the records' numbers and labels.
-GroundTruth ground_truth(const Dataset& dataset, std::span<const Sight> sights);
+GroundTruth ground_truth(const Dataset& dataset, std::span<const ImageResult> image_results);
 
 /// What was found in these sights, with the ids of their ground truth.
-std::vector<FoundObject> found_objects(const GroundTruth& truth, std::span<const Sight> sights);
+std::vector<FoundObject> found_objects(const GroundTruth& truth, std::span<const ImageResult> image_results);
 
 }  // namespace flowtrain

@@ -1,5 +1,5 @@
 #pragma once
-// What the name of a figure of validation says.
+// What the name of a metric of validation says.
 
 #include <string>
 #include <string_view>
@@ -7,16 +7,16 @@
 
 namespace flowtrain {
 
-/// What the figures of accuracy_per_class begin with, before the name of the class.
+/// What the metrics of accuracy_per_class begin with, before the name of the class.
 inline constexpr std::string_view class_accuracy = "accuracy.";
 
-/// Which of `metrics`, or the loss, a figure is of, whatever set stands before it and whatever group of val.group_by
+/// Which of `metrics`, or the loss, a metric is of, whatever set stands before it and whatever group of val.group_by
 /// after it: "f1" of "f1", of "night.f1" and of "night.f1.cat". Empty: of none. No set is called like a metric.
-inline std::string metric_of(std::string_view figure, const std::vector<std::string>& metrics) {
+inline std::string metric_of(std::string_view scalar, const std::vector<std::string>& metrics) {
   const auto begins = [](std::string_view text, const std::string& name) {
     return text.starts_with(name) && (text.size() == name.size() || text[name.size()] == '.');
   };
-  for (auto text : {figure, figure.substr(figure.find('.') + 1)}) {
+  for (auto text : {scalar, scalar.substr(scalar.find('.') + 1)}) {
     for (auto& name : metrics)
       if (begins(text, name)) return name;
     if (begins(text, "loss")) return "loss";

@@ -15,7 +15,7 @@ using NcclEntry = void(c10d::ProcessGroup& group, const c10::intrusive_ptr<c10d:
                        std::chrono::milliseconds timeout);
 
 /// The file, and the name under which it exports that.
-inline constexpr char kNcclParts[] = "libflowtrain_nccl.so";
-inline constexpr char kNcclEntry[] = "flowtrain_add_nccl";
+inline constexpr char nccl_parts[] = "libflowtrain_nccl.so";
+inline constexpr char nccl_entry[] = "flowtrain_add_nccl";
 
 }  // namespace flowtrain

@@ -11,7 +11,7 @@
 
 namespace flowtrain {
 
-void configure_torch(const Settings& run, unsigned processes_here) {
+void conscalar_torch(const Settings& run, unsigned processes_here) {
   auto threads = static_cast<int>(run.integer("threads"));
   if (threads == 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency() / processes_here));
   torch::set_num_threads(threads);

@@ -33,7 +33,7 @@ std::size_t Readout::ask(const at::Tensor& values) {
 }
 
 void Readout::fetch() {
-  RECORD_USER_SCOPE("figures to the host");
+  RECORD_USER_SCOPE("values to the host");
   if (!asked_.empty()) values_ = on_host(asked_.size() == 1 ? asked_.front().contiguous() : at::cat(asked_));
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Figures on their way from the device to the host.
+// Values on their way from the device to the host.
 
 #include <ATen/core/Tensor.h>
 

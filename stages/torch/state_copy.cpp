@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "sampling/core/error.h"
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
@@ -49,9 +49,9 @@ void copy_bytes(const at::Tensor& from, StateTensor& to) {
 // Page-locked twins of one part's tensors, in order.
 using Twins = std::vector<at::Tensor>;
 
-constexpr std::size_t kTwinAlignment = 64;
+constexpr std::size_t twin_alignment = 64;
 
-std::size_t rounded_up(std::size_t bytes) { return (bytes + kTwinAlignment - 1) / kTwinAlignment * kTwinAlignment; }
+std::size_t rounded_up(std::size_t bytes) { return (bytes + twin_alignment - 1) / twin_alignment * twin_alignment; }
 
 std::size_t twin_bytes(const nets::NamedTensors& tensors) {
   std::size_t bytes = 0;
@@ -78,8 +78,8 @@ std::string list_of(const auto& names) {
   std::size_t listed = 0;
   for (auto& name : names)
     if (listed++ < most) text += (text.empty() ? "" : ", ") + name;
-  return say(names.size(), names.size() == 1 ? " tensor" : " tensors", text.empty() ? "" : " (", text,
-             names.size() > most ? say(" and ", names.size() - most, " more") : "", text.empty() ? "" : ")");
+  return concat(names.size(), names.size() == 1 ? " tensor" : " tensors", text.empty() ? "" : " (", text,
+                names.size() > most ? concat(" and ", names.size() - most, " more") : "", text.empty() ? "" : ")");
 }
 
 }  // namespace
@@ -193,8 +193,8 @@ void copy_in(const std::vector<StateTensor>& from, const nets::NamedTensors& to,
     if (missing.erase(stored.name) == 0) unexpected.push_back(stored.name);
   if (!missing.empty() || !unexpected.empty())
     throw UserError(ExitCode::snapshot,
-                    say("the snapshot's ", what, " is another one: it lacks ", list_of(missing), ", and has ",
-                        list_of(unexpected), " that this run has not"),
+                    concat("the snapshot's ", what, " is another one: it lacks ", list_of(missing), ", and has ",
+                           list_of(unexpected), " that this run has not"),
                     hint);
   for (auto& stored : from) {
     at::Tensor own = to.at(stored.name);

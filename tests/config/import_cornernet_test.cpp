@@ -25,7 +25,7 @@ constexpr const char* squeeze = R"({
 bool has_python() { return std::system("python3 -c '' 2>/dev/null") == 0; }
 
 Outcome import_of(const TempFolder& folder, const std::string& file) {
-  Surroundings place{folder.path()};
+  ProcessOptions place{folder.path()};
   place.program = "/usr/bin/env";
   return run_program({"python3", test::source_path("configs/import_cornernet_lite.py"), file}, place);
 }

@@ -1,4 +1,4 @@
-// By which figure validations are compared, and what is better.
+// By which metric validations are compared, and what is better.
 
 #include "pipeline/config/metric_rules.h"
 
@@ -25,11 +25,11 @@ const std::string all =
     R"(["accuracy", "f1", "perplexity", "error_rate", "mean_iou", "span_f1", "ap", "confusion", "accuracy_per_class"])";
 
 /// What a rule with these two keys goes by, where all metrics are measured.
-RuledFigure figure(const std::string& metric, const std::string& mode = "auto") {
+RuledMetric scalar(const std::string& metric, const std::string& mode = "auto") {
   Settings rule("early_stop", core_keys("early_stop"));
   rule.set("metric", metric, {"a.toml", 9, 1});
   rule.set("mode", mode, {"a.toml", 10, 1});
-  return ruled_figure(rule, loaded(measured(all)));
+  return ruled_metric(rule, loaded(measured(all)));
 }
 
 /// A metric of which less is better, with a key.
@@ -44,7 +44,7 @@ void add_metric() {
 }  // namespace
 
 TEST_CASE("the first metric that is one number rules") {
-  const auto ruling = [](const std::string& metrics) { return ruling_figure(loaded(measured(metrics))); };
+  const auto ruling = [](const std::string& metrics) { return ruling_metric(loaded(measured(metrics))); };
   CHECK(ruling(R"(["confusion", "accuracy_per_class", "f1", "accuracy"])").name == "f1");
   CHECK_FALSE(ruling(R"(["f1"])").lower_wins);
   CHECK(ruling(R"(["perplexity", "f1"])").lower_wins);
@@ -52,20 +52,20 @@ TEST_CASE("the first metric that is one number rules") {
     CHECK(ruling(none).name == "loss");
     CHECK(ruling(none).lower_wins);
   }
-  CHECK(figure("").name == "accuracy");
+  CHECK(scalar("").name == "accuracy");
 }
 
-TEST_CASE("which of two figures is better is what the metric's entry says, whatever set and group the figure is of") {
+TEST_CASE("which of two metrics is better is what the metric's entry says, whatever set and group the metric is of") {
   for (const std::string name : {"loss", "perplexity", "error_rate", "night.loss", "night.perplexity.cat"}) {
     CAPTURE(name);
-    CHECK(figure(name).name == name);
-    CHECK(figure(name).lower_wins);
+    CHECK(scalar(name).name == name);
+    CHECK(scalar(name).lower_wins);
   }
   for (const std::string name :
        {"accuracy", "f1", "mean_iou", "span_f1", "ap", "night.accuracy", "accuracy.loss", "f1.cat"}) {
     CAPTURE(name);
-    CHECK(figure(name).name == name);
-    CHECK_FALSE(figure(name).lower_wins);
+    CHECK(scalar(name).name == name);
+    CHECK_FALSE(scalar(name).lower_wins);
   }
 }
 
@@ -80,10 +80,10 @@ TEST_CASE("a '-' before the metric says that lower is better, and so does mode")
                                       {"f1", "max", false}}) {
     CAPTURE(metric);
     CAPTURE(mode);
-    CHECK(figure(metric, mode).lower_wins == lower);
+    CHECK(scalar(metric, mode).lower_wins == lower);
   }
-  CHECK(figure("-f1").name == "f1");
-  CHECK(figure("-night.f1").name == "night.f1");
+  CHECK(scalar("-f1").name == "f1");
+  CHECK(scalar("-night.f1").name == "night.f1");
 
   const std::string contrary = "metric = \"-loss\"\nmode = \"max\"\n",
                     says = ".mode: \"max\" says that higher is better, and metric = \"-loss\" that lower is";
@@ -124,16 +124,16 @@ TEST_CASE("what is not a single number ranks nothing") {
 
 TEST_CASE("a metric of one's own is compared as its entry says, by its name or its label") {
   add_metric();
-  const auto named = ruling_figure(loaded(measured(R"(["badness"])")));
+  const auto named = ruling_metric(loaded(measured(R"(["badness"])")));
   CHECK(named.name == "badness");
   CHECK(named.lower_wins);
   const std::string own = "[[metric]]\nname = \"badness\"\nlabel = \"mine\"\nweight = 2\n";
   const auto config = loaded(measured(R"(["mine", "badness"])", own));
-  CHECK(ruling_figure(config).name == "mine");
-  CHECK(ruling_figure(config).lower_wins);
+  CHECK(ruling_metric(config).name == "mine");
+  CHECK(ruling_metric(config).lower_wins);
   CHECK(config.list("metric")[0].real("weight") == 2);
   CHECK(is_single_number("mine", config));
   const auto table = loaded(measured(R"(["mine", "f1"])", "[[metric]]\nname = \"confusion\"\nlabel = \"mine\"\n"));
   CHECK_FALSE(is_single_number("mine", table));
-  CHECK(ruling_figure(table).name == "f1");
+  CHECK(ruling_metric(table).name == "f1");
 }

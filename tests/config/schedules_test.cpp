@@ -37,7 +37,7 @@ Value word(const char* value) { return std::string(value); }
 
 }  // namespace
 
-// Expected figures: torch.optim.lr_scheduler's classes of torch 2.11, run from Python.
+// Expected metrics: torch.optim.lr_scheduler's classes of torch 2.11, run from Python.
 TEST_CASE("schedules are those of torch.optim.lr_scheduler") {
   expect(schedule("step", {{"stepsize", number(3)}}, 8), {0.8, 0.8, 0.8, 0.08, 0.08, 0.08, 0.008, 0.008});
   expect(schedule("multi_step", {{"milestones", std::vector<std::int64_t>{2, 5}}, {"decay_rate", 2.0}}, 8),
@@ -57,7 +57,7 @@ TEST_CASE("schedules are those of torch.optim.lr_scheduler") {
           0.2857163429, 0.2285737143, 0.1714310857, 0.1142884571, 0.05714582857, 3.2e-06});
 }
 
-TEST_CASE("warm-up goes on top of what else moves the figure") {
+TEST_CASE("warm-up goes on top of what else moves the metric") {
   const auto cosine = schedule("cosine", {}, 12);
   const auto warmup = schedule("warmup", {{"length", number(4)}, {"mode", word("factor")}, {"factor", 0.25}}, 12);
   const double chained[] = {0.2, 0.3440370196, 0.4665063509, 0.5548097039,

@@ -12,7 +12,7 @@
 
 #include "pipeline/snapshot/file.h"
 #include "sampling/core/error.h"
-#include "sampling/core/first_line.h"
+#include "sampling/core/text.h"
 #include "tests/crash/disk_states.h"
 #include "tests/crash/snapshot_check.h"
 

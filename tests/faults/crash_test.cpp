@@ -182,7 +182,7 @@ TEST_CASE("self test: refuses what is no folder") {
 
 TEST_CASE("self test: its program helps, and says what is wrong with its arguments") {
   const TempFolder folder;
-  Surroundings place{folder.path()};
+  ProcessOptions place{folder.path()};
   place.program = test::build_path("bin/flowtrain-selftest");
   const auto help = run_program({"--help"}, place);
   CHECK(help.code == 0);

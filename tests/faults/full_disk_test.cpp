@@ -114,7 +114,7 @@ TEST_CASE("full disk: at each of 500 fills there is a good snapshot at every ins
       INFO(points.repeat(fill));
       points.count();
       Stream random(21, Purpose::sample, fill);
-      const auto looked = observer.looks();
+      const auto detected = observer.looks();
       disk.leave_room(random.below(snapshot_bytes * 5 / 4));
       try {
         save(snapshots, iteration, width);
@@ -128,7 +128,7 @@ TEST_CASE("full disk: at each of 500 fills there is a good snapshot at every ins
       CHECK(find_newest(snapshots).path == snapshots / snapshot_name(iteration));
       prune(snapshots, 2);
       ++iteration;
-      while (observer.looks() < looked + 2) std::this_thread::yield();
+      while (observer.looks() < detected + 2) std::this_thread::yield();
     }
     looks = observer.looks();
     CHECK(observer.without() == 0);

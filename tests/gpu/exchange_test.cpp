@@ -77,15 +77,15 @@ StepFlags flag(Flag flag) {
 }
 
 struct Told {
-  double figure;
+  double scalar;
   StepFlags flags;
 };
 
 Told told(DataParallel& parallel) {
   Readout read;
-  const auto figures = read.ask(parallel.figures()), flags = read.ask(parallel.flags());
+  const auto scalars = read.ask(parallel.scalars()), flags = read.ask(parallel.flags());
   read.fetch();
-  return {read.one(figures), parallel.stats(read[flags]).flags};
+  return {read.one(scalars), parallel.stats(read[flags]).flags};
 }
 
 }  // namespace
@@ -112,7 +112,7 @@ TEST_CASE("gradients that were exchanged are those of a plain backward, and flag
           CHECK(torch::allclose(net.layers[i].grad(), want[i], tolerance,
                                 tolerance * want[i].abs().max().item<double>()));
         const Told was = told(parallel);
-        CHECK(was.figure == 2.5 * accum);
+        CHECK(was.scalar == 2.5 * accum);
         CHECK(was.flags[Flag::interrupted] == (iteration == 1 ? 1 : 0));
       }
     }

@@ -7,7 +7,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "stages/device/work_graph.h"
+#include "stages/device/device_graph.h"
 #include "tests/gpu/test_device.h"
 
 using namespace flowtrain;

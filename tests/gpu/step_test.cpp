@@ -27,7 +27,7 @@ struct Wish {
   std::string optimizer = "sgd", amp = "off";
   double dropout = 0;
   bool graph = false;
-  std::uint64_t asked_every = 1;  ///< iterations, for their figures
+  std::uint64_t asked_every = 1;  ///< iterations, for their metrics
 };
 
 struct Trained {
@@ -57,8 +57,8 @@ Trained trained(const Wish& wish) {
     device->wait_host_free(0);
     testing::fill(slab, iteration, iteration == 8 ? 5 : 8);
     if (device->copies()) device->start_copy(0, slab.device(), slab.host(), testing::layout.bytes());
-    const Rates rates{0.0625, 0.9, 1};
-    learner->set_rates(std::span(&rates, 1));
+    const HyperParameters hyper{0.0625, 0.9, 1};
+    learner->set_hyper(std::span(&hyper, 1));
     learner->forward_backward(slab, {});
     learner->finish_gradients();
     if (iteration % wish.asked_every == 0) {
@@ -106,7 +106,7 @@ TEST_CASE("training twice gives the same bits, with dropout and in each precisio
   }
 }
 
-TEST_CASE("figures that are asked for now and then change nothing") {
+TEST_CASE("metrics that are asked for now and then change nothing") {
   const Trained each = trained({.dropout = 0.3}), rarely = trained({.dropout = 0.3, .asked_every = 5});
   for (std::size_t i = 0; i < rarely.losses.size(); ++i) CHECK(rarely.losses[i] == each.losses[5 * i + 4]);
   for (std::size_t i = 0; i < each.state.model.size(); ++i)
@@ -178,13 +178,13 @@ TEST_CASE("the peak of memory is what work took; work that does not fit is told,
   const auto take = [](std::int64_t bytes) {
     return [bytes] { at::zeros({bytes}, at::device(test_device()).dtype(at::kByte)); };
   };
-  constexpr std::int64_t kBytes = std::int64_t{256} << 20;
-  const auto took = peak.of(take(kBytes));
+  constexpr std::int64_t test_bytes = std::int64_t{256} << 20;
+  const auto took = peak.of(take(test_bytes));
   REQUIRE(took);
-  CHECK(*took >= static_cast<std::uint64_t>(kBytes));
-  CHECK(*took < static_cast<std::uint64_t>(kBytes) + (4u << 20));
+  CHECK(*took >= static_cast<std::uint64_t>(test_bytes));
+  CHECK(*took < static_cast<std::uint64_t>(test_bytes) + (4u << 20));
   const auto left = PeakMemory::free_bytes(test_device());
   REQUIRE(left);
   CHECK_FALSE(peak.of(take(static_cast<std::int64_t>(*left) * 2)).has_value());
-  CHECK(peak.of(take(kBytes)) == took);
+  CHECK(peak.of(take(test_bytes)) == took);
 }

@@ -73,7 +73,7 @@ TEST_CASE("ranks go by the choice of the one that started them") {
 }
 
 TEST_CASE("the driver's library is asked for all GPUs") {
-  const auto gpus = look_at_gpus(test::build_path("lib/libfake_nvml.so"));
+  const auto gpus = query_gpus(test::build_path("lib/libfake_nvml.so"));
   REQUIRE(gpus.size() == 2);
   CHECK(gpus[0].uuid == "GPU-aaaa");
   CHECK(gpus[0].processes == 0);
@@ -81,5 +81,5 @@ TEST_CASE("the driver's library is asked for all GPUs") {
   CHECK(gpus[1].used == 4 * gib);
   CHECK(gpus[1].memory == 8 * gib);
   expect_error(ExitCode::usage, "the GPUs cannot be listed: the NVIDIA driver is not on this machine (libnothing.so.1)",
-               [] { look_at_gpus("libnothing.so.1"); });
+               [] { query_gpus("libnothing.so.1"); });
 }

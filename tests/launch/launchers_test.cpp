@@ -15,28 +15,28 @@ using namespace flowtrain::testing;
 
 namespace {
 
-const Values kTorchrun = {{"TORCHELASTIC_RUN_ID", "none"},
-                          {"TORCHELASTIC_USE_AGENT_STORE", "True"},
-                          {"TORCHELASTIC_RESTART_COUNT", "2"},
-                          {"RANK", "5"},
-                          {"WORLD_SIZE", "8"},
-                          {"LOCAL_RANK", "1"},
-                          {"LOCAL_WORLD_SIZE", "4"},
-                          {"GROUP_RANK", "1"},
-                          {"MASTER_ADDR", "node1"},
-                          {"MASTER_PORT", "29400"}};
-const Values kSlurm = {{"SLURM_JOB_ID", "1234567"},
-                       {"SLURM_STEP_ID", "0"},
-                       {"SLURM_PROCID", "6"},
-                       {"SLURM_NTASKS", "7"},
-                       {"SLURM_LOCALID", "0"},
-                       {"SLURM_NODEID", "3"},
-                       {"SLURM_TASKS_PER_NODE", "2(x3),1"},
-                       {"SLURM_JOB_NODELIST", "gpu[07-09],cpu1"}};
-const Values kMpi = {
+const Values torchrun = {{"TORCHELASTIC_RUN_ID", "none"},
+                         {"TORCHELASTIC_USE_AGENT_STORE", "True"},
+                         {"TORCHELASTIC_RESTART_COUNT", "2"},
+                         {"RANK", "5"},
+                         {"WORLD_SIZE", "8"},
+                         {"LOCAL_RANK", "1"},
+                         {"LOCAL_WORLD_SIZE", "4"},
+                         {"GROUP_RANK", "1"},
+                         {"MASTER_ADDR", "node1"},
+                         {"MASTER_PORT", "29400"}};
+const Values slurm = {{"SLURM_JOB_ID", "1234567"},
+                      {"SLURM_STEP_ID", "0"},
+                      {"SLURM_PROCID", "6"},
+                      {"SLURM_NTASKS", "7"},
+                      {"SLURM_LOCALID", "0"},
+                      {"SLURM_NODEID", "3"},
+                      {"SLURM_TASKS_PER_NODE", "2(x3),1"},
+                      {"SLURM_JOB_NODELIST", "gpu[07-09],cpu1"}};
+const Values mpi = {
     {"OMPI_COMM_WORLD_RANK", "3"},       {"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
     {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}, {"MASTER_ADDR", "node1"},      {"MASTER_PORT", "29400"}};
-const Values kMpiHere = {{"OMPI_COMM_WORLD_RANK", "1"},
+const Values mpi_here = {{"OMPI_COMM_WORLD_RANK", "1"},
                          {"OMPI_COMM_WORLD_SIZE", "2"},
                          {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
                          {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
@@ -53,7 +53,7 @@ bool is_alone(const Values& values, const LaunchOptions& options = {}) {
 }  // namespace
 
 TEST_CASE("torchrun's ranks join the store of its agent") {
-  const auto place = rank_in(kTorchrun);
+  const auto place = rank_in(torchrun);
   CHECK(place.rank == 5);
   CHECK(place.world == 8);
   CHECK(place.local_rank == 1);
@@ -64,14 +64,14 @@ TEST_CASE("torchrun's ranks join the store of its agent") {
   CHECK(place.store_is_there);
   CHECK(place.restart == 2);
   // Flags that would start processes are not heeded.
-  CHECK(rank_in(kTorchrun, {.distributed = true, .world_size = 1}).rank == 5);
-  CHECK(rank_in(kTorchrun, {.distributed = true, .launcher = "torchrun"}).rank == 5);
-  CHECK(rank_in(kTorchrun, {.dist_url = "env://"}).store_is_there);
+  CHECK(rank_in(torchrun, {.distributed = true, .world_size = 1}).rank == 5);
+  CHECK(rank_in(torchrun, {.distributed = true, .launcher = "torchrun"}).rank == 5);
+  CHECK(rank_in(torchrun, {.dist_url = "env://"}).store_is_there);
 }
 
 TEST_CASE("torchrun without a store, or with a meeting point of ours") {
-  CHECK_FALSE(rank_in(with(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "False"}})).store_is_there);
-  const auto place = rank_in(kTorchrun, {.dist_url = "tcp://node2:80"});
+  CHECK_FALSE(rank_in(with(torchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "False"}})).store_is_there);
+  const auto place = rank_in(torchrun, {.dist_url = "tcp://node2:80"});
   CHECK(place.url == "tcp://node2:80");
   CHECK_FALSE(place.store_is_there);
 }
@@ -92,30 +92,29 @@ TEST_CASE("the variables of torchrun are enough without torchrun") {
 
 TEST_CASE("a torchrun of one process is a world of one") {
   const auto place = rank_in(
-      with(kTorchrun,
+      with(torchrun,
            {{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"LOCAL_RANK", "0"}, {"LOCAL_WORLD_SIZE", "1"}, {"GROUP_RANK", "0"}}));
   CHECK(place.world == 1);
   CHECK(place.launcher == Launcher::torchrun);
 }
 
 TEST_CASE("torchrun's variables must make sense") {
-  refuse(with(kTorchrun, {{"RANK", ""}}), "torchrun needs the environment variable RANK, which is not set");
-  refuse(with(kTorchrun, {{"RANK", "one"}}),
+  refuse(with(torchrun, {{"RANK", ""}}), "torchrun needs the environment variable RANK, which is not set");
+  refuse(with(torchrun, {{"RANK", "one"}}),
          "the environment variable RANK is \"one\": expected a whole number from 0 to 2147483647");
-  refuse(with(kTorchrun, {{"WORLD_SIZE", "0"}}),
+  refuse(with(torchrun, {{"WORLD_SIZE", "0"}}),
          "the environment variable WORLD_SIZE is \"0\": expected a whole number from 1 to 2147483647");
-  refuse(with(kTorchrun, {{"LOCAL_RANK", ""}}), "torchrun needs the environment variable LOCAL_RANK, which is not set");
-  refuse(with(kTorchrun, {{"MASTER_PORT", "70000"}}),
+  refuse(with(torchrun, {{"LOCAL_RANK", ""}}), "torchrun needs the environment variable LOCAL_RANK, which is not set");
+  refuse(with(torchrun, {{"MASTER_PORT", "70000"}}),
          "the environment variable MASTER_PORT is \"70000\": expected a whole number from 1 to 65535");
-  refuse(with(kTorchrun, {{"RANK", "8"}}),
-         "the launcher's environment makes no sense: rank 8 of 8, on its node 1 of 4");
-  refuse(with(kTorchrun, {{"LOCAL_RANK", "4"}}),
+  refuse(with(torchrun, {{"RANK", "8"}}), "the launcher's environment makes no sense: rank 8 of 8, on its node 1 of 4");
+  refuse(with(torchrun, {{"LOCAL_RANK", "4"}}),
          "the launcher's environment makes no sense: rank 5 of 8, on its node 4 of 4");
   refuse({}, "torchrun needs the environment variable RANK, which is not set", {.launcher = "torchrun"});
 }
 
 TEST_CASE("Slurm's tasks meet on the first node of the list") {
-  const auto place = rank_in(kSlurm);
+  const auto place = rank_in(slurm);
   CHECK(place.rank == 6);
   CHECK(place.world == 7);
   CHECK(place.local_rank == 0);
@@ -126,32 +125,32 @@ TEST_CASE("Slurm's tasks meet on the first node of the list") {
   CHECK_FALSE(place.store_is_there);
   CHECK(place.restart == 0);
 
-  CHECK(rank_in(with(kSlurm, {{"SLURM_RESTART_COUNT", "1"}})).restart == 1);
-  CHECK(rank_in(with(kSlurm, {{"SLURM_STEP_ID", "3"}})).url == "tcp://gpu07:14570");
-  CHECK(rank_in(with(kSlurm, {{"SLURM_JOB_ID", "9999"}, {"SLURM_STEP_ID", "1"}})).url == "tcp://gpu07:10000");
-  CHECK(rank_in(with(kSlurm, {{"SLURM_STEP_ID", "4294967290"}})).url == "tcp://gpu07:11857");
-  CHECK(rank_in(with(kSlurm, {{"MASTER_ADDR", "head"}})).url == "tcp://head:14567");
-  CHECK(rank_in(with(kSlurm, {{"MASTER_PORT", "80"}})).url == "tcp://gpu07:80");
+  CHECK(rank_in(with(slurm, {{"SLURM_RESTART_COUNT", "1"}})).restart == 1);
+  CHECK(rank_in(with(slurm, {{"SLURM_STEP_ID", "3"}})).url == "tcp://gpu07:14570");
+  CHECK(rank_in(with(slurm, {{"SLURM_JOB_ID", "9999"}, {"SLURM_STEP_ID", "1"}})).url == "tcp://gpu07:10000");
+  CHECK(rank_in(with(slurm, {{"SLURM_STEP_ID", "4294967290"}})).url == "tcp://gpu07:11857");
+  CHECK(rank_in(with(slurm, {{"MASTER_ADDR", "head"}})).url == "tcp://head:14567");
+  CHECK(rank_in(with(slurm, {{"MASTER_PORT", "80"}})).url == "tcp://gpu07:80");
   const Values no_job = {{"SLURM_JOB_ID", ""}, {"SLURM_JOB_NODELIST", ""}};
-  CHECK(rank_in(with(kSlurm, no_job), {.dist_url = "file:///shared/meet"}).url == "file:///shared/meet");
+  CHECK(rank_in(with(slurm, no_job), {.dist_url = "file:///shared/meet"}).url == "file:///shared/meet");
 }
 
 TEST_CASE("the variables of a Slurm step come before those of its job") {
-  const auto place = rank_in(with(kSlurm, {{"SLURM_STEP_NUM_TASKS", "2"},
-                                           {"SLURM_PROCID", "1"},
-                                           {"SLURM_LOCALID", "1"},
-                                           {"SLURM_NODEID", "0"},
-                                           {"SLURM_STEP_TASKS_PER_NODE", "2"},
-                                           {"SLURM_STEP_NODELIST", "cpu1"}}));
+  const auto place = rank_in(with(slurm, {{"SLURM_STEP_NUM_TASKS", "2"},
+                                          {"SLURM_PROCID", "1"},
+                                          {"SLURM_LOCALID", "1"},
+                                          {"SLURM_NODEID", "0"},
+                                          {"SLURM_STEP_TASKS_PER_NODE", "2"},
+                                          {"SLURM_STEP_NODELIST", "cpu1"}}));
   CHECK(place.world == 2);
   CHECK(place.local_world == 2);
   CHECK(place.url == "tcp://cpu1:14567");
-  const auto even = rank_in(with(kSlurm, {{"SLURM_TASKS_PER_NODE", ""}, {"SLURM_NTASKS_PER_NODE", "2"}}));
+  const auto even = rank_in(with(slurm, {{"SLURM_TASKS_PER_NODE", ""}, {"SLURM_NTASKS_PER_NODE", "2"}}));
   CHECK(even.local_world == 2);
 }
 
 TEST_CASE("a single Slurm task counts only where --distributed leaves the world to it") {
-  const auto one = with(kSlurm, {{"SLURM_NTASKS", "1"}, {"SLURM_PROCID", "0"}, {"SLURM_NODEID", "0"}});
+  const auto one = with(slurm, {{"SLURM_NTASKS", "1"}, {"SLURM_PROCID", "0"}, {"SLURM_NODEID", "0"}});
   CHECK(is_alone(one));
   const auto place = rank_in(one, {.distributed = true});
   CHECK(place.world == 1);
@@ -162,35 +161,35 @@ TEST_CASE("a single Slurm task counts only where --distributed leaves the world 
 }
 
 TEST_CASE("a batch script of Slurm is not yet one of its tasks") {
-  const auto script = with(kSlurm, {{"SLURM_STEP_ID", ""}, {"ENVIRONMENT", "BATCH"}, {"SLURM_PROCID", "0"}});
+  const auto script = with(slurm, {{"SLURM_STEP_ID", ""}, {"ENVIRONMENT", "BATCH"}, {"SLURM_PROCID", "0"}});
   CHECK(is_alone(script));
   CHECK(std::get<SpawnPlan>(place_in(script, {.distributed = true, .world_size = 1, .nproc = 2})).processes == 2);
   refuse(script, "--launcher slurm: this is the batch script's own process, not a task of srun", {.launcher = "slurm"});
-  CHECK(rank_in(with(kSlurm, {{"ENVIRONMENT", "BATCH"}})).rank == 6);  // srun in the script
+  CHECK(rank_in(with(slurm, {{"ENVIRONMENT", "BATCH"}})).rank == 6);  // srun in the script
 }
 
 TEST_CASE("Slurm's variables must make sense") {
   const auto missing = [](const std::string& variable) {
     return "Slurm needs the environment variable " + variable + ", which is not set";
   };
-  refuse(with(kSlurm, {{"SLURM_LOCALID", ""}}), missing("SLURM_LOCALID"));
-  refuse(with(kSlurm, {{"SLURM_NODEID", ""}}), missing("SLURM_NODEID"));
-  refuse(with(kSlurm, {{"SLURM_TASKS_PER_NODE", ""}}), missing("SLURM_NTASKS_PER_NODE"));
-  refuse(with(kSlurm, {{"SLURM_JOB_NODELIST", ""}}), missing("SLURM_STEP_NODELIST"));
-  refuse(with(kSlurm, {{"SLURM_JOB_ID", ""}}), missing("SLURM_JOB_ID"));
+  refuse(with(slurm, {{"SLURM_LOCALID", ""}}), missing("SLURM_LOCALID"));
+  refuse(with(slurm, {{"SLURM_NODEID", ""}}), missing("SLURM_NODEID"));
+  refuse(with(slurm, {{"SLURM_TASKS_PER_NODE", ""}}), missing("SLURM_NTASKS_PER_NODE"));
+  refuse(with(slurm, {{"SLURM_JOB_NODELIST", ""}}), missing("SLURM_STEP_NODELIST"));
+  refuse(with(slurm, {{"SLURM_JOB_ID", ""}}), missing("SLURM_JOB_ID"));
   refuse({}, missing("SLURM_PROCID"), {.launcher = "slurm"});
-  refuse(with(kSlurm, {{"SLURM_NTASKS", "many"}}),
+  refuse(with(slurm, {{"SLURM_NTASKS", "many"}}),
          "the environment variable SLURM_NTASKS is \"many\": expected a whole number from 0 to 2147483647");
-  refuse(with(kSlurm, {{"MASTER_PORT", "0"}}),
+  refuse(with(slurm, {{"MASTER_PORT", "0"}}),
          "the environment variable MASTER_PORT is \"0\": expected a whole number from 1 to 65535");
-  refuse(with(kSlurm, {{"SLURM_JOB_NODELIST", "gpu[1-"}}), "the node list \"gpu[1-\" names no first host");
-  refuse(with(kSlurm, {{"SLURM_NODEID", "4"}}), "the list of tasks per node \"2(x3),1\" has no node 4");
-  refuse(with(kSlurm, {{"SLURM_PROCID", "7"}}),
+  refuse(with(slurm, {{"SLURM_JOB_NODELIST", "gpu[1-"}}), "the node list \"gpu[1-\" names no first host");
+  refuse(with(slurm, {{"SLURM_NODEID", "4"}}), "the list of tasks per node \"2(x3),1\" has no node 4");
+  refuse(with(slurm, {{"SLURM_PROCID", "7"}}),
          "the launcher's environment makes no sense: rank 7 of 7, on its node 0 of 1");
 }
 
 TEST_CASE("Open MPI's processes meet where MASTER_ADDR says") {
-  const auto place = rank_in(kMpi);
+  const auto place = rank_in(mpi);
   CHECK(place.rank == 3);
   CHECK(place.world == 4);
   CHECK(place.local_rank == 1);
@@ -200,25 +199,25 @@ TEST_CASE("Open MPI's processes meet where MASTER_ADDR says") {
   CHECK(place.url == "tcp://node1:29400");
   CHECK_FALSE(place.store_is_there);
   const Values no_master = {{"MASTER_ADDR", ""}, {"MASTER_PORT", ""}};
-  CHECK(rank_in(with(kMpi, no_master), {.dist_url = "tcp://node2:80"}).url == "tcp://node2:80");
+  CHECK(rank_in(with(mpi, no_master), {.dist_url = "tcp://node2:80"}).url == "tcp://node2:80");
   // mpirun under Slurm: its daemons were tasks of srun.
-  auto under_slurm = with(kSlurm, kMpi);
+  auto under_slurm = with(slurm, mpi);
   CHECK(rank_in(under_slurm).launcher == Launcher::mpi);
   CHECK(rank_in(under_slurm, {.launcher = "slurm"}).launcher == Launcher::slurm);
 }
 
 TEST_CASE("Open MPI on one machine needs no meeting point") {
-  const auto url = rank_in(kMpiHere).url;
+  const auto url = rank_in(mpi_here).url;
   CHECK(url.starts_with("tcp://127.0.0.1:1"));
-  CHECK(url == rank_in(with(kMpiHere, {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "0"}})).url);
-  CHECK(url != rank_in(with(kMpiHere, {{"OMPI_MCA_ess_base_jobid", "3141795842"}})).url);
+  CHECK(url == rank_in(with(mpi_here, {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "0"}})).url);
+  CHECK(url != rank_in(with(mpi_here, {{"OMPI_MCA_ess_base_jobid", "3141795842"}})).url);
   const Values newer = {{"OMPI_MCA_ess_base_jobid", ""}, {"PMIX_NAMESPACE", "prterun-node1-4711@1"}};
-  CHECK(rank_in(with(kMpiHere, newer)).url.starts_with("tcp://127.0.0.1:1"));
-  CHECK(rank_in(with(kMpiHere, {{"MASTER_ADDR", "localhost"}, {"MASTER_PORT", "80"}})).url == "tcp://localhost:80");
+  CHECK(rank_in(with(mpi_here, newer)).url.starts_with("tcp://127.0.0.1:1"));
+  CHECK(rank_in(with(mpi_here, {{"MASTER_ADDR", "localhost"}, {"MASTER_PORT", "80"}})).url == "tcp://localhost:80");
 }
 
 TEST_CASE("a single process of Open MPI counts only where --distributed leaves the world to it") {
-  const auto one = with(kMpiHere, {{"OMPI_COMM_WORLD_RANK", "0"},
+  const auto one = with(mpi_here, {{"OMPI_COMM_WORLD_RANK", "0"},
                                    {"OMPI_COMM_WORLD_SIZE", "1"},
                                    {"OMPI_COMM_WORLD_LOCAL_RANK", "0"},
                                    {"OMPI_COMM_WORLD_LOCAL_SIZE", "1"}});
@@ -228,17 +227,17 @@ TEST_CASE("a single process of Open MPI counts only where --distributed leaves t
 }
 
 TEST_CASE("Open MPI's variables must make sense") {
-  refuse(with(kMpi, {{"MASTER_ADDR", ""}}),
+  refuse(with(mpi, {{"MASTER_ADDR", ""}}),
          "the meeting point of the ranks needs the environment variable MASTER_ADDR, which is not set");
-  refuse(with(kMpi, {{"MASTER_PORT", ""}}),
+  refuse(with(mpi, {{"MASTER_PORT", ""}}),
          "the meeting point of the ranks needs the environment variable MASTER_PORT, which is not set");
-  refuse(with(kMpiHere, {{"OMPI_MCA_ess_base_jobid", ""}}),
+  refuse(with(mpi_here, {{"OMPI_MCA_ess_base_jobid", ""}}),
          "Open MPI needs the environment variable OMPI_MCA_ess_base_jobid, which is not set");
-  refuse(with(kMpi, {{"OMPI_COMM_WORLD_SIZE", ""}}),
+  refuse(with(mpi, {{"OMPI_COMM_WORLD_SIZE", ""}}),
          "Open MPI needs the environment variable OMPI_COMM_WORLD_SIZE, which is not set");
-  refuse(with(kMpi, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "0"}}),
+  refuse(with(mpi, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "0"}}),
          "the environment variable OMPI_COMM_WORLD_LOCAL_SIZE is \"0\": expected a whole number from 1 to 2147483647");
-  refuse(with(kMpi, {{"OMPI_COMM_WORLD_RANK", "4"}}),
+  refuse(with(mpi, {{"OMPI_COMM_WORLD_RANK", "4"}}),
          "the launcher's environment makes no sense: rank 4 of 4, on its node 1 of 2");
   refuse({}, "Open MPI needs the environment variable OMPI_COMM_WORLD_RANK, which is not set", {.launcher = "mpi"});
 }
@@ -255,7 +254,7 @@ TEST_CASE("a rank reads what our launcher wrote") {
   Values values;
   for (const auto& [name, value] : spawned_variables(place)) values[name] = value;
   // Also where the launcher itself ran under one, and whatever the flags say: the ranks have the launcher's.
-  for (const auto* outer : {&kTorchrun, &kSlurm, &kMpi}) {
+  for (const auto* outer : {&torchrun, &slurm, &mpi}) {
     for (const char* launcher : {"auto", "none", "spawn", "slurm"}) {
       const LaunchOptions options{.distributed = true,
                                   .world_size = 2,
@@ -282,7 +281,7 @@ TEST_CASE("a rank reads what our launcher wrote") {
 }
 
 TEST_CASE("--launcher none ignores every launcher") {
-  for (const auto* values : {&kTorchrun, &kSlurm, &kMpi}) {
+  for (const auto* values : {&torchrun, &slurm, &mpi}) {
     CHECK(is_alone(*values, {.launcher = "none"}));
     const LaunchOptions options{.distributed = true, .world_size = 1, .nproc = 2, .launcher = "none"};
     CHECK(std::get<SpawnPlan>(place_in(*values, options)).processes == 2);

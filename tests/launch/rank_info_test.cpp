@@ -13,7 +13,7 @@ using namespace flowtrain::testing;
 
 namespace {
 
-const Values kMaster = {{"MASTER_ADDR", "node1"}, {"MASTER_PORT", "29500"}};
+const Values master = {{"MASTER_ADDR", "node1"}, {"MASTER_PORT", "29500"}};
 
 SpawnPlan plan_of(const LaunchOptions& options, int gpus = 0, const Values& values = {}) {
   return std::get<SpawnPlan>(find_place(options, environment_of(values), gpus));
@@ -79,7 +79,7 @@ TEST_CASE("--dist-url makes this machine one of the nodes") {
   CHECK(plan.url == "file:///shared/meet");
 
   last.dist_url = "env://";
-  CHECK(plan_of(last, 0, kMaster).url == "tcp://node1:29500");
+  CHECK(plan_of(last, 0, master).url == "tcp://node1:29500");
 }
 
 TEST_CASE("flags that make no sense are refused") {
@@ -118,12 +118,12 @@ TEST_CASE("env:// needs the two variables it stands for") {
     expect_error(ExitCode::distributed, message, [&] { place_in(values, options); });
   };
   refuse({}, "the meeting point of the ranks needs the environment variable MASTER_ADDR, which is not set");
-  refuse(with(kMaster, {{"MASTER_PORT", ""}}),
+  refuse(with(master, {{"MASTER_PORT", ""}}),
          "the meeting point of the ranks needs the environment variable MASTER_PORT, which is not set");
   refuse({{"MASTER_ADDR", ""}, {"MASTER_PORT", "80"}},
          "the meeting point of the ranks needs the environment variable MASTER_ADDR, which is not set");
   for (const char* port : {"0", "65536", "x", "80x", "-1"}) {
-    refuse(with(kMaster, {{"MASTER_PORT", port}}), "the environment variable MASTER_PORT is \"" + std::string(port) +
-                                                       "\": expected a whole number from 1 to 65535");
+    refuse(with(master, {{"MASTER_PORT", port}}), "the environment variable MASTER_PORT is \"" + std::string(port) +
+                                                      "\": expected a whole number from 1 to 65535");
   }
 }

@@ -23,18 +23,18 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr auto kUrl = "tcp://127.0.0.1:29500";
+constexpr auto url = "tcp://127.0.0.1:29500";
 // Where a test must not pass by waiting for it.
-constexpr auto kForEver = 10min;
+constexpr auto for_ever = 10min;
 
 // Ranks that run a shell script, in which $DIR is a folder of this test.
 struct Job {
   SpawnPlan plan{.processes = 3, .world = 3};
-  SuperviseOptions options{.grace = kForEver, .kill_after = kForEver};
+  SuperviseOptions options{.grace = for_ever, .kill_after = for_ever};
   TempFolder folder;
 
   int run(const std::string& script) const {
-    return supervise(plan, kUrl, {"/bin/sh", "-c", "DIR='" + folder.path().string() + "'\n" + script}, options);
+    return supervise(plan, url, {"/bin/sh", "-c", "DIR='" + folder.path().string() + "'\n" + script}, options);
   }
   // In a process of its own, which is the launcher; standard error is captured.
   Child launch(const std::string& script) const {
@@ -55,12 +55,12 @@ struct Job {
 };
 
 // A file appears with all of its text. `await` is for files that other ranks write.
-constexpr auto kNote =
+constexpr auto note =
     "note() { echo \"$2\" > $DIR/.$1 && mv $DIR/.$1 $DIR/$1; }\n"
     "await() { for name; do while ! test -e $DIR/$name; do sleep 0.01; done; done; }\n"
     "note pid.$RANK $$\n";
 
-std::string script(const std::string& body) { return kNote + body; }
+std::string script(const std::string& body) { return note + body; }
 
 }  // namespace
 
@@ -101,7 +101,7 @@ TEST_CASE("the rank that fails first is to blame, once") {
     Job job;
     // The others see that rank 1 is gone when it is told, and then fail, too.
     job.options.on_death = [&](int rank, const std::string& what) {
-      log_info(say("told: ", rank, " ", what));
+      log_info(concat("told: ", rank, " ", what));
       std::ofstream(job.folder.path() / "told") << what;
     };
     auto result = job.launch("test $RANK != 1 || " + std::string(failure) +
@@ -326,14 +326,14 @@ TEST_CASE("no rank outlives a launcher that was killed") {
 TEST_CASE("a program that is not there") {
   const SpawnPlan plan{.processes = 2, .world = 2};
   expect_error(ExitCode::distributed, "cannot start /nowhere/flowtrain: No such file or directory",
-               [&] { supervise(plan, kUrl, {"/nowhere/flowtrain"}); });
-  CHECK(supervise(plan, kUrl, {"/bin/true"}) == 0);  // nothing is left that would be in the way
+               [&] { supervise(plan, url, {"/nowhere/flowtrain"}); });
+  CHECK(supervise(plan, url, {"/bin/true"}) == 0);  // nothing is left that would be in the way
 }
 
 TEST_CASE("one launcher at a time") {
   Job job;
   job.options.on_death = [&](int, const std::string&) {
-    CHECK_THROWS_AS(supervise({}, kUrl, {"/bin/true"}), InternalError);
+    CHECK_THROWS_AS(supervise({}, url, {"/bin/true"}), InternalError);
   };
   CHECK(job.run("exit 3") == 3);
 }

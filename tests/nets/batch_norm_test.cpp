@@ -14,7 +14,7 @@
 namespace flowtrain::nets {
 namespace {
 
-constexpr int kParts = 2;
+constexpr int bn_parts = 2;
 
 /// Sums tensors over threads that stand for processes.
 class ThreadSum {
@@ -27,8 +27,8 @@ class ThreadSum {
   }
 
  private:
-  at::Tensor given_[kParts];
-  std::barrier<> all_here_{kParts};
+  at::Tensor given_[bn_parts];
+  std::barrier<> all_here_{bn_parts};
 };
 
 std::unique_ptr<Net> resnet() {
@@ -69,11 +69,11 @@ TEST_CASE("batch norm over two parts of unequal size is that over the whole batc
   const Result whole = run(*whole_net, image, weights);
 
   ThreadSum sum;
-  std::unique_ptr<Net> nets[kParts] = {resnet(), resnet()};
-  Result parts[kParts];
+  std::unique_ptr<Net> nets[bn_parts] = {resnet(), resnet()};
+  Result parts[bn_parts];
   {
     std::vector<std::jthread> threads;
-    for (int part = 0; part < kParts; ++part)
+    for (int part = 0; part < bn_parts; ++part)
       threads.emplace_back([&, part] {
         const int from = part * 3, rows = part == 0 ? 3 : 5;
         nets[part]->span_batch_norm([&sum, part](at::Tensor& values) { sum(part, values); });

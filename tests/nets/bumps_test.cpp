@@ -20,11 +20,11 @@ struct Map {
 };
 
 /// One box of class 2 that is shown and one of class 0 that is not, on the second of two pictures.
-at::Tensor two_bumps() {
-  at::Tensor bumps = at::full({2, 3, 7}, -1, at::kInt);
-  bumps[1][0] = at::tensor({2, 4, 1, 9, 7, 2, 1}, at::kInt);
-  bumps[1][2] = at::tensor({0, 0, 0, 5, 6, 1, 0}, at::kInt);
-  return bumps;
+at::Tensor two_gaussians() {
+  at::Tensor gaussians = at::full({2, 3, 7}, -1, at::kInt);
+  gaussians[1][0] = at::tensor({2, 4, 1, 9, 7, 2, 1}, at::kInt);
+  gaussians[1][2] = at::tensor({0, 0, 0, 5, 6, 1, 0}, at::kInt);
+  return gaussians;
 }
 
 }  // namespace
@@ -58,14 +58,14 @@ TEST_CASE("draw_gaussian: radius 0, borders, and bumps over each other") {
 }
 
 TEST_CASE("fill_square: what a bump covers") {
-  Map map{9, 9}, bump{9, 9};
+  Map map{9, 9}, gaussian{9, 9};
   fill_square(map.view(), 1, 7, 2, 5);
-  draw_gaussian(bump.view(), 1, 7, 2);
-  for (std::size_t i = 0; i < map.values.size(); ++i) CHECK((map.values[i] == 5) == (bump.values[i] > 0));
+  draw_gaussian(gaussian.view(), 1, 7, 2);
+  for (std::size_t i = 0; i < map.values.size(); ++i) CHECK((map.values[i] == 5) == (gaussian.values[i] > 0));
 }
 
 TEST_CASE("draw_bumps: the maps of a batch") {
-  const auto heat = draw_bumps(two_bumps(), 3, 8, 10, true);
+  const auto heat = draw_gaussians(two_gaussians(), 3, 8, 10, true);
   Map tl{8, 10}, br{8, 10};
   draw_gaussian(tl.view(), 4, 1, 2);
   draw_gaussian(br.view(), 9, 7, 2);
@@ -80,19 +80,19 @@ TEST_CASE("draw_bumps: the maps of a batch") {
   CHECK(heat.br_valid.numel() - heat.br_valid.count_nonzero().item<std::int64_t>() == 9);
   CHECK(heat.br_valid[1][0][6][5].item<float>() == 0);
   CHECK(heat.tl_valid[1][2].min().item<float>() == 1);
-  CHECK_FALSE(draw_bumps(two_bumps(), 3, 8, 10, false).tl_valid.defined());
+  CHECK_FALSE(draw_gaussians(two_gaussians(), 3, 8, 10, false).tl_valid.defined());
 }
 
 TEST_CASE("draw_bumps: classes and cells that are not there, and wrong shapes") {
-  at::Tensor bumps = two_bumps();
-  bumps[1][0][0] = 3;
-  bumps[0][1] = at::tensor({1, -900, 4, 2000000000, 7, 3, 1}, at::kInt);
-  const auto heat = draw_bumps(bumps, 3, 8, 10, true);
+  at::Tensor gaussians = two_gaussians();
+  gaussians[1][0][0] = 3;
+  gaussians[0][1] = at::tensor({1, -900, 4, 2000000000, 7, 3, 1}, at::kInt);
+  const auto heat = draw_gaussians(gaussians, 3, 8, 10, true);
   CHECK(heat.tl.count_nonzero().item<std::int64_t>() == 0);
-  CHECK(draw_bumps(at::empty({2, 0, 7}, at::kInt), 3, 8, 10, true).tl_valid.min().item<float>() == 1);
-  CHECK_THROWS_WITH_AS(draw_bumps(at::zeros({2, 3, 6}, at::kInt), 3, 8, 10, true),
+  CHECK(draw_gaussians(at::empty({2, 0, 7}, at::kInt), 3, 8, 10, true).tl_valid.min().item<float>() == 1);
+  CHECK_THROWS_WITH_AS(draw_gaussians(at::zeros({2, 3, 6}, at::kInt), 3, 8, 10, true),
                        "bumps: Int of shape [2, 3, 6], expected i32 of (B, M, 7)", std::invalid_argument);
-  CHECK_THROWS_AS(draw_bumps(at::zeros({2, 3, 7}, at::kLong), 3, 8, 10, true), std::invalid_argument);
+  CHECK_THROWS_AS(draw_gaussians(at::zeros({2, 3, 7}, at::kLong), 3, 8, 10, true), std::invalid_argument);
 }
 
 }  // namespace flowtrain::nets

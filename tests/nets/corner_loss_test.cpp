@@ -166,20 +166,20 @@ TEST_CASE("a corner loss says what it misses") {
 
 TEST_CASE("the whole loss draws its maps from lists, and knows for which size they are") {
   Setting made = setting(1, false);
-  at::Tensor bumps = at::full({2, 4, 7}, -1, at::kInt);
-  bumps[0][0] = at::tensor({1, 2, 3, 6, 7, 1, 1}, at::kInt);
-  const CornerHeat heat = draw_bumps(bumps, 3, 8, 8, false);
+  at::Tensor gaussians = at::full({2, 4, 7}, -1, at::kInt);
+  gaussians[0][0] = at::tensor({1, 2, 3, 6, 7, 1, 1}, at::kInt);
+  const CornerHeat heat = draw_gaussians(gaussians, 3, 8, 8, false);
   made.batch.set("tl_heat", heat.tl);
   made.batch.set("br_heat", heat.br);
   const auto loss = make_loss("cornernet");
   const double dense = value((*loss)(made.outputs, made.batch).at("loss"));
-  made.batch.set("bumps", bumps);
+  made.batch.set("bumps", gaussians);
   made.batch.set("untagged", at::tensor({3, 0}, at::kInt));
   made.batch.set("cells", at::tensor({8, 8, 8, 8}, at::kInt).view({2, 2}));
   const auto from_lists = (*loss)(made.outputs, made.batch);
   CHECK(value(from_lists.at("loss")) == dense);
   CHECK(value(from_lists.at("untagged")) == 1.5);
-  for (auto& name : loss->figures()) CHECK(from_lists.contains(name));
+  for (auto& name : loss->scalars()) CHECK(from_lists.contains(name));
   made.batch.set("cells", at::tensor({4, 8, 4, 8}, at::kInt).view({2, 2}));
   CHECK_THROWS_WITH_AS((*make_loss("cornernet"))(made.outputs, made.batch),
                        "the net gives maps of 8x8 cells, the batch has targets for 4x8", std::invalid_argument);

@@ -39,8 +39,8 @@ TEST_CASE("the losses of a GAN, each from its own pass") {
   CHECK(judged.contains("real"));
   CHECK_FALSE(judged.contains("generator"));
   CHECK_FALSE(made.contains("discriminator"));
-  CHECK(step.figures({"discriminator"}) == std::vector<std::string>{"real", "fake"});
-  CHECK(step.figures({"generator"}).empty());
+  CHECK(step.scalars({"discriminator"}) == std::vector<std::string>{"real", "fake"});
+  CHECK(step.scalars({"generator"}).empty());
   // The weights are almost nothing at first: nobody can tell anything.
   CHECK(judged.at("discriminator").item<double>() == doctest::Approx(2 * std::log(2)).epsilon(0.2));
   CHECK(made.at("generator").item<double>() == doctest::Approx(std::log(2)).epsilon(0.2));

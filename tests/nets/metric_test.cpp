@@ -80,7 +80,7 @@ TEST_CASE("topN counts the N largest, of which there must be so many") {
     CHECK_FALSE(find_metric(name));
 }
 
-TEST_CASE("figures of counts by class") {
+TEST_CASE("metrics of counts by class") {
   CHECK(value_of("precision") == doctest::Approx((1. / 2 + 2. / 3 + 1 + 0) / 4));
   CHECK(value_of("recall") == doctest::Approx((1. / 3 + 1 + 2. / 3 + 0) / 4));
   CHECK(value_of("balanced_accuracy") == doctest::Approx((1. / 3 + 1 + 2. / 3) / 3));
@@ -92,7 +92,7 @@ TEST_CASE("figures of counts by class") {
   CHECK(value_of("accuracy") == 5. / 8);
 }
 
-TEST_CASE("figures of each class and of their pairs; totals of several processes add up") {
+TEST_CASE("metrics of each class and of their pairs; totals of several processes add up") {
   const auto each = make_metric("accuracy_per_class"), pairs = make_metric("confusion"),
              other = make_metric("confusion");
   CHECK(each->form() == MetricForm::of_each_class);
@@ -100,10 +100,10 @@ TEST_CASE("figures of each class and of their pairs; totals of several processes
   for (auto* metric : {each.get(), pairs.get()}) {
     CHECK(metric->by_class());
     CHECK(metric->totals().empty());
-    CHECK(metric->figures({}).empty());
+    CHECK(metric->scalars({}).empty());
     update(*metric, {0, 1, 2}, {0, 0, 1}, 3);
   }
-  const auto accuracies = each->figures(each->totals());
+  const auto accuracies = each->scalars(each->totals());
   REQUIRE(accuracies.size() == 3);
   CHECK(accuracies[0] == 0.5);
   CHECK(accuracies[1] == 0);
@@ -112,7 +112,7 @@ TEST_CASE("figures of each class and of their pairs; totals of several processes
   update(*other, {1}, {0}, 3);
   auto sum = pairs->totals();
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += other->totals()[i];
-  CHECK(pairs->figures(sum) == std::vector<double>{1, 2, 0, 0, 0, 1, 0, 0, 0});
+  CHECK(pairs->scalars(sum) == std::vector<double>{1, 2, 0, 0, 0, 1, 0, 0, 0});
   CHECK_THROWS_AS(update(*pairs, {0}, {0}, 4), std::invalid_argument);
 }
 

@@ -21,7 +21,7 @@ using flowtrain::testing::Values;
 
 namespace {
 
-/// Figures of all optimizers; each takes those that it knows.
+/// Metrics of all optimizers; each takes those that it knows.
 struct Spec {
   std::string name = "sgd";
   double lr = 0.1;
@@ -69,7 +69,7 @@ void compare(const Spec& spec, Options options) {
   Reference reference(values(theirs), options);
   for (int step = 0; step < 20; ++step) {
     if (step == 10) {
-      optimizer->set_rates(spec.lr / 10, spec.name == "sgd" ? spec.momentum : spec.beta1, 1);
+      optimizer->set_hyper(spec.lr / 10, spec.name == "sgd" ? spec.momentum : spec.beta1, 1);
       reference.param_groups()[0].options().set_lr(spec.lr / 10);
     }
     set_gradients(ours, step);
@@ -115,7 +115,7 @@ class ByHand {
 
 }  // namespace
 
-TEST_CASE("each figure that a schedule moves may go down to 0, and up again") {
+TEST_CASE("each metric that a schedule moves may go down to 0, and up again") {
   const std::vector<Spec> specs{{.lr = 0.1, .weight_decay = 0.1},
                                 {.lr = 0.1, .momentum = 0.9, .weight_decay = 0.1},
                                 {.lr = 0.1, .momentum = 0.9, .nesterov = true, .weight_decay = 0.1},
@@ -134,12 +134,12 @@ TEST_CASE("each figure that a schedule moves may go down to 0, and up again") {
         ByHand by_hand(spec, theirs);
         int step = 0;
         for (const double factor : {1., 0.5, 0., 0., 0.25, 1.}) {
-          const auto of = [&](const char* what, double figure) { return target == what ? factor * figure : figure; };
+          const auto of = [&](const char* what, double scalar) { return target == what ? factor * scalar : scalar; };
           const double lr = of("lr", spec.lr), decay = of("weight_decay", 1),
                        momentum = of("momentum", spec.name == "sgd" ? spec.momentum : spec.beta1);
           set_gradients(ours, step);
           set_gradients(theirs, step++);
-          optimizer->set_rates(lr, momentum, decay);
+          optimizer->set_hyper(lr, momentum, decay);
           optimizer->step();
           by_hand.step(lr, momentum, decay * spec.weight_decay);
           for (const auto& [name, tensor] : ours) CHECK(at::allclose(tensor, theirs.at(name), 1e-12, 1e-14));
@@ -282,7 +282,7 @@ TEST_CASE("groups have rates and weight decay of their own, and all follow the o
   };
   for (int step = 0; step < 10; ++step) {
     if (step == 5) {
-      optimizer->set_rates(0.02, 0.8, 0.1);
+      optimizer->set_hyper(0.02, 0.8, 0.1);
       group(0).lr(0.02).betas({0.8, 0.999}).weight_decay(0.03);
       group(1).lr(0.01).betas({0.8, 0.999});
     }

@@ -36,7 +36,7 @@ CaseSet small_set();
 /// Nothing where ../shared/parity was not there.
 std::optional<CaseSet> larger_set();
 
-inline constexpr const char* kNoCases = "the larger set of parity cases (../shared/parity) is not there";
+inline constexpr const char* no_cases = "the larger set of parity cases (../shared/parity) is not there";
 
 /// A file of cases: "losses" is losses.safetensors.
 class CaseFile {
@@ -84,6 +84,6 @@ NamedTensors call(const Ops& ops, const std::string& op, const NamedTensors& in,
 #define LARGER_PARITY_TEST(title, check)                     \
   TEST_CASE("parity, the larger set: " title) {              \
     const auto set = flowtrain::parity::larger_set();        \
-    SKIP_UNLESS(set, "shared", flowtrain::parity::kNoCases); \
+    SKIP_UNLESS(set, "shared", flowtrain::parity::no_cases); \
     check(*set);                                             \
   }

@@ -68,10 +68,10 @@ NamedTensors postproc(const Call& call) {
   const at::Tensor picture = input(call.in, "image_bgr", at::kByte, {-1, -1, 3}).cpu().contiguous();
   NamedTensors out;
   int calls = 0;
-  const Look given = [&](const at::Tensor& images, bool) {
+  const Infer given = [&](const at::Tensor& images, bool) {
     const std::string scale = "scale" + std::to_string(calls++);
     out.set(scale + ".net_input", images);
-    return Glimpse{input(call.in, scale + ".raw_dets", at::kFloat, {images.size(0), -1, 8}), {}};
+    return Inference{input(call.in, scale + ".raw_dets", at::kFloat, {images.size(0), -1, 8}), {}};
   };
   ClassBoxes boxes = collect_boxes(picture.data_ptr<std::uint8_t>(), static_cast<int>(picture.size(0)),
                                    static_cast<int>(picture.size(1)), options, given);

@@ -120,12 +120,12 @@ NamedTensors saccade_run(const Call& call) {
   const at::Tensor picture = input(call.in, "image_bgr", at::kByte, {-1, -1, 3}).cpu().contiguous();
   NamedTensors out;
   int calls = 0;
-  const Look given = [&](const at::Tensor& images, bool with_attention) {
+  const Infer given = [&](const at::Tensor& images, bool with_attention) {
     const std::string prefix = "call" + std::to_string(calls++) + ".";
     out.set(prefix + "net_input", images);
-    Glimpse glimpse{input(call.in, prefix + "dets", at::kFloat, {images.size(0), -1, 8}), {}};
-    if (with_attention) glimpse.attention = maps_of(call.in, prefix + "att", images.size(0));
-    return glimpse;
+    Inference inference{input(call.in, prefix + "dets", at::kFloat, {images.size(0), -1, 8}), {}};
+    if (with_attention) inference.attention = maps_of(call.in, prefix + "att", images.size(0));
+    return inference;
   };
   const SaccadeFindings findings = search(picture.data_ptr<std::uint8_t>(), static_cast<int>(picture.size(0)),
                                           static_cast<int>(picture.size(1)), options, given);

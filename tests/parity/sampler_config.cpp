@@ -52,8 +52,8 @@ CornerOptions reference_options(json config, bool saccade) {
   options.rand_crop = set.get("rand_crop", false);
   options.rand_color = set.get("rand_color", false);
   options.lighting = set.get("lighting", true);
-  options.gaussian_bump = set.get("gaussian_bump", false);
-  if (saccade) options.rand_color = options.lighting = options.gaussian_bump = true;  // whatever is written
+  options.gaussian_window = set.get("gaussian_bump", false);
+  if (saccade) options.rand_color = options.lighting = options.gaussian_window = true;  // whatever is written
   options.rand_center = set.get("rand_center", true);
   options.border = set.get("border", 64);
   options.gaussian_iou = set.get("gaussian_iou", 0.7);

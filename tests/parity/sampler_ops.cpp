@@ -94,13 +94,14 @@ void add_targets(const View& view, const CornerOptions& options, NamedTensors& o
   };
   const auto off = [&](const char* name) { return add(name, at::kFloat, {objects, 2}).data_ptr<float>(); };
   const auto ind = [&](const char* name) { return add(name, at::kLong, {objects}).data_ptr<std::int64_t>(); };
-  const at::Tensor bumps = at::empty({1, bumps_of(options), std::tuple_size_v<Bump>}, at::kInt);
+  const at::Tensor gaussians = at::empty({1, gaussians_of(options), std::tuple_size_v<GaussianTarget>}, at::kInt);
   std::int32_t untagged = 0;
-  write_targets(view.boxes, options,
-                {static_cast<Bump*>(bumps.data_ptr()), add("mask", at::kByte, {objects}).data_ptr<std::uint8_t>(),
-                 off("tl_off"), off("br_off"), ind("tl_ind"), ind("br_ind"), &untagged});
-  const nets::CornerHeat heat =
-      nets::draw_bumps(bumps, options.classes, options.output_size.height, options.output_size.width, options.saccade);
+  write_targets(
+      view.boxes, options,
+      {static_cast<GaussianTarget*>(gaussians.data_ptr()), add("mask", at::kByte, {objects}).data_ptr<std::uint8_t>(),
+       off("tl_off"), off("br_off"), ind("tl_ind"), ind("br_ind"), &untagged});
+  const nets::CornerHeat heat = nets::draw_gaussians(gaussians, options.classes, options.output_size.height,
+                                                     options.output_size.width, options.saccade);
   out.set("tl_heat", heat.tl[0]);
   out.set("br_heat", heat.br[0]);
   if (options.saccade) out.set("tl_valid", heat.tl_valid[0]), out.set("br_valid", heat.br_valid[0]);

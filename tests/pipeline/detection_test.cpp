@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "sampling/core/error.h"
-#include "stages/evaluation/figures.h"
+#include "stages/evaluation/detection_metrics.h"
 #include "tests/pipeline/thread_group.h"
 
 namespace flowtrain {
@@ -64,25 +64,25 @@ std::set<std::uint64_t> all_of(const Dataset& dataset) {
   return records;
 }
 
-/// The figures as each of `world` processes has them.
-std::vector<Figures> measure(const DetectionMetrics& metrics, const std::set<std::uint64_t>& records, int world) {
-  std::vector<Figures> figures(static_cast<std::size_t>(world));
-  testing::as_ranks(world, [&](Group& group) {
+/// The metrics as each of `world` processes has them.
+std::vector<Scalars> measure(const DetectionMetrics& metrics, const std::set<std::uint64_t>& records, int fixture) {
+  std::vector<Scalars> scalars(static_cast<std::size_t>(fixture));
+  testing::as_ranks(fixture, [&](Group& group) {
     WhiteDetector detector;
-    figures[static_cast<std::size_t>(group.rank())] =
+    scalars[static_cast<std::size_t>(group.rank())] =
         *measure_detection(metrics, detector, records, group, [] { return true; });
   });
-  return figures;
+  return scalars;
 }
 
 bool read_once(const WhiteBoxes& dataset) {
   return std::all_of(dataset.reads.begin(), dataset.reads.end(), [](auto& reads) { return reads == 1; });
 }
 
-TEST_CASE("a detector's figures are the same bits however many processes look, and each record is read once") {
-  const auto& names = detection_figure_names();
+TEST_CASE("a detector's metrics are the same bits however many processes look, and each record is read once") {
+  const auto& names = detection_metric_names();
   WhiteBoxes alone(47);
-  const Figures one = measure({alone, names}, all_of(alone), 1).front();
+  const Scalars one = measure({alone, names}, all_of(alone), 1).front();
   CHECK(read_once(alone));
   REQUIRE(one.size() == names.size());
   CHECK(one[0].first == "ap");
@@ -91,16 +91,16 @@ TEST_CASE("a detector's figures are the same bits however many processes look, a
   CHECK(one[1].first == "ap50");
   CHECK(one[1].second > one[0].second);
   CHECK(one.back().first == "voc_map");
-  for (const int world : {2, 3, 5}) {
+  for (const int fixture : {2, 3, 5}) {
     const WhiteBoxes shared(47);
-    for (const auto& figures : measure({shared, names}, all_of(shared), world)) CHECK(figures == one);
+    for (const auto& scalars : measure({shared, names}, all_of(shared), fixture)) CHECK(scalars == one);
     CHECK(read_once(shared));
   }
   const WhiteBoxes few(2);  // fewer records than processes
   CHECK(measure({few, names}, all_of(few), 4)[3] == measure({few, names}, all_of(few), 1)[0]);
 }
 
-TEST_CASE("a detector is measured by the figures that are named, on the records that are named") {
+TEST_CASE("a detector is measured by the metrics that are named, on the records that are named") {
   const WhiteBoxes dataset(40);
   const auto some = measure({dataset, {"voc_map", "ap"}}, {1, 2, 30}, 2).front();
   REQUIRE(some.size() == 2);
@@ -115,26 +115,26 @@ TEST_CASE("a record that is lost has no boxes, and is not looked at") {
   WhiteDetector detector;
   const std::vector<std::uint64_t> records{3, 4, 5};
   std::vector<std::string> damage;
-  const auto sights = look_at(dataset, records, detector, [&](const LookedAt& looked) {
-    damage.push_back(looked.damage);
+  const auto image_results = detect_in(dataset, records, detector, [&](const DetectedImage& detected) {
+    damage.push_back(detected.damage);
     return true;
   });
   CHECK(damage == std::vector<std::string>{"", "lost", ""});
-  REQUIRE(sights.size() == 3);
-  CHECK(sights[0].boxes.size() == 1);
-  CHECK(sights[0].found.size() == 2);
-  CHECK(sights[1].record == 4);
-  CHECK(sights[1].boxes.empty());
-  CHECK(sights[1].found.empty());
+  REQUIRE(image_results.size() == 3);
+  CHECK(image_results[0].boxes.size() == 1);
+  CHECK(image_results[0].found.size() == 2);
+  CHECK(image_results[1].record == 4);
+  CHECK(image_results[1].boxes.empty());
+  CHECK(image_results[1].found.empty());
 }
 
-TEST_CASE("a measurement that is interrupted gives no figures") {
+TEST_CASE("a measurement that is interrupted gives no metrics") {
   const WhiteBoxes dataset(40);
   WhiteDetector detector;
   int left = 10;
-  const auto figures =
+  const auto scalars =
       measure_detection({dataset, {"ap"}}, detector, all_of(dataset), solo_group(), [&] { return --left > 0; });
-  CHECK_FALSE(figures);
+  CHECK_FALSE(scalars);
   CHECK(std::accumulate(dataset.reads.begin(), dataset.reads.end(), 0) <= 11);
 }
 

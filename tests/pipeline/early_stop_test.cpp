@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "pipeline/validation/best.h"
-#include "tests/pipeline/rates.h"
+#include "tests/pipeline/hyper_parameters.h"
 #include "tests/support/temp_folder.h"
 
 using namespace flowtrain;
@@ -54,7 +54,7 @@ TEST_CASE("a metric that is missing is no improvement") {
   CHECK(rule.reason(state) == "ap has not improved in 1 validations: early_stop.patience");
 }
 
-TEST_CASE("rules go by the figure that a configuration names, and by what it says is better") {
+TEST_CASE("rules go by the metric that a configuration names, and by what it says is better") {
   const TempFolder folder;
   const auto loaded = [&](const std::string& more) {
     return load_config(folder.write("c.toml", "[data]\ndataset = \"shapes\"\n[val]\nevery = 5\n" + more));
@@ -70,7 +70,7 @@ TEST_CASE("rules go by the figure that a configuration names, and by what it say
   CHECK(of("").min_delta == 0.5);
   CHECK(of("").relative);
 
-  const auto measured = [](const std::string& figure) { return figure == "loss"; };
+  const auto measured = [](const std::string& scalar) { return scalar == "loss"; };
   const auto plateau_of = [&](const std::string& keys) {
     return stateful_schedules(loaded("[[schedule]]\nname = \"plateau\"\npatience = 0\noptim = \"sgd\"\n" + keys), 10,
                               100, measured);
@@ -82,10 +82,10 @@ TEST_CASE("rules go by the figure that a configuration names, and by what it say
     const auto all = plateau_of(keys);
     REQUIRE(all.size() == 1);
     for (const double loss : {1.0, 0.5}) all[0].schedule->enter({{"loss", loss}}, 1);  // accuracy is never measured
-    Rates rates{1, 0.9, 1};
-    all[0].apply("sgd", 1, rates);
-    CHECK(rates.lr == doctest::Approx(factor));
-    CHECK(rates.momentum == 0.9);
+    HyperParameters hyper{1, 0.9, 1};
+    all[0].apply("sgd", 1, hyper);
+    CHECK(hyper.lr == doctest::Approx(factor));
+    CHECK(hyper.momentum == 0.9);
   }
 
   const auto rules = BestRule::all(loaded("[[best]]\nmetric = \"accuracy\"\n[[best]]\nmetric = \"-loss\"\n"));
@@ -115,8 +115,8 @@ TEST_CASE("a plateau lowers its rate as torch's ReduceLROnPlateau does") {
     CAPTURE(i);
     CHECK(rule.schedule->apply(1, 1) == doctest::Approx(factors[i]));
   }
-  Rates rates{0.1, 0.9, 1};
-  rule.apply("sgd", 1, rates);
-  CHECK(rates.lr == doctest::Approx(0.0002));
-  CHECK(rates.momentum == 0.9);
+  HyperParameters hyper{0.1, 0.9, 1};
+  rule.apply("sgd", 1, hyper);
+  CHECK(hyper.lr == doctest::Approx(0.0002));
+  CHECK(hyper.momentum == 0.9);
 }

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "sampling/core/error.h"
-#include "tests/pipeline/census.h"
+#include "tests/pipeline/leak_check.h"
 #include "tests/support/fakes.h"
 
 using namespace flowtrain;
@@ -23,8 +23,8 @@ struct Setup {
   LastBatch last = LastBatch::wrap;
 };
 
-struct World {
-  explicit World(const Setup& s)
+struct TrainerFixture {
+  explicit TrainerFixture(const Setup& s)
       : setup(s),
         dataset(s.samples, s.bytes, s.resident),
         sampler(s.bytes),
@@ -53,10 +53,10 @@ void append_batch(const Slab& slab, std::vector<std::byte>& seen) {
 }
 
 // Everything a run delivers: ids and all bytes of all rows, in order.
-std::vector<std::byte> deliver(const Setup& setup, const std::function<void(World&)>& prepare = {}) {
-  World world(setup);
-  if (prepare) prepare(world);
-  Loader line(world.parts());
+std::vector<std::byte> deliver(const Setup& setup, const std::function<void(TrainerFixture&)>& prepare = {}) {
+  TrainerFixture fixture(setup);
+  if (prepare) prepare(fixture);
+  Loader line(fixture.parts());
   line.start();
   std::vector<std::byte> seen;
   for (Ticket ticket; line.next(ticket);) {
@@ -94,8 +94,8 @@ TEST_CASE("a line in another shape every few batches delivers the same") {
     const auto before_own = own_threads();
     for (const unsigned every : {1u, 2u, 7u}) {
       CAPTURE(every);
-      World world(setup);
-      Loader line(world.parts());
+      TrainerFixture fixture(setup);
+      Loader line(fixture.parts());
       line.start();
       std::vector<std::byte> seen;
       unsigned batches = 0, other_shapes = 0;
@@ -122,12 +122,12 @@ TEST_CASE("a line that is to get another shape stops, and fails, like any other"
   for (const bool fails : {false, true}) {
     Setup setup;
     setup.resident = false;
-    World world(setup);
+    TrainerFixture fixture(setup);
     if (fails)
-      world.dataset.before_read = [](std::uint64_t id) {
+      fixture.dataset.before_read = [](std::uint64_t id) {
         if (id == 500) throw std::runtime_error("disk on fire");
       };
-    Loader line(world.parts());
+    Loader line(fixture.parts());
     line.start();
     bool failed = false;
     Ticket ticket;
@@ -147,8 +147,8 @@ TEST_CASE("no batch spans two epochs, and each epoch visits every record once") 
   for (auto last : {LastBatch::wrap, LastBatch::drop, LastBatch::pad}) {
     Setup setup;
     setup.samples = 101, setup.batch = 13, setup.last = last, setup.iterations = last == LastBatch::drop ? 14 : 16;
-    World world(setup);
-    Loader line(world.parts());
+    TrainerFixture fixture(setup);
+    Loader line(fixture.parts());
     line.start();
     std::vector<std::multiset<std::uint64_t>> epochs(2);
     for (Ticket ticket; line.next(ticket) && ticket.kind == TicketKind::batch; line.release(ticket)) {
@@ -167,11 +167,11 @@ TEST_CASE("no batch spans two epochs, and each epoch visits every record once") 
 TEST_CASE("a bad sample is replaced by the same other one, whatever the workers are") {
   Scheduler scheduler(8);
   Setup setup;
-  auto break_some = [](World& world) {
-    world.dataset.before_read = [](std::uint64_t id) {
+  auto break_some = [](TrainerFixture& fixture) {
+    fixture.dataset.before_read = [](std::uint64_t id) {
       if (id % 50 == 3) throw SampleError("cannot be read");
     };
-    world.sampler.before_sample = [](std::uint64_t id) {
+    fixture.sampler.before_sample = [](std::uint64_t id) {
       if (id % 50 == 4) throw SampleError("cannot be decoded");
     };
   };
@@ -189,12 +189,12 @@ TEST_CASE("an error in a stage travels to compute in its turn") {
   for (bool in_read : {true, false}) {
     Setup setup;
     setup.resident = false;
-    World world(setup);
+    TrainerFixture fixture(setup);
     auto fault = [](std::uint64_t id) {
       if (id == 500) throw std::runtime_error("disk on fire");
     };
-    (in_read ? world.dataset.before_read : world.sampler.before_sample) = fault;
-    Loader line(world.parts());
+    (in_read ? fixture.dataset.before_read : fixture.sampler.before_sample) = fault;
+    Loader line(fixture.parts());
     line.start();
     Ticket ticket;
     std::uint64_t good = 0;
@@ -214,8 +214,8 @@ TEST_CASE("a line stops at any moment, and leaves no thread") {
   auto round = [](std::uint64_t consume, bool resident) {
     Setup setup;
     setup.resident = resident, setup.iterations = 1'000'000;
-    World world(setup);
-    Loader line(world.parts());
+    TrainerFixture fixture(setup);
+    Loader line(fixture.parts());
     line.start();
     Ticket ticket;
     for (std::uint64_t i = 0; i < consume && line.next(ticket); ++i) line.release(ticket);
@@ -228,21 +228,21 @@ TEST_CASE("a line stops at any moment, and leaves no thread") {
 
 TEST_CASE("a line never started can be dropped") {
   Scheduler scheduler(4);
-  World world(Setup{});
-  const Loader line(world.parts());
+  TrainerFixture fixture(Setup{});
+  const Loader line(fixture.parts());
 }
 
 TEST_CASE("a slow consumer bounds what is prepared: a batch for each slab, and one more for each that it gives back") {
   Scheduler scheduler(4);
   Setup setup;
   setup.iterations = 1000;
-  World world(setup);
+  TrainerFixture fixture(setup);
   std::atomic<std::uint64_t> sampled{0};
-  world.sampler.before_sample = [&](std::uint64_t) {
+  fixture.sampler.before_sample = [&](std::uint64_t) {
     ++sampled;
     sampled.notify_one();
   };
-  Loader line(world.parts());
+  Loader line(fixture.parts());
   line.start();
   Ticket ticket;
   for (std::uint64_t given_back = 0; given_back < 100; ++given_back) {
@@ -257,8 +257,8 @@ TEST_CASE("a slow consumer bounds what is prepared: a batch for each slab, and o
 
 TEST_CASE("each batch brings the plan of its iteration, and the schedule has filled it in") {
   Scheduler scheduler(4);
-  World world(Setup{});
-  auto parts = world.parts();
+  TrainerFixture fixture(Setup{});
+  auto parts = fixture.parts();
   parts.accum = 2;
   parts.first = 5;
   parts.last = 40;
@@ -289,8 +289,8 @@ TEST_CASE("each batch brings the plan of its iteration, and the schedule has fil
 TEST_CASE("an error of the plan or the schedule reaches compute in its turn") {
   Scheduler scheduler(2);
   for (const bool in_plan : {true, false}) {
-    World world(Setup{});
-    auto parts = world.parts();
+    TrainerFixture fixture(Setup{});
+    auto parts = fixture.parts();
     const auto fault = [](std::uint64_t iteration) {
       if (iteration > 3) throw std::runtime_error("no more plans");
     };
@@ -314,8 +314,8 @@ TEST_CASE("an error of the plan or the schedule reaches compute in its turn") {
 
 TEST_CASE("a line without iterations gives nothing, and is finished") {
   Scheduler scheduler(2);
-  World world(Setup{});
-  auto parts = world.parts();
+  TrainerFixture fixture(Setup{});
+  auto parts = fixture.parts();
   parts.first = 7;
   parts.last = 6;
   Loader line(parts);

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/pipeline/rates.h"
+#include "tests/pipeline/hyper_parameters.h"
 #include "tests/pipeline/scripted_learner.h"
 
 using namespace flowtrain;
@@ -20,7 +20,7 @@ class Doubling : public Hook {
   void on_event(HookEvent event, HookContext& context) override {
     seen_.push_back(std::string(name_of(event)) + " " + std::to_string(context.iteration) + " of epoch " +
                     std::to_string(context.epoch));
-    if (event == HookEvent::iteration_begin && context.iteration % 2 == 0) context.rates[0].lr *= 2;
+    if (event == HookEvent::iteration_begin && context.iteration % 2 == 0) context.hyper[0].lr *= 2;
   }
 
  private:
@@ -40,20 +40,20 @@ struct Fixture {
   HyperAdjuster hyper;
 };
 
-const std::vector<Rates> scheduled{{0.1, 0.9, 1}, {0.2, 0.5, 1}};
+const std::vector<HyperParameters> scheduled{{0.1, 0.9, 1}, {0.2, 0.5, 1}};
 
 }  // namespace
 
 TEST_CASE("the learner is told of hyper-parameters where they change; hooks come last") {
   Fixture run;
   run.hyper.begin_iteration(1, scheduled);
-  CHECK(run.learner.rates == scheduled);
+  CHECK(run.learner.hyper == scheduled);
   run.state.iteration = 1;
   run.hyper.begin_iteration(2, scheduled);
-  CHECK(run.learner.rates[0].lr == 0.2);
+  CHECK(run.learner.hyper[0].lr == 0.2);
   run.state.iteration = 2;
   run.hyper.begin_iteration(3, scheduled);
-  CHECK(run.learner.rates == scheduled);
+  CHECK(run.learner.hyper == scheduled);
   CHECK(run.learner.take_calls().size() == 3);
   run.state.iteration = 4;
   run.hyper.begin_iteration(5, scheduled);
@@ -67,22 +67,22 @@ TEST_CASE("a rollback's lower rate is used at once, and by all iterations to com
   run.hyper.lower();
   CHECK(run.hyper.lr() == 0.05);
   run.hyper.begin_iteration(1, scheduled);
-  CHECK(run.learner.rates[1].lr == 0.1);
-  CHECK(run.learner.rates[1].momentum == 0.5);
-  Figures figures;
-  run.hyper.append_rates(figures);
-  CHECK(figures == Figures{{"lr.a", 0.05}, {"lr.b", 0.1}});
+  CHECK(run.learner.hyper[1].lr == 0.1);
+  CHECK(run.learner.hyper[1].momentum == 0.5);
+  Scalars scalars;
+  run.hyper.append_hyper(scalars);
+  CHECK(scalars == Scalars{{"lr.a", 0.05}, {"lr.b", 0.1}});
 }
 
 TEST_CASE("a plateau lowers its optimizer's rate once validation no longer improves") {
   Fixture run({plateau({{"patience", std::int64_t{0}}}, "b")});
   run.hyper.enter({{"loss", 1.0}});
   run.hyper.begin_iteration(1, scheduled);
-  CHECK(run.learner.rates == scheduled);
+  CHECK(run.learner.hyper == scheduled);
   run.hyper.enter({{"loss", 1.0}});
   run.hyper.begin_iteration(1, scheduled);
-  CHECK(run.learner.rates[0].lr == 0.1);
-  CHECK(run.learner.rates[1].lr == doctest::Approx(0.02));
+  CHECK(run.learner.hyper[0].lr == 0.1);
+  CHECK(run.learner.hyper[1].lr == doctest::Approx(0.02));
 
   // Another one goes on from the run's state.
   auto resumed = plateau({{"patience", std::int64_t{0}}}, "b");
@@ -90,7 +90,7 @@ TEST_CASE("a plateau lowers its optimizer's rate once validation no longer impro
   state.schedules = run.state.schedules;
   HyperAdjuster again(run.learner, {"a", "b"}, {resumed}, run.hooks, state);
   again.begin_iteration(2, scheduled);
-  CHECK(run.learner.rates[1].lr == doctest::Approx(0.02));
+  CHECK(run.learner.hyper[1].lr == doctest::Approx(0.02));
   state.schedules = {{"plateau", "none"}, {"gone", ""}};
   CHECK_THROWS_WITH_AS(HyperAdjuster(run.learner, {"a", "b"}, {resumed}, run.hooks, state),
                        "the snapshot's state of the schedule 'plateau': 'none' is no plateau's state", UserError);

@@ -14,13 +14,13 @@ LrFinder found(const LrRange& range, Loss loss) {
   LrFinder finder(range);
   HookContext context;
   for (context.iteration = 1; context.iteration <= range.iterations && context.stopped.empty(); ++context.iteration) {
-    std::vector<Rates> rates{{0.1}, {0.2}};
-    context.rates = rates;
+    std::vector<HyperParameters> hyper{{0.1}, {0.2}};
+    context.hyper = hyper;
     finder.on_event(HookEvent::iteration_begin, context);
-    CHECK(rates[1].lr == doctest::Approx(2 * rates[0].lr));
-    const double now = loss(rates[0].lr, context.iteration);
-    const Figures figures = std::isfinite(now) ? Figures{{"loss", now}} : Figures{};
-    context.figures = &figures;
+    CHECK(hyper[1].lr == doctest::Approx(2 * hyper[0].lr));
+    const double now = loss(hyper[0].lr, context.iteration);
+    const Scalars scalars = std::isfinite(now) ? Scalars{{"loss", now}} : Scalars{};
+    context.scalars = &scalars;
     finder.on_event(HookEvent::iteration_end, context);
   }
   return finder;

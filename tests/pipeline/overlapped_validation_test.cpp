@@ -1,4 +1,4 @@
-// Validation on a copy while training goes on: the figures, their consequences, and resumed runs.
+// Validation on a copy while training goes on: the metrics, their consequences, and resumed runs.
 
 #include <doctest/doctest.h>
 #include <signal.h>
@@ -7,7 +7,7 @@
 #include <map>
 
 #include "sampling/core/error.h"
-#include "tests/pipeline/world.h"
+#include "tests/pipeline/trainer_fixture.h"
 #include "tests/support/failure_helper.h"
 
 using namespace flowtrain;
@@ -44,14 +44,14 @@ std::vector<std::uint64_t> iterations_in(const std::filesystem::path& folder) {
 // Interrupted after 23 iterations, while the validation of 15 is under way.
 void interrupt_in(const std::filesystem::path& folder, const RunSetup& setup) {
   const Interrupt interrupt;
-  World world(setup, folder);
-  world.learner.on_train = [](const Ticket& ticket) {
+  TrainerFixture fixture(setup, folder);
+  fixture.learner.on_train = [](const Ticket& ticket) {
     if (ticket.iteration == 23) raise(SIGTERM);
   };
-  world.copy.on_validate = [&] {
+  fixture.copy.on_validate = [&] {
     while (!interrupt.requested()) std::this_thread::yield();
   };
-  CHECK(world.run(&interrupt).result.signal == SIGTERM);
+  CHECK(fixture.run(&interrupt).result.signal == SIGTERM);
 }
 
 }  // namespace
@@ -60,15 +60,15 @@ TEST_CASE("training goes on while a copy is validated, and ends as if it had wai
   const Scheduler scheduler(8);
   RunSetup waiting = overlapping();
   waiting.overlapped = false;
-  const Outcome expected = World(waiting).run();
-  World world(overlapping());
+  const Outcome expected = TrainerFixture(waiting).run();
+  TrainerFixture fixture(overlapping());
   std::atomic<std::uint64_t> trained = 0;
-  world.learner.on_train = [&](const Ticket& ticket) { trained = ticket.iteration; };
-  world.copy.on_validate = [&, batches = std::uint64_t{0}]() mutable {
+  fixture.learner.on_train = [&](const Ticket& ticket) { trained = ticket.iteration; };
+  fixture.copy.on_validate = [&, batches = std::uint64_t{0}]() mutable {
     const std::uint64_t validated = 15 * (batches++ / 4 + 1);
     while (trained < validated + 3) std::this_thread::yield();
   };
-  const Outcome outcome = world.run();
+  const Outcome outcome = fixture.run();
   CHECK(outcome.params == expected.params);
   CHECK(outcome.order == expected.order);
   CHECK(outcome.remembered == expected.remembered);
@@ -76,41 +76,41 @@ TEST_CASE("training goes on while a copy is validated, and ends as if it had wai
 
 TEST_CASE("what follows from a validation follows at the next one, however long it takes") {
   const Scheduler scheduler(8);
-  const auto rates = [](const RunSetup& setup) {
-    World world(setup);
+  const auto hyper = [](const RunSetup& setup) {
+    TrainerFixture fixture(setup);
     std::map<std::uint64_t, double> seen;
-    world.learner.on_train = [&](const Ticket& ticket) { seen[ticket.iteration] = world.learner.lr(); };
-    world.run();
+    fixture.learner.on_train = [&](const Ticket& ticket) { seen[ticket.iteration] = fixture.learner.lr(); };
+    fixture.run();
     return seen;
   };
-  auto plain = rates(overlapping()), lowered = rates(never_better());
+  auto plain = hyper(overlapping()), lowered = hyper(never_better());
   for (auto& [iteration, rate] : plain)
     CHECK(lowered[iteration] == doctest::Approx(iteration <= 45 ? rate : rate / 10));
 
   RunSetup stopping = overlapping();
   stopping.early_stop = {{.metric = "loss"}, 1};
   TempFolder folder;
-  const Outcome outcome = World(stopping, folder.path()).run();
+  const Outcome outcome = TrainerFixture(stopping, folder.path()).run();
   CHECK(outcome.result.iteration == 45);
   CHECK_FALSE(outcome.result.stopped.empty());
-  const Outcome again = World(stopping, folder.path()).run();
+  const Outcome again = TrainerFixture(stopping, folder.path()).run();
   CHECK(again.result.iteration == 45);
   CHECK(again.params == outcome.params);
 }
 
-TEST_CASE("each snapshot stands for itself: before a validation it is about to be done, later its figures are there") {
+TEST_CASE("each snapshot stands for itself: before a validation it is about to be done, later its metrics are there") {
   const Scheduler scheduler(8);
   TempFolder folder;
   RunSetup setup = overlapping();
   setup.keep_every = 5;
-  World(setup, folder.path()).run();
+  TrainerFixture(setup, folder.path()).run();
   CHECK(state_of(folder.path(), 30).validation_pending);
   CHECK_FALSE(state_of(folder.path(), 30).awaited);
   const RunState later = state_of(folder.path(), 40);
   CHECK_FALSE(later.validation_pending);
   REQUIRE(later.awaited);
   CHECK(later.awaited->iteration == 30);
-  REQUIRE(later.awaited->figures);
+  REQUIRE(later.awaited->scalars);
   CHECK(later.validates_again_from() == 41);
   CHECK(state_of(folder.path(), 30).validates_again_from() == 30);
   CHECK_FALSE(state_of(folder.path(), 60).awaited);
@@ -125,7 +125,7 @@ TEST_CASE("a run with overlapped validation that died again and again ends as on
   for (std::uint64_t every : {4, 10}) {
     RunSetup setup = never_better();
     setup.snapshot_every = every;
-    const Outcome expected = World(setup).run();
+    const Outcome expected = TrainerFixture(setup).run();
     TempFolder folder;
     Stream random(every, Purpose::init, 0);
     const auto [outcome, starts] = run_dying(setup, folder.path(), [&] { return 8 + random.below(20); });
@@ -139,16 +139,16 @@ TEST_CASE("a validation that a signal interrupts is begun anew, on the weights t
   const Scheduler scheduler(8);
   RunSetup setup = never_better();
   setup.snapshot_every = 0;
-  const Outcome expected = World(setup).run();
+  const Outcome expected = TrainerFixture(setup).run();
   SUBCASE("and nothing shows") {
     TempFolder folder;
     interrupt_in(folder.path(), setup);
     const RunState state = state_of(folder.path(), 23);
     REQUIRE(state.awaited);
     CHECK(state.awaited->iteration == 15);
-    CHECK_FALSE(state.awaited->figures);
+    CHECK_FALSE(state.awaited->scalars);
     CHECK(state.validates_again_from() == 15);
-    const Outcome outcome = World(setup, folder.path()).run();
+    const Outcome outcome = TrainerFixture(setup, folder.path()).run();
     CHECK(outcome.params == expected.params);
     CHECK(outcome.remembered == expected.remembered);
   }
@@ -156,53 +156,53 @@ TEST_CASE("a validation that a signal interrupts is begun anew, on the weights t
     TempFolder folder;
     interrupt_in(folder.path(), setup);
     std::filesystem::remove_all(find_iteration(folder.path(), 15));
-    const auto best = RunState::from_json(World(setup, folder.path()).run().remembered).best.at("best");
+    const auto best = RunState::from_json(TrainerFixture(setup, folder.path()).run().remembered).best.at("best");
     CHECK(std::none_of(best.begin(), best.end(), [](auto& entry) { return entry.iteration == 15; }));
   }
   SUBCASE("the resumed run has no copy: it is left out") {
     TempFolder folder;
     interrupt_in(folder.path(), setup);
     setup.overlapped = false;
-    CHECK(World(setup, folder.path()).run().result.iteration == 60);
+    CHECK(TrainerFixture(setup, folder.path()).run().result.iteration == 60);
   }
 }
 
-TEST_CASE("figures that are awaited reach a resumed run that has no copy") {
+TEST_CASE("metrics that are awaited reach a resumed run that has no copy") {
   const Scheduler scheduler(8);
   const RunSetup setup = overlapping();
-  const Outcome expected = World(setup).run();
+  const Outcome expected = TrainerFixture(setup).run();
   TempFolder folder;
-  World world(setup, folder.path());
-  world.learner.on_train = [](const Ticket& ticket) {
+  TrainerFixture fixture(setup, folder.path());
+  fixture.learner.on_train = [](const Ticket& ticket) {
     if (ticket.iteration == 22) throw std::runtime_error("killed");
   };
-  CHECK_THROWS_AS(world.run(), std::runtime_error);
+  CHECK_THROWS_AS(fixture.run(), std::runtime_error);
   CHECK(iterations_in(folder.path()).front() == 20);
   RunSetup waiting = setup;
   waiting.overlapped = false;
-  CHECK(World(waiting, folder.path()).run().remembered == expected.remembered);
+  CHECK(TrainerFixture(waiting, folder.path()).run().remembered == expected.remembered);
 }
 
 TEST_CASE("an error of the validation ends the run") {
   const Scheduler scheduler(8);
-  World world(overlapping());
+  TrainerFixture fixture(overlapping());
   std::uint64_t trained = 0;
-  world.learner.on_train = [&](const Ticket& ticket) { trained = ticket.iteration; };
-  world.copy.on_validate = [] { throw UserError(ExitCode::data, "a picture is damaged"); };
-  check_failure(failure_of([&] { world.run(); }), ExitCode::data, "a picture is damaged");
+  fixture.learner.on_train = [&](const Ticket& ticket) { trained = ticket.iteration; };
+  fixture.copy.on_validate = [] { throw UserError(ExitCode::data, "a picture is damaged"); };
+  check_failure(failure_of([&] { fixture.run(); }), ExitCode::data, "a picture is damaged");
   CHECK(trained <= 30);
 }
 
 TEST_CASE("an error of the validation after which the run is to go on leaves that validation out") {
   const Scheduler scheduler(8);
   RunSetup setup = overlapping();
-  const Outcome expected = World(setup).run();
+  const Outcome expected = TrainerFixture(setup).run();
   setup.val_errors = {ErrorPolicy::Action::skip, 0};
-  World world(setup);
-  world.copy.on_validate = [batches = 0]() mutable {
+  TrainerFixture fixture(setup);
+  fixture.copy.on_validate = [batches = 0]() mutable {
     if (++batches == 2) throw UserError(ExitCode::data, "a picture is damaged");
   };
-  const Outcome outcome = world.run();
+  const Outcome outcome = fixture.run();
   CHECK(outcome.params == expected.params);
   const auto best = RunState::from_json(outcome.remembered).best.at("best"),
              all = RunState::from_json(expected.remembered).best.at("best");
@@ -218,17 +218,17 @@ TEST_CASE(
   const Scheduler scheduler(8);
   RunSetup setup = never_better();
   setup.accum = 3;
-  const Outcome expected = World(setup).run();
+  const Outcome expected = TrainerFixture(setup).run();
   setup.val_errors = {ErrorPolicy::Action::save, 0};
   TempFolder folder;
-  World world(setup, folder.path());
-  world.copy.on_validate = [] { throw UserError(ExitCode::data, "a picture is damaged"); };
-  const TrainerResult result = world.run().result;
+  TrainerFixture fixture(setup, folder.path());
+  fixture.copy.on_validate = [] { throw UserError(ExitCode::data, "a picture is damaged"); };
+  const TrainerResult result = fixture.run().result;
   check_failure(failure_of([&] { std::rethrow_exception(result.error); }), ExitCode::data, "a picture is damaged");
   CHECK(result.iteration <= 30);
   const RunState state = state_of(folder.path(), result.iteration);
   CHECK(state.validates_again_from() == 15);
-  const Outcome outcome = World(setup, folder.path()).run();
+  const Outcome outcome = TrainerFixture(setup, folder.path()).run();
   CHECK(outcome.params == expected.params);
   CHECK(outcome.remembered == expected.remembered);
 }

@@ -10,8 +10,8 @@
 
 #include "pipeline/train/display.h"
 #include "pipeline/train/trainer.h"
-#include "tests/pipeline/rates.h"
-#include "tests/pipeline/world.h"
+#include "tests/pipeline/hyper_parameters.h"
+#include "tests/pipeline/trainer_fixture.h"
 #include "tests/support/fakes.h"
 #include "tests/support/temp_folder.h"
 
@@ -69,18 +69,18 @@ TEST_CASE("ranks leave a validation together where one of them is asked to end, 
     std::uint64_t stopped = 0;
     {
       AskedOther group(agreement);
-      World world(setup, folder.path());
-      world.group = &group;
-      const auto result = world.run().result;
+      TrainerFixture fixture(setup, folder.path());
+      fixture.group = &group;
+      const auto result = fixture.run().result;
       CHECK(result.signal == SIGTERM);
       stopped = result.iteration;
       CHECK(stopped < setup.last);
       CHECK(stopped % setup.validate_every == 0);
     }
-    World resumed(setup, folder.path());
+    TrainerFixture resumed(setup, folder.path());
     std::uint64_t validated = 0;
     resumed.learner.on_validate = [&] { ++validated; };
-    CHECK(resumed.run().params == World(setup).run().params);
+    CHECK(resumed.run().params == TrainerFixture(setup).run().params);
     CHECK(validated == 4 * (1 + (setup.last - stopped) / setup.validate_every));
   }
 }
@@ -89,16 +89,16 @@ TEST_CASE("a signal that ranks learn of in a validation beside training ends the
   const Scheduler scheduler(4);
   RunSetup setup;
   setup.overlapped = true, setup.validate_every = 5, setup.snapshot_every = 0;
-  const Outcome expected = World(setup).run();
+  const Outcome expected = TrainerFixture(setup).run();
   for (const int agreement : {1, 3}) {
     CAPTURE(agreement);
     TempFolder folder;
     {
       AskedOther group(0), beside(agreement);
-      World world(setup, folder.path());
-      world.group = &group;
-      world.copy.beside = &beside;
-      const auto result = world.run().result;
+      TrainerFixture fixture(setup, folder.path());
+      fixture.group = &group;
+      fixture.copy.beside = &beside;
+      const auto result = fixture.run().result;
       CHECK(result.signal == SIGTERM);
       CHECK(result.iteration == 10);
     }
@@ -106,7 +106,7 @@ TEST_CASE("a signal that ranks learn of in a validation beside training ends the
     CHECK(state.validation_pending);
     REQUIRE(state.awaited);
     CHECK(state.awaited->iteration == 5);
-    const Outcome resumed = World(setup, folder.path()).run();
+    const Outcome resumed = TrainerFixture(setup, folder.path()).run();
     CHECK(resumed.params == expected.params);
     CHECK(resumed.remembered == expected.remembered);
   }
@@ -128,7 +128,7 @@ TEST_CASE("data_wait, data_time and step_time are those of the rank where they a
   parts.first = run_plan.first;
   parts.last = run_plan.last;
   parts.plan = [&](std::uint64_t iteration) { return run_plan.plan(iteration); };
-  parts.schedule = [&](Plan& plan) { plan.hyper = run_plan.rates(plan.iteration); };
+  parts.schedule = [&](Plan& plan) { plan.hyper = run_plan.hyper(plan.iteration); };
   parts.slice = {0, 2};
   Loader line(std::move(parts));
   IdleLearner learner;

@@ -36,7 +36,7 @@ TEST_CASE("means are over what was read and finite, without learning rates, and 
   }
   EpochMeans means(state);
   means.add("loss", 2);
-  CHECK(means.take() == Figures{{"loss", 1.5}, {"loss.part", 3}});
+  CHECK(means.take() == Scalars{{"loss", 1.5}, {"loss.part", 3}});
   CHECK(means.take().empty());
   CHECK(state.epoch_sums.empty());
 }
@@ -67,7 +67,7 @@ TEST_CASE("pace: rates since the last report, a pause left out; waits are shares
   CHECK(event.data_wait == 0);
   CHECK(event.samples_per_s == 0);
   pace.paused(-std::chrono::hours(1));  // as if the epoch had begun an hour earlier
-  const Figures epoch = pace.end_epoch();
+  const Scalars epoch = pace.end_epoch();
   CHECK(epoch[0].first == "samples_per_s");
   CHECK(epoch[0].second == doctest::Approx(30.0 / 3600).epsilon(0.01));
   CHECK(epoch[1].second == doctest::Approx(1).epsilon(0.01));

@@ -12,8 +12,8 @@ namespace flowtrain::testing {
 
 class ScriptedLearner : public Learner {
  public:
-  void set_rates(std::span<const Rates> given) override {
-    rates.assign(given.begin(), given.end());
+  void set_hyper(std::span<const HyperParameters> given) override {
+    hyper.assign(given.begin(), given.end());
     calls.emplace_back("rates");
   }
   void set_threads(unsigned threads) override { calls.emplace_back("threads " + std::to_string(threads)); }
@@ -33,7 +33,7 @@ class ScriptedLearner : public Learner {
   void discard() override { calls.emplace_back("discard"); }
   void begin_validation() override {}
   void validate(Slab&) override {}
-  Figures end_validation() override { return {}; }
+  Scalars end_validation() override { return {}; }
   void copy_state(LearnerState& state) override {
     calls.emplace_back("copy_state");
     state.model = {{"w", "I64", {}, true, std::vector<std::byte>(8)}};
@@ -46,7 +46,7 @@ class ScriptedLearner : public Learner {
 
   std::function<void()> fails;  ///< called by forward_backward()
   bool takes_zeros = true;
-  std::vector<Rates> rates;
+  std::vector<HyperParameters> hyper;
   StepFlags flags;  ///< that were given last
   std::vector<std::string> calls;
 };

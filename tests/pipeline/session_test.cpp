@@ -85,8 +85,8 @@ TEST_CASE("what is not trained moves along no schedule") {
     const RunPlan run_plan = session.run_plan(2);
     CHECK(run_plan.first == 2);
     CHECK(run_plan.last == 8);
-    CHECK(run_plan.rates(1).front().lr == 0.5);
-    CHECK(run_plan.rates(8).front().lr == doctest::Approx(mode == TrainMode::full ? 0.5e-3 : 0.5));
+    CHECK(run_plan.hyper(1).front().lr == 0.5);
+    CHECK(run_plan.hyper(8).front().lr == doctest::Approx(mode == TrainMode::full ? 0.5e-3 : 0.5));
   }
 }
 

@@ -43,7 +43,7 @@ class NumberLearner : public Learner {
       : group_(*spec.group), accum_(static_cast<std::uint64_t>(spec.train.integer("accum"))), story_(story) {}
   ~NumberLearner() override { story_.weights[static_cast<std::size_t>(group_.rank())] = weight_; }
 
-  void set_rates(std::span<const Rates> rates) override { lr_ = rates[0].lr; }
+  void set_hyper(std::span<const HyperParameters> hyper) override { lr_ = hyper[0].lr; }
   void forward_backward(Slab& slab, const StepFlags& flags) override {
     flags_ = flags;
     const Ticket& ticket = slab.ticket();
@@ -69,8 +69,8 @@ class NumberLearner : public Learner {
 
   void begin_validation() override {}
   void validate(Slab&) override {}
-  Figures end_validation() override { return figures_of(weight_); }
-  static Figures figures_of(std::uint64_t weight) {
+  Scalars end_validation() override { return scalars_of(weight_); }
+  static Scalars scalars_of(std::uint64_t weight) {
     const double accuracy = static_cast<double>(weight % 1000) / 1000;
     return {{"loss", 1 - accuracy}, {"accuracy", accuracy}};
   }
@@ -90,7 +90,7 @@ class NumberLearner : public Learner {
   // Halves are whole numbers that doubles hold.
   void exchange() {
     constexpr std::uint64_t low = 0xffff'ffff;
-    std::array<double, 2 + kFlags> sums{static_cast<double>(gradient_ & low), static_cast<double>(gradient_ >> 32)};
+    std::array<double, 2 + all_flags> sums{static_cast<double>(gradient_ & low), static_cast<double>(gradient_ >> 32)};
     std::copy(flags_.values().begin(), flags_.values().end(), sums.begin() + 2);
     group_.sum("gradients", sums);
     gradient_ = static_cast<std::uint64_t>(sums[0]) + (static_cast<std::uint64_t>(sums[1]) << 32);
@@ -119,7 +119,7 @@ class NumberCopy : public ValidationReplica {
   void validate(Slab&) override {
     if (story_.validating) story_.validating(training_.rank());
   }
-  Figures end_validation() override { return NumberLearner::figures_of(weight_); }
+  Scalars end_validation() override { return NumberLearner::scalars_of(weight_); }
 
  private:
   const NumberLearner& learner_;
@@ -133,7 +133,7 @@ inline std::unique_ptr<ValidationReplica> NumberLearner::make_replica() {
   return std::make_unique<NumberCopy>(*this, group_, story_);
 }
 
-/// Counts where it is called, and logs a figure in each fifth iteration.
+/// Counts where it is called, and logs a metric in each fifth iteration.
 class CountingHook : public Hook {
  public:
   CountingHook(std::map<std::string, int>& counts, const Story& story) : counts_(counts), story_(story) {}
@@ -151,7 +151,7 @@ class CountingHook : public Hook {
 };
 
 /// 12 rows an iteration, which 1, 2, 3 and 4 ranks share alike.
-inline constexpr const char* kSessionConfig = R"(name = "session"
+inline constexpr const char* session_config = R"(name = "session"
 [run]
 max_iter = 40
 device = "cpu"
@@ -182,13 +182,13 @@ progress = "off"
 
 /// Starts `config` in `folder`, as each of `world` ranks, with `sets` (KEY=VALUE) and `resume` as the command line
 /// gives them. Returns rank 0's exit code; throws what a rank throws first.
-inline int session(const std::filesystem::path& config, const std::filesystem::path& folder, int world,
+inline int session(const std::filesystem::path& config, const std::filesystem::path& folder, int fixture,
                    const std::vector<std::string>& sets, const std::string& resume, Story& story) {
   Interrupt interrupt;
-  story.weights.assign(static_cast<std::size_t>(world), 0);
-  story.hooks.assign(static_cast<std::size_t>(world), {});
+  story.weights.assign(static_cast<std::size_t>(fixture), 0);
+  story.hooks.assign(static_cast<std::size_t>(fixture), {});
   int code = -1;
-  as_ranks(world, [&](Group& group) {
+  as_ranks(fixture, [&](Group& group) {
     StartOptions start;
     start.config = config.string();
     for (auto& set : sets) start.overrides.push_back(parse_set(set));
@@ -198,7 +198,7 @@ inline int session(const std::filesystem::path& config, const std::filesystem::p
     RunOptions options;
     options.progress = ProgressMode::off;
     options.group = &group;
-    options.processes_here = static_cast<unsigned>(world);
+    options.processes_here = static_cast<unsigned>(fixture);
     options.local_rank = static_cast<unsigned>(group.rank());
     const auto make = [&](const LearnerSpec& spec) {
       auto& counts = story.hooks[static_cast<std::size_t>(group.rank())];

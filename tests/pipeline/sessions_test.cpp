@@ -27,10 +27,10 @@ using Sets = std::vector<std::string>;
 struct Sessions {
   Sessions() {
     set_console_level(ConsoleLevel::quiet);
-    std::ofstream(folder / "session.toml") << kSessionConfig;
+    std::ofstream(folder / "session.toml") << session_config;
   }
-  int run(const std::string& name, int world, const Sets& sets, Story& story, const std::string& resume = {}) const {
-    return session(folder / "session.toml", folder / name, world, sets, resume, story);
+  int run(const std::string& name, int fixture, const Sets& sets, Story& story, const std::string& resume = {}) const {
+    return session(folder / "session.toml", folder / name, fixture, sets, resume, story);
   }
 
   test::FastFolder folder;
@@ -82,8 +82,8 @@ Disturbance once_at(std::uint64_t at, std::function<void()> what) {
   };
 }
 
-const Sets kRollback{"train.nonfinite=rollback", "train.rollback_lr=0.75"};
-const Sets kOverlapped{"val.mode=async"};
+const Sets rollback{"train.nonfinite=rollback", "train.rollback_lr=0.75"};
+const Sets overlapped{"val.mode=async"};
 
 Sets with(Sets sets, const Sets& more) {
   sets.insert(sets.end(), more.begin(), more.end());
@@ -96,23 +96,23 @@ TEST_CASE("whatever the number of ranks, a run ends with the same weights, on ea
   const Sessions sessions;
   Story one;
   REQUIRE(sessions.run("1", 1, {}, one) == 0);
-  for (int world : {2, 3, 4}) {
-    CAPTURE(world);
+  for (int fixture : {2, 3, 4}) {
+    CAPTURE(fixture);
     Story story;
-    CHECK(sessions.run(std::to_string(world), world, {}, story) == 0);
-    CHECK(story.weights == std::vector(static_cast<std::size_t>(world), one.weights[0]));
+    CHECK(sessions.run(std::to_string(fixture), fixture, {}, story) == 0);
+    CHECK(story.weights == std::vector(static_cast<std::size_t>(fixture), one.weights[0]));
   }
 }
 
 TEST_CASE("all ranks end with the weights of the best snapshot where that is asked for") {
   const Sessions sessions;
-  for (int world : {1, 2, 3}) {
-    CAPTURE(world);
+  for (int fixture : {1, 2, 3}) {
+    CAPTURE(fixture);
     Story story;
-    const std::string name = std::to_string(world);
-    CHECK(sessions.run(name, world, {"snapshot.end_with_best=true", "val.every=7"}, story) == 0);
+    const std::string name = std::to_string(fixture);
+    CHECK(sessions.run(name, fixture, {"snapshot.end_with_best=true", "val.every=7"}, story) == 0);
     const auto best = weight_in(sessions.folder / name / "snapshots/best");
-    CHECK(story.weights == std::vector(static_cast<std::size_t>(world), best));
+    CHECK(story.weights == std::vector(static_cast<std::size_t>(fixture), best));
     const auto result = read_json(sessions.folder / name / "result.json");
     REQUIRE(result.contains("weights_of"));  // not the last ones
     CHECK(result.at("weights_of") == result.at("best").at("iteration"));
@@ -168,20 +168,20 @@ TEST_CASE("a run that is interrupted leaves what an undisturbed one leaves, what
       {"accumulates", {"train.accum=2"}},
       {"ends with the best", {"snapshot.end_with_best=true", "snapshot.keep_last=1"}},
       {"stops early", {"early_stop.patience=2", "val.every=3"}},
-      {"overlapped", kOverlapped},
+      {"overlapped", overlapped},
       {"skips", {"train.nonfinite=skip"}, {9, 19}},
-      {"rolls back", with(kRollback, {"val.every=0"}), {17, 28, 29, 38}},
-      {"rolls back to the best", kRollback, {18, 27, 38}},
-      {"rolls back, overlapped", with(kRollback, kOverlapped), {18, 27, 38}},
-      {"rolls back, never waits for the disk", with(kRollback, {"snapshot.when_busy=skip", "snapshot.every=3"}), {38}},
+      {"rolls back", with(rollback, {"val.every=0"}), {17, 28, 29, 38}},
+      {"rolls back to the best", rollback, {18, 27, 38}},
+      {"rolls back, overlapped", with(rollback, overlapped), {18, 27, 38}},
+      {"rolls back, never waits for the disk", with(rollback, {"snapshot.when_busy=skip", "snapshot.every=3"}), {38}},
   };
   for (auto& each : cases)
-    for (int world : {1, 2}) {
+    for (int fixture : {1, 2}) {
       CAPTURE(each.name);
-      CAPTURE(world);
+      CAPTURE(fixture);
       fs::remove_all(sessions.folder / "straight");
       Story straight{each.not_finite};
-      REQUIRE(sessions.run("straight", world, each.sets, straight) == 0);
+      REQUIRE(sessions.run("straight", fixture, each.sets, straight) == 0);
       const Left expected = left_in(sessions.folder / "straight");
       for (const std::uint64_t at : {5u, 13u, 20u, 24u, 31u, 37u}) {
         CAPTURE(at);
@@ -192,7 +192,7 @@ TEST_CASE("a run that is interrupted leaves what an undisturbed one leaves, what
                                   once_at(at + 4, [] { throw Killed(); }), Disturbance()}) {
           story.before = disturbance;
           try {
-            code = sessions.run("cut", world, each.sets, story, code == -1 ? "" : "auto");
+            code = sessions.run("cut", fixture, each.sets, story, code == -1 ? "" : "auto");
           } catch (const Killed&) {
           }
           if (code == 0) break;
@@ -206,22 +206,22 @@ TEST_CASE("a run that is interrupted leaves what an undisturbed one leaves, what
 
 TEST_CASE("a signal ends validations beside training on all ranks together, and the resumed run makes them") {
   const Sessions sessions;
-  for (const int world : {1, 3}) {
-    CAPTURE(world);
-    const std::string name = std::to_string(world);
+  for (const int fixture : {1, 3}) {
+    CAPTURE(fixture);
+    const std::string name = std::to_string(fixture);
     Story straight, story;
-    REQUIRE(sessions.run("straight" + name, world, kOverlapped, straight) == 0);
+    REQUIRE(sessions.run("straight" + name, fixture, overlapped, straight) == 0);
     std::atomic<bool> asked = false;
     story.validating = [&](int) {
       while (!asked) std::this_thread::yield();
     };
     story.before = once_at(9, [&] { raise(SIGTERM), asked = true; });  // the validation of 8 is under way
-    REQUIRE(sessions.run("cut" + name, world, kOverlapped, story) == 143);
+    REQUIRE(sessions.run("cut" + name, fixture, overlapped, story) == 143);
     const auto cut = sessions.folder / ("cut" + name);
     const auto newest = find_newest(cut / "snapshots").path.value();
     CHECK(read_json(newest / "state.json").at("awaited").at("iteration") == 8);
     story.before = {};
-    CHECK(sessions.run("cut" + name, world, kOverlapped, story, "auto") == 0);
+    CHECK(sessions.run("cut" + name, fixture, overlapped, story, "auto") == 0);
     CHECK(story.weights == straight.weights);
     CHECK(left_in(cut) == left_in(sessions.folder / ("straight" + name)));
   }
@@ -235,7 +235,7 @@ TEST_CASE("one rank's error ends all, whether it trains or validates beside trai
     story.validating = [](int rank) {
       if (rank == 1) throw UserError(ExitCode::data, "a picture is damaged");
     };
-    check_failure(failure_of([&] { sessions.run("run", 3, kOverlapped, story); }), ExitCode::data,
+    check_failure(failure_of([&] { sessions.run("run", 3, overlapped, story); }), ExitCode::data,
                   "a picture is damaged");
   }
   SUBCASE("it trains") {
@@ -245,14 +245,14 @@ TEST_CASE("one rank's error ends all, whether it trains or validates beside trai
     story.before = [&](int rank, std::uint64_t iteration) {
       if (rank == 1 && iteration == 9) failed = true, throw UserError(ExitCode::data, "a picture is damaged");
     };
-    check_failure(failure_of([&] { sessions.run("run", 3, kOverlapped, story); }), ExitCode::data,
+    check_failure(failure_of([&] { sessions.run("run", 3, overlapped, story); }), ExitCode::data,
                   "a picture is damaged");
   }
 }
 
 TEST_CASE("snapshots that signals left do not push out the one that a rollback goes back to") {
   const Sessions sessions;
-  const Sets sets = with(kRollback, {"val.every=0", "snapshot.every=20", "snapshot.keep_last=1"});
+  const Sets sets = with(rollback, {"val.every=0", "snapshot.every=20", "snapshot.keep_last=1"});
   Story straight{{38}};
   REQUIRE(sessions.run("straight", 1, sets, straight) == 0);
   Story story{{38}};

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "tests/pipeline/census.h"
+#include "tests/pipeline/leak_check.h"
 #include "tests/support/fakes.h"
 
 namespace {
@@ -65,7 +65,7 @@ TEST_CASE("a warm line allocates nothing per sample") {
 
 #ifndef __SANITIZE_THREAD__  // which keeps a history of each thread's accesses in memory
 TEST_CASE("memory is flat over a million batches") {
-  const std::uint64_t batches = kSanitized ? 20'000 : 1'000'000;
+  const std::uint64_t batches = sanitized ? 20'000 : 1'000'000;
   std::size_t early_kb = 0, late_kb = 0;
   consume(true, 2, batches, [&](std::uint64_t batch) {
     if (batch == batches / 10) early_kb = resident_kb();

@@ -14,7 +14,7 @@
 
 #include "sampling/core/error.h"
 #include "sampling/core/mutex.h"
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 #include "stages/group.h"
 
 namespace flowtrain::testing {
@@ -62,13 +62,13 @@ class Meeting {
   void compare() FT_REQUIRES(mutex_) {
     for (std::size_t rank = 1; rank < whats_.size(); ++rank)
       if (whats_[rank] != whats_[0])
-        broken_ = say("rank 0 is in '", whats_[0], "', rank ", rank, " in '", whats_[rank], "'");
+        broken_ = concat("rank 0 is in '", whats_[0], "', rank ", rank, " in '", whats_[rank], "'");
   }
 
   void look_for_those_who_left(std::uint64_t round, const std::string& what) FT_REQUIRES(mutex_) {
     const auto left = std::find(has_left_.begin(), has_left_.end(), true);
     if (round != round_ || left == has_left_.end() || !broken_.empty()) return;
-    broken_ = say("rank ", left - has_left_.begin(), " has left, and others are in '", what, "'");
+    broken_ = concat("rank ", left - has_left_.begin(), " has left, and others are in '", what, "'");
     changed_.notify_all();
   }
 
@@ -118,14 +118,14 @@ class ThreadGroup : public Group {
 };
 
 /// Calls `body` as each rank of a world, on a thread of its own; rethrows the first error of any.
-inline void as_ranks(int world, const std::function<void(Group&)>& body) {
-  const auto meeting = std::make_shared<Meeting>(world);
+inline void as_ranks(int fixture, const std::function<void(Group&)>& body) {
+  const auto meeting = std::make_shared<Meeting>(fixture);
   std::exception_ptr first;
   std::once_flag failed;
   {
     std::vector<std::jthread> threads;
-    threads.reserve(static_cast<std::size_t>(world));
-    for (int rank = 0; rank < world; ++rank)
+    threads.reserve(static_cast<std::size_t>(fixture));
+    for (int rank = 0; rank < fixture; ++rank)
       threads.emplace_back([&, rank] {
         ThreadGroup group(meeting, rank);
         try {

@@ -43,16 +43,16 @@ Tuner::Limits limits() {
   return limits;
 }
 
-constexpr Tuning kStart{{8, 2, 4}, 0};
+constexpr Tuning first_shape{{8, 2, 4}, 0};
 
 }  // namespace
 
 TEST_CASE("a line that nobody waits for keeps its shape") {
-  Tuner tuner(kStart, limits());
+  Tuner tuner(first_shape, limits());
   const auto outcome = train(
-      tuner, kStart, [](const Tuning&) { return 1000.0; }, 0.02);
+      tuner, first_shape, [](const Tuning&) { return 1000.0; }, 0.02);
   CHECK(outcome.changes == 0);
-  CHECK(outcome.best == kStart);
+  CHECK(outcome.best == first_shape);
   CHECK(outcome.seconds < 2);
 }
 
@@ -80,8 +80,8 @@ TEST_CASE("what is found within 20 seconds is nearly as fast as the best of all 
       for (unsigned readers = 2; readers <= 64; ++readers)
         for (std::uint32_t prefetch = 4; prefetch <= 32; ++prefetch)
           fastest = std::max(fastest, each.rate({{workers, readers, prefetch}, 0}));
-    Tuner tuner(kStart, limits());
-    const auto outcome = train(tuner, kStart, each.rate, 0.001);
+    Tuner tuner(first_shape, limits());
+    const auto outcome = train(tuner, first_shape, each.rate, 0.001);
     CHECK(each.rate(outcome.best) >= 0.95 * fastest);
     CHECK(outcome.best == tuner.best());
     CHECK(outcome.seconds <= 21);
@@ -90,11 +90,11 @@ TEST_CASE("what is found within 20 seconds is nearly as fast as the best of all 
 
 TEST_CASE("what was given is not changed") {
   Tuner::Limits fixed;
-  fixed.most = kStart.line;
-  fixed.least_workers = kStart.line.workers;
-  Tuner tuner(kStart, fixed);
+  fixed.most = first_shape.line;
+  fixed.least_workers = first_shape.line.workers;
+  Tuner tuner(first_shape, fixed);
   const auto outcome = train(
-      tuner, kStart, [](const Tuning& t) { return 10.0 * t.line.readers; }, 0.001);
+      tuner, first_shape, [](const Tuning& t) { return 10.0 * t.line.readers; }, 0.001);
   CHECK(outcome.changes == 0);
   CHECK(tuner.settled());
 }
@@ -103,9 +103,9 @@ TEST_CASE("workers that only take cores from the net are given up, though it nev
   Tuner::Limits shared = limits();
   for (const bool shares : {false, true}) {
     shared.shares_cores = shares;
-    Tuner tuner(kStart, shared);
+    Tuner tuner(first_shape, shared);
     // Compute takes longer with each worker beside it; data are always there.
-    Tuning now = kStart;
+    Tuning now = first_shape;
     double total_s = 0;
     while (!tuner.settled()) {
       const double iteration_s = 0.02 * (1 + 0.2 * now.line.workers);
@@ -113,7 +113,7 @@ TEST_CASE("workers that only take cores from the net are given up, though it nev
       if (const auto change = tuner.after(iteration_s, 0)) now = *change;
     }
     CHECK(now.line.workers == (shares ? 1 : 8));
-    CHECK(now.line.readers == kStart.line.readers);
+    CHECK(now.line.readers == first_shape.line.readers);
     CHECK(total_s < 20);
   }
 }
@@ -140,9 +140,9 @@ TEST_CASE("threads that compute are tried only where they may be") {
 }
 
 TEST_CASE("slow iterations end the search in time, and the best so far stays") {
-  Tuner tuner(kStart, limits());
+  Tuner tuner(first_shape, limits());
   const auto outcome = train(
-      tuner, kStart, [](const Tuning& t) { return 0.1 * t.line.readers; }, 0.01);
+      tuner, first_shape, [](const Tuning& t) { return 0.1 * t.line.readers; }, 0.01);
   CHECK(outcome.seconds < 31);
   CHECK(outcome.best == tuner.best());
 }

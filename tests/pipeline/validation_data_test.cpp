@@ -135,7 +135,7 @@ struct RowCounter : Validator {
   double rows = 0;
   void begin_validation() override { rows = 0; }
   void validate(Slab& slab) override { rows += static_cast<double>(slab.rows().size()); }
-  Figures end_validation() override { return {{"loss", rows}}; }
+  Scalars end_validation() override { return {{"loss", rows}}; }
 };
 
 TEST_CASE("each validation says in how many rows another record stands for a bad one") {
@@ -156,8 +156,8 @@ TEST_CASE("each validation says in how many rows another record stands for a bad
   RowCounter counter;
   for (int round = 0; round < 2; ++round) {
     const auto found = run_validation(line, counter, bad, 5, 3, [] { return true; });
-    REQUIRE(found.figures);
-    CHECK(found.figures->front().second == 20);
+    REQUIRE(found.scalars);
+    CHECK(found.scalars->front().second == 20);
     CHECK(found.replaced == 2);
     CHECK(told == 2);  // each once
   }

@@ -7,9 +7,9 @@
 namespace flowtrain {
 namespace {
 
-const Words kAuto{"--set", "loader.batch=auto"};
+const Words auto_config{"--set", "loader.batch=auto"};
 // So little that it, not the number of samples, is the limit.
-const Words kLittle{"--set", "loader.batch=auto", "--set", "loader.batch_memory_mb=1"};
+const Words little_config{"--set", "loader.batch=auto", "--set", "loader.batch_memory_mb=1"};
 
 // As the run's config.toml states it.
 int batch_of(const fs::path& run) {
@@ -22,8 +22,8 @@ int batch_of(const fs::path& run) {
 }  // namespace
 
 TEST_CASE("a run whose batch was found is the run whose config states it, and is resumed with it") {
-  const Workplace place;
-  const auto found = place.train(with(kLittle, {"--run-dir", "found"}));
+  const TempRun place;
+  const auto found = place.train(with(little_config, {"--run-dir", "found"}));
   REQUIRE_EXIT(found, 0);
   const int batch = batch_of(place.path("found"));
   CAPTURE(batch);
@@ -38,7 +38,7 @@ TEST_CASE("a run whose batch was found is the run whose config states it, and is
   REQUIRE_EXIT(place.train(stated), 0);
   CHECK(end_of(place.path("found")) == end_of(place.path("stated")));
 
-  const Words parts = with(kLittle, {"--run-dir", "parts"});
+  const Words parts = with(little_config, {"--run-dir", "parts"});
   REQUIRE_EXIT(place.train(with(parts, {"--max-iter", "30"})), 0);
   // Whatever would be found now.
   const auto resumed = place.train(
@@ -49,18 +49,18 @@ TEST_CASE("a run whose batch was found is the run whose config states it, and is
   CHECK(end_of(place.path("parts")) == end_of(place.path("stated")));
   REQUIRE_EXIT(place.run({"replay", "parts", "--iter", "30"}), 0);
 
-  const auto taken = place.train(with(kLittle, {"--run-dir", "found"}));
+  const auto taken = place.train(with(little_config, {"--run-dir", "found"}));
   CHECK_EXIT(taken, 2);
   CHECK_SAYS(taken, "already holds a run");
   CHECK(taken.err.find("batches of") == std::string::npos);  // before the search
 }
 
 TEST_CASE("more memory takes more rows, up to the limit that is set, and to the samples that there are") {
-  const Workplace place;
+  const TempRun place;
   const auto found = [&](const Words& more) {
     static int run = 0;
     const std::string name = "run-" + std::to_string(++run);
-    REQUIRE_EXIT(place.train(with(with(kAuto, {"--run-dir", name, "--max-iter", "2"}), more)), 0);
+    REQUIRE_EXIT(place.train(with(with(auto_config, {"--run-dir", name, "--max-iter", "2"}), more)), 0);
     return batch_of(place.path(name));
   };
   const int little = found({"--set", "loader.batch_memory_mb=1"}), twice = found({"--set", "loader.batch_memory_mb=2"});
@@ -77,7 +77,7 @@ TEST_CASE("more memory takes more rows, up to the limit that is set, and to the 
 }
 
 TEST_CASE("with batches of one source each, the batch that is found leaves one for every source in an epoch") {
-  std::string config = kTinyConfig;
+  std::string config = tiny_config;
   const std::string one = "[data]\ndataset = \"shapes\"\nsamples = 300\nval_samples = 40\nsize = 16\n";
   REQUIRE(config.find(one) != std::string::npos);
   config.replace(config.find(one), one.size(),
@@ -85,8 +85,8 @@ TEST_CASE("with batches of one source each, the batch that is found leaves one f
                  "[[data.source]]\nname = \"clean\"\ndataset = \"shapes\"\nsamples = 150\nsize = 16\nratio = 3\n"
                  "[[data.source]]\nname = \"noisy\"\ndataset = \"shapes\"\nsamples = 70\nsize = 16\nratio = 1\n"
                  "[data.val]\ndataset = \"shapes\"\nval_samples = 40\nsize = 16\n");
-  const Workplace place(config);
-  const auto found = place.train(with(kAuto, {"--run-dir", "run", "--max-iter", "2"}));
+  const TempRun place(config);
+  const auto found = place.train(with(auto_config, {"--run-dir", "run", "--max-iter", "2"}));
   REQUIRE_EXIT(found, 0);
   const int batch = batch_of(place.path("run"));
   CAPTURE(batch);
@@ -97,17 +97,17 @@ TEST_CASE("with batches of one source each, the batch that is found leaves one f
 }
 
 TEST_CASE("epochs and rates go by the batch that was found") {
-  const Workplace place;
+  const TempRun place;
   const Words more{"--set", "loader.batch_max=30",    "--set",     "run.max_epochs=2",
                    "--set", "optim.lr_base_batch=60", "--run-dir", "run"};
-  REQUIRE_EXIT(place.train(with(kAuto, more)), 0);
+  REQUIRE_EXIT(place.train(with(auto_config, more)), 0);
   CHECK(end_of(place.path("run")).iteration == 20);
   CHECK(metrics_of(place.path("run"), "train").back().at("lr").get<double>() == doctest::Approx(0.025));
 }
 
 TEST_CASE("where nothing fits, or the word is another, the message names the key and the way out") {
-  const Workplace place;
-  const auto large = place.train(with(kLittle, {"--set", "net.hidden=[2048, 512]"}));
+  const TempRun place;
+  const auto large = place.train(with(little_config, {"--set", "net.hidden=[2048, 512]"}));
   CHECK_EXIT(large, 2);
   for (auto text : {"--set: loader.batch: no batch fits", "1.05 MB", "loader.batch_memory_mb"}) CHECK_SAYS(large, text);
   CHECK_FALSE(fs::exists(place.path("runs")));
@@ -124,9 +124,9 @@ TEST_CASE("where nothing fits, or the word is another, the message names the key
 }
 
 TEST_CASE("several processes take the least share that one of them found") {
-  const Workplace place;
+  const TempRun place;
   const Words several{"--distributed", "--world-size", "2", "--max-iter", "10", "--set", "net.dropout=0.0"};
-  const auto found = place.train(with(with(kLittle, several), {"--run-dir", "found"}));
+  const auto found = place.train(with(with(little_config, several), {"--run-dir", "found"}));
   REQUIRE_EXIT(found, 0);
   const int batch = batch_of(place.path("found"));
   CHECK(batch % 2 == 0);
@@ -134,31 +134,31 @@ TEST_CASE("several processes take the least share that one of them found") {
   REQUIRE_EXIT(place.train(with(several, {"--run-dir", "stated", "--set", "loader.batch=" + std::to_string(batch)})),
                0);
   CHECK(end_of(place.path("found")) == end_of(place.path("stated")));
-  REQUIRE_EXIT(place.train(with(with(kAuto, several), {"--run-dir", "all"})), 0);
+  REQUIRE_EXIT(place.train(with(with(auto_config, several), {"--run-dir", "all"})), 0);
   CHECK(batch_of(place.path("all")) == 300);
 }
 
 TEST_CASE("what does not train leaves the batch open and says so; what trains without a folder looks for it") {
-  const Workplace place;
-  const auto plan = place.run(with({"plan", "tiny.toml"}, kAuto));
+  const TempRun place;
+  const auto plan = place.run(with({"plan", "tiny.toml"}, auto_config));
   REQUIRE_EXIT(plan, 0);
   for (auto text :
        {"batches of 64", "loader.batch = \"auto\", which is looked for where training starts", "--set loader.batch=N"})
     CHECK_PRINTS(plan, text);
-  const auto dry = place.train(with(kAuto, {"--dry-run", "--max-iter", "2"}));
+  const auto dry = place.train(with(auto_config, {"--dry-run", "--max-iter", "2"}));
   REQUIRE_EXIT(dry, 0);
   CHECK_SAYS(dry, "batches of 64: loader.batch = \"auto\"");
   for (const Words& words : {Words{"bench", "tiny.toml", "--seconds", "0.1"}, Words{"graph", "tiny.toml"}}) {
-    const auto outcome = place.run(with(words, kAuto));
+    const auto outcome = place.run(with(words, auto_config));
     CHECK_EXIT(outcome, 0);
     CHECK_SAYS(outcome, "batches of 64: loader.batch = \"auto\"");
   }
   // Nothing that these print goes by the batch.
   for (const Words& words : {Words{"info", "tiny.toml"}, Words{"config", "tiny.toml"}})
-    CHECK_EXIT(place.run(with(words, kAuto)), 0);
+    CHECK_EXIT(place.run(with(words, auto_config)), 0);
   for (const Words& words : {Words{"tiny.toml", "--fast-dev-run"}, Words{"tiny.toml", "--no-optim", "--max-iter", "2"},
                              Words{"lr-find", "tiny.toml", "--iterations", "10"}}) {
-    const auto outcome = place.run(with(words, with(kAuto, {"--set", "loader.batch_max=24"})));
+    const auto outcome = place.run(with(words, with(auto_config, {"--set", "loader.batch_max=24"})));
     CHECK_EXIT(outcome, 0);
     CHECK_SAYS(outcome, "batches of 24 (loader.batch = \"auto\"");
   }

@@ -7,7 +7,7 @@
 namespace flowtrain {
 
 TEST_CASE("nccl for processes on the CPU is refused, once, with the way out") {
-  const Workplace place;
+  const TempRun place;
   for (const Words& asked : {Words{"--dist-backend", "nccl"}, Words{"--set", "dist.backend=nccl"}}) {
     const auto refused = train(place, 2, "none", with(asked, {"--device", "cpu"}));
     CHECK_EXIT(refused, 2);
@@ -19,7 +19,7 @@ TEST_CASE("nccl for processes on the CPU is refused, once, with the way out") {
 }
 
 TEST_CASE("one GPU by its number is not for several processes") {
-  const Workplace place;
+  const TempRun place;
   const auto refused = train(place, 2, "none", {"--device", "cuda:0", "--dist-backend", "gloo"});
   CHECK_EXIT(refused, 2);
   CHECK_SAYS(refused, "run.device: cuda:0 is one GPU, for 2 processes");
@@ -27,7 +27,7 @@ TEST_CASE("one GPU by its number is not for several processes") {
 }
 
 TEST_CASE("gloo by name trains as by default, and a backend that does not exist is refused") {
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(train(place, 2, "named", {"--dist-backend", "gloo", "--device", "cpu"}), 0);
   REQUIRE_EXIT(train(place, 2, "default", {"--device", "cpu"}), 0);
   CHECK(end_of(place.path("named")) == end_of(place.path("default")));

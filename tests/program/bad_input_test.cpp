@@ -31,7 +31,7 @@ std::string without_optim() {
 }  // namespace
 
 TEST_CASE("mistakes in a configuration point at their line") {
-  const Workplace place;
+  const TempRun place;
   place.folder().write("unknown.toml", "data.dataset = \"shapes\"\n[loader]\nprefetchh = 2\n");
   check_refused(place.run({"unknown.toml"}), 2, {"unknown.toml:3:1", "prefetchh", "prefetch"});
   place.folder().write("type.toml", "data.dataset = \"shapes\"\nloader.prefetch = \"many\"\n");
@@ -51,10 +51,10 @@ TEST_CASE("mistakes in a configuration point at their line") {
 }
 
 TEST_CASE("contradictions are told before a sample is read, with both places") {
-  const Workplace place(without_shapes() + "[[group]]\nparams = 'bias$'\n");
+  const TempRun place(without_shapes() + "[[group]]\nparams = 'bias$'\n");
   for (const std::string name : {"a/1.png", "a/2.png", "b/1.png"})
     place.folder().write("pictures/train/" + name, "no picture");
-  const Words pictures = with(kPictures, {"--set", "data.bad=stop"});
+  const Words pictures = with(picture_count, {"--set", "data.bad=stop"});
   check_refused(place.train(pictures), 3,
                 {".png: sample:"});  // which is what reading one comes to; two workers race for it
   const auto refused = [&](const Words& more, const Words& texts) {
@@ -83,7 +83,7 @@ TEST_CASE("contradictions are told before a sample is read, with both places") {
 }
 
 TEST_CASE("what the sampler gives must be fit for what [batch_augment] does to it") {
-  const Workplace place;
+  const TempRun place;
   const std::string data = "[data]\ndataset = \"shapes\"\nobjects = 3\n";
   const std::string sampler = "[sampler]\nname = \"cornernet\"\n[batch_augment]\n";
   place.folder().write("mix.toml", data + sampler + "mixup = 0.2\n");
@@ -101,7 +101,7 @@ TEST_CASE("what the sampler gives must be fit for what [batch_augment] does to i
 }
 
 TEST_CASE("data that is missing, empty or not as it should be is named") {
-  const Workplace place(kIdxConfig);
+  const TempRun place(idx_config);
   check_refused(place.train(), 3, {"tiny.toml:7:", "data.path", "no such folder or archive: idx"});
 
   fs::create_directory(place.path("idx"));
@@ -123,7 +123,7 @@ TEST_CASE("data that is missing, empty or not as it should be is named") {
 TEST_CASE("a label that the classes do not hold is named, with its sample") {
   const auto jpeg = encode_jpeg(gradient_picture(16, 16, 3));
   const std::string picture(reinterpret_cast<const char*>(jpeg.data()), jpeg.size());
-  const Workplace place(without_shapes());
+  const TempRun place(without_shapes());
   TarBytes shard;
   for (int i = 0; i < 8; ++i)
     shard.entry(std::to_string(i) + ".jpg", picture).entry(std::to_string(i) + ".cls", i == 6 ? "7" : "1");
@@ -134,45 +134,48 @@ TEST_CASE("a label that the classes do not hold is named, with its sample") {
 }
 
 TEST_CASE("a torn picture is replaced and counted, or ends the run") {
-  const Workplace place(without_shapes());
+  const TempRun place(without_shapes());
   write_pictures(place.folder());
   SUBCASE("skipped within the budget, in the same way every time") {
-    const auto outcome = place.train(with(kPictures, {"--set", "data.max_bad=5"}));
+    const auto outcome = place.train(with(picture_count, {"--set", "data.max_bad=5"}));
     REQUIRE_EXIT(outcome, 0);
     CHECK_SAYS(outcome, "5.jpg");
-    REQUIRE_EXIT(place.train(with(kPictures, {"--set", "data.max_bad=5", "--workers", "4", "--run-dir", "again"})), 0);
+    REQUIRE_EXIT(place.train(with(picture_count, {"--set", "data.max_bad=5", "--workers", "4", "--run-dir", "again"})),
+                 0);
     CHECK(end_of(place.path("again")) == end_of(place.path("runs/tiny")));
   }
-  SUBCASE("data.bad = stop") { check_refused(place.train(with(kPictures, {"--set", "data.bad=stop"})), 3, {"5.jpg"}); }
+  SUBCASE("data.bad = stop") {
+    check_refused(place.train(with(picture_count, {"--set", "data.bad=stop"})), 3, {"5.jpg"});
+  }
   SUBCASE("more than the budget") {
     const auto jpeg = read_text(place.path("pictures/train/cat/5.jpg"));
     for (auto name : {"1.jpg", "3.jpg"}) place.folder().write(std::string("pictures/train/cat/") + name, jpeg);
-    check_refused(place.train(with(kPictures, {"--set", "data.max_bad=2"})), 3, {"data.max_bad"});
+    check_refused(place.train(with(picture_count, {"--set", "data.max_bad=2"})), 3, {"data.max_bad"});
   }
   SUBCASE("none that is good") {
     for (auto& entry : fs::recursive_directory_iterator(place.path("pictures/train")))
       if (entry.is_regular_file()) std::ofstream(entry.path()) << "no picture";
-    check_refused(place.train(with(kPictures, {"--set", "data.max_bad=1000"})), 3, {".jpg"});
+    check_refused(place.train(with(picture_count, {"--set", "data.max_bad=1000"})), 3, {".jpg"});
   }
 }
 
 TEST_CASE("what cannot be read or is no picture is in the ledger, of training and validation") {
-  const Workplace place(without_shapes());
+  const TempRun place(without_shapes());
   write_pictures(place.folder());
   place.folder().write("pictures/train/dog/0.jpg", "");
   place.folder().write("pictures/train/dog/2.jpg", "This is a text.\n");
   place.folder().write("pictures/val/dog/4.jpg", "");
   for (auto name : {"train/dog/6.jpg", "val/cat/7.jpg"})
     fs::permissions(place.path("pictures") / name, fs::perms::none);
-  auto bound = place.surroundings();
+  auto bound = place.process_options();
   bound.bound_by_permissions = true;
-  auto words = with({"tiny.toml"}, kPictures);
+  auto words = with({"tiny.toml"}, picture_count);
   words = with(words, {"--set", "data.max_bad=5", "--set", "val.every=5"});
   REQUIRE_EXIT(run_program(words, bound), 0);
 
   std::map<std::string, std::string> reasons;  // of each picture
-  std::ifstream ledger(place.path("runs/tiny/bad_samples.jsonl"));
-  for (std::string line; std::getline(ledger, line);) {
+  std::ifstream bad_sample_log(place.path("runs/tiny/bad_samples.jsonl"));
+  for (std::string line; std::getline(bad_sample_log, line);) {
     const auto entry = nlohmann::json::parse(line);
     const std::string name = entry.at("name"), stage = entry.at("stage");
     const std::string reason = stage + ": " + entry.at("reason").get<std::string>();
@@ -196,10 +199,11 @@ TEST_CASE("what cannot be read or is no picture is in the ledger, of training an
 }
 
 TEST_CASE("a picture that vanishes while the run goes on is replaced and named") {
-  const Workplace place(without_shapes());
+  const TempRun place(without_shapes());
   write_pictures(place.folder());
-  Process process(with(with({"tiny.toml"}, kPictures), {"--set", "data.max_bad=5", "--set", "run.max_iter=100000000"}),
-                  place.surroundings());
+  Process process(
+      with(with({"tiny.toml"}, picture_count), {"--set", "data.max_bad=5", "--set", "run.max_iter=100000000"}),
+      place.process_options());
   REQUIRE(process.wait_for_text("\"iter\":5", place.path("runs/tiny/metrics.jsonl")));
   fs::remove(place.path("pictures/train/dog/2.jpg"));
   CHECK(process.wait_for_text("2.jpg"));
@@ -208,7 +212,7 @@ TEST_CASE("a picture that vanishes while the run goes on is replaced and named")
 }
 
 TEST_CASE("plugins that cannot be used are named") {
-  const Workplace place(kIdxConfig);
+  const TempRun place(idx_config);
   write_idx(place.folder());
   const std::string plugins = test::build_path("test_plugins/");
   auto with_plugin = [&](const std::string& path) {
@@ -222,15 +226,15 @@ TEST_CASE("plugins that cannot be used are named") {
 }
 
 TEST_CASE("a run's folder that cannot be made is an error of the disk") {
-  const Workplace place;
+  const TempRun place;
   check_refused(place.train({"--run-dir", "tiny.toml/run"}), 4, {"tiny.toml/run", "--run-dir"});
   check_refused(place.train({"--set", "run.dir=tiny.toml"}), 4, {"tiny.toml", "run.dir"});
 }
 
 TEST_CASE("what permissions forbid is named: a run's folder, a configuration, data") {
-  const Workplace place(kIdxConfig);
+  const TempRun place(idx_config);
   write_idx(place.folder());
-  auto bound = place.surroundings();
+  auto bound = place.process_options();
   bound.bound_by_permissions = true;
   auto train = [&](Words more) {
     more.insert(more.begin(), "tiny.toml");
@@ -250,7 +254,7 @@ TEST_CASE("what permissions forbid is named: a run's folder, a configuration, da
 }
 
 TEST_CASE("a start that fails before training leaves no run behind") {
-  const Workplace place;
+  const TempRun place;
   check_refused(place.train({"--set", "net.pretrain=absent.safetensors"}), 2, {"absent.safetensors"});
   check_refused(place.train({"--set", "data.dataset=image_folder", "--set", "data.path=absent"}), 3, {"absent"});
   check_refused(place.train({"--set", "net.hidden=[-1]"}), 2, {"net.hidden"});
@@ -260,7 +264,7 @@ TEST_CASE("a start that fails before training leaves no run behind") {
 }
 
 TEST_CASE("weights and scripts that are none are named") {
-  const Workplace place;
+  const TempRun place;
   place.folder().write("no-script.pt", "this is no TorchScript");
   check_refused(place.train({"--set", "net.name=script", "--set", "net.script=no-script.pt"}), 2, {"no-script.pt"});
   check_refused(place.train({"--set", "net.pretrain=absent.safetensors"}), 2, {"absent.safetensors", "net.pretrain"});

@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <set>
 
-#include "tests/support/workplace.h"
+#include "tests/support/temp_run.h"
 
 namespace flowtrain {
 namespace {
 
 using nlohmann::json;
 
-std::string tiny_with(const std::string& more) { return std::string(kTinyConfig) + more; }
+std::string tiny_with(const std::string& more) { return std::string(tiny_config) + more; }
 
 std::uint64_t target(const std::filesystem::path& link) {
   const auto name = std::filesystem::read_symlink(link).filename().string();
@@ -37,7 +37,7 @@ TEST_CASE("several rules choose best snapshots, each with a link of its own") {
       "\"min\"\n";
   const Words often{"--set", "val.every=3",       "--set", "snapshot.keep_last=1",
                     "--set", "snapshot.every=50", "--set", "val.metrics=[\"accuracy\",\"top5\"]"};
-  const Workplace place(tiny_with(rules));
+  const TempRun place(tiny_with(rules));
   REQUIRE_EXIT(place.train(with({"--run-dir", "whole"}, often)), 0);
   REQUIRE_EXIT(place.train(with({"--run-dir", "halves", "--max-iter", "31"}, often)), 0);
   REQUIRE_EXIT(place.train(with({"--run-dir", "halves", "--resume", "auto"}, often)), 0);
@@ -64,7 +64,7 @@ TEST_CASE("the best snapshots that are to be kept are all there, and no others")
                                     {"", {"--set", "snapshot.keep_best=3"}}}) {
     const std::string& more = rule;
     CAPTURE(more);
-    const Workplace place(tiny_with(more));
+    const TempRun place(tiny_with(more));
     REQUIRE_EXIT(place.train(with(with({"--run-dir", "run"}, often), words)), 0);
     std::vector<std::pair<double, std::uint64_t>> ranking;
     for (auto& line : metrics_of(place.path("run"), "val")) ranking.emplace_back(line.at("loss"), line.at("iter"));
@@ -85,7 +85,7 @@ TEST_CASE("the best snapshots that are to be kept are all there, and no others")
 TEST_CASE("a run may end with its best weights") {
   // At this rate the loss of the validation gets worse after a while.
   const Words overshoot{"--set", "optim.lr=0.5", "--set", "val.every=5", "--set", "val.metrics=[]"};
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.train(with({"--run-dir", "last"}, overshoot)), 0);
   const auto best = best_of(place.path("last"), "loss", true).first;
   REQUIRE(best < 60);
@@ -101,7 +101,7 @@ TEST_CASE("a run may end with its best weights") {
 
 TEST_CASE("rules that contradict each other, or the rest") {
   const auto refused = [](const std::string& more, const Words& words, const std::string& says) {
-    const auto outcome = Workplace(tiny_with(more)).train(words);
+    const auto outcome = TempRun(tiny_with(more)).train(words);
     CHECK_EXIT(outcome, 2);
     CHECK_SAYS(outcome, says);
   };
@@ -109,18 +109,18 @@ TEST_CASE("rules that contradict each other, or the rest") {
   refused("[[best]]\nmetric = \"loss\"\n[[best]]\nmetric = \"loss\"\n", {}, "another [[best]] has it, too");
   refused("[[best]]\nmetric = \"loss\"\n", {"--set", "snapshot.keep_best=2"},
           "snapshot.keep_best: [[best]] is given, too");
-  std::string silent = kTinyConfig;
+  std::string silent = tiny_config;
   silent.replace(silent.find("every = 20"), 10, "every = 0");
   for (auto more : {"[[best]]\nmetric = \"loss\"\n", "[early_stop]\n"}) {
-    const auto outcome = Workplace(silent + more).train({"--set", "snapshot.end_with_best=true"});
+    const auto outcome = TempRun(silent + more).train({"--set", "snapshot.end_with_best=true"});
     CHECK_EXIT(outcome, 2);
     CHECK_SAYS(outcome, "no snapshot is the best without validation");
   }
-  CHECK_EXIT(Workplace(tiny_with("[[best]]\nmetric = \"loss\"\n")).train({"--overfit", "16"}), 0);
+  CHECK_EXIT(TempRun(tiny_with("[[best]]\nmetric = \"loss\"\n")).train({"--overfit", "16"}), 0);
 }
 
 TEST_CASE("a learning rate is found") {
-  const Workplace place;
+  const TempRun place;
   const auto found = place.run(
       {"lr-find", "tiny.toml", "--from", "1e-4", "--to", "100", "--csv", "lr.csv", "--set", "optim.momentum=0"});
   REQUIRE_EXIT(found, 0);

@@ -35,18 +35,18 @@ const Words on_pictures{"--set", "data.dataset=image_folder",
                         "--set", "net.dropout=0",
                         "--set", "val.metrics=[\"accuracy\", \"accuracy_per_class\"]"};
 
-void check_knows_dog_and_emu(const json& figures) {
-  CAPTURE(figures);
-  CHECK(figures.at("accuracy") == 1.0);
-  CHECK(figures.at("accuracy.dog") == 1.0);
-  CHECK(figures.at("accuracy.emu") == 1.0);
-  CHECK(figures.at("accuracy.cat").is_null());  // there is none
+void check_knows_dog_and_emu(const json& scalars) {
+  CAPTURE(scalars);
+  CHECK(scalars.at("accuracy") == 1.0);
+  CHECK(scalars.at("accuracy.dog") == 1.0);
+  CHECK(scalars.at("accuracy.emu") == 1.0);
+  CHECK(scalars.at("accuracy.cat").is_null());  // there is none
 }
 
 }  // namespace
 
 TEST_CASE("a validation set without one of the classes is measured by the names of the others, and tested so") {
-  const Workplace place(without_shapes());
+  const TempRun place(without_shapes());
   write_animals(place.folder(), "train", {"cat", "dog", "emu"});
   write_animals(place.folder(), "val", {"dog", "emu"});
   const auto trained = place.train(with(on_pictures, {"--run-dir", "run"}));
@@ -88,7 +88,7 @@ TEST_CASE("a validation set without one of the classes is measured by the names 
 }
 
 TEST_CASE("labels of a validation set that training's classes do not hold are an error of the data") {
-  const Workplace place(std::string(kIdxConfig) + "[val]\nevery = 10\n");
+  const TempRun place(std::string(idx_config) + "[val]\nevery = 10\n");
   write_idx(place.folder());
   std::string labels;
   for (int i = 0; i < 64; ++i) labels += static_cast<char>(i % 5);
@@ -99,7 +99,7 @@ TEST_CASE("labels of a validation set that training's classes do not hold are an
 }
 
 TEST_CASE("data and files that changed since a snapshot are named, and a run goes on only where that is accepted") {
-  const Workplace place(without_shapes() + "[[hook]]\nname = \"every_point\"\nlog = \"notes\"\n");
+  const TempRun place(without_shapes() + "[[hook]]\nname = \"every_point\"\nlog = \"notes\"\n");
   fs::copy_file(plugin_file("every_point"), place.path("hook.so"));
   write_animals(place.folder(), "train", {"cat", "dog", "emu"});
   write_animals(place.folder(), "val", {"cat", "dog", "emu"});

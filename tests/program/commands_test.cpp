@@ -15,7 +15,7 @@ using nlohmann::json;
 }  // namespace
 
 TEST_CASE("every command helps") {
-  const Workplace place;
+  const TempRun place;
   for (const std::string command : {"train", "test", "bench", "replay", "pack", "plan", "graph", "lr-find", "hooks",
                                     "config", "snapshot", "metrics", "plugins", "info"}) {
     const auto help = place.run({command, "--help"});
@@ -27,7 +27,7 @@ TEST_CASE("every command helps") {
 }
 
 TEST_CASE("metrics prints what a run measured as a table") {
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.train({"--run-dir", "run", "--max-iter", "40"}), 0);
   for (const std::string kind : {"train", "val"}) {
     CAPTURE(kind);
@@ -45,7 +45,7 @@ TEST_CASE("metrics prints what a run measured as a table") {
 }
 
 TEST_CASE("info and a run's env.json name the machine, its GPUs, and what reaches them") {
-  const Workplace place;
+  const TempRun place;
   const auto info = place.run({"info"});
   REQUIRE_EXIT(info, 0);
   REQUIRE_EXIT(place.train({"--max-iter", "2", "--device", "cpu"}), 0);
@@ -65,7 +65,7 @@ TEST_CASE("info and a run's env.json name the machine, its GPUs, and what reache
 }
 
 TEST_CASE("graph draws the stages and their depths") {
-  const Workplace place;
+  const TempRun place;
   const auto dot = place.run({"graph", "tiny.toml", "--set", "loader.prefetch=3"});
   REQUIRE_EXIT(dot, 0);
   CHECK(dot.out.starts_with("digraph"));
@@ -74,7 +74,7 @@ TEST_CASE("graph draws the stages and their depths") {
 }
 
 TEST_CASE("config prints what it can read again") {
-  const Workplace place;
+  const TempRun place;
   const auto first = place.run({"config", "tiny.toml", "--set", "loader.prefetch=3"});
   REQUIRE_EXIT(first, 0);
   place.folder().write("again.toml", first.out);
@@ -86,8 +86,8 @@ TEST_CASE("config prints what it can read again") {
   CHECK(end_of(place.path("first")) == end_of(place.path("second")));
 }
 
-TEST_CASE("bench writes its figures") {
-  const Workplace place;
+TEST_CASE("bench writes its metrics") {
+  const TempRun place;
   const auto outcome = place.run({"bench", "tiny.toml", "--seconds", "0.2", "--json", "bench.json"});
   REQUIRE_EXIT(outcome, 0);
   const auto report = json::parse(read_text(place.path("bench.json")));
@@ -104,7 +104,7 @@ TEST_CASE("bench writes its figures") {
 }
 
 TEST_CASE("test measures the best snapshot, or the one that is named") {
-  const Workplace place;
+  const TempRun place;
   const auto without = place.run({"test", "tiny.toml"});
   CHECK_EXIT(without, 4);
   CHECK_SAYS(without, "no run called 'tiny'");
@@ -113,9 +113,9 @@ TEST_CASE("test measures the best snapshot, or the one that is named") {
   REQUIRE(validated.size() == 3);
   const auto outcome = place.run({"test", "tiny.toml", "--snapshot", "runs/tiny/snapshots/iter-00000060"});
   REQUIRE_EXIT(outcome, 0);
-  const auto figures = json::parse(outcome.out);
-  CHECK(figures.at("accuracy") == validated.back().at("accuracy"));
-  CHECK(figures.at("loss").get<double>() == doctest::Approx(validated.back().at("loss").get<double>()));
+  const auto scalars = json::parse(outcome.out);
+  CHECK(scalars.at("accuracy") == validated.back().at("accuracy"));
+  CHECK(scalars.at("loss").get<double>() == doctest::Approx(validated.back().at("loss").get<double>()));
   CHECK_EXIT(place.run({"test", "tiny.toml"}), 0);
   CHECK_EXIT(place.run({"test", "tiny.toml", "--iter", "7"}), 0);
   CHECK_EXIT(place.run({"test", "tiny.toml", "--iter", "8"}), 4);
@@ -131,7 +131,7 @@ TEST_CASE("test measures the best snapshot, or the one that is named") {
 }
 
 TEST_CASE("replay rebuilds the same batch every time") {
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.run({"replay", "tiny.toml", "--iter", "3", "--out", "a"}), 0);
   REQUIRE_EXIT(place.run({"replay", "tiny.toml", "--iter", "3", "--out", "b", "--workers", "4"}), 0);
   REQUIRE_EXIT(place.run({"replay", "tiny.toml", "--iter", "4", "--out", "c"}), 0);
@@ -149,7 +149,7 @@ TEST_CASE("replay rebuilds the same batch every time") {
 }
 
 TEST_CASE("replay tells what was drawn to mix and erase, and shows what came of it") {
-  const Workplace place;
+  const TempRun place;
   const auto replayed = [&](const char* folder, Words words) {
     words.insert(words.begin(), {"replay", "tiny.toml", "--iter", "4", "--out", folder});
     REQUIRE_EXIT(place.run(words), 0);
@@ -179,7 +179,7 @@ TEST_CASE("replay tells what was drawn to mix and erase, and shows what came of 
 }
 
 TEST_CASE("the example plugin is described, and trains") {
-  const Workplace place(kIdxConfig);
+  const TempRun place(idx_config);
   write_idx(place.folder());
   const auto described = place.run({"plugins", plugin_file("edges")});
   REQUIRE_EXIT(described, 0);
@@ -211,14 +211,14 @@ TEST_CASE("the example plugin is described, and trains") {
 }
 
 TEST_CASE("info prints JSON") {
-  const Workplace place;
+  const TempRun place;
   const auto outcome = place.run({"info"});
   REQUIRE_EXIT(outcome, 0);
   CHECK(json::parse(outcome.out).contains("torch"));
 }
 
 TEST_CASE("runs that only try something leave nothing behind") {
-  const Workplace place;
+  const TempRun place;
   for (const std::string flag : {"--dry-run", "--no-optim", "--no-optim=backward"}) {
     CHECK_EXIT(place.train({flag, "--max-iter", "10"}), 0);
     CHECK_FALSE(fs::exists(place.path("runs")));
@@ -229,11 +229,11 @@ TEST_CASE("runs that only try something leave nothing behind") {
 }
 
 TEST_CASE("only what computes needs LibTorch's library") {
-  const Workplace place;
-  auto surroundings = place.surroundings();
-  surroundings.program = place.path("flowtrain");
-  std::filesystem::copy_file(test::build_path("bin/flowtrain"), surroundings.program);
-  const auto alone = [&](const Words& words) { return run_program(words, surroundings); };
+  const TempRun place;
+  auto process_options = place.process_options();
+  process_options.program = place.path("flowtrain");
+  std::filesystem::copy_file(test::build_path("bin/flowtrain"), process_options.program);
+  const auto alone = [&](const Words& words) { return run_program(words, process_options); };
   CHECK_EXIT(alone({"tiny.toml", "--dry-run", "--max-iter", "3"}), 0);
   CHECK_EXIT(alone({"bench", "tiny.toml", "--seconds", "0.01"}), 0);
   CHECK_EXIT(alone({"replay", "tiny.toml", "--iter", "1"}), 0);
@@ -246,7 +246,7 @@ TEST_CASE("only what computes needs LibTorch's library") {
 }
 
 TEST_CASE("exported weights are where another run starts") {
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.train(), 0);
   const auto exported = place.run({"snapshot", "export", "runs/tiny", "weights.safetensors", "--iter", "60"});
   REQUIRE_EXIT(exported, 0);
@@ -267,7 +267,7 @@ TEST_CASE("exported weights are where another run starts") {
 }
 
 TEST_CASE("test and export of a run mean the same snapshot, and say which one it is") {
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.train({"--run-dir", "ranked", "--max-iter", "62"}), 0);
   REQUIRE_EXIT(place.train({"--run-dir", "plain", "--set", "val.every=0"}), 0);
   const auto both_take = [&](const std::string& run, const Words& wish, int iteration, const std::string& why) {
@@ -295,8 +295,8 @@ TEST_CASE("test and export of a run mean the same snapshot, and say which one it
 }
 
 TEST_CASE("~ in flags is the home folder, where no shell has seen to it") {
-  const Workplace place;
-  auto at_home = place.surroundings();
+  const TempRun place;
+  auto at_home = place.process_options();
   at_home.environment.emplace_back("HOME", place.path("home").string());
   REQUIRE_EXIT(run_program({"tiny.toml", "--run-dir=~/run", "--max-iter", "3"}, at_home), 0);
   CHECK(std::filesystem::exists(place.path("home/run/result.json")));
@@ -307,7 +307,7 @@ TEST_CASE("~ in flags is the home folder, where no shell has seen to it") {
 }
 
 TEST_CASE("weights that Python's torch.save wrote are where a run starts") {
-  const Workplace place;
+  const TempRun place;
   const test::PyTensor bias{.shape = {32}, .strides = {1}, .elements = 32};
   std::string values;
   for (int i = 0; i < 32; ++i) values += test::le(0.125f * static_cast<float>(i));

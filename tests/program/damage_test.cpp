@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "tests/support/skip.h"
-#include "tests/support/workplace.h"
+#include "tests/support/temp_run.h"
 
 namespace flowtrain {
 namespace {
@@ -44,7 +44,7 @@ class SmallDisk {
 }  // namespace
 
 TEST_CASE("a damaged snapshot is passed over, named, and the run ends as if nothing had been") {
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.train({"--run-dir", "straight"}), 0);
   REQUIRE_EXIT(place.train({"--max-iter", "30"}), 0);
   const auto newest = place.path("runs/tiny/snapshots/iter-00000030");
@@ -76,7 +76,7 @@ TEST_CASE("a damaged snapshot is passed over, named, and the run ends as if noth
 }
 
 TEST_CASE("a full disk costs snapshots, not the training") {
-  const Workplace place;
+  const TempRun place;
   const SmallDisk disk(place.path("disk"), "700k");
   SKIP_UNLESS(disk.mounted(), "root", "mounting a tmpfs needs root");
   // About 200 kB each: the fourth does not fit.
@@ -92,9 +92,9 @@ TEST_CASE("a full disk costs snapshots, not the training") {
 }
 
 TEST_CASE("a snapshot that a limit on files forbids is a warning; the one before stays good") {
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.train({"--max-iter", "10"}), 0);
-  auto limited = place.surroundings();
+  auto limited = place.process_options();
   limited.file_bytes = 20'000;  // enough for logs, too little for the weights
   const auto outcome = run_program({"tiny.toml", "--resume", "auto", "--max-iter", "20"}, limited);
   CHECK_EXIT(outcome, 4);

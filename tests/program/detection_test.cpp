@@ -4,15 +4,15 @@
 
 #include "tests/program/detector.h"
 #include "tests/support/pictures.h"
-#include "tests/support/workplace.h"
+#include "tests/support/temp_run.h"
 
 namespace flowtrain {
 namespace {
 
 namespace fs = std::filesystem;
 
-// kDetector's with three pictures in COCO's way as [data.val], of the net's six classes; those after `whole` are torn.
-std::string with_coco(const Workplace& place, int whole, const nlohmann::json& annotations) {
+// detector's with three pictures in COCO's way as [data.val], of the net's six classes; those after `whole` are torn.
+std::string with_coco(const TempRun& place, int whole, const nlohmann::json& annotations) {
   const char* names[] = {"circle", "square", "triangle", "cross", "ring", "star"};
   nlohmann::json file{{"images", nlohmann::json::array()}, {"categories", nlohmann::json::array()}};
   for (int i = 0; i < 6; ++i) file["categories"].push_back({{"id", i + 1}, {"name", names[i]}});
@@ -25,19 +25,19 @@ std::string with_coco(const Workplace& place, int whole, const nlohmann::json& a
   }
   if (!annotations.is_null()) file["annotations"] = annotations;
   place.folder().write("coco/annotations/instances_val2017.json", file.dump());
-  std::string text = kDetector;
+  std::string text = detector;
   const auto begin = text.find("dataset = "), end = text.find("[sampler]");
   return text.replace(begin, end - begin, "dataset = \"coco\"\npath = \"coco\"\n");
 }
 
-nlohmann::json results_of(const Workplace& place, const std::string& snapshot) {
+nlohmann::json results_of(const TempRun& place, const std::string& snapshot) {
   return nlohmann::json::parse(read_text(place.path("runs/detector/test") / snapshot / "results.json"));
 }
 
 }  // namespace
 
-TEST_CASE("a detector trains, and its test writes boxes, figures and pictures") {
-  const Workplace place(kDetector);
+TEST_CASE("a detector trains, and its test writes boxes, metrics and pictures") {
+  const TempRun place(detector);
   REQUIRE_EXIT(place.train(), 0);
   const auto losses = metrics_of(place.path("runs/detector"), "train");
   REQUIRE(losses.size() == 4);
@@ -65,7 +65,7 @@ TEST_CASE("a detector trains, and its test writes boxes, figures and pictures") 
 }
 
 TEST_CASE("a test of a detector counts pictures that it cannot read as such in which nothing is found") {
-  const Workplace place(kDetector);
+  const TempRun place(detector);
   REQUIRE_EXIT(place.train(), 0);
   const nlohmann::json box{{"id", 1}, {"image_id", 10}, {"category_id", 1}, {"bbox", {8, 8, 30, 30}}, {"iscrowd", 0}};
   place.folder().write("coco.toml", with_coco(place, 1, nlohmann::json::array({box})));
@@ -78,7 +78,7 @@ TEST_CASE("a test of a detector counts pictures that it cannot read as such in w
 }
 
 TEST_CASE("a test of a detector looks at pictures that nobody annotated, and has no loss of them") {
-  const Workplace place(kDetector);
+  const TempRun place(detector);
   REQUIRE_EXIT(place.train(), 0);
   place.folder().write("coco.toml", with_coco(place, 3, nullptr));
   const Words asked{"coco.toml", "--snapshot", "runs/detector/snapshots/iter-00000004"};
@@ -89,8 +89,8 @@ TEST_CASE("a test of a detector looks at pictures that nobody annotated, and has
 }
 
 TEST_CASE("a test does not ask for the optimizers that the run had") {
-  for (auto& [config, optimizer] : {std::pair{kDetector, "sgd"}, std::pair{kTinyConfig, "adamw"}}) {
-    const Workplace place(config);
+  for (auto& [config, optimizer] : {std::pair{detector, "sgd"}, std::pair{tiny_config, "adamw"}}) {
+    const TempRun place(config);
     REQUIRE_EXIT(place.train(), 0);
     const auto plain = place.run({"test", "tiny.toml"});
     REQUIRE_EXIT(plain, 0);
@@ -101,15 +101,15 @@ TEST_CASE("a test does not ask for the optimizers that the run had") {
 }
 
 TEST_CASE("a detector that is resumed ends as one that ran through") {
-  const Workplace place(kDetector);
+  const TempRun place(detector);
   REQUIRE_EXIT(place.train({"--run-dir", "whole"}), 0);
   REQUIRE_EXIT(place.train({"--run-dir", "parts", "--max-iter", "2"}), 0);
   REQUIRE_EXIT(place.train({"--run-dir", "parts", "--resume", "auto"}), 0);
   CHECK(end_of(place.path("parts")) == end_of(place.path("whole")));
 }
 
-TEST_CASE("validation finds objects: the figures are those of the test, and the best snapshot is the best of them") {
-  const Workplace place(kDetector);
+TEST_CASE("validation finds objects: the metrics are those of the test, and the best snapshot is the best of them") {
+  const TempRun place(detector);
   const Words asked{"--set", "val.metrics=[\"ap50\", \"loss\", \"ap\", \"voc_map\"]",
                     "--set", "val.every=1",
                     "--set", "snapshot.every=1",
@@ -140,28 +140,28 @@ TEST_CASE("validation finds objects: the figures are those of the test, and the 
 }
 
 TEST_CASE("a validation of a part of the pictures measures that part") {
-  const Workplace place(kDetector);
+  const TempRun place(detector);
   const Words asked{"--set", "val.metrics=[\"ap\"]", "--set", "val.batches=1", "--set", "val.batch=2"};
   REQUIRE_EXIT(place.train(asked), 0);
   CHECK(metrics_of(place.path("runs/detector"), "val").size() == 2);
 }
 
-TEST_CASE("figures of objects where none can be found") {
-  const Workplace place(kDetector), classifier;
+TEST_CASE("metrics of objects where none can be found") {
+  const TempRun place(detector), classifier;
   const auto unknown = place.train({"--set", "val.metrics=[\"ap51\"]"});
   CHECK_EXIT(unknown, 2);
   CHECK_SAYS(unknown, "unknown metric 'ap51'; known: accuracy, ");
   CHECK_SAYS(unknown, "topN, ap, ap50");
   const auto other = classifier.train({"--set", "val.metrics=[\"ap\"]"});
   CHECK_EXIT(other, 2);
-  CHECK_SAYS(other, "'ap' is a figure of nets that find objects");
+  CHECK_SAYS(other, "'ap' is a metric of nets that find objects");
   const auto classes = place.train({"--set", "val.metrics=[\"ap\"]", "--set", "data.train.classes=4"});
   CHECK_EXIT(classes, 3);
   CHECK_SAYS(classes, "its classes are not those of the training data: training does not know the classes ");
 }
 
 TEST_CASE("detectors that do not fit their data or their sizes") {
-  const Workplace place(kDetector);
+  const TempRun place(detector);
   const auto sides = place.train({"--set", "sampler.input_size=[61, 57]"});
   CHECK_EXIT(sides, 2);
   CHECK_SAYS(sides, "expected sides that are multiples of 8");

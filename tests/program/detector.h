@@ -3,7 +3,7 @@
 
 namespace flowtrain {
 
-inline constexpr const char* kDetector = R"(name = "detector"
+inline constexpr const char* detector = R"(name = "detector"
 [run]
 max_iter = 4
 threads = 1

@@ -2,14 +2,14 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/support/workplace.h"
+#include "tests/support/temp_run.h"
 
 namespace flowtrain {
 
 using nlohmann::json;
 
 TEST_CASE("two processes measure what they exchange, and their steps") {
-  const Workplace place;
+  const TempRun place;
   const auto outcome = place.run(
       {"bench", "tiny.toml", "--distributed", "--world-size", "2", "--seconds", "0.2", "--json", "bench.json"});
   REQUIRE_EXIT(outcome, 0);
@@ -37,7 +37,7 @@ TEST_CASE("two processes measure what they exchange, and their steps") {
 }
 
 TEST_CASE("bench refuses what train refuses, and what it cannot measure with several processes") {
-  const Workplace place;
+  const TempRun place;
   const auto without = place.run({"bench", "tiny.toml", "--distributed"});
   CHECK_EXIT(without, 2);
   CHECK(without.err == place.train({"--distributed"}).err);

@@ -7,7 +7,7 @@
 #include <regex>
 #include <sstream>
 
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 #include "tests/program/picture_files.h"
 #include "tests/program/ranks.h"
 
@@ -15,13 +15,13 @@ namespace flowtrain {
 
 namespace {
 
-const Words kTwo{"--distributed", "--world-size", "2"};
+const Words two_ranks{"--distributed", "--world-size", "2"};
 
 }  // namespace
 
 TEST_CASE("each process keeps a log; the console has what the first says, and warnings of the others") {
-  const Workplace place;
-  const Words two = with(kTwo, {"--run-dir", "run", "--max-iter"});
+  const TempRun place;
+  const Words two = with(two_ranks, {"--run-dir", "run", "--max-iter"});
   const auto first = place.train(with(two, {"10"}));
   REQUIRE_EXIT(first, 0);
   CHECK_SAYS(first, "rank 0 of 2, 2 of them on this machine; they meet at tcp://");
@@ -42,7 +42,7 @@ TEST_CASE("each process keeps a log; the console has what the first says, and wa
 
   // Where it has no place for its log it warns, and goes on.
   place.folder().write("taken/logs", "a file");
-  const auto taken = place.train(with(kTwo, {"--run-dir", "taken", "--max-iter", "10"}));
+  const auto taken = place.train(with(two_ranks, {"--run-dir", "taken", "--max-iter", "10"}));
   REQUIRE_EXIT(taken, 0);
   CHECK_SAYS(taken, "warning: cannot open the log file");
   CHECK_SAYS(taken, "taken/logs/rank-1.log");
@@ -51,19 +51,19 @@ TEST_CASE("each process keeps a log; the console has what the first says, and wa
 TEST_CASE(
     "a start of several processes that fails leaves no log behind, no run, and no record of what they said to each "
     "other") {
-  const Workplace place;
+  const TempRun place;
   for (int i = 0; i < 3; ++i) {
-    CHECK_EXIT(place.train(with(
-                   kTwo, {"--run-dir", "none", "--set", "data.dataset=image_folder", "--set", "data.path=nowhere"})),
+    CHECK_EXIT(place.train(with(two_ranks, {"--run-dir", "none", "--set", "data.dataset=image_folder", "--set",
+                                            "data.path=nowhere"})),
                3);
     CHECK_FALSE(fs::exists(place.path("none")));
-    CHECK_EXIT(place.train(with(kTwo, {"--run-dir", "none", "--set", "net.name=nosuch"})), 2);
+    CHECK_EXIT(place.train(with(two_ranks, {"--run-dir", "none", "--set", "net.name=nosuch"})), 2);
     CHECK_FALSE(fs::exists(place.path("none")));
   }
 }
 
 TEST_CASE("two, three and four processes see the batches of one, and end with its parameters") {
-  const Workplace place;
+  const TempRun place;
   const Words accumulated{"--set", "train.accum=2", "--max-iter", "30"};
   for (const Words& more : {Words{}, accumulated}) {
     const std::string name = more.empty() ? "plain-" : "accum-";
@@ -86,7 +86,7 @@ TEST_CASE("two, three and four processes see the batches of one, and end with it
 }
 
 TEST_CASE("a batch that the processes cannot share evenly, and a validation with fewer rows than processes") {
-  const Workplace place;
+  const TempRun place;
   const Words odd{"--set", "loader.batch=7",   "--set", "loader.last_batch=pad",
                   "--set", "data.samples=101", "--set", "data.val_samples=13",
                   "--set", "val.batch=4"};
@@ -102,13 +102,13 @@ TEST_CASE("a batch that the processes cannot share evenly, and a validation with
 }
 
 TEST_CASE("an optimizer that rests, and a short last batch, train several processes as one") {
-  std::string config = kTinyConfig;
+  std::string config = tiny_config;
   const std::string one = "[optim]\nlr = 0.05\nmomentum = 0.9\n";
   REQUIRE(config.find(one) != std::string::npos);
   config.replace(config.find(one), one.size(),
                  "[[optim]]\nlabel = \"a\"\nparams = 'layers.0'\nlr = 0.05\nmomentum = 0.9\nevery = 2\n"
                  "[[optim]]\nlabel = \"b\"\nparams = 'layers.1'\nlr = 0.05\nclip = 0.1\naccum = 3\n");
-  const Workplace place(config);
+  const TempRun place(config);
   const Words uneven{"--set", "train.accum=2",    "--set",      "loader.last_batch=pad",
                      "--set", "data.samples=101", "--max-iter", "21",
                      "--set", "display.every=1"};
@@ -126,7 +126,7 @@ TEST_CASE("an optimizer that rests, and a short last batch, train several proces
 // Parameters are not compared: in a residual net whose sums round differently (one thread or two, in one process, is
 // enough) they part within a few steps.
 TEST_CASE("with batch norm over all processes a residual net has the losses and the gradients of one process") {
-  const Workplace place;
+  const TempRun place;
   const Words resnet{"--set",      "net.name=resnet18",
                      "--set",      "data.size=64",
                      "--set",      "data.samples=64",
@@ -135,13 +135,13 @@ TEST_CASE("with batch norm over all processes a residual net has the losses and 
                      "--set",      "display.every=1",
                      "--quiet",    "--run-dir"};
   REQUIRE_EXIT(place.train(with(resnet, {"one"})), 0);
-  REQUIRE_EXIT(place.train(with(with(resnet, {"two", "--set", "dist.sync_batch_norm=true"}), kTwo)), 0);
-  REQUIRE_EXIT(place.train(with(with(resnet, {"apart"}), kTwo)), 0);
-  const auto figure = [&](const std::string& run, std::size_t line, const char* key) {
+  REQUIRE_EXIT(place.train(with(with(resnet, {"two", "--set", "dist.sync_batch_norm=true"}), two_ranks)), 0);
+  REQUIRE_EXIT(place.train(with(with(resnet, {"apart"}), two_ranks)), 0);
+  const auto scalar = [&](const std::string& run, std::size_t line, const char* key) {
     return metrics_of(place.path(run), "train").at(line).at(key).get<double>();
   };
   const auto apart = [&](const std::string& run, std::size_t line, const char* key) {
-    return std::abs(figure(run, line, key) / figure("one", line, key) - 1);
+    return std::abs(scalar(run, line, key) / scalar("one", line, key) - 1);
   };
   CHECK(apart("two", 0, "loss") < 1e-6);
   CHECK(apart("two", 0, "grad_norm") < 1e-3);
@@ -153,7 +153,7 @@ TEST_CASE("what half precision cannot hold is skipped by all, whoever met it") {
   // The first process alone multiplies its loss: its gradients overflow, the other's do not.
   const std::string hook =
       "[[hook]]\nname = \"every_point\"\nlog = \"notes\"\nloss_factor = 3000.0\nranks = \"first\"\n";
-  const Workplace place(with_plugins({"every_point"}, kTinyConfig + hook));
+  const TempRun place(with_plugins({"every_point"}, tiny_config + hook));
   const Words half{"--set", "train.amp=fp16", "--set", "optim.lr=1e-6", "--set", "display.every=1"};
   REQUIRE_EXIT(train(place, 2, "two", half), 0);  // ends only if the parameters of both are the same
   const auto skips = metrics_of(place.path("two"), "nonfinite");
@@ -170,21 +170,21 @@ TEST_CASE("what half precision cannot hold is skipped by all, whoever met it") {
 }
 
 TEST_CASE("a parameter that takes no part in the loss") {
-  const Workplace place;
+  const TempRun place;
   const Words spare =
       with(opening({"own_net"}), {"--set", "net.name=own_net", "--set", "net.spare=true", "--quiet", "--run-dir"});
-  const auto refused = place.train(with(spare, with({"refused"}, kTwo)));
+  const auto refused = place.train(with(spare, with({"refused"}, two_ranks)));
   CHECK_EXIT(refused, 2);
   CHECK_SAYS(refused, "parameters that take no part in the loss: spare");
   CHECK_SAYS(refused, "dist.find_unused = true");
   REQUIRE_EXIT(place.train(with(spare, {"one"})), 0);
-  REQUIRE_EXIT(place.train(with(with(spare, {"two", "--set", "dist.find_unused=true"}), kTwo)), 0);
+  REQUIRE_EXIT(place.train(with(with(spare, {"two", "--set", "dist.find_unused=true"}), two_ranks)), 0);
   CHECK(end_of(place.path("two")).order == end_of(place.path("one")).order);
   CHECK(difference(place, "one", "two") < 1e-5);
 }
 
 TEST_CASE("dropout draws other masks in each process") {
-  const Workplace place;
+  const TempRun place;
   const Words kept = with(opening({"own_net"}), {"--set", "net.name=own_net", "--quiet", "--run-dir"});
   const auto shares = [&](const std::string& run, const Words& more) {
     REQUIRE_EXIT(place.train(with(kept, with({run}, more))), 0);
@@ -195,7 +195,7 @@ TEST_CASE("dropout draws other masks in each process") {
   // The first process draws what one alone draws: their mean is the same only if the other one does so, too.
   const auto one = shares("one", {});
   CHECK(shares("again", {}) == one);
-  const auto two = shares("two", kTwo);
+  const auto two = shares("two", two_ranks);
   REQUIRE(two.size() == one.size());
   for (std::size_t i = 0; i < one.size(); ++i) {
     CHECK(two[i] != doctest::Approx(one[i]).epsilon(1e-5));
@@ -204,17 +204,17 @@ TEST_CASE("dropout draws other masks in each process") {
 }
 
 TEST_CASE("processes may open as many files as the system allows") {
-  const Workplace place;
+  const TempRun place;
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
   const rlimit few{std::min<rlim_t>(200, before.rlim_max), before.rlim_max};
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
-  Process process(with({"tiny.toml", "--quiet", "--run-dir", "run", "--max-iter", "100000"}, kTwo),
-                  place.surroundings());
+  Process process(with({"tiny.toml", "--quiet", "--run-dir", "run", "--max-iter", "100000"}, two_ranks),
+                  place.process_options());
   ::setrlimit(RLIMIT_NOFILE, &before);
   REQUIRE(process.wait_for_text("\"snapshot\"", place.path("run/metrics.jsonl")));
   for (int rank : {0, 1}) {
-    std::istringstream limits(read_text(say("/proc/", rank_process("run", rank), "/limits")));
+    std::istringstream limits(read_text(concat("/proc/", rank_process("run", rank), "/limits")));
     std::string line, soft, hard, word;
     while (std::getline(limits, line) && !line.starts_with("Max open files")) {
     }
@@ -228,12 +228,12 @@ TEST_CASE("processes may open as many files as the system allows") {
 
 TEST_CASE("times are those of the slowest process" * doctest::test_suite("nightly alone")) {
   const auto config = [](int rank) {
-    return with_plugins({"every_point"}, say(kTinyConfig, "[[hook]]\nname = \"every_point\"\nlog = \"notes\"\n",
-                                             "slow_ms = 200\nslow_rank = ", rank, "\n"));
+    return with_plugins({"every_point"}, concat(tiny_config, "[[hook]]\nname = \"every_point\"\nlog = \"notes\"\n",
+                                                "slow_ms = 200\nslow_rank = ", rank, "\n"));
   };
   for (int rank : {0, 1}) {
     CAPTURE(rank);
-    const Workplace place(config(rank));
+    const TempRun place(config(rank));
     REQUIRE_EXIT(train(place, 2, "run", {"--max-iter", "10"}), 0);
     for (auto& line : metrics_of(place.path("run"), "train")) {
       CHECK(line.at("step_time") >= 0.2);
@@ -243,7 +243,7 @@ TEST_CASE("times are those of the slowest process" * doctest::test_suite("nightl
 }
 
 TEST_CASE("gradients that travel with half the bits") {
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(train(place, 1, "one"), 0);
   for (const std::string type : {"fp16", "bf16"}) {
     REQUIRE_EXIT(train(place, 2, type, {"--set", "dist.compress=" + type}), 0);
@@ -254,7 +254,7 @@ TEST_CASE("gradients that travel with half the bits") {
 }
 
 TEST_CASE("a run goes on with another number of processes, in the same order") {
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(train(place, 1, "one"), 0);
   REQUIRE_EXIT(train(place, 4, "some", {"--max-iter", "20"}), 0);
   REQUIRE_EXIT(train(place, 3, "some", {"--max-iter", "40", "--resume", "auto"}), 0);
@@ -269,7 +269,7 @@ TEST_CASE("a run goes on with another number of processes, in the same order") {
 }
 
 TEST_CASE("a batch that grows with the number of processes") {
-  const Workplace place;
+  const TempRun place;
   const Words each{"--set", "loader.batch_per_rank=8"}, any{"--resume", "auto", "--set", "resume.world=any"};
   REQUIRE_EXIT(train(place, 1, "one", {"--set", "loader.batch=24", "--max-iter", "30"}), 0);
   REQUIRE_EXIT(train(place, 3, "some", with(each, {"--max-iter", "30"})), 0);
@@ -289,7 +289,7 @@ TEST_CASE("a batch that grows with the number of processes") {
 }
 
 TEST_CASE("several processes end with the weights of the best snapshot where that is asked for") {
-  const Workplace place;
+  const TempRun place;
   const Words best{"--set",      "snapshot.end_with_best=true",
                    "--set",      "val.every=15",
                    "--set",      "val.metrics=[\"loss\"]",
@@ -302,8 +302,8 @@ TEST_CASE("several processes end with the weights of the best snapshot where tha
 }
 
 TEST_CASE("a rank that is started with other flags or periods than rank 0 is refused, and none waits") {
-  const Workplace place;
-  Surroundings here = place.surroundings();
+  const TempRun place;
+  ProcessOptions here = place.process_options();
   here.environment = {{"GLOO_SOCKET_IFNAME", "lo"}};
   const auto refused = [&](const std::string& run, const Words& flags, const std::string& words) {
     const Words rank{"tiny.toml",    "--run-dir", run,          "--distributed",
@@ -336,7 +336,7 @@ TEST_CASE("a rank that is started with other flags or periods than rank 0 is ref
 }
 
 TEST_CASE("a loss that is not finite is told once, with the samples of all processes") {
-  const Workplace place;
+  const TempRun place;
   const Words broken{"--set", "optim.lr=1e25"};
   const auto samples = [](const Outcome& outcome) {
     CHECK_EXIT(outcome, 5);
@@ -349,7 +349,7 @@ TEST_CASE("a loss that is not finite is told once, with the samples of all proce
 }
 
 TEST_CASE("two runs with as many processes are equal bit by bit, dropout and a seed that was drawn included") {
-  const Workplace place;
+  const TempRun place;
   const Words two{"--quiet", "--distributed", "--world-size", "2"};
   REQUIRE_EXIT(place.train(with(two, {"--run-dir", "a", "--set", "run.seed=random"})), 0);
   const std::string stored = read_text(place.path("a/config.toml"));
@@ -360,11 +360,11 @@ TEST_CASE("two runs with as many processes are equal bit by bit, dropout and a s
 }
 
 TEST_CASE("bad samples of all processes are in the ledger, and replaced as in one process") {
-  const Workplace place(without_shapes());
+  const TempRun place(without_shapes());
   write_pictures(place.folder());
   place.folder().write("pictures/train/dog/0.jpg", "");
   place.folder().write("pictures/val/dog/4.jpg", "");
-  const Words pictures = with(kPictures, {"--set", "data.max_bad=5", "--set", "val.every=5"});
+  const Words pictures = with(picture_count, {"--set", "data.max_bad=5", "--set", "val.every=5"});
   REQUIRE_EXIT(train(place, 1, "one", pictures), 0);
   const auto several = train(place, 3, "three", pictures);
   REQUIRE_EXIT(several, 0);
@@ -373,16 +373,16 @@ TEST_CASE("bad samples of all processes are in the ledger, and replaced as in on
   const auto told = several.err.find("bad sample ");
   CHECK(several.err.find("train/dog/0.jpg", several.err.find("train/dog/0.jpg", told) + 1) == std::string::npos);
 
-  const auto stopped = train(place, 2, "stopped", with(kPictures, {"--set", "data.bad=stop"}));
+  const auto stopped = train(place, 2, "stopped", with(picture_count, {"--set", "data.bad=stop"}));
   CHECK_EXIT(stopped, 3);
   CHECK_SAYS(stopped, ".jpg");
 }
 
 TEST_CASE("SIGTERM to one rank: all end together, with a snapshot, and the run goes on as if it had not been") {
-  const Workplace place;
+  const TempRun place;
   const Words two{"--quiet", "--distributed", "--world-size", "2", "--max-iter", "1000"};
   REQUIRE_EXIT(place.train(with(two, {"--run-dir", "straight"})), 0);
-  Process process(with({"tiny.toml"}, with(two, {"--run-dir", "stopped"})), place.surroundings());
+  Process process(with({"tiny.toml"}, with(two, {"--run-dir", "stopped"})), place.process_options());
   REQUIRE(process.wait_for_text("\"snapshot\"", place.path("stopped/metrics.jsonl")));
   ::kill(rank_process("stopped", 1), SIGTERM);
   CHECK_EXIT(process.wait(), 143);
@@ -391,7 +391,7 @@ TEST_CASE("SIGTERM to one rank: all end together, with a snapshot, and the run g
 }
 
 TEST_CASE("a rank that is killed ends the job with its name, or starts it again") {
-  const Workplace place;
+  const TempRun place;
   const Words two{"--quiet", "--distributed", "--world-size", "2", "--max-iter", "1000"};
   REQUIRE_EXIT(place.train(with(two, {"--run-dir", "straight"})), 0);
   for (int rank : {0, 1}) {
@@ -399,7 +399,7 @@ TEST_CASE("a rank that is killed ends the job with its name, or starts it again"
     const std::string run = "killed-" + std::to_string(rank);
     for (bool restarts : {false, true}) {
       const Words more{"--run-dir", run, "--resume", "auto", "--max-restarts", restarts ? "1" : "0"};
-      Process process(with({"tiny.toml"}, with(two, more)), place.surroundings());
+      Process process(with({"tiny.toml"}, with(two, more)), place.process_options());
       REQUIRE(process.wait_for_text(restarts ? "\"resume\"" : "\"snapshot\"", place.path(run) / "metrics.jsonl"));
       ::kill(rank_process(run, rank), SIGKILL);
       const auto outcome = process.wait();
@@ -411,12 +411,12 @@ TEST_CASE("a rank that is killed ends the job with its name, or starts it again"
 }
 
 TEST_CASE("a job that starts again goes on with its own run, however it was started first") {
-  const Workplace place;
+  const TempRun place;
   const Words two{"--quiet",    "--distributed", "--world-size", "2",
                   "--max-iter", "1000",          "--set",        "dist.max_restarts=1"};
   REQUIRE_EXIT(place.train(with(two, {"--run-dir", "straight"})), 0);
   REQUIRE_EXIT(place.train({"--quiet", "--max-iter", "10"}), 0);  // an earlier run of that name
-  Process process(with({"tiny.toml"}, two), place.surroundings());
+  Process process(with({"tiny.toml"}, two), place.process_options());
   REQUIRE(process.wait_for_text("\"snapshot\"", place.path("runs/tiny-2/metrics.jsonl")));
   ::kill(rank_process("tiny.toml", 1), SIGKILL);
   CHECK_EXIT(process.wait(), 0);
@@ -425,9 +425,9 @@ TEST_CASE("a job that starts again goes on with its own run, however it was star
 }
 
 TEST_CASE("a rank that stands still is named once the time is up") {
-  const Workplace place;
+  const TempRun place;
   const Words two{"--quiet", "--distributed", "--world-size", "2", "--max-iter", "100000", "--set", "dist.timeout=30"};
-  Process process(with({"tiny.toml"}, with(two, {"--run-dir", "stands"})), place.surroundings());
+  Process process(with({"tiny.toml"}, with(two, {"--run-dir", "stands"})), place.process_options());
   REQUIRE(process.wait_for_text("\"snapshot\"", place.path("stands/metrics.jsonl")));
   // Some heartbeats: between two lines of metrics that tell how long the store's answer took there was one.
   REQUIRE(process.wait_for([&] {

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/support/workplace.h"
+#include "tests/support/temp_run.h"
 
 namespace flowtrain {
 namespace {
@@ -14,7 +14,7 @@ json record_of(const std::filesystem::path& run) { return json::parse(read_text(
 }  // namespace
 
 TEST_CASE("a run that does not improve any more stops, stays so, and goes on when told to") {
-  const Workplace place;
+  const TempRun place;
   // Nothing is ever better by 100.
   const Words rule{"--set", "early_stop.patience=2", "--set", "early_stop.min_delta=100", "--max-iter", "200"};
   const auto outcome = place.train(with({"--run-dir", "run"}, rule));
@@ -40,7 +40,7 @@ TEST_CASE("a run that does not improve any more stops, stays so, and goes on whe
 }
 
 TEST_CASE("time over all starts ends a run") {
-  const Workplace place;
+  const TempRun place;
   const auto outcome = place.train({"--run-dir", "run", "--set", "early_stop.hours=1e-6", "--max-iter", "100000"});
   REQUIRE_EXIT(outcome, 0);
   CHECK_SAYS(outcome, "hours of training are over");
@@ -48,7 +48,7 @@ TEST_CASE("time over all starts ends a run") {
 }
 
 TEST_CASE("rules that could never fire are refused, with both places") {
-  const Workplace place;
+  const TempRun place;
   const auto metric = place.train({"--set", "early_stop.patience=2", "--set", "early_stop.metric=ap"});
   CHECK_EXIT(metric, 2);
   CHECK_SAYS(metric, "early_stop.metric: 'ap' is not among val.metrics = [\"accuracy\"] (default)");

@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-std::string tiny_with(const std::string& more) { return std::string(kTinyConfig) + more; }
+std::string tiny_with(const std::string& more) { return std::string(tiny_config) + more; }
 
 Words asked(const std::string& metrics, const std::string& group_by = "") {
   Words words{"--set", "val.metrics=" + metrics};
@@ -20,8 +20,8 @@ const std::vector<std::string> classes{"circle", "square", "triangle", "cross", 
 
 }  // namespace
 
-TEST_CASE("figures of each group stand beside those of all, in one process and two, and in a test") {
-  const Workplace place;
+TEST_CASE("metrics of each group stand beside those of all, in one process and two, and in a test") {
+  const TempRun place;
   const Words plain = asked("[\"accuracy_per_class\"]"), groups = asked("[\"accuracy\", \"f1\"]", "label");
   for (int processes : {1, 2}) {
     CAPTURE(processes);
@@ -41,23 +41,23 @@ TEST_CASE("figures of each group stand beside those of all, in one process and t
     CHECK(lines.back().at("accuracy").is_number());
     CHECK(lines.back().at("f1").is_number());
   }
-  // Twelve figures are more than a line on the terminal has room for.
+  // Twelve metrics are more than a line on the terminal has room for.
   CHECK(place.train(with({"--run-dir", "told", "--max-iter", "20"}, groups)).err.find("f1.circle") ==
         std::string::npos);
   CHECK_SAYS(place.train(with({"--run-dir", "few", "--max-iter", "20"}, asked("[\"f1\"]", "label"))), "f1.circle");
 
   const auto tested = place.run({"test", "groups1", "--iter", "60"});
   REQUIRE_EXIT(tested, 0);
-  const auto figures = json::parse(tested.out), line = metrics_of(place.path("groups1"), "val").back();
+  const auto scalars = json::parse(tested.out), line = metrics_of(place.path("groups1"), "val").back();
   for (auto& name : classes)
-    for (const std::string metric : {"accuracy.", "f1."}) CHECK(figures.at(metric + name) == line.at(metric + name));
+    for (const std::string metric : {"accuracy.", "f1."}) CHECK(scalars.at(metric + name) == line.at(metric + name));
 }
 
 TEST_CASE("rules may be about a group, also of another set, and beside training") {
   const std::string rules =
       "[[val.set]]\nname = \"large\"\nval_samples = 77\n[[best]]\nmetric = \"accuracy.star\"\n"
       "[[best]]\nmetric = \"large.perplexity.star\"\n[early_stop]\npatience = 50\nmetric = \"perplexity.ring\"\n";
-  const Workplace place(tiny_with(rules));
+  const TempRun place(tiny_with(rules));
   const Words words = with(asked("[\"accuracy\", \"perplexity\"]", "label"), {"--set", "val.every=6"});
   REQUIRE_EXIT(place.train(with({"--run-dir", "inline"}, words)), 0);
   std::pair<double, std::uint64_t> highest{-1, 0}, lowest{1e9, 0};
@@ -79,7 +79,7 @@ TEST_CASE("rules may be about a group, also of another set, and beside training"
 
 TEST_CASE("groups that cannot be, and rules about groups that are not there") {
   const auto refused = [](const Words& words, const std::string& says, const std::string& more = "") {
-    const auto outcome = Workplace(tiny_with(more)).train(words);
+    const auto outcome = TempRun(tiny_with(more)).train(words);
     CHECK_EXIT(outcome, 2);
     CHECK_SAYS(outcome, says);
   };
@@ -88,14 +88,14 @@ TEST_CASE("groups that cannot be, and rules about groups that are not there") {
           "val.group_by: 'source' is not among what the sampler gives for validation: image, label");
   refused(asked(accuracy, "image"), "val.group_by: 'image' is not one whole number for each sample");
   refused(asked("[\"accuracy\", \"confusion\"]", "label"),
-          "val.group_by: 'confusion' of val.metrics (--set) is no single figure");
+          "val.group_by: 'confusion' of val.metrics (--set) is no single metric");
   refused(asked("[]", "label"), "val.group_by: val.metrics has nothing that could be told by groups");
   refused(asked(accuracy), "best.0.metric: 'accuracy.star' is not among val.metrics", rule + "star\"\n");
   refused(asked(accuracy, "label"), "tiny.toml:28:1: best.0.metric: 'accuracy.dragon': there is no class 'dragon'",
           rule + "dragon\"\n");
   refused(asked(accuracy, "label"), "early_stop.metric: 'accuracy.' is not among val.metrics",
           "[early_stop]\npatience = 1\nmetric = \"accuracy.\"\n");
-  refused({}, "val.set.0.name: 'loss' is a figure of [data.val]", "[[val.set]]\nname = \"loss\"\n");
+  refused({}, "val.set.0.name: 'loss' is a metric of [data.val]", "[[val.set]]\nname = \"loss\"\n");
 }
 
 }  // namespace flowtrain

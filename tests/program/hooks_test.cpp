@@ -5,14 +5,14 @@
 #include <map>
 #include <sstream>
 
-#include "tests/support/workplace.h"
+#include "tests/support/temp_run.h"
 
 namespace flowtrain {
 namespace {
 
-std::string tiny_with(const std::string& more) { return std::string(kTinyConfig) + more; }
+std::string tiny_with(const std::string& more) { return std::string(tiny_config) + more; }
 
-/// kTinyConfig with the hook of tests.
+/// tiny_config with the hook of tests.
 std::string every_point(const std::string& keys, const std::string& more = "") {
   return with_plugins({"every_point"}, tiny_with(more + "[[hook]]\nname = \"every_point\"\nlog = \"notes\"\n" + keys));
 }
@@ -23,7 +23,7 @@ struct Notes {
   std::map<std::string, int> counts;
 };
 
-Notes notes_of(const Workplace& place, int rank = 0) {
+Notes notes_of(const TempRun& place, int rank = 0) {
   Notes notes;
   std::ifstream file(place.path("notes." + std::to_string(rank)));
   for (std::string line; std::getline(file, line); notes.lines.push_back(line))
@@ -36,7 +36,7 @@ std::vector<std::string> first(std::vector<std::string> lines, std::size_t count
   return lines;
 }
 
-End trained(const Workplace& place, const Words& more = {}) {
+End trained(const TempRun& place, const Words& more = {}) {
   REQUIRE_EXIT(place.train(with({"--run-dir", "run"}, more)), 0);
   return end_of(place.path("run"));
 }
@@ -46,7 +46,7 @@ End trained(const Workplace& place, const Words& more = {}) {
 TEST_CASE("--no-optim computes no gradients, --no-optim=backward changes nothing, and neither moves schedules") {
   for (const std::string flag : {"--no-optim", "--no-optim=backward"}) {
     CAPTURE(flag);
-    const Workplace place(every_point("", "[lr]\nstepsize = 2\n"));
+    const TempRun place(every_point("", "[lr]\nstepsize = 2\n"));
     const auto outcome = place.train({flag, "--max-iter", "10"});
     REQUIRE_EXIT(outcome, 0);
     const auto counts = notes_of(place).counts;
@@ -65,8 +65,8 @@ TEST_CASE("--no-optim computes no gradients, --no-optim=backward changes nothing
 }
 
 TEST_CASE("a hook is called at every event, and changes nothing unless it wants to") {
-  const Workplace place(every_point(""));
-  CHECK(trained(place) == trained(Workplace()));
+  const TempRun place(every_point(""));
+  CHECK(trained(place) == trained(TempRun()));
   const auto [lines, counts] = notes_of(place);
   // 19 batches an epoch; 60 iterations are three epochs and a bit.
   const std::map<std::string, int> expected{{"run_begin", 1},        {"epoch_begin", 4},    {"epoch_end", 3},
@@ -89,7 +89,7 @@ TEST_CASE("a hook is called at every event, and changes nothing unless it wants 
 }
 
 TEST_CASE("a hook is shown the ids of the batch's own rows, as a replay has them") {
-  const Workplace place(every_point("rows = \"rows\"\n"));
+  const TempRun place(every_point("rows = \"rows\"\n"));
   trained(place, {"--max-iter", "20"});
   std::ifstream file(place.path("rows.0"));
   std::vector<std::string> lines;
@@ -108,13 +108,13 @@ TEST_CASE("a hook is shown the ids of the batch's own rows, as a replay has them
 
 TEST_CASE("a hook may change rates, batches, losses and gradients") {
   const auto with_keys = [](const std::string& keys, const Words& more = {}) {
-    return trained(Workplace(every_point(keys)), more);
+    return trained(TempRun(every_point(keys)), more);
   };
-  const auto plain = trained(Workplace());
+  const auto plain = trained(TempRun());
   // Without momentum's past a rate twice as high, a loss twice as large and gradients twice as large are one and the
   // same.
   const Words simple{"--set", "optim.momentum=0", "--set", "optim.lr=0.03125"};
-  const auto twice = trained(Workplace(), {"--set", "optim.momentum=0", "--set", "optim.lr=0.0625"});
+  const auto twice = trained(TempRun(), {"--set", "optim.momentum=0", "--set", "optim.lr=0.0625"});
   for (auto keys : {"lr_mult = 2.0", "loss_factor = 2.0", "gradient_factor = 2.0"}) {
     CAPTURE(keys);
     CHECK(with_keys(keys, simple).params == twice.params);
@@ -123,8 +123,8 @@ TEST_CASE("a hook may change rates, batches, losses and gradients") {
   CHECK(with_keys("blank = true").order == plain.order);
 }
 
-TEST_CASE("a figure cannot take the place of a field that each line has") {
-  const Workplace place(every_point("figure = \"lr\"\n"));
+TEST_CASE("a metric cannot take the place of a field that each line has") {
+  const TempRun place(every_point("metric = \"lr\"\n"));
   const auto outcome = place.train({"--run-dir", "run"});
   REQUIRE_EXIT(outcome, 0);
   const std::string warning = "a train line has a `lr` of its own";
@@ -134,14 +134,14 @@ TEST_CASE("a figure cannot take the place of a field that each line has") {
 }
 
 TEST_CASE("a hook ends a run in good order, and its state goes on") {
-  const Workplace place(every_point("stop_at = 33\n"));
+  const TempRun place(every_point("stop_at = 33\n"));
   const auto stopped = place.train({"--run-dir", "run"});
   REQUIRE_EXIT(stopped, 0);
   CHECK_SAYS(stopped, "stopped early: the test wants it");
   CHECK(end_of(place.path("run")).iteration == 33);
   const auto calls = static_cast<int>(notes_of(place).lines.size());
   REQUIRE_EXIT(place.train({"--run-dir", "run", "--resume", "auto"}), 0);
-  CHECK(metrics_of(place.path("run"), "end").back().at("params_xxh64") == trained(Workplace()).params);
+  CHECK(metrics_of(place.path("run"), "end").back().at("params_xxh64") == trained(TempRun()).params);
   const auto notes = notes_of(place);
   CHECK(notes.counts.at("resume") == 1);
   // The snapshot was made before snapshot_end and run_end were noted.
@@ -150,7 +150,7 @@ TEST_CASE("a hook ends a run in good order, and its state goes on") {
 }
 
 TEST_CASE("several processes end together where the hook of one asks for it") {
-  const Workplace place(every_point("stop_at = 10\nstop_rank = 1\n"));
+  const TempRun place(every_point("stop_at = 10\nstop_rank = 1\n"));
   const auto stopped = place.train({"--run-dir", "run", "--distributed", "--world-size", "2"});
   REQUIRE_EXIT(stopped, 0);
   CHECK(end_of(place.path("run")).iteration == 11);
@@ -161,7 +161,7 @@ TEST_CASE("several processes end together where the hook of one asks for it") {
 }
 
 TEST_CASE("what a hook throws ends the run, and hooks hear of it") {
-  const Workplace place(every_point("throw_at = 5\n"));
+  const TempRun place(every_point("throw_at = 5\n"));
   const auto failed = place.train({"--run-dir", "run"});
   CHECK_EXIT(failed, 2);
   CHECK_SAYS(failed, "hook every_point, at step of iteration 5: as the test wants it");
@@ -170,8 +170,7 @@ TEST_CASE("what a hook throws ends the run, and hooks hear of it") {
 
 TEST_CASE("hooks in their order, and those that cannot be") {
   const auto listing = [](const std::string& more) {
-    return Workplace(with_plugins({"distance", "edges", "gradient_noise"}, tiny_with(more)))
-        .run({"hooks", "tiny.toml"});
+    return TempRun(with_plugins({"distance", "edges", "gradient_noise"}, tiny_with(more))).run({"hooks", "tiny.toml"});
   };
   const auto listed =
       listing("[[hook]]\nname = \"norms\"\n[[hook]]\nname = \"gradient_noise\"\npriority = 10\nranks = \"first\"\n");
@@ -204,33 +203,33 @@ TEST_CASE("hooks in their order, and those that cannot be") {
 }
 
 TEST_CASE("the built-in hooks and the example plugins") {
-  const Workplace norms(tiny_with("[[hook]]\nname = \"norms\"\nevery = 5\ndepth = 2\n"));
+  const TempRun norms(tiny_with("[[hook]]\nname = \"norms\"\nevery = 5\ndepth = 2\n"));
   trained(norms);
   const auto line = metrics_of(norms.path("run"), "train").back();
   for (auto key : {"weight_norm.layers.0", "grad_norm.layers.0", "weight_norm.layers.1", "grad_norm.layers.1"})
     CHECK(line.at(key) > 0);
 
-  const Workplace stop(tiny_with("[[hook]]\nname = \"stop_file\"\nfile = \"STOP\"\n"));
+  const TempRun stop(tiny_with("[[hook]]\nname = \"stop_file\"\nfile = \"STOP\"\n"));
   stop.folder().write("STOP", "");
   const auto stopped = stop.train({"--run-dir", "run"});
   REQUIRE_EXIT(stopped, 0);
   CHECK_SAYS(stopped, "there is a file STOP");
 
   const auto noise = with_plugins({"gradient_noise"}, tiny_with("[[hook]]\nname = \"gradient_noise\"\neta = 0.001\n"));
-  const Workplace noisy(noise), halves(noise);
+  const TempRun noisy(noise), halves(noise);
   const auto whole = trained(noisy);
-  CHECK(whole.params != trained(Workplace()).params);
+  CHECK(whole.params != trained(TempRun()).params);
   REQUIRE_EXIT(halves.train({"--run-dir", "run", "--max-iter", "31"}), 0);
   REQUIRE_EXIT(halves.train({"--run-dir", "run", "--resume", "auto"}), 0);
   CHECK(end_of(halves.path("run")) == whole);
 
-  const Workplace distance(with_plugins({"distance"}, tiny_with("[step]\nname = \"distance\"\nweight = 0.5\n")));
+  const TempRun distance(with_plugins({"distance"}, tiny_with("[step]\nname = \"distance\"\nweight = 0.5\n")));
   trained(distance);
   CHECK(metrics_of(distance.path("run"), "train").back().at("distance") > 0);
 }
 
 TEST_CASE("a generator and a discriminator, each with an optimizer of its own") {
-  std::string config = kTinyConfig;
+  std::string config = tiny_config;
   for (auto& [from, to] : {std::pair<std::string, std::string>{"[net]\nname = \"mlp\"\nhidden = [32]\ndropout = 0.3\n",
                                                                "[net]\nname = \"gan\"\n"},
                            {"[optim]\nlr = 0.05\nmomentum = 0.9\n",
@@ -241,7 +240,7 @@ TEST_CASE("a generator and a discriminator, each with an optimizer of its own") 
                             "[step]\nname = \"gan\"\n[sampler]\nmean = [0.5, 0.5, 0.5]\nstddev = [0.5, 0.5, 0.5]\n"},
                            {"[val]\nevery = 20\n", "[val]\nevery = 20\nmetrics = []\n"}})
     config.replace(config.find(from), from.size(), to);
-  const Workplace place(config);
+  const TempRun place(config);
   const auto whole = trained(place);
   const auto lines = metrics_of(place.path("run"), "train");
   for (auto key : {"loss.discriminator", "loss.generator", "real", "fake", "lr.d", "lr.g"})
@@ -255,7 +254,7 @@ TEST_CASE("a generator and a discriminator, each with an optimizer of its own") 
   REQUIRE_EXIT(place.train({"--run-dir", "halves", "--resume", "auto"}), 0);
   CHECK(end_of(place.path("halves")) == whole);
 
-  // Every third iteration only; what is not computed is no figure.
+  // Every third iteration only; what is not computed is no metric.
   REQUIRE_EXIT(place.train({"--run-dir", "rare", "--set", "optim.1.every=3", "--set", "display.every=1"}), 0);
   const auto rare = metrics_of(place.path("rare"), "train");
   CHECK(rare.at(0).at("loss.generator").is_null());

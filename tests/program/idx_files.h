@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tests/support/workplace.h"
+#include "tests/support/temp_run.h"
 
 namespace flowtrain {
 
@@ -28,7 +28,7 @@ inline void write_idx(const TempFolder& folder, unsigned pictures = 64) {
   }
 }
 
-inline constexpr const char* kIdxConfig = R"(name = "tiny"
+inline constexpr const char* idx_config = R"(name = "tiny"
 [run]
 max_iter = 20
 threads = 1

@@ -8,7 +8,7 @@
 #include <map>
 
 #include "pipeline/snapshot/safetensors.h"
-#include "tests/support/workplace.h"
+#include "tests/support/temp_run.h"
 
 namespace flowtrain {
 namespace {
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using Values = std::map<std::string, std::vector<float>>;
 
 /// Of the net that has not learned yet; the mlp's two layers.
-Values first_values(const Workplace& place, const Words& more = {}) {
+Values first_values(const TempRun& place, const Words& more = {}) {
   const fs::path run = place.path("first");
   fs::remove_all(run);
   REQUIRE_EXIT(place.train(with({"--initialize", "--quiet", "--run-dir", "first"}, more)), 0);
@@ -32,7 +32,7 @@ Values first_values(const Workplace& place, const Words& more = {}) {
   return values;
 }
 
-std::string tiny_with(const std::string& rules) { return std::string(kTinyConfig) + rules; }
+std::string tiny_with(const std::string& rules) { return std::string(tiny_config) + rules; }
 
 std::string rule(const std::string& params, const std::string& name, const std::string& keys = "") {
   return "[[net.init]]\nparams = '" + params + "'\nrule = \"" + name + "\"\n" + keys;
@@ -52,11 +52,11 @@ float greatest(const std::vector<float>& values) {
 }  // namespace
 
 TEST_CASE("parameters begin as their last rule says, all others as the net has them") {
-  const Values own = first_values(Workplace());
+  const Values own = first_values(TempRun());
   REQUIRE(own.size() == 4);
-  const Values ruled = first_values(Workplace(tiny_with(rule("weight$", "uniform", "range = [-0.001, 0.001]\n") +
-                                                        rule("layers.0", "constant", "value = 0.25\n") +
-                                                        rule("layers.0.weight", "xavier_uniform", "gain = 0.5\n"))));
+  const Values ruled = first_values(TempRun(tiny_with(rule("weight$", "uniform", "range = [-0.001, 0.001]\n") +
+                                                      rule("layers.0", "constant", "value = 0.25\n") +
+                                                      rule("layers.0.weight", "xavier_uniform", "gain = 0.5\n"))));
   CHECK(all_are(ruled.at("layers.0.bias"), 0.25));
   CHECK(ruled.at("layers.1.bias") == own.at("layers.1.bias"));
   CHECK(greatest(ruled.at("layers.1.weight")) <= 0.001F);
@@ -66,7 +66,7 @@ TEST_CASE("parameters begin as their last rule says, all others as the net has t
 }
 
 TEST_CASE("what rules draw depends on the seed alone") {
-  const Workplace place(tiny_with(rule("layers.0.weight", "orthogonal") + rule("layers.1.weight", "trunc_normal")));
+  const TempRun place(tiny_with(rule("layers.0.weight", "orthogonal") + rule("layers.1.weight", "trunc_normal")));
   const Values values = first_values(place);
   CHECK(first_values(place, {"--set", "run.threads=2"}) == values);
   CHECK(first_values(place, {"--distributed", "--world-size", "2"}) == values);
@@ -76,7 +76,7 @@ TEST_CASE("what rules draw depends on the seed alone") {
 }
 
 TEST_CASE("weights that were trained before come after the rules, and so does a run's own snapshot") {
-  const Workplace place(tiny_with(rule(".", "normal")));
+  const TempRun place(tiny_with(rule(".", "normal")));
   const Values trained = first_values(place);
   fs::copy(place.path("first/snapshots/iter-00000000/model.safetensors"), place.path("before.safetensors"));
   const Words constant{"--set", "net.init.0.rule=constant", "--set", "net.init.0.value=0.5"};
@@ -91,7 +91,7 @@ TEST_CASE("weights that were trained before come after the rules, and so does a 
 
 TEST_CASE("rules that cannot be") {
   const auto refused = [](const std::string& rules, const std::string& words) {
-    const auto outcome = Workplace(tiny_with(rules)).train();
+    const auto outcome = TempRun(tiny_with(rules)).train();
     CHECK_EXIT(outcome, 2);
     CHECK_SAYS(outcome, words);
   };
@@ -112,7 +112,7 @@ TEST_CASE("rules that cannot be") {
 }
 
 TEST_CASE("a config with rules comes back from its run's folder") {
-  const Workplace place(
+  const TempRun place(
       tiny_with(rule("weight$", "kaiming_normal", "nonlinearity = \"leaky_relu\"\nnegative_slope = 0.2\n")));
   const auto shown = place.run({"config", "tiny.toml"});
   REQUIRE_EXIT(shown, 0);

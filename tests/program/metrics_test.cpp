@@ -1,4 +1,4 @@
-// What a validation can be measured by: figures, figures of each class, and what was taken for what.
+// What a validation can be measured by: metrics, metrics of each class, and what was taken for what.
 
 #include <doctest/doctest.h>
 
@@ -55,7 +55,7 @@ void check_equal(const json& a, const json& b) {
 }  // namespace
 
 TEST_CASE("a validation by all metrics of classifiers, and the test of its snapshot") {
-  const Workplace place;
+  const TempRun place;
   const auto trained = place.train(with({"--run-dir", "run"}, metrics(all)));
   REQUIRE_EXIT(trained, 0);
   CHECK_SAYS(trained, "accuracy.circle");
@@ -95,24 +95,24 @@ TEST_CASE("a validation by all metrics of classifiers, and the test of its snaps
 
   const auto tested = place.run({"test", "run", "--iter", "60"});
   REQUIRE_EXIT(tested, 0);
-  auto figures = json::parse(tested.out);
+  auto scalars = json::parse(tested.out);
   for (const char* key : {"kind", "snapshot", "iter"}) {
-    figures.erase(key);
+    scalars.erase(key);
     line.erase(key);
   }
-  check_equal(figures, line);
+  check_equal(scalars, line);
   CHECK_SAYS(tested, "a row for each label");
   CHECK_SAYS(tested, "5 star");
   CHECK_SAYS(tested, "accuracy  class");
   CHECK(read_text(place.path("run") / "test/iter-00000060/confusion.csv") ==
         read_text(place.path("run") / "confusion.csv"));
 
-  // The first of them that is one figure decides.
+  // The first of them that is one metric decides.
   CHECK(json::parse(read_text(place.path("run") / "result.json")).at("best").at("metric") == "accuracy");
 }
 
 TEST_CASE("an epoch's line has the means of its iterations, also of one that was resumed amid it") {
-  const Workplace place;
+  const TempRun place;
   const Words every{"--set", "display.every=1", "--set", "snapshot.every=7"};
   REQUIRE_EXIT(place.train(with(every, {"--run-dir", "whole"})), 0);
   const auto epochs = metrics_of(place.path("whole"), "epoch");
@@ -147,7 +147,7 @@ TEST_CASE("an epoch's line has the means of its iterations, also of one that was
 }
 
 TEST_CASE("a validation in half precision is near that in full, and training does not feel it") {
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.train({"--run-dir", "full"}), 0);
   REQUIRE_EXIT(place.train({"--run-dir", "half", "--set", "val.amp=bf16"}), 0);
   CHECK(end_of(place.path("half")) == end_of(place.path("full")));
@@ -163,7 +163,7 @@ TEST_CASE("a validation in half precision is near that in full, and training doe
 }
 
 TEST_CASE("several processes measure what one does, also where some have no rows") {
-  const Workplace place;
+  const TempRun place;
   // Weights stay as they were drawn.
   const Words still{"--set", "optim.lr=0.0", "--max-iter", "20", "--set", "val.batch=4"};
   for (const std::string samples : {"13", "1"}) {
@@ -182,7 +182,7 @@ TEST_CASE("several processes measure what one does, also where some have no rows
 }
 
 TEST_CASE("of many classes a validation's line tells none, metrics.jsonl all") {
-  const Workplace place(kIdxConfig);
+  const TempRun place(idx_config);
   std::string pixels, labels;
   for (unsigned i = 0; i < 64; ++i) {
     labels += static_cast<char>(i % 30);
@@ -204,7 +204,7 @@ TEST_CASE("of many classes a validation's line tells none, metrics.jsonl all") {
 }
 
 TEST_CASE("lower is better where it is") {
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.train(with({"--run-dir", "run", "--max-iter", "100"}, metrics("perplexity"))), 0);
   const auto best = json::parse(read_text(place.path("run") / "result.json")).at("best");
   CHECK(best.at("metric") == "perplexity");
@@ -213,9 +213,9 @@ TEST_CASE("lower is better where it is") {
 
 TEST_CASE("metrics that cannot be measured are refused before anything is trained") {
   const auto refusal = [](const std::string& names, const Words& more = {}) {
-    std::string text = kTinyConfig;
+    std::string text = tiny_config;
     text.replace(text.find("every = 20\n"), 11, "every = 20\nmetrics = [\"" + names + "\"]\n");
-    const Workplace place(text);
+    const TempRun place(text);
     const auto outcome = place.train(with({"--run-dir", "run"}, more));
     CHECK_EXIT(outcome, 2);
     CHECK_FALSE(std::filesystem::exists(place.path("run")));
@@ -231,7 +231,7 @@ TEST_CASE("metrics that cannot be measured are refused before anything is traine
   says(refusal("f1\", \"f1"), "'f1' is there twice");
   says(refusal("ap50"), "of others: accuracy, accuracy_per_class");
 
-  const Workplace place;
+  const TempRun place;
   const Words patience{"--set", "early_stop.patience=2", "--set", "early_stop.metric=confusion"};
   const auto rule = place.train(with(patience, metrics("confusion")));
   CHECK_EXIT(rule, 2);

@@ -5,7 +5,7 @@
 #include "tests/program/detector.h"
 #include "tests/support/paths.h"
 #include "tests/support/skip.h"
-#include "tests/support/workplace.h"
+#include "tests/support/temp_run.h"
 
 namespace flowtrain {
 namespace {
@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 bool has_driver() { return fs::exists("/dev/nvidiactl") || fs::exists("/dev/dxg"); }
 
-void check_refused(const Workplace& place, const Words& words) {
+void check_refused(const TempRun& place, const Words& words) {
   std::string line;
   for (auto& word : words) line += word + " ";
   CAPTURE(line);
@@ -31,7 +31,7 @@ void check_refused(const Workplace& place, const Words& words) {
 
 TEST_CASE("each command that computes refuses a GPU that is not there, and says how to do without") {
   SKIP_UNLESS(!has_driver(), "no-gpu", "a driver of GPUs is here");
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.train({"--initialize", "--device", "cpu"}), 0);
   const Words asks{"tiny.toml", "--device", "cuda"};
   const std::vector<Words> commands{
@@ -52,7 +52,7 @@ TEST_CASE("each command that computes refuses a GPU that is not there, and says 
 
 TEST_CASE("the test of a detector refuses a GPU that is not there") {
   SKIP_UNLESS(!has_driver(), "no-gpu", "a driver of GPUs is here");
-  const Workplace place(kDetector);
+  const TempRun place(detector);
   REQUIRE_EXIT(place.train({"--initialize", "--device", "cpu"}), 0);
   for (const std::string device : {"cuda", "cuda:3"}) check_refused(place, {"test", "tiny.toml", "--device", device});
 }

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/support/workplace.h"
+#include "tests/support/temp_run.h"
 
 namespace flowtrain {
 namespace {
@@ -19,7 +19,7 @@ Words blow_up(const Words& more) {
 }  // namespace
 
 TEST_CASE("a loss that is not finite ends the run, naming the iteration, the samples, and how to see them") {
-  const Workplace place;
+  const TempRun place;
   const auto outcome = place.train(blow_up({}));
   CHECK_EXIT(outcome, 5);
   for (auto text :
@@ -30,7 +30,7 @@ TEST_CASE("a loss that is not finite ends the run, naming the iteration, the sam
 
 TEST_CASE("a gradient that is not finite counts as a loss that is not, also where the loss is") {
   const std::string hook = "[[hook]]\nname = \"every_point\"\nlog = \"notes\"\ninfinite_at = 7\n";
-  const Workplace place(with_plugins({"every_point"}, kTinyConfig + hook));
+  const TempRun place(with_plugins({"every_point"}, tiny_config + hook));
   const auto stopped = place.train({"--run-dir", "stopped"});
   CHECK_EXIT(stopped, 5);
   CHECK_SAYS(stopped, "at iteration 7");
@@ -46,7 +46,7 @@ TEST_CASE("a gradient that is not finite counts as a loss that is not, also wher
 }
 
 TEST_CASE("weights that stay broken end a run that skips, too") {
-  const Workplace place;
+  const TempRun place;
   const auto outcome = place.train(blow_up({"--set", "train.nonfinite=skip", "--set", "train.max_nonfinite=4"}));
   CHECK_EXIT(outcome, 5);
   CHECK_SAYS(outcome, "this update is skipped");
@@ -56,7 +56,7 @@ TEST_CASE("weights that stay broken end a run that skips, too") {
 
 TEST_CASE("a run that rolls back gets over a bad stretch, in the same way when it is interrupted") {
   const Words settings = blow_up({"--set", "train.nonfinite=rollback", "--set", "train.rollback_lr=0.9"});
-  const Workplace place;
+  const TempRun place;
   const auto outcome = place.train(settings);
   REQUIRE_EXIT(outcome, 0);
   CHECK_SAYS(outcome, "the weights go back to those of iteration 0");
@@ -67,7 +67,7 @@ TEST_CASE("a run that rolls back gets over a bad stretch, in the same way when i
   CHECK(trained.at("loss").is_number());
   CHECK(trained.at("lr").get<double>() < 0.05);
 
-  const Workplace again;
+  const TempRun again;
   Words part = settings;
   part.insert(part.end(), {"--max-iter", "4"});
   REQUIRE_EXIT(again.train(part), 0);

@@ -5,32 +5,32 @@
 #include <map>
 #include <set>
 
-#include "tests/support/workplace.h"
+#include "tests/support/temp_run.h"
 
 namespace flowtrain {
 namespace {
 
 /// With a step that can be made to fail; batches begin with any of six labels. `more` may name the hook of tests.
 std::string flaky(const std::string& more = "") {
-  return with_plugins({"every_point", "flaky"}, kTinyConfig + more + "[step]\nname = \"flaky\"\n");
+  return with_plugins({"every_point", "flaky"}, tiny_config + more + "[step]\nname = \"flaky\"\n");
 }
 
-const Words kOneInSix{"--set", "step.train=1"}, kAll{"--set", "step.train=6"};
-const Words kSkip{"--set", "train.on_error=skip"};
+const Words one_in_six{"--set", "step.train=1"}, all_fail{"--set", "step.train=6"};
+const Words skip{"--set", "train.on_error=skip"};
 
-std::vector<std::uint64_t> skipped(const Workplace& place, const std::string& run) {
+std::vector<std::uint64_t> skipped(const TempRun& place, const std::string& run) {
   std::vector<std::uint64_t> iterations;
   for (auto& line : metrics_of(place.path(run), "skipped")) iterations.push_back(line.at("iter"));
   return iterations;
 }
 
 /// What its last start ended with.
-std::string last_end(const Workplace& place, const std::string& run) {
+std::string last_end(const TempRun& place, const std::string& run) {
   const auto line = metrics_of(place.path(run), "end").back();
   return line.at("params_xxh64").get<std::string>() + " " + line.at("order_xxh64").get<std::string>();
 }
 
-Outcome train(const Workplace& place, const std::string& run, const Words& more = {}) {
+Outcome train(const TempRun& place, const std::string& run, const Words& more = {}) {
   return place.train(with({"--run-dir", run}, more));
 }
 
@@ -38,8 +38,8 @@ Outcome train(const Workplace& place, const std::string& run, const Words& more 
 
 TEST_CASE("an update that an error keeps from being made is left out, in the same way when the run is interrupted") {
   for (const Words& accum : {Words{}, Words{"--set", "train.accum=2"}}) {
-    const Workplace place(flaky());
-    const Words fails = with(kOneInSix, accum), skips = with(fails, kSkip);
+    const TempRun place(flaky());
+    const Words fails = with(one_in_six, accum), skips = with(fails, skip);
     CHECK_EXIT(train(place, "stops", fails), 2);
     const auto outcome = train(place, "whole", skips);
     REQUIRE_EXIT(outcome, 0);
@@ -62,8 +62,8 @@ TEST_CASE("an update that an error keeps from being made is left out, in the sam
 }
 
 TEST_CASE("too many in a row end the run, also those from before it was interrupted") {
-  const Workplace place(flaky());
-  const Words skips = with(with(kAll, kSkip), {"--set", "train.max_skipped=7"});
+  const TempRun place(flaky());
+  const Words skips = with(with(all_fail, skip), {"--set", "train.max_skipped=7"});
   REQUIRE_EXIT(train(place, "parts", with(skips, {"--max-iter", "5"})), 0);
   for (auto& [run, more] : {std::pair<std::string, Words>{"whole", {}}, {"parts", {"--resume", "auto"}}}) {
     const auto outcome = train(place, run, with(skips, more));
@@ -75,10 +75,10 @@ TEST_CASE("too many in a row end the run, also those from before it was interrup
 }
 
 TEST_CASE("of an update that is left out nothing stays, neither in weights nor in running statistics") {
-  const Workplace place(flaky());
+  const TempRun place(flaky());
   for (auto accum : {"1", "2"}) {
-    const Words net = with(with(kAll, kSkip), {"--set", "net.name=resnet18", "--set", "loader.batch=4", "--set",
-                                               "train.accum=" + std::string(accum)});
+    const Words net = with(with(all_fail, skip), {"--set", "net.name=resnet18", "--set", "loader.batch=4", "--set",
+                                                  "train.accum=" + std::string(accum)});
     const std::string run = "run-" + std::string(accum);
     REQUIRE_EXIT(train(place, run + "-first", with(net, {"--initialize"})), 0);
     REQUIRE_EXIT(train(place, run, with(net, {"--max-iter", "3"})), 0);
@@ -91,8 +91,8 @@ TEST_CASE("of an update that is left out nothing stays, neither in weights nor i
 
 TEST_CASE("a run that saves ends with the last whole iteration, and goes on from there") {
   for (const Words& accum : {Words{}, Words{"--set", "train.accum=2"}}) {
-    const Workplace place(flaky("[[hook]]\nname = \"every_point\"\nlog = \"notes\"\nranks = \"first\"\n"));
-    const Words fails = with(with(kOneInSix, accum), {"--seed", "5"}), skips = with(fails, kSkip);  // not at once
+    const TempRun place(flaky("[[hook]]\nname = \"every_point\"\nlog = \"notes\"\nranks = \"first\"\n"));
+    const Words fails = with(with(one_in_six, accum), {"--seed", "5"}), skips = with(fails, skip);  // not at once
     REQUIRE_EXIT(train(place, "whole", skips), 0);
     const auto first = skipped(place, "whole").front();
     REQUIRE(first > 1);
@@ -117,19 +117,19 @@ TEST_CASE("a run that saves ends with the last whole iteration, and goes on from
 }
 
 TEST_CASE("no memory on the host, and errors of hooks, end a run in any case") {
-  const Workplace place(flaky("[[hook]]\nname = \"every_point\"\nlog = \"notes\"\n"));
-  const auto memory = train(place, "memory", with(with(kAll, kSkip), {"--set", "step.memory=true"}));
+  const TempRun place(flaky("[[hook]]\nname = \"every_point\"\nlog = \"notes\"\n"));
+  const auto memory = train(place, "memory", with(with(all_fail, skip), {"--set", "step.memory=true"}));
   CHECK_EXIT(memory, 2);
   CHECK_SAYS(memory, "DefaultCPUAllocator");
   CHECK(skipped(place, "memory").empty());
-  const auto hook = train(place, "hook", with(kSkip, {"--set", "hook.0.throw_at=5", "--set", "hook.0.throw_in=loss"}));
+  const auto hook = train(place, "hook", with(skip, {"--set", "hook.0.throw_at=5", "--set", "hook.0.throw_in=loss"}));
   CHECK_EXIT(hook, 2);
   CHECK_SAYS(hook, "hook every_point, at loss of iteration 5: as the test wants it");
 }
 
 TEST_CASE("a validation that fails counts as not made; the next ones measure what they would have") {
   // The validation set's three batches begin with labels 0, 4 and 2; a validation goes through two of them.
-  const Workplace place(flaky("[ema]\ndecay = 0.9\n"));
+  const TempRun place(flaky("[ema]\ndecay = 0.9\n"));
   const Words two{"--set", "val.batches=2", "--set", "val.every=5"},
       fails = with(two, {"--set", "step.val=1"}), skips = with(fails, {"--set", "val.on_error=skip"});
   CHECK_EXIT(train(place, "stops", fails), 2);
@@ -139,12 +139,12 @@ TEST_CASE("a validation that fails counts as not made; the next ones measure wha
   REQUIRE_EXIT(train(place, "sound", two), 0);
   CHECK(end_of(place.path("whole")) == end_of(place.path("sound")));
 
-  const auto figures = [&](const std::string& run) {
+  const auto scalars = [&](const std::string& run) {
     std::map<std::uint64_t, std::string> all;
     for (auto& line : metrics_of(place.path(run), "val")) all[line.at("iter")] = line.dump();
     return all;
   };
-  const auto made = figures("whole"), expected = figures("sound");
+  const auto made = scalars("whole"), expected = scalars("sound");
   CHECK(made.size() == 4);
   CHECK(expected.size() == 12);
   for (auto& [iteration, line] : made) CHECK(line == expected.at(iteration));
@@ -152,11 +152,11 @@ TEST_CASE("a validation that fails counts as not made; the next ones measure wha
   REQUIRE_EXIT(train(place, "parts", with(skips, {"--max-iter", "25"})), 0);
   REQUIRE_EXIT(train(place, "parts", with(skips, {"--resume", "auto"})), 0);
   CHECK(last_end(place, "parts") == last_end(place, "whole"));
-  CHECK(figures("parts") == made);
+  CHECK(scalars("parts") == made);
 }
 
 TEST_CASE("a validation that fails where the run is to save is made by the resumed run") {
-  const Workplace place(flaky("[ema]\ndecay = 0.9\n[[val.set]]\nname = \"more\"\nval_samples = 80\n"));
+  const TempRun place(flaky("[ema]\ndecay = 0.9\n[[val.set]]\nname = \"more\"\nval_samples = 80\n"));
   REQUIRE_EXIT(train(place, "whole"), 0);
   const auto outcome = train(place, "saves", {"--set", "step.val=1", "--set", "val.on_error=save"});
   CHECK_EXIT(outcome, 2);
@@ -169,8 +169,8 @@ TEST_CASE("a validation that fails where the run is to save is made by the resum
 TEST_CASE("several processes leave an update out together where one of them fails, and may be interrupted") {
   const Words two{"--distributed", "--world-size", "2", "--set", "net.dropout=0.0"};
   for (const Words& accum : {Words{}, Words{"--set", "train.accum=2"}}) {
-    const Workplace place(flaky());
-    const Words skips = with(with(with(kOneInSix, kSkip), with(two, {"--set", "train.max_skipped=100"})), accum);
+    const TempRun place(flaky());
+    const Words skips = with(with(with(one_in_six, skip), with(two, {"--set", "train.max_skipped=100"})), accum);
     const auto outcome = train(place, "whole", skips);
     REQUIRE_EXIT(outcome, 0);
     CHECK_SAYS(outcome, "step.name: as the test wants it; samples of the batch: ");
@@ -188,7 +188,7 @@ TEST_CASE("several processes leave an update out together where one of them fail
     CHECK(skipped(place, "parts") == left_out);
 
     const auto many =
-        train(place, "many", with(with(with(kAll, kSkip), two), with(accum, {"--set", "train.max_skipped=3"})));
+        train(place, "many", with(with(with(all_fail, skip), two), with(accum, {"--set", "train.max_skipped=3"})));
     CHECK(many.code != 0);
     CHECK_SAYS(many, "3 updates in a row were left out");
     CHECK(skipped(place, "many") == std::vector<std::uint64_t>{1, 2, 3});
@@ -196,7 +196,7 @@ TEST_CASE("several processes leave an update out together where one of them fail
 }
 
 TEST_CASE("several processes stop together where an error is not one to go on after") {
-  const Workplace place(flaky());
+  const TempRun place(flaky());
   for (const std::string key : {"train.on_error=save", "val.on_error=skip"}) {
     const auto outcome = train(place, "several", {"--set", key, "--distributed", "--world-size", "2"});
     CHECK_EXIT(outcome, 2);

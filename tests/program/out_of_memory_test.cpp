@@ -3,12 +3,12 @@
 #include <doctest/doctest.h>
 
 #include "tests/support/paths.h"
-#include "tests/support/workplace.h"
+#include "tests/support/temp_run.h"
 
 namespace flowtrain {
 namespace {
 
-void check_refused(const Workplace& place, const Outcome& outcome, const Words& texts) {
+void check_refused(const TempRun& place, const Outcome& outcome, const Words& texts) {
   CHECK_EXIT(outcome, 2);
   for (auto& text : texts) CHECK_SAYS(outcome, text);
   CHECK_MESSAGE(outcome.err.find("fault of flowtrain") == std::string::npos, outcome);
@@ -18,7 +18,7 @@ void check_refused(const Workplace& place, const Outcome& outcome, const Words& 
 }  // namespace
 
 TEST_CASE("batches that do not fit into memory are refused before they are made, with the keys and the numbers") {
-  const Workplace place;
+  const TempRun place;
   const Words much{"--set", "loader.batch=1000000", "--set", "loader.prefetch=4000"};
   check_refused(
       place, place.train(much),
@@ -34,8 +34,8 @@ TEST_CASE("batches that do not fit into memory are refused before they are made,
 }
 
 TEST_CASE("a limit of addresses counts as the memory that there is") {
-  const Workplace place;
-  Surroundings limited = place.surroundings();
+  const TempRun place;
+  ProcessOptions limited = place.process_options();
   limited.program = "/bin/sh";
   const std::string program = test::build_path("bin/flowtrain");
   const auto outcome = run_program(
@@ -44,7 +44,7 @@ TEST_CASE("a limit of addresses counts as the memory that there is") {
 }
 
 TEST_CASE("a net that no memory holds is told as such, and its start leaves nothing behind") {
-  const Workplace place;
+  const TempRun place;
   for (const Words& ranks : {Words{}, Words{"--distributed", "--world-size", "2"}}) {
     const auto outcome = place.train(with(ranks, {"--set", "net.hidden=[1, 16777216, 16777216]"}));
     check_refused(place, outcome,
@@ -53,7 +53,7 @@ TEST_CASE("a net that no memory holds is told as such, and its start leaves noth
 }
 
 TEST_CASE("a net that needs two rows of a batch says so where it gets one") {
-  const Workplace place;
+  const TempRun place;
   const Words small{"--set", "net.name=resnet18", "--set", "data.size=32", "--max-iter", "3", "--set", "val.every=0"};
   const Words said{"batch normalisation takes no statistics of a single row", "hint: each process needs two"};
   const auto refused = [&](const Words& more) {

@@ -1,4 +1,4 @@
-// val.mode = "async" on the whole program: training does not notice, and the figures are those of inline
+// val.mode = "async" on the whole program: training does not notice, and the metrics are those of inline
 // validation.
 
 #include <doctest/doctest.h>
@@ -16,7 +16,7 @@ using nlohmann::json;
 
 const Words overlapped{"--set", "val.mode=async"};
 
-std::string tiny_with(const std::string& more) { return std::string(kTinyConfig) + more; }
+std::string tiny_with(const std::string& more) { return std::string(tiny_config) + more; }
 
 /// The lines of kind `val`, by iteration: overlapped ones may be written after later lines of training.
 std::vector<json> validations_of(const std::filesystem::path& run) {
@@ -25,10 +25,10 @@ std::vector<json> validations_of(const std::filesystem::path& run) {
   return lines;
 }
 
-std::vector<json> rates_of(const std::filesystem::path& run) {
-  std::vector<json> rates;
-  for (auto& line : metrics_of(run, "train")) rates.push_back({line.at("iter"), line.at("lr")});
-  return rates;
+std::vector<json> hyper_of(const std::filesystem::path& run) {
+  std::vector<json> hyper;
+  for (auto& line : metrics_of(run, "train")) hyper.push_back({line.at("iter"), line.at("lr")});
+  return hyper;
 }
 
 json record_of(const std::filesystem::path& run) { return json::parse(read_text(run / "result.json")); }
@@ -37,7 +37,7 @@ Words of_processes(int processes) {
   return processes == 1 ? Words() : Words{"--distributed", "--world-size", std::to_string(processes)};
 }
 
-void check_same_as_inline(const Workplace& place, const Words& settings, int processes = 1) {
+void check_same_as_inline(const TempRun& place, const Words& settings, int processes = 1) {
   CAPTURE(processes);
   const auto run = [&](const std::string& mode) { return place.path(mode + std::to_string(processes)); };
   for (const std::string mode : {"inline", "async"})
@@ -61,26 +61,26 @@ const Words slow_validation =
 void check_same_run(const std::filesystem::path& run, const std::filesystem::path& expected) {
   CHECK(end_of(run) == end_of(expected));
   CHECK(validations_of(run) == validations_of(expected));
-  CHECK(rates_of(run) == rates_of(expected));
+  CHECK(hyper_of(run) == hyper_of(expected));
   for (auto rule : {"best", "best-accuracy"}) CHECK(record_of(run).at(rule) == record_of(expected).at(rule));
 }
 
 /// A run that is killed each time that it has reported one of these iterations, and then not.
 void check_killed(int processes, const std::vector<int>& reached) {
   const Words words = with(slow_validation, of_processes(processes));
-  const Workplace straight(tiny_with(eventful)), killed(tiny_with(eventful));
+  const TempRun straight(tiny_with(eventful)), killed(tiny_with(eventful));
   REQUIRE_EXIT(straight.train(with({"--run-dir", "run"}, words)), 0);
-  CHECK(rates_of(straight.path("run")).front()[1] > rates_of(straight.path("run")).back()[1]);
+  CHECK(hyper_of(straight.path("run")).front()[1] > hyper_of(straight.path("run")).back()[1]);
   const auto run = killed.path("run");
   const Words again = with({"tiny.toml", "--run-dir", run.string(), "--resume", "auto"}, words);
   for (const int iteration : reached) {
-    Process process(again, killed.surroundings());
+    Process process(again, killed.process_options());
     REQUIRE(process.wait_for_text("\"iter\":" + std::to_string(iteration) + ",", run / "metrics.jsonl"));
     process.send(SIGKILL);
     CHECK(process.wait().signal == SIGKILL);
     wait_for_ranks_to_end(run);
   }
-  REQUIRE_EXIT(run_program(again, killed.surroundings()), 0);
+  REQUIRE_EXIT(run_program(again, killed.process_options()), 0);
   check_same_run(run, straight.path("run"));
 }
 
@@ -89,10 +89,10 @@ const Words long_validation = with(slow_validation, {"--set", "data.val_samples=
                                                      "--set", "val.every=20", "--max-iter", "40"});
 
 /// Trains until the validation of iteration 20 is under way, and sends `signal` to one of the processes.
-Outcome interrupt_validation(const Workplace& place, int processes, int signal) {
+Outcome interrupt_validation(const TempRun& place, int processes, int signal) {
   const auto run = place.path("run");
   Process process(with({"tiny.toml", "--run-dir", run.string()}, with(long_validation, of_processes(processes))),
-                  place.surroundings());
+                  place.process_options());
   REQUIRE(process.wait_for_text("\"iter\":25,", run / "metrics.jsonl"));
   ::kill(processes == 1 ? process.id() : rank_process(run.string(), processes - 1), signal);
   auto outcome = process.wait();
@@ -102,15 +102,15 @@ Outcome interrupt_validation(const Workplace& place, int processes, int signal) 
 
 }  // namespace
 
-TEST_CASE("overlapped validation gives the figures of inline validation, and training is the same bit for bit") {
-  const Workplace place(tiny_with("[ema]\ndecay = 0.9\n[[val.set]]\nname = \"large\"\nval_samples = 177\n"));
+TEST_CASE("overlapped validation gives the metrics of inline validation, and training is the same bit for bit") {
+  const TempRun place(tiny_with("[ema]\ndecay = 0.9\n[[val.set]]\nname = \"large\"\nval_samples = 177\n"));
   for (const int processes : {1, 2, 3})
     check_same_as_inline(place, {"--set", "val.every=7", "--set", "val.metrics=[\"accuracy\", \"f1\", \"confusion\"]"},
                          processes);
 }
 
 TEST_CASE("overlapped validation of a part of the set at a time sees the running statistics that inline sees") {
-  const Workplace place;
+  const TempRun place;
   for (const int processes : {1, 2})
     check_same_as_inline(place,
                          {"--set", "net.name=resnet18", "--set", "loader.batch=6", "--max-iter", "6", "--set",
@@ -119,10 +119,10 @@ TEST_CASE("overlapped validation of a part of the set at a time sees the running
 }
 
 TEST_CASE("a step that draws where it is measured draws what it would inline, and training's draws are untouched") {
-  const Workplace noisy(with_plugins({"noisy_step"}, tiny_with("[step]\nname = \"noisy_step\"\n")));
+  const TempRun noisy(with_plugins({"noisy_step"}, tiny_with("[step]\nname = \"noisy_step\"\n")));
   for (const int processes : {1, 2})
     check_same_as_inline(noisy, {"--set", "val.every=11", "--set", "data.val_samples=2000"}, processes);
-  const Workplace gan(read_text(test::source_path("configs/gan_shapes.toml")));
+  const TempRun gan(read_text(test::source_path("configs/gan_shapes.toml")));
   for (const int processes : {1, 2})
     check_same_as_inline(gan,
                          {"--max-iter", "9", "--set", "val.every=3", "--set", "data.val_samples=60", "--set",
@@ -131,7 +131,7 @@ TEST_CASE("a step that draws where it is measured draws what it would inline, an
 }
 
 TEST_CASE("the best snapshot has the weights that were validated") {
-  const Workplace place;
+  const TempRun place;
   const Words often =
       with(overlapped, {"--set", "optim.lr=0.5", "--set", "val.every=5", "--set", "val.metrics=[]", "--set",
                         "snapshot.keep_last=1", "--set", "snapshot.every=3", "--run-dir", "run"});
@@ -146,7 +146,7 @@ TEST_CASE("the best snapshot has the weights that were validated") {
   CHECK(record_of(place.path("run")).at("best") == best);
 }
 
-TEST_CASE("killed while it validates, and resumed, a run is the same: figures, rates, best snapshots") {
+TEST_CASE("killed while it validates, and resumed, a run is the same: metrics, rates, best snapshots") {
   check_killed(1, {10, 15, 25, 35, 45});
 }
 
@@ -158,7 +158,7 @@ TEST_CASE("SIGTERM does not wait for a validation, and the resumed run does it")
   for (const int processes : {1, 2}) {
     CAPTURE(processes);
     const Words words = with(long_validation, of_processes(processes));
-    const Workplace straight(tiny_with(eventful)), interrupted(tiny_with(eventful));
+    const TempRun straight(tiny_with(eventful)), interrupted(tiny_with(eventful));
     REQUIRE_EXIT(straight.train(with({"--run-dir", "run"}, words)), 0);
     CHECK_EXIT(interrupt_validation(interrupted, processes, SIGTERM), 143);
     REQUIRE_EXIT(interrupted.train(with({"--run-dir", "run", "--resume", "auto"}, words)), 0);
@@ -167,24 +167,24 @@ TEST_CASE("SIGTERM does not wait for a validation, and the resumed run does it")
 }
 
 TEST_CASE("a rank that is killed while all validate ends the job with its name") {
-  const Workplace place(tiny_with(eventful));
+  const TempRun place(tiny_with(eventful));
   const auto outcome = interrupt_validation(place, 2, SIGKILL);
   CHECK_EXIT(outcome, 6);
   CHECK_SAYS(outcome, "rank 1 was killed by SIGKILL");
 }
 
 TEST_CASE("data of one rank that a validation stops at end the job with their name") {
-  const Workplace place(without_shapes());
+  const TempRun place(without_shapes());
   write_pictures(place.folder());
   place.folder().write("pictures/val/dog/4.jpg", "");
-  const auto outcome = place.train(
-      with(with(kPictures, with(overlapped, of_processes(2))), {"--set", "val.every=5", "--set", "data.val.bad=stop"}));
+  const auto outcome = place.train(with(with(picture_count, with(overlapped, of_processes(2))),
+                                        {"--set", "val.every=5", "--set", "data.val.bad=stop"}));
   CHECK_EXIT(outcome, 3);
   CHECK_SAYS(outcome, "val/dog/4.jpg");
 }
 
 TEST_CASE("a mode of validation that there is not") {
-  const Workplace place;
+  const TempRun place;
   const auto misspelled = place.train({"--set", "val.mode=beside"});
   CHECK_EXIT(misspelled, 2);
   CHECK_SAYS(misspelled, "val.mode");

@@ -18,7 +18,7 @@ Words of_plugin(const std::string& table, const std::string& part) {
 }
 
 /// Trained whole, and in two parts: the same. Returns what the whole one said.
-Outcome check_resumes(const Workplace& place, const Words& words) {
+Outcome check_resumes(const TempRun& place, const Words& words) {
   const auto whole = place.train(with(words, {"--run-dir", "whole"}));
   REQUIRE_EXIT(whole, 0);
   REQUIRE_EXIT(place.train(with(words, {"--run-dir", "parts", "--max-iter", "30"})), 0);
@@ -30,10 +30,10 @@ Outcome check_resumes(const Workplace& place, const Words& words) {
 }  // namespace
 
 TEST_CASE("a data set and a schedule of one's own are named as any other") {
-  std::string config = kTinyConfig;
+  std::string config = tiny_config;
   const std::string shapes = "dataset = \"shapes\"\nsamples = 300\nval_samples = 40\nsize = 16\n";
   config.replace(config.find(shapes), shapes.size(), "dataset = \"stripes\"\ncount = 200\n");
-  const Workplace place(with_plugins({"own_parts"}, config + "[[schedule]]\nname = \"halved\"\nafter = 20\n"));
+  const TempRun place(with_plugins({"own_parts"}, config + "[[schedule]]\nname = \"halved\"\nafter = 20\n"));
   check_resumes(place, {});
   const auto lines = metrics_of(place.path("whole"), "train");
   for (auto& line : lines)
@@ -55,7 +55,7 @@ TEST_CASE("a data set and a schedule of one's own are named as any other") {
 }
 
 TEST_CASE("files that are no plugins, and names that are taken, are refused at the key that names the file") {
-  const Workplace place;
+  const TempRun place;
   std::filesystem::copy_file(plugin_file("own_parts"), place.path("again.so"));
   place.folder().write("text.so", "no shared object");
   for (const auto& [file, says] :
@@ -72,7 +72,7 @@ TEST_CASE("files that are no plugins, and names that are taken, are refused at t
 }
 
 TEST_CASE("plugins that compute are described") {
-  const Workplace place;
+  const TempRun place;
   for (auto& [name, says] :
        std::map<std::string, std::string>{{"own_net", "net.name = \"own_net\": one linear layer"},
                                           {"own_loss", "loss.name = \"own_loss\": "},
@@ -89,7 +89,7 @@ TEST_CASE("plugins that compute are described") {
 }
 
 TEST_CASE("a net of one's own trains, resumes and is tested as any other") {
-  const Workplace place;
+  const TempRun place;
   const Words net = with(of_plugin("net", "own_net"), setting("net.scale", "2.0"));
   CHECK_SAYS(check_resumes(place, net), "own_net: ");
   REQUIRE_EXIT(place.train(with(net, {"--run-dir", "other", "--set", "net.scale=1.0"})), 0);
@@ -101,7 +101,7 @@ TEST_CASE("a net of one's own trains, resumes and is tested as any other") {
 }
 
 TEST_CASE("a run whose plugin has moved goes on with the plugin's new place") {
-  const Workplace place;
+  const TempRun place;
   const auto opened = [](const std::string& file) { return setting("run.plugins", toml_list({file})); };
   std::filesystem::copy_file(plugin_file("own_net"), place.path("old.so"));
   const Words net = setting("net.name", "own_net");
@@ -115,8 +115,8 @@ TEST_CASE("a run whose plugin has moved goes on with the plugin's new place") {
   CHECK(end_of(place.path("run")) == end_of(place.path("whole")));
 }
 
-TEST_CASE("a net of one's own logs its figures: means over the iteration's micro-batches and all processes") {
-  const Workplace place;
+TEST_CASE("a net of one's own logs its metrics: means over the iteration's micro-batches and all processes") {
+  const TempRun place;
   const Words net = of_plugin("net", "own_net");
   const auto line_of = [&](const std::string& run, const Words& more) {
     REQUIRE_EXIT(place.train(with(with(net, {"--run-dir", run, "--max-iter", "20"}), more)), 0);
@@ -134,11 +134,11 @@ TEST_CASE("a net of one's own logs its figures: means over the iteration's micro
   CHECK(two.at("brightness").get<double>() == doctest::Approx(one.at("brightness").get<double>()).epsilon(1e-5));
   const auto refused = place.train(with(net, {"--run-dir", "wide", "--set", "net.wide=true"}));
   CHECK_EXIT(refused, 2);
-  CHECK_SAYS(refused, "the net's figure 'passes' has shape [2], expected a scalar");
+  CHECK_SAYS(refused, "the net's metric 'passes' has shape [2], expected a scalar");
 }
 
-TEST_CASE("a loss of one's own, and its figures") {
-  const Workplace place;
+TEST_CASE("a loss of one's own, and its metrics") {
+  const TempRun place;
   const Words loss = of_plugin("loss", "own_loss");
   REQUIRE_EXIT(place.train({"--run-dir", "usual"}), 0);
   REQUIRE_EXIT(place.train(with(loss, {"--run-dir", "own"})), 0);
@@ -153,7 +153,7 @@ TEST_CASE("a loss of one's own, and its figures") {
 }
 
 TEST_CASE("an optimizer of one's own learns, is called by its name, and its state is in snapshots") {
-  const Workplace place;
+  const TempRun place;
   const Words lion = with(of_plugin("optim", "own_optimizer"), setting("optim.lr", "0.003"));
   check_resumes(place, lion);
   const auto lines = metrics_of(place.path("whole"), "train");
@@ -167,8 +167,8 @@ TEST_CASE("an optimizer of one's own learns, is called by its name, and its stat
 }
 
 TEST_CASE("a metric of one's own, over one process and two") {
-  const Workplace place(with_plugins(
-      {"own_metric"}, std::string(kTinyConfig) + "[[metric]]\nname = \"own_metric\"\nlabel = \"mine\"\nlargest = 2\n"));
+  const TempRun place(with_plugins(
+      {"own_metric"}, std::string(tiny_config) + "[[metric]]\nname = \"own_metric\"\nlabel = \"mine\"\nlargest = 2\n"));
   const Words asked = setting("val.metrics", "[\"mine\", \"top2\"]");
   REQUIRE_EXIT(place.train(with(asked, {"--run-dir", "one"})), 0);
   for (auto& line : metrics_of(place.path("one"), "val")) CHECK(line.at("mine") == line.at("top2"));
@@ -182,14 +182,14 @@ TEST_CASE("a metric of one's own, over one process and two") {
   CHECK_SAYS(unused, "metric.0.label: 'mine' is not among val.metrics");
 
   // By its name alone it has its default keys.
-  const Workplace named;
+  const TempRun named;
   const Words plain = with(opening({"own_metric"}), setting("val.metrics", "[\"own_metric\", \"top1\"]"));
   REQUIRE_EXIT(named.train(with(plain, {"--run-dir", "named"})), 0);
   for (auto& line : metrics_of(named.path("named"), "val")) CHECK(line.at("own_metric") == line.at("top1"));
 }
 
 TEST_CASE("a part in another's place, or with a key that it has not, is refused at its place") {
-  const Workplace place;
+  const TempRun place;
   const auto refused = [&](const Words& words, const std::string& reason) {
     const auto outcome = place.train(with(words, {"--run-dir", "refused"}));
     CHECK_EXIT(outcome, 2);
@@ -207,7 +207,7 @@ TEST_CASE("a part in another's place, or with a key that it has not, is refused 
 }
 
 TEST_CASE("a plugin with a key that its table has already is refused with the key's name") {
-  const Workplace place;
+  const TempRun place;
   const auto outcome = place.train(with(opening({"taken_key"}), {"--run-dir", "refused"}));
   CHECK_EXIT(outcome, 2);
   CHECK_SAYS(outcome, "taken_key.so: the key 'priority' of its hook 'taken_key' is one that the table has already");

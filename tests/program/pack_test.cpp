@@ -58,21 +58,21 @@ Words packed(const std::string& folder, const Words& more = {}) {
 }
 
 /// write_pictures() with all of them whole.
-void write_whole_pictures(const Workplace& place) {
+void write_whole_pictures(const TempRun& place) {
   write_pictures(place.folder());
   fs::copy_file(place.path("pictures/train/cat/7.jpg"), place.path("pictures/train/cat/5.jpg"),
                 fs::copy_options::overwrite_existing);
 }
 
 /// `flowtrain pack tiny.toml` of these pictures.
-Outcome pack_pictures(const Workplace& place, const Words& more) {
-  return place.run(with(with({"pack", "tiny.toml"}, kPictures), more));
+Outcome pack_pictures(const TempRun& place, const Words& more) {
+  return place.run(with(with({"pack", "tiny.toml"}, picture_count), more));
 }
 
 }  // namespace
 
 TEST_CASE("packed picture files train as their source does, to the same parameters") {
-  const Workplace place(without_shapes());
+  const TempRun place(without_shapes());
   write_whole_pictures(place);
   const auto outcome = pack_pictures(place, {"--out", "a/packed", "--shard-samples", "10"});
   REQUIRE_EXIT(outcome, 0);
@@ -89,14 +89,14 @@ TEST_CASE("packed picture files train as their source does, to the same paramete
   CHECK(members[1].second == read_text(place.path("pictures/val/cat/7.jpg")));
 
   const Words validated{"--set", "val.every=5", "--run-dir"};
-  REQUIRE_EXIT(place.train(with(kPictures, with(validated, {"source"}))), 0);
-  REQUIRE_EXIT(place.train(with(kPictures, packed("a/packed", with(validated, {"packed"})))), 0);
+  REQUIRE_EXIT(place.train(with(picture_count, with(validated, {"source"}))), 0);
+  REQUIRE_EXIT(place.train(with(picture_count, packed("a/packed", with(validated, {"packed"})))), 0);
   CHECK(end_of(place.path("packed")) == end_of(place.path("source")));
   CHECK(metrics_of(place.path("packed"), "val") == metrics_of(place.path("source"), "val"));
 }
 
 TEST_CASE("packed pixels train as their source does, and equal data make equal shards") {
-  const Workplace place(kIdxConfig);
+  const TempRun place(idx_config);
   write_idx(place.folder());
   REQUIRE_EXIT(place.run({"pack", "tiny.toml", "--out", "packed", "--workers", "1"}), 0);
   REQUIRE_EXIT(place.run({"pack", "tiny.toml", "--out", "again", "--workers", "5"}), 0);
@@ -112,7 +112,7 @@ TEST_CASE("packed pixels train as their source does, and equal data make equal s
 }
 
 TEST_CASE("the order of a packed set: by label, or of a seed") {
-  const Workplace place(kIdxConfig);
+  const TempRun place(idx_config);
   write_idx(place.folder());
   const auto pack = [&](const std::string& out, const Words& more) {
     REQUIRE_EXIT(place.run(with({"pack", "tiny.toml", "--split", "train", "--out", out}, more)), 0);
@@ -137,7 +137,7 @@ TEST_CASE("the order of a packed set: by label, or of a seed") {
 }
 
 TEST_CASE("shards end before they grow too large") {
-  const Workplace place(R"(name = "tiny"
+  const TempRun place(R"(name = "tiny"
 [data]
 dataset = "shapes"
 samples = 60
@@ -154,7 +154,7 @@ size = 150
 }
 
 TEST_CASE("pack leaves bad samples out, in a ledger, or stops") {
-  const Workplace place(without_shapes());
+  const TempRun place(without_shapes());
   write_pictures(place.folder());
   const auto outcome = pack_pictures(place, {"--out", "packed"});
   REQUIRE_EXIT(outcome, 0);
@@ -169,7 +169,7 @@ TEST_CASE("pack leaves bad samples out, in a ledger, or stops") {
   CHECK(line.at("reason").get<std::string>().starts_with("JPEG: "));
   CHECK(labels_of(place.path("packed/train")).size() == 23);
   CHECK_FALSE(fs::exists(place.path("packed/val/bad_samples.jsonl")));
-  CHECK_EXIT(place.train(with(kPictures, packed("packed", {"--set", "data.max_bad=0"}))), 0);
+  CHECK_EXIT(place.train(with(picture_count, packed("packed", {"--set", "data.max_bad=0"}))), 0);
 
   for (const auto& [change, text] : {std::pair<std::string, std::string>("data.bad=stop", "5.jpg"),
                                      std::pair<std::string, std::string>("data.max_bad=0", "5.jpg")}) {
@@ -194,7 +194,7 @@ TEST_CASE("pack leaves bad samples out, in a ledger, or stops") {
 }
 
 TEST_CASE("what cannot be packed, and where to, is named") {
-  const Workplace place(kIdxConfig);
+  const TempRun place(idx_config);
   write_idx(place.folder());
   const auto refused = [&](const Words& more, int code, const std::string& text) {
     const auto outcome = place.run(with({"pack", "tiny.toml"}, more));
@@ -230,7 +230,7 @@ TEST_CASE("what cannot be packed, and where to, is named") {
 }
 
 TEST_CASE("an interrupted pack leaves nothing that counts") {
-  const Workplace place(R"(name = "tiny"
+  const TempRun place(R"(name = "tiny"
 [data]
 dataset = "shapes"
 samples = 100000000
@@ -249,7 +249,7 @@ size = 32
     return has_shards();
   };
   SUBCASE("asked to end") {
-    Process process(words, place.surroundings());
+    Process process(words, place.process_options());
     REQUIRE(wait_for_shards());
     process.send(SIGINT);
     const auto ended = process.wait();
@@ -259,7 +259,7 @@ size = 32
   }
   SUBCASE("asked to end, in a folder that was there") {
     fs::create_directory(out);
-    Process process(words, place.surroundings());
+    Process process(words, place.process_options());
     REQUIRE(wait_for_shards());
     process.send(SIGINT);
     CHECK_EXIT(process.wait(), 130);
@@ -267,7 +267,7 @@ size = 32
   }
   SUBCASE("killed") {
     {
-      Process process(words, place.surroundings());
+      Process process(words, place.process_options());
       REQUIRE(wait_for_shards());
       process.send(SIGKILL);
       process.wait();
@@ -283,7 +283,7 @@ size = 32
     CHECK_SAYS(again, "an interrupted pack left it: remove it");
   }
   SUBCASE("the disk refuses") {
-    auto small = place.surroundings();
+    auto small = place.process_options();
     small.file_bytes = 20'000;
     const auto failed = run_program(words, small);
     CHECK_EXIT(failed, 4);
@@ -293,16 +293,16 @@ size = 32
 }
 
 TEST_CASE("shards in a folder that cannot be written are read all the same") {
-  const Workplace place(without_shapes());
+  const TempRun place(without_shapes());
   write_whole_pictures(place);
   REQUIRE_EXIT(pack_pictures(place, {"--out", "packed"}), 0);
   const auto hour_ago = fs::file_time_type::clock::now() - std::chrono::hours(1);
   for (const std::string split : {"train", "val"})
     fs::last_write_time(place.path("packed/" + split + "/" + split + "-000000.tar"), hour_ago);
   fs::permissions(place.path("packed/train"), fs::perms::owner_read | fs::perms::owner_exec);
-  auto bound = place.surroundings();
+  auto bound = place.process_options();
   bound.bound_by_permissions = true;
-  auto words = with(with({"tiny.toml"}, kPictures), packed("packed", {"--set", "val.every=5"}));
+  auto words = with(with({"tiny.toml"}, picture_count), packed("packed", {"--set", "val.every=5"}));
   const auto first = run_program(with(words, {"--run-dir", "first"}), bound);
   const auto second = run_program(with(words, {"--run-dir", "second"}), bound);
   fs::permissions(place.path("packed/train"), fs::perms::owner_all);

@@ -2,7 +2,7 @@
 // Pictures to train on, one of them torn.
 
 #include "tests/support/pictures.h"
-#include "tests/support/workplace.h"
+#include "tests/support/temp_run.h"
 
 namespace flowtrain {
 
@@ -19,15 +19,15 @@ inline void write_pictures(const TempFolder& folder) {
 }
 
 /// What trains on them, with without_shapes().
-inline const Words kPictures{"--set", "data.dataset=image_folder",
-                             "--set", "data.path=pictures",
-                             "--set", "sampler.size=16",
-                             "--set", "val.every=0",
-                             "--set", "run.max_iter=10"};
+inline const Words picture_count{"--set", "data.dataset=image_folder",
+                                 "--set", "data.path=pictures",
+                                 "--set", "sampler.size=16",
+                                 "--set", "val.every=0",
+                                 "--set", "run.max_iter=10"};
 
-/// kTinyConfig without the keys of its data set.
+/// tiny_config without the keys of its data set.
 inline std::string without_shapes() {
-  std::string text = kTinyConfig;
+  std::string text = tiny_config;
   const auto begin = text.find("samples = 300"), end = text.find("[loader]");
   return text.erase(begin, end - begin);
 }

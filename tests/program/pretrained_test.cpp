@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "tests/support/http_server.h"
-#include "tests/support/workplace.h"
+#include "tests/support/temp_run.h"
 
 namespace flowtrain {
 namespace {
@@ -23,7 +23,7 @@ std::string sha256_of(const std::filesystem::path& path) {
 }  // namespace
 
 TEST_CASE("weights from an address are fetched once, checked and kept") {
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.train({"--run-dir", "source", "--max-iter", "20"}), 0);
   const auto weights = place.path("source/snapshots/latest/model.safetensors");
   const std::string bytes = read_text(weights), sum = sha256_of(weights);
@@ -33,7 +33,7 @@ TEST_CASE("weights from an address are fetched once, checked and kept") {
     return request.target.find("gone") == std::string::npos ? HttpServer::range_of(bytes, request)
                                                             : HttpServer::Reply{.status = 404};
   });
-  Surroundings around = place.surroundings();
+  ProcessOptions around = place.process_options();
   around.environment.push_back({"XDG_CACHE_HOME", place.path("cache").string()});
   const auto train = [&](const std::string& pretrain, const std::string& sha256, Words more) {
     const Words words{"tiny.toml", "--max-iter",          "20", "--set", "net.pretrain=" + pretrain,
@@ -80,7 +80,7 @@ TEST_CASE("weights from an address are fetched once, checked and kept") {
 }
 
 TEST_CASE("ranks wait for weights that take longer than a collective may" * doctest::test_suite("nightly")) {
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.train({"--run-dir", "source", "--max-iter", "20"}), 0);
   const auto weights = place.path("source/snapshots/latest/model.safetensors");
   const std::string bytes = read_text(weights);
@@ -89,7 +89,7 @@ TEST_CASE("ranks wait for weights that take longer than a collective may" * doct
     if (number == 0) reply.before = [] { std::this_thread::sleep_for(std::chrono::seconds(25)); };
     return reply;
   });
-  Surroundings around = place.surroundings();
+  ProcessOptions around = place.process_options();
   around.environment.push_back({"XDG_CACHE_HOME", place.path("cache").string()});
   const Words two{"tiny.toml", "--run-dir", "two", "--distributed", "--world-size", "2", "--max-iter", "20"};
   const Words slow{"--set", "net.pretrain=" + server.url("a"),
@@ -99,7 +99,7 @@ TEST_CASE("ranks wait for weights that take longer than a collective may" * doct
 }
 
 TEST_CASE("tensors are left out and renamed on the way, and the lists of what does not fit are told") {
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.train({"--run-dir", "source", "--max-iter", "20"}), 0);
   const std::string weights = "source/snapshots/latest/model.safetensors";
   const auto initialized = [&](const std::string& run, const Words& more) {

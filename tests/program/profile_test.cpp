@@ -19,7 +19,7 @@ std::vector<json> events_of(const fs::path& run) {
 }  // namespace
 
 TEST_CASE("a profile tells phases, operations and layers, and leaves the run as it is") {
-  const Workplace place;
+  const TempRun place;
   const auto profiled = place.train({"--profile", "--run-dir", "profiled"});
   REQUIRE_EXIT(profiled, 0);
   for (auto text :
@@ -48,7 +48,7 @@ TEST_CASE("a profile tells phases, operations and layers, and leaves the run as 
 }
 
 TEST_CASE("the trace has phases, operations with their layers, and the data line's threads, of the window alone") {
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.train({"--profile", "--run-dir", "run", "--set", "loader.readers=1"}), 0);
   std::map<std::string, int> times;
   std::set<std::string> categories, loading, layers;
@@ -88,10 +88,10 @@ TEST_CASE("the trace has phases, operations with their layers, and the data line
 }
 
 TEST_CASE("an interrupted run, and one that leaves nothing behind, tell their profile too") {
-  const Workplace place;
+  const TempRun place;
   Process run({"tiny.toml", "--profile", "--run-dir", "run", "--max-iter", "100000000", "--set", "val.every=0", "--set",
                "snapshot.every=0"},
-              place.surroundings());
+              place.process_options());
   REQUIRE(run.wait_for_text("iter 50/"));
   run.send(SIGINT);
   const auto interrupted = run.wait();
@@ -109,7 +109,7 @@ TEST_CASE("an interrupted run, and one that leaves nothing behind, tell their pr
 }
 
 TEST_CASE("of several processes each has its profile, and who needs most for a phase is named") {
-  const Workplace place;
+  const TempRun place;
   const auto both =
       place.train({"--profile", "--run-dir", "run", "--distributed", "--world-size", "2", "--max-iter", "40"});
   REQUIRE_EXIT(both, 0);

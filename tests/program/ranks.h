@@ -11,24 +11,24 @@
 #include <thread>
 
 #include "pipeline/snapshot/safetensors.h"
-#include "tests/support/workplace.h"
+#include "tests/support/temp_run.h"
 
 namespace flowtrain {
 
 namespace fs = std::filesystem;
 
 // Without dropout, whose draws are each rank's own.
-inline const Words kSmooth{"--set", "net.dropout=0.0", "--quiet"};
+inline const Words smooth{"--set", "net.dropout=0.0", "--quiet"};
 
 /// Trains with `processes` on this machine, into `run`.
-inline Outcome train(const Workplace& place, int processes, const std::string& run, const Words& more = {}) {
-  Words words = with(with(kSmooth, {"--run-dir", run}), more);
+inline Outcome train(const TempRun& place, int processes, const std::string& run, const Words& more = {}) {
+  Words words = with(with(smooth, {"--run-dir", run}), more);
   if (processes > 1) words = with(words, {"--distributed", "--world-size", std::to_string(processes)});
   return place.train(words);
 }
 
 /// The largest difference between two runs' parameters at their ends, relative to the largest value of each tensor.
-inline double difference(const Workplace& place, const std::string& a, const std::string& b) {
+inline double difference(const TempRun& place, const std::string& a, const std::string& b) {
   std::map<std::string, std::vector<float>> values[2];
   for (int i : {0, 1}) {
     const auto path = place.path((i ? b : a) + ".safetensors");

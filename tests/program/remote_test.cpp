@@ -50,7 +50,7 @@ class ShardServer {
 }  // namespace
 
 TEST_CASE("a server that is away for a while changes nothing; retries are counted, and warned of once") {
-  const Workplace place(without_shapes());
+  const TempRun place(without_shapes());
   const ShardServer steady, shaky(100, 105);
   REQUIRE_EXIT(place.train(with(steady.words(), {"--run-dir", "steady"})), 0);
   CHECK(metrics_of(place.path("steady"), "retries").empty());
@@ -71,13 +71,13 @@ TEST_CASE("a server that is away for a while changes nothing; retries are counte
 TEST_CASE("a run that waits for its server ends at a signal with a snapshot, and goes on from there") {
   const ShardServer steady;
   for (const int accum : {1, 2}) {
-    const Workplace place(without_shapes());
+    const TempRun place(without_shapes());
     const Words more{"--set", "snapshot.every=0", "--set", "train.accum=" + std::to_string(accum)};
     REQUIRE_EXIT(place.train(with(with(steady.words(), more), {"--run-dir", "steady"})), 0);
     for (const int signal : {SIGINT, SIGTERM}) {
       const std::string run = "ended-" + std::to_string(signal);
       const ShardServer gone(100);
-      Process process(with(with(with({"tiny.toml"}, gone.words()), more), {"--run-dir", run}), place.surroundings());
+      Process process(with(with(with({"tiny.toml"}, gone.words()), more), {"--run-dir", run}), place.process_options());
       REQUIRE(process.wait_for_text("it is asked again"));
       process.send(signal);
       const auto outcome = process.wait();
@@ -97,10 +97,10 @@ TEST_CASE("a run that waits for its server ends at a signal with a snapshot, and
 }
 
 TEST_CASE("a pack that waits for its server ends at a signal, and blames no sample") {
-  const Workplace place(without_shapes());
+  const TempRun place(without_shapes());
   const ShardServer gone(20);
   const Words pack{"pack", "tiny.toml", "--split", "train", "--out", "packed"};
-  Process process(with(pack, gone.words()), place.surroundings());
+  Process process(with(pack, gone.words()), place.process_options());
   REQUIRE(process.wait_for_text("it is asked again"));
   process.send(SIGINT);
   const auto outcome = process.wait();

@@ -31,7 +31,7 @@ std::map<std::string, std::string> contents(const fs::path& folder) {
   return all;
 }
 
-void check_same_figures(const Workplace& place, const json& replayed, std::uint64_t iteration) {
+void check_same_scalars(const TempRun& place, const json& replayed, std::uint64_t iteration) {
   const auto line = trained(place.path("runs/tiny"), iteration);
   CHECK(replayed.at("loss") == line.at("loss"));
   CHECK(replayed.at("grad_norm") == line.at("grad_norm"));
@@ -53,7 +53,7 @@ const Words blown_up{"--set", "lr.warmup={length = 6, mode = \"fix\", init_lr = 
 }  // namespace
 
 TEST_CASE("replay computes an iteration's loss to the bit, and leaves the run as it is") {
-  const Workplace place;
+  const TempRun place;
   const Words everything{"--set",      "train.accum=2",
                          "--set",      "ema.decay=0.9",
                          "--set",      "train.amp=bf16",
@@ -73,7 +73,7 @@ TEST_CASE("replay computes an iteration's loss to the bit, and leaves the run as
     REQUIRE_EXIT(outcome, 0);
     CHECK_PRINTS(outcome, "iteration " + std::to_string(iteration) + ": loss ");
     const auto batch = read_json(place.path(out) / "batch.json");
-    check_same_figures(place, batch, static_cast<std::uint64_t>(iteration));
+    check_same_scalars(place, batch, static_cast<std::uint64_t>(iteration));
     CHECK(batch.at("from").at("iteration") == from);
     CHECK(batch.at("rows").size() == 32);
     if (from == 0) CHECK_SAYS(outcome, "from the initial weights of seed ");
@@ -82,7 +82,7 @@ TEST_CASE("replay computes an iteration's loss to the bit, and leaves the run as
                               "runs/tiny/snapshots/iter-00000007"});
   REQUIRE_EXIT(far, 0);
   CHECK_MESSAGE(far.err.find("no snapshot") == std::string::npos, far);  // those due on the way are not tried
-  check_same_figures(place, read_json(place.path("far/batch.json")), 24);
+  check_same_scalars(place, read_json(place.path("far/batch.json")), 24);
   CHECK(contents(place.path("runs")) == before);
 
   // By the configuration's name the same run is found; what it did not have is told.
@@ -93,7 +93,7 @@ TEST_CASE("replay computes an iteration's loss to the bit, and leaves the run as
 }
 
 TEST_CASE("replay tells what was drawn for each row") {
-  const Workplace place;
+  const TempRun place;
   const auto rows_of = [&](const std::string& out, const Words& settings) {
     REQUIRE_EXIT(place.run(with({"replay", "tiny.toml", "--iter", "3", "--out", out}, settings)), 0);
     return read_json(place.path(out) / "batch.json").at("rows");
@@ -122,7 +122,7 @@ TEST_CASE("replay tells what was drawn for each row") {
 }
 
 TEST_CASE("a replay's folder holds nothing of an earlier replay, and what is not a replay's is left alone") {
-  const Workplace place;
+  const TempRun place;
   const auto replayed = [&](const std::string& rows, const std::string& out) {
     return place.run({"replay", "tiny.toml", "--iter", "2", "--out", out, "--set", "loader.batch=" + rows});
   };
@@ -143,7 +143,7 @@ TEST_CASE("a replay's folder holds nothing of an earlier replay, and what is not
 }
 
 TEST_CASE("iterations count from 1, and other numbers that must be above 0 are refused in words") {
-  const Workplace place;
+  const TempRun place;
   const auto refused = [&](const Words& words, const std::string& text) {
     const auto outcome = place.run(words);
     CHECK_EXIT(outcome, 2);
@@ -159,18 +159,18 @@ TEST_CASE("iterations count from 1, and other numbers that must be above 0 are r
 }
 
 TEST_CASE("a rate that validation has lowered is the replay's, too") {
-  const Workplace place(std::string(kTinyConfig) + "[[schedule]]\nname = \"plateau\"\npatience = 0\nmin_delta = 100\n");
+  const TempRun place(std::string(tiny_config) + "[[schedule]]\nname = \"plateau\"\npatience = 0\nmin_delta = 100\n");
   REQUIRE_EXIT(place.train({"--set", "snapshot.keep_last=9"}), 0);
   const auto run = place.path("runs/tiny");
   REQUIRE(trained(run, 50).at("lr").get<double>() < trained(run, 40).at("lr").get<double>());
   REQUIRE_EXIT(place.run({"replay", "runs/tiny", "--iter", "50", "--loss", "--out", "out", "--snapshot",
                           "runs/tiny/snapshots/iter-00000014"}),
                0);
-  check_same_figures(place, read_json(place.path("out/batch.json")), 50);
+  check_same_scalars(place, read_json(place.path("out/batch.json")), 50);
 }
 
 TEST_CASE("bisect names the iteration, the sample and the layer of a number too large for half precision") {
-  const Workplace place(kIdxConfig);
+  const TempRun place(idx_config);
   write_one_bright_picture(place.folder());
   const auto outcome =
       place.train({"--set", "train.amp=fp16", "--set", "sampler.mean=[0.0]", "--set", "sampler.stddev=[1e-5]", "--set",
@@ -199,7 +199,7 @@ TEST_CASE("bisect names the iteration, the sample and the layer of a number too 
 TEST_CASE("bisect finds the first failure of a run that left several out, and of one that stopped") {
   for (const bool skips : {false, true}) {
     CAPTURE(skips);
-    const Workplace place;
+    const TempRun place;
     const auto outcome = place.train(with(blown_up, skips ? Words{"--set", "train.nonfinite=skip", "--set",
                                                                   "train.max_nonfinite=4", "--set", "snapshot.every=1"}
                                                           : Words{}));
@@ -219,7 +219,7 @@ TEST_CASE("bisect finds the first failure of a run that left several out, and of
 }
 
 TEST_CASE("a sound run has nothing to find, and contradictions are told") {
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.train({"--max-iter", "20"}), 0);
   const auto sound = place.run({"replay", "runs/tiny", "--find-nan"});
   REQUIRE_EXIT(sound, 0);
@@ -240,7 +240,7 @@ TEST_CASE("a sound run has nothing to find, and contradictions are told") {
 }
 
 TEST_CASE("going back to a snapshot is not repeated, and told") {
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.train(with(blown_up, {"--set", "train.nonfinite=rollback", "--set", "train.rollback_lr=0.9",
                                            "--set", "snapshot.every=9", "--set", "snapshot.keep_last=99"})),
                0);

@@ -5,21 +5,21 @@
 #include <cmath>
 #include <tuple>
 
-#include "tests/support/workplace.h"
+#include "tests/support/temp_run.h"
 
 namespace flowtrain {
 namespace {
 
 /// What a run of 31 iterations with `before` that goes on to 60 with `after` ends with.
 std::string resumed(const Words& before, const Words& after, const std::string& more = "") {
-  const Workplace place(std::string(kTinyConfig) + more);
+  const TempRun place(std::string(tiny_config) + more);
   REQUIRE_EXIT(place.train(with({"--run-dir", "run", "--max-iter", "31"}, before)), 0);
   REQUIRE_EXIT(place.train(with(with({"--run-dir", "run", "--resume", "auto", "--max-iter", "60"}, before), after)), 0);
   return metrics_of(place.path("run"), "end").back().at("params_xxh64");
 }
 
 /// Of the run in `run`, to `copy`.
-void copy_run(const Workplace& place) {
+void copy_run(const TempRun& place) {
   using Options = std::filesystem::copy_options;
   std::filesystem::copy(place.path("run"), place.path("copy"), Options::recursive | Options::copy_symlinks);
 }
@@ -36,7 +36,7 @@ TEST_CASE("an optimizer may begin anew where a run goes on") {
 
 TEST_CASE("half precision may be taken up or given up, when its scale is not to be resumed") {
   for (const auto& [before, after] : {std::pair{"off", "fp16"}, {"fp16", "off"}}) {
-    const Workplace place;
+    const TempRun place;
     const auto amp = [](const char* type) { return Words{"--set", std::string("train.amp=") + type}; };
     REQUIRE_EXIT(place.train(with({"--run-dir", "run", "--max-iter", "31"}, amp(before))), 0);
     const Words on = with({"--run-dir", "run", "--resume", "auto", "--max-iter", "60", "--accept-changes"}, amp(after));
@@ -50,7 +50,7 @@ TEST_CASE("half precision may be taken up or given up, when its scale is not to 
 
 TEST_CASE("what hooks keep goes on with a run, or begins anew") {
   const std::string hook = "[[hook]]\nname = \"every_point\"\nlog = \"first\"\n";
-  const Workplace place(with_plugins({"every_point"}, kTinyConfig + hook));
+  const TempRun place(with_plugins({"every_point"}, tiny_config + hook));
   const auto calls_at = [](const std::filesystem::path& notes,
                            const std::string& point) {  // the call of that point, from 1
     std::ifstream file(notes);
@@ -85,7 +85,7 @@ TEST_CASE("the rate that a rollback has lowered goes on with a run, or is forgot
                        "--set", "val.every=0",
                        "--set", "train.nonfinite=rollback",
                        "--set", "train.rollback_lr=0.9"};
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.train(with({"--run-dir", "run", "--max-iter", "10"}, settings)), 0);
   const auto rollbacks = metrics_of(place.path("run"), "nonfinite").size();
   REQUIRE(rollbacks > 0);

@@ -5,20 +5,20 @@
 
 #include <random>
 
-#include "tests/support/workplace.h"
+#include "tests/support/temp_run.h"
 
 namespace flowtrain {
 namespace {
 
 /// Kills the run at random moments, resumes it every time until it ends by itself, and returns how often it was killed.
 /// Each kill comes a random moment after an iteration was reported, so that it hits training on any machine.
-int kill_until_done(const Workplace& place, const Words& settings, unsigned seed) {
+int kill_until_done(const TempRun& place, const Words& settings, unsigned seed) {
   std::mt19937 random(seed);
   int kills = 0;
   for (int reached : {5, 15, 25, 35, 45, 0}) {
     Words words{"tiny.toml", "--resume", "auto"};
     words.insert(words.end(), settings.begin(), settings.end());
-    Process process(words, place.surroundings());
+    Process process(words, place.process_options());
     const std::string reported = "\"iter\":" + std::to_string(reached) + ",";
     if (reached > 0 && process.wait_for_text(reported, place.path("runs/tiny/metrics.jsonl"))) {
       std::this_thread::sleep_for(std::chrono::microseconds(random() % 50'000));
@@ -33,7 +33,7 @@ int kill_until_done(const Workplace& place, const Words& settings, unsigned seed
 }
 
 void check_kills(const Words& settings, unsigned seed) {
-  const Workplace straight, killed;
+  const TempRun straight, killed;
   REQUIRE_EXIT(straight.train(settings), 0);
   const int kills = kill_until_done(killed, settings, seed);
   CHECK(kills > 0);
@@ -48,9 +48,9 @@ Words slow_run() {
 }
 
 void check_signal(int signal, int code) {
-  const Workplace straight, interrupted;
+  const TempRun straight, interrupted;
   REQUIRE_EXIT(straight.run(slow_run()), 0);
-  Process process(slow_run(), interrupted.surroundings());
+  Process process(slow_run(), interrupted.process_options());
   REQUIRE(process.wait_for_text("\"iter\":5", interrupted.path("runs/tiny/metrics.jsonl")));
   process.send(signal);
   const auto outcome = process.wait();
@@ -78,7 +78,7 @@ Words mixing(Words words) {
 }  // namespace
 
 TEST_CASE("neither workers nor prefetch show in order and parameters") {
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.train({"--run-dir", "first"}), 0);
   const auto first = end_of(place.path("first"));
   CHECK(first.iteration == 60);
@@ -101,7 +101,7 @@ TEST_CASE("neither workers nor prefetch show in order and parameters") {
 TEST_CASE("a run that is killed again and again ends as one that never was") { check_kills({}, 1); }
 
 TEST_CASE("mixed batches: neither workers nor prefetch show, the order is the same as without, validation is as ever") {
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.train({"--run-dir", "plain"}), 0);
   REQUIRE_EXIT(place.train(mixing({"--run-dir", "first"})), 0);
   REQUIRE_EXIT(place.train(mixing({"--run-dir", "second", "--workers", "1", "--set", "loader.prefetch=1"})), 0);
@@ -138,8 +138,8 @@ TEST_CASE("SIGTERM does the same with 143") { check_signal(SIGTERM, 143); }
 TEST_CASE("a second SIGINT ends the program at once") {
   // A clean end would wait for the iteration, which takes a day.
   const std::string hook = "[[hook]]\nname = \"every_point\"\nlog = \"notes\"\nslow_ms = 86400000\n";
-  const Workplace place(with_plugins({"every_point"}, kTinyConfig + hook));
-  Process process({"tiny.toml"}, place.surroundings());
+  const TempRun place(with_plugins({"every_point"}, tiny_config + hook));
+  Process process({"tiny.toml"}, place.process_options());
   REQUIRE(process.wait_for_text("loss 1 ", place.path("notes.0")));
   process.send_until_ended(SIGINT);
   const auto outcome = process.wait();

@@ -3,26 +3,26 @@
 #include <doctest/doctest.h>
 
 #include "tests/support/paths.h"
-#include "tests/support/workplace.h"
+#include "tests/support/temp_run.h"
 
 namespace flowtrain {
 namespace {
 
-/// kTinyConfig with a script's net, which make_script writes.
+/// tiny_config with a script's net, which make_script writes.
 std::string with_script(const std::string& inputs) {
-  std::string text = kTinyConfig;
+  std::string text = tiny_config;
   const std::string net = "name = \"mlp\"\nhidden = [32]\ndropout = 0.3\n";
   return text.replace(text.find(net), net.size(), "name = \"script\"\nscript = \"net.pt\"\n" + inputs);
 }
 
-void write_script(const Workplace& place, const std::string& forward) {
-  Surroundings around = place.surroundings();
+void write_script(const TempRun& place, const std::string& forward) {
+  ProcessOptions around = place.process_options();
   around.program = test::build_path("bin/make_script");
   REQUIRE_EXIT(run_program({"net.pt", forward}, around), 0);
 }
 
 /// Trained whole, and in two parts: the same. Its parameters move.
-void check_resumes(const Workplace& place, const Words& words = {}) {
+void check_resumes(const TempRun& place, const Words& words = {}) {
   REQUIRE_EXIT(place.train(with(words, {"--run-dir", "begin", "--initialize"})), 0);
   REQUIRE_EXIT(place.train(with(words, {"--run-dir", "whole"})), 0);
   REQUIRE_EXIT(place.train(with(words, {"--run-dir", "parts", "--max-iter", "30"})), 0);
@@ -37,7 +37,7 @@ const std::string logits = "torch.dropout(x.flatten(1), 0.3, self.training).matm
 }  // namespace
 
 TEST_CASE("a script's net trains, resumes, is validated and tested as any other") {
-  const Workplace place(with_script(""));
+  const TempRun place(with_script(""));
   write_script(place, "def forward(self, x):\n    return " + logits + "\n");
   check_resumes(place);
   const auto line = metrics_of(place.path("whole"), "val").back();
@@ -49,7 +49,7 @@ TEST_CASE("a script's net trains, resumes, is validated and tested as any other"
 }
 
 TEST_CASE("a script that gives fewer logits than there are classes, or others' rows, is a mistake of the user's") {
-  const Workplace place(with_script(""));
+  const TempRun place(with_script(""));
   const auto refused = [&](const std::string& given, const Words& texts) {
     write_script(place, "def forward(self, x):\n    return (" + logits + ")" + given + "\n");
     const auto outcome = place.train();
@@ -64,7 +64,7 @@ TEST_CASE("a script that gives fewer logits than there are classes, or others' r
 
 TEST_CASE("a script that computes its own loss, from fields that net.inputs names") {
   const Words own{"--set", "loss.name=output", "--set", "val.metrics=[\"accuracy\"]"};
-  const Workplace usual(with_script("")), place(with_script("inputs = [\"image\", \"wanted = label\"]\n"));
+  const TempRun usual(with_script("")), place(with_script("inputs = [\"image\", \"wanted = label\"]\n"));
   write_script(usual, "def forward(self, x):\n    return " + logits + "\n");
   write_script(
       place,

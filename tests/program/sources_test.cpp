@@ -14,9 +14,9 @@ namespace {
 
 using nlohmann::json;
 
-/// kTinyConfig on two sources: 300 pictures, and 40 with more noise; three to one.
+/// tiny_config on two sources: 300 pictures, and 40 with more noise; three to one.
 std::string two_sources(const std::string& line = "", const std::string& second = "") {
-  std::string text = kTinyConfig;
+  std::string text = tiny_config;
   const std::string data = "[data]\ndataset = \"shapes\"\nsamples = 300\nval_samples = 40\nsize = 16\n";
   const std::string sources =
       "[data]\n" + line +
@@ -63,7 +63,7 @@ std::string with_row_writer(const std::string& config) {
 
 Words rows_to(const std::string& file) { return {"--set", "hook.0.rows=" + file, "--run-dir", "run-" + file}; }
 
-json replayed(const Workplace& place, int iteration, Words more = {}) {
+json replayed(const TempRun& place, int iteration, Words more = {}) {
   const auto folder = "batch-" + std::to_string(iteration);
   REQUIRE_EXIT(place.run(with({"replay", "tiny.toml", "--iter", std::to_string(iteration), "--out", folder}, more)), 0);
   return json::parse(read_text(place.path(folder) / "batch.json"));
@@ -72,7 +72,7 @@ json replayed(const Workplace& place, int iteration, Words more = {}) {
 }  // namespace
 
 TEST_CASE("several sources: neither workers, nor a stop in between, nor kept pictures show in what a run ends with") {
-  const Workplace place(two_sources());
+  const TempRun place(two_sources());
   const auto first = place.train({"--run-dir", "first", "--workers", "1"});
   REQUIRE_EXIT(first, 0);
   CHECK_SAYS(first,
@@ -96,7 +96,7 @@ TEST_CASE("several sources: neither workers, nor a stop in between, nor kept pic
 }
 
 TEST_CASE("several sources: two processes see together what one sees") {
-  const Workplace place(two_sources());
+  const TempRun place(two_sources());
   for (int processes : {1, 2})
     REQUIRE_EXIT(train(place, processes, "by-" + std::to_string(processes), {"--max-iter", "30"}), 0);
   CHECK(end_of(place.path("by-1")).order == end_of(place.path("by-2")).order);
@@ -105,7 +105,7 @@ TEST_CASE("several sources: two processes see together what one sees") {
 TEST_CASE(
     "several sources: a step knows of each row which one it is of, whatever the workers, after a resume, and in two "
     "processes") {
-  const Workplace place(with_row_writer(two_sources()));
+  const TempRun place(with_row_writer(two_sources()));
   REQUIRE_EXIT(place.train(rows_to("whole")), 0);
   const auto whole = rows_in(place.path("whole.0"));
   REQUIRE(whole.size() == 60);
@@ -142,13 +142,13 @@ TEST_CASE(
 }
 
 TEST_CASE("several sources: rows that are copied in blocks know theirs, and one data set has no such field") {
-  std::string text = kIdxConfig;
+  std::string text = idx_config;
   const std::string data = "[data]\ndataset = \"idx\"\npath = \"idx\"\n";
   const std::string sources =
       "[data]\nmax_bad = 5\n[[data.source]]\ndataset = \"idx\"\npath = \"idx\"\n"
       "[[data.source]]\nname = \"drawn\"\ndataset = \"idx\"\npath = \"idx\"\n"
       "[data.val]\ndataset = \"idx\"\npath = \"idx\"\n";
-  const Workplace place(with_row_writer(text.replace(text.find(data), data.size(), sources)));
+  const TempRun place(with_row_writer(text.replace(text.find(data), data.size(), sources)));
   write_idx(place.folder());
   REQUIRE_EXIT(place.train(with(rows_to("drawn"), {"--max-iter", "5"})), 0);
   const auto drawn = rows_in(place.path("drawn.0"));
@@ -163,13 +163,13 @@ TEST_CASE("several sources: rows that are copied in blocks know theirs, and one 
   REQUIRE_EXIT(place.train(with(rows_to("copied"), {"--max-iter", "5", "--set", "sampler.name=copy"})), 0);
   CHECK(rows_in(place.path("copied.0")) == drawn);
 
-  const Workplace one(with_row_writer(kTinyConfig));
+  const TempRun one(with_row_writer(tiny_config));
   REQUIRE_EXIT(one.train(with(rows_to("one"), {"--max-iter", "5"})), 0);
   CHECK(read_text(one.path("one.0")).find(':') == std::string::npos);
 }
 
 TEST_CASE("several sources: each batch has its share of each, and one batch can be of one") {
-  const Workplace place(two_sources());
+  const TempRun place(two_sources());
   for (int iteration : {1, 2, 25, 26, 60}) {
     const auto batch = replayed(place, iteration);
     CHECK(rows_of(batch, "clean") == 12);
@@ -186,7 +186,7 @@ TEST_CASE("several sources: each batch has its share of each, and one batch can 
 }
 
 TEST_CASE("several sources: plan, bench and dry runs") {
-  const Workplace place(two_sources());
+  const TempRun place(two_sources());
   const auto plan = place.run({"plan", "tiny.toml"});
   REQUIRE_EXIT(plan, 0);
   CHECK_PRINTS(plan, "340 samples, 25 batches of 16 an epoch");
@@ -207,14 +207,14 @@ TEST_CASE("several sources: plan, bench and dry runs") {
 }
 
 TEST_CASE("several sources: an order of its own for one, and class by class") {
-  const Workplace place(two_sources("", "order = \"class_balanced\"\n"));
+  const TempRun place(two_sources("", "order = \"class_balanced\"\n"));
   REQUIRE_EXIT(place.train({"--run-dir", "run"}), 0);
   REQUIRE_EXIT(place.train({"--run-dir", "other", "--set", "order.name=block_shuffle", "--workers", "4"}), 0);
   CHECK(end_of(place.path("run")).order != end_of(place.path("other")).order);
 }
 
 TEST_CASE("several sources that do not go together are refused with where they stand") {
-  const Workplace place(two_sources());
+  const TempRun place(two_sources());
   const auto classes = place.train({"--set", "data.source.1.classes=4"});
   CHECK_EXIT(classes, 3);
   CHECK_SAYS(classes, "data.source.1.dataset: its classes are not those of data.source.0 (clean, tiny.toml:");
@@ -234,7 +234,7 @@ TEST_CASE("several sources: a damaged record is named with its source") {
   const std::string data = "[data]\ndataset = \"shapes\"\n";
   const std::string sources = "[[data.source]]\nname = \"left\"\n" + one + "[[data.source]]\nname = \"right\"\n" + one;
   text.replace(text.find(data), data.size(), "[data]\nmax_bad = 5\n" + sources);
-  const Workplace place(with_row_writer(text));
+  const TempRun place(with_row_writer(text));
   write_pictures(place.folder());
   const auto outcome = place.train({"--set", "sampler.size=16", "--set", "val.every=0", "--max-iter", "10", "--run-dir",
                                     "run", "--set", "hook.0.rows=rows"});
@@ -255,13 +255,13 @@ TEST_CASE("several sources: a damaged record is named with its source") {
 }
 
 TEST_CASE("several sources: packing takes every record once") {
-  std::string text = kIdxConfig;
+  std::string text = idx_config;
   const std::string data = "[data]\ndataset = \"idx\"\npath = \"idx\"\n";
   const std::string sources =
       "[data]\nmax_bad = 5\n[[data.source]]\ndataset = \"idx\"\npath = \"idx\"\n"
       "[[data.source]]\nname = \"drawn\"\ndataset = \"idx\"\npath = \"idx\"\nratio = 0\n"
       "[data.val]\ndataset = \"idx\"\npath = \"idx\"\n";
-  const Workplace place(text.replace(text.find(data), data.size(), sources));
+  const TempRun place(text.replace(text.find(data), data.size(), sources));
   write_idx(place.folder());
   REQUIRE_EXIT(place.train({"--run-dir", "run"}), 0);
   REQUIRE_EXIT(place.run({"pack", "tiny.toml", "--out", "packed"}), 0);

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/support/workplace.h"
+#include "tests/support/temp_run.h"
 
 namespace flowtrain {
 namespace {
@@ -18,7 +18,7 @@ bool holds(const fs::path& folder, std::uint64_t iteration) {
 }  // namespace
 
 TEST_CASE("a second start keeps the first run and says where it writes and how to go on") {
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.train(), 0);
   const auto before = read_text(place.path("runs/tiny/metrics.jsonl"));
   const auto second = place.train();
@@ -31,7 +31,7 @@ TEST_CASE("a second start keeps the first run and says where it writes and how t
 }
 
 TEST_CASE("--run-dir that already holds a run is refused with the choices") {
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.train({"--run-dir", "here", "--max-iter", "3"}), 0);
   const auto again = place.train({"--run-dir", "here"});
   CHECK_EXIT(again, 2);
@@ -40,7 +40,7 @@ TEST_CASE("--run-dir that already holds a run is refused with the choices") {
 }
 
 TEST_CASE("--iter goes on exactly from that snapshot") {
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.train({"--set", "snapshot.keep_last=100"}), 0);
   const fs::path run = place.path("runs/tiny");
   const auto straight = end_of(run);
@@ -68,7 +68,7 @@ TEST_CASE("--iter goes on exactly from that snapshot") {
 }
 
 TEST_CASE("--iter without any run says how to start one") {
-  const Workplace place;
+  const TempRun place;
   const auto outcome = place.train({"--iter", "5"});
   CHECK_EXIT(outcome, 4);
   for (auto text : {"--iter 5", "'tiny'", "--max-iter"}) CHECK_SAYS(outcome, text);
@@ -76,7 +76,7 @@ TEST_CASE("--iter without any run says how to start one") {
 }
 
 TEST_CASE("--resume auto without a run starts at 0 and says so") {
-  const Workplace place;
+  const TempRun place;
   const auto outcome = place.train({"--resume", "auto", "--max-iter", "3"});
   REQUIRE_EXIT(outcome, 0);
   CHECK_SAYS(outcome, "starting at iteration 0");
@@ -84,7 +84,7 @@ TEST_CASE("--resume auto without a run starts at 0 and says so") {
 }
 
 TEST_CASE("changes that break exact resume need --accept-changes") {
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.train({"--max-iter", "10"}), 0);
   const auto refused = place.train({"--resume", "auto", "--max-iter", "12", "--set", "optim.lr=0.01"});
   CHECK_EXIT(refused, 2);
@@ -98,7 +98,7 @@ TEST_CASE("changes that break exact resume need --accept-changes") {
 }
 
 TEST_CASE("a snapshot without the optimizer's state is for tests, and goes on only where that is accepted") {
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.train({"--max-iter", "10", "--set", "snapshot.save=[\"params\"]"}), 0);
   CHECK_EXIT(place.run({"test", "tiny.toml"}), 0);
   CHECK_EXIT(place.run({"snapshot", "verify", "runs/tiny"}), 0);
@@ -115,7 +115,7 @@ TEST_CASE("a snapshot without the optimizer's state is for tests, and goes on on
 }
 
 TEST_CASE("a run goes on from its folder alone") {
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.train({"--run-dir", "straight"}), 0);
   REQUIRE_EXIT(place.train({"--max-iter", "30"}), 0);
   fs::remove(place.path("tiny.toml"));
@@ -128,7 +128,7 @@ TEST_CASE("a run goes on from its folder alone") {
 }
 
 TEST_CASE("a run goes on from a snapshot's folder, or as run.resume says") {
-  const Workplace place;
+  const TempRun place;
   const Words all{"--set", "snapshot.keep_last=100"};
   REQUIRE_EXIT(place.train(with(all, {"--run-dir", "straight"})), 0);
   const auto straight = end_of(place.path("straight"));
@@ -162,7 +162,7 @@ TEST_CASE("a run goes on from a snapshot's folder, or as run.resume says") {
 }
 
 TEST_CASE("a folder that is no run, and a resume from nowhere, are named") {
-  const Workplace place;
+  const TempRun place;
   fs::create_directory(place.path("empty"));
   const auto folder = place.run({"empty"});
   CHECK_EXIT(folder, 2);
@@ -173,7 +173,7 @@ TEST_CASE("a folder that is no run, and a resume from nowhere, are named") {
 }
 
 TEST_CASE("--initialize saves iteration 0, from which training goes on") {
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.train({"--run-dir", "straight"}), 0);
   REQUIRE_EXIT(place.train({"--initialize"}), 0);
   CHECK(holds(place.path("runs/tiny"), 0));
@@ -182,9 +182,9 @@ TEST_CASE("--initialize saves iteration 0, from which training goes on") {
 }
 
 TEST_CASE("only one trainer writes to a run") {
-  const Workplace place;
+  const TempRun place;
   Process first({"tiny.toml", "--max-iter", "100000000", "--set", "val.every=0", "--set", "snapshot.every=0"},
-                place.surroundings());
+                place.process_options());
   REQUIRE(first.wait_for_text("iterations 1 to"));
   const auto second = place.train({"--resume", "auto"});
   CHECK_EXIT(second, 4);
@@ -195,7 +195,7 @@ TEST_CASE("only one trainer writes to a run") {
 }
 
 TEST_CASE("a fast run tries all parts and leaves nothing behind") {
-  const Workplace place;
+  const TempRun place;
   const auto outcome = place.train({"--fast-dev-run", "--set", "early_stop.patience=1"});
   REQUIRE_EXIT(outcome, 0);
   for (auto text : {"iter 1/3", "iter 3/3", "validation at iteration 3"}) CHECK_SAYS(outcome, text);
@@ -204,7 +204,7 @@ TEST_CASE("a fast run tries all parts and leaves nothing behind") {
 }
 
 TEST_CASE("a net learns a few samples by heart") {
-  const Workplace place;
+  const TempRun place;
   const Words few{"--overfit", "16",    "--max-iter",    "150",   "--run-dir",
                   "run",       "--set", "net.dropout=0", "--set", "sampler.flip=0"};
   REQUIRE_EXIT(place.train(few), 0);
@@ -216,7 +216,7 @@ TEST_CASE("a net learns a few samples by heart") {
 }
 
 TEST_CASE("a snapshot of another net is refused, with the tensors that it lacks and has more") {
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.train({"--max-iter", "10"}), 0);
   const auto refused = place.train({"--resume", "auto", "--accept-changes", "--set", "net.hidden=[32, 16]"});
   CHECK_EXIT(refused, 4);

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "tests/support/workplace.h"
+#include "tests/support/temp_run.h"
 
 namespace flowtrain {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 /// A run in one go, and one that is stopped after 31 of its 60 iterations and goes on, end alike. Gives the former's
 /// lines of kind `train`.
 std::vector<nlohmann::json> survives_a_stop(const Words& changes) {
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.train(with({"--run-dir", "whole"}, changes)), 0);
   REQUIRE_EXIT(place.train(with({"--run-dir", "halves", "--max-iter", "31"}, changes)), 0);
   REQUIRE_EXIT(place.train(with({"--run-dir", "halves", "--resume", "auto"}, changes)), 0);
@@ -39,7 +39,7 @@ TEST_CASE("gradients too large for their scale lower it, and are no fault") {
   const Words large{"--set", "train.amp=fp16", "--set", "optim.lr=1e-6", "--set", "sampler.stddev=[0.01, 0.01, 0.01]"};
   const auto lines = survives_a_stop(large);
   CHECK(lines.back().at("loss_scale") < 65536);
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.train(with({"--run-dir", "run"}, large)), 0);
   const auto skips = metrics_of(place.path("run"), "nonfinite");
   REQUIRE_FALSE(skips.empty());
@@ -60,7 +60,7 @@ TEST_CASE("gradients are clipped in any of the ways, and the share is told") {
 }
 
 TEST_CASE("loss_avg is the mean of the last 20 losses, and the record of a run says how long it was") {
-  const Workplace place;
+  const TempRun place;
   REQUIRE_EXIT(place.train({"--run-dir", "run", "--max-iter", "38", "--set", "display.every=1"}), 0);
   const auto lines = metrics_of(place.path("run"), "train");
   REQUIRE(lines.size() == 38);
@@ -83,7 +83,7 @@ TEST_CASE("loss_avg is the mean of the last 20 losses, and the record of a run s
 
 TEST_CASE("validation sees the weights' average") {
   survives_a_stop({"--set", "ema.decay=0.9"});
-  const Workplace place;
+  const TempRun place;
   const auto loss = [&](const std::string& run, const Words& more) {
     REQUIRE_EXIT(place.train(with({"--run-dir", run}, more)), 0);
     return metrics_of(place.path(run), "val").back().at("loss").get<double>();
@@ -106,7 +106,7 @@ TEST_CASE("validation sees the weights' average") {
 }
 
 TEST_CASE("a snapshot of the parameters alone has their average, too, as validation has measured it") {
-  const Workplace place;
+  const TempRun place;
   const Words averaged{
       "--run-dir",       "run",   "--set",         "snapshot.save=[\"params\"]", "--set", "ema.decay=0.99", "--set",
       "optim.name=adam", "--set", "optim.lr=0.002"};
@@ -125,7 +125,7 @@ TEST_CASE("a snapshot of the parameters alone has their average, too, as validat
 }
 
 TEST_CASE("accumulated batches make the step of one large batch") {
-  const Workplace place;
+  const TempRun place;
   const auto losses = [&](const std::string& run, const Words& more) {
     REQUIRE_EXIT(place.train(with({"--run-dir", run, "--set", "net.dropout=0", "--set", "data.samples=320"}, more)), 0);
     return metrics_of(place.path(run), "train");
@@ -138,7 +138,7 @@ TEST_CASE("accumulated batches make the step of one large batch") {
 }
 
 TEST_CASE("a short batch at an epoch's end weighs by its rows among those that are accumulated") {
-  const Workplace place;
+  const TempRun place;
   const auto first = [&](const std::string& run, const Words& more) {
     const Words alike{"--run-dir",  run,
                       "--max-iter", "1",
@@ -164,7 +164,7 @@ TEST_CASE("an optimizer that updates once for several iterations steps as with o
   survives_a_stop({"--set", "optim.accum=4"});  // stopped amid four of them
   survives_a_stop(
       {"--set", "optim.accum=3", "--set", "train.amp=fp16", "--set", "optim.name=adam", "--set", "optim.lr=0.002"});
-  const Workplace place;
+  const TempRun place;
   const auto losses = [&](const std::string& run, const Words& more) {
     const Words alike{"--run-dir",        run,     "--set",          "net.dropout=0", "--set",
                       "data.samples=320", "--set", "display.every=1"};

@@ -12,14 +12,14 @@ namespace {
 
 using nlohmann::json;
 
-std::string tiny_with(const std::string& more) { return std::string(kTinyConfig) + more; }
+std::string tiny_with(const std::string& more) { return std::string(tiny_config) + more; }
 
 const std::string more_sets = "[[val.set]]\nname = \"same\"\n[[val.set]]\nname = \"large\"\nval_samples = 77\n";
 
 }  // namespace
 
-TEST_CASE("a validation goes through several sets, each with its own figures") {
-  const Workplace place(tiny_with(more_sets));
+TEST_CASE("a validation goes through several sets, each with its own metrics") {
+  const TempRun place(tiny_with(more_sets));
   const auto outcome = place.train({"--run-dir", "whole"});
   REQUIRE_EXIT(outcome, 0);
   CHECK_SAYS(outcome, "300 samples in 6 classes, 40 for validation, 40 of same, 77 of large");
@@ -31,14 +31,14 @@ TEST_CASE("a validation goes through several sets, each with its own figures") {
     CHECK(line.at("large.loss") != line.at("loss"));
   }
   // What is trained does not depend on what is looked at.
-  const Workplace alone;
+  const TempRun alone;
   REQUIRE_EXIT(alone.train({"--run-dir", "run"}), 0);
   CHECK(end_of(alone.path("run")) == end_of(place.path("whole")));
   CHECK(metrics_of(alone.path("run"), "val").back().at("loss") == lines.back().at("loss"));
 }
 
 TEST_CASE("test measures each set, in a JSON line of its own") {
-  const Workplace place(tiny_with(more_sets));
+  const TempRun place(tiny_with(more_sets));
   REQUIRE_EXIT(place.train({"--run-dir", "run"}), 0);
   const auto tested = place.run({"test", "run", "--iter", "60"});
   REQUIRE_EXIT(tested, 0);
@@ -51,11 +51,11 @@ TEST_CASE("test measures each set, in a JSON line of its own") {
   REQUIRE(lines.size() == 3);
   const auto validated = metrics_of(place.path("run"), "val").back();
   REQUIRE(validated.at("iter") == 60);
-  for (const std::string figure : {"loss", "accuracy"}) {
-    const auto is = [&](const json& line) { return doctest::Approx(line.at(figure).get<double>()); };
-    CHECK(validated.at(figure).get<double>() == is(lines.at("")));
-    CHECK(validated.at("same." + figure).get<double>() == is(lines.at("same")));
-    CHECK(validated.at("large." + figure).get<double>() == is(lines.at("large")));
+  for (const std::string scalar : {"loss", "accuracy"}) {
+    const auto is = [&](const json& line) { return doctest::Approx(line.at(scalar).get<double>()); };
+    CHECK(validated.at(scalar).get<double>() == is(lines.at("")));
+    CHECK(validated.at("same." + scalar).get<double>() == is(lines.at("same")));
+    CHECK(validated.at("large." + scalar).get<double>() == is(lines.at("large")));
   }
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("sets go on where they were, and rules may be about any of them") {
   const std::string rule =
       "[[best]]\nmetric = \"large.loss\"\n[early_stop]\npatience = 50\nmetric = \"same.accuracy\"\n";
   const Words few{"--set", "val.batches=1", "--set", "val.batch=10", "--set", "val.every=7"};
-  const Workplace place(tiny_with(more_sets + rule));
+  const TempRun place(tiny_with(more_sets + rule));
   REQUIRE_EXIT(place.train(with({"--run-dir", "whole"}, few)), 0);
   REQUIRE_EXIT(place.train(with({"--run-dir", "halves", "--max-iter", "35"}, few)), 0);
   REQUIRE_EXIT(place.train(with({"--run-dir", "halves", "--resume", "auto"}, few)), 0);
@@ -77,7 +77,7 @@ TEST_CASE("sets go on where they were, and rules may be about any of them") {
 }
 
 TEST_CASE("several processes measure the same on every set") {
-  const Workplace place(tiny_with(more_sets));
+  const TempRun place(tiny_with(more_sets));
   const Words net{"--set", "net.dropout=0"};
   REQUIRE_EXIT(place.train(with({"--run-dir", "one"}, net)), 0);
   REQUIRE_EXIT(place.train(with({"--run-dir", "two", "--distributed", "--world-size", "2"}, net)), 0);
@@ -89,9 +89,9 @@ TEST_CASE("an empty validation set is not validated on, and the rules that can n
   const std::string rules =
       "[[best]]\nmetric = \"accuracy\"\n[[best]]\nmetric = \"night.loss\"\n[early_stop]\npatience = 1\n"
       "[[schedule]]\nname = \"plateau\"\n";
-  const Words pictures = with(kPictures, {"--set", "val.every=5"});
+  const Words pictures = with(picture_count, {"--set", "val.every=5"});
   const auto run = [&](const std::string& main, const std::string& night) {
-    const Workplace place(without_shapes() + "[[val.set]]\nname = \"night\"\npath = \"" + night + "\"\n" + rules);
+    const TempRun place(without_shapes() + "[[val.set]]\nname = \"night\"\npath = \"" + night + "\"\n" + rules);
     write_pictures(place.folder());
     std::filesystem::create_directory(place.path("nothing"));
     const auto outcome =
@@ -134,18 +134,18 @@ TEST_CASE("an empty validation set is not validated on, and the rules that can n
 
 TEST_CASE("sets that cannot be") {
   const auto refused = [](const std::string& more, const std::string& says) {
-    const auto outcome = Workplace(tiny_with(more)).train();
+    const auto outcome = TempRun(tiny_with(more)).train();
     CHECK_EXIT(outcome, 2);
     CHECK_SAYS(outcome, says);
   };
   refused("[[val.set]]\nval_samples = 3\n", "val.set.0.name");
   refused("[[val.set]]\nname = \"a.b\"\n", "val.set.0.name: expected a name without dots");
-  refused("[[val.set]]\nname = \"accuracy\"\n", "val.set.0.name: 'accuracy.' begins the figures of accuracy_per_class");
+  refused("[[val.set]]\nname = \"accuracy\"\n", "val.set.0.name: 'accuracy.' begins the metrics of accuracy_per_class");
   refused("[[val.set]]\nname = \"a\"\n[[val.set]]\nname = \"a\"\n", "another [[val.set]] is called so");
   refused("[[val.set]]\nname = \"a\"\n[[best]]\nmetric = \"b.loss\"\n",
           "best.0.metric: 'b.loss' is not among val.metrics");
   refused("[[val.set]]\nname = \"a\"\nsamplez = 3\n", "samplez");
-  const auto other = Workplace(tiny_with("[[val.set]]\nname = \"a\"\ndataset = \"shapes\"\nsize = 20\n")).train();
+  const auto other = TempRun(tiny_with("[[val.set]]\nname = \"a\"\ndataset = \"shapes\"\nsize = 20\n")).train();
   CHECK_EXIT(other, 3);
   CHECK_SAYS(other, "its rows have another form than those of [data.val]");
 }

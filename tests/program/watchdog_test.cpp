@@ -2,13 +2,13 @@
 
 #include <doctest/doctest.h>
 
-#include "tests/support/workplace.h"
+#include "tests/support/temp_run.h"
 
 namespace flowtrain {
 
 TEST_CASE("a rank that LibTorch's watchdog ends is a lost one: the job starts again, and ends as if nothing had been") {
   const std::string hook = "[[hook]]\nname = \"watchdog\"\nranks = \"all\"\nat = 25\nmarker = \"thrown\"\n";
-  const Workplace place(with_plugins({"watchdog"}, kTinyConfig + hook));
+  const TempRun place(with_plugins({"watchdog"}, tiny_config + hook));
   const Words two{"--quiet", "--distributed", "--world-size", "2", "--set", "dist.timeout=60"};
   const auto outcome = place.train(with(two, {"--run-dir", "lost", "--max-restarts", "1"}));
   CHECK_EXIT(outcome, 0);

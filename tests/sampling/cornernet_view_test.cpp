@@ -185,21 +185,21 @@ TEST_CASE("write_attention: a range's ends both count") {
 TEST_CASE("write_targets: bumps of boxes, shown or not") {
   auto options = options_of(true);
   options.max_objects = 2;
-  std::vector<Bump> bumps(8, Bump{7, 7, 7, 7, 7, 7, 7});
+  std::vector<GaussianTarget> gaussians(8, GaussianTarget{7, 7, 7, 7, 7, 7, 7});
   std::vector<float> tl_off(4, 7), br_off(4, 7);
   std::vector<std::uint8_t> mask(2, 7);
   std::vector<std::int64_t> tl_ind(2, 7), br_ind(2, 7);
   std::int32_t untagged = 7;
-  const CornerTargets targets{bumps.data(),  mask.data(),   tl_off.data(), br_off.data(),
-                              tl_ind.data(), br_ind.data(), &untagged};
+  const CornerTargets targets{gaussians.data(), mask.data(),   tl_off.data(), br_off.data(),
+                              tl_ind.data(),    br_ind.data(), &untagged};
   const Box box{40, 60, 140, 160, 1};
   write_targets(std::vector<ViewBox>{{box, box, false}}, options, targets);
   CHECK(mask == std::vector<std::uint8_t>{0, 0});
-  const int radius = bumps[0][5];
+  const int radius = gaussians[0][5];
   CHECK(radius > 0);
-  CHECK(bumps[0] == Bump{1, 10, 15, 35, 40, radius, 0});
-  CHECK(bumps[1][0] == -1);
-  CHECK(bumps[7][0] == -1);
+  CHECK(gaussians[0] == GaussianTarget{1, 10, 15, 35, 40, radius, 0});
+  CHECK(gaussians[1][0] == -1);
+  CHECK(gaussians[7][0] == -1);
   CHECK(untagged == 0);
 
   // Twelve boxes: the two largest get tags, the eight largest leave bumps, in their order.
@@ -211,8 +211,8 @@ TEST_CASE("write_targets: bumps of boxes, shown or not") {
   write_targets(many, options, targets);
   CHECK(mask == std::vector<std::uint8_t>{1, 1});
   CHECK(untagged == 10);
-  CHECK(bumps[0] == Bump{1, 0, 0, 6, 6, bumps[0][5], 1});
-  CHECK(bumps[7][0] == 11 % 3);
+  CHECK(gaussians[0] == GaussianTarget{1, 0, 0, 6, 6, gaussians[0][5], 1});
+  CHECK(gaussians[7][0] == 11 % 3);
   CHECK(br_ind[1] == 7 * 64 + 7);
 }
 

@@ -66,7 +66,7 @@ float plain(const Batch& batch, const PixelRule& rule, const PixelMix& mix, std:
   std::uint8_t byte = tinted(batch, mix, row, x, y, c);
   if (inside(mix.rows[row].erased, x, y)) {
     if (!mix.noise) return rule.fill[channel];
-    byte = static_cast<std::uint8_t>(mix64(mix.rows[row].noise + kNoiseStep * (index / 8 + 1)) >> (index % 8 * 8));
+    byte = static_cast<std::uint8_t>(mix64(mix.rows[row].noise + noise_step * (index / 8 + 1)) >> (index % 8 * 8));
   }
   const float product = static_cast<float>(byte) * rule.scale[channel];
   return product + rule.shift[channel];

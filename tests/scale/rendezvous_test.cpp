@@ -131,11 +131,11 @@ Meeting meet(int world, bool lazy) {
   return meeting;
 }
 
-// A figure per rank, which grows with the world in a straight line, at another place on the line.
-double figure_of_a_rank(const std::map<int, Meeting>& meetings, double Meeting::*figure, int world) {
+// A metric per rank, which grows with the world in a straight line, at another place on the line.
+double scalar_of_a_rank(const std::map<int, Meeting>& meetings, double Meeting::*scalar, int world) {
   const auto& [large_world, large] = *meetings.rbegin();
   const auto& [small_world, small] = *std::next(meetings.rbegin());
-  const double of_large = large.*figure / large_world, of_small = small.*figure / small_world;
+  const double of_large = large.*scalar / large_world, of_small = small.*scalar / small_world;
   return of_large + (of_large - of_small) / (large_world - small_world) * (world - large_world);
 }
 
@@ -177,7 +177,7 @@ TEST_CASE("ranks meet over Gloo: what the store is asked, by world, and what tha
         CHECK(meeting.calls <= world * (2 * world + 1));
     }
     const auto& [large_world, large] = *meetings.rbegin();
-    const auto at_4096 = [&](double Meeting::*figure) { return 4096 * figure_of_a_rank(meetings, figure, 4096); };
+    const auto at_4096 = [&](double Meeting::*scalar) { return 4096 * scalar_of_a_rank(meetings, scalar, 4096); };
     // Every rank reads everyone's addresses, or only those that it connects to.
     const double in = at_4096(&Meeting::in), readers = lazy ? large.out / large.in : 4096;
     if (!lazy) CHECK(large.out == large.in * large_world);

@@ -65,7 +65,7 @@ StepCost cost_of_a_step(int rank, int world) {
   parts.first = run_plan.first;
   parts.last = run_plan.last;
   parts.plan = [&](std::uint64_t iteration) { return run_plan.plan(iteration); };
-  parts.schedule = [&](Plan& plan) { plan.hyper = run_plan.rates(plan.iteration); };
+  parts.schedule = [&](Plan& plan) { plan.hyper = run_plan.hyper(plan.iteration); };
   parts.slice = {static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(world)};
   Loader line(std::move(parts));
   IdleLearner learner;

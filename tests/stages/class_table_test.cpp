@@ -16,12 +16,12 @@ TEST_CASE("what was taken for what, for files and people") {
   CHECK(to_lines({}).size() == 1);
 }
 
-TEST_CASE("which metric a figure is of, whatever set and group it names") {
+TEST_CASE("which metric a metric is of, whatever set and group it names") {
   const std::vector<std::string> metrics{"f1", "f1_micro", "perplexity"};
-  for (const char* figure : {"f1", "night.f1", "f1.cat", "night.f1.cat", "f1.dr. who", "f1.loss"})
-    CHECK(metric_of(figure, metrics) == "f1");
+  for (const char* scalar : {"f1", "night.f1", "f1.cat", "night.f1.cat", "f1.dr. who", "f1.loss"})
+    CHECK(metric_of(scalar, metrics) == "f1");
   CHECK(metric_of("f1_micro.3", metrics) == "f1_micro");
   CHECK(metric_of("night.perplexity.cat", metrics) == "perplexity");
   CHECK(metric_of("night.loss", metrics) == "loss");
-  for (const char* figure : {"", "ap", "night.ap", "night", "f", "f1s"}) CHECK(metric_of(figure, metrics).empty());
+  for (const char* scalar : {"", "ap", "night.ap", "night", "f", "f1s"}) CHECK(metric_of(scalar, metrics).empty());
 }

@@ -14,23 +14,24 @@ namespace flowtrain {
 namespace {
 
 /// Every record with its boxes.
-std::vector<Sight> sights_of(const Dataset& dataset) {
-  std::vector<Sight> sights;
+std::vector<ImageResult> image_results_of(const Dataset& dataset) {
+  std::vector<ImageResult> image_results;
   ReadBuffer buffer;
   for (std::uint64_t id = 0; id < dataset.size(); ++id) {
     const auto boxes = dataset.read(id, buffer).boxes;
-    sights.push_back({id, {boxes.begin(), boxes.end()}, {}});
+    image_results.push_back({id, {boxes.begin(), boxes.end()}, {}});
   }
-  return sights;
+  return image_results;
 }
 
 TEST_CASE("ground truth: shapes are found where their boxes are") {
   const auto entry = shapes_entry();
   const auto set = entry.make(settings_for(entry.keys, {{"objects", 5}, {"size", 128}, {"samples", 50}}), {});
-  auto sights = sights_of(*set);
-  for (auto& sight : sights)
-    for (const auto& box : sight.boxes) sight.found.push_back({box.x0, box.y0, box.x1, box.y1, 1, box.label});
-  const auto truth = ground_truth(*set, sights);
+  auto image_results = image_results_of(*set);
+  for (auto& image_result : image_results)
+    for (const auto& box : image_result.boxes)
+      image_result.found.push_back({box.x0, box.y0, box.x1, box.y1, 1, box.label});
+  const auto truth = ground_truth(*set, image_results);
   CHECK(truth.images.size() == 50);
   CHECK(truth.categories.size() == 6);
   CHECK(truth.categories[1].name == "square");
@@ -39,10 +40,10 @@ TEST_CASE("ground truth: shapes are found where their boxes are") {
     CHECK(each.area == each.width * each.height);
     CHECK(!each.ignore);
   }
-  const auto found = found_objects(truth, sights);
+  const auto found = found_objects(truth, image_results);
   CHECK(found.size() == truth.objects.size());
   CHECK(coco_evaluate(truth, found, 2).all.ap == doctest::Approx(1));
-  CHECK(ground_truth(*set, std::span(sights).first(10)).images.size() == 10);
+  CHECK(ground_truth(*set, std::span(image_results).first(10)).images.size() == 10);
 }
 
 TEST_CASE("ground truth: COCO's ids stay where the net has more classes than the file") {
@@ -58,20 +59,20 @@ TEST_CASE("ground truth: COCO's ids stay where the net has more classes than the
   const auto set = std::make_unique<RelabelledDataset>(
       entry.make(settings_for(entry.keys, {{"path", temp.path().string()}}), {false}),
       std::vector<std::string>{"bee", "cat", "dog", "emu"}, std::vector<std::int32_t>{3, 1});
-  auto sights = sights_of(*set);
-  REQUIRE(sights.size() == 1);
-  REQUIRE(sights[0].boxes.size() == 2);
-  for (const auto& box : sights[0].boxes) {
+  auto image_results = image_results_of(*set);
+  REQUIRE(image_results.size() == 1);
+  REQUIRE(image_results[0].boxes.size() == 2);
+  for (const auto& box : image_results[0].boxes) {
     CHECK(box.label == (box.x0 == 1 ? 1 : 3));
-    sights[0].found.push_back({box.x0, box.y0, box.x1, box.y1, 1, box.label});
+    image_results[0].found.push_back({box.x0, box.y0, box.x1, box.y1, 1, box.label});
   }
-  const auto truth = ground_truth(*set, sights);
+  const auto truth = ground_truth(*set, image_results);
   CHECK(truth.images == std::vector<std::int64_t>{70});
   REQUIRE(truth.categories.size() == 4);
   CHECK(truth.categories[1].id == 17);
   CHECK(truth.categories[3].id == 0);
   CHECK(truth.categories[2].name == "dog");
-  const auto found = found_objects(truth, sights);
+  const auto found = found_objects(truth, image_results);
   CHECK(coco_evaluate(truth, found, 1).all.ap == doctest::Approx(1));
 }
 
@@ -92,25 +93,25 @@ TEST_CASE("ground truth: COCO's ids, crowds and areas, of the pictures that are 
     return entry.make(settings_for(entry.keys, values), {.training = false});
   };
   const auto whole = open("keep"), annotated = open("drop");
-  auto sights = sights_of(*whole);
-  const auto all = ground_truth(*whole, sights);
+  auto image_results = image_results_of(*whole);
+  const auto all = ground_truth(*whole, image_results);
   CHECK(all.images == std::vector<std::int64_t>{70, 30, 50});
   CHECK(all.categories[0].id == 17);
   REQUIRE(all.objects.size() == 3);
   CHECK(all.objects[0].category_id == 18);
   CHECK(all.objects[0].area == 7.5);
   CHECK(all.objects[1].ignore);
-  sights[1].found = {{1, 2, 4, 6, 0.5F, 1}};
-  const auto found = found_objects(all, sights);
+  image_results[1].found = {{1, 2, 4, 6, 0.5F, 1}};
+  const auto found = found_objects(all, image_results);
   REQUIRE(found.size() == 1);
   CHECK(found[0].image_id == 30);
   CHECK(found[0].category_id == 18);
   CHECK(found[0].width == 3);
   CHECK(found[0].height == 4);
-  const auto some = ground_truth(*whole, std::span(sights).last(1));
+  const auto some = ground_truth(*whole, std::span(image_results).last(1));
   CHECK(some.images == std::vector<std::int64_t>{50});
   CHECK(some.objects.size() == 2);
-  const auto full = ground_truth(*annotated, sights_of(*annotated));
+  const auto full = ground_truth(*annotated, image_results_of(*annotated));
   CHECK(full.images == std::vector<std::int64_t>{50});
   REQUIRE(full.objects.size() == 2);
   CHECK(full.objects[1].ignore);
@@ -126,7 +127,7 @@ TEST_CASE("ground truth: difficult objects of VOC need not be found") {
   temp.write("ImageSets/Main/val.txt", "one\ntwo\n");
   const auto entry = voc_entry();
   const auto set = entry.make(settings_for(entry.keys, {{"path", temp.path().string()}}), {.training = false});
-  const auto truth = ground_truth(*set, sights_of(*set));
+  const auto truth = ground_truth(*set, image_results_of(*set));
   CHECK(truth.images.size() == 2);
   REQUIRE(truth.objects.size() == 3);
   CHECK(truth.objects[0].ignore);

@@ -1,4 +1,4 @@
-#include "stages/system/heap.h"
+#include "stages/system/malloc_tuning.h"
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>

@@ -65,7 +65,7 @@ TEST_CASE("what hooks keep goes to those of the same label") {
                        UserError);
 }
 
-TEST_CASE("every point has a name, and a figure logged twice stands once") {
+TEST_CASE("every point has a name, and a metric logged twice stands once") {
   CHECK(all_events().size() == 16);
   CHECK(name_of(HookEvent::run_begin) == "run_begin");
   CHECK(name_of(HookEvent::validation_end) == "validation_end");
@@ -74,5 +74,5 @@ TEST_CASE("every point has a name, and a figure logged twice stands once") {
   context.log("x", 1);
   context.log("y", 2);
   context.log("x", 3);
-  CHECK(context.logged == Figures{{"x", 3}, {"y", 2}});
+  CHECK(context.logged == Scalars{{"x", 3}, {"y", 2}});
 }

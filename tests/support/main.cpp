@@ -16,7 +16,7 @@
 namespace flowtrain::test {
 namespace {
 
-constexpr int kSkipped = 77;  // as automake's and CTest's test programs use it
+constexpr int skipped_mark = 77;  // as automake's and CTest's test programs use it
 
 struct Run {
   std::string running;
@@ -94,9 +94,9 @@ bool is_listed() { return std::getenv("FLOWTRAIN_CTEST_ROOM") != nullptr; }
 
 int main(int argc, char** argv) {
   doctest::Context context(argc, argv);
-  if (!flowtrain::test::is_listed() && flowtrain::test::lacks_its_need()) return flowtrain::test::kSkipped;
+  if (!flowtrain::test::is_listed() && flowtrain::test::lacks_its_need()) return flowtrain::test::skipped_mark;
   const int status = context.run();
   const auto& run = flowtrain::test::run();
   const bool nothing_ran = !run.skipped.empty() && run.skipped == run.started;
-  return status == 0 && nothing_ran ? flowtrain::test::kSkipped : status;
+  return status == 0 && nothing_ran ? flowtrain::test::skipped_mark : status;
 }

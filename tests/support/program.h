@@ -66,7 +66,7 @@ inline std::filesystem::path tested_program() {
   return named ? named : test::build_path("bin/flowtrain");
 }
 
-struct Surroundings {
+struct ProcessOptions {
   std::filesystem::path folder;  ///< the working folder; what the program prints is kept there, too, until it has ended
   std::vector<std::pair<std::string, std::string>> environment = {};  ///< added to that of the test
   rlim_t file_bytes = RLIM_INFINITY;                                  ///< writing beyond this size fails with EFBIG
@@ -78,19 +78,19 @@ struct Surroundings {
 /// The program in the background; killed by the destructor where it still runs.
 class Process {
  public:
-  Process(const Words& words, const Surroundings& surroundings) {
+  Process(const Words& words, const ProcessOptions& process_options) {
     static int number = 0;
     const std::string stem = ".process-" + std::to_string(++number);
-    out_ = surroundings.folder / (stem + ".out");
-    err_ = surroundings.folder / (stem + ".err");
+    out_ = process_options.folder / (stem + ".out");
+    err_ = process_options.folder / (stem + ".err");
     Words all = words;
-    all.insert(all.begin(), surroundings.program.string());
+    all.insert(all.begin(), process_options.program.string());
     std::vector<char*> arguments;
     for (auto& word : all) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     id_ = fork();
     if (id_ < 0) throw std::runtime_error("fork failed");
-    if (id_ == 0) become(arguments, surroundings);
+    if (id_ == 0) become(arguments, process_options);
   }
   ~Process() {
     if (id_ <= 0) return;
@@ -144,28 +144,28 @@ class Process {
   }
 
  private:
-  [[noreturn]] void become(const std::vector<char*>& arguments, const Surroundings& surroundings) const {
+  [[noreturn]] void become(const std::vector<char*>& arguments, const ProcessOptions& process_options) const {
     ::close(STDIN_FILENO);
     const int flags = O_WRONLY | O_CREAT | O_TRUNC;
-    if (::chdir(surroundings.folder.c_str()) != 0 || ::open("/dev/null", O_RDONLY) != STDIN_FILENO ||
+    if (::chdir(process_options.folder.c_str()) != 0 || ::open("/dev/null", O_RDONLY) != STDIN_FILENO ||
         ::dup2(::open(out_.c_str(), flags, 0600), STDOUT_FILENO) < 0 ||
         ::dup2(::open(err_.c_str(), flags, 0600), STDERR_FILENO) < 0)
       _exit(126);
-    if (!surroundings.network.empty()) {
-      const int space = ::open(("/var/run/netns/" + surroundings.network).c_str(), O_RDONLY);
+    if (!process_options.network.empty()) {
+      const int space = ::open(("/var/run/netns/" + process_options.network).c_str(), O_RDONLY);
       if (space < 0 || ::setns(space, CLONE_NEWNET) != 0) _exit(126);
     }
     ::signal(SIGHUP, SIG_DFL);  // whatever nohup made of it
-    for (auto& [name, value] : surroundings.environment) ::setenv(name.c_str(), value.c_str(), 1);
-    if (surroundings.file_bytes != RLIM_INFINITY) {
-      const rlimit limit{surroundings.file_bytes, surroundings.file_bytes};
+    for (auto& [name, value] : process_options.environment) ::setenv(name.c_str(), value.c_str(), 1);
+    if (process_options.file_bytes != RLIM_INFINITY) {
+      const rlimit limit{process_options.file_bytes, process_options.file_bytes};
       ::signal(SIGXFSZ, SIG_IGN);  // inherited by the program: writes fail instead
       if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(126);
     }
-    if (surroundings.bound_by_permissions && ::geteuid() == 0 &&
+    if (process_options.bound_by_permissions && ::geteuid() == 0 &&
         (::prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE) != 0 || ::prctl(PR_CAPBSET_DROP, CAP_DAC_READ_SEARCH) != 0))
       _exit(126);
-    ::execv(surroundings.program.c_str(), arguments.data());
+    ::execv(process_options.program.c_str(), arguments.data());
     _exit(127);
   }
 
@@ -187,8 +187,8 @@ class Process {
   std::filesystem::path out_, err_;
 };
 
-inline Outcome run_program(const Words& words, const Surroundings& surroundings, double limit_s = 600) {
-  return Process(words, surroundings).wait(limit_s);
+inline Outcome run_program(const Words& words, const ProcessOptions& process_options, double limit_s = 600) {
+  return Process(words, process_options).wait(limit_s);
 }
 
 /// doctest's CHECK with the whole outcome in its message.

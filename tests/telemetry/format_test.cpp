@@ -32,7 +32,7 @@ TEST_CASE("counts") {
   CHECK(format_count(std::numeric_limits<std::uint64_t>::max()) == "18,446,744,073,709,551,615");
 }
 
-TEST_CASE("a figure that is not a number has no sign") {
+TEST_CASE("a metric that is not a number has no sign") {
   CHECK(format_loss(std::nan("")) == "nan");
   CHECK(format_loss(-std::nan("")) == "nan");
 }

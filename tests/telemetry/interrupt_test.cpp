@@ -19,8 +19,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto kEvery = 0ms;  // any other signal is a second one
-constexpr auto kNever = 24h;  // any other signal counts as the first
+constexpr auto every = 0ms;  // any other signal is a second one
+constexpr auto never = 24h;  // any other signal counts as the first
 
 // A run that asks for a clean end at the first signal, and says so; `tail` is what it does then.
 Child run_until_asked(
@@ -39,7 +39,7 @@ Child run_until_asked(
 
 TEST_CASE("the first signal is a request") {
   for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
-    auto child = run_until_asked(kEvery);
+    auto child = run_until_asked(every);
     child.wait_for("ready");
     child.kill(signal);
     auto result = child.wait();
@@ -50,7 +50,7 @@ TEST_CASE("the first signal is a request") {
 
 TEST_CASE("the second signal, of either kind, ends the process at once") {
   for (int second : {SIGINT, SIGTERM}) {
-    auto child = run_until_asked(kEvery, [] { ::sleep(60); });
+    auto child = run_until_asked(every, [] { ::sleep(60); });
     child.wait_for("ready");
     child.kill(SIGINT);
     child.wait_for("asked");
@@ -65,7 +65,7 @@ TEST_CASE("who preempts does not wait for ever") {
   for (int signal : {SIGTERM, SIGHUP, SIGUSR1})
     for (bool early : {false, true}) {
       auto result = run_child(0, [signal, early] {
-        Interrupt interrupt(kNever);
+        Interrupt interrupt(never);
         if (early) ::raise(signal);
         interrupt.set_grace(1ms);
         if (!early) ::raise(signal);
@@ -81,7 +81,7 @@ TEST_CASE("who preempts does not wait for ever") {
 TEST_CASE("who pressed Ctrl-C may wait for ever" * doctest::test_suite("full")) {
   for (bool early : {false, true}) {
     auto result = run_child(0, [early] {
-      Interrupt interrupt(kNever);
+      Interrupt interrupt(never);
       if (early) ::raise(SIGINT);
       interrupt.set_grace(1ms);
       if (!early) ::raise(SIGINT);
@@ -96,7 +96,7 @@ TEST_CASE("who pressed Ctrl-C may wait for ever" * doctest::test_suite("full")) 
 TEST_CASE("a clean end within the grace period is a clean end, and does not last as long") {
   auto result = run_child(0, [] {
     {
-      Interrupt interrupt(kNever);
+      Interrupt interrupt(never);
       interrupt.set_grace(24h);
       ::raise(SIGTERM);
     }
@@ -108,7 +108,7 @@ TEST_CASE("a clean end within the grace period is a clean end, and does not last
 
 TEST_CASE("SIGHUP never is a second signal, as a terminal that goes away sends it several times") {
   auto result = run_child(0, [] {
-    Interrupt interrupt(kEvery);
+    Interrupt interrupt(every);
     ::raise(SIGTERM);
     for (int i = 0; i < 3; ++i) ::raise(SIGHUP);
     return Interrupt::exit_code(*interrupt.requested());
@@ -179,7 +179,7 @@ TEST_CASE("a standard error that takes nothing more does not keep the process") 
     while (::write(STDERR_FILENO, "x", 1) == 1) {
     }
     ::fcntl(STDERR_FILENO, F_SETFL, 0);
-    Interrupt interrupt(kNever);
+    Interrupt interrupt(never);
     interrupt.set_grace(1ms);
     ::raise(SIGTERM);
     for (;;) ::pause();
@@ -190,7 +190,7 @@ TEST_CASE("a standard error that takes nothing more does not keep the process") 
 
 TEST_CASE("a signal sent twice in a row is one request") {
   auto result = run_child(0, [] {
-    Interrupt interrupt(kNever);
+    Interrupt interrupt(never);
     ::raise(SIGTERM);
     ::raise(SIGTERM);
     ::raise(SIGINT);

@@ -41,8 +41,8 @@ std::string without_times(const std::string& log) {
 }  // namespace
 
 TEST_CASE("say joins its parts") {
-  CHECK(say("epoch ", 3, " of ", 2.5, '!') == "epoch 3 of 2.5!");
-  CHECK(say() == "");
+  CHECK(concat("epoch ", 3, " of ", 2.5, '!') == "epoch 3 of 2.5!");
+  CHECK(concat() == "");
 }
 
 TEST_CASE("the console shows what its level allows") {

@@ -16,14 +16,14 @@ using flowtrain::testing::run_child;
 
 namespace {
 
-const Progress kSome{.iter = 100,
-                     .max_iter = 1000,
-                     .epoch = 1,
-                     .loss = 0.43124,
-                     .lr = 0.05,
-                     .samples_per_s = 2310.4,
-                     .data_wait = 0.004,
-                     .eta_s = 12};
+const Progress some{.iter = 100,
+                    .max_iter = 1000,
+                    .epoch = 1,
+                    .loss = 0.43124,
+                    .lr = 0.05,
+                    .samples_per_s = 2310.4,
+                    .data_wait = 0.004,
+                    .eta_s = 12};
 
 std::size_t count(const std::string& text, const std::string& part) {
   std::size_t found = 0;
@@ -34,24 +34,23 @@ std::size_t count(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("the plain line") {
-  CHECK(format_line(kSome) ==
-        "iter 100/1000  epoch 1  loss 0.4312  lr 0.05  2,310 samples/s  data wait 0.4 %  eta 12s");
+  CHECK(format_line(some) == "iter 100/1000  epoch 1  loss 0.4312  lr 0.05  2,310 samples/s  data wait 0.4 %  eta 12s");
   CHECK(format_line({.iter = 7}) == "iter 7");
   CHECK(format_line({.iter = 7, .loss = NAN, .samples_per_s = 3.25}) == "iter 7  loss nan  3.2 samples/s");
   CHECK(format_line({.iter = 7, .samples_per_s = INFINITY}) == "iter 7  ? samples/s");
 }
 
 TEST_CASE("the bar drops what matters least where there is little room") {
-  CHECK(format_bar(kSome, 120) ==
+  CHECK(format_bar(some, 120) ==
         " 10% [===>                          ]   100/1,000  epoch 1  loss 0.4312  lr 0.05  2,310 samples/s  wait 0.4 %"
         "  eta 12s");
-  CHECK(format_bar(kSome, 80) == " 10%   100/1,000  epoch 1  loss 0.4312  2,310 samples/s  wait 0.4 %  eta 12s");
-  CHECK(format_bar(kSome, 60) == " 10%   100/1,000  loss 0.4312  2,310 samples/s  eta 12s");
-  CHECK(format_bar(kSome, 40) == " 10%   100/1,000  loss 0.4312  eta 12s");
-  CHECK(format_bar(kSome, 24) == " 10%   100/1,000");
-  CHECK(format_bar(kSome, 8) == " 10%   ");
-  CHECK(format_bar(kSome, 0) == "");
-  for (int columns = 0; columns < 200; ++columns) CHECK(format_bar(kSome, columns).size() <= std::max(0, columns - 1));
+  CHECK(format_bar(some, 80) == " 10%   100/1,000  epoch 1  loss 0.4312  2,310 samples/s  wait 0.4 %  eta 12s");
+  CHECK(format_bar(some, 60) == " 10%   100/1,000  loss 0.4312  2,310 samples/s  eta 12s");
+  CHECK(format_bar(some, 40) == " 10%   100/1,000  loss 0.4312  eta 12s");
+  CHECK(format_bar(some, 24) == " 10%   100/1,000");
+  CHECK(format_bar(some, 8) == " 10%   ");
+  CHECK(format_bar(some, 0) == "");
+  for (int columns = 0; columns < 200; ++columns) CHECK(format_bar(some, columns).size() <= std::max(0, columns - 1));
 }
 
 TEST_CASE("the bar at its ends") {

@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "pipeline/commands/computing/parts.h"
+#include "pipeline/commands/computing/commands.h"
 #include "pipeline/commands/computing/ranks.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/tools/distributed_bench.h"

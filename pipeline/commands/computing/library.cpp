@@ -1,7 +1,7 @@
 // The entry of libflowtrain_torch.so.
 
-#include "pipeline/commands/computing/parts.h"
-#include "stages/system/heap.h"
+#include "pipeline/commands/computing/commands.h"
+#include "stages/system/malloc_tuning.h"
 #include "stages/torch/learner/learner.h"
 
 namespace flowtrain::commands {

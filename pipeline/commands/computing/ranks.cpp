@@ -6,8 +6,8 @@
 #include "pipeline/telemetry/guard.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/error.h"
-#include "sampling/core/first_line.h"
 #include "sampling/core/out_of_memory.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain::commands::computing {
 
@@ -47,8 +47,8 @@ int run_rank(const RankInfo& place, const Config& config, const RankBody& body) 
       choose_device(config, static_cast<unsigned>(place.local_rank), static_cast<unsigned>(place.local_world));
   GroupSession membership(place, config.table("dist"), device);
   if (place.rank == 0)
-    log_info(
-        say("rank 0 of ", place.world, ", ", place.local_world, " of them on this machine; they meet at ", place.url));
+    log_info(concat("rank 0 of ", place.world, ", ", place.local_world, " of them on this machine; they meet at ",
+                    place.url));
   std::filesystem::path records;
   const auto explain = [&](const std::string& message, std::string& hint, ExitCode code) {
     // A start that fails leaves nothing, as with one process.
@@ -66,7 +66,7 @@ int run_rank(const RankInfo& place, const Config& config, const RankBody& body) 
   } catch (const UserError& error) {
     return end_with(error);
   } catch (const std::exception& error) {
-    if (ran_out_of_memory(error)) return end_with(OutOfMemory(say("out of memory: ", first_line(error.what()))));
+    if (ran_out_of_memory(error)) return end_with(OutOfMemory(concat("out of memory: ", first_line(error.what()))));
     std::string hint;
     const auto text = explain(describe_current_exception(), hint, ExitCode::bug);
     if (text.empty()) return static_cast<int>(ExitCode::bug);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "pipeline/commands/computing/parts.h"
+#include "pipeline/commands/computing/commands.h"
 #include "pipeline/commands/flags.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/choice.h"
@@ -29,17 +29,17 @@ ChosenSnapshot find_snapshot(const std::string& config, const Config& loaded, co
   if (!run && !wish.snapshot.empty()) return {wish.snapshot};
   if (!run)
     throw UserError(ExitCode::snapshot,
-                    say("there is no run called '", loaded.name(), "' in ", loaded.table("run").text("dir")),
+                    concat("there is no run called '", loaded.name(), "' in ", loaded.table("run").text("dir")),
                     "train first, or name one: --snapshot PATH");
   return choose_snapshot(*run / "snapshots", wish);
 }
 
-void log_classes(const Figures& figures, const std::string& group_by) {
-  if (std::none_of(figures.begin(), figures.end(),
-                   [](auto& figure) { return figure.first.starts_with(class_accuracy); }))
+void log_classes(const Scalars& scalars, const std::string& group_by) {
+  if (std::none_of(scalars.begin(), scalars.end(),
+                   [](auto& scalar) { return scalar.first.starts_with(class_accuracy); }))
     return;
   log_info(std::string("accuracy  ") + (group_by.empty() || group_by == "label" ? "class" : group_by));
-  for (auto& [name, value] : figures) {
+  for (auto& [name, value] : scalars) {
     if (!name.starts_with(class_accuracy)) continue;
     std::string line;
     append_line(line, "%8s  ", format_loss(value).c_str());
@@ -59,12 +59,12 @@ void report_confusion(const ClassTable& confusion, const fs::path& folder) {
 
 // A JSON line on standard output, and what is said beside it.
 void report(const Evaluation& measured, const fs::path& snapshot, const std::string& group_by) {
-  log_classes(measured.figures, group_by);
+  log_classes(measured.scalars, group_by);
   if (measured.confusion) report_confusion(*measured.confusion, measured.folder);
   if (measured.detects) log_info("results in " + measured.folder.string());
   std::vector<MetricField> fields{{"snapshot", snapshot.string()}};
   if (!measured.set.empty()) fields.emplace_back("set", measured.set);
-  for (auto& [name, value] : measured.figures) fields.emplace_back(name, value);
+  for (auto& [name, value] : measured.scalars) fields.emplace_back(name, value);
   std::puts(metrics_line("test", fields).c_str());
 }
 
@@ -99,7 +99,7 @@ int test(const Arguments& arguments) {
   const auto [snapshot, why] =
       takes_own_config ? ChosenSnapshot{path}
                        : find_snapshot(start.config, config, {*iter ? std::optional(iteration) : std::nullopt, path});
-  log_info(say("snapshot ", fs::weakly_canonical(snapshot).string(), why.empty() ? "" : say(": ", why)));
+  log_info(concat("snapshot ", fs::weakly_canonical(snapshot).string(), why.empty() ? "" : concat(": ", why)));
   const std::string& group_by = config.table("val").text("group_by");
   evaluate(config, snapshot, pictures, make_torch_learner,
            [&, &snapshot = snapshot](const Evaluation& measured) { report(measured, snapshot, group_by); });

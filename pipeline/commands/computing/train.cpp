@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "pipeline/commands/computing/parts.h"
+#include "pipeline/commands/computing/commands.h"
 #include "pipeline/commands/computing/ranks.h"
 #include "pipeline/commands/launch_flags.h"
 #include "pipeline/session/assembly.h"
@@ -45,7 +45,7 @@ void open_log(const std::filesystem::path& run, int rank) {
   if (!std::filesystem::is_directory(run, error)) return;
   std::filesystem::create_directory(run / "logs", error);
   try {
-    set_log_file(run / "logs" / say("rank-", rank, ".log"));
+    set_log_file(run / "logs" / concat("rank-", rank, ".log"));
   } catch (const UserError& unwritable) {
     log_warn(unwritable.what());
   }
@@ -59,7 +59,7 @@ void compare_flags(const RunOptions& options) {
   options.group->sum("the comparison of flags", sums);
   for (std::size_t i = 0; i < own.size(); ++i)
     if (sums[i] != own[i] * options.group->size())
-      throw UserError(ExitCode::usage, say(i == 0 ? "--initialize" : "--profile", " is given to some ranks only"),
+      throw UserError(ExitCode::usage, concat(i == 0 ? "--initialize" : "--profile", " is given to some ranks only"),
                       "start all ranks with the same file and flags");
 }
 

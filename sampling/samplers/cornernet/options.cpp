@@ -128,7 +128,7 @@ CornerOptions corner_options(const Settings& settings, bool saccade, bool traini
     options.border = static_cast<int>(settings.integer("border"));
     options.rand_color = settings.boolean("rand_color");
     options.lighting = settings.boolean("lighting");
-    options.gaussian_bump = settings.boolean("gaussian_bump");
+    options.gaussian_window = settings.boolean("gaussian_bump");
     return options;
   }
   options.rand_center = settings.boolean("rand_center");

@@ -29,7 +29,7 @@ struct CornerOptions {
   std::int64_t classes = 0;
   Extent input_size{}, output_size{};
   std::vector<double> scales;  ///< rand_scales, or the range
-  bool rand_crop = true, rand_color = true, lighting = true, rand_center = true, gaussian_bump = true;
+  bool rand_crop = true, rand_color = true, lighting = true, rand_center = true, gaussian_window = true;
   int border = 128;
   double gaussian_iou = 0.3;
   int gaussian_radius = -1;

@@ -17,7 +17,7 @@ class CornerSampler : public Sampler {
     const auto& [height, width] = options_.input_size;
     const std::int64_t objects = options_.max_objects;
     std::vector<Field> fields{{"image", DType::f32, {height, width, 3}},  // blue first, normalised
-                              {"bumps", DType::i32, {bumps_of(options_), std::tuple_size_v<Bump>}},
+                              {"bumps", DType::i32, {gaussians_of(options_), std::tuple_size_v<GaussianTarget>}},
                               {"mask", DType::u8, {objects}},
                               {"tl_off", DType::f32, {objects, 2}},
                               {"br_off", DType::f32, {objects, 2}},
@@ -77,8 +77,8 @@ class CornerSampler : public Sampler {
   }
 
   static CornerTargets targets_in(Row row) {
-    return {as<Bump>(row[1]),         as<std::uint8_t>(row[2]), as<float>(row[3]),       as<float>(row[4]),
-            as<std::int64_t>(row[5]), as<std::int64_t>(row[6]), as<std::int32_t>(row[7])};
+    return {as<GaussianTarget>(row[1]), as<std::uint8_t>(row[2]), as<float>(row[3]),       as<float>(row[4]),
+            as<std::int64_t>(row[5]),   as<std::int64_t>(row[6]), as<std::int32_t>(row[7])};
   }
 
   CornerOptions options_;

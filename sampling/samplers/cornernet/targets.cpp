@@ -35,7 +35,7 @@ class TargetWriter {
         across_(static_cast<double>(options.output_size.width) / options.input_size.width),
         down_(static_cast<double>(options.output_size.height) / options.input_size.height) {
     const auto objects = static_cast<std::size_t>(options.max_objects);
-    std::fill_n(targets.bumps, bumps_of(options), Bump{-1});
+    std::fill_n(targets.gaussians, gaussians_of(options), GaussianTarget{-1});
     std::fill_n(targets.mask, objects, std::uint8_t{0});
     for (float* off : {targets.tl_off, targets.br_off}) std::fill_n(off, 2 * objects, 0.0f);
     for (std::int64_t* ind : {targets.tl_ind, targets.br_ind}) std::fill_n(ind, objects, 0);
@@ -44,8 +44,8 @@ class TargetWriter {
   /// Gives the box the next place among the bumps.
   void raise(const ViewBox& box) {
     const auto top_left = corner(box.at.x0, box.at.y0), bottom_right = corner(box.at.x1, box.at.y1);
-    targets_.bumps[raised_++] = {box.at.label,   top_left.x,        top_left.y, bottom_right.x,
-                                 bottom_right.y, radius_of(box.at), box.shown};
+    targets_.gaussians[raised_++] = {box.at.label,   top_left.x,        top_left.y, bottom_right.x,
+                                     bottom_right.y, radius_of(box.at), box.shown};
   }
 
   /// Gives the box the next place among the objects.
@@ -61,7 +61,7 @@ class TargetWriter {
   Corner corner(float x, float y) const { return {x, y, across_, down_}; }
 
   int radius_of(const Box& box) const {
-    if (!options_.gaussian_bump) return 0;
+    if (!options_.gaussian_window) return 0;
     if (options_.gaussian_radius >= 0) return options_.gaussian_radius;
     const double height = std::ceil((box.y1 - box.y0) * down_), width = std::ceil((box.x1 - box.x0) * across_);
     return std::max(0, static_cast<int>(gaussian_radius(height, width, options_.gaussian_iou)));
@@ -100,7 +100,7 @@ void write_targets(std::span<const ViewBox> boxes, const CornerOptions& options,
   thread_local std::vector<std::size_t> chosen;
   chosen.resize(boxes.size());
   std::iota(chosen.begin(), chosen.end(), std::size_t{0});
-  keep_largest(boxes, bumps_of(options), chosen);
+  keep_largest(boxes, gaussians_of(options), chosen);
   for (const auto i : chosen) writer.raise(boxes[i]);
 
   chosen.clear();

@@ -12,11 +12,11 @@ namespace flowtrain {
 
 /// A box's bumps on the heat maps of its class: class, cells x and y of its top left and of its bottom right corner,
 /// radius, 1 if it is shown. One that is not only takes its surroundings off the maps of valid cells. Class -1: none.
-using Bump = std::array<std::int32_t, 7>;
+using GaussianTarget = std::array<std::int32_t, 7>;
 
 /// Where the targets of one sample are written; N = max_objects.
 struct CornerTargets {
-  Bump* bumps;                    ///< (bumps_of(options)): the maps are drawn from them where the net computes
+  GaussianTarget* gaussians;      ///< (bumps_of(options)): the maps are drawn from them where the net computes
   std::uint8_t* mask;             ///< (N): 1 for each object
   float *tl_off, *br_off;         ///< (N, 2): x and y of a corner within its cell, in cells
   std::int64_t *tl_ind, *br_ind;  ///< (N): y · O + x of a corner's cell, O the output's width
@@ -24,7 +24,7 @@ struct CornerTargets {
 };
 
 /// How many boxes leave bumps: four times as many as get tags.
-inline std::int64_t bumps_of(const CornerOptions& options) { return 4 * std::int64_t{options.max_objects}; }
+inline std::int64_t gaussians_of(const CornerOptions& options) { return 4 * std::int64_t{options.max_objects}; }
 
 /// Writes every element. Of more than N shown boxes the largest get tags, of equal ones the first, in annotation order;
 /// with quirks = "mirror" they throw SampleError. Bumps are chosen likewise, among all boxes.

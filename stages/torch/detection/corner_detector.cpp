@@ -19,7 +19,7 @@ std::vector<int> ints_of(const Settings& settings, const std::string& key) {
   return {values.begin(), values.end()};
 }
 
-nets::DecodeOptions decode_options(const LookSpec& spec, bool saccade) {
+nets::DecodeOptions decode_options(const DetectSpec& spec, bool saccade) {
   nets::DecodeOptions options;
   options.top_k = spec.detect.integer("top_k");
   options.nms_kernel = spec.detect.integer("nms_kernel");
@@ -30,7 +30,7 @@ nets::DecodeOptions decode_options(const LookSpec& spec, bool saccade) {
 }
 
 template <class Options>
-Options common_options(const LookSpec& spec) {
+Options common_options(const DetectSpec& spec) {
   Options options;
   options.input_size = pair_of(spec.sampler, "input_size");
   options.output_size = pair_of(spec.sampler, "output_size");
@@ -41,7 +41,7 @@ Options common_options(const LookSpec& spec) {
   return options;
 }
 
-CornerNetOptions cornernet_options(const LookSpec& spec) {
+CornerNetOptions cornernet_options(const DetectSpec& spec) {
   auto options = common_options<CornerNetOptions>(spec);
   options.test_scales = spec.detect.reals("test_scales");
   options.test_flipped = spec.detect.boolean("test_flipped");
@@ -51,7 +51,7 @@ CornerNetOptions cornernet_options(const LookSpec& spec) {
   return options;
 }
 
-SaccadeOptions saccade_options(const LookSpec& spec) {
+SaccadeOptions saccade_options(const DetectSpec& spec) {
   auto options = common_options<SaccadeOptions>(spec);
   options.init_sizes = ints_of(spec.detect, "init_sizes");
   options.att_ratios = ints_of(spec.sampler, "att_ratios");
@@ -65,15 +65,15 @@ SaccadeOptions saccade_options(const LookSpec& spec) {
 
 }  // namespace
 
-std::unique_ptr<Detector> detector_through(std::shared_ptr<nets::CornerNet> net, const LookSpec& spec) {
+std::unique_ptr<Detector> detector_through(std::shared_ptr<nets::CornerNet> net, const DetectSpec& spec) {
   const bool saccade = net->has_attention();
   const Heads heads = [net = std::move(net), saccade, device = at::Device(spec.device)](const at::Tensor& images,
                                                                                         bool attention) {
     return net->detect(images.to(device), saccade && attention);
   };
-  const Look look = look_through(heads, decode_options(spec, saccade));
-  return saccade ? make_saccade_detector(saccade_options(spec), look)
-                 : make_cornernet_detector(cornernet_options(spec), look);
+  const Infer infer = make_infer(heads, decode_options(spec, saccade));
+  return saccade ? make_saccade_detector(saccade_options(spec), infer)
+                 : make_cornernet_detector(cornernet_options(spec), infer);
 }
 
 }  // namespace flowtrain

@@ -10,28 +10,28 @@ namespace {
 
 class CornerNetDetector final : public Detector {
  public:
-  CornerNetDetector(const CornerNetOptions& options, Look look) : options_(options), look_(std::move(look)) {}
+  CornerNetDetector(const CornerNetOptions& options, Infer infer) : options_(options), infer_(std::move(infer)) {}
 
   std::vector<Detection> detect(const std::uint8_t* bgr, int height, int width) override {
-    ClassBoxes boxes = collect_boxes(bgr, height, width, options_, look_);
+    ClassBoxes boxes = collect_boxes(bgr, height, width, options_, infer_);
     settle_boxes(boxes, options_);
     return detections_of(boxes);
   }
 
  private:
   CornerNetOptions options_;
-  Look look_;
+  Infer infer_;
 };
 
 }  // namespace
 
 ClassBoxes collect_boxes(const std::uint8_t* bgr, int height, int width, const CornerNetOptions& options,
-                         const Look& look) {
+                         const Infer& infer) {
   check_picture(bgr, height, width);
   std::vector<at::Tensor> rows;
   for (const double scale : options.test_scales) {
     const ScaledView view = scaled_view(bgr, height, width, scale, options);
-    rows.push_back(undo(view, look(view.images, /*with_attention=*/false).detections));
+    rows.push_back(undo(view, infer(view.images, /*with_attention=*/false).detections));
   }
   return by_class(at::cat(rows), options.categories);
 }
@@ -45,8 +45,8 @@ void settle_boxes(ClassBoxes& boxes, const CornerNetOptions& options) {
   keep_best(boxes, options.max_per_image);
 }
 
-std::unique_ptr<Detector> make_cornernet_detector(const CornerNetOptions& options, Look look) {
-  return std::make_unique<CornerNetDetector>(options, std::move(look));
+std::unique_ptr<Detector> make_cornernet_detector(const CornerNetOptions& options, Infer infer) {
+  return std::make_unique<CornerNetDetector>(options, std::move(infer));
 }
 
 }  // namespace flowtrain

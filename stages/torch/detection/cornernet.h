@@ -7,7 +7,7 @@ namespace flowtrain {
 
 /// The boxes of all test scales, in pixels of the picture.
 ClassBoxes collect_boxes(const std::uint8_t* bgr, int height, int width, const CornerNetOptions& options,
-                         const Look& look);
+                         const Infer& infer);
 
 /// Thins them out, and leaves the best.
 void settle_boxes(ClassBoxes& boxes, const CornerNetOptions& options);

@@ -10,7 +10,7 @@
 
 #include "stages/detection/detector.h"
 #include "stages/detection/soft_nms.h"
-#include "stages/torch/detection/look.h"
+#include "stages/torch/detection/infer.h"
 
 namespace flowtrain {
 
@@ -35,7 +35,7 @@ struct CornerNetOptions : DetectorOptions {
 };
 
 /// Looks at the whole picture at each test scale.
-std::unique_ptr<Detector> make_cornernet_detector(const CornerNetOptions& options, Look look);
+std::unique_ptr<Detector> make_cornernet_detector(const CornerNetOptions& options, Infer infer);
 
 struct SaccadeOptions : DetectorOptions {
   std::vector<int> init_sizes{192, 255};  ///< long sides of the picture at the first glances, pixels
@@ -55,6 +55,6 @@ struct SaccadeOptions : DetectorOptions {
 
 /// Glances at the small picture, then looks closer where the attention maps and the boxes found say so. Throws
 /// UserError (usage) for lists whose lengths do not fit each other.
-std::unique_ptr<Detector> make_saccade_detector(const SaccadeOptions& options, Look look);
+std::unique_ptr<Detector> make_saccade_detector(const SaccadeOptions& options, Infer infer);
 
 }  // namespace flowtrain

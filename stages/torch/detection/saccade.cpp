@@ -38,28 +38,29 @@ void check_options(const SaccadeOptions& options) {
     if (factors.size() != maps) refuse("a round of att_scales and att_ratios differ in length");
 }
 
-void check_answer(const Glimpse& glimpse, std::int64_t count, std::optional<std::size_t> maps) {
-  const at::Tensor& found = glimpse.detections;
+void check_answer(const Inference& inference, std::int64_t count, std::optional<std::size_t> maps) {
+  const at::Tensor& found = inference.detections;
   if (found.dim() != 3 || found.size(0) != count || found.size(2) != 8)
     throw InternalError("saccade: the net's detections do not have the shape (" + std::to_string(count) + ", n, 8)");
-  if (maps && glimpse.attention.size() != *maps)
-    throw InternalError("saccade: the net gave " + std::to_string(glimpse.attention.size()) +
+  if (maps && inference.attention.size() != *maps)
+    throw InternalError("saccade: the net gave " + std::to_string(inference.attention.size()) +
                         " attention maps, expected " + std::to_string(*maps));
 }
 
-Seen look_at(const at::Tensor& picture, const std::vector<Location>& locations, bool with_attention,
-             const SaccadeOptions& options, const Look& look) {
+Seen detect_in(const at::Tensor& picture, const std::vector<Location>& locations, bool with_attention,
+               const SaccadeOptions& options, const Infer& infer) {
   Crops crops = cut_crops(picture, locations, options.input_size);
   normalise(crops.images, options);
-  const Glimpse glimpse = look(crops.images, with_attention);
-  check_answer(glimpse, crops.images.size(0), with_attention ? std::optional(options.att_ratios.size()) : std::nullopt);
+  const Inference inference = infer(crops.images, with_attention);
+  check_answer(inference, crops.images.size(0),
+               with_attention ? std::optional(options.att_ratios.size()) : std::nullopt);
 
-  at::Tensor boxes = glimpse.detections.to(at::kCPU, at::kFloat, /*non_blocking=*/false, /*copy=*/true);
+  at::Tensor boxes = inference.detections.to(at::kCPU, at::kFloat, /*non_blocking=*/false, /*copy=*/true);
   to_input_pixels(boxes, options.input_size, options.output_size);
   to_picture_pixels(boxes, crops.scales, crops.offsets);
   Seen seen{boxes.reshape({-1, 8}), {}, crops.offsets};
   if (!with_attention) return seen;
-  for (const at::Tensor& map : attention_peaks(glimpse.attention, options.att_nms_ks))
+  for (const at::Tensor& map : attention_peaks(inference.attention, options.att_nms_ks))
     seen.attention.push_back(map.to(at::kCPU, at::kFloat));
   return seen;
 }
@@ -81,15 +82,15 @@ std::vector<Location> next_locations(const Seen& seen, const std::vector<Locatio
 
 class SaccadeDetector final : public Detector {
  public:
-  SaccadeDetector(const SaccadeOptions& options, Look look) : options_(options), look_(std::move(look)) {}
+  SaccadeDetector(const SaccadeOptions& options, Infer infer) : options_(options), infer_(std::move(infer)) {}
 
   std::vector<Detection> detect(const std::uint8_t* bgr, int height, int width) override {
-    return detections_of(settle_findings(search(bgr, height, width, options_, look_), options_));
+    return detections_of(settle_findings(search(bgr, height, width, options_, infer_), options_));
   }
 
  private:
   SaccadeOptions options_;
-  Look look_;
+  Infer infer_;
 };
 
 }  // namespace
@@ -105,7 +106,7 @@ std::vector<Location> first_glances(int height, int width, const std::vector<int
 }
 
 SaccadeFindings search(const std::uint8_t* bgr, int height, int width, const SaccadeOptions& options,
-                       const Look& look) {
+                       const Infer& infer) {
   check_options(options);
   check_picture(bgr, height, width);
   const at::Tensor bytes = at::from_blob(const_cast<std::uint8_t*>(bgr), {height, width, 3}, at::kByte);
@@ -118,7 +119,7 @@ SaccadeFindings search(const std::uint8_t* bgr, int height, int width, const Sac
   const std::size_t rounds = options.att_thresholds.size();
   for (std::size_t round = 0; round <= rounds && !locations.empty(); ++round) {
     const bool last = round == rounds;
-    Seen seen = look_at(picture, locations, !last, options, look);
+    Seen seen = detect_in(picture, locations, !last, options, infer);
     seen.rows = seen.rows.index({seen.rows.select(1, 4).gt(round == 0 ? trusted : -1)});
     rows.push_back(seen.rows);
     findings.visited.push_back(locations);
@@ -144,9 +145,9 @@ ClassBoxes settle_findings(const SaccadeFindings& findings, const SaccadeOptions
   return boxes;
 }
 
-std::unique_ptr<Detector> make_saccade_detector(const SaccadeOptions& options, Look look) {
+std::unique_ptr<Detector> make_saccade_detector(const SaccadeOptions& options, Infer infer) {
   check_options(options);
-  return std::make_unique<SaccadeDetector>(options, std::move(look));
+  return std::make_unique<SaccadeDetector>(options, std::move(infer));
 }
 
 }  // namespace flowtrain

@@ -20,7 +20,8 @@ std::vector<Location> first_glances(int height, int width, const std::vector<int
 
 /// Throws UserError for an empty picture (data) or lists of options that do not fit each other (usage), InternalError
 /// for an answer that does not fit the question.
-SaccadeFindings search(const std::uint8_t* bgr, int height, int width, const SaccadeOptions& options, const Look& look);
+SaccadeFindings search(const std::uint8_t* bgr, int height, int width, const SaccadeOptions& options,
+                       const Infer& infer);
 
 /// Thins the boxes out, and leaves the best.
 ClassBoxes settle_findings(const SaccadeFindings& findings, const SaccadeOptions& options);

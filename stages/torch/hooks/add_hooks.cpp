@@ -3,7 +3,7 @@
 #include <map>
 
 #include "nets/mistake.h"
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 #include "stages/hook_entries.h"
 
 namespace flowtrain {
@@ -33,7 +33,7 @@ void add_hooks(Hooks& to, const std::vector<Settings>& list) {
     const auto key = settings.text("label").empty() ? "name" : "label";
     const std::string& label = settings.text(key);
     if (const auto [first, is_new] = labels.emplace(label, &settings); !is_new)
-      throw settings.error(key, say("two hooks are called '", label, "'"), ExitCode::usage, "give each a label");
+      throw settings.error(key, concat("two hooks are called '", label, "'"), ExitCode::usage, "give each a label");
     auto hook = nets::rethrow_at_key(settings, "name",
                                      [&] { return hooks().at(settings.text("name")).make(settings, HookInput{}); });
     to.add(std::move(hook), label, settings.integer("priority"), settings.text("ranks") == "first");

@@ -56,14 +56,14 @@ class Norms final : public Hook {
 FLOWTRAIN_HOOKS(norms) {
   hooks.add({"norms",
              "logs the norms of the weights and gradients of the net's parts",
-             {{"every", Kind::integer, std::int64_t{20}, "iterations from figure to figure", 1, 9e15},
+             {{"every", Kind::integer, std::int64_t{20}, "iterations from value to value", 1, 9e15},
               {"depth", Kind::integer, std::int64_t{1}, "words of the parameters' names that name a part of the net", 1,
                100}},
              FLOWTRAIN_MAKE([](const Settings& settings, const HookInput&) {
                return std::make_unique<Norms>(static_cast<std::uint64_t>(settings.integer("every")),
                                               settings.integer("depth"));
              }),
-             {.looks_on = true}});
+             {.observes_only = true}});
 }
 
 }  // namespace flowtrain

@@ -1,7 +1,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 #include "stages/hook_entries.h"
 
 namespace flowtrain {
@@ -15,7 +15,7 @@ class StopFile final : public Hook {
   void on_event(HookEvent, HookContext& context) override {
     std::error_code ignored;
     if (std::filesystem::exists(file_, ignored))
-      context.stop(say("there is a file ", file_.string(), ": hook stop_file"));
+      context.stop(concat("there is a file ", file_.string(), ": hook stop_file"));
   }
 
  private:
@@ -38,7 +38,7 @@ FLOWTRAIN_HOOKS(stop_file) {
                .required = true,
                .is_path = true}},
              FLOWTRAIN_MAKE(make_stop_file),
-             {.looks_on = true}});
+             {.observes_only = true}});
 }
 
 }  // namespace flowtrain

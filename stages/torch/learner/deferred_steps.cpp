@@ -9,7 +9,7 @@ void DeferredSteps::add(std::uint64_t iteration, const at::Tensor& loss, const a
   const auto whole = loss.options().dtype(at::kLong);
   if (steps_++ == 0) {
     counts_ = at::zeros({4}, whole);
-    figures_ = at::zeros({2}, loss.options());
+    scalars_ = at::zeros({2}, loss.options());
   }
   const at::Tensor left_out = overflow.defined() ? overflow.reshape({}).gt(0) : at::zeros({}, whole).gt(0);
   const at::Tensor finite = loss.isfinite().logical_and(norm.isfinite().logical_or(left_out));
@@ -17,11 +17,11 @@ void DeferredSteps::add(std::uint64_t iteration, const at::Tensor& loss, const a
   const at::Tensor in_a_row = (counts_[2] + 1) * left_out;
   counts_ = at::stack({at::where(is_first, at::full({}, static_cast<std::int64_t>(iteration), whole), counts_[0]),
                        counts_[1] + left_out, in_a_row, at::maximum(counts_[3], in_a_row)});
-  figures_ = at::where(is_first, at::stack({loss, norm}), figures_);
+  scalars_ = at::where(is_first, at::stack({loss, norm}), scalars_);
 }
 
 at::Tensor DeferredSteps::kept() const {
-  return steps_ == 0 ? at::Tensor() : at::cat({counts_.to(at::kDouble), figures_.to(at::kDouble)});
+  return steps_ == 0 ? at::Tensor() : at::cat({counts_.to(at::kDouble), scalars_.to(at::kDouble)});
 }
 
 DeferredStats DeferredSteps::summary(std::span<const double> read) const {

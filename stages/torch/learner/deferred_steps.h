@@ -1,5 +1,5 @@
 #pragma once
-// The figures of steps that nobody waits for.
+// The values of steps that nobody waits for.
 
 #include <ATen/core/Tensor.h>
 
@@ -16,7 +16,7 @@ class DeferredSteps {
   /// `loss` and `norm` (of the gradients) f32 scalars on the device; `overflow` 1 where half precision left the step
   /// out, else 0; undefined in full precision. Waits for nothing.
   void add(std::uint64_t iteration, const at::Tensor& loss, const at::Tensor& norm, const at::Tensor& overflow);
-  /// What summary() is made of, f64 where the figures are; undefined where there were no steps.
+  /// What summary() is made of, f64 where the values are; undefined where there were no steps.
   at::Tensor kept() const;
   /// Of the steps since forget(): those of kept(), which have been read.
   DeferredStats summary(std::span<const double> read) const;
@@ -26,7 +26,7 @@ class DeferredSteps {
   std::uint64_t steps_ = 0;
   at::Tensor
       counts_;  // i64: first step that was not finite (0: none), overflows, of these in a row at the end, most in a row
-  at::Tensor figures_;  // f32: that first step's loss and norm
+  at::Tensor scalars_;  // f32: that first step's loss and norm
 };
 
 }  // namespace flowtrain

@@ -5,8 +5,8 @@
 #include <stdexcept>
 
 #include "nets/models/init.h"
-#include "sampling/core/say.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 #include "stages/torch/learner/name_patterns.h"
 
 namespace flowtrain {
@@ -52,7 +52,7 @@ void apply_init_rules(const std::vector<Settings>& rules, const nets::NamedTenso
     try {
       nets::initialise(parameter, init_rule_of(rule));
     } catch (const std::invalid_argument& error) {
-      throw rule.error("rule", say("parameter ", name, ": ", error.what()), ExitCode::usage,
+      throw rule.error("rule", concat("parameter ", name, ": ", error.what()), ExitCode::usage,
                        "narrow params, or give another [[net.init]] after this one for what it cannot set");
     }
   }

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "nets/models/net.h"
-#include "sampling/core/first_line.h"
 #include "sampling/core/out_of_memory.h"
+#include "sampling/core/text.h"
 #include "stages/torch/configure_torch.h"
 #include "stages/torch/diagnostics/learner_search.h"
 #include "stages/torch/diagnostics/memory_probe.h"
@@ -33,19 +33,19 @@ class TorchLearner : public Learner {
  public:
   explicit TorchLearner(const LearnerSpec& spec)
       : spec_(spec),
-        net_(make_configured_net(spec)),
+        net_(make_conscalard_net(spec)),
         weights_(*net_, at::Device(spec.device), may_discard(spec)),
         step_(spec_, *net_),
         batches_(make_train_batches(spec_, spec.train_layout)),
         validator_(spec_, net_, step_.step()) {
-    if (spec.train.boolean("cuda_graph")) keep_rates_on_device();
+    if (spec.train.boolean("cuda_graph")) keep_hyper_on_device();
     if (spec.hooks && spec.hook_list) add_hooks(*spec.hooks, *spec.hook_list);
     net_->train(true);
   }
 
-  void set_rates(std::span<const Rates> rates) override {
-    step_.optimizers().set_rates(rates);
-    graphs_.set_rates(rates);
+  void set_hyper(std::span<const HyperParameters> hyper) override {
+    step_.optimizers().set_hyper(hyper);
+    graphs_.set_hyper(hyper);
   }
   void set_threads(unsigned threads) override { torch::set_num_threads(static_cast<int>(threads)); }
 
@@ -85,14 +85,14 @@ class TorchLearner : public Learner {
     weights_.restore_buffers();
   }
 
-  NetFigures figures() const override {
-    NetFigures figures;
+  NetSummary net_summary() const override {
+    NetSummary summary;
     for (auto& [name, tensor] : weights_.parameters())
-      figures.parameters.push_back({name, tensor.sizes().vec(), static_cast<std::uint64_t>(tensor.numel()),
+      summary.parameters.push_back({name, tensor.sizes().vec(), static_cast<std::uint64_t>(tensor.numel()),
                                     tensor.nbytes(), step_.optimizers().owner(name)});
-    for (auto& [name, tensor] : weights_.buffers()) figures.buffer_bytes += tensor.nbytes();
-    for (auto& [name, tensor] : step_.optimizers().state()) figures.optimizer_bytes += tensor.nbytes();
-    return figures;
+    for (auto& [name, tensor] : weights_.buffers()) summary.buffer_bytes += tensor.nbytes();
+    for (auto& [name, tensor] : step_.optimizers().state()) summary.optimizer_bytes += tensor.nbytes();
+    return summary;
   }
 
   MemoryProbe* memory_probe() override { return &memory_probe_; }
@@ -110,7 +110,7 @@ class TorchLearner : public Learner {
   Detector* detector() override { return validator_.detector(); }
   const ClassTable* confusion() const override { return validator_.confusion(); }
 
-  Figures end_validation() override {
+  Scalars end_validation() override {
     leave_validation();
     return validator_.end(*spec_.group);
   }
@@ -139,8 +139,8 @@ class TorchLearner : public Learner {
   }
 
  private:
-  static std::shared_ptr<nets::Net> make_configured_net(const LearnerSpec& spec) {
-    configure_torch(spec.run, spec.processes_here);
+  static std::shared_ptr<nets::Net> make_conscalard_net(const LearnerSpec& spec) {
+    conscalar_torch(spec.run, spec.processes_here);
     return make_learner_net(spec);
   }
 
@@ -151,8 +151,8 @@ class TorchLearner : public Learner {
 
   // From the first step on, so that the steps before a capture, which a resumed run makes again, round the rate as the
   // captured ones do.
-  void keep_rates_on_device() try {
-    step_.optimizers().keep_rates_on_device();
+  void keep_hyper_on_device() try {
+    step_.optimizers().keep_hyper_on_device();
   } catch (const std::runtime_error& error) {
     graphs_.leave_because(first_line(error.what()));
   }

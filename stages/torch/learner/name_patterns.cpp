@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "sampling/core/say.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
@@ -52,8 +52,8 @@ void NamePatterns::check_used(const nets::NamedTensors& parameters) const {
   for (std::size_t i = 0; i < used_.size(); ++i)
     if (!used_[i])
       throw tables_[i].error("params", "matches no parameter of the net", ExitCode::usage,
-                             say("most like it are ", most_alike(tables_[i].text("params"), parameters),
-                                 "; without this table `flowtrain info CONFIG` lists all"));
+                             concat("most like it are ", most_alike(tables_[i].text("params"), parameters),
+                                    "; without this table `flowtrain info CONFIG` lists all"));
 }
 
 }  // namespace flowtrain

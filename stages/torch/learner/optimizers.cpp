@@ -47,12 +47,12 @@ int Optimizers::owner(const std::string& name) const {
   return found == owners_.end() ? -1 : found->second;
 }
 
-void Optimizers::set_rates(std::span<const Rates> rates) {
+void Optimizers::set_hyper(std::span<const HyperParameters> hyper) {
   for (std::size_t i = 0; i < optimizers_.size(); ++i)
-    optimizers_[i].optimizer->set_rates(rates[i].lr, rates[i].momentum, rates[i].weight_decay);
+    optimizers_[i].optimizer->set_hyper(hyper[i].lr, hyper[i].momentum, hyper[i].weight_decay);
 }
 
-void Optimizers::keep_rates_on_device() {
+void Optimizers::keep_hyper_on_device() {
   for (auto& own : optimizers_) own.optimizer->keep_rate_on_device();
 }
 

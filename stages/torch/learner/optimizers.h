@@ -37,10 +37,10 @@ class Optimizers {
   int owner(const std::string& name) const;
 
   /// From now on; one for each optimizer.
-  void set_rates(std::span<const Rates> rates);
+  void set_hyper(std::span<const HyperParameters> hyper);
   /// From now on an update that was captured (a CUDA graph) heeds new learning rates. Throws std::runtime_error where
   /// an optimizer cannot.
-  void keep_rates_on_device();
+  void keep_hyper_on_device();
 
   void forget_gradients();
   /// What backward begins with.

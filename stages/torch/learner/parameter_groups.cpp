@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "sampling/core/say.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 #include "stages/torch/learner/name_patterns.h"
 
 namespace flowtrain {
@@ -23,8 +23,8 @@ std::size_t only_owner(const std::string& name, const std::vector<std::size_t>& 
                                "widen params, or freeze it: [[group]] with frozen = true");
   if (owners.size() > 1)
     throw optims[owners[1]].error(claim_of(optims[owners[1]]),
-                                  say("the parameter ", name, " belongs to another optimizer, too (",
-                                      optims[owners[0]].origin(claim_of(optims[owners[0]])).text(), ")"),
+                                  concat("the parameter ", name, " belongs to another optimizer, too (",
+                                         optims[owners[0]].origin(claim_of(optims[owners[0]])).text(), ")"),
                                   ExitCode::usage, "each parameter has one optimizer");
   return owners.front();
 }

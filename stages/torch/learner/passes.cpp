@@ -6,8 +6,8 @@
 #include <cmath>
 #include <optional>
 
-#include "sampling/core/say.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
@@ -31,7 +31,8 @@ Names losses_of(const Settings& optim, const Names& known) {
   if (wanted.empty()) return {known.front()};
   for (auto& name : wanted)
     if (!among(known, name))
-      throw optim.error("losses", say("the step has no loss '", name, "'"), ExitCode::usage, "known: " + listed(known));
+      throw optim.error("losses", concat("the step has no loss '", name, "'"), ExitCode::usage,
+                        "known: " + listed(known));
   Names losses = known;
   std::erase_if(losses, [&](auto& name) { return !among(wanted, name); });
   return losses;
@@ -49,7 +50,7 @@ void check_all_lowered(const std::vector<Pass>& passes, const std::vector<Settin
   for (auto& name : known)
     if (std::none_of(passes.begin(), passes.end(), [&](auto& pass) { return among(pass.losses, name); }))
       throw optims.front().error(
-          "losses", say("no optimizer lowers '", name, "', one of the step's losses"), ExitCode::usage,
+          "losses", concat("no optimizer lowers '", name, "', one of the step's losses"), ExitCode::usage,
           "the step has: " + listed(known) + "; [[optim]] with losses and params says who lowers which");
 }
 
@@ -63,8 +64,8 @@ bool Pass::has_every_iteration() const {
   return std::ranges::any_of(served, [](auto& each) { return each.every == 1; });
 }
 
-std::string Pass::shown(const std::string& figure) const {
-  return among(losses, figure) ? nets::part_of_loss + figure : figure;
+std::string Pass::shown(const std::string& scalar) const {
+  return among(losses, scalar) ? nets::part_of_loss + scalar : scalar;
 }
 
 at::Tensor Pass::lowered(const nets::NamedTensors& all) const {
@@ -73,9 +74,9 @@ at::Tensor Pass::lowered(const nets::NamedTensors& all) const {
   return sum;
 }
 
-at::Tensor Pass::figures_of(const at::Tensor& lowered, const nets::NamedTensors& losses_and_figures) const {
+at::Tensor Pass::scalars_of(const at::Tensor& lowered, const nets::NamedTensors& losses_and_scalars) const {
   std::vector<at::Tensor> values{lowered.detach()};
-  for (auto& name : figures) values.push_back(losses_and_figures.at(name).detach());
+  for (auto& name : scalars) values.push_back(losses_and_scalars.at(name).detach());
   return torch::stack(values).to(at::kFloat);
 }
 
@@ -96,8 +97,8 @@ void Pass::forget_idle(std::uint64_t iteration) const {
 
 void Pass::report(std::span<const double> read, StepStats& done) const {
   if (!read.empty()) done.loss += read.front();
-  for (std::size_t i = 0; i < figures.size(); ++i)
-    done.parts.emplace_back(shown(figures[i]), read.empty() ? std::nan("") : read[1 + i]);
+  for (std::size_t i = 0; i < scalars.size(); ++i)
+    done.parts.emplace_back(shown(scalars[i]), read.empty() ? std::nan("") : read[1 + i]);
 }
 
 std::vector<Pass> make_passes(const std::vector<Settings>& optims, const SharedOut& shared, const nets::Step& step) {
@@ -108,8 +109,8 @@ std::vector<Pass> make_passes(const std::vector<Settings>& optims, const SharedO
     auto pass = std::ranges::find_if(passes, [&](auto& each) { return each.losses == losses; });
     if (pass == passes.end()) {
       pass = passes.insert(passes.end(), Pass{losses, {}, {}, {}});
-      if (known.size() > 1) pass->figures = losses;
-      for (auto& name : step.figures(losses)) pass->figures.push_back(name);
+      if (known.size() > 1) pass->scalars = losses;
+      for (auto& name : step.scalars(losses)) pass->scalars.push_back(name);
     }
     pass->served.push_back(served(i, optims[i], shared.optimizers[i]));
     for (auto& group : shared.optimizers[i])

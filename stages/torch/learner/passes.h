@@ -29,26 +29,26 @@ struct Pass {
   std::vector<std::string> losses;  ///< of the step, in its order; their sum is lowered
   std::vector<Served> served;
   nets::NamedTensors parameters;     ///< those that all of these learn: no others get gradients
-  std::vector<std::string> figures;  ///< of the step; reported beside the sum
-  at::Tensor sums = {};              ///< f32 (1 + figures) of the iteration so far; undefined where it has none
+  std::vector<std::string> scalars;  ///< of the step; reported beside the sum
+  at::Tensor sums = {};              ///< f32 (1 + values) of the iteration so far; undefined where it has none
 
   /// Whether one of its optimizers is at work in an iteration.
   bool due(std::uint64_t iteration) const;
   /// Whether one of them is at work in every iteration.
   bool has_every_iteration() const;
-  /// Under which name one of `figures` is reported: those that are losses as `loss.<name>`.
-  std::string shown(const std::string& figure) const;
+  /// Under which name one of `values` is reported: those that are losses as `loss.<name>`.
+  std::string shown(const std::string& scalar) const;
   /// The sum of its losses.
   at::Tensor lowered(const nets::NamedTensors& losses) const;
-  /// The figures of one micro-batch: f32 (1 + figures), `lowered` first.
-  at::Tensor figures_of(const at::Tensor& lowered, const nets::NamedTensors& losses_and_figures) const;
+  /// The values of one micro-batch: f32 (1 + values), `lowered` first.
+  at::Tensor scalars_of(const at::Tensor& lowered, const nets::NamedTensors& losses_and_scalars) const;
   /// Adds the gradients of `loss` to those of the parameters whose optimizers are at work. `alone`: there is no other
   /// pass, whose parameters are to be spared.
   void backward(const at::Tensor& loss, std::uint64_t iteration, bool alone) const;
   /// Drops the gradients of optimizers that are not at work: an exchange between processes gives them to all.
   void forget_idle(std::uint64_t iteration) const;
-  /// Adds its loss and figures of the iteration to `done`: its sums over all processes, which have been read. NaN for
-  /// figures of an iteration without it.
+  /// Adds its loss and values of the iteration to `done`: its sums over all processes, which have been read. NaN for
+  /// values of an iteration without it.
   void report(std::span<const double> read, StepStats& done) const;
 };
 

@@ -7,8 +7,8 @@
 #include <exception>
 #include <utility>
 
-#include "sampling/core/first_line.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 #include "sampling/core/warning.h"
 #include "stages/hooks.h"
 
@@ -24,12 +24,12 @@ StepGraphs::StepGraphs(const LearnerSpec& spec) : spec_(spec), on_(spec.train.bo
   if (on_) make_ = spec.graphs || where.is_cpu() ? spec.graphs : cuda_work_graphs(where.index());
 }
 
-void StepGraphs::set_rates(std::span<const Rates> rates) {
-  const auto same = [](const Rates& a, const Rates& b) {
+void StepGraphs::set_hyper(std::span<const HyperParameters> hyper) {
+  const auto same = [](const HyperParameters& a, const HyperParameters& b) {
     return a.momentum == b.momentum && a.weight_decay == b.weight_decay;
   };
-  if (!std::ranges::equal(rates, rates_, same)) forget();
-  rates_.assign(rates.begin(), rates.end());
+  if (!std::ranges::equal(hyper, hyper_, same)) forget();
+  hyper_.assign(hyper.begin(), hyper.end());
 }
 
 bool StepGraphs::wanted() {

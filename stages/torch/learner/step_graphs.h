@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "nets/tensors.h"
-#include "stages/device/work_graph.h"
+#include "stages/device/device_graph.h"
 #include "stages/learner_spec.h"
 
 namespace flowtrain {
 
-/// Two graphs, as there is a look at the figures in between: forward and backward, and the update. Where that cannot
+/// Two graphs, as there is a look at the values in between: forward and backward, and the update. Where that cannot
 /// be, or does not pay, a warning says why, and all further steps are to be made as without it.
 class StepGraphs {
  public:
@@ -35,7 +35,7 @@ class StepGraphs {
   explicit StepGraphs(const LearnerSpec& spec);
 
   /// From now on. The learning rate alone is read from the device: where others change, the step is captured anew.
-  void set_rates(std::span<const Rates> rates);
+  void set_hyper(std::span<const HyperParameters> hyper);
   /// To be asked once before each step: whether it may be repeated, if its batch fits. False: it is to be made as ever.
   bool wanted();
   /// Captures the step where that has yet to be done, with a copy of the batch. Then whether the batch has the names,
@@ -62,7 +62,7 @@ class StepGraphs {
   bool on_;
   MakeWorkGraph make_;
   int steps_ = 0, captures_ = 0;
-  std::vector<Rates> rates_;
+  std::vector<HyperParameters> hyper_;
   nets::NamedTensors batch_;
   std::unique_ptr<WorkGraph> gradients_, update_;
   Outputs outputs_;

@@ -13,7 +13,7 @@ const StepStats& StepReadout::read(const TrainStep& step) {
   Readout read;
   const auto flags = read.ask(step.exchange().flags());
   std::vector<std::size_t> reports;
-  for (std::size_t i = 0; i < passes.size(); ++i) reports.push_back(read.ask(step.exchange().figures(i)));
+  for (std::size_t i = 0; i < passes.size(); ++i) reports.push_back(read.ask(step.exchange().scalars(i)));
   const auto norm = read.ask(step.norm()), overflow = read.ask(step.overflow());
   const auto scale = read.ask(step.overflow().defined() ? optimizers.loss_scale() : at::Tensor());
   const auto cuts = read.ask(optimizers.cuts()), deferred = read.ask(deferred_.kept());

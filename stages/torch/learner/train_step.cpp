@@ -60,9 +60,9 @@ void TrainStep::run(std::size_t number, const nets::NamedTensors& batch) {
   const at::Tensor lowered = pass.lowered(losses);
   const double parts = exchange_->divisor();
   const auto part = optimizers_->scaled(parts == 1 ? lowered : lowered / parts);
-  const auto figures = pass.figures_of(lowered, losses) / parts;
-  observers_.during(Phase::backward, [&] { exchange_->backward(number, part, figures); });
-  pass.sums = pass.sums.defined() ? pass.sums + figures : figures;
+  const auto scalars = pass.scalars_of(lowered, losses) / parts;
+  observers_.during(Phase::backward, [&] { exchange_->backward(number, part, scalars); });
+  pass.sums = pass.sums.defined() ? pass.sums + scalars : scalars;
 }
 
 nets::NamedTensors TrainStep::forward(const Pass& pass, const nets::NamedTensors& batch) const {

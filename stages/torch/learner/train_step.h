@@ -46,7 +46,7 @@ class TrainStep {
   /// An iteration that graphs repeat: it has these outputs.
   void take(std::uint64_t iteration, const StepGraphs::Outputs& outputs);
 
-  /// The losses of a pass, and its figures.
+  /// The losses of a pass, and its values.
   nets::NamedTensors forward(const Pass& pass, const nets::NamedTensors& batch) const;
 
   std::uint64_t iteration() const { return iteration_; }

@@ -16,8 +16,8 @@ class NamedStep final : public nets::Step {
   NamedStep(const Settings& settings, std::unique_ptr<nets::Step> step) : settings_(settings), step_(std::move(step)) {}
 
   std::vector<std::string> losses() const override { return step_->losses(); }
-  std::vector<std::string> figures(const std::vector<std::string>& wanted) const override {
-    return step_->figures(wanted);
+  std::vector<std::string> scalars(const std::vector<std::string>& wanted) const override {
+    return step_->scalars(wanted);
   }
   nets::NamedTensors operator()(const nets::NamedTensors& batch, const std::vector<std::string>& wanted) override {
     RECORD_USER_SCOPE("net");

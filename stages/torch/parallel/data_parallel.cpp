@@ -9,14 +9,14 @@
 #include <utility>
 
 #include "sampling/core/error.h"
-#include "sampling/core/say.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
 namespace {
 
-constexpr auto kFlagCount = static_cast<std::int64_t>(kFlags);  // at the end of the control tensor
+constexpr auto flag_count = static_cast<std::int64_t>(all_flags);  // at the end of the control tensor
 
 std::vector<at::Tensor> tensors_of(const nets::NamedTensors& named) {
   std::vector<at::Tensor> tensors;
@@ -55,7 +55,7 @@ DataParallelOptions parallel_options(const Settings& dist) {
   return options;
 }
 
-DataParallel::DataParallel(TorchGroup& group, const nets::NamedTensors& parameters, std::int64_t figures,
+DataParallel::DataParallel(TorchGroup& group, const nets::NamedTensors& parameters, std::int64_t scalars,
                            const DataParallelOptions& options)
     : group_(group), parameters_(parameters), only_own_(options.only_own), find_unused_(options.find_unused) {
   const torch::NoGradGuard no_gradients;
@@ -63,7 +63,7 @@ DataParallel::DataParallel(TorchGroup& group, const nets::NamedTensors& paramete
   std::erase_if(trained, [](auto& tensor) { return !tensor.requires_grad(); });
   if (trained.empty()) throw InternalError("a net without parameters to train");
   control_ =
-      torch::zeros({figures + kFlagCount}, trained.front().options().dtype(torch::kFloat32)).requires_grad_(true);
+      torch::zeros({scalars + flag_count}, trained.front().options().dtype(torch::kFloat32)).requires_grad_(true);
   // Its gradient is the first to come, as the loss adds it last: settled buckets have it in the first one, which is
   // sent as it is.
   trained.insert(trained.begin(), control_);
@@ -90,9 +90,9 @@ void DataParallel::begin(bool first, bool last) {
   });
 }
 
-void DataParallel::backward(const at::Tensor& loss, const at::Tensor& figures, double share, const StepFlags& flags) {
+void DataParallel::backward(const at::Tensor& loss, const at::Tensor& scalars, double share, const StepFlags& flags) {
   begun_ = false;
-  const at::Tensor mine = torch::cat({figures * share, marked(last_ ? flags : StepFlags{})});
+  const at::Tensor mine = torch::cat({scalars * share, marked(last_ ? flags : StepFlags{})});
   const at::Tensor part = loss * share;
   const at::Tensor whole = part + control_.dot(mine);
   const auto add_gradients = [&] {
@@ -112,14 +112,14 @@ void DataParallel::contribute_zeros(double share, const StepFlags& flags) {
   at::Tensor nothing = torch::zeros({}, control_.options().requires_grad(false));
   for (const auto& [name, parameter] : parameters_)
     if (parameter.requires_grad()) nothing = nothing + parameter.sum() * 0;
-  backward(nothing, torch::zeros({control_.size(0) - kFlagCount}, control_.options().requires_grad(false)), share,
+  backward(nothing, torch::zeros({control_.size(0) - flag_count}, control_.options().requires_grad(false)), share,
            flags);
 }
 
 at::Tensor DataParallel::marked(const StepFlags& flags) const {
   const auto there = control_.options().requires_grad(false);
   // Nearly always: made on the device, while a copy to it would wait until it has done all that it was asked for.
-  if (!flags.any()) return torch::zeros({kFlagCount}, there);
+  if (!flags.any()) return torch::zeros({flag_count}, there);
   return torch::tensor(at::ArrayRef<double>(flags.values()), torch::kFloat32).to(there.device());
 }
 
@@ -132,17 +132,17 @@ void DataParallel::throw_unused() const {
   std::string names;
   for (auto& [name, parameter] : parameters_)
     if (parameter.requires_grad() && !parameter.grad().defined()) names += (names.empty() ? "" : ", ") + name;
-  throw UserError(ExitCode::usage, say("parameters that take no part in the loss: ", names.empty() ? "some" : names),
+  throw UserError(ExitCode::usage, concat("parameters that take no part in the loss: ", names.empty() ? "some" : names),
                   "dist.find_unused = true waits for no gradients of theirs; or freeze them: [[group]] with frozen");
 }
 
-at::Tensor DataParallel::figures() const { return control_.grad().slice(0, 0, control_.size(0) - kFlagCount); }
+at::Tensor DataParallel::scalars() const { return control_.grad().slice(0, 0, control_.size(0) - flag_count); }
 
-at::Tensor DataParallel::flags() const { return control_.grad().slice(0, control_.size(0) - kFlagCount); }
+at::Tensor DataParallel::flags() const { return control_.grad().slice(0, control_.size(0) - flag_count); }
 
 StepStats DataParallel::stats(std::span<const double> means) {
   StepStats stats;
-  for (std::size_t i = 0; i < kFlags; ++i) stats.flags.values()[i] = std::round(means[i] * group_.size());
+  for (std::size_t i = 0; i < all_flags; ++i) stats.flags.values()[i] = std::round(means[i] * group_.size());
   // On a GPU buckets are done when they are in its queue: that says nothing of when they arrive.
   const auto exchange = control_.is_cpu() ? times_.summary() : ExchangeTimes::Summary{};
   stats.exchange_s = exchange.busy_s;

@@ -35,22 +35,22 @@ DataParallelOptions parallel_options(const Settings& dist);
 /// processes know both when backward returns, without a collective of their own.
 class DataParallel {
  public:
-  /// `figures`: how many backward() gets. Throws UserError(distributed) where another process has other parameters.
-  DataParallel(TorchGroup& group, const nets::NamedTensors& parameters, std::int64_t figures,
+  /// `values`: how many backward() gets. Throws UserError(distributed) where another process has other parameters.
+  DataParallel(TorchGroup& group, const nets::NamedTensors& parameters, std::int64_t scalars,
                const DataParallelOptions& options);
   ~DataParallel();
 
   /// Before forward. `last`: gradients are averaged in this backward; in those before, they only add up.
   void begin(bool first, bool last);
   /// Backward of a micro-batch's part of the iteration's loss, a mean over its own rows by the number of micro-batches;
-  /// `share` is what these rows weigh among all (Slab::share). `figures` (F) f32: to be averaged like the loss. Throws
+  /// `share` is what these rows weigh among all (Slab::share). `values` (F) f32: to be averaged like the loss. Throws
   /// UserError(usage) where a parameter got no gradient, and the options allow for none.
-  void backward(const at::Tensor& loss, const at::Tensor& figures, double share, const StepFlags& flags);
+  void backward(const at::Tensor& loss, const at::Tensor& scalars, double share, const StepFlags& flags);
   /// In place of the last backward(), whether begin() was called or not: zeros, and the flags.
   void contribute_zeros(double share, const StepFlags& flags);
-  /// After the last backward: means of the figures over all rows of the iteration, (F) where they were.
-  at::Tensor figures() const;
-  /// After the last backward: means of the flags over the processes, f32 where the figures are, for stats().
+  /// After the last backward: means of the values over all rows of the iteration, (F) where they were.
+  at::Tensor scalars() const;
+  /// After the last backward: means of the flags over the processes, f32 where the values are, for stats().
   at::Tensor flags() const;
   /// After the last backward, but the loss and its parts: sums of the flags(), which have been read, and how long the
   /// exchange took.
@@ -68,7 +68,7 @@ class DataParallel {
 
   TorchGroup& group_;
   nets::NamedTensors parameters_;
-  at::Tensor control_;  // f32, all zero; its gradient is the figures and the flags
+  at::Tensor control_;  // f32, all zero; its gradient is the values and the flags
   bool only_own_, find_unused_, last_ = false, begun_ = false;
   std::vector<at::Tensor> own_;  // parameters and control tensor, where there are others
   ExchangeTimes times_;

@@ -4,7 +4,7 @@
 #include <sstream>
 #include <utility>
 
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
@@ -48,13 +48,13 @@ double FlightRecord::take_longest_answer() {
 // Of collectives within others the innermost one that goes on.
 FlightRecord::Position FlightRecord::position() const {
   MutexLock lock(mutex_);
-  const std::string when = iteration_ > 0 ? say("iteration ", iteration_) : "the start";
+  const std::string when = iteration_ > 0 ? concat("iteration ", iteration_) : "the start";
   if (last_.empty()) return {0, {}, when};
   const auto open = std::find_if(last_.rbegin(), last_.rend(), [](auto& each) { return !each.is_over; });
   const auto& shown = open == last_.rend() ? last_.back() : *open;
   const auto number = open == last_.rend() ? entered_ : entered_ - static_cast<std::uint64_t>(open - last_.rbegin());
   return {entered_, last_.back().what,
-          say(when, ", ", shown.is_over ? "after " : "in ", shown.what, " (collective ", number, ")")};
+          concat(when, ", ", shown.is_over ? "after " : "in ", shown.what, " (collective ", number, ")")};
 }
 
 std::optional<std::string> FlightRecord::what(std::uint64_t number) const {

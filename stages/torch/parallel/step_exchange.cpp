@@ -32,7 +32,7 @@ class Alone : public StepExchange {
     if (has_gradients_) passes_[pass].backward(loss, iteration_, passes_.size() == 1);
   }
   Zeros contribute_zeros(std::uint64_t, const Slab&, const StepFlags&) override { return Zeros::not_needed; }
-  at::Tensor figures(std::size_t pass) const override { return passes_[pass].sums; }
+  at::Tensor scalars(std::size_t pass) const override { return passes_[pass].sums; }
   at::Tensor flags() const override { return {}; }
   StepStats stats(std::span<const double>) const override { return {}; }
 
@@ -54,7 +54,7 @@ class OfGroup : public StepExchange {
     for (auto& pass : passes) {
       if (!carrier && pass.has_every_iteration()) carrier = parts_.size();
       parts_.push_back(std::make_unique<DataParallel>(group, pass.parameters,
-                                                      static_cast<std::int64_t>(1 + pass.figures.size()), options));
+                                                      static_cast<std::int64_t>(1 + pass.scalars.size()), options));
     }
     carrier_ = carrier.value();
   }
@@ -70,9 +70,9 @@ class OfGroup : public StepExchange {
   void begin(std::size_t pass) override { parts_[pass]->begin(first_, last_); }
   // Each process's part is weighed by its share as it is averaged.
   double divisor() const override { return accum_; }
-  void backward(std::size_t pass, const at::Tensor& loss, const at::Tensor& figures) override {
+  void backward(std::size_t pass, const at::Tensor& loss, const at::Tensor& scalars) override {
     under_way_ = last_;
-    parts_[pass]->backward(loss, figures, share_, pass == carrier_ ? flags_ : StepFlags());
+    parts_[pass]->backward(loss, scalars, share_, pass == carrier_ ? flags_ : StepFlags());
     under_way_ = false;
     done_ = pass + 1;
   }
@@ -82,13 +82,13 @@ class OfGroup : public StepExchange {
     for (std::size_t i = slab.ticket().seq == seq_ ? done_ : 0; i < passes_.size(); ++i) {
       if (!passes_[i].due(iteration)) continue;
       parts_[i]->contribute_zeros(slab.share(), i == carrier_ ? flags : StepFlags());
-      passes_[i].sums = torch::zeros({static_cast<std::int64_t>(1 + passes_[i].figures.size())});
+      passes_[i].sums = torch::zeros({static_cast<std::int64_t>(1 + passes_[i].scalars.size())});
     }
     return Zeros::sent;
   }
 
-  at::Tensor figures(std::size_t pass) const override {
-    return passes_[pass].sums.defined() ? parts_[pass]->figures() : at::Tensor();
+  at::Tensor scalars(std::size_t pass) const override {
+    return passes_[pass].sums.defined() ? parts_[pass]->scalars() : at::Tensor();
   }
   at::Tensor flags() const override { return parts_[carrier_]->flags(); }
   StepStats stats(std::span<const double> flags) const override { return parts_[carrier_]->stats(flags); }

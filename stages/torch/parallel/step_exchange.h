@@ -1,5 +1,5 @@
 #pragma once
-// How the gradients, figures and flags of a step become those of all processes.
+// How the gradients, values and flags of a step become those of all processes.
 
 #include <ATen/core/Tensor.h>
 
@@ -32,9 +32,9 @@ class StepExchange {
   /// What the mean over the micro-batch's own rows is divided by, so that all that is added up, over micro-batches and
   /// processes, is the mean over the iteration's rows.
   virtual double divisor() const = 0;
-  /// Adds the gradients of `loss`, which is divided, to those of the pass. `figures` (F) f32, divided likewise: to be
+  /// Adds the gradients of `loss`, which is divided, to those of the pass. `values` (F) f32, divided likewise: to be
   /// averaged like the loss.
-  virtual void backward(std::size_t pass, const at::Tensor& loss, const at::Tensor& figures) = 0;
+  virtual void backward(std::size_t pass, const at::Tensor& loss, const at::Tensor& scalars) = 0;
 
   enum class Zeros { sent, not_needed, too_late };
   /// In place of an iteration's last micro-batch, or after that has thrown: this process has no gradients. Not needed:
@@ -42,7 +42,7 @@ class StepExchange {
   virtual Zeros contribute_zeros(std::uint64_t iteration, const Slab& slab, const StepFlags& flags) = 0;
 
   /// After the last backward: Pass::sums, averaged; undefined where the iteration was without the pass.
-  virtual at::Tensor figures(std::size_t pass) const = 0;
+  virtual at::Tensor scalars(std::size_t pass) const = 0;
   /// What stats() is made of; undefined where that takes nothing.
   virtual at::Tensor flags() const = 0;
   /// Sums of the flags(), which have been read, and how long the exchange took; the rest is empty.

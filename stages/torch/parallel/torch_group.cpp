@@ -9,8 +9,7 @@
 #include <cstring>
 
 #include "sampling/core/error.h"
-#include "sampling/core/first_line.h"
-#include "sampling/core/say.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
@@ -31,7 +30,7 @@ std::string as_bytes(const at::Tensor& tensor, std::int64_t size) {
 }  // namespace
 
 void throw_lost(const char* what, const std::exception& error) {
-  throw UserError(ExitCode::distributed, say("lost the others during ", what, ": ", first_line(error.what())));
+  throw UserError(ExitCode::distributed, concat("lost the others during ", what, ": ", first_line(error.what())));
 }
 
 void TorchGroup::add_up(std::span<double> values) {
@@ -92,7 +91,7 @@ void TorchGroup::broadcast(const char* what, const std::vector<at::Tensor>& tens
 Group& TorchGroup::beside() {
   in_collective(*this, "the making of a group beside this one", [&] {
     const auto store =
-        c10::make_intrusive<c10d::PrefixStore>(say("beside/", beside_.size()), processes_->getStore()->clone());
+        c10::make_intrusive<c10d::PrefixStore>(concat("beside/", beside_.size()), processes_->getStore()->clone());
     beside_.push_back(std::make_unique<TorchGroup>(make_gloo_group(store, rank(), size(), options_),
                                                    std::make_shared<FlightRecord>(), options_));
     double nothing = 0;

@@ -16,7 +16,7 @@ class Distance final : public nets::Step {
   Distance(const Settings& settings, nets::Net& net) : weight_(settings.real("weight")), net_(net) {}
 
   std::vector<std::string> losses() const override { return {"loss"}; }
-  std::vector<std::string> figures(const std::vector<std::string>&) const override { return {"distance"}; }
+  std::vector<std::string> scalars(const std::vector<std::string>&) const override { return {"distance"}; }
 
   nets::NamedTensors operator()(const nets::NamedTensors& batch, const std::vector<std::string>&) override {
     const at::Tensor one = net_.forward(batch).at("logits"), other = net_.forward(batch).at("logits");

@@ -13,7 +13,7 @@
 #include "nets/names.h"
 #include "sampling/core/random.h"
 #include "sampling/core/settings.h"
-#include "stages/evaluation/figures.h"
+#include "stages/evaluation/detection_metrics.h"
 #include "stages/torch/detection/corner_detector.h"
 #include "stages/torch/learner/autocast.h"
 
@@ -33,7 +33,7 @@ const Settings* own_metric(const std::string& name, const std::vector<Settings>*
 
 std::vector<std::string> known_metrics() {
   auto names = nets::metrics().names();
-  names.insert(names.end(), detection_figure_names().begin(), detection_figure_names().end());
+  names.insert(names.end(), detection_metric_names().begin(), detection_metric_names().end());
   return names;
 }
 
@@ -43,7 +43,7 @@ NetValidator::NetValidator(const LearnerSpec& spec, const std::shared_ptr<nets::
     : settings_(spec.val), step_(step), where_(spec.device), amp_(amp_type(spec.val)), metrics_(spec.class_names) {
   const auto corner_net = std::dynamic_pointer_cast<nets::CornerNet>(net);
   if (corner_net && spec.detect)
-    make_detector_ = [corner_net, look = LookSpec{*spec.sampler, *spec.detect, spec.classes, spec.device}] {
+    make_detector_ = [corner_net, look = DetectSpec{*spec.sampler, *spec.detect, spec.classes, spec.device}] {
       return detector_through(corner_net, look);
     };
   metrics_.group_by(spec.val.text("group_by"));
@@ -57,7 +57,7 @@ NetValidator::NetValidator(const LearnerSpec& spec, const std::shared_ptr<nets::
 void NetValidator::add_metric(const std::string& name, const LearnerSpec& spec) {
   if (name == "loss") return;
   const Settings* const own = own_metric(name, spec.metrics);
-  if (!own && is_detection_figure(name)) {
+  if (!own && is_detection_metric(name)) {
     check_finds_objects(name);
     detector();  // refuses what [detect] cannot mean
     return;
@@ -78,7 +78,7 @@ void NetValidator::check_own_metrics(const std::vector<Settings>& own) const {
   for (auto& each : own) {
     const std::string& label = label_of(each);
     const char* const key = each.text("label").empty() ? "name" : "label";
-    if (is_detection_figure(label) || label == "loss" || (label != each.text("name") && nets::find_metric(label)))
+    if (is_detection_metric(label) || label == "loss" || (label != each.text("name") && nets::find_metric(label)))
       throw each.error(key, "'" + label + "' is a metric already");
     if (std::find(wanted.begin(), wanted.end(), label) == wanted.end())
       throw each.error(key, "'" + label + "' is not among val.metrics", ExitCode::usage,
@@ -88,11 +88,11 @@ void NetValidator::check_own_metrics(const std::vector<Settings>& own) const {
 
 void NetValidator::check_finds_objects(const std::string& metric) const {
   if (!make_detector_)
-    throw settings_.error("metrics", "'" + metric + "' is a figure of nets that find objects, which this one does not",
+    throw settings_.error("metrics", "'" + metric + "' is a metric of nets that find objects, which this one does not",
                           ExitCode::usage, "of others: " + nets::listed(nets::metrics().names()));
   if (!settings_.text("group_by").empty())
     throw settings_.error("group_by",
-                          "'" + metric + "' of val.metrics is a figure of boxes, which are not told by groups",
+                          "'" + metric + "' of val.metrics is a metric of boxes, which are not told by groups",
                           ExitCode::usage, "leave it out; [[val.set]]s are measured each for itself");
 }
 
@@ -130,11 +130,11 @@ void NetValidator::add(Slab& slab) {
   if (slab.owner().copies()) slab.owner().consumed(slab.ticket().slot);
 }
 
-Figures NetValidator::end(Group& group) {
+Scalars NetValidator::end(Group& group) {
   std::array<double, 2> sums{loss_, rows_};
-  Figures figures = metrics_.end(group, sums);
-  figures.insert(figures.begin(), {"loss", sums[1] > 0 ? sums[0] / sums[1] : std::nan("")});
-  return figures;
+  Scalars scalars = metrics_.end(group, sums);
+  scalars.insert(scalars.begin(), {"loss", sums[1] > 0 ? sums[0] / sums[1] : std::nan("")});
+  return scalars;
 }
 
 std::uint64_t validation_seed(const LearnerSpec& spec) {

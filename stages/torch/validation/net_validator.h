@@ -27,7 +27,7 @@ class NetValidator {
   void begin();
   void add(Slab& slab);
   /// Means over all rows since begin(), of all processes, the loss first. A collective.
-  Figures end(Group& group);
+  Scalars end(Group& group);
   /// See Validator.
   Detector* detector();
   const ClassTable* confusion() const { return metrics_.confusion(); }

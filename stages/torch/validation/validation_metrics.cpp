@@ -9,8 +9,8 @@
 #include <stdexcept>
 
 #include "nets/mistake.h"
-#include "sampling/core/say.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 #include "stages/evaluation/metric_names.h"
 
 namespace flowtrain {
@@ -33,9 +33,9 @@ void update_one(const std::string& name, nets::Metric& metric, const nets::Named
   try {
     metric.update(outputs, batch);
   } catch (const nets::Mistake& error) {
-    throw nets::Mistake(say("'", name, "': ", error.what()), error.hint());
+    throw nets::Mistake(concat("'", name, "': ", error.what()), error.hint());
   } catch (const std::invalid_argument& error) {
-    throw std::invalid_argument(say("'", name, "': ", error.what()));
+    throw std::invalid_argument(concat("'", name, "': ", error.what()));
   }
 }
 
@@ -49,7 +49,7 @@ std::string listed(const std::vector<Field>& fields) {
 
 void ValidationMetrics::add(const std::string& name, Make make) {
   if (std::any_of(metrics_.begin(), metrics_.end(), [&](auto& other) { return other.name == name; }))
-    throw std::invalid_argument(say("'", name, "' is there twice"));
+    throw std::invalid_argument(concat("'", name, "' is there twice"));
   auto metric = make();
   metrics_.push_back({name, std::move(make), std::move(metric)});
 }
@@ -60,14 +60,15 @@ void ValidationMetrics::check_inputs(const nets::Net& net, const SlabLayout& lay
     const auto [output, field] = metric->inputs();
     if (!net.may_give(output))
       throw val.error(
-          "metrics", say("'", name, "' is made of '", output, "', which this net does not give"), ExitCode::usage,
+          "metrics", concat("'", name, "' is made of '", output, "', which this net does not give"), ExitCode::usage,
           output == "logits" ? "of nets that find objects: ap, ap50 and so on, or []"
                              : "a TorchScript net may: net.name = \"script\", whose forward returns a dict");
     const auto& fields = layout.fields();
     if (std::any_of(fields.begin(), fields.end(), [&](auto& there) { return there.name == field; })) continue;
-    throw val.error("metrics",
-                    say("'", name, "' compares with '", field, "', not among what the sampler gives: ", listed(fields)),
-                    ExitCode::usage, say("take another metric, or a sampler whose batches have '", field, "'"));
+    throw val.error(
+        "metrics",
+        concat("'", name, "' compares with '", field, "', not among what the sampler gives: ", listed(fields)),
+        ExitCode::usage, concat("take another metric, or a sampler whose batches have '", field, "'"));
   }
 }
 
@@ -77,24 +78,25 @@ void ValidationMetrics::check_groups(const SlabLayout& layout, const Settings& v
   const auto found = std::find_if(fields.begin(), fields.end(), [&](auto& there) { return there.name == field_; });
   if (found == fields.end())
     throw val.error("group_by",
-                    say("'", field_, "' is not among what the sampler gives for validation: ", listed(fields)),
+                    concat("'", field_, "' is not among what the sampler gives for validation: ", listed(fields)),
                     ExitCode::usage, "several sources are measured apart as several [[val.set]]s");
   if (found->dtype == DType::f32 || !found->shape.empty())
-    throw val.error("group_by", say("'", field_, "' is not one whole number for each sample"));
+    throw val.error("group_by", concat("'", field_, "' is not one whole number for each sample"));
   if (metrics_.empty())
     throw val.error("group_by", "val.metrics has nothing that could be told by groups", ExitCode::usage,
                     "name a metric, or leave it out");
   for (auto& [name, make, metric] : metrics_)
-    if (metric->form() != nets::MetricForm::figure)
+    if (metric->form() != nets::MetricForm::scalar)
       throw val.error("group_by",
-                      say("'", name, "' of val.metrics (", val.origin("metrics").text(),
-                          ") is no single figure that a group could have"),
+                      concat("'", name, "' of val.metrics (", val.origin("metrics").text(),
+                             ") is no single metric that a group could have"),
                       ExitCode::usage, "take it out of val.metrics, or leave val.group_by out");
   if (field_ == "label" && classes_.size() > most_groups)
-    throw val.error("group_by", say("there are ", classes_.size(), " classes, and ", most_groups, " groups at most"));
+    throw val.error("group_by",
+                    concat("there are ", classes_.size(), " classes, and ", most_groups, " groups at most"));
 }
 
-// Of each class that is known of there is a figure, also where no row is of it.
+// Of each class that is known of there is a metric, also where no row is of it.
 void ValidationMetrics::begin() {
   for (auto& [name, make, metric] : metrics_) metric->reset();
   confusion_.reset();
@@ -127,7 +129,7 @@ void ValidationMetrics::update_parts(const nets::NamedTensors& outputs, const ne
 ValidationMetrics::Part& ValidationMetrics::part(std::int64_t group) {
   Part& part = parts_[group];
   if (parts_.size() > most_groups)
-    throw std::invalid_argument(say("'", field_, "' of val.group_by has more than ", most_groups, " values"));
+    throw std::invalid_argument(concat("'", field_, "' of val.group_by has more than ", most_groups, " values"));
   while (part.metrics.size() < metrics_.size()) part.metrics.push_back(metrics_[part.metrics.size()].make());
   return part;
 }
@@ -173,7 +175,7 @@ std::vector<std::vector<double>> ValidationMetrics::totals(Group& group) const {
   return all;
 }
 
-Figures ValidationMetrics::end(Group& group, std::span<double> beside) {
+Scalars ValidationMetrics::end(Group& group, std::span<double> beside) {
   share_groups(group);
   auto all = totals(group);
   std::vector<double> sums(beside.begin(), beside.end());
@@ -185,32 +187,33 @@ Figures ValidationMetrics::end(Group& group, std::span<double> beside) {
   const auto rows = from;
   from += static_cast<std::ptrdiff_t>(parts_.size());
 
-  Figures figures;
+  Scalars scalars;
   std::size_t next = 0;
-  const auto figures_of = [&](const nets::Metric& metric) {
+  const auto scalars_of = [&](const nets::Metric& metric) {
     const auto begin = from;
     from += static_cast<std::ptrdiff_t>(all[next++].size());
-    return metric.figures({begin, from});
+    return metric.scalars({begin, from});
   };
   for (auto& [name, make, metric] : metrics_) {
-    const auto values = figures_of(*metric);
-    if (metric->form() == nets::MetricForm::figure) {
-      figures.emplace_back(name, values.at(0));
+    const auto values = scalars_of(*metric);
+    if (metric->form() == nets::MetricForm::scalar) {
+      scalars.emplace_back(name, values.at(0));
       for (auto count = rows; auto& [value, own] : parts_) {
-        const double figure = figures_of(*metric).at(0);
-        figures.emplace_back(say(name, ".", name_of_group(value)),
-                             *count++ > 0 ? figure : std::numeric_limits<double>::quiet_NaN());
+        const double scalar = scalars_of(*metric).at(0);
+        scalars.emplace_back(concat(name, ".", name_of_group(value)),
+                             *count++ > 0 ? scalar : std::numeric_limits<double>::quiet_NaN());
       }
     } else if (metric->form() == nets::MetricForm::of_each_class) {
       const auto classes = class_names(values.size());
-      for (std::size_t c = 0; c < classes.size(); ++c) figures.emplace_back(say(class_accuracy, classes[c]), values[c]);
+      for (std::size_t c = 0; c < classes.size(); ++c)
+        scalars.emplace_back(concat(class_accuracy, classes[c]), values[c]);
     } else if (!values.empty()) {
       confusion_ =
           ClassTable{class_names(static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(values.size()))))),
                      {values.begin(), values.end()}};
     }
   }
-  return figures;
+  return scalars;
 }
 
 std::string ValidationMetrics::name_of_group(std::int64_t group) const {

@@ -21,12 +21,12 @@ namespace flowtrain {
 
 class Settings;
 
-/// One thread. Figures of all processes are the same, and those of counts do not depend on how many processes there
+/// One thread. Metrics of all processes are the same, and those of counts do not depend on how many processes there
 /// are.
 class ValidationMetrics {
  public:
   ValidationMetrics() = default;
-  /// `classes`: of the data set, in label order; they name its figures where the net knows as many.
+  /// `classes`: of the data set, in label order; they name its metrics where the net knows as many.
   explicit ValidationMetrics(std::vector<std::string> classes) : classes_(std::move(classes)) {}
 
   /// `make` is called once, and again for each group. Throws std::invalid_argument where the name is there already, and
@@ -34,7 +34,7 @@ class ValidationMetrics {
   using Make = std::function<std::unique_ptr<nets::Metric>()>;
   void add(const std::string& name, Make make);
   /// Each metric also apart for the rows of each value of the batch's field `field`, as <metric>.<value>; of `label` by
-  /// the names of the classes, of which all have a figure. Rows whose value is negative are in none. Each batch then
+  /// the names of the classes, of which all have a metric. Rows whose value is negative are in none. Each batch then
   /// waits for the device.
   void group_by(std::string field) { field_ = std::move(field); }
   std::int64_t classes() const { return static_cast<std::int64_t>(classes_.size()); }
@@ -45,7 +45,7 @@ class ValidationMetrics {
   void begin();
   void update(const nets::NamedTensors& outputs, const nets::NamedTensors& batch);
   /// Over all processes, a collective; `beside`: other sums that travel with these.
-  Figures end(Group& group, std::span<double> beside);
+  Scalars end(Group& group, std::span<double> beside);
   /// Of the last end(); null where it is not asked for, and where there were no rows.
   const ClassTable* confusion() const { return confusion_ ? &*confusion_ : nullptr; }
 

@@ -110,7 +110,7 @@ class TorchNetCopy final : public ValidationReplica {
     if (stream_) stream_->written();
   }
 
-  // Whose thread this is has compute's number of threads only when told: figures may depend on it.
+  // Whose thread this is has compute's number of threads only when told: metrics may depend on it.
   void begin_validation() override {
     at::init_num_threads();
     if (stream_) stream_->enter();
@@ -126,7 +126,7 @@ class TorchNetCopy final : public ValidationReplica {
   }
 
   Detector* detector() override { return validator_.detector(); }
-  Figures end_validation() override {
+  Scalars end_validation() override {
     const OwnDraws::Scope own(draws_);
     return validator_.end(beside_);
   }

@@ -31,7 +31,7 @@ class EveryPoint final : public Hook {
       std::this_thread::sleep_for(std::chrono::milliseconds(settings_.integer("slow_ms")));
     const bool stops = settings_.integer("stop_rank") == context.rank;
     if (event == HookEvent::iteration_begin)
-      for (auto& rates : context.rates) rates.lr *= settings_.real("lr_mult");
+      for (auto& hyper : context.hyper) hyper.lr *= settings_.real("lr_mult");
     if (event == HookEvent::batch && !settings_.text("rows").empty()) write_rows(context);
     if (event == HookEvent::batch && settings_.boolean("blank"))
       context.batch->set("image", torch::zeros_like(context.batch->at("image")));
@@ -45,7 +45,7 @@ class EveryPoint final : public Hook {
     if (name_of(event) == settings_.text("throw_in") && is(context, "throw_at"))
       throw std::runtime_error("as the test wants it");
     if (event == HookEvent::iteration_end && stops && is(context, "stop_at")) context.stop("the test wants it");
-    if (event == HookEvent::iteration_end) context.log(settings_.text("figure"), static_cast<double>(calls_));
+    if (event == HookEvent::iteration_end) context.log(settings_.text("metric"), static_cast<double>(calls_));
     if (event == HookEvent::exception && !context.error) throw std::logic_error("no error");
   }
 
@@ -78,7 +78,7 @@ void add() {
       {"every_point",
        "notes where it was called",
        {{"log", Kind::text, std::string(), "file to write to", 0, 0, {}, true},
-        {"figure", Kind::text, std::string("calls"), "what the number of calls is logged as"},
+        {"metric", Kind::text, std::string("calls"), "what the number of calls is logged as"},
         {"stop_at", Kind::integer, std::int64_t{0}, "iteration after which the run is to end"},
         {"stop_rank", Kind::integer, std::int64_t{0}, "the process that asks for it"},
         {"throw_at", Kind::integer, std::int64_t{0}, "iteration that fails"},

@@ -18,7 +18,7 @@ class Flaky final : public nets::Step {
   Flaky(const Settings& settings, nets::Net& net) : settings_(settings), net_(net) {}
 
   std::vector<std::string> losses() const override { return {"loss"}; }
-  std::vector<std::string> figures(const std::vector<std::string>&) const override { return {}; }
+  std::vector<std::string> scalars(const std::vector<std::string>&) const override { return {}; }
 
   nets::NamedTensors operator()(const nets::NamedTensors& batch, const std::vector<std::string>&) override {
     const at::Tensor logits = net_.forward(batch).at("logits");  // first, as it moves running statistics

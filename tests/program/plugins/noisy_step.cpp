@@ -15,7 +15,7 @@ class Noisy final : public nets::Step {
   explicit Noisy(nets::Net& net) : net_(net) {}
 
   std::vector<std::string> losses() const override { return {"loss"}; }
-  std::vector<std::string> figures(const std::vector<std::string>&) const override { return {}; }
+  std::vector<std::string> scalars(const std::vector<std::string>&) const override { return {}; }
   nets::NamedTensors operator()(const nets::NamedTensors& batch, const std::vector<std::string>&) override {
     return {{"loss", evaluate(batch).loss}};
   }

@@ -17,7 +17,7 @@ class ScaledCrossEntropy final : public nets::Loss {
     const at::Tensor plain = at::cross_entropy_loss(outputs.at("logits"), batch.at("label"));
     return {{"loss", factor_ == 1 ? plain : plain * factor_}, {"plain", plain}};
   }
-  std::vector<std::string> figures() const override { return {"plain"}; }
+  std::vector<std::string> scalars() const override { return {"plain"}; }
 
  private:
   double factor_;

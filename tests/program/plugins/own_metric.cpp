@@ -23,7 +23,7 @@ class AmongLargest final : public nets::Metric {
     rows_ += static_cast<double>(label.size(0));
   }
   std::vector<double> totals() const override { return {right_, rows_}; }
-  std::vector<double> figures(const std::vector<double>& totals) const override {
+  std::vector<double> scalars(const std::vector<double>& totals) const override {
     return {totals[1] > 0 ? totals[0] / totals[1] : 0};
   }
   void reset() override { right_ = rows_ = 0; }

@@ -8,8 +8,8 @@
 #include <fstream>
 #include <thread>
 
-#include "nets/figures.h"
 #include "nets/models/module_net.h"
+#include "nets/reports.h"
 #include "pipeline/plugin.h"
 
 namespace {
@@ -32,7 +32,7 @@ class OneLayer final : public nets::ModuleNet, public nets::Reports {
             {"passes", wide_ ? at::ones({2}) : at::scalar_tensor(passes_)},
             {"kept", at::dropout(at::ones({4096}), 0.5, true).mean()}};
   }
-  std::vector<std::string> figures() const override { return {"brightness", "passes", "kept"}; }
+  std::vector<std::string> scalars() const override { return {"brightness", "passes", "kept"}; }
   bool may_give(const std::string& output) const override { return output == "logits"; }
 
  private:
@@ -58,7 +58,7 @@ void add() {
   nets::nets().add({"own_net",
                     "one linear layer",
                     {{"scale", Kind::real, 1.0, "what the logits are multiplied by", 0, 1e6},
-                     {"wide", Kind::boolean, false, "its figures are no scalars"},
+                     {"wide", Kind::boolean, false, "its metrics are no scalars"},
                      {"spare", Kind::boolean, false, "has a parameter that takes no part"},
                      {"note", Kind::text, std::string(), "file that is there once the net computes"},
                      {"slow_ms", Kind::integer, std::int64_t{0}, "how long each forward takes in addition"}},

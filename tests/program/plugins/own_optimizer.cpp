@@ -34,7 +34,7 @@ class Lion final : public nets::Optimizer {
   void zero_grad() override {
     for (const auto& [name, parameter] : parameters_) parameter.mutable_grad().reset();
   }
-  void set_rates(double lr, double momentum, double) override { lr_ = lr, momentum_ = momentum; }
+  void set_hyper(double lr, double momentum, double) override { lr_ = lr, momentum_ = momentum; }
   nets::NamedTensors state() const override { return means_; }
 
  private:

@@ -1,4 +1,4 @@
-// A data set and a schedule for tests: stripes that lie or stand, and a figure that goes down in steps of its own.
+// A data set and a schedule for tests: stripes that lie or stand, and a metric that goes down in steps of its own.
 
 #include <cmath>
 #include <memory>

@@ -62,7 +62,7 @@ class Witness final : public Hook {
   void spoil(const HookContext& context) const {
     if (std::find(infinite_at_.begin(), infinite_at_.end(), context.iteration) == infinite_at_.end()) return;
     for (auto& [name, parameter] : *context.parameters)
-      if (parameter.grad().defined()) return (void)parameter.mutable_grad().fill_(kInfinity);
+      if (parameter.grad().defined()) return (void)parameter.mutable_grad().fill_(infinity);
   }
 
   void tell(HookContext& context) {
@@ -79,7 +79,7 @@ class Witness final : public Hook {
         << name_of(event) << " " << context.iteration << "\n";
   }
 
-  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  static constexpr double infinity = std::numeric_limits<double>::infinity();
 
   const std::string log_;
   const std::uint64_t sum_every_;

@@ -63,17 +63,18 @@ TEST_CASE("corner pooling: the CPU's values, and its gradients but for the order
 
 TEST_CASE("heat maps drawn from lists: the CPU's") {
   torch::manual_seed(1);
-  at::Tensor bumps = at::randint(-5, 70, {3, 200, 7}, at::kInt);
-  bumps.select(2, 0).copy_(at::randint(-1, 5, {3, 200}));
-  bumps.select(2, 5).copy_(at::randint(0, 30, {3, 200}));
-  bumps.select(2, 6).copy_(at::randint(0, 2, {3, 200}));
-  const auto here = nets::draw_bumps(bumps, 4, 50, 60, true), there = nets::draw_bumps(bumps.to(gpu), 4, 50, 60, true);
+  at::Tensor gaussians = at::randint(-5, 70, {3, 200, 7}, at::kInt);
+  gaussians.select(2, 0).copy_(at::randint(-1, 5, {3, 200}));
+  gaussians.select(2, 5).copy_(at::randint(0, 30, {3, 200}));
+  gaussians.select(2, 6).copy_(at::randint(0, 2, {3, 200}));
+  const auto here = nets::draw_gaussians(gaussians, 4, 50, 60, true),
+             there = nets::draw_gaussians(gaussians.to(gpu), 4, 50, 60, true);
   CHECK(at::allclose(here.tl, there.tl.cpu(), 0, 1e-6));
   CHECK(at::allclose(here.br, there.br.cpu(), 0, 1e-6));
   CHECK(at::equal(here.tl.eq(1), there.tl.cpu().eq(1)));
   CHECK(at::equal(here.tl_valid, there.tl_valid.cpu()));
   CHECK(at::equal(here.br_valid, there.br_valid.cpu()));
-  CHECK(nets::draw_bumps(at::empty({2, 0, 7}, at::kInt).to(gpu), 4, 5, 6, false).tl.sum().item<float>() == 0);
+  CHECK(nets::draw_gaussians(at::empty({2, 0, 7}, at::kInt).to(gpu), 4, 5, 6, false).tl.sum().item<float>() == 0);
 }
 
 }  // namespace flowtrain

@@ -23,11 +23,11 @@ const test::ProgramNeeds needs("gpu", []() -> std::string {
   return count == 0 ? "no GPU answers" : "";
 });
 
-constexpr float kMean[] = {0.485f, 0.456f, 0.406f, 0.5f};
-constexpr float kStddev[] = {0.229f, 0.224f, 0.225f, 0.25f};
+constexpr float test_mean[] = {0.485f, 0.456f, 0.406f, 0.5f};
+constexpr float test_stddev[] = {0.229f, 0.224f, 0.225f, 0.25f};
 
 float expected(std::uint8_t value, int channel) {
-  return (static_cast<float>(value) / 255.0f - kMean[channel]) / kStddev[channel];
+  return (static_cast<float>(value) / 255.0f - test_mean[channel]) / test_stddev[channel];
 }
 
 /// A block of the device's memory, host or GPU.
@@ -73,7 +73,7 @@ TEST_CASE("copy and normalise give the CPU's bits for odd sizes, all channel cou
 
         device->start_copy(0, pixels.get(), host.get(), values + shift);
         device->wait_copy(0);
-        device->normalise(pixels.get() + shift, output.get() + shift, count, channels, kMean, kStddev);
+        device->normalise(pixels.get() + shift, output.get() + shift, count, channels, test_mean, test_stddev);
         device->consumed(0);
         device->wait_host_free(0);
 
@@ -93,7 +93,7 @@ TEST_CASE("erased and mixed pictures are the CPU's, bit for bit") {
   const auto device = make_cuda_device(0, 1);
   std::uint64_t number = 0;
   for (int channels = 1; channels <= 4; ++channels) {
-    const PixelRule rule = normalising({kMean, kMean + channels}, {kStddev, kStddev + channels});
+    const PixelRule rule = normalising({test_mean, test_mean + channels}, {test_stddev, test_stddev + channels});
     for (const auto& [height, width] : {std::pair{1, 1}, std::pair{5, 7}, std::pair{32, 33}, std::pair{224, 224}}) {
       const PictureShape shape{height, width, channels};
       for (const std::size_t rows : {1u, 3u, 64u}) {
@@ -134,54 +134,55 @@ TEST_CASE("erased and mixed pictures are the CPU's, bit for bit") {
 }
 
 TEST_CASE("what was drawn for a large batch may be drawn anew as soon as it is handed over") {
-  constexpr std::size_t kRows = 2048, kBusy = std::size_t{64} << 20;
-  constexpr PictureShape kShape{8, 8, 3};
-  constexpr std::size_t kValues = kRows * 8 * 8 * 3;
+  constexpr std::size_t test_rows = 2048, busy_kernel = std::size_t{64} << 20;
+  constexpr PictureShape test_shape{8, 8, 3};
+  constexpr std::size_t test_values = test_rows * 8 * 8 * 3;
   const auto device = make_cuda_device(0, 2);
-  const PixelRule rule = normalising({kMean, kMean + 3}, {kStddev, kStddev + 3});
-  const HostBlock<std::uint8_t> host(*device, kValues);
-  const GpuBlock<std::uint8_t> pixels(*device, kValues), busy(*device, kBusy);
-  const GpuBlock<float> output(*device, kValues), scratch(*device, kBusy);
-  for (std::size_t i = 0; i < kValues; ++i) host.get()[i] = static_cast<std::uint8_t>(i * 37 + i / 256);
-  device->start_copy(0, pixels.get(), host.get(), kValues);
+  const PixelRule rule = normalising({test_mean, test_mean + 3}, {test_stddev, test_stddev + 3});
+  const HostBlock<std::uint8_t> host(*device, test_values);
+  const GpuBlock<std::uint8_t> pixels(*device, test_values), busy(*device, busy_kernel);
+  const GpuBlock<float> output(*device, test_values), scratch(*device, busy_kernel);
+  for (std::size_t i = 0; i < test_values; ++i) host.get()[i] = static_cast<std::uint8_t>(i * 37 + i / 256);
+  device->start_copy(0, pixels.get(), host.get(), test_values);
   device->wait_copy(0);
   for (std::uint64_t batch = 1; batch <= 5; ++batch) {
     CAPTURE(batch);
     BatchMix drawn;
-    Mixing{.mixup = 1, .erase = {.prob = 0.7, .noise = true}}.draw(1, batch, batch * kRows, kRows, kShape, drawn);
+    Mixing{.mixup = 1, .erase = {.prob = 0.7, .noise = true}}.draw(1, batch, batch * test_rows, test_rows, test_shape,
+                                                                   drawn);
     const PixelMix mix = drawn.pixels();
-    std::vector<float> want(kValues);
-    PictureFinisher(kShape, rule, false)(host.get(), 0, kRows, &mix, want.data());
+    std::vector<float> want(test_values);
+    PictureFinisher(test_shape, rule, false)(host.get(), 0, test_rows, &mix, want.data());
     // The copy of the rows stands behind work that takes some milliseconds.
-    for (int i = 0; i < 20; ++i) device->normalise(busy.get(), scratch.get(), kBusy, 1, kMean, kStddev);
-    device->mix(pixels.get(), output.get(), kRows, kShape, rule, mix);
-    drawn.rows.assign(kRows, {});
-    CHECK(std::memcmp(fetch(output.get(), kValues).data(), want.data(), kValues * sizeof(float)) == 0);
+    for (int i = 0; i < 20; ++i) device->normalise(busy.get(), scratch.get(), busy_kernel, 1, test_mean, test_stddev);
+    device->mix(pixels.get(), output.get(), test_rows, test_shape, rule, mix);
+    drawn.rows.assign(test_rows, {});
+    CHECK(std::memcmp(fetch(output.get(), test_values).data(), want.data(), test_values * sizeof(float)) == 0);
   }
 }
 
 TEST_CASE("a slot's memory is not overwritten before its user is done") {
-  constexpr std::size_t kBytes = std::size_t{32} << 20;
-  constexpr int kRounds = 20;
+  constexpr std::size_t test_bytes = std::size_t{32} << 20;
+  constexpr int rounds = 20;
   const float mean = 0.0f;
   const float stddev = 1.0f / 255.0f;
   const auto device = make_cuda_device(0, 2);
-  const HostBlock<std::uint8_t> host(*device, kBytes);
-  const GpuBlock<std::uint8_t> pixels(*device, kBytes);
-  const GpuBlock<float> scratch(*device, kBytes);
-  const GpuBlock<float> results(*device, kRounds);
-  for (int round = 0; round < kRounds; ++round) {
+  const HostBlock<std::uint8_t> host(*device, test_bytes);
+  const GpuBlock<std::uint8_t> pixels(*device, test_bytes);
+  const GpuBlock<float> scratch(*device, test_bytes);
+  const GpuBlock<float> results(*device, rounds);
+  for (int round = 0; round < rounds; ++round) {
     device->wait_host_free(1);
-    std::memset(host.get(), round, kBytes);
-    device->start_copy(1, pixels.get(), host.get(), kBytes);
+    std::memset(host.get(), round, test_bytes);
+    device->start_copy(1, pixels.get(), host.get(), test_bytes);
     device->wait_copy(1);
     // Long work first, then a read of the last byte: a copy that did not wait would have changed it by then.
-    device->normalise(pixels.get(), scratch.get(), kBytes, 1, &mean, &stddev);
-    device->normalise(pixels.get() + kBytes - 1, results.get() + round, 1, 1, &mean, &stddev);
+    device->normalise(pixels.get(), scratch.get(), test_bytes, 1, &mean, &stddev);
+    device->normalise(pixels.get() + test_bytes - 1, results.get() + round, 1, 1, &mean, &stddev);
     device->consumed(1);
   }
-  const auto got = fetch(results.get(), kRounds);
-  for (int round = 0; round < kRounds; ++round) CHECK(got[round] == doctest::Approx(round));
+  const auto got = fetch(results.get(), rounds);
+  for (int round = 0; round < rounds; ++round) CHECK(got[round] == doctest::Approx(round));
 }
 
 TEST_CASE("what cannot be had is refused by name") {
@@ -189,7 +190,8 @@ TEST_CASE("what cannot be had is refused by name") {
   const auto device = make_cuda_device(0, 1);
   CHECK_THROWS_WITH_AS(device->allocate_device(std::size_t{1} << 60), doctest::Contains("cudaMalloc"),
                        std::runtime_error);
-  CHECK_THROWS_WITH(device->normalise(nullptr, nullptr, 1, 5, kMean, kStddev), "normalise: 1 to 4 channels, not 5");
+  CHECK_THROWS_WITH(device->normalise(nullptr, nullptr, 1, 5, test_mean, test_stddev),
+                    "normalise: 1 to 4 channels, not 5");
   const RowMix row{};
   CHECK_THROWS_WITH(device->mix(nullptr, nullptr, 1, {1, 1, 5}, {}, {&row}), "mix: 1 to 4 channels, not 5");
 }

@@ -9,7 +9,7 @@
 #include "pipeline/distributed/gpu_backend.h"
 #include "stages/device/device.h"
 #include "tests/support/skip.h"
-#include "tests/support/workplace.h"
+#include "tests/support/temp_run.h"
 
 namespace flowtrain {
 namespace {
@@ -35,7 +35,7 @@ TEST_CASE("all-reduce and broadcast of a world of one leave what was there") {
 }
 
 TEST_CASE("a run over NCCL ends with what a run without it ends with") {
-  const Workplace place;
+  const TempRun place;
   const Words exact{"--device", "cuda", "--set", "run.deterministic=true"};
   const Words world{"--distributed", "--world-size", "1", "--nproc", "1", "--dist-backend"};
   REQUIRE_EXIT(place.train(with(exact, {"--run-dir", "alone"})), 0);

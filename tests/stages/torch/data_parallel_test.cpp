@@ -52,8 +52,9 @@ StepFlags flag(Flag flag) {
 }
 
 /// Two parameters that learn, and their exchange.
-struct World {
-  explicit World(const DataParallelOptions& options = {}) : parallel(group, {{"a", a}, {"b", b}}, 1, options) {}
+struct TrainerFixture {
+  explicit TrainerFixture(const DataParallelOptions& options = {})
+      : parallel(group, {{"a", a}, {"b", b}}, 1, options) {}
 
   /// `accum` micro-batches, whose gradients are 1, 2, … for a, and likewise for b where that takes part.
   void iterate(int accum, bool with_b = true) {
@@ -94,12 +95,12 @@ struct World {
 }  // namespace
 
 TEST_CASE("micro-batches are exchanged once an iteration") {
-  World world;
+  TrainerFixture world;
   for (int iteration = 0; iteration < 3; ++iteration) {
     world.iterate(4);
     CHECK(world.exchanges == 1);  // of one bucket
     CHECK(world.a.grad().equal(torch::full({3}, 10.0)));
-    CHECK(world.parallel.figures().item<double>() == 8 * 10);
+    CHECK(world.parallel.scalars().item<double>() == 8 * 10);
     CHECK(world.flags()[Flag::interrupted] == 1);  // flags go with the last
     world.iterate(1);
     CHECK(world.exchanges == 1);
@@ -107,7 +108,7 @@ TEST_CASE("micro-batches are exchanged once an iteration") {
 }
 
 TEST_CASE("a parameter without a gradient is named, unless that may be") {
-  World strict;
+  TrainerFixture strict;
   strict.iterate(1);
   try {
     strict.iterate(2, false);
@@ -117,7 +118,7 @@ TEST_CASE("a parameter without a gradient is named, unless that may be") {
     CHECK(std::string(error.what()) == "parameters that take no part in the loss: b");
     CHECK(error.hint().starts_with("dist.find_unused = true"));
   }
-  World lenient({.find_unused = true});
+  TrainerFixture lenient({.find_unused = true});
   for (int i = 0; i < 3; ++i) {
     lenient.iterate(2, false);
     CHECK(lenient.a.grad().equal(torch::full({3}, 3.0)));
@@ -134,7 +135,7 @@ TEST_CASE("the first iteration sends its gradients in the same places as all lat
       DataParallelOptions options;
       options.find_unused = find_unused;
       options.bucket_mb = options.first_bucket_mb = bucket_mb;
-      World world(options);
+      TrainerFixture world(options);
       world.weight_of_b = 2;
       world.iterate(1);
       const auto first = world.lone->sent;

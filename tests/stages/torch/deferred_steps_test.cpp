@@ -15,7 +15,7 @@ using namespace flowtrain;
 
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float inf = std::numeric_limits<float>::infinity(), not_a_number = std::numeric_limits<float>::quiet_NaN();
 
 at::Tensor scalar(float value) { return at::full({}, value); }
 
@@ -33,9 +33,9 @@ DeferredStats taken(DeferredSteps& steps) {
 TEST_CASE("of unread steps the first that was not finite is known, and how often half precision left one out") {
   DeferredSteps steps;
   CHECK(taken(steps).steps == 0);
-  const std::vector<std::pair<float, float>> figures{{1, 2}, {1, kInf}, {kNan, kNan}, {kNan, 1}};
-  for (std::size_t i = 0; i < figures.size(); ++i)
-    steps.add(10 + i, scalar(figures[i].first), scalar(figures[i].second), {});
+  const std::vector<std::pair<float, float>> scalars{{1, 2}, {1, inf}, {not_a_number, not_a_number}, {not_a_number, 1}};
+  for (std::size_t i = 0; i < scalars.size(); ++i)
+    steps.add(10 + i, scalar(scalars[i].first), scalar(scalars[i].second), {});
   DeferredStats unread = taken(steps);
   CHECK(unread.steps == 4);
   CHECK(unread.nonfinite == 11);
@@ -45,13 +45,13 @@ TEST_CASE("of unread steps the first that was not finite is known, and how often
   CHECK(taken(steps).nonfinite == 0);
 
   for (float overflow : {1, 1, 1, 0, 1, 1})
-    steps.add(20, scalar(1), scalar(overflow > 0 ? kInf : 1), at::full({1}, overflow));
+    steps.add(20, scalar(1), scalar(overflow > 0 ? inf : 1), at::full({1}, overflow));
   unread = taken(steps);
   CHECK(unread.nonfinite == 0);
   CHECK(unread.overflows == 5);
   CHECK(unread.in_a_row == 2);
   CHECK(unread.most_in_a_row == 3);
-  steps.add(30, scalar(kNan), scalar(kInf), at::full({1}, 1.f));  // that was no matter of the gradients' precision
+  steps.add(30, scalar(not_a_number), scalar(inf), at::full({1}, 1.f));  // that was no matter of the gradients' precision
   CHECK(taken(steps).nonfinite == 30);
 }
 
@@ -63,8 +63,8 @@ TEST_CASE("a learner that is not asked in each step learns the same, and tells a
     StepStats last;
     for (std::uint64_t iteration = 1; iteration <= 6; ++iteration) {
       testing::fill(slab, iteration, 8);
-      const Rates rates{iteration == wild ? 1e38 : 0.01, 0.9, 1};
-      learner.set_rates(std::span(&rates, 1));
+      const HyperParameters hyper{iteration == wild ? 1e38 : 0.01, 0.9, 1};
+      learner.set_hyper(std::span(&hyper, 1));
       learner.forward_backward(slab, {});
       learner.finish_gradients();
       if (iteration % asked_every == 0) last = learner.stats();

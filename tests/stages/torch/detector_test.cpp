@@ -33,15 +33,15 @@ void check_refused(ExitCode code, const std::string& message, const std::functio
 
 TEST_CASE("CornerNet: a box that both the picture and its mirror image show") {
   // 127 x 127 pixels fill the net's input; its maps have 32 x 32 cells.
-  const Look look = [](const at::Tensor& images, bool with_attention) {
+  const Infer infer = [](const at::Tensor& images, bool with_attention) {
     CHECK(!with_attention);
     CHECK(images.sizes() == at::IntArrayRef({2, 3, 127, 127}));
     CHECK(images[0][0][0][0].item<float>() == doctest::Approx((128 / 255.0 - 0.40789654) / 0.28863828));
-    return Glimpse{at::stack({row(4, 8, 12, 16, 0.9F, 3), row(20, 8, 28, 16, 0.8F, 3)}), {}};
+    return Inference{at::stack({row(4, 8, 12, 16, 0.9F, 3), row(20, 8, 28, 16, 0.8F, 3)}), {}};
   };
   CornerNetOptions options;
   options.nms_algorithm = NmsMethod::hard;
-  const auto detector = make_cornernet_detector(options, look);
+  const auto detector = make_cornernet_detector(options, infer);
   const auto found = detector->detect(grey.data(), 127, 127);
   REQUIRE(found.size() == 1);
   CHECK(found[0].x0 == doctest::Approx(4 * 127 / 32.0));
@@ -57,11 +57,11 @@ TEST_CASE("CornerNet: scales, padding and clipping are undone") {
   options.test_scales = {0.5, 1};
   options.test_flipped = false;
   std::vector<std::vector<std::int64_t>> sizes;
-  const Look look = [&](const at::Tensor& images, bool) {
+  const Infer infer = [&](const at::Tensor& images, bool) {
     sizes.push_back(images.sizes().vec());
-    return Glimpse{row(0, 0, 999, 999, 0.9F, 0).unsqueeze(0), {}};
+    return Inference{row(0, 0, 999, 999, 0.9F, 0).unsqueeze(0), {}};
   };
-  for (const Detection& box : make_cornernet_detector(options, look)->detect(grey.data(), 100, 200)) {
+  for (const Detection& box : make_cornernet_detector(options, infer)->detect(grey.data(), 100, 200)) {
     CHECK(box.x0 == 0);
     CHECK(box.y0 == 0);
     CHECK(box.x1 == 200);
@@ -71,7 +71,7 @@ TEST_CASE("CornerNet: scales, padding and clipping are undone") {
 }
 
 TEST_CASE("CornerNet: pictures that cannot be looked at") {
-  const Look never = [](const at::Tensor&, bool) -> Glimpse { throw InternalError("looked"); };
+  const Infer never = [](const at::Tensor&, bool) -> Inference { throw InternalError("looked"); };
   CornerNetOptions options;
   options.test_scales = {0.01};
   const auto detector = make_cornernet_detector(options, never);
@@ -82,20 +82,20 @@ TEST_CASE("CornerNet: pictures that cannot be looked at") {
 
 TEST_CASE("Saccade: two glances, then closer where attention was") {
   std::vector<std::int64_t> asked;
-  const Look look = [&](const at::Tensor& images, bool with_attention) {
+  const Infer infer = [&](const at::Tensor& images, bool with_attention) {
     const std::int64_t count = images.size(0);
     asked.push_back(count);
     at::Tensor rows = at::full({count, 1, 8}, -1.0);
     if (!with_attention) {
       rows[0][0] = row(16, 16, 48, 48, 0.8F, 1)[0];
-      return Glimpse{rows, {}};
+      return Inference{rows, {}};
     }
     std::vector<at::Tensor> maps{at::zeros({count, 1, 16, 16}), at::zeros({count, 1, 32, 32}),
                                  at::zeros({count, 1, 64, 64})};
     maps[1][1][0][8][8] = 0.9;  // of the second glance: 64 input pixels from its corner
-    return Glimpse{rows, maps};
+    return Inference{rows, maps};
   };
-  const auto found = make_saccade_detector({}, look)->detect(grey.data(), 255, 255);
+  const auto found = make_saccade_detector({}, infer)->detect(grey.data(), 255, 255);
   CHECK(asked == std::vector<std::int64_t>{2, 1});
   REQUIRE(found.size() == 1);
   CHECK(found[0].category == 1);
@@ -108,28 +108,28 @@ TEST_CASE("Saccade: two glances, then closer where attention was") {
 TEST_CASE("Saccade: no more crops than allowed, and none where nothing calls for one") {
   int crops = 0;
   bool interesting = true;
-  const Look look = [&](const at::Tensor& images, bool with_attention) {
+  const Infer infer = [&](const at::Tensor& images, bool with_attention) {
     if (!with_attention) crops += static_cast<int>(images.size(0));
-    Glimpse glimpse{at::full({images.size(0), 1, 8}, -1.0), {}};
+    Inference inference{at::full({images.size(0), 1, 8}, -1.0), {}};
     for (const int side : {16, 32, 64}) {
       at::Tensor map = at::zeros({images.size(0), 1, side, side});
       for (int i = 0; interesting && i < side; i += 4) map.select(2, i).select(2, i).fill_(0.5);
-      glimpse.attention.push_back(map);
+      inference.attention.push_back(map);
     }
-    return glimpse;
+    return inference;
   };
   SaccadeOptions options;
   options.att_max_crops = 3;
-  CHECK(make_saccade_detector(options, look)->detect(grey.data(), 400, 400).empty());
+  CHECK(make_saccade_detector(options, infer)->detect(grey.data(), 400, 400).empty());
   CHECK(crops == 3);
   interesting = false;
-  CHECK(make_saccade_detector(options, look)->detect(grey.data(), 400, 400).empty());
+  CHECK(make_saccade_detector(options, infer)->detect(grey.data(), 400, 400).empty());
   CHECK(crops == 3);
 }
 
 TEST_CASE("Saccade: options and answers that do not fit") {
-  const Look without_maps = [](const at::Tensor& images, bool) {
-    return Glimpse{at::zeros({images.size(0), 1, 8}), {}};
+  const Infer without_maps = [](const at::Tensor& images, bool) {
+    return Inference{at::zeros({images.size(0), 1, 8}), {}};
   };
   CHECK_THROWS_WITH_AS(make_saccade_detector({}, without_maps)->detect(grey.data(), 9, 9),
                        "saccade: the net gave 0 attention maps, expected 3", InternalError);
@@ -158,15 +158,15 @@ TEST_CASE("looking through a net decodes its maps, 32 pictures at once") {
     if (with_attention) outputs.set("att0", at::full({count, 1, 2, 2}, 0.0));
     return outputs;
   };
-  const Look look = look_through(heads, {.top_k = 2, .num_dets = 3});
-  const Glimpse glimpse = look(at::zeros({40, 3, 16, 16}), true);
+  const Infer infer = make_infer(heads, {.top_k = 2, .num_dets = 3});
+  const Inference inference = infer(at::zeros({40, 3, 16, 16}), true);
   CHECK(asked == std::vector<std::int64_t>{32, 8});
-  CHECK(glimpse.detections.sizes() == at::IntArrayRef({40, 3, 8}));
-  const at::Tensor best = glimpse.detections.select(1, 0);
+  CHECK(inference.detections.sizes() == at::IntArrayRef({40, 3, 8}));
+  const at::Tensor best = inference.detections.select(1, 0);
   CHECK(best.select(1, 0).eq(1).all().item<bool>());
   CHECK(best.select(1, 2).eq(2).all().item<bool>());
   CHECK(best.select(1, 7).eq(1).all().item<bool>());
-  REQUIRE(glimpse.attention.size() == 1);
-  CHECK(glimpse.attention[0].eq(0.5).all().item<bool>());
-  CHECK(look(at::zeros({1, 3, 16, 16}), false).attention.empty());
+  REQUIRE(inference.attention.size() == 1);
+  CHECK(inference.attention[0].eq(0.5).all().item<bool>());
+  CHECK(infer(at::zeros({1, 3, 16, 16}), false).attention.empty());
 }

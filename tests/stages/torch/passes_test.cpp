@@ -50,9 +50,9 @@ TEST_CASE("an optimizer that rests leaves the loss as it is, and updates as one 
     CAPTURE(iteration);
     fill(slab, iteration, 8);
     const bool at_work = iteration % 2 == 0;
-    const std::array<Rates, 2> rates{Rates{at_work ? 0.1 : 0, 0, 1}, Rates{0.1, 0, 1}};
+    const std::array<HyperParameters, 2> hyper{HyperParameters{at_work ? 0.1 : 0, 0, 1}, HyperParameters{0.1, 0, 1}};
     const auto step = [&](Learner& learner) {
-      learner.set_rates(rates);
+      learner.set_hyper(hyper);
       learner.forward_backward(slab, {});
       learner.finish_gradients();
       StepStats done = learner.stats();
@@ -76,10 +76,10 @@ TEST_CASE("running statistics follow a batch once, however many optimizers learn
   const auto device = make_cpu_device();
   Slab slab(layout, *device);
   const auto learner = two_optimizers(tables, 2, "^(conv1|bn1|layer)", "^fc");
-  const std::array<Rates, 2> rates{Rates{0.01, 0, 1}, Rates{0.01, 0, 1}};
+  const std::array<HyperParameters, 2> hyper{HyperParameters{0.01, 0, 1}, HyperParameters{0.01, 0, 1}};
   for (std::uint64_t iteration = 1; iteration <= 2; ++iteration) {
     fill(slab, iteration, 8);
-    learner->set_rates(rates);
+    learner->set_hyper(hyper);
     learner->forward_backward(slab, {});
     learner->finish_gradients();
     learner->update();
@@ -100,17 +100,17 @@ TEST_CASE("the rows of an iteration weigh the same, whichever of its micro-batch
   tables.net.set("dropout", 0.0, {});
   const auto device = make_cpu_device();
   Slab slab(layout, *device), rest(layout, *device);
-  const std::array<Rates, 2> rates{Rates{0.1, 0, 1}, Rates{0.1, 0, 1}};
+  const std::array<HyperParameters, 2> hyper{HyperParameters{0.1, 0, 1}, HyperParameters{0.1, 0, 1}};
   const auto large = two_optimizers(tables, 1, "layers.0", "layers.1");
   fill(slab, 1, 8);
-  large->set_rates(rates);
+  large->set_hyper(hyper);
   large->forward_backward(slab, {});
   large->finish_gradients();
   const StepStats whole = large->stats();
 
   tables.train.set("accum", std::int64_t{2}, {});
   const auto small = two_optimizers(tables, 1, "layers.0", "layers.1");
-  small->set_rates(rates);
+  small->set_hyper(hyper);
   const auto give = [&](std::uint16_t micro, std::size_t first, std::uint32_t rows) {
     Ticket ticket{.iteration = 1};
     ticket.micro = micro;

@@ -1,4 +1,4 @@
-// Figures that are read together.
+// Metrics that are read together.
 
 #include "stages/torch/readout.h"
 
@@ -9,7 +9,7 @@
 
 using namespace flowtrain;
 
-TEST_CASE("figures of any type and shape are read together, each exactly as it is") {
+TEST_CASE("metrics of any type and shape are read together, each exactly as it is") {
   const double third = 1.0 / 3;
   const std::int64_t many = (std::int64_t{1} << 53) - 1;
   Readout read;
@@ -25,7 +25,7 @@ TEST_CASE("figures of any type and shape are read together, each exactly as it i
   CHECK(read[empty].empty());
 }
 
-TEST_CASE("where no figure is asked for there are none to read") {
+TEST_CASE("where no metric is asked for there are none to read") {
   Readout read;
   const auto none = read.ask({});
   read.fetch();

@@ -85,8 +85,8 @@ std::string trained(Learner& learner, double momentum_after_nine) {
   std::string seen;
   for (std::uint64_t iteration = 1; iteration <= 12; ++iteration) {
     fill(slab, iteration, iteration == 8 ? 5 : 8);
-    const Rates rates{0.1 / static_cast<double>(iteration), iteration > 9 ? momentum_after_nine : 0.9, 1};
-    learner.set_rates(std::span(&rates, 1));
+    const HyperParameters hyper{0.1 / static_cast<double>(iteration), iteration > 9 ? momentum_after_nine : 0.9, 1};
+    learner.set_hyper(std::span(&hyper, 1));
     learner.forward_backward(slab, {});
     learner.finish_gradients();
     const StepStats done = learner.stats();

@@ -76,7 +76,7 @@ void update_rows(ValidationMetrics& metrics, std::int64_t first, std::int64_t la
                  {{"label", part(labels)}, {"camera", part(cameras)}});
 }
 
-bool same(const Figures& a, const Figures& b) {
+bool same(const Scalars& a, const Scalars& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](auto& x, auto& y) {
     return x.first == y.first && (x.second == y.second || (std::isnan(x.second) && std::isnan(y.second)));
   });
@@ -96,7 +96,7 @@ ValidationMetrics made(const std::vector<std::string>& names, std::vector<std::s
 
 const std::vector<std::string> some{"accuracy", "accuracy_per_class", "confusion"};
 
-const Figures figures_of_some{{"accuracy", 2. / 3}, {"accuracy.cat", 0.5}, {"accuracy.dog", 1}};
+const Scalars scalars_of_some{{"accuracy", 2. / 3}, {"accuracy.cat", 0.5}, {"accuracy.dog", 1}};
 
 }  // namespace
 
@@ -107,7 +107,7 @@ TEST_CASE("metrics of one process, and of two of which one had no rows") {
     metrics.begin();
     update(metrics);
     std::array<double, 1> beside{7};
-    CHECK(metrics.end(solo_group(), beside) == figures_of_some);
+    CHECK(metrics.end(solo_group(), beside) == scalars_of_some);
     CHECK(beside[0] == 7);
     REQUIRE(metrics.confusion());
     CHECK(metrics.confusion()->counts == std::vector<std::uint64_t>{1, 1, 0, 1});
@@ -117,7 +117,7 @@ TEST_CASE("metrics of one process, and of two of which one had no rows") {
   CHECK_FALSE(metrics.confusion());
   std::array<double, 1> beside{0};
   Pair other("2 6 4 ", {7, 2, 3, 2, 1, 1, 2, 1, 1, 1, 1, 0, 1});
-  CHECK(metrics.end(other, beside) == figures_of_some);
+  CHECK(metrics.end(other, beside) == scalars_of_some);
   CHECK(beside[0] == 7);
   REQUIRE(metrics.confusion());
   CHECK(metrics.confusion()->counts == std::vector<std::uint64_t>{1, 1, 0, 1});
@@ -130,13 +130,13 @@ TEST_CASE("classes of which the data set knows nothing have numbers; without row
   auto metrics = made({"accuracy_per_class", "f1", "confusion"}, {});
   std::array<double, 0> beside;
   metrics.begin();
-  CHECK(metrics.end(solo_group(), beside) == Figures{{"f1", 0}});
+  CHECK(metrics.end(solo_group(), beside) == Scalars{{"f1", 0}});
   CHECK_FALSE(metrics.confusion());
   metrics.begin();
   update(metrics);
-  const Figures figures = metrics.end(solo_group(), beside);
-  REQUIRE(figures.size() == 3);
-  CHECK(figures[0].first == "accuracy.0");
+  const Scalars scalars = metrics.end(solo_group(), beside);
+  REQUIRE(scalars.size() == 3);
+  CHECK(scalars[0].first == "accuracy.0");
   CHECK(metrics.confusion()->classes == std::vector<std::string>{"0", "1"});
 }
 
@@ -155,21 +155,21 @@ TEST_CASE("each metric for each group of rows, by a number of the batch or by cl
     by_camera.begin();
     update_rows(by_camera, 0, 3);
     update_rows(by_camera, 3, 8);
-    const Figures figures = by_camera.end(solo_group(), beside);
+    const Scalars scalars = by_camera.end(solo_group(), beside);
     // Camera 3 sees 1 and 0, both right; 7 sees 0, 0 and 1, of which 0 is taken for 1; 12 sees 2 twice, once taken
     // for 1.
     const double f1_of_7 = (2. / 3 + 2. / 3) / 2, f1_of_12 = (2. / 3) / 2;
-    REQUIRE(figures.size() == 8);
-    CHECK(figures[0] == std::pair<std::string, double>{"accuracy", 5. / 8});
-    CHECK(same({figures.begin() + 1, figures.begin() + 4},
+    REQUIRE(scalars.size() == 8);
+    CHECK(scalars[0] == std::pair<std::string, double>{"accuracy", 5. / 8});
+    CHECK(same({scalars.begin() + 1, scalars.begin() + 4},
                {{"accuracy.3", 1}, {"accuracy.7", 2. / 3}, {"accuracy.12", 0.5}}));
-    CHECK(figures[4].first == "f1");
-    CHECK(figures[5] == std::pair<std::string, double>{"f1.3", 1});
-    CHECK(figures[6].second == doctest::Approx(f1_of_7));
-    CHECK(figures[7].second == doctest::Approx(f1_of_12));
+    CHECK(scalars[4].first == "f1");
+    CHECK(scalars[5] == std::pair<std::string, double>{"f1.3", 1});
+    CHECK(scalars[6].second == doctest::Approx(f1_of_7));
+    CHECK(scalars[7].second == doctest::Approx(f1_of_12));
   }
 
-  // Of a class without rows there is a figure, which is none.
+  // Of a class without rows there is a metric, which is none.
   auto by_class = made({"accuracy"}, {"cat", "dog", "eel"});
   by_class.group_by("label");
   by_class.begin();
@@ -178,7 +178,7 @@ TEST_CASE("each metric for each group of rows, by a number of the batch or by cl
              {{"accuracy", 3. / 4}, {"accuracy.cat", 2. / 3}, {"accuracy.dog", 1}, {"accuracy.eel", std::nan("")}}));
 }
 
-TEST_CASE("groups of which each process has seen but some are the same figures as those of one process") {
+TEST_CASE("groups of which each process has seen but some are the same metrics as those of one process") {
   for (const std::string field : {"camera", "label"}) {
     CAPTURE(field);
     const auto grouped = [&] {
@@ -190,12 +190,12 @@ TEST_CASE("groups of which each process has seen but some are the same figures a
     auto alone = grouped();
     update_rows(alone, 0, 8);
     std::array<double, 1> all_rows{8};
-    const Figures expected = alone.end(solo_group(), all_rows);
+    const Scalars expected = alone.end(solo_group(), all_rows);
     REQUIRE(expected.size() == 12);
     for (const std::int64_t cut : {0, 1, 4, 5}) {  // the first one's rows; the other has the rest
       CAPTURE(cut);
       Meeting meeting;
-      std::array<Figures, 2> figures;
+      std::array<Scalars, 2> scalars;
       std::array<std::array<double, 1>, 2> rows;
       {
         std::vector<std::jthread> processes;
@@ -206,18 +206,18 @@ TEST_CASE("groups of which each process has seen but some are the same figures a
             if (first < last) update_rows(metrics, first, last);
             rows[rank] = {static_cast<double>(last - first)};
             Member member(meeting, rank);
-            figures[rank] = metrics.end(member, rows[rank]);
+            scalars[rank] = metrics.end(member, rows[rank]);
           });
       }
       for (std::size_t rank : {0, 1}) {
-        REQUIRE(figures[rank].size() == expected.size());
+        REQUIRE(scalars[rank].size() == expected.size());
         CHECK(rows[rank][0] == 8);
         for (std::size_t i = 0; i < expected.size(); ++i) {
-          CHECK(figures[rank][i].first == expected[i].first);
-          CHECK(figures[rank][i].second == doctest::Approx(expected[i].second).epsilon(1e-12));
+          CHECK(scalars[rank][i].first == expected[i].first);
+          CHECK(scalars[rank][i].second == doctest::Approx(expected[i].second).epsilon(1e-12));
         }
       }
-      CHECK(same(figures[0], figures[1]));
+      CHECK(same(scalars[0], scalars[1]));
     }
   }
 }
@@ -248,7 +248,7 @@ TEST_CASE("groups that cannot be told") {
   CHECK(refusal("label", {}).ends_with("val.metrics has nothing that could be told by groups"));
   for (const char* table : {"confusion", "accuracy_per_class"})
     CHECK(refusal("label", {"f1", table})
-              .find("'" + std::string(table) + "' of val.metrics (a.toml:3:1) is no single figure") !=
+              .find("'" + std::string(table) + "' of val.metrics (a.toml:3:1) is no single metric") !=
           std::string::npos);
 
   auto many = made({"accuracy"});

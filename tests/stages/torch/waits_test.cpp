@@ -52,7 +52,7 @@ class Waits {
   static std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& call) {
     static const std::set<std::string> waiting{"aten::_local_scalar_dense", "aten::is_nonzero", "aten::nonzero",
                                                "aten::masked_select",       "aten::equal",      "aten::_unique2",
-                                               "figures to the host"};
+                                               "metrics to the host"};
     if (is_fused(call)) ++fused;
     if (fused == 0 && waiting.contains(call.name())) {
       const MutexLock lock(mutex);
@@ -116,7 +116,7 @@ struct Bench {
     spec.ema = &config.table("ema");
     spec.graphs = std::move(graphs);
     learner = make_torch_learner(spec);
-    rates.assign(config.list("optim").size(), Rates{0.001, 0.9, 1});
+    hyper.assign(config.list("optim").size(), HyperParameters{0.001, 0.9, 1});
   }
 
   Slab& batch(std::uint64_t iteration) {
@@ -125,7 +125,7 @@ struct Bench {
     IssueStage(*order, Batches(dataset->size(), rows, LastBatch::wrap), {}, 1, 1)(ticket, slab);
     read_rows(*dataset, slab.rows());
     SampleStage(*dataset, *sampler, 1)(slab, 0);
-    learner->set_rates(rates);
+    learner->set_hyper(hyper);
     return slab;
   }
 
@@ -139,7 +139,7 @@ struct Bench {
   SlabLayout layout;
   Slab slab;
   std::unique_ptr<Learner> learner;
-  std::vector<Rates> rates;
+  std::vector<HyperParameters> hyper;
 };
 
 const std::string shapes = "[data]\ndataset = \"shapes\"\nsamples = 50\nsize = 32\n[run]\nthreads = 1\nmax_iter = 9\n";
@@ -215,7 +215,7 @@ TEST_CASE("taking a net's own loss waits for nothing") {
   CHECK_MESSAGE(waits.seen().empty(), described(waits.seen()));
 }
 
-TEST_CASE("all figures of an iteration are read at once") {
+TEST_CASE("all metrics of an iteration are read at once") {
   const std::string all = "[train]\nclip = 0.5\namp = \"fp16\"\n[ema]\ndecay = 0.9\n";
   for (auto& text : {classifier("mlp", "cross_entropy", "sgd", all), shipped("gan_shapes", all)}) {
     CAPTURE(text);
@@ -224,11 +224,11 @@ TEST_CASE("all figures of an iteration are read at once") {
     const Waits waits;
     bench.learner->finish_gradients();
     bench.learner->stats();
-    CHECK_MESSAGE((waits.seen() == Counts{{"figures to the host", 1}}), described(waits.seen()));
+    CHECK_MESSAGE((waits.seen() == Counts{{"metrics to the host", 1}}), described(waits.seen()));
   }
 }
 
-TEST_CASE("a step whose figures nobody asks for waits for nothing, and a batch of a validation once") {
+TEST_CASE("a step whose metrics nobody asks for waits for nothing, and a batch of a validation once") {
   for (const std::string more :
        {"", "[train]\nclip = 0.5\n", "[train]\namp = \"bf16\"\naccum = 1\n[ema]\ndecay = 0.9\n"}) {
     CAPTURE(more);

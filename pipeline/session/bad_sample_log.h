@@ -1,0 +1,17 @@
+#pragma once
+// Where bad samples are told: a warning each in the log, a line each in runs/<name>/bad_samples.jsonl.
+
+#include "pipeline/config/config.h"
+#include "pipeline/telemetry/json_lines.h"
+#include "stages/bad_samples.h"
+
+namespace flowtrain {
+
+/// The ledger of the training or the validation data, with the budget that data.bad and data.max_bad set. `file` gets
+/// {"iter":…,"epoch":…,"split":"train","position":…,"id":…,"name":"…","stage":"read","reason":"…","substitute":…}; it
+/// may be null (runs without a folder); without `tells` there is no warning either. What is referred to must outlive
+/// the ledger.
+BadSamples make_bad_sample_log(const Config& config, bool training, const Dataset& dataset, JsonLinesFile* file,
+                               bool tells = true);
+
+}  // namespace flowtrain
