@@ -47,6 +47,14 @@ struct NetSummary {
   std::int64_t parameters = 0;  ///< elements of all of them
   std::int64_t bytes = 0;
 };
-NetSummary summary(const Net& net);
+inline NetSummary summary(const Net& net) {
+  NetSummary summary;
+  for (const auto& [name, tensor] : net.parameters()) {
+    ++summary.tensors;
+    summary.parameters += tensor.numel();
+    summary.bytes += static_cast<std::int64_t>(tensor.nbytes());
+  }
+  return summary;
+}
 
 }  // namespace flowtrain::nets

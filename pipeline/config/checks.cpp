@@ -12,6 +12,7 @@
 #include "sampling/core/pattern.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
+#include "stages/evaluation/detection_metrics.h"
 #include "stages/evaluation/metric_names.h"
 
 namespace flowtrain {
@@ -70,8 +71,6 @@ class Names {
   std::map<std::string, Origin> names_;
 };
 
-const char* label_key(const Settings& settings) { return settings.text("label").empty() ? "name" : "label"; }
-
 void check_labels(const std::vector<Settings>& optims, const std::vector<Settings>& schedules) {
   Names labels("optim", "give each a label");
   for (auto& optim : optims) labels.add(optim, label_key(optim));
@@ -119,19 +118,41 @@ void check_pattern(const Settings& settings, const std::string& key) {
   }
 }
 
+void check_hooks(const std::vector<Settings>& hooks) {
+  Names labels("hook", "give each a label");
+  for (auto& hook : hooks) labels.add(hook, label_key(hook));
+}
+
 void check_own_metrics(const std::vector<Settings>& own) {
   Names labels("metric", "give each a label");
   for (auto& metric : own) {
     if (metric.text("name") == "topN")
       throw metric.error("name", "topN stands for top1, top2 and so on", ExitCode::usage, "name = \"top5\", say");
+    const std::string& label = label_of(metric);
     labels.add(metric, label_key(metric));
+    if (is_detection_metric(label) || label == "loss" || (label != metric.text("name") && nets::find_metric(label)))
+      throw metric.error(label_key(metric), "'" + label + "' is a metric already");
   }
+}
+
+void check_metric_names(const Settings& val, const std::vector<Settings>& own) {
+  for (auto& name : val.texts("metrics"))
+    if (name != "loss" && !is_detection_metric(name) && !nets::find_metric(name) &&
+        std::ranges::find(own, name, label_of) == own.end())
+      throw val.error("metrics", concat("unknown metric '", name, "'; known: ", join(nets::metrics().names()), ", ",
+                                        join(detection_metric_names())));
 }
 
 void check_metric(const Settings& rule, const Config& config) {
   const Settings& val = config.table("val");
   auto metric = ruled_metric(rule, config).name;
   if (rule.text("metric").empty()) return;
+  if (metric.starts_with(of_training)) {
+    if (rule.text("mode") == "auto" && !rule.text("metric").starts_with('-') && metric_of(metric, {}).empty())
+      throw rule.error("mode", concat("what is better of '", metric, "' is known to you alone"), ExitCode::usage,
+                       "mode = \"min\" or \"max\"");
+    return;
+  }
   for (auto& set : config.list("val.set"))
     if (const auto prefix = set.text("name") + "."; metric.starts_with(prefix)) metric = metric.substr(prefix.size());
   const auto& known = val.texts("metrics");
@@ -180,6 +201,8 @@ void check_sets(const std::vector<Settings>& sets, const Settings& val) {
   for (auto& set : sets) {
     const std::string& name = set.text("name");
     if (name.empty() || name.find('.') != std::string::npos) throw set.error("name", "expected a name without dots");
+    if (concat(name, ".") == of_training)
+      throw set.error("name", "'train.' begins the names of training's own values: choose another name");
     if (concat(name, ".") == class_accuracy)
       throw set.error("name", "'accuracy.' begins the metrics of accuracy_per_class: choose another name");
     if (metric_of(name, val.texts("metrics")) == name)
@@ -264,7 +287,9 @@ void check_values(const Config& config) {
   for (auto table : {"optim", "group", "net.init"})
     for (auto& settings : config.list(table)) check_pattern(settings, "params");
   for (auto& rule : config.list("net.init")) check_init_rule(rule);
+  check_hooks(config.list("hook"));
   check_own_metrics(config.list("metric"));
+  check_metric_names(config.table("val"), config.list("metric"));
   check_sets(config.list("val.set"), config.table("val"));
   check_rule(config.table("early_stop"), config);
   for (auto& schedule : config.list("schedule")) check_schedule(schedule, config);

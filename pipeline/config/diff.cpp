@@ -1,6 +1,7 @@
 // What changed between two configurations, and whether a run can go on with it bit for bit.
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "pipeline/config/config.h"
@@ -41,12 +42,11 @@ const std::set<std::string> exact = {"net",
                                      "loader.cache_mb"};
 
 /// Exceptions within those tables: used at the start of a run only, or deciding only whether it stops.
-const std::set<std::string> harmless = {"net.pretrain",      "net.sha256",          "net.strict",
-                                        "net.pretrain_drop", "net.pretrain_rename", "data.bad",
-                                        "data.max_bad",      "data.train.bad",      "data.train.max_bad",
-                                        "train.nonfinite",   "train.max_nonfinite", "train.on_error",
-                                        "train.max_skipped", "optim.label",         "ema.validate",
-                                        "data.source.name",  "hook.label"};
+const std::set<std::string> harmless = {
+    "net.pretrain",        "net.sha256",      "net.strict",          "net.pretrain_drop",
+    "net.pretrain_rename", "data.bad",        "data.max_bad",        "data.train.bad",
+    "data.train.max_bad",  "train.nonfinite", "train.max_nonfinite", "train.on_error",
+    "train.max_skipped",   "optim.label",     "ema.validate",        "data.source.name"};
 
 /// Whether a [[hook]] changes nothing that is computed.
 bool observes_only(const Settings& hook) { return part_kind("hook", "name")->at(hook.text("name")).observes_only; }
@@ -183,6 +183,9 @@ std::map<std::string, std::string> common_values(const Config& config) {
     } else if (!table.name.starts_with("data"))
       add(table.name, config.table(table.name), table.name);
   }
+  values["run.plugins"] = join(config.table("run").texts("plugins"), ", ", [](auto& path) {
+    return std::filesystem::path(path).filename().string();  // each host may have them at another place
+  });
   add("data.train", config.data(true), config.data(true).table());
   add("data.val", config.data(false), "data.val");
   return values;
@@ -198,7 +201,8 @@ std::vector<NamedFile> files_of(const Config& config) {
       const bool decides = breaks(table, key) || place == "run.plugins";
       const Value& value = settings.value(key);
       if (const auto* paths = std::get_if<std::vector<std::string>>(&value))
-        for (std::size_t i = 0; i < paths->size(); ++i) files.push_back({concat(place, ".", i), (*paths)[i], decides});
+        for (auto& path : *paths)  // by name, as their order is of no matter
+          files.push_back({concat(place, ".", std::filesystem::path(path).filename().string()), path, decides});
       const auto* path = std::get_if<std::string>(&value);
       if (path && !path->empty() && path->find("://") == path->npos) files.push_back({place, *path, decides});
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "pipeline/config/periods.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
 
@@ -34,6 +35,11 @@ std::vector<std::string> idle_keys(const Config& config) {
   note(notes, train, {"max_skipped"}, "on_error", train.text("on_error") != "skip");
   note(notes, ema, {"warmup", "validate"}, "decay", ema.real("decay") == 0);
   note(notes, early_stop, {"metric", "mode", "min_delta", "relative"}, "patience", early_stop.integer("patience") == 0);
+  const Settings& val = config.table("val");
+  for (auto& metric : config.list("metric"))
+    if (std::ranges::find(val.texts("metrics"), label_of(metric)) == val.texts("metrics").end())
+      notes.push_back(concat(metric.table(), " (", metric.origin("name").text(), ") is not measured: '",
+                             label_of(metric), "' is not among val.metrics (", val.origin("metrics").text(), ")"));
   const Settings& snapshot = config.table("snapshot");
   if (snapshot.text("when_busy") == "skip" && train.text("nonfinite") == "rollback")
     notes.push_back(concat("snapshot.when_busy (", snapshot.origin("when_busy").text(),

@@ -1,5 +1,7 @@
 #include "pipeline/config/keys.h"
 
+#include "pipeline/config/metric_keys.h"
+
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -315,26 +317,16 @@ const std::vector<KeyTable> tables = {
     {"early_stop",
      "the run ends before its last iteration, as if that were it",
      {{"patience", Kind::integer, zero, "validations in a row that do not improve the metric; 0 = never", 0, 1 << 24},
-      {"metric", Kind::text, text(""),
-       "one of val.metrics, or loss; <metric>.<group> with val.group_by; empty: the first of val.metrics; \"-loss\": "
-       "lower is better"},
-      one_of({"auto", "min", "max"}, "mode", "auto", "what is better; auto: as the metric has it"),
-      {"min_delta", Kind::real, 0.0, "by which it must be better to count as improved", 0, finite},
-      {"relative", Kind::boolean, false, "min_delta is a share of the best metric"},
+      metric_key(),
+      mode_key(),
+      min_delta_key(),
+      relative_key(),
       {"hours", Kind::real, 0.0, "of training, over all starts of the run; 0 = no limit", 0, 1e6}}},
     {"best",
      "which snapshots are best, instead of snapshot.keep_best; snapshots/best is the first one's, "
      "snapshots/best-<metric> the others'",
-     {{"metric",
-       Kind::text,
-       text(""),
-       "one of val.metrics, or loss; of a [[val.set]]: <name>.accuracy, say, of a group of val.group_by: "
-       "accuracy.<group>; \"-loss\": lower is better",
-       0,
-       0,
-       {},
-       true},
-      one_of({"auto", "min", "max"}, "mode", "auto", "what is better; auto: as the metric has it"),
+     {metric_key(/*required=*/true),
+      mode_key(),
       {"keep", Kind::integer, one, "snapshots that are kept; at least the best one", 1, 1 << 20}},
      Repeats::yes},
     {"detect", "from a detection net's outputs to boxes, for `test` and val.metrics; its keys are the net's", {}},

@@ -1,6 +1,7 @@
 #include "pipeline/config/metric_rules.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "nets/entries.h"
 #include "pipeline/config/periods.h"
@@ -17,12 +18,23 @@ const nets::MetricEntry* entry_of(const std::string& metric, const Config& confi
 }
 
 bool lower_is_better(const std::string& name, const Config& config) {
-  const std::string metric = metric_of(name, config.table("val").texts("metrics"));
-  const auto* entry = entry_of(metric, config);
+  const auto own = std::string_view(name).substr(name.starts_with(of_training) ? of_training.size() : 0);
+  const std::string metric = metric_of(own, config.table("val").texts("metrics"));
+  const auto* entry = entry_of(metric.empty() ? std::string(own) : metric, config);
   return metric == "loss" || (entry && entry->traits.lower_is_better);
 }
 
 }  // namespace
+
+std::string describe(const RuledMetric& metric) {
+  return metric.name + (metric.lower_wins ? " (lower is better)" : " (higher is better)");
+}
+
+std::optional<double> finite_value(const Scalars& scalars, const std::string& name) {
+  const auto found = std::ranges::find(scalars, name, &Scalars::value_type::first);
+  if (found == scalars.end() || !std::isfinite(found->second)) return {};
+  return found->second;
+}
 
 bool is_single_number(const std::string& metric, const Config& config) {
   const auto* entry = entry_of(metric, config);
@@ -44,6 +56,7 @@ std::string named_metric(const Settings& rule) {
 
 RuledMetric ruled_metric(const Settings& rule, const Config& config) {
   const std::string &written = rule.text("metric"), mode = rule.has("mode") ? rule.text("mode") : "auto";
+  if (written == "-") throw rule.error("metric", "expected the name of a metric after '-'");
   RuledMetric ruled = written.empty() ? ruling_metric(config) : RuledMetric{named_metric(rule)};
   if (written.starts_with('-') && mode == "max")
     throw rule.error(

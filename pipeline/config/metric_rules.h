@@ -1,17 +1,30 @@
 #pragma once
 // What the rules that compare validations go by: [early_stop], [[best]], plateau schedules.
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "pipeline/config/config.h"
+#include "stages/validator.h"
 
 namespace flowtrain {
 
-/// A metric of validation, and what is better.
+/// What the names of training's own values begin with: "train.loss" is the mean loss of the epoch's batches so far.
+inline constexpr std::string_view of_training = "train.";
+
+/// A metric that rules compare, and its direction.
 struct RuledMetric {
-  std::string name;         ///< as validation tells it: "loss", "night.f1.cat"
-  bool lower_wins = false;  ///< the lower one is better
+  std::string name;         ///< as validation reports it ("loss", "night.f1.cat"), or "train.loss"
+  bool lower_wins = false;  ///< a lower value is better
+  bool operator==(const RuledMetric&) const = default;
 };
+
+/// "loss (lower is better)".
+std::string describe(const RuledMetric& metric);
+
+/// The value of this name; nothing where it is missing or not finite.
+std::optional<double> finite_value(const Scalars& scalars, const std::string& name);
 
 /// The first of val.metrics that is one number, else the loss.
 RuledMetric ruling_metric(const Config& config);

@@ -105,6 +105,4 @@ std::optional<std::int64_t> number(const Settings& settings, const std::string& 
   return std::nullopt;
 }
 
-std::string label_of(const Settings& optim) { return optim.text(optim.text("label").empty() ? "name" : "label"); }
-
 }  // namespace flowtrain

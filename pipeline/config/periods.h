@@ -45,7 +45,4 @@ Share share(const Settings& settings, const std::string& key);
 /// The number of a key that takes a number or one word ("auto", "random"); nothing where it holds the word.
 std::optional<std::int64_t> number(const Settings& settings, const std::string& key);
 
-/// What a part is called ([[optim]], [[metric]]): its label, else its name.
-std::string label_of(const Settings& optim);
-
 }  // namespace flowtrain

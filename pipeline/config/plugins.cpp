@@ -74,16 +74,16 @@ std::vector<AddedPart> added_since(const std::vector<std::vector<std::string>>& 
   return added;
 }
 
-// A table's own key would be told as the part's.
+// A table's own key would be taken for the part's.
 void check_keys(const std::string& path, const std::vector<AddedPart>& added) {
   for (auto& [kind, name] : added)
     for (auto& own : kind.at(name).keys)
-      for (auto& key : core_keys(kind.table))
-        if (key.name == own.name)
+      for (auto& other : part_kinds())
+        if (const Key* key = other.kind == kind.kind ? find_key(core_keys(other.table), own.name) : nullptr)
           throw error(
               path,
-              concat("the key '", key.name, "' of its ", kind.kind, " '", name, "' is one that the table has already"),
-              concat("give the plugin's key another name; the table's is: ", key.help));
+              concat("the key '", own.name, "' of its ", kind.kind, " '", name, "' is one that the table has already"),
+              concat("give the plugin's key another name; the table's is: ", key->help));
 }
 
 void add_c_sampler(const std::string& path) {

@@ -8,6 +8,7 @@
 #include "pipeline/config/part_kinds.h"
 #include "pipeline/config/plugins.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 namespace {
@@ -17,11 +18,6 @@ std::pair<std::string, std::string> split(const std::string& key) {
   auto dot = key.rfind('.');
   if (dot == std::string::npos) return {"", key};
   return {key.substr(0, dot), key.substr(dot + 1)};
-}
-
-const Key* find_key(const std::vector<Key>& keys, const std::string& name) {
-  auto found = std::find_if(keys.begin(), keys.end(), [&](auto& key) { return key.name == name; });
-  return found == keys.end() ? nullptr : &*found;
 }
 
 std::vector<Key> optional(std::vector<Key> keys) {
@@ -322,6 +318,7 @@ class Resolver {
       auto written = document_.values.find(key);
       return written != document_.values.end() && written->second.layer > layer;
     };
+    if (inherits_dataset(table)) return is_left_aside("data.val", leaf, layer);
     if (table == "data" || table == "data.train" || table == "data.val")
       return (replaced("data.dataset") || replaced("data.train.dataset") || replaced("data.val.dataset") ||
               !chooses_dataset("data.train") || !chooses_dataset("data.val")) &&
@@ -330,6 +327,11 @@ class Resolver {
     return std::ranges::any_of(part_kinds(), [&](auto& kind) {
       return is_of(table, kind) && replaced(table + "." + kind.key) && !parts_with(kind, leaf).empty();
     });
+  }
+
+  /// Whether `table` is a [[val.set]] without a data set of its own: it has the keys of [data.val]'s.
+  bool inherits_dataset(const std::string& table) const {
+    return is_of(table, *part_kind("val.set", "dataset")) && !is_written(table + ".dataset");
   }
 
   /// Whether `table` ("optim", "optim.1") names parts of this kind.
@@ -368,8 +370,7 @@ class Resolver {
   std::optional<UserError> key_of_other_parts(const std::string& key, const std::string& table, const std::string& leaf,
                                               const Origin& origin) const {
     const auto told = [&](const std::string& kind, const std::string& name, const std::vector<std::string>& others) {
-      std::string list;
-      for (auto& each : others) list += (list.empty() ? "" : ", ") + each;
+      const std::string list = join(others);
       return UserError(
           ExitCode::usage,
           origin.text() + ": " + key + ": " +
@@ -383,9 +384,10 @@ class Resolver {
       return std::nullopt;
     }
     for (auto& kind : part_kinds()) {
-      const bool of_data = table == "data.train" || table == "data.val";
-      if (!is_of(of_data ? "data" : table, kind)) continue;
-      const std::string chooser = of_data && !is_written(table + "." + kind.key) ? "data" : table;
+      const std::string owner = inherits_dataset(table) ? "data.val" : table;
+      const bool of_data = owner == "data.train" || owner == "data.val";
+      if (!is_of(of_data ? "data" : owner, kind)) continue;
+      const std::string chooser = of_data && !is_written(owner + "." + kind.key) ? "data" : owner;
       if (const auto others = parts_with(kind, leaf); !others.empty())
         return told(kind.kind, choice(chooser, kind.table, kind.key).text(kind.key), others);
     }

@@ -29,12 +29,13 @@ HyperParameters base_hyper(const Settings& optim, std::uint64_t step_samples) {
                static_cast<double>(meant_for);
   if (const auto& key = nets::optimizers().at(optim.text("name")).traits.momentum; !key.empty()) {
     const auto* several = std::get_if<std::vector<double>>(&optim.value(key));
+    if (several && several->empty()) throw optim.error(key, "expected one number at least");
     base.momentum = several ? several->front() : optim.real(key);
   }
   return base;
 }
 
-/// The one of three that [[schedule]] calls `target`: of a RatePlan or of Rates.
+/// The one of three that [[schedule]] calls `target`: of a HyperParameterPlan or of HyperParameters.
 template <class Three>
 auto& of_target(Three& three, const std::string& target) {
   return target == "lr" ? three.lr : target == "momentum" ? three.momentum : three.weight_decay;
@@ -63,7 +64,8 @@ std::vector<Settings> schedule_settings(const Config& config) {
 std::vector<std::string> schedule_notes(const Config& config, std::uint64_t per_epoch, std::uint64_t last) {
   std::vector<std::string> notes;
   for (auto& settings : schedule_settings(config))
-    if (TimedSchedule(settings, per_epoch, last).is_cut_short())
+    if (!schedules().at(settings.text("name")).traits.has_state &&
+        TimedSchedule(settings, per_epoch, last).is_cut_short())
       notes.push_back(concat(settings.table(), " (", settings.text("name"), ", ", settings.origin("name").text(),
                              "): some of it is not reached within the run's ", last, " iterations"));
   return notes;

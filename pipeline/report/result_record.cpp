@@ -18,7 +18,7 @@ std::string result_record(const RunResult& run) {
   if (run.weights_of != run.result.iteration) record["weights_of"] = run.weights_of;
   for (auto& rule : run.rules)
     if (const auto* best = rule.best(run.state.best))
-      record[rule.link] = {{"metric", rule.metric}, {"value", best->value}, {"iteration", best->iteration}};
+      record[rule.link] = {{"metric", rule.of.name}, {"value", best->value}, {"iteration", best->iteration}};
   return record.dump(2) + "\n";
 }
 

@@ -2,25 +2,28 @@
 // When a metric of validation counts as better than the best before it.
 
 #include <optional>
-#include <string>
 
-#include "stages/compute.h"
+#include "pipeline/config/metric_rules.h"
+#include "stages/validator.h"
 
 namespace flowtrain {
 
-class Config;
-class Settings;
+/// The best value so far, and the metric that it is a value of.
+struct BestValue {
+  RuledMetric of;
+  double value = 0;
+};
 
 struct Improvement {
-  std::string metric;       ///< the metric's name
-  double min_delta = 0;     ///< by which it must be better
-  bool relative = false;    ///< min_delta is a share of the best metric's magnitude
-  bool lower_wins = false;  ///< the lower metric is better
+  RuledMetric of;         ///< the metric that is compared
+  double min_delta = 0;   ///< by which a value must be better
+  bool relative = false;  ///< min_delta is a share of the best value's magnitude
 
   /// Keys `metric`, `mode`, `min_delta` and `relative` of `table`; an empty metric is the ruling one.
   static Improvement from(const Settings& table, const Config& config);
-  /// Takes over the metric where it is better; false where it is not, not finite, or missing.
-  bool enter(std::optional<double>& best, const Scalars& scalars) const;
+  /// Replaces `best` by the metric's value where that is better, or where `best` is of another metric (a resumed run
+  /// may have another rule). False where it is not better, not finite, or missing.
+  bool enter(std::optional<BestValue>& best, const Scalars& scalars) const;
 };
 
 }  // namespace flowtrain

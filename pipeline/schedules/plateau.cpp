@@ -4,6 +4,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "pipeline/config/metric_keys.h"
 #include "pipeline/schedules/improvement.h"
 #include "pipeline/schedules/shapes.h"
 
@@ -14,7 +15,7 @@ namespace {
 class Plateau final : public Schedule {
  public:
   Plateau(const Settings& settings, const ScheduleInput& input)
-      : improvement_{input.metric, settings.real("min_delta"), settings.boolean("relative"), input.lower_wins},
+      : improvement_{{input.metric, input.lower_wins}, settings.real("min_delta"), settings.boolean("relative")},
         // What is never measured never improves, which is no reason to act.
         patience_(input.measured ? static_cast<std::uint64_t>(settings.integer("patience"))
                                  : std::numeric_limits<std::uint64_t>::max()),
@@ -39,27 +40,33 @@ class Plateau final : public Schedule {
     since_ = 0;
   }
 
-  // "FACTOR SINCE COOLING BEST", with as many digits as it takes; no BEST before the first validation.
+  // "FACTOR SINCE COOLING BEST DIRECTION METRIC", with all digits; nothing after COOLING before the first validation.
   std::string state() const override {
     std::ostringstream text;
     text.precision(std::numeric_limits<double>::max_digits10);
     text << factor_ << ' ' << since_ << ' ' << cooling_;
-    if (best_) text << ' ' << *best_;
+    if (best_) text << ' ' << best_->value << (best_->of.lower_wins ? " min " : " max ") << best_->of.name;
     return text.str();
   }
   void restore(const std::string& state) override {
     std::istringstream text(state);
-    double best = 0;
     if (!(text >> factor_ >> since_ >> cooling_)) throw std::invalid_argument("'" + state + "' is no plateau's state");
     best_.reset();
-    if (text >> best) best_ = best;
+    BestValue best;
+    std::string direction;
+    if (!(text >> best.value >> direction >> std::ws && std::getline(text, best.of.name))) return;
+    best.of.lower_wins = direction == "min";
+    if (best.of == improvement_.of)
+      best_ = best;
+    else
+      since_ = 0;  // validations without an improvement of another metric
   }
 
  private:
   Improvement improvement_;
   std::uint64_t patience_, cooldown_;
   double decay_rate_, min_factor_;
-  std::optional<double> best_;             // that the later ones must beat
+  std::optional<BestValue> best_;          // that later ones must beat
   std::uint64_t since_ = 0, cooling_ = 0;  // validations that did not; still to come that do not count
   double factor_ = 1;                      // what has become of the metric
 };
@@ -70,17 +77,12 @@ ScheduleEntry plateau_entry() {
   return {
       "plateau",
       "divided when a metric of the validation has not improved for a while; saved with snapshots",
-      {{"metric", Kind::text, std::string(),
-        "one of val.metrics, or loss; empty: the first of val.metrics; \"-loss\": lower is better"},
+      {metric_key(),
        {"patience", Kind::integer, std::int64_t{10}, "validations in a row without an improvement that are let pass", 0,
         1 << 24},
-       {.name = "mode",
-        .kind = Kind::text,
-        .fallback = std::string("auto"),
-        .help = "what is better; auto: as the metric has it",
-        .choices = {"auto", "min", "max"}},
-       {"min_delta", Kind::real, 0.0, "by which it must be better to count as improved", 0, 1e300},
-       {"relative", Kind::boolean, false, "min_delta is a share of the best metric"},
+       mode_key(),
+       min_delta_key(),
+       relative_key(),
        {"cooldown", Kind::integer, std::int64_t{0}, "validations after a division that do not count", 0, 1 << 24},
        decay_rate_key(),
        min_factor_key()},

@@ -74,8 +74,10 @@ LearnerState tensors_to_resume(const OpenSnapshot& snapshot, const Config& confi
 void take_over(const std::filesystem::path& snapshots, const RunState& state) {
   for (auto& path : set_aside_newer(snapshots, state.iteration)) log_info("set aside: " + path.string());
   for (auto& [link, ranking] : state.best)
-    if (!ranking.empty() && std::filesystem::exists(snapshots / snapshot_name(ranking.front().iteration))) try {
-        mark_best(snapshots, ranking.front().iteration, link);
+    if (const auto& entries = ranking.entries;
+        !entries.empty() && std::filesystem::exists(snapshots / snapshot_name(entries.front().iteration)))
+      try {
+        mark_best(snapshots, entries.front().iteration, link);
       } catch (const LinkError& error) {  // on a disk without links, say
         log_warn(error.what());
       }

@@ -145,7 +145,7 @@ class Run {
     };
     parts.schedules = stateful_schedules(config_, epoch(), run_plan_.last, measures);
     // A metric without a validation set must not trigger early stopping.
-    if (!measures(parts.early_stop.improvement.metric)) parts.early_stop.patience = 0;
+    if (!measures(parts.early_stop.improvement.of.name)) parts.early_stop.patience = 0;
     parts.hooks = &hooks_;
     parts.iterations_per_epoch = epoch();
     parts.display_every = period(config_.table("display"), "every").to_iterations(epoch());
@@ -302,6 +302,8 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   std::optional<OpenSnapshot> snapshot;
   if (start.snapshot && group.leads()) snapshot.emplace(open_verified(*start.snapshot));
   RunState state = initial_state(start, snapshot, group);
+  for (auto& line : forget_other_metrics(BestRule::all(start.config), state.best))
+    if (group.leads()) log_info(line);
   const Basis before = basis_of(state);
 
   FailedStart failed(start, interrupt);

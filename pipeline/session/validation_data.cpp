@@ -56,6 +56,7 @@ void check_classes_of_groups(const Config& config, const std::vector<std::string
   const Settings& val = config.table("val");
   if (val.text("group_by") != "label" || classes.empty()) return;
   for (auto& [table, key, scalar] : rules_of(config)) {
+    if (scalar.starts_with(of_training)) continue;
     const auto set = set_of(scalar, config), metric = metric_of(scalar, val.texts("metrics"));
     const auto before = (set.empty() ? 0 : set.size() + 1) + metric.size();
     if (scalar.size() <= before) continue;

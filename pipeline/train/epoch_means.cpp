@@ -16,10 +16,10 @@ void EpochMeans::add(const Scalars& scalars) {
     if (!name.starts_with("lr.")) add(name, value);
 }
 
-Scalars EpochMeans::take() {
+Scalars epoch_means(const RunState& state) {
   Scalars means;
-  for (auto& [name, scalar] : sums_) means.emplace_back(name, scalar.sum / static_cast<double>(scalar.count));
-  sums_.clear();
+  for (auto& [name, scalar] : state.epoch_sums)
+    means.emplace_back(name, scalar.sum / static_cast<double>(scalar.count));
   return means;
 }
 

@@ -18,11 +18,13 @@ class EpochMeans {
   void add(const std::string& name, double value);
   /// Adds all of `metrics` but learning rates ("lr.…"), of which a mean says nothing.
   void add(const Scalars& scalars);
-  /// The means, by name; the next epoch begins.
-  Scalars take();
+  void begin_epoch() { sums_.clear(); }
 
  private:
   std::map<std::string, ScalarSum>& sums_;
 };
+
+/// Means over the last epoch that began, as far as it has come, by name.
+Scalars epoch_means(const RunState& state);
 
 }  // namespace flowtrain

@@ -22,6 +22,7 @@ void Reports::put(StepEvent event, const Scalars& scalars) {
 }
 
 void Reports::add_to_means(const StepEvent& event, const Scalars& scalars) {
+  if ((event.iteration - 1) % plan_.per_epoch == 0) means_.begin_epoch();
   means_.add("loss", event.loss);
   means_.add("grad_norm", event.grad_norm);
   if (std::isfinite(event.loss)) means_.add(scalars);
@@ -48,7 +49,7 @@ void Reports::show(const StepEvent& event, const Scalars& scalars) {
 }
 
 void Reports::end_epoch() {
-  Scalars means = means_.take();
+  Scalars means = epoch_means(state_);
   for (auto& rate : pace_.end_epoch()) means.push_back(std::move(rate));
   loggers_.epoch(state_.iteration, (state_.iteration - 1) / plan_.per_epoch, means);
 }

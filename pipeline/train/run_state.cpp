@@ -27,7 +27,8 @@ json scalars_json(const Scalars& scalars) {
   return list;
 }
 
-// Names of folders need not be UTF-8, which JSON demands: such a name is a list of its bytes.
+// Texts need not be UTF-8, which JSON demands (names of folders, states of plugins): such a text is a list of its
+// bytes.
 json name_json(const std::string& name) {
   try {
     const json text = name;
@@ -46,7 +47,25 @@ json names_json(const std::vector<std::string>& names) {
 
 json awaited_json(const std::optional<AwaitedValidation>& awaited) {
   if (!awaited) return nullptr;
-  return {{"iteration", awaited->iteration}, {"metrics", awaited->scalars ? scalars_json(*awaited->scalars) : json()}};
+  return {{"iteration", awaited->iteration},
+          {"metrics", awaited->scalars ? scalars_json(*awaited->scalars) : json()},
+          {"training", scalars_json(awaited->training)}};
+}
+
+json ruled_json(const RuledMetric& of) { return {{"metric", of.name}, {"lower_wins", of.lower_wins}}; }
+
+json best_json(const std::optional<BestValue>& best) {
+  if (!best) return nullptr;
+  json stored = ruled_json(best->of);
+  stored["value"] = best->value;
+  return stored;
+}
+
+// Plugins write what they like; as name_json().
+json texts_json(const std::map<std::string, std::string>& texts) {
+  json object = json::object();
+  for (auto& [name, text] : texts) object[name] = name_json(text);
+  return object;
 }
 
 json line_json(const PendingLine& line) {
@@ -59,40 +78,39 @@ std::string RunState::to_json() const {
   const bool schedule = has_saved("schedule");
   json rankings = json::object();
   for (auto& [link, ranking] : best) {
-    rankings[link] = json::array();
-    for (auto& entry : ranking) rankings[link].push_back({{"iteration", entry.iteration}, {"value", entry.value}});
+    json& entries = (rankings[link] = ruled_json(ranking.of))["entries"] = json::array();
+    for (auto& entry : ranking.entries) entries.push_back({{"iteration", entry.iteration}, {"value", entry.value}});
   }
   json sets = json::object();
   for (auto& [name, set] : validation) sets[name] = {{"batches", set.batches}, {"bad_samples", set.bad_samples}};
   json epoch = json::object();
   for (auto& [name, scalar] : epoch_sums) epoch[name] = {{"sum", scalar.sum}, {"count", scalar.count}};
-  return json{
-      {"iteration", iteration},
-      {"samples_per_epoch", samples_per_epoch},
-      {"order_xxh64_state", order.save()},
-      {"order_xxh64", order.hex()},
-      {"losses", losses},
-      {"epoch_sums", epoch},
-      {"line", line_json(line)},
-      {"best", rankings},
-      {"validation_pending", validation_pending},
-      {"awaited", awaited_json(awaited)},
-      {"bad_samples", bad_samples},
-      {"validation", sets},
-      {"world", world},
-      {"classes", names_json(classes)},
-      {"fingerprints", fingerprints},
-      {"elapsed_s", elapsed_s},
-      {"early_stop", {{"best", early_stop.best ? json(*early_stop.best) : json()}, {"since", early_stop.since}}},
-      {"schedules", schedule ? json(schedules) : json::object()},
-      {"hooks", hooks},
-      {"nonfinite", nonfinite},
-      {"nonfinite_in_a_row", nonfinite_in_a_row},
-      {"skipped_in_a_row", skipped_in_a_row},
-      {"lr_scale", schedule ? lr_scale : 1.0},
-      {"rollback_limit", schedule ? rollback_limit : no_limit},
-      {"rollback_targets", rollback_targets},
-      {"saved", saved}}
+  return json{{"iteration", iteration},
+              {"samples_per_epoch", samples_per_epoch},
+              {"order_xxh64_state", order.save()},
+              {"order_xxh64", order.hex()},
+              {"losses", losses},
+              {"epoch_sums", epoch},
+              {"line", line_json(line)},
+              {"best", rankings},
+              {"validation_pending", validation_pending},
+              {"awaited", awaited_json(awaited)},
+              {"bad_samples", bad_samples},
+              {"validation", sets},
+              {"world", world},
+              {"classes", names_json(classes)},
+              {"fingerprints", fingerprints},
+              {"elapsed_s", elapsed_s},
+              {"early_stop", {{"best", best_json(early_stop.best)}, {"since", early_stop.since}}},
+              {"schedules", schedule ? texts_json(schedules) : json::object()},
+              {"hooks", texts_json(hooks)},
+              {"nonfinite", nonfinite},
+              {"nonfinite_in_a_row", nonfinite_in_a_row},
+              {"skipped_in_a_row", skipped_in_a_row},
+              {"lr_scale", schedule ? lr_scale : 1.0},
+              {"rollback_limit", schedule ? rollback_limit : no_limit},
+              {"rollback_targets", rollback_targets},
+              {"saved", saved}}
       .dump(2);
 }
 
@@ -122,6 +140,19 @@ std::string name_from(const json& stored) {
   return name;
 }
 
+std::map<std::string, std::string> texts_from(const json& stored) {
+  std::map<std::string, std::string> texts;
+  for (auto& [name, text] : stored.items()) texts[name] = name_from(text);
+  return texts;
+}
+
+RuledMetric ruled_from(const json& stored) { return {stored.at("metric"), stored.at("lower_wins")}; }
+
+std::optional<BestValue> best_from(const json& stored) {
+  if (stored.is_null()) return {};
+  return BestValue{ruled_from(stored), stored.at("value")};
+}
+
 std::set<std::uint64_t> counts(const json& values) {
   std::set<std::uint64_t> all;
   for (auto& value : values) all.insert(count(value));
@@ -139,6 +170,7 @@ Scalars scalars_from(const json& stored) {
 AwaitedValidation awaited_from(const json& stored) {
   AwaitedValidation awaited{count(stored.at("iteration"))};
   if (!stored.at("metrics").is_null()) awaited.scalars = scalars_from(stored.at("metrics"));
+  awaited.training = scalars_from(stored.at("training"));
   return awaited;
 }
 
@@ -159,8 +191,10 @@ RunState RunState::from_json(const std::string& text) try {
     for (auto& [name, scalar] : stored.at("epoch_sums").items())
       state.epoch_sums[name] = {scalar.at("sum"), count(scalar.at("count"))};
   if (stored.contains("line")) state.line = line_from(stored.at("line"));
-  for (auto& [link, ranking] : stored.at("best").items())
-    for (auto& entry : ranking) state.best[link].push_back({count(entry.at("iteration")), entry.at("value")});
+  for (auto& [link, ranking] : stored.at("best").items()) {
+    Ranking& read = state.best[link] = {ruled_from(ranking), {}};
+    for (auto& entry : ranking.at("entries")) read.entries.push_back({count(entry.at("iteration")), entry.at("value")});
+  }
   state.validation_pending = stored.at("validation_pending");
   if (stored.contains("awaited") && !stored.at("awaited").is_null()) state.awaited = awaited_from(stored.at("awaited"));
   state.bad_samples = counts(stored.at("bad_samples"));
@@ -172,13 +206,10 @@ RunState RunState::from_json(const std::string& text) try {
   if (stored.contains("fingerprints"))
     state.fingerprints = stored.at("fingerprints").get<std::map<std::string, std::string>>();
   state.elapsed_s = stored.at("elapsed_s");
-  const auto best_of = [](const json& rule) {
-    return rule.at("best").is_null() ? std::nullopt : std::optional(rule.at("best").get<double>());
-  };
   if (stored.contains("early_stop"))
-    state.early_stop = {best_of(stored.at("early_stop")), count(stored.at("early_stop").at("since"))};
-  if (stored.contains("schedules")) state.schedules = stored.at("schedules").get<std::map<std::string, std::string>>();
-  if (stored.contains("hooks")) state.hooks = stored.at("hooks").get<std::map<std::string, std::string>>();
+    state.early_stop = {best_from(stored.at("early_stop").at("best")), count(stored.at("early_stop").at("since"))};
+  if (stored.contains("schedules")) state.schedules = texts_from(stored.at("schedules"));
+  if (stored.contains("hooks")) state.hooks = texts_from(stored.at("hooks"));
   state.nonfinite = count(stored.at("nonfinite"));
   state.nonfinite_in_a_row = count(stored.at("nonfinite_in_a_row"));
   if (stored.contains("skipped_in_a_row")) state.skipped_in_a_row = count(stored.at("skipped_in_a_row"));

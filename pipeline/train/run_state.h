@@ -38,6 +38,7 @@ struct PendingLine {
 struct AwaitedValidation {
   std::uint64_t iteration = 0;          ///< that it is of
   std::optional<Scalars> scalars = {};  ///< nothing while it is under way, or where a signal interrupted it
+  Scalars training = {};                ///< training's own values at that iteration, which rules may compare
 };
 
 /// State at the end of an iteration. Positions in the data are not here: they follow from the iteration.
@@ -46,7 +47,7 @@ struct RunState {
   std::uint64_t samples_per_epoch = 0;          ///< of the data set at that time; another size means other data
   Xxh64 order;                                  ///< over the ids of all samples consumed, as little-endian u64
   std::deque<double> losses;                    ///< the last 20: `loss_avg`
-  std::map<std::string, ScalarSum> epoch_sums;  ///< of the epoch under way, by the metrics' names
+  std::map<std::string, ScalarSum> epoch_sums;  ///< of the last epoch that began, by name
   PendingLine line;
   Rankings best;                                      ///< of validations
   bool validation_pending = false;                    ///< interrupted before the end of the validation after it

@@ -1,10 +1,21 @@
 #include "pipeline/train/validations.h"
 
+#include <set>
 #include <utility>
 
 #include "pipeline/telemetry/log.h"
+#include "pipeline/train/epoch_means.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
+namespace {
+
+Scalars both(Scalars scalars, const Scalars& more) {
+  scalars.insert(scalars.end(), more.begin(), more.end());
+  return scalars;
+}
+
+}  // namespace
 
 Validations::Validations(std::vector<ValidationSet> sets, ValidationRules rules, OverlappedValidation* beside,
                          ValidationReplica* replica, const ValidationContext& context)
@@ -42,8 +53,9 @@ void Validations::run_inline(std::uint64_t iteration) {
   if (found.error) on_error(iteration, found.error);
   run_.state.validation_pending = !found.scalars && !is_left_out(found);
   if (!found.scalars) return;
-  decide(*found.scalars);
-  const auto [links, keeps] = record(iteration, found);
+  const Scalars training = training_values();
+  decide(*found.scalars, training);
+  const auto [links, keeps] = record(iteration, found, training);
   if (!keeps) return;
   run_.judge.add_rollback_target(iteration);
   run_.snapshots.take(SnapshotReason::best, links);
@@ -56,7 +68,7 @@ void Validations::launch(std::uint64_t iteration) {
   if (!run_.snapshots.has_newest()) run_.snapshots.take(SnapshotReason::best);
   run_.hooks(HookEvent::validation_begin);
   run_.state.validation_pending = false;
-  run_.state.awaited = AwaitedValidation{iteration};
+  run_.state.awaited = AwaitedValidation{.iteration = iteration, .training = training_values()};
   replica_->take();
   overlapped_->start(*replica_, iteration);
 }
@@ -88,7 +100,7 @@ void Validations::collect() {
   if (is_left_out(found)) awaited.reset();
   if (!found.scalars) return;
   awaited->scalars = found.scalars;
-  const auto links = record(awaited->iteration, found).links;
+  const auto links = record(awaited->iteration, found, awaited->training).links;
   SnapshotBranch* branch = run_.snapshots.branch();
   if (!links.empty() && branch) branch->mark(awaited->iteration, run_.state, links);
 }
@@ -109,19 +121,19 @@ bool Validations::take_in() {
     if (!end && overlapped_) end.signal = overlapped_->signal();
     return false;
   }
-  const Scalars scalars = *awaited->scalars;
-  awaited.reset();
-  decide(scalars);
+  const AwaitedValidation found = *std::exchange(awaited, std::nullopt);
+  decide(*found.scalars, found.training);
   return true;
 }
 
 // What follows from a validation for the training to come.
-void Validations::decide(const Scalars& scalars) {
+void Validations::decide(const Scalars& scalars, const Scalars& training) {
   run_.hooks(HookEvent::validation_end, scalars);
   run_.flags.look_at_hooks();  // whose reason to stop comes before the rule's
-  rules_.early_stop.enter(run_.state.early_stop, scalars);
+  const Scalars ruling = both(scalars, training);
+  rules_.early_stop.enter(run_.state.early_stop, ruling);
   run_.flags.stop(rules_.early_stop.reason(run_.state.early_stop));
-  run_.hyper.enter(scalars);
+  run_.hyper.enter(ruling);
 }
 
 // Whether an error keeps it from being made for good; one that ends the run leaves it to the resumed one.
@@ -144,12 +156,32 @@ void Validations::count() {
   }
 }
 
+// Means over the epoch so far, as rules name them: "train.loss".
+Scalars Validations::training_values() const {
+  Scalars values = epoch_means(run_.state);
+  for (auto& [name, value] : values) name.insert(0, of_training);
+  return values;
+}
+
+// Which values a net's training step reports is known only after a step.
+void Validations::warn_of_unknown(const Scalars& training) {
+  if (training.empty() || std::exchange(compared_training_, true)) return;
+  std::set<std::string> names{rules_.early_stop.improvement.of.name};
+  for (auto& rule : rules_.best) names.insert(rule.of.name);
+  for (auto& name : names)
+    if (name.starts_with(of_training) && !finite_value(training, name))
+      warn(concat("no rule can compare '", name, "': training reports ",
+                  join(training, ", ", [](auto& scalar) { return scalar.first; })));
+}
+
 // Into the run's state, and shown.
-Validations::Ranks Validations::record(std::uint64_t iteration, const Validated& found) {
+Validations::Ranks Validations::record(std::uint64_t iteration, const Validated& found, const Scalars& training) {
   count();
+  warn_of_unknown(training);
   Ranks ranks;
+  const Scalars ruling = both(*found.scalars, training);
   for (auto& rule : rules_.best) {
-    const auto rank = rule.enter(run_.state.best, iteration, *found.scalars);
+    const auto rank = rule.enter(run_.state.best, iteration, ruling);
     ranks.keeps |= rank.has_value();
     if (rank == std::size_t{0}) ranks.links.push_back(rule.link);
   }

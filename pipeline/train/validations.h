@@ -79,11 +79,13 @@ class Validations {
   void run_inline(std::uint64_t iteration);
   void launch(std::uint64_t iteration);
   void collect();
-  void decide(const Scalars& scalars);
+  void decide(const Scalars& scalars, const Scalars& training);
   bool is_left_out(const Validated& found) const;
   void on_error(std::uint64_t iteration, const std::exception_ptr& error);
   void count();
-  Ranks record(std::uint64_t iteration, const Validated& found);
+  Ranks record(std::uint64_t iteration, const Validated& found, const Scalars& training);
+  Scalars training_values() const;
+  void warn_of_unknown(const Scalars& training);
   void warn(const std::string& text) const;
 
   std::vector<ValidationSet> sets_;
@@ -91,6 +93,7 @@ class Validations {
   OverlappedValidation* overlapped_;  // null where validation is inline
   ValidationReplica* replica_;
   ValidationContext run_;
+  bool compared_training_ = false;
 };
 
 }  // namespace flowtrain

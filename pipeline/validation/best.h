@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/config/config.h"
-#include "stages/compute.h"
+#include "pipeline/config/metric_rules.h"
 
 namespace flowtrain {
 
@@ -19,12 +18,18 @@ struct Ranked {
   bool operator==(const Ranked&) const = default;
 };
 
-/// Best first, by the rule's link.
-using Rankings = std::map<std::string, std::vector<Ranked>>;
+/// Validations in order of a metric, best first.
+struct Ranking {
+  RuledMetric of;
+  std::vector<Ranked> entries;
+  bool operator==(const Ranking&) const = default;
+};
+
+/// By the rule's link.
+using Rankings = std::map<std::string, Ranking>;
 
 struct BestRule {
-  std::string metric;
-  bool lower_wins = false;
+  RuledMetric of;
   std::size_t keep = 1;  ///< snapshots; the first one is kept in any case
   std::string link =
       "best";  ///< snapshots/<link> leads to the first one: "best" for the first rule, "best-<metric>" for others
@@ -38,6 +43,10 @@ struct BestRule {
   /// All of [[best]]; where there are none, the first of val.metrics with snapshot.keep_best.
   static std::vector<BestRule> all(const Config& config);
 };
+
+/// Empties the rankings of other metrics than the rules' (a resumed run may have other rules). Returns a line about
+/// each.
+std::vector<std::string> forget_other_metrics(const std::vector<BestRule>& rules, Rankings& rankings);
 
 /// Iterations whose snapshots the rules keep.
 std::vector<std::uint64_t> kept_by(const std::vector<BestRule>& rules, const Rankings& rankings);

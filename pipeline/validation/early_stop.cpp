@@ -18,9 +18,9 @@ void EarlyStop::enter(EarlyStopState& state, const Scalars& scalars) const {
 }
 
 std::string EarlyStop::reason(const EarlyStopState& state) const {
-  if (patience == 0 || state.since < patience) return {};
-  return concat(improvement.metric, " has not improved in ", state.since, " validations",
-                state.best ? concat(" (best: ", *state.best, ")") : std::string(), ": early_stop.patience");
+  if (patience == 0 || state.since < patience || (state.best && state.best->of != improvement.of)) return {};
+  return concat(improvement.of.name, " has not improved in ", state.since, " validations",
+                state.best ? concat(" (best: ", state.best->value, ")") : std::string(), ": early_stop.patience");
 }
 
 std::string EarlyStop::out_of_time_text() const {

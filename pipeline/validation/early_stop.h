@@ -13,8 +13,8 @@ namespace flowtrain {
 
 /// What the rule remembers, in snapshots too.
 struct EarlyStopState {
-  std::optional<double> best;  ///< the metric that the later ones must beat
-  std::uint64_t since = 0;     ///< validations that did not
+  std::optional<BestValue> best;  ///< the value that later ones must beat
+  std::uint64_t since = 0;        ///< validations that did not
 };
 
 struct EarlyStop {

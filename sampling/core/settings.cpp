@@ -291,4 +291,13 @@ UserError Settings::error(const std::string& name, const std::string& message, E
   return UserError(code, place(origin(name), table_, name) + message, hint);
 }
 
+const char* label_key(const Settings& settings) { return settings.text("label").empty() ? "name" : "label"; }
+
+const std::string& label_of(const Settings& settings) { return settings.text(label_key(settings)); }
+
+const Key* find_key(const std::vector<Key>& keys, const std::string& name) {
+  const auto found = std::ranges::find(keys, name, &Key::name);
+  return found == keys.end() ? nullptr : &*found;
+}
+
 }  // namespace flowtrain

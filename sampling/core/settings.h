@@ -98,6 +98,14 @@ class Settings {
   std::map<std::string, Slot> slots_;
 };
 
+/// The key that tells a table from others of its list: "label" where that is given, else "name".
+const char* label_key(const Settings& settings);
+/// The value of label_key().
+const std::string& label_of(const Settings& settings);
+
+/// The key of this name; null where there is none.
+const Key* find_key(const std::vector<Key>& keys, const std::string& name);
+
 /// The value as TOML writes it: `"text"`, `[1, 2]`, `0.1`.
 std::string to_toml(const Value& value);
 

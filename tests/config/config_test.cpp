@@ -281,6 +281,28 @@ TEST_CASE("a later choice leaves behind what was written for the earlier one") {
         "a.toml:4:1: unknown key 'order.truns'");
 }
 
+TEST_CASE("the keys of a [[val.set]] follow its own data set, or that of [data.val]") {
+  const auto text = letters + "[data.val]\ndataset = \"digits\"\nbase = 7\n[[val.set]]\nname = \"more\"\n";
+  CHECK(loaded(text + "base = 3\n").list("val.set")[0].integer("base") == 3);
+  const auto inherited = refusal(text + "alphabet = \"greek\"\n");
+  CHECK(inherited.message == "a.toml:8:1: val.set.0.alphabet: the data set 'digits' has no such key");
+  CHECK(inherited.hint == "it is a key of the data set letters");
+  const auto own = refusal(text + "dataset = \"letters\"\nbase = 3\n");
+  CHECK(own.message == "a.toml:9:1: val.set.0.base: the data set 'letters' has no such key");
+  // A later choice leaves behind what was written for the earlier one.
+  const auto later = loaded(text + "base = 3\n", {parse_set("val.set.0.dataset=letters")});
+  CHECK_FALSE(later.list("val.set")[0].has("base"));
+  CHECK_FALSE(loaded(text + "base = 3\n", {parse_set("data.val.dataset=letters")}).list("val.set")[0].has("base"));
+}
+
+TEST_CASE("metrics that there are not are refused before a net is made") {
+  const auto unknown = refusal(letters + "[val]\nmetrics = [\"acuracy\"]\n");
+  CHECK(unknown.message.starts_with("a.toml:4:1: val.metrics: unknown metric 'acuracy'; known: accuracy, "));
+  CHECK(unknown.message.ends_with(", voc_map"));
+  CHECK(refusal(letters + "[early_stop]\nmetric = \"-\"\n").message ==
+        "a.toml:4:1: early_stop.metric: expected the name of a metric after '-'");
+}
+
 TEST_CASE("a plugin's sampler is named as any other, and brings its own keys") {
   const Override opened{"run.plugins", "[\"" + test::build_path("plugins/edges.so") + "\"]"};
   const Override named{"sampler.name", "edges"};
@@ -405,7 +427,7 @@ TEST_CASE("what ranks that train together have in common: what decides results, 
   const auto common = common_values(config);
   for (auto key : {"run.seed", "run.max_iter", "loader.batch", "optim.lr", "train.nonfinite", "val.every",
                    "val.metrics", "best.0.metric", "early_stop.patience", "display.every", "snapshot.end_with_best",
-                   "snapshot.when_busy", "dist.find_unused", "data.dataset", "data.val.dataset"}) {
+                   "snapshot.when_busy", "dist.find_unused", "run.plugins", "data.dataset", "data.val.dataset"}) {
     CAPTURE(key);
     CHECK(common.contains(key));
   }

@@ -35,6 +35,13 @@ TEST_CASE("a key that another key keeps from being read is told, with both place
                                  "train.max_skipped (a.toml:5:1) is not read: on_error is \"stop\" (default)"});
 }
 
+TEST_CASE("a [[metric]] that is not among val.metrics is told") {
+  const std::string own = "[[metric]]\nname = \"top2\"\nlabel = \"two\"\n";
+  CHECK(notes_of(own) ==
+        std::vector<std::string>{"metric.0 (a.toml:4:1) is not measured: 'two' is not among val.metrics (default)"});
+  CHECK(notes_of("[val]\nmetrics = [\"two\"]\n" + own).empty());
+}
+
 TEST_CASE("a key that is read, or that is as by default, is not told") {
   CHECK(notes_of("[net]\nname = \"mlp\"\ndropout = 0.5\nhidden = [8]\n").empty());
   CHECK(notes_of("[net]\nname = \"lenet\"\ndropout = 0.5\n").empty());

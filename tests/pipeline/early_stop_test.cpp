@@ -17,7 +17,7 @@ namespace {
 std::size_t stops_after(const EarlyStop& rule, const std::vector<double>& values) {
   EarlyStopState state;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    rule.enter(state, {{"other", 0.0}, {rule.improvement.metric, values[i]}});
+    rule.enter(state, {{"other", 0.0}, {rule.improvement.of.name, values[i]}});
     if (!rule.reason(state).empty()) return i + 1;
   }
   return 0;
@@ -26,12 +26,12 @@ std::size_t stops_after(const EarlyStop& rule, const std::vector<double>& values
 }  // namespace
 
 TEST_CASE("a run stops when its metric has not improved for as long as patience lasts") {
-  EarlyStop rule{.improvement = {"accuracy"}, .patience = 2};
+  EarlyStop rule{.improvement = {{"accuracy"}}, .patience = 2};
   CHECK(stops_after(rule, {0.5, 0.6, 0.6, 0.55}) == 4);
   CHECK(stops_after(rule, {0.5, 0.5, 0.6, 0.6, 0.7, 0.7}) == 0);
   CHECK(stops_after(rule, {0.5, std::nan(""), std::nan("")}) == 3);
   CHECK(stops_after(rule, {0.5, 0.4, 0.3, 0.3, 0.3}) == 3);
-  rule.improvement.lower_wins = true;
+  rule.improvement.of.lower_wins = true;
   CHECK(stops_after(rule, {0.5, 0.4, 0.3, 0.3, 0.3}) == 5);
   CHECK(stops_after(rule, {0.3, 0.4, 0.5}) == 3);
   rule.patience = 0;
@@ -39,7 +39,7 @@ TEST_CASE("a run stops when its metric has not improved for as long as patience 
 }
 
 TEST_CASE("what is hardly better does not count") {
-  EarlyStop rule{.improvement = {.metric = "loss", .min_delta = 0.1, .lower_wins = true}, .patience = 2};
+  EarlyStop rule{.improvement = {.of = {"loss", true}, .min_delta = 0.1}, .patience = 2};
   CHECK(stops_after(rule, {1.0, 0.95, 0.92}) == 3);
   CHECK(stops_after(rule, {1.0, 0.95, 0.89, 0.85, 0.7}) == 0);
   rule.improvement.relative = true;
@@ -48,7 +48,7 @@ TEST_CASE("what is hardly better does not count") {
 }
 
 TEST_CASE("a metric that is missing is no improvement") {
-  const EarlyStop rule{.improvement = {"ap"}, .patience = 1};
+  const EarlyStop rule{.improvement = {{"ap"}}, .patience = 1};
   EarlyStopState state;
   rule.enter(state, {{"loss", 1.0}});
   CHECK(rule.reason(state) == "ap has not improved in 1 validations: early_stop.patience");
@@ -62,11 +62,11 @@ TEST_CASE("rules go by the metric that a configuration names, and by what it say
   const auto of = [&](const std::string& keys) {
     return EarlyStop::from(loaded("[early_stop]\npatience = 2\nmin_delta = 0.5\nrelative = true\n" + keys)).improvement;
   };
-  CHECK(of("").metric == "accuracy");
-  CHECK_FALSE(of("").lower_wins);
-  CHECK(of("metric = \"-loss\"\n").metric == "loss");
-  CHECK(of("metric = \"-loss\"\n").lower_wins);
-  CHECK(of("mode = \"min\"\n").lower_wins);
+  CHECK(of("").of.name == "accuracy");
+  CHECK_FALSE(of("").of.lower_wins);
+  CHECK(of("metric = \"-loss\"\n").of.name == "loss");
+  CHECK(of("metric = \"-loss\"\n").of.lower_wins);
+  CHECK(of("mode = \"min\"\n").of.lower_wins);
   CHECK(of("").min_delta == 0.5);
   CHECK(of("").relative);
 
@@ -90,11 +90,29 @@ TEST_CASE("rules go by the metric that a configuration names, and by what it say
 
   const auto rules = BestRule::all(loaded("[[best]]\nmetric = \"accuracy\"\n[[best]]\nmetric = \"-loss\"\n"));
   REQUIRE(rules.size() == 2);
-  CHECK_FALSE(rules[0].lower_wins);
-  CHECK(rules[1].metric == "loss");
-  CHECK(rules[1].lower_wins);
+  CHECK_FALSE(rules[0].of.lower_wins);
+  CHECK(rules[1].of.name == "loss");
+  CHECK(rules[1].of.lower_wins);
   CHECK(rules[1].link == "best-loss");
-  CHECK(BestRule::all(loaded("")).front().metric == "accuracy");
+  CHECK(BestRule::all(loaded("")).front().of.name == "accuracy");
+}
+
+TEST_CASE("values of another metric or direction are not compared") {
+  EarlyStopState state{BestValue{{"accuracy"}, 0.9}, 7};
+  const EarlyStop rule{.improvement = {{"loss", true}}, .patience = 2};
+  CHECK(rule.reason(state).empty());
+  rule.enter(state, {{"loss", 2.0}});
+  CHECK(state.best->of == RuledMetric{"loss", true});
+  CHECK(state.best->value == 2);
+  CHECK(state.since == 0);
+
+  Rankings rankings{{"best", {{"accuracy"}, {{10, 0.9}}}}, {"best-f1", {{"f1"}, {{10, 0.5}}}}};
+  const std::vector<BestRule> rules{{.of = {"loss", true}}, {.of = {"f1"}, .link = "best-f1"}};
+  CHECK(forget_other_metrics(rules, rankings) ==
+        std::vector<std::string>{"'best' was ranked by accuracy (higher is better) and is now by loss (lower is "
+                                 "better): the ranking begins again"});
+  CHECK(rankings == Rankings{{"best-f1", {{"f1"}, {{10, 0.5}}}}});
+  CHECK(rules[0].enter(rankings, 20, {{"loss", 2.0}}) == std::size_t{0});
 }
 
 TEST_CASE("hours of training are over") {

@@ -49,7 +49,7 @@ TEST_CASE("a run's state survives as text") {
   const std::uint64_t ids[] = {5, 6, 7};
   state.order.update(std::as_bytes(std::span(ids)));
   state.losses = {0.1, 1.0 / 3};
-  state.best = {{"best", {{100, 0.9}, {50, 0.8}}}};
+  state.best = {{"best", {{"accuracy"}, {{100, 0.9}, {50, 0.8}}}}};
   state.validation = {{"", {12, {7}}}, {"clean", {3, {}}}};
   state.validation_pending = true;
   state.awaited = AwaitedValidation{100, Scalars{{"loss", 0.1}, {"f1", std::nan("")}}};

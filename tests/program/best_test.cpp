@@ -57,6 +57,31 @@ TEST_CASE("several rules choose best snapshots, each with a link of its own") {
   CHECK(end_of(place.path("halves")) == end_of(place.path("whole")));
 }
 
+TEST_CASE("training's own values may rule, and another rule begins another ranking") {
+  const Words often{"--set", "val.every=\"1 epoch\"", "--set", "display.every=1"};
+  const TempRun place(tiny_with("[[best]]\nmetric = \"train.loss\"\n"));
+  REQUIRE_EXIT(place.train(with({"--run-dir", "whole"}, often)), 0);
+  REQUIRE_EXIT(place.train(with({"--run-dir", "halves", "--max-iter", "31"}, often)), 0);
+  REQUIRE_EXIT(place.train(with({"--run-dir", "halves", "--resume", "auto"}, often)), 0);
+  std::pair<std::uint64_t, double> best{0, 0};
+  for (auto& line : metrics_of(place.path("whole"), "epoch"))
+    if (best.first == 0 || line.at("loss") < best.second) best = {line.at("iter"), line.at("loss")};
+  for (auto name : {"whole", "halves"}) {
+    CHECK(json::parse(read_text(place.path(name) / "result.json")).at("best") ==
+          json{{"metric", "train.loss"}, {"value", best.second}, {"iteration", best.first}});
+    CHECK(target(place.path(name) / "snapshots/best") == best.first);
+  }
+
+  const TempRun other(tiny_with("[[best]]\nmetric = \"accuracy\"\n"));
+  std::filesystem::copy(place.path("whole"), other.path("whole"),
+                        std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks);
+  const auto resumed =
+      other.train(with({"--run-dir", "whole", "--resume", "auto", "--max-iter", "80", "--accept-changes"}, often));
+  REQUIRE_EXIT(resumed, 0);
+  CHECK_SAYS(resumed, "'best' was ranked by train.loss (lower is better) and is now by accuracy (higher is better)");
+  CHECK(json::parse(read_text(other.path("whole") / "result.json")).at("best").at("iteration") > 60);
+}
+
 TEST_CASE("the best snapshots that are to be kept are all there, and no others") {
   const Words often{"--set", "val.every=3",      "--set", "snapshot.keep_last=1",
                     "--set", "snapshot.every=0", "--set", "val.metrics=[]"};
@@ -109,6 +134,7 @@ TEST_CASE("rules that contradict each other, or the rest") {
   refused("[[best]]\nmetric = \"loss\"\n[[best]]\nmetric = \"loss\"\n", {}, "another [[best]] has it, too");
   refused("[[best]]\nmetric = \"loss\"\n", {"--set", "snapshot.keep_best=2"},
           "snapshot.keep_best: [[best]] is given, too");
+  refused("[[best]]\nmetric = \"train.noise\"\n", {}, "what is better of 'train.noise' is known to you alone");
   std::string silent = tiny_config;
   silent.replace(silent.find("every = 20"), 10, "every = 0");
   for (auto more : {"[[best]]\nmetric = \"loss\"\n", "[early_stop]\n"}) {

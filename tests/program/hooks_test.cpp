@@ -187,7 +187,7 @@ TEST_CASE("hooks in their order, and those that cannot be") {
   refused("[[hook]]\nname = \"norm\"\n", {"tiny.toml:29:1: hook.0.name: no hook is called 'norm'",
                                           "did you mean 'norms'? known: gradient_noise, norms, stop_file"});
   refused("[[hook]]\npriority = 3\n", {"tiny.toml:28:1: hook.0.name: must be given"});
-  refused("[[hook]]\nname = \"norms\"\n[[hook]]\nname = \"norms\"\n", {"two hooks are called 'norms'"});
+  refused("[[hook]]\nname = \"norms\"\n[[hook]]\nname = \"norms\"\n", {"hook.1.name: another [[hook]] is called so"});
   refused("[[hook]]\nname = \"stop_file\"\n", {"tiny.toml:28:1: hook.0.file: must be given"});
   // Names of other kinds' parts.
   refused("[[hook]]\nname = \"distance\"\n", {"hook.0.name: no hook is called 'distance'"});

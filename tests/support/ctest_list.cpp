@@ -1,5 +1,5 @@
 // The reporter "ctest": lists a program's test cases in CTest's language, one add_test() a case. The build calls it:
-//   PROGRAM --list-test-cases --reporters=ctest --out=FILE, with FLOWTRAIN_CTEST_{ROOM,TIER,LABELS,ENVIRONMENT} set
+//   PROGRAM --list-test-cases --reporters=ctest --out=FILE, with FLOWTRAIN_CTEST_{GROUP,TIER,LABELS,ENVIRONMENT} set
 // Words of a case's test suite say what is special about it:
 //   fast, full, nightly   its tier, where it is not that of its program
 //   points                places accidents (fault_points.h): a sample of them in tier full, every one in tier nightly
@@ -97,7 +97,7 @@ class CTestList : public doctest::IReporter {
   void entry(const std::string& name, const std::string& shown, const Traits& traits, const std::string& tier,
              const std::string& points) {
     const std::string program = std::filesystem::read_symlink("/proc/self/exe");
-    const std::string test = quoted(setting("FLOWTRAIN_CTEST_ROOM") + ": " + shown);
+    const std::string test = quoted(setting("FLOWTRAIN_CTEST_GROUP") + ": " + shown);
     std::string labels = tier, environment = list_setting("FLOWTRAIN_CTEST_ENVIRONMENT");
     if (const std::string more = list_setting("FLOWTRAIN_CTEST_LABELS"); !more.empty()) labels += ";" + more;
     if (points == "sample")

@@ -87,7 +87,7 @@ bool lacks_its_need() {
 }
 
 /// Whether the build asks for the list of test cases (ctest_list.cpp), which needs nothing.
-bool is_listed() { return std::getenv("FLOWTRAIN_CTEST_ROOM") != nullptr; }
+bool is_listed() { return std::getenv("FLOWTRAIN_CTEST_GROUP") != nullptr; }
 
 }  // namespace
 }  // namespace flowtrain::test

@@ -21,20 +21,10 @@ namespace flowtrain {
 
 namespace {
 
-const std::string& label_of(const Settings& metric) {
-  return metric.text(metric.text("label").empty() ? "name" : "label");
-}
-
 const Settings* own_metric(const std::string& name, const std::vector<Settings>* own) {
   if (!own) return nullptr;
   const auto found = std::find_if(own->begin(), own->end(), [&](auto& each) { return label_of(each) == name; });
   return found == own->end() ? nullptr : &*found;
-}
-
-std::vector<std::string> known_metrics() {
-  auto names = nets::metrics().names();
-  names.insert(names.end(), detection_metric_names().begin(), detection_metric_names().end());
-  return names;
 }
 
 }  // namespace
@@ -48,7 +38,6 @@ NetValidator::NetValidator(const LearnerSpec& spec, const std::shared_ptr<nets::
     };
   metrics_.group_by(spec.val.text("group_by"));
   for (auto& name : spec.val.texts("metrics")) add_metric(name, spec);
-  if (spec.metrics) check_own_metrics(*spec.metrics);
   if (!spec.val_layout) return;
   metrics_.check_inputs(*net, *spec.val_layout, spec.val);
   batch_.emplace(*spec.val_layout, where_, spec.net.boolean("channels_last"));
@@ -63,9 +52,7 @@ void NetValidator::add_metric(const std::string& name, const LearnerSpec& spec) 
     return;
   }
   const std::string kind = own ? own->text("name") : name;
-  const nets::MetricEntry* const entry = nets::find_metric(kind);
-  if (!entry) throw spec.val.error("metrics", nets::unknown_name("metric", name, known_metrics()).what());
-  const Settings settings = own ? *own : Settings("val", entry->keys);
+  const Settings settings = own ? *own : Settings("val", nets::find_metric(kind)->keys);
   if (!own) settings.check_required(spec.val.origin("metrics").text());
   nets::rethrow_at_key(own ? *own : spec.val, own ? "name" : "metrics", [&] {
     metrics_.add(name,
@@ -73,23 +60,10 @@ void NetValidator::add_metric(const std::string& name, const LearnerSpec& spec) 
   });
 }
 
-void NetValidator::check_own_metrics(const std::vector<Settings>& own) const {
-  const auto& wanted = settings_.texts("metrics");
-  for (auto& each : own) {
-    const std::string& label = label_of(each);
-    const char* const key = each.text("label").empty() ? "name" : "label";
-    if (is_detection_metric(label) || label == "loss" || (label != each.text("name") && nets::find_metric(label)))
-      throw each.error(key, "'" + label + "' is a metric already");
-    if (std::find(wanted.begin(), wanted.end(), label) == wanted.end())
-      throw each.error(key, "'" + label + "' is not among val.metrics", ExitCode::usage,
-                       "name it there, or leave it out here");
-  }
-}
-
 void NetValidator::check_finds_objects(const std::string& metric) const {
   if (!make_detector_)
     throw settings_.error("metrics", "'" + metric + "' is a metric of nets that find objects, which this one does not",
-                          ExitCode::usage, "of others: " + nets::listed(nets::metrics().names()));
+                          ExitCode::usage, "of others: " + join(nets::metrics().names()));
   if (!settings_.text("group_by").empty())
     throw settings_.error("group_by",
                           "'" + metric + "' of val.metrics is a metric of boxes, which are not told by groups",

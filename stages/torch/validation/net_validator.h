@@ -35,7 +35,6 @@ class NetValidator {
  private:
   nets::Step::Evaluated evaluate(const nets::NamedTensors& batch);
   void add_metric(const std::string& name, const LearnerSpec& spec);
-  void check_own_metrics(const std::vector<Settings>& own) const;
   void check_finds_objects(const std::string& metric) const;
 
   const Settings settings_;  // [val]

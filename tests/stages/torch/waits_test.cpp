@@ -52,7 +52,7 @@ class Waits {
   static std::unique_ptr<at::ObserverContext> begin(const at::RecordFunction& call) {
     static const std::set<std::string> waiting{"aten::_local_scalar_dense", "aten::is_nonzero", "aten::nonzero",
                                                "aten::masked_select",       "aten::equal",      "aten::_unique2",
-                                               "metrics to the host"};
+                                               "values to the host"};
     if (is_fused(call)) ++fused;
     if (fused == 0 && waiting.contains(call.name())) {
       const MutexLock lock(mutex);
@@ -224,7 +224,7 @@ TEST_CASE("all metrics of an iteration are read at once") {
     const Waits waits;
     bench.learner->finish_gradients();
     bench.learner->stats();
-    CHECK_MESSAGE((waits.seen() == Counts{{"metrics to the host", 1}}), described(waits.seen()));
+    CHECK_MESSAGE((waits.seen() == Counts{{"values to the host", 1}}), described(waits.seen()));
   }
 }
 
