@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <string_view>
 
 #include "nets/entries.h"
@@ -75,11 +76,9 @@ void check_labels(const std::vector<Settings>& optims, const std::vector<Setting
   Names labels("optim", "give each a label");
   for (auto& optim : optims) labels.add(optim, label_key(optim));
   for (auto& schedule : schedules)
-    if (auto& wanted = schedule.text("optim"); !wanted.empty() && !labels.all().contains(wanted)) {
-      std::string known;
-      for (auto& [label, origin] : labels.all()) known += (known.empty() ? "" : ", ") + label;
-      throw schedule.error("optim", "no optimizer is called '" + wanted + "'", ExitCode::usage, "known: " + known);
-    }
+    if (auto& wanted = schedule.text("optim"); !wanted.empty() && !labels.all().contains(wanted))
+      throw schedule.error("optim", "no optimizer is called '" + wanted + "'", ExitCode::usage,
+                           "known: " + join(labels.all() | std::views::keys));
 }
 
 // Rules of several sources, and that what only they need is given for nothing else.

@@ -25,11 +25,8 @@ const char* name_of(Kind kind) {
 std::string describe(const std::vector<Key>& keys) {
   std::string text;
   for (auto& key : keys) {
-    std::string type = name_of(key.kind);
-    if (key.kind == Kind::text && !key.choices.empty()) {
-      type.clear();
-      for (auto& choice : key.choices) type += (type.empty() ? "" : "|") + choice;
-    }
+    const std::string type =
+        key.kind == Kind::text && !key.choices.empty() ? join(key.choices, "|") : name_of(key.kind);
     text += "  " + key.name + (key.required ? " (must be given)" : " = " + to_toml(key.fallback)) + "  [" + type +
             "]\n      " + key.help + "\n";
   }

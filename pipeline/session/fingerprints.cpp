@@ -9,6 +9,7 @@
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/class_names.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
@@ -79,8 +80,7 @@ Basis basis_of(const RunState& state) { return {state.samples_per_epoch, state.c
 
 void check_basis(const Basis& before, const Basis& now, const Config& config, bool accepted) {
   const Changes changes = changes_between(before, now, config);
-  std::string breaking;
-  for (auto& change : changes.breaking) breaking += concat(breaking.empty() ? "" : "; ", change);
+  const std::string breaking = join(changes.breaking, "; ");
   for (auto& change : changes.harmless) log_info("changed since the snapshot was made: " + change);
   if (breaking.empty()) return;
   if (!accepted)

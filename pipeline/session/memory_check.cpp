@@ -28,24 +28,24 @@ Prepared prepared(const DataParts& data) {
   return all;
 }
 
-std::string described(const Prepared& line, const std::string& purpose, const std::string& keys) {
-  return concat(line.batches, " batches of ", format_count(line.rows), " rows for ", purpose, " (", keys, "), ",
-                format_bytes(line.row_bytes), " a row");
+std::string described(const Prepared& loader, const std::string& purpose, const std::string& keys) {
+  return concat(loader.batches, " batches of ", format_count(loader.rows), " rows for ", purpose, " (", keys, "), ",
+                format_bytes(loader.row_bytes), " a row");
 }
 
 }  // namespace
 
 void check_memory(const MemoryNeed& need, std::uint64_t free_bytes) {
   std::uint64_t bytes = 0, as_floats = 0;
-  std::string lines;
+  std::vector<std::string> parts;
   bool copies = false;  // to a device, where the net takes them
   const auto add = [&](const DataParts& data, const std::string& purpose, const std::string& keys) {
-    const Prepared line = prepared(data);
-    bytes += line.bytes();
-    as_floats = std::max(as_floats, line.rows * line.row_bytes_as_floats);
+    const Prepared loader = prepared(data);
+    bytes += loader.bytes();
+    as_floats = std::max(as_floats, loader.rows * loader.row_bytes_as_floats);
     copies = copies || data.device->copies();
-    lines += (lines.empty() ? "" : "; ") + described(line, purpose, keys);
-    return line.bytes();
+    parts.push_back(described(loader, purpose, keys));
+    return loader.bytes();
   };
   const std::uint64_t training = need.train ? add(*need.train, "training", "loader.prefetch + 2") : 0;
   const Settings& val = need.config.table("val");
@@ -62,7 +62,7 @@ void check_memory(const MemoryNeed& need, std::uint64_t free_bytes) {
   throw(by_validation ? val : need.config.table("loader"))
       .error("batch",
              concat("batches would take ", format_bytes(bytes), " of memory, and ", format_bytes(free_here),
-                    " are free", of_several, ": ", lines,
+                    " are free", of_several, ": ", join(parts, "; "),
                     as_floats > 0 ? concat("; and one in work as floats, ", format_bytes(as_floats)) : ""),
              ExitCode::usage,
              concat("make ", by_validation ? "val.batch" : "loader.batch or loader.prefetch",

@@ -9,6 +9,7 @@
 #include "pipeline/snapshot/weights_file.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 #include "sampling/remote/remote.h"
 #include "stages/group.h"
 
@@ -63,12 +64,6 @@ std::vector<TensorView> renamed(const WeightsFile& file, const Settings& net) {
   }
 }
 
-std::string list(const std::vector<std::string>& names) {
-  std::string text;
-  for (auto& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 }  // namespace
 
 void load_pretrained(Learner& learner, const Settings& net, Group& group, Interrupt* interrupt) {
@@ -87,11 +82,12 @@ void load_pretrained(Learner& learner, const Settings& net, Group& group, Interr
   const auto tensors = renamed(file, net);
   const WeightMatch match = match_weights(tensors, wanted);
 
-  std::string differences;
+  std::vector<std::string> parts;
   for (auto& [what, names] : {std::pair{"missing", &match.missing},
                               {"unexpected", &match.unexpected},
                               {"of another shape or type", &match.misshapen}})
-    if (!names->empty()) differences += (differences.empty() ? "" : "; ") + std::string(what) + ": " + list(*names);
+    if (!names->empty()) parts.push_back(concat(what, ": ", join(*names)));
+  const std::string differences = join(parts, "; ");
   if (net.boolean("strict") && !differences.empty())
     throw net.error("pretrain", path + " does not fit the net: " + differences, ExitCode::usage,
                     "net.strict = false takes what fits");

@@ -7,6 +7,7 @@
 #include "pipeline/train/nonfinite.h"
 #include "pipeline/train/snapshot_branch.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
@@ -14,11 +15,10 @@ namespace {
 
 // Parts that a snapshot was made without begin anew, if that was asked for.
 void check_parts(const RunState& state, const Start& start) {
-  std::string missing;
-  for (auto& part : RunState::parts())
-    if (!state.has_saved(part)) missing += (missing.empty() ? "" : ", ") + part;
+  auto missing = RunState::parts();
+  std::erase_if(missing, [&](auto& part) { return state.has_saved(part); });
   if (missing.empty()) return;
-  const auto what = concat(start.snapshot->string(), " was made without: ", missing, " (snapshot.save)");
+  const auto what = concat(start.snapshot->string(), " was made without: ", join(missing), " (snapshot.save)");
   if (!start.accept_changes)
     throw UserError(ExitCode::snapshot, what, "--accept-changes goes on all the same, and begins these anew");
   log_warn(what + "; these begin anew");

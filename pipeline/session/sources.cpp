@@ -104,15 +104,13 @@ bool same_rows(const std::vector<Field>& first, const std::vector<Field>& second
 
 /// "image u8 28x28x1, label i64".
 std::string describe_rows(const std::vector<Field>& fields) {
-  std::string text;
-  for (auto& field : fields) {
-    std::string shape;
-    for (const auto side : field.shape) shape += (shape.empty() ? " " : "x") + std::to_string(side);
-    text += concat(text.empty() ? "" : ", ", field.name, " ", name_of(field.dtype), shape);
+  return join(fields, ", ", [](const Field& field) {
+    std::string text =
+        concat(field.name, " ", name_of(field.dtype), field.shape.empty() ? "" : " ", join(field.shape, "x"));
     for (auto& [word, values] : {std::pair{" mean ", &field.mean}, {" stddev ", &field.stddev}})
       if (!values->empty()) text += word + to_toml(Value(*values));
-  }
-  return text;
+    return text;
+  });
 }
 
 std::unique_ptr<Sampler> sampler_of(const Settings& settings, const SamplerInput& input) {

@@ -13,6 +13,7 @@
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
@@ -66,22 +67,21 @@ std::optional<fs::path> choose_snapshot(const StartOptions& options, const std::
 }
 
 void check_changes(const Config& before, const Config& now, bool accepted) {
-  std::string breaking;
+  std::vector<std::string> breaking;
   const bool grown = now.table("loader").origin("batch").text().starts_with("loader.batch_per_rank");
   const bool any_batch = grown && now.table("resume").text("world") == "any";
   for (auto& difference : diff(before, now)) {
     log_info(
         concat("changed since the run began: ", difference.key, " = ", difference.is, " (was ", difference.was, ")"));
-    if (difference.breaks && !(any_batch && difference.key == "loader.batch"))
-      breaking += (breaking.empty() ? "" : ", ") + difference.key;
+    if (difference.breaks && !(any_batch && difference.key == "loader.batch")) breaking.push_back(difference.key);
   }
   if (breaking.empty()) return;
   if (!accepted)
     throw UserError(
-        ExitCode::usage, "changes that break exact resume: " + breaking,
+        ExitCode::usage, "changes that break exact resume: " + join(breaking),
         concat("undo them, start a new run (without --iter and --resume), or go on all the same with --accept-changes",
                grown ? "; resume.world = \"any\" lets loader.batch_per_rank make another batch" : ""));
-  log_warn("going on with changes that break exact resume: " + breaking);
+  log_warn("going on with changes that break exact resume: " + join(breaking));
 }
 
 std::string draw_seed() {
@@ -230,14 +230,14 @@ void compare_with_leader(std::map<std::string, std::string> leaders, const Confi
   auto own = common_values(config);
   const std::string none = "(none)";
   for (auto& [key, value] : own) leaders.try_emplace(key, none);
-  std::string different;
+  std::vector<std::string> different;
   for (auto& [key, theirs] : leaders) {
     const auto& value = own.try_emplace(key, none).first->second;
     if (theirs == value || key.ends_with(".path")) continue;  // the same data may lie elsewhere on another machine
-    different += concat(different.empty() ? "" : ", ", key, " = ", value, " (rank 0: ", theirs, ")");
+    different.push_back(concat(key, " = ", value, " (rank 0: ", theirs, ")"));
   }
   if (!different.empty())
-    throw UserError(ExitCode::usage, "not the configuration of rank 0: " + different,
+    throw UserError(ExitCode::usage, "not the configuration of rank 0: " + join(different),
                     "start all ranks with the same file and flags");
 }
 
