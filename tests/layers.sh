@@ -36,7 +36,7 @@ check() (
         opened["pipeline/commands/computing/api.h"] = 1
         opened["stages/cuda/entry.h"] = 1  # what the program knows of the CUDA parts
 
-        group["codecs"] = "^(jpeglib|jerror|turbojpeg|png|zlib|webp/(decode|encode))\\.h$|^pugixml\\.hpp$"
+        group["codecs"] = "^(jpeglib|jerror|turbojpeg|png|zlib|webp/(decode|encode))\\.h$|^pugixml\\.hpp$|^rapidjson/"
         group["simd"] = "^hwy/"
         group["torch"] = "^(torch|ATen|c10)/"
         group["cuda"] = "^cuda_(runtime|runtime_api|fp16|bf16)\\.h$"

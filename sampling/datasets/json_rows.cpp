@@ -1,14 +1,27 @@
 #include "sampling/datasets/json_rows.h"
 
+#include <rapidjson/reader.h>
+
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "sampling/core/error.h"
+#include "sampling/datasets/json_stream.h"
 
 namespace flowtrain {
 namespace {
 
 constexpr double largest = 1e12;
+
+/// RapidJSON 1.1 takes the second half of a surrogate pair for a character, which would give texts that are not UTF-8.
+struct Utf8 : rapidjson::UTF8<> {
+  using rapidjson::UTF8<>::Encode;
+  static void Encode(JsonStream& stream, unsigned point) {
+    if (point >= 0xdc00 && point < 0xe000) stream.fail("half a surrogate pair");
+    rapidjson::UTF8<>::Encode(stream, point);
+  }
+};
 
 [[noreturn]] void fail_file(const std::string& path, const std::string& what) {
   throw UserError(ExitCode::data, path + ": " + what, "mend the file, or make it again");
@@ -65,88 +78,201 @@ std::array<double, 4> JsonRow::box(std::size_t key) const {
   return box;
 }
 
-/// Fills the row from one object after another.
-class JsonRows {
+/// RapidJSON calls this for each value; it fills the row from one object after another.
+class JsonRows : public rapidjson::BaseReaderHandler<Utf8, JsonRows> {
  public:
-  JsonRows(JsonReader& reader, const std::string& path) : reader_(reader) { row_.path_ = path; }
+  JsonRows(JsonStream& stream, const std::string& path, const std::vector<JsonList>& lists)
+      : stream_(stream),
+        path_(path),
+        lists_(lists),
+        there_(lists.size()),
+        outermost_(lists.size() == 1 && lists[0].name.empty() ? at_list : at_root) {
+    row_.path_ = path;
+  }
 
-  void read_list(const JsonList& list) {
-    row_.list_ = list.name;
-    row_.keys_ = &list.keys;
-    row_.slots_.resize(list.keys.size());
-    row_.place_ = 0;
-    reader_.array([&] {
-      for (auto& slot : row_.slots_) slot.type = JsonRow::Type::none;  // texts keep their memory
-      if (reader_.peek() != '{') row_.fail("is no object");
-      reader_.object([&](const std::string& key) {
-        const auto wanted = std::find(list.keys.begin(), list.keys.end(), key) - list.keys.begin();
-        if (static_cast<std::size_t>(wanted) == list.keys.size())
-          reader_.skip();
-        else
-          fill(row_.slots_[static_cast<std::size_t>(wanted)]);
-      });
-      list.take(row_);
+  std::vector<bool> read() {
+    // RapidJSON 1.1 overflows where it computes numbers with exponents near -2^31 (CVE-2024-38517), so it only finds
+    // where numbers end, and std::from_chars computes those that are wanted.
+    constexpr unsigned flags =
+        rapidjson::kParseInsituFlag | rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseValidateEncodingFlag;
+    const auto result = rapidjson::GenericReader<Utf8, Utf8>().Parse<flags>(stream_, *this);
+    if (result.IsError()) fail(result);
+    if (!stream_.ended()) stream_.fail("expected the end of the file");
+    return there_;
+  }
+
+  bool Null() {
+    return scalar([](JsonRow::Slot& slot) { slot.type = Type::none; });
+  }
+  bool Bool(bool value) {
+    return scalar([&](JsonRow::Slot& slot) { slot.type = Type::flag, slot.flag = value; });
+  }
+  bool String(const char* text, std::size_t bytes, bool) {
+    return scalar([&](JsonRow::Slot& slot) { slot.type = Type::text, slot.text.assign(text, bytes); });
+  }
+  bool RawNumber(const char*, std::size_t bytes, bool) {
+    if (level_ != at_number || stream_.skips)
+      return scalar([&](JsonRow::Slot& slot) { slot.type = Type::number, slot.number = number_of(bytes); });
+    const double value = number_of(bytes).real;
+    if (slot_->count < slot_->numbers.size()) slot_->numbers[slot_->count] = value;
+    ++slot_->count;
+    return true;
+  }
+  bool Key(const char* text, std::size_t bytes, bool) {
+    if (stream_.skips) return true;
+    const std::string_view key(text, bytes);
+    level_ == at_list ? find_list(key) : find_slot(key);
+    return true;
+  }
+  bool StartObject() {
+    if (!stream_.skips && level_ != at_root && level_ != at_row) unexpected();
+    return enter();
+  }
+  bool StartArray() {
+    if (stream_.skips) return enter();
+    if (level_ == at_list)
+      start_list();
+    else if (level_ == at_value)
+      slot_->type = Type::numbers, slot_->count = 0;
+    else
+      unexpected();
+    return enter();
+  }
+  bool EndObject(std::size_t) {
+    --level_;
+    if (level_ == at_row && !stream_.skips) {
+      lists_[list_].take(row_);
       ++row_.place_;
-    });
+      clear_row();
+    }
+    return leave();
+  }
+  bool EndArray(std::size_t) {
+    --level_;
+    return leave();
   }
 
  private:
   using Type = JsonRow::Type;
+  static constexpr int max_depth = 100;
+  /// The value that is expected, by how deep it is nested.
+  enum Level { at_root, at_list, at_row, at_value, at_number };
 
-  void fill(JsonRow::Slot& slot) {
-    switch (reader_.peek()) {
-      case '{': slot.type = Type::other, reader_.skip(); break;
-      case '[': slot.type = Type::numbers, fill_numbers(slot); break;
-      case '"': slot.type = Type::text, reader_.text(slot.text); break;
-      case 't':
-      case 'f': slot.type = Type::flag, slot.flag = reader_.boolean(); break;
-      case 'n': slot.type = Type::none, reader_.skip(); break;
-      default: slot.type = Type::number, slot.number = reader_.number();
+  [[noreturn]] void fail(const rapidjson::ParseResult& result) const {
+    switch (result.Code()) {
+      case rapidjson::kParseErrorDocumentRootNotSingular: stream_.fail("expected the end of the file");
+      case rapidjson::kParseErrorObjectMissName: stream_.fail("expected \"");
+      case rapidjson::kParseErrorObjectMissColon: stream_.fail("expected :");
+      case rapidjson::kParseErrorObjectMissCommaOrCurlyBracket: stream_.fail("expected , or }");
+      case rapidjson::kParseErrorArrayMissCommaOrSquareBracket: stream_.fail("expected , or ]");
+      case rapidjson::kParseErrorStringUnicodeEscapeInvalidHex: stream_.fail("expected four hexadecimal digits");
+      case rapidjson::kParseErrorStringUnicodeSurrogateInvalid: stream_.fail("half a surrogate pair");
+      case rapidjson::kParseErrorStringInvalidEncoding: stream_.fail("not UTF-8", result.Offset());
+      case rapidjson::kParseErrorNumberTooBig: stream_.fail("a number out of range");
+      case rapidjson::kParseErrorNumberMissFraction:
+      case rapidjson::kParseErrorNumberMissExponent: stream_.fail("expected a digit");
+      case rapidjson::kParseErrorStringMissQuotationMark:
+        stream_.fail(stream_.ended() ? "it ends within a text" : "a control character in a text");
+      case rapidjson::kParseErrorStringEscapeInvalid:  // an escape's offset is that of its backslash
+        stream_.fail(result.Offset() == stream_.Tell() ? "a control character in a text"
+                                                       : "an unknown escape in a text");
+      default: break;
+    }
+    const char before = stream_.last(1)[0];
+    if (before == '-') stream_.fail("expected a digit");
+    if (before >= 'a' && before <= 'z') stream_.fail("expected true, false or null");
+    stream_.fail(stream_.ended() ? "it ends here" : "expected a value");
+  }
+
+  bool enter() {
+    if (++level_ - outermost_ > max_depth) stream_.fail("nested deeper than " + std::to_string(max_depth));
+    return true;
+  }
+
+  /// To be called after each value.
+  bool leave() {
+    if (level_ == skipped_level_) stream_.skips = false;
+    return true;
+  }
+
+  /// Passes over the next value of this level, or over the rest of the one that has begun in it.
+  void skip() {
+    skipped_level_ = level_;
+    stream_.skips = true;
+  }
+
+  template <class Fill>
+  bool scalar(const Fill& fill) {
+    if (level_ == at_value && !stream_.skips)
+      fill(*slot_);
+    else if (!stream_.skips)
+      unexpected();
+    return leave();
+  }
+
+  /// A value of another type than this level has.
+  void unexpected() {
+    switch (level_) {
+      case at_root: fail_file(path_, "is no JSON object with lists in it");
+      case at_list: fail_file(path_, list_name() + " is no list");
+      case at_row: row_.fail("is no object");
+      default: slot_->type = Type::other, skip();
     }
   }
 
-  void fill_numbers(JsonRow::Slot& slot) {
-    slot.count = 0;
-    reader_.array([&] {
-      const char first = reader_.peek();
-      if (first != '-' && !(first >= '0' && first <= '9')) {
-        slot.type = Type::other;
-        return reader_.skip();
-      }
-      const double value = reader_.number().real;
-      if (slot.count < slot.numbers.size()) slot.numbers[slot.count] = value;
-      ++slot.count;
-    });
+  std::string list_name() const { return outermost_ == at_list ? "the whole" : "'" + lists_[list_].name + "'"; }
+
+  void find_list(std::string_view key) {
+    const auto found = std::find_if(lists_.begin(), lists_.end(), [&](const auto& list) { return list.name == key; });
+    if (found == lists_.end()) return skip();
+    list_ = static_cast<std::size_t>(found - lists_.begin());
+    if (there_[list_]) fail_file(path_, list_name() + " is there twice");
   }
 
-  JsonReader& reader_;
+  void find_slot(std::string_view key) {
+    const auto& keys = lists_[list_].keys;
+    const auto found = std::find(keys.begin(), keys.end(), key);
+    if (found == keys.end()) return skip();
+    slot_ = &row_.slots_[static_cast<std::size_t>(found - keys.begin())];
+  }
+
+  void start_list() {
+    there_[list_] = true;
+    row_.list_ = lists_[list_].name;
+    row_.keys_ = &lists_[list_].keys;
+    row_.slots_.resize(row_.keys_->size());
+    row_.place_ = 0;
+    clear_row();
+  }
+
+  void clear_row() {
+    for (auto& slot : row_.slots_) slot.type = Type::none;  // texts keep their memory
+  }
+
+  JsonRow::Number number_of(std::size_t bytes) const {
+    const auto digits = stream_.last(bytes);
+    const char* const end = digits.data() + digits.size();
+    JsonRow::Number out{};
+    if (std::from_chars(digits.data(), end, out.real).ec != std::errc()) stream_.fail("a number out of range");
+    const auto whole = std::from_chars(digits.data(), end, out.integer);
+    out.is_integer = whole.ec == std::errc() && whole.ptr == end;
+    return out;
+  }
+
+  JsonStream& stream_;
+  const std::string& path_;
+  const std::vector<JsonList>& lists_;
+  std::vector<bool> there_;
   JsonRow row_;
+  const int outermost_;
+  int level_ = outermost_, skipped_level_ = -1;
+  std::size_t list_ = 0;           ///< the list that is read
+  JsonRow::Slot* slot_ = nullptr;  ///< the value that is read goes there
 };
 
 std::vector<bool> read_json_lists(std::istream& stream, const std::string& path, const std::vector<JsonList>& lists) {
-  JsonReader reader(stream, path);
-  JsonRows rows(reader, path);
-  std::vector<bool> there(lists.size());
-  const auto read_list = [&](std::size_t index, const std::string& name) {
-    if (there[index]) fail_file(path, name + " is there twice");
-    if (reader.peek() != '[') fail_file(path, name + " is no list");
-    there[index] = true;
-    rows.read_list(lists[index]);
-  };
-  if (lists.size() == 1 && lists[0].name.empty()) {
-    read_list(0, "the whole");
-  } else {
-    if (reader.peek() != '{') fail_file(path, "is no JSON object with lists in it");
-    reader.object([&](const std::string& key) {
-      const auto list = std::find_if(lists.begin(), lists.end(), [&](const auto& each) { return each.name == key; });
-      if (list == lists.end())
-        reader.skip();
-      else
-        read_list(static_cast<std::size_t>(list - lists.begin()), "'" + key + "'");
-    });
-  }
-  reader.end();
-  return there;
+  JsonStream bytes(stream, path);
+  return JsonRows(bytes, path, lists).read();
 }
 
 }  // namespace flowtrain

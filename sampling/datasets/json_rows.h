@@ -1,6 +1,6 @@
 #pragma once
-// Lists of flat objects in JSON files of any length, as annotations come: read as the bytes stream by. Values that
-// nobody asked for (polygons, captions) are passed over and never stored.
+// Lists of flat objects in JSON files (RFC 8259) of any length, as annotations come: read by RapidJSON as the bytes
+// stream by. Values that nobody asked for (polygons, captions) are passed over and never stored.
 
 #include <array>
 #include <cstdint>
@@ -8,8 +8,6 @@
 #include <istream>
 #include <string>
 #include <vector>
-
-#include "sampling/datasets/json_reader.h"
 
 namespace flowtrain {
 
@@ -32,10 +30,15 @@ class JsonRow {
  private:
   friend class JsonRows;
   enum class Type : std::uint8_t { none, flag, number, text, numbers, other };
+  struct Number {
+    double real;
+    std::int64_t integer;  ///< the same, if it is one
+    bool is_integer;       ///< written without fraction and exponent, and within 64 bits
+  };
   struct Slot {
     Type type = Type::none;
     bool flag = false;
-    JsonNumber number{};
+    Number number{};
     std::string text;
     std::array<double, 4> numbers{};
     std::size_t count = 0;  ///< of `numbers`, with those beyond the fourth
@@ -58,8 +61,8 @@ struct JsonList {
 };
 
 /// Reads a file's lists; returns which of them were there, in the order of `lists`. `path` is for messages. Throws
-/// UserError(data) for what is malformed (with the byte), for a list that is there twice or is none, and what `take`
-/// throws. Memory: that of one object's texts.
+/// UserError(data) for what is malformed (with the byte) or nested deeper than 100, for a list that is there twice or
+/// is none, and what `take` throws. Memory: that of one object's texts, of 64 KiB each at most.
 std::vector<bool> read_json_lists(std::istream& stream, const std::string& path, const std::vector<JsonList>& lists);
 
 }  // namespace flowtrain
