@@ -10,11 +10,11 @@ namespace {
 
 constexpr double largest = 1e12;
 
-[[noreturn]] void fail_file(const std::string& path, const std::string& what) {
+}  // namespace
+
+void fail_file(const std::string& path, const std::string& what) {
   throw UserError(ExitCode::data, path + ": " + what, "mend the file, or make it again");
 }
-
-}  // namespace
 
 void JsonRow::fail(const std::string& what) const {
   std::string name = std::string("#").append(std::to_string(place_));
@@ -79,7 +79,7 @@ class JsonRows {
       for (auto& slot : row_.slots_) slot.type = JsonRow::Type::none;  // texts keep their memory
       if (reader_.peek() != '{') row_.fail("is no object");
       reader_.object([&](const std::string& key) {
-        const auto wanted = std::find(list.keys.begin(), list.keys.end(), key) - list.keys.begin();
+        const auto wanted = std::ranges::find(list.keys, key) - list.keys.begin();
         if (static_cast<std::size_t>(wanted) == list.keys.size())
           reader_.skip();
         else
@@ -138,7 +138,7 @@ std::vector<bool> read_json_lists(std::istream& stream, const std::string& path,
   } else {
     if (reader.peek() != '{') fail_file(path, "is no JSON object with lists in it");
     reader.object([&](const std::string& key) {
-      const auto list = std::find_if(lists.begin(), lists.end(), [&](const auto& each) { return each.name == key; });
+      const auto list = std::ranges::find(lists, key, &JsonList::name);
       if (list == lists.end())
         reader.skip();
       else

@@ -1,6 +1,6 @@
 #pragma once
-// Lists of flat objects in JSON files of any length, as annotations come: read as the bytes stream by. Values that
-// nobody asked for (polygons, captions) are passed over and never stored.
+// Lists of flat objects in JSON files of any length, as annotation files have them: read as the bytes stream by. Values
+// that nobody asked for (polygons, captions) are passed over and never stored.
 
 #include <array>
 #include <cstdint>
@@ -56,6 +56,9 @@ struct JsonList {
   std::vector<std::string> keys;
   std::function<void(const JsonRow&)> take;
 };
+
+/// Throws UserError(data) "<path>: <what>", with the hint that the file is to be mended.
+[[noreturn]] void fail_file(const std::string& path, const std::string& what);
 
 /// Reads a file's lists; returns which of them were there, in the order of `lists`. `path` is for messages. Throws
 /// UserError(data) for what is malformed (with the byte), for a list that is there twice or is none, and what `take`

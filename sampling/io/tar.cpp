@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sampling/core/error.h"
+#include "sampling/core/parse.h"
 
 namespace flowtrain {
 namespace {
@@ -25,7 +26,7 @@ struct Header {
 };
 static_assert(sizeof(Header) == block_bytes);
 
-/// What a field holds up to its first zero byte.
+/// The text of a field, up to its first zero byte.
 template <std::size_t N>
 std::string_view text(const char (&field)[N]) {
   return {field, strnlen(field, N)};
@@ -34,11 +35,10 @@ std::string_view text(const char (&field)[N]) {
 /// A numeric field: octal digits between optional spaces, or GNU's big-endian base 256 where the top bit is set.
 template <std::size_t N>
 std::optional<std::uint64_t> number(const char (&field)[N]) {
-  std::uint64_t value = 0;
   const auto first = static_cast<unsigned char>(field[0]);
   if (first & 0x80) {
     if (first & 0x40) return {};  // negative
-    value = first & 0x3f;
+    std::uint64_t value = first & 0x3f;
     for (std::size_t i = 1; i < N; ++i) {
       if (value >> 55) return {};  // would not fit 63 bits
       value = value << 8 | static_cast<unsigned char>(field[i]);
@@ -49,12 +49,10 @@ std::optional<std::uint64_t> number(const char (&field)[N]) {
   const auto begin = std::min(digits.find_first_not_of(' '), digits.size());
   const auto end = std::min(digits.find(' ', begin), digits.size());
   if (begin == end) return 0;  // old archives leave unused fields blank
-  const auto result = std::from_chars(digits.data() + begin, digits.data() + end, value, 8);
-  if (result.ec != std::errc() || result.ptr != digits.data() + end) return {};
-  return value;
+  return parse_number<std::uint64_t>(digits.substr(begin, end - begin), 8);
 }
 
-/// What the field `checksum` holds: the sum of all bytes, that field's own taken as spaces; some old programs summed
+/// The value of the field `checksum`: the sum of all bytes, that field's own taken as spaces; some old programs summed
 /// signed characters.
 template <class Character>
 std::int64_t checksum_of(const Header& header) {
@@ -191,12 +189,7 @@ class Scanner {
 
   void take_pax(std::string_view key, std::string_view value) {
     if (key == "path" && !value.empty()) long_name_ = value;
-    if (key == "size") {
-      std::uint64_t size = 0;
-      const auto result = std::from_chars(value.data(), value.data() + value.size(), size);
-      if (result.ec != std::errc() || result.ptr != value.data() + value.size()) fail("a damaged pax size");
-      pax_size_ = size;
-    }
+    if (key == "size" && !(pax_size_ = parse_number<std::uint64_t>(value))) fail("a damaged pax size");
     if (key.starts_with("GNU.sparse.")) fail("a sparse file cannot be read in place", "write it without --sparse");
   }
 
@@ -207,7 +200,7 @@ class Scanner {
   Header header_{};
   std::array<char, 4096> window_;
   std::uint64_t window_at_ = 0, window_bytes_ = 0;
-  // What extension headers said of the next entry.
+  // Given by extension headers for the next entry.
   std::optional<std::string> long_name_;
   std::optional<std::uint64_t> pax_size_;
 };
