@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -102,6 +103,24 @@ FileBuffer::int_type FileBuffer::underflow() {
   next_ += got;
   setg(block.data(), block.data(), block.data() + got);
   return traits_type::to_int_type(block[0]);
+}
+
+std::size_t ScanWindow::read_at(std::uint64_t offset, std::span<std::byte> into) const {
+  if (offset >= size_bytes_) return 0;
+  into = into.first(std::min<std::uint64_t>(into.size(), size_bytes_ - offset));
+  if (into.size() > most_bytes_) return source_.read_at(offset, into);
+  const auto window_end = window_at_ + window_.size();
+  if (offset < window_at_ || offset + into.size() > window_end) {
+    const bool close = offset >= window_at_ && offset < window_end + least_bytes_;
+    next_bytes_ = close ? std::clamp(2 * next_bytes_, least_bytes_, most_bytes_) : least_bytes_;
+    window_.resize(std::min(std::max<std::uint64_t>(next_bytes_, into.size()), size_bytes_ - offset));
+    window_at_ = offset;
+    window_.resize(source_.read_at(offset, window_));
+  }
+  const auto there = std::min(into.size(), window_.size());  // the window starts at or before the offset
+  const auto part = std::min<std::size_t>(there, window_at_ + window_.size() - offset);
+  std::memcpy(into.data(), window_.data() + (offset - window_at_), part);
+  return part;
 }
 
 void read_exactly(const ByteSource& file, std::uint64_t offset, std::uint64_t size_bytes,

@@ -62,6 +62,25 @@ class FileBuffer : public std::streambuf {
   std::vector<char> block_;
 };
 
+/// Makes few large reads of many small ones that go from front to back, as those of an archive's headers do. Answers
+/// reads from a window of `least_bytes`, which moves on as they do and grows to `most_bytes` while they stay close
+/// together; bytes between two reads that are further apart are not fetched. For one thread.
+class ScanWindow final : public ByteSource {
+ public:
+  /// `source` must outlive this.
+  explicit ScanWindow(const ByteSource& source, std::uint64_t least_bytes = 1 << 20, std::uint64_t most_bytes = 4 << 20)
+      : source_(source), size_bytes_(source.size_bytes()), least_bytes_(least_bytes), most_bytes_(most_bytes) {}
+
+  std::uint64_t size_bytes() const override { return size_bytes_; }
+  std::size_t read_at(std::uint64_t offset, std::span<std::byte> into) const override;
+
+ private:
+  const ByteSource& source_;
+  const std::uint64_t size_bytes_, least_bytes_, most_bytes_;
+  mutable std::vector<std::byte> window_;
+  mutable std::uint64_t window_at_ = 0, next_bytes_ = 0;
+};
+
 /// The largest file that is read as one sample.
 inline constexpr std::uint64_t max_sample_bytes = 1 << 30;
 

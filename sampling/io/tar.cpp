@@ -89,14 +89,14 @@ bool is_inside(std::string_view name) {
 class Scanner {
  public:
   Scanner(const ByteSource& file, const std::string& path, const std::function<void(const TarEntry&)>& found)
-      : file_(file), path_(path), found_(found) {}
+      : file_(file), headers_(file, 4096, 4096), path_(path), found_(found) {}
 
   void run() {
-    file_bytes_ = file_.size_bytes();
+    const auto file_bytes = headers_.size_bytes();
     while (read_header()) {
       const auto data = at_ + block_bytes;
       const auto size = data_bytes();
-      const auto rest = file_bytes_ - std::min(data, file_bytes_);
+      const auto rest = file_bytes - std::min(data, file_bytes);
       if (size > rest)
         fail("an entry of " + std::to_string(size) + " bytes, but the file ends after " + std::to_string(rest) +
              ": the archive is truncated");
@@ -112,15 +112,9 @@ class Scanner {
 
   /// Reads the header at at_; false at the end mark, a block of zeros.
   bool read_header() {
-    if (at_ < window_at_ || at_ + block_bytes > window_at_ + window_bytes_) {
-      // More than a block at once: where files are small, the next headers come along.
-      window_at_ = at_;
-      window_bytes_ = file_.read_at(at_, std::as_writable_bytes(std::span(window_)));
-    }
-    if (window_bytes_ < at_ - window_at_ + block_bytes) fail("no end mark: the archive is truncated");
-    const char* block = window_.data() + (at_ - window_at_);
-    if (std::all_of(block, block + block_bytes, [](char byte) { return byte == 0; })) return false;
-    std::memcpy(&header_, block, block_bytes);
+    const auto block = std::as_writable_bytes(std::span(&header_, 1));
+    if (headers_.read_at(at_, block) < block_bytes) fail("no end mark: the archive is truncated");
+    if (std::ranges::all_of(block, [](std::byte byte) { return byte == std::byte{0}; })) return false;
     if (checksum_fits(header_)) return true;
     if (at_ == 0) fail("no tar archive", "compressed ones cannot be read in place: unpack .tar.gz to .tar");
     fail("the header's checksum is wrong: the archive is damaged");
@@ -194,12 +188,11 @@ class Scanner {
   }
 
   const ByteSource& file_;
+  const ScanWindow headers_;  // more than a block at once: where files are small, the next headers come along
   const std::string& path_;
   const std::function<void(const TarEntry&)>& found_;
-  std::uint64_t file_bytes_ = 0, at_ = 0;
+  std::uint64_t at_ = 0;
   Header header_{};
-  std::array<char, 4096> window_;
-  std::uint64_t window_at_ = 0, window_bytes_ = 0;
   // Given by extension headers for the next entry.
   std::optional<std::string> long_name_;
   std::optional<std::uint64_t> pax_size_;

@@ -80,23 +80,6 @@ class RemoteFile final : public ByteSource {
   mutable std::set<std::uint64_t> being_fetched_ FT_GUARDED_BY(mutex_);  ///< blocks
 };
 
-/// Makes few large reads of many small ones that go from front to back, as those of an archive's headers do. Answers
-/// reads from a window of 1 MiB, which moves on as they do and grows to 4 MiB where they stay close together;
-/// what lies between two reads that are further apart is not fetched. For one thread.
-class ScanWindow final : public ByteSource {
- public:
-  /// `source` must outlive this.
-  explicit ScanWindow(const ByteSource& source) : source_(source) {}
-
-  std::uint64_t size_bytes() const override { return source_.size_bytes(); }
-  std::size_t read_at(std::uint64_t offset, std::span<std::byte> into) const override;
-
- private:
-  const ByteSource& source_;
-  mutable std::vector<std::byte> window_;
-  mutable std::uint64_t window_at_ = 0, next_bytes_ = 0;
-};
-
 /// The keys of a data set that may be remote: `requests`, `retries`, `timeout_s`, `cache` and `cache_mb`.
 std::vector<Key> remote_keys();
 
