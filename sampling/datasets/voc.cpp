@@ -100,11 +100,12 @@ std::vector<Annotated> read_split(const Files& files, std::size_t list) {
     const auto picture = find_picture(files, root + "JPEGImages/" + name);
     const auto annotation = files.find(root + "Annotations/" + name + ".xml");
     if (!picture || !annotation)
-      throw UserError(ExitCode::data,
-                      files.describe(list) + ": '" + name + "' is listed, but there is no " +
-                          (picture ? "Annotations/" + name + ".xml" : "JPEGImages/" + name + ".jpg"),
-                      "unpack the data set again, or remove the line from the list; every line must be a name, or every "
-                      "line a name and -1, 0 or 1");
+      throw UserError(
+          ExitCode::data,
+          files.describe(list) + ": '" + name + "' is listed, but there is no " +
+              (picture ? "Annotations/" + name + ".xml" : "JPEGImages/" + name + ".jpg"),
+          "unpack the data set again, or remove the line from the list; every line must be a name, or every "
+          "line a name and -1, 0 or 1");
     const auto xml = read_needed(files, *annotation, max_voc_annotation_bytes);
     pictures.push_back({*picture, parse_voc(xml, files.describe(*annotation))});
   }
