@@ -8,7 +8,7 @@
 
 namespace flowtrain {
 
-/// What becomes of the last rows of an epoch when the batch does not divide it.
+/// How the last rows of an epoch are used if the batch size does not divide the number of samples.
 enum class LastBatch : std::uint8_t {
   wrap,  ///< the batch is filled up from the epoch's own start
   drop,  ///< the rest is left out

@@ -1,7 +1,7 @@
 #include "sampling/class_names.h"
 
-#include <algorithm>
 #include <numeric>
+#include <ranges>
 #include <stdexcept>
 #include <string_view>
 #include <unordered_map>
@@ -39,11 +39,13 @@ ClassPlaces as_labels(const std::vector<std::string>& known, std::size_t classes
 
 }  // namespace
 
-bool has_only_numbers(const std::vector<std::string>& names) {
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if (names[i] != std::to_string(i)) return false;
-  return true;
+std::vector<std::string> numbered_classes(std::size_t count) {
+  std::vector<std::string> names(count);
+  for (std::size_t i = 0; i < count; ++i) names[i] = std::to_string(i);
+  return names;
 }
+
+bool has_only_numbers(const std::vector<std::string>& names) { return names == numbered_classes(names.size()); }
 
 ClassPlaces places_among(const std::vector<std::string>& known, const std::vector<std::string>& classes) {
   if (classes == known) return as_labels(known, known.size());
@@ -73,8 +75,7 @@ ClassPlaces places_among(const std::vector<std::string>& known, const std::vecto
 
 std::string listed_classes(const std::vector<std::string>& names) {
   constexpr std::size_t most = 10;
-  std::string list;
-  for (std::size_t i = 0; i < std::min(most, names.size()); ++i) list.append(i ? ", " : "").append(names[i]);
+  const auto list = join(names | std::views::take(most));
   return names.size() > most ? concat(list, " and ", names.size() - most, " more") : list;
 }
 

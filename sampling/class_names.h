@@ -1,24 +1,27 @@
 #pragma once
-// The classes of one data set held against those of another.
+// The classes of one data set compared with those of another.
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace flowtrain {
 
-/// Whether the names are "0", "1", "2" …: classes that are counted, not named.
+/// "0", "1", "2" …: the names of classes that are counted, not named.
+std::vector<std::string> numbered_classes(std::size_t count);
+/// Whether the names are those of numbered_classes().
 bool has_only_numbers(const std::vector<std::string>& names);
 
-/// Where the classes of a data set stand among `known` ones.
+/// The labels that `known` classes give to the classes of a data set.
 struct ClassPlaces {
   std::vector<std::int32_t> labels;  ///< of each of its classes, in order: the label that `known` gives it
   std::vector<std::string> lacking;  ///< the known classes that it does not have
 };
 
-/// Finds each of `classes` among `known`, by name. Where one of the two is only counted, labels count: `classes` may
-/// then be fewer than named ones, and must be as many as those that are only counted. Throws std::invalid_argument,
-/// with both lists, where `known` lacks one, or where a name that stands twice leaves open which one is meant.
+/// Finds each of `classes` among `known`, by name. If one of the two lists has only numbers for names, labels are
+/// compared instead: numbered `classes` may be fewer than `known`; named ones must be as many as numbered `known` ones.
+/// Throws std::invalid_argument, with both lists, if `known` lacks a class or if a name is in a list twice.
 ClassPlaces places_among(const std::vector<std::string>& known, const std::vector<std::string>& classes);
 
 /// "cat, dog, emu", with the first ten of them at most: "a, b, …, j and 990 more".

@@ -42,7 +42,7 @@ struct Record {
   PictureCache* cache = nullptr;  ///< that is to keep its decoded picture (sampling/picture_cache.h)
 };
 
-/// Memory that a row's bytes are read into; kept with the row and reused, so that a warm line allocates nothing.
+/// Memory that a row's bytes are read into; kept with the row and reused, so that a warm loader allocates nothing.
 struct ReadBuffer {
   std::vector<std::byte> bytes;
   std::vector<Box> boxes;
@@ -63,38 +63,38 @@ class Dataset {
   virtual std::int64_t label(std::uint64_t id) const = 0;
   /// Class names in label order; their number is the number of classes. Empty where there are no classes.
   virtual std::vector<std::string> classes() const = 0;
-  /// Where there are no classes, what was looked for in vain, as a sentence's end ("…: NAME.cls beside each picture");
-  /// empty where this kind of data set has none anyway.
+  /// If there are no classes: what was looked for in vain, as the end of a sentence ("…: NAME.cls beside each
+  /// picture"); empty if this kind of data set never has classes.
   virtual std::string missing_labels() const { return {}; }
   /// Whether a record may have boxes: false where no split, filter or kind of data gives it one.
   virtual bool has_boxes() const { return false; }
-  /// What an annotation file says of the boxes beyond what read() gives, read again; null where there is no such file.
+  /// The annotation file, read again, with the box data that read() leaves out; null if there is no such file.
   virtual std::shared_ptr<const BoxAnnotations> annotations() const { return nullptr; }
-  /// What a message calls a record: a file's path, or "images.gz #17".
+  /// The name of a record in messages: a file's path, or "images.gz #17".
   virtual std::string describe(std::uint64_t id) const = 0;
-  /// True when read() never blocks (the bytes are in memory): the line then needs no reader threads.
+  /// True when read() never blocks (the bytes are in memory): the loader then needs no reader threads.
   virtual bool resident() const { return false; }
-  /// A number that is another one where the records, or their order, are others, as far as that shows without reading
-  /// them again: by the names of files, the sizes of shards, what lies in memory. Where the files lie does not matter.
+  /// A number that changes if the records or their order change, as far as that shows without reading them again: from
+  /// the names of files, the sizes of shards, the bytes in memory. The folder of the files does not matter.
   virtual std::uint64_t fingerprint() const { return size(); }
 
-  /// A data set of several that this one is put together of.
+  /// One of the data sets that this one is put together from.
   struct Source {
     std::string name;  ///< in messages
     std::unique_ptr<Dataset> dataset;
-    std::uint64_t first_id = 0;  ///< what the whole calls its record 0
+    std::uint64_t first_id = 0;  ///< the id of its record 0 in the whole
   };
-  /// In the order of their records; none where it is of one piece.
+  /// In the order of their records; empty if this data set is not put together from others.
   virtual std::span<const Source> sources() const { return {}; }
   /// Records `first`, `first` + 1 … that come from one source.
   struct Range {
     std::uint64_t first, size;
   };
-  /// All records of the source that record `id` is of: one of them may take its place.
+  /// All records of the source that record `id` comes from: one of them may take its place.
   virtual Range source_of([[maybe_unused]] std::uint64_t id) const { return {0, size()}; }
 
-  // What a data set whose bytes come from servers can do beside reading. All return at once. Each record that was
-  // hinted is prefetched later on and then read once, or it is forgotten.
+  // For data sets whose bytes come from servers. All methods return at once. Each record that was hinted is later
+  // either prefetched and then read once, or forgotten.
 
   /// Whether hints are of use: bytes are fetched ahead of read().
   virtual bool takes_hints() const { return false; }
@@ -104,7 +104,7 @@ class Dataset {
   virtual void prefetch(std::uint64_t) const {}
   /// It was hinted, and will not be read.
   virtual void forget(std::uint64_t) const {}
-  /// From now on a read that would wait for a server that is away fails within a second.
+  /// From now on a read that waits for a server that does not answer fails within a second.
   virtual void cancel_reads() const {}
   /// Requests that had to be repeated so far, as a server failed.
   virtual std::uint64_t retries() const { return 0; }

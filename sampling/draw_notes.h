@@ -1,5 +1,5 @@
 #pragma once
-// What a sampler drew, for those who want to know (`flowtrain replay`).
+// Notes of the values that a sampler drew, for `flowtrain replay`.
 
 #include <string>
 #include <utility>
@@ -22,7 +22,7 @@ class DrawNotes {
   /// In the order of drawing: "crop" and its numbers.
   const std::vector<std::pair<std::string, Value>>& all() const { return all_; }
 
-  /// For samplers: costs next to nothing where nobody listens. `value` is called where somebody does.
+  /// For samplers. Calls `value` only if a DrawNotes lives on this thread; else it costs next to nothing.
   template <class MakeValue>
   static void add(const char* name, MakeValue value) {
     if (listening_) listening_->all_.emplace_back(name, value());

@@ -1,28 +1,20 @@
+#include <array>
+
 #include "sampling/sampler.h"
 
-#include "sampling/core/error.h"
-
 namespace flowtrain {
+namespace {
 
-std::size_t size_of(DType type) {
-  switch (type) {
-    case DType::u8: return 1;
-    case DType::i32: return 4;
-    case DType::i64: return 8;
-    case DType::f32: return 4;
-  }
-  throw InternalError("size_of: no such element type");
-}
+struct TypeTraits {
+  const char* name;
+  std::size_t bytes;
+};
+constexpr std::array<TypeTraits, 4> dtypes{{{"u8", 1}, {"i32", 4}, {"i64", 8}, {"f32", 4}}};  // in the order of DType
 
-const char* name_of(DType type) {
-  switch (type) {
-    case DType::u8: return "u8";
-    case DType::i32: return "i32";
-    case DType::i64: return "i64";
-    case DType::f32: return "f32";
-  }
-  throw InternalError("name_of: no such element type");
-}
+}  // namespace
+
+std::size_t size_of(DType type) { return dtypes.at(static_cast<std::size_t>(type)).bytes; }
+const char* name_of(DType type) { return dtypes.at(static_cast<std::size_t>(type)).name; }
 
 std::size_t Field::row_bytes() const {
   std::size_t bytes = size_of(dtype);

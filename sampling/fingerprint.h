@@ -1,20 +1,41 @@
 #pragma once
 // Hashes of many parts, to notice what has changed.
 
+#include <xxhash.h>
+
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
 
-namespace flowtrain {
+#include "sampling/dataset.h"
 
-struct Box;
+namespace flowtrain {
 
 /// xxHash64 of `part` after the parts whose fingerprint is `before`: it depends on each, on their order, and on where
 /// one ends and the next begins.
-std::uint64_t fingerprint_of(std::string_view part, std::uint64_t before = 0);
-std::uint64_t fingerprint_of(std::span<const std::byte> part, std::uint64_t before = 0);
-std::uint64_t fingerprint_of(std::uint64_t part, std::uint64_t before = 0);
-std::uint64_t fingerprint_of(std::span<const Box> part, std::uint64_t before = 0);
+inline std::uint64_t fingerprint_of(std::string_view part, std::uint64_t before = 0) {
+  return XXH64(part.data(), part.size(), before);
+}
+
+inline std::uint64_t fingerprint_of(std::span<const std::byte> part, std::uint64_t before = 0) {
+  return XXH64(part.data(), part.size(), before);
+}
+
+inline std::uint64_t fingerprint_of(std::uint64_t part, std::uint64_t before = 0) {
+  return XXH64(&part, sizeof part, before);
+}
+
+inline std::uint64_t fingerprint_of(std::span<const Box> part, std::uint64_t before = 0) {
+  for (const auto& box : part) {
+    const std::array values{std::bit_cast<std::uint32_t>(box.x0),  std::bit_cast<std::uint32_t>(box.y0),
+                            std::bit_cast<std::uint32_t>(box.x1),  std::bit_cast<std::uint32_t>(box.y1),
+                            static_cast<std::uint32_t>(box.label), std::uint32_t{box.ignore}};
+    before = fingerprint_of(std::as_bytes(std::span(values)), before);
+  }
+  return before;
+}
 
 }  // namespace flowtrain

@@ -75,6 +75,7 @@ class CachedDataset : public Dataset {
   }
   std::int64_t label(std::uint64_t id) const override { return dataset_->label(id); }
   std::vector<std::string> classes() const override { return dataset_->classes(); }
+  std::string missing_labels() const override { return dataset_->missing_labels(); }
   bool has_boxes() const override { return dataset_->has_boxes(); }
   std::shared_ptr<const BoxAnnotations> annotations() const override { return dataset_->annotations(); }
   std::string describe(std::uint64_t id) const override { return dataset_->describe(id); }

@@ -12,8 +12,8 @@
 
 namespace flowtrain {
 
-/// Records with their decoded pictures. The first ones stay: in a shuffled epoch each is as likely to be wanted again
-/// as any other, and what is thrown out for another would be missed as soon. Any thread.
+/// Records with their decoded pictures. The first ones stay: in a shuffled epoch each record is as likely to come next
+/// as any other, so replacing one by another would gain nothing. Any thread.
 class PictureCache {
  public:
   /// For record ids below `records`. `budget_bytes` counts all that is allocated.
@@ -36,9 +36,9 @@ class PictureCache {
   std::atomic<std::uint64_t> used_bytes_;
 };
 
-/// The data set with a cache of its own: what a sampler decoded of a record (picture_of, StoredPicture) is kept, and
-/// what is kept is no longer read. Pictures are decoded whole, also where there is no room for them, so that a row does
-/// not depend on what was kept. A data set that reads ahead from servers no longer does so.
+/// The data set with a cache of its own: a picture that a sampler decoded (picture_of, StoredPicture) is kept, and its
+/// record is not read again. Pictures are decoded whole, even if there is no room for them, so that a row does not
+/// depend on which ones were kept. A data set that reads ahead from servers no longer does so.
 std::unique_ptr<Dataset> with_picture_cache(std::unique_ptr<Dataset> dataset, std::uint64_t budget_bytes);
 
 }  // namespace flowtrain

@@ -2,14 +2,15 @@
 
 #include <dlfcn.h>
 
-#include <charconv>
 #include <filesystem>
 #include <map>
 #include <set>
 #include <stdexcept>
 #include <system_error>
 
+#include "sampling/core/parse.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 #include "sampling/plugin_sampler.h"
 #include "sampling/samplers/stored.h"
 
@@ -20,9 +21,9 @@ namespace {
 Value fallback_of(const ft_key& key) {
   const std::string text = key.fallback ? key.fallback : "";
   const auto number = [&](auto value) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size()) throw std::invalid_argument(text);
-    return Value(value);
+    const auto parsed = parse_number<decltype(value)>(text);
+    if (!parsed) throw std::invalid_argument(text);
+    return Value(*parsed);
   };
   switch (key.kind) {
     case FT_TEXT: return text;
@@ -48,7 +49,7 @@ Kind kind_of(std::uint32_t kind) {
 struct SettingTexts {
   std::map<std::string, std::string> values;
 
-  explicit SettingTexts(const Settings& settings, const std::vector<Key>& keys) {
+  SettingTexts(const Settings& settings, const std::vector<Key>& keys) {
     for (const auto& key : keys) {
       const auto& value = settings.value(key.name);
       const auto* text = std::get_if<std::string>(&value);
@@ -66,10 +67,11 @@ struct SettingTexts {
 
 /// The open shared object and its table.
 struct SamplerPlugin::Library {
-  std::string path;
+  const std::string path;
   void* handle = nullptr;
   const ft_sampler_plugin* table = nullptr;
 
+  explicit Library(const std::string& file) : path(file) {}
   ~Library() {
     if (handle) dlclose(handle);
   }
@@ -99,13 +101,12 @@ void SamplerPlugin::Library::check_table() const {
   const std::string rebuild = "rebuild the plugin with this flowtrain's headers";
   if (!table) throw error("flowtrain_sampler_plugin returned no table");
   if (table->abi != FT_SAMPLER_ABI)
-    throw error("built for interface version " + std::to_string(table->abi) + ", this flowtrain has version " +
-                    std::to_string(FT_SAMPLER_ABI),
+    throw error(concat("built for interface version ", table->abi, ", this flowtrain has version ", FT_SAMPLER_ABI),
                 rebuild);
   if (table->struct_size != sizeof(ft_sampler_plugin))
-    throw error("its table has " + std::to_string(table->struct_size) + " bytes, this flowtrain's has " +
-                    std::to_string(sizeof(ft_sampler_plugin)),
-                rebuild);
+    throw error(
+        concat("its table has ", table->struct_size, " bytes, this flowtrain's has ", sizeof(ft_sampler_plugin)),
+        rebuild);
   if (!table->name || !table->help || !table->create || !table->destroy || !table->fields || !table->sample ||
       (table->keys_count > 0 && !table->keys))
     throw error("its table is not filled in", "every member of ft_sampler_plugin but sample_rows must be set");
@@ -122,10 +123,7 @@ void SamplerPlugin::Library::check_table() const {
   }
 }
 
-SamplerPlugin::SamplerPlugin(const std::string& path) : library_(std::make_shared<Library>()) {
-  library_->path = path;
-  library_->open();
-}
+SamplerPlugin::SamplerPlugin(const std::string& path) : library_(std::make_shared<Library>(path)) { library_->open(); }
 
 std::string SamplerPlugin::name() const { return library_->table->name; }
 std::string SamplerPlugin::help() const { return library_->table->help; }
@@ -159,7 +157,7 @@ std::unique_ptr<Sampler> SamplerPlugin::make(const Settings& settings, const Sam
   if (table->create(&create, &self, message, sizeof message - 1) != 0)
     throw library_->error(std::string("cannot be created: ") + message, "see its keys in `flowtrain plugins`");
   try {
-    return std::make_unique<PluginSampler>(library_, table, self);
+    return make_plugin_sampler(library_, table, self);
   } catch (const std::invalid_argument& wrong) {
     throw library_->error(wrong.what());
   }

@@ -1,12 +1,14 @@
 #include "sampling/plugin_sampler.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <set>
 #include <stdexcept>
 #include <string>
 
 #include "sampling/core/error.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 namespace {
@@ -30,13 +32,11 @@ ft_record to_abi(const Record& record, ft_box* boxes) {
 }
 
 /// Where the fields of a row go.
-struct RowStarts {
-  std::uint8_t* starts[FT_MAX_FIELDS];
-  explicit RowStarts(Row row) {
-    std::transform(row.begin(), row.end(), starts,
-                   [](std::byte* start) { return reinterpret_cast<std::uint8_t*>(start); });
-  }
-};
+std::array<std::uint8_t*, FT_MAX_FIELDS> starts_of(Row row) {
+  std::array<std::uint8_t*, FT_MAX_FIELDS> starts;
+  std::ranges::transform(row, starts.begin(), [](std::byte* start) { return reinterpret_cast<std::uint8_t*>(start); });
+  return starts;
+}
 
 /// One ft_field as a Field; throws std::invalid_argument with what is wrong.
 Field checked_field(const ft_field& raw) {
@@ -45,8 +45,7 @@ Field checked_field(const ft_field& raw) {
   Field field{std::string(raw.name, length), DType::u8, {}};
   if (raw.dtype > FT_F32) throw std::invalid_argument("has the unknown dtype " + std::to_string(raw.dtype));
   field.dtype = static_cast<DType>(raw.dtype);
-  if (raw.ndim > FT_MAX_DIMS)
-    throw std::invalid_argument("has " + std::to_string(raw.ndim) + " axes, at most " + std::to_string(FT_MAX_DIMS));
+  if (raw.ndim > FT_MAX_DIMS) throw std::invalid_argument(concat("has ", raw.ndim, " axes, at most ", FT_MAX_DIMS));
   constexpr std::int64_t max_elements = std::int64_t{1} << 40;
   std::int64_t elements = 1;
   for (std::uint32_t axis = 0; axis < raw.ndim; ++axis) {
@@ -59,8 +58,8 @@ Field checked_field(const ft_field& raw) {
   const auto channels = raw.normalised_channels;
   if (channels == 0) return field;
   if (channels > FT_MAX_CHANNELS || field.dtype != DType::u8 || raw.ndim != 3 || field.shape[2] != channels)
-    throw std::invalid_argument("has a mean for " + std::to_string(channels) +
-                                " channels, but is no u8 picture (height, width, channels) with as many");
+    throw std::invalid_argument(
+        concat("has a mean for ", channels, " channels, but is no u8 picture (height, width, channels) with as many"));
   if (std::any_of(raw.stddev, raw.stddev + channels, [](float value) { return !(value > 0); }))
     throw std::invalid_argument("has a stddev that is not positive");
   field.mean.assign(raw.mean, raw.mean + channels);
@@ -73,8 +72,7 @@ std::vector<Field> checked_fields(const ft_sampler_plugin* table, void* self) {
   std::vector<ft_field> raw(FT_MAX_FIELDS);
   const auto count = table->fields(self, raw.data(), FT_MAX_FIELDS);
   if (count == 0 || count > FT_MAX_FIELDS)
-    throw std::invalid_argument("states " + std::to_string(count) + " fields, expected 1 to " +
-                                std::to_string(FT_MAX_FIELDS));
+    throw std::invalid_argument(concat("states ", count, " fields, expected 1 to ", FT_MAX_FIELDS));
   std::vector<Field> fields;
   std::set<std::string> names;
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -89,43 +87,65 @@ std::vector<Field> checked_fields(const ft_sampler_plugin* table, void* self) {
   return fields;
 }
 
+class PluginSampler : public Sampler {
+ public:
+  PluginSampler(std::shared_ptr<const void> keep, const ft_sampler_plugin* table, void* self)
+      : keep_(std::move(keep)), table_(table), self_(self, table->destroy), fields_(checked_fields(table, self)) {}
+
+  std::vector<Field> fields() const override { return fields_; }
+  // Memory is kept for the thread: a sample costs no allocation.
+  void sample(const Record& record, Stream& random, Row row) const override {
+    thread_local std::vector<ft_box> boxes;
+    boxes.resize(record.boxes.size());
+    const ft_record raw = to_abi(record, boxes.data());
+    ft_random numbers{sizeof(ft_random), &random, [](void* state) { return static_cast<Stream*>(state)->next(); },
+                      [](void* state) { return static_cast<Stream*>(state)->uniform(); }};
+    const auto starts = starts_of(row);
+    char message[plugin_message_bytes] = {};
+    check(table_->sample(self_.get(), &raw, &numbers, starts.data(), message, sizeof message - 1), message);
+  }
+
+  bool takes_blocks() const override { return table_->sample_rows != nullptr; }
+
+  void sample_rows(std::span<const Record* const> records, Row first) const override {
+    thread_local std::vector<ft_box> boxes;
+    thread_local std::vector<ft_record> raw;
+    thread_local std::vector<const ft_record*> pointers;
+    std::size_t count = 0;
+    for (const Record* record : records) count += record->boxes.size();
+    boxes.resize(count);
+    raw.clear();
+    pointers.clear();
+    ft_box* next = boxes.data();
+    for (const Record* record : records) {
+      raw.push_back(to_abi(*record, next));
+      next += record->boxes.size();
+    }
+    for (const ft_record& record : raw) pointers.push_back(&record);
+    const auto starts = starts_of(first);
+    char message[plugin_message_bytes] = {};
+    check(
+        table_->sample_rows(self_.get(), pointers.data(), pointers.size(), starts.data(), message, sizeof message - 1),
+        message);
+  }
+
+ private:
+  void check(int failed, const char* message) const {
+    if (failed) throw SampleError(concat("plugin '", table_->name, "': ", message));
+  }
+
+  /// The order matters: `self_` goes before the code that destroys it.
+  std::shared_ptr<const void> keep_;
+  const ft_sampler_plugin* table_;
+  std::unique_ptr<void, void (*)(void*)> self_;
+  std::vector<Field> fields_;
+};
+
 }  // namespace
 
-PluginSampler::PluginSampler(std::shared_ptr<const void> keep, const ft_sampler_plugin* table, void* self)
-    : keep_(std::move(keep)), table_(table), self_(self, table->destroy), fields_(checked_fields(table, self)) {}
-
-// Memory is kept for the thread: a sample costs no allocation.
-void PluginSampler::sample(const Record& record, Stream& random, Row row) const {
-  thread_local std::vector<ft_box> boxes;
-  boxes.resize(record.boxes.size());
-  const ft_record raw = to_abi(record, boxes.data());
-  ft_random numbers{sizeof(ft_random), &random, [](void* state) { return static_cast<Stream*>(state)->next(); },
-                    [](void* state) { return static_cast<Stream*>(state)->uniform(); }};
-  const RowStarts rows(row);
-  char message[plugin_message_bytes] = {};
-  if (table_->sample(self_.get(), &raw, &numbers, rows.starts, message, sizeof message - 1) != 0)
-    throw SampleError(std::string("plugin '") + table_->name + "': " + message);
-}
-
-void PluginSampler::sample_rows(std::span<const Record* const> records, Row first) const {
-  thread_local std::vector<ft_box> boxes;
-  thread_local std::vector<ft_record> raw;
-  thread_local std::vector<const ft_record*> pointers;
-  std::size_t count = 0;
-  for (const Record* record : records) count += record->boxes.size();
-  boxes.resize(count);
-  raw.clear();
-  pointers.clear();
-  ft_box* next = boxes.data();
-  for (const Record* record : records) {
-    raw.push_back(to_abi(*record, next));
-    next += record->boxes.size();
-  }
-  for (const ft_record& record : raw) pointers.push_back(&record);
-  const RowStarts rows(first);
-  char message[plugin_message_bytes] = {};
-  if (table_->sample_rows(self_.get(), pointers.data(), pointers.size(), rows.starts, message, sizeof message - 1) != 0)
-    throw SampleError(std::string("plugin '") + table_->name + "': " + message);
+std::unique_ptr<Sampler> make_plugin_sampler(std::shared_ptr<const void> keep, const ft_sampler_plugin* table,
+                                             void* self) {
+  return std::make_unique<PluginSampler>(std::move(keep), table, self);
 }
 
 }  // namespace flowtrain

@@ -1,6 +1,6 @@
 #pragma once
-// Small records of a large set lie anywhere in memory: the start of the next ones is to be on its way while one is
-// worked on. What follows the start, the processor fetches by itself.
+// Small records of a large data set lie scattered in memory: while one is worked on, the start of the next ones is
+// fetched into the processor's cache. The processor fetches the rest by itself.
 
 #include <algorithm>
 #include <cstddef>

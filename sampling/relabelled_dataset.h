@@ -10,11 +10,11 @@
 
 namespace flowtrain {
 
-/// The records of another data set, each in its place; only what their labels are called is another matter.
+/// The records of another data set in the same order, with their labels translated to other classes.
 class RelabelledDataset : public Dataset {
  public:
-  /// `dataset` with the classes `classes`, of which its own class i is `labels[i]` (places_among finds them). A record
-  /// of a label that `labels` has no place for is a bad sample.
+  /// `dataset` with the classes `classes`; its own class i becomes `labels[i]` (places_among finds them). A record
+  /// whose label lies beyond `labels` is a bad sample.
   RelabelledDataset(std::unique_ptr<Dataset> dataset, std::vector<std::string> classes,
                     std::vector<std::int32_t> labels)
       : stored_(std::move(dataset)), classes_(std::move(classes)), labels_(std::move(labels)) {}

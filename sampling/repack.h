@@ -1,5 +1,5 @@
 #pragma once
-// What becomes of a record's picture when its data set is written anew, as shards (`flowtrain pack`).
+// Writes a record's picture to a file again, for a data set that is packed into shards (`flowtrain pack`).
 
 #include <cstddef>
 #include <optional>

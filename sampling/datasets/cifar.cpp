@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "sampling/class_names.h"
+#include "sampling/core/text.h"
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/whole_file.h"
 #include "sampling/fingerprint.h"
@@ -65,20 +67,19 @@ class Cifar : public Dataset {
   };
 
   void add(const std::vector<std::byte>& file, const std::string& name, const Layout& layout) {
+    const auto fault = [&](const std::string& what) {
+      return UserError(ExitCode::data, name + what, "fetch the file again");
+    };
     if (file.empty() || file.size() % layout.record_bytes() != 0)
-      throw UserError(ExitCode::data,
-                      name + ": " + std::to_string(file.size()) + " bytes, expected a multiple of " +
-                          std::to_string(layout.record_bytes()) + ", the bytes of a record",
-                      "fetch the file again");
+      throw fault(concat(": ", file.size(), " bytes, expected a multiple of ", layout.record_bytes(),
+                         ", the bytes of a record"));
     parts_.push_back({name, size()});
     pixels_.reserve(pixels_.size() + file.size());
     for (std::size_t at = 0; at < file.size(); at += layout.record_bytes()) {
       const auto label = std::to_integer<std::uint8_t>(file[at + layout.label_at]);
       if (label >= layout.classes)
-        throw UserError(ExitCode::data,
-                        name + " #" + std::to_string(at / layout.record_bytes()) + ": label " + std::to_string(label) +
-                            ", expected 0 to " + std::to_string(layout.classes - 1),
-                        "fetch the file again");
+        throw fault(
+            concat(" #", at / layout.record_bytes(), ": label ", int{label}, ", expected 0 to ", layout.classes - 1));
       labels_.push_back(label);
       const auto* planes = file.data() + at + layout.label_bytes;
       for (std::size_t pixel = 0; pixel < plane_bytes; ++pixel)
@@ -131,12 +132,9 @@ std::vector<std::size_t> parts_of(const Files& files, const Settings& settings, 
 
 /// The names that come with the files, one a line; without them, the labels' numbers.
 std::vector<std::string> class_names(const Files& files, const Layout& layout) {
-  std::vector<std::string> names;
   const auto found = files.find(layout.names_file);
-  if (!found) {
-    for (std::size_t label = 0; label < layout.classes; ++label) names.push_back(std::to_string(label));
-    return names;
-  }
+  if (!found) return numbered_classes(layout.classes);
+  std::vector<std::string> names;
   std::string name;
   for (const auto byte : read_whole(files, *found)) {
     const auto c = std::to_integer<char>(byte);
@@ -146,8 +144,7 @@ std::vector<std::string> class_names(const Files& files, const Layout& layout) {
   if (!name.empty()) names.push_back(name);
   if (names.size() != layout.classes)
     throw UserError(ExitCode::data,
-                    files.describe(*found) + ": " + std::to_string(names.size()) + " names for " +
-                        std::to_string(layout.classes) + " classes",
+                    concat(files.describe(*found), ": ", names.size(), " names for ", layout.classes, " classes"),
                     "fetch the file again, or remove it to go without names");
   return names;
 }

@@ -1,10 +1,9 @@
 #include "sampling/datasets/coco_instances.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
-#include "sampling/core/error.h"
+#include "sampling/core/text.h"
 #include "sampling/datasets/json_rows.h"
 
 namespace flowtrain {
@@ -12,31 +11,10 @@ namespace {
 
 constexpr double largest_pixel = 1e7;  // far beyond any picture; floats tell pixels apart up to there
 
-/// Where each id stands in a list.
-class Places {
- public:
-  void add(std::int64_t id) { sorted_.emplace_back(id, static_cast<std::uint32_t>(sorted_.size())); }
+/// Each id of a list with its place there, sorted.
+using Places = std::vector<std::pair<std::int64_t, std::uint32_t>>;
 
-  /// To be called after the last add(); returns an id that is there twice, if one is.
-  std::optional<std::int64_t> sort() {
-    std::sort(sorted_.begin(), sorted_.end());
-    const auto twice = std::adjacent_find(sorted_.begin(), sorted_.end(),
-                                          [](const auto& a, const auto& b) { return a.first == b.first; });
-    if (twice == sorted_.end()) return {};
-    return twice->first;
-  }
-
-  std::optional<std::uint32_t> find(std::int64_t id) const {
-    const auto at = std::lower_bound(sorted_.begin(), sorted_.end(), std::pair(id, std::uint32_t{0}));
-    if (at == sorted_.end() || at->first != id) return {};
-    return at->second;
-  }
-
- private:
-  std::vector<std::pair<std::int64_t, std::uint32_t>> sorted_;
-};
-
-/// What the file says: ids where CocoAnnotation has places, since the lists may come in any order.
+/// The file's contents, with ids where CocoAnnotation has places, since the lists may come in any order.
 struct Reader {
   struct Link {
     std::int64_t image_id, category_id;
@@ -75,34 +53,33 @@ struct Reader {
   std::vector<Link> links;  ///< of the annotations
 };
 
-[[noreturn]] void fail(const std::string& path, const std::string& what) {
-  throw UserError(ExitCode::data, path + ": " + what, "mend the file, or make it again");
-}
-
 template <class List>
 Places places_of(const List& list, const std::string& path, const std::string& name) {
   Places places;
-  for (const auto& each : list) places.add(each.id);
-  if (const auto twice = places.sort()) fail(path, name + " " + std::to_string(*twice) + ": its id is there twice");
+  for (const auto& each : list) places.emplace_back(each.id, static_cast<std::uint32_t>(places.size()));
+  std::ranges::sort(places);
+  const auto twice = std::ranges::adjacent_find(places, {}, &Places::value_type::first);
+  if (twice != places.end()) fail_file(path, name + " " + std::to_string(twice->first) + ": its id is there twice");
   return places;
 }
 
 /// Puts places where ids were.
-void join(Reader& reader, const std::string& path) {
+void resolve_ids(Reader& reader, const std::string& path) {
   auto& out = reader.out;
-  std::sort(out.categories.begin(), out.categories.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+  std::ranges::sort(out.categories, {}, &CocoCategory::id);
   const auto images = places_of(out.images, path, "images");
   const auto categories = places_of(out.categories, path, "categories");
   places_of(out.annotations, path, "annotations");
   for (std::size_t i = 0; i < out.annotations.size(); ++i) {
     auto& annotation = out.annotations[i];
-    const auto& link = reader.links[i];
-    const auto image = images.find(link.image_id), category = categories.find(link.category_id);
-    const auto name = "annotations " + std::to_string(annotation.id) + ": ";
-    if (!image) fail(path, name + "no image has the id " + std::to_string(link.image_id));
-    if (!category) fail(path, name + "no category has the id " + std::to_string(link.category_id));
-    annotation.image = *image;
-    annotation.category = *category;
+    const auto place_of = [&](const Places& places, std::int64_t id, const char* kind) {
+      const auto at = std::ranges::lower_bound(places, id, {}, &Places::value_type::first);
+      if (at == places.end() || at->first != id)
+        fail_file(path, concat("annotations ", annotation.id, ": no ", kind, " has the id ", id));
+      return at->second;
+    };
+    annotation.image = place_of(images, reader.links[i].image_id, "image");
+    annotation.category = place_of(categories, reader.links[i].category_id, "category");
   }
 }
 
@@ -118,8 +95,8 @@ CocoInstances read_coco_instances(std::istream& stream, const std::string& path)
        }}};
   const auto there = read_json_lists(stream, path, lists);
   for (std::size_t i = 0; i < 2; ++i)
-    if (!there[i]) fail(path, "no list '" + lists[i].name + "': these are no COCO instances");
-  join(reader, path);
+    if (!there[i]) fail_file(path, "no list '" + lists[i].name + "': these are no COCO instances");
+  resolve_ids(reader, path);
   return std::move(reader.out);
 }
 

@@ -1,8 +1,9 @@
 // MNIST and its family (Fashion-MNIST, KMNIST, EMNIST …): two IDX files, pictures and labels, kept in memory.
 
 #include <algorithm>
-#include <limits>
 
+#include "sampling/class_names.h"
+#include "sampling/core/text.h"
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/idx_file.h"
 #include "sampling/datasets/whole_file.h"
@@ -69,7 +70,7 @@ void check_images(const std::vector<std::uint64_t>& shape, const std::string& na
   if (shape.size() != 3 && shape.size() != 4)
     throw UserError(ExitCode::data, name + ": its shape is " + shape_text(shape) +
                                         ", expected images x height x width, or that x channels");
-  if (std::find(shape.begin(), shape.end(), 0) != shape.end())
+  if (std::ranges::find(shape, 0u) != shape.end())
     throw EmptyDataset(name + ": holds no pictures: its shape is " + shape_text(shape));
   if (shape.size() == 4 && shape[3] > 4)
     throw UserError(ExitCode::data, name + ": " + std::to_string(shape[3]) + " channels, expected 1 to 4");
@@ -78,15 +79,14 @@ void check_images(const std::vector<std::uint64_t>& shape, const std::string& na
 /// The classes' names: those given, or as many numbers as the largest label asks for.
 std::vector<std::string> class_names(const Settings& settings, const IdxFile& labels, const std::string& name) {
   const auto values = labels.values();
-  const auto largest = std::max_element(values.begin(), values.end());
+  const auto largest = std::ranges::max_element(values);
   const auto classes = std::to_integer<std::size_t>(*largest) + 1;
   auto names = settings.texts("class_names");
-  if (names.empty())
-    for (std::size_t label = 0; label < classes; ++label) names.push_back(std::to_string(label));
+  if (names.empty()) names = numbered_classes(classes);
   if (names.size() < classes)
     throw settings.error("class_names",
-                         "names " + std::to_string(names.size()) + " classes, but " + name + " #" +
-                             std::to_string(largest - values.begin()) + " has label " + std::to_string(classes - 1),
+                         concat("names ", names.size(), " classes, but ", name, " #", largest - values.begin(),
+                                " has label ", classes - 1),
                          ExitCode::data);
   return names;
 }
@@ -104,10 +104,10 @@ std::unique_ptr<Dataset> make_idx(const Settings& settings, const DatasetInput& 
     throw UserError(ExitCode::data,
                     labels_name + ": its shape is " + shape_text(labels.shape) + ", expected one dimension");
   if (labels.shape[0] != images.shape[0])
-    throw UserError(ExitCode::data,
-                    labels_name + ": " + std::to_string(labels.shape[0]) + " labels for the " +
-                        std::to_string(images.shape[0]) + " pictures of " + images_name,
-                    "take both files from the same set");
+    throw UserError(
+        ExitCode::data,
+        concat(labels_name, ": ", labels.shape[0], " labels for the ", images.shape[0], " pictures of ", images_name),
+        "take both files from the same set");
   auto classes = class_names(settings, labels, labels_name);
   return std::make_unique<Idx>(std::move(images), std::move(labels), std::move(classes), images_name);
 }

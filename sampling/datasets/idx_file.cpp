@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "sampling/core/error.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 namespace {
@@ -27,11 +28,7 @@ std::string type_text(unsigned type) {
 
 }  // namespace
 
-std::string shape_text(const std::vector<std::uint64_t>& shape) {
-  std::string text;
-  for (const auto extent : shape) text += (text.empty() ? "" : " x ") + std::to_string(extent);
-  return text;
-}
+std::string shape_text(const std::vector<std::uint64_t>& shape) { return join(shape, " x "); }
 
 IdxFile parse_idx(std::vector<std::byte> bytes, const std::string& name) {
   const auto fault = [&](const std::string& what, const char* hint = "fetch the file again") {
@@ -58,7 +55,7 @@ IdxFile parse_idx(std::vector<std::byte> bytes, const std::string& name) {
 
   // The sizes are not to be trusted, and their product may not fit: it is followed only as far as there are bytes.
   const std::uint64_t held = bytes.size() - file.header_bytes;
-  const bool empty = std::find(file.shape.begin(), file.shape.end(), 0) != file.shape.end();
+  const bool empty = std::ranges::find(file.shape, 0u) != file.shape.end();
   std::uint64_t wanted = empty ? 0 : 1;
   if (!empty)
     for (const auto extent : file.shape) wanted = extent > held / wanted ? held + 1 : wanted * extent;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <ranges>
 
 #include "sampling/class_names.h"
 #include "sampling/core/text.h"
@@ -42,9 +43,8 @@ class LeftOut {
     std::vector<std::pair<std::uint64_t, std::string>> kinds;
     for (auto& [ending, files] : endings_) kinds.emplace_back(files, ending.empty() ? "without ending" : "." + ending);
     std::ranges::stable_sort(kinds, std::ranges::greater(), &std::pair<std::uint64_t, std::string>::first);
-    std::string list;
-    for (std::size_t i = 0; i < std::min(most, kinds.size()); ++i)
-      list += concat(i ? ", " : "", kinds[i].first, " ", kinds[i].second);
+    const auto list = join(kinds | std::views::take(most), ", ",
+                           [](const auto& kind) { return concat(kind.first, " ", kind.second); });
     return kinds.size() > most ? list + ", …" : list;
   }
 
@@ -107,10 +107,11 @@ class ImageFolder : public Dataset {
   void sort_classes() {
     std::vector<std::int32_t> order(classes_.size()), label(classes_.size());
     std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(), [this](auto a, auto b) { return classes_[a] < classes_[b]; });
+    std::ranges::sort(
+        order, {}, [this](auto label) -> auto& { return classes_[label]; });
     for (std::size_t i = 0; i < order.size(); ++i) label[order[i]] = static_cast<std::int32_t>(i);
     for (auto& sample : samples_) sample.label = label[sample.label];
-    std::sort(classes_.begin(), classes_.end());
+    std::ranges::sort(classes_);
   }
 
   Files files_;

@@ -23,11 +23,11 @@ struct Utf8 : rapidjson::UTF8<> {
   }
 };
 
-[[noreturn]] void fail_file(const std::string& path, const std::string& what) {
+}  // namespace
+
+void fail_file(const std::string& path, const std::string& what) {
   throw UserError(ExitCode::data, path + ": " + what, "mend the file, or make it again");
 }
-
-}  // namespace
 
 void JsonRow::fail(const std::string& what) const {
   std::string name = std::string("#").append(std::to_string(place_));

@@ -60,6 +60,9 @@ struct JsonList {
   std::function<void(const JsonRow&)> take;
 };
 
+/// Throws UserError(data) "<path>: <what>", with the hint that the file is to be mended.
+[[noreturn]] void fail_file(const std::string& path, const std::string& what);
+
 /// Reads a file's lists; returns which of them were there, in the order of `lists`. `path` is for messages. Throws
 /// UserError(data) for what is malformed (with the byte) or nested deeper than 100, for a list that is there twice or
 /// is none, and what `take` throws. Memory: that of one object's texts, of 64 KiB each at most.

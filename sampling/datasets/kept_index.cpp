@@ -1,15 +1,10 @@
 #include "sampling/datasets/kept_index.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #include <array>
 #include <bit>
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <stdexcept>
 
 namespace flowtrain {
@@ -36,16 +31,6 @@ std::uint64_t checksum_of(Header header, std::span<const std::byte> kept) {
 std::int64_t nanoseconds(const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
 
 std::string name_of(const std::string& path) { return path + ".index"; }
-
-bool write_all(int file, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const auto done = ::write(file, bytes.data(), bytes.size());
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return false;
-    bytes = bytes.subspan(static_cast<std::size_t>(done));
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -76,21 +61,12 @@ void KeptIndex::keep(std::span<const std::byte> bytes) const {
 
   Header header{magic, size_bytes_, modified_ns_, bytes.size(), 0};
   header.checksum = checksum_of(header, bytes);
-  auto unfinished = name_of(path_) + ".XXXXXX";
-  const int file = mkostemp(unfinished.data(), O_CLOEXEC);
-  if (file < 0) return;
-  // The time that the file system gives to a new file is the one to compare with: its clock need not be ours.
-  struct stat made;
-  if (fstat(file, &made) != 0 || nanoseconds(made.st_mtim) - modified_ns_ < coarsest_clock_ns) {
-    close(file);
-    unlink(unfinished.c_str());
-    return;
-  }
-  // Who may read the file may read its index. Not synchronised: the checksum finds what a power cut leaves behind.
-  const bool written = fchmod(file, now.st_mode & 0666) == 0 && write_all(file, std::as_bytes(std::span(&header, 1))) &&
-                       write_all(file, bytes);
-  if ((close(file) != 0) | !written || rename(unfinished.c_str(), name_of(path_).c_str()) != 0)
-    unlink(unfinished.c_str());
+  write_cache_file(name_of(path_), name_of(path_) + ".", {std::as_bytes(std::span(&header, 1)), bytes}, [&](int file) {
+    // The time that the file system gives to a new file is the one to compare with: its clock need not be ours.
+    struct stat made;
+    if (fstat(file, &made) != 0 || nanoseconds(made.st_mtim) - modified_ns_ < coarsest_clock_ns) return false;
+    return fchmod(file, now.st_mode & 0666) == 0;  // who may read the file may read its index
+  });
 }
 
 }  // namespace flowtrain

@@ -1,5 +1,5 @@
 #pragma once
-// What was found in a large local file, kept in a small one beside it: the next start need not look again.
+// The index of a large local file, kept in a small file beside it, so that the next start need not scan it again.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace flowtrain {
 /// index was made, and carries a checksum: one that is stale or damaged counts as absent. That it cannot be read or
 /// written is no error. Several processes may use the same files.
 ///
-/// An index: magic (8 bytes; another one for another layout of what is kept), size of the file (u64), its time (i64,
+/// An index: magic (8 bytes; it changes with the layout of what is kept), size of the file (u64), its time (i64,
 /// nanoseconds since 1970), size of what is kept (u64), checksum of all that (u64), what is kept. Numbers are
 /// little-endian, the checksum is XXH3.
 class KeptIndex {
@@ -25,8 +25,8 @@ class KeptIndex {
   KeptIndex(const std::string& path, const Descriptor& file);
 
   std::optional<std::vector<std::byte>> recall() const;
-  /// Not for a file that is not what it was when this was made, nor for one written less than two seconds ago: it
-  /// could change once more and look the same.
+  /// Keeps nothing if the file has changed since this was made, or was written less than two seconds ago: it could
+  /// then change once more and look the same.
   void keep(std::span<const std::byte> bytes) const;
 
  private:

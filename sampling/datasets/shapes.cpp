@@ -1,5 +1,5 @@
-// The `shapes` data set: made up on the fly, so that everything can be tried without a download. What tells the classes
-// apart is form alone: place, size, turn and colours are drawn without regard to the class.
+// The `shapes` data set: made up on the fly, so that everything can be tried without a download. The classes differ in
+// form alone: place, size, turn and colours are drawn without regard to the class.
 
 #include "sampling/datasets/shapes.h"
 

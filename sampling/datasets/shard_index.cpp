@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cctype>
-#include <charconv>
 #include <cstring>
 #include <exception>
 #include <optional>
@@ -12,6 +10,7 @@
 #include <thread>
 
 #include "sampling/core/error.h"
+#include "sampling/core/parse.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
 #include "sampling/datasets/kept_index.h"
@@ -72,7 +71,7 @@ class Indexer {
 
   /// As where two samples of one key follow each other: which label is whose cannot be told.
   void refuse_twice(const std::string& ending) {
-    if (std::find(endings_.begin(), endings_.end(), ending) != endings_.end())
+    if (std::ranges::find(endings_, ending) != endings_.end())
       fail("it has two ." + ending + " files", "give each sample of a shard a key of its own");
     endings_.push_back(ending);
   }
@@ -95,12 +94,9 @@ class Indexer {
     char digits[32];
     if (entry.size_bytes > sizeof(digits)) fail("its .cls is no integer");
     const auto got = bytes_.read_at(entry.offset, std::as_writable_bytes(std::span(digits, entry.size_bytes)));
-    const auto is_space = [](unsigned char c) { return std::isspace(c) != 0; };
-    const char* end = digits + got;
-    const char* begin = std::find_if_not(const_cast<const char*>(digits), end, is_space);
-    std::int64_t label = 0;
-    const auto result = std::from_chars(begin, end, label);
-    if (result.ec != std::errc() || !std::all_of(result.ptr, end, is_space)) fail("its .cls is no integer");
+    const auto parsed = parse_number<std::int64_t>(trimmed({digits, got}));
+    if (!parsed) fail("its .cls is no integer");
+    const auto label = *parsed;
     if (label < 0 || label >= labels_end_)
       fail("label " + std::to_string(label) + " is not within 0 to " + std::to_string(labels_end_ - 1));
     return static_cast<std::int32_t>(label);
@@ -118,8 +114,8 @@ class Indexer {
   ShardSample sample_{0, 0, -1};
 };
 
-/// What the cache calls an index; with another number for another layout or other rules of what a sample is (see also
-/// KeptIndex).
+/// The name of an index in the cache. Its number changes with the layout and with the rules of what makes a sample (see
+/// also KeptIndex).
 constexpr std::string_view index_name = "webdataset index 2";
 
 template <class T>
@@ -172,7 +168,7 @@ bool decode(std::span<const std::byte> bytes, std::int64_t labels_end, Shard& sh
   return true;
 }
 
-/// Scans the shard through `bytes`; what an index that does not fit left behind goes.
+/// Scans the shard through `bytes`, after removing the samples that an index that does not fit left behind.
 void scan(Shard& shard, const ByteSource& bytes, std::int64_t labels_end) {
   shard.names = {};
   shard.samples.clear();

@@ -1,5 +1,5 @@
 #pragma once
-// Which samples the tar shards of a WebDataset hold, and where their bytes lie.
+// The tar shards of a WebDataset: which files they are, which samples they hold, and where their bytes lie.
 
 #include <cstdint>
 #include <memory>
@@ -7,20 +7,26 @@
 #include <vector>
 
 #include "sampling/core/names.h"
-#include "sampling/io/byte_source.h"
+#include "sampling/io/descriptor.h"
 
 namespace flowtrain {
 
+class RemoteFile;
+struct RemoteAccess;
 class Settings;
+
+/// The tar shards that the keys `path` and `split` name, in order; local ones exist. `path` is one shard, a pattern
+/// "a-{000..127}.tar", or a folder; of a folder, `split` names a sub-folder, a shard or a pattern in it (default: its
+/// sub-folder train, or val or test to validate, if there is one, else the folder itself). Of a remote `path` (see
+/// is_remote) shards are named one by one or by a pattern, and whether they exist is not looked at. Throws UserError:
+/// usage for a pattern that cannot be read, data for what is not there.
+std::vector<std::string> find_shards(const Settings& settings, bool training);
 
 /// A sample of a shard: where its picture lies.
 struct ShardSample {
   std::uint64_t offset, size_bytes;
   std::int32_t label;  ///< -1: none
 };
-
-class RemoteFile;
-struct RemoteAccess;
 
 struct Shard {
   std::string path;  ///< for messages: a file's path, or a URL without user, password and query

@@ -1,10 +1,10 @@
-#include "sampling/datasets/shards.h"
+#include "sampling/datasets/shard_index.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <string_view>
 
+#include "sampling/core/parse.h"
 #include "sampling/core/settings.h"
 #include "sampling/remote/remote.h"
 
@@ -15,12 +15,6 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t max_shards = 100'000;
 
-/// Digits and nothing else.
-bool parse(std::string_view text, std::uint64_t& value) {
-  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-  return result.ec == std::errc() && result.ptr == text.data() + text.size();
-}
-
 /// Every name that a pattern with ranges "{000..127}" stands for; numbers are padded to the width of the first.
 std::vector<std::string> expand(const std::string& pattern, const std::string& key, const Settings& settings) {
   const auto open = pattern.find('{');
@@ -28,15 +22,16 @@ std::vector<std::string> expand(const std::string& pattern, const std::string& k
   const auto close = std::min(pattern.find('}', open), pattern.size());
   const auto range = std::string_view(pattern).substr(open + 1, close - open - 1);
   const auto dots = std::min(range.find(".."), range.size());
-  std::uint64_t first = 0, last = 0;
-  if (close == pattern.size() || dots == range.size() || !parse(range.substr(0, dots), first) ||
-      !parse(range.substr(dots + 2), last) || last < first)
+  const bool is_range = close < pattern.size() && dots < range.size();
+  const auto first = is_range ? parse_number<std::uint64_t>(range.substr(0, dots)) : std::nullopt,
+             last = is_range ? parse_number<std::uint64_t>(range.substr(dots + 2)) : std::nullopt;
+  if (!first || !last || *last < *first)
     throw settings.error(key, "no pattern of shards: " + pattern, ExitCode::usage, "write it as shard-{000..127}.tar");
   std::vector<std::string> names;
   const auto tails = expand(pattern.substr(close + 1), key, settings);
-  if (last - first >= max_shards / tails.size())
+  if (*last - *first >= max_shards / tails.size())
     throw settings.error(key, "more than " + std::to_string(max_shards) + " shards: " + pattern);
-  for (auto number = first; number <= last; ++number) {
+  for (auto number = *first; number <= *last; ++number) {
     auto digits = std::to_string(number);
     digits.insert(0, dots - std::min(dots, digits.size()), '0');
     for (const auto& tail : tails) names.push_back(pattern.substr(0, open) + digits + tail);
@@ -52,7 +47,7 @@ std::vector<std::string> shards_in(const fs::path& folder, const std::string& ke
       shards.push_back(it->path().string());
   if (error) throw settings.error(key, "cannot list " + folder.string() + ": " + error.message(), ExitCode::data);
   if (shards.empty()) throw settings.error(key, "no .tar shards in " + folder.string(), ExitCode::data);
-  std::sort(shards.begin(), shards.end());
+  std::ranges::sort(shards);
   return shards;
 }
 

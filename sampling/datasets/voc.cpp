@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <set>
 
+#include "sampling/core/parse.h"
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/voc_annotation.h"
+#include "sampling/datasets/whole_file.h"
 #include "sampling/fingerprint.h"
 #include "sampling/io/files.h"
 
@@ -51,23 +53,7 @@ std::size_t find_list(const Files& files, const Settings& settings, const std::s
                                      : "splits there: " + known);
 }
 
-/// Reads a file that the whole data set depends on: here a failure is not that of one sample.
-void read_needed(const Files& files, std::size_t index, std::size_t max_bytes, std::vector<std::byte>& bytes) {
-  try {
-    if (files.size_bytes(index) > max_bytes)
-      throw UserError(ExitCode::data, files.describe(index) + ": larger than " + std::to_string(max_bytes) + " bytes");
-    files.read(index, bytes);
-  } catch (const SampleError& error) {
-    throw UserError(ExitCode::data, error.what());
-  }
-}
-
 constexpr std::string_view blanks = " \t\r";
-
-std::string_view without_blanks(std::string_view text) {
-  const auto begin = std::min(text.find_first_not_of(blanks), text.size());
-  return text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
-}
 
 /// Before " -1", " 0" or " 1" at a line's end; nothing where there is no such label.
 std::optional<std::string_view> before_label(std::string_view line) {
@@ -75,20 +61,19 @@ std::optional<std::string_view> before_label(std::string_view line) {
   if (space == line.npos) return {};
   const auto label = line.substr(space + 1);
   if (label != "-1" && label != "0" && label != "1") return {};
-  return without_blanks(line.substr(0, space));
+  return trimmed(line.substr(0, space), blanks);
 }
 
 /// The pictures' names, one a line. In lists of one class each is followed by a label, which is left out; names may
 /// have spaces.
 std::vector<std::string> read_list(const Files& files, std::size_t list) {
-  std::vector<std::byte> bytes;
-  read_needed(files, list, 1 << 28, bytes);
+  const auto bytes = read_needed(files, list, 1 << 28);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   std::vector<std::string_view> lines;
   for (std::size_t at = 0; at < text.size();) {
     const auto line = text.substr(at, text.find('\n', at) - at);
     at += line.size() + 1;
-    if (const auto name = without_blanks(line); !name.empty()) lines.push_back(name);
+    if (const auto name = trimmed(line, blanks); !name.empty()) lines.push_back(name);
   }
   if (lines.empty()) throw EmptyDataset(files.describe(list) + ": lists no pictures");
   const bool labelled = std::ranges::all_of(lines, [](auto line) { return before_label(line).has_value(); });
@@ -111,17 +96,17 @@ std::vector<Annotated> read_split(const Files& files, std::size_t list) {
   const auto place = files.name(list);
   const std::string root(place.substr(0, place.rfind("ImageSets/")));
   std::vector<Annotated> pictures;
-  std::vector<std::byte> xml;
   for (const auto& name : read_list(files, list)) {
     const auto picture = find_picture(files, root + "JPEGImages/" + name);
     const auto annotation = files.find(root + "Annotations/" + name + ".xml");
     if (!picture || !annotation)
-      throw UserError(ExitCode::data,
-                      files.describe(list) + ": '" + name + "' is listed, but there is no " +
-                          (picture ? "Annotations/" + name + ".xml" : "JPEGImages/" + name + ".jpg"),
-                      "unpack the data set again, or take the line off the list, whose lines are all a name, or all a "
-                      "name and -1, 0 or 1");
-    read_needed(files, *annotation, max_voc_annotation_bytes, xml);
+      throw UserError(
+          ExitCode::data,
+          files.describe(list) + ": '" + name + "' is listed, but there is no " +
+              (picture ? "Annotations/" + name + ".xml" : "JPEGImages/" + name + ".jpg"),
+          "unpack the data set again, or remove the line from the list; every line must be a name, or every "
+          "line a name and -1, 0 or 1");
+    const auto xml = read_needed(files, *annotation, max_voc_annotation_bytes);
     pictures.push_back({*picture, parse_voc(xml, files.describe(*annotation))});
   }
   return pictures;
@@ -209,7 +194,7 @@ class Voc : public Dataset {
 
   void choose_target(const Settings& settings) {
     if (crops_) throw settings.error("target", "a target needs mode = \"images\"");
-    if (std::find(classes_.begin(), classes_.end(), target_) == classes_.end()) {
+    if (std::ranges::find(classes_, target_) == classes_.end()) {
       const auto near = nearest(target_, classes_);
       throw settings.error("target", "no class is called '" + target_ + "'", ExitCode::usage,
                            near.empty() ? "" : "did you mean '" + near + "'?");
@@ -221,7 +206,7 @@ class Voc : public Dataset {
     const auto& annotation = picture.annotation;
     pictures_.push_back({picture.file, static_cast<std::uint32_t>(boxes_.size()), annotation.without_area});
     for (const auto& object : annotation.objects) {
-      const auto place = std::find(classes_.begin(), classes_.end(), object.name) - classes_.begin();
+      const auto place = std::ranges::find(classes_, object.name) - classes_.begin();
       const bool known = static_cast<std::size_t>(place) < classes_.size() && (target_.empty() || place == 1);
       if (!known || (object.difficult && !settings.boolean("difficult"))) continue;
       auto box = object.box;
@@ -241,8 +226,7 @@ class Voc : public Dataset {
   }
 
   std::size_t picture_of_box(std::size_t box) const {
-    const auto after = std::upper_bound(pictures_.begin(), pictures_.end(), box,
-                                        [](std::size_t value, const Picture& each) { return value < each.first_box; });
+    const auto after = std::ranges::upper_bound(pictures_, box, {}, &Picture::first_box);
     return static_cast<std::size_t>(after - pictures_.begin()) - 1;
   }
 

@@ -1,13 +1,13 @@
 #include "sampling/datasets/voc_annotation.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <string_view>
 
 #include <pugixml.hpp>
 
 #include "sampling/core/error.h"
+#include "sampling/core/parse.h"
 
 namespace flowtrain {
 namespace {
@@ -18,16 +18,11 @@ namespace {
 
 /// The number in a node's child; some tools write fractions. Far beyond any picture, and so no number, is 10^7.
 float number(const pugi::xml_node& node, const char* child, const std::string& path) {
-  std::string_view text = node.child_value(child);
-  const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  double value = 0;
-  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (result.ec != std::errc() || result.ptr != text.data() + text.size() || !(std::abs(value) < 1e7))
+  const auto value = parse_number<double>(trimmed(node.child_value(child), " \t\r\n"));
+  if (!value || !(std::abs(*value) < 1e7))
     fail(path,
          std::string("<") + child + "> at byte " + std::to_string(node.offset_debug()) + " is missing or no number");
-  return static_cast<float>(value);
+  return static_cast<float>(*value);
 }
 
 }  // namespace

@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "sampling/class_names.h"
 #include "sampling/core/text.h"
 #include "sampling/datasets/entries.h"
 #include "sampling/datasets/shard_index.h"
-#include "sampling/datasets/shards.h"
 #include "sampling/fingerprint.h"
 #include "sampling/io/descriptor.h"
 #include "sampling/io/files.h"
@@ -64,21 +64,20 @@ class WebDataset : public Dataset {
                          ": no samples with a picture (" + picture_endings + ")");
     if (!names_.empty() && classes_ > static_cast<std::int64_t>(names_.size()))
       throw UserError(ExitCode::data,
-                      names_file(shards_.front().path).string() + ": names " + std::to_string(names_.size()) +
-                          " classes, but there is label " + std::to_string(classes_ - 1),
+                      concat(names_file(shards_.front().path).string(), ": names ", names_.size(),
+                             " classes, but there is label ", classes_ - 1),
                       "mend it, or set data.classes: then it is not read");
     if (unlabelled && classes_ > 0)
       throw UserError(ExitCode::data,
-                      unlabelled->path + ": " + std::string(unlabelled->names[which]) +
-                          " has no .cls beside it, though the data set has classes",
+                      concat(unlabelled->path, ": ", unlabelled->names[which],
+                             " has no .cls beside it, though the data set has classes"),
                       labels_hint);
   }
 
   std::uint64_t size() const override { return ends_.empty() ? 0 : ends_.back(); }
 
   Record read(std::uint64_t id, ReadBuffer& buffer) const override {
-    const auto [shard, index] = locate(id);
-    const auto& sample = shard.samples[index];
+    const auto [shard, sample] = locate(id);
     try {
       read_exactly(*shard.file, sample.offset, sample.size_bytes, buffer.bytes);
     } catch (const std::runtime_error& error) {
@@ -90,19 +89,18 @@ class WebDataset : public Dataset {
   bool takes_hints() const override { return access_ && access_->ahead; }
 
   void hint(std::uint64_t id) const override {
-    const auto [shard, index] = locate(id);
-    const auto& sample = shard.samples[index];
+    const auto [shard, sample] = locate(id);
     if (shard.remote && sample.size_bytes <= max_sample_bytes) shard.remote->expect(sample.offset, sample.size_bytes);
   }
 
   void prefetch(std::uint64_t id) const override {
-    const auto [shard, index] = locate(id);
-    if (shard.remote) shard.remote->begin(shard.samples[index].offset, shard.samples[index].size_bytes);
+    const auto [shard, sample] = locate(id);
+    if (shard.remote) shard.remote->begin(sample.offset, sample.size_bytes);
   }
 
   void forget(std::uint64_t id) const override {
-    const auto [shard, index] = locate(id);
-    if (shard.remote) shard.remote->forget(shard.samples[index].offset, shard.samples[index].size_bytes);
+    const auto [shard, sample] = locate(id);
+    if (shard.remote) shard.remote->forget(sample.offset, sample.size_bytes);
   }
 
   void cancel_reads() const override {
@@ -111,16 +109,10 @@ class WebDataset : public Dataset {
 
   std::uint64_t retries() const override { return access_ ? access_->outages.retries() : 0; }
 
-  std::int64_t label(std::uint64_t id) const override {
-    const auto [shard, index] = locate(id);
-    return shard.samples[index].label;
-  }
+  std::int64_t label(std::uint64_t id) const override { return locate(id).sample.label; }
 
   std::vector<std::string> classes() const override {
-    auto names = names_;
-    if (names.empty())
-      for (std::int64_t i = 0; i < classes_; ++i) names.push_back(std::to_string(i));
-    return names;
+    return names_.empty() ? numbered_classes(static_cast<std::size_t>(classes_)) : names_;
   }
 
   std::string missing_labels() const override {
@@ -128,8 +120,8 @@ class WebDataset : public Dataset {
   }
 
   std::string describe(std::uint64_t id) const override {
-    const auto [shard, index] = locate(id);
-    return shard.path + ":" + std::string(shard.names[index]);
+    const auto [shard, sample] = locate(id);
+    return concat(shard.path, ":", shard.names[static_cast<std::size_t>(&sample - shard.samples.data())]);
   }
 
   std::uint64_t fingerprint() const override {
@@ -143,12 +135,12 @@ class WebDataset : public Dataset {
  private:
   struct Place {
     const Shard& shard;
-    std::size_t index;
+    const ShardSample& sample;
   };
 
   Place locate(std::uint64_t id) const {
-    const auto at = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), id) - ends_.begin());
-    return {shards_[at], id - (at == 0 ? 0 : ends_[at - 1])};
+    const auto at = static_cast<std::size_t>(std::ranges::upper_bound(ends_, id) - ends_.begin());
+    return {shards_[at], shards_[at].samples[id - (at == 0 ? 0 : ends_[at - 1])]};
   }
 
   std::vector<Shard> shards_;

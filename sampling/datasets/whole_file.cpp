@@ -29,13 +29,20 @@ bool is_gzip(const std::vector<std::byte>& bytes) {
 
 }  // namespace
 
-std::vector<std::byte> read_whole(const Files& files, std::size_t index) {
+std::vector<std::byte> read_needed(const Files& files, std::size_t index, std::uint64_t max_bytes) {
   std::vector<std::byte> bytes;
   try {
+    if (max_bytes < max_sample_bytes && files.size_bytes(index) > max_bytes)
+      throw UserError(ExitCode::data, files.describe(index) + ": larger than " + std::to_string(max_bytes) + " bytes");
     files.read(index, bytes);
   } catch (const SampleError& error) {
     throw UserError(ExitCode::data, error.what());
   }
+  return bytes;
+}
+
+std::vector<std::byte> read_whole(const Files& files, std::size_t index) {
+  auto bytes = read_needed(files, index);
   return is_gzip(bytes) ? gunzip(bytes, files.describe(index)) : bytes;
 }
 

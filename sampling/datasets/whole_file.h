@@ -1,5 +1,5 @@
 #pragma once
-// Files that a data set keeps in memory as a whole.
+// Files that a whole data set depends on, read into memory: here a failure is not that of one sample.
 
 #include <cstddef>
 #include <string>
@@ -8,6 +8,9 @@
 #include "sampling/io/files.h"
 
 namespace flowtrain {
+
+/// A file's bytes. Throws UserError(data), naming the file, if it cannot be read or has more than `max_bytes` bytes.
+std::vector<std::byte> read_needed(const Files& files, std::size_t index, std::uint64_t max_bytes = max_sample_bytes);
 
 /// A file's bytes; those of a gzip file (told by its first bytes, RFC 1952) unpacked. Throws UserError(data), naming
 /// the file, if it cannot be read or its compressed data are damaged. Memory grows only with what is really there.

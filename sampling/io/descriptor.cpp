@@ -4,11 +4,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <stdexcept>
-#include <string>
 #include <system_error>
 #include <utility>
+
+#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {
@@ -19,6 +23,16 @@ struct stat status_of(int number) {
   struct stat status;
   if (fstat(number, &status) != 0) fail(errno);
   return status;
+}
+
+bool write_all(int file, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const auto done = ::write(file, bytes.data(), bytes.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(done));
+  }
+  return true;
 }
 
 }  // namespace
@@ -69,6 +83,46 @@ std::size_t Descriptor::read_at(std::uint64_t offset, std::span<std::byte> into)
   return done;
 }
 
+FileBuffer::FileBuffer(const Descriptor& file, std::uint64_t offset, std::uint64_t size_bytes, std::string name)
+    : file_(file),
+      next_(offset),
+      end_(offset + size_bytes),
+      name_(std::move(name)),
+      block_(std::min<std::uint64_t>(1 << 18, size_bytes)) {}
+
+FileBuffer::int_type FileBuffer::underflow() {
+  if (next_ == end_) return traits_type::eof();
+  const std::span<char> block(block_.data(), std::min<std::uint64_t>(block_.size(), end_ - next_));
+  std::size_t got = 0;
+  try {
+    got = file_.read_at(next_, std::as_writable_bytes(block));
+  } catch (const std::system_error& error) {
+    throw UserError(ExitCode::data, name_ + ": " + error.what());
+  }
+  if (got < block.size()) throw UserError(ExitCode::data, name_ + ": ends early: was the file cut since?");
+  next_ += got;
+  setg(block.data(), block.data(), block.data() + got);
+  return traits_type::to_int_type(block[0]);
+}
+
+std::size_t ScanWindow::read_at(std::uint64_t offset, std::span<std::byte> into) const {
+  if (offset >= size_bytes_) return 0;
+  into = into.first(std::min<std::uint64_t>(into.size(), size_bytes_ - offset));
+  if (into.size() > most_bytes_) return source_.read_at(offset, into);
+  const auto window_end = window_at_ + window_.size();
+  if (offset < window_at_ || offset + into.size() > window_end) {
+    const bool close = offset >= window_at_ && offset < window_end + least_bytes_;
+    next_bytes_ = close ? std::clamp(2 * next_bytes_, least_bytes_, most_bytes_) : least_bytes_;
+    window_.resize(std::min(std::max<std::uint64_t>(next_bytes_, into.size()), size_bytes_ - offset));
+    window_at_ = offset;
+    window_.resize(source_.read_at(offset, window_));
+  }
+  const auto there = std::min(into.size(), window_.size());  // the window starts at or before the offset
+  const auto part = std::min<std::size_t>(there, window_at_ + window_.size() - offset);
+  std::memcpy(into.data(), window_.data() + (offset - window_at_), part);
+  return part;
+}
+
 void read_exactly(const ByteSource& file, std::uint64_t offset, std::uint64_t size_bytes,
                   std::vector<std::byte>& into) {
   if (size_bytes > max_sample_bytes)
@@ -77,6 +131,16 @@ void read_exactly(const ByteSource& file, std::uint64_t offset, std::uint64_t si
   const auto got = file.read_at(offset, into);
   if (got < size_bytes)
     throw std::runtime_error("ends " + std::to_string(size_bytes - got) + " bytes early: was the file cut since?");
+}
+
+void write_cache_file(const std::filesystem::path& path, std::string unfinished,
+                      std::initializer_list<std::span<const std::byte>> parts,
+                      const std::function<bool(int)>& may_write) {
+  const int file = mkostemp(unfinished.append("XXXXXX").data(), O_CLOEXEC);
+  if (file < 0) return;
+  const bool written = (!may_write || may_write(file)) &&
+                       std::ranges::all_of(parts, [&](const auto& part) { return write_all(file, part); });
+  if ((close(file) != 0) | !written || rename(unfinished.c_str(), path.c_str()) != 0) unlink(unfinished.c_str());
 }
 
 }  // namespace flowtrain

@@ -3,12 +3,26 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <initializer_list>
 #include <span>
+#include <streambuf>
+#include <string>
 #include <vector>
 
-#include "sampling/io/byte_source.h"
-
 namespace flowtrain {
+
+/// A file of known size, on a disk (Descriptor) or on a server (sampling/remote/remote.h). Methods may be called from
+/// any thread; they throw a std::runtime_error that says what went wrong, and the caller adds which file it was.
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+
+  virtual std::uint64_t size_bytes() const = 0;
+  /// Fills `into` from byte `offset` on; returns how many bytes there were, fewer only at the file's end.
+  virtual std::size_t read_at(std::uint64_t offset, std::span<std::byte> into) const = 0;
+};
 
 /// An open file or folder, closed on destruction. All methods throw std::system_error with the system's text for what
 /// went wrong; the caller adds which file it was.
@@ -31,11 +45,54 @@ class Descriptor final : public ByteSource {
   int number_;
 };
 
+/// A part of a file as a standard stream, for files too large to be held whole: reads `size_bytes` bytes from `offset`
+/// on, some at a time. A file that cannot be read or ends early is a UserError(data) that begins with `name`. The
+/// descriptor must outlive it.
+class FileBuffer : public std::streambuf {
+ public:
+  FileBuffer(const Descriptor& file, std::uint64_t offset, std::uint64_t size_bytes, std::string name);
+
+ protected:
+  int_type underflow() override;
+
+ private:
+  const Descriptor& file_;
+  std::uint64_t next_, end_;
+  std::string name_;
+  std::vector<char> block_;
+};
+
+/// Makes few large reads of many small ones that go from front to back, as those of an archive's headers do. Answers
+/// reads from a window of `least_bytes`, which moves on as they do and grows to `most_bytes` while they stay close
+/// together; bytes between two reads that are further apart are not fetched. For one thread.
+class ScanWindow final : public ByteSource {
+ public:
+  /// `source` must outlive this.
+  explicit ScanWindow(const ByteSource& source, std::uint64_t least_bytes = 1 << 20, std::uint64_t most_bytes = 4 << 20)
+      : source_(source), size_bytes_(source.size_bytes()), least_bytes_(least_bytes), most_bytes_(most_bytes) {}
+
+  std::uint64_t size_bytes() const override { return size_bytes_; }
+  std::size_t read_at(std::uint64_t offset, std::span<std::byte> into) const override;
+
+ private:
+  const ByteSource& source_;
+  const std::uint64_t size_bytes_, least_bytes_, most_bytes_;
+  mutable std::vector<std::byte> window_;
+  mutable std::uint64_t window_at_ = 0, next_bytes_ = 0;
+};
+
 /// The largest file that is read as one sample.
 inline constexpr std::uint64_t max_sample_bytes = 1 << 30;
 
 /// Replaces `into` by `size_bytes` bytes of the file; allocates only when the vector has to grow. Throws
 /// std::runtime_error (std::system_error is one) for what is too large for a sample, ends early or cannot be read.
 void read_exactly(const ByteSource& file, std::uint64_t offset, std::uint64_t size_bytes, std::vector<std::byte>& into);
+
+/// Writes a file that appears at `path` whole or not at all: under the name `unfinished` with six letters more, then by
+/// a rename. Failures leave no file and are no error. `may_write` (may be null) is asked once the new file, whose
+/// descriptor it gets, is open. The file is not synchronised: the reader must notice what a power cut leaves behind.
+void write_cache_file(const std::filesystem::path& path, std::string unfinished,
+                      std::initializer_list<std::span<const std::byte>> parts,
+                      const std::function<bool(int)>& may_write = nullptr);
 
 }  // namespace flowtrain

@@ -1,16 +1,16 @@
 #include "sampling/io/files.h"
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <istream>
 #include <numeric>
+#include <ranges>
 #include <stdexcept>
 #include <system_error>
 
 #include "sampling/core/error.h"
+#include "sampling/core/parse.h"
 #include "sampling/core/settings.h"
-#include "sampling/io/file_stream.h"
 #include "sampling/io/tar.h"
 
 namespace flowtrain {
@@ -98,15 +98,9 @@ std::optional<std::size_t> Files::find(std::string_view name) const {
 
 std::pair<std::size_t, std::size_t> Files::range(std::string_view prefix) const {
   const auto first_at_or_after = [this](auto is_before) {
-    std::size_t low = 0, high = size();
-    while (low < high) {
-      const auto middle = low + (high - low) / 2;
-      if (is_before(names_[middle]))
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    return low;
+    const auto all = std::views::iota(std::size_t{0}, size());
+    const auto at = std::ranges::partition_point(all, [&](std::size_t i) { return is_before(names_[i]); });
+    return static_cast<std::size_t>(at - all.begin());
   };
   return {first_at_or_after([&](std::string_view name) { return name < prefix; }),
           first_at_or_after([&](std::string_view name) { return name.substr(0, prefix.size()) <= prefix; })};
@@ -121,29 +115,29 @@ auto Files::guarded(std::size_t index, Body&& body) const {
   }
 }
 
+template <class Body>
+auto Files::opened(std::size_t index, Body&& body) const {
+  if (!is_folder_) return body(source_, extents_[index].offset, extents_[index].size_bytes);
+  const auto file = Descriptor::file(names_[index].data(), &source_);
+  return body(file, std::uint64_t{0}, file.size_bytes());
+}
+
 std::uint64_t Files::size_bytes(std::size_t index) const {
-  if (!is_folder_) return extents_[index].size_bytes;
-  return guarded(index, [&] { return Descriptor::file(names_[index].data(), &source_).size_bytes(); });
+  return guarded(index, [&] { return opened(index, [](auto&, auto, auto size) { return size; }); });
 }
 
 void Files::read(std::size_t index, std::vector<std::byte>& into) const {
-  guarded(index, [&] {
-    if (!is_folder_) return read_exactly(source_, extents_[index].offset, extents_[index].size_bytes, into);
-    const auto file = Descriptor::file(names_[index].data(), &source_);
-    read_exactly(file, 0, file.size_bytes(), into);
-  });
+  guarded(index,
+          [&] { opened(index, [&](auto& file, auto offset, auto size) { read_exactly(file, offset, size, into); }); });
 }
 
 void Files::stream(std::size_t index, const std::function<void(std::istream&)>& body) const {
-  const auto pass = [&](const Descriptor& file, std::uint64_t offset, std::uint64_t size_bytes) {
-    FileBuffer buffer(file, offset, size_bytes, describe(index));
-    std::istream stream(&buffer);
-    body(stream);
-  };
-  if (!is_folder_) return pass(source_, extents_[index].offset, extents_[index].size_bytes);
   try {
-    const auto file = Descriptor::file(names_[index].data(), &source_);
-    pass(file, 0, file.size_bytes());
+    opened(index, [&](auto& file, auto offset, auto size) {
+      FileBuffer buffer(file, offset, size, describe(index));
+      std::istream stream(&buffer);
+      body(stream);
+    });
   } catch (const std::system_error& error) {
     throw UserError(ExitCode::data, describe(index) + ": " + error.code().message());
   }
@@ -167,14 +161,12 @@ Files open_files(const Settings& settings) {
 std::string ending_of(std::string_view name) {
   const auto dot = name.find_last_of("./");
   if (dot == name.npos || name[dot] == '/') return {};
-  std::string ending(name.substr(dot + 1));
-  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
-  return ending;
+  return lower_case(name.substr(dot + 1));
 }
 
 bool is_picture(std::string_view name) {
   static constexpr std::string_view known[] = {"jpg", "jpeg", "jpe", "jfif", "png", "webp"};
-  return std::find(std::begin(known), std::end(known), ending_of(name)) != std::end(known);
+  return std::ranges::find(known, ending_of(name)) != std::end(known);
 }
 
 }  // namespace flowtrain

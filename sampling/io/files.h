@@ -48,6 +48,9 @@ class Files {
   void sort();
   template <class Body>
   auto guarded(std::size_t index, Body&& body) const;
+  /// Calls body(descriptor, offset, size_bytes) with the place of the file's bytes.
+  template <class Body>
+  auto opened(std::size_t index, Body&& body) const;
 
   std::string path_;
   bool is_folder_;

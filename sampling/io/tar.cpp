@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sampling/core/error.h"
+#include "sampling/core/parse.h"
 
 namespace flowtrain {
 namespace {
@@ -25,7 +26,7 @@ struct Header {
 };
 static_assert(sizeof(Header) == block_bytes);
 
-/// What a field holds up to its first zero byte.
+/// The text of a field, up to its first zero byte.
 template <std::size_t N>
 std::string_view text(const char (&field)[N]) {
   return {field, strnlen(field, N)};
@@ -34,11 +35,10 @@ std::string_view text(const char (&field)[N]) {
 /// A numeric field: octal digits between optional spaces, or GNU's big-endian base 256 where the top bit is set.
 template <std::size_t N>
 std::optional<std::uint64_t> number(const char (&field)[N]) {
-  std::uint64_t value = 0;
   const auto first = static_cast<unsigned char>(field[0]);
   if (first & 0x80) {
     if (first & 0x40) return {};  // negative
-    value = first & 0x3f;
+    std::uint64_t value = first & 0x3f;
     for (std::size_t i = 1; i < N; ++i) {
       if (value >> 55) return {};  // would not fit 63 bits
       value = value << 8 | static_cast<unsigned char>(field[i]);
@@ -49,12 +49,10 @@ std::optional<std::uint64_t> number(const char (&field)[N]) {
   const auto begin = std::min(digits.find_first_not_of(' '), digits.size());
   const auto end = std::min(digits.find(' ', begin), digits.size());
   if (begin == end) return 0;  // old archives leave unused fields blank
-  const auto result = std::from_chars(digits.data() + begin, digits.data() + end, value, 8);
-  if (result.ec != std::errc() || result.ptr != digits.data() + end) return {};
-  return value;
+  return parse_number<std::uint64_t>(digits.substr(begin, end - begin), 8);
 }
 
-/// What the field `checksum` holds: the sum of all bytes, that field's own taken as spaces; some old programs summed
+/// The value of the field `checksum`: the sum of all bytes, that field's own taken as spaces; some old programs summed
 /// signed characters.
 template <class Character>
 std::int64_t checksum_of(const Header& header) {
@@ -91,14 +89,14 @@ bool is_inside(std::string_view name) {
 class Scanner {
  public:
   Scanner(const ByteSource& file, const std::string& path, const std::function<void(const TarEntry&)>& found)
-      : file_(file), path_(path), found_(found) {}
+      : file_(file), headers_(file, 4096, 4096), path_(path), found_(found) {}
 
   void run() {
-    file_bytes_ = file_.size_bytes();
+    const auto file_bytes = headers_.size_bytes();
     while (read_header()) {
       const auto data = at_ + block_bytes;
       const auto size = data_bytes();
-      const auto rest = file_bytes_ - std::min(data, file_bytes_);
+      const auto rest = file_bytes - std::min(data, file_bytes);
       if (size > rest)
         fail("an entry of " + std::to_string(size) + " bytes, but the file ends after " + std::to_string(rest) +
              ": the archive is truncated");
@@ -114,15 +112,9 @@ class Scanner {
 
   /// Reads the header at at_; false at the end mark, a block of zeros.
   bool read_header() {
-    if (at_ < window_at_ || at_ + block_bytes > window_at_ + window_bytes_) {
-      // More than a block at once: where files are small, the next headers come along.
-      window_at_ = at_;
-      window_bytes_ = file_.read_at(at_, std::as_writable_bytes(std::span(window_)));
-    }
-    if (window_bytes_ < at_ - window_at_ + block_bytes) fail("no end mark: the archive is truncated");
-    const char* block = window_.data() + (at_ - window_at_);
-    if (std::all_of(block, block + block_bytes, [](char byte) { return byte == 0; })) return false;
-    std::memcpy(&header_, block, block_bytes);
+    const auto block = std::as_writable_bytes(std::span(&header_, 1));
+    if (headers_.read_at(at_, block) < block_bytes) fail("no end mark: the archive is truncated");
+    if (std::ranges::all_of(block, [](std::byte byte) { return byte == std::byte{0}; })) return false;
     if (checksum_fits(header_)) return true;
     if (at_ == 0) fail("no tar archive", "compressed ones cannot be read in place: unpack .tar.gz to .tar");
     fail("the header's checksum is wrong: the archive is damaged");
@@ -191,23 +183,17 @@ class Scanner {
 
   void take_pax(std::string_view key, std::string_view value) {
     if (key == "path" && !value.empty()) long_name_ = value;
-    if (key == "size") {
-      std::uint64_t size = 0;
-      const auto result = std::from_chars(value.data(), value.data() + value.size(), size);
-      if (result.ec != std::errc() || result.ptr != value.data() + value.size()) fail("a damaged pax size");
-      pax_size_ = size;
-    }
+    if (key == "size" && !(pax_size_ = parse_number<std::uint64_t>(value))) fail("a damaged pax size");
     if (key.starts_with("GNU.sparse.")) fail("a sparse file cannot be read in place", "write it without --sparse");
   }
 
   const ByteSource& file_;
+  const ScanWindow headers_;  // more than a block at once: where files are small, the next headers come along
   const std::string& path_;
   const std::function<void(const TarEntry&)>& found_;
-  std::uint64_t file_bytes_ = 0, at_ = 0;
+  std::uint64_t at_ = 0;
   Header header_{};
-  std::array<char, 4096> window_;
-  std::uint64_t window_at_ = 0, window_bytes_ = 0;
-  // What extension headers said of the next entry.
+  // Given by extension headers for the next entry.
   std::optional<std::string> long_name_;
   std::optional<std::uint64_t> pax_size_;
 };

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "sampling/io/byte_source.h"
+#include "sampling/io/descriptor.h"
 
 namespace flowtrain {
 

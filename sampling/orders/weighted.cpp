@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "sampling/core/text.h"
 #include "sampling/orders/entries.h"
 
 namespace flowtrain {
@@ -64,9 +65,8 @@ std::vector<double> weights_by_class(const Settings& settings, const Dataset& da
   const auto& by_class = settings.reals("weights");
   const auto classes = dataset.classes().size();
   if (by_class.size() != classes)
-    throw settings.error("weights",
-                         std::to_string(by_class.size()) + " weights for " + std::to_string(classes) + " classes",
-                         ExitCode::usage, "give one weight per class, in label order");
+    throw settings.error("weights", concat(by_class.size(), " weights for ", classes, " classes"), ExitCode::usage,
+                         "give one weight per class, in label order");
   std::vector<double> weights(dataset.size());
   for (std::uint64_t id = 0; id < weights.size(); ++id) {
     const auto label = dataset.label(id);
@@ -80,6 +80,9 @@ std::vector<double> weights_from_file(const Settings& settings, std::uint64_t sa
   std::ifstream file(path);
   if (!file)
     throw settings.error("weights_file", "cannot read " + path, ExitCode::data, "name a file with one weight a line");
+  const auto fault = [&](const std::string& what) {
+    return UserError(ExitCode::data, path + what, "write one weight a line, in record order");
+  };
   std::vector<double> weights;
   std::string line;
   while (std::getline(file, line) && weights.size() <= samples) {
@@ -87,18 +90,13 @@ std::vector<double> weights_from_file(const Settings& settings, std::uint64_t sa
     const double weight = std::strtod(line.c_str(), &end);
     const bool whole = end != line.c_str() && line.find_first_not_of(" \t\r", end - line.c_str()) == std::string::npos;
     if (!whole || !std::isfinite(weight) || weight < 0)
-      throw UserError(ExitCode::data,
-                      path + ":" + std::to_string(weights.size() + 1) +
-                          ": expected a number that is not negative, got '" + line.substr(0, 40) + "'",
-                      "write one weight a line, in record order");
+      throw fault(
+          concat(":", weights.size() + 1, ": expected a number that is not negative, got '", line.substr(0, 40), "'"));
     weights.push_back(weight);
   }
   if (weights.size() != samples)
-    throw UserError(ExitCode::data,
-                    path + ": " + (weights.size() > samples ? "more than " : "") +
-                        std::to_string(std::min<std::uint64_t>(weights.size(), samples)) + " weights for " +
-                        std::to_string(samples) + " records",
-                    "write one weight a line, in record order");
+    throw fault(concat(": ", weights.size() > samples ? "more than " : "",
+                       std::min<std::uint64_t>(weights.size(), samples), " weights for ", samples, " records"));
   return weights;
 }
 
@@ -110,7 +108,7 @@ std::unique_ptr<Order> make_weighted(const Settings& settings, const OrderInput&
                          by_class ? "order.weights is given as well" : "neither it nor order.weights_file is given",
                          ExitCode::usage, "give either weights, one per class, or weights_file, one per record");
   const auto weights = by_class ? weights_by_class(settings, input.dataset) : weights_from_file(settings, samples);
-  if (std::all_of(weights.begin(), weights.end(), [](double weight) { return weight == 0; }))
+  if (std::ranges::max(weights) == 0)
     throw settings.error(by_class ? "weights" : "weights_file", "no record has a weight above 0");
   return std::make_unique<Weighted>(weights, input.seed);
 }

@@ -10,9 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <new>
 #include <string_view>
 #include <system_error>
 
@@ -45,29 +43,22 @@ std::uint64_t checksum_of(std::uint64_t size_bytes, std::span<const std::uint64_
   return hash_of(std::as_bytes(table), seed ^ size_bytes);
 }
 
-bool write_all(int file, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const auto done = ::write(file, bytes.data(), bytes.size());
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return false;
-    bytes = bytes.subspan(static_cast<std::size_t>(done));
-  }
-  return true;
-}
-
 }  // namespace
 
 /// An open file of the cache whose header and table are right.
 class DiskCache::Piece {
  public:
-  /// Nothing where there is no such file. Throws std::runtime_error for a damaged one.
-  static std::optional<Piece> open(const Name& name) {
-    try {
-      return Piece(name);
-    } catch (const std::system_error& error) {
-      if (error.code() == std::errc::no_such_file_or_directory) return {};
-      throw;
-    }
+  /// Throws std::runtime_error for a damaged file, std::system_error for none.
+  explicit Piece(const Name& name) : file_(Descriptor::file(name.path.c_str())), seed_(name.seed) {
+    demand(file_.read_at(0, std::as_writable_bytes(std::span(&header_, 1))) == sizeof(header_));
+    demand(std::memcmp(header_.magic, magic, sizeof(magic)) == 0);
+    const auto file_bytes = file_.size_bytes();
+    demand(header_.size_bytes < file_bytes);  // so that the table's size is sane
+    table_.resize(chunks_of(header_.size_bytes));
+    demand(file_bytes == data_at() + header_.size_bytes);
+    const auto table = std::as_writable_bytes(std::span(table_));
+    demand(file_.read_at(sizeof(header_), table) == table.size());
+    demand(checksum_of(header_.size_bytes, table_, seed_) == header_.checksum);
   }
 
   std::uint64_t size_bytes() const { return header_.size_bytes; }
@@ -87,18 +78,6 @@ class DiskCache::Piece {
   }
 
  private:
-  explicit Piece(const Name& name) : file_(Descriptor::file(name.path.c_str())), seed_(name.seed) {
-    demand(file_.read_at(0, std::as_writable_bytes(std::span(&header_, 1))) == sizeof(header_));
-    demand(std::memcmp(header_.magic, magic, sizeof(magic)) == 0);
-    const auto file_bytes = file_.size_bytes();
-    demand(header_.size_bytes < file_bytes);  // so that the table's size is sane
-    table_.resize(chunks_of(header_.size_bytes));
-    demand(file_bytes == data_at() + header_.size_bytes);
-    const auto table = std::as_writable_bytes(std::span(table_));
-    demand(file_.read_at(sizeof(header_), table) == table.size());
-    demand(checksum_of(header_.size_bytes, table_, seed_) == header_.checksum);
-  }
-
   static void demand(bool right) {
     if (!right) throw std::runtime_error("damaged");
   }
@@ -127,33 +106,37 @@ DiskCache::Name DiskCache::name_of(const std::string& key) const {
 
 bool DiskCache::has(const std::string& key) const { return access(name_of(key).path.c_str(), R_OK) == 0; }
 
-bool DiskCache::read(const std::string& key, std::uint64_t offset, std::span<std::byte> into) const {
+/// Calls use(piece), which returns whether it found what it looked for. False where it did not, or there is no piece.
+template <class Use>
+bool DiskCache::with_piece(const std::string& key, const Use& use) const {
   const auto name = name_of(key);
   try {
-    const auto piece = Piece::open(name);
-    if (!piece || offset > piece->size_bytes() || into.size() > piece->size_bytes() - offset) return false;
-    piece->read(offset, into);
-  } catch (const std::runtime_error&) {
-    unlink(name.path.c_str());
+    if (!use(Piece(name))) return false;
+  } catch (const std::runtime_error& error) {
+    const auto* failed = dynamic_cast<const std::system_error*>(&error);
+    if (!failed || failed->code() != std::errc::no_such_file_or_directory) unlink(name.path.c_str());
     return false;
   }
   utimensat(AT_FDCWD, name.path.c_str(), nullptr, 0);  // used now
   return true;
 }
 
+bool DiskCache::read(const std::string& key, std::uint64_t offset, std::span<std::byte> into) const {
+  return with_piece(key, [&](const Piece& piece) {
+    if (offset > piece.size_bytes() || into.size() > piece.size_bytes() - offset) return false;
+    piece.read(offset, into);
+    return true;
+  });
+}
+
 std::optional<std::vector<std::byte>> DiskCache::read_all(const std::string& key) const {
-  const auto name = name_of(key);
-  try {
-    const auto piece = Piece::open(name);
-    if (!piece) return {};
-    std::vector<std::byte> bytes(piece->size_bytes());
-    piece->read(0, bytes);
-    utimensat(AT_FDCWD, name.path.c_str(), nullptr, 0);
-    return bytes;
-  } catch (const std::runtime_error&) {
-    unlink(name.path.c_str());
-    return {};
-  }
+  std::vector<std::byte> bytes;
+  const bool there = with_piece(key, [&](const Piece& piece) {
+    bytes.resize(piece.size_bytes());
+    piece.read(0, bytes);
+    return true;
+  });
+  return there ? std::optional(std::move(bytes)) : std::nullopt;
 }
 
 void DiskCache::write(const std::string& key, std::span<const std::byte> bytes) const {
@@ -167,13 +150,7 @@ void DiskCache::write(const std::string& key, std::span<const std::byte> bytes) 
   std::memcpy(header.magic, magic, sizeof(magic));
   const auto head = std::as_bytes(std::span(&header, 1)), index = std::as_bytes(std::span(table));
   if (!make_room(head.size() + index.size() + bytes.size())) return;
-
-  auto unfinished = (folder_ / (std::string(temporary) + "XXXXXX")).string();
-  const int file = mkostemp(unfinished.data(), O_CLOEXEC);
-  if (file < 0) return;
-  const bool written = write_all(file, head) && write_all(file, index) && write_all(file, bytes);
-  // Not synchronised: what a power cut leaves behind is found by its checksums.
-  if ((close(file) != 0) | !written || rename(unfinished.c_str(), path.c_str()) != 0) unlink(unfinished.c_str());
+  write_cache_file(path, folder_ / temporary, {head, index, bytes});
 }
 
 /// Takes `size_bytes` from the room that is left. Where there is none, the folder is listed, since other processes
@@ -209,7 +186,7 @@ bool DiskCache::make_room(std::uint64_t size_bytes) const {
   const auto room = std::max(size_bytes, limit_bytes_ / 64);
   const auto goal = limit_bytes_ - std::min(limit_bytes_, std::max(room, limit_bytes_ / 8));
   if (used_bytes > limit_bytes_ - room) {
-    std::sort(pieces.begin(), pieces.end(), [](const Old& a, const Old& b) { return a.used < b.used; });
+    std::ranges::sort(pieces, {}, &Old::used);
     for (const auto& piece : pieces) {
       if (used_bytes <= goal) break;
       if (fs::remove(piece.path, error) || !error) used_bytes -= piece.size_bytes;

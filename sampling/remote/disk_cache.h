@@ -15,7 +15,7 @@ namespace flowtrain {
 
 /// Pieces are found by a key of any length. Several processes may share a folder: files appear by a rename, whole or
 /// not at all, and carry checksums; a damaged one is removed and counts as absent. Methods may be called from any
-/// thread. That a piece cannot be stored (a full disk) is no error: it is asked for again.
+/// thread. A piece that cannot be stored (a full disk) is no error: it is fetched again.
 ///
 /// A file: magic (8 bytes), size (u64), checksum of the size and the table (u64), table (u64 for each 64 KiB of the
 /// piece), the piece; numbers are little-endian, checksums XXH3 with the key's hash as seed.
@@ -38,12 +38,14 @@ class DiskCache {
   };
   class Piece;
   Name name_of(const std::string& key) const;
+  template <class Use>
+  bool with_piece(const std::string& key, const Use& use) const;
   bool make_room(std::uint64_t size_bytes) const;
 
   std::filesystem::path folder_;
   std::uint64_t limit_bytes_;
   mutable Mutex mutex_;
-  /// That may be written before the folder must be looked at again.
+  /// Bytes that may be written before the folder must be listed again.
   mutable std::uint64_t room_bytes_ FT_GUARDED_BY(mutex_) = 0;
 };
 

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cstring>
 #include <memory>
+
+#include "sampling/core/parse.h"
 
 namespace flowtrain {
 namespace {
@@ -17,52 +18,27 @@ constexpr const char* no_body =
     "x-amz-content-sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 constexpr long max_redirects = 5, least_bytes_per_s = 1024, receive_buffer_bytes = 256 << 10;
 
-/// What may be over when asked again: the network's faults, and servers that restart.
-bool is_passing(CURLcode code) {
-  switch (code) {
-    case CURLE_COULDNT_RESOLVE_PROXY:
-    case CURLE_COULDNT_RESOLVE_HOST:
-    case CURLE_COULDNT_CONNECT:
-    case CURLE_PARTIAL_FILE:
-    case CURLE_OPERATION_TIMEDOUT:
-    case CURLE_SSL_CONNECT_ERROR:
-    case CURLE_GOT_NOTHING:
-    case CURLE_SEND_ERROR:
-    case CURLE_RECV_ERROR: return true;
-    default: return false;
-  }
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) { return std::tolower(c); });
-  return result;
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
-  return text;
-}
+/// Errors that may be over when the request is repeated: faults of the network, and servers that restart.
+constexpr CURLcode passing[] = {CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_CONNECT,
+                                CURLE_PARTIAL_FILE,          CURLE_OPERATION_TIMEDOUT,   CURLE_SSL_CONNECT_ERROR,
+                                CURLE_GOT_NOTHING,           CURLE_SEND_ERROR,           CURLE_RECV_ERROR};
 
 /// Content-Range: "bytes FIRST-LAST/TOTAL"; the total where it is the range asked for.
 std::optional<std::uint64_t> total_of(std::string_view range, std::uint64_t first, std::uint64_t last) {
   const auto wanted = "bytes " + std::to_string(first) + '-' + std::to_string(last) + '/';
   if (!range.starts_with(wanted)) return {};
   range.remove_prefix(wanted.size());
-  std::uint64_t total = 0;
-  const auto result = std::from_chars(range.data(), range.data() + range.size(), total);
-  if (result.ec != std::errc() || result.ptr != range.data() + range.size() || total <= last) return {};
-  return total;
+  const auto total = parse_number<std::uint64_t>(range);
+  return total && *total > last ? total : std::nullopt;
 }
 
-/// What stands in S3's error document between <Code> and </Code>; anything but a plain word is left out.
+/// The text between <Code> and </Code> of S3's error document if it is a plain word, else nothing.
 std::string s3_code(std::string_view body) {
   constexpr std::string_view opening = "<Code>";
   const auto begin = body.find(opening), end = body.find("</Code>");
   if (begin == body.npos || end == body.npos || end < begin + opening.size()) return {};
   const auto code = body.substr(begin + opening.size(), end - begin - opening.size());
-  const bool word = std::all_of(code.begin(), code.end(), [](unsigned char c) { return std::isalnum(c) != 0; });
+  const bool word = std::ranges::all_of(code, [](unsigned char c) { return std::isalnum(c) != 0; });
   return word && code.size() <= 64 ? std::string(code) : std::string();
 }
 
@@ -116,12 +92,12 @@ std::optional<RemoteFailure> Exchange::run(void* handle, std::chrono::seconds ti
   curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
   curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, &stopped);
   curl_easy_setopt(handle, CURLOPT_XFERINFODATA, &stop);
-  return finish(handle, curl_easy_perform(handle));
+  return finish(curl_easy_perform(handle));
 }
 
 void Exchange::prepare(void* handle, std::chrono::seconds timeout) {
   static_assert(sizeof(what_failed_) >= CURL_ERROR_SIZE);
-  auto* const curl = handle;
+  auto* const curl = handle_ = handle;
   const auto range = std::to_string(first_) + '-' + std::to_string(first_ + into_.size() - 1);
   const auto timeout_s = static_cast<long>(timeout.count());
   const auto provider = "aws:amz:" + from_.region + ":s3";
@@ -148,8 +124,6 @@ void Exchange::prepare(void* handle, std::chrono::seconds timeout) {
   curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, receive_buffer_bytes);
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, what_failed_.data());
-  curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, &Exchange::on_header);
-  curl_easy_setopt(curl, CURLOPT_HEADERDATA, this);
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &Exchange::on_body);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, this);
   if (!from_.key_id.empty()) {
@@ -160,56 +134,44 @@ void Exchange::prepare(void* handle, std::chrono::seconds timeout) {
   sent_headers_ = std::move(headers);
 }
 
-std::optional<RemoteFailure> Exchange::finish(void* handle, int code) {
-  curl_off_t retry_after_s = 0;
-  curl_easy_getinfo(handle, CURLINFO_RETRY_AFTER, &retry_after_s);
-  curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, nullptr);  // the handle lives longer
+std::optional<RemoteFailure> Exchange::finish(int code) {
+  curl_easy_setopt(handle_, CURLOPT_ERRORBUFFER, nullptr);  // the handle lives longer
 
   if (failure_) return failure_;
   if (code == CURLE_TOO_MANY_REDIRECTS)
     return RemoteFailure{"redirected more than " + std::to_string(max_redirects) + " times",
                          "name the place that it leads to in the end, or mend the server"};
   // A redirect to anything but http(s) says so itself.
-  if (status_ >= 300 && code != CURLE_UNSUPPORTED_PROTOCOL) return refusal(static_cast<long>(retry_after_s));
+  if (status() >= 300 && code != CURLE_UNSUPPORTED_PROTOCOL) return refusal();
   if (received_ == into_.size()) return {};  // whatever became of the connection after it
   if (code != CURLE_OK)
     return RemoteFailure{what_failed_[0] ? what_failed_.data() : curl_easy_strerror(static_cast<CURLcode>(code)), "",
-                         is_passing(static_cast<CURLcode>(code))};
+                         std::ranges::find(passing, code) != std::end(passing)};
   check_head();  // an answer without a body was not looked at yet
   if (failure_) return failure_;
   const auto count = std::to_string(received_) + " of " + std::to_string(into_.size()) + " bytes";
   return RemoteFailure{"the server sent " + count, "", true};
 }
 
-std::size_t Exchange::on_header(char* bytes, std::size_t, std::size_t count, void* self) {
-  static_cast<Exchange*>(self)->take_header({bytes, count});
-  return count;
-}
-
 std::size_t Exchange::on_body(char* bytes, std::size_t, std::size_t count, void* self) {
   return static_cast<Exchange*>(self)->take_body({bytes, count}) ? count : 0;
 }
 
-void Exchange::take_header(std::string_view line) {
-  if (line.starts_with("HTTP/")) {  // an answer begins; of those to redirects nothing stays
-    status_ = 0;
-    const auto space = std::min(line.find(' '), line.size() - 1);
-    std::from_chars(line.data() + space + 1, line.data() + line.size(), status_);
-    for (auto* field : {&range_, &etag_, &modified_, &encoding_, &error_body_}) field->clear();
-    return;
-  }
-  const auto colon = line.find(':');
-  if (colon == line.npos) return;
-  const auto name = lower(line.substr(0, colon));
-  const auto value = trimmed(line.substr(colon + 1));
-  if (name == "content-range") range_ = value;
-  if (name == "etag") etag_ = value;
-  if (name == "last-modified") modified_ = value;
-  if (name == "content-encoding") encoding_ = value;
+/// A header of the latest answer; empty where it has none of this name.
+std::string_view Exchange::header(const char* name) const {
+  curl_header* found = nullptr;
+  const bool there = curl_easy_header(handle_, name, 0, CURLH_HEADER, -1, &found) == CURLHE_OK;
+  return there ? std::string_view(found->value) : std::string_view();
+}
+
+int Exchange::status() const {
+  long status = 0;
+  curl_easy_getinfo(handle_, CURLINFO_RESPONSE_CODE, &status);
+  return static_cast<int>(status);
 }
 
 bool Exchange::take_body(std::string_view bytes) {
-  if (status_ >= 300) {
+  if (status() >= 300) {
     error_body_ += bytes.substr(0, max_error_body_bytes - std::min(max_error_body_bytes, error_body_.size()));
     return error_body_.size() < max_error_body_bytes;
   }
@@ -228,35 +190,40 @@ bool Exchange::take_body(std::string_view bytes) {
 void Exchange::check_head() {
   if (head_checked_) return;
   head_checked_ = true;
-  if (status_ != 206)
-    return refuse("the server answers a request for a range with status " + std::to_string(status_) +
-                      (status_ == 200 ? ": it sends whole files only" : ""),
+  if (const int answer = status(); answer != 206)
+    return refuse("the server answers a request for a range with status " + std::to_string(answer) +
+                      (answer == 200 ? ": it sends whole files only" : ""),
                   "shards are read in place: use a server that knows ranges (nginx, Apache, S3), or copy them here");
-  if (range_.empty()) return refuse("the server sends a range without Content-Range");
-  const auto total = total_of(range_, first_, first_ + into_.size() - 1);
-  if (!total && expected_ && range_.ends_with('/' + std::to_string(expected_->size_bytes)))
-    return refuse("asked for bytes from " + std::to_string(first_) + " on, the server sends others: " + range_);
-  if (!encoding_.empty() && lower(encoding_) != "identity")
-    return refuse("the server compresses what it sends (" + encoding_ + ")", "switch that off for .tar files");
-  version_ = {total.value_or(0), etag_.empty() ? modified_ : etag_};
+  const std::string range(header("Content-Range")), encoding(header("Content-Encoding"));
+  if (range.empty()) return refuse("the server sends a range without Content-Range");
+  const auto total = total_of(range, first_, first_ + into_.size() - 1);
+  if (!total && expected_ && range.ends_with('/' + std::to_string(expected_->size_bytes)))
+    return refuse("asked for bytes from " + std::to_string(first_) + " on, the server sends others: " + range);
+  if (!encoding.empty() && lower_case(encoding) != "identity")
+    return refuse("the server compresses what it sends (" + encoding + ")", "switch that off for .tar files");
+  const auto tag = header("ETag");
+  version_ = {total.value_or(0), std::string(tag.empty() ? header("Last-Modified") : tag)};
   if (expected_ && version_ != *expected_)
     return refuse("the file was changed on the server since the start", "start again, and let it stay as it is");
-  if (!total) refuse("asked for the first byte, the server sends others: " + range_);
+  if (!total) refuse("asked for the first byte, the server sends others: " + range);
 }
 
 void Exchange::refuse(const std::string& message, const std::string& hint) { failure_ = RemoteFailure{message, hint}; }
 
-/// What a status of 300 and more says.
-RemoteFailure Exchange::refusal(long retry_after_s) const {
-  const auto code = s3_code(error_body_);
-  if (status_ == 416)
+/// The failure that a status of 300 and more stands for.
+RemoteFailure Exchange::refusal() const {
+  const int answer = status();
+  if (answer == 416)
     return expected_ ? RemoteFailure{"the file was cut on the server since the start", "start again"}
                      : RemoteFailure{"the file is empty", "get or write the archive again"};
-  return {.message = "the server answers with status " + std::to_string(status_) +
-                     (code.empty() ? meaning_of(status_) : " (" + code + ")"),
-          .hint = hint_for(status_, code, from_),
-          .passing = status_ >= 500 || status_ == 429 || status_ == 408,
-          .wait_at_least = std::chrono::seconds(std::max(retry_after_s, 0L))};
+  const auto code = s3_code(error_body_);
+  curl_off_t retry_after_s = 0;
+  curl_easy_getinfo(handle_, CURLINFO_RETRY_AFTER, &retry_after_s);
+  return {.message = "the server answers with status " + std::to_string(answer) +
+                     (code.empty() ? meaning_of(answer) : " (" + code + ")"),
+          .hint = hint_for(answer, code, from_),
+          .passing = answer >= 500 || answer == 429 || answer == 408,
+          .wait_at_least = std::chrono::seconds(std::max<curl_off_t>(retry_after_s, 0))};
 }
 
 }  // namespace flowtrain

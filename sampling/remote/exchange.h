@@ -1,5 +1,5 @@
 #pragma once
-// One HTTP request for a range of bytes, and what came of it.
+// One HTTP request for a range of bytes, and its result.
 
 #include <array>
 #include <chrono>
@@ -16,18 +16,18 @@
 
 namespace flowtrain {
 
-/// What tells one state of a remote file from another.
+/// Identifies one state of a remote file.
 struct RemoteVersion {
   std::uint64_t size_bytes = 0;
   std::string tag;  ///< its ETag, or else Last-Modified; empty where the server has neither
   bool operator==(const RemoteVersion&) const = default;
 };
 
-/// Why a request did not bring everything.
+/// Why a request did not fetch all bytes.
 struct RemoteFailure {
   std::string message, hint;
-  bool passing = false;                   ///< it may work when asked again
-  std::chrono::seconds wait_at_least{0};  ///< what the server said with Retry-After
+  bool passing = false;                   ///< it may work when repeated
+  std::chrono::seconds wait_at_least{0};  ///< the server's Retry-After
 };
 
 /// Asks once for into.size() bytes from `first` on; redirects are followed. Bytes land in `into` as they arrive, so
@@ -42,32 +42,31 @@ class Exchange {
   /// Makes the request on a CURL easy handle, whose options are overwritten. Gives up on a server that does not take
   /// the connection, or sends less than a kilobyte a second, for `timeout`; within a second once `stop` is requested.
   std::optional<RemoteFailure> run(void* handle, std::chrono::seconds timeout, const std::stop_token& stop);
-  /// The two halves of run(), for who lets handles work beside each other: sets the options; and says what came of it,
-  /// given the CURLcode.
+  /// The two halves of run(), for callers that have several handles at work at once: prepare() sets the options;
+  /// finish(), given the CURLcode, says whether the request failed.
   void prepare(void* handle, std::chrono::seconds timeout);
-  std::optional<RemoteFailure> finish(void* handle, int code);
+  std::optional<RemoteFailure> finish(int code);
 
   std::size_t received() const { return received_; }
-  /// The file's version as this answer told it.
+  /// The file's version according to this answer.
   const RemoteVersion& version() const { return version_; }
 
  private:
-  static std::size_t on_header(char* bytes, std::size_t size, std::size_t count, void* self);
   static std::size_t on_body(char* bytes, std::size_t size, std::size_t count, void* self);
-  void take_header(std::string_view line);
+  std::string_view header(const char* name) const;
+  int status() const;
   bool take_body(std::string_view bytes);
   void check_head();
   void refuse(const std::string& message, const std::string& hint = {});
-  RemoteFailure refusal(long retry_after_s) const;
+  RemoteFailure refusal() const;
 
   const Location& from_;
   std::uint64_t first_;
   std::span<std::byte> into_;
   const RemoteVersion* expected_;
 
-  int status_ = 0;
-  std::string range_, etag_, modified_, encoding_;  ///< headers of the latest answer
-  std::string error_body_;                          ///< the beginning of what came instead of the bytes
+  void* handle_ = nullptr;  ///< of CURL; set by prepare()
+  std::string error_body_;  ///< the beginning of the body that came instead of the bytes
   bool head_checked_ = false;
   std::size_t received_ = 0;
   RemoteVersion version_;

@@ -7,27 +7,21 @@
 #include <new>
 #include <utility>
 
+#include "sampling/core/warning.h"
+
 namespace flowtrain {
 
-void initialize_curl() {
-  static const auto result = curl_global_init(CURL_GLOBAL_DEFAULT);
-  if (result != CURLE_OK) throw RemoteError(curl_easy_strerror(result));
+void Outages::add(const std::string& url, const std::string& why) {
+  ++retries_;
+  {
+    const MutexLock lock(mutex_);
+    const auto now = std::chrono::steady_clock::now();
+    if (now < silent_until_) return;
+    silent_until_ = now + std::chrono::minutes(1);
+  }
+  warn(public_name(url) + ": " + why +
+       "; it is asked again (requests repeated so far: " + std::to_string(retries_.load()) + ")");
 }
-
-/// A handle for the time of a call.
-class HttpClient::Lease {
- public:
-  explicit Lease(const HttpClient& client) : client_(client), handle_(client.borrow()) {}
-  ~Lease() { client_.give_back(std::move(handle_)); }
-  Lease(const Lease&) = delete;
-  Lease& operator=(const Lease&) = delete;
-
-  void* get() const { return handle_.get(); }
-
- private:
-  const HttpClient& client_;
-  Handle handle_;
-};
 
 HttpClient::Handle HttpClient::borrow() const {
   const MutexLock lock(mutex_);
@@ -36,39 +30,31 @@ HttpClient::Handle HttpClient::borrow() const {
     idle_.pop_back();
     return handle;
   }
-  Handle handle(curl_easy_init(), [](void* each) { curl_easy_cleanup(each); });
+  Handle handle(curl_easy_init(), &curl_easy_cleanup);
   if (!handle) throw std::bad_alloc();
   idle_.reserve(++handles_);  // giving it back then allocates nothing
   return handle;
 }
 
-void HttpClient::give_back(Handle handle) const {
+void HttpClient::give_back(void* handle) const {
   const MutexLock lock(mutex_);
-  idle_.push_back(std::move(handle));
+  idle_.emplace_back(handle, &curl_easy_cleanup);
 }
 
 HttpClient::HttpClient(Patience patience, std::stop_token stop, Outages& outages)
     : patience_(patience), stop_(std::move(stop)), outages_(outages) {
-  initialize_curl();
-}
-
-RemoteVersion HttpClient::version(const Location& from) const {
-  std::byte first_byte;
-  return fetch(from, nullptr, 0, {&first_byte, 1});
-}
-
-void HttpClient::read(const Location& from, const RemoteVersion& version, std::uint64_t first,
-                      std::span<std::byte> into) const {
-  fetch(from, &version, first, into);
+  static const auto result = curl_global_init(CURL_GLOBAL_DEFAULT);
+  if (result != CURLE_OK) throw RemoteError(curl_easy_strerror(result));
 }
 
 RemoteVersion HttpClient::fetch(const Location& from, const RemoteVersion* expected, std::uint64_t first,
                                 std::span<std::byte> into) const {
-  const Lease lease(*this);
+  const auto give_back_handle = [this](void* handle) { give_back(handle); };
+  const std::unique_ptr<void, decltype(give_back_handle)> handle(borrow().release(), give_back_handle);
   auto delay = std::min(patience_.first_delay, longest_delay);
   for (int tries = 1;; ++tries) {
     Exchange exchange(from, first, into, expected);
-    const auto failure = exchange.run(lease.get(), patience_.timeout, stop_);
+    const auto failure = exchange.run(handle.get(), patience_.timeout, stop_);
     if (failure && stop_.stop_requested()) throw RemoteError("interrupted while waiting for the server");
     if (!failure) return exchange.version();
     if (!failure->passing || tries > patience_.retries) {

@@ -1,22 +1,35 @@
 #pragma once
-// Ranges of remote files, asked for until they are there or there is no hope.
+// Fetches ranges of remote files, and repeats requests that failed for a while.
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <stop_token>
+#include <string>
 #include <vector>
 
 #include "sampling/core/mutex.h"
 #include "sampling/remote/exchange.h"
 #include "sampling/remote/location.h"
-#include "sampling/remote/outages.h"
 
 namespace flowtrain {
 
-/// Makes CURL ready, once. Throws RemoteError.
-void initialize_curl();
+/// Counts the requests that are repeated, and warns of the first one, then once a minute at most: a server that is away
+/// fails hundreds. Any thread.
+class Outages {
+ public:
+  /// A request for `url` failed and will be repeated.
+  void add(const std::string& url, const std::string& why);
+  /// Requests that were repeated.
+  std::uint64_t retries() const { return retries_; }
+
+ private:
+  std::atomic<std::uint64_t> retries_{0};
+  Mutex mutex_;
+  std::chrono::steady_clock::time_point silent_until_ FT_GUARDED_BY(mutex_) = {};
+};
 
 /// Methods may be called from any thread; each call has a connection of its own, and connections are kept for the next.
 class HttpClient {
@@ -31,23 +44,19 @@ class HttpClient {
   static constexpr std::chrono::milliseconds longest_delay = std::chrono::seconds(30),
                                              longest_wait = std::chrono::seconds(60);
 
-  /// What waits once `stop` is requested fails within a second. `outages` is told of each retry, and must outlive this.
+  /// Calls that wait when `stop` is requested fail within a second. `outages` is told of each retry, and must outlive
+  /// this.
   HttpClient(Patience patience, std::stop_token stop, Outages& outages);
 
-  /// Which version of the file is there; asks for its first byte. Throws RemoteError.
-  RemoteVersion version(const Location& from) const;
-  /// Fills `into` (not empty) from byte `first` on, of this version of the file; of a transfer that broke only the rest
-  /// is asked for again. Throws RemoteError.
-  void read(const Location& from, const RemoteVersion& version, std::uint64_t first, std::span<std::byte> into) const;
-
- private:
-  using Handle = std::unique_ptr<void, void (*)(void*)>;
-  class Lease;
-  Handle borrow() const;
-  void give_back(Handle handle) const;
+  /// Fills `into` (not empty) from byte `first` on; of a transfer that broke only the rest is asked for again. The file
+  /// must be of the version `expected`, unless that is null. Returns the version that is there. Throws RemoteError.
   RemoteVersion fetch(const Location& from, const RemoteVersion* expected, std::uint64_t first,
                       std::span<std::byte> into) const;
 
+ private:
+  using Handle = std::unique_ptr<void, void (*)(void*)>;
+  Handle borrow() const;
+  void give_back(void* handle) const;
   void wait(std::chrono::milliseconds delay) const;
 
   Patience patience_;

@@ -1,5 +1,5 @@
 #pragma once
-// What a path on the network stands for: whom to ask, and how to sign it.
+// Turns a path on the network into a URL and the credentials that requests are signed with.
 
 #include <stdexcept>
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace flowtrain {
 
-/// Why bytes of a remote file cannot be had. The message says what the server or the network did; the caller adds which
-/// file it was.
+/// A remote file cannot be read. The message says what the server or the network did; the caller adds which file it
+/// was.
 class RemoteError : public std::runtime_error {
  public:
   explicit RemoteError(const std::string& message, std::string hint = {})
@@ -22,7 +22,7 @@ class RemoteError : public std::runtime_error {
 
 /// Where a file lies.
 struct Location {
-  std::string url;  ///< what is asked
+  std::string url;  ///< to request
   bool s3 = false;
   std::string region = {};                           ///< of S3
   std::string key_id = {}, secret = {}, token = {};  ///< for S3; without a key_id requests are not signed

@@ -8,8 +8,6 @@
 #include <new>
 #include <utility>
 
-#include "sampling/remote/http_client.h"
-
 namespace flowtrain {
 namespace {
 
@@ -19,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint64_t most_gap_bytes = 32 << 10;
 /// Pieces are put together up to this; more would only make the first of them wait.
 constexpr std::uint64_t most_joined_bytes = 1 << 20;
-/// Of what is fetched and not yet taken; beyond it nothing comes along.
+/// Bytes fetched and not yet taken; beyond this, requests fetch no neighbours.
 constexpr std::uint64_t most_held_bytes = 256 << 20;
 
 }  // namespace
@@ -51,7 +49,6 @@ ReadAhead::ReadAhead(std::size_t requests, std::chrono::seconds timeout, std::ch
       stop_(std::move(stop)),
       outages_(outages),
       delay_(first_delay) {
-  initialize_curl();
   multi_ = curl_multi_init();
   if (!multi_) throw std::bad_alloc();
   curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, static_cast<long>(requests));
@@ -76,14 +73,6 @@ ReadAhead::~ReadAhead() {
   curl_multi_cleanup(multi_);
 }
 
-void ReadAhead::expect(const File& file, std::uint64_t offset, std::uint64_t size_bytes) {
-  expect(file, offset, size_bytes, false);
-}
-
-void ReadAhead::expect_once(const File& file, std::uint64_t offset, std::uint64_t size_bytes) {
-  expect(file, offset, size_bytes, true);
-}
-
 void ReadAhead::expect(const File& file, std::uint64_t offset, std::uint64_t size_bytes, bool once) {
   if (size_bytes == 0) return;
   const MutexLock lock(mutex_);
@@ -97,7 +86,7 @@ void ReadAhead::begin(const File& file, std::uint64_t offset) {
   if (piece == pieces_.end() || piece->second.request) return;
   piece->second.begun = true;
   begun_.push_back(piece->first);
-  wake_if_asleep();
+  if (std::exchange(asleep_, false)) curl_multi_wakeup(multi_);
 }
 
 bool ReadAhead::take(const File& file, std::uint64_t offset, std::span<std::byte> into) {
@@ -124,17 +113,12 @@ void ReadAhead::forget(const File& file, std::uint64_t offset) {
   if (const auto piece = pieces_.find({file, offset}); piece != pieces_.end()) let_go(piece);
 }
 
-/// Once less, in the end for good.
+/// One take less is expected; after the last one the piece is removed.
 void ReadAhead::let_go(Pieces::iterator piece) {
   if (--piece->second.wanted > 0) return;
   const auto request = std::move(piece->second.request);
   pieces_.erase(piece);
   if (request && --request->users == 0) held_bytes_ -= request->size_bytes;
-}
-
-void ReadAhead::wake_if_asleep() {
-  if (!std::exchange(asleep_, false)) return;
-  curl_multi_wakeup(multi_);
 }
 
 void ReadAhead::loop() {
@@ -156,7 +140,7 @@ void ReadAhead::loop() {
   }
 }
 
-/// How long nothing is to be started, unless something changes.
+/// How long there is nothing to start unless something changes.
 int ReadAhead::idle_ms() const {
   constexpr int long_ms = 1000;
   if (begun_.empty() || running_.size() >= most_requests_ || stop_.stop_requested()) return long_ms;
@@ -231,11 +215,12 @@ void ReadAhead::finish_requests() {
     curl_multi_remove_handle(multi_, handle);
     idle_.push_back(handle);
     const auto request = running_.extract(handle).mapped();
-    finish(*request, request->exchange.finish(handle, code));
+    finish(*request, request->exchange.finish(code));
   }
 }
 
-/// Says so to those who wait. What failed is theirs; but after a fault that passes, it is tried here again, too.
+/// Wakes the readers that wait. A reader of a failed piece fetches it itself; after a failure that may pass, it is also
+/// tried here again.
 void ReadAhead::finish(Request& request, const std::optional<RemoteFailure>& failure) {
   const MutexLock lock(mutex_);
   request.done = !failure;

@@ -15,8 +15,7 @@
 #include <vector>
 
 #include "sampling/core/mutex.h"
-#include "sampling/remote/exchange.h"
-#include "sampling/remote/outages.h"
+#include "sampling/remote/http_client.h"
 
 namespace flowtrain {
 
@@ -26,33 +25,32 @@ struct RemoteTarget {
   RemoteVersion version = {};
 };
 
-/// What is to be read is told as pieces: first expected, then begun, then taken. Beginning a piece fetches it with its
-/// neighbours that are expected, too, as one request where they lie close together, so an order that stays within a
-/// part of a file for a while makes few requests. All methods may be called from any thread; but for take() they return
-/// at once.
+/// A caller names pieces of a file: it first expects a piece, then begins it, then takes it. Beginning a piece fetches
+/// it together with those of its neighbours that are expected, as one request where they lie close together. An order
+/// that stays within a part of a file for a while thus makes few requests. All methods may be called from any thread;
+/// all but take() return at once.
 ///
-/// It never repeats what failed for good, and it throws nothing: a piece that is not there is left to whoever reads it,
-/// who meets the error, or patience, in asking for it (HttpClient). After a fault that passes, it pauses for a while,
-/// longer each time, and then fetches on. Memory: what is begun, and up to 256 MiB that came along.
+/// It does not repeat a request that failed for good, and it throws nothing: the reader of a missing piece asks for it
+/// through HttpClient, and meets the error, or the waiting, there. After a failure that may pass it pauses, longer each
+/// time, and then goes on fetching. Memory: the pieces that are begun, and up to 256 MiB fetched along with them.
 class ReadAhead {
  public:
   using File = std::shared_ptr<const RemoteTarget>;
 
-  /// `requests` under way at most. All as in HttpClient.
+  /// `requests` under way at most. A HttpClient must have been made before; the rest is as there.
   ReadAhead(std::size_t requests, std::chrono::seconds timeout, std::chrono::milliseconds first_delay,
             std::stop_token stop, Outages& outages);
   ~ReadAhead();
   ReadAhead(const ReadAhead&) = delete;
 
-  /// The bytes will be taken, or forgotten, as often as they are expected.
-  void expect(const File& file, std::uint64_t offset, std::uint64_t size_bytes);
-  /// Like expect, but of many calls one take() gets the bytes.
-  void expect_once(const File& file, std::uint64_t offset, std::uint64_t size_bytes);
-  /// They will be taken soon. Nothing where they are not expected.
+  /// The bytes will be taken, or forgotten, as often as they are expected; with `once`, one take() gets the bytes of
+  /// many calls.
+  void expect(const File& file, std::uint64_t offset, std::uint64_t size_bytes, bool once = false);
+  /// The bytes will be taken soon. Does nothing if they are not expected.
   void begin(const File& file, std::uint64_t offset);
-  /// Fills `into`, waiting for what is under way. False: ask for it yourself.
+  /// Fills `into`, waiting for a request under way. False: the caller must fetch the bytes itself.
   bool take(const File& file, std::uint64_t offset, std::span<std::byte> into);
-  /// They are not needed any more.
+  /// The bytes are not needed any more.
   void forget(const File& file, std::uint64_t offset);
 
  private:
@@ -70,7 +68,6 @@ class ReadAhead {
   };
   using Pieces = std::map<Place, Piece>;
 
-  void expect(const File& file, std::uint64_t offset, std::uint64_t size_bytes, bool once);
   void let_go(Pieces::iterator piece) FT_REQUIRES(mutex_);
   void loop();
   void start_requests();
@@ -79,7 +76,6 @@ class ReadAhead {
   void finish_requests();
   void finish(Request& request, const std::optional<RemoteFailure>& failure) FT_EXCLUDES(mutex_);
   int idle_ms() const FT_REQUIRES(mutex_);
-  void wake_if_asleep() FT_REQUIRES(mutex_);
 
   const std::size_t most_requests_;
   const std::chrono::seconds timeout_;

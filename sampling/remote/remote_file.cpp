@@ -1,4 +1,4 @@
-#include "sampling/remote/remote_file.h"
+#include "sampling/remote/remote.h"
 
 #include <algorithm>
 #include <cstring>
@@ -6,31 +6,14 @@
 namespace flowtrain {
 namespace {
 
-/// What one request fetches at most.
+/// Blocks that one request fetches at most.
 constexpr std::uint64_t most_blocks = 8;
 
 }  // namespace
 
-/// Blocks that this thread fetches; others that want them wait.
-class RemoteFile::Claim {
- public:
-  /// `first`, and those after it up to `last` that are neither in the cache nor claimed. Where another thread has
-  /// `first`, waits until it is done and claims nothing.
-  Claim(const RemoteFile& file, std::uint64_t first, std::uint64_t last)
-      : file_(file), first_(first), end_(file.claim(first, last)) {}
-  ~Claim() { file_.release(first_, end_); }
-  Claim(const Claim&) = delete;
-  Claim& operator=(const Claim&) = delete;
-
-  bool empty() const { return end_ == first_; }
-  std::uint64_t end() const { return end_; }
-
- private:
-  const RemoteFile& file_;
-  std::uint64_t first_, end_;
-};
-
-/// Returns the end of what is claimed.
+/// Claims for this thread the block `first` and those after it, up to `last`, that are neither in the cache nor
+/// claimed; other threads that want them wait for release(). Returns the end of the claimed blocks. If another thread
+/// has `first`, waits until it is done and claims nothing.
 std::uint64_t RemoteFile::claim(std::uint64_t first, std::uint64_t last) const {
   MutexLock lock(mutex_);
   if (being_fetched_.contains(first)) {
@@ -55,7 +38,8 @@ void RemoteFile::release(std::uint64_t first, std::uint64_t end) const {
 RemoteFile::RemoteFile(const std::string& path, std::shared_ptr<const RemoteAccess> access)
     : access_(std::move(access)) {
   RemoteTarget target{locate(path)};
-  target.version = access_->client.version(target.location);
+  std::byte first_byte;
+  target.version = access_->client.fetch(target.location, nullptr, 0, {&first_byte, 1});
   target_ = std::make_shared<const RemoteTarget>(std::move(target));
 }
 
@@ -63,7 +47,7 @@ void RemoteFile::expect(std::uint64_t offset, std::uint64_t size_bytes) const {
   if (!access_->ahead || size_bytes == 0) return;
   if (!access_->cache) return access_->ahead->expect(target_, offset, size_bytes);
   for (auto block = offset / block_bytes; block <= (offset + size_bytes - 1) / block_bytes; ++block)
-    if (!access_->cache->has(key(block))) access_->ahead->expect_once(target_, block * block_bytes, block_size(block));
+    if (!access_->cache->has(key(block))) access_->ahead->expect(target_, block * block_bytes, block_size(block), true);
 }
 
 void RemoteFile::begin(std::uint64_t offset, std::uint64_t size_bytes) const {
@@ -73,7 +57,7 @@ void RemoteFile::begin(std::uint64_t offset, std::uint64_t size_bytes) const {
     access_->ahead->begin(target_, block * block_bytes);
 }
 
-// With a cache, blocks that others expect as well stay expected: they are fetched, and kept there.
+// With a cache, blocks stay expected, as others may expect them as well: they are fetched, and kept there.
 void RemoteFile::forget(std::uint64_t offset, std::uint64_t size_bytes) const {
   if (access_->ahead && !access_->cache && size_bytes > 0) access_->ahead->forget(target_, offset);
 }
@@ -91,7 +75,7 @@ std::size_t RemoteFile::read_at(std::uint64_t offset, std::span<std::byte> into)
   into = into.first(std::min<std::uint64_t>(into.size(), size_bytes() - offset));
   if (into.empty()) return 0;
   if (!access_->cache) {
-    if (!take(offset, into)) access_->client.read(target_->location, target_->version, offset, into);
+    if (!take(offset, into)) access_->client.fetch(target_->location, &target_->version, offset, into);
     return into.size();
   }
   for (std::size_t done = 0; done < into.size();) {
@@ -115,19 +99,21 @@ std::size_t RemoteFile::read_cached(std::uint64_t offset, std::span<std::byte> i
 /// another thread was at it.
 std::size_t RemoteFile::fetch_blocks(std::uint64_t offset, std::span<std::byte> into) const {
   const auto first = offset / block_bytes, begin = first * block_bytes;
-  const Claim claim(*this, first, (offset + into.size() - 1) / block_bytes);
-  if (claim.empty()) return 0;
+  const auto end = claim(first, (offset + into.size() - 1) / block_bytes);
+  if (end == first) return 0;
+  const auto finish = [&](const RemoteFile* file) { file->release(first, end); };
+  const std::unique_ptr<const RemoteFile, decltype(finish)> claimed(this, finish);
   if (const auto got = read_cached(offset, into)) return got;  // another thread was done just before the claim
   thread_local std::vector<std::byte> fetched;
-  fetched.resize(std::min(claim.end() * block_bytes, size_bytes()) - begin);
+  fetched.resize(std::min(end * block_bytes, size_bytes()) - begin);
   std::size_t there = 0;
   for (std::uint64_t size; there < fetched.size(); there += size) {
     size = block_size((begin + there) / block_bytes);
     if (!take(begin + there, std::span(fetched).subspan(there, size))) break;
   }
   if (there < fetched.size())
-    access_->client.read(target_->location, target_->version, begin + there, std::span(fetched).subspan(there));
-  for (auto block = first; block < claim.end(); ++block) {
+    access_->client.fetch(target_->location, &target_->version, begin + there, std::span(fetched).subspan(there));
+  for (auto block = first; block < end; ++block) {
     const auto bytes = std::span(fetched).subspan((block - first) * block_bytes);
     access_->cache->write(key(block), bytes.first(std::min<std::uint64_t>(bytes.size(), block_bytes)));
   }

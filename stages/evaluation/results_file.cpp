@@ -9,7 +9,7 @@
 
 #include "sampling/core/error.h"
 #include "sampling/datasets/json_rows.h"
-#include "sampling/io/file_stream.h"
+#include "sampling/io/descriptor.h"
 
 namespace flowtrain {
 namespace {

@@ -1,6 +1,6 @@
 // Sources take turns: exact in the end, and never far from their shares on the way.
 
-#include "sampling/sources/interleaving.h"
+#include "sampling/sources/mixed_order.h"
 
 #include <doctest/doctest.h>
 
