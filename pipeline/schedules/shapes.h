@@ -1,5 +1,5 @@
 #pragma once
-// What the kinds of schedules share.
+// Shared parts of the kinds of schedules.
 
 #include <cmath>
 #include <functional>

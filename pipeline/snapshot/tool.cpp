@@ -47,7 +47,7 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, error);
 }
 
-/// What a place turned out to be: one of the two.
+/// A place is a folder of snapshots or one snapshot; only that member is set.
 struct Place {
   fs::path snapshots_dir;
   fs::path snapshot;

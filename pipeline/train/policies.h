@@ -15,7 +15,7 @@ namespace flowtrain {
 
 class Settings;
 
-/// `train.nonfinite` and its companions.
+/// train.nonfinite, and the keys that belong to it.
 struct NonFinitePolicy {
   enum class Action {
     stop,      ///< the run ends before the parameters are touched
@@ -35,7 +35,7 @@ struct NonFinitePolicy {
 /// Gradients that overflow under the loss's scale do not count: the learner deals with them.
 bool is_finite(const StepStats& result);
 
-/// "the loss is nan", of a result that is not.
+/// "the loss is nan"; call it only for a result that is not finite.
 std::string what_is_not_finite(const StepStats& result);
 
 /// The error that ends the run: names the iteration, what is not finite, and `samples`, the ids of its last batch.
@@ -54,17 +54,17 @@ struct ErrorPolicy {
   Action action = Action::stop;
   std::uint64_t most = 0;  ///< updates left out in a row; one more ends the run
 
-  /// From [train] or [val]. Throws UserError(usage) for what cannot be where `processes` train together, as those that
-  /// had no error would wait for the one that had: "save", a validation left out, and an update where dist's keys let
-  /// forward talk to the others or want each to be as the one before.
+  /// From [train] or [val]. Throws UserError(usage) for actions that several `processes` cannot take, because those
+  /// without an error would wait for the one that had it: "save", leaving a validation out, and leaving an update out
+  /// where forward exchanges data (dist.sync_batch_norm).
   static ErrorPolicy from(const Settings& settings, const Settings& dist, int processes);
 };
 
-/// Whether other batches may do where one has failed. Not so where the host has no memory left, for errors of hooks,
-/// disks and other processes, and for faults of our own.
+/// Whether other batches may succeed after this error. False if the host has no memory left, for errors of hooks, disks
+/// and other processes, and for faults of our own.
 bool is_survivable(const std::exception& error);
 
-/// The first line of what it says; LibTorch goes on with a stack.
+/// The first line of the error's message; LibTorch adds a stack trace below it.
 std::string summary_of(const std::exception_ptr& error);
 
 /// A warning about what all ranks know: only rank 0 logs it.

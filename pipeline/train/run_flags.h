@@ -19,7 +19,7 @@ namespace flowtrain {
 
 class Interrupt;
 
-/// How a run ended, or is about to.
+/// How a run ended, or will end.
 struct RunEnd {
   std::optional<int> signal = {};  ///< that interrupted it
   std::string stopped = {};        ///< why it ended early, for people; empty where it did not
@@ -41,7 +41,7 @@ struct RunFlags {
   RunEnd end = {};
   Agreement agreement{group};  ///< on the end of a validation
 
-  /// What this process has to tell in a step. `bad_samples`: found in it.
+  /// The flags of this process in a step. `bad_samples`: how many it found in the step.
   StepFlags own(std::size_t bad_samples, bool step_failed) const;
   /// Whether other processes' flags come back with the step's statistics, which are then to be read.
   bool travel() const { return group.size() > 1; }

@@ -63,7 +63,7 @@ class Validations {
   /// Shows and ranks an overlapped validation that is over; nothing that training depends on, as other ranks may do so
   /// at another iteration.
   void collect_if_over();
-  /// Likewise of one that is under way, for which it waits.
+  /// Waits for an overlapped validation that is under way, then does the same.
   void collect_if_under_way();
   /// A signal ends the run: one that goes on later begins the validation anew.
   void give_up();
