@@ -4,8 +4,8 @@ namespace flowtrain {
 namespace {
 
 std::unique_ptr<Schedule> make_cosine(const Settings& settings, const ScheduleInput& input) {
-  return std::make_unique<Factor>([length = input.length, end = settings.real("min_factor")](double at) {
-    return between(end, half_cosine(at / length));
+  return std::make_unique<Formula>([length = input.length, end = settings.real("min_factor")](double value, double at) {
+    return value * between(end, half_cosine(at / length));
   });
 }
 

@@ -4,7 +4,8 @@ namespace flowtrain {
 namespace {
 
 std::unique_ptr<Schedule> make_exponential(const Settings& settings, const ScheduleInput&) {
-  return std::make_unique<Divided>(settings.real("decay_rate"), [](double at) { return at; });
+  return std::make_unique<Formula>(
+      [by = settings.real("decay_rate")](double value, double at) { return value / std::pow(by, at); });
 }
 
 }  // namespace

@@ -9,11 +9,11 @@ std::unique_ptr<Schedule> make_multi_step(const Settings& settings, const Schedu
   const auto& milestones = settings.integers("milestones");
   if (milestones.empty() || !std::is_sorted(milestones.begin(), milestones.end()))
     throw settings.error("milestones", "expected places that grow, got " + to_toml(settings.value("milestones")));
-  return std::make_unique<Divided>(
-      settings.real("decay_rate"),
-      [milestones](double at) {
-        return static_cast<double>(std::count_if(milestones.begin(), milestones.end(),
-                                                 [at](auto place) { return at >= static_cast<double>(place); }));
+  return std::make_unique<Formula>(
+      [milestones, by = settings.real("decay_rate")](double value, double at) {
+        const auto passed =
+            std::ranges::count_if(milestones, [at](auto place) { return at >= static_cast<double>(place); });
+        return value / std::pow(by, static_cast<double>(passed));
       },
       static_cast<double>(milestones.back()));
 }

@@ -13,13 +13,13 @@ std::unique_ptr<Schedule> make_one_cycle(const Settings& settings, const Schedul
   if (peak <= 0 || peak >= last)
     throw settings.error("rise", concat(settings.real("rise"), " of ", input.length, " leaves no time for both ways"));
   const bool linear = settings.text("anneal") == "linear";
-  return std::make_unique<Factor>(
-      [=, start = settings.real("start_factor"), end = settings.real("end_factor")](double at) {
+  return std::make_unique<Formula>(
+      [=, start = settings.real("start_factor"), end = settings.real("end_factor")](double value, double at) {
         const auto way = [&](double from, double to, double share) {
           return from + (to - from) * (linear ? share : half_cosine(share));
         };
-        if (at <= peak) return way(start, 1, at / peak);
-        return way(1, end, std::min(1.0, (at - peak) / (last - peak)));
+        if (at <= peak) return value * way(start, 1, at / peak);
+        return value * way(1, end, std::min(1.0, (at - peak) / (last - peak)));
       });
 }
 

@@ -4,10 +4,9 @@ namespace flowtrain {
 namespace {
 
 std::unique_ptr<Schedule> make_poly(const Settings& settings, const ScheduleInput& input) {
-  return std::make_unique<Factor>(
-      [length = input.length, end = settings.real("min_factor"), power = settings.real("power")](double at) {
-        return between(end, 1 - std::pow(1 - at / length, power));
-      });
+  return std::make_unique<Formula>(
+      [length = input.length, end = settings.real("min_factor"), power = settings.real("power")](
+          double value, double at) { return value * between(end, 1 - std::pow(1 - at / length, power)); });
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 
 namespace flowtrain {
 
-/// What a hyper-parameter becomes at a place of its schedule. Most are pure functions of the place, so that a resumed
+/// Gives a hyper-parameter's value at a place of its schedule. Most are pure functions of the place, so that a resumed
 /// run needs no state of them, and are called by any thread. One with state (TraitsOf<Schedule>) also goes by
 /// validations; the compute thread alone calls it.
 class Schedule {
@@ -19,7 +19,8 @@ class Schedule {
   virtual ~Schedule() = default;
   /// `value`: what it would be without this schedule. `at`: from 0 to ScheduleInput::length, in its unit.
   virtual double apply(double value, double at) const = 0;
-  /// The place from which on it stays what it is; beyond the last iteration's: a part of it is never reached.
+  /// The place after which the value no longer changes. If that is after the last iteration, a part of the schedule is
+  /// never reached.
   virtual double reach() const { return 0; }
 
   // With state only:

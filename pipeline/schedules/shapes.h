@@ -1,5 +1,5 @@
 #pragma once
-// What the kinds of schedules share.
+// Shared parts of the kinds of schedules.
 
 #include <cmath>
 #include <functional>
@@ -9,30 +9,16 @@
 
 namespace flowtrain {
 
-/// `value` times a function of the place.
-class Factor final : public Schedule {
+/// A function of the value without this schedule and of the place.
+class Formula final : public Schedule {
  public:
-  using Shape = std::function<double(double at)>;
-  explicit Factor(Shape shape, double reach = 0) : shape_(std::move(shape)), reach_(reach) {}
-  double apply(double value, double at) const override { return value * shape_(at); }
+  using Function = std::function<double(double value, double at)>;
+  explicit Formula(Function function, double reach = 0) : function_(std::move(function)), reach_(reach) {}
+  double apply(double value, double at) const override { return function_(value, at); }
   double reach() const override { return reach_; }
 
  private:
-  Shape shape_;
-  double reach_;
-};
-
-/// Divided once at each of some places.
-class Divided final : public Schedule {
- public:
-  using Count = std::function<double(double at)>;
-  Divided(double by, Count count, double reach = 0) : by_(by), count_(std::move(count)), reach_(reach) {}
-  double apply(double value, double at) const override { return value / std::pow(by_, count_(at)); }
-  double reach() const override { return reach_; }
-
- private:
-  double by_;
-  Count count_;
+  Function function_;
   double reach_;
 };
 

@@ -13,8 +13,11 @@ std::unique_ptr<Schedule> make_step(const Settings& settings, const ScheduleInpu
                            "by = \"iter\"");
     if (settings.text("by") == "iter") size = static_cast<double>(every.to_iterations(input.iterations_per_epoch));
   }
-  return std::make_unique<Divided>(
-      settings.real("decay_rate"), [size](double at) { return size > 0 ? std::floor(at / size) : 0; }, size);
+  return std::make_unique<Formula>(
+      [size, by = settings.real("decay_rate")](double value, double at) {
+        return size > 0 ? value / std::pow(by, std::floor(at / size)) : value;
+      },
+      size);
 }
 
 }  // namespace

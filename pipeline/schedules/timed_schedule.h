@@ -17,10 +17,10 @@ class TimedSchedule {
   TimedSchedule(const Settings& settings, std::uint64_t iterations_per_epoch, std::uint64_t last,
                 ScheduleInput input = {});
 
-  /// What becomes of `value` at `iteration` (from 1).
+  /// The value at `iteration` (from 1) of a hyper-parameter that is `value` without this schedule.
   double apply(double value, std::uint64_t iteration) const;
   const TraitsOf<Schedule>& traits() const { return traits_; }
-  /// Some of it is beyond the run's end.
+  /// Whether a part of the schedule is after the run's end.
   bool is_cut_short() const { return cut_short_; }
   // Of one with state: see Schedule.
 

@@ -1,33 +1,21 @@
-#include "pipeline/schedules/schedule.h"
+#include "pipeline/schedules/shapes.h"
 
 namespace flowtrain {
 namespace {
 
 /// Linear, over what the other schedules make of the value: P. Goyal et al., "Accurate, Large Minibatch SGD", 2017.
-class Warmup final : public Schedule {
- public:
-  Warmup(const Settings& settings, const ScheduleInput& input)
-      : length_(static_cast<double>(settings.integer("length"))),
-        fixed_(settings.text("mode") == "fix"),
-        init_lr_(settings.real("init_lr")),
-        factor_(settings.text("mode") == "factor" ? settings.real("factor")
-                                                  : 1 / (length_ * static_cast<double>(input.iterations_per_unit))) {}
-
-  double apply(double value, double at) const override {
-    if (at >= length_) return value;
-    const double start = fixed_ ? init_lr_ : factor_ * value;
-    return start + (value - start) * (at / length_);
-  }
-  double reach() const override { return length_; }
-
- private:
-  double length_;
-  bool fixed_;
-  double init_lr_, factor_;
-};
-
 std::unique_ptr<Schedule> make_warmup(const Settings& settings, const ScheduleInput& input) {
-  return std::make_unique<Warmup>(settings, input);
+  const auto length = static_cast<double>(settings.integer("length"));
+  const std::string& mode = settings.text("mode");
+  const double factor =
+      mode == "factor" ? settings.real("factor") : 1 / (length * static_cast<double>(input.iterations_per_unit));
+  return std::make_unique<Formula>(
+      [=, fixed = mode == "fix", init_lr = settings.real("init_lr")](double value, double at) {
+        if (at >= length) return value;
+        const double start = fixed ? init_lr : factor * value;
+        return start + (value - start) * (at / length);
+      },
+      length);
 }
 
 }  // namespace

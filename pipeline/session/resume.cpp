@@ -4,7 +4,7 @@
 
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/telemetry/log.h"
-#include "pipeline/train/nonfinite.h"
+#include "pipeline/train/policies.h"
 #include "pipeline/train/snapshot_branch.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"

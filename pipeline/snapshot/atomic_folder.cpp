@@ -31,12 +31,25 @@ fs::path free_name(const fs::path& folder, const std::string& start) {
   }
 }
 
+void write_synced(File file, const std::function<void(File&)>& body) {
+  body(file);
+  file.sync();
+  file.close();
+}
+
 fs::path temporary_name(const fs::path& target) {
   return free_name(folder_of(target), bare(target).filename().string() + std::string(temporary_mark));
 }
 
 fs::path trash_name(const fs::path& path) {
   return free_name(folder_of(path), std::string(trash_mark) + bare(path).filename().string() + "-");
+}
+
+/// Makes a symbolic link to `name` under a temporary name, for who renames it to `place`.
+fs::path make_link(const fs::path& place, const std::string& name) {
+  const auto temporary = temporary_name(place);
+  if (::symlink(name.c_str(), temporary.c_str()) != 0) throw LinkError(system_error(temporary, "symlink", errno));
+  return temporary;
 }
 
 }  // namespace
@@ -50,10 +63,7 @@ AtomicFolder::~AtomicFolder() {
 }
 
 void AtomicFolder::write_file(const std::string& name, const std::function<void(File&)>& body) {
-  File file = create_file(name);
-  body(file);
-  file.sync();
-  file.close();
+  write_synced(create_file(name), body);
 }
 
 void AtomicFolder::write_file(const std::string& name, std::string_view text) {
@@ -93,9 +103,7 @@ void write_file_atomically(const fs::path& target, const std::function<void(File
   const auto temporary = temporary_name(target);
   File file = File::create(temporary);
   try {
-    body(file);
-    file.sync();
-    file.close();
+    write_synced(std::move(file), body);
     rename_path(temporary, target);
   } catch (...) {
     remove_quietly(temporary);
@@ -109,8 +117,7 @@ void write_file_atomically(const fs::path& target, std::string_view text) {
 }
 
 void swap_link(const fs::path& folder, const std::string& link, const std::string& name) try {
-  const auto temporary = temporary_name(folder / link);
-  if (::symlink(name.c_str(), temporary.c_str()) != 0) throw system_error(temporary, "symlink", errno);
+  const auto temporary = make_link(folder / link, name);
   try {
     rename_path(temporary, folder / link);
   } catch (const UserError&) {
@@ -123,8 +130,7 @@ void swap_link(const fs::path& folder, const std::string& link, const std::strin
 }
 
 void replace_by_link(const fs::path& place, const std::string& name, bool moves) {
-  const auto temporary = temporary_name(place);
-  if (::symlink(name.c_str(), temporary.c_str()) != 0) throw LinkError(system_error(temporary, "symlink", errno));
+  const auto temporary = make_link(place, name);
   const auto away = moves ? folder_of(place) / name : trash_name(place);
   try {
     rename_path(place, away);

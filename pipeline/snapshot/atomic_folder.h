@@ -1,6 +1,6 @@
 #pragma once
-// Folders, files and links that are there wholly or not at all, whatever interrupts us: written beside their place
-// under a temporary name, synced, and renamed into it.
+// Folders, files and links that exist completely or not at all, whatever interrupts the process: each is written under
+// a temporary name beside its place, synced, and renamed.
 
 #include <filesystem>
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace flowtrain {
 
-/// A folder in the making, called `<target>.tmp-<pid>-<number>` until commit(). Without one the destructor removes it.
+/// A folder that is called `<target>.tmp-<pid>-<number>` until commit(). Without a commit the destructor removes it.
 /// All members throw system_error(); after that only destruction makes sense.
 class AtomicFolder {
  public:
@@ -22,7 +22,7 @@ class AtomicFolder {
   AtomicFolder& operator=(const AtomicFolder&) = delete;
   ~AtomicFolder();
 
-  /// Creates the file `name` inside, for who syncs and closes it before commit().
+  /// Creates the file `name` inside. The caller syncs and closes it before commit().
   File create_file(const std::string& name) { return File::create(temporary_ / name); }
   /// Creates the file `name` inside, lets `body` write it, and syncs it.
   void write_file(const std::string& name, const std::function<void(File&)>& body);
@@ -44,7 +44,7 @@ void write_file_atomically(const std::filesystem::path& target, const std::funct
 /// The same for a file that is one text.
 void write_file_atomically(const std::filesystem::path& target, std::string_view text);
 
-/// A link that could not be made, or moved. What it was to lead to is there.
+/// A link could not be made or moved. The target of the link exists.
 class LinkError : public UserError {
  public:
   explicit LinkError(const UserError& reason) : UserError(reason.code(), reason.what(), reason.hint()) {}

@@ -1,5 +1,5 @@
 #pragma once
-// Bytes of a file that nobody vouches for, taken one piece after the other.
+// Reads the bytes of an untrusted file piece by piece.
 
 #include <concepts>
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace flowtrain {
 
-/// A place in a row of bytes. Each member throws UserError(snapshot) where fewer bytes are left than it takes.
+/// A position in a row of bytes. Each member throws UserError(snapshot) where fewer bytes are left than it takes.
 class ByteReader {
  public:
   /// `name` is what a message calls the bytes: "weights.pth: the pickle".

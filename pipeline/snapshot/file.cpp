@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <exception>
 #include <memory>
-#include <new>
 #include <system_error>
 #include <utility>
 
@@ -33,21 +33,28 @@ const char* hint_for(int error) {
   }
 }
 
-/// open(2) that signals cannot interrupt.
+/// The result of a system call that is made again where a signal interrupts it.
+auto uninterrupted(const auto& call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
 int open_descriptor(const fs::path& path, int flags) {
-  int descriptor;
-  do {
-    descriptor = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
-  } while (descriptor < 0 && errno == EINTR);
+  const int descriptor = uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0666); });
   if (descriptor < 0) throw system_error(path, "open", errno);
   return descriptor;
 }
 
-/// fsync(2) that signals cannot interrupt. Returns 0 or an errno.
+/// Returns 0 or an errno.
 int sync_descriptor(int descriptor) {
-  while (::fsync(descriptor) != 0)
-    if (errno != EINTR) return errno;
-  return 0;
+  return uninterrupted([&] { return ::fsync(descriptor); }) == 0 ? 0 : errno;
+}
+
+struct stat status_of(const fs::path& path, int descriptor) {
+  struct stat status;
+  if (::fstat(descriptor, &status) != 0) throw system_error(path, "fstat", errno);
+  return status;
 }
 
 }  // namespace
@@ -62,9 +69,8 @@ File File::create(const fs::path& path) { return File(path, open_descriptor(path
 File File::open(const fs::path& path) {
   // O_NONBLOCK: a pipe in the file's place must not hang us. It means nothing to a regular file.
   File file(path, open_descriptor(path, O_RDONLY | O_NONBLOCK));
-  struct stat status;
-  if (::fstat(file.descriptor_, &status) != 0) throw system_error(path, "fstat", errno);
-  if (!S_ISREG(status.st_mode)) throw UserError(ExitCode::snapshot, path.string() + ": not a regular file");
+  if (!S_ISREG(status_of(path, file.descriptor_).st_mode))
+    throw UserError(ExitCode::snapshot, path.string() + ": not a regular file");
   return file;
 }
 
@@ -76,8 +82,7 @@ File::~File() {
 
 void File::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const auto written = ::write(descriptor_, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
+    const auto written = uninterrupted([&] { return ::write(descriptor_, bytes.data(), bytes.size()); });
     if (written < 0) throw system_error(path_, "write", errno);
     if (written == 0) throw system_error(path_, "write", EIO);  // must not become an endless loop
     bytes = bytes.subspan(static_cast<std::size_t>(written));
@@ -87,19 +92,12 @@ void File::write(std::span<const std::byte> bytes) {
 void File::write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
 std::size_t File::read(std::span<std::byte> into) {
-  ssize_t got;
-  do {
-    got = ::read(descriptor_, into.data(), into.size());
-  } while (got < 0 && errno == EINTR);
+  const auto got = uninterrupted([&] { return ::read(descriptor_, into.data(), into.size()); });
   if (got < 0) throw system_error(path_, "read", errno);
   return static_cast<std::size_t>(got);
 }
 
-std::uint64_t File::size_bytes() const {
-  struct stat status;
-  if (::fstat(descriptor_, &status) != 0) throw system_error(path_, "fstat", errno);
-  return static_cast<std::uint64_t>(status.st_size);
-}
+std::uint64_t File::size_bytes() const { return static_cast<std::uint64_t>(status_of(path_, descriptor_).st_size); }
 
 void File::sync() {
   if (const int error = sync_descriptor(descriptor_)) throw system_error(path_, "fsync", error);
@@ -143,18 +141,18 @@ std::string read_text(const fs::path& path, std::uint64_t limit_bytes) {
 }
 
 void make_folders(const fs::path& folder) {
-  if (::mkdir(folder.c_str(), 0777) == 0) return sync_folder(folder_of(folder));
-  const int error = errno;
-  if (error == EEXIST) {
+  const auto parent = folder_of(folder);
+  if (::mkdir(folder.c_str(), 0777) == 0) return sync_folder(parent);
+  if (errno == EEXIST) {
     struct stat status;
     if (::stat(folder.c_str(), &status) != 0) throw system_error(folder, "stat", errno);
     if (!S_ISDIR(status.st_mode)) throw system_error(folder, "mkdir", ENOTDIR);
     return;
   }
-  if (error != ENOENT || folder_of(folder) == folder) throw system_error(folder, "mkdir", error);
-  make_folders(folder_of(folder));
+  if (errno != ENOENT || parent == folder) throw system_error(folder, "mkdir", errno);
+  make_folders(parent);
   if (::mkdir(folder.c_str(), 0777) != 0) throw system_error(folder, "mkdir", errno);
-  sync_folder(folder_of(folder));
+  sync_folder(parent);
 }
 
 void sync_folder(const fs::path& folder) {
@@ -202,9 +200,7 @@ bool remove_quietly(const fs::path& path) noexcept {
     bool gone = true;
     for (const auto& name : names_in(path)) gone &= remove_quietly(path / name);
     return gone && ::rmdir(path.c_str()) == 0;
-  } catch (const UserError&) {  // a folder that cannot be read
-    return false;
-  } catch (const std::bad_alloc&) {
+  } catch (const std::exception&) {  // a folder that cannot be read, or no memory
     return false;
   }
 }

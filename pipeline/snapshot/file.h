@@ -13,7 +13,7 @@
 
 namespace flowtrain {
 
-/// "PATH: CALL: No space left on device", exit 4, with the way out where `error` (an errno) has one.
+/// "PATH: CALL: No space left on device", exit 4; with a hint where `error` (an errno) has one.
 UserError system_error(const std::filesystem::path& path, const char* call, int error);
 
 /// An open file. Members throw system_error(); the destructor closes in silence.

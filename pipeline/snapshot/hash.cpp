@@ -19,6 +19,12 @@ constexpr std::size_t saved_bytes = offsetof(XXH64_state_t, reserved64);
 
 std::string prefix() { return "xxh64-" + std::to_string(XXH_VERSION_NUMBER) + "-"; }
 
+std::string hex_text(std::span<const unsigned char> bytes) {
+  std::string text;
+  for (const auto byte : bytes) (text += digits[byte >> 4]) += digits[byte & 15];
+  return text;
+}
+
 UserError bad_state(const std::string& why) {
   return UserError(ExitCode::snapshot, "hash state: " + why, "go on with the build that wrote the snapshot");
 }
@@ -26,9 +32,9 @@ UserError bad_state(const std::string& why) {
 }  // namespace
 
 std::string hash_hex(std::uint64_t hash) {
-  std::string text(16, '0');
-  for (std::size_t i = 0; i < 16; ++i) text[i] = digits[(hash >> (60 - 4 * i)) & 15];
-  return text;
+  XXH64_canonical_t big_endian;
+  XXH64_canonicalFromHash(&big_endian, hash);
+  return hex_text(big_endian.digest);
 }
 
 std::string xxh64_hex(std::span<const std::byte> bytes) { return hash_hex(XXH64(bytes.data(), bytes.size(), 0)); }
@@ -50,12 +56,7 @@ std::string Xxh64::hex() const { return hash_hex(XXH64_digest(state_.get())); }
 std::string Xxh64::save() const {
   std::array<unsigned char, saved_bytes> raw;
   std::memcpy(raw.data(), state_.get(), raw.size());
-  std::string text = prefix();
-  for (auto byte : raw) {
-    text += digits[byte >> 4];
-    text += digits[byte & 15];
-  }
-  return text;
+  return prefix() + hex_text(raw);
 }
 
 Xxh64 Xxh64::restore(std::string_view text) {

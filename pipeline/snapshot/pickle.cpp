@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "pipeline/snapshot/byte_reader.h"
-#include "pipeline/snapshot/safetensors_header.h"
+#include "pipeline/snapshot/safetensors.h"
 #include "sampling/core/error.h"
 
 namespace flowtrain {
@@ -16,51 +16,6 @@ constexpr std::size_t max_values = std::size_t{1} << 19;
 constexpr std::size_t max_dimensions = 64;  // torch's own bound
 constexpr std::size_t max_name_bytes = 256;
 constexpr int newest_protocol = 4;
-
-/// The instructions that are known, by their names in pickletools.py.
-enum Instruction : unsigned char {
-  MARK = '(',
-  STOP = '.',
-  NONE = 'N',
-  NEWTRUE = 0x88,
-  NEWFALSE = 0x89,
-  BININT = 'J',
-  BININT1 = 'K',
-  BININT2 = 'M',
-  LONG1 = 0x8a,
-  BINFLOAT = 'G',
-  SHORT_BINSTRING = 'U',
-  BINSTRING = 'T',
-  SHORT_BINUNICODE = 0x8c,
-  BINUNICODE = 'X',
-  BINUNICODE8 = 0x8d,
-  SHORT_BINBYTES = 'C',
-  BINBYTES = 'B',
-  BINBYTES8 = 0x8e,
-  EMPTY_TUPLE = ')',
-  TUPLE1 = 0x85,
-  TUPLE2 = 0x86,
-  TUPLE3 = 0x87,
-  TUPLE = 't',
-  EMPTY_LIST = ']',
-  APPEND = 'a',
-  APPENDS = 'e',
-  EMPTY_DICT = '}',
-  SETITEM = 's',
-  SETITEMS = 'u',
-  BINPUT = 'q',
-  LONG_BINPUT = 'r',
-  MEMOIZE = 0x94,
-  BINGET = 'h',
-  LONG_BINGET = 'j',
-  GLOBAL = 'c',
-  STACK_GLOBAL = 0x93,
-  REDUCE = 'R',
-  BUILD = 'b',
-  BINPERSID = 'Q',
-  PROTO = 0x80,
-  FRAME = 0x95,
-};
 
 /// The only names that a pickle may call or refer to.
 std::optional<PickleGlobal> known_global(std::string_view module, std::string_view name) {
@@ -87,7 +42,7 @@ class Unpickler {
     while (true) {
       began_ = reader_.at();
       const auto instruction = reader_.number<unsigned char>();
-      if (instruction == STOP) break;
+      if (instruction == '.') break;  // STOP
       step(instruction);
     }
     pickle_.root = pop();
@@ -101,48 +56,49 @@ class Unpickler {
                     hint);
   }
 
+  /// The instructions that are known, with their names in pickletools.py.
   void step(unsigned char instruction) {
     switch (instruction) {
-      case PROTO: return check_protocol();
-      case FRAME: return reader_.skip(8);  // its length, of use for reading ahead only
-      case NONE: return push(PickleNone{});
-      case NEWTRUE: return push(true);
-      case NEWFALSE: return push(false);
-      case BININT: return push(std::int64_t{reader_.number<std::int32_t>()});
-      case BININT1: return push(std::int64_t{reader_.number<std::uint8_t>()});
-      case BININT2: return push(std::int64_t{reader_.number<std::uint16_t>()});
-      case LONG1: return push(long_integer());
-      case BINFLOAT: return push(big_endian_double());
-      case SHORT_BINSTRING:  // a str of Python 2
-      case SHORT_BINUNICODE: return push(reader_.text(reader_.number<std::uint8_t>()));
-      case BINSTRING:
-      case BINUNICODE: return push(reader_.text(reader_.number<std::uint32_t>()));
-      case BINUNICODE8: return push(reader_.text(reader_.number<std::uint64_t>()));
-      case SHORT_BINBYTES: return push(PickleBytes{reader_.text(reader_.number<std::uint8_t>())});
-      case BINBYTES: return push(PickleBytes{reader_.text(reader_.number<std::uint32_t>())});
-      case BINBYTES8: return push(PickleBytes{reader_.text(reader_.number<std::uint64_t>())});
-      case MARK: return set_mark();
-      case EMPTY_TUPLE: return push(PickleSequence{true, {}});
-      case TUPLE1: return push(PickleSequence{true, pop_last(1)});
-      case TUPLE2: return push(PickleSequence{true, pop_last(2)});
-      case TUPLE3: return push(PickleSequence{true, pop_last(3)});
-      case TUPLE: return push(PickleSequence{true, pop_to_mark()});
-      case EMPTY_LIST: return push(PickleSequence{false, {}});
-      case APPEND: return append(pop_last(1));
-      case APPENDS: return append(pop_to_mark());
-      case EMPTY_DICT: return push(PickleDict{});
-      case SETITEM: return set_items(pop_last(2));
-      case SETITEMS: return set_items(pop_to_mark());
-      case BINPUT: return remember(reader_.number<std::uint8_t>());
-      case LONG_BINPUT: return remember(reader_.number<std::uint32_t>());
-      case MEMOIZE: return remember(static_cast<std::uint32_t>(memo_.size()));
-      case BINGET: return recall(reader_.number<std::uint8_t>());
-      case LONG_BINGET: return recall(reader_.number<std::uint32_t>());
-      case GLOBAL: return push_global();
-      case STACK_GLOBAL: return push_stack_global();
-      case REDUCE: return reduce();
-      case BUILD: return build();
-      case BINPERSID: return push(storage(pop()));
+      case 0x80: return check_protocol();   // PROTO
+      case 0x95: return reader_.skip(8);    // FRAME: its length, of use for reading ahead only
+      case 'N': return push(PickleNone{});  // NONE
+      case 0x88: return push(true);         // NEWTRUE
+      case 0x89: return push(false);        // NEWFALSE
+      case 'J': return push(std::int64_t{reader_.number<std::int32_t>()});    // BININT
+      case 'K': return push(std::int64_t{reader_.number<std::uint8_t>()});    // BININT1
+      case 'M': return push(std::int64_t{reader_.number<std::uint16_t>()});   // BININT2
+      case 0x8a: return push(long_integer());                                 // LONG1
+      case 'G': return push(big_endian_double());                             // BINFLOAT
+      case 'U':                                                               // SHORT_BINSTRING: a str of Python 2
+      case 0x8c: return push(reader_.text(reader_.number<std::uint8_t>()));   // SHORT_BINUNICODE
+      case 'T':                                                               // BINSTRING
+      case 'X': return push(reader_.text(reader_.number<std::uint32_t>()));   // BINUNICODE
+      case 0x8d: return push(reader_.text(reader_.number<std::uint64_t>()));  // BINUNICODE8
+      case 'C': return push(PickleBytes{reader_.text(reader_.number<std::uint8_t>())});    // SHORT_BINBYTES
+      case 'B': return push(PickleBytes{reader_.text(reader_.number<std::uint32_t>())});   // BINBYTES
+      case 0x8e: return push(PickleBytes{reader_.text(reader_.number<std::uint64_t>())});  // BINBYTES8
+      case '(': return set_mark();                                                         // MARK
+      case ')': return push(PickleSequence{true, {}});                                     // EMPTY_TUPLE
+      case 0x85: return push(PickleSequence{true, pop_last(1)});                           // TUPLE1
+      case 0x86: return push(PickleSequence{true, pop_last(2)});                           // TUPLE2
+      case 0x87: return push(PickleSequence{true, pop_last(3)});                           // TUPLE3
+      case 't': return push(PickleSequence{true, pop_to_mark()});                          // TUPLE
+      case ']': return push(PickleSequence{false, {}});                                    // EMPTY_LIST
+      case 'a': return append(pop_last(1));                                                // APPEND
+      case 'e': return append(pop_to_mark());                                              // APPENDS
+      case '}': return push(PickleDict{});                                                 // EMPTY_DICT
+      case 's': return set_items(pop_last(2));                                             // SETITEM
+      case 'u': return set_items(pop_to_mark());                                           // SETITEMS
+      case 'q': return remember(reader_.number<std::uint8_t>());                           // BINPUT
+      case 'r': return remember(reader_.number<std::uint32_t>());                          // LONG_BINPUT
+      case 0x94: return remember(static_cast<std::uint32_t>(memo_.size()));                // MEMOIZE
+      case 'h': return recall(reader_.number<std::uint8_t>());                             // BINGET
+      case 'j': return recall(reader_.number<std::uint32_t>());                            // LONG_BINGET
+      case 'c': return push_global();                                                      // GLOBAL
+      case 0x93: return push_stack_global();                                               // STACK_GLOBAL
+      case 'R': return reduce();                                                           // REDUCE
+      case 'b': return build();                                                            // BUILD
+      case 'Q': return push(storage(pop()));                                               // BINPERSID
     }
     fail("instruction " + std::to_string(instruction) + ", which torch.save does not write");
   }

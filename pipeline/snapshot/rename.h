@@ -1,5 +1,5 @@
 #pragma once
-// Names of tensors that come from elsewhere, changed to the ones that are wanted here.
+// Renames the tensors of a file from another program to the names of the net.
 
 #include <memory>
 #include <span>

@@ -26,6 +26,11 @@ struct TensorView {
 
 /// The bytes of one element, or 0 for a dtype that is not among those above.
 std::uint64_t element_bytes(std::string_view dtype);
+/// More tensors than this are refused: a header is to fill no memory.
+inline constexpr std::size_t max_tensors = 1 << 16;
+
+/// A name out of a file, fit for a message: quoted, cut to 80 bytes, control characters replaced.
+std::string shown(std::string_view name);
 /// "(20, 1, 5, 5)", "(7,)", "()".
 std::string shape_text(std::span<const std::int64_t> shape);
 

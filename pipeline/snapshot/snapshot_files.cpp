@@ -8,7 +8,7 @@
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/hash.h"
 #include "pipeline/snapshot/manifest.h"
-#include "pipeline/snapshot/safetensors_header.h"
+#include "pipeline/snapshot/safetensors.h"
 #include "sampling/core/error.h"
 
 namespace flowtrain {

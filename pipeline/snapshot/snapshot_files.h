@@ -1,5 +1,5 @@
 #pragma once
-// The door of this folder: saving, finding, checking and opening snapshots in RUN/snapshots. All errors are
+// The public interface of this folder: saving, finding, checking and opening snapshots in RUN/snapshots. All errors are
 // UserError(snapshot). One process writes to a folder at a time; any number may read.
 
 #include <cstddef>
@@ -37,7 +37,7 @@ std::filesystem::path write_snapshot(const std::filesystem::path& snapshots_dir,
 /// LinkError where that cannot be done.
 void mark_best(const std::filesystem::path& snapshots_dir, std::uint64_t iteration, const std::string& link = "best");
 
-/// One snapshot as a look at names and sizes tells.
+/// A snapshot as far as names and sizes show; hashes are not checked.
 struct SnapshotInfo {
   std::uint64_t iteration = 0;
   std::filesystem::path path;
@@ -69,6 +69,24 @@ NewestSnapshot find_newest(const std::filesystem::path& snapshots_dir);
 /// The path of the snapshot of `iteration`. Throws where there is none, with the iterations that there are.
 std::filesystem::path find_iteration(const std::filesystem::path& snapshots_dir, std::uint64_t iteration);
 
+/// The snapshot that a command line names: at most one member is set.
+struct SnapshotWish {
+  std::optional<std::uint64_t> iteration = {};  ///< --iter
+  std::filesystem::path snapshot = {};  ///< --snapshot: a folder, or a name in the run's snapshots/: latest, best
+};
+
+struct ChosenSnapshot {
+  std::filesystem::path path;
+  std::string why = {};  ///< "the best" or "the newest"; empty where it was wished for
+};
+
+/// The snapshot that `wish` names; else the best one (the link `best`); without that link the newest good one. Throws
+/// UserError(snapshot) if there is no snapshot of that iteration, or none at all.
+ChosenSnapshot choose_snapshot(const std::filesystem::path& snapshots_dir, const SnapshotWish& wish);
+
+/// The newest good one. Throws UserError(snapshot) where there is none, with what is wrong with the newest.
+std::filesystem::path newest_good(const std::filesystem::path& snapshots_dir);
+
 /// A snapshot's content for reading; the tensors are views into mapped files that this object keeps.
 struct OpenSnapshot {
   std::uint64_t iteration = 0;
@@ -80,11 +98,12 @@ struct OpenSnapshot {
 
 /// Opens a snapshot after verify_snapshot(); throws with its first problem.
 OpenSnapshot open_snapshot(const std::filesystem::path& snapshot);
-/// The average of a parameter ([ema]) is called so, and then as the parameter; it stands among the optimizer's tensors.
+/// The average of a parameter ([ema]) is stored among the optimizer's tensors, under this prefix and the parameter's
+/// name.
 inline constexpr std::string_view average_prefix = "ema.";
 inline bool is_average(std::string_view name) { return name.starts_with(average_prefix); }
 bool has_average(const OpenSnapshot& snapshot);
-/// The model's tensors; parameters that an average was kept of by that.
+/// The model's tensors, with the average in place of each parameter that has one.
 std::vector<TensorView> averaged_model(const OpenSnapshot& snapshot);
 /// Opens a snapshot that find_newest() or verify_snapshot() has just found good, without hashing all of it again.
 OpenSnapshot open_verified(const std::filesystem::path& snapshot);

@@ -47,7 +47,7 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, error);
 }
 
-/// What a place turned out to be: one of the two.
+/// A place is a folder of snapshots or one snapshot; only that member is set.
 struct Place {
   fs::path snapshots_dir;
   fs::path snapshot;
@@ -108,25 +108,25 @@ std::size_t print_differences(const char* title, const SafetensorsFile& left, co
   std::map<std::string_view, const TensorView*> others;
   for (const auto& tensor : right.tensors()) others.emplace(tensor.name, &tensor);
   std::size_t differences = 0;
-  const auto concat = [&](std::string_view tensor) -> std::ostream& {
+  const auto difference = [&](std::string_view tensor) -> std::ostream& {
     ++differences;
     return out << title << ": " << tensor << ": ";
   };
   for (const auto& tensor : left.tensors()) {
     const auto found = others.find(tensor.name);
     if (found == others.end()) {
-      concat(tensor.name) << "only in the first\n";
+      difference(tensor.name) << "only in the first\n";
       continue;
     }
     const TensorView& other = *found->second;
     others.erase(found);
     if (tensor.dtype != other.dtype || tensor.shape != other.shape)
-      concat(tensor.name) << tensor.dtype << " " << shape_text(tensor.shape) << " and " << other.dtype << " "
-                          << shape_text(other.shape) << "\n";
+      difference(tensor.name) << tensor.dtype << " " << shape_text(tensor.shape) << " and " << other.dtype << " "
+                              << shape_text(other.shape) << "\n";
     else if (!std::equal(tensor.data, tensor.data + tensor.bytes, other.data))
-      concat(tensor.name) << "the values differ\n";
+      difference(tensor.name) << "the values differ\n";
   }
-  for (const auto& [name, tensor] : others) concat(name) << "only in the second\n";
+  for (const auto& [name, tensor] : others) difference(name) << "only in the second\n";
   return differences;
 }
 

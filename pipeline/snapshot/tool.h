@@ -4,15 +4,15 @@
 //
 // A place is a run's folder, its `snapshots` folder, or one snapshot (a link such as `latest`, too). Where one
 // snapshot is wanted of a run, it is that of `iteration` or else the newest good one; an export's is chosen as
-// choice.h says.
+// choose_snapshot() says.
 
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <ostream>
 
-#include "pipeline/snapshot/choice.h"
 #include "pipeline/snapshot/rename.h"
+#include "pipeline/snapshot/snapshot_files.h"
 #include "sampling/core/error.h"
 
 namespace flowtrain {

@@ -2,7 +2,6 @@
 
 #include "pipeline/snapshot/byte_reader.h"
 #include "pipeline/snapshot/safetensors.h"
-#include "pipeline/snapshot/safetensors_header.h"
 #include "pipeline/snapshot/zip_entries.h"
 #include "sampling/core/error.h"
 

@@ -17,7 +17,7 @@ struct WantedTensor {
   std::vector<std::int64_t> shape;
 };
 
-/// Who goes with whom. Strict loading wants the last three empty.
+/// The result of a match. Strict loading requires that the last three members are empty.
 struct WeightMatch {
   struct Pair {
     std::size_t wanted;  ///< index into the wanted tensors
@@ -25,7 +25,7 @@ struct WeightMatch {
   };
   std::vector<Pair> matched;            ///< in the order wanted
   std::vector<std::string> missing;     ///< names wanted that the file does not have
-  std::vector<std::string> unexpected;  ///< names of the file that nobody wants
+  std::vector<std::string> unexpected;  ///< names of the file that are not wanted
   std::vector<std::string> misshapen;   ///< "fc.weight: F32 (10, 4) in the file, F32 (10, 5) wanted"
 };
 

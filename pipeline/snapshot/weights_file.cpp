@@ -4,7 +4,7 @@
 #include <cstring>
 #include <unordered_set>
 
-#include "pipeline/snapshot/safetensors_header.h"
+#include "pipeline/snapshot/safetensors.h"
 #include "pipeline/snapshot/torch_archive.h"
 #include "sampling/core/error.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// A file of weights from elsewhere: safetensors, or what torch.save wrote (.pth, .pt, .pkl).
+// A file of weights from another program: safetensors, or what torch.save wrote (.pth, .pt, .pkl).
 
 #include <cstddef>
 #include <filesystem>

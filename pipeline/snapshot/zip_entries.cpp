@@ -4,7 +4,7 @@
 #include <unordered_set>
 
 #include "pipeline/snapshot/byte_reader.h"
-#include "pipeline/snapshot/safetensors_header.h"
+#include "pipeline/snapshot/safetensors.h"
 #include "sampling/core/error.h"
 
 namespace flowtrain {

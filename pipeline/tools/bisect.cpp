@@ -9,7 +9,7 @@
 #include "pipeline/session/session.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/tools/replay.h"
-#include "pipeline/train/nonfinite.h"
+#include "pipeline/train/policies.h"
 
 namespace flowtrain {
 

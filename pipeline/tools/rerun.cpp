@@ -9,7 +9,7 @@
 #include "pipeline/session/run.h"
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/telemetry/log.h"
-#include "pipeline/train/nonfinite.h"
+#include "pipeline/train/policies.h"
 #include "pipeline/train/snapshot_branch.h"
 #include "sampling/core/settings.h"
 

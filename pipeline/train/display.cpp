@@ -1,18 +1,15 @@
 #include "pipeline/train/display.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <exception>
+#include <memory>
 #include <optional>
-#include <set>
-#include <vector>
+#include <utility>
 
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/error.h"
-#include "stages/bounded_queue.h"
 #include "stages/evaluation/metric_names.h"
 #include "stages/system/named_thread.h"
 
@@ -20,15 +17,10 @@ namespace flowtrain {
 
 namespace {
 
-struct Epoch {
-  std::uint64_t iteration, number;
-  Scalars means;
-};
-
 // Metrics of single classes and groups that the line of a validation has room for.
 constexpr std::size_t most_parts = 10;
 
-// "accuracy.cat", "f1.3" and "night.f1.3": of what comes before the last of these dots there is a metric, too.
+// "accuracy.cat", "f1.3" and "night.f1.3": there is also a metric named by what comes before the last of these dots.
 std::set<std::string> scalars_of_parts(const Scalars& scalars) {
   std::set<std::string> names, parts;
   for (auto& [name, value] : scalars) names.insert(name);
@@ -41,7 +33,7 @@ std::set<std::string> scalars_of_parts(const Scalars& scalars) {
   return parts;
 }
 
-// What it cannot write it goes on without, as with lines of metrics.
+// The run goes on without a file that cannot be written, as it does without lines of metrics.
 void write_confusion(const std::filesystem::path& path, const ClassTable& table) {
   try {
     write_file_atomically(path, to_csv(table));
@@ -54,175 +46,139 @@ std::optional<double> if_finite(double value) { return std::isfinite(value) ? st
 
 }  // namespace
 
-struct Display::Impl {
-  // Queues carry plain bytes: what is not travels by pointer, owned by whoever holds the message.
-  struct Message {
-    StepEvent step;
-    Scalars* parts;
-    ValidationEvent* validation;
-    Epoch* epoch;
-  };
-
-  Impl(ProgressMode mode, std::uint64_t max_iterations, MetricsFile* metrics_file)
-      : max_iter(max_iterations),
-        metrics(metrics_file),
-        progress(mode),
-        thread(named_thread("ft-display", [this] { loop(); })) {}
-
-  void loop() {
-    Message message;
-    while (queue.pop(message)) {
-      const std::unique_ptr<ValidationEvent> validation(message.validation);
-      const std::unique_ptr<Scalars> parts(message.parts);
-      const std::unique_ptr<Epoch> epoch(message.epoch);
-      guarded([&] {
-        if (validation)
-          show(*validation);
-        else if (epoch)
-          show(*epoch);
-        else
-          show(message.step, parts.get());
-      });
-    }
-    guarded([&] { progress.finish(); });
-  }
-
-  // Keeps the first error for the thread that calls; what follows it is not shown.
-  template <class Body>
-  void guarded(Body body) {
-    if (failed) return;
-    try {
-      body();
-    } catch (...) {
-      error = std::current_exception();
-      failed = true;
-    }
-  }
-  void check() const {
-    if (failed) std::rethrow_exception(error);
-  }
-  void end() {
-    queue.drain();
-    if (thread.joinable()) thread.join();
-  }
-
-  void show(const StepEvent& event, const Scalars* parts) {
-    Progress now;
-    now.iter = event.iteration;
-    now.max_iter = max_iter;
-    now.epoch = event.epoch + 1;
-    now.loss = if_finite(event.loss_avg);
-    now.lr = if_finite(event.lr);
-    if (event.samples_per_s > 0)
-      now.samples_per_s = event.samples_per_s;  // of several processes the first counts those of all
-    now.data_wait = event.data_wait;
-    now.eta_s = event.eta_s;
-    progress.update(now);
-    if (event.recovery && metrics)
-      metrics->write("nonfinite", {{"iter", event.iteration},
-                                   {"loss", event.loss},
-                                   {"grad_norm", event.grad_norm},
-                                   {"recovery", event.recovery}});
-    if (event.left_out && metrics) metrics->write("skipped", {{"iter", event.iteration}});
-    if (!event.report) return;
-    now.loss = if_finite(event.loss);
-    progress.report(now);
-    if (!metrics) return;
-    std::vector<MetricField> fields{{"iter", event.iteration},
-                                    {"epoch", event.epoch + 1},
-                                    {"loss", event.loss},
-                                    {"lr", event.lr},
-                                    {"samples_per_s", event.samples_per_s},
-                                    {"data_wait", event.data_wait},
-                                    {"loss_avg", event.loss_avg},
-                                    {"data_time", event.data_time_s},
-                                    {"step_time", event.step_time_s},
-                                    {"grad_norm", event.grad_norm},
-                                    {"clipped", event.clipped}};
-    if (event.slowest_rank >= 0)
-      fields.insert(fields.end(), {{"slowest_rank", static_cast<std::uint64_t>(event.slowest_rank)},
-                                   {"slowest_time", event.slowest_s},
-                                   {"slowest_link", static_cast<std::uint64_t>(event.slowest_link)},
-                                   {"link_time", event.link_s}});
-    if (event.exchange_s > 0)
-      fields.insert(fields.end(), {{"exchange_time", event.exchange_s}, {"exchange_hidden", event.exchange_hidden}});
-    if (parts) add(*parts, fields);
-    metrics->write("train", fields);
-  }
-
-  // What a net, a step or a hook logs stands beside the line's own fields, and cannot take the place of one.
-  void add(const Scalars& parts, std::vector<MetricField>& fields) {
-    const auto own = static_cast<std::ptrdiff_t>(fields.size());
-    for (auto& [name, value] : parts) {
-      const auto is_own = [&key = name](auto& field) { return field.first == key; };
-      if (name != "kind" && std::none_of(fields.begin(), fields.begin() + own, is_own))
-        fields.emplace_back(name, value);
-      else if (clashes.insert(name).second)
-        log_warn(concat("metrics.jsonl: a train line has a `", name,
-                        "` of its own; that of a net, a step or a hook is left out"));
-    }
-  }
-
-  void show(const Epoch& epoch) {
-    if (!metrics) return;
-    std::vector<MetricField> fields{{"iter", epoch.iteration}, {"epoch", epoch.number + 1}};
-    for (auto& [name, value] : epoch.means) fields.emplace_back(name, value);
-    metrics->write("epoch", fields);
-  }
-
-  void show(const ValidationEvent& validation) {
-    std::string line = concat("validation at iteration ", validation.iteration, ": ");
-    std::vector<MetricField> fields{{"iter", validation.iteration}};
-    const auto& scalars = validation.scalars;
-    auto left_out = scalars_of_parts(scalars);
-    if (left_out.size() <= most_parts) left_out.clear();
-    for (auto& scalar : scalars) {
-      auto& [name, value] = scalar;
-      if (!left_out.contains(name)) line += (fields.size() > 1 ? "  " : "") + name + " " + format_loss(value);
-      fields.emplace_back(name, value);
-    }
-    if (validation.replaced > 0)
-      line += concat("  (another picture in the place of a bad one: ", validation.replaced, ")");
-    log_info(line + (validation.improved ? "  (best so far)" : ""));
-    if (!metrics) return;
-    metrics->write("val", fields);
-    if (validation.confusion) write_confusion(metrics->path().parent_path() / "confusion.csv", *validation.confusion);
-  }
-
-  std::uint64_t max_iter;
-  MetricsFile* metrics;
-  ProgressDisplay progress;
-  BoundedQueue<Message> queue{depth};
-  std::set<std::string> clashes;  // of metrics with fields, told once each
-  std::exception_ptr error;       // set once, before `failed`
-  std::atomic<bool> failed{false};
-  std::jthread thread;  // last: it uses all of the above
-};
-
 Display::Display(ProgressMode mode, std::uint64_t max_iterations, MetricsFile* metrics)
-    : impl_(std::make_unique<Impl>(mode, max_iterations, metrics)) {}
+    : max_iter_(max_iterations),
+      metrics_(metrics),
+      progress_(mode),
+      thread_(named_thread("ft-display", [this] { loop(); })) {}
 
-Display::~Display() { impl_->end(); }
+Display::~Display() { end(); }
 
-void Display::step(const StepEvent& event, const Scalars& parts) {
-  impl_->check();
-  auto owned = event.report && !parts.empty() ? std::make_unique<Scalars>(parts) : nullptr;
-  if (impl_->queue.push({event, owned.get(), nullptr, nullptr})) static_cast<void>(owned.release());
+// Queues carry plain bytes: a task travels by pointer, and whoever holds the pointer owns the task.
+void Display::show_later(Task task) {
+  auto owned = std::make_unique<Task>(std::move(task));
+  if (queue_.push(owned.get())) static_cast<void>(owned.release());
+}
+
+void Display::loop() {
+  for (Task* next = nullptr; queue_.pop(next);) guarded(*std::unique_ptr<Task>(next));
+  guarded([&] { progress_.finish(); });
+}
+
+// Keeps the first error for the calling thread; nothing is shown after it.
+void Display::guarded(const Task& body) {
+  if (failed_) return;
+  try {
+    body();
+  } catch (...) {
+    error_ = std::current_exception();
+    failed_ = true;
+  }
+}
+
+void Display::check() const {
+  if (failed_) std::rethrow_exception(error_);
+}
+
+void Display::end() {
+  queue_.drain();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Display::show(const StepEvent& event, const Scalars& parts) {
+  Progress now;
+  now.iter = event.iteration;
+  now.max_iter = max_iter_;
+  now.epoch = event.epoch + 1;
+  now.loss = if_finite(event.loss_avg);
+  now.lr = if_finite(event.lr);
+  if (event.samples_per_s > 0)
+    now.samples_per_s = event.samples_per_s;  // of several processes the first counts those of all
+  now.data_wait = event.data_wait;
+  now.eta_s = event.eta_s;
+  progress_.update(now);
+  if (event.recovery && metrics_)
+    metrics_->write("nonfinite", {{"iter", event.iteration},
+                                  {"loss", event.loss},
+                                  {"grad_norm", event.grad_norm},
+                                  {"recovery", event.recovery}});
+  if (event.left_out && metrics_) metrics_->write("skipped", {{"iter", event.iteration}});
+  if (!event.report) return;
+  now.loss = if_finite(event.loss);
+  progress_.report(now);
+  if (!metrics_) return;
+  std::vector<MetricField> fields{{"iter", event.iteration},
+                                  {"epoch", event.epoch + 1},
+                                  {"loss", event.loss},
+                                  {"lr", event.lr},
+                                  {"samples_per_s", event.samples_per_s},
+                                  {"data_wait", event.data_wait},
+                                  {"loss_avg", event.loss_avg},
+                                  {"data_time", event.data_time_s},
+                                  {"step_time", event.step_time_s},
+                                  {"grad_norm", event.grad_norm},
+                                  {"clipped", event.clipped}};
+  if (event.slowest_rank >= 0)
+    fields.insert(fields.end(), {{"slowest_rank", static_cast<std::uint64_t>(event.slowest_rank)},
+                                 {"slowest_time", event.slowest_s},
+                                 {"slowest_link", static_cast<std::uint64_t>(event.slowest_link)},
+                                 {"link_time", event.link_s}});
+  if (event.exchange_s > 0)
+    fields.insert(fields.end(), {{"exchange_time", event.exchange_s}, {"exchange_hidden", event.exchange_hidden}});
+  add(parts, fields);
+  metrics_->write("train", fields);
+}
+
+// What a net, a step or a hook logs stands beside the line's own fields, and cannot take the place of one.
+void Display::add(const Scalars& parts, std::vector<MetricField>& fields) {
+  const auto own = static_cast<std::ptrdiff_t>(fields.size());
+  for (auto& [name, value] : parts) {
+    const auto is_own = [&key = name](auto& field) { return field.first == key; };
+    if (name != "kind" && std::none_of(fields.begin(), fields.begin() + own, is_own))
+      fields.emplace_back(name, value);
+    else if (clashes_.insert(name).second)
+      log_warn(concat("metrics.jsonl: a train line has a `", name,
+                      "` of its own; that of a net, a step or a hook is left out"));
+  }
+}
+
+void Display::show(const ValidationEvent& validation) {
+  std::string line = concat("validation at iteration ", validation.iteration, ": ");
+  std::vector<MetricField> fields{{"iter", validation.iteration}};
+  const auto& scalars = validation.scalars;
+  auto left_out = scalars_of_parts(scalars);
+  if (left_out.size() <= most_parts) left_out.clear();
+  for (auto& [name, value] : scalars) {
+    if (!left_out.contains(name)) line += (fields.size() > 1 ? "  " : "") + name + " " + format_loss(value);
+    fields.emplace_back(name, value);
+  }
+  if (validation.replaced > 0)
+    line += concat("  (another picture in the place of a bad one: ", validation.replaced, ")");
+  log_info(line + (validation.improved ? "  (best so far)" : ""));
+  if (!metrics_) return;
+  metrics_->write("val", fields);
+  if (validation.confusion) write_confusion(metrics_->path().parent_path() / "confusion.csv", *validation.confusion);
+}
+
+void Display::step(const StepEvent& event, const Scalars& scalars) {
+  check();
+  show_later([this, event, shown = event.report ? scalars : Scalars()] { show(event, shown); });
 }
 
 void Display::validation(const ValidationEvent& event) {
-  auto owned = std::make_unique<ValidationEvent>(event);
-  if (impl_->queue.push({{}, nullptr, owned.get(), nullptr})) static_cast<void>(owned.release());
+  show_later([this, event] { show(event); });
 }
 
 void Display::epoch(std::uint64_t iteration, std::uint64_t epoch, const Scalars& means) {
-  auto owned = std::make_unique<Epoch>(Epoch{iteration, epoch, means});
-  if (impl_->queue.push({{}, nullptr, nullptr, owned.get()})) static_cast<void>(owned.release());
+  if (!metrics_) return;
+  std::vector<MetricField> fields{{"iter", iteration}, {"epoch", epoch + 1}};
+  fields.insert(fields.end(), means.begin(), means.end());
+  show_later([this, fields = std::move(fields)] { metrics_->write("epoch", fields); });
 }
 
 void Display::finish() {
-  impl_->end();
-  impl_->check();
+  end();
+  check();
 }
 
 }  // namespace flowtrain

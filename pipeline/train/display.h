@@ -1,18 +1,25 @@
 #pragma once
 // The display branch: the progress bar, log lines and metrics.jsonl, on a thread of its own, in step order.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <exception>
+#include <functional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "pipeline/telemetry/metrics.h"
 #include "pipeline/telemetry/progress.h"
 #include "pipeline/train/logger.h"
+#include "stages/bounded_queue.h"
 
 namespace flowtrain {
 
-/// Shows what it is told. One thread calls; events are shown in their order. An error on the way (no memory, say) is
-/// thrown by a later call of step() or finish().
+/// Shows events in their order. One thread calls. An error of the display's thread (no memory, for example) is thrown
+/// by a later call of step() or finish().
 class Display : public Logger {
  public:
   /// Reports that may wait to be shown.
@@ -25,13 +32,30 @@ class Display : public Logger {
 
   void step(const StepEvent& event, const Scalars& scalars) override;
   void epoch(std::uint64_t iteration, std::uint64_t epoch, const Scalars& means) override;
-  /// The confusion becomes confusion.csv, beside metrics.jsonl: that of the newest validation.
+  /// Writes the confusion to confusion.csv, beside metrics.jsonl; the file has that of the newest validation.
   void validation(const ValidationEvent& event) override;
   void finish() override;
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  using Task = std::function<void()>;
+
+  void show_later(Task task);
+  void loop();
+  void guarded(const Task& body);
+  void check() const;
+  void end();
+  void show(const StepEvent& event, const Scalars& parts);
+  void show(const ValidationEvent& validation);
+  void add(const Scalars& parts, std::vector<MetricField>& fields);
+
+  std::uint64_t max_iter_;
+  MetricsFile* metrics_;
+  ProgressDisplay progress_;
+  BoundedQueue<Task*> queue_{depth};
+  std::set<std::string> clashes_;  // names of metrics that clash with fields; each is logged once
+  std::exception_ptr error_;       // set once, before failed_
+  std::atomic<bool> failed_{false};
+  std::jthread thread_;  // last: it uses all of the above
 };
 
 }  // namespace flowtrain

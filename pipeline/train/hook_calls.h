@@ -1,5 +1,5 @@
 #pragma once
-// Calls the hooks of a run with what they are told of every event.
+// Calls the hooks of a run, with the context of each event.
 
 #include <cstdint>
 
@@ -9,7 +9,7 @@
 
 namespace flowtrain {
 
-/// Knows where the run is, so that who calls need not.
+/// Fills in the hooks' context, so that the callers need not know where the run is.
 class HookCalls {
  public:
   /// Restores the hooks' states from `state`. `hooks` may be null: nobody wants to be called. `per_epoch`: iterations;
@@ -18,17 +18,17 @@ class HookCalls {
 
   /// Calls the hooks of one event. Throws HookError.
   void operator()(HookEvent event, const Scalars& scalars = {});
-  /// epoch_begin where `iteration` is the first of its epoch, then iteration_begin. Hooks may change `rates`.
+  /// epoch_begin where `iteration` is the first of its epoch, then iteration_begin. Hooks may change `hyper`.
   void begin_iteration(std::uint64_t iteration, std::vector<HyperParameters>& hyper);
   /// iteration_end, then epoch_end where it was the last of its epoch.
   void end_iteration(const Scalars& scalars);
   void on_exception(const std::exception& error);
 
-  /// Why a hook wants the run to end; empty: none does.
+  /// Why a hook wants the run to end; empty where no hook does.
   const std::string& stop_reason() const { return hooks_->context().stopped; }
   /// What hooks have logged since it was last cleared.
   Scalars& logged() { return hooks_->context().logged; }
-  /// Into the run's state, for a snapshot.
+  /// Writes the hooks' states into the run's state, for a snapshot.
   void save();
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// The hyper-parameters that an iteration is made with: the schedules' and what is not known beforehand.
+// The hyper-parameters of an iteration: those of the plan, changed by what is not known beforehand.
 
 #include <cstdint>
 #include <span>
@@ -22,16 +22,16 @@ class HyperAdjuster {
   HyperAdjuster(Learner& learner, std::vector<std::string> labels, std::vector<StatefulSchedule> schedules,
                 HookCalls& hooks, RunState& state);
 
-  /// An iteration begins: hooks are called. `scheduled`: one for each optimizer.
+  /// Begins an iteration and calls the hooks. `scheduled`: one for each optimizer.
   void begin_iteration(std::uint64_t iteration, const std::vector<HyperParameters>& scheduled);
-  /// Within an iteration, after a rollback has lowered the learning rate.
+  /// Called within an iteration, after a rollback has lowered the learning rate.
   void lower();
-  /// The schedules take a validation's metrics.
+  /// Gives a validation's metrics to the schedules.
   void enter(const Scalars& scalars);
 
-  /// Of the first optimizer.
+  /// The learning rate of the first optimizer.
   double lr() const { return used_.front().lr; }
-  /// "lr.<label>" of all optimizers, where there are several.
+  /// Adds "lr.<label>" for each optimizer, if there are several.
   void append_hyper(Scalars& scalars) const;
 
  private:

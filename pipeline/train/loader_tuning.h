@@ -8,20 +8,16 @@
 
 namespace flowtrain {
 
-/// Tunes a line while it trains, until nothing more is to be tried.
-class LoaderTuning {
- public:
-  /// `tuner` may be null: the line keeps its shape.
-  LoaderTuning(Tuner* tuner, Loader& line, Learner& learner) : tuner_(tuner), line_(line), learner_(learner) {}
+/// Tunes a loader while it trains, until nothing more is to be tried.
+struct LoaderTuning {
+  Tuner* tuner;  ///< null: the loader keeps its shape
+  Loader& loader;
+  Learner& learner;
 
   void after_iteration(const Pace::IterationTime& time);
 
  private:
   void tell() const;
-
-  Tuner* tuner_;
-  Loader& line_;
-  Learner& learner_;
 };
 
 }  // namespace flowtrain

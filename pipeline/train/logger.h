@@ -1,5 +1,5 @@
 #pragma once
-// Side branches of training that get what compute reports.
+// Loggers: side branches of training that get the reports of the compute thread.
 
 #include <cstdint>
 #include <limits>
@@ -34,28 +34,28 @@ struct StepEvent {
 
 /// A validation that is over.
 struct ValidationEvent {
-  std::uint64_t iteration = 0;  ///< that it is of
+  std::uint64_t iteration = 0;  ///< the iteration that was validated
   Scalars scalars = {};
   bool improved = false;                     ///< the best so far by the first [[best]] rule
   std::optional<ClassTable> confusion = {};  ///< where it was asked for
   std::uint64_t replaced = 0;                ///< rows in which another record stood for a bad one
 };
 
-/// Gets reports in their order, from one thread, which is not to wait: each has a queue and a thread of its own. A new
-/// one is a file, and a line in session/loggers.cpp.
+/// Gets reports in their order from the compute thread, which must not wait: each logger has a queue and a thread of
+/// its own. A new logger is a file, and a line in session/loggers.cpp.
 class Logger {
  public:
   virtual ~Logger() = default;
-  /// Each iteration. `metrics`: what else is known of it, where event.report says that it is to be written.
+  /// Called after each iteration. `scalars`: its other values, given only where event.report is set.
   virtual void step(const StepEvent& event, const Scalars& scalars) = 0;
-  /// After its last iteration: means over an epoch (from 0).
+  /// Called after the last iteration of an epoch (counted from 0), with the means over the epoch.
   virtual void epoch(std::uint64_t, std::uint64_t, const Scalars&) {}
   virtual void validation(const ValidationEvent&) {}
-  /// Returns once everything is written. Rethrows what went wrong on the way.
+  /// Returns when everything is written. Rethrows the first error of the logger's thread.
   virtual void finish() {}
 };
 
-/// All that a run has.
+/// All loggers of a run.
 struct Loggers {
   Outlets<Logger> outlets = {};
 

@@ -1,5 +1,5 @@
 #pragma once
-// How fast training goes, and what it waits for.
+// The speed of training, and the times that it waits.
 
 #include <chrono>
 #include <cstdint>
@@ -17,11 +17,11 @@ class Pace {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// From now on; `elapsed_before_s`: of earlier starts.
+  /// Starts the clock. `elapsed_before_s`: training time of earlier starts.
   void start(double elapsed_before_s);
   /// The compute thread waited for a batch.
   void waited(Clock::duration time);
-  /// It computes while this lives.
+  /// The compute thread computes while this object lives.
   class Computing {
    public:
     explicit Computing(Pace& pace) : pace_(pace) {}
@@ -32,7 +32,7 @@ class Pace {
     Pace& pace_;
     Clock::time_point begin_ = Clock::now();
   };
-  /// It did something else, which does not count.
+  /// The compute thread did something else; this time does not count.
   void paused(Clock::duration time) { since_ += time, epoch_since_ += time; }
   void exchanged(const StepStats& stats) { exchange_s_ += stats.exchange_s, exposed_s_ += stats.exposed_s; }
   void count_samples(std::size_t more) { samples_ += more, epoch_samples_ += more; }
@@ -50,7 +50,7 @@ class Pace {
   double run_s() const { return seconds(Clock::now() - start_); }
   double wait_s() const { return wait_s_; }
 
-  /// Into the fields of a report: rates since the last one.
+  /// Fills in the fields of a report: rates since the last one.
   void describe(StepEvent& event) const;
   /// In a group of several: the times of the slowest process, which all wait for; what a process waits for the others
   /// is not its own. A collective there.

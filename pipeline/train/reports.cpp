@@ -6,52 +6,69 @@
 namespace flowtrain {
 
 void Reports::put(StepEvent event, const Scalars& scalars) {
-  pace_.count_iteration();
-  ++state_.line.iterations;
+  pace.count_iteration();
+  ++state.line.iterations;
   Scalars all;
   if (std::isfinite(event.loss)) {
     all.emplace_back("loss", event.loss);
     all.insert(all.end(), scalars.begin(), scalars.end());
   }
-  hooks_.end_iteration(all);
-  if (plan_.per_epoch > 0) add_to_means(event, scalars);
+  hooks.end_iteration(all);
+  if (plan.per_epoch > 0) add_to_means(event, scalars);
   event.report = due(event.iteration);
   complete(event);
   show(event, scalars);
   if (ends_epoch()) end_epoch();
 }
 
+Scalars epoch_means(const RunState& state) {
+  Scalars means;
+  for (auto& [name, scalar] : state.epoch_sums) means.emplace_back(name, scalar.sum / static_cast<double>(scalar.count));
+  return means;
+}
+
+// Of the epoch, for its line in metrics.jsonl; the sums are in the run's state, so that a resumed epoch has the same
+// means. A metric that was not read, or is not finite, does not count; nor do learning rates.
 void Reports::add_to_means(const StepEvent& event, const Scalars& scalars) {
-  if ((event.iteration - 1) % plan_.per_epoch == 0) means_.begin_epoch();
-  means_.add("loss", event.loss);
-  means_.add("grad_norm", event.grad_norm);
-  if (std::isfinite(event.loss)) means_.add(scalars);
+  if ((event.iteration - 1) % plan.per_epoch == 0) state.epoch_sums.clear();
+  add_to_mean("loss", event.loss);
+  add_to_mean("grad_norm", event.grad_norm);
+  if (!std::isfinite(event.loss)) return;
+  for (auto& [name, value] : scalars)
+    if (!name.starts_with("lr.")) add_to_mean(name, value);
+}
+
+void Reports::add_to_mean(const std::string& name, double value) {
+  if (!std::isfinite(value)) return;
+  auto& [sum, count] = state.epoch_sums[name];
+  sum += value;
+  ++count;
 }
 
 void Reports::complete(StepEvent& event) const {
-  event.clipped = state_.line.clipped / static_cast<double>(state_.line.iterations);
+  event.clipped = state.line.clipped / static_cast<double>(state.line.iterations);
   event.loss_avg = 0;
-  for (const double loss : state_.losses) event.loss_avg += loss / static_cast<double>(state_.losses.size());
-  pace_.describe(event);
-  if (event.report) pace_.compare_ranks(group_, event);
-  const auto done = static_cast<double>(event.iteration + 1 - plan_.first);
-  event.eta_s = pace_.run_s() / done * static_cast<double>(plan_.last - event.iteration);
+  for (const double loss : state.losses) event.loss_avg += loss / static_cast<double>(state.losses.size());
+  pace.describe(event);
+  if (event.report) pace.compare_ranks(group, event);
+  const auto done = static_cast<double>(event.iteration + 1 - plan.first);
+  event.eta_s = pace.run_s() / done * static_cast<double>(plan.last - event.iteration);
 }
 
 void Reports::show(const StepEvent& event, const Scalars& scalars) {
-  if (!event.report) return loggers_.step(event, {});
+  if (!event.report) return loggers.step(event, {});
   Scalars shown = scalars;
-  shown.insert(shown.end(), hooks_.logged().begin(), hooks_.logged().end());
-  loggers_.step(event, shown);
-  hooks_.logged().clear();
-  state_.line = {};
-  pace_.begin_report();
+  shown.insert(shown.end(), hooks.logged().begin(), hooks.logged().end());
+  loggers.step(event, shown);
+  hooks.logged().clear();
+  state.line = {};
+  pace.begin_report();
 }
 
 void Reports::end_epoch() {
-  Scalars means = epoch_means(state_);
-  for (auto& rate : pace_.end_epoch()) means.push_back(std::move(rate));
-  loggers_.epoch(state_.iteration, (state_.iteration - 1) / plan_.per_epoch, means);
+  Scalars means = epoch_means(state);
+  for (auto& rate : pace.end_epoch()) means.push_back(std::move(rate));
+  loggers.epoch(state.iteration, (state.iteration - 1) / plan.per_epoch, means);
 }
 
 }  // namespace flowtrain

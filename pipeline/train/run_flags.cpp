@@ -3,7 +3,7 @@
 #include <csignal>
 
 #include "pipeline/telemetry/interrupt.h"
-#include "pipeline/train/on_error.h"
+#include "pipeline/train/policies.h"
 #include "sampling/core/error.h"
 
 namespace flowtrain {
@@ -11,31 +11,31 @@ namespace flowtrain {
 StepFlags RunFlags::own(std::size_t bad_samples, bool step_failed) const {
   StepFlags flags;
   flags[Flag::bad_samples] = static_cast<double>(bad_samples);
-  const auto signal = interrupt_ ? interrupt_->requested() : std::nullopt;
+  const auto signal = interrupt ? interrupt->requested() : std::nullopt;
   if (signal) flags[*signal == SIGINT ? Flag::interrupted : Flag::terminated] = 1;
-  flags[Flag::snapshot_failed] = snapshots_ && snapshots_->has_failed();
-  flags[Flag::out_of_time] = early_stop_.out_of_time(state_.elapsed_s);
-  flags[Flag::stopped] = !hooks_.stop_reason().empty();
+  flags[Flag::snapshot_failed] = snapshots && snapshots->has_failed();
+  flags[Flag::out_of_time] = early_stop.out_of_time(state.elapsed_s);
+  flags[Flag::stopped] = !hooks.stop_reason().empty();
   flags[Flag::step_failed] = step_failed;
   return flags;
 }
 
 void RunFlags::apply(const StepFlags& all) {
   if (all[Flag::terminated] > 0)
-    end_.signal = SIGTERM;
+    end.signal = SIGTERM;
   else if (all[Flag::interrupted] > 0)
-    end_.signal = SIGINT;
+    end.signal = SIGINT;
   else if (all[Flag::out_of_time] > 0)
-    stop(early_stop_.out_of_time_text());
+    stop(early_stop.out_of_time_text());
   else if (all[Flag::stopped] > 0)
-    stop(hooks_.stop_reason().empty() ? "a hook of another process asked for it" : hooks_.stop_reason());
+    stop(hooks.stop_reason().empty() ? "a hook of another process asked for it" : hooks.stop_reason());
   if (all[Flag::snapshot_failed] == 0) return;
-  if (snapshots_) snapshots_->check();
+  if (snapshots) snapshots->check();
   throw UserError(ExitCode::snapshot, "rank 0 could not write a snapshot");
 }
 
 void RunFlags::look_again() {
-  if (travel() || end_) return;
+  if (travel() || end) return;
   StepFlags now = own(0, false);
   now[Flag::out_of_time] = 0;
   apply(now);
@@ -44,35 +44,35 @@ void RunFlags::look_again() {
 void RunFlags::look_for_signal() {
   if (travel() || !asked_to_end()) return;
   const StepFlags now = own(0, false);
-  end_.signal = now[Flag::terminated] > 0 ? SIGTERM : SIGINT;
+  end.signal = now[Flag::terminated] > 0 ? SIGTERM : SIGINT;
 }
 
 void RunFlags::look_at_hooks() {
-  if (!travel()) stop(hooks_.stop_reason());
+  if (!travel()) stop(hooks.stop_reason());
 }
 
 void RunFlags::stop_with_error(const std::exception_ptr& error) try {
-  end_.error = error;
-  end_.stopped = summary_of(error);
+  end.error = error;
+  end.stopped = summary_of(error);
   std::rethrow_exception(error);
 } catch (const std::exception& thrown) {
-  hooks_.on_exception(thrown);
+  hooks.on_exception(thrown);
 }
 
 void RunFlags::stop(const std::string& reason) {
-  if (end_.stopped.empty()) end_.stopped = reason;
+  if (end.stopped.empty()) end.stopped = reason;
 }
 
-bool RunFlags::asked_to_end() const { return interrupt_ && interrupt_->requested(); }
+bool RunFlags::asked_to_end() const { return interrupt && interrupt->requested(); }
 
 bool RunFlags::validation_goes_on() {
-  const auto signal = agreement_.ask(interrupt_ ? interrupt_->requested() : std::nullopt);
-  if (signal) end_.signal = signal;
+  const auto signal = agreement.ask(interrupt ? interrupt->requested() : std::nullopt);
+  if (signal) end.signal = signal;
   return !signal;
 }
 
 std::stop_token RunFlags::cancels_reads() const {
-  return interrupt_ && !travel() ? interrupt_->token() : std::stop_token();
+  return interrupt && !travel() ? interrupt->token() : std::stop_token();
 }
 
 }  // namespace flowtrain

@@ -19,7 +19,7 @@ namespace flowtrain {
 
 class Interrupt;
 
-/// How a run ended, or is about to.
+/// How a run ended, or will end.
 struct RunEnd {
   std::optional<int> signal = {};  ///< that interrupted it
   std::string stopped = {};        ///< why it ended early, for people; empty where it did not
@@ -31,23 +31,20 @@ struct RunEnd {
 /// The flags of one run. Processes that train together act on a flag only once all know of it, which is when the
 /// flags of a step have been summed; a process alone is a group of one, and knows at once. This class, the end of a
 /// validation and the gathering of samples and times are all that asks how many there are.
-class RunFlags {
- public:
-  /// `interrupt` and `snapshots` may be null.
-  RunFlags(Group& group, const Interrupt* interrupt, SnapshotBranch* snapshots, const EarlyStop& early_stop,
-           HookCalls& hooks, const RunState& state)
-      : group_(group),
-        interrupt_(interrupt),
-        snapshots_(snapshots),
-        early_stop_(early_stop),
-        hooks_(hooks),
-        state_(state),
-        agreement_(group) {}
+struct RunFlags {
+  Group& group;
+  const Interrupt* interrupt;  ///< may be null, as may `snapshots`
+  SnapshotBranch* snapshots;
+  const EarlyStop& early_stop;
+  HookCalls& hooks;
+  const RunState& state;
+  RunEnd end = {};
+  Agreement agreement{group};  ///< on the end of a validation
 
-  /// What this process has to tell in a step. `bad_samples`: found in it.
+  /// The flags of this process in a step. `bad_samples`: how many it found in the step.
   StepFlags own(std::size_t bad_samples, bool step_failed) const;
   /// Whether other processes' flags come back with the step's statistics, which are then to be read.
-  bool travel() const { return group_.size() > 1; }
+  bool travel() const { return group.size() > 1; }
   /// The flags of all processes: `stats` brings them where they travel.
   StepFlags of_all(const StepFlags& own, const std::optional<StepStats>& stats) const {
     return travel() ? stats.value().flags : own;
@@ -66,7 +63,6 @@ class RunFlags {
   void stop_with_error(const std::exception_ptr& error);
   /// Ends the run early, unless something else has.
   void stop(const std::string& reason);
-  RunEnd& end() { return end_; }
 
   /// Asked before and after each batch of an inline validation, equally often by all ranks, which get the same answer:
   /// whether it goes on (Agreement).
@@ -77,15 +73,6 @@ class RunFlags {
 
  private:
   bool asked_to_end() const;
-
-  Group& group_;
-  const Interrupt* interrupt_;
-  SnapshotBranch* snapshots_;
-  const EarlyStop& early_stop_;
-  HookCalls& hooks_;
-  const RunState& state_;
-  RunEnd end_;
-  Agreement agreement_;  // on the end of a validation
 };
 
 }  // namespace flowtrain

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <nlohmann/json.hpp>
+#include <ranges>
 
 #include "sampling/core/error.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
@@ -21,105 +24,91 @@ std::uint64_t RunState::validates_again_from() const {
 
 namespace {
 
-json scalars_json(const Scalars& scalars) {
-  json list = json::array();
-  for (auto& [name, value] : scalars) list.push_back(json::array({name, value}));
-  return list;
+template <class T, class Plain>
+concept Is = std::same_as<std::remove_const_t<T>, Plain>;
+
+// The members that state.json holds: `member` writes or reads each. `may_lack`: older files do not have it.
+constexpr bool may_lack = true;
+
+void members(Is<Ranked> auto& of, const auto& member) { member("iteration", of.iteration), member("value", of.value); }
+void members(Is<RuledMetric> auto& of, const auto& member) {
+  member("metric", of.name), member("lower_wins", of.lower_wins);
+}
+void members(Is<Ranking> auto& of, const auto& member) { members(of.of, member), member("entries", of.entries); }
+void members(Is<BestValue> auto& of, const auto& member) { members(of.of, member), member("value", of.value); }
+void members(Is<ScalarSum> auto& of, const auto& member) { member("sum", of.sum), member("count", of.count); }
+void members(Is<EarlyStopState> auto& of, const auto& member) { member("best", of.best), member("since", of.since); }
+void members(Is<AwaitedValidation> auto& of, const auto& member) {
+  member("iteration", of.iteration), member("metrics", of.scalars), member("training", of.training, may_lack);
+}
+void members(Is<ValidationState> auto& of, const auto& member) {
+  member("batches", of.batches), member("bad_samples", of.bad_samples);
+}
+void members(Is<PendingLine> auto& of, const auto& member) {
+  member("iterations", of.iterations), member("clipped", of.clipped), member("logged", of.logged);
+}
+void members(Is<RunState> auto& of, const auto& member) {
+  member("iteration", of.iteration);
+  member("samples_per_epoch", of.samples_per_epoch);
+  member("losses", of.losses);
+  member("epoch_sums", of.epoch_sums, may_lack);
+  member("line", of.line, may_lack);
+  member("best", of.best);
+  member("validation_pending", of.validation_pending);
+  member("awaited", of.awaited, may_lack);
+  member("bad_samples", of.bad_samples);
+  member("validation", of.validation);
+  member("world", of.world);
+  member("classes", of.classes, may_lack);
+  member("fingerprints", of.fingerprints, may_lack);
+  member("elapsed_s", of.elapsed_s);
+  member("early_stop", of.early_stop, may_lack);
+  member("schedules", of.schedules, may_lack);
+  member("hooks", of.hooks, may_lack);
+  member("nonfinite", of.nonfinite);
+  member("nonfinite_in_a_row", of.nonfinite_in_a_row);
+  member("skipped_in_a_row", of.skipped_in_a_row, may_lack);
+  member("lr_scale", of.lr_scale);
+  member("rollback_limit", of.rollback_limit);
+  member("rollback_targets", of.rollback_targets, may_lack);
+  member("saved", of.saved);
 }
 
-// Texts need not be UTF-8, which JSON demands (names of folders, states of plugins): such a text is a list of its
-// bytes.
-json name_json(const std::string& name) {
-  try {
-    const json text = name;
-    static_cast<void>(text.dump());
-    return text;
-  } catch (const json::type_error&) {
-    return std::vector<std::uint8_t>(name.begin(), name.end());
+// Texts need not be UTF-8, which JSON demands (names of folders, states of plugins): such a text is a list of its bytes.
+json text_json(const std::string& text) try {
+  static_cast<void>(json(text).dump());
+  return text;
+} catch (const json::type_error&) {
+  return std::vector<std::uint8_t>(text.begin(), text.end());
+}
+
+template <class T>
+json written(const T& value) {
+  json stored;
+  if constexpr (std::is_arithmetic_v<T>) {
+    stored = value;
+  } else if constexpr (std::same_as<T, std::string>) {
+    stored = text_json(value);
+  } else if constexpr (requires { value.has_value(); }) {
+    if (value) stored = written(*value);
+  } else if constexpr (requires { value.first; }) {
+    stored = json::array({written(value.first), written(value.second)});
+  } else if constexpr (requires { typename T::mapped_type; }) {
+    stored = json::object();
+    for (auto& [key, each] : value) stored[key] = written(each);
+  } else if constexpr (std::ranges::range<T>) {
+    stored = json::array();
+    for (auto& each : value) stored.push_back(written(each));
+  } else {
+    members(value, [&](const char* key, auto& member, bool = false) { stored[key] = written(member); });
   }
-}
-
-json names_json(const std::vector<std::string>& names) {
-  json list = json::array();
-  for (auto& name : names) list.push_back(name_json(name));
-  return list;
-}
-
-json awaited_json(const std::optional<AwaitedValidation>& awaited) {
-  if (!awaited) return nullptr;
-  return {{"iteration", awaited->iteration},
-          {"metrics", awaited->scalars ? scalars_json(*awaited->scalars) : json()},
-          {"training", scalars_json(awaited->training)}};
-}
-
-json ruled_json(const RuledMetric& of) { return {{"metric", of.name}, {"lower_wins", of.lower_wins}}; }
-
-json best_json(const std::optional<BestValue>& best) {
-  if (!best) return nullptr;
-  json stored = ruled_json(best->of);
-  stored["value"] = best->value;
   return stored;
 }
-
-// Plugins write what they like; as name_json().
-json texts_json(const std::map<std::string, std::string>& texts) {
-  json object = json::object();
-  for (auto& [name, text] : texts) object[name] = name_json(text);
-  return object;
-}
-
-json line_json(const PendingLine& line) {
-  return {{"iterations", line.iterations}, {"clipped", line.clipped}, {"logged", scalars_json(line.logged)}};
-}
-
-}  // namespace
-
-std::string RunState::to_json() const {
-  const bool schedule = has_saved("schedule");
-  json rankings = json::object();
-  for (auto& [link, ranking] : best) {
-    json& entries = (rankings[link] = ruled_json(ranking.of))["entries"] = json::array();
-    for (auto& entry : ranking.entries) entries.push_back({{"iteration", entry.iteration}, {"value", entry.value}});
-  }
-  json sets = json::object();
-  for (auto& [name, set] : validation) sets[name] = {{"batches", set.batches}, {"bad_samples", set.bad_samples}};
-  json epoch = json::object();
-  for (auto& [name, scalar] : epoch_sums) epoch[name] = {{"sum", scalar.sum}, {"count", scalar.count}};
-  return json{{"iteration", iteration},
-              {"samples_per_epoch", samples_per_epoch},
-              {"order_xxh64_state", order.save()},
-              {"order_xxh64", order.hex()},
-              {"losses", losses},
-              {"epoch_sums", epoch},
-              {"line", line_json(line)},
-              {"best", rankings},
-              {"validation_pending", validation_pending},
-              {"awaited", awaited_json(awaited)},
-              {"bad_samples", bad_samples},
-              {"validation", sets},
-              {"world", world},
-              {"classes", names_json(classes)},
-              {"fingerprints", fingerprints},
-              {"elapsed_s", elapsed_s},
-              {"early_stop", {{"best", best_json(early_stop.best)}, {"since", early_stop.since}}},
-              {"schedules", schedule ? texts_json(schedules) : json::object()},
-              {"hooks", texts_json(hooks)},
-              {"nonfinite", nonfinite},
-              {"nonfinite_in_a_row", nonfinite_in_a_row},
-              {"skipped_in_a_row", skipped_in_a_row},
-              {"lr_scale", schedule ? lr_scale : 1.0},
-              {"rollback_limit", schedule ? rollback_limit : no_limit},
-              {"rollback_targets", rollback_targets},
-              {"saved", saved}}
-      .dump(2);
-}
-
-namespace {
 
 /// Each level takes 80 bytes of memory for a byte of text.
 bool refuse_depth(int depth, json::parse_event_t, json&) {
   constexpr int deepest = 64;  // what to_json() writes has five levels
-  if (depth > deepest) throw json::other_error::create(501, "nested deeper than " + std::to_string(deepest), nullptr);
+  if (depth > deepest) throw json::other_error::create(501, concat("nested deeper than ", deepest), nullptr);
   return true;
 }
 
@@ -129,95 +118,64 @@ std::uint64_t count(const json& value) {
   return value.get<std::uint64_t>();
 }
 
-std::string name_from(const json& stored) {
+std::string text_from(const json& stored) {
   if (stored.is_string()) return stored.get<std::string>();
-  std::string name;
+  std::string text;
   for (auto& byte : stored) {
     const auto value = count(byte);
     if (value > 0xff) throw json::type_error::create(302, "not a byte", &byte);
-    name += static_cast<char>(value);
+    text += static_cast<char>(value);
   }
-  return name;
+  return text;
 }
 
-std::map<std::string, std::string> texts_from(const json& stored) {
-  std::map<std::string, std::string> texts;
-  for (auto& [name, text] : stored.items()) texts[name] = name_from(text);
-  return texts;
-}
-
-RuledMetric ruled_from(const json& stored) { return {stored.at("metric"), stored.at("lower_wins")}; }
-
-std::optional<BestValue> best_from(const json& stored) {
-  if (stored.is_null()) return {};
-  return BestValue{ruled_from(stored), stored.at("value")};
-}
-
-std::set<std::uint64_t> counts(const json& values) {
-  std::set<std::uint64_t> all;
-  for (auto& value : values) all.insert(count(value));
-  return all;
-}
-
-Scalars scalars_from(const json& stored) {
-  Scalars scalars;
-  for (auto& scalar : stored)  // what is not finite was written as null
-    scalars.emplace_back(scalar.at(0).get<std::string>(),
-                         scalar.at(1).is_null() ? std::nan("") : scalar.at(1).get<double>());
-  return scalars;
-}
-
-AwaitedValidation awaited_from(const json& stored) {
-  AwaitedValidation awaited{count(stored.at("iteration"))};
-  if (!stored.at("metrics").is_null()) awaited.scalars = scalars_from(stored.at("metrics"));
-  awaited.training = scalars_from(stored.at("training"));
-  return awaited;
-}
-
-PendingLine line_from(const json& stored) {
-  return {count(stored.at("iterations")), stored.at("clipped"), scalars_from(stored.at("logged"))};
+template <class T>
+void read(const json& stored, T& value) {
+  if constexpr (std::same_as<T, bool>) {
+    value = stored.get<bool>();
+  } else if constexpr (std::integral<T>) {
+    value = static_cast<T>(count(stored));
+  } else if constexpr (std::floating_point<T>) {
+    value = stored.is_null() ? std::nan("") : stored.get<double>();  // what is not finite was written as null
+  } else if constexpr (std::same_as<T, std::string>) {
+    value = text_from(stored);
+  } else if constexpr (requires { value.has_value(); }) {
+    if (!stored.is_null()) read(stored, value.emplace());
+  } else if constexpr (requires { value.first; }) {
+    read(stored.at(0), value.first);
+    read(stored.at(1), value.second);
+  } else if constexpr (requires { typename T::mapped_type; }) {
+    for (auto& [key, each] : stored.items()) read(each, value[key]);
+  } else if constexpr (std::ranges::range<T>) {
+    value.clear();
+    for (auto& each : stored) {
+      typename T::value_type item{};
+      read(each, item);
+      value.insert(value.end(), std::move(item));
+    }
+  } else {
+    members(value, [&](const char* key, auto& member, bool optional = false) {
+      if (!optional || stored.contains(key)) read(stored.at(key), member);
+    });
+  }
 }
 
 }  // namespace
 
+std::string RunState::to_json() const {
+  json stored = written(*this);
+  stored["order_xxh64_state"] = order.save();
+  stored["order_xxh64"] = order.hex();
+  if (!has_saved("schedule"))
+    stored.update({{"schedules", json::object()}, {"lr_scale", 1.0}, {"rollback_limit", no_limit}});
+  return stored.dump(2);
+}
+
 RunState RunState::from_json(const std::string& text) try {
   const auto stored = json::parse(text, refuse_depth);
   RunState state;
-  state.iteration = count(stored.at("iteration"));
-  state.samples_per_epoch = count(stored.at("samples_per_epoch"));
+  read(stored, state);
   state.order = Xxh64::restore(stored.at("order_xxh64_state").get<std::string>());
-  state.losses = stored.at("losses").get<std::deque<double>>();
-  if (stored.contains("epoch_sums"))
-    for (auto& [name, scalar] : stored.at("epoch_sums").items())
-      state.epoch_sums[name] = {scalar.at("sum"), count(scalar.at("count"))};
-  if (stored.contains("line")) state.line = line_from(stored.at("line"));
-  for (auto& [link, ranking] : stored.at("best").items()) {
-    Ranking& read = state.best[link] = {ruled_from(ranking), {}};
-    for (auto& entry : ranking.at("entries")) read.entries.push_back({count(entry.at("iteration")), entry.at("value")});
-  }
-  state.validation_pending = stored.at("validation_pending");
-  if (stored.contains("awaited") && !stored.at("awaited").is_null()) state.awaited = awaited_from(stored.at("awaited"));
-  state.bad_samples = counts(stored.at("bad_samples"));
-  for (auto& [name, set] : stored.at("validation").items())
-    state.validation[name] = {count(set.at("batches")), counts(set.at("bad_samples"))};
-  state.world = static_cast<int>(count(stored.at("world")));
-  if (stored.contains("classes"))
-    for (auto& name : stored.at("classes")) state.classes.push_back(name_from(name));
-  if (stored.contains("fingerprints"))
-    state.fingerprints = stored.at("fingerprints").get<std::map<std::string, std::string>>();
-  state.elapsed_s = stored.at("elapsed_s");
-  if (stored.contains("early_stop"))
-    state.early_stop = {best_from(stored.at("early_stop").at("best")), count(stored.at("early_stop").at("since"))};
-  if (stored.contains("schedules")) state.schedules = texts_from(stored.at("schedules"));
-  if (stored.contains("hooks")) state.hooks = texts_from(stored.at("hooks"));
-  state.nonfinite = count(stored.at("nonfinite"));
-  state.nonfinite_in_a_row = count(stored.at("nonfinite_in_a_row"));
-  if (stored.contains("skipped_in_a_row")) state.skipped_in_a_row = count(stored.at("skipped_in_a_row"));
-  state.lr_scale = stored.at("lr_scale");
-  state.rollback_limit = count(stored.at("rollback_limit"));
-  if (stored.contains("rollback_targets"))
-    for (auto& target : stored.at("rollback_targets")) state.rollback_targets.push_back(count(target));
-  state.saved = stored.at("saved").get<std::vector<std::string>>();
   return state;
 } catch (const json::exception& error) {
   constexpr std::size_t most = 300;  // of what may quote all that was read

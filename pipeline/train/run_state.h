@@ -1,5 +1,5 @@
 #pragma once
-// What a run must remember beside tensors, so that a resumed one goes on as if nothing had happened: state.json.
+// state.json: all that a run must remember besides tensors, so that a resumed run equals an uninterrupted one.
 
 #include <cstdint>
 #include <deque>
@@ -15,28 +15,28 @@
 
 namespace flowtrain {
 
-/// How far a validation set is.
+/// The position in a validation set.
 struct ValidationState {
-  std::uint64_t batches = 0;            ///< consumed from its line so far
+  std::uint64_t batches = 0;            ///< consumed from its loader so far
   std::set<std::uint64_t> bad_samples;  ///< ids
 };
 
-/// Of iterations whose metrics were looked at.
+/// A metric over those iterations whose value was read.
 struct ScalarSum {
   double sum = 0;
   std::uint64_t count = 0;
 };
 
-/// What the next training line of metrics.jsonl will tell of iterations that are done.
+/// The part of the next train line of metrics.jsonl that comes from finished iterations.
 struct PendingLine {
   std::uint64_t iterations = 0;  ///< since the last one
   double clipped = 0;            ///< of these
   Scalars logged = {};           ///< by hooks
 };
 
-/// An overlapped validation that nothing has followed from yet.
+/// An overlapped validation whose metrics training has not used yet.
 struct AwaitedValidation {
-  std::uint64_t iteration = 0;          ///< that it is of
+  std::uint64_t iteration = 0;          ///< the iteration that is validated
   std::optional<Scalars> scalars = {};  ///< nothing while it is under way, or where a signal interrupted it
   Scalars training = {};                ///< training's own values at that iteration, which rules may compare
 };
@@ -73,7 +73,7 @@ struct RunState {
   /// where none is.
   std::uint64_t validates_again_from() const;
 
-  /// What of the run's state its snapshot holds: snapshot.save.
+  /// The parts of the state that a snapshot holds: snapshot.save.
   std::vector<std::string> saved = parts();
   static std::vector<std::string> parts() { return {"params", "optim", "schedule", "random"}; }
   bool has_saved(const std::string& part) const;

@@ -1,14 +1,28 @@
 #include "pipeline/train/sample_account.h"
 
+#include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
 
-#include "pipeline/train/exchange.h"
-
 namespace flowtrain {
 
-SampleAccount::SampleAccount(Loader& line, Group& group, BadSamples& bad_samples, RunState& state)
-    : line_(line), group_(group), bad_samples_(bad_samples), state_(state) {
+using nlohmann::json;
+
+std::vector<BadSample> bad_samples_of_all(Group& group, const std::vector<BadSample>& mine) {
+  if (group.size() == 1) return mine;
+  json list = json::array();
+  for (auto& bad : mine) list.push_back({bad.epoch, bad.position, bad.id, bad.substitute, bad.stage, bad.reason});
+  std::vector<BadSample> all;
+  // A reason may hold the bytes of a file's name, which need not be UTF-8.
+  for (auto& text :
+       group.gather("the bad samples of all ranks", list.dump(-1, ' ', false, json::error_handler_t::replace)))
+    for (auto& bad : json::parse(text))
+      all.push_back({bad[0], bad[1], bad[2], bad[3], bad[4] == "read" ? "read" : "sample", bad[5]});
+  return all;
+}
+
+SampleAccount::SampleAccount(Loader& loader, Group& group, BadSamples& bad_samples, RunState& state)
+    : loader_(loader), group_(group), bad_samples_(bad_samples), state_(state) {
   bad_samples_.restore(state.bad_samples);
 }
 
@@ -23,7 +37,7 @@ std::size_t SampleAccount::add(const Slab& slab) {
 
 // A slab has this process's rows: alone, all.
 std::vector<StreamRow> SampleAccount::rows_of_all(const Slab& slab) const {
-  if (group_.size() > 1) return line_.rows(slab.ticket());
+  if (group_.size() > 1) return loader_.rows(slab.ticket());
   std::vector<StreamRow> rows;
   rows.reserve(slab.rows().size());
   for (auto& row : slab.rows()) rows.push_back({row.position, row.id});
@@ -52,7 +66,7 @@ void SampleAccount::discard() {
 
 std::vector<std::uint64_t> SampleAccount::last_batch() const {
   std::vector<std::uint64_t> ids;
-  for (auto& row : line_.rows(last_)) ids.push_back(trained_on(row));
+  for (auto& row : loader_.rows(last_)) ids.push_back(trained_on(row));
   return ids;
 }
 
@@ -60,7 +74,7 @@ std::vector<std::uint64_t> SampleAccount::drawn(std::uint64_t iteration) const {
   Ticket then = last_;
   then.iteration = iteration;
   std::vector<std::uint64_t> ids;
-  for (auto& row : line_.rows(then)) ids.push_back(row.id);
+  for (auto& row : loader_.rows(then)) ids.push_back(row.id);
   return ids;
 }
 

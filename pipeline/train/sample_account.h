@@ -9,13 +9,17 @@
 #include "pipeline/train/run_state.h"
 #include "stages/bad_samples.h"
 #include "stages/group.h"
+#include "stages/slab.h"
 
 namespace flowtrain {
+
+/// The bad samples of all ranks. A collective.
+std::vector<BadSample> bad_samples_of_all(Group& group, const std::vector<BadSample>& mine);
 
 /// Accounts for the samples of one iteration after the other.
 class SampleAccount {
  public:
-  SampleAccount(Loader& line, Group& group, BadSamples& bad_samples, RunState& state);
+  SampleAccount(Loader& loader, Group& group, BadSamples& bad_samples, RunState& state);
 
   /// A micro-batch of the iteration under way. Returns how many rows it has for statistics, over all processes as far
   /// as this one knows: rank 0 counts all, the others none.
@@ -37,7 +41,7 @@ class SampleAccount {
   std::vector<StreamRow> rows_of_all(const Slab& slab) const;
   std::uint64_t trained_on(const StreamRow& row) const;
 
-  Loader& line_;
+  Loader& loader_;
   Group& group_;
   BadSamples& bad_samples_;
   RunState& state_;

@@ -2,11 +2,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <thread>
+#include <utility>
 
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/error.h"
-#include "sampling/core/mutex.h"
 #include "stages/clock.h"
 #include "stages/system/named_thread.h"
 
@@ -32,56 +33,38 @@ std::vector<StateTensor> in_memory(std::span<const TensorView> tensors) {
   return all;
 }
 
-std::vector<TensorView> averages_of(const std::vector<StateTensor>& optim) {
-  auto views = views_of(optim);
-  std::erase_if(views, [](auto& tensor) { return !is_average(tensor.name); });
-  return views;
-}
+// A snapshot to be saved, or one to be marked.
+struct Job {
+  std::uint64_t iteration = 0;
+  std::vector<std::uint64_t> kept = {};  // iterations, however old
+  std::vector<std::string> links = {};
+  std::string state_json = {};
+  bool saves_optim = true, only_marks = false;
+  double stall_s = 0;
+  Clock::time_point since = {};
+};
 
 }  // namespace
 
-// What is handed to the thread: a snapshot to be saved, or one to be marked.
-struct SnapshotBranch::Job {
-  LearnerState tensors;  // the staging copy, taken at `since`
-  std::string state_json;
-  std::uint64_t iteration = 0;
-  std::vector<std::uint64_t> kept;  // iterations, however old
-  std::vector<std::string> links;
-  bool saves_optim = true, only_marks = false;
-  double stall_s = 0;
-  Clock::time_point since;
-};
-
-// One job goes back and forth: the caller fills it in while `busy` is false, the thread works on it while it is true.
+// Each job has a thread of its own, one at a time; until it is over, only that thread uses what is here.
 struct SnapshotBranch::Impl {
-  Impl(SnapshotPolicy given, MetricsFile* metrics_file)
-      : policy(std::move(given)), metrics(metrics_file), thread(named_thread("ft-snapshot", [this] { loop(); })) {}
-
-  void loop() {
-    MutexLock lock(mutex);
-    for (;;) {
-      while (!busy && !ended) changed.wait(lock);
-      if (!busy) return;
-      lock.unlock();
-      const bool done = save();
-      lock.lock();
-      last_succeeded = done;
-      busy = false;
-      changed.notify_all();
-    }
-  }
+  SnapshotPolicy policy;
+  MetricsFile* metrics;
+  Job job = {};
+  LearnerState tensors = {};              // the staging copy, taken at job.since
+  std::optional<UserError> failure = {};  // set once, before has_failed
+  bool last_succeeded = true;
+  std::atomic<bool> has_failed = false, busy = false;
+  std::jthread thread = {};  // last: it uses all of the above
 
   // Throws where it is not saved.
   std::filesystem::path write() {
-    job.tensors.settle();
-    SnapshotContent content;
-    content.iteration = job.iteration;
-    content.model = views_of(job.tensors.model);
-    content.optim = job.saves_optim ? views_of(job.tensors.optim) : averages_of(job.tensors.optim);
-    content.state_json = job.state_json;
-    content.config_toml = policy.config_toml;
+    tensors.settle();
+    auto optim = views_of(tensors.optim);
+    if (!job.saves_optim) std::erase_if(optim, [](auto& tensor) { return !is_average(tensor.name); });
     try {
-      return write_snapshot(policy.folder, content);
+      return write_snapshot(policy.folder, {job.iteration, views_of(tensors.model), std::move(optim), job.state_json,
+                                            policy.config_toml});
     } catch (const LinkError& error) {
       warn_of_link("latest", error);
     }
@@ -131,64 +114,46 @@ struct SnapshotBranch::Impl {
     return false;
   }
 
-  // What is common to all that is done.
-  void begin(std::uint64_t of, const RunState& state, const std::vector<std::string>& links_to_it) FT_REQUIRES(mutex) {
-    job.iteration = of;
-    job.links = links_to_it;
+  void start(Job next, const RunState& state) {
+    job = std::move(next);
     job.kept = kept_by(policy.best, state.best);
     job.kept.insert(job.kept.end(), state.rollback_targets.begin(), state.rollback_targets.end());
     if (state.awaited && !state.awaited->scalars)
       job.kept.push_back(state.awaited->iteration);  // to be validated again
     busy = true;
-    changed.notify_all();
+    thread = named_thread("ft-snapshot", [this] {
+      last_succeeded = save();
+      busy = false;
+    });
   }
 
-  void wait_idle(MutexLock& lock) FT_REQUIRES(mutex) {
-    while (busy) changed.wait(lock);
+  void wait() {
+    if (thread.joinable()) thread.join();
   }
 
-  // The iteration whose snapshot is being written; empty where none is.
-  std::string busy_with() FT_EXCLUDES(mutex) {
-    MutexLock lock(mutex);
-    return busy ? std::to_string(job.iteration) : "";
-  }
-
-  std::optional<OpenSnapshot> open(std::uint64_t of) FT_EXCLUDES(mutex) {
-    MutexLock lock(mutex);
-    wait_idle(lock);
-    const auto path = policy.folder / snapshot_name(of);
+  std::optional<OpenSnapshot> open(std::uint64_t iteration) {
+    wait();
+    const auto path = policy.folder / snapshot_name(iteration);
     if (const auto problems = verify_snapshot(path); !problems.empty()) {
       log_warn(concat("passing over ", path.string(), ": ", problems.front()));
       return std::nullopt;
     }
     return open_verified(path);
   }
-
-  SnapshotPolicy policy;
-  MetricsFile* metrics;
-  // `busy` says whose it is, the caller's or the thread's: no annotation expresses that.
-  Job job;
-  std::optional<UserError> failure;  // set once, before has_failed
-  std::atomic<bool> has_failed = false;
-
-  Mutex mutex;
-  CondVar changed;
-  bool busy FT_GUARDED_BY(mutex) = false;
-  bool ended FT_GUARDED_BY(mutex) = false;
-  bool last_succeeded FT_GUARDED_BY(mutex) = true;
-  std::jthread thread;  // last: it uses all of the above
 };
 
 SnapshotBranch::SnapshotBranch(SnapshotPolicy policy, MetricsFile* metrics, Group& group)
     : group_(group), skip_when_busy_(policy.skip_when_busy) {
-  if (group.leads()) impl_ = std::make_unique<Impl>(std::move(policy), metrics);
+  if (group.leads()) impl_.reset(new Impl{std::move(policy), metrics});
 }
 
 SnapshotBranch::~SnapshotBranch() { finish(); }
 
 bool SnapshotBranch::leaves_out(std::uint64_t iteration) {
   if (!skip_when_busy_) return false;
-  const std::string busy_with = group_.ask_leader("whether a snapshot is left out", [&] { return impl_->busy_with(); });
+  const std::string busy_with = group_.ask_leader("whether a snapshot is left out", [&] {
+    return impl_->busy ? std::to_string(impl_->job.iteration) : std::string();
+  });
   if (busy_with.empty()) return false;
   if (group_.leads())
     log_warn(concat("no snapshot of iteration ", iteration, ": that of iteration ", busy_with,
@@ -199,23 +164,18 @@ bool SnapshotBranch::leaves_out(std::uint64_t iteration) {
 void SnapshotBranch::take(Learner& learner, const RunState& state, const std::vector<std::string>& links) {
   if (!impl_) return;
   const auto begin = Clock::now();
-  MutexLock lock(impl_->mutex);
-  impl_->wait_idle(lock);
-  learner.copy_state(impl_->job.tensors);
-  impl_->job.state_json = state.to_json();
-  impl_->job.saves_optim = state.has_saved("optim");
-  impl_->job.only_marks = false;
-  impl_->job.since = begin;
-  impl_->job.stall_s = seconds_since(begin);
-  impl_->begin(state.iteration, state, links);
+  impl_->wait();
+  learner.copy_state(impl_->tensors);
+  Job job{.iteration = state.iteration, .links = links, .state_json = state.to_json(), .since = begin};
+  job.saves_optim = state.has_saved("optim");
+  job.stall_s = seconds_since(begin);
+  impl_->start(std::move(job), state);
 }
 
 void SnapshotBranch::mark(std::uint64_t iteration, const RunState& state, const std::vector<std::string>& links) {
   if (!impl_) return;
-  MutexLock lock(impl_->mutex);
-  impl_->wait_idle(lock);
-  impl_->job.only_marks = true;
-  impl_->begin(iteration, state, links);
+  impl_->wait();
+  impl_->start({.iteration = iteration, .links = links, .only_marks = true}, state);
 }
 
 bool SnapshotBranch::has_failed() const { return impl_ && impl_->has_failed; }
@@ -254,15 +214,8 @@ bool SnapshotBranch::load(ValidationReplica& copy, std::uint64_t iteration, bool
 }
 
 bool SnapshotBranch::finish() {
-  if (!impl_) return true;
-  MutexLock lock(impl_->mutex);
-  impl_->wait_idle(lock);
-  impl_->ended = true;
-  impl_->changed.notify_all();
-  const bool succeeded = impl_->last_succeeded;
-  lock.unlock();
-  if (impl_->thread.joinable()) impl_->thread.join();
-  return succeeded;
+  if (impl_) impl_->wait();
+  return !impl_ || impl_->last_succeeded;
 }
 
 std::vector<StateTensor> read_model(const OpenSnapshot& snapshot, bool averaged) {

@@ -1,6 +1,6 @@
 #pragma once
-// The snapshot branch: the training line pays one copy of the state; writing, hashing, fsync and rename happen here, on
-// a thread of its own.
+// The snapshot branch: training waits only for a copy of the state. Writing, hashing, fsync and rename happen here, on
+// a thread of their own.
 
 #include <filesystem>
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace flowtrain {
 
-/// What is kept, and where.
+/// Which snapshots are kept, and where.
 struct SnapshotPolicy {
   std::filesystem::path folder;  ///< runs/x/snapshots
   std::size_t keep_last = 3;
@@ -56,7 +56,6 @@ class SnapshotBranch {
   bool finish();
 
  private:
-  struct Job;
   struct Impl;
   std::optional<std::uint64_t> choose(const std::vector<std::uint64_t>& iterations,
                                       std::optional<OpenSnapshot>& snapshot);

@@ -1,5 +1,5 @@
 #pragma once
-// When a run's state is copied for a snapshot, and what goes with it.
+// Decides when a snapshot of the run's state is taken.
 
 #include <cstdint>
 #include <functional>
@@ -14,35 +14,28 @@
 
 namespace flowtrain {
 
-/// What a snapshot is for.
+/// Why a snapshot is taken.
 enum class SnapshotReason {
   period,  ///< may be left out (SnapshotBranch::leaves_out)
   best,    ///< by one of [[best]]'s rules, or may become it
   end,     ///< of a run
 };
 
-/// Takes the snapshots of a run. Each iteration has one at most, unless more has come of it since.
-class Snapshots {
- public:
-  /// `branch` and `profile` may be null: nothing is written; nobody asks where time goes.
-  Snapshots(SnapshotBranch* branch, Learner& learner, HookCalls& hooks, Profile* profile, RunState& state)
-      : branch_(branch), learner_(learner), hooks_(hooks), profile_(profile), state_(state), taken_(state.iteration) {}
+/// Takes the snapshots of a run: at most one of each iteration, unless the state has changed since.
+struct Snapshots {
+  SnapshotBranch* branch;  ///< null: nothing is written
+  Learner& learner;
+  HookCalls& hooks;
+  Profile* profile;  ///< null: nobody asks where time goes
+  RunState& state;
+  std::uint64_t taken = state.iteration;  ///< iteration of the newest one
 
-  /// `before` is called once it is sure that one is taken, and may change the state. `links`: of the rules that it is
-  /// the best of.
+  /// `before` is called only if a snapshot is taken, before that, and may change the state. `links`: of the rules by
+  /// which the snapshot is the best.
   void take(
       SnapshotReason reason, const std::vector<std::string>& links = {}, const std::function<void()>& before = [] {});
-  /// Whether the state is in a snapshot of its iteration.
-  bool has_newest() const { return taken_ == state_.iteration; }
-  SnapshotBranch* branch() { return branch_; }
-
- private:
-  SnapshotBranch* branch_;
-  Learner& learner_;
-  HookCalls& hooks_;
-  Profile* profile_;
-  RunState& state_;
-  std::uint64_t taken_;  // iteration of the newest one
+  /// Whether the newest snapshot is that of the current iteration.
+  bool has_newest() const { return taken == state.iteration; }
 };
 
 }  // namespace flowtrain

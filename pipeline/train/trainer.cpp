@@ -26,26 +26,29 @@ Trainer::Trainer(TrainerParts parts, RunState state)
     : parts_(std::move(parts)),
       state_(std::move(state)),
       hooks_(parts_.hooks, state_, *parts_.group, parts_.run_plan.last, parts_.iterations_per_epoch),
-      flags_(*parts_.group, parts_.interrupt, parts_.snapshots.to, parts_.early_stop, hooks_, state_),
-      samples_(parts_.line, *parts_.group, *parts_.bad_samples, state_),
-      reports_({parts_.run_plan.first, parts_.run_plan.last, parts_.display_every, parts_.iterations_per_epoch},
-               parts_.loggers, hooks_, *parts_.group, state_),
+      flags_{*parts_.group, parts_.interrupt, parts_.snapshots.to, parts_.early_stop, hooks_, state_},
+      samples_(parts_.loader, *parts_.group, *parts_.bad_samples, state_),
+      reports_{{parts_.run_plan.first, parts_.run_plan.last, parts_.display_every, parts_.iterations_per_epoch},
+               parts_.loggers,
+               hooks_,
+               *parts_.group,
+               state_},
       hyper_(*parts_.learner, labels_of(parts_.run_plan), parts_.schedules, hooks_, state_),
-      errors_(parts_.train_errors, *parts_.learner, flags_, *parts_.group, state_),
-      judge_(parts_.nonfinite, *parts_.learner, parts_.snapshots.to, hyper_, samples_, *parts_.group, state_),
-      snapshots_(parts_.snapshots.to, *parts_.learner, hooks_, parts_.profile, state_),
-      tuning_(parts_.tuner, parts_.line, *parts_.learner),
+      errors_{parts_.train_errors, *parts_.learner, flags_, *parts_.group, state_},
+      judge_{parts_.nonfinite, *parts_.learner, parts_.snapshots.to, hyper_, samples_, *parts_.group, state_},
+      snapshots_{parts_.snapshots.to, *parts_.learner, hooks_, parts_.profile, state_},
+      tuning_{parts_.tuner, parts_.loader, *parts_.learner},
       validations_(
           parts_.validation, {parts_.best, parts_.early_stop, parts_.val_errors, parts_.averages}, parts_.beside.to,
           parts_.validation_replica,
           {*parts_.learner, *parts_.group, hooks_, flags_, hyper_, judge_, snapshots_, parts_.loggers, state_}) {}
 
 TrainerResult Trainer::run() {
-  reports_.pace().start(state_.elapsed_s);
-  parts_.line.start();
-  validations_.start_lines();
+  reports_.pace.start(state_.elapsed_s);
+  parts_.loader.start();
+  validations_.start_loaders();
   const std::stop_callback wake(flags_.cancels_reads(), [this] {
-    parts_.line.cancel_reads();
+    parts_.loader.cancel_reads();
     validations_.cancel_reads();
   });
   try {
@@ -76,23 +79,23 @@ bool Trainer::iterate() {
   for (std::uint32_t micro = 0; micro < parts_.run_plan.accum; ++micro) {
     const auto ticket = next_batch(micro);
     if (!ticket) return discard_iteration(micro);
-    Slab& batch = parts_.line.slab(*ticket);
+    Slab& batch = parts_.loader.slab(*ticket);
     if (micro == 0) {
       plan = batch.plan();
       hyper_.begin_iteration(iteration, plan.hyper);
     }
     event.epoch = batch.epoch();
-    reports_.pace().count_samples(samples_.add(batch));
+    reports_.pace.count_samples(samples_.add(batch));
     const bool last = micro + 1 == parts_.run_plan.accum;
-    const Pace::Computing computing(reports_.pace());
+    const Pace::Computing computing(reports_.pace);
     if (!errors_.forward_backward(batch, last, [this] { return own_flags(); })) return false;
-    parts_.line.release(*ticket);
+    parts_.loader.release(*ticket);
   }
 
   std::optional<StepStats> stats;
   StepFlags flags;
   {
-    const Pace::Computing computing(reports_.pace());
+    const Pace::Computing computing(reports_.pace);
     learner.finish_gradients();  // unscale, hooks, clip
     if (wants_stats(plan)) stats = learner.stats();
     flags = flags_.of_all(own_flags(), stats);
@@ -110,8 +113,8 @@ bool Trainer::iterate() {
   if (plan.saves_by_period) judge_.add_rollback_target(iteration);
   report(event, stats);
   flags_.apply(flags);
-  const auto time = reports_.pace().take_iteration();
-  if (!flags_.end()) tuning_.after_iteration(time);
+  const auto time = reports_.pace.take_iteration();
+  if (!flags_.end) tuning_.after_iteration(time);
   if (plan.validates && goes_on()) validate(plan);
   if (plan.saves && goes_on()) snapshot(plan.last ? SnapshotReason::end : SnapshotReason::period);
   return true;
@@ -124,13 +127,13 @@ std::optional<Ticket> Trainer::next_batch(std::uint32_t micro) {
   {
     const Profile::At at(parts_.profile, Phase::data);
     const auto begin = Clock::now();
-    if (!parts_.line.next(ticket)) throw InternalError("the line ended before the run");
-    reports_.pace().waited(Clock::now() - begin);
+    if (!parts_.loader.next(ticket)) throw InternalError("the loader ended before the run");
+    reports_.pace.waited(Clock::now() - begin);
   }
   flags_.look_for_signal();
-  const Slab& batch = parts_.line.slab(ticket);
+  const Slab& batch = parts_.loader.slab(ticket);
   const bool bad = ticket.kind == TicketKind::bad;
-  if (flags_.end().signal && (micro == 0 || bad || !batch.bad().empty())) return std::nullopt;
+  if (flags_.end.signal && (micro == 0 || bad || !batch.bad().empty())) return std::nullopt;
   if (bad) std::rethrow_exception(batch.error());
   parts_.group->at_iteration(ticket.iteration);
   if (micro == 0 && parts_.profile) parts_.profile->begin_iteration(ticket.iteration);
@@ -161,20 +164,20 @@ void Trainer::report(StepEvent event, const std::optional<StepStats>& stats) {
     event.grad_norm = stats->grad_norm;
     scalars = stats->parts;
     hyper_.append_hyper(scalars);
-    reports_.pace().exchanged(*stats);
+    reports_.pace.exchanged(*stats);
     state_.line.clipped += stats->clipped;
   }
   event.lr = hyper_.lr();
   reports_.put(event, scalars);
-  state_.elapsed_s = reports_.pace().elapsed_s();
+  state_.elapsed_s = reports_.pace.elapsed_s();
 }
 
 void Trainer::validate(const Plan& plan) {
   const auto begin = Clock::now();
   const Profile::At at(parts_.profile, Phase::validation);
   validations_.run(state_.iteration, plan.last);
-  reports_.pace().paused(Clock::now() - begin);
-  state_.elapsed_s = reports_.pace().elapsed_s();
+  reports_.pace.paused(Clock::now() - begin);
+  state_.elapsed_s = reports_.pace.elapsed_s();
 }
 
 // An overlapped validation that has shown its metrics can do without the earlier snapshot.
@@ -184,15 +187,13 @@ void Trainer::snapshot(SnapshotReason reason) {
 
 bool Trainer::goes_on() {
   flags_.look_again();
-  return !flags_.end();
+  return !flags_.end;
 }
 
 TrainerResult Trainer::conclude() {
-  TrainerResult result;
   if (parts_.profile) parts_.profile->finish();
-  result.wall_s = reports_.pace().run_s();
-  result.wait_s = reports_.pace().wait_s();
-  const RunEnd& end = flags_.end();
+  const double wall_s = reports_.pace.run_s(), wait_s = reports_.pace.wait_s();
+  const RunEnd& end = flags_.end;
   if (end.signal) {
     validations_.give_up();
     if (!snapshots_.has_newest() || state_.validation_pending) snapshot(SnapshotReason::end);
@@ -200,16 +201,12 @@ TrainerResult Trainer::conclude() {
     validations_.take_in();
     if (parts_.run_plan.final_snapshot || end.error) snapshot(SnapshotReason::end);
   } else {
-    parts_.line.check_finished();
+    parts_.loader.check_finished();
   }
   hooks_(HookEvent::run_end);
-  parts_.line.stop();
-  validations_.stop_lines();
-  result.iteration = state_.iteration;
-  result.signal = end.signal;
-  result.stopped = end.stopped;
-  result.error = end.error;
-  return result;
+  parts_.loader.stop();
+  validations_.stop_loaders();
+  return {end, state_.iteration, wall_s, wait_s};
 }
 
 std::string params_xxh64(Learner& learner) {

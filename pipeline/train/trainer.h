@@ -16,8 +16,7 @@
 #include "pipeline/train/judge.h"
 #include "pipeline/train/loader_tuning.h"
 #include "pipeline/train/logger.h"
-#include "pipeline/train/nonfinite.h"
-#include "pipeline/train/on_error.h"
+#include "pipeline/train/policies.h"
 #include "pipeline/train/reports.h"
 #include "pipeline/train/run_flags.h"
 #include "pipeline/train/run_state.h"
@@ -42,7 +41,7 @@ class Interrupt;
 /// runs without them: in all processes, or in none.
 struct TrainerParts {
   RunPlan run_plan;
-  Loader& line;
+  Loader& loader;
   std::vector<ValidationSet> validation = {};  ///< [data.val]'s first
   std::vector<BestRule> best = {
       {"loss", true}};  ///< decide which snapshots are best; of each validation the first rule is told
@@ -55,7 +54,7 @@ struct TrainerParts {
   Loggers loggers = {};
   Outlet<SnapshotBranch> snapshots;
   const Interrupt* interrupt = nullptr;
-  Tuner* tuner = nullptr;            ///< of `line`; null: it keeps its shape
+  Tuner* tuner = nullptr;            ///< of `loader`; null: the loader keeps its shape
   std::uint64_t display_every = 20;  ///< iterations; 0 = never
   NonFinitePolicy nonfinite = {};
   ErrorPolicy train_errors = {}, val_errors = {};
@@ -67,11 +66,8 @@ struct TrainerParts {
 };
 
 /// How a run ended.
-struct TrainerResult {
+struct TrainerResult : RunEnd {
   std::uint64_t iteration = 0;    ///< the last one that was finished
-  std::optional<int> signal;      ///< that interrupted it
-  std::string stopped = {};       ///< why it ended early; empty where it did not
-  std::exception_ptr error = {};  ///< that ended it so, all being saved; null where none did
   double wall_s = 0, wait_s = 0;  ///< of the loop; and of that, waiting for data
 };
 

@@ -3,8 +3,7 @@
 #include <set>
 #include <utility>
 
-#include "pipeline/telemetry/log.h"
-#include "pipeline/train/epoch_means.h"
+#include "pipeline/train/reports.h"
 #include "sampling/core/text.h"
 
 namespace flowtrain {
@@ -23,22 +22,22 @@ Validations::Validations(std::vector<ValidationSet> sets, ValidationRules rules,
   for (auto& set : sets_) set.bad_samples.restore(run_.state.validation[set.name].bad_samples);
 }
 
-void Validations::start_lines() {
-  for (auto& set : sets_) set.line.start();
+void Validations::start_loaders() {
+  for (auto& set : sets_) set.loader.start();
 }
 
-void Validations::stop_lines() {
-  for (auto& set : sets_) set.line.stop();
+void Validations::stop_loaders() {
+  for (auto& set : sets_) set.loader.stop();
 }
 
 void Validations::cancel_reads() const {
-  for (auto& set : sets_) set.line.cancel_reads();
+  for (auto& set : sets_) set.loader.cancel_reads();
 }
 
 // What the one before has shown takes effect first, whatever time that took.
 void Validations::run(std::uint64_t iteration, bool last) {
   if (!take_in()) return;
-  if (!run_.flags.end().stopped.empty()) return;
+  if (!run_.flags.end.stopped.empty()) return;
   if (overlapped_ && !last)
     launch(iteration);
   else
@@ -77,11 +76,11 @@ void Validations::resume() {
   auto& awaited = run_.state.awaited;
   if (!awaited || awaited->scalars) return;
   const std::uint64_t iteration = awaited->iteration;
-  SnapshotBranch* branch = run_.snapshots.branch();
+  SnapshotBranch* branch = run_.snapshots.branch;
   if (overlapped_ && branch && branch->load(*replica_, iteration, rules_.averages))
     return overlapped_->start(*replica_, iteration);
-  warn(concat("the validation of iteration ", iteration, ", which was interrupted, is left out: ",
-              overlapped_ ? "its snapshot is gone" : "validation is no longer overlapped"));
+  warn_once(run_.group, concat("the validation of iteration ", iteration, ", which was interrupted, is left out: ",
+                               overlapped_ ? "its snapshot is gone" : "validation is no longer overlapped"));
   awaited.reset();
 }
 
@@ -101,13 +100,13 @@ void Validations::collect() {
   if (!found.scalars) return;
   awaited->scalars = found.scalars;
   const auto links = record(awaited->iteration, found, awaited->training).links;
-  SnapshotBranch* branch = run_.snapshots.branch();
+  SnapshotBranch* branch = run_.snapshots.branch;
   if (!links.empty() && branch) branch->mark(awaited->iteration, run_.state, links);
 }
 
 void Validations::give_up() {
   if (!overlapped_ || !overlapped_->under_way()) return;
-  overlapped_->give_up(run_.flags.end().signal.value());
+  overlapped_->give_up(run_.flags.end.signal.value());
   collect();
 }
 
@@ -117,7 +116,7 @@ bool Validations::take_in() {
   if (!awaited) return true;
   if (!awaited->scalars) {
     // The flags of a step may bring the signal only after the next iteration, whose validation would be lost.
-    auto& end = run_.flags.end();
+    auto& end = run_.flags.end;
     if (!end && overlapped_) end.signal = overlapped_->signal();
     return false;
   }
@@ -143,7 +142,7 @@ bool Validations::is_left_out(const Validated& found) const {
 
 void Validations::on_error(std::uint64_t iteration, const std::exception_ptr& error) {
   if (rules_.errors.action != ErrorPolicy::Action::skip) return run_.flags.stop_with_error(error);
-  warn(concat("no validation at iteration ", iteration, ": ", summary_of(error)));
+  warn_once(run_.group, concat("no validation at iteration ", iteration, ": ", summary_of(error)));
   count();
 }
 
@@ -170,7 +169,7 @@ void Validations::warn_of_unknown(const Scalars& training) {
   for (auto& rule : rules_.best) names.insert(rule.of.name);
   for (auto& name : names)
     if (name.starts_with(of_training) && !finite_value(training, name))
-      warn(concat("no rule can compare '", name, "': training reports ",
+      warn_once(run_.group, concat("no rule can compare '", name, "': training reports ",
                   join(training, ", ", [](auto& scalar) { return scalar.first; })));
 }
 
@@ -188,11 +187,6 @@ Validations::Ranks Validations::record(std::uint64_t iteration, const Validated&
   const bool improved = !ranks.links.empty() && ranks.links.front() == rules_.best.front().link;
   run_.loggers.validation({iteration, *found.scalars, improved, found.confusion, found.replaced});
   return ranks;
-}
-
-// Only rank 0 logs what all ranks know.
-void Validations::warn(const std::string& text) const {
-  if (run_.group.leads()) log_warn(text);
 }
 
 }  // namespace flowtrain

@@ -11,7 +11,7 @@
 #include "pipeline/train/hyper_adjuster.h"
 #include "pipeline/train/judge.h"
 #include "pipeline/train/logger.h"
-#include "pipeline/train/on_error.h"
+#include "pipeline/train/policies.h"
 #include "pipeline/train/run_flags.h"
 #include "pipeline/train/run_state.h"
 #include "pipeline/train/snapshots.h"
@@ -22,7 +22,7 @@
 
 namespace flowtrain {
 
-/// What validations work with, and what follows from them.
+/// The rules for validations.
 struct ValidationRules {
   std::vector<BestRule> best;  ///< decide which snapshots are best; users are told of the first rule's
   EarlyStop early_stop;
@@ -50,24 +50,24 @@ class Validations {
   Validations(std::vector<ValidationSet> sets, ValidationRules rules, OverlappedValidation* beside,
               ValidationReplica* replica, const ValidationContext& context);
 
-  void start_lines();
-  void stop_lines();
-  /// Reads of the lines that wait for a server that is away fail from now on. Any thread.
+  void start_loaders();
+  void stop_loaders();
+  /// From now on, reads of the loaders that wait for a server that is away fail. Any thread may call.
   void cancel_reads() const;
   bool any() const { return !sets_.empty(); }
 
-  /// Starts anew what a signal ended, where that was overlapped.
+  /// Starts an overlapped validation again that a signal ended.
   void resume();
   /// Validates the iteration that was just finished; `last` of the run.
   void run(std::uint64_t iteration, bool last);
   /// Shows and ranks an overlapped validation that is over; nothing that training depends on, as other ranks may do so
   /// at another iteration.
   void collect_if_over();
-  /// Likewise of one that is under way, for which it waits.
+  /// Waits for an overlapped validation that is under way, then does the same.
   void collect_if_under_way();
   /// A signal ends the run: one that goes on later begins the validation anew.
   void give_up();
-  /// What training depends on, once it is there. False: a signal came before the metrics.
+  /// Uses the metrics of an overlapped validation for training. False: a signal came before the metrics.
   bool take_in();
 
  private:
@@ -86,7 +86,6 @@ class Validations {
   Ranks record(std::uint64_t iteration, const Validated& found, const Scalars& training);
   Scalars training_values() const;
   void warn_of_unknown(const Scalars& training);
-  void warn(const std::string& text) const;
 
   std::vector<ValidationSet> sets_;
   const ValidationRules rules_;

@@ -9,7 +9,7 @@
 
 namespace flowtrain {
 
-/// Of those who ask for an end, and all others.
+/// The agreement of all ranks on whether and by which signal to end.
 class Agreement {
  public:
   explicit Agreement(Group& group) : group_(group) {}

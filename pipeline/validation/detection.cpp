@@ -1,10 +1,11 @@
 #include "pipeline/validation/detection.h"
 
 #include <algorithm>
+#include <cstring>
 #include <future>
 #include <thread>
+#include <type_traits>
 
-#include "pipeline/train/exchange.h"
 #include "sampling/core/error.h"
 #include "stages/evaluation/detection_metrics.h"
 
@@ -41,6 +42,49 @@ Measured measure(const Dataset& dataset, std::span<const ImageResult> image_resu
   return measured;
 }
 
+// Between processes of one program: numbers travel as they lie in memory.
+template <class T>
+void put(std::string& bytes, const T& value) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+template <class T>
+void put_all(std::string& bytes, const std::vector<T>& values) {
+  put(bytes, std::uint64_t{values.size()});
+  for (auto& value : values) put(bytes, value);
+}
+
+template <class T>
+T take(std::string_view& bytes) {
+  T value;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  bytes.remove_prefix(sizeof value);
+  return value;
+}
+
+template <class T>
+std::vector<T> take_all(std::string_view& bytes) {
+  std::vector<T> values(take<std::uint64_t>(bytes));
+  for (auto& value : values) value = take<T>(bytes);
+  return values;
+}
+
+// Ordered by record, so that it does not matter which rank looked at which. A collective.
+std::vector<ImageResult> gather_image_results(Group& group, std::vector<ImageResult> mine) {
+  std::string bytes;
+  if (group.size() > 1) {
+    for (auto& image_result : mine)
+      put(bytes, image_result.record), put_all(bytes, image_result.boxes), put_all(bytes, image_result.found);
+    mine.clear();
+    for (const std::string& text : group.gather("the objects that all ranks found", bytes))
+      for (std::string_view left = text; !left.empty();)
+        mine.push_back({take<std::uint64_t>(left), take_all<Box>(left), take_all<Detection>(left)});
+  }
+  std::sort(mine.begin(), mine.end(), [](auto& a, auto& b) { return a.record < b.record; });
+  return mine;
+}
+
 double value_of(const Scalars& scalars, const std::string& name) {
   return std::find_if(scalars.begin(), scalars.end(), [&](auto& scalar) { return scalar.first == name; })->second;
 }
@@ -72,7 +116,7 @@ std::optional<Scalars> measure_detection(const DetectionMetrics& metrics, Detect
   std::vector<std::uint64_t> share;
   for (int turn = 0; const std::uint64_t record : records)
     if (turn++ % group.size() == group.rank()) share.push_back(record);
-  // What could not be read was named by the line that fed the loss.
+  // What could not be read was named by the loader that fed the loss.
   // Ranks ask equally often, though some have one picture more.
   bool complete = true;
   const auto after = [&, asked = std::size_t{0}](const DetectedImage& detected) mutable {

@@ -1,5 +1,5 @@
 #pragma once
-// What a detection net finds in the validation pictures, and how good that is.
+// Runs a detection net on the validation pictures, and measures what it finds.
 
 #include <cstdint>
 #include <functional>
@@ -31,15 +31,15 @@ struct DetectedImage {
 std::vector<ImageResult> detect_in(const Dataset& dataset, std::span<const std::uint64_t> records, Detector& detector,
                                    const std::function<bool(const DetectedImage&)>& after);
 
-/// What sights say of a detector.
+/// The measures of a detector over many pictures.
 struct Measured {
   GroundTruth truth;
   std::vector<FoundObject> found;
   CocoEvaluation coco;
-  Scalars scalars;  ///< all of detection_figure_names()
+  Scalars scalars;  ///< all of detection_metric_names()
 };
 
-/// What a validation measures a detector by.
+/// The metrics that a validation computes for a detector.
 struct DetectionMetrics {
   const Dataset& dataset;                                   ///< of the validation
   std::vector<std::string> names;                           ///< as in stages/evaluation/metrics.h; at least one

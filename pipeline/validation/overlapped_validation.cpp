@@ -52,7 +52,7 @@ std::optional<int> OverlappedValidation::own_signal() const {
 }
 
 void OverlappedValidation::cancel_reads() const {
-  for (auto& set : sets_) set.line.cancel_reads();
+  for (auto& set : sets_) set.loader.cancel_reads();
 }
 
 }  // namespace flowtrain

@@ -2,12 +2,12 @@
 
 #include <set>
 
-#include "pipeline/train/exchange.h"
+#include "pipeline/train/sample_account.h"
 #include "sampling/core/error.h"
 
 namespace flowtrain {
 
-Validated run_validation(Loader& line, Validator& validator, BadSamples& bad, std::uint64_t iteration,
+Validated run_validation(Loader& loader, Validator& validator, BadSamples& bad, std::uint64_t iteration,
                          std::uint64_t batches, const GoesOn& goes_on, Group& group, const DetectionMetrics* detection,
                          ErrorPolicy::Action on_error) {
   std::exception_ptr error;
@@ -27,17 +27,17 @@ Validated run_validation(Loader& line, Validator& validator, BadSamples& bad, st
   std::set<std::uint64_t> records;
   for (std::uint64_t batch = 0; batch < batches && complete; ++batch) {
     Ticket ticket;
-    if (!line.next(ticket)) throw InternalError("the validation line ended");
+    if (!loader.next(ticket)) throw InternalError("the validation loader ended");
     if (!(complete = goes_on())) break;  // what came may be bad only because nobody waited for it
-    Slab& slab = line.slab(ticket);
+    Slab& slab = loader.slab(ticket);
     if (ticket.kind == TicketKind::batch) found.insert(found.end(), slab.bad().begin(), slab.bad().end());
     attempt([&] {
       if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
       validator.validate(slab);
       if (detection)
-        for (auto& row : line.rows(ticket)) records.insert(row.id);
+        for (auto& row : loader.rows(ticket)) records.insert(row.id);
     });
-    line.release(ticket);
+    loader.release(ticket);
     if (error && on_error == ErrorPolicy::Action::save) break;
     complete = goes_on();
   }
@@ -66,7 +66,7 @@ Validated validate_sets(const std::vector<ValidationSet>& sets, Validator& valid
   std::uint64_t replaced = 0;
   for (std::size_t i = sets.size(); i-- > 0;) {
     const ValidationSet& set = sets[i];
-    Validated one = run_validation(set.line, validator, set.bad_samples, iteration, set.batches, goes_on, group,
+    Validated one = run_validation(set.loader, validator, set.bad_samples, iteration, set.batches, goes_on, group,
                                    set.detection, on_error);
     if (!one.scalars && !one.error) return {};
     if (one.error && !error) error = one.error;

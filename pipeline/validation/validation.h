@@ -1,5 +1,5 @@
 #pragma once
-// One validation: some batches of the validation line, in eval mode.
+// One validation: some batches of the validation loader, in eval mode.
 
 #include <cstdint>
 #include <exception>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "pipeline/graph/graph.h"
-#include "pipeline/train/on_error.h"
+#include "pipeline/train/policies.h"
 #include "pipeline/validation/detection.h"
 #include "stages/bad_samples.h"
 #include "stages/evaluation/class_table.h"
@@ -18,16 +18,16 @@
 
 namespace flowtrain {
 
-/// What a validation goes through.
+/// One set of a validation.
 struct ValidationSet {
   std::string name;  ///< before its metrics' names; empty: [data.val]'s
-  Loader& line;
+  Loader& loader;
   std::uint64_t batches;  ///< of one validation
   BadSamples& bad_samples;
   const DetectionMetrics* detection;  ///< null where none is asked for
 };
 
-/// What came of it. Neither metrics nor an error: it was given up.
+/// The result of a validation. Neither metrics nor an error: the validation was given up.
 struct Validated {
   std::optional<Scalars> scalars = {};       ///< of all sets, [data.val]'s first
   std::optional<ClassTable> confusion = {};  ///< of [data.val], where val.metrics asks for it
@@ -38,12 +38,12 @@ struct Validated {
 /// Asked before and after each batch; false: the validation is given up.
 using GoesOn = std::function<bool()>;
 
-/// Takes `batches` batches from the line and returns the validator's metrics over them; a learner is in train mode
+/// Takes `batches` batches from the loader and returns the validator's metrics over them; a learner is in train mode
 /// afterwards. Bad samples are entered as of `iteration`. In a group `goes_on` must answer alike on all ranks, which
 /// ask it equally often. `detection` (may be null): the validator's detector looks at the same records, and its metrics
 /// follow. Throws errors (of a bad batch, say), but for those that `on_error` and is_survivable() let pass; with `skip`
-/// the batches are taken from the line all the same, so that the next validation begins where it would have.
-Validated run_validation(Loader& line, Validator& validator, BadSamples& bad, std::uint64_t iteration,
+/// the batches are taken from the loader all the same, so that the next validation begins where it would have.
+Validated run_validation(Loader& loader, Validator& validator, BadSamples& bad, std::uint64_t iteration,
                          std::uint64_t batches, const GoesOn& goes_on, Group& group = solo_group(),
                          const DetectionMetrics* detection = nullptr,
                          ErrorPolicy::Action on_error = ErrorPolicy::Action::stop);

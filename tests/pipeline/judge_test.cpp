@@ -20,7 +20,7 @@ using Action = NonFinitePolicy::Action;
 
 struct Fixture {
   explicit Fixture(const NonFinitePolicy& policy, SnapshotBranch* snapshots = nullptr)
-      : judge(policy, learner, snapshots, hyper, samples, solo_group(), state) {
+      : judge{policy, learner, snapshots, hyper, samples, solo_group(), state} {
     set_console_level(ConsoleLevel::quiet);
     line.start();
     Ticket ticket;

@@ -1,4 +1,4 @@
-#include "pipeline/train/on_error.h"
+#include "pipeline/train/policies.h"
 
 #include <doctest/doctest.h>
 

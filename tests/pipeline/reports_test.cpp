@@ -27,18 +27,31 @@ std::vector<json> lines_of(const std::filesystem::path& path) {
 }  // namespace
 
 TEST_CASE("means are over what was read and finite, without learning rates, and go on where a run does") {
+  struct EpochLogger final : Logger {
+    Scalars means;
+    void step(const StepEvent&, const Scalars&) override {}
+    void epoch(std::uint64_t, std::uint64_t, const Scalars& of_epoch) override { means = of_epoch; }
+  } logger;
+  Loggers loggers;
+  loggers.outlets.to = {&logger};
   RunState state;
-  {
-    EpochMeans means(state);
-    means.add("loss", 1);
-    means.add("loss", NAN);
-    means.add({{"loss.part", 3}, {"lr.a", 0.1}});
-  }
-  EpochMeans means(state);
-  means.add("loss", 2);
-  CHECK(epoch_means(state) == Scalars{{"loss", 1.5}, {"loss.part", 3}});
-  means.begin_epoch();
-  CHECK(state.epoch_sums.empty());
+  HookCalls hooks(nullptr, state, solo_group(), 3, 3);
+  const auto put = [&](std::uint64_t iteration, double loss, const Scalars& scalars) {
+    Reports reports{{iteration, 3, 0, 3}, loggers, hooks, solo_group(), state};  // anew, as after an interruption
+    reports.pace.start(0);
+    state.iteration = iteration;
+    reports.put({.iteration = iteration, .loss = loss, .grad_norm = NAN}, scalars);
+  };
+  put(1, 1, {{"loss.part", 3}, {"lr.a", 0.1}});
+  put(2, NAN, {{"loss.part", 9}});
+  CHECK(logger.means.empty());
+  put(3, 2, {});
+  REQUIRE(logger.means.size() == 4);  // samples_per_s and data_wait, too
+  CHECK(logger.means[0] == std::pair<std::string, double>("loss", 1.5));
+  CHECK(logger.means[1] == std::pair<std::string, double>("loss.part", 3));
+  CHECK(epoch_means(state) == Scalars{{"loss", 1.5}, {"loss.part", 3}});  // rules of the validation after it see them
+  put(4, 5, {});
+  CHECK(epoch_means(state) == Scalars{{"loss", 5.0}});
 }
 
 TEST_CASE("pace: rates since the last report, a pause left out; waits are shares of the time") {
@@ -82,8 +95,8 @@ TEST_CASE("each iteration is shown; a train line tells what was read, an epoch l
     Display display(ProgressMode::off, 4, &metrics);
     Loggers loggers;
     loggers.outlets.to = {&display};
-    Reports reports({1, 4, 2, 4}, loggers, hooks, solo_group(), state);
-    reports.pace().start(0);
+    Reports reports{{1, 4, 2, 4}, loggers, hooks, solo_group(), state};
+    reports.pace.start(0);
     CHECK(reports.due(2));
     CHECK_FALSE(reports.due(3));
     hooks.logged() = {{"own", 7}};
@@ -114,8 +127,8 @@ TEST_CASE("a step that was not read has no loss in its epoch's mean") {
   RunState state;
   HookCalls hooks(nullptr, state, solo_group(), 2, 2);
   const Loggers none;
-  Reports reports({1, 2, 0, 2}, none, hooks, solo_group(), state);
-  reports.pace().start(0);
+  Reports reports{{1, 2, 0, 2}, none, hooks, solo_group(), state};
+  reports.pace.start(0);
   CHECK_FALSE(reports.due(2));
   state.iteration = 1;
   reports.put({.iteration = 1}, {});

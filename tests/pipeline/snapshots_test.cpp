@@ -19,7 +19,7 @@ TEST_CASE("an iteration has one snapshot, unless more has come of it since") {
   RunState state;
   ScriptedLearner learner;
   HookCalls hooks(nullptr, state, solo_group(), 100, 0);
-  Snapshots snapshots(&branch, learner, hooks, nullptr, state);
+  Snapshots snapshots{&branch, learner, hooks, nullptr, state};
   CHECK(snapshots.has_newest());
   int asked = 0;
   const auto take = [&](SnapshotReason reason) {
@@ -38,7 +38,7 @@ TEST_CASE("an iteration has one snapshot, unless more has come of it since") {
   CHECK(branch.finish());
   CHECK(list_snapshots(policy.folder).size() == 1);
 
-  Snapshots nowhere(nullptr, learner, hooks, nullptr, state);
+  Snapshots nowhere{nullptr, learner, hooks, nullptr, state};
   state.iteration = 6;
   nowhere.take(SnapshotReason::end);
   CHECK(learner.take_calls().empty());

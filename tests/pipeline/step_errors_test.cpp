@@ -19,8 +19,8 @@ using Action = ErrorPolicy::Action;
 struct Fixture {
   explicit Fixture(const ErrorPolicy& policy, Group& group = solo_group())
       : hooks(nullptr, state, group, 100, 0),
-        flags(group, nullptr, nullptr, early_stop, hooks, state),
-        errors(policy, learner, flags, group, state) {
+        flags{group, nullptr, nullptr, early_stop, hooks, state},
+        errors{policy, learner, flags, group, state} {
     set_console_level(ConsoleLevel::quiet);
     slab.begin({}, 0, 1, 1);
   }
@@ -69,8 +69,8 @@ TEST_CASE("save: the run ends in good order, and the iteration is not finished")
   Fixture run({Action::save});
   run.fail();
   CHECK_FALSE(run.compute(false));
-  CHECK(run.flags.end().stopped == "too large");
-  CHECK(run.flags.end().error);
+  CHECK(run.flags.end.stopped == "too large");
+  CHECK(run.flags.end.error);
   CHECK(run.learner.take_calls() == Calls{"forward_backward", "discard"});
 }
 

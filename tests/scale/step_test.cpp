@@ -6,7 +6,7 @@
 #include <map>
 
 #include "pipeline/train/display.h"
-#include "pipeline/train/exchange.h"
+#include "pipeline/train/sample_account.h"
 #include "pipeline/train/trainer.h"
 #include "tests/scale/ranks.h"
 #include "tests/support/fakes.h"

@@ -6,7 +6,7 @@
 #include "pipeline/commands/computing/commands.h"
 #include "pipeline/commands/flags.h"
 #include "pipeline/snapshot/atomic_folder.h"
-#include "pipeline/snapshot/choice.h"
+#include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/telemetry/metrics.h"

@@ -1,11 +1,44 @@
-#include "pipeline/train/on_error.h"
+#include "pipeline/train/policies.h"
 
+#include <cmath>
+
+#include "pipeline/telemetry/log.h"
 #include "sampling/core/out_of_memory.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
 #include "stages/hooks.h"
 
 namespace flowtrain {
+
+NonFinitePolicy NonFinitePolicy::from(const Settings& train) {
+  const std::string& action = train.text("nonfinite");
+  return {action == "skip"       ? Action::skip
+          : action == "rollback" ? Action::rollback
+                                 : Action::stop,
+          static_cast<std::uint64_t>(train.integer("max_nonfinite")), train.real("rollback_lr")};
+}
+
+bool is_finite(const StepStats& result) {
+  return std::isfinite(result.loss) && (std::isfinite(result.grad_norm) || result.overflow);
+}
+
+std::string what_is_not_finite(const StepStats& result) {
+  const bool loss = !std::isfinite(result.loss);
+  const double value = loss ? result.loss : result.grad_norm;
+  // A NaN's sign means nothing.
+  return concat(loss ? "the loss is " : "the gradients' norm is ",
+                std::isnan(value) ? std::string("nan") : concat(value));
+}
+
+UserError nonfinite_error(std::uint64_t iteration, const std::vector<std::uint64_t>& samples, const StepStats& result,
+                          const std::string& run, const std::string& why) {
+  return UserError(ExitCode::numerics,
+                   concat(what_is_not_finite(result), " at iteration ", iteration, why.empty() ? "" : " (" + why + ")",
+                          "; samples of its last batch: ", join(samples)),
+                   concat("`flowtrain replay ", run,
+                          " --find-nan` names the sample and the layer; lower optim.lr, add lr.warmup, set "
+                          "train.clip, or let train.nonfinite skip such updates"));
+}
 
 ErrorPolicy ErrorPolicy::from(const Settings& settings, const Settings& dist, int processes) {
   const std::string& action = settings.text("on_error");
@@ -39,6 +72,10 @@ std::string summary_of(const std::exception_ptr& error) try {
   std::rethrow_exception(error);
 } catch (const std::exception& thrown) {
   return first_line(thrown.what());
+}
+
+void warn_once(const Group& group, const std::string& text) {
+  if (group.leads()) log_warn(text);
 }
 
 }  // namespace flowtrain
