@@ -13,9 +13,11 @@
 #include "nets/names.h"
 #include "sampling/core/random.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 #include "stages/evaluation/detection_metrics.h"
-#include "stages/torch/detection/corner_detector.h"
+#include "stages/torch/detection/detector.h"
 #include "stages/torch/learner/autocast.h"
+#include "stages/torch/named.h"
 
 namespace flowtrain {
 
@@ -89,7 +91,7 @@ void NetValidator::check_own_metrics(const std::vector<Settings>& own) const {
 void NetValidator::check_finds_objects(const std::string& metric) const {
   if (!make_detector_)
     throw settings_.error("metrics", "'" + metric + "' is a metric of nets that find objects, which this one does not",
-                          ExitCode::usage, "of others: " + nets::listed(nets::metrics().names()));
+                          ExitCode::usage, "of others: " + join(nets::metrics().names()));
   if (!settings_.text("group_by").empty())
     throw settings_.error("group_by",
                           "'" + metric + "' of val.metrics is a metric of boxes, which are not told by groups",
@@ -106,10 +108,10 @@ nets::Step::Evaluated NetValidator::evaluate(const nets::NamedTensors& batch) {
   if (!amp_) return step_.evaluate(batch);
   const Autocast cast(amp_, where_.type());
   nets::Step::Evaluated seen = step_.evaluate(batch);
-  nets::NamedTensors outputs;
-  for (const auto& [name, tensor] : seen.outputs)
-    outputs.add(name, tensor.scalar_type() == *amp_ ? tensor.to(at::kFloat) : tensor);
-  return {std::move(outputs), std::move(seen.loss)};
+  seen.outputs = mapped(seen.outputs, [this](const at::Tensor& tensor) {
+    return tensor.scalar_type() == *amp_ ? tensor.to(at::kFloat) : tensor;
+  });
+  return seen;
 }
 
 void NetValidator::begin() {

@@ -1,6 +1,6 @@
 // What is known of steps that nobody waited for.
 
-#include "stages/torch/learner/deferred_steps.h"
+#include "stages/torch/learner/step_readout.h"
 
 #include <ATen/ATen.h>
 #include <doctest/doctest.h>
@@ -51,7 +51,8 @@ TEST_CASE("of unread steps the first that was not finite is known, and how often
   CHECK(unread.overflows == 5);
   CHECK(unread.in_a_row == 2);
   CHECK(unread.most_in_a_row == 3);
-  steps.add(30, scalar(not_a_number), scalar(inf), at::full({1}, 1.f));  // that was no matter of the gradients' precision
+  steps.add(30, scalar(not_a_number), scalar(inf),
+            at::full({1}, 1.f));  // that was no matter of the gradients' precision
   CHECK(taken(steps).nonfinite == 30);
 }
 
