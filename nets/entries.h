@@ -56,7 +56,7 @@ struct TraitsOf<nets::Loss> {
 };
 template <>
 struct TraitsOf<nets::Optimizer> {
-  /// The key whose value, or whose first value, is what Optimizer::set_rates() calls momentum; empty: none.
+  /// The key whose value, or whose first value, is what Optimizer::set_hyper() calls momentum; empty: none.
   std::string momentum = {};
 };
 template <>

@@ -1,5 +1,5 @@
 #pragma once
-// A user's mistake, and the way out of it.
+// A user's mistake, and a hint how to mend it.
 
 #include <stdexcept>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace flowtrain::nets {
 
-/// Net, loss and batch do not go together; the hint says what would.
+/// Net, loss and batch do not fit each other; the hint says what would.
 class Mistake : public std::invalid_argument {
  public:
   Mistake(const std::string& message, std::string hint) : std::invalid_argument(message), hint_(std::move(hint)) {}

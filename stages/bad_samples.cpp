@@ -1,14 +1,16 @@
 #include "stages/bad_samples.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "sampling/core/error.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
 std::string BadSamples::Entry::text() const {
-  return (split == "train" ? "bad sample " : "bad sample of " + split + " ") + std::to_string(sample.id) + " (" + name +
-         ") at iteration " + std::to_string(iteration) + ": " + sample.stage + ": " + sample.reason;
+  return concat("bad sample ", split == "train" ? "" : "of " + split + " ", sample.id, " (", name, ") at iteration ",
+                iteration, ": ", sample.stage, ": ", sample.reason);
 }
 
 void BadSamples::account(std::vector<BadSample> found, std::uint64_t iteration) {
@@ -29,10 +31,9 @@ void BadSamples::stop(const Entry& last) const {
     throw UserError(ExitCode::data, last.text(), "mend or remove it, or let a few be replaced: data.bad = \"skip\"");
   const std::string key = policy_.split == "train" ? "data.max_bad" : "data." + policy_.split + ".max_bad";
   constexpr std::size_t shown = 5;
-  std::string names;
-  auto id = ids_.begin();
-  for (std::size_t i = 0; i < shown && id != ids_.end(); ++i, ++id) names += (i ? ", " : "") + dataset_.describe(*id);
-  if (id != ids_.end()) names += ", …";
+  std::string names =
+      join(ids_ | std::views::take(shown), ", ", [this](std::uint64_t id) { return dataset_.describe(id); });
+  if (ids_.size() > shown) names += ", …";
   throw UserError(
       ExitCode::data,
       last.text() + "; that is more than " + key + " = " + std::to_string(policy_.budget) + " allows; bad are " + names,

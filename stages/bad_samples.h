@@ -19,7 +19,7 @@ class BadSamples {
     std::uint64_t budget = 0;     ///< distinct records that may be bad; 0 stops at the first
     std::string file = {};        ///< where all of them are listed; empty: nowhere
   };
-  /// What is told of a bad record, once.
+  /// What is reported of a bad record, once.
   struct Entry {
     const std::string& split;
     std::uint64_t iteration;  ///< of training
@@ -40,7 +40,7 @@ class BadSamples {
   void account(std::vector<BadSample> found, std::uint64_t iteration);
   /// Records found bad so far.
   const std::set<std::uint64_t>& ids() const { return ids_; }
-  /// Goes on from a snapshot's list.
+  /// Continues from the list of a snapshot.
   void restore(std::set<std::uint64_t> ids) { ids_ = std::move(ids); }
 
  private:

@@ -82,9 +82,9 @@ class NonFiniteSearch {
 /// micro-batch, finish_gradients(), stats() where they are wanted, then update() or discard().
 class Learner : public Validator {
  public:
-  /// From now on; one for each optimizer.
+  /// Sets the hyper-parameters from now on; one for each optimizer.
   virtual void set_hyper(std::span<const HyperParameters> hyper) = 0;
-  /// Threads that compute uses on the CPU from now on.
+  /// Sets how many threads compute uses on the CPU from now on.
   virtual void set_threads(unsigned) {}
   /// Forward and backward of one micro-batch; the first of an iteration (ticket.micro 0) begins with no gradients. The
   /// last one's gradients are averaged over the group; the flags travel with them. The slab may be reused when it
@@ -109,14 +109,14 @@ class Learner : public Validator {
   virtual NetSummary net_summary() const { return {}; }
   /// A net of its kind for overlapped validation, which it must outlive; null: it has none to give.
   virtual std::unique_ptr<ValidationReplica> make_replica() { return nullptr; }
-  /// Null where it cannot tell.
+  /// Null where the learner cannot measure memory.
   virtual MemoryProbe* memory_probe() { return nullptr; }
   virtual NonFiniteSearch* nonfinite_search() { return nullptr; }
 
   /// Copies the state to the host as it lies, into memory kept in `state` from the last time; settle() before it is
   /// read. A device may still be copying when it returns.
   virtual void copy_state(LearnerState& state) = 0;
-  /// Rank 0's state into all processes of the group.
+  /// Copies rank 0's state to all processes of the group.
   virtual void share_state() {}
   /// Puts a state back; without optimizer's tensors the optimizer stays as it is, and without a loss scale's so does
   /// that. Throws UserError(snapshot) where names or shapes differ.

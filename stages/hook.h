@@ -22,16 +22,16 @@ enum class HookEvent {
   run_begin,        ///< the weights are there, no batch is
   resume,           ///< likewise, where the run goes on from a snapshot: restore() has been called
   epoch_begin,      ///< before its first iteration; not where a run goes on within the epoch
-  iteration_begin,  ///< `rates` may be changed, for this iteration
+  iteration_begin,  ///< `hyper` may be changed, for this iteration
   batch,            ///< a micro-batch is about to be used: `batch` may be changed
   loss,             ///< its scalars are there, backward has not begun: `losses` may be changed
   backward,       ///< gradients of the whole iteration, of all processes, are in `parameters`, not clipped yet; may be
                   ///< changed
   step,           ///< the parameters have been changed by them; not where an update is left out
-  iteration_end,  ///< with `values`: where the loss is known, it comes first
+  iteration_end,  ///< with `scalars`: where the loss is known, it comes first
   epoch_end,
   validation_begin,  ///< still in train mode
-  validation_end,    ///< with `values`
+  validation_end,    ///< with `scalars`
   snapshot_begin,    ///< the state is about to be copied: state() is asked after this
   snapshot_end,      ///< the copy is on its way to the disk
   exception,         ///< `error` ends the run
@@ -59,7 +59,7 @@ struct HookContext {
   /// Ends the run after this iteration as if it were the last, on all processes. At run_begin: before the first. In a
   /// distributed run the others hear of it with the next iteration, so that one more is done.
   void stop(std::string reason) { stopped = std::move(reason); }
-  /// A value of one's own in metrics.jsonl's next training line; of several of a name the last.
+  /// Puts a value into metrics.jsonl's next training line; of several with one name the last one counts.
   void log(const std::string& name, double value);
 
   std::string stopped = {};  ///< what stop() was called with

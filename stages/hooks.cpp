@@ -79,16 +79,16 @@ void Hooks::restore(const std::map<std::string, std::string>& states) {
 }
 
 std::string Hooks::describe() const {
+  const auto label_of = [](const Entry* entry) {
+    return concat(entry->label, " (", entry->priority, entry->first_rank_only ? ", first rank" : "", ")");
+  };
   std::string text;
   for (const HookEvent event : all_events()) {
     const auto& there = at_[static_cast<std::size_t>(event)];
     if (there.empty()) continue;
     std::string line(name_of(event));
     line.resize(18, ' ');
-    for (std::size_t i = 0; i < there.size(); ++i)
-      line += concat(i > 0 ? ", " : "", there[i]->label, " (", there[i]->priority,
-                     there[i]->first_rank_only ? ", first rank" : "", ")");
-    text += line + "\n";
+    text += line + join(there, ", ", label_of) + "\n";
   }
   return text.empty() ? "no hooks: [[hook]] adds some\n" : text;
 }

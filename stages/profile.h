@@ -141,7 +141,7 @@ class Profile {
   /// By names. An operation's time is without those that it calls.
   const std::map<std::string, Cost>& operations() const { return operations_; }
   const std::map<std::string, Cost>& layers() const { return layers_; }
-  /// Copies: a data line that runs on may still add to them.
+  /// Copies, as a loader that runs on may still add to them.
   std::vector<Event> events() const;
   std::map<int, std::string> threads() const;
 

@@ -14,6 +14,22 @@ constexpr int max_fields = 32;
 constexpr int max_attempts = 16;
 }  // namespace
 
+void read_rows(const Dataset& dataset, std::span<RowWork> rows) {
+  for (auto& row : rows) {
+    if (row.state != RowWork::State::pending) continue;
+    try {
+      row.record = dataset.read(row.id, row.buffer);
+      row.state = RowWork::State::read;
+    } catch (const SampleError& error) {
+      row.stage = "read";
+      row.reason = error.what();
+      row.state = RowWork::State::failed;
+    } catch (...) {
+      add_error_context("read", dataset.describe(row.id));
+    }
+  }
+}
+
 bool SampleStage::operator()(Slab& slab, std::uint32_t chunk) const {
   const std::size_t fields = slab.layout().fields().size();
   if (fields > max_fields) throw InternalError("a row has more than 32 fields");

@@ -1,12 +1,18 @@
 #pragma once
-// The sample stage: runs the sampler on rows, straight into the slab, and replaces bad samples.
+// The read stage gets the bytes of rows. The sample stage runs the sampler on rows, straight into the slab, and
+// replaces bad samples.
 
 #include <cstdint>
+#include <span>
 
 #include "sampling/sampler.h"
 #include "stages/slab.h"
 
 namespace flowtrain {
+
+/// Reads every pending row. A record that cannot be read leaves its row `failed` with the reason; other errors throw.
+/// It may block, so it runs on its own threads, never on TBB's.
+void read_rows(const Dataset& dataset, std::span<RowWork> rows);
 
 /// Called for different chunks from many threads at once.
 class SampleStage {

@@ -22,7 +22,7 @@ namespace flowtrain {
 /// Whether it is the `image` (height, width, channels) of bytes that nets read, rather than one that the sampler
 /// finished.
 bool is_image(const Field& field);
-/// Of a field of pictures.
+/// The shape of a field of pictures.
 PictureShape shape_of(const Field& field);
 
 /// Where each field of a batch lies within a slab: one block, fields one after the other, each aligned to 64 bytes.
@@ -75,7 +75,7 @@ class Slab {
   ~Slab();
   Slab(const Slab&) = delete;
 
-  /// Ready for another batch of `rows` rows, handled in `chunks` parts.
+  /// Prepares the slab for another batch of `rows` rows, handled in `chunks` parts.
   void begin(const Ticket& ticket, std::uint64_t epoch, std::uint32_t rows, std::uint32_t chunks);
   /// One part more, beside the chunks, is to be done before the batch is complete.
   void add_part() { chunks_left_.fetch_add(1, std::memory_order_relaxed); }
@@ -85,7 +85,7 @@ class Slab {
   bool chunk_done() { return chunks_left_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
   const Ticket& ticket() const { return ticket_; }
-  /// Of its iteration.
+  /// The plan of its iteration.
   Plan& plan() { return plan_; }
   const Plan& plan() const { return plan_; }
   std::uint64_t epoch() const { return epoch_; }

@@ -29,7 +29,7 @@ struct LearnerState {
   std::function<void(LearnerState&)> arrive = {};
 
   /// Makes a copied state readable: its bytes have arrived, in row-major order. Copying state as it lies in memory
-  /// costs the training line a memcpy; the rest is done here, where there is time.
+  /// costs the training thread a memcpy; the rest is done here, where there is time.
   void settle();
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 // Tickets: the messages of the graph. Small and trivially copyable, because the flow graph copies them on the way;
-// what they speak of stays in its slab.
+// the batches themselves stay in their slabs.
 
 #include <cstdint>
 #include <type_traits>
@@ -20,7 +20,7 @@ struct Ticket {
   std::uint8_t chunk = 0;       ///< which part of the slab's rows, between `plan` and `sample`
   TicketKind kind = TicketKind::batch;
 };
-/// The batch that it speaks of, counted from 0 over the whole stream; `accum` micro-batches make an iteration.
+/// The number of the ticket's batch, counted from 0 over the whole stream; `accum` micro-batches make an iteration.
 constexpr std::uint64_t batch_number(const Ticket& ticket, std::uint32_t accum) {
   return (ticket.iteration - 1) * accum + ticket.micro;
 }

@@ -29,7 +29,7 @@ class Validator {
   virtual Detector* detector() { return nullptr; }
   /// Means over all rows since begin_validation, of all processes, the loss first; a learner is back in train mode.
   virtual Scalars end_validation() = 0;
-  /// In its place, after an error: a learner is back in train mode.
+  /// Called instead of end_validation() after an error: a learner is back in train mode.
   virtual void leave_validation() {}
   /// What was taken for what in the validation that ended, over all processes; null where val.metrics asks for no
   /// `confusion`.
@@ -42,7 +42,7 @@ class ValidationReplica : public Validator {
   /// Rank 0's buffers into all learners; then the learner's weights and buffers as they are, averages where its
   /// validation sees those. Compute thread, while nobody measures; a collective of those who train.
   virtual void take() = 0;
-  /// Those of a snapshot instead, which rank 0 gives, and all get. Likewise; throws UserError(snapshot) where names or
+  /// Takes a snapshot's weights instead, which rank 0 gives to all. Likewise; throws UserError(snapshot) where names or
   /// shapes differ.
   virtual void load(const std::vector<StateTensor>& model) = 0;
   /// Those who measure together; its collectives are the measuring thread's.

@@ -45,13 +45,13 @@ at::Tensor Convolution::forward(const at::Tensor& x) {
   return y.relu_();
 }
 
-Residual::Residual(std::int64_t in, std::int64_t out, std::int64_t stride)
+Residual::Residual(std::int64_t in, std::int64_t out, std::int64_t stride, const char* skip_name)
     : conv1_(register_module("conv1", conv(in, out, 3, stride))),
       bn1_(register_module("bn1", BatchNorm2d(out))),
       conv2_(register_module("conv2", conv(out, out, 3))),
       bn2_(register_module("bn2", BatchNorm2d(out))),
       skip_(in == out && stride == 1 ? nullptr : merge(in, out, stride)) {
-  if (skip_) register_module("skip", skip_);
+  if (skip_) register_module(skip_name, skip_);
 }
 
 at::Tensor Residual::forward(const at::Tensor& x) {

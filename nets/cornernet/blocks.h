@@ -1,14 +1,14 @@
 #pragma once
-// What the nets of the CornerNet family are built of: (B, C, H, W) to (B, C', H', W'). Parameters have the names of the
-// reference implementation (princeton-vl/CornerNet-Lite), without a prefix. Within nets/.
-
-#include <torch/torch.h>
+// What convolutional nets are built of: (B, C, H, W) to (B, C', H', W'). Parameters have the names of CornerNet's
+// reference implementation (princeton-vl/CornerNet-Lite), without a prefix; of residual blocks these are also
+// torchvision's. Within nets/.
 
 #include <cstdint>
 #include <memory>
 
 #include "nets/cornernet/corner_pool.h"
 #include "nets/layers/batch_norm.h"
+#include "nets/models/module.h"
 
 namespace flowtrain::nets::cornernet {
 
@@ -33,10 +33,11 @@ class Convolution final : public Block {
   BatchNorm2d bn_ = nullptr;
 };
 
-/// K. He et al., CVPR 2016: two 3x3 convolutions, and `skip` (1x1, batch norm) where stride or width change.
-class Residual final : public Block {
+/// K. He et al., CVPR 2016: two 3x3 convolutions, and a projection (1x1, batch norm) called `skip_name` where stride or
+/// width change.
+class Residual : public Block {
  public:
-  Residual(std::int64_t in, std::int64_t out, std::int64_t stride = 1);
+  Residual(std::int64_t in, std::int64_t out, std::int64_t stride = 1, const char* skip_name = "skip");
   at::Tensor forward(const at::Tensor& x) override;
 
  private:

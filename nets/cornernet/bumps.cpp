@@ -1,13 +1,16 @@
 #include "nets/cornernet/bumps.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/library.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdlib>
 #include <optional>
 #include <stdexcept>
 
-#include "nets/cornernet/gaussian_bump.h"
-#include "nets/cornernet/operators.h"
 #include "nets/parallel.h"
 
 // `heat` comes filled with 0, `valid` with 1. `corner`: the column of the corner's x.
@@ -17,6 +20,16 @@ TORCH_LIBRARY_FRAGMENT(flowtrain, library) {
 
 namespace flowtrain::nets {
 namespace {
+
+/// Calls visit(x, y, pointer to the map's value) for the cells of the square around (x, y) that lie on the map.
+template <class Visit>
+void for_square(const HeatMap& map, int x, int y, int radius, Visit visit) {
+  const int left = std::max(x - radius, 0), right = std::min(x + radius, map.width - 1);
+  const int top = std::max(y - radius, 0), bottom = std::min(y + radius, map.height - 1);
+  for (int row = top; row <= bottom; ++row)
+    for (int column = left; column <= right; ++column)
+      visit(column, row, map.values + static_cast<std::ptrdiff_t>(row) * map.width + column);
+}
 
 enum Column { category, top_left, bottom_right = 3, radius = 5, shown, columns };
 
@@ -45,12 +58,33 @@ TORCH_LIBRARY_IMPL(flowtrain, CPU, library) { library.impl("draw_bumps", draw_ga
 
 }  // namespace
 
+void gaussian_profile(int radius, std::vector<double>& profile) {
+  const double sigma = (2 * radius + 1) / 6.0;
+  profile.clear();
+  for (int d = 0; d <= radius; ++d) profile.push_back(std::exp(-static_cast<double>(d) * d / (2 * sigma * sigma)));
+}
+
+void draw_gaussian(const HeatMap& map, int x, int y, int radius) {
+  thread_local std::vector<double> profile;
+  gaussian_profile(radius, profile);
+  for_square(map, x, y, radius, [&](int column, int row, float* value) {
+    const double down = profile[static_cast<std::size_t>(std::abs(row - y))];
+    const double across = profile[static_cast<std::size_t>(std::abs(column - x))];
+    *value = std::max(*value, static_cast<float>(down * across));
+  });
+}
+
+void fill_square(const HeatMap& map, int x, int y, int radius, float value) {
+  for_square(map, x, y, radius, [&](int, int, float* cell) { *cell = value; });
+}
+
 CornerHeat draw_gaussians(const at::Tensor& gaussians, std::int64_t classes, std::int64_t height, std::int64_t width,
                           bool valid) {
   if (gaussians.dim() != 3 || gaussians.size(2) != columns || gaussians.scalar_type() != at::kInt)
     throw std::invalid_argument(c10::str("bumps: ", gaussians.scalar_type(), " of shape ", gaussians.sizes(),
                                          ", expected i32 of (B, M, ", static_cast<int>(columns), ")"));
-  static const auto draw = cornernet::operator_named<decltype(draw_gaussians_cpu)>("flowtrain::draw_bumps");
+  static const auto draw =
+      c10::Dispatcher::singleton().findSchemaOrThrow("flowtrain::draw_bumps", "").typed<decltype(draw_gaussians_cpu)>();
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
   const at::Tensor dense = gaussians.contiguous();
   const auto maps = [&](float value) {

@@ -1,10 +1,28 @@
 #pragma once
-// Corners' heat maps from a compact list, drawn where the net computes: maps for 80 classes are 10 MB a picture, their
-// lists 14 KB.
+// Gaussian bumps on heat maps (H. Law, J. Deng, "CornerNet", ECCV 2018), and the maps of a batch from a compact list,
+// drawn where the net computes: maps for 80 classes are 10 MB a picture, their lists 14 KB.
 
 #include <ATen/core/Tensor.h>
 
+#include <vector>
+
 namespace flowtrain::nets {
+
+/// Half of the bump along one axis: element d is exp(-d² / (2σ²)), d = 0 … radius, with σ = (2 · radius + 1) / 6. At
+/// (dx, dy) from the peak the bump is the product of both axes' elements; at its corners that is still above e^-9.
+void gaussian_profile(int radius, std::vector<double>& profile);
+
+/// A heat map of one class: (height, width), row-major.
+struct HeatMap {
+  float* values;
+  int height, width;
+};
+
+/// Raises the map to a bump with its peak, exactly 1, at (x, y). What falls outside the map is cut off.
+void draw_gaussian(const HeatMap& map, int x, int y, int radius);
+
+/// Sets the square that a bump of this radius covers to `value`.
+void fill_square(const HeatMap& map, int x, int y, int radius, float value);
 
 /// The maps of a batch, (B, C, H, W) f32 each.
 struct CornerHeat {

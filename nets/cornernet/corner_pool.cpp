@@ -1,13 +1,13 @@
 #include "nets/cornernet/corner_pool.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/autograd.h>
 #include <torch/library.h>
 
 #include <optional>
 #include <stdexcept>
 
-#include "nets/cornernet/operators.h"
 #include "nets/cornernet/running_max.h"
 
 // The two kernels behind torch's dispatcher: on the CPU those of running_max.h, on a GPU those that
@@ -59,7 +59,8 @@ at::Tensor pool(const at::Tensor& image, CornerPool direction, at::Tensor* repla
   at::Tensor y = at::empty_like(x, format);
   std::optional<at::Tensor> marks;
   if (replaced) marks = *replaced = at::empty_like(x, x.options().dtype(at::kByte), format);
-  static const auto forward = operator_named<decltype(running_max_cpu)>("flowtrain::running_max");
+  static const auto forward =
+      c10::Dispatcher::singleton().findSchemaOrThrow("flowtrain::running_max", "").typed<decltype(running_max_cpu)>();
   forward.call(x, along.length, along.inner, along.backwards, y, marks);
   return y;
 }
@@ -81,7 +82,9 @@ class Pooling : public torch::autograd::Function<Pooling> {
     const at::Tensor g = gradients[0].contiguous(format);
     const Lines along = lines(g, direction, format);
     at::Tensor gx = at::empty_like(g, format);
-    static const auto backward = operator_named<decltype(running_max_backward_cpu)>("flowtrain::running_max_backward");
+    static const auto backward = c10::Dispatcher::singleton()
+                                     .findSchemaOrThrow("flowtrain::running_max_backward", "")
+                                     .typed<decltype(running_max_backward_cpu)>();
     backward.call(g, replaced, along.length, along.inner, along.backwards, gx);
     return {gx, {}};
   }

@@ -4,8 +4,6 @@
 
 #include <stdexcept>
 
-#include "nets/cornernet/cells.h"
-
 namespace flowtrain::nets {
 namespace {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "nets/cornernet/bumps.h"
-#include "nets/cornernet/cells.h"
+#include "nets/cornernet/decode.h"
 #include "nets/losses/loss.h"
 #endif
 

@@ -1,7 +1,7 @@
 #include "nets/entries.h"
 
 #if FLOWTRAIN_COMPUTES
-#include "nets/losses/labelled.h"
+#include "nets/labels.h"
 #include "nets/losses/loss.h"
 #endif
 

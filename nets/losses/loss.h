@@ -12,7 +12,7 @@ namespace flowtrain::nets {
 class Loss {
  public:
   virtual ~Loss() = default;
-  /// First comes `loss`, the one to differentiate (scalar, f32), then values(). `logits` (B, K) f32 against `label`
+  /// First comes `loss`, the one to differentiate (scalar, f32), then scalars(). `logits` (B, K) f32 against `label`
   /// (B) i64; mse compares with the one-hot label, or with `target` of the logits' shape where the batch has one;
   /// `output` is the net's own, its output `loss`;
   /// the corner losses: nets/cornernet/loss.h. Where a batch is mixed, with `second_label` (B) and `label_weight` ()

@@ -3,7 +3,7 @@
 #if FLOWTRAIN_COMPUTES
 #include <stdexcept>
 
-#include "nets/losses/labelled.h"
+#include "nets/labels.h"
 #include "nets/losses/loss.h"
 #endif
 

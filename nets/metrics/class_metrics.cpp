@@ -42,8 +42,6 @@ Labelled labelled(const NamedTensors& outputs, const NamedTensors& batch) {
   return {logits, std::move(label), std::move(known)};
 }
 
-void add_to(at::Tensor& sums, const at::Tensor& more) { sums = sums.defined() ? sums + more : more; }
-
 std::vector<double> to_host(const at::Tensor& sums) {
   const at::Tensor host = sums.flatten().to(at::kCPU, at::kDouble).contiguous();
   return {host.const_data_ptr<double>(), host.const_data_ptr<double>() + host.numel()};
@@ -51,17 +49,34 @@ std::vector<double> to_host(const at::Tensor& sums) {
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
+/// Measures labels.
+class LabelMetric : public Metric {
+ public:
+  void update(const NamedTensors& outputs, const NamedTensors& batch) final {
+    const at::NoGradGuard no_grad;
+    add(labelled(outputs, batch));
+  }
+  void reset() final { sums_.reset(); }
+
+ protected:
+  virtual void add(const Labelled& rows) = 0;
+
+  at::Tensor sums_;  ///< undefined before the first batch
+};
+
 /// Two sums, one over the other.
-class Ratio : public Metric {
+class Ratio : public LabelMetric {
  public:
   std::vector<double> totals() const override { return sums_.defined() ? to_host(sums_) : std::vector<double>{0, 0}; }
   std::vector<double> scalars(const std::vector<double>& totals) const override {
     return {ratio(totals[0], totals[1])};
   }
-  void reset() override { sums_.reset(); }
 
  protected:
-  at::Tensor sums_;  ///< (2); undefined before the first batch
+  void add_sums(const at::Tensor& part, const at::Tensor& whole) {
+    const at::Tensor more = at::stack({part, whole});
+    sums_ = sums_.defined() ? sums_ + more : more;
+  }
 };
 
 [[noreturn]] void too_few_classes(std::int64_t k, std::int64_t classes) {
@@ -76,13 +91,11 @@ class TopK final : public Ratio {
     if (classes > 0 && k > classes) too_few_classes(k, classes);
   }
 
-  void update(const NamedTensors& outputs, const NamedTensors& batch) override {
-    const at::NoGradGuard no_grad;
-    const Labelled rows = labelled(outputs, batch);
+  void add(const Labelled& rows) override {
     if (k_ > rows.classes()) too_few_classes(k_, rows.classes());
     const at::Tensor best = std::get<1>(rows.logits.topk(k_, 1));
     const at::Tensor hits = best.eq(rows.label.unsqueeze(1)).sum();  // no class has a negative number
-    add_to(sums_, at::stack({hits, rows.known.sum()}));
+    add_sums(hits, rows.known.sum());
   }
 
  private:
@@ -92,12 +105,10 @@ class TopK final : public Ratio {
 /// exp of the mean cross-entropy, summed in f64.
 class Perplexity final : public Ratio {
  public:
-  void update(const NamedTensors& outputs, const NamedTensors& batch) override {
-    const at::NoGradGuard no_grad;
-    const Labelled rows = labelled(outputs, batch);
+  void add(const Labelled& rows) override {
     const at::Tensor logs = rows.logits.to(at::kDouble).log_softmax(1);
     const at::Tensor log = logs.gather(1, rows.label.clamp_min(0).unsqueeze(1)).squeeze(1).masked_fill(~rows.known, 0);
-    add_to(sums_, at::stack({-log.sum(), rows.known.sum().to(at::kDouble)}));
+    add_sums(-log.sum(), rows.known.sum().to(at::kDouble));
   }
 
   std::vector<double> scalars(const std::vector<double>& totals) const override {
@@ -105,12 +116,21 @@ class Perplexity final : public Ratio {
   }
 };
 
-/// Counts in slots, of which the last takes what does not count.
-void count(at::Tensor& counts, std::int64_t slots, const at::Tensor& slot) {
-  if (!counts.defined()) counts = at::zeros({slots + 1}, slot.options());
-  if (counts.size(0) != slots + 1) throw std::invalid_argument("the number of classes changes from batch to batch");
-  counts.scatter_add_(0, slot.flatten(), at::ones({1}, slot.options()).expand(slot.numel()));
-}
+/// Counts of classes, in slots, of which the last takes what does not count.
+class Counts : public LabelMetric {
+ public:
+  bool by_class() const final { return true; }
+  std::vector<double> totals() const final {
+    return sums_.defined() ? to_host(sums_.slice(0, 0, -1)) : std::vector<double>{};
+  }
+
+ protected:
+  void count(std::int64_t slots, const at::Tensor& slot) {
+    if (!sums_.defined()) sums_ = at::zeros({slots + 1}, slot.options());
+    if (sums_.size(0) != slots + 1) throw std::invalid_argument("the number of classes changes from batch to batch");
+    sums_.scatter_add_(0, slot.flatten(), at::ones({1}, slot.options()).expand(slot.numel()));
+  }
+};
 
 /// Counts of each class: labels, predictions, and predictions that are right.
 struct Tally {
@@ -156,29 +176,16 @@ double f1_weighted(const Tally& tally) {
 }
 
 /// Base of those that are made of a Tally.
-class TallyMetric : public Metric {
- public:
-  bool by_class() const final { return true; }
-
-  void update(const NamedTensors& outputs, const NamedTensors& batch) final {
-    const at::NoGradGuard no_grad;
-    const Labelled rows = labelled(outputs, batch);
+class TallyMetric : public Counts {
+  void add(const Labelled& rows) final {
     const std::int64_t classes = rows.classes();
     const at::Tensor prediction = rows.logits.argmax(1);
     const auto each = [&](std::int64_t place, const at::Tensor& counts, const at::Tensor& of) {
       return at::where(counts, of + place * classes, 3 * classes);
     };
-    count(counts_, 3 * classes,
-          at::stack({each(0, rows.known, rows.label), each(1, rows.known, prediction),
-                     each(2, rows.known & prediction.eq(rows.label), prediction)}));
+    count(3 * classes, at::stack({each(0, rows.known, rows.label), each(1, rows.known, prediction),
+                                  each(2, rows.known & prediction.eq(rows.label), prediction)}));
   }
-  std::vector<double> totals() const final {
-    return counts_.defined() ? to_host(counts_.slice(0, 0, -1)) : std::vector<double>{};
-  }
-  void reset() final { counts_.reset(); }
-
- private:
-  at::Tensor counts_;  ///< (3 K + 1) i64: a Tally's, then what does not count
 };
 
 class TallyMean final : public TallyMetric {
@@ -202,28 +209,18 @@ class AccuracyPerClass final : public TallyMetric {
   }
 };
 
-class Confusion final : public Metric {
+class Confusion final : public Counts {
  public:
   MetricForm form() const override { return MetricForm::class_pairs; }
-  bool by_class() const override { return true; }
+  std::vector<double> scalars(const std::vector<double>& totals) const override { return totals; }
 
-  void update(const NamedTensors& outputs, const NamedTensors& batch) override {
-    const at::NoGradGuard no_grad;
-    const Labelled rows = labelled(outputs, batch);
+ private:
+  void add(const Labelled& rows) override {
     const std::int64_t classes = rows.classes();
     if (classes > most_pairs)
       throw std::invalid_argument(c10::str("confusion of ", classes, " classes: expected ", most_pairs, " at most"));
-    count(counts_, classes * classes,
-          at::where(rows.known, rows.label * classes + rows.logits.argmax(1), classes * classes));
+    count(classes * classes, at::where(rows.known, rows.label * classes + rows.logits.argmax(1), classes * classes));
   }
-  std::vector<double> totals() const override {
-    return counts_.defined() ? to_host(counts_.slice(0, 0, -1)) : std::vector<double>{};
-  }
-  std::vector<double> scalars(const std::vector<double>& totals) const override { return totals; }
-  void reset() override { counts_.reset(); }
-
- private:
-  at::Tensor counts_;  ///< (K² + 1) i64
 };
 
 auto make_tally_mean(double (*value)(const Tally&)) {

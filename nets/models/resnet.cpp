@@ -7,7 +7,7 @@
 #if FLOWTRAIN_COMPUTES
 #include <array>
 
-#include "nets/layers/batch_norm.h"
+#include "nets/cornernet/blocks.h"
 #include "nets/models/module.h"
 #endif
 
@@ -16,47 +16,15 @@ namespace flowtrain::nets {
 #if FLOWTRAIN_COMPUTES
 namespace {
 
+using cornernet::conv;
+using cornernet::merge;
 using torch::nn::Conv2d;
 using torch::nn::Sequential;
 
-/// A convolution without bias (batch norm follows), padded so that stride 1 keeps the size.
-Conv2d conv(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride = 1) {
-  return Conv2d(torch::nn::Conv2dOptions(in, out, kernel).stride(stride).padding(kernel / 2).bias(false));
-}
-
-/// The shortcut's 1x1 projection where a block changes shape; empty where the identity will do.
-Sequential projection(std::int64_t in, std::int64_t out, std::int64_t stride) {
-  if (in == out && stride == 1) return nullptr;
-  return Sequential(conv(in, out, 1, stride), BatchNorm2d(out));
-}
-
 /// Two 3x3 convolutions: (B, in, H, W) to (B, width, H / stride, W / stride).
-class BasicBlock final : public torch::nn::Module {
- public:
+struct BasicBlock final : cornernet::Residual {
   static constexpr std::int64_t expansion = 1;
-
-  BasicBlock(std::int64_t in, std::int64_t width, std::int64_t stride)
-      : conv1_(register_module("conv1", conv(in, width, 3, stride))),
-        bn1_(register_module("bn1", BatchNorm2d(width))),
-        conv2_(register_module("conv2", conv(width, width, 3))),
-        bn2_(register_module("bn2", BatchNorm2d(width))),
-        downsample_(projection(in, width, stride)) {
-    if (downsample_) register_module("downsample", downsample_);
-  }
-
-  at::Tensor forward(const at::Tensor& x) {
-    at::Tensor y = bn1_(conv1_(x)).relu_();
-    y = bn2_(conv2_(y));
-    y += downsample_ ? downsample_->forward(x) : x;
-    return y.relu_();
-  }
-
- private:
-  Conv2d conv1_;
-  BatchNorm2d bn1_;
-  Conv2d conv2_;
-  BatchNorm2d bn2_;
-  Sequential downsample_;
+  BasicBlock(std::int64_t in, std::int64_t width, std::int64_t stride) : Residual(in, width, stride, "downsample") {}
 };
 
 /// 1x1 down, 3x3, 1x1 up: (B, in, H, W) to (B, 4 * width, H / stride, W / stride).
@@ -71,7 +39,7 @@ class Bottleneck final : public torch::nn::Module {
         bn2_(register_module("bn2", BatchNorm2d(width))),
         conv3_(register_module("conv3", conv(width, width * expansion, 1))),
         bn3_(register_module("bn3", BatchNorm2d(width * expansion))),
-        downsample_(projection(in, width * expansion, stride)) {
+        downsample_(in == width * expansion && stride == 1 ? nullptr : merge(in, width * expansion, stride)) {
     if (downsample_) register_module("downsample", downsample_);
   }
 

@@ -27,7 +27,7 @@ class Optimizer {
   /// multiplied by.
   virtual void set_hyper(double lr, double momentum, double decay_factor) = 0;
   /// From now on the learning rate is read from the parameters' device when the update is carried out, so that one that
-  /// was captured (a CUDA graph) heeds set_rates(). Momentum and weight decay stay part of what is captured. Throws
+  /// was captured (a CUDA graph) heeds set_hyper(). Momentum and weight decay stay part of what is captured. Throws
   /// std::runtime_error where it cannot.
   virtual void keep_rate_on_device() { throw std::runtime_error("the optimizer takes its rate from the host only"); }
   /// State tensors named "<slot>.<parameter>", e.g. "exp_avg.fc.weight", "step.fc.weight", "momentum_buffer.fc.weight".

@@ -18,9 +18,8 @@
 #include "sampling/core/error.h"
 #include "stages/bounded_queue.h"
 #include "stages/clock.h"
-#include "stages/look_ahead.h"
+#include "stages/issue.h"
 #include "stages/profile.h"
-#include "stages/read.h"
 #include "stages/sample.h"
 #include "stages/tsan_annotations.h"
 

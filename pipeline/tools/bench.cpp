@@ -18,7 +18,6 @@
 #include "sampling/core/mutex.h"
 #include "stages/clock.h"
 #include "stages/issue.h"
-#include "stages/read.h"
 #include "stages/sample.h"
 
 namespace flowtrain {

@@ -1,4 +1,4 @@
-#include "stages/cuda/bumps.h"
+#include "stages/cuda/kernels.h"
 
 #include <algorithm>
 

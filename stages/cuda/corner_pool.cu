@@ -1,4 +1,4 @@
-#include "stages/cuda/corner_pool.h"
+#include "stages/cuda/kernels.h"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

@@ -11,8 +11,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "stages/cuda/bumps.h"
-#include "stages/cuda/corner_pool.h"
+#include "stages/cuda/kernels.h"
 
 namespace flowtrain::cuda {
 namespace {

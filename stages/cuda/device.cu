@@ -15,8 +15,7 @@
 
 #include "stages/cuda/entry.h"
 #include "stages/cuda/handles.h"
-#include "stages/cuda/mix.h"
-#include "stages/cuda/normalise.h"
+#include "stages/cuda/kernels.h"
 #include "stages/device/device.h"
 
 namespace flowtrain::cuda {

@@ -89,7 +89,7 @@ class CudaWorkGraph final : public WorkGraph {
     c10::cuda::CUDACachingAllocator::emptyCache();
     const c10::cuda::CUDAStreamGuard on_its_own(capture_stream(gpu_));
     try {
-      // Of this thread alone: the data line's go on meanwhile.
+      // This thread's work alone is captured: the loader's threads go on meanwhile.
       graph_.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
       work();
       graph_.capture_end();

@@ -1,4 +1,4 @@
-#include "stages/cuda/mix.h"
+#include "stages/cuda/kernels.h"
 
 #include <algorithm>
 #include <stdexcept>

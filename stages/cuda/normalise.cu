@@ -1,4 +1,4 @@
-#include "stages/cuda/normalise.h"
+#include "stages/cuda/kernels.h"
 
 #include <algorithm>
 #include <cstdint>

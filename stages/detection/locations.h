@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "stages/detection/boxes.h"
+#include "stages/detection/soft_nms.h"
 
 namespace flowtrain {
 

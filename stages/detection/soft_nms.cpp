@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "sampling/core/error.h"
@@ -100,6 +101,17 @@ void soft_nms(ClassBoxes& boxes, const NmsOptions& options) {
     const std::size_t kept = soft_nms(std::span(of_class), options);
     if (!options.mirror) of_class.resize(kept);
   }
+}
+
+void keep_best(ClassBoxes& boxes, std::size_t most) {
+  std::vector<float> scores;
+  for (const auto& of_class : boxes)
+    for (const ScoredBox& box : of_class) scores.push_back(box.score);
+  if (scores.size() <= most) return;
+  if (most == 0) return boxes.assign(boxes.size(), {});
+  const auto last = scores.begin() + static_cast<std::ptrdiff_t>(most - 1);
+  std::nth_element(scores.begin(), last, scores.end(), std::greater<>());
+  for (auto& of_class : boxes) std::erase_if(of_class, [&](const ScoredBox& box) { return box.score < *last; });
 }
 
 }  // namespace flowtrain

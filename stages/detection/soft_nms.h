@@ -1,14 +1,25 @@
 #pragma once
-// Thinning out boxes that overlap. N. Bodla et al., "Soft-NMS", ICCV 2017; numbers as in the reference implementation
-// of the CornerNet family, princeton-vl/CornerNet-Lite.
+// Boxes that a detector found, class by class, and thinning out those that overlap. N. Bodla et al., "Soft-NMS",
+// ICCV 2017; numbers as in the reference implementation of the CornerNet family, princeton-vl/CornerNet-Lite.
 
 #include <cstddef>
 #include <span>
 #include <string>
-
-#include "stages/detection/boxes.h"
+#include <vector>
 
 namespace flowtrain {
+
+/// A box and its scores, 0 … 1: its own, and those of the corners it was made of.
+struct ScoredBox {
+  float x0, y0, x1, y1;
+  float score, tl_score, br_score;
+};
+
+/// The boxes of a picture; the index is the class.
+using ClassBoxes = std::vector<std::vector<ScoredBox>>;
+
+/// Leaves the `most` best boxes of all classes together, in their order; those that tie with the last one stay too.
+void keep_best(ClassBoxes& boxes, std::size_t most);
 
 /// What a box's score is multiplied by when a better one overlaps it by `iou` (intersection over union, with widths and
 /// heights one pixel larger than the corners' distance).

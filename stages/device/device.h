@@ -1,5 +1,5 @@
 #pragma once
-// The compute device as the data line sees it: host memory to fill, a way to start copies, and events. No torch, and
+// The compute device as the loader sees it: host memory to fill, a way to start copies, and events. No torch, and
 // C++17, so that nvcc compiles the CUDA one (stages/cuda/). On the CPU slabs pass through without a copy.
 
 #include <cstddef>

@@ -8,7 +8,7 @@
 #include <limits>
 #include <numeric>
 
-#include "stages/evaluation/by_class.h"
+#include "stages/evaluation/ground_truth.h"
 
 namespace flowtrain {
 namespace {

@@ -1,5 +1,6 @@
 #pragma once
-// What an evaluation of a detector compares: the objects that are there, and the boxes that were found.
+// What an evaluation of a detector compares: the objects that are there, and the boxes that were found; all of them,
+// and sorted for an evaluation that goes class by class and in each image by image.
 
 #include <cstdint>
 #include <span>
@@ -50,5 +51,34 @@ GroundTruth ground_truth(const Dataset& dataset, std::span<const ImageResult> im
 
 /// What was found in these sights, with the ids of their ground truth.
 std::vector<FoundObject> found_objects(const GroundTruth& truth, std::span<const ImageResult> image_results);
+
+template <class Item>
+struct Placed {
+  std::uint32_t image;  ///< its place among the sorted ids of the images
+  const Item* item;
+};
+
+/// What is there and what was found of one class; both by image, and in each image in the order they came in.
+struct OfClass {
+  std::vector<Placed<TrueObject>> objects;
+  std::vector<Placed<FoundObject>> detections;
+};
+
+/// One entry for each category of `truth`, in its order; points into the arguments. Detections of other categories are
+/// left out. Throws UserError(data) for a detection in an image that is not among those of `truth` or whose numbers are
+/// not finite, InternalError for such an object.
+std::vector<OfClass> by_class(const GroundTruth& truth, std::span<const FoundObject> detections);
+
+/// Intersection over union of two boxes; with `crowd`, over the detection's area alone. 0 where they do not meet.
+double overlap(const FoundObject& found, const TrueObject& object, bool crowd);
+
+/// Calls body(first, last) for each run of items of one image.
+template <class Item, class Body>
+void for_each_image(const std::vector<Placed<Item>>& items, Body&& body) {
+  for (auto first = items.begin(), last = first; first != items.end(); first = last) {
+    while (last != items.end() && last->image == first->image) ++last;
+    body(first, last);
+  }
+}
 
 }  // namespace flowtrain

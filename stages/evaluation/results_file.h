@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <span>
-#include <vector>
 
 #include "stages/evaluation/ground_truth.h"
 
@@ -12,8 +11,5 @@ namespace flowtrain {
 /// Writes a list of {"image_id", "category_id", "bbox": [x, y, width, height], "score"}, one a line; each number in the
 /// fewest digits that give it back. Throws UserError(snapshot) with the path and what the system says.
 void write_results(const std::filesystem::path& path, std::span<const FoundObject> detections);
-
-/// Reads such a file, whoever wrote it. Throws UserError(data) naming the file and the entry at fault.
-std::vector<FoundObject> read_results(const std::filesystem::path& path);
 
 }  // namespace flowtrain

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "stages/evaluation/by_class.h"
+#include "stages/evaluation/ground_truth.h"
 
 namespace flowtrain {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "nets/parallel.h"
 #include "sampling/core/error.h"
+#include "sampling/core/settings.h"
 
 namespace flowtrain {
 
@@ -129,6 +130,14 @@ nets::NamedTensors BatchAdapter::operator()(Slab& slab) {
   }
   if (mix) mix_labels(*mix, batch);
   return batch;
+}
+
+std::unique_ptr<BatchAdapter> make_train_batches(const LearnerSpec& spec, const SlabLayout& layout) {
+  std::optional<BatchMixer> mixer;
+  if (spec.mixing.any())
+    mixer.emplace(spec.mixing, layout, spec.seed, static_cast<std::uint32_t>(spec.train.integer("accum")));
+  return std::make_unique<BatchAdapter>(layout, at::Device(spec.device), spec.net.boolean("channels_last"),
+                                        std::move(mixer));
 }
 
 }  // namespace flowtrain

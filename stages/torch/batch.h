@@ -3,13 +3,14 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "nets/tensors.h"
 #include "sampling/images/finish.h"
 #include "stages/batch_mixer.h"
-#include "stages/slab.h"
+#include "stages/learner_spec.h"
 
 namespace flowtrain {
 
@@ -48,5 +49,8 @@ class BatchAdapter {
   std::optional<BatchMixer> mixer_;
   at::Tensor partners_;  // (rows) i64: of the last mixed batch
 };
+
+/// Makes tensors of the spec's training batches, in slabs of a layout.
+std::unique_ptr<BatchAdapter> make_train_batches(const LearnerSpec& spec, const SlabLayout& layout);
 
 }  // namespace flowtrain

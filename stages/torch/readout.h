@@ -1,5 +1,5 @@
 #pragma once
-// Values on their way from the device to the host.
+// Copies values from the device to the host.
 
 #include <ATen/core/Tensor.h>
 

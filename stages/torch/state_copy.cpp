@@ -7,12 +7,14 @@
 #include <torch/utils.h>
 
 #include <cstring>
+#include <ranges>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
+#include "stages/torch/named.h"
 
 namespace flowtrain {
 
@@ -74,12 +76,10 @@ std::vector<StateTensor>::iterator describe(const nets::NamedTensors& tensors, b
 // "3 tensors (a, b, c)"; of many the first few.
 std::string list_of(const auto& names) {
   constexpr std::size_t most = 10;
-  std::string text;
-  std::size_t listed = 0;
-  for (auto& name : names)
-    if (listed++ < most) text += (text.empty() ? "" : ", ") + name;
-  return concat(names.size(), names.size() == 1 ? " tensor" : " tensors", text.empty() ? "" : " (", text,
-                names.size() > most ? concat(" and ", names.size() - most, " more") : "", text.empty() ? "" : ")");
+  const std::string count = concat(names.size(), names.size() == 1 ? " tensor" : " tensors");
+  if (names.empty()) return count;
+  return concat(count, " (", join(names | std::views::take(most)),
+                names.size() > most ? concat(" and ", names.size() - most, " more") : "", ")");
 }
 
 }  // namespace
@@ -203,6 +203,26 @@ void copy_in(const std::vector<StateTensor>& from, const nets::NamedTensors& to,
                       "'" + stored.name + "' of the snapshot's " + what + " has another shape or type", hint);
     own.copy_(torch::from_blob(const_cast<std::byte*>(stored.bytes.data()), stored.shape, own.scalar_type()));
   }
+}
+
+void Weights::keep_buffers() {
+  kept_.clear();
+  copier_.before_buffers_change();
+  if (!keeps_) return;
+  for (auto& [name, buffer] : buffers_) kept_.push_back(buffer.clone());
+}
+
+void Weights::restore_buffers() {
+  const torch::NoGradGuard no_gradients;
+  auto to = buffers_.begin();
+  for (auto& kept : kept_) (to++)->second.copy_(kept);
+}
+
+void Weights::load(const std::vector<StateTensor>& model) {
+  nets::NamedTensors all = parameters_;
+  append(all, buffers_);
+  copier_.before_change();
+  copy_in(model, all, "model");
 }
 
 }  // namespace flowtrain

@@ -10,8 +10,8 @@
 
 #include "nets/mistake.h"
 #include "nets/optim/scaler.h"
-#include "stages/torch/diagnostics/peak_memory.h"
-#include "stages/torch/learner/deferred_steps.h"
+#include "stages/torch/diagnostics/memory_probe.h"
+#include "stages/torch/learner/step_readout.h"
 #include "stages/torch/readout.h"
 #include "tests/gpu/test_device.h"
 #include "tests/support/parts.h"

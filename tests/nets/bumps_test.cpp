@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "nets/cornernet/bumps.h"
-#include "nets/cornernet/gaussian_bump.h"
 
 namespace flowtrain::nets {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "nets/cornernet/bumps.h"
-#include "nets/cornernet/cells.h"
+#include "nets/cornernet/decode.h"
 #include "nets/cornernet/loss.h"
 #include "tests/support/parts.h"
 

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "nets/cornernet/decode.h"
-#include "stages/torch/detection/cornernet.h"
+#include "stages/torch/detection/detector.h"
 #include "stages/torch/detection/rows.h"
 #include "tests/parity/ops.h"
 #include "tests/parity/saccade_ops.h"

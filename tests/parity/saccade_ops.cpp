@@ -2,10 +2,9 @@
 
 #include <ATen/ATen.h>
 
-#include "stages/torch/detection/attention.h"
 #include "stages/torch/detection/crops.h"
+#include "stages/torch/detection/detector.h"
 #include "stages/torch/detection/rows.h"
-#include "stages/torch/detection/saccade.h"
 
 namespace flowtrain::parity {
 namespace {

@@ -9,7 +9,6 @@
 #include <sstream>
 
 #include "nets/cornernet/bumps.h"
-#include "nets/cornernet/gaussian_bump.h"
 #include "sampling/samplers/cornernet/color.h"
 #include "sampling/samplers/cornernet/gaussian.h"
 #include "sampling/samplers/cornernet/targets.h"

@@ -11,7 +11,7 @@
 #include "pipeline/graph/graph.h"
 #include "sampling/core/error.h"
 #include "sampling/core/mutex.h"
-#include "stages/look_ahead.h"
+#include "stages/issue.h"
 #include "tests/support/failure_helper.h"
 #include "tests/support/fakes.h"
 

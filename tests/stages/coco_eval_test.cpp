@@ -3,6 +3,7 @@
 #include "stages/evaluation/coco_eval.h"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include <cmath>
 #include <cstdio>
@@ -201,44 +202,33 @@ TEST_CASE("coco: the same on any number of threads") {
   }
 }
 
-TEST_CASE("results: what is written is read back, to the last bit") {
+TEST_CASE("results: what is written gives the numbers back, to the last bit") {
   const TempFolder temp;
   const auto path = temp.path() / "results.json";
   const Awkward awkward(5);
   write_results(path, awkward.detections);
-  const auto back = read_results(path);
+  const auto read = [&path] { return nlohmann::json::parse(std::ifstream(path)); };
+  const auto back = read();
   REQUIRE(back.size() == awkward.detections.size());
   for (std::size_t i = 0; i < back.size(); ++i) {
-    const auto &a = awkward.detections[i], &b = back[i];
-    const bool same = a.image_id == b.image_id && a.category_id == b.category_id && a.x == b.x && a.y == b.y &&
-                      a.width == b.width && a.height == b.height && a.score == b.score;
+    const auto& found = awkward.detections[i];
+    const bool same = back[i]["image_id"] == found.image_id && back[i]["category_id"] == found.category_id &&
+                      back[i]["bbox"] == nlohmann::json({found.x, found.y, found.width, found.height}) &&
+                      back[i]["score"] == found.score;
     CHECK(same);
   }
   write_results(path, {});
-  CHECK(read_results(path).empty());
+  CHECK(read().empty());
   write_results(path, std::vector<FoundObject>{{42, 18, 258.15, 41.29, 348.26, 243.78, 0.236}});
   std::ifstream stream(path);
   CHECK(std::string(std::istreambuf_iterator<char>(stream), {}) ==
         "[{\"image_id\":42,\"category_id\":18,\"bbox\":[258.15,41.29,348.26,243.78],\"score\":0.236}]\n");
 }
 
-TEST_CASE("results: what cannot be written or read is named") {
+TEST_CASE("results: what cannot be written is named") {
   const TempFolder temp;
   check_failure(failure_of([&] { write_results(temp.path() / "no/such.json", {}); }), ExitCode::snapshot,
                 "no/such.json: cannot be written: No such file");
-  check_failure(failure_of([&] { read_results(temp.path() / "none.json"); }), ExitCode::data,
-                "none.json: No such file");
-  check_failure(failure_of([&] { read_results(temp.path()); }), ExitCode::data, "Is a directory");
-  const auto refused = [&](const std::string& text, const std::string& part) {
-    const auto path = temp.write("a.json", text);
-    check_failure(failure_of([&] { read_results(path); }), ExitCode::data, part);
-  };
-  refused("{}", "a.json: the whole is no list");
-  refused("[{\"image_id\":1}]", "a.json: entry #0: 'bbox' is missing");
-  const std::string ids = "[{\"image_id\":1,\"category_id\":1,";
-  refused(ids + "\"bbox\":[1,2,-3,4],\"score\":1}]", "entry #0: 'bbox' has a negative width or height");
-  refused(ids + "\"bbox\":[1,2,3,4],\"score\":\"1\"}]", "entry #0: 'score' is not a number");
-  refused("[", "a.json: malformed JSON at byte 1");
 }
 
 }  // namespace

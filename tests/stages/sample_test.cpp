@@ -5,7 +5,6 @@
 
 #include "sampling/core/error.h"
 #include "sampling/sources/mixed_dataset.h"
-#include "stages/read.h"
 #include "tests/support/memory_dataset.h"
 
 using namespace flowtrain;

@@ -1,13 +1,17 @@
-#include "stages/torch/detection/corner_detector.h"
+#include "stages/torch/detection/detector.h"
 
 #include <torch/types.h>
 
+#include <algorithm>
+#include <string>
+
 #include "nets/cornernet/cornernet.h"
 #include "sampling/core/settings.h"
-#include "stages/torch/detection/detector.h"
 
 namespace flowtrain {
 namespace {
+
+constexpr std::int64_t most_at_once = 32;  // the crops of a picture; bounds what the net needs of memory
 
 std::array<int, 2> pair_of(const Settings& settings, const std::string& key) {
   const auto& sides = settings.integers(key);
@@ -64,6 +68,29 @@ SaccadeOptions saccade_options(const DetectSpec& spec) {
 }
 
 }  // namespace
+
+Infer make_infer(Heads heads, const nets::DecodeOptions& options) {
+  return [heads = std::move(heads), options](const at::Tensor& images, bool with_attention) {
+    const at::NoGradGuard no_gradients;
+    std::vector<at::Tensor> detections;
+    std::vector<std::vector<at::Tensor>> attention;
+    for (const at::Tensor& some : images.split(most_at_once)) {
+      const nets::NamedTensors maps = heads(some, with_attention);
+      detections.push_back(nets::decode({maps.at("tl_heat"), maps.at("br_heat"), maps.at("tl_tag"), maps.at("br_tag"),
+                                         maps.at("tl_off"), maps.at("br_off")},
+                                        options));
+      for (std::size_t size = 0; with_attention; ++size) {
+        const std::string name = "att" + std::to_string(size);
+        if (!maps.contains(name)) break;
+        attention.resize(std::max(attention.size(), size + 1));
+        attention[size].push_back(maps.at(name).sigmoid());
+      }
+    }
+    Inference inference{at::cat(detections), {}};
+    for (const auto& of_size : attention) inference.attention.push_back(at::cat(of_size));
+    return inference;
+  };
+}
 
 std::unique_ptr<Detector> detector_through(std::shared_ptr<nets::CornerNet> net, const DetectSpec& spec) {
   const bool saccade = net->has_attention();

@@ -3,16 +3,42 @@
 // H. Law et al., "CornerNet-Lite", BMVC 2020. The options are the `db` keys of the reference implementation,
 // princeton-vl/CornerNet-Lite.
 
+#include <ATen/core/Tensor.h>
+
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <vector>
 
+#include "nets/cornernet/decode.h"
+#include "nets/tensors.h"
 #include "stages/detection/detector.h"
+#include "stages/detection/locations.h"
 #include "stages/detection/soft_nms.h"
-#include "stages/torch/detection/infer.h"
 
 namespace flowtrain {
+
+namespace nets {
+class CornerNet;
+}
+
+/// The answer for B pictures.
+struct Inference {
+  at::Tensor detections;              ///< (B, n, 8) f32, as nets::decode gives them
+  std::vector<at::Tensor> attention;  ///< Saccade: (B, 1, z, z) f32 after the sigmoid, for large objects first
+};
+
+/// Asks a net. `images` (B, 3, H, W) f32 on the CPU, blue first, normalised; the answer may be on any device. Attention
+/// may be left out unless it is asked for.
+using Infer = std::function<Inference(const at::Tensor& images, bool with_attention)>;
+
+/// The maps of pictures, as nets::CornerNet::detect gives them: `tl_heat`, … `br_off`, and with attention `att0` to
+/// `att2`.
+using Heads = std::function<nets::NamedTensors(const at::Tensor& images, bool with_attention)>;
+
+/// Asks `heads`, at most 32 pictures at once and without gradients, and decodes.
+Infer make_infer(Heads heads, const nets::DecodeOptions& options);
 
 /// What both kinds of detector need to know. Sizes are {height, width}.
 struct DetectorOptions {
@@ -37,6 +63,13 @@ struct CornerNetOptions : DetectorOptions {
 /// Looks at the whole picture at each test scale.
 std::unique_ptr<Detector> make_cornernet_detector(const CornerNetOptions& options, Infer infer);
 
+/// The boxes of all test scales, in pixels of the picture.
+ClassBoxes collect_boxes(const std::uint8_t* bgr, int height, int width, const CornerNetOptions& options,
+                         const Infer& infer);
+
+/// Thins them out, and leaves the best.
+void settle_boxes(ClassBoxes& boxes, const CornerNetOptions& options);
+
 struct SaccadeOptions : DetectorOptions {
   std::vector<int> init_sizes{192, 255};  ///< long sides of the picture at the first glances, pixels
   /// Per attention map, for large objects first: input pixels a cell, and the window of its peaks.
@@ -56,5 +89,25 @@ struct SaccadeOptions : DetectorOptions {
 /// Glances at the small picture, then looks closer where the attention maps and the boxes found say so. Throws
 /// UserError (usage) for lists whose lengths do not fit each other.
 std::unique_ptr<Detector> make_saccade_detector(const SaccadeOptions& options, Infer infer);
+
+struct SaccadeFindings {
+  at::Tensor rows;                             ///< (n, 8) f32: all boxes found, in pixels of the picture
+  std::vector<std::vector<Location>> visited;  ///< where it looked, round by round; first the glances
+};
+
+/// The whole picture at each of init_sizes.
+std::vector<Location> first_glances(int height, int width, const std::vector<int>& init_sizes);
+
+/// Throws UserError for an empty picture (data) or lists of options that do not fit each other (usage), InternalError
+/// for an answer that does not fit the question.
+SaccadeFindings search(const std::uint8_t* bgr, int height, int width, const SaccadeOptions& options,
+                       const Infer& infer);
+
+/// Thins the boxes out, and leaves the best.
+ClassBoxes settle_findings(const SaccadeFindings& findings, const SaccadeOptions& options);
+
+/// Looks through a net that is there, as it is each time; it is to be in eval mode then. Throws UserError(usage) for
+/// keys that do not fit each other.
+std::unique_ptr<Detector> detector_through(std::shared_ptr<nets::CornerNet> net, const DetectSpec& spec);
 
 }  // namespace flowtrain

@@ -1,4 +1,4 @@
-#include "stages/torch/detection/saccade.h"
+#include "stages/torch/detection/detector.h"
 
 #include <ATen/ATen.h>
 
@@ -7,7 +7,6 @@
 #include <string>
 
 #include "sampling/core/error.h"
-#include "stages/torch/detection/attention.h"
 #include "stages/torch/detection/crops.h"
 #include "stages/torch/detection/rows.h"
 

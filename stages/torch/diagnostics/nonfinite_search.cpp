@@ -1,10 +1,12 @@
 #include "stages/torch/diagnostics/nonfinite_search.h"
 
 #include <ATen/ATen.h>
+#include <ATen/record_function.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "stages/torch/named.h"
 namespace flowtrain {
 
 namespace {
@@ -75,26 +77,61 @@ NonFiniteOrigin origin_of(const nets::NonFiniteOp& op, const nets::NamedTensors&
   return origin;
 }
 
-nets::NamedTensors copies(const nets::NamedTensors& batch) {
-  nets::NamedTensors all;
-  for (const auto& [name, tensor] : batch) all.add(name, tensor.clone());
-  return all;
-}
-
 void blame_rows(const nets::NamedTensors& batch, std::int64_t rows,
                 const std::function<bool(const nets::NamedTensors&)>& fails, NonFiniteOrigin& origin) {
   if (!origin.rows.empty() && static_cast<std::int64_t>(origin.rows.size()) < rows) return;
   std::vector<std::size_t> guilty;
   for (std::int64_t row = 0; row < rows; ++row) {
-    nets::NamedTensors alone;
-    for (const auto& [name, tensor] : batch)
-      alone.add(name, has_rows(tensor, rows) ? tensor.narrow(0, row, 1) : tensor);
+    const auto alone = mapped(
+        batch, [&](const at::Tensor& tensor) { return has_rows(tensor, rows) ? tensor.narrow(0, row, 1) : tensor; });
     if (fails(alone)) guilty.push_back(static_cast<std::size_t>(row));
   }
   // None: it takes several, as in a batch's statistics. All: that is known already, where the operation tells.
   if (guilty.empty() || guilty == origin.rows) return;
   origin.rows = std::move(guilty);
   origin.rows_by = "each row alone, in eval mode";
+}
+
+// A row without its batch: without dropout, and with running statistics in place of the batch's, as of before the step.
+bool TorchNonFiniteSearch::fails_alone(const nets::NamedTensors& row, double divisor, bool in_loss) {
+  TrainStep& step = parts_.step;
+  parts_.learner.discard();
+  parts_.net.train(false);
+  nets::NamedTensors made;
+  for (auto& pass : step.passes()) {
+    if (!pass.due(step.iteration())) continue;
+    const auto lowered = step.optimizers().scaled(pass.lowered(step.forward(pass, row)) / divisor);
+    pass.backward(lowered, step.iteration(), step.passes().size() == 1);
+    made.add("loss", lowered);
+  }
+  parts_.net.train(true);
+  for (const auto& [name, parameter] : step.optimizers().learned())
+    if (!in_loss && parameter.grad().defined()) made.add(name, parameter.grad());
+  return find_in(made, "", 0).has_value();
+}
+
+std::optional<NonFiniteOrigin> TorchNonFiniteSearch::find(Slab& slab, bool in_loss) {
+  const auto rows = static_cast<std::int64_t>(slab.rows().size());
+  const nets::NamedTensors parameters = parts_.net.parameters();
+  parts_.graphs.leave();  // each operation is to be seen
+  if (slab.ticket().micro == 0)
+    if (auto found = find_in(parameters, "parameters", 0)) return found;
+  const auto batch =  // copies, which outlive the slab
+      mapped(parts_.batches(slab), [](const at::Tensor& tensor) { return tensor.clone(); });
+  if (auto found = find_in(batch, "batch", rows)) return found;
+  const nets::OpWatch watch(parameters, in_loss);
+  parts_.learner.forward_backward(slab, {});
+  if (!in_loss && slab.ticket().micro + 1u == parts_.accum) {
+    RECORD_USER_SCOPE("norm");
+    parts_.learner.finish_gradients();
+  }
+  if (!watch.first()) return {};
+  NonFiniteOrigin origin = origin_of(*watch.first(), parameters, rows);
+  const double divisor = static_cast<double>(parts_.accum) * static_cast<double>(rows);
+  if (origin.phase != "norm")
+    blame_rows(
+        batch, rows, [&](const auto& row) { return fails_alone(row, divisor, in_loss); }, origin);
+  return origin;
 }
 
 }  // namespace flowtrain

@@ -1,13 +1,17 @@
 #pragma once
-// What a learner's search for numbers that are not finite is made of.
+// A learner's search for numbers that are not finite, and what it is made of.
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 
 #include "nets/diagnostics/op_watch.h"
-#include "nets/tensors.h"
-#include "stages/nonfinite_origin.h"
+#include "nets/models/net.h"
+#include "stages/compute.h"
+#include "stages/torch/batch.h"
+#include "stages/torch/learner/step_graphs.h"
+#include "stages/torch/learner/train_step.h"
 
 namespace flowtrain {
 
@@ -19,12 +23,30 @@ std::optional<NonFiniteOrigin> find_in(const nets::NamedTensors& tensors, const 
 /// finite are to blame.
 NonFiniteOrigin origin_of(const nets::NonFiniteOp& op, const nets::NamedTensors& parameters, std::int64_t rows);
 
-/// Copies that outlive the slab.
-nets::NamedTensors copies(const nets::NamedTensors& batch);
-
 /// Where an operation does not tell a part of `rows` rows: gives `fails` each row of the batch alone, as a batch of
 /// one, and blames those for which it is true.
 void blame_rows(const nets::NamedTensors& batch, std::int64_t rows,
                 const std::function<bool(const nets::NamedTensors&)>& fails, NonFiniteOrigin& origin);
+
+/// The search of a learner whose parts it uses; they outlive it.
+class TorchNonFiniteSearch : public NonFiniteSearch {
+ public:
+  struct Parts {
+    Learner& learner;
+    nets::Net& net;
+    TrainStep& step;
+    BatchAdapter& batches;
+    StepGraphs& graphs;
+    std::uint32_t accum;  ///< micro-batches of an iteration
+  };
+  explicit TorchNonFiniteSearch(const Parts& parts) : parts_(parts) {}
+
+  std::optional<NonFiniteOrigin> find(Slab& slab, bool in_loss) override;
+
+ private:
+  bool fails_alone(const nets::NamedTensors& row, double divisor, bool in_loss);
+
+  Parts parts_;
+};
 
 }  // namespace flowtrain

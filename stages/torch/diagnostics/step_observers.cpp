@@ -1,6 +1,93 @@
 #include "stages/torch/diagnostics/step_observers.h"
 
+#include <ATen/ATen.h>
+#include <ATen/record_function.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <string_view>
+
+#include "nets/diagnostics/op_watch.h"
+
 namespace flowtrain {
+
+namespace {
+
+struct TimedFrame : nets::OpFrame {
+  Profile::Clock::time_point begin;
+  double inner_s = 0;  // of those that it called
+};
+
+// "autograd::engine::evaluate_function: AddmmBackward0" and "AddmmBackward0" are about the same.
+std::string short_name(const std::string& name) {
+  constexpr std::string_view evaluation = "autograd::engine::evaluate_function: ";
+  return name.starts_with(evaluation) ? name.substr(evaluation.size()) : name;
+}
+
+}  // namespace
+
+/// Tells a profile of all operations that this thread runs, and those of backward passes that it starts, while it
+/// lives. A device is waited for after each of them, so that its time is its own. One at a time.
+class OpTimes {
+ public:
+  /// `parameters` tell the layers.
+  OpTimes(Profile& to, const nets::NamedTensors& parameters, c10::Device on)
+      : profile(to),
+        places(parameters),
+        where(on),
+        handle(at::addThreadLocalCallback(at::RecordFunctionCallback(on_enter, on_leave)
+                                              .needsInputs(true)
+                                              .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
+                                                       at::RecordScope::USER_SCOPE}))) {
+    timing = this;
+  }
+  ~OpTimes() {
+    at::removeCallback(handle);
+    timing = nullptr;
+  }
+  OpTimes(const OpTimes&) = delete;
+
+ private:
+  // The callbacks are plain functions. Passes go backward on another thread where a device is at work, and this one
+  // waits.
+  static inline OpTimes* timing = nullptr;
+
+  static std::unique_ptr<at::ObserverContext> on_enter(const at::RecordFunction& call) {
+    if (!timing || !timing->profile.recording() || timing->profile.is_at(Phase::validation)) return nullptr;
+    auto frame = std::make_unique<TimedFrame>();
+    timing->places.enter(call, *frame);
+    frame->begin = Profile::Clock::now();
+    return frame;
+  }
+  static void on_leave(const at::RecordFunction&, at::ObserverContext* context) {
+    if (timing && context) timing->leave(static_cast<TimedFrame&>(*context));
+  }
+
+  void leave(const TimedFrame& frame) {
+    settle(where);
+    const auto end = Profile::Clock::now();
+    const double whole_s = std::chrono::duration<double>(end - frame.begin).count();
+    const bool backward = places.goes_backward();
+    places.leave(frame);
+    if (!places.under_way().empty()) static_cast<TimedFrame*>(places.under_way().back())->inner_s += whole_s;
+    if (frame.kind == at::RecordScope::USER_SCOPE) return;  // phases tell more
+    const bool passes = profile.is_at(Phase::forward) || profile.is_at(Phase::backward);
+    profile.add({short_name(frame.name), passes ? frame.place.layer : std::string(), backward, frame.begin, end,
+                 whole_s - frame.inner_s});
+  }
+
+  Profile& profile;
+  nets::OpPlaces places;
+  c10::Device where;
+  at::CallbackHandle handle;
+};
+
+void settle(c10::Device where) {
+  if (!where.is_cpu()) c10::impl::VirtualGuardImpl(where.type()).synchronizeDevice(where.index());
+}
+
+StepObservers::StepObservers(const LearnerSpec& spec)
+    : where_(spec.device), profile_(spec.profile), hooks_(spec.hooks) {}
+StepObservers::~StepObservers() = default;
 
 void StepObservers::begin_iteration(const nets::NamedTensors& parameters) {
   if (profile_ && profile_->recording() != (op_times_ != nullptr))
@@ -14,20 +101,6 @@ void StepObservers::show_batch(const Slab& slab, nets::NamedTensors& batch) {
     hooks_->context().samples = ids_;
   }
   show(HookEvent::batch, &HookContext::batch, batch);
-}
-
-void StepObservers::show_losses(nets::NamedTensors& losses) { show(HookEvent::loss, &HookContext::losses, losses); }
-
-void StepObservers::show_parameters(HookEvent event, const nets::NamedTensors& parameters) {
-  show(event, &HookContext::parameters, parameters);
-}
-
-template <class Tensors>
-void StepObservers::show(HookEvent event, Tensors* HookContext::*seen, Tensors& tensors) {
-  if (!look(event)) return;
-  hooks_->context().*seen = &tensors;
-  hooks_->call(event);
-  hooks_->context().*seen = nullptr;
 }
 
 }  // namespace flowtrain

@@ -12,15 +12,20 @@
 #include "stages/learner_spec.h"
 #include "stages/profile.h"
 #include "stages/slab.h"
-#include "stages/torch/diagnostics/op_times.h"
 
 namespace flowtrain {
+
+class OpTimes;
+
+/// Waits until a device has done what it was asked for; the CPU always has.
+void settle(c10::Device where);
 
 /// Tells the spec's profile of phases, and calls its hooks where tensors are at hand; where nobody looks it does
 /// nothing.
 class StepObservers {
  public:
-  explicit StepObservers(const LearnerSpec& spec) : where_(spec.device), profile_(spec.profile), hooks_(spec.hooks) {}
+  explicit StepObservers(const LearnerSpec& spec);
+  ~StepObservers();
 
   /// Each operation is timed while the profile records. `parameters` tell the layers.
   void begin_iteration(const nets::NamedTensors& parameters);
@@ -37,15 +42,17 @@ class StepObservers {
   bool look(HookEvent event) const { return hooks_ && hooks_->wants(event); }
   /// Calls the hooks of HookEvent::batch. `slab` has the batch's rows.
   void show_batch(const Slab& slab, nets::NamedTensors& batch);
-  /// Of HookEvent::loss, for the batch that was shown last.
-  void show_losses(nets::NamedTensors& losses);
-  /// Of HookEvent::backward or HookEvent::step.
-  void show_parameters(HookEvent event, const nets::NamedTensors& parameters);
+  /// Calls the hooks of another event, which see `tensors` as `*seen` of their context: of HookEvent::loss for the
+  /// batch that was shown last.
+  template <class Tensors>
+  void show(HookEvent event, Tensors* HookContext::*seen, Tensors& tensors) {
+    if (!look(event)) return;
+    hooks_->context().*seen = &tensors;
+    hooks_->call(event);
+    hooks_->context().*seen = nullptr;
+  }
 
  private:
-  template <class Tensors>
-  void show(HookEvent event, Tensors* HookContext::*seen, Tensors& tensors);
-
   c10::Device where_;
   Profile* profile_;
   Hooks* hooks_;

@@ -1,26 +1,26 @@
 #include "stages/torch/learner/learner.h"
 
+#include <ATen/Context.h>
 #include <dlfcn.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 #include <torch/version.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <thread>
 #include <utility>
 
 #include "nets/models/net.h"
 #include "sampling/core/out_of_memory.h"
 #include "sampling/core/text.h"
-#include "stages/torch/configure_torch.h"
-#include "stages/torch/diagnostics/learner_search.h"
 #include "stages/torch/diagnostics/memory_probe.h"
+#include "stages/torch/diagnostics/nonfinite_search.h"
 #include "stages/torch/hooks/add_hooks.h"
 #include "stages/torch/learner/learner_net.h"
 #include "stages/torch/learner/step_graphs.h"
 #include "stages/torch/learner/step_readout.h"
-#include "stages/torch/learner/train_batches.h"
 #include "stages/torch/learner/train_step.h"
-#include "stages/torch/learner/weights.h"
 #include "stages/torch/parallel/torch_group.h"
 #include "stages/torch/validation/net_validator.h"
 #include "stages/torch/validation/validation_replica.h"
@@ -29,11 +29,26 @@ namespace flowtrain {
 
 namespace {
 
+// LibTorch's own settings, for the whole process. `processes_here`: how many share the machine's cores.
+void configure_torch(const Settings& run, unsigned processes_here) {
+  auto threads = static_cast<int>(run.integer("threads"));
+  if (threads == 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency() / processes_here));
+  torch::set_num_threads(threads);
+  const bool deterministic = run.boolean("deterministic");
+  at::globalContext().setDeterministicAlgorithms(deterministic, /*warn_only=*/true);
+  // What kernels leave unwritten is no result of theirs; to fill new memory first costs a CPU 3 % of a step.
+  at::globalContext().setDeterministicFillUninitializedMemory(false);
+  at::globalContext().setDeterministicCuDNN(deterministic);
+  const std::string& cudnn = run.text("cudnn");
+  at::globalContext().setUserEnabledCuDNN(cudnn != "off");
+  at::globalContext().setBenchmarkCuDNN(cudnn == "auto" && !deterministic);
+}
+
 class TorchLearner : public Learner {
  public:
   explicit TorchLearner(const LearnerSpec& spec)
       : spec_(spec),
-        net_(make_conscalard_net(spec)),
+        net_(make_configured_net(spec)),
         weights_(*net_, at::Device(spec.device), may_discard(spec)),
         step_(spec_, *net_),
         batches_(make_train_batches(spec_, spec.train_layout)),
@@ -77,7 +92,7 @@ class TorchLearner : public Learner {
       step_.optimizers().average(step_.iteration());
     });
     if (observers.look(HookEvent::step) && !(step_.overflow().defined() && step_.overflow().item<float>() > 0))
-      observers.show_parameters(HookEvent::step, step_.optimizers().learned());
+      observers.show(HookEvent::step, &HookContext::parameters, step_.optimizers().learned());
   }
 
   void discard() override {
@@ -139,8 +154,8 @@ class TorchLearner : public Learner {
   }
 
  private:
-  static std::shared_ptr<nets::Net> make_conscalard_net(const LearnerSpec& spec) {
-    conscalar_torch(spec.run, spec.processes_here);
+  static std::shared_ptr<nets::Net> make_configured_net(const LearnerSpec& spec) {
+    configure_torch(spec.run, spec.processes_here);
     return make_learner_net(spec);
   }
 

@@ -1,14 +1,97 @@
 #include "stages/torch/learner/learner_net.h"
 
+#include <ATen/Parallel.h>
+#include <ATen/record_function.h>
 #include <torch/utils.h>
+
+#include <stdexcept>
 
 #include "nets/make.h"
 #include "nets/mistake.h"
+#include "nets/models/init.h"
 #include "sampling/core/random.h"
 #include "sampling/core/settings.h"
-#include "stages/torch/learner/init_rules.h"
+#include "sampling/core/text.h"
+#include "stages/torch/learner/parameter_groups.h"
 
 namespace flowtrain {
+
+namespace {
+
+nets::InitRule init_rule_of(const Settings& settings) {
+  nets::InitRule rule;
+  rule.name = settings.text("rule");
+  rule.value = settings.real("value");
+  rule.mean = settings.real("mean");
+  rule.std = settings.real("std");
+  rule.range = settings.reals("range");
+  rule.gain = settings.real("gain");
+  rule.fan_out = settings.text("mode") == "fan_out";
+  rule.nonlinearity = settings.text("nonlinearity");
+  rule.negative_slope = settings.real("negative_slope");
+  return rule;
+}
+
+// While it lives, torch computes on one thread: how a decomposition (orthogonal) rounds depends on how it is shared
+// out.
+class OneThread {
+ public:
+  OneThread() : before_(at::get_num_threads()) { at::set_num_threads(1); }
+  ~OneThread() { at::set_num_threads(before_); }
+  OneThread(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
+// Sets the parameters that a rule of [[net.init]] matches, each by the last of these, drawing from torch's default
+// generator; the same bits for any number of threads. Throws UserError(usage) for a rule that matches no parameter, or
+// one that cannot be used for a parameter.
+void apply_init_rules(const std::vector<Settings>& rules, const nets::NamedTensors& parameters) {
+  if (rules.empty()) return;
+  const OneThread alone;
+  NamePatterns patterns(rules);
+  for (const auto& [name, parameter] : parameters) {
+    const auto matching = patterns.matching(name);
+    if (matching.empty()) continue;
+    const Settings& rule = rules[matching.back()];
+    try {
+      nets::initialise(parameter, init_rule_of(rule));
+    } catch (const std::invalid_argument& error) {
+      throw rule.error("rule", concat("parameter ", name, ": ", error.what()), ExitCode::usage,
+                       "narrow params, or give another [[net.init]] after this one for what it cannot set");
+    }
+  }
+  patterns.check_used(parameters);
+}
+
+// Its mistakes are those of the key that names it.
+class NamedStep final : public nets::Step {
+ public:
+  NamedStep(const Settings& settings, std::unique_ptr<nets::Step> step) : settings_(settings), step_(std::move(step)) {}
+
+  std::vector<std::string> losses() const override { return step_->losses(); }
+  std::vector<std::string> scalars(const std::vector<std::string>& wanted) const override {
+    return step_->scalars(wanted);
+  }
+  nets::NamedTensors operator()(const nets::NamedTensors& batch, const std::vector<std::string>& wanted) override {
+    RECORD_USER_SCOPE("net");
+    return nets::rethrow_at_key(settings_, "name", [&] { return (*step_)(batch, wanted); });
+  }
+  Evaluated evaluate(const nets::NamedTensors& batch) override {
+    return nets::rethrow_at_key(settings_, "name", [&] { return step_->evaluate(batch); });
+  }
+
+ private:
+  const Settings settings_;
+  std::unique_ptr<nets::Step> step_;
+};
+
+Settings supervised() {
+  return {"step", {{"name", Kind::text, std::string("supervised"), "name of the training step"}}};
+}
+
+}  // namespace
 
 std::shared_ptr<nets::Net> make_learner_net(const LearnerSpec& spec) {
   nets::NetInput input{.classes = spec.classes};
@@ -22,6 +105,15 @@ std::shared_ptr<nets::Net> make_learner_net(const LearnerSpec& spec) {
     apply_init_rules(*spec.init, net->parameters());  // before they are on a device, whose generator is another
   net->to(at::Device(spec.device), spec.net.boolean("channels_last"));
   return net;
+}
+
+std::unique_ptr<nets::Step> make_training_step(const LearnerSpec& spec, nets::Net& net) {
+  const Settings settings = spec.step ? *spec.step : supervised();
+  auto step = nets::rethrow_at_key(settings, "name", [&] {
+    return nets::make_step(settings, {net, spec.net, spec.loss, spec.classes});
+  });
+  if (nets::steps().at(settings.text("name")).traits.tells_apart) return step;
+  return std::make_unique<NamedStep>(settings, std::move(step));
 }
 
 }  // namespace flowtrain

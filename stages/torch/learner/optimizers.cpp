@@ -6,21 +6,49 @@
 #include "nets/mistake.h"
 #include "sampling/core/settings.h"
 #include "stages/torch/learner/autocast.h"
+#include "stages/torch/named.h"
 #include "stages/torch/state_copy.h"
 
 namespace flowtrain {
 
 namespace {
 
-std::optional<nets::GradientSum> gradient_sum(const Settings& optim, const std::vector<nets::ParameterGroup>& groups) {
-  if (optim.integer("accum") == 1) return {};
-  nets::NamedTensors parameters;
-  for (auto& group : groups)
-    for (const auto& [name, parameter] : group.parameters) parameters.add(name, parameter);
-  return nets::GradientSum(parameters, static_cast<double>(optim.integer("accum")));
+nets::ClipSpec clip_spec(const Settings& train) {
+  const std::string& by = train.text("clip_by");
+  const auto kind = by == "norm" ? nets::ClipBy::norm : by == "value" ? nets::ClipBy::value : nets::ClipBy::adaptive;
+  return {kind, train.real("clip"), train.real("clip_p")};
 }
 
 }  // namespace
+
+Clipping::Clipping(const LearnerSpec& spec, const SharedOut& shared) {
+  const nets::ClipSpec common = clip_spec(spec.train);
+  parts_.push_back({{}, common});
+  for (std::size_t i = 0; i < spec.optims.size(); ++i) {
+    const double own = spec.optims[i].real("clip");
+    if (own >= 0) parts_.push_back({{}, {common.by, own, common.p}});
+    Part& part = own >= 0 ? parts_.back() : parts_.front();
+    append(part.parameters, parameters_of(shared.optimizers[i]));
+  }
+  std::erase_if(parts_, [](auto& each) { return each.parameters.empty(); });
+}
+
+at::Tensor Clipping::clip() {
+  at::Tensor norm, squares, cut;
+  for (auto& part : parts_) {
+    const nets::Clipped clipped = nets::clip_gradients(part.parameters, part.spec);
+    norm = clipped.norm;
+    squares = squares.defined() ? squares + clipped.norm.square() : clipped.norm.square();
+    if (clipped.cut.defined()) cut = cut.defined() ? at::maximum(cut, clipped.cut) : clipped.cut;
+  }
+  if (cut.defined() && !cuts_.defined()) cuts_ = at::zeros_like(cut);
+  if (cut.defined()) cuts_.add_(cut);  // in place, as whoever repeats this (a CUDA graph) does it in the same memory
+  return parts_.size() > 1 ? squares.sqrt() : norm;
+}
+
+void Clipping::forget_cuts() {
+  if (cuts_.defined()) cuts_.zero_();
+}
 
 Optimizers::Optimizers(const LearnerSpec& spec, const SharedOut& shared, const nets::NamedTensors& parameters)
     : clipping_(spec, shared) {
@@ -29,11 +57,12 @@ Optimizers::Optimizers(const LearnerSpec& spec, const SharedOut& shared, const n
   for (std::size_t i = 0; i < spec.optims.size(); ++i) {
     const Settings& optim = spec.optims[i];
     const auto& groups = shared.optimizers[i];
-    for (auto& group : groups)
-      for (const auto& [name, parameter] : group.parameters) owners_.emplace(name, static_cast<int>(i));
+    const nets::NamedTensors own = parameters_of(groups);
+    for (const auto& [name, parameter] : own) owners_.emplace(name, static_cast<int>(i));
     const auto accum = static_cast<std::uint64_t>(optim.integer("accum"));
     auto optimizer = nets::rethrow_at_key(optim, "name", [&] { return nets::make_optimizer(optim, groups); });
-    optimizers_.push_back({std::move(optimizer), accum, gradient_sum(optim, groups)});
+    optimizers_.push_back({std::move(optimizer), accum, {}});
+    if (accum > 1) optimizers_.back().sum.emplace(own, static_cast<double>(accum));
   }
   if (amp_type(spec.train) == at::kHalf) scaler_.emplace(at::Device(spec.device));
   if (spec.ema && spec.ema->real("decay") > 0) {
@@ -90,14 +119,11 @@ nets::NamedTensors Optimizers::validated(const nets::NamedTensors& parameters) c
 // Optimizers share no parameter, so no two tensors have one name.
 nets::NamedTensors Optimizers::state(bool with_scale) const {
   nets::NamedTensors all;
-  const auto add = [&all](const nets::NamedTensors& tensors) {
-    for (const auto& [name, tensor] : tensors) all.add(name, tensor);
-  };
-  for (auto& own : optimizers_) add(own.optimizer->state());
+  for (auto& own : optimizers_) append(all, own.optimizer->state());
   for (auto& own : optimizers_)
-    if (own.sum) add(own.sum->state());
-  if (ema_) add(ema_->state());
-  if (scaler_ && with_scale) add(scaler_->state());
+    if (own.sum) append(all, own.sum->state());
+  if (ema_) append(all, ema_->state());
+  if (scaler_ && with_scale) append(all, scaler_->state());
   return all;
 }
 

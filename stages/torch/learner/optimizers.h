@@ -11,17 +11,41 @@
 #include <string>
 #include <vector>
 
+#include "nets/optim/clip.h"
 #include "nets/optim/ema.h"
 #include "nets/optim/gradient_sum.h"
 #include "nets/optim/optimizer.h"
 #include "nets/optim/scaler.h"
 #include "stages/learner_spec.h"
 #include "stages/state.h"
-#include "stages/torch/learner/clipping.h"
 #include "stages/torch/learner/parameter_groups.h"
 #include "stages/torch/learner/passes.h"
 
 namespace flowtrain {
+
+/// Which gradients are clipped together, and how far: train.clip's, and those of optimizers with a limit of their own.
+class Clipping {
+ public:
+  /// Of all optimizers without a limit of their own the gradients are clipped together.
+  Clipping(const LearnerSpec& spec, const SharedOut& shared);
+
+  /// Returns the norm of all gradients as they were: a scalar where they are, which nobody waits for. Without a limit
+  /// it only measures.
+  at::Tensor clip();
+  /// Calls of clip() that cut gradients, since the last forget_cuts(): a scalar on their device; undefined where
+  /// nothing was clipped yet.
+  const at::Tensor& cuts() const { return cuts_; }
+  void forget_cuts();
+
+ private:
+  struct Part {
+    nets::NamedTensors parameters;
+    nets::ClipSpec spec;
+  };
+
+  std::vector<Part> parts_;
+  at::Tensor cuts_;  // a scalar; undefined where nothing was clipped yet
+};
 
 /// The optimizers, with clipping, half precision's loss scale and the average of the weights. An iteration:
 /// forget_gradients(), backward of what scaled() gives, unscale(), clip(), apply(), average(). None of it waits for

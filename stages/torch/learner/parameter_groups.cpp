@@ -1,15 +1,34 @@
 #include "stages/torch/learner/parameter_groups.h"
 
 #include <algorithm>
-#include <optional>
+#include <string_view>
 
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
-#include "stages/torch/learner/name_patterns.h"
 
 namespace flowtrain {
 
 namespace {
+
+// The length of the longest text that is in both: a pattern is seldom near a whole name.
+std::size_t longest_in_both(std::string_view a, std::string_view b) {
+  std::size_t longest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      std::size_t length = 0;
+      while (i + length < a.size() && j + length < b.size() && a[i + length] == b[j + length]) ++length;
+      longest = std::max(longest, length);
+    }
+  return longest;
+}
+
+std::string most_alike(const std::string& pattern, const nets::NamedTensors& parameters) {
+  std::vector<std::pair<std::size_t, std::string>> names;
+  for (const auto& [name, parameter] : parameters) names.emplace_back(longest_in_both(pattern, name), name);
+  std::stable_sort(names.begin(), names.end(), [](auto& a, auto& b) { return a.first > b.first; });
+  names.resize(std::min<std::size_t>(names.size(), 3));
+  return join(names, ", ", &std::pair<std::size_t, std::string>::second);
+}
 
 // Where an optimizer is said to learn a parameter: without params it is all of them.
 const char* claim_of(const Settings& optim) {
@@ -39,6 +58,28 @@ nets::ParameterGroup empty_group(const Settings& optim, const Settings* group) {
 }
 
 }  // namespace
+
+NamePatterns::NamePatterns(const std::vector<Settings>& tables) : tables_(tables), used_(tables.size()) {
+  for (auto& table : tables) patterns_.emplace_back(table.text("params"));
+}
+
+std::vector<std::size_t> NamePatterns::matching(const std::string& name) {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < patterns_.size(); ++i) try {
+      if (patterns_[i].found_in(name)) found.push_back(i), used_[i] = true;
+    } catch (const PatternError& error) {
+      throw tables_[i].error("params", error.what());
+    }
+  return found;
+}
+
+void NamePatterns::check_used(const nets::NamedTensors& parameters) const {
+  for (std::size_t i = 0; i < used_.size(); ++i)
+    if (!used_[i])
+      throw tables_[i].error("params", "matches no parameter of the net", ExitCode::usage,
+                             concat("most like it are ", most_alike(tables_[i].text("params"), parameters),
+                                    "; without this table `flowtrain info CONFIG` lists all"));
+}
 
 SharedOut share_out(const nets::NamedTensors& parameters, const std::vector<Settings>& optims,
                     const std::vector<Settings>& groups) {

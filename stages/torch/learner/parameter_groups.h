@@ -1,15 +1,33 @@
 #pragma once
-// Who learns what: the net's parameters shared out among [[optim]] and [[group]] by their names.
+// Parameters chosen by their names ([[optim]], [[group]], [[net.init]]), and shared out among [[optim]] and [[group]].
 
 #include <set>
 #include <string>
 #include <vector>
 
 #include "nets/optim/optimizer.h"
+#include "sampling/core/pattern.h"
 
 namespace flowtrain {
 
 class Settings;
+
+/// Finds the tables whose `params` match a name, and remembers which have matched at all.
+class NamePatterns {
+ public:
+  /// `tables` must outlive it.
+  explicit NamePatterns(const std::vector<Settings>& tables);
+
+  /// Their numbers, in the order of the tables. Throws UserError(usage) for a pattern that takes too many steps.
+  std::vector<std::size_t> matching(const std::string& name);
+  /// Throws UserError(usage) for one that has matched nothing; it names parameters that look like the pattern.
+  void check_used(const nets::NamedTensors& parameters) const;
+
+ private:
+  const std::vector<Settings>& tables_;
+  std::vector<Pattern> patterns_;
+  std::vector<bool> used_;
+};
 
 /// Each parameter belongs to one optimizer, or is frozen.
 struct SharedOut {

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
 
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
+#include "stages/torch/named.h"
 
 namespace flowtrain {
 
@@ -15,15 +17,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-bool among(const Names& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-std::string listed(const Names& names) {
-  std::string text;
-  for (auto& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
+bool among(const Names& names, const std::string& name) { return std::ranges::find(names, name) != names.end(); }
 
 // In the order of the step's, so that the same losses are seen to be the same.
 Names losses_of(const Settings& optim, const Names& known) {
@@ -32,18 +26,10 @@ Names losses_of(const Settings& optim, const Names& known) {
   for (auto& name : wanted)
     if (!among(known, name))
       throw optim.error("losses", concat("the step has no loss '", name, "'"), ExitCode::usage,
-                        "known: " + listed(known));
+                        "known: " + join(known));
   Names losses = known;
   std::erase_if(losses, [&](auto& name) { return !among(wanted, name); });
   return losses;
-}
-
-// Of the parameters of one optimizer.
-Pass::Served served(std::size_t optimizer, const Settings& optim, const std::vector<nets::ParameterGroup>& groups) {
-  Pass::Served one{optimizer, static_cast<std::uint64_t>(optim.integer("every")), {}};
-  for (auto& group : groups)
-    for (const auto& [name, parameter] : group.parameters) one.parameters.push_back(parameter);
-  return one;
 }
 
 void check_all_lowered(const std::vector<Pass>& passes, const std::vector<Settings>& optims, const Names& known) {
@@ -51,7 +37,7 @@ void check_all_lowered(const std::vector<Pass>& passes, const std::vector<Settin
     if (std::none_of(passes.begin(), passes.end(), [&](auto& pass) { return among(pass.losses, name); }))
       throw optims.front().error(
           "losses", concat("no optimizer lowers '", name, "', one of the step's losses"), ExitCode::usage,
-          "the step has: " + listed(known) + "; [[optim]] with losses and params says who lowers which");
+          "the step has: " + join(known) + "; [[optim]] with losses and params says who lowers which");
 }
 
 }  // namespace
@@ -110,11 +96,11 @@ std::vector<Pass> make_passes(const std::vector<Settings>& optims, const SharedO
     if (pass == passes.end()) {
       pass = passes.insert(passes.end(), Pass{losses, {}, {}, {}});
       if (known.size() > 1) pass->scalars = losses;
-      for (auto& name : step.scalars(losses)) pass->scalars.push_back(name);
+      std::ranges::copy(step.scalars(losses), std::back_inserter(pass->scalars));
     }
-    pass->served.push_back(served(i, optims[i], shared.optimizers[i]));
-    for (auto& group : shared.optimizers[i])
-      for (const auto& [name, parameter] : group.parameters) pass->parameters.add(name, parameter);
+    const nets::NamedTensors own = parameters_of(shared.optimizers[i]);
+    pass->served.push_back({i, static_cast<std::uint64_t>(optims[i].integer("every")), tensors_of(own)});
+    append(pass->parameters, own);
   }
   check_all_lowered(passes, optims, known);
   if (std::ranges::none_of(passes, &Pass::has_every_iteration))

@@ -30,25 +30,25 @@ struct Pass {
   std::vector<Served> served;
   nets::NamedTensors parameters;     ///< those that all of these learn: no others get gradients
   std::vector<std::string> scalars;  ///< of the step; reported beside the sum
-  at::Tensor sums = {};              ///< f32 (1 + values) of the iteration so far; undefined where it has none
+  at::Tensor sums = {};              ///< f32 (1 + scalars) of the iteration so far; undefined where it has none
 
   /// Whether one of its optimizers is at work in an iteration.
   bool due(std::uint64_t iteration) const;
   /// Whether one of them is at work in every iteration.
   bool has_every_iteration() const;
-  /// Under which name one of `values` is reported: those that are losses as `loss.<name>`.
+  /// The name under which one of `scalars` is reported: `loss.<name>` for those that are losses.
   std::string shown(const std::string& scalar) const;
   /// The sum of its losses.
   at::Tensor lowered(const nets::NamedTensors& losses) const;
-  /// The values of one micro-batch: f32 (1 + values), `lowered` first.
+  /// The scalars of one micro-batch: f32 (1 + scalars), `lowered` first.
   at::Tensor scalars_of(const at::Tensor& lowered, const nets::NamedTensors& losses_and_scalars) const;
   /// Adds the gradients of `loss` to those of the parameters whose optimizers are at work. `alone`: there is no other
   /// pass, whose parameters are to be spared.
   void backward(const at::Tensor& loss, std::uint64_t iteration, bool alone) const;
   /// Drops the gradients of optimizers that are not at work: an exchange between processes gives them to all.
   void forget_idle(std::uint64_t iteration) const;
-  /// Adds its loss and values of the iteration to `done`: its sums over all processes, which have been read. NaN for
-  /// values of an iteration without it.
+  /// Adds its loss and scalars of the iteration to `done`. `read`: its sums over all processes; empty in an iteration
+  /// without this pass, whose scalars are then NaN.
   void report(std::span<const double> read, StepStats& done) const;
 };
 

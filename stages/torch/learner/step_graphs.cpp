@@ -11,6 +11,7 @@
 #include "sampling/core/text.h"
 #include "sampling/core/warning.h"
 #include "stages/hooks.h"
+#include "stages/torch/named.h"
 
 namespace flowtrain {
 
@@ -94,8 +95,7 @@ void StepGraphs::leave_because(const std::string& reason) {
 void StepGraphs::capture(const nets::NamedTensors& batch, const Step& step) {
   forget();
   ++captures_;
-  batch_ = {};
-  for (const auto& [name, tensor] : batch) batch_.add(name, tensor.clone());
+  batch_ = mapped(batch, [](const at::Tensor& tensor) { return tensor.clone(); });
   gradients_ = make_();
   gradients_->capture([this, gradients = step.gradients] { outputs_ = gradients(batch_); });
   auto last = make_();

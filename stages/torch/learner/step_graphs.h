@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "nets/tensors.h"
-#include "stages/device/device_graph.h"
+#include "stages/device/device.h"
 #include "stages/learner_spec.h"
 
 namespace flowtrain {

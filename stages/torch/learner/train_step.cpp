@@ -5,8 +5,8 @@
 
 #include "sampling/core/random.h"
 #include "stages/torch/learner/autocast.h"
+#include "stages/torch/learner/learner_net.h"
 #include "stages/torch/learner/parameter_groups.h"
-#include "stages/torch/learner/training_step.h"
 
 namespace flowtrain {
 
@@ -17,7 +17,7 @@ TrainStep::TrainStep(const LearnerSpec& spec, nets::Net& net)
   net.freeze(shared.frozen);
   optimizers_.emplace(spec, shared, parameters);
   passes_ = make_passes(spec.optims, shared, *step_);
-  exchange_ = make_step_exchange(spec, passes_, net);
+  exchange_.emplace(spec, passes_, net);
 }
 
 void TrainStep::begin(std::uint64_t iteration, const nets::NamedTensors& parameters) {
@@ -56,7 +56,7 @@ void TrainStep::run(std::size_t number, const nets::NamedTensors& batch) {
   exchange_->begin(number);
   nets::NamedTensors losses;
   observers_.during(Phase::forward, [&] { losses = forward(pass, batch); });
-  observers_.show_losses(losses);
+  observers_.show(HookEvent::loss, &HookContext::losses, losses);
   const at::Tensor lowered = pass.lowered(losses);
   const double parts = exchange_->divisor();
   const auto part = optimizers_->scaled(parts == 1 ? lowered : lowered / parts);
@@ -80,7 +80,7 @@ void TrainStep::finish_gradients() {
   if (norm_.defined() || missing_ || spec_.mode == TrainMode::forward_only) return;
   for (auto& pass : passes_) pass.forget_idle(iteration_);
   overflow_ = optimizers_->unscale();
-  observers_.show_parameters(HookEvent::backward, optimizers_->learned());
+  observers_.show(HookEvent::backward, &HookContext::parameters, optimizers_->learned());
   observers_.during(Phase::gradients, [&] { norm_ = optimizers_->clip(); });
 }
 

@@ -70,7 +70,7 @@ class TrainStep {
   std::unique_ptr<nets::Step> step_;
   std::optional<Optimizers> optimizers_;
   std::vector<Pass> passes_;
-  std::unique_ptr<StepExchange> exchange_;  // of the passes
+  std::optional<StepExchange> exchange_;  // of the passes
   StepObservers observers_;
   // Of the iteration under way:
   std::uint64_t iteration_ = 0;

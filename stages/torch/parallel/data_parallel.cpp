@@ -11,18 +11,18 @@
 #include "sampling/core/error.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
+#include "stages/torch/named.h"
 
 namespace flowtrain {
 
 namespace {
 
-constexpr auto flag_count = static_cast<std::int64_t>(all_flags);  // at the end of the control tensor
+constexpr auto tick = std::chrono::milliseconds(5);
+constexpr double tolerance_s = 0.010;  // a scheduler with a little to do is late by less
 
-std::vector<at::Tensor> tensors_of(const nets::NamedTensors& named) {
-  std::vector<at::Tensor> tensors;
-  for (auto& [name, tensor] : named) tensors.push_back(tensor);
-  return tensors;
-}
+double seconds(std::chrono::steady_clock::duration span) { return std::chrono::duration<double>(span).count(); }
+
+constexpr auto flag_count = static_cast<std::int64_t>(all_flags);  // at the end of the control tensor
 
 std::size_t bytes_of(double megabytes) { return static_cast<std::size_t>(megabytes * 1024 * 1024); }
 
@@ -44,6 +44,86 @@ std::unique_ptr<c10d::Reducer> make_reducer(const TorchGroup& group, const std::
 }
 
 }  // namespace
+
+void ExchangeTimes::begin() {
+  MutexLock lock(mutex_);
+  buckets_.clear();
+  complete_ = false;
+}
+
+std::size_t ExchangeTimes::launched(bool last) {
+  MutexLock lock(mutex_);
+  complete_ |= last;
+  buckets_.push_back({Clock::now(), {}});
+  return buckets_.size() - 1;
+}
+
+void ExchangeTimes::done(std::size_t bucket) {
+  MutexLock lock(mutex_);
+  buckets_.at(bucket).to = Clock::now();
+}
+
+bool ExchangeTimes::complete() const {
+  MutexLock lock(mutex_);
+  return complete_;
+}
+
+ExchangeTimes::Summary ExchangeTimes::summary() const {
+  MutexLock lock(mutex_);
+  Summary sum;
+  if (buckets_.empty()) return sum;
+  Clock::time_point until{};  // of what is summed up so far
+  for (auto& [from, to] : buckets_) {
+    if (to <= until) continue;
+    sum.busy_s += seconds(to - std::max(from, until));
+    until = to;
+  }
+  sum.exposed_s = std::max(0.0, seconds(until - buckets_.back().from));
+  return sum;
+}
+
+StallMeter::StallMeter() : thread_([this](const std::stop_token& stop) { watch(stop); }) {}
+
+double StallMeter::take(double most_s) {
+  MutexLock lock(mutex_);
+  const double taken = std::min(stalled_s_, most_s);
+  stalled_s_ -= taken;
+  return taken;
+}
+
+void StallMeter::watch(const std::stop_token& stop) {
+  using Clock = std::chrono::steady_clock;
+  while (!stop.stop_requested()) {
+    const bool before = waiting_;
+    const auto begin = Clock::now();
+    std::this_thread::sleep_for(tick);
+    const double late_s = seconds(Clock::now() - begin - tick);
+    if (late_s < tolerance_s || !(before || waiting_)) continue;
+    MutexLock lock(mutex_);
+    stalled_s_ += late_s;
+  }
+}
+
+c10::intrusive_ptr<c10::ivalue::Future> GradientExchange::runHook(c10d::GradBucket& bucket) {
+  at::Tensor& whole = bucket.getBufferRef();
+  const auto parameters = bucket.getParameters();
+  const bool exact = std::any_of(parameters.begin(), parameters.end(), [&](auto& p) { return p.is_same(exact_); });
+  const bool casts = wire_ && !exact && whole.scalar_type() != *wire_;
+
+  whole.div_(state_->getSize());  // before the sum, which might overflow
+  std::vector<at::Tensor> sent{casts ? whole.to(*wire_) : whole};
+  const std::size_t number = times_.launched(bucket.isLast());
+  if (bucket.isLast()) stalls_.wait_begins();
+  auto arrival = state_->allreduce(sent)->getFuture();
+  return arrival->then(
+      [&times = times_, number, whole, sent = sent.front(), casts](c10::ivalue::Future& done) {
+        done.value();  // throws what the collective threw
+        if (casts) whole.copy_(sent);
+        times.done(number);
+        return c10::IValue(whole);
+      },
+      c10::TensorType::get());
+}
 
 DataParallelOptions parallel_options(const Settings& dist) {
   DataParallelOptions options;
@@ -129,10 +209,11 @@ void DataParallel::settle_buckets() {
 }
 
 void DataParallel::throw_unused() const {
-  std::string names;
+  std::vector<std::string> names;
   for (auto& [name, parameter] : parameters_)
-    if (parameter.requires_grad() && !parameter.grad().defined()) names += (names.empty() ? "" : ", ") + name;
-  throw UserError(ExitCode::usage, concat("parameters that take no part in the loss: ", names.empty() ? "some" : names),
+    if (parameter.requires_grad() && !parameter.grad().defined()) names.push_back(name);
+  throw UserError(ExitCode::usage,
+                  "parameters that take no part in the loss: " + (names.empty() ? "some" : join(names)),
                   "dist.find_unused = true waits for no gradients of theirs; or freeze them: [[group]] with frozen");
 }
 

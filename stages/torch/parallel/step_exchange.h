@@ -16,41 +16,58 @@ namespace flowtrain {
 namespace nets {
 class Net;
 }
+class DataParallel;
 struct LearnerSpec;
 
 /// A learner's exchange. A process that trains alone has one, too, which leaves everything as it is. A micro-batch:
 /// begin_batch(), then for each pass that is due begin(), forward, backward().
 class StepExchange {
  public:
-  virtual ~StepExchange() = default;
+  /// That of the spec's group, for `passes`, which outlive it. With dist.sync_batch_norm the net's statistics span the
+  /// processes from now on. Throws UserError.
+  StepExchange(const LearnerSpec& spec, std::vector<Pass>& passes, nets::Net& net);
+  ~StepExchange();
 
   /// A micro-batch of `iteration` begins. With the `last` one of an iteration gradients are averaged over the
   /// processes, and the flags travel.
-  virtual void begin_batch(std::uint64_t iteration, const Slab& slab, bool last, const StepFlags& flags) = 0;
+  void begin_batch(std::uint64_t iteration, const Slab& slab, bool last, const StepFlags& flags);
   /// Before the forward of a pass.
-  virtual void begin(std::size_t pass) = 0;
+  void begin(std::size_t pass);
   /// What the mean over the micro-batch's own rows is divided by, so that all that is added up, over micro-batches and
   /// processes, is the mean over the iteration's rows.
-  virtual double divisor() const = 0;
-  /// Adds the gradients of `loss`, which is divided, to those of the pass. `values` (F) f32, divided likewise: to be
+  double divisor() const;
+  /// Adds the gradients of `loss`, which is divided, to those of the pass. `scalars` (F) f32, divided likewise: to be
   /// averaged like the loss.
-  virtual void backward(std::size_t pass, const at::Tensor& loss, const at::Tensor& scalars) = 0;
+  void backward(std::size_t pass, const at::Tensor& loss, const at::Tensor& scalars);
 
   enum class Zeros { sent, not_needed, too_late };
   /// In place of an iteration's last micro-batch, or after that has thrown: this process has no gradients. Not needed:
   /// it is alone, and there are none. Too late: the exchange had begun.
-  virtual Zeros contribute_zeros(std::uint64_t iteration, const Slab& slab, const StepFlags& flags) = 0;
+  Zeros contribute_zeros(std::uint64_t iteration, const Slab& slab, const StepFlags& flags);
 
   /// After the last backward: Pass::sums, averaged; undefined where the iteration was without the pass.
-  virtual at::Tensor scalars(std::size_t pass) const = 0;
+  at::Tensor scalars(std::size_t pass) const;
   /// What stats() is made of; undefined where that takes nothing.
-  virtual at::Tensor flags() const = 0;
+  at::Tensor flags() const;
   /// Sums of the flags(), which have been read, and how long the exchange took; the rest is empty.
-  virtual StepStats stats(std::span<const double> flags) const = 0;
-};
+  StepStats stats(std::span<const double> flags) const;
 
-/// That of the spec's group, for `passes`, which outlive it. With dist.sync_batch_norm the net's statistics span the
-/// processes from now on. Throws UserError.
-std::unique_ptr<StepExchange> make_step_exchange(const LearnerSpec& spec, std::vector<Pass>& passes, nets::Net& net);
+ private:
+  bool alone() const { return parts_.empty(); }
+
+  std::vector<Pass>& passes_;
+  const double accum_;
+  const bool has_gradients_;
+  std::vector<std::unique_ptr<DataParallel>> parts_;  // one for each pass; none where this process trains alone, which
+                                                      // is so spared the copies into buckets
+  std::size_t carrier_ = 0;                           // the first pass that every iteration has: the flags go with it
+  // Of the micro-batch under way:
+  std::uint64_t iteration_ = 0, seq_ = 0;
+  bool first_ = false, last_ = false;
+  double share_ = 1;
+  StepFlags flags_;
+  std::size_t done_ = 0;    // passes
+  bool under_way_ = false;  // gradients of a pass are on their way
+};
 
 }  // namespace flowtrain

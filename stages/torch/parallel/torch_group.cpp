@@ -10,6 +10,7 @@
 
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
+#include "stages/torch/named.h"
 
 namespace flowtrain {
 
@@ -113,9 +114,7 @@ void share_tensors(Group& group, const char* what, const nets::NamedTensors& ten
   auto* processes = group.size() > 1 ? dynamic_cast<TorchGroup*>(&group) : nullptr;
   if (!processes) return;
   const torch::NoGradGuard no_gradients;
-  std::vector<at::Tensor> all;
-  for (auto& [name, tensor] : tensors) all.push_back(tensor);
-  processes->broadcast(what, all);
+  processes->broadcast(what, tensors_of(tensors));
 }
 
 }  // namespace flowtrain

@@ -13,9 +13,11 @@
 #include "nets/names.h"
 #include "sampling/core/random.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 #include "stages/evaluation/detection_metrics.h"
-#include "stages/torch/detection/corner_detector.h"
+#include "stages/torch/detection/detector.h"
 #include "stages/torch/learner/autocast.h"
+#include "stages/torch/named.h"
 
 namespace flowtrain {
 
@@ -80,10 +82,10 @@ nets::Step::Evaluated NetValidator::evaluate(const nets::NamedTensors& batch) {
   if (!amp_) return step_.evaluate(batch);
   const Autocast cast(amp_, where_.type());
   nets::Step::Evaluated seen = step_.evaluate(batch);
-  nets::NamedTensors outputs;
-  for (const auto& [name, tensor] : seen.outputs)
-    outputs.add(name, tensor.scalar_type() == *amp_ ? tensor.to(at::kFloat) : tensor);
-  return {std::move(outputs), std::move(seen.loss)};
+  seen.outputs = mapped(seen.outputs, [this](const at::Tensor& tensor) {
+    return tensor.scalar_type() == *amp_ ? tensor.to(at::kFloat) : tensor;
+  });
+  return seen;
 }
 
 void NetValidator::begin() {

@@ -12,6 +12,7 @@
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
 #include "stages/evaluation/metric_names.h"
+#include "stages/torch/named.h"
 
 namespace flowtrain {
 
@@ -21,11 +22,9 @@ constexpr std::size_t most_groups = 1024;
 
 // What has a row for each of the batch's.
 nets::NamedTensors rows_of(const nets::NamedTensors& tensors, const at::Tensor& chosen, std::int64_t rows) {
-  nets::NamedTensors part;
-  for (const auto& [name, tensor] : tensors)
-    part.add(name,
-             tensor.dim() > 0 && tensor.size(0) == rows ? tensor.index_select(0, chosen.to(tensor.device())) : tensor);
-  return part;
+  return mapped(tensors, [&](const at::Tensor& tensor) {
+    return tensor.dim() > 0 && tensor.size(0) == rows ? tensor.index_select(0, chosen.to(tensor.device())) : tensor;
+  });
 }
 
 void update_one(const std::string& name, nets::Metric& metric, const nets::NamedTensors& outputs,
@@ -39,11 +38,7 @@ void update_one(const std::string& name, nets::Metric& metric, const nets::Named
   }
 }
 
-std::string listed(const std::vector<Field>& fields) {
-  std::string known;
-  for (auto& field : fields) known.append(known.empty() ? "" : ", ").append(field.name);
-  return known;
-}
+std::string listed(const std::vector<Field>& fields) { return join(fields, ", ", &Field::name); }
 
 }  // namespace
 

@@ -12,7 +12,7 @@
 
 #include "sampling/core/error.h"
 #include "stages/torch/learner/learner_net.h"
-#include "stages/torch/learner/training_step.h"
+#include "stages/torch/named.h"
 #include "stages/torch/parallel/torch_group.h"
 #include "stages/torch/state_copy.h"
 #include "stages/torch/validation/net_validator.h"
@@ -22,14 +22,10 @@ namespace flowtrain {
 
 namespace {
 
-std::vector<at::Tensor> detached(const nets::NamedTensors& named) {
-  std::vector<at::Tensor> all;
-  for (auto& [name, tensor] : named) all.push_back(tensor.detach());
-  return all;
-}
+at::Tensor detached(const at::Tensor& tensor) { return tensor.detach(); }
 
 nets::NamedTensors joined(nets::NamedTensors model, const nets::NamedTensors& buffers) {
-  for (auto& [name, tensor] : buffers) model.add(name, tensor);
+  append(model, buffers);
   return model;
 }
 
@@ -87,8 +83,8 @@ class TorchNetCopy final : public ValidationReplica {
         step_(make_training_step(spec, *net_)),
         validator_(spec, net_, *step_),
         model_(joined(net_->parameters(), net_->buffers())),
-        own_(detached(model_)),
-        source_(detached(joined(parameters, buffers))),
+        own_(tensors_of(mapped(model_, detached))),
+        source_(tensors_of(mapped(joined(parameters, buffers), detached))),
         source_buffers_(buffers) {
     if (own_.size() != source_.size()) throw InternalError("the copy of a net has other tensors than the net");
     net_->train(false);

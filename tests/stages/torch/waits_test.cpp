@@ -17,7 +17,6 @@
 #include "sampling/order.h"
 #include "sampling/sampler.h"
 #include "stages/issue.h"
-#include "stages/read.h"
 #include "stages/sample.h"
 #include "stages/torch/learner/learner.h"
 #include "tests/support/parts.h"
