@@ -42,7 +42,7 @@ float waves(int y, int x, int cell, std::uint64_t seed) {
 /// 1987), in colours less than in light, and a sensor's noise. `bits` of decode() says how large files become.
 Image picture(int height, int width) {
   Image image;
-  image.reshape(static_cast<std::uint64_t>(height), static_cast<std::uint64_t>(width), 3);
+  image.reshape(height, width, 3);
   std::uint32_t state = 1;
   std::size_t i = 0;
   for (int y = 0; y < height; ++y)

@@ -26,14 +26,12 @@ std::pair<int, int> brought_down(int height, int width, int edge) {
 
 PictureFile repack(const Record& record, const Repacking& how) {
   StoredPicture picture(record, how.warnings, how.exif);
-  if (picture.channels() != 1 && picture.channels() != 3)
-    throw SampleError("a picture of " + std::to_string(picture.channels()) + " channels; 1 or 3 are taken");
+  check_channels(picture.channels());
   const bool has_region = record.region.x1 > record.region.x0 && record.region.y1 > record.region.y0;
   const auto stored =
       record.encoding == Encoding::image && !has_region ? format_of(record.bytes) : std::optional<FileFormat>();
   const Window seen = window_of(picture.height(), picture.width(), record.region);
-  const Rect all{static_cast<double>(seen.x), static_cast<double>(seen.y), static_cast<double>(seen.width),
-                 static_cast<double>(seen.height)};
+  const Rect all = seen.rect();
   const auto [height, width] = brought_down(seen.height, seen.width, how.edge);
   const bool same_size = height == seen.height && width == seen.width;
   if (stored && same_size && !how.format) {
@@ -44,7 +42,7 @@ PictureFile repack(const Record& record, const Repacking& how) {
   const auto [pixels, from] = picture.decode(all, seen, height, width);
   if (same_size) return {format, encode_picture(pixels, format, how.quality)};
   Image smaller;
-  smaller.reshape(static_cast<std::uint64_t>(height), static_cast<std::uint64_t>(width), pixels.channels);
+  smaller.reshape(height, width, pixels.channels);
   resize(pixels, from, Filter::antialias, false, height, width, smaller.pixels.data());
   return {format, encode_picture(smaller.view(), format, how.quality)};
 }

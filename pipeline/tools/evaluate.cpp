@@ -13,7 +13,7 @@
 #include "pipeline/telemetry/table_line.h"
 #include "pipeline/train/snapshot_branch.h"
 #include "pipeline/validation/validation.h"
-#include "sampling/codecs/png.h"
+#include "sampling/codecs/encode.h"
 #include "sampling/core/error.h"
 #include "stages/detection/draw.h"
 #include "stages/evaluation/detection_metrics.h"

@@ -11,7 +11,7 @@
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/hash.h"
 #include "pipeline/telemetry/log.h"
-#include "sampling/codecs/png.h"
+#include "sampling/codecs/encode.h"
 #include "sampling/draw_notes.h"
 #include "sampling/images/finish.h"
 #include "stages/batch_mixer.h"

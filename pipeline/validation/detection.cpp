@@ -21,8 +21,8 @@ DetectedImage load(const Dataset& dataset, std::uint64_t id) {
     const Record record = dataset.read(id, buffer);
     loaded.image_result.boxes.assign(record.boxes.begin(),
                                      record.boxes.end());  // there to be found, whatever the picture is like
-    const Picture picture = colour_picture_of(record, decoded, coloured);
-    loaded.bgr.reshape(static_cast<std::uint64_t>(picture.height), static_cast<std::uint64_t>(picture.width), 3);
+    const Picture picture = in_colour(picture_of(record, decoded), coloured);
+    loaded.bgr.reshape(picture.height, picture.width, 3);
     auto* to = loaded.bgr.pixels.data();
     for (int y = 0; y < picture.height; ++y)
       for (const auto* from = picture.row(y); from < picture.row(y) + 3 * picture.width; from += 3, to += 3)

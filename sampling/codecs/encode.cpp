@@ -5,23 +5,24 @@
 #include <cstdlib>
 
 #include <jpeglib.h>
+#include <png.h>
 #include <webp/encode.h>
 
 #include <algorithm>
+#include <fstream>
 #include <memory>
-#include <string>
 
-#include "sampling/codecs/png.h"
 #include "sampling/core/error.h"
-#include "sampling/images/color.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 namespace {
 
-void check_side(const Picture& picture, int most, const std::string& format) {
+void check_picture(const Picture& picture, int most, const char* format) {
+  if (picture.channels != 1 && picture.channels != 3) throw InternalError("a file of neither 1 nor 3 channels");
   if (std::max(picture.height, picture.width) > most)
-    throw SampleError(format + " takes no picture of " + std::to_string(picture.width) + "x" +
-                      std::to_string(picture.height) + " pixels: at most " + std::to_string(most) + " a side");
+    throw SampleError(concat(format, " takes no picture of ", picture.width, "x", picture.height, " pixels: at most ",
+                             most, " a side"));
 }
 
 std::vector<std::byte> bytes_of(const std::uint8_t* data, std::size_t size_bytes) {
@@ -89,16 +90,9 @@ class JpegWriter {
 };
 
 std::vector<std::byte> encode_webp(const Picture& picture, int quality) {
-  check_side(picture, WEBP_MAX_DIMENSION, "WebP");
+  check_picture(picture, WEBP_MAX_DIMENSION, "WebP");
   Image coloured;
-  Picture from = picture;
-  if (picture.channels == 1) {
-    coloured.reshape(static_cast<std::uint64_t>(picture.height), static_cast<std::uint64_t>(picture.width), 3);
-    for (int y = 0; y < picture.height; ++y)
-      convert_channels(picture.row(y), 1, picture.width, 3,
-                       coloured.pixels.data() + static_cast<std::size_t>(y) * coloured.view().stride_bytes);
-    from = coloured.view();
-  }
+  const Picture from = in_colour(picture, coloured);
   std::uint8_t* data = nullptr;
   const auto size_bytes = WebPEncodeRGB(from.pixels, from.width, from.height, static_cast<int>(from.stride_bytes),
                                         static_cast<float>(quality), &data);
@@ -114,11 +108,35 @@ const char* ending_of(FileFormat format) {
 }
 
 std::vector<std::byte> encode_picture(const Picture& picture, FileFormat format, int quality) {
-  if (picture.channels != 1 && picture.channels != 3) throw InternalError("a file of neither 1 nor 3 channels");
   if (format == FileFormat::png) return encode_png(picture);
   if (format == FileFormat::webp) return encode_webp(picture, quality);
-  check_side(picture, JPEG_MAX_DIMENSION, "JPEG");
+  check_picture(picture, JPEG_MAX_DIMENSION, "JPEG");
   return JpegWriter().write(picture, quality);
+}
+
+std::vector<std::byte> encode_png(const Picture& picture) {
+  check_picture(picture, PNG_USER_WIDTH_MAX, "PNG");
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  image.width = static_cast<std::uint32_t>(picture.width);
+  image.height = static_cast<std::uint32_t>(picture.height);
+  image.format = picture.channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  const auto stride = static_cast<png_int_32>(picture.stride_bytes);
+  png_alloc_size_t size_bytes = PNG_IMAGE_PNG_SIZE_MAX(image);
+  std::vector<std::byte> file(size_bytes);
+  if (!png_image_write_to_memory(&image, file.data(), &size_bytes, 0, picture.pixels, stride, nullptr))
+    throw InternalError(std::string("PNG: ") + image.message);
+  file.resize(size_bytes);
+  return file;
+}
+
+void write_png(const std::string& path, const Picture& picture) {
+  const auto file = encode_png(picture);
+  std::ofstream stream(path, std::ios::binary);
+  stream.write(reinterpret_cast<const char*>(file.data()), static_cast<std::streamsize>(file.size()));
+  stream.close();
+  if (!stream)
+    throw UserError(ExitCode::snapshot, "cannot write '" + path + "'", "check the folder and the free space");
 }
 
 }  // namespace flowtrain

@@ -20,13 +20,8 @@ class Tiff {
   }
 
   std::uint32_t number(std::size_t at, int size) const {
-    if (at + static_cast<std::size_t>(size) > bytes_.size()) return 0;
-    std::uint32_t value = 0;
-    for (int i = 0; i < size; ++i) {
-      const auto place = at + static_cast<std::size_t>(little_ ? size - 1 - i : i);
-      value = value << 8 | std::to_integer<std::uint32_t>(bytes_[place]);
-    }
-    return value;
+    const auto length = static_cast<std::size_t>(size);
+    return at + length > bytes_.size() ? 0 : number_in(bytes_.subspan(at, length), little_);
   }
 
  private:
@@ -34,26 +29,30 @@ class Tiff {
   bool little_;
 };
 
-/// Seen pixel (x, y) is stored at (x, y), both exchanged if the picture is turned, and then counted from the far end
-/// along the stored axes that say so.
+/// Where the seen pixel (x, y) is stored: at (x, y), or at (y, x) if `exchanged`; counted from the right or from the
+/// bottom of the stored picture if the other two say so.
 struct Turn {
   bool exchanged, from_right, from_bottom;
 };
 
-Turn turn_of(int orientation) {
-  switch (orientation) {
-    case 2: return {false, true, false};
-    case 3: return {false, true, true};
-    case 4: return {false, false, true};
-    case 5: return {true, false, false};
-    case 6: return {true, false, true};
-    case 7: return {true, true, true};
-    case 8: return {true, true, false};
-    default: return {false, false, false};
-  }
-}
+constexpr Turn turns[] = {{},  // by orientation, 1 … 8
+                          {false, false, false},
+                          {false, true, false},
+                          {false, true, true},
+                          {false, false, true},
+                          {true, false, false},
+                          {true, false, true},
+                          {true, true, true},
+                          {true, true, false}};
 
 }  // namespace
+
+std::uint32_t number_in(std::span<const std::byte> bytes, bool little_endian) {
+  std::uint32_t value = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    value = value << 8 | std::to_integer<std::uint32_t>(bytes[little_endian ? bytes.size() - 1 - i : i]);
+  return value;
+}
 
 int exif_orientation(std::span<const std::byte> block) {
   constexpr std::size_t name_bytes = 6, entry_bytes = 12;
@@ -72,7 +71,7 @@ int exif_orientation(std::span<const std::byte> block) {
 }
 
 Rect as_stored(const Rect& part, int orientation, int height, int width) {
-  const Turn turn = turn_of(orientation);
+  const Turn turn = turns[orientation];
   Rect stored = turn.exchanged ? Rect{part.y, part.x, part.height, part.width} : part;
   if (turn.from_right) stored.x = width - stored.x - stored.width;
   if (turn.from_bottom) stored.y = height - stored.y - stored.height;
@@ -80,7 +79,7 @@ Rect as_stored(const Rect& part, int orientation, int height, int width) {
 }
 
 Rect as_seen(const Rect& part, int orientation, int height, int width) {
-  const Turn turn = turn_of(orientation);
+  const Turn turn = turns[orientation];
   Rect seen = part;
   if (turn.from_right) seen.x = width - part.x - part.width;
   if (turn.from_bottom) seen.y = height - part.y - part.height;
@@ -88,10 +87,10 @@ Rect as_seen(const Rect& part, int orientation, int height, int width) {
 }
 
 void orient(const Picture& stored, int orientation, Image& seen) {
-  const Turn turn = turn_of(orientation);
+  const Turn turn = turns[orientation];
   const int height = turn.exchanged ? stored.width : stored.height,
             width = turn.exchanged ? stored.height : stored.width;
-  seen.reshape(static_cast<std::uint64_t>(height), static_cast<std::uint64_t>(width), stored.channels);
+  seen.reshape(height, width, stored.channels);
   std::uint8_t* to = seen.pixels.data();
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x, to += stored.channels) {

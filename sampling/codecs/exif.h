@@ -1,5 +1,5 @@
 #pragma once
-// How a camera was held.
+// How a camera was held, as Exif notes it.
 
 #include <cstddef>
 #include <span>
@@ -7,6 +7,9 @@
 #include "sampling/codecs/image.h"
 
 namespace flowtrain {
+
+/// The bytes as one number: the first is the lowest of a little-endian number, otherwise the highest. At most four.
+std::uint32_t number_in(std::span<const std::byte> bytes, bool little_endian);
 
 /// The orientation 1 … 8 that an Exif block gives; 1 where it gives none or is damaged. The block begins with "Exif",
 /// as in a JPEG's APP1, or with the TIFF header that follows it there, as in a PNG or a WebP file.

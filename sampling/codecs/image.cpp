@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <string>
+#include <utility>
 
 #include "sampling/codecs/exif.h"
-#include "sampling/codecs/jpeg.h"
-#include "sampling/codecs/png.h"
-#include "sampling/codecs/webp.h"
+#include "sampling/codecs/picture_reader.h"
 #include "sampling/core/error.h"
+#include "sampling/core/text.h"
 #include "sampling/datasets/shapes.h"
 #include "sampling/images/color.h"
 #include "sampling/picture_cache.h"
@@ -44,9 +43,8 @@ Picture stored_pixels(const Record& record) {
   const auto wanted = std::uint64_t{record.height} * record.width * record.channels;
   if (record.height > max_side || record.width > max_side || record.channels > 4 || wanted == 0 ||
       record.bytes.size() != wanted)
-    throw SampleError("pixels of " + std::to_string(record.height) + "x" + std::to_string(record.width) + "x" +
-                      std::to_string(record.channels) + " do not fit " + std::to_string(record.bytes.size()) +
-                      " stored bytes");
+    throw SampleError(concat("pixels of ", record.height, "x", record.width, "x", record.channels, " do not fit ",
+                             record.bytes.size(), " stored bytes"));
   return {reinterpret_cast<const std::uint8_t*>(record.bytes.data()), static_cast<int>(record.height),
           static_cast<int>(record.width), static_cast<int>(record.channels),
           std::size_t{record.width} * record.channels};
@@ -70,16 +68,15 @@ Picture decode_for_cache(const Record& record, Image& out, Warnings warnings, Ex
 
 void check_size(std::uint64_t height, std::uint64_t width) {
   if (height == 0 || width == 0 || std::max(height, width) > max_side || height * width > max_pixels)
-    throw SampleError("a picture of " + std::to_string(width) + "x" + std::to_string(height) +
-                      " pixels (taken: 1 to 65535 a side, 2^28 in all)");
+    throw SampleError(concat("a picture of ", width, "x", height, " pixels (taken: 1 to 65535 a side, 2^28 in all)"));
 }
 
-void Image::reshape(std::uint64_t new_height, std::uint64_t new_width, int new_channels) {
-  check_size(new_height, new_width);
-  height = static_cast<int>(new_height);
-  width = static_cast<int>(new_width);
+void Image::reshape(int new_height, int new_width, int new_channels) {
+  check_size(static_cast<std::uint64_t>(new_height), static_cast<std::uint64_t>(new_width));
+  height = new_height;
+  width = new_width;
   channels = new_channels;
-  pixels.resize(new_height * new_width * static_cast<std::size_t>(new_channels));
+  pixels.resize(static_cast<std::size_t>(height) * view().stride_bytes);
 }
 
 Picture Image::view() const {
@@ -92,8 +89,7 @@ void refuse_bomb(const std::string& format, std::uint64_t width, std::uint64_t h
   constexpr std::uint64_t harmless_bytes = std::uint64_t{48} << 20, max_pixels_per_byte = 128;
   const auto pixels = width * height;  // each fits 32 bits
   if (pixels > harmless_bytes / bytes_per_pixel && pixels / max_pixels_per_byte > file_bytes)
-    throw SampleError(format + ": " + std::to_string(file_bytes) + " bytes cannot hold " + std::to_string(width) + "x" +
-                      std::to_string(height) + " pixels");
+    throw SampleError(concat(format, ": ", file_bytes, " bytes cannot hold ", width, "x", height, " pixels"));
 }
 
 std::optional<FileFormat> format_of(std::span<const std::byte> file) {
@@ -152,8 +148,7 @@ StoredPicture::Part StoredPicture::decode(const Rect& part, const Window& within
   const int stored_height = turned ? width_ : height_, stored_width = turned ? height_ : width_;
   const auto stored = [&](const Rect& seen) { return as_stored(seen, orientation_, stored_height, stored_width); };
   const Rect at = stored(part);
-  const Rect limit = stored({static_cast<double>(within.x), static_cast<double>(within.y),
-                             static_cast<double>(within.width), static_cast<double>(within.height)});
+  const Rect limit = stored(within.rect());
   const int divisor = reader_ ? divisor_for(at, height, width, reader_->largest_divisor()) : 1;
   const auto [x, columns] = seen_pixels(at.x, at.width, width, limit.x, limit.x + limit.width, divisor);
   const auto [y, rows] = seen_pixels(at.y, at.height, height, limit.y, limit.y + limit.height, divisor);
@@ -167,13 +162,16 @@ StoredPicture::Part StoredPicture::decode(const Rect& part, const Window& within
   return {seen.view(), as_seen(from, orientation_, rows, columns)};
 }
 
-Picture colour_picture_of(const Record& record, Image& scratch, Image& coloured, Warnings warnings) {
-  const Picture picture = picture_of(record, scratch, warnings);
+void check_channels(int channels) {
+  if (channels != 1 && channels != 3)
+    throw SampleError(concat("a picture of ", channels, " channels; 1 or 3 are taken"));
+}
+
+Picture in_colour(const Picture& picture, Image& coloured) {
+  check_channels(picture.channels);
   if (picture.channels == 3) return picture;
-  if (picture.channels != 1)
-    throw SampleError("a picture of " + std::to_string(picture.channels) + " channels; 1 or 3 are taken");
-  coloured.reshape(static_cast<std::uint64_t>(picture.height), static_cast<std::uint64_t>(picture.width), 3);
-  convert_channels(picture.pixels, 1, picture.height * picture.width, 3, coloured.pixels.data());
+  coloured.reshape(picture.height, picture.width, 3);
+  for (int y = 0; y < picture.height; ++y) convert_channels(picture.row(y), 1, picture.width, 3, coloured.row(y));
   return coloured.view();
 }
 
@@ -185,8 +183,7 @@ Window window_of(int height, int width, const Box& region) {
   const int y0 = static_cast<int>(std::floor(inside(region.y0, height)));
   const int x1 = static_cast<int>(std::ceil(inside(region.x1, width)));
   const int y1 = static_cast<int>(std::ceil(inside(region.y1, height)));
-  if (x1 <= x0 || y1 <= y0)
-    throw SampleError("its box lies outside the picture of " + std::to_string(width) + "x" + std::to_string(height));
+  if (x1 <= x0 || y1 <= y0) throw SampleError(concat("its box lies outside the picture of ", width, "x", height));
   return {x0, y0, y1 - y0, x1 - x0};
 }
 

@@ -29,6 +29,8 @@ struct Rect {
 /// A rectangle of whole pixels.
 struct Window {
   int x, y, height, width;
+
+  Rect rect() const { return {1. * x, 1. * y, 1. * width, 1. * height}; }
 };
 
 /// A picture that owns its pixels: (height, width, channels), rows without gaps. Keep it and decode into it again: its
@@ -37,24 +39,25 @@ struct Image {
   int height = 0, width = 0, channels = 0;
   std::vector<std::uint8_t> pixels;
 
-  /// Sets the shape and makes room; throws SampleError for a picture of no pixels, of more than
-  /// 65535 a side, or of more than 2^28 in all.
-  void reshape(std::uint64_t new_height, std::uint64_t new_width, int new_channels);
+  /// Sets the shape and makes room. Throws SampleError for a picture of no pixels, of more than 65535 a side, or of
+  /// more than 2^28 in all.
+  void reshape(int new_height, int new_width, int new_channels);
   Picture view() const;
+  std::uint8_t* row(int y) { return pixels.data() + static_cast<std::size_t>(y) * view().stride_bytes; }
 };
 
 /// Throws SampleError for a size that reshape() refuses.
 void check_size(std::uint64_t height, std::uint64_t width);
 
-/// What becomes of a file that its decoder only warns of: a JPEG whose data is garbled or ends early, so that a part of
+/// What to do with a file that its decoder only warns of: a JPEG whose data is garbled or ends early, so that a part of
 /// the picture is grey or shifted. (libpng's warnings do not concern pixels; damage there is always an error.)
 enum class Warnings : std::uint8_t {
   bad,     ///< it is damaged: SampleError
   accept,  ///< the picture is used as it comes
 };
 
-/// Refuses a picture that is there to fill memory: where reading takes more than 48 MiB (`bytes_per_pixel`, the picture
-/// and what the decoder keeps of it), a compressed file must have a byte for each 128 pixels. Throws SampleError
+/// Refuses a picture that was made to fill memory: if reading takes more than 48 MiB (`bytes_per_pixel` counts the
+/// picture and the decoder's memory), a compressed file must have a byte for each 128 pixels. Throws SampleError
 /// "FORMAT: …".
 void refuse_bomb(const std::string& format, std::uint64_t width, std::uint64_t height, std::uint64_t file_bytes,
                  std::uint64_t bytes_per_pixel = 3);
@@ -72,18 +75,20 @@ void decode_image(std::span<const std::byte> file, Image& out, Warnings warnings
 /// not applied. Throws SampleError where the bytes do not make a picture.
 Picture picture_of(const Record& record, Image& scratch, Warnings warnings = Warnings::bad);
 
-/// The same in three channels: grey is repeated, into `coloured`. Throws SampleError for other numbers of channels,
-/// too.
-Picture colour_picture_of(const Record& record, Image& scratch, Image& coloured, Warnings warnings = Warnings::bad);
+/// The picture in three channels: itself, or grey repeated, in `coloured`. Throws SampleError as check_channels().
+Picture in_colour(const Picture& picture, Image& coloured);
+
+/// Throws SampleError for other numbers of channels than 1 and 3.
+void check_channels(int channels);
 
 class PictureReader;
 
 /// Whether a picture is turned as its Exif block says.
 enum class Exif : std::uint8_t { ignore, apply };
 
-/// A record's picture, of which only the size is known at first: of a file, no more is decoded than is asked for. Where
-/// the record has a cache, all of it is, at once, whether there is room in the cache or not: damage in a part that no
-/// one asks for is noticed in every run or in none.
+/// A record's picture. At first only its size is known; of a file, only the part that is asked for is decoded. If the
+/// record has a cache, the whole picture is decoded at once, even if the cache is full: so damage in a part that no one
+/// asks for is noticed in every run or in none.
 class StoredPicture {
  public:
   /// Reads the header. The record's bytes must stay where they are, and the thread must open no other picture before

@@ -1,5 +1,3 @@
-#include "sampling/codecs/jpeg.h"
-
 #include <csetjmp>
 #include <cstdio>  // jpeglib.h needs FILE
 
@@ -10,6 +8,7 @@
 #include <string>
 
 #include "sampling/codecs/exif.h"
+#include "sampling/codecs/picture_reader.h"
 #include "sampling/core/error.h"
 
 namespace flowtrain {
@@ -63,8 +62,8 @@ class JpegReader : public PictureReader {
   Picture read(const Window& part, int divisor, Image& out) override {
     JDIMENSION x = 0;
     if (!start(part, divisor, x)) fail();
-    out.reshape(static_cast<std::uint64_t>(part.height), info_.output_width, 3);
-    if (!read_rows(out.pixels.data(), part)) fail();
+    out.reshape(part.height, static_cast<int>(info_.output_width), 3);
+    if (!read_rows(out)) fail();
     return crop(out.view(), {part.x - static_cast<int>(x), 0, part.height, part.width});
   }
 
@@ -104,17 +103,15 @@ class JpegReader : public PictureReader {
     return true;
   }
 
-  bool read_rows(std::uint8_t* out, const Window& part) {
+  bool read_rows(Image& out) {
     if (setjmp(escape_)) return false;
-    const std::size_t stride_bytes = std::size_t{info_.output_width} * 3;
     JSAMPARRAY inks = nullptr;
     if (info_.out_color_space == JCS_CMYK)
       inks = info_.mem->alloc_sarray(reinterpret_cast<j_common_ptr>(&info_), JPOOL_IMAGE, info_.output_width * 4, 1);
-    for (int y = 0; y < part.height; ++y) {
-      std::uint8_t* const to = out + static_cast<std::size_t>(y) * stride_bytes;
-      JSAMPROW row = inks ? inks[0] : to;
+    for (int y = 0; y < out.height; ++y) {
+      JSAMPROW row = inks ? inks[0] : out.row(y);
       jpeg_read_scanlines(&info_, &row, 1);
-      if (inks) inks_to_rgb(row, info_.output_width, info_.saw_Adobe_marker, to);
+      if (inks) inks_to_rgb(row, info_.output_width, info_.saw_Adobe_marker, out.row(y));
     }
     if (info_.output_scanline == info_.output_height) jpeg_finish_decompress(&info_);
     return true;
@@ -128,9 +125,7 @@ class JpegReader : public PictureReader {
       const auto under_black = [&](unsigned ink) {
         return static_cast<std::uint8_t>(((ink ^ flip) * light + 127) / 255);
       };
-      rgb[0] = under_black(cmyk[0]);
-      rgb[1] = under_black(cmyk[1]);
-      rgb[2] = under_black(cmyk[2]);
+      for (int c = 0; c < 3; ++c) rgb[c] = under_black(cmyk[c]);
     }
   }
 

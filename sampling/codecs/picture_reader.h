@@ -1,5 +1,5 @@
 #pragma once
-// Files of pictures that are decoded in two steps: first the header, then as much of the pixels as is wanted.
+// Picture files that are decoded in two steps: first the header, then the pixels that are wanted.
 
 #include <span>
 
@@ -8,7 +8,7 @@
 namespace flowtrain {
 
 /// A file whose size in pixels is known and whose pixels are not decoded yet. The file's bytes must stay where they
-/// are. Damage behind what is read goes unnoticed.
+/// are. Damage behind the last byte that is read goes unnoticed.
 class PictureReader {
  public:
   virtual ~PictureReader() = default;
@@ -28,7 +28,18 @@ class PictureReader {
 };
 
 /// For a JPEG, PNG or WebP file, told apart by its first bytes; reads the header. The reader is this thread's own, and
-/// good until the thread opens the next picture. Throws SampleError.
+/// valid until the thread opens the next picture. Throws SampleError.
 PictureReader& open_picture(std::span<const std::byte> file, Warnings warnings, Exif exif = Exif::ignore);
+
+/// open_picture() for a JPEG file, with libjpeg-turbo. Pixels become RGB: grey is repeated, CMYK and YCCK (Adobe's
+/// inverted form too) are converted without a colour profile. Sizes below the whole are a half, a quarter and an
+/// eighth, for which the transform has fast forms. Errors are libjpeg's text as SampleError; what libjpeg only warns of
+/// (truncated or corrupt data) is an error as well, unless `warnings` says otherwise.
+PictureReader& open_jpeg(std::span<const std::byte> file, Warnings warnings, Exif exif = Exif::ignore);
+/// For a PNG file, with libpng. Palettes and grey are expanded, 16 bits cut to 8, transparent pixels laid over black,
+/// interlaced files put together. Throws SampleError with libpng's text.
+PictureReader& open_png(std::span<const std::byte> file, Exif exif = Exif::ignore);
+/// For a WebP file, with libwebp. Transparent pixels are laid over black. Throws SampleError, for animations, too.
+PictureReader& open_webp(std::span<const std::byte> file, Exif exif = Exif::ignore);
 
 }  // namespace flowtrain

@@ -1,5 +1,3 @@
-#include "sampling/codecs/png.h"
-
 #include <png.h>
 #include <zlib.h>
 
@@ -7,20 +5,14 @@
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <optional>
 
 #include "sampling/codecs/exif.h"
+#include "sampling/codecs/picture_reader.h"
 #include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {
-
-std::uint32_t big_endian(std::span<const std::byte> bytes) {
-  std::uint32_t value = 0;
-  for (const auto byte : bytes.first(4)) value = value << 8 | std::to_integer<std::uint32_t>(byte);
-  return value;
-}
 
 /// What the first eXIf chunk of a PNG file holds, before or after the pixels; nothing where there is none or its
 /// checksum is wrong. libpng is told to pass over all such chunks, and would look no further than the pixels.
@@ -28,13 +20,13 @@ std::span<const std::byte> exif_in_png(std::span<const std::byte> file) {
   constexpr std::size_t signature_bytes = 8, around_bytes = 12;  // length and type before the data, checksum after
   auto left = file.subspan(std::min(signature_bytes, file.size()));
   while (left.size() >= around_bytes) {
-    const std::size_t length = big_endian(left);
+    const std::size_t length = number_in(left.first(4), false);
     if (length > left.size() - around_bytes) return {};
     const auto data = left.subspan(8, length);
     if (std::memcmp(left.data() + 4, "eXIf", 4) == 0) {
       const auto* checked = reinterpret_cast<const Bytef*>(left.data() + 4);
       const auto checksum = crc32_z(0, checked, 4 + length);
-      return checksum == big_endian(left.subspan(8 + length)) ? data : std::span<const std::byte>();
+      return checksum == number_in(left.subspan(8 + length, 4), false) ? data : std::span<const std::byte>();
     }
     left = left.subspan(around_bytes + length);
   }
@@ -74,7 +66,7 @@ class PngReader : public PictureReader {
   Picture read(const Window& part, int, Image& out) override {
     // Rows are whole; those of an interlaced file are complete only together.
     const int above = passes_ > 1 ? part.y : 0, below = passes_ > 1 ? height() - part.y - part.height : 0;
-    out.reshape(static_cast<std::uint64_t>(above + part.height + below), static_cast<std::uint64_t>(width()), 3);
+    out.reshape(above + part.height + below, width(), 3);
     if (!read_rows(out, part.y - above)) fail();
     return crop(out.view(), {part.x, above, part.height, part.width});
   }
@@ -106,10 +98,8 @@ class PngReader : public PictureReader {
   bool read_rows(Image& out, int skipped) {
     if (setjmp(escape_)) return false;
     for (int y = 0; y < skipped; ++y) png_read_row(png_, out.pixels.data(), nullptr);
-    const std::size_t stride_bytes = out.view().stride_bytes;
     for (int pass = 0; pass < passes_; ++pass)
-      for (int y = 0; y < out.height; ++y)
-        png_read_row(png_, out.pixels.data() + static_cast<std::size_t>(y) * stride_bytes, nullptr);
+      for (int y = 0; y < out.height; ++y) png_read_row(png_, out.row(y), nullptr);
     if (skipped + out.height == height()) png_read_end(png_, nullptr);
     return true;
   }
@@ -146,31 +136,6 @@ PictureReader& open_png(std::span<const std::byte> file, Exif exif) {
   thread_local std::optional<PngReader> reader;
   reader.emplace(file, exif).open();
   return *reader;
-}
-
-std::vector<std::byte> encode_png(const Picture& picture) {
-  if (picture.channels != 1 && picture.channels != 3) throw InternalError("PNG of neither 1 nor 3 channels");
-  png_image image{};
-  image.version = PNG_IMAGE_VERSION;
-  image.width = static_cast<std::uint32_t>(picture.width);
-  image.height = static_cast<std::uint32_t>(picture.height);
-  image.format = picture.channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
-  const auto stride = static_cast<png_int_32>(picture.stride_bytes);
-  png_alloc_size_t size_bytes = PNG_IMAGE_PNG_SIZE_MAX(image);
-  std::vector<std::byte> file(size_bytes);
-  if (!png_image_write_to_memory(&image, file.data(), &size_bytes, 0, picture.pixels, stride, nullptr))
-    throw InternalError(std::string("PNG: ") + image.message);
-  file.resize(size_bytes);
-  return file;
-}
-
-void write_png(const std::string& path, const Picture& picture) {
-  const auto file = encode_png(picture);
-  std::ofstream stream(path, std::ios::binary);
-  stream.write(reinterpret_cast<const char*>(file.data()), static_cast<std::streamsize>(file.size()));
-  stream.close();
-  if (!stream)
-    throw UserError(ExitCode::snapshot, "cannot write '" + path + "'", "check the folder and the free space");
 }
 
 }  // namespace flowtrain

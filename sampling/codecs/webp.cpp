@@ -1,5 +1,3 @@
-#include "sampling/codecs/webp.h"
-
 #include <webp/decode.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <string>
 
 #include "sampling/codecs/exif.h"
+#include "sampling/codecs/picture_reader.h"
 #include "sampling/core/error.h"
 
 namespace flowtrain {
@@ -22,8 +21,7 @@ std::span<const std::byte> exif_in_webp(std::span<const std::byte> file) {
   constexpr std::size_t list_header_bytes = 12, header_bytes = 8;
   auto left = file.subspan(std::min(list_header_bytes, file.size()));
   while (left.size() >= header_bytes) {
-    std::size_t length = 0;
-    for (std::size_t i = header_bytes; i-- > 4;) length = length << 8 | std::to_integer<std::size_t>(left[i]);
+    const std::size_t length = number_in(left.subspan(4, 4), true);
     const auto data = left.subspan(header_bytes, std::min(length, left.size() - header_bytes));
     if (data.size() < length) return {};
     if (std::memcmp(left.data(), "EXIF", 4) == 0) return data;
@@ -63,8 +61,7 @@ class WebpReader : public PictureReader {
     const bool transparent = config_.input.has_alpha != 0;
     thread_local Image with_alpha;
     Image& decoded = transparent ? with_alpha : out;
-    decoded.reshape(static_cast<std::uint64_t>(options.crop_height), static_cast<std::uint64_t>(options.crop_width),
-                    transparent ? 4 : 3);
+    decoded.reshape(options.crop_height, options.crop_width, transparent ? 4 : 3);
     auto& to = config_.output;
     to.colorspace = transparent ? MODE_rgbA : MODE_RGB;  // rgbA: colours come multiplied by their alpha
     to.is_external_memory = 1;
@@ -79,7 +76,7 @@ class WebpReader : public PictureReader {
   const std::uint8_t* bytes() const { return reinterpret_cast<const std::uint8_t*>(file_.data()); }
 
   static void drop_alpha(const Image& from, Image& to) {
-    to.reshape(static_cast<std::uint64_t>(from.height), static_cast<std::uint64_t>(from.width), 3);
+    to.reshape(from.height, from.width, 3);
     for (std::size_t i = 0; i < from.pixels.size() / 4; ++i)
       std::copy_n(from.pixels.data() + 4 * i, 3, to.pixels.data() + 3 * i);
   }

@@ -6,7 +6,7 @@
 
 namespace flowtrain {
 
-/// Appends a cell, quoted where its text needs that (RFC 4180). Commas and line ends are the caller's.
+/// Appends a cell, in quotes where its text needs them (RFC 4180). The caller writes commas and line ends.
 inline void append_csv_cell(std::string& line, std::string_view text) {
   if (text.find_first_of(",\"\r\n") == text.npos) {
     line += text;

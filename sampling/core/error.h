@@ -39,8 +39,8 @@ class EmptyDataset : public UserError {
       : UserError(ExitCode::data, message, std::move(hint)) {}
 };
 
-/// One sample that cannot be read or decoded. The data line skips and replaces it, or stops, as `data.bad` says.
-/// The message says what is wrong ("truncated JPEG"); the line adds which sample it was.
+/// One sample that cannot be read or decoded. The loader skips and replaces it, or stops; `data.bad` chooses.
+/// The message says what is wrong ("truncated JPEG"); the loader adds which sample it was.
 class SampleError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -22,7 +22,7 @@
 // On functions: the caller holds the mutex; the caller does not hold it.
 #define FT_REQUIRES(mutex) FT_ANNOTATION(requires_capability(mutex))
 #define FT_EXCLUDES(mutex) FT_ANNOTATION(locks_excluded(mutex))
-// On functions of a lock: they lock the mutex, or unlock it. No argument: that of the lock.
+// On functions that lock or unlock a mutex. Without an argument: the mutex of the lock object.
 #define FT_ACQUIRE(...) FT_ANNOTATION(acquire_capability(__VA_ARGS__))
 #define FT_RELEASE() FT_ANNOTATION(release_capability())
 // On functions: not checked. A comment says why.

@@ -1,5 +1,5 @@
 #pragma once
-// Many strings in one block of memory: data sets of millions of files keep their names so.
+// Many strings in one block of memory, for the names of millions of files.
 
 #include <cstdint>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace flowtrain {
 
-/// A list of names that only grows; each costs its characters and 9 bytes more.
+/// A list of names that only grows; each takes its characters and 9 more bytes.
 class Names {
  public:
   void add(std::string_view name) {

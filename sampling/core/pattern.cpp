@@ -66,18 +66,20 @@ bool Pattern::found_in(const std::string& name) const {
 std::string Pattern::replaced(const std::string& name, const std::string& by) const {
   constexpr auto options = PCRE2_SUBSTITUTE_GLOBAL | PCRE2_SUBSTITUTE_UNSET_EMPTY | PCRE2_SUBSTITUTE_OVERFLOW_LENGTH;
   std::string text(2 * name.size() + by.size() + 64, '\0');
-  for (bool again = false;; again = true) {
-    std::size_t length = text.size();
-    const int code = pcre2_substitute(code_.get(), bytes(name), name.size(), 0, options, nullptr, limits(), bytes(by),
-                                      by.size(), reinterpret_cast<PCRE2_UCHAR*>(text.data()), &length);
-    if (code == PCRE2_ERROR_NOMEMORY && !again) {
-      text.resize(length);  // what it takes, with a zero at the end
-      continue;
-    }
-    if (code < 0) throw cannot_match(code, name);
-    text.resize(length);
-    return text;
+  std::size_t length = 0;
+  const auto substitute = [&] {
+    length = text.size();
+    return pcre2_substitute(code_.get(), bytes(name), name.size(), 0, options, nullptr, limits(), bytes(by), by.size(),
+                            reinterpret_cast<PCRE2_UCHAR*>(text.data()), &length);
+  };
+  int code = substitute();
+  if (code == PCRE2_ERROR_NOMEMORY) {
+    text.resize(length);  // what it takes, with a zero at the end
+    code = substitute();
   }
+  if (code < 0) throw cannot_match(code, name);
+  text.resize(length);
+  return text;
 }
 
 }  // namespace flowtrain

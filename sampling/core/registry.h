@@ -30,7 +30,7 @@ struct Entry {
   std::function<void(const Settings&)> check = {};
 };
 
-/// Entries by name. Filled with the built-in ones before first use; not to be changed while lines run.
+/// Entries by name. Filled with the built-in ones before first use; not to be changed while a loader runs.
 template <class Part, class Input>
 class Registry {
  public:

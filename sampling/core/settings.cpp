@@ -4,9 +4,12 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <ranges>
 #include <sstream>
+#include <type_traits>
 
 #include "sampling/core/home.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 namespace {
@@ -21,17 +24,10 @@ std::string place(const Origin& origin, const std::string& table, const std::str
 }
 
 const char* expectation(Kind kind) {
-  switch (kind) {
-    case Kind::boolean: return "true or false";
-    case Kind::integer: return "an integer";
-    case Kind::real: return "a number";
-    case Kind::text: return "text in quotes";
-    case Kind::integers: return "a list of integers";
-    case Kind::reals: return "a list of numbers";
-    case Kind::texts: return "a list of texts";
-    case Kind::integer_or_text: return "an integer or text in quotes";
-  }
-  throw InternalError("a key of no known kind");
+  static constexpr const char* names[] = {
+      "true or false",      "an integer",        "a number",        "text in quotes",
+      "a list of integers", "a list of numbers", "a list of texts", "an integer or text in quotes"};
+  return names[static_cast<std::size_t>(kind)];
 }
 
 /// What a value is, with the value itself: `text "big"`.
@@ -40,41 +36,24 @@ std::string described(const Value& value) {
   return std::string(names[value.index()]) + " " + to_toml(value);
 }
 
-bool is_empty_list(const Value& value) {
-  const auto empty = [](const auto* list) { return list && list->empty(); };
-  return empty(std::get_if<std::vector<std::int64_t>>(&value)) || empty(std::get_if<std::vector<double>>(&value)) ||
-         empty(std::get_if<std::vector<std::string>>(&value));
-}
-
 /// `value` as `kind` stores it, or nothing where it is of another type. An empty list has no element type and fits all.
 std::optional<Value> converted(Kind kind, Value value) {
-  const auto keep_if = [&](bool fits) { return fits ? std::optional<Value>(std::move(value)) : std::nullopt; };
-  switch (kind) {
-    case Kind::boolean: return keep_if(std::holds_alternative<bool>(value));
-    case Kind::integer: return keep_if(std::holds_alternative<std::int64_t>(value));
-    case Kind::text: return keep_if(std::holds_alternative<std::string>(value));
-    case Kind::integer_or_text:
-      return keep_if(std::holds_alternative<std::int64_t>(value) || std::holds_alternative<std::string>(value));
-    case Kind::real:
-      if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
-      return keep_if(std::holds_alternative<double>(value));
-    case Kind::integers:
-      if (is_empty_list(value)) return std::vector<std::int64_t>();
-      return keep_if(std::holds_alternative<std::vector<std::int64_t>>(value));
-    case Kind::reals:
-      if (is_empty_list(value)) return std::vector<double>();
-      if (const auto* whole = std::get_if<std::vector<std::int64_t>>(&value))
-        return std::vector<double>(whole->begin(), whole->end());
-      return keep_if(std::holds_alternative<std::vector<double>>(value));
-    case Kind::texts:
-      if (is_empty_list(value)) return std::vector<std::string>();
-      return keep_if(std::holds_alternative<std::vector<std::string>>(value));
-  }
-  return std::nullopt;
+  // The kinds but the last are in the order of Value's alternatives.
+  if (value.index() == static_cast<std::size_t>(kind)) return value;
+  const auto* whole = std::get_if<std::int64_t>(&value);
+  const auto* wholes = std::get_if<std::vector<std::int64_t>>(&value);
+  if (kind == Kind::integer_or_text && (whole || std::holds_alternative<std::string>(value))) return value;
+  if (kind == Kind::real && whole) return static_cast<double>(*whole);
+  if (kind == Kind::reals && wholes) return std::vector<double>(wholes->begin(), wholes->end());
+  if (to_toml(value) != "[]") return {};
+  if (kind == Kind::integers) return std::vector<std::int64_t>();
+  if (kind == Kind::reals) return std::vector<double>();
+  if (kind == Kind::texts) return std::vector<std::string>();
+  return {};
 }
 
-/// A number as TOML writes it, of one that lacks the digit before or after its point (".5", "5."); nothing where it is
-/// no number, or not the whole one that is wanted.
+/// A number as TOML writes it, also if the text lacks the digit before or after its point (".5", "5."). Nothing if the
+/// text is no number, or if a whole number is wanted and it is none.
 std::optional<std::string> number_spelled(std::string text, bool whole) {
   const auto is_digit = [&](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
   if (text.starts_with('+')) text.erase(0, 1);
@@ -89,8 +68,8 @@ std::optional<std::string> number_spelled(std::string text, bool whole) {
   return text;
 }
 
-/// How the command line's bare text, which is not of `kind`, was probably meant, as TOML writes it: a list whose texts
-/// lost their quotes, ".5", "True". Nothing where it was not.
+/// What the user probably meant by a bare text that is not of `kind`, as TOML writes it: a list whose texts lost their
+/// quotes, ".5", "True". Nothing if the text cannot be meant for this kind.
 std::optional<std::string> spelled(Kind kind, std::string text) {
   const auto trimmed = [](std::string part) {
     const auto begin = part.find_first_not_of(" '\"");
@@ -123,9 +102,9 @@ std::string bound(double value) {
                                                               : to_toml(value);
 }
 
-/// What is wrong with one number, or "".
+/// What is wrong with a value of the right type, or "". `subject`: what the message begins with.
 template <class Number>
-std::string number_fault(const Key& key, Number number, const char* subject) {
+requires std::is_arithmetic_v<Number> std::string fault(const Key& key, Number number, const char* subject = "") {
   const auto real = static_cast<double>(number);
   if (real >= key.min && real <= key.max) return {};
   std::string wanted = "a number";  // not a number at all
@@ -135,44 +114,31 @@ std::string number_fault(const Key& key, Number number, const char* subject) {
     wanted = "at least " + bound(key.min);
   else if (std::isfinite(key.max))
     wanted = "at most " + bound(key.max);
-  return std::string(subject) + "must be " + wanted + ", got " + to_toml(number);
+  return concat(subject, "must be ", wanted, ", got ", to_toml(number));
 }
 
-std::string text_fault(const Key& key, const std::string& text, const char* subject) {
+std::string fault(const Key& key, const std::string& text, const char* subject = "") {
   const auto& choices = key.choices;
-  if (choices.empty() || std::find(choices.begin(), choices.end(), text) != choices.end()) return {};
-  std::string list;
-  for (const auto& choice : choices) list += (list.empty() ? "" : ", ") + to_toml(choice);
-  const char* wanted = choices.size() > 1 ? "one of " : "";
-  const char* number = key.kind == Kind::integer_or_text ? "an integer or " : "";
-  return std::string(subject) + "must be " + number + wanted + list + ", got " + to_toml(text);
+  if (choices.empty() || std::ranges::find(choices, text) != choices.end()) return {};
+  return concat(subject, "must be ", key.kind == Kind::integer_or_text ? "an integer or " : "",
+                choices.size() > 1 ? "one of " : "", join(choices, ", ", to_toml), ", got ", to_toml(text));
 }
 
-/// What is wrong with a value of the right type, or "".
-std::string fault(const Key& key, const Value& value) {
-  const auto each = [&](const auto& list, const auto& check) {
-    for (const auto& element : list)
-      if (auto found = check(key, element, "each element "); !found.empty()) return found;
-    return std::string();
-  };
-  if (const auto* number = std::get_if<std::int64_t>(&value)) return number_fault(key, *number, "");
-  if (const auto* number = std::get_if<double>(&value)) return number_fault(key, *number, "");
-  if (const auto* text = std::get_if<std::string>(&value)) return text_fault(key, *text, "");
-  if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) return each(*list, number_fault<std::int64_t>);
-  if (const auto* list = std::get_if<std::vector<double>>(&value)) return each(*list, number_fault<double>);
-  if (const auto* list = std::get_if<std::vector<std::string>>(&value)) return each(*list, text_fault);
+template <class T>
+std::string fault(const Key& key, const std::vector<T>& list) {
+  for (const auto& element : list)
+    if (auto found = fault(key, element, "each element "); !found.empty()) return found;
   return {};
 }
 
-/// "write it as --set 'val.metrics=[\"accuracy\"]'", where it can be known what was meant.
+/// "write it as --set 'val.metrics=[\"accuracy\"]'", or nothing if the text cannot be meant for this kind.
 std::optional<std::string> spelling_hint(const std::string& key, Kind kind, const Value& value, const Origin& origin) {
   const auto* text = std::get_if<std::string>(&value);
   const auto meant = text ? spelled(kind, *text) : std::nullopt;
   if (!meant) return {};
-  const bool on_command_line = origin.line == 0;
-  const bool needs_quotes = meant->starts_with('[');  // a shell takes brackets and double quotes for itself
-  if (!on_command_line) return "write it as " + key + " = " + *meant;
-  return "write it as --set " + (needs_quotes ? "'" + key + "=" + *meant + "'" : key + "=" + *meant);
+  if (const bool in_file = origin.line > 0; in_file) return concat("write it as ", key, " = ", *meant);
+  const auto* quote = meant->starts_with('[') ? "'" : "";  // a shell takes brackets and double quotes for itself
+  return concat("write it as --set ", quote, key, "=", *meant, quote);
 }
 
 void expand_homes(Value& value) {
@@ -181,11 +147,11 @@ void expand_homes(Value& value) {
     for (auto& path : *paths) path = expand_home(path);
 }
 
-std::vector<std::string> names_of(const std::vector<Key>& keys) {
-  std::vector<std::string> names;
-  names.reserve(keys.size());
-  for (const auto& key : keys) names.push_back(key.name);
-  return names;
+template <class Slots>
+auto& slot_of(const Slots& slots, const std::string& table, const std::string& name) {
+  const auto found = slots.find(name);
+  if (found == slots.end()) throw InternalError("no key " + dotted(table, name));
+  return found->second;
 }
 
 }  // namespace
@@ -214,12 +180,12 @@ void Settings::set(const std::string& name, const Value& value, Origin origin) {
   const auto where = place(origin, table_, name);
   const auto found = slots_.find(name);
   if (found == slots_.end()) {
-    const auto known = names_of(keys_);
+    const auto names = keys_ | std::views::transform(&Key::name);
+    const std::vector<std::string> known(names.begin(), names.end());
     const auto near = nearest(name, known);
-    std::string list;
-    for (const auto& each : known) list += (list.empty() ? "" : ", ") + each;
-    throw UserError(ExitCode::usage, where + "unknown key",
-                    (near.empty() ? "" : "did you mean '" + near + "'? ") + "known: " + (list.empty() ? "none" : list));
+    throw UserError(
+        ExitCode::usage, where + "unknown key",
+        (near.empty() ? "" : "did you mean '" + near + "'? ") + "known: " + (known.empty() ? "none" : join(known)));
   }
   const auto& key = this->key(name);
   const auto hint = key.help.empty() ? "" : dotted(table_, name) + ": " + key.help;
@@ -227,7 +193,8 @@ void Settings::set(const std::string& name, const Value& value, Origin origin) {
   if (!stored)
     throw UserError(ExitCode::usage, where + "expected " + expectation(key.kind) + ", got " + described(value),
                     spelling_hint(dotted(table_, name), key.kind, value, origin).value_or(hint));
-  if (const auto wrong = fault(key, *stored); !wrong.empty()) throw UserError(ExitCode::usage, where + wrong, hint);
+  const auto wrong = std::visit([&](const auto& held) { return fault(key, held); }, *stored);
+  if (!wrong.empty()) throw UserError(ExitCode::usage, where + wrong, hint);
   if (key.is_path) try {
       expand_homes(*stored);
     } catch (const UserError& error) {
@@ -237,16 +204,12 @@ void Settings::set(const std::string& name, const Value& value, Origin origin) {
 }
 
 const Key& Settings::key(const std::string& name) const {
-  const auto found = std::find_if(keys_.begin(), keys_.end(), [&](const Key& key) { return key.name == name; });
+  const auto found = std::ranges::find(keys_, name, &Key::name);
   if (found == keys_.end()) throw InternalError("no key " + dotted(table_, name));
   return *found;
 }
 
-const Value& Settings::value(const std::string& name) const {
-  const auto found = slots_.find(name);
-  if (found == slots_.end()) throw InternalError("no key " + dotted(table_, name));
-  return found->second.value;
-}
+const Value& Settings::value(const std::string& name) const { return slot_of(slots_, table_, name).value; }
 
 template <class T>
 const T& Settings::as(const std::string& name) const {
@@ -267,15 +230,11 @@ const std::vector<std::string>& Settings::texts(const std::string& name) const {
   return as<std::vector<std::string>>(name);
 }
 
-const Origin& Settings::origin(const std::string& name) const {
-  const auto found = slots_.find(name);
-  if (found == slots_.end()) throw InternalError("no key " + dotted(table_, name));
-  return found->second.origin;
-}
+const Origin& Settings::origin(const std::string& name) const { return slot_of(slots_, table_, name).origin; }
 
 bool Settings::given(const std::string& name) const { return !origin(name).source.empty(); }
 
-bool Settings::has(const std::string& name) const { return slots_.count(name) > 0; }
+bool Settings::has(const std::string& name) const { return slots_.contains(name); }
 
 void Settings::check_required(const std::string& where) const {
   for (const auto& key : keys_) {

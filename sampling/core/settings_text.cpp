@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 namespace {
@@ -20,9 +21,8 @@ std::string toml(double value) {
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   char digits[32];
   const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
-  std::string text(digits, end);
-  if (text.find_first_of(".e") == std::string::npos) text += ".0";
-  return text;
+  const std::string text(digits, end);
+  return text.find_first_of(".e") == text.npos ? text + ".0" : text;
 }
 
 std::string toml(const std::string& value) {
@@ -49,9 +49,7 @@ std::string toml(const std::string& value) {
 
 template <class T>
 std::string toml(const std::vector<T>& values) {
-  std::string text = "[";
-  for (const auto& value : values) text += (text.size() > 1 ? ", " : "") + toml(value);
-  return text + "]";
+  return "[" + join(values, ", ", [](const T& value) { return toml(value); }) + "]";
 }
 
 /// Insertions, deletions, replacements and swaps of neighbours that lead from a to b (F. Damerau 1964, in the
@@ -81,13 +79,11 @@ std::string to_toml(const Value& value) {
 std::string nearest(const std::string& word, std::span<const std::string> candidates) {
   std::string best;
   std::size_t best_distance = word.size() / 2 + 1;
-  for (const auto& candidate : candidates) {
-    const auto distance = edit_distance(word, candidate);
-    if (distance < best_distance) {
+  for (const auto& candidate : candidates)
+    if (const auto distance = edit_distance(word, candidate); distance < best_distance) {
       best = candidate;
       best_distance = distance;
     }
-  }
   return best;
 }
 

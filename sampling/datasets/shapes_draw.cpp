@@ -178,7 +178,7 @@ void draw_shapes(std::span<const std::byte> bytes, Image& out) {
   if (bytes.size() != sizeof recipe) throw SampleError("not a recipe of shapes");
   std::memcpy(&recipe, bytes.data(), sizeof recipe);
   if (!is_sound(recipe)) throw SampleError("a recipe of shapes that cannot be drawn");
-  out.reshape(recipe.size, recipe.size, 3);
+  out.reshape(static_cast<int>(recipe.size), static_cast<int>(recipe.size), 3);
   for (std::size_t i = 0; i < out.pixels.size(); ++i)
     out.pixels[i] = static_cast<std::uint8_t>(recipe.background[i % 3] * 255 + 0.5f);
   for (auto shape = recipe.count; shape > 0; --shape) draw(recipe.shapes[shape - 1], out);

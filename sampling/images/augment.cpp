@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <utility>
+
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 namespace {
@@ -21,24 +22,25 @@ struct PolicyStep {
   double rand, trivial;
 };
 
-constexpr std::array<PolicyStep, 14> auto_augment_steps{{{PolicyStep::Form::identity, Change::warp, 0, 0},
-                                                         {PolicyStep::Form::shear_x, Change::warp, 0.3, 0.99},
-                                                         {PolicyStep::Form::shear_y, Change::warp, 0.3, 0.99},
-                                                         {PolicyStep::Form::translate_x, Change::warp, 150.0 / 331, 32},
-                                                         {PolicyStep::Form::translate_y, Change::warp, 150.0 / 331, 32},
-                                                         {PolicyStep::Form::rotate, Change::warp, 30, 135},
-                                                         {PolicyStep::Form::factor, Change::brightness, 0.9, 0.99},
-                                                         {PolicyStep::Form::factor, Change::saturation, 0.9, 0.99},
-                                                         {PolicyStep::Form::factor, Change::contrast, 0.9, 0.99},
-                                                         {PolicyStep::Form::factor, Change::sharpness, 0.9, 0.99},
-                                                         {PolicyStep::Form::posterize, Change::posterize, 4, 6},
-                                                         {PolicyStep::Form::solarize, Change::solarize, 255, 255},
-                                                         {PolicyStep::Form::whole, Change::autocontrast, 0, 0},
-                                                         {PolicyStep::Form::whole, Change::equalize, 0, 0}}};
+using Form = PolicyStep::Form;
+
+constexpr PolicyStep policy_operations[] = {{Form::identity, Change::warp, 0, 0},
+                                            {Form::shear_x, Change::warp, 0.3, 0.99},
+                                            {Form::shear_y, Change::warp, 0.3, 0.99},
+                                            {Form::translate_x, Change::warp, 150.0 / 331, 32},
+                                            {Form::translate_y, Change::warp, 150.0 / 331, 32},
+                                            {Form::rotate, Change::warp, 30, 135},
+                                            {Form::factor, Change::brightness, 0.9, 0.99},
+                                            {Form::factor, Change::saturation, 0.9, 0.99},
+                                            {Form::factor, Change::contrast, 0.9, 0.99},
+                                            {Form::factor, Change::sharpness, 0.9, 0.99},
+                                            {Form::posterize, Change::posterize, 4, 6},
+                                            {Form::solarize, Change::solarize, 255, 255},
+                                            {Form::whole, Change::autocontrast, 0, 0},
+                                            {Form::whole, Change::equalize, 0, 0}};
 
 void draw_policy_step(bool trivial, int magnitude, int height, int width, Stream& random, Steps& steps) {
-  using Form = PolicyStep::Form;
-  const PolicyStep& drawn = auto_augment_steps[random.below(auto_augment_steps.size())];
+  const PolicyStep& drawn = policy_operations[random.below(std::size(policy_operations))];
   if (trivial) magnitude = static_cast<int>(random.below(magnitudes));
   const double share = static_cast<double>(magnitude) / (magnitudes - 1);
   const double strength = share * (trivial ? drawn.trivial : drawn.rand);
@@ -67,16 +69,15 @@ double either_way(double most, Stream& random) { return most > 0 ? random.unifor
 std::string describe(const AugmentStep& step) {
   static constexpr const char* names[] = {"brightness", "contrast", "saturation", "hue",          "sharpness", "grey",
                                           "blur",       "solarize", "posterize",  "autocontrast", "equalize",  "warp"};
-  char text[160];
-  const char* name = names[static_cast<int>(step.kind)];
+  const std::string name = names[static_cast<int>(step.kind)];
   const auto& map = step.map;
-  if (step.kind == Change::warp)
-    std::snprintf(text, sizeof text, "%s %g %g %g, %g %g %g", name, map.a, map.b, map.c, map.d, map.e, map.f);
-  else if (step.kind == Change::grey || step.kind == Change::autocontrast || step.kind == Change::equalize)
-    std::snprintf(text, sizeof text, "%s", name);
-  else
-    std::snprintf(text, sizeof text, "%s %g", name, step.amount);
-  return text;
+  switch (step.kind) {
+    case Change::warp: return concat(name, " ", map.a, " ", map.b, " ", map.c, ", ", map.d, " ", map.e, " ", map.f);
+    case Change::grey:
+    case Change::autocontrast:
+    case Change::equalize: return name;
+    default: return concat(name, " ", step.amount);
+  }
 }
 
 void apply(const AugmentStep& step, const Pixels& pixels) {

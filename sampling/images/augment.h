@@ -1,5 +1,5 @@
 #pragma once
-// What is done to a training picture at random, and how it is drawn: first a list of steps, then the steps.
+// Random changes of a training picture: first a list of steps is drawn, then the steps are applied.
 
 #include <array>
 #include <string>
@@ -11,21 +11,22 @@
 
 namespace flowtrain {
 
-/// One thing to do, with all that was drawn for it.
+/// One change, with all numbers that were drawn for it.
 struct AugmentStep {
+  /// All but the last by `amount` (tone.h); warp by `map`.
   enum class Kind {
     brightness,
     contrast,
     saturation,
     hue,
-    sharpness,  ///< by `amount`; see tone.h
+    sharpness,
     grey,
     blur,
     solarize,
     posterize,
     autocontrast,
     equalize,
-    warp,  ///< by `map`
+    warp
   };
   Kind kind;
   double amount = 0;
@@ -33,16 +34,16 @@ struct AugmentStep {
   Sampling sampling = Sampling::bilinear;
 };
 
-/// "brightness 1.2", for people.
+/// "brightness 1.2".
 std::string describe(const AugmentStep& step);
-/// Does it, in place.
+/// Changes the picture, in place.
 void apply(const AugmentStep& step, const Pixels& pixels);
 
 /// RandAugment: E. Cubuk et al., 2019; TrivialAugment (wide): S. Müller, F. Hutter, 2021. With the operations and the
 /// strengths of torchvision's classes of these names.
 enum class AugmentPolicy { none, randaugment, trivialaugment };
 
-/// What may be done, in this order. Of zeros (and {0, 0}, {1, 1}) nothing is drawn.
+/// What may be done, in this order. For zeros, and a zoom of {1, 1}, nothing is drawn.
 struct Augmentation {
   AugmentPolicy policy = AugmentPolicy::none;
   int policy_steps = 2;      ///< randaugment: how many

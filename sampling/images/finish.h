@@ -1,5 +1,5 @@
 #pragma once
-// From a batch's u8 pictures to what a net sees, on the CPU: erased, mixed, normalised and laid out in one pass.
+// Turns a batch's u8 pictures into a net's input on the CPU: erases, mixes, normalises and lays out in one pass.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace flowtrain {
 
-/// The rule that makes (x / 255 - mean) / stddev of a byte x, per channel, and 0, which is the mean, of what is erased.
+/// The rule that makes (x / 255 - mean) / stddev of a byte x, per channel. Erased pixels become 0, which is the mean.
 PixelRule normalising(const std::vector<float>& mean, const std::vector<float>& stddev);
 
 /// Rows [first, last) of `from`, (rows, height, width, 3) u8: the mean grey level of each, to the same places of `to`.
@@ -28,7 +28,7 @@ class PictureFinisher {
                   float* to) const;
 
  private:
-  /// A line of an output picture: its first values, and how far the next channel's are from them where it is planar.
+  /// A line of an output picture: its first value, and the distance to the next channel's if the output is planar.
   struct Line {
     float* at;
     std::size_t apart;

@@ -1,5 +1,5 @@
 #pragma once
-// Lines of pixels in the widest vectors that this processor has. Within sampling/images.
+// Lines of pixels in the widest vectors that this processor has.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +10,9 @@ namespace flowtrain::finishing {
 
 /// to[i] = from[i] · scale[i] + shift[i] for `count` values, rounded after each of the two on every processor.
 void normalise(const std::uint8_t* from, const float* scale, const float* shift, std::size_t count, float* to);
+
+/// to[i] = from[i] · (1/255), 0 … 1, for `count` values.
+void to_unit_floats(const std::uint8_t* from, std::size_t count, float* to);
 
 /// to[i] = own · to[i] + (1 - own) · other[i], rounded after each of the three.
 void blend(const float* other, float own, std::size_t count, float* to);

@@ -49,7 +49,7 @@ void resize_row(const std::uint8_t* from, int channels, const std::vector<Tap>& 
   }
 }
 
-/// Each product is cut off by itself before the sum is rounded: so OpenCV does it, to stay within 16 bits.
+/// Each product is truncated before the sum is rounded, as OpenCV does it to stay within 16 bits.
 void mix_rows(const std::int16_t* __restrict upper, std::int16_t upper_weight, const std::int16_t* __restrict lower,
               std::int16_t lower_weight, int count, std::uint8_t* __restrict to) {
   for (int i = 0; i < count; ++i) {
@@ -88,13 +88,6 @@ class RowCache {
 };
 
 }  // namespace
-
-void resize_fixed_point(const std::uint8_t* from, int height, int width, int channels, std::uint8_t* to, int to_height,
-                        int to_width) {
-  const Picture picture{from, height, width, channels, static_cast<std::size_t>(width * channels)};
-  resize_fixed_point(picture, to_height, to_width, {0, 0, to_height, to_width}, to,
-                     static_cast<std::size_t>(to_width * channels));
-}
 
 void resize_fixed_point(const Picture& from, int to_height, int to_width, const Window& window, std::uint8_t* to,
                         std::size_t to_stride) {

@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "sampling/core/random.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 namespace {
@@ -63,30 +64,20 @@ Matrix operator*(const Matrix& a, const Matrix& b) {
   return product;
 }
 
-Matrix inverse(const Matrix& m) {
-  const auto minor = [&](std::size_t i, std::size_t j) {
-    const std::size_t i1 = (i + 1) % 3, i2 = (i + 2) % 3, j1 = (j + 1) % 3, j2 = (j + 2) % 3;
-    return m[i1][j1] * m[i2][j2] - m[i1][j2] * m[i2][j1];
-  };
-  const double determinant = m[0][0] * minor(0, 0) + m[0][1] * minor(0, 1) + m[0][2] * minor(0, 2);
-  Matrix result{};
-  for (std::size_t i = 0; i < 3; ++i)
-    for (std::size_t j = 0; j < 3; ++j) result[j][i] = minor(i, j) / determinant;
-  return result;
-}
-
-// Grey, and the two colour differences of FCC's NTSC (YIQ).
+// From RGB to grey and the two colour differences of FCC's NTSC (YIQ), and back: the inverse in double precision.
 constexpr Matrix yiq{{{0.299, 0.587, 0.114}, {0.595716, -0.274453, -0.321263}, {0.211456, -0.522591, 0.311135}}};
+constexpr Matrix from_yiq{{{1, 0.95629571975894834, 0.62102441646526108},
+                           {1, -0.27212209931851045, -0.64738059682569504},
+                           {1, -1.1069890167364902, 1.7046149983646481}}};
 
 ColorFactors draw_colors(const ColorJitter& jitter, Stream& random) {
   if (random.uniform() >= jitter.prob) return {};
   const auto around = [&](double amount) { return random.uniform(std::max(0.0, 1 - amount), 1 + amount); };
-  ColorFactors factors;
-  factors.brightness = around(jitter.brightness);
-  factors.contrast = around(jitter.contrast);
-  factors.saturation = around(jitter.saturation);
-  factors.hue = random.uniform(-jitter.hue, jitter.hue);
-  return factors;
+  // Braces evaluate from left to right.
+  return {.brightness = around(jitter.brightness),
+          .contrast = around(jitter.contrast),
+          .saturation = around(jitter.saturation),
+          .hue = random.uniform(-jitter.hue, jitter.hue)};
 }
 
 std::int32_t partner_of(std::size_t row, std::size_t rows) {
@@ -100,7 +91,6 @@ Tint tint_of(const ColorFactors& factors) {
   const double angle = 2 * std::numbers::pi * factors.hue, cos = std::cos(angle), sin = std::sin(angle);
   const double s = factors.saturation;
   const Matrix turn{{{1, 0, 0}, {0, s * cos, -s * sin}, {0, s * sin, s * cos}}};
-  static const Matrix from_yiq = inverse(yiq);
   const Matrix changed = from_yiq * turn * yiq;
   Tint tint;
   for (std::size_t i = 0; i < 3; ++i)
@@ -119,9 +109,7 @@ std::string describe(const ColorFactors& factors) {
 
 std::string describe(const PixelBox& box) {
   if (box.left >= box.right || box.top >= box.bottom) return "";
-  char text[96];
-  std::snprintf(text, sizeof text, "columns %d to %d of lines %d to %d", box.left, box.right, box.top, box.bottom);
-  return text;
+  return concat("columns ", box.left, " to ", box.right, " of lines ", box.top, " to ", box.bottom);
 }
 
 std::string describe(const BatchMix& mix) {

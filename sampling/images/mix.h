@@ -39,7 +39,7 @@ struct BatchMix {
   }
 };
 
-/// "cutmix 0.7, columns 3 to 9 of lines 0 to 5", for people; "" where nothing is mixed.
+/// "cutmix 0.7, columns 3 to 9 of lines 0 to 5"; "" where nothing is mixed.
 std::string describe(const BatchMix& mix);
 /// "columns 3 to 9 of lines 0 to 5"; the last of each is left out. "" where it is empty.
 std::string describe(const PixelBox& box);
@@ -73,11 +73,11 @@ struct Mixing {
   bool mixes() const { return prob > 0 && (mixup > 0 || cutmix > 0); }
   bool any() const { return mixes() || erase.prob > 0 || color.any(); }
 
-  /// Pure in its arguments. What is drawn for all depends on the seed and the batch's `number` in the stream; what
-  /// becomes of a row's colours, and what is erased of it, on the seed and its position, of which the first row has
-  /// `first`. Neither knows how many processes there are. Partners are neighbours: rows 0 and 1, 2 and 3, …, an odd one
-  /// at the end takes the one before it; so where every process holds an even number of rows, they are the same
-  /// whatever their number.
+  /// Pure in its arguments. What is drawn for the whole batch depends on the seed and the batch's `number` in the
+  /// stream. A row's colours and its erased box depend on the seed and the row's position; the first row has position
+  /// `first`. Neither depends on how many processes there are. Partners are neighbours: rows 0 and 1, 2 and 3, …; an
+  /// odd row at the end takes the one before it. So if every process holds an even number of rows, the partners are the
+  /// same for any number of processes.
   void draw(std::uint64_t seed, std::uint64_t number, std::uint64_t first, std::size_t rows, const PictureShape& shape,
             BatchMix& into) const;
 };

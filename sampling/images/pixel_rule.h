@@ -1,6 +1,6 @@
 #pragma once
-// What becomes of the bytes of a batch's pictures on their way into a net, in plain words that the CPU's and the GPU's
-// code read alike. C++17, as nvcc compiles it, too.
+// How the bytes of a batch's pictures become a net's input: plain structs, shared by the CPU's and the GPU's code.
+// C++17, since nvcc compiles this file, too.
 
 #include <cstdint>
 #include <vector>
@@ -39,8 +39,8 @@ struct RowMix {
   Tint tint = {};
 };
 
-/// What was drawn for a batch. A picture is tinted first, then erased, then mixed with its partner, of which the same
-/// was made.
+/// What was drawn for a batch. A picture is tinted first, then erased, then mixed with its partner, which was tinted
+/// and erased, too.
 struct PixelMix {
   const RowMix* rows = nullptr;  ///< one for each row of the batch
   float own = 1;                 ///< a pixel becomes own · itself + (1 - own) · the partner's; 1: nothing is blended
@@ -51,7 +51,7 @@ struct PixelMix {
 };
 
 /// Byte `index` of a row's noise is byte index % 8, the lowest first, of SplitMix64's output number index / 8 from the
-/// row's key on. Counted through (height, width, channels), so it does not matter who writes which part.
+/// row's key on. Bytes are counted through (height, width, channels), so any thread may write any part.
 inline constexpr std::uint64_t noise_step = 0x9e3779b97f4a7c15ULL;
 
 }  // namespace flowtrain

@@ -48,7 +48,7 @@ void build(Taps& taps, int end, double start, double length, Filter filter, bool
   }
 }
 
-/// Makes the spans count from the first column that any of them names; gives that and how many there are.
+/// Makes the spans count from the first column that any of them uses. Returns that column and the number of columns.
 std::pair<int, int> cut_to_spans(Taps& taps) {
   const auto end_of = [](const Taps::Span& span) { return span.first + span.count; };
   const auto &one = taps.spans.front(), &other = taps.spans.back();

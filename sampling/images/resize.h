@@ -7,7 +7,7 @@
 
 namespace flowtrain {
 
-/// What a pixel of a smaller picture is made of.
+/// Which pixels make up a pixel of a smaller picture.
 enum class Filter : std::uint8_t {
   antialias,  ///< all that it covers: Pillow's `resize(size, BILINEAR, box)`, torchvision's default, within one level
   bilinear,   ///< the two nearest pixels along each axis: torchvision's `antialias=False`, within one level

@@ -20,7 +20,7 @@ struct Taps {
   int count() const { return static_cast<int>(spans.size()); }
 };
 
-/// Output pixel (y, x) is the sum of the input pixels that down's y and across's x name, each times its two weights.
+/// Output pixel (y, x) is the sum of the input pixels in down.spans[y] and across.spans[x], each times its two weights.
 /// Rows of `in` have `columns` pixels of `channels` bytes and lie `stride_bytes` apart. Writes down.count() ·
 /// across.count() · channels bytes to `out`. The same bits on every processor. Scratch is thread_local.
 void resize(const std::uint8_t* in, std::size_t stride_bytes, int columns, int channels, const Taps& down,

@@ -1,6 +1,6 @@
 #pragma once
-// Levels and sharpness of u8 pictures (height, width, channels), in place; 1 (grey) or 3 (RGB) channels. They do what
-// Pillow's ImageOps and ImageEnhance do.
+// Changes of levels and sharpness of u8 pictures (height, width, channels) in place; 1 (grey) or 3 (RGB) channels. They
+// give the results of Pillow's ImageOps and ImageEnhance.
 
 #include <cstdint>
 

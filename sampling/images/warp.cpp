@@ -30,12 +30,9 @@ void put_between(const Picture& in, double x, double y, std::uint8_t* out) {
 
 AffineMap map_of(const Affine& affine, int height, int width) {
   // Forward: zoom · turn · slant around the middle, then the move. Its inverse, step by step.
-  const double turn = radians(-affine.degrees), x_slant = radians(affine.slant_right),
-               y_slant = radians(affine.slant_down);
-  const double a = std::cos(turn - y_slant) / std::cos(y_slant);
-  const double b = -a * std::tan(x_slant) - std::sin(turn);
-  const double c = std::sin(turn - y_slant) / std::cos(y_slant);
-  const double d = -c * std::tan(x_slant) + std::cos(turn);
+  const double turn = radians(-affine.degrees), x_slant = radians(affine.slant_right);
+  const double a = std::cos(turn), b = -a * std::tan(x_slant) - std::sin(turn);
+  const double c = std::sin(turn), d = -c * std::tan(x_slant) + std::cos(turn);
   AffineMap map{d / affine.zoom, -b / affine.zoom, 0, -c / affine.zoom, a / affine.zoom, 0};
   const double middle_x = width / 2.0, middle_y = height / 2.0;
   const double x = middle_x + affine.right, y = middle_y + affine.down;

@@ -12,12 +12,12 @@ struct AffineMap {
   double a = 1, b = 0, c = 0, d = 0, e = 1, f = 0;
 };
 
-/// What is turned, moved, enlarged and slanted.
+/// A turn, a move, an enlargement and a slant.
 struct Affine {
   double degrees = 0;          ///< counterclockwise, around the middle
   double right = 0, down = 0;  ///< pixels
   double zoom = 1;
-  double slant_right = 0, slant_down = 0;  ///< degrees: shear along x, and along y
+  double slant_right = 0;  ///< degrees: shear along x
 };
 
 /// For a picture of that size; the same map as torchvision's `affine`, whose angles turn the other way.

@@ -3,12 +3,13 @@
 #include <cmath>
 #include <cstring>
 
+#include "sampling/core/text.h"
 #include "sampling/draw_notes.h"
 #include "sampling/images/color.h"
 #include "sampling/images/crop.h"
 #include "sampling/images/resize.h"
-#include "sampling/samplers/augment_keys.h"
 #include "sampling/samplers/entries.h"
+#include "sampling/samplers/keys.h"
 #include "sampling/samplers/stored.h"
 
 namespace flowtrain {
@@ -23,12 +24,10 @@ std::vector<Key> classify_keys() {
        0, 4096},
       {"channels", Kind::integer, std::int64_t{0},
        "1 (grey) or 3 (RGB); 0: as stored (image files: 3). Transparent pixels are laid over black", 0, 3},
-      {.name = "crop",
-       .kind = Kind::text,
-       .fallback = std::string("auto"),
-       .help = "training: random_resized, pad (a random place in the padded picture), none (as in validation); auto: "
-               "none for pictures stored at the output size, otherwise random_resized",
-       .choices = {"auto", "random_resized", "pad", "none"}},
+      choice_key("crop", "auto",
+                 "training: random_resized, pad (a random place in the padded picture), none (as in validation); auto: "
+                 "none for pictures stored at the output size, otherwise random_resized",
+                 {"auto", "random_resized", "pad", "none"}),
       {"scale", Kind::reals, std::vector<double>{0.08, 1}, "random_resized: least and most share of the area", 1e-6, 1},
       {"ratio", Kind::reals, std::vector<double>{3. / 4, 4. / 3}, "random_resized: least and most width / height", 1e-3,
        1e3},
@@ -36,23 +35,16 @@ std::vector<Key> classify_keys() {
       {"resize", Kind::integer, std::int64_t{0},
        "validation: the shorter side before the centre crop; 0: size * 256 / 224 with random_resized, otherwise size",
        0, 16384},
-      {.name = "filter",
-       .kind = Kind::text,
-       .fallback = std::string("antialias"),
-       .help = "pixels of a smaller picture are made of all that they cover (antialias) or of the nearest two by two "
-               "(bilinear)",
-       .choices = {"antialias", "bilinear"}},
+      choice_key("filter", "antialias",
+                 "pixels of a smaller picture are made of all that they cover (antialias) or of the nearest two by two "
+                 "(bilinear)",
+                 {"antialias", "bilinear"}),
       {"flip", Kind::real, 0.5, "training: probability of mirroring left to right", 0, 1},
-      {.name = "warnings",
-       .kind = Kind::text,
-       .fallback = std::string("bad"),
-       .help = "a JPEG that can be decoded only with warnings (garbled, or cut short): bad, or accept its picture",
-       .choices = {"bad", "accept"}},
-      {.name = "exif",
-       .kind = Kind::text,
-       .fallback = std::string("ignore"),
-       .help = "turn JPEG, PNG and WebP pictures as the camera noted (apply), or take them as they are stored (ignore)",
-       .choices = {"ignore", "apply"}},
+      warnings_key(),
+      choice_key(
+          "exif", "ignore",
+          "turn JPEG, PNG and WebP pictures as the camera noted (apply), or take them as they are stored (ignore)",
+          {"ignore", "apply"}),
       {"mean", Kind::reals, none,
        "per channel, of values in 0 .. 1; empty: ImageNet's for colour image files, else 0.5", 0, 1},
       {"stddev", Kind::reals, none, "per channel; empty: ImageNet's for colour image files, else 0.5", 1e-6, 1e6},
@@ -67,15 +59,8 @@ std::vector<double> per_channel(const Settings& settings, const std::string& nam
   const auto count = static_cast<std::size_t>(channels);
   if (values.empty()) return imagenet ? imagenet_values : std::vector<double>(count, 0.5);
   if (values.size() != count)
-    throw settings.error(name, "has " + std::to_string(values.size()) + " values, the pictures have " +
-                                   std::to_string(channels) + " channel" + (channels == 1 ? "" : "s"));
-  return values;
-}
-
-std::vector<double> range(const Settings& settings, const std::string& name) {
-  const auto& values = settings.reals(name);
-  if (values.size() != 2 || values[0] > values[1])
-    throw settings.error(name, "must be [least, most]", ExitCode::usage, "write " + name + " = [0.5, 1.0], say");
+    throw settings.error(name, concat("has ", values.size(), " values, the pictures have ", channels, " channel",
+                                      channels == 1 ? "" : "s"));
   return values;
 }
 
@@ -92,12 +77,12 @@ class ClassifySampler : public Sampler {
   ClassifySampler(const Settings& settings, const SamplerInput& input)
       : training_(input.training),
         classes_(static_cast<std::int64_t>(input.dataset.classes().size())),
-        scale_(range(settings, "scale")),
-        ratio_(range(settings, "ratio")),
+        scale_(least_and_most(settings, "scale")),
+        ratio_(least_and_most(settings, "ratio")),
         padding_(static_cast<int>(settings.integer("padding"))),
         flip_(settings.real("flip")),
         filter_(settings.text("filter") == "bilinear" ? Filter::bilinear : Filter::antialias),
-        warnings_(settings.text("warnings") == "accept" ? Warnings::accept : Warnings::bad),
+        warnings_(warnings_of(settings)),
         exif_(settings.text("exif") == "apply" ? Exif::apply : Exif::ignore),
         augmentation_(augmentation(settings)) {
     if (classes_ == 0) throw without_classes(input.dataset);
@@ -107,8 +92,7 @@ class ClassifySampler : public Sampler {
     crop_ = training_crop(settings, form);
     resize_ = static_cast<int>(settings.integer("resize"));
     if (resize_ == 0) resize_ = crop_ == Crop::random_resized ? size_ * 256 / 224 : size_;
-    if (resize_ < size_)
-      throw settings.error("resize", "is " + std::to_string(resize_) + ", less than size = " + std::to_string(size_));
+    if (resize_ < size_) throw settings.error("resize", concat("is ", resize_, ", less than size = ", size_));
     const bool imagenet = form.encoding == Encoding::image && channels_ == 3;
     mean_ = per_channel(settings, "mean", channels_, imagenet, {0.485, 0.456, 0.406});
     stddev_ = per_channel(settings, "stddev", channels_, imagenet, {0.229, 0.224, 0.225});
@@ -119,14 +103,11 @@ class ClassifySampler : public Sampler {
   }
 
   void sample(const Record& record, Stream& random, Row row) const override {
-    if (record.label < 0 || record.label >= classes_)
-      throw SampleError("label " + std::to_string(record.label) + " is out of range 0.." +
-                        std::to_string(classes_ - 1));
+    check_label(record.label, classes_);
     thread_local std::vector<std::uint8_t> cut;  // the cut picture while it still has its stored channels
     StoredPicture picture(record, warnings_, exif_);
     const int stored = picture.channels(), pixels = size_ * size_;
-    if (stored != 1 && stored != 3)
-      throw SampleError("a picture of " + std::to_string(stored) + " channels; 1 or 3 are taken");
+    check_channels(stored);
     const Window region = window_of(picture.height(), picture.width(), record.region);
     auto* image = reinterpret_cast<std::uint8_t*>(row[0]);
     if (stored != channels_) cut.resize(static_cast<std::size_t>(pixels * stored));
@@ -143,10 +124,9 @@ class ClassifySampler : public Sampler {
       throw settings.error("size", "must be given: the pictures of this data set have no common size", ExitCode::usage,
                            "set sampler.size, for instance to 224");
     if (form.height != form.width)
-      throw settings.error("size",
-                           "must be given: the stored pictures of " + std::to_string(form.width) + "x" +
-                               std::to_string(form.height) + " are not square",
-                           ExitCode::usage, "set sampler.size, for instance to " + std::to_string(form.height));
+      throw settings.error(
+          "size", concat("must be given: the stored pictures of ", form.width, "x", form.height, " are not square"),
+          ExitCode::usage, concat("set sampler.size, for instance to ", form.height));
     return form.height;
   }
 
@@ -155,9 +135,9 @@ class ClassifySampler : public Sampler {
     if (channels == 2) throw settings.error("channels", "must be 0, 1 or 3");
     if (channels > 0) return static_cast<int>(channels);
     if (form.channels != 1 && form.channels != 3)
-      throw UserError(ExitCode::usage,
-                      "sampler.name: 'classify' needs pictures of 1 or 3 channels, this data set has " +
-                          std::to_string(form.channels));
+      throw UserError(
+          ExitCode::usage,
+          concat("sampler.name: 'classify' needs pictures of 1 or 3 channels, this data set has ", form.channels));
     return form.channels;
   }
 
@@ -172,33 +152,30 @@ class ClassifySampler : public Sampler {
   /// Writes the (size, size) part of the picture's region that is the sample, with the picture's own channels.
   void cut_out(StoredPicture& picture, const Window& region, Stream& random, std::uint8_t* out) const {
     if (training_ && crop_ == Crop::pad) {
-      const Rect all{static_cast<double>(region.x), static_cast<double>(region.y), static_cast<double>(region.width),
-                     static_cast<double>(region.height)};
-      const auto whole = picture.decode(all, region, region.height, region.width);
+      const auto whole = picture.decode(region.rect(), region, region.height, region.width);
       cut_padded(whole.picture, random, out);
       if (mirrors(random)) flip_horizontally(out, size_, size_, picture.channels());
       return;
     }
+    Rect part = centre_of(region);
+    Window within = region;
     if (training_ && crop_ == Crop::random_resized) {
-      Rect part = draw_resized_crop(region.height, region.width, scale_, ratio_, random);
+      part = draw_resized_crop(region.height, region.width, scale_, ratio_, random);
       part.x += region.x;
       part.y += region.y;
       DrawNotes::add("crop", [&] { return std::vector{part.x, part.y, part.width, part.height}; });
-      const bool mirrored = mirrors(random);
-      const Window cut{static_cast<int>(part.x), static_cast<int>(part.y), static_cast<int>(part.height),
-                       static_cast<int>(part.width)};  // the filter is to see nothing outside
-      const auto inside = picture.decode(part, cut, size_, size_);
-      return resize(inside.picture, inside.from, filter_, mirrored, size_, size_, out);
+      within = {static_cast<int>(part.x), static_cast<int>(part.y), static_cast<int>(part.height),
+                static_cast<int>(part.width)};  // the filter is to see nothing outside
     }
     const bool mirrored = mirrors(random);
-    const auto inside = picture.decode(centre_of(region), region, size_, size_);
+    const auto inside = picture.decode(part, within, size_, size_);
     resize(inside.picture, inside.from, filter_, mirrored, size_, size_, out);
   }
 
   void augment(std::uint8_t* image, Stream& random) const {
     thread_local std::vector<AugmentStep> steps;
     augmentation_.draw(size_, size_, random, steps);
-    for (auto& step : steps) {
+    for (const auto& step : steps) {
       DrawNotes::add("augment", [&] { return describe(step); });
       apply(step, {image, size_, size_, channels_});
     }
@@ -214,9 +191,8 @@ class ClassifySampler : public Sampler {
   void cut_padded(const Picture& picture, Stream& random, std::uint8_t* out) const {
     const int free_y = picture.height + 2 * padding_ - size_, free_x = picture.width + 2 * padding_ - size_;
     if (free_y < 0 || free_x < 0)
-      throw SampleError("a picture of " + std::to_string(picture.width) + "x" + std::to_string(picture.height) +
-                        " padded by " + std::to_string(padding_) + " is smaller than " + std::to_string(size_) + "x" +
-                        std::to_string(size_));
+      throw SampleError(concat("a picture of ", picture.width, "x", picture.height, " padded by ", padding_,
+                               " is smaller than ", size_, "x", size_));
     const int y = static_cast<int>(random.below(static_cast<std::uint64_t>(free_y) + 1)) - padding_;
     const int x = static_cast<int>(random.below(static_cast<std::uint64_t>(free_x) + 1)) - padding_;
     DrawNotes::add("crop", [&] { return std::vector<double>{1. * x, 1. * y, 1. * size_, 1. * size_}; });

@@ -1,10 +1,12 @@
-// The sampler `copy`: the stored bytes as they are, or as numbers, to measure the line itself.
+// The sampler `copy`: the stored bytes unchanged, or as f32, to measure the loader alone.
 #include <cstring>
 
+#include "sampling/core/text.h"
+#include "sampling/images/finish_kernel.h"
 #include "sampling/prefetch.h"
 #include "sampling/samplers/entries.h"
+#include "sampling/samplers/keys.h"
 #include "sampling/samplers/stored.h"
-#include "sampling/samplers/unit_floats.h"
 
 namespace flowtrain {
 namespace {
@@ -41,17 +43,14 @@ class CopySampler : public Sampler {
 
  private:
   void copy(const Record& record, std::byte* picture, std::byte* label) const {
-    if (classes_ > 0 && record.label >= classes_)
-      throw SampleError("label " + std::to_string(record.label) + " is out of range 0.." +
-                        std::to_string(classes_ - 1));
+    if (classes_ > 0 && record.label >= 0) check_label(record.label, classes_);
     if (record.bytes.size() != form_.bytes)
-      throw SampleError("it has " + std::to_string(record.bytes.size()) + " bytes, the first sample has " +
-                        std::to_string(form_.bytes));
+      throw SampleError(concat("it has ", record.bytes.size(), " bytes, the first sample has ", form_.bytes));
     if (type_ == DType::u8)
       std::memcpy(picture, record.bytes.data(), form_.bytes);
     else
-      to_unit_floats(reinterpret_cast<const std::uint8_t*>(record.bytes.data()), form_.bytes,
-                     reinterpret_cast<float*>(picture));
+      finishing::to_unit_floats(reinterpret_cast<const std::uint8_t*>(record.bytes.data()), form_.bytes,
+                                reinterpret_cast<float*>(picture));
     std::memcpy(label, &record.label, sizeof record.label);
   }
 
@@ -64,12 +63,8 @@ class CopySampler : public Sampler {
 
 SamplerEntry copy_entry() {
   return {.name = "copy",
-          .help = "the stored bytes as they are: for measuring the data line",
-          .keys = {{.name = "dtype",
-                    .kind = Kind::text,
-                    .fallback = "u8",
-                    .help = "of the rows: u8, the bytes; f32, each byte times 1/255",
-                    .choices = {"u8", "f32"}}},
+          .help = "the stored bytes as they are: for measuring the loader",
+          .keys = {choice_key("dtype", "u8", "of the rows: u8, the bytes; f32, each byte times 1/255", {"u8", "f32"})},
           .make = [](const Settings& settings, const SamplerInput& input) {
             return std::make_unique<CopySampler>(settings, input);
           }};

@@ -5,6 +5,7 @@
 
 #include "sampling/codecs/image.h"
 #include "sampling/core/error.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 namespace {
@@ -13,14 +14,12 @@ constexpr std::uint64_t records_tried = 16;
 
 StoredForm form_of(const Record& record) {
   StoredForm form{record.encoding, record.bytes.size()};
-  const bool has_region = record.region.x1 > record.region.x0;
-  const bool has_size = record.encoding == Encoding::pixels || record.encoding == Encoding::shapes;
   if (record.encoding == Encoding::image) form.channels = 3;
-  if (!has_size) return form;
+  if (record.encoding != Encoding::pixels && record.encoding != Encoding::shapes) return form;
   Image scratch;
   const Picture picture = picture_of(record, scratch);
   form.channels = picture.channels;
-  if (has_region) return form;
+  if (const bool has_region = record.region.x1 > record.region.x0; has_region) return form;
   form.height = picture.height;
   form.width = picture.width;
   return form;
@@ -41,6 +40,10 @@ StoredForm stored_form(const Dataset& dataset) {
   }
   throw UserError(ExitCode::data, "none of the first records can be read: " + first_error,
                   "check that data.path holds intact files");
+}
+
+void check_label(std::int64_t label, std::int64_t classes) {
+  if (label < 0 || label >= classes) throw SampleError(concat("label ", label, " is out of range 0..", classes - 1));
 }
 
 }  // namespace flowtrain

@@ -1,5 +1,5 @@
 #pragma once
-// What a data set's records look like, found by reading one: samplers derive their fields from it.
+// The form of a data set's records, found by reading one. Samplers derive their fields from it.
 
 #include "sampling/dataset.h"
 
@@ -15,5 +15,8 @@ struct StoredForm {
 /// Looks at the first record that can be read. Throws UserError(data) if the data set is empty or none of its first
 /// records can be read.
 StoredForm stored_form(const Dataset& dataset);
+
+/// Throws SampleError for a label that is not one of `classes`.
+void check_label(std::int64_t label, std::int64_t classes);
 
 }  // namespace flowtrain

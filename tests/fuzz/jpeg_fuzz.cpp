@@ -1,4 +1,3 @@
-#include "sampling/codecs/jpeg.h"
 #include "tests/fuzz/picture_target.h"
 
 FUZZ_TARGET(jpeg) {

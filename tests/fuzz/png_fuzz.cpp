@@ -1,4 +1,3 @@
-#include "sampling/codecs/png.h"
 #include "tests/fuzz/picture_target.h"
 
 FUZZ_TARGET(png) { read_picture(flowtrain::open_png(input, flowtrain::Exif::apply), input); }

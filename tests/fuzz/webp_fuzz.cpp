@@ -1,4 +1,3 @@
-#include "sampling/codecs/webp.h"
 #include "tests/fuzz/picture_target.h"
 
 FUZZ_TARGET(webp) { read_picture(flowtrain::open_webp(input, flowtrain::Exif::apply), input); }

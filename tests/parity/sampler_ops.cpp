@@ -10,7 +10,6 @@
 
 #include "nets/cornernet/bumps.h"
 #include "sampling/samplers/cornernet/color.h"
-#include "sampling/samplers/cornernet/gaussian.h"
 #include "sampling/samplers/cornernet/targets.h"
 #include "tests/parity/ops.h"
 #include "tests/parity/recorded_draws.h"
@@ -79,7 +78,7 @@ void add_colours(const at::Tensor& rgb, const CornerOptions& options, DrawSource
   if (options.rand_color)
     draw_jitter(rgb.data_ptr<std::uint8_t>(), static_cast<std::size_t>(rgb.numel() / 3), draws, map);
   out.set("after_jitter", painted(map, rgb));
-  if (options.rand_color && options.lighting) draw_lighting(draws, map);
+  if (options.rand_color && options.lighting) map.light(draws.lighting());
   out.set("after_lighting", painted(map, rgb));
   map.normalize();
   out.set("image", painted(map, rgb).permute({2, 0, 1}));

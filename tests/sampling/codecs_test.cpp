@@ -6,9 +6,9 @@
 #include <random>
 #include <string>
 
+#include "sampling/codecs/encode.h"
 #include "sampling/codecs/exif.h"
-#include "sampling/codecs/jpeg.h"
-#include "sampling/codecs/png.h"
+#include "sampling/codecs/picture_reader.h"
 #include "sampling/core/error.h"
 #include "tests/support/pictures.h"
 #include "tests/support/temp_folder.h"
@@ -306,7 +306,7 @@ Image stored_as(const Image& seen, int orientation) {
   const bool turned = orientation > 4;
   const int height = turned ? seen.width : seen.height, width = turned ? seen.height : seen.width;
   Image stored;
-  stored.reshape(static_cast<std::uint64_t>(height), static_cast<std::uint64_t>(width), seen.channels);
+  stored.reshape(height, width, seen.channels);
   const auto channels = static_cast<std::size_t>(seen.channels);
   for (int y = 0; y < seen.height; ++y)
     for (int x = 0; x < seen.width; ++x) {
@@ -327,7 +327,7 @@ Image decoded(std::span<const std::byte> file, Exif exif) {
   const Rect all{0, 0, static_cast<double>(width), static_cast<double>(height)};
   const auto part = picture.decode(all, {0, 0, height, width}, height, width);
   Image image;
-  image.reshape(static_cast<std::uint64_t>(height), static_cast<std::uint64_t>(width), 3);
+  image.reshape(height, width, 3);
   for (int y = 0; y < height; ++y)
     std::copy_n(part.picture.row(y), 3 * width, &image.pixels[static_cast<std::size_t>(3 * y * width)]);
   return image;
@@ -405,7 +405,7 @@ TEST_CASE("Exif: the camera's orientation, by choice") {
     const bool turned = orientation > 4;
     const int height = turned ? 96 : 64, width = turned ? 64 : 96;
     Image stored;
-    stored.reshape(static_cast<std::uint64_t>(height), static_cast<std::uint64_t>(width), 3);
+    stored.reshape(height, width, 3);
     for (int y = 0; y < 64; ++y)
       for (int x = 0; x < 96; ++x) {
         const Rect at = as_stored({static_cast<double>(x), static_cast<double>(y), 1, 1}, orientation, height, width);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sampling/samplers/cornernet/gaussian.h"
+#include "sampling/samplers/cornernet/targets.h"
 
 namespace flowtrain {
 namespace {

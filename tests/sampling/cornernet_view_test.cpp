@@ -8,7 +8,6 @@
 
 #include "sampling/samplers/cornernet/color.h"
 #include "sampling/samplers/cornernet/targets.h"
-#include "sampling/samplers/cornernet/view_steps.h"
 #include "tests/support/pictures.h"
 
 namespace flowtrain {

@@ -13,7 +13,9 @@ using Bytes = std::vector<std::uint8_t>;
 
 Bytes resized(const Bytes& from, int height, int width, int channels, int to_height, int to_width) {
   Bytes to(static_cast<std::size_t>(to_height * to_width * channels), 0xee);
-  resize_fixed_point(from.data(), height, width, channels, to.data(), to_height, to_width);
+  const auto stride = [&](int pixels) { return static_cast<std::size_t>(pixels * channels); };
+  resize_fixed_point({from.data(), height, width, channels, stride(width)}, to_height, to_width,
+                     {0, 0, to_height, to_width}, to.data(), stride(to_width));
   return to;
 }
 
@@ -60,8 +62,7 @@ TEST_CASE("resize_fixed_point: a window is that part of the whole") {
 }
 
 TEST_CASE("resize_fixed_point: channels it does not know") {
-  Bytes two(2), out(2);
-  CHECK_THROWS_AS(resize_fixed_point(two.data(), 1, 1, 2, out.data(), 1, 1), InternalError);
+  CHECK_THROWS_AS(resized({0, 0}, 1, 1, 2, 1, 1), InternalError);
 }
 
 }  // namespace flowtrain

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include "sampling/codecs/encode.h"
-#include "sampling/codecs/png.h"
 #include "sampling/datasets/entries.h"
 #include "sampling/images/resize.h"
 #include "tests/support/failure_helper.h"

@@ -18,7 +18,7 @@ namespace flowtrain {
 /// A smooth picture, so that JPEG changes it little.
 inline Image gradient_picture(int height, int width, int channels) {
   Image image;
-  image.reshape(static_cast<std::uint64_t>(height), static_cast<std::uint64_t>(width), channels);
+  image.reshape(height, width, channels);
   std::size_t i = 0;
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x)
@@ -30,7 +30,7 @@ inline Image gradient_picture(int height, int width, int channels) {
 /// A picture without two equal neighbours.
 inline Image noise_picture(int height, int width, int channels) {
   Image image;
-  image.reshape(static_cast<std::uint64_t>(height), static_cast<std::uint64_t>(width), channels);
+  image.reshape(height, width, channels);
   std::uint32_t state = 1;
   for (auto& value : image.pixels) value = static_cast<std::uint8_t>((state = state * 1664525u + 1013904223u) >> 24);
   return image;

@@ -74,6 +74,4 @@ void draw_jitter(const std::uint8_t* rgb, std::size_t count, DrawSource& draws, 
   for (const JitterStep step : draws.shuffle()) map.jitter(step, 1 + draws.jitter(), grey);
 }
 
-void draw_lighting(DrawSource& draws, ColorMap& map) { map.light(draws.lighting()); }
-
 }  // namespace flowtrain

@@ -9,7 +9,7 @@
 
 namespace flowtrain {
 
-/// What becomes of a pixel with values x in 0 … 1: own · x_c + grey · (grey value of x) + shift_c in channel c. Starts
+/// Maps a pixel with values x in 0 … 1 to: own · x_c + grey · (grey value of x) + shift_c in channel c. Starts
 /// as the identity; each call appends a step. Channels are in the order blue, green, red. Nothing is clipped.
 class ColorMap {
  public:
@@ -31,8 +31,7 @@ class ColorMap {
 /// The mean grey value of a picture, in 0 … 1.
 double mean_grey(const std::uint8_t* rgb, std::size_t count);
 
-/// Draws the jitter of a picture and, if wanted, its lighting; appends them to the map.
+/// Draws the jitter of a picture and appends it to the map.
 void draw_jitter(const std::uint8_t* rgb, std::size_t count, DrawSource& draws, ColorMap& map);
-void draw_lighting(DrawSource& draws, ColorMap& map);
 
 }  // namespace flowtrain

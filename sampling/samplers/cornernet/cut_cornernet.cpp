@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "sampling/images/fixed_point_resize.h"
-#include "sampling/samplers/cornernet/view_steps.h"
+#include "sampling/samplers/cornernet/view.h"
 
 namespace flowtrain {
 namespace {
@@ -27,19 +27,14 @@ Picture cut_part(const Picture& picture, const CornerOptions& options, DrawSourc
   const auto centre_y = static_cast<int>(draws.integer(from_y, picture.height - from_y));
   const AxisCut x = cut_axis(centre_x, width, picture.width), y = cut_axis(centre_y, height, picture.height);
 
-  part.reshape(static_cast<std::uint64_t>(height), static_cast<std::uint64_t>(width), 3);
+  part.reshape(height, width, 3);
   std::fill(part.pixels.begin(), part.pixels.end(), 0);
   for (int row = 0; row < y.count; ++row)
-    std::memcpy(part.pixels.data() + (static_cast<std::size_t>(y.to + row) * static_cast<std::size_t>(width) +
-                                      static_cast<std::size_t>(x.to)) *
-                                         3,
-                picture.row(y.from + row) + x.from * 3, static_cast<std::size_t>(x.count) * 3);
-  // In two steps, each rounded to float.
-  for (auto& [box, whole, shown] : boxes) {
-    box.x0 = box.x0 - static_cast<float>(x.from) + static_cast<float>(x.to);
-    box.x1 = box.x1 - static_cast<float>(x.from) + static_cast<float>(x.to);
-    box.y0 = box.y0 - static_cast<float>(y.from) + static_cast<float>(y.to);
-    box.y1 = box.y1 - static_cast<float>(y.from) + static_cast<float>(y.to);
+    std::memcpy(part.row(y.to + row) + x.to * 3, picture.row(y.from + row) + x.from * 3,
+                static_cast<std::size_t>(x.count) * 3);
+  for (auto& [box, whole, shown] : boxes) {  // in two steps, each rounded to float
+    move_box(box, -static_cast<float>(x.from), -static_cast<float>(y.from));
+    move_box(box, static_cast<float>(x.to), static_cast<float>(y.to));
   }
   return part.view();
 }
@@ -55,12 +50,7 @@ void cut_cornernet(const Picture& picture, const CornerOptions& options, DrawSou
   resize_fixed_point(part, size.height, size.width, {0, 0, size.height, size.width}, view.pixels.data(), row_bytes);
   const auto down = static_cast<float>(static_cast<double>(size.height) / part.height);
   const auto across = static_cast<float>(static_cast<double>(size.width) / part.width);
-  for (auto& [box, whole, shown] : view.boxes) {
-    box.x0 *= across;
-    box.x1 *= across;
-    box.y0 *= down;
-    box.y1 *= down;
-  }
+  for (auto& [box, whole, shown] : view.boxes) scale_box(box, across, down);
   clip_boxes(view.boxes, 0, 0, static_cast<float>(size.width), static_cast<float>(size.height));
   maybe_flip(size, draws, view);
 }

@@ -4,18 +4,16 @@
 #include <optional>
 
 #include "sampling/images/fixed_point_resize.h"
-#include "sampling/samplers/cornernet/view_steps.h"
+#include "sampling/samplers/cornernet/view.h"
 
 namespace flowtrain {
 namespace {
 
-/// How much the picture is scaled, and for which box's sake.
+/// How much the picture is scaled, and the box that the scale was drawn for.
 struct Reference {
   double scale;
   std::optional<std::size_t> box;
 };
-
-float long_side(const Box& box) { return std::max(box.x1 - box.x0, box.y1 - box.y0); }
 
 /// Objects keep their class of size: large, medium or small.
 std::int64_t draw_target(double side, DrawSource& draws) {
@@ -58,13 +56,6 @@ int draw_centre(int size, int length, const std::optional<Ends>& box, bool centr
   return draw_between(low, high, draws) + length / 2;
 }
 
-void scale_box(Box& box, float scale) {
-  box.x0 *= scale;
-  box.y0 *= scale;
-  box.x1 *= scale;
-  box.y1 *= scale;
-}
-
 float area(const Box& box) { return (box.x1 - box.x0) * (box.y1 - box.y0); }
 
 /// A box has corners to be found if more than half of it is in view and it is large enough.
@@ -84,16 +75,15 @@ void cut_saccade(const Picture& picture, const CornerOptions& options, DrawSourc
   const int height = std::max(static_cast<int>(picture.height * scale), 1);
   const int width = std::max(static_cast<int>(picture.width * scale), 1);
   for (auto& [box, whole, shown] : view.boxes) {
-    scale_box(box, static_cast<float>(scale));
-    scale_box(whole, static_cast<float>(scale));
+    scale_box(box, static_cast<float>(scale), static_cast<float>(scale));
+    scale_box(whole, static_cast<float>(scale), static_cast<float>(scale));
   }
 
   const Extent& size = options.input_size;
   std::optional<Ends> across, down;
   if (chosen) {
     const Box& box = view.boxes[*chosen].at;
-    across = {box.x0, box.x1};
-    down = {box.y0, box.y1};
+    across = {box.x0, box.x1}, down = {box.y0, box.y1};
   }
   const bool centred = options.rand_center && draws.uniform() > 0.5;
   const int centre_x = draw_centre(width, size.width, across, centred, draws);
@@ -105,12 +95,7 @@ void cut_saccade(const Picture& picture, const CornerOptions& options, DrawSourc
   std::uint8_t* first = view.pixels.data() + static_cast<std::size_t>(y.to) * row_bytes + x.to * 3;
   resize_fixed_point(picture, height, width, {x.from, y.from, y.count, x.count}, first, row_bytes);
   const auto left = static_cast<float>(centre_x - size.width / 2), top = static_cast<float>(centre_y - size.height / 2);
-  for (auto& [box, whole, shown] : view.boxes) {
-    box.x0 -= left;
-    box.x1 -= left;
-    box.y0 -= top;
-    box.y1 -= top;
-  }
+  for (auto& [box, whole, shown] : view.boxes) move_box(box, -left, -top);
   clip_boxes(view.boxes, static_cast<float>(x.to), static_cast<float>(y.to), static_cast<float>(x.to + x.count),
              static_cast<float>(y.to + y.count));
   maybe_flip(size, draws, view);

@@ -1,15 +1,13 @@
 #include "sampling/samplers/cornernet/draws.h"
 
-#include <string>
 #include <utility>
 #include <vector>
 
+#include "sampling/core/text.h"
 #include "sampling/draw_notes.h"
 
 namespace flowtrain {
 namespace {
-
-constexpr std::array<JitterStep, 3> in_order{JitterStep::brightness, JitterStep::contrast, JitterStep::saturation};
 
 double noted(const char* name, double value) {
   DrawNotes::add(name, [&] { return std::vector{value}; });
@@ -31,15 +29,11 @@ std::int64_t StreamDraws::integer(std::int64_t low, std::int64_t high) {
 double StreamDraws::uniform() { return noted("share", random_.uniform()); }
 
 std::array<JitterStep, 3> StreamDraws::shuffle() {
-  auto steps = in_order;
+  auto steps = all_jitter_steps;
   for (std::size_t i = 2; i > 0; --i) std::swap(steps[i], steps[random_.below(i + 1)]);
   DrawNotes::add("order", [&] {
-    std::string names;
-    for (auto step : steps)
-      names += std::string(names.empty() ? "" : ", ") + (step == JitterStep::brightness ? "brightness"
-                                                         : step == JitterStep::contrast ? "contrast"
-                                                                                        : "saturation");
-    return names;
+    static constexpr const char* names[] = {"brightness", "contrast", "saturation"};
+    return join(steps, ", ", [](JitterStep step) { return names[static_cast<std::size_t>(step)]; });
   });
   return steps;
 }
@@ -52,7 +46,5 @@ std::array<double, 3> StreamDraws::lighting() {
   DrawNotes::add("lighting", [&] { return std::vector(alpha.begin(), alpha.end()); });
   return alpha;
 }
-
-std::array<JitterStep, 3> CentredDraws::shuffle() { return in_order; }
 
 }  // namespace flowtrain

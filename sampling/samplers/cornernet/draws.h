@@ -12,6 +12,7 @@ namespace flowtrain {
 
 /// The steps of the colour jitter.
 enum class JitterStep : std::uint8_t { brightness, contrast, saturation };
+inline constexpr std::array all_jitter_steps{JitterStep::brightness, JitterStep::contrast, JitterStep::saturation};
 
 /// Where decisions come from.
 class DrawSource {
@@ -54,7 +55,7 @@ class CentredDraws final : public DrawSource {
   double choice(std::span<const double>) override { return 1; }
   std::int64_t integer(std::int64_t low, std::int64_t high) override { return low + (high - low) / 2; }
   double uniform() override { return 0; }
-  std::array<JitterStep, 3> shuffle() override;
+  std::array<JitterStep, 3> shuffle() override { return all_jitter_steps; }
   double jitter() override { return 0; }
   std::array<double, 3> lighting() override { return {}; }
 };

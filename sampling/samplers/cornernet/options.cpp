@@ -4,7 +4,8 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "sampling/core/settings.h"
+#include "sampling/core/text.h"
+#include "sampling/samplers/keys.h"
 
 namespace flowtrain {
 namespace {
@@ -28,17 +29,11 @@ std::vector<Key> common_keys(bool saccade) {
        4096},
       {"max_objects", Kind::integer, std::int64_t{128},
        "objects of a picture that get tags and offsets: of more, the largest", 1, 4096},
-      {.name = "quirks",
-       .kind = Kind::text,
-       .fallback = std::string("mend"),
-       .help = "mirror: as the reference does, validation augmented like training, too many objects an error; mend: "
-               "validation as it is, at scale 1 from the middle, the largest objects kept",
-       .choices = {"mend", "mirror"}},
-      {.name = "warnings",
-       .kind = Kind::text,
-       .fallback = std::string("bad"),
-       .help = "a JPEG that can be decoded only with warnings (garbled, or cut short): bad, or accept its picture",
-       .choices = {"bad", "accept"}},
+      choice_key("quirks", "mend",
+                 "mirror: as the reference does, validation augmented like training, too many objects an error; mend: "
+                 "validation as it is, at scale 1 from the middle, the largest objects kept",
+                 {"mend", "mirror"}),
+      warnings_key(),
   };
 }
 
@@ -92,17 +87,14 @@ std::vector<double> scale_range(double least, double most, double step) {
 std::vector<AttentionMap> attention_maps(const Integers& sizes, const Integers& ratios, const Integers& ranges,
                                          const Extent& input) {
   if (ratios.size() != sizes.size() || ranges.size() != 2 * sizes.size())
-    throw std::invalid_argument("has " + std::to_string(sizes.size()) +
-                                " maps; att_ratios must have as many values, "
-                                "att_ranges twice as many");
+    throw std::invalid_argument(
+        concat("has ", sizes.size(), " maps; att_ratios must have as many values, ", "att_ranges twice as many"));
   std::vector<AttentionMap> maps;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const auto needed = (std::max(input.height, input.width) - 1) / ratios[i] + 1;
     if (sizes[i] < needed)
-      throw std::invalid_argument("map " + std::to_string(i) + " has " + std::to_string(sizes[i]) +
-                                  " cells a side, an input of " + std::to_string(input.height) + "x" +
-                                  std::to_string(input.width) + " at " + std::to_string(ratios[i]) +
-                                  " pixels a cell needs " + std::to_string(needed));
+      throw std::invalid_argument(concat("map ", i, " has ", sizes[i], " cells a side, an input of ", input.height, "x",
+                                         input.width, " at ", ratios[i], " pixels a cell needs ", needed));
     maps.push_back({static_cast<int>(sizes[i]), static_cast<int>(ratios[i]), static_cast<double>(ranges[2 * i]),
                     static_cast<double>(ranges[2 * i + 1])});
   }

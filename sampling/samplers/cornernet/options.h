@@ -1,5 +1,5 @@
 #pragma once
-// What the CornerNet samplers can be told: keys of their table, and the values.
+// The options of the CornerNet samplers: keys of their table, and the values.
 
 #include <cstdint>
 #include <vector>

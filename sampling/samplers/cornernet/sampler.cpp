@@ -5,6 +5,7 @@
 #include "sampling/samplers/cornernet/color.h"
 #include "sampling/samplers/cornernet/targets.h"
 #include "sampling/samplers/entries.h"
+#include "sampling/samplers/keys.h"
 
 namespace flowtrain {
 namespace {
@@ -44,7 +45,9 @@ class CornerSampler : public Sampler {
     else
       cut_cornernet(picture, options_, draws, view);
     paint(view, draws, as<float>(row[0]));
-    write_targets(view.boxes, options_, targets_in(row));
+    write_targets(view.boxes, options_,
+                  {as<GaussianTarget>(row[1]), as<std::uint8_t>(row[2]), as<float>(row[3]), as<float>(row[4]),
+                   as<std::int64_t>(row[5]), as<std::int64_t>(row[6]), as<std::int32_t>(row[7])});
     const std::array<std::int32_t, 2> cells{options_.output_size.height, options_.output_size.width};
     std::memcpy(row[8], cells.data(), sizeof cells);
     for (std::size_t i = 0; i < options_.attention.size(); ++i)
@@ -62,7 +65,7 @@ class CornerSampler : public Sampler {
     thread_local Image decoded, coloured;
     if (record.region.x1 > record.region.x0)
       throw SampleError("the sample is a part of a picture; detection needs whole pictures with their boxes");
-    return colour_picture_of(record, decoded, coloured, warnings_);
+    return in_colour(picture_of(record, decoded, warnings_), coloured);
   }
 
   void paint(const View& view, DrawSource& draws, float* image) const {
@@ -70,15 +73,10 @@ class CornerSampler : public Sampler {
     ColorMap map;
     if (options_.rand_color) {
       draw_jitter(view.pixels.data(), count, draws, map);
-      if (options_.lighting) draw_lighting(draws, map);
+      if (options_.lighting) map.light(draws.lighting());
     }
     map.normalize();
     map.apply(view.pixels.data(), count, image);
-  }
-
-  static CornerTargets targets_in(Row row) {
-    return {as<GaussianTarget>(row[1]), as<std::uint8_t>(row[2]), as<float>(row[3]),       as<float>(row[4]),
-            as<std::int64_t>(row[5]),   as<std::int64_t>(row[6]), as<std::int32_t>(row[7])};
   }
 
   CornerOptions options_;
@@ -99,9 +97,8 @@ SamplerEntry entry(const std::string& name, const std::string& help, bool saccad
                       (input.training ? "training" : "validation") + " data have none at all",
                   "look at data.dataset (coco, voc and shapes have boxes), data.split and what leaves boxes "
                   "out: crowd, difficult, class_names, mode = \"crops\"");
-            const auto warnings = settings.text("warnings") == "accept" ? Warnings::accept : Warnings::bad;
             const auto options = corner_options(settings, saccade, input.training, classes);
-            return std::make_unique<CornerSampler>(options, warnings);
+            return std::make_unique<CornerSampler>(options, warnings_of(settings));
           }};
 }
 

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <string>
 #include <vector>
 
 #include "sampling/core/error.h"
-#include "sampling/samplers/cornernet/gaussian.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 namespace {
@@ -17,14 +16,6 @@ namespace {
 struct Corner {
   int x, y;
   float off_x, off_y;
-
-  Corner(float input_x, float input_y, double across, double down) {
-    const double at_x = input_x * across, at_y = input_y * down;
-    x = static_cast<int>(at_x);
-    y = static_cast<int>(at_y);
-    off_x = static_cast<float>(at_x - x);
-    off_y = static_cast<float>(at_y - y);
-  }
 };
 
 class TargetWriter {
@@ -50,15 +41,18 @@ class TargetWriter {
 
   /// Gives the box the next place among the objects.
   void tag(const ViewBox& box) {
-    const auto top_left = corner(box.at.x0, box.at.y0), bottom_right = corner(box.at.x1, box.at.y1);
     targets_.mask[tagged_] = 1;
-    put(top_left, targets_.tl_off, targets_.tl_ind);
-    put(bottom_right, targets_.br_off, targets_.br_ind);
+    put(corner(box.at.x0, box.at.y0), targets_.tl_off, targets_.tl_ind);
+    put(corner(box.at.x1, box.at.y1), targets_.br_off, targets_.br_ind);
     ++tagged_;
   }
 
  private:
-  Corner corner(float x, float y) const { return {x, y, across_, down_}; }
+  Corner corner(float input_x, float input_y) const {
+    const double at_x = input_x * across_, at_y = input_y * down_;
+    const int x = static_cast<int>(at_x), y = static_cast<int>(at_y);
+    return {x, y, static_cast<float>(at_x - x), static_cast<float>(at_y - y)};
+  }
 
   int radius_of(const Box& box) const {
     if (!options_.gaussian_window) return 0;
@@ -95,6 +89,17 @@ void keep_largest(std::span<const ViewBox> boxes, std::int64_t most, std::vector
 
 }  // namespace
 
+double gaussian_radius(double height, double width, double min_overlap) {
+  const double o = min_overlap, sum = height + width, area = height * width;
+  // Each case is a quadratic equation in the radius. One corner moves in and the other out:
+  const double shifted = (sum - std::sqrt(sum * sum - 4 * area * (1 - o) / (1 + o))) / 2;
+  // Both move in:
+  const double inside = (2 * sum - std::sqrt(4 * sum * sum - 16 * (1 - o) * area)) / 8;
+  // Both move out:
+  const double outside = (-2 * o * sum + std::sqrt(4 * o * o * sum * sum + 16 * o * (1 - o) * area)) / (8 * o);
+  return std::min({shifted, inside, outside});
+}
+
 void write_targets(std::span<const ViewBox> boxes, const CornerOptions& options, const CornerTargets& targets) {
   TargetWriter writer(options, targets);
   thread_local std::vector<std::size_t> chosen;
@@ -108,7 +113,7 @@ void write_targets(std::span<const ViewBox> boxes, const CornerOptions& options,
     if (boxes[i].shown) chosen.push_back(i);
   const auto objects = chosen.size();
   if (options.mirror && objects > static_cast<std::size_t>(options.max_objects))
-    throw SampleError(std::to_string(objects) + " objects, max_objects is " + std::to_string(options.max_objects));
+    throw SampleError(concat(objects, " objects, max_objects is ", options.max_objects));
   keep_largest(boxes, options.max_objects, chosen);
   for (const auto i : chosen) writer.tag(boxes[i]);
   *targets.untagged = static_cast<std::int32_t>(objects - chosen.size());
@@ -117,8 +122,7 @@ void write_targets(std::span<const ViewBox> boxes, const CornerOptions& options,
 void write_attention(std::span<const ViewBox> boxes, const AttentionMap& map, float* values) {
   std::fill_n(values, static_cast<std::size_t>(map.size) * static_cast<std::size_t>(map.size), 0.0f);
   for (const auto& [box, whole, shown] : boxes) {
-    const float side = std::max(box.x1 - box.x0, box.y1 - box.y0);
-    if (side < map.least || side > map.most) continue;
+    if (const float side = long_side(box); side < map.least || side > map.most) continue;
     const auto x = static_cast<int>(static_cast<double>(box.x0 + box.x1) / 2 / map.ratio);
     const auto y = static_cast<int>(static_cast<double>(box.y0 + box.y1) / 2 / map.ratio);
     values[static_cast<std::ptrdiff_t>(y) * map.size + x] = 1;

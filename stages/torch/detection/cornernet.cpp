@@ -44,7 +44,9 @@ ScaledView scaled_view(const std::uint8_t* bgr, int height, int width, double sc
   }
   const Axis y(scaled_height), x(scaled_width);
   at::Tensor scaled = at::empty({scaled_height, scaled_width, 3}, at::kByte);
-  resize_fixed_point(bgr, height, width, 3, scaled.data_ptr<std::uint8_t>(), scaled_height, scaled_width);
+  resize_fixed_point({bgr, height, width, 3, static_cast<std::size_t>(width) * 3}, scaled_height, scaled_width,
+                     {0, 0, scaled_height, scaled_width}, scaled.data_ptr<std::uint8_t>(),
+                     static_cast<std::size_t>(scaled_width) * 3);
   at::Tensor images = at::zeros({1, 3, y.input, x.input});
   images[0]
       .narrow(1, y.begin, y.count)

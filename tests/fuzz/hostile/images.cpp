@@ -59,7 +59,7 @@ void add_pngs(std::vector<Case>& cases) {
 }
 
 /// All of one colour.
-Image flat_picture(std::uint64_t side) {
+Image flat_picture(int side) {
   Image image;
   image.reshape(side, side, 3);
   std::ranges::fill(image.pixels, std::uint8_t{0});

@@ -12,7 +12,7 @@
 #include "pipeline/session/run.h"
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
-#include "sampling/codecs/png.h"
+#include "sampling/codecs/encode.h"
 #include "sampling/core/error.h"
 #include "tests/pipeline/leak_check.h"
 #include "tests/pipeline/stress/hashing_learner.h"
