@@ -10,7 +10,7 @@ namespace flowtrain {
 void LoaderTuning::after_iteration(const Pace::IterationTime& time) {
   if (!tuner_) return;
   const auto change = tuner_->after(time.waited_s + time.computed_s, time.waited_s);
-  if (change && change->line != line_.shape()) line_.retune(change->line);
+  if (change && change->loader != line_.shape()) line_.retune(change->loader);
   if (change && change->threads > 0) learner_.set_threads(change->threads);
   if (!tuner_->settled()) return;
   tell();
