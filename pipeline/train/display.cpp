@@ -128,35 +128,34 @@ struct Display::Impl {
     now.loss = if_finite(event.loss);
     progress.report(now);
     if (!metrics) return;
-    std::vector<MetricField> fields{{"iter", event.iteration},
-                                    {"epoch", event.epoch + 1},
-                                    {"loss", event.loss},
-                                    {"lr", event.lr},
-                                    {"samples_per_s", event.samples_per_s},
-                                    {"data_wait", event.data_wait},
-                                    {"loss_avg", event.loss_avg},
-                                    {"data_time", event.data_time_s},
-                                    {"step_time", event.step_time_s},
-                                    {"grad_norm", event.grad_norm},
-                                    {"clipped", event.clipped}};
+    ordered_json fields{{"iter", event.iteration},
+                        {"epoch", event.epoch + 1},
+                        {"loss", event.loss},
+                        {"lr", event.lr},
+                        {"samples_per_s", event.samples_per_s},
+                        {"data_wait", event.data_wait},
+                        {"loss_avg", event.loss_avg},
+                        {"data_time", event.data_time_s},
+                        {"step_time", event.step_time_s},
+                        {"grad_norm", event.grad_norm},
+                        {"clipped", event.clipped}};
     if (event.slowest_rank >= 0)
-      fields.insert(fields.end(), {{"slowest_rank", static_cast<std::uint64_t>(event.slowest_rank)},
-                                   {"slowest_time", event.slowest_s},
-                                   {"slowest_link", static_cast<std::uint64_t>(event.slowest_link)},
-                                   {"link_time", event.link_s}});
+      fields.update({{"slowest_rank", event.slowest_rank},
+                     {"slowest_time", event.slowest_s},
+                     {"slowest_link", event.slowest_link},
+                     {"link_time", event.link_s}});
     if (event.exchange_s > 0)
-      fields.insert(fields.end(), {{"exchange_time", event.exchange_s}, {"exchange_hidden", event.exchange_hidden}});
+      fields.update({{"exchange_time", event.exchange_s}, {"exchange_hidden", event.exchange_hidden}});
     if (parts) add(*parts, fields);
     metrics->write("train", fields);
   }
 
   // What a net, a step or a hook logs stands beside the line's own fields, and cannot take the place of one.
-  void add(const Scalars& parts, std::vector<MetricField>& fields) {
-    const auto own = static_cast<std::ptrdiff_t>(fields.size());
+  void add(const Scalars& parts, ordered_json& fields) {
+    const ordered_json own = fields;
     for (auto& [name, value] : parts) {
-      const auto is_own = [&key = name](auto& field) { return field.first == key; };
-      if (name != "kind" && std::none_of(fields.begin(), fields.begin() + own, is_own))
-        fields.emplace_back(name, value);
+      if (name != "kind" && !own.contains(name))
+        fields[name] = value;
       else if (clashes.insert(name).second)
         log_warn(concat("metrics.jsonl: a train line has a `", name,
                         "` of its own; that of a net, a step or a hook is left out"));
@@ -165,21 +164,21 @@ struct Display::Impl {
 
   void show(const Epoch& epoch) {
     if (!metrics) return;
-    std::vector<MetricField> fields{{"iter", epoch.iteration}, {"epoch", epoch.number + 1}};
-    for (auto& [name, value] : epoch.means) fields.emplace_back(name, value);
+    ordered_json fields{{"iter", epoch.iteration}, {"epoch", epoch.number + 1}};
+    for (auto& [name, value] : epoch.means) fields[name] = value;
     metrics->write("epoch", fields);
   }
 
   void show(const ValidationEvent& validation) {
     std::string line = concat("validation at iteration ", validation.iteration, ": ");
-    std::vector<MetricField> fields{{"iter", validation.iteration}};
+    ordered_json fields{{"iter", validation.iteration}};
     const auto& scalars = validation.scalars;
     auto left_out = scalars_of_parts(scalars);
     if (left_out.size() <= most_parts) left_out.clear();
     for (auto& scalar : scalars) {
       auto& [name, value] = scalar;
       if (!left_out.contains(name)) line += (fields.size() > 1 ? "  " : "") + name + " " + format_loss(value);
-      fields.emplace_back(name, value);
+      fields[name] = value;
     }
     if (validation.replaced > 0)
       line += concat("  (another picture in the place of a bad one: ", validation.replaced, ")");
