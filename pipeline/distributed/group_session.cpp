@@ -8,7 +8,6 @@
 #include "pipeline/distributed/heartbeat.h"
 #include "pipeline/distributed/rendezvous.h"
 #include "pipeline/distributed/store.h"
-#include "pipeline/launch/address.h"
 #include "pipeline/launch/url.h"
 #include "pipeline/telemetry/guard.h"
 #include "sampling/core/settings.h"
@@ -33,18 +32,6 @@ std::shared_ptr<gloo::transport::Device> gloo_device(const RankInfo& place) {
                             : ProcessGroupGloo::createDefaultDevice(lazily);
 }
 
-MakeGlooOptions gloo_options(const RankInfo& place, const Timeouts& timeouts) {
-  return [place, limit = timeouts.limit] {
-    auto options = c10d::ProcessGroupGloo::Options::create(limit);
-    options->devices.push_back(gloo_device(place));
-    return options;
-  };
-}
-
-std::string own_words(const RankInfo& place, const std::string& message) {
-  return place.world > 1 ? "rank " + std::to_string(place.rank) + ": " + message : message;
-}
-
 }  // namespace
 
 struct GroupSession::Impl {
@@ -60,7 +47,11 @@ struct GroupSession::Impl {
 
   std::unique_ptr<TorchGroup> join() {
     try {
-      const auto options = gloo_options(place, timeouts);
+      const MakeGlooOptions options = [at = place, limit = timeouts.limit] {
+        auto made = c10d::ProcessGroupGloo::Options::create(limit);
+        made->devices.push_back(gloo_device(at));
+        return made;
+      };
       auto processes = make_gloo_group(store, place.rank, place.world, options);
       if (device != "cpu")
         add_gpu_backend(*processes, store, processes->getBackend(c10::DeviceType::CPU), backend, device,
@@ -70,13 +61,13 @@ struct GroupSession::Impl {
       throw;
     } catch (const std::exception& error) {
       throw UserError(ExitCode::distributed,
-                      "rank " + std::to_string(place.rank) + " of " + std::to_string(place.world) +
-                          " waited in vain for the others: " + first_line(error.what()),
+                      concat("rank ", place.rank, " of ", place.world,
+                             " waited in vain for the others: ", first_line(error.what())),
                       "start all of them within dist.timeout");
     }
   }
 
-  // One that failed tells the others; one that lost them waits for news, then looks for itself: rank 0 first, since all
+  // A rank that lost the others waits for a report, then compares their beats itself: rank 0 first, since all
   // at once would ask the store as often as there are pairs of ranks.
   std::string who_failed() {
     const auto until = std::chrono::steady_clock::now() + timeouts.patience +
@@ -93,25 +84,23 @@ struct GroupSession::Impl {
 
   std::vector<Beat> beats() {
     std::vector<Beat> all;
-    all.reserve(static_cast<std::size_t>(place.world));
     for (int rank = 0; rank < place.world; ++rank) all.push_back(beat_of(*store, rank));
     return all;
   }
 
   // Those whose heart stands still; if all beat, those that are behind the rest.
   std::string find_culprits(const std::vector<Beat>& before, const std::vector<Beat>& now) const {
-    std::string silent, late;
-    const auto add = [](std::string& list, const std::string& one) { list += (list.empty() ? "" : "; ") + one; };
+    std::vector<std::string> silent, late;
     std::uint64_t most = 0;
     for (auto& beat : now) most = std::max(most, beat.at.entered);
     for (int rank = 0; rank < place.world; ++rank) {
       const auto at = static_cast<std::size_t>(rank);
       if (rank != place.rank && now[at].count == before[at].count && now[at].count != last_beat)
-        add(silent, is_silent(rank, now[at]));
+        silent.push_back(is_silent(rank, now[at]));
       else if (now[at].at.entered < most)
-        add(late, rank_and_host(rank, now[at]) + " lives, but kept the others waiting" + last_seen(now[at]));
+        late.push_back(rank_and_host(rank, now[at]) + " lives, but kept the others waiting" + last_seen(now[at]));
     }
-    return silent.empty() ? late : silent;
+    return flowtrain::join(silent.empty() ? late : silent, "; ");
   }
 
   RankInfo place;
@@ -141,7 +130,7 @@ GroupSession::~GroupSession() {
     impl_->group->processes()->shutdown();  // NCCL's threads
     impl_->group.reset();
     impl_.reset();
-    count_one(*store, ranks_left);
+    store->add(ranks_left, 1);
     if (serves_store(place)) wait_for_count(*store, ranks_left, place.world, timeouts.patience);
   } catch (const std::exception&) {
     // The one who serves it has ended.
@@ -153,7 +142,7 @@ Group& GroupSession::group() { return *impl_->group; }
 std::string GroupSession::explain(const std::string& message, std::string& hint, bool lost, int code) {
   has_failed_ = true;
   Impl& impl = *impl_;
-  const std::string own = own_words(impl.place, message);
+  const std::string own = impl.place.world > 1 ? concat("rank ", impl.place.rank, ": ", message) : message;
   impl.heart.expect_end(own, code);
   std::string text = own;
   try {
@@ -163,7 +152,7 @@ std::string GroupSession::explain(const std::string& message, std::string& hint,
       text.clear();
     else if (!first.empty())
       text = first, hint = reported_hint(*impl.store);
-    count_one(*impl.store, ranks_left);
+    impl.store->add(ranks_left, 1);
     if (serves_store(impl.place)) wait_for_count(*impl.store, ranks_left, impl.place.world - 1, impl.timeouts.patience);
   } catch (const std::exception&) {
     text = own + " (and the store where ranks meet is gone)";
@@ -178,8 +167,7 @@ void GroupSession::remember_folder(const std::filesystem::path& folder) {
 std::filesystem::path GroupSession::remembered_folder() { return run_folder(*impl_->of_all_starts); }
 
 void GroupSession::write_flight_record(const std::filesystem::path& folder) const {
-  std::ofstream out(folder / ("flight-rank" + std::to_string(impl_->place.rank) + ".jsonl"));
-  out << impl_->record->to_jsonl();
+  std::ofstream(folder / concat("flight-rank", impl_->place.rank, ".jsonl")) << impl_->record->to_jsonl();
 }
 
 }  // namespace flowtrain

@@ -8,6 +8,7 @@
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/error.h"
 #include "sampling/core/mutex.h"
+#include "sampling/core/text.h"
 #include "stages/system/named_thread.h"
 
 namespace flowtrain {
@@ -65,8 +66,7 @@ struct Heartbeat::State {
   // Waits for the end, for `span` at most. True: it has come.
   bool ends_within(Timeouts::Span span, MutexLock& lock) FT_REQUIRES(mutex) {
     const auto over = Clock::now() + span;
-    while (!ended && changed.wait_until(lock, over)) {
-    }
+    while (!ended && changed.wait_until(lock, over)) continue;
     return ended;
   }
 
@@ -108,22 +108,12 @@ struct Heartbeat::State {
     while (!ends_within(timeouts.beat / 2, lock)) {
       const auto now = Clock::now();
       if (!store_is_gone && now - answered > timeouts.limit)
-        fail("rank " + std::to_string(place.rank) + " on " + host_name() + " is cut off: the store at " + place.url +
-                 " does not answer any more",
+        fail(concat("rank ", place.rank, " on ", host_name(), " is cut off: the store at ", place.url,
+                    " does not answer any more"),
              false, timeouts.beat);
       if (!has_failed || now < end_by) continue;
       if (!is_shown) log_error(failure + when_silent);
       ::_exit(code);
-    }
-  }
-
-  void end() {
-    MutexLock lock(mutex);
-    ended = true;
-    changed.notify_all();
-    if (place.world == 1) return;
-    const auto over = Clock::now() + timeouts.patience;
-    while (!goodbye_said && changed.wait_until(lock, over)) {
     }
   }
 };
@@ -147,7 +137,15 @@ Heartbeat::Heartbeat(const RankInfo& place, StorePtr store, const Timeouts& time
   named_thread("ft-guard", [state = state_] { state->guard(); }).detach();
 }
 
-Heartbeat::~Heartbeat() { state_->end(); }
+Heartbeat::~Heartbeat() {
+  State& state = *state_;
+  MutexLock lock(state.mutex);
+  state.ended = true;
+  state.changed.notify_all();
+  if (state.place.world == 1) return;
+  const auto over = Clock::now() + state.timeouts.patience;
+  while (!state.goodbye_said && state.changed.wait_until(lock, over)) continue;
+}
 
 void Heartbeat::expect_end(const std::string& text, int code) {
   MutexLock lock(state_->mutex);

@@ -48,10 +48,11 @@ struct LauncherStore::Impl {
           if (restart != self->restart || failure == self->failure) continue;
           self->failure = failure;
           lock.unlock();
-          count_one(*store, launchers_heard);
+          store->add(launchers_heard, 1);
         }
       } catch (const std::exception&) {
-        self->fail("the node that serves the store has ended");
+        MutexLock lock(self->mutex);
+        self->failure = "the node that serves the store has ended";
       }
     }).detach();
   }
@@ -61,11 +62,6 @@ struct LauncherStore::Impl {
     std::atomic<int> restart = 0;
     Mutex mutex;
     std::string failure FT_GUARDED_BY(mutex);
-
-    void fail(const std::string& what) {
-      MutexLock lock(mutex);
-      failure = what;
-    }
   };
 
   const Timeouts timeouts;
@@ -75,10 +71,8 @@ struct LauncherStore::Impl {
 };
 
 LauncherStore::LauncherStore(const SpawnPlan& plan, const Settings& dist)
-    : impl_(std::make_unique<Impl>(Timeouts(dist))) {
+    : impl_(std::make_unique<Impl>(Timeouts(dist))), plan_(plan), url_(plan.url) {
   const bool is_alone = plan.url.empty();
-  plan_ = plan;
-  url_ = plan.url;
   const MeetingPoint point = is_alone ? MeetingPoint{"127.0.0.1", 0, ""} : parse_dist_url(url_);
   if (!point.file.empty()) return;  // the ranks meet in a file, and nobody serves
   impl_->serves = is_alone || plan.node == 0;
@@ -90,20 +84,16 @@ LauncherStore::LauncherStore(const SpawnPlan& plan, const Settings& dist)
 }
 
 LauncherStore::~LauncherStore() {
-  wait_for_readers();
+  if (const bool others_read_here = impl_->serves && plan_.processes < plan_.world; others_read_here) {
+    const bool failed = failed_ || !failure().empty();
+    const int nodes = (plan_.world + plan_.processes - 1) / plan_.processes;
+    within(2 * impl_->timeouts.patience, [store = of_start(impl_->store, impl_->state->restart), failed, nodes,
+                                          ranks = plan_.world, patience = impl_->timeouts.patience] {
+      wait_for_count(*store, ranks_left, failed ? ranks - 1 : ranks, patience);
+      if (failed) wait_for_count(*store, launchers_heard, nodes, patience);
+    });
+  }
   impl_->state->ended = true;
-}
-
-void LauncherStore::wait_for_readers() const {
-  const bool others_read_here = impl_->serves && plan_.processes < plan_.world;
-  if (!others_read_here) return;
-  const bool failed = failed_ || !failure().empty();
-  const int nodes = (plan_.world + plan_.processes - 1) / plan_.processes;
-  within(2 * impl_->timeouts.patience, [store = of_start(impl_->store, impl_->state->restart), failed, nodes,
-                                        ranks = plan_.world, patience = impl_->timeouts.patience] {
-    wait_for_count(*store, ranks_left, failed ? ranks - 1 : ranks, patience);
-    if (failed) wait_for_count(*store, launchers_heard, nodes, patience);
-  });
 }
 
 void LauncherStore::begin(int restart) {
@@ -118,7 +108,7 @@ void LauncherStore::tell_death(int rank, const std::string& how) {
   if (!impl_->store) return;
   const auto store = of_start(impl_->store, impl_->state->restart);
   within(impl_->timeouts.patience, [store, rank, how, node = plan_.node] {
-    is_first_to_show(*store, true, node);  // the launcher is, who tells us
+    is_first_to_show(*store, true, node);  // the launcher shows it
     const Beat last = beat_of(*store, rank);
     report_failure(*store, rank_and_host(rank, last) + " " + how + last_seen(last));
   });

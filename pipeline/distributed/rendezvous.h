@@ -19,7 +19,7 @@ class LauncherStore {
   /// Without a plan.url: serves a store on a free port of this machine's loopback. Else joins the one at that URL, and
   /// serves it on the first node. Throws UserError(distributed) with the system's reason.
   LauncherStore(const SpawnPlan& plan, const Settings& dist);
-  /// Where other nodes read the store that this one serves, they get some seconds to.
+  /// Gives other nodes some seconds to read the store that this one serves.
   ~LauncherStore();
 
   /// For the ranks.
@@ -28,12 +28,10 @@ class LauncherStore {
   void begin(int restart);
   /// Tells the ranks on all nodes how one of ours ended.
   void tell_death(int rank, const std::string& how);
-  /// What some rank, on any node, reported as the job's end; or empty. At once.
+  /// The failure that ended the job, as some rank on any node reported it; empty if none did. Returns at once.
   std::string failure() const;
 
  private:
-  void wait_for_readers() const;
-
   struct Impl;
   std::unique_ptr<Impl> impl_;
   SpawnPlan plan_;

@@ -31,6 +31,10 @@ const std::string run_folder_key = "flowtrain/run_folder";
 
 std::string key_of(int rank) { return "beat/" + std::to_string(rank); }
 
+constexpr char before_hint = '\x1f';  // ASCII's unit separator, which no message holds
+
+std::string stored_failure(c10d::Store& store) { return store.check({"failure"}) ? text_of(store.get("failure")) : ""; }
+
 }  // namespace
 
 StorePtr open_tcp_store(const std::string& host, int port, bool serves, Timeouts::Span timeout) {
@@ -87,7 +91,7 @@ Beat beat_of(c10d::Store& store, int rank) {
 }
 
 std::string rank_and_host(int rank, const Beat& beat) {
-  return "rank " + std::to_string(rank) + (beat.host.empty() ? "" : " on " + beat.host);
+  return concat("rank ", rank, beat.host.empty() ? "" : " on ", beat.host);
 }
 
 std::string last_seen(const Beat& beat) { return beat.at.text.empty() ? "" : ", last seen at " + beat.at.text; }
@@ -103,14 +107,6 @@ std::string parted_ways(int own_rank, const FlightRecord& own, int rank, const B
                 " in rank ", own_rank, ", and ", beat.at.what, " in rank ", rank, " (", beat.at.text,
                 "). Their data, programs or flags differ, or this is a fault of flowtrain: please report it");
 }
-
-namespace {
-
-constexpr char before_hint = '\x1f';  // ASCII's unit separator, which no message holds
-
-std::string stored_failure(c10d::Store& store) { return store.check({"failure"}) ? text_of(store.get("failure")) : ""; }
-
-}  // namespace
 
 void report_failure(c10d::Store& store, const std::string& what, const std::string& hint) {
   store.compareSet("failure", bytes(""), bytes(what + before_hint + hint));
@@ -130,8 +126,6 @@ std::string reported_hint(c10d::Store& store) {
 bool is_first_to_show(c10d::Store& store, bool own_launcher, int node) {
   return store.add("shown/" + std::to_string(own_launcher ? node : 0), 1) == 1;
 }
-
-void count_one(c10d::Store& store, const std::string& what) { store.add(what, 1); }
 
 void wait_for_count(c10d::Store& store, const std::string& what, int many, Timeouts::Span patience) {
   const auto until = std::chrono::steady_clock::now() + patience;

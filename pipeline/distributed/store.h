@@ -28,7 +28,7 @@ StorePtr of_start(const StorePtr& store, int restart);
 std::string run_folder(c10d::Store& store);
 void set_run_folder(c10d::Store& store, const std::string& folder);
 
-/// What a rank tells of itself with each beat.
+/// What a rank writes into the store with each beat.
 struct Beat {
   std::uint64_t count = 0;
   std::string host;
@@ -61,11 +61,9 @@ std::string reported_hint(c10d::Store& store);
 /// their node's, others are taken to share one.
 bool is_first_to_show(c10d::Store& store, bool own_launcher, int node);
 
-/// Ranks leave when they have read what they wanted; launchers have heard of a failure.
+/// Counters in the store: ranks that have left, having read all that they need, and launchers that have read a failure.
 inline const std::string ranks_left = "left", launchers_heard = "heard";
-/// One more.
-void count_one(c10d::Store& store, const std::string& what);
-/// For the process that serves the store: waits until there are `many`, but no longer than `patience`.
+/// For the process that serves the store: waits until the counter is at `many`, but no longer than `patience`.
 void wait_for_count(c10d::Store& store, const std::string& what, int many, Timeouts::Span patience);
 
 }  // namespace flowtrain

@@ -18,7 +18,4 @@ struct Drawing {
   std::vector<GraphEdge> edges;
 };
 
-/// The drawing in Graphviz's DOT language.
-std::string to_dot(const Drawing& drawing, const std::string& title);
-
 }  // namespace flowtrain

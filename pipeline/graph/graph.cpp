@@ -85,75 +85,75 @@ class GraphArena {
   std::jthread thread_;
 };
 
-/// All of a line that is made for one shape. Started, closed and joined once, in this order.
+/// All of a loader that is made for one shape. Started, closed and joined once, in this order.
 class LoaderGraph {
  public:
   explicit LoaderGraph(LoaderState& basis)
       : arena_(basis.parts.workers),
-        line_{basis, arena_.graph(), slabs_of(basis)},
-        in_order_(line_.graph, [first = basis.received](const Ticket& ticket) { return ticket.seq - first; }),
-        accept_(line_.graph, flow::serial, line_.body([this](const Ticket& ticket) {
+        loader_{basis, arena_.graph(), slabs_of(basis)},
+        in_order_(loader_.graph, [first = basis.received](const Ticket& ticket) { return ticket.seq - first; }),
+        accept_(loader_.graph, flow::serial, loader_.body([this](const Ticket& ticket) {
           end_.accept(ticket, transfer_ ? transfer_->queue : end_.queue);
         })) {
-    if (basis.parts.schedule) schedule_.emplace(line_);
-    if (!basis.parts.dataset.resident()) read_.emplace(line_);
-    if (basis.parts.device.copies()) transfer_.emplace(line_);
+    if (basis.parts.schedule) schedule_.emplace(loader_);
+    if (!basis.parts.dataset.resident()) read_.emplace(loader_);
+    if (basis.parts.device.copies()) transfer_.emplace(loader_);
     drawing_ = wire();
     arena_.wait_for_all();  // make_edge leaves tasks behind; nodes must not be dropped before those have run
   }
 
   void start() {
-    arena_.start("ft-" + line_.parts.name);
+    arena_.start("ft-" + loader_.parts.name);
     if (read_)
-      for (unsigned i = 0; i < line_.parts.readers; ++i)
+      for (unsigned i = 0; i < loader_.parts.readers; ++i)
         threads_.push_back(named_thread("ft-read", [this] { read_->loop(); }));
     if (transfer_) threads_.push_back(named_thread("ft-transfer", [this] { transfer_->loop(); }));
-    line_.free_slabs = static_cast<std::uint32_t>(line_.slabs.size());
-    for (std::uint32_t slot = 0; slot < line_.slabs.size(); ++slot) end_.given_back.to->try_put(slot);
+    loader_.free_slabs = static_cast<std::uint32_t>(loader_.slabs.size());
+    for (std::uint32_t slot = 0; slot < loader_.slabs.size(); ++slot) end_.given_back.to->try_put(slot);
   }
   LoaderEnd& end() { return end_; }
-  Slab& slab(const Ticket& ticket) { return line_.slab(ticket); }
+  Slab& slab(const Ticket& ticket) { return loader_.slab(ticket); }
   /// Wakes whoever waits; nothing is begun any more.
   void close() {
-    line_.stopping = true;
+    loader_.stopping = true;
     if (read_) read_->queue.close();
     if (transfer_) transfer_->queue.close();
     end_.queue.close();
   }
   void join() {
-    line_.graph.cancel();
+    loader_.graph.cancel();
     threads_.clear();  // joins
     arena_.join();
-    taken_over(&line_);  // from every body that ran
+    taken_over(&loader_);  // from every body that ran
   }
   /// What was hinted and prefetched for batches that are dropped. A row that was read is hinted anew.
   void forget_unread() const {
-    if (!line_.parts.dataset.takes_hints()) return;
-    for (auto& slab : line_.slabs)
+    if (!loader_.parts.dataset.takes_hints()) return;
+    for (auto& slab : loader_.slabs)
       for (auto& row : slab->rows())
-        if (row.state == RowWork::State::pending && row.replaced == 0) line_.parts.dataset.forget(row.id);
+        if (row.state == RowWork::State::pending && row.replaced == 0) loader_.parts.dataset.forget(row.id);
   }
   void check_finished() const {
-    const LoaderState& basis = line_.basis;
-    const std::size_t slabs = line_.slabs.size(), free = line_.free_slabs;
+    const LoaderState& basis = loader_.basis;
+    const std::size_t slabs = loader_.slabs.size(), free = loader_.free_slabs;
     const std::size_t waiting =
         end_.queue.size() + (read_ ? read_->queue.size() : 0) + (transfer_ ? transfer_->queue.size() : 0);
     if (basis.received != basis.batches() || basis.received != plan_.next_seq() || free != slabs || waiting != 0)
-      throw InternalError(concat("the line '", line_.parts.name, "' did not finish clean: ", basis.received, " of ",
+      throw InternalError(concat("the loader '", loader_.parts.name, "' did not finish clean: ", basis.received, " of ",
                                  basis.batches(), " tickets, ", free, " of ", slabs, " slabs free, ", waiting,
                                  " tickets left"));
   }
   const Drawing& drawing() const { return drawing_; }
 
  private:
-  // All nodes and edges of the line.
+  // All nodes and edges of the loader.
   Drawing wire() {
-    const LoaderParts& parts = line_.parts;
-    const std::size_t slabs = line_.slabs.size();
+    const LoaderParts& parts = loader_.parts;
+    const std::size_t slabs = loader_.slabs.size();
     const std::string batches = concat("queue of ", slabs, " batches");
     Wiring wiring;
     wiring.add(&plan_, "plan",
-               concat("plan\nnext iteration, positions, records\n", slabs, " slabs of ", line_.basis.layout.bytes(),
+               concat("plan\nnext iteration, positions, records\n", slabs, " slabs of ", loader_.basis.layout.bytes(),
                       " bytes"));
     if (schedule_) wiring.add(&*schedule_, "schedule", "schedule\nhyper-parameters");
     if (read_) wiring.add(&*read_, "read", "read\n" + counted(parts.readers, "thread"), true);
@@ -184,15 +184,15 @@ class LoaderGraph {
   }
 
   GraphArena arena_;
-  LoaderContext line_;
+  LoaderContext loader_;
   // Nodes are declared after their graph, so that they go first.
-  PlanNode plan_{line_};
+  PlanNode plan_{loader_};
   std::optional<ScheduleNode> schedule_;
   std::optional<ReadNode> read_;
-  SampleNode sample_{line_};
+  SampleNode sample_{loader_};
   flow::sequencer_node<Ticket> in_order_;
   flow::function_node<Ticket> accept_;
-  LoaderEnd end_{line_};
+  LoaderEnd end_{loader_};
   std::optional<Transfer> transfer_;
   std::vector<std::jthread> threads_;
   Drawing drawing_;
@@ -212,14 +212,14 @@ Loader::Loader(LoaderParts parts) : impl_(new Impl{{std::move(parts)}}) {}
 Loader::~Loader() { stop(); }
 
 void Loader::start() {
-  if (impl_->state != Impl::State::built) throw InternalError("a line starts once");
+  if (impl_->state != Impl::State::built) throw InternalError("a loader starts once");
   impl_->state = Impl::State::running;
   impl_->graph->start();
 }
 
 bool Loader::next(Ticket& ticket) {
   if (impl_->basis.received == impl_->basis.batches() || !impl_->graph->end().next(ticket)) return false;
-  if (ticket.seq != impl_->basis.received++) throw InternalError("the line lost a ticket: out of sequence");
+  if (ticket.seq != impl_->basis.received++) throw InternalError("the loader lost a ticket: out of sequence");
   return true;
 }
 

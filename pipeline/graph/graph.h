@@ -1,5 +1,5 @@
 #pragma once
-// The flow graph. A Line is the way of one batch, from ticket to compute; graph.cpp shows it being wired.
+// The flow graph. A Loader is the way of one batch, from ticket to compute; graph.cpp shows it being wired.
 
 #include <cstdint>
 #include <functional>
@@ -20,10 +20,10 @@ namespace flowtrain {
 
 class Profile;
 
-/// oneTBB's workers, for all lines of the process: make one before the first line, keep it until the last is gone.
+/// oneTBB's workers, for all loaders of the process: make one before the first loader, keep it until the last is gone.
 class Scheduler {
  public:
-  /// `workers`: sampling threads of all lines together; may exceed the cores.
+  /// `workers`: sampling threads of all loaders together; may exceed the cores.
   explicit Scheduler(unsigned workers);
   ~Scheduler();
 
@@ -32,7 +32,7 @@ class Scheduler {
   std::unique_ptr<Impl> impl_;
 };
 
-/// What a line is made of. The references must outlive it.
+/// What a loader is made of. The references must outlive it.
 struct LoaderParts {
   std::string name;  ///< "train", "val": in thread names and in the drawing
   const Dataset& dataset;
@@ -57,7 +57,7 @@ struct LoaderParts {
   Profile* profile = nullptr;    ///< told when each stage works; null: nobody asks
 };
 
-/// What of a line may change while it runs, as nothing that it delivers depends on it.
+/// What of a loader may change while it runs, as nothing that it delivers depends on it.
 struct LoaderShape {
   unsigned workers = 1, readers = 1;
   std::uint32_t prefetch = 4;
@@ -70,7 +70,7 @@ struct LoaderTimes {
   double read_s = 0, sample_s = 0, transfer_s = 0;
 };
 
-/// A data line: filled slabs come out, in sequence, each with its iteration's plan. Built, then started once, then
+/// A data loader: filled slabs come out, in sequence, each with its iteration's plan. Built, then started once, then
 /// stopped; only forwards. In between it may be rebuilt in another shape.
 class Loader {
  public:
@@ -78,7 +78,7 @@ class Loader {
   ~Loader();
   Loader(const Loader&) = delete;
 
-  /// Slabs that a line has for a prefetch depth: one more is in compute, and one may be on its way to the device.
+  /// Slabs that a loader has for a prefetch depth: one more is in compute, and one may be on its way to the device.
   static std::uint32_t slabs(std::uint32_t prefetch) { return prefetch + 2; }
 
   void start();
@@ -91,7 +91,7 @@ class Loader {
   std::vector<StreamRow> rows(const Ticket& ticket) const;
   /// Gives a slab back, which is the permission to start another batch. Compute thread.
   void release(const Ticket& ticket);
-  /// Builds the line anew in another shape; it goes on with the batch after the last one that was given. What was
+  /// Builds the loader anew in another shape; it goes on with the batch after the last one that was given. What was
   /// prepared is dropped and prepared again. The Scheduler must have as many workers, and the device as many slots.
   /// Compute thread, holding no slab, not while another thread calls stop().
   void retune(const LoaderShape& shape);
@@ -99,7 +99,7 @@ class Loader {
   LoaderShape shape() const;
   /// From now on reads that wait for a server that is away fail: their samples are bad. Any thread.
   void cancel_reads() const;
-  /// Stops and joins everything; what was prepared is dropped, and reads are canceled. Any thread but the line's own;
+  /// Stops and joins everything; what was prepared is dropped, and reads are canceled. Any thread but the loader's own;
   /// idempotent.
   void stop();
   /// After all tickets were given: throws InternalError unless every slab came home and every queue is empty.
@@ -107,7 +107,7 @@ class Loader {
 
   const SlabLayout& layout() const;
   LoaderTimes times() const;
-  /// The line's nodes and edges as built, with queue depths.
+  /// The loader's nodes and edges as built, with queue depths.
   const Drawing& drawing() const;
 
  private:

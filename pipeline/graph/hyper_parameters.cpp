@@ -13,7 +13,7 @@ namespace flowtrain {
 
 namespace {
 
-/// What [lr] or [lr.warmup] stands for; the first of `keys` is where it is said.
+/// The schedule that [lr] or [lr.warmup] is short for; its name has the origin of the first of `keys`.
 Settings schedule_of(const Settings& table, const char* kind, std::initializer_list<const char*> keys) {
   Settings settings(table.table(), joined(core_keys("schedule"), schedules().at(kind).keys));
   settings.set("name", std::string(kind), table.origin(*keys.begin()));
@@ -35,7 +35,7 @@ HyperParameters base_hyper(const Settings& optim, std::uint64_t step_samples) {
   return base;
 }
 
-/// The one of three that [[schedule]] calls `target`: of a HyperParameterPlan or of HyperParameters.
+/// The member that [[schedule]] calls `target`, of a HyperParameterPlan or of HyperParameters.
 template <class Three>
 auto& of_target(Three& three, const std::string& target) {
   return target == "lr" ? three.lr : target == "momentum" ? three.momentum : three.weight_decay;

@@ -29,10 +29,10 @@ struct HyperParameterPlan {
 std::vector<HyperParameterPlan> hyper_parameter_plans(const Config& config, std::uint64_t step_samples,
                                                       std::uint64_t per_epoch, std::uint64_t last);
 
-/// What of the schedules the run's end cuts off, a line each.
+/// A sentence for each schedule that the run's end cuts short.
 std::vector<std::string> schedule_notes(const Config& config, std::uint64_t per_epoch, std::uint64_t last);
 
-/// All of [[schedule]], or what [lr] stands for.
+/// All of [[schedule]], or the schedules that [lr] and [lr.warmup] are short for.
 std::vector<Settings> schedule_settings(const Config& config);
 
 /// A schedule with state: what it moves.

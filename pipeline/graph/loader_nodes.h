@@ -1,8 +1,8 @@
 #pragma once
-// The stages of a line: each class has the work of one, and what only it knows. LoaderGraph in graph.cpp connects them.
-// oneTBB routes and computes; its messages are tickets. What may block (reading, copies to a device) runs on threads of
-// the line's own, which talk to the graph through an async_node and bounded queues. What puts out no ticket, or
-// several, is a multifunction_node.
+// The stages of a loader: each class has the work of one, and what only it knows. LoaderGraph in graph.cpp connects
+// them. oneTBB routes and computes; its messages are tickets. What may block (reading, copies to a device) runs on
+// threads of the loader's own, which talk to the graph through an async_node and bounded queues. What puts out no
+// ticket, or several, is a multifunction_node.
 
 // flow::graph and its nodes
 #include <oneapi/tbb/flow_graph.h>
@@ -30,7 +30,7 @@ namespace flow = oneapi::tbb::flow;
 /// Small enough that all workers share one batch, large enough that a message (about 1 µs) costs little per row.
 inline std::uint32_t chunks_of(unsigned workers) { return std::min(4 * workers, 255u); }
 
-/// What of a line stays when its graph is made anew.
+/// What of a loader stays when its graph is made anew.
 struct LoaderState {
   LoaderParts parts;
   const SlabLayout layout{parts.sampler.fields(), parts.batch};
@@ -101,28 +101,28 @@ class PlanNode : public flow::multifunction_node<std::uint32_t, std::tuple<Ticke
  public:
   static constexpr std::size_t chunks = 0, errors = 1, plans = 2;  ///< outputs
 
-  explicit PlanNode(LoaderContext& line)
-      : multifunction_node(line.graph, flow::serial, line.body([this](auto slot, auto& out) { plan(slot, out); })),
-        line_(line) {}
+  explicit PlanNode(LoaderContext& loader)
+      : multifunction_node(loader.graph, flow::serial, loader.body([this](auto slot, auto& out) { plan(slot, out); })),
+        loader_(loader) {}
 
   std::uint64_t next_seq() const { return next_seq_; }
 
  private:
   // Gives the slab its plan, positions and records. An error takes its turn like any other: as a bad batch, which is
-  // the line's last.
+  // the loader's last.
   void plan(std::uint32_t slot, output_ports_type& out) {
-    if (line_.stopping || failed_ || line_.basis.next_ticket.over()) return;
-    Slab& slab = *line_.slabs[slot];
+    if (loader_.stopping || failed_ || loader_.basis.next_ticket.over()) return;
+    Slab& slab = *loader_.slabs[slot];
     taken_over(&slab);
-    Ticket ticket = line_.basis.next_ticket();
+    Ticket ticket = loader_.basis.next_ticket();
     ticket.seq = next_seq_++;
     ticket.slot = slot;
-    line_.free_slabs.fetch_sub(1);
+    loader_.free_slabs.fetch_sub(1);
     std::uint32_t count = 0;
-    failed_ = !line_.attempt(ticket, [&] {
-      slab.plan() = line_.parts.plan ? line_.parts.plan(ticket.iteration) : Plan{.iteration = ticket.iteration};
-      count = line_.basis.issue(ticket, slab);
-      if (line_.parts.schedule) slab.add_part();
+    failed_ = !loader_.attempt(ticket, [&] {
+      slab.plan() = loader_.parts.plan ? loader_.parts.plan(ticket.iteration) : Plan{.iteration = ticket.iteration};
+      count = loader_.basis.issue(ticket, slab);
+      if (loader_.parts.schedule) slab.add_part();
     });
     handed_over(&slab);
     if (failed_) {
@@ -130,36 +130,36 @@ class PlanNode : public flow::multifunction_node<std::uint32_t, std::tuple<Ticke
       std::get<errors>(out).try_put(ticket);
       return;
     }
-    if (line_.parts.schedule) std::get<plans>(out).try_put(ticket);
+    if (loader_.parts.schedule) std::get<plans>(out).try_put(ticket);
     for (std::uint32_t chunk = 0; chunk < count; ++chunk) {
       ticket.chunk = static_cast<std::uint8_t>(chunk);
       std::get<chunks>(out).try_put(ticket);
     }
   }
 
-  LoaderContext& line_;
-  std::uint64_t next_seq_ = line_.basis.received;  // of the body, which is serial
+  LoaderContext& loader_;
+  std::uint64_t next_seq_ = loader_.basis.received;  // of the body, which is serial
   bool failed_ = false;
 };
 
 /// Beside reading; for the sequence, one more part of the batch.
 class ScheduleNode : public flow::multifunction_node<Ticket, std::tuple<Ticket>> {
  public:
-  explicit ScheduleNode(const LoaderContext& line)
-      : multifunction_node(line.graph, flow::serial, line.body([&line](const Ticket& ticket, auto& out) {
-          taken_over(&line.slab(ticket));
-          line.attempt(ticket, [&] { line.parts.schedule(line.slab(ticket).plan()); });
-          line.finish_part(ticket, std::get<0>(out));
+  explicit ScheduleNode(const LoaderContext& loader)
+      : multifunction_node(loader.graph, flow::serial, loader.body([&loader](const Ticket& ticket, auto& out) {
+          taken_over(&loader.slab(ticket));
+          loader.attempt(ticket, [&] { loader.parts.schedule(loader.slab(ticket).plan()); });
+          loader.finish_part(ticket, std::get<0>(out));
         })) {}
 };
 
 /// Hands chunks to its threads.
 class ReadNode : public flow::async_node<Ticket, Ticket> {
  public:
-  explicit ReadNode(const LoaderContext& line)
-      : async_node(line.graph, flow::serial, [this](const Ticket& ticket, auto&) { queue.try_push(ticket); }),
-        queue(line.slabs.size() * chunks_of(line.parts.workers)),  // never full: all chunks of all slabs
-        line_(line) {}
+  explicit ReadNode(const LoaderContext& loader)
+      : async_node(loader.graph, flow::serial, [this](const Ticket& ticket, auto&) { queue.try_push(ticket); }),
+        queue(loader.slabs.size() * chunks_of(loader.parts.workers)),  // never full: all chunks of all slabs
+        loader_(loader) {}
 
   /// Of each thread, until the queue is closed.
   void loop() {
@@ -170,59 +170,59 @@ class ReadNode : public flow::async_node<Ticket, Ticket> {
 
  private:
   void read(const Ticket& ticket) const {
-    StageClock::Scope busy(line_.basis.read_clock);
-    const auto span = line_.span_of("read", ticket);
-    const auto rows = line_.take_chunk(ticket);
-    line_.attempt(ticket, [&] { read_rows(line_.parts.dataset, rows); });
+    StageClock::Scope busy(loader_.basis.read_clock);
+    const auto span = loader_.span_of("read", ticket);
+    const auto rows = loader_.take_chunk(ticket);
+    loader_.attempt(ticket, [&] { read_rows(loader_.parts.dataset, rows); });
     handed_over(rows.data());
   }
 
-  const LoaderContext& line_;
+  const LoaderContext& loader_;
 };
 
-/// As many at once as the line has workers.
+/// As many at once as the loader has workers.
 class SampleNode : public flow::multifunction_node<Ticket, std::tuple<Ticket, Ticket>> {
  public:
   static constexpr std::size_t batches = 0, unread = 1;  ///< outputs
 
-  explicit SampleNode(const LoaderContext& line)
-      : multifunction_node(line.graph, line.parts.workers,
-                           line.body([this](const Ticket& ticket, auto& out) { sample(ticket, out); })),
-        line_(line) {}
+  explicit SampleNode(const LoaderContext& loader)
+      : multifunction_node(loader.graph, loader.parts.workers,
+                           loader.body([this](const Ticket& ticket, auto& out) { sample(ticket, out); })),
+        loader_(loader) {}
 
  private:
   void sample(const Ticket& ticket, output_ports_type& out) const {
-    const auto rows = line_.take_chunk(ticket);
-    if (sample_rows(rows, ticket)) return line_.finish_part(ticket, std::get<batches>(out));
+    const auto rows = loader_.take_chunk(ticket);
+    if (sample_rows(rows, ticket)) return loader_.finish_part(ticket, std::get<batches>(out));
     handed_over(rows.data());
     std::get<unread>(out).try_put(ticket);
   }
 
   // False: some rows must be read again.
   bool sample_rows(std::span<RowWork> rows, const Ticket& ticket) const {
-    StageClock::Scope busy(line_.basis.sample_clock);
-    const auto span = line_.span_of("sample", ticket);
-    Slab& slab = line_.slab(ticket);
+    StageClock::Scope busy(loader_.basis.sample_clock);
+    const auto span = loader_.span_of("sample", ticket);
+    Slab& slab = loader_.slab(ticket);
     if (slab.error()) return true;
     bool sampled = false;
-    const bool good = line_.attempt(ticket, [&] {
+    const bool good = loader_.attempt(ticket, [&] {
       do {
-        if (resident_) read_rows(line_.parts.dataset, rows);
+        if (resident_) read_rows(loader_.parts.dataset, rows);
         sampled = stage_(slab, ticket.chunk);
       } while (resident_ && !sampled);
     });
     return sampled || !good;
   }
 
-  const LoaderContext& line_;
-  const SampleStage stage_{line_.parts.dataset, line_.parts.sampler, line_.parts.seed};
-  const bool resident_ = line_.parts.dataset.resident();  // nothing to wait for: this stage looks the bytes up itself
+  const LoaderContext& loader_;
+  const SampleStage stage_{loader_.parts.dataset, loader_.parts.sampler, loader_.parts.seed};
+  const bool resident_ = loader_.parts.dataset.resident();  // nothing to wait for: this stage looks the bytes up itself
 };
 
 /// Copies batches to a device that has memory of its own.
 class Transfer {
  public:
-  explicit Transfer(const LoaderContext& line) : queue(line.slabs.size()), line_(line) {}
+  explicit Transfer(const LoaderContext& loader) : queue(loader.slabs.size()), loader_(loader) {}
 
   /// Of its thread, until a queue is closed.
   void loop() {
@@ -237,48 +237,48 @@ class Transfer {
 
  private:
   bool start_copy(const Ticket& ticket) const {
-    StageClock::Scope busy(line_.basis.transfer_clock);
-    const auto span = line_.span_of("transfer", ticket);
-    Slab& slab = line_.slab(ticket);
-    return line_.attempt(ticket, [&] {
-      line_.parts.device.start_copy(ticket.slot, slab.device(), slab.host(), line_.basis.layout.bytes());
+    StageClock::Scope busy(loader_.basis.transfer_clock);
+    const auto span = loader_.span_of("transfer", ticket);
+    Slab& slab = loader_.slab(ticket);
+    return loader_.attempt(ticket, [&] {
+      loader_.parts.device.start_copy(ticket.slot, slab.device(), slab.host(), loader_.basis.layout.bytes());
     });
   }
 
-  const LoaderContext& line_;
+  const LoaderContext& loader_;
 };
 
 /// Where the compute thread takes batches, and gives slabs back.
 class LoaderEnd {
  public:
-  explicit LoaderEnd(LoaderContext& line) : queue(line.slabs.size()), line_(line) {}
+  explicit LoaderEnd(LoaderContext& loader) : queue(loader.slabs.size()), loader_(loader) {}
 
   /// Waits. False: the queue is closed. Throws where the graph itself has failed.
   bool next(Ticket& ticket) {
     if (queue.pop(ticket)) return true;
-    if (overflowed_) throw InternalError("a queue of the line is full");
+    if (overflowed_) throw InternalError("a queue of the loader is full");
     return false;
   }
   void release(const Ticket& ticket) {
     // The slab's memory is soon filled again: the copy that reads it must be over (on the CPU nothing to wait for).
-    if (line_.parts.device.copies()) line_.parts.device.wait_host_free(ticket.slot);
-    line_.free_slabs.fetch_add(1);
-    handed_over(&line_.slab(ticket));
+    if (loader_.parts.device.copies()) loader_.parts.device.wait_host_free(ticket.slot);
+    loader_.free_slabs.fetch_add(1);
+    handed_over(&loader_.slab(ticket));
     given_back.to->try_put(ticket.slot);
   }
   /// Where the next thread begins: the transfer, or compute.
   void accept(const Ticket& ticket, BoundedQueue<Ticket>& next) {
-    taken_over(&line_.slab(ticket));
-    if (next.try_push(ticket) || line_.stopping) return;
+    taken_over(&loader_.slab(ticket));
+    if (next.try_push(ticket) || loader_.stopping) return;
     overflowed_ = true;
-    queue.close();  // wakes compute, which throws and stops the line
+    queue.close();  // wakes compute, which throws and stops the loader
   }
 
   BoundedQueue<Ticket> queue;
   Outlet<PlanNode> given_back;  ///< of free slabs
 
  private:
-  LoaderContext& line_;
+  LoaderContext& loader_;
   std::atomic<bool> overflowed_{false};
 };
 

@@ -20,14 +20,28 @@ struct RunPlan {
   bool validate_first = false;  ///< finish a validation that the resumed run was interrupted in
   std::vector<HyperParameterPlan> optimizers = std::vector<HyperParameterPlan>(1);
 
-  std::vector<HyperParameters> hyper(std::uint64_t iteration) const;
-  bool validates_after(std::uint64_t iteration) const;
+  std::vector<HyperParameters> hyper(std::uint64_t iteration) const {
+    std::vector<HyperParameters> all;
+    for (auto& optimizer : optimizers) all.push_back(optimizer.at(iteration));
+    return all;
+  }
+  bool validates_after(std::uint64_t iteration) const {
+    return validate_every > 0 && (iteration % validate_every == 0 || iteration == last);
+  }
   /// By the period: so does each run of this configuration, wherever it ends.
-  bool snapshot_is_due(std::uint64_t iteration) const;
-  /// Likewise, or because it is the last one.
-  bool snapshots_after(std::uint64_t iteration) const;
-  /// All of this, but for the hyper-parameters, which rates() gives.
-  Plan plan(std::uint64_t iteration) const;
+  bool snapshot_is_due(std::uint64_t iteration) const { return snapshot_every > 0 && iteration % snapshot_every == 0; }
+  /// By the period, or because it is the last iteration.
+  bool snapshots_after(std::uint64_t iteration) const {
+    return snapshot_is_due(iteration) || (final_snapshot && iteration == last);
+  }
+  /// All of this but the hyper-parameters.
+  Plan plan(std::uint64_t iteration) const {
+    return {.iteration = iteration,
+            .validates = validates_after(iteration),
+            .saves = snapshots_after(iteration),
+            .saves_by_period = snapshot_is_due(iteration),
+            .last = iteration == last};
+  }
 };
 
 }  // namespace flowtrain

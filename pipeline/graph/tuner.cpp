@@ -24,16 +24,16 @@ bool shrink(Count& count, Count least) {
 }
 
 bool more_readers(Tuning& t, const Tuner::Limits& limits) {
-  return grow(t.line.readers, 2 * t.line.readers, limits.most.readers);
+  return grow(t.loader.readers, 2 * t.loader.readers, limits.most.readers);
 }
 bool more_workers(Tuning& t, const Tuner::Limits& limits) {
-  return grow(t.line.workers, t.line.workers + std::max(1u, t.line.workers / 2), limits.most.workers);
+  return grow(t.loader.workers, t.loader.workers + std::max(1u, t.loader.workers / 2), limits.most.workers);
 }
 bool more_prefetch(Tuning& t, const Tuner::Limits& limits) {
-  return grow(t.line.prefetch, 2 * t.line.prefetch, limits.most.prefetch);
+  return grow(t.loader.prefetch, 2 * t.loader.prefetch, limits.most.prefetch);
 }
 // On a CPU that also computes, fewer threads may get more done.
-bool fewer_workers(Tuning& t, const Tuner::Limits& limits) { return shrink(t.line.workers, limits.least_workers); }
+bool fewer_workers(Tuning& t, const Tuner::Limits& limits) { return shrink(t.loader.workers, limits.least_workers); }
 bool fewer_threads(Tuning& t, const Tuner::Limits&) { return shrink(t.threads, 1u); }
 bool more_threads(Tuning& t, const Tuner::Limits& limits) {
   return t.threads > 0 && grow(t.threads, t.threads + std::max(1u, t.threads / 3), limits.most_threads);
@@ -53,7 +53,7 @@ bool Tuner::worth_trying(const Move& move) const {
 }
 
 Tuner::Tuner(const Tuning& start, const Limits& limits)
-    : limits_(limits), now_(start), best_(start), to_skip_(Loader::slabs(start.line.prefetch)) {
+    : limits_(limits), now_(start), best_(start), to_skip_(Loader::slabs(start.loader.prefetch)) {
   if (limits.most_threads == 0) now_.threads = best_.threads = 0;
 }
 
@@ -103,7 +103,7 @@ std::optional<Tuning> Tuner::settle() {
 }
 
 std::optional<Tuning> Tuner::change_to(const Tuning& next) {
-  to_skip_ = Loader::slabs(next.line.prefetch) + 2;  // until the rebuilt line runs as it will
+  to_skip_ = Loader::slabs(next.loader.prefetch) + 2;  // until the rebuilt loader runs as it will
   now_ = next;
   iterations_ = 0;
   window_s_ = waited_s_ = 0;

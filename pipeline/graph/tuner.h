@@ -1,5 +1,5 @@
 #pragma once
-// Finds how many threads and batches a data line should have, while it trains (loader.workers = "auto").
+// Finds how many threads and batches a data loader should have, while it trains (loader.workers = "auto").
 
 #include <cstdint>
 #include <optional>
@@ -9,10 +9,10 @@
 
 namespace flowtrain {
 
-/// What is tuned. What a run learns does not depend on the line's shape; with other threads its sums may be rounded in
-/// another order.
+/// What is tuned. What a run learns does not depend on the loader's shape; with other threads its sums may be rounded
+/// in another order.
 struct Tuning {
-  LoaderShape line;
+  LoaderShape loader;
   unsigned threads = 0;  ///< that compute uses on the CPU; 0: left as they are
 
   bool operator==(const Tuning&) const = default;
@@ -33,7 +33,7 @@ class Tuner {
     std::uint64_t window_iterations = 4;  ///< likewise, at least
   };
 
-  /// Begins with what the line is now.
+  /// Begins with what the loader is now.
   Tuner(const Tuning& start, const Limits& limits);
 
   /// After each iteration: how long it took, and how much of that was waiting for a batch. Returns what to change to.
@@ -64,7 +64,7 @@ class Tuner {
   double first_rate_ = 0, best_rate_ = 0;
   double total_s_ = 0, window_s_ = 0, waited_s_ = 0;
   std::uint64_t iterations_ = 0;
-  std::uint64_t to_skip_;  ///< iterations after a change that are not counted: the line is only starting
+  std::uint64_t to_skip_;  ///< iterations after a change that are not counted: the loader is only starting
   std::size_t move_ = 0, failed_moves_ = 0;
   bool best_waits_ = true;  ///< for data, with the best so far
   bool settled_ = false;

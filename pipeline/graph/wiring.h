@@ -1,5 +1,5 @@
 #pragma once
-// Wires a graph, and draws it: an edge and its line in the drawing come from one call, so what is drawn is what is
+// Wires a graph, and draws it: an edge and its arrow in the drawing come from one call, so what is drawn is what is
 // wired.
 
 // flow::make_edge and its nodes
@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
@@ -50,16 +51,16 @@ class Wiring {
     draw(&from, &to, label);
   }
 
-  /// Draws a line that wired itself. Its nodes' names begin with `prefix`; what it ends in is the node `end` of this
-  /// drawing, which is there, or is the line's own.
-  void include(const Drawing& line, const std::string& prefix, const std::string& end) {
+  /// Draws a loader that wired itself. Its nodes' names begin with `prefix`; what it ends in is the node `end` of this
+  /// drawing, which is there, or is the loader's own.
+  void include(const Drawing& loader, const std::string& prefix, const std::string& end) {
     const auto named = [&](const std::string& name) { return name == line_end ? end : prefix + name; };
-    for (auto& node : line.nodes)
+    for (auto& node : loader.nodes)
       if (prefix.empty() || node.name != line_end)
         drawing_.nodes.push_back({named(node.name), prefix + node.label, node.thread});
-    for (auto& edge : line.edges) drawing_.edges.push_back({named(edge.from), named(edge.to), edge.label});
+    for (auto& edge : loader.edges) drawing_.edges.push_back({named(edge.from), named(edge.to), edge.label});
   }
-  /// The node that a line ends in.
+  /// The node that a loader ends in.
   static constexpr const char* line_end = "compute";
 
   const Drawing& drawing() const { return drawing_; }
@@ -72,5 +73,18 @@ class Wiring {
   Drawing drawing_;
   std::map<const void*, std::string> names_;
 };
+
+/// The drawing in Graphviz's DOT language, whose texts are quoted as JSON's are.
+inline std::string to_dot(const Drawing& drawing, const std::string& title) {
+  const auto quoted = [](const std::string& text) {
+    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  };
+  std::string dot = "digraph " + quoted(title) + " {\n  rankdir=LR;\n  node [shape=box, style=rounded];\n";
+  for (auto& [name, label, thread] : drawing.nodes)
+    dot += "  " + quoted(name) + " [label=" + quoted(label) + (thread ? ", peripheries=2" : "") + "];\n";
+  for (auto& [from, to, label] : drawing.edges)
+    dot += "  " + quoted(from) + " -> " + quoted(to) + (label.empty() ? "" : " [label=" + quoted(label) + "]") + ";\n";
+  return dot + "}\n";
+}
 
 }  // namespace flowtrain

@@ -56,9 +56,7 @@ struct ErrorPipe {
   int error_of_child() {
     ::close(std::exchange(ends[1], -1));
     int error = 0;
-    ssize_t count = 0;
-    do count = ::read(ends[0], &error, sizeof error);
-    while (count < 0 && errno == EINTR);
+    const ssize_t count = TEMP_FAILURE_RETRY(::read(ends[0], &error, sizeof error));
     return count == sizeof error ? error : 0;
   }
 
@@ -95,8 +93,7 @@ pid_t start_process(const std::vector<std::string>& command,
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (child < 0) refuse(command.front(), fork_error);
   if (const int error = pipe.error_of_child(); error != 0) {
-    while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
-    }
+    TEMP_FAILURE_RETRY(::waitpid(child, nullptr, 0));
     refuse(command.front(), error);
   }
   return child;

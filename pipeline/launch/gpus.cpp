@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
+#include <span>
 
 #include "pipeline/launch/launchers.h"
 #include "pipeline/telemetry/log.h"
@@ -34,19 +34,9 @@ Words split(const std::string& list) {
   return words;
 }
 
-std::optional<std::size_t> number(const std::string& word) {
-  std::size_t value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  return error == std::errc() && end == word.data() + word.size() ? std::optional(value) : std::nullopt;
-}
+std::optional<std::size_t> number(const std::string& word) { return to_number<std::size_t>(word); }
 
 bool is_uuid(const std::string& word) { return word.starts_with("GPU-") || word.starts_with("MIG-"); }
-
-std::string join(const Words& words) {
-  std::string list;
-  for (auto& word : words) list += (list.empty() ? "" : ",") + word;
-  return list;
-}
 
 std::string chosen_by_list(const std::string& wish, const std::optional<Words>& visible) {
   Words chosen;
@@ -54,12 +44,12 @@ std::string chosen_by_list(const std::string& wish, const std::optional<Words>& 
     const auto index = number(word);
     if (!index && !is_uuid(word)) throw refusal(wish, "'" + word + "' is not a GPU");
     if (index && visible && *index >= visible->size())
-      throw refusal(wish,
-                    concat("there is no GPU ", *index, " among those of ", visible_variable, " = ", join(*visible)));
+      throw refusal(
+          wish, concat("there is no GPU ", *index, " among those of ", visible_variable, " = ", join(*visible, ",")));
     chosen.push_back(index && visible ? (*visible)[*index] : word);
     if (std::count(chosen.begin(), chosen.end(), chosen.back()) > 1) throw refusal(wish, word + " is given twice");
   }
-  return join(chosen);
+  return join(chosen, ",");
 }
 
 std::string describe(std::size_t index, const GpuUse& gpu) {
@@ -85,11 +75,8 @@ std::string chosen_idle(const std::string& wish, const std::optional<Words>& vis
   }
   if (idle.size() < *wanted)
     throw refusal(wish, concat("only ", idle.size(), idle.size() == 1 ? " is" : " are", " idle", busy));
-  const auto free = [&](std::size_t i) { return gpus[i].memory - gpus[i].used; };
-  std::stable_sort(idle.begin(), idle.end(), [&](auto a, auto b) { return free(a) > free(b); });
-  Words chosen;
-  for (std::size_t i = 0; i < *wanted; ++i) chosen.push_back(gpus[idle[i]].uuid);
-  return join(chosen);
+  std::ranges::stable_sort(idle, std::greater(), [&](std::size_t i) { return gpus[i].memory - gpus[i].used; });
+  return join(std::span(idle).first(*wanted), ",", [&](std::size_t i) { return gpus[i].uuid; });
 }
 
 // The driver's library, with the functions that are asked for here. Their signatures are those of nvml.h, whose results
@@ -100,7 +87,7 @@ class Nvml {
 
   explicit Nvml(const std::string& name) : library_(dlopen(name.c_str(), RTLD_NOW)) {
     if (library_ == nullptr) throw failure("the NVIDIA driver is not on this machine (" + name + ")");
-    call("nvmlInit_v2");
+    call("nvmlInit_v2", {0});
   }
   ~Nvml() { static_cast<void>(function<int()>("nvmlShutdown")()); }
   Nvml(const Nvml&) = delete;
@@ -108,13 +95,10 @@ class Nvml {
 
   /// Calls `name` with `arguments`; throws for every result that is not among `good`.
   template <class... Arguments>
-  int call(const char* name, std::initializer_list<int> good, Arguments... arguments) const {
+  void call(const char* name, std::initializer_list<int> good, Arguments... arguments) const {
     const int result = function<int(Arguments...)>(name)(arguments...);
-    if (std::find(good.begin(), good.end(), result) == good.end())
-      throw failure(concat(name, " fails with code ", result));
-    return result;
+    if (std::ranges::find(good, result) == good.end()) throw failure(concat(name, " fails with code ", result));
   }
-  void call(const char* name) const { call(name, {0}); }
 
  private:
   static UserError failure(const std::string& reason) {

@@ -4,9 +4,9 @@
 #include <array>
 #include <cstdint>
 
-#include "pipeline/launch/hostlist.h"
 #include "pipeline/launch/url.h"
 #include "sampling/core/error.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 namespace {
@@ -18,17 +18,22 @@ Variables torchrun_variables(const Environment& environment) { return {environme
 Variables slurm_variables(const Environment& environment) { return {environment, "Slurm", no_launcher}; }
 Variables mpi_variables(const Environment& environment) { return {environment, "Open MPI", no_launcher}; }
 
-Variables spawned_variables_of(const Environment& environment) {
-  return {environment, "a rank of --distributed", "FLOWTRAIN_SPAWNED is for flowtrain's own use: unset it."};
+[[noreturn]] void refuse_hosts(const std::string& list) {
+  throw UserError(ExitCode::distributed, "the node list \"" + list.substr(0, 200) + "\" names no first host",
+                  "Check SLURM_STEP_NODELIST and SLURM_JOB_NODELIST, or give --dist-url and --launcher none.");
+}
+
+[[noreturn]] void refuse_tasks(const std::string& list, const std::string& what) {
+  throw UserError(ExitCode::distributed, "the list of tasks per node \"" + list.substr(0, 200) + "\" " + what,
+                  "Check SLURM_STEP_TASKS_PER_NODE and SLURM_TASKS_PER_NODE, or give --launcher none.");
 }
 
 RankInfo checked(RankInfo place) {
   if (place.rank < place.world && place.local_rank < place.local_world && place.local_world <= place.world)
     return place;
   throw UserError(ExitCode::distributed,
-                  "the launcher's environment makes no sense: rank " + std::to_string(place.rank) + " of " +
-                      std::to_string(place.world) + ", on its node " + std::to_string(place.local_rank) + " of " +
-                      std::to_string(place.local_world),
+                  concat("the launcher's environment makes no sense: rank ", place.rank, " of ", place.world,
+                         ", on its node ", place.local_rank, " of ", place.local_world),
                   "Ranks count from 0. Give --launcher none to ignore the environment.");
 }
 
@@ -37,8 +42,9 @@ int job_port(std::uint64_t job) { return 10'000 + static_cast<int>(job % 10'000)
 
 RankInfo torchrun_place(const Environment& environment, const std::string& url) {
   const auto variables = torchrun_variables(environment);
-  RankInfo place{.rank = variables.number({"RANK"}), .world = variables.number({"WORLD_SIZE"}, 1)};
-  place.local_rank = variables.number({"LOCAL_RANK"});
+  RankInfo place{.rank = variables.number({"RANK"}),
+                 .world = variables.number({"WORLD_SIZE"}, 1),
+                 .local_rank = variables.number({"LOCAL_RANK"})};
   // Scripts that imitate torchrun leave these two out; then they are on one machine.
   place.local_world = variables.number_or({"LOCAL_WORLD_SIZE"}, place.world);
   place.node = variables.number_or({"GROUP_RANK"}, place.rank / std::max(1, place.local_world));
@@ -57,35 +63,32 @@ bool in_batch_script(const Variables& variables) {
 int slurm_tasks(const Variables& variables) { return variables.number_or({"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}, 1); }
 
 int slurm_tasks_on_node(const Variables& variables, int node) {
-  for (auto name : {"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"}) {
+  for (auto name : {"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"})
     if (auto list = variables.find(name)) return tasks_on_node(*list, node);
-  }
   return variables.number({"SLURM_NTASKS_PER_NODE"}, 1);
 }
 
 std::string slurm_url(const Variables& variables) {
   const auto host = variables.find("MASTER_ADDR");
   const auto nodes = host ? *host : variables.text({"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST"});
-  int port = 0;
-  if (variables.has("MASTER_PORT")) {
-    port = variables.number({"MASTER_PORT"}, 1, 65'535);
-  } else {
+  const auto own_port = [&] {
     const auto job = variables.number<std::int64_t>({"SLURM_JOB_ID", "SLURM_JOBID"});
-    port = job_port(job % 10'000 + variables.number_or<std::int64_t>({"SLURM_STEP_ID"}, 0) % 10'000);
-  }
+    return job_port(job % 10'000 + variables.number_or<std::int64_t>({"SLURM_STEP_ID"}, 0) % 10'000);
+  };
+  const int port = variables.has("MASTER_PORT") ? variables.number({"MASTER_PORT"}, 1, 65'535) : own_port();
   return tcp_url(host ? *host : first_host(nodes), port);
 }
 
 RankInfo slurm_place(const Environment& environment, const std::string& url) {
   const auto variables = slurm_variables(environment);
-  if (in_batch_script(variables)) {
+  if (in_batch_script(variables))
     throw UserError(ExitCode::distributed,
                     "--launcher slurm: this is the batch script's own process, not a task of srun",
                     "Put srun before flowtrain in the script.");
-  }
-  RankInfo place{.rank = variables.number({"SLURM_PROCID"}), .world = slurm_tasks(variables)};
-  place.local_rank = variables.number({"SLURM_LOCALID"});
-  place.node = variables.number({"SLURM_NODEID"});
+  RankInfo place{.rank = variables.number({"SLURM_PROCID"}),
+                 .world = slurm_tasks(variables),
+                 .local_rank = variables.number({"SLURM_LOCALID"}),
+                 .node = variables.number({"SLURM_NODEID"})};
   place.local_world = place.world == 1 ? 1 : slurm_tasks_on_node(variables, place.node);
   place.url = url.empty() ? slurm_url(variables) : url;
   place.restart = variables.number_or({"SLURM_RESTART_COUNT"}, 0);
@@ -105,15 +108,50 @@ std::string mpi_url(const Environment& environment, const RankInfo& place) {
 RankInfo mpi_place(const Environment& environment, const std::string& url) {
   const auto variables = mpi_variables(environment);
   RankInfo place{.rank = variables.number({"OMPI_COMM_WORLD_RANK"}),
-                 .world = variables.number({"OMPI_COMM_WORLD_SIZE"}, 1)};
-  place.local_rank = variables.number({"OMPI_COMM_WORLD_LOCAL_RANK"});
-  place.local_world = variables.number({"OMPI_COMM_WORLD_LOCAL_SIZE"}, 1);
+                 .world = variables.number({"OMPI_COMM_WORLD_SIZE"}, 1),
+                 .local_rank = variables.number({"OMPI_COMM_WORLD_LOCAL_RANK"}),
+                 .local_world = variables.number({"OMPI_COMM_WORLD_LOCAL_SIZE"}, 1)};
   place.node = place.rank / place.local_world;
   place.url = url.empty() ? mpi_url(environment, place) : url;
   return place;
 }
 
 }  // namespace
+
+std::string first_host(const std::string& list) {
+  std::string host;
+  for (std::size_t at = 0; at < list.size() && list[at] != ','; ++at) {
+    if (list[at] != '[') {
+      host += list[at];
+      continue;
+    }
+    const std::string number = list.substr(at + 1, list.find_first_of(",-]", at) - at - 1);
+    at = list.find(']', at);
+    if (at == list.npos || !to_number<std::uint32_t>(number)) refuse_hosts(list);
+    host += number;
+  }
+  if (host.empty() || host.find(']') != host.npos) refuse_hosts(list);
+  return host;
+}
+
+int tasks_on_node(const std::string& list, int node) {
+  std::uint64_t nodes_so_far = 0;
+  for (std::size_t start = 0; start <= list.size();) {
+    const auto comma = std::min(list.find(',', start), list.size());
+    std::string_view part = std::string_view(list).substr(start, comma - start);
+    std::optional<std::uint32_t> nodes = 1;
+    if (const auto open = part.find("(x"); open != part.npos && part.ends_with(')')) {
+      nodes = to_number<std::uint32_t>(part.substr(open + 2, part.size() - open - 3));
+      part = part.substr(0, open);
+    }
+    const auto tasks = to_number<std::uint32_t>(part);
+    if (!tasks || !nodes) refuse_tasks(list, "is not of the form 2(x3),1");
+    nodes_so_far += *nodes;
+    if (static_cast<std::uint64_t>(node) < nodes_so_far) return static_cast<int>(*tasks);
+    start = comma + 1;
+  }
+  refuse_tasks(list, "has no node " + std::to_string(node));
+}
 
 std::string master_url(const Environment& environment) {
   const Variables variables(environment, "the meeting point of the ranks",
@@ -124,7 +162,7 @@ std::string master_url(const Environment& environment) {
 
 std::optional<Launcher> detect_launcher(const Environment& environment, bool even_one) {
   const auto torchrun = torchrun_variables(environment);
-  const bool all = std::all_of(torch_names.begin(), torch_names.end(), [&](auto name) { return torchrun.has(name); });
+  const bool all = std::ranges::all_of(torch_names, [&](auto name) { return torchrun.has(name); });
   if (all || torchrun.has("TORCHELASTIC_RUN_ID")) return Launcher::torchrun;
   // Before Slurm, as mpirun inherits the variables of the srun that it starts its daemons with.
   const auto mpi = mpi_variables(environment);
@@ -144,14 +182,16 @@ RankInfo place_under(Launcher launcher, const Environment& environment, const st
 }
 
 std::optional<RankInfo> spawned_place(const Environment& environment) {
-  const auto variables = spawned_variables_of(environment);
+  const Variables variables(environment, "a rank of --distributed",
+                            "FLOWTRAIN_SPAWNED is for flowtrain's own use: unset it.");
   if (!variables.has("FLOWTRAIN_SPAWNED")) return std::nullopt;
-  RankInfo place{.rank = variables.number({"RANK"}), .world = variables.number({"WORLD_SIZE"}, 1)};
-  place.local_rank = variables.number({"LOCAL_RANK"});
-  place.local_world = variables.number({"LOCAL_WORLD_SIZE"}, 1);
-  place.node = variables.number({"NODE_RANK"});
-  place.launcher = Launcher::spawn;
-  place.url = variables.text({"FLOWTRAIN_URL"});
+  RankInfo place{.rank = variables.number({"RANK"}),
+                 .world = variables.number({"WORLD_SIZE"}, 1),
+                 .local_rank = variables.number({"LOCAL_RANK"}),
+                 .local_world = variables.number({"LOCAL_WORLD_SIZE"}, 1),
+                 .node = variables.number({"NODE_RANK"}),
+                 .launcher = Launcher::spawn,
+                 .url = variables.text({"FLOWTRAIN_URL"})};
   place.store_is_there = parse_dist_url(place.url).file.empty();  // a file needs nobody to serve it
   place.restart = variables.number({"FLOWTRAIN_RESTART"});
   return checked(place);

@@ -1,5 +1,5 @@
 #pragma once
-// What each launcher leaves in a rank's environment. Used by place.cpp and supervisor.cpp only.
+// What each launcher leaves in a rank's environment.
 
 #include <optional>
 #include <string>
@@ -25,5 +25,13 @@ std::string master_url(const Environment& environment);
 std::optional<RankInfo> spawned_place(const Environment& environment);
 /// The variables that tell a process its place, so that it reads `place` by spawned_place().
 std::vector<std::pair<std::string, std::string>> spawned_variables(const RankInfo& place);
+
+/// The first host of a Slurm node list: gpu01 of "gpu[01-03,07],cpu2-[1-2]x" (`scontrol show hostnames` prints all).
+/// Throws UserError(distributed) where there is none, or brackets that do not begin with a number.
+std::string first_host(const std::string& list);
+
+/// Tasks on the node at `node`, from 0, of a list such as "2(x3),1": two on each of three nodes, then one (the form of
+/// SLURM_TASKS_PER_NODE). Throws UserError(distributed) for another form, or where the list has no such node.
+int tasks_on_node(const std::string& list, int node);
 
 }  // namespace flowtrain

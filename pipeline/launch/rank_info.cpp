@@ -1,12 +1,12 @@
 #include "pipeline/launch/rank_info.h"
 
 #include <algorithm>
-#include <array>
-#include <utility>
+#include <map>
 
 #include "pipeline/launch/launchers.h"
 #include "pipeline/launch/url.h"
 #include "sampling/core/error.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 namespace {
@@ -14,28 +14,25 @@ namespace {
 constexpr int most_nodes = 1'000'000;  // times most_processes still fits into an int
 constexpr int most_processes = 1024;   // on one machine; more is a mistyped number
 
-constexpr std::array<std::pair<const char*, Launcher>, 5> launchers = {{{"none", Launcher::none},
-                                                                        {"spawn", Launcher::spawn},
-                                                                        {"torchrun", Launcher::torchrun},
-                                                                        {"slurm", Launcher::slurm},
-                                                                        {"mpi", Launcher::mpi}}};
+const std::map<std::string, Launcher> launchers{{"none", Launcher::none},
+                                                {"spawn", Launcher::spawn},
+                                                {"torchrun", Launcher::torchrun},
+                                                {"slurm", Launcher::slurm},
+                                                {"mpi", Launcher::mpi}};
 
 // The launcher whose environment counts; nothing where the flags alone do.
 std::optional<Launcher> choose_launcher(const LaunchOptions& options, const Environment& environment) {
   // --world-size says that the user starts the processes, where a single one of Open MPI or Slurm does not contradict.
   if (options.launcher == "auto") return detect_launcher(environment, options.distributed && options.world_size < 0);
-  const auto* named = std::find_if(launchers.begin(), launchers.end(),
-                                   [&](const auto& entry) { return entry.first == options.launcher; });
-  if (named == launchers.end()) {
+  const auto named = launchers.find(options.launcher);
+  if (named == launchers.end())
     throw UserError(ExitCode::usage, "--launcher " + options.launcher + ": no such launcher",
                     "Give one of auto, none, spawn, torchrun, slurm, mpi.");
-  }
-  if (named->second == Launcher::spawn && !options.distributed) {
+  const Launcher launcher = named->second;
+  if (launcher == Launcher::spawn && !options.distributed)
     throw UserError(ExitCode::usage, "--launcher spawn starts ranks only with --distributed",
                     "Add --distributed --world-size 1.");
-  }
-  return named->second == Launcher::none || named->second == Launcher::spawn ? std::nullopt
-                                                                             : std::optional(named->second);
+  return launcher == Launcher::none || launcher == Launcher::spawn ? std::nullopt : std::optional(launcher);
 }
 
 // --dist-url, with env:// replaced by what it stands for.
@@ -52,16 +49,13 @@ void refuse_without_distributed(const LaunchOptions& options) {
                      : !options.dist_url.empty() ? "--dist-url"
                                                  : nullptr;
   if (flag == nullptr) return;
-  throw UserError(ExitCode::usage, std::string(flag) + " has no meaning without --distributed",
+  throw UserError(ExitCode::usage, concat(flag, " has no meaning without --distributed"),
                   "Add --distributed, or leave it out.");
 }
 
 void check_range(const std::string& name, int value, int least, int most, const std::string& hint) {
   if (value >= least && value <= most) return;
-  throw UserError(ExitCode::usage,
-                  name + " is " + std::to_string(value) + ": expected a number from " + std::to_string(least) + " to " +
-                      std::to_string(most),
-                  hint);
+  throw UserError(ExitCode::usage, concat(name, " is ", value, ": expected a number from ", least, " to ", most), hint);
 }
 
 void check_numbers(const LaunchOptions& options) {
@@ -73,11 +67,10 @@ void check_numbers(const LaunchOptions& options) {
   if (!options.rank) return;
   check_range("--rank", *options.rank, 0, options.world_size - 1,
               "--rank is the number of this node, from 0, and --world-size the number of nodes.");
-  if (options.dist_url.empty() && options.world_size > 1) {
+  if (options.dist_url.empty() && options.world_size > 1)
     throw UserError(ExitCode::usage, "--rank without --dist-url: the nodes do not know where to meet",
                     "Give --dist-url tcp://HOST:PORT of the node with --rank 0 on every node, or leave out --rank to "
                     "start all processes on this machine.");
-  }
 }
 
 SpawnPlan spawn_plan(const LaunchOptions& options, const Environment& environment, int gpus) {
@@ -89,12 +82,11 @@ SpawnPlan spawn_plan(const LaunchOptions& options, const Environment& environmen
   const int nproc = options.nproc > 0 ? options.nproc : std::max(1, own_gpus);
   plan.world = options.world_size * nproc;
   plan.processes = all_here ? plan.world : nproc;
-  if (all_here && (options.world_size > most_processes || plan.world > most_processes)) {
+  if (all_here && (options.world_size > most_processes || plan.world > most_processes))
     throw UserError(ExitCode::usage,
-                    "--world-size " + std::to_string(options.world_size) + " with " + std::to_string(nproc) +
-                        " processes each would start them all on this machine",
+                    concat("--world-size ", options.world_size, " with ", nproc,
+                           " processes each would start them all on this machine"),
                     "Give --dist-url and --rank where there are several nodes.");
-  }
   plan.node = all_here ? 0 : options.rank.value_or(0);
   plan.first_rank = plan.node * nproc;
   return plan;
@@ -104,9 +96,8 @@ SpawnPlan spawn_plan(const LaunchOptions& options, const Environment& environmen
 
 Launch find_place(const LaunchOptions& options, const Environment& environment, int gpus) {
   if (auto place = spawned_place(environment)) return *place;
-  if (auto launcher = choose_launcher(options, environment)) {
+  if (auto launcher = choose_launcher(options, environment))
     return place_under(*launcher, environment, given_url(options.dist_url, environment));
-  }
   if (options.distributed) return spawn_plan(options, environment, gpus);
   refuse_without_distributed(options);
   return SingleProcess{};

@@ -33,7 +33,7 @@ struct RankInfo {
   int world = 1;
   int local_rank = 0;   ///< among the ranks of this node
   int local_world = 1;  ///< ranks on this node
-  int node = 0;         ///< from 0; for Open MPI, which does not tell, as if all nodes had equally many ranks
+  int node = 0;         ///< from 0; Open MPI does not say: there all nodes are taken to have equally many ranks
   Launcher launcher = Launcher::none;
   std::string url;              ///< where the ranks meet: tcp://host:port or file:///path
   bool store_is_there = false;  ///< the launcher serves the store: rank 0 joins it as a client, as the others do
@@ -56,8 +56,8 @@ using Launch = std::variant<SingleProcess, RankInfo, SpawnPlan>;
 /// launcher started; the launcher named by --launcher, or with `auto` torchrun, then Open MPI, then Slurm;
 /// --distributed. torchrun always counts. Open MPI and Slurm count where they started more than one process, or where
 /// --distributed comes without --world-size; `none` and `spawn` ignore all three. Under a launcher its environment
-/// decides, and only
-/// --dist-url is heeded. Without --rank and --dist-url the ranks of all nodes start on this machine and share its GPUs.
+/// decides, and of the flags only --dist-url counts. Without --rank and --dist-url the ranks of all nodes start on this
+/// machine and share its GPUs.
 /// Throws UserError: usage for flags, distributed for the environment.
 Launch find_place(const LaunchOptions& options, const Environment& environment, int gpus);
 

@@ -1,7 +1,6 @@
 #include "pipeline/launch/supervisor.h"
 
 #include <signal.h>
-#include <string.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -39,9 +38,7 @@ struct End {
   bool may_restart() const { return signal != 0 || code == peer_lost; }
   int exit_code() const { return signal != 0 ? peer_lost : code; }
   std::string how() const {
-    if (signal == 0) return concat("ended with exit code ", code);
-    const char* name = ::sigabbrev_np(signal);
-    return name != nullptr ? concat("was killed by SIG", name) : concat("was killed by signal ", signal);
+    return signal == 0 ? concat("ended with exit code ", code) : "was killed by " + signal_name(signal);
   }
 };
 
@@ -56,10 +53,8 @@ class Ranks {
 
   ~Ranks() {
     send(SIGKILL);
-    for (auto& child : children_) {
-      while (child.pid > 0 && ::waitpid(child.pid, nullptr, 0) < 0 && errno == EINTR) {
-      }
-    }
+    for (auto& child : children_)
+      if (child.pid > 0) TEMP_FAILURE_RETRY(::waitpid(child.pid, nullptr, 0));
   }
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
@@ -88,8 +83,7 @@ class Ranks {
         for (const auto& end : ends) judge(end);
         continue;
       }
-      const bool all_ended =
-          std::none_of(children_.begin(), children_.end(), [](auto& child) { return child.pid > 0; });
+      const bool all_ended = std::ranges::none_of(children_, [](auto& child) { return child.pid > 0; });
       if (blamed_ && !reported_ && (all_ended || Clock::now() >= failed_at_ + options_.hearsay)) report();
       if (all_ended) return;
       hear_of_others();
@@ -110,15 +104,14 @@ class Ranks {
   };
 
   void send(int signal) {
-    for (const auto& child : children_) {
+    for (const auto& child : children_)
       if (child.pid > 0) ::kill(child.pid, signal);
-    }
   }
 
   void pass_signals_on(bool terminals_too = false) {
     while (const auto arrived = signals_.take()) {
       asked_ = true;
-      // A terminal that is closed tells its first process alone; a rank that hears of it twice does not mind.
+      // A terminal that closes signals its first process alone; a second SIGHUP does a rank no harm.
       if (terminals_too || !arrived->from_terminal || arrived->signal == SIGHUP) send(arrived->signal);
     }
   }

@@ -19,8 +19,8 @@ struct SuperviseOptions {
   /// connections close some time before the process is gone.
   std::chrono::milliseconds hearsay = std::chrono::seconds(1);
   /// Called once for each start of the ranks in which one fails, on supervise()'s thread, with the rank that is to
-  /// blame and its end ("was killed by SIGKILL"): a way to tell the others, who see no more than a connection that
-  /// broke.
+  /// blame and its end ("was killed by SIGKILL"): so that the caller can inform the other nodes, which see
+  /// only a broken connection.
   std::function<void(int rank, const std::string& how)> on_death;
   /// Called before each start of the ranks, with the number of starts before.
   std::function<void(int restart)> on_start;

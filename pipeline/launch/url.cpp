@@ -1,8 +1,15 @@
 #include "pipeline/launch/url.h"
 
-#include <charconv>
+#include <netdb.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
 #include <string_view>
 
+#include "pipeline/launch/variables.h"
 #include "sampling/core/error.h"
 
 namespace flowtrain {
@@ -26,13 +33,9 @@ MeetingPoint parse_tcp(const std::string& url) {
   if (bracketed) host = host.substr(1, host.size() - 2);
   if (host.empty()) refuse(url, "no host");
   if (host.find_first_of(bracketed ? "[]/@ " : "[]/@ :") != host.npos) refuse(url, "bad host name");
-  const std::string_view digits = address.substr(colon + 1);
-  int port = 0;
-  auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-  if (error != std::errc() || stop != digits.data() + digits.size() || port < 1 || port > 65535) {
-    refuse(url, "the port must be a number from 1 to 65535");
-  }
-  return {.host = std::string(host), .port = port};
+  const auto port = to_number<int>(address.substr(colon + 1));
+  if (!port || *port < 1 || *port > 65535) refuse(url, "the port must be a number from 1 to 65535");
+  return {.host = std::string(host), .port = *port};
 }
 
 }  // namespace
@@ -48,6 +51,34 @@ MeetingPoint parse_dist_url(const std::string& url) {
 std::string tcp_url(const std::string& host, int port) {
   const bool ipv6 = host.find(':') != host.npos && host.front() != '[';
   return std::string(tcp) + (ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+}
+
+std::string address_towards(const std::string& host, int port) {
+  const auto refusal = [&](const char* reason) {
+    return UserError(ExitCode::distributed, tcp_url(host, port) + ": " + reason,
+                     "is this the address of the first node?");
+  };
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_socktype = SOCK_DGRAM;
+  if (const int error = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found))
+    throw refusal(::gai_strerror(error));
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(found, ::freeaddrinfo);
+  int reason = EADDRNOTAVAIL;
+  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+    // A datagram socket's connect only looks for the route: nothing is sent.
+    const int descriptor = ::socket(each->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    sockaddr_storage own{};
+    socklen_t size = sizeof own;
+    const bool routed = descriptor >= 0 && ::connect(descriptor, each->ai_addr, each->ai_addrlen) == 0 &&
+                        ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &size) == 0;
+    if (!routed) reason = errno;
+    if (descriptor >= 0) ::close(descriptor);
+    char text[NI_MAXHOST];
+    if (routed &&
+        ::getnameinfo(reinterpret_cast<sockaddr*>(&own), size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) == 0)
+      return text;
+  }
+  throw refusal(::strerror(reason));
 }
 
 }  // namespace flowtrain

@@ -1,5 +1,5 @@
 #pragma once
-// Where ranks meet: the forms of --dist-url.
+// Where ranks meet: the forms of --dist-url, and which of this machine's addresses the other nodes see.
 
 #include <string>
 
@@ -17,5 +17,10 @@ MeetingPoint parse_dist_url(const std::string& url);
 
 /// "tcp://host:port"; an IPv6 address gets its brackets.
 std::string tcp_url(const std::string& host, int port);
+
+/// The numeric address that this machine speaks from when it talks to `host`: with several nodes the one that the
+/// others reach, whatever the machine's own name resolves to. Throws UserError(distributed) where the host is not known
+/// or no route leads there.
+std::string address_towards(const std::string& host, int port);
 
 }  // namespace flowtrain

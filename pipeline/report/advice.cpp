@@ -1,17 +1,15 @@
 #include "pipeline/report/advice.h"
 
 #include <algorithm>
-#include <cstdio>
+
+#include "pipeline/telemetry/format.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
 namespace {
 
-std::string percent(double share, int digits) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.*f %%", digits, 100 * share);
-  return text;
-}
+std::string percent(double share, int digits) { return printed("%.*f %%", digits, 100 * share); }
 
 }  // namespace
 
@@ -25,14 +23,13 @@ std::string waiting_advice(const LoaderLoad& load) {
   const double sample = busy(load.times.sample_s, load.workers, load.wall_s);
   const double transfer = busy(load.times.transfer_s, 1, load.wall_s);
   if (read >= std::max(sample, transfer))
-    return text + ", for `read` (" + std::to_string(load.readers) + " readers, " + percent(read, 0) +
-           " busy): raise loader.readers, or keep the data on a faster disk";
+    return concat(text, ", for `read` (", load.readers, " readers, ", percent(read, 0),
+                  " busy): raise loader.readers, or keep the data on a faster disk");
   if (transfer > sample)
     return text + ", for `transfer` (" + percent(transfer, 0) + " busy): smaller pictures, or a larger batch";
-  text += ", for `sample` (" + std::to_string(load.workers) + " workers, " + percent(sample, 0) + " busy): ";
+  text += concat(", for `sample` (", load.workers, " workers, ", percent(sample, 0), " busy): ");
   if (sample < 0.5) return text + "short run, or batches come in bursts; raise loader.prefetch";
-  if (load.workers < load.cores)
-    return text + "raise loader.workers (there are " + std::to_string(load.cores) + " cores)";
+  if (load.workers < load.cores) return concat(text, "raise loader.workers (there are ", load.cores, " cores)");
   return text + "all cores are at work; cheaper augmentation or smaller stored pictures would help";
 }
 

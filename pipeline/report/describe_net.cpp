@@ -6,6 +6,12 @@
 
 namespace flowtrain {
 
+std::uint64_t weight_bytes(const NetSummary& net_summary) {
+  std::uint64_t bytes = net_summary.buffer_bytes;
+  for (auto& parameter : net_summary.parameters) bytes += parameter.bytes;
+  return bytes;
+}
+
 std::string describe_net(const Settings& net, const NetSummary& net_summary) {
   std::uint64_t elements = 0, bytes = 0, frozen = 0;
   for (auto& parameter : net_summary.parameters) {

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/telemetry/metrics.h"
-#include "pipeline/telemetry/table_line.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
 
@@ -17,6 +15,8 @@ namespace flowtrain {
 
 namespace {
 
+/// Shares of the phases by their names, 0 … 1, and of the rest ("other").
+using PhaseShares = std::vector<std::pair<std::string, double>>;
 using Costs = std::map<std::string, Profile::Cost>;
 
 constexpr std::size_t most_listed = 10;
@@ -24,65 +24,40 @@ constexpr std::size_t most_listed = 10;
 Phase phase_at(std::size_t index) { return static_cast<Phase>(index); }
 
 std::string milliseconds(double duration_s) {
-  std::string text;
-  append_line(text, duration_s < 0.1 ? "%.3f ms" : "%.0f ms", duration_s * 1e3);
-  return text;
+  return printed(duration_s < 0.1 ? "%.3f ms" : "%.0f ms", duration_s * 1e3);
 }
 
 // Of each process. A collective.
 std::vector<PhaseShares> shares_of_all(const PhaseShares& own, Group& group) {
-  std::ostringstream text;
-  text.precision(17);
-  for (auto& [name, share] : own) text << share << ' ';
   std::vector<PhaseShares> all;
-  for (auto& each : group.gather("the profiles of all ranks", text.str())) {
-    std::istringstream words(each);
-    for (auto& [name, share] : all.emplace_back(own)) words >> share;
-  }
+  for (auto& each : group.gather("the profiles of all ranks", nlohmann::json(own).dump()))
+    all.push_back(nlohmann::json::parse(each));
   return all;
 }
 
 // "  most: 31.0 %, rank 2"
 std::string most_of(const std::vector<PhaseShares>& all, std::size_t row) {
   if (all.size() < 2) return {};
-  std::size_t most = 0;
-  for (std::size_t rank = 1; rank < all.size(); ++rank)
-    if (all[rank].at(row).second > all[most].at(row).second) most = rank;
-  std::string text;
-  append_line(text, "  most: %.1f %%, rank %zu", 100 * all[most].at(row).second, most);
-  return text;
+  const auto most = std::ranges::max_element(all, {}, [row](auto& shares) { return shares.at(row).second; });
+  return printed("  most: %.1f %%, rank %td", 100 * most->at(row).second, most - all.begin());
 }
 
-std::vector<std::pair<std::string, Profile::Cost>> dearest(const Costs& costs) {
-  std::vector<std::pair<std::string, Profile::Cost>> sorted(costs.begin(), costs.end());
-  std::stable_sort(sorted.begin(), sorted.end(), [](auto& a, auto& b) { return a.second.sum_s() > b.second.sum_s(); });
-  if (sorted.size() > most_listed) sorted.resize(most_listed);
-  return sorted;
-}
-
-double sum_of(const Costs& costs) {
+void add_costs(const Profile& profile, const Costs& costs, const std::string& title, std::vector<std::string>& lines) {
+  if (costs.empty()) return;
   double sum_s = 0;
   for (auto& [name, cost] : costs) sum_s += cost.sum_s();
-  return sum_s;
-}
-
-void add_costs(const Profile& profile, const Costs& costs, const char* title, std::vector<std::string>& lines) {
-  if (costs.empty()) return;
-  const double sum_s = std::max(sum_of(costs), 1e-12);
+  sum_s = std::max(sum_s, 1e-12);
+  std::vector<std::pair<std::string, Profile::Cost>> dearest(costs.begin(), costs.end());
+  std::ranges::stable_sort(dearest, std::greater(), [](auto& each) { return each.second.sum_s(); });
+  if (dearest.size() > most_listed) dearest.resize(most_listed);
   const auto iterations = static_cast<double>(std::max<std::uint64_t>(profile.recorded(), 1));
-  std::string head;
-  append_line(head, "%-44s %7s %9s %12s %12s", title, "share", "calls", "forward", "backward");
-  lines.push_back(head);
-  for (auto& [name, cost] : dearest(costs)) {
-    std::string line;
-    append_line(line, "%-44.44s %5.1f %% %9.4g %12s %12s", name.c_str(), 100 * cost.sum_s() / sum_s,
-                static_cast<double>(cost.calls) / iterations, milliseconds(cost.forward_s / iterations).c_str(),
-                milliseconds(cost.backward_s / iterations).c_str());
-    lines.push_back(line);
-  }
+  lines.push_back(printed("%-44s %7s %9s %12s %12s", title.c_str(), "share", "calls", "forward", "backward"));
+  for (auto& [name, cost] : dearest)
+    lines.push_back(printed("%-44.44s %5.1f %% %9.4g %12s %12s", name.c_str(), 100 * cost.sum_s() / sum_s,
+                            static_cast<double>(cost.calls) / iterations,
+                            milliseconds(cost.forward_s / iterations).c_str(),
+                            milliseconds(cost.backward_s / iterations).c_str()));
 }
-
-}  // namespace
 
 PhaseShares phase_shares(const Profile& profile) {
   const double wall_s = std::max(profile.wall_s(), 1e-12);
@@ -100,30 +75,25 @@ PhaseShares phase_shares(const Profile& profile) {
 std::vector<std::string> profile_lines(const Profile& profile, const std::vector<PhaseShares>& all) {
   const auto own = phase_shares(profile);
   std::vector<std::string> lines;
-  lines.push_back(concat(
-      "profile: ", format_count(profile.iterations()), " iterations in ", format_duration(profile.wall_s()),
-      profile.recorded() > 0 ? concat("; ", profile.recorded(), " others were recorded in detail") : std::string()));
-  std::string head;
-  append_line(head, "%-14s %7s %9s %11s %11s %11s", "phase", "share", "times", "mean", "p50", "p95");
-  lines.push_back(head);
+  lines.push_back(
+      concat("profile: ", format_count(profile.iterations()), " iterations in ", format_duration(profile.wall_s()),
+             profile.recorded() > 0 ? concat("; ", profile.recorded(), " others were recorded in detail") : ""));
+  lines.push_back(printed("%-14s %7s %9s %11s %11s %11s", "phase", "share", "times", "mean", "p50", "p95"));
   for (std::size_t i = 0; i < own.size(); ++i) {
     const auto& [name, share] = own[i];
-    const bool is_rest = i == phases;
-    const Durations none;
-    const Durations& durations = is_rest ? none : profile.of(phase_at(i));
-    if (!is_rest && durations.count() == 0) continue;
-    std::string line;
-    append_line(line, "%-14s %5.1f %%", name.c_str(), 100 * share);
-    if (!is_rest)
-      append_line(line, " %9s %11s %11s %11s", format_count(durations.count()).c_str(),
-                  milliseconds(durations.mean_s()).c_str(), milliseconds(durations.percentile_s(0.5)).c_str(),
-                  milliseconds(durations.percentile_s(0.95)).c_str());
+    std::string line = printed("%-14s %5.1f %%", name.c_str(), 100 * share);
+    if (i < phases) {  // the rest has no durations
+      const Durations& durations = profile.of(phase_at(i));
+      if (durations.count() == 0) continue;
+      line += printed(" %9s %11s %11s %11s", format_count(durations.count()).c_str(),
+                      milliseconds(durations.mean_s()).c_str(), milliseconds(durations.percentile_s(0.5)).c_str(),
+                      milliseconds(durations.percentile_s(0.95)).c_str());
+    }
     lines.push_back(line + most_of(all, i));
   }
   add_costs(profile, profile.operations(),
             concat("operation, in iterations ", profile.window_first(), " to ",
-                   profile.window_first() + profile.recorded() - 1)
-                .c_str(),
+                   profile.window_first() + profile.recorded() - 1),
             lines);
   add_costs(profile, profile.layers(), "layer, with what follows it", lines);
   return lines;
@@ -156,14 +126,16 @@ std::string trace_json(const Profile& profile) {
   return text + "\n]}\n";
 }
 
+}  // namespace
+
 void tell_profile(const Profile& profile, Group& group, MetricsFile* metrics, std::uint64_t iteration) {
   const auto all = shares_of_all(phase_shares(profile), group);
   for (auto& line : profile_lines(profile, all)) log_info(line);
   if (!group.leads() || !metrics) return;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    std::vector<MetricField> fields{{"iter", iteration}};
-    if (all.size() > 1) fields.emplace_back("rank", static_cast<std::uint64_t>(rank));
-    for (auto& [name, share] : all[rank]) fields.emplace_back(name, share);
+    ordered_json fields{{"iter", iteration}};
+    if (all.size() > 1) fields["rank"] = rank;
+    for (auto& [name, share] : all[rank]) fields[name] = share;
     metrics->write("profile", fields);
   }
   const auto path = metrics->path().parent_path() / "trace.json";

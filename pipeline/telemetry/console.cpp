@@ -27,7 +27,7 @@ State& state() {
   return *the_state;
 }
 
-// Nobody can be told when standard error itself fails, so errors end the attempt in silence.
+// An error of standard error cannot be reported anywhere, so it ends the attempt in silence.
 void write_all(std::string_view text) {
   while (!text.empty()) {
     auto written = ::write(STDERR_FILENO, text.data(), text.size());

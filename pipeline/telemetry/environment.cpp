@@ -14,6 +14,7 @@
 
 #include "build_info.h"  // made by CMake
 #include "revision.h"    // made by CMake at every build
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 namespace {
@@ -40,19 +41,13 @@ Json command_line() {
 }
 
 Json chosen_variables() {
-  std::vector<std::string_view> chosen;
+  nlohmann::json chosen = nlohmann::json::object();  // sorted
   for (char** variable = environ; variable && *variable; ++variable) {
-    std::string_view text = *variable;
-    if (text.starts_with("CUDA_VISIBLE_DEVICES=") || text.starts_with("OMP_") || text.starts_with("FLOWTRAIN_"))
-      chosen.push_back(text);
+    const std::string_view text = *variable, name = text.substr(0, text.find('='));
+    if (name == "CUDA_VISIBLE_DEVICES" || name.starts_with("OMP_") || name.starts_with("FLOWTRAIN_"))
+      chosen[std::string(name)] = text.substr(std::min(text.size(), name.size() + 1));
   }
-  std::sort(chosen.begin(), chosen.end());
-  Json object = Json::object();
-  for (auto text : chosen) {
-    auto equals = text.find('=');
-    object[std::string(text.substr(0, equals))] = text.substr(equals + 1);
-  }
-  return object;
+  return chosen;
 }
 
 Json libraries() {
@@ -88,34 +83,32 @@ std::string utc_now() {
 }  // namespace
 
 std::string program_version() {
-  return std::string("flowtrain ") + build_info::version_text + " (" + build_info::revision + ", " +
-         build_info::build_type + ")";
+  return concat("flowtrain ", build_info::version_text, " (", build_info::revision, ", ", build_info::build_type, ")");
 }
 
 std::string environment_json(const GpuFacts& gpu, const Facts& extra) {
   utsname system{};
   ::uname(&system);
-  Json json;
-  json["version"] = build_info::version_text;
-  json["revision"] = build_info::revision;
-  json["build_type"] = build_info::build_type;
-  json["compiler"] = build_info::compiler;
-  json["libraries"] = libraries();
-  json["command"] = command_line();
-  json["started"] = utc_now();
-  json["host"] = system.nodename;
-  json["os"] = value_in_file("/etc/os-release", "PRETTY_NAME", '=');
-  json["kernel"] = std::string(system.sysname) + " " + system.release;
-  json["cpu"] = value_in_file("/proc/cpuinfo", "model name", ':');
-  json["cpu_cores"] = std::thread::hardware_concurrency();
-  json["cpu_cores_usable"] = usable_cores();
-  json["memory_bytes"] = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
-  json["gpus"] = list_of(gpu.gpus);
-  json["cuda"] = or_null(gpu.cuda);
-  json["cuda_driver"] = or_null(gpu.cuda_driver);
-  json["cudnn"] = or_null(gpu.cudnn);
-  json["nccl"] = or_null(gpu.nccl);
-  json["environment"] = chosen_variables();
+  Json json{{"version", build_info::version_text},
+            {"revision", build_info::revision},
+            {"build_type", build_info::build_type},
+            {"compiler", build_info::compiler},
+            {"libraries", libraries()},
+            {"command", command_line()},
+            {"started", utc_now()},
+            {"host", system.nodename},
+            {"os", value_in_file("/etc/os-release", "PRETTY_NAME", '=')},
+            {"kernel", concat(system.sysname, " ", system.release)},
+            {"cpu", value_in_file("/proc/cpuinfo", "model name", ':')},
+            {"cpu_cores", std::thread::hardware_concurrency()},
+            {"cpu_cores_usable", usable_cores()},
+            {"memory_bytes", std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE)},
+            {"gpus", list_of(gpu.gpus)},
+            {"cuda", or_null(gpu.cuda)},
+            {"cuda_driver", or_null(gpu.cuda_driver)},
+            {"cudnn", or_null(gpu.cudnn)},
+            {"nccl", or_null(gpu.nccl)},
+            {"environment", chosen_variables()}};
   for (const auto& [key, value] : extra) json[key] = value;
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -1,10 +1,20 @@
 #pragma once
-// Numbers as people read them.
+// Numbers, tables and curves as people read them.
 
 #include <cstdint>
+#include <cstdio>
+#include <span>
 #include <string>
 
 namespace flowtrain {
+
+/// The text that printf prints, up to 255 characters.
+template <class... Values>
+std::string printed(const char* format, Values... values) {
+  char text[256];
+  std::snprintf(text, sizeof text, format, values...);
+  return text;
+}
 
 /// Seconds, rounded: "0s", "59s", "1m15s", "2h03m", "3d04h"; "?" for negative or non-finite ones.
 std::string format_duration(double duration_s);
@@ -16,5 +26,10 @@ std::string format_loss(double loss);
 std::string format_rate(double rate);
 /// In powers of 1000: "61.7 kB", "1.25 GB"; below 1000 "512 B".
 std::string format_bytes(std::uint64_t bytes);
+
+/// A line through `values` (at least one, finite), one column each and `rows` lines high, with the greatest and least
+/// value on the left: eighths of blocks (U+2581 to U+2588), lines indented by `indent` spaces. `from_zero`: the lowest
+/// line begins at zero, unless there are values below, and not at the least value.
+std::string plot(std::span<const double> values, unsigned rows, unsigned indent, bool from_zero = true);
 
 }  // namespace flowtrain

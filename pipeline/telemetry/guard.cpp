@@ -38,6 +38,14 @@ std::string demangled(const std::type_info& type) {
 // Straight to the descriptor: the thread that ends here may hold any lock of the log or the console.
 void put(int file, std::string_view text) { (void)!::write(file, text.data(), text.size()); }
 
+// Calls `report` with the descriptors of standard error and of the log file.
+template <class Report>
+[[noreturn]] void end_process(ExitCode code, const Report& report) {
+  report(STDERR_FILENO);
+  if (const int file = open_log_file(); file >= 0) report(file);
+  ::_exit(static_cast<int>(code));
+}
+
 void report_fault(int file, const std::string& message) {
   std::array<void*, 64> frames;
   int depth = ::backtrace(frames.data(), frames.size());
@@ -62,10 +70,7 @@ bool is_loss(const std::type_info& type) { return demangled(type).starts_with("c
   } catch (...) {
     reason = "no reason is known";
   }
-  const std::string text = "error: lost the others: " + reason + "\n";
-  put(STDERR_FILENO, text);
-  if (const int file = open_log_file(); file >= 0) put(file, text);
-  ::_exit(static_cast<int>(ExitCode::distributed));
+  end_process(ExitCode::distributed, [&](int file) { put(file, "error: lost the others: " + reason + "\n"); });
 }
 
 // Of what an allocator has thrown. It takes no memory itself.
@@ -75,12 +80,6 @@ void report_shortage(int file, const std::exception& error) {
   if (!dynamic_cast<const std::bad_alloc*>(&error))
     for (auto part : {std::string_view(": "), text.substr(0, text.find('\n'))}) put(file, part);
   for (auto part : {"\n  hint: ", out_of_memory_hint, "\n"}) put(file, part);
-}
-
-[[noreturn]] void end_with_shortage(const std::exception& error) {
-  report_shortage(STDERR_FILENO, error);
-  if (const int file = open_log_file(); file >= 0) report_shortage(file, error);
-  ::_exit(static_cast<int>(ExitCode::usage));
 }
 
 [[noreturn]] void on_terminate() {
@@ -94,14 +93,12 @@ void report_shortage(int file, const std::exception& error) {
     put(STDERR_FILENO, "error: " + user_text(error) + "\n");
     ::_exit(static_cast<int>(error.code()));
   } catch (const std::exception& error) {
-    if (ran_out_of_memory(error)) end_with_shortage(error);
+    if (ran_out_of_memory(error)) end_process(ExitCode::usage, [&](int file) { report_shortage(file, error); });
   } catch (...) {
     // Described below: what was thrown is still the current exception there.
   }
-  auto message = describe_current_exception();
-  report_fault(STDERR_FILENO, message);
-  if (const int file = open_log_file(); file >= 0) report_fault(file, message);
-  ::_exit(static_cast<int>(ExitCode::bug));
+  const auto message = describe_current_exception();
+  end_process(ExitCode::bug, [&](int file) { report_fault(file, message); });
 }
 
 }  // namespace

@@ -72,11 +72,6 @@ void on_signal(int signal) {
   errno = saved_errno;
 }
 
-void wait_for_wake() {
-  while (::sem_wait(&wake) != 0) {  // interrupted by a handler on this thread
-  }
-}
-
 timespec now_plus(std::int64_t nanoseconds) {
   timespec time{};
   ::clock_gettime(CLOCK_MONOTONIC, &time);
@@ -162,7 +157,7 @@ void Interrupt::end_if_asked() {
 
 // Ends the process at once where nothing is to be saved, and else when a clean end takes longer than the grace period.
 void Interrupt::watch_deadline() {
-  wait_for_wake();
+  TEMP_FAILURE_RETRY(::sem_wait(&wake));
   const int signal = first_signal;
   if (signal != 0) {
     MutexLock lock(mutex_);
@@ -171,7 +166,7 @@ void Interrupt::watch_deadline() {
   if (signal != 0) stop_.request_stop();
   for (auto end = now_plus(grace_ns); !over;) {
     if (signal == SIGINT) {
-      wait_for_wake();  // no deadline: who pressed Ctrl-C can press it again
+      TEMP_FAILURE_RETRY(::sem_wait(&wake));  // no deadline: who pressed Ctrl-C can press it again
     } else if (::sem_clockwait(&wake, CLOCK_MONOTONIC, &end) == 0) {
       end = now_plus(grace_ns);  // another grace period, or the end
     } else if (errno == ETIMEDOUT) {

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/error.h"
@@ -19,15 +18,6 @@ namespace {
 [[noreturn]] void fail(const char* what, const std::filesystem::path& path) {
   throw UserError(ExitCode::snapshot, concat("cannot ", what, " ", path.string(), ": ", std::strerror(errno)),
                   "make room on that disk and the folder writable, then start again");
-}
-
-// Bytes written, less than all only on an error (errno).
-std::size_t write_once(int file, std::string_view text) {
-  ssize_t written;
-  do {
-    written = ::write(file, text.data(), text.size());
-  } while (written < 0 && errno == EINTR);
-  return written < 0 ? 0 : static_cast<std::size_t>(written);
 }
 
 bool belongs(const std::string& line, std::uint64_t iteration, std::uint64_t validated) {
@@ -56,12 +46,8 @@ void sync_file(const std::filesystem::path& path) {
 
 }  // namespace
 
-std::string json_line(std::span<const JsonField> fields) {
-  auto object = nlohmann::ordered_json::object();
-  for (const auto& field : fields) {
-    std::visit([&](const auto& held) { object[field.first] = held; }, field.second.variant());
-  }
-  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+std::string json_line(const ordered_json& object) {
+  return object.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
 JsonLinesFile::JsonLinesFile(const std::filesystem::path& path)
@@ -74,22 +60,19 @@ JsonLinesFile::~JsonLinesFile() {
   if (lost_lines_ > 0) log_warn(concat(path_.string(), ": ", lost_lines_, " lines could not be written"));
 }
 
-void JsonLinesFile::write(std::initializer_list<JsonField> fields) { write(std::span(fields.begin(), fields.size())); }
-
-void JsonLinesFile::write(std::span<const JsonField> fields) {
-  auto line = json_line(fields) + "\n";
+void JsonLinesFile::write(const ordered_json& object) {
+  const auto line = json_line(object) + "\n";
   MutexLock lock(mutex_);
   struct stat before {};
   ::fstat(file_, &before);
   errno = 0;
-  auto written = write_once(file_, line);
-  if (written == line.size()) return;
+  const ssize_t written = TEMP_FAILURE_RETRY(::write(file_, line.data(), line.size()));
+  if (written == std::ssize(line)) return;
   auto reason = errno != 0 ? errno : ENOSPC;  // a short write sets no errno
   if (written > 0 && ::ftruncate(file_, before.st_size) != 0) reason = errno;
-  if (lost_lines_++ == 0) {
+  if (lost_lines_++ == 0)
     log_warn(
         concat("cannot write ", path_.string(), ": ", std::strerror(reason), "; training goes on, the file has a gap"));
-  }
 }
 
 std::uint64_t cut_back(const std::filesystem::path& path, std::uint64_t iteration,
@@ -104,12 +87,11 @@ std::uint64_t cut_back(const std::filesystem::path& path, std::uint64_t iteratio
   std::ofstream out(shorter, std::ios::binary | std::ios::trunc);
   std::uint64_t removed = 0;
   for (std::string line; std::getline(in, line);) {
-    bool torn = in.eof();  // no newline at its end
-    if (!torn && belongs(line, iteration, validated.value_or(iteration))) {
+    const bool torn = in.eof();  // no newline at its end
+    if (!torn && belongs(line, iteration, validated.value_or(iteration)))
       out << line << '\n';
-    } else {
+    else
       ++removed;
-    }
   }
   out.close();
   if (in.bad()) fail("read", path);

@@ -1,47 +1,22 @@
 #pragma once
 // Files of one JSON object a line, for programs to read while the run goes on: metrics.jsonl, bad_samples.jsonl.
 
-#include <concepts>
 #include <cstdint>
 #include <filesystem>
-#include <initializer_list>
+#include <nlohmann/json.hpp>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
-#include <utility>
-#include <variant>
 
 #include "sampling/core/mutex.h"
 
 namespace flowtrain {
 
-/// A value of a line: bool, any integer, any floating-point number, or text.
-class JsonValue {
- public:
-  JsonValue(bool value) : value_(value) {}
-  template <std::signed_integral T>
-  JsonValue(T value) : value_(std::int64_t{value}) {}
-  template <std::unsigned_integral T>
-  JsonValue(T value) : value_(std::uint64_t{value}) {}
-  template <std::floating_point T>
-  JsonValue(T value) : value_(static_cast<double>(value)) {}
-  JsonValue(std::string value) : value_(std::move(value)) {}
-  JsonValue(std::string_view value) : value_(std::string(value)) {}
-  JsonValue(const char* value) : value_(std::string(value)) {}
+using nlohmann::ordered_json;
 
-  const auto& variant() const { return value_; }
-
- private:
-  std::variant<bool, std::int64_t, std::uint64_t, double, std::string> value_;
-};
-
-using JsonField = std::pair<std::string, JsonValue>;
-
-/// A line without its newline: {"iter":20,…}, keys in the order given. Numbers are written so that
-/// they read back to the same bits; NaN and infinities are written as null, since JSON has no word for them. Bytes of
-/// a text that are not UTF-8 become U+FFFD.
-std::string json_line(std::span<const JsonField> fields);
+/// The object as a line without its newline: {"iter":20,…}, keys in the order given. Numbers read back to the same
+/// bits; NaN and infinities become null, since JSON has no word for them. Bytes of a text that are not UTF-8 become
+/// U+FFFD.
+std::string json_line(const ordered_json& object);
 
 /// Appends lines. Any thread. Each line is one write(), so that no kill can tear it. When the disk is full, training
 /// goes on: the first failure is a warning, lines that cannot be written are counted, and no half line stays behind.
@@ -55,8 +30,7 @@ class JsonLinesFile {
   JsonLinesFile& operator=(const JsonLinesFile&) = delete;
 
   /// file.write({{"iter", 20}, {"loss", 0.5}});
-  void write(std::initializer_list<JsonField> fields);
-  void write(std::span<const JsonField> fields);
+  void write(const ordered_json& object);
   const std::filesystem::path& path() const { return path_; }
 
  private:

@@ -72,10 +72,9 @@ void log_warn(std::string_view text) { write(level::warn, text); }
 void log_error(std::string_view text) { write(level::err, text); }
 
 void set_console_level(ConsoleLevel wanted) {
-  auto lowest = level::info;
-  if (wanted == ConsoleLevel::quiet) lowest = level::warn;
-  if (wanted == ConsoleLevel::verbose) lowest = level::debug;
-  the_log().console_sink->set_level(lowest);
+  the_log().console_sink->set_level(wanted == ConsoleLevel::quiet    ? level::warn
+                                    : wanted == ConsoleLevel::normal ? level::info
+                                                                     : level::debug);
 }
 
 ConsoleLevel console_level() {
@@ -95,9 +94,8 @@ void set_log_file(const std::filesystem::path& path) {
   }
   file->set_pattern("%Y-%m-%d %H:%M:%S.%e %-7l %v");
   log.path = path;
-  if (log.early) {
+  if (log.early)
     for (const auto& message : log.early->last_raw()) file->log(message);
-  }
   log.record->set_sinks({file});
   log.early.reset();
   log.logger.flush();

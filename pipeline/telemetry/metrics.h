@@ -5,24 +5,20 @@
 
 namespace flowtrain {
 
-using MetricField = JsonField;
+/// An event of the kind "train", "val", "snapshot", …: {"kind":"train","iter":20,…}.
+inline ordered_json metrics_event(std::string_view kind, const ordered_json& fields) {
+  ordered_json event{{"kind", kind}};
+  event.update(fields);
+  return event;
+}
 
-/// A line of the kind "train", "val", "snapshot", …: {"kind":"train","iter":20,…}.
-std::string metrics_line(std::string_view kind, std::span<const MetricField> fields);
-
-/// Appends such lines. Any thread.
-class MetricsFile {
+/// Appends such events. Any thread.
+class MetricsFile : public JsonLinesFile {
  public:
-  /// Opens or creates the file. Throws UserError(snapshot) if that fails.
-  explicit MetricsFile(const std::filesystem::path& path) : file_(path) {}
+  using JsonLinesFile::JsonLinesFile;
 
   /// metrics.write("train", {{"iter", 20}, {"loss", 0.5}});
-  void write(std::string_view kind, std::initializer_list<MetricField> fields);
-  void write(std::string_view kind, std::span<const MetricField> fields);
-  const std::filesystem::path& path() const { return file_.path(); }
-
- private:
-  JsonLinesFile file_;
+  void write(std::string_view kind, const ordered_json& fields) { JsonLinesFile::write(metrics_event(kind, fields)); }
 };
 
 }  // namespace flowtrain

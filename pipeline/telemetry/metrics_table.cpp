@@ -18,12 +18,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::string listed(const std::set<std::string>& kinds) {
-  std::string text;
-  for (auto& kind : kinds) text += (text.empty() ? "" : ", ") + kind;
-  return text.empty() ? "nothing yet" : text;
-}
-
 std::string cell(const ordered_json& value) {
   if (value.is_null()) return {};
   return value.is_string() ? value.get<std::string>() : value.dump();
@@ -56,7 +50,7 @@ std::string metrics_csv(const std::filesystem::path& path, const std::string& ki
   }
   if (rows.empty())
     throw UserError(ExitCode::usage, concat(path.string(), " has no lines of kind '", kind, "'"),
-                    "there are: " + listed(kinds));
+                    "there are: " + (kinds.empty() ? "nothing yet" : join(kinds)));
   std::string text;
   const auto append = [&](const std::vector<std::string>& cells) {
     for (std::size_t i = 0; i < columns.size(); ++i) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <vector>
 
 #include "pipeline/telemetry/console.h"
@@ -17,7 +16,6 @@ using namespace std::chrono_literals;
 
 constexpr auto redraw_interval = 100ms;
 constexpr int bar_min = 8, bar_max = 30;  // cells between the brackets
-constexpr std::string_view gap = "  ";
 
 // A piece of the line; the highest `drop` goes first where there is no room.
 struct Part {
@@ -25,15 +23,9 @@ struct Part {
   int drop = 0;
 };
 
-std::string fixed(double value, int decimals) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", decimals, value);
-  return text;
-}
-
 std::string rate(double per_s) {
   if (!std::isfinite(per_s) || per_s < 0 || per_s > 1e18) return "?";
-  return per_s < 10 ? fixed(per_s, 1) : format_count(static_cast<std::uint64_t>(std::llround(per_s)));
+  return per_s < 10 ? printed("%.1f", per_s) : format_count(static_cast<std::uint64_t>(std::llround(per_s)));
 }
 
 std::vector<Part> common_parts(const Progress& p, const char* wait) {
@@ -42,16 +34,12 @@ std::vector<Part> common_parts(const Progress& p, const char* wait) {
   if (p.loss) parts.push_back({"loss " + format_loss(*p.loss), 1});
   if (p.lr) parts.push_back({concat("lr ", *p.lr), 6});
   if (p.samples_per_s) parts.push_back({rate(*p.samples_per_s) + " samples/s", 3});
-  if (p.data_wait) parts.push_back({concat(wait, " ", fixed(100 * *p.data_wait, 1), " %"), 4});
+  if (p.data_wait) parts.push_back({printed("%s %.1f %%", wait, 100 * *p.data_wait), 4});
   if (p.eta_s) parts.push_back({"eta " + format_duration(*p.eta_s), 2});
   return parts;
 }
 
-std::string join(const std::vector<Part>& parts) {
-  std::string line;
-  for (const auto& part : parts) line.append(line.empty() ? "" : gap).append(part.text);
-  return line;
-}
+std::string joined(const std::vector<Part>& parts) { return join(parts, "  ", &Part::text); }
 
 double share_done(const Progress& p) {
   return std::min(1.0, static_cast<double>(p.iter) / static_cast<double>(p.max_iter));
@@ -75,7 +63,7 @@ std::string format_line(const Progress& p) {
   auto iter = concat("iter ", p.iter);
   if (p.max_iter > 0) iter += concat("/", p.max_iter);
   parts.insert(parts.begin(), {iter, 0});
-  return join(parts);
+  return joined(parts);
 }
 
 std::string format_bar(const Progress& p, int columns) {
@@ -84,22 +72,18 @@ std::string format_bar(const Progress& p, int columns) {
   auto parts = common_parts(p, "wait");
   std::string percent;
   if (p.max_iter > 0) {
-    char text[8];
-    std::snprintf(text, sizeof text, "%3.0f%% ", std::floor(100 * share_done(p)));
-    percent = text;
+    percent = printed("%3.0f%% ", std::floor(100 * share_done(p)));
     auto iter = format_count(p.iter), of = format_count(p.max_iter);
     iter.insert(0, of.size() - std::min(of.size(), iter.size()), ' ');  // so that the bar keeps its length
     parts.insert(parts.begin(), {iter + "/" + of, 0});
   } else {
     parts.insert(parts.begin(), {"iter " + format_count(p.iter), 0});
   }
-  auto length = [&] { return static_cast<int>(percent.size() + join(parts).size()); };
-  while (length() > room && parts.size() > 1) {
-    parts.erase(std::max_element(parts.begin(), parts.end(), [](auto& a, auto& b) { return a.drop < b.drop; }));
-  }
+  auto length = [&] { return static_cast<int>(percent.size() + joined(parts).size()); };
+  while (length() > room && parts.size() > 1) parts.erase(std::ranges::max_element(parts, {}, &Part::drop));
   std::string line = percent;
   if (p.max_iter > 0) line += bar(share_done(p), room - length());
-  line += join(parts);
+  line += joined(parts);
   line.resize(std::min(line.size(), static_cast<std::size_t>(room)));
   return line;
 }
@@ -128,11 +112,7 @@ void ProgressDisplay::update(const Progress& progress) {
 }
 
 void ProgressDisplay::report(const Progress& progress) {
-  if (mode_ == ProgressMode::plain) {
-    log_info(format_line(progress));
-  } else {
-    log_debug(format_line(progress));
-  }
+  mode_ == ProgressMode::plain ? log_info(format_line(progress)) : log_debug(format_line(progress));
 }
 
 void ProgressDisplay::finish() {

@@ -1,11 +1,15 @@
 #include "pipeline/tools/batch_search.h"
 
 #include <algorithm>
+#include <cstring>
+#include <new>
 #include <optional>
 
 #include "pipeline/config/periods.h"
+#include "pipeline/report/describe_net.h"
 #include "pipeline/session/free_memory.h"
-#include "pipeline/tools/batch_trial.h"
+#include "pipeline/telemetry/format.h"
+#include "pipeline/telemetry/log.h"
 #include "sampling/core/settings.h"
 
 namespace flowtrain {
@@ -27,9 +31,35 @@ std::uint32_t validation_slabs(const Config& config) {
 std::uint64_t validated_copy(const Config& config, const NetSummary& net) {
   const Settings& val = config.table("val");
   if (period(val, "every").off() || val.text("mode") == "inline") return 0;
-  std::uint64_t bytes = net.buffer_bytes;
-  for (auto& parameter : net.parameters) bytes += parameter.bytes;
-  return bytes;
+  return weight_bytes(net);
+}
+
+// A device says that it has too little with the text of its driver.
+std::unique_ptr<Slab> make_slab(const SlabLayout& layout, Device& device) {
+  try {
+    return std::make_unique<Slab>(layout, device);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  } catch (const std::runtime_error&) {
+    if (!device.copies()) throw;
+    return nullptr;
+  }
+}
+
+// Fills a slab with the rows of `few`, over and over: memory depends on their form, which is fixed, and on their
+// number.
+void fill(Slab& slab, const Slab& few, std::uint32_t rows) {
+  const SlabLayout &from = few.layout(), &to = slab.layout();
+  slab.begin(few.ticket(), few.epoch(), rows, 1);
+  for (std::uint32_t row = 0; row < rows; ++row) {
+    const std::size_t source = row % few.rows().size();
+    slab.rows()[row].position = few.rows()[source].position;
+    slab.rows()[row].id = few.rows()[source].id;
+    for (std::size_t field = 0; field < to.fields().size(); ++field)
+      std::memcpy(slab.host() + to.offset(field) + row * to.row_bytes(field),
+                  few.host() + from.offset(field) + source * from.row_bytes(field), to.row_bytes(field));
+  }
+  if (slab.owner().copies()) slab.owner().start_copy(slab.ticket().slot, slab.device(), slab.host(), to.bytes());
 }
 
 }  // namespace
@@ -42,30 +72,39 @@ FoundRows fit_batch(const Config& config, const SessionOptions& options, const M
   Session session(config, alone);
   const DataParts& data = session.open_training();
   session.prepare();
-  const auto line = session.make_loader(loader_parts("train", data, config));
-  const auto learner = session.make_learner(make_learner, line->layout());
-  line->start();
-  BatchTrial trial(first_batch(*line), *learner->memory_probe());
-  trial.slabs = [&](std::size_t batch_bytes) {
-    return most_slabs(config, data, batch_bytes) + validation_slabs(config);
-  };
-  trial.host_limit = spare(free_memory() / options.processes_here);
-  const auto device = learner->memory_probe()->free_bytes();
+  const auto loader = session.make_loader(loader_parts("train", data, config));
+  const auto learner = session.make_learner(make_learner, loader->layout());
+  loader->start();
+  Slab& few = first_batch(*loader);
+  Device& copies_to = few.owner();
+  MemoryProbe& probe = *learner->memory_probe();
+  const auto host_limit = spare(free_memory() / options.processes_here);
+  const auto free_bytes = probe.free_bytes();
   const std::uint64_t copy = validated_copy(config, learner->net_summary());
   const auto processes = static_cast<std::uint64_t>(options.group->size());
+  // Bytes that a step, all slabs and the copy take where the net computes; nothing where they do not fit.
   const auto attempt = [&](std::uint32_t rows) -> std::optional<std::uint64_t> {
-    if (!epoch_has_all(config, data.sources, rows * processes)) return std::nullopt;
-    const auto bytes = trial(rows);
-    return bytes ? std::optional(*bytes + copy) : std::nullopt;
+    if (!epoch_has_all(config, data.sources, rows * processes)) return {};
+    const SlabLayout layout(few.layout().fields(), rows);
+    const std::uint64_t slabs = most_slabs(config, data, layout.bytes()) + validation_slabs(config);
+    const std::uint64_t batches = slabs * layout.bytes();
+    if (copies_to.copies() && batches > host_limit) return {};
+    const auto slab = make_slab(layout, copies_to);
+    if (!slab) return {};
+    fill(*slab, few, rows);
+    const auto step = probe.step_bytes(*slab);
+    log_debug(concat("a batch of ", rows, ": ", step ? "a step takes " + format_bytes(*step) : "a step does not fit",
+                     ", batches ahead ", format_bytes(batches)));
+    return step ? std::optional(*step + batches + copy) : std::nullopt;
   };
-  const Settings& loader = config.table("loader");
-  const auto wished = static_cast<std::uint64_t>(loader.integer("batch_max"));
+  const Settings& settings = config.table("loader");
+  const auto wished = static_cast<std::uint64_t>(settings.integer("batch_max"));
   const std::uint64_t samples = wished > 0 ? std::min(wished, data.order->size()) : data.order->size();
   const auto most =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(std::max<std::uint64_t>(samples / processes, 1), 1u << 24));
-  const auto limit = static_cast<std::uint64_t>(loader.integer("batch_memory_mb")) << 20;
-  const FoundRows found = find_rows(most, limit > 0 ? limit : device ? spare(*device) : trial.host_limit, attempt);
-  line->stop();
+  const auto limit = static_cast<std::uint64_t>(settings.integer("batch_memory_mb")) << 20;
+  const FoundRows found = find_rows(most, limit > 0 ? limit : free_bytes ? spare(*free_bytes) : host_limit, attempt);
+  loader->stop();
   return found;
 }
 

@@ -6,9 +6,8 @@
 
 namespace flowtrain {
 
-/// Looks for the largest batch of this process, on its device, by steps of a net that is made for it and thrown away:
-/// nothing of it is left for the run that follows. `config` has a batch of a few. Throws what the data and the net
-/// give.
+/// Looks for the largest batch of this process, on its device, by steps of a net that is made for the search and thrown
+/// away: nothing is left for the run that follows. `config` has a batch of a few. Throws the errors of data and net.
 FoundRows fit_batch(const Config& config, const SessionOptions& options, const MakeLearner& make_learner);
 
 }  // namespace flowtrain

@@ -6,16 +6,16 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <cstdio>
 #include <functional>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "pipeline/report/advice.h"
 #include "pipeline/session/session.h"
-#include "pipeline/telemetry/table_line.h"
+#include "pipeline/telemetry/format.h"
 #include "sampling/core/error.h"
-#include "sampling/core/mutex.h"
+#include "sampling/core/text.h"
 #include "stages/clock.h"
 #include "stages/issue.h"
 #include "stages/sample.h"
@@ -28,69 +28,44 @@ using Clock = std::chrono::steady_clock;
 
 const std::array<std::string, 5> known_stages{"order", "read", "sample", "transfer", "pipeline"};
 
-double cpu_seconds() {
+rusage own_usage() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  return usage;
 }
 
-double peak_rss_mb() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) * 1024 / 1e6;
+double cpu_seconds() {
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  const rusage usage = own_usage();
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 struct Work {
   std::uint64_t items = 0, bytes = 0;
 };
 
-// The first error that any of several threads met.
-class FirstError {
- public:
-  void keep(const std::exception_ptr& error) {
-    MutexLock lock(mutex_);
-    if (!error_) error_ = error;
-  }
-  void rethrow() const {
-    MutexLock lock(mutex_);
-    if (error_) std::rethrow_exception(error_);
-  }
-
- private:
-  mutable Mutex mutex_;
-  std::exception_ptr error_ FT_GUARDED_BY(mutex_);
-};
-
-// Runs `body(thread)` over and over on each of `threads` threads until the time is over; it returns what it did. The
-// first round of each thread is not counted: buffers grow there.
+// Runs `body(thread)`, which returns the work that it did, over and over on each of `threads` threads until the time is
+// over. The first round of each thread is not counted: buffers grow there. Rethrows an error of a thread.
 StageStats measure(const std::string& name, unsigned threads, double seconds,
                    const std::function<Work(unsigned)>& body) {
   std::atomic<std::uint64_t> items{0}, bytes{0};
-  FirstError error;
   const auto run = [&](unsigned thread) {
-    try {
-      body(thread);
-      for (const auto begin = Clock::now(); seconds_since(begin) < seconds;) {
-        const Work work = body(thread);
-        items += work.items;
-        bytes += work.bytes;
-      }
-    } catch (...) {
-      error.keep(std::current_exception());
+    body(thread);
+    for (const auto begin = Clock::now(); seconds_since(begin) < seconds;) {
+      const Work work = body(thread);
+      items += work.items;
+      bytes += work.bytes;
     }
   };
-  {
-    std::vector<std::jthread> pool;
-    for (unsigned thread = 0; thread < threads; ++thread) pool.emplace_back(run, thread);
-  }
-  error.rethrow();
+  std::vector<std::future<void>> pool;
+  for (unsigned thread = 0; thread < threads; ++thread) pool.push_back(std::async(std::launch::async, run, thread));
+  for (auto& each : pool) each.get();
   return {name, threads, static_cast<double>(items) / seconds, static_cast<double>(bytes) / seconds / 1e6, 0};
 }
 
-// One slab per thread, filled by hand, so that a stage runs without the graph around it.
+// Each thread has a slab of its own, which the bench fills itself, so that a stage runs without the graph.
 class Bench {
  public:
   Bench(const Config& config, const BenchOptions& options)
@@ -120,15 +95,10 @@ class Bench {
 
  private:
   bool wanted(const std::string& stage) const {
-    return options_.stages.empty() ||
-           std::find(options_.stages.begin(), options_.stages.end(), stage) != options_.stages.end();
+    return options_.stages.empty() || std::ranges::count(options_.stages, stage) > 0;
   }
 
-  void issue(Slab& slab, std::uint64_t iteration) {
-    Ticket ticket;
-    ticket.iteration = iteration;
-    issue_(ticket, slab);
-  }
+  void issue(Slab& slab, std::uint64_t iteration) { issue_({.iteration = iteration}, slab); }
   std::vector<std::unique_ptr<Slab>> slabs(unsigned count, Device& device) const {
     std::vector<std::unique_ptr<Slab>> made;
     for (unsigned i = 0; i < count; ++i) made.push_back(std::make_unique<Slab>(layout_, device));
@@ -177,7 +147,7 @@ class Bench {
       if (done == 0) {
         const BadSample& bad = slab.bad().front();
         throw UserError(ExitCode::data,
-                        "none of a batch's samples could be used: " + (bad.stage + (": " + bad.reason)));
+                        concat("none of a batch's samples could be used: ", bad.stage, ": ", bad.reason));
       }
       return Work{done, done * row_bytes};
     });
@@ -199,45 +169,42 @@ class Bench {
 
   void pipeline() {
     const auto begin = Clock::now();
-    const auto bench_line = session_.make_loader(loader_parts("bench", data_, config_));
-    Loader& line = *bench_line;
-    line.start();
-    Ticket ticket;
-    consume(line, ticket);
+    const auto loader = session_.make_loader(loader_parts("bench", data_, config_));
+    loader->start();
+    consume(*loader);
     report_.first_batch_s = seconds_since(begin);
-    const LoaderTimes before = line.times();
+    const LoaderTimes before = loader->times();
     const double cpu_before = cpu_seconds();
     const auto start = Clock::now();
     std::uint64_t samples = 0;
-    while (seconds_since(start) < options_.seconds) samples += consume(line, ticket);
+    while (seconds_since(start) < options_.seconds) samples += consume(*loader);
     const double wall_s = seconds_since(start);
-    const LoaderTimes after = line.times();
-    line.stop();
+    const LoaderTimes after = loader->times();
+    loader->stop();
     report_.has_pipeline = true;
     report_.samples_per_s = static_cast<double>(samples) / wall_s;
     report_.cpu_s_per_1000 = (cpu_seconds() - cpu_before) / static_cast<double>(samples) * 1000;
-    report_.peak_rss_mb = peak_rss_mb();
-    for (auto& stage : report_.stages) {
-      if (stage.name == "read") stage.busy = busy(after.read_s - before.read_s, stage.threads, wall_s);
-      if (stage.name == "sample") stage.busy = busy(after.sample_s - before.sample_s, stage.threads, wall_s);
-      if (stage.name == "transfer") stage.busy = busy(after.transfer_s - before.transfer_s, stage.threads, wall_s);
-    }
+    report_.peak_rss_mb = static_cast<double>(own_usage().ru_maxrss) * 1024 / 1e6;
+    const std::map<std::string, double> busy_s{{"read", after.read_s - before.read_s},
+                                               {"sample", after.sample_s - before.sample_s},
+                                               {"transfer", after.transfer_s - before.transfer_s}};
+    for (auto& stage : report_.stages)
+      if (const auto found = busy_s.find(stage.name); found != busy_s.end())
+        stage.busy = busy(found->second, stage.threads, wall_s);
   }
 
-  std::uint64_t consume(Loader& line, Ticket& ticket) {
-    if (!line.next(ticket)) throw InternalError("the line ended");
-    Slab& slab = line.slab(ticket);
-    if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
+  std::uint64_t consume(Loader& loader) {
+    const Slab& slab = first_batch(loader);
     const std::uint64_t rows = slab.rows().size();
+    const Ticket ticket = slab.ticket();
     data_.device->wait_copy(ticket.slot);
     data_.device->consumed(ticket.slot);
-    line.release(ticket);
+    loader.release(ticket);
     return rows;
   }
 
   void judge() {
-    const auto slowest = std::min_element(report_.stages.begin(), report_.stages.end(),
-                                          [](auto& a, auto& b) { return a.items_per_s < b.items_per_s; });
+    const auto slowest = std::ranges::min_element(report_.stages, {}, &StageStats::items_per_s);
     if (slowest == report_.stages.end()) return;
     report_.bottleneck = slowest->name;
     const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
@@ -245,7 +212,7 @@ class Bench {
     if (slowest->name == "read")
       advice.emplace_back("raise loader.readers, or keep the data on a faster disk: reading is slower than all else");
     else if (slowest->name == "sample" && slowest->threads < cores)
-      advice.emplace_back("raise loader.workers: there are " + std::to_string(cores) + " cores");
+      advice.emplace_back(concat("raise loader.workers: there are ", cores, " cores"));
     else if (slowest->name == "sample")
       advice.emplace_back("all cores decode and augment; smaller stored pictures or cheaper augmentation would help");
     else if (slowest->name == "transfer")
@@ -256,7 +223,7 @@ class Bench {
       advice.emplace_back("the order of samples costs more than the samples: a net will hardly be that fast");
     if (report_.has_pipeline && report_.samples_per_s < 0.7 * slowest->items_per_s)
       advice.emplace_back(
-          "the whole line is slower than its slowest stage alone, as the stages share the cores; try another "
+          "the whole loader is slower than its slowest stage alone, as the stages share the cores; try another "
           "loader.batch or loader.workers");
   }
 
@@ -275,9 +242,8 @@ class Bench {
 
 BenchReport run_bench(const Config& config, const BenchOptions& options) {
   for (auto& stage : options.stages)
-    if (std::find(known_stages.begin(), known_stages.end(), stage) == known_stages.end())
-      throw UserError(ExitCode::usage, "no stage is called '" + stage + "'",
-                      "known: order, read, sample, transfer, pipeline");
+    if (std::ranges::count(known_stages, stage) == 0)
+      throw UserError(ExitCode::usage, "no stage is called '" + stage + "'", "known: " + join(known_stages));
   return Bench(config, options).run();
 }
 
@@ -302,18 +268,17 @@ std::string to_json(const BenchReport& report) {
 
 std::string to_table(const BenchReport& report) {
   std::string text;
-  const auto line = [&](const char* format, auto... values) { append_line(text, format, values...); };
+  const auto line = [&](const char* format, auto... values) { text += printed(format, values...); };
   line("%-10s %8s %14s %12s %8s\n", "stage", "threads", "samples/s", "MB/s", "busy");
   for (auto& stage : report.stages)
     line("%-10s %8u %14.0f %12.1f %7.0f%%\n", stage.name.c_str(), stage.threads, stage.items_per_s, stage.mb_per_s,
          100 * stage.busy);
   if (report.has_pipeline)
     line("%-10s %8u %14.0f   first batch after %.3f s, %.5f CPU s per 1000 samples, peak memory %.0f MB\n",
-         "whole line", report.workers, report.samples_per_s, report.first_batch_s, report.cpu_s_per_1000,
+         "whole loader", report.workers, report.samples_per_s, report.first_batch_s, report.cpu_s_per_1000,
          report.peak_rss_mb);
-  if (!report.bottleneck.empty()) text += "bottleneck: " + report.bottleneck + "; ";
-  for (std::size_t i = 0; i < report.advice.size(); ++i) text += (i ? "; " : "") + report.advice[i];
-  return text + (report.bottleneck.empty() ? "" : ".\n");
+  if (report.bottleneck.empty()) return text;
+  return concat(text, "bottleneck: ", report.bottleneck, "; ", join(report.advice, "; "), ".\n");
 }
 
 }  // namespace flowtrain

@@ -23,7 +23,7 @@ struct StageStats {
   unsigned threads = 1;
   double items_per_s = 0;  ///< samples, alone, with all its threads
   double mb_per_s = 0;     ///< of what it hands on, 10^6 bytes
-  double busy = 0;         ///< share of its threads' time while the whole line ran, 0 … 1
+  double busy = 0;         ///< share of its threads' time while the whole loader ran, 0 … 1
 };
 
 struct BenchReport {
@@ -31,7 +31,7 @@ struct BenchReport {
   unsigned workers = 1;
   std::vector<StageStats> stages;
   bool has_pipeline = false;
-  double samples_per_s = 0, first_batch_s = 0, cpu_s_per_1000 = 0, peak_rss_mb = 0;  ///< of the whole line
+  double samples_per_s = 0, first_batch_s = 0, cpu_s_per_1000 = 0, peak_rss_mb = 0;  ///< of the whole loader
   std::string bottleneck;                                                            ///< a stage's name
   std::vector<std::string> advice;                                                   ///< sentences
 };

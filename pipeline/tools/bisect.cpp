@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "pipeline/session/session.h"
-#include "pipeline/telemetry/log.h"
+#include "pipeline/telemetry/format.h"
 #include "pipeline/tools/replay.h"
 #include "pipeline/train/policies.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
@@ -34,12 +34,11 @@ void look_into(const Config& config, Learner& learner, Breakdown& breakdown) {
   Session session(config, {.checks_memory = false});  // its few batches fitted when they were trained
   const DataParts& data = session.open_training();
   session.prepare();
-  const auto repeated =
+  const auto loader =
       session.make_loader(loader_parts("train", data, config, breakdown.iteration, breakdown.iteration));
-  Loader& line = *repeated;
-  line.start();
-  for (Ticket ticket; line.next(ticket); line.release(ticket)) {
-    Slab& slab = line.slab(ticket);
+  loader->start();
+  for (Ticket ticket; loader->next(ticket); loader->release(ticket)) {
+    Slab& slab = loader->slab(ticket);
     if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
     breakdown.origin = learner.nonfinite_search()->find(slab, !std::isfinite(breakdown.result.loss));
     if (!breakdown.origin) continue;
@@ -69,11 +68,9 @@ std::string place_of(const NonFiniteOrigin& origin) {
 }
 
 std::string share_text(const NonFiniteOrigin& origin) {
-  char percent[32];
-  std::snprintf(percent, sizeof percent, "%.3g %%",
-                100 * static_cast<double>(origin.nans + origin.infinities) / static_cast<double>(origin.elements));
+  const double share = static_cast<double>(origin.nans + origin.infinities) / static_cast<double>(origin.elements);
   std::string text = concat(origin.nans, " NaN and ", origin.infinities, " infinities among ", origin.elements,
-                            " numbers (", percent, ")");
+                            " numbers (", printed("%.3g %%", 100 * share), ")");
   if (origin.largest_parameter > 0)
     text += concat("; ", origin.layer, "'s parameters reach ", origin.largest_parameter);
   return text;
@@ -90,10 +87,6 @@ std::string samples_text(const Breakdown& breakdown) {
   }
   if (breakdown.samples.size() > most) text += concat("\n  and ", breakdown.samples.size() - most, " more");
   return text;
-}
-
-std::string from_text(std::uint64_t after) {
-  return after > 0 ? concat("the snapshot of iteration ", after) : std::string("the initial weights");
 }
 
 }  // namespace
@@ -120,8 +113,9 @@ Bisection find_breakdown(const EarlierRun& run, std::uint64_t last, const std::f
 }
 
 std::string to_text(const Breakdown& breakdown) {
-  std::string text = concat("iteration ", breakdown.iteration, ": ", what_is_not_finite(breakdown.result),
-                            " (trained again from ", from_text(breakdown.after), ")\n");
+  const std::string text = concat(
+      "iteration ", breakdown.iteration, ": ", what_is_not_finite(breakdown.result), " (trained again from ",
+      breakdown.after > 0 ? concat("the snapshot of iteration ", breakdown.after) : "the initial weights", ")\n");
   if (!breakdown.origin)
     return text +
            "computed once more, that iteration was finite: what this device computes is not the same every time\n";

@@ -35,9 +35,9 @@ struct Bisection {
   std::optional<Breakdown> breakdown;  ///< nothing: all of them are finite
 };
 
-/// Trains `run` again, from its newest finite snapshot before the first failure that its metrics tell of (or from
-/// `snapshot`), to the first iteration whose loss or gradients are not finite, `last` at most; then looks there. Throws
-/// UserError.
+/// Trains `run` again to the first iteration whose loss or gradients are not finite, `last` at most, and searches that
+/// iteration for the cause. Begins at the newest finite snapshot before the first failure in the run's metrics, or at
+/// `snapshot`. Throws UserError.
 Bisection find_breakdown(const EarlierRun& run, std::uint64_t last, const std::filesystem::path& snapshot,
                          const MakeLearner& make_learner, Interrupt& interrupt);
 

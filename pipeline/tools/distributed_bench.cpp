@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "pipeline/session/session.h"
-#include "pipeline/telemetry/table_line.h"
+#include "pipeline/telemetry/format.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 #include "stages/clock.h"
 
 namespace flowtrain {
@@ -94,19 +94,19 @@ class StepBench {
       : options_(options), group_(*options.group), session_(config, without_update(options)) {
     const DataParts& data = session_.open_training();
     session_.prepare();
-    line_ = session_.make_loader(loader_parts("train", data, config, 1, 1));
-    line_->start();
-    batch_ = &first_batch(*line_);
+    loader_ = session_.make_loader(loader_parts("train", data, config, 1, 1));
+    loader_->start();
+    batch_ = &first_batch(*loader_);
     const double everything_mb = 1e6;
     for (StepKind* kind : {&alone_, &overlapped_, &serial_}) {
       // The first of two micro-batches is not exchanged; the only one of an iteration is.
       kind->config = config.with("train", "accum", std::int64_t{kind == &alone_ ? 2 : 1});
       if (kind == &serial_)
         for (auto key : {"bucket_mb", "first_bucket_mb"}) kind->config = kind->config->with("dist", key, everything_mb);
-      kind->learner = make_learner(session_.learner_spec(line_->layout(), *kind->config));
+      kind->learner = make_learner(session_.learner_spec(loader_->layout(), *kind->config));
     }
   }
-  ~StepBench() { line_->stop(); }
+  ~StepBench() { loader_->stop(); }
 
   std::size_t rows() const { return batch_->rows().size(); }
   const std::string& device() const { return session_.device(); }
@@ -119,10 +119,9 @@ class StepBench {
     const double kinds = 3;
     for (std::size_t left = agreed_rounds(group_, kinds * options_.seconds, round_s); left > 0; --left) round();
 
-    StepScalars scalars;
-    scalars.alone_s = slowest_median(group_, alone_.times);
-    scalars.overlapped_s = slowest_median(group_, overlapped_.times);
-    scalars.serial_s = slowest_median(group_, serial_.times);
+    StepScalars scalars{.alone_s = slowest_median(group_, alone_.times),
+                        .overlapped_s = slowest_median(group_, overlapped_.times),
+                        .serial_s = slowest_median(group_, serial_.times)};
     scalars.exchange_s = std::max(0.0, scalars.serial_s - scalars.alone_s);
     if (scalars.exchange_s > 0)
       scalars.hidden = std::clamp((scalars.serial_s - scalars.overlapped_s) / scalars.exchange_s, 0.0, 1.0);
@@ -143,24 +142,21 @@ class StepBench {
   DistributedBenchOptions options_;
   Group& group_;
   Session session_;
-  std::unique_ptr<Loader> line_;  // idle behind its first batch, which stays
+  std::unique_ptr<Loader> loader_;  // idle behind its first batch, which stays
   Slab* batch_ = nullptr;
   StepKind alone_, overlapped_, serial_;
 };
 
 std::string size_text(std::size_t bytes) {
-  return bytes < 1u << 20 ? std::to_string(bytes >> 10) + " KiB" : std::to_string(bytes >> 20) + " MiB";
+  return bytes < 1u << 20 ? concat(bytes >> 10, " KiB") : concat(bytes >> 20, " MiB");
 }
 
 }  // namespace
 
 DistributedReport run_distributed_bench(const Config& config, const DistributedBenchOptions& options,
                                         const MakeLearner& make_learner, const TimeAllReduce& time_all_reduce) {
-  DistributedReport report;
-  report.config = config.name();
-  report.processes = options.group->size();
   StepBench step(config, options, make_learner);  // first: what is wrong in the configuration shows at once
-  report.rows = step.rows();
+  DistributedReport report{.config = config.name(), .processes = options.group->size(), .rows = step.rows()};
   report.step = step.run();
   report.all_reduce = measure_all_reduce(options, step.device(), time_all_reduce);
   return report;
@@ -182,7 +178,7 @@ std::string to_json(const DistributedReport& report) {
 
 std::string to_table(const DistributedReport& report) {
   std::string text;
-  const auto line = [&](const char* format, auto... values) { append_line(text, format, values...); };
+  const auto line = [&](const char* format, auto... values) { text += printed(format, values...); };
   line("%-34s %12s %16s %12s\n", "all-reduce", "ms", "algorithm MB/s", "bus MB/s");
   for (auto& each : report.all_reduce)
     line("%-34s %12.3f %16.1f %12.1f\n", size_text(each.bytes).c_str(), 1e3 * each.time_s, each.algorithm_mb_per_s,

@@ -19,7 +19,7 @@ struct AllReduceStats {
   double algorithm_mb_per_s = 0, bus_mb_per_s = 0;
 };
 
-/// Forward and backward of one batch, all processes at once. The update is not part of it.
+/// Forward and backward of one batch, all processes at once, without the update.
 struct StepScalars {
   double alone_s = 0;       ///< gradients stay where they are
   double overlapped_s = 0;  ///< averaged while backward computes the next ones, as in training

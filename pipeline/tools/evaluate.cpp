@@ -9,8 +9,8 @@
 #include "pipeline/session/session.h"
 #include "pipeline/snapshot/file.h"
 #include "pipeline/snapshot/snapshot_files.h"
+#include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
-#include "pipeline/telemetry/table_line.h"
 #include "pipeline/train/snapshot_branch.h"
 #include "pipeline/validation/validation.h"
 #include "sampling/codecs/encode.h"
@@ -50,10 +50,9 @@ void log_classes(const GroundTruth& truth, const CocoEvaluation& coco) {
       return object.category_id == category.id && !object.ignore;
     });
     const CocoScores& scores = coco.classes[i];
-    std::string line;
-    append_line(line, "%6.3f %6.3f %6.3f %8lld  %s", scores.ap, scores.ap50, scores.ap75,
-                static_cast<long long>(objects), category.name.c_str());
-    if (objects > 0) log_info(line);
+    if (objects > 0)
+      log_info(printed("%6.3f %6.3f %6.3f %8lld  %s", scores.ap, scores.ap50, scores.ap75,
+                       static_cast<long long>(objects), category.name.c_str()));
   }
 }
 
@@ -84,7 +83,7 @@ Scalars whole_set(const ValidationData& set, Learner& learner, BadSamples bad, c
   return *measured.scalars;
 }
 
-// A picture that cannot be seen is told of by on_look, and nothing is found there.
+// on_image reports a picture that cannot be read; nothing is found there.
 Scalars look_at_all(const ValidationData& set, Learner& learner, const DetectionMetrics& detection) {
   const Dataset& dataset = *set.data.dataset;
   if (dataset.has_boxes())

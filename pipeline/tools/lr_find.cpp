@@ -5,7 +5,6 @@
 #include <span>
 
 #include "pipeline/telemetry/format.h"
-#include "pipeline/telemetry/plot.h"
 #include "sampling/core/text.h"
 
 namespace flowtrain {

@@ -87,11 +87,6 @@ std::vector<Split> open_splits(const Config& config, const PackOptions& options)
   return splits;
 }
 
-// Nobody waits any more for a server that is away.
-void cancel_reads(const std::vector<Split>& splits) {
-  for (const auto& split : splits) split.dataset->cancel_reads();
-}
-
 // What the sampler's settings say about damaged and turned pictures, where it has such keys.
 void read_as_sampler(const Settings& sampler, Repacking& pictures) {
   const auto says = [&](const char* key, const char* word) {
@@ -200,10 +195,7 @@ class SplitPacker {
 
   void take(const Job& job, const Interrupt& interrupt) {
     if (job.failed && interrupt.requested()) return;  // perhaps only because nobody waited for its server
-    if (job.failed)
-      leave_out(job);
-    else
-      writer_.add(job.id, job.label, job.picture);
+    job.failed ? leave_out(job) : writer_.add(job.id, job.label, job.picture);
     show();
   }
 
@@ -218,9 +210,9 @@ class SplitPacker {
                       concat("mend the data set, or raise ", key_));
     }
     log_warn(text + "; left out");
-    const JsonField fields[] = {
-        {"split", name_}, {"id", job.id}, {"name", name}, {"stage", job.failed}, {"reason", job.reason}};
-    bad_sample_log_ += json_line(fields) + '\n';
+    bad_sample_log_ +=
+        json_line({{"split", name_}, {"id", job.id}, {"name", name}, {"stage", job.failed}, {"reason", job.reason}}) +
+        '\n';
   }
 
   static ProgressMode mode_of(const Config& config) {
@@ -274,10 +266,12 @@ class SplitPacker {
 int pack(const Config& config, PackOptions options, Interrupt& interrupt) {
   check_out(options);
   read_as_sampler(config.table("sampler"), options.pictures);
-  const auto splits = open_splits(config, options);  // all of them: a missing one is told before hours of work
+  const auto splits = open_splits(config, options);  // all of them: a missing one is an error before hours of work
   interrupt.set_grace(std::chrono::duration<double>(config.table("run").real("grace_seconds")));
   interrupt.defer();  // from here on there is something to take away
-  const std::stop_callback wake(interrupt.token(), [&] { cancel_reads(splits); });
+  const std::stop_callback wake(interrupt.token(), [&] {
+    for (const auto& split : splits) split.dataset->cancel_reads();  // a server that is away keeps nobody waiting
+  });
   const bool is_new = !std::filesystem::exists(options.out);
   make_folders(options.out);
   const auto wanted = number(config.table("loader"), "workers");

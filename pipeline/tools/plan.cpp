@@ -9,8 +9,6 @@
 #include "pipeline/session/auto_batch.h"
 #include "pipeline/session/session.h"
 #include "pipeline/telemetry/format.h"
-#include "pipeline/telemetry/plot.h"
-#include "pipeline/telemetry/table_line.h"
 #include "pipeline/validation/best.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
@@ -20,7 +18,7 @@ namespace flowtrain {
 
 namespace {
 
-/// What is told of a run.
+/// The parts of a run that the plan describes.
 struct PlanParts {
   const Config& config;
   const DataParts& train;
@@ -37,8 +35,7 @@ constexpr unsigned plot_rows = 6, indent = 12;
 
 std::string line(const std::string& name, const std::string& text) {
   // Labels are the user's and may be long; "×" is one letter of two bytes.
-  const auto letters =
-      static_cast<std::size_t>(std::count_if(name.begin(), name.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+  const auto letters = static_cast<std::size_t>(std::ranges::count_if(name, [](char c) { return (c & 0xc0) != 0x80; }));
   return name + std::string(letters < indent ? indent - letters : 1, ' ') + text + "\n";
 }
 
@@ -57,17 +54,15 @@ std::string steps(const PlanParts& parts) {
   const std::uint64_t per_step = parts.train.batch * run_plan.accum;
   const auto epochs =
       static_cast<double>(run_plan.last) / static_cast<double>(iterations_per_epoch(parts.config, parts.train.batches));
-  std::string text;
-  append_line(text, "%s iterations, %.4g epochs, %s samples; a step takes %s", format_count(run_plan.last).c_str(),
-              epochs, format_count(run_plan.last * per_step).c_str(), format_count(per_step).c_str());
-  return text + (run_plan.accum > 1 ? concat(" (", run_plan.accum, " batches of ", parts.train.batch, ")") : "");
+  return printed("%s iterations, %.4g epochs, %s samples; a step takes %s", format_count(run_plan.last).c_str(), epochs,
+                 format_count(run_plan.last * per_step).c_str(), format_count(per_step).c_str()) +
+         (run_plan.accum > 1 ? concat(" (", run_plan.accum, " batches of ", parts.train.batch, ")") : "");
 }
 
 std::string describe_source(const SourceShare& source) {
-  std::string text;
-  append_line(text, "%s: %s of an epoch's samples (ratio %.4g), %.4g passes through its %s", source.name.c_str(),
-              format_count(source.samples).c_str(), source.ratio, source.passes, format_count(source.records).c_str());
-  return text;
+  return printed("%s: %s of an epoch's samples (ratio %.4g), %.4g passes through its %s", source.name.c_str(),
+                 format_count(source.samples).c_str(), source.ratio, source.passes,
+                 format_count(source.records).c_str());
 }
 
 std::string graph(const PlanParts& parts) {
@@ -75,12 +70,6 @@ std::string graph(const PlanParts& parts) {
   return concat(slabs, " batches under way at most (loader.prefetch + 2): ", format_count(slabs * parts.train.batch),
                 " samples, ", format_bytes(slabs * parts.slab_bytes), "; ", parts.train.workers, " workers, ",
                 parts.train.readers, " readers", parts.train.tunes ? ", to begin with" : "");
-}
-
-std::uint64_t state_bytes(const PlanParts& parts) {
-  std::uint64_t bytes = parts.net.buffer_bytes + parts.net.optimizer_bytes;
-  for (auto& parameter : parts.net.parameters) bytes += parameter.bytes;
-  return bytes;
 }
 
 std::string validations(const PlanParts& parts) {
@@ -101,21 +90,20 @@ std::string snapshots(const PlanParts& parts) {
   for (auto& rule : BestRule::all(parts.config)) best += rule.keep;
   const std::uint64_t kept = std::min(count, static_cast<std::uint64_t>(snapshot.integer("keep_last"))) +
                              (parts.val ? best : 0) + (keep_every > 0 ? parts.run_plan.last / keep_every : 0);
+  const std::uint64_t bytes = weight_bytes(parts.net) + parts.net.optimizer_bytes;
   const char* more =
       parts.overlaps ? ", more where a validation begins" : ", more where a validation is the best so far";
   return concat(times(count), every > 0 ? concat(", every ", format_count(every), " iterations") : "", ", ",
-                format_bytes(state_bytes(parts)), " each: ", format_bytes(count * state_bytes(parts)), " written",
-                parts.val ? more : "", "; at most ", kept, " are kept, ", format_bytes(kept * state_bytes(parts)));
+                format_bytes(bytes), " each: ", format_bytes(count * bytes), " written", parts.val ? more : "",
+                "; at most ", kept, " are kept, ", format_bytes(kept * bytes));
 }
 
 std::string memory(const PlanParts& parts) {
-  std::uint64_t weights = 0, gradients = 0;
-  for (auto& parameter : parts.net.parameters) {
-    weights += parameter.bytes;
+  std::uint64_t gradients = 0;
+  for (auto& parameter : parts.net.parameters)
     if (parameter.optimizer >= 0) gradients += parameter.bytes;
-  }
   const std::uint64_t batch = parts.row_bytes * parts.train.batch;
-  const std::uint64_t state = weights + parts.net.buffer_bytes;
+  const std::uint64_t state = weight_bytes(parts.net);
   const std::uint64_t copy = parts.overlaps ? state : 0;
   return concat("about ", format_bytes(state + copy + gradients + parts.net.optimizer_bytes + batch),
                 " where the net computes: weights ", format_bytes(state),
@@ -130,7 +118,7 @@ std::string moving(const RunPlan& run_plan, const std::string& name, const std::
   std::vector<double> values;
   for (std::size_t column = 0; column < plot_columns; ++column)
     values.push_back(at(1 + column * (count - 1) / (plot_columns - 1)));
-  if (std::all_of(values.begin(), values.end(), [&](double value) { return value == values.front(); }))
+  if (std::ranges::count(values, values.front()) == std::ssize(values))
     return line(name, format_rate(values.front()) + " all the time");
   std::string text =
       line(name, concat(format_rate(values.front()), " at first, ", format_rate(at(1 + count / 4)), " at ",
@@ -159,15 +147,10 @@ std::string rates(const RunPlan& run_plan) {
 std::string list_parameters(const NetSummary& net, const std::vector<HyperParameterPlan>& optimizers) {
   std::string text;
   for (auto& parameter : net.parameters) {
-    std::string shape;
-    for (const auto side : parameter.shape) {
-      if (!shape.empty()) shape += 'x';
-      shape += std::to_string(side);
-    }
     const std::string owner =
         parameter.optimizer < 0 ? "frozen" : optimizers[static_cast<std::size_t>(parameter.optimizer)].label;
-    append_line(text, "%-56s %12s %9s  %-18s %s\n", parameter.name.c_str(), format_count(parameter.elements).c_str(),
-                format_bytes(parameter.bytes).c_str(), shape.c_str(), owner.c_str());
+    text += printed("%-56s %12s %9s  %-18s %s\n", parameter.name.c_str(), format_count(parameter.elements).c_str(),
+                    format_bytes(parameter.bytes).c_str(), join(parameter.shape, "x").c_str(), owner.c_str());
   }
   return text;
 }
@@ -208,10 +191,10 @@ std::string plan_run(const Config& config, const MakeLearner& make_learner) {
   few.batches = Batches(train.order->size(), rows, LastBatch::wrap);
   few.batch = rows;
   few.prefetch = 1;
-  const auto line = session.make_loader(std::move(few));
-  line->start();
-  Slab& batch = first_batch(*line);
-  const auto learner = session.make_learner(make_learner, line->layout());
+  const auto loader = session.make_loader(std::move(few));
+  loader->start();
+  Slab& batch = first_batch(*loader);
+  const auto learner = session.make_learner(make_learner, loader->layout());
   const PlanParts parts{config,
                         train,
                         sets.empty() ? nullptr : &sets.front()->data,
@@ -220,7 +203,7 @@ std::string plan_run(const Config& config, const MakeLearner& make_learner) {
                         SlabLayout(train.sampler->fields(), train.batch).bytes(),
                         learner->net_summary(),
                         learner->memory_probe()->kept_bytes(batch) / rows};
-  line->stop();
+  loader->stop();
   return describe_plan(parts);
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -10,8 +9,9 @@
 #include "pipeline/session/session.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/hash.h"
-#include "pipeline/telemetry/log.h"
+#include "pipeline/telemetry/format.h"
 #include "sampling/codecs/encode.h"
+#include "sampling/core/text.h"
 #include "sampling/draw_notes.h"
 #include "sampling/images/finish.h"
 #include "stages/batch_mixer.h"
@@ -30,25 +30,21 @@ std::span<const std::byte> row_bytes(const SlabLayout& layout, const Slab& slab,
   return {slab.host() + layout.offset(field) + row * layout.row_bytes(field), layout.row_bytes(field)};
 }
 
-// A scalar or short vector as numbers; larger fields are told by their hash.
+// A scalar or short vector as numbers, a larger field as its hash.
 json value_of(const Field& field, std::span<const std::byte> bytes) {
-  json values = json::array();
-  const std::size_t size = size_of(field.dtype), count = bytes.size() / size;
-  if (count > 16) return xxh64_hex(bytes);
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::byte* at = bytes.data() + i * size;
-    auto read = [at](auto value) {
-      std::memcpy(&value, at, sizeof value);
-      return value;
-    };
-    switch (field.dtype) {
-      case DType::u8: values.push_back(read(std::uint8_t{})); break;
-      case DType::i32: values.push_back(read(std::int32_t{})); break;
-      case DType::i64: values.push_back(read(std::int64_t{})); break;
-      case DType::f32: values.push_back(read(0.f)); break;
-    }
+  if (bytes.size() > 16 * size_of(field.dtype)) return xxh64_hex(bytes);
+  const auto numbers = [bytes]<class Number>(Number) {
+    std::vector<Number> values(bytes.size() / sizeof(Number));
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+    return values.size() == 1 ? json(values.front()) : json(values);
+  };
+  switch (field.dtype) {
+    case DType::u8: return numbers(std::uint8_t{});
+    case DType::i32: return numbers(std::int32_t{});
+    case DType::i64: return numbers(std::int64_t{});
+    case DType::f32: return numbers(0.f);
   }
-  return count == 1 ? values[0] : values;
+  return {};
 }
 
 void write_picture(const std::filesystem::path& path, const Field& field, std::span<const std::byte> bytes) {
@@ -68,7 +64,7 @@ struct Mixed {
 
 Mixed mixed(BatchMixer& mixer, const SlabLayout& layout, const Slab& slab) {
   const auto& fields = layout.fields();
-  const auto image = static_cast<std::size_t>(std::find_if(fields.begin(), fields.end(), is_image) - fields.begin());
+  const auto image = static_cast<std::size_t>(std::ranges::find_if(fields, is_image) - fields.begin());
   const Field& field = fields[image];
   PixelRule levels;
   for (std::size_t c = 0; c < static_cast<std::size_t>(field.shape[2]); ++c) {
@@ -99,8 +95,7 @@ void describe_mix(const BatchMix& mix, const Slab& slab, std::size_t row, json& 
   entry["mixed_with"] = slab.rows()[static_cast<std::size_t>(mix.rows[row].partner)].position;
 }
 
-// `mix` may be null.
-// What the sampler drew for a row: it makes it once more.
+// The values that the sampler drew for a row: it makes the row once more.
 json draws_of(const Sampler& sampler, const SlabLayout& layout, const RowWork& work, std::uint64_t seed) {
   std::vector<std::vector<std::byte>> fields;
   std::vector<std::byte*> pointers;
@@ -118,6 +113,7 @@ json draws_of(const Sampler& sampler, const SlabLayout& layout, const RowWork& w
   return all;
 }
 
+// `mix` may be null.
 json describe_row(const DataParts& data, const SlabLayout& layout, const Slab& slab, std::size_t row,
                   std::uint64_t seed, const Mixed* mix, const std::filesystem::path& folder, std::uint64_t number) {
   const RowWork& work = slab.rows()[row];
@@ -131,8 +127,7 @@ json describe_row(const DataParts& data, const SlabLayout& layout, const Slab& s
     // "source" says which record it is.
     entry[field.name == source_field ? "source_index" : field.name] = value_of(field, bytes);
     if (!is_picture(field)) continue;
-    char name[64];
-    std::snprintf(name, sizeof name, "row-%04llu.png", static_cast<unsigned long long>(number));
+    const std::string name = printed("row-%04ju.png", std::uintmax_t{number});
     const bool is_mixed = mix && is_image(field);
     write_picture(folder / name, field,
                   is_mixed ? std::span(mix->pictures).subspan(row * bytes.size(), bytes.size()) : bytes);
@@ -178,27 +173,26 @@ std::uint64_t replay(const Config& config, std::uint64_t iteration, const std::f
   const DataParts& data = session.open_training();
   session.prepare();
   const auto accum = static_cast<std::uint32_t>(config.table("train").integer("accum"));
-  const auto replayed = session.make_loader(loader_parts("train", data, config, iteration, iteration));
-  Loader& line = *replayed;
+  const auto loader = session.make_loader(loader_parts("train", data, config, iteration, iteration));
   const Mixing mixing = mixing_of(config);
   std::optional<BatchMixer> mixer;
-  if (mixing.any()) mixer.emplace(mixing, line.layout(), seed_of(config), accum);
+  if (mixing.any()) mixer.emplace(mixing, loader->layout(), seed_of(config), accum);
   check_replay_folder(folder);
   make_folders(folder);
   for (const auto& name : names_in(folder))  // an earlier replay may have had more rows
     if (is_of_replay(name)) std::filesystem::remove(folder / name);
-  line.start();
+  loader->start();
 
   json rows = json::array();
   std::uint64_t epoch = 0;
-  for (Ticket ticket; line.next(ticket); line.release(ticket)) {
-    const Slab& slab = line.slab(ticket);
+  for (Ticket ticket; loader->next(ticket); loader->release(ticket)) {
+    const Slab& slab = loader->slab(ticket);
     if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
     epoch = slab.epoch() + 1;
-    const auto mix = mixer ? std::optional(mixed(*mixer, line.layout(), slab)) : std::nullopt;
+    const auto mix = mixer ? std::optional(mixed(*mixer, loader->layout(), slab)) : std::nullopt;
     for (std::size_t row = 0; row < slab.rows().size(); ++row)
       rows.push_back(
-          describe_row(data, line.layout(), slab, row, seed_of(config), mix ? &*mix : nullptr, folder, rows.size()));
+          describe_row(data, loader->layout(), slab, row, seed_of(config), mix ? &*mix : nullptr, folder, rows.size()));
   }
   const std::uint64_t count = rows.size();
   json batch{{"iteration", iteration}, {"epoch", epoch}, {"rows", std::move(rows)}};

@@ -1,5 +1,5 @@
 #pragma once
-// Replay: rebuilds exactly the batch that an iteration sees, and what training makes of it.
+// Replay: rebuilds exactly the batch that an iteration sees, and its loss and gradients.
 
 #include <cstdint>
 #include <filesystem>

@@ -65,22 +65,20 @@ class WatchedLearner : public Learner {
   bool failed_ = false;  // an error kept the iteration from being computed (train.on_error)
 };
 
-template <class Bits>
-bool all_finite(const StateTensor& tensor, Bits exponent) {
-  for (std::size_t at = 0; at + sizeof(Bits) <= tensor.bytes.size(); at += sizeof(Bits)) {
-    Bits bits;
-    std::memcpy(&bits, tensor.bytes.data() + at, sizeof bits);
-    if ((bits & exponent) == exponent) return false;
-  }
-  return true;
-}
-
+// A number is not finite where all bits of its exponent are set.
 bool is_sound(const StateTensor& tensor) {
-  if (tensor.dtype == "F32") return all_finite(tensor, std::uint32_t{0x7f800000});
-  if (tensor.dtype == "F64") return all_finite(tensor, std::uint64_t{0x7ff0000000000000});
-  if (tensor.dtype == "F16") return all_finite(tensor, std::uint16_t{0x7c00});
-  if (tensor.dtype == "BF16") return all_finite(tensor, std::uint16_t{0x7f80});
-  return true;
+  const auto all_finite = [&tensor]<class Bits>(Bits exponent) {
+    for (std::size_t at = 0; at + sizeof(Bits) <= tensor.bytes.size(); at += sizeof(Bits)) {
+      Bits bits;
+      std::memcpy(&bits, tensor.bytes.data() + at, sizeof bits);
+      if ((bits & exponent) == exponent) return false;
+    }
+    return true;
+  };
+  if (tensor.dtype == "F32") return all_finite(std::uint32_t{0x7f800000});
+  if (tensor.dtype == "F64") return all_finite(std::uint64_t{0x7ff0000000000000});
+  if (tensor.dtype == "F16") return all_finite(std::uint16_t{0x7c00});
+  return tensor.dtype != "BF16" || all_finite(std::uint16_t{0x7f80});
 }
 
 // What is wrong with a snapshot; empty where nothing is.

@@ -23,8 +23,8 @@ struct EarlierRun {
   std::uint64_t last;                           ///< its last iteration
 };
 
-/// The run whose folder start.config is, or else the newest of that configuration. Where CONFIG or the command line say
-/// other than the run's own configuration, a warning tells what will be different. Throws UserError.
+/// The run whose folder start.config is, or else the newest run of that configuration. A warning names each value in
+/// which CONFIG or the command line differ from the run's own configuration. Throws UserError.
 EarlierRun find_earlier_run(StartOptions start);
 
 /// Where to take up training to get to `iteration`: `wished`, which must be from before it, or else the run's newest
@@ -36,19 +36,19 @@ std::optional<std::filesystem::path> snapshot_before(const EarlierRun& run, std:
 /// The iteration of that snapshot; 0 for none.
 std::uint64_t iteration_of(const std::optional<std::filesystem::path>& snapshot);
 
-/// What becomes of an iteration whose values are known and whose update is not yet done. False: it was the last.
+/// Called for each iteration after its gradients and before its update. False: this iteration was the last.
 using OnScalars = std::function<bool(std::uint64_t iteration, const StepStats& scalars, Learner& learner)>;
 
 /// Which updates are left out while iterations are repeated.
 enum class Discarding {
   as_the_run,  ///< those that the run left out
-  possible,    ///< likewise, and `on_figures` may call Learner::discard()
+  possible,    ///< likewise, and `on_scalars` may call Learner::discard()
 };
 
-/// Trains from `snapshot` (nothing: from the initial weights) until `on_figures` says that it is enough, or to the end
-/// of the run. Nothing is written. Validates only where a plateau's schedule hangs on it. Returns 0, or the exit code
-/// of the signal that ended it. Throws UserError: numerics where the run would have ended before, usage where it went
-/// back to a snapshot, which is not repeated.
+/// Trains from `snapshot` (nothing: from the initial weights) until `on_scalars` says that it is enough, or to the end
+/// of the run. Nothing is written. Validates only where a schedule with state needs the value. Returns 0, or the exit
+/// code of the signal that ended it. Throws UserError: numerics where the run would have ended before, usage where it
+/// went back to a snapshot, which is not repeated.
 int train_again(const EarlierRun& run, const std::optional<std::filesystem::path>& snapshot, Discarding discarding,
                 const MakeLearner& make_learner, Interrupt& interrupt, const OnScalars& on_scalars);
 

@@ -1,8 +1,8 @@
 #include "pipeline/tools/shard_writer.h"
 
-#include <cstdio>
 #include <span>
 
+#include "pipeline/telemetry/format.h"
 #include "sampling/codecs/encode.h"
 #include "sampling/core/error.h"
 #include "sampling/io/tar.h"
@@ -13,11 +13,7 @@ namespace {
 constexpr std::uint64_t most_shards = 1'000'000;  // six digits, so that names sort as numbers do
 constexpr std::uint64_t end_bytes = 2 * tar_block_bytes;
 
-std::string digits(int count, std::uint64_t number) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%0*llu", count, static_cast<unsigned long long>(number));
-  return text;
-}
+std::string digits(int count, std::uint64_t number) { return printed("%0*ju", count, std::uintmax_t{number}); }
 
 void append_entry(std::string& archive, const std::string& name, std::span<const std::byte> bytes) {
   const auto header = tar_header(name, bytes.size());

@@ -10,6 +10,7 @@
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/error.h"
+#include "sampling/core/text.h"
 #include "stages/evaluation/metric_names.h"
 #include "stages/system/named_thread.h"
 
@@ -107,7 +108,7 @@ void Display::show(const StepEvent& event, const Scalars& parts) {
   now.loss = if_finite(event.loss);
   progress_.report(now);
   if (!metrics_) return;
-  std::vector<MetricField> fields{{"iter", event.iteration},
+  ordered_json fields{{"iter", event.iteration},
                                   {"epoch", event.epoch + 1},
                                   {"loss", event.loss},
                                   {"lr", event.lr},
@@ -119,23 +120,22 @@ void Display::show(const StepEvent& event, const Scalars& parts) {
                                   {"grad_norm", event.grad_norm},
                                   {"clipped", event.clipped}};
   if (event.slowest_rank >= 0)
-    fields.insert(fields.end(), {{"slowest_rank", static_cast<std::uint64_t>(event.slowest_rank)},
-                                 {"slowest_time", event.slowest_s},
-                                 {"slowest_link", static_cast<std::uint64_t>(event.slowest_link)},
-                                 {"link_time", event.link_s}});
+    fields.update({{"slowest_rank", event.slowest_rank},
+                   {"slowest_time", event.slowest_s},
+                   {"slowest_link", event.slowest_link},
+                   {"link_time", event.link_s}});
   if (event.exchange_s > 0)
-    fields.insert(fields.end(), {{"exchange_time", event.exchange_s}, {"exchange_hidden", event.exchange_hidden}});
+    fields.update({{"exchange_time", event.exchange_s}, {"exchange_hidden", event.exchange_hidden}});
   add(parts, fields);
   metrics_->write("train", fields);
 }
 
 // What a net, a step or a hook logs stands beside the line's own fields, and cannot take the place of one.
-void Display::add(const Scalars& parts, std::vector<MetricField>& fields) {
-  const auto own = static_cast<std::ptrdiff_t>(fields.size());
+void Display::add(const Scalars& parts, ordered_json& fields) {
+  const ordered_json own = fields;
   for (auto& [name, value] : parts) {
-    const auto is_own = [&key = name](auto& field) { return field.first == key; };
-    if (name != "kind" && std::none_of(fields.begin(), fields.begin() + own, is_own))
-      fields.emplace_back(name, value);
+    if (name != "kind" && !own.contains(name))
+      fields[name] = value;
     else if (clashes_.insert(name).second)
       log_warn(concat("metrics.jsonl: a train line has a `", name,
                       "` of its own; that of a net, a step or a hook is left out"));
@@ -144,13 +144,13 @@ void Display::add(const Scalars& parts, std::vector<MetricField>& fields) {
 
 void Display::show(const ValidationEvent& validation) {
   std::string line = concat("validation at iteration ", validation.iteration, ": ");
-  std::vector<MetricField> fields{{"iter", validation.iteration}};
+  ordered_json fields{{"iter", validation.iteration}};
   const auto& scalars = validation.scalars;
   auto left_out = scalars_of_parts(scalars);
   if (left_out.size() <= most_parts) left_out.clear();
   for (auto& [name, value] : scalars) {
     if (!left_out.contains(name)) line += (fields.size() > 1 ? "  " : "") + name + " " + format_loss(value);
-    fields.emplace_back(name, value);
+    fields[name] = value;
   }
   if (validation.replaced > 0)
     line += concat("  (another picture in the place of a bad one: ", validation.replaced, ")");
@@ -171,8 +171,8 @@ void Display::validation(const ValidationEvent& event) {
 
 void Display::epoch(std::uint64_t iteration, std::uint64_t epoch, const Scalars& means) {
   if (!metrics_) return;
-  std::vector<MetricField> fields{{"iter", iteration}, {"epoch", epoch + 1}};
-  fields.insert(fields.end(), means.begin(), means.end());
+  ordered_json fields{{"iter", iteration}, {"epoch", epoch + 1}};
+  for (auto& [name, value] : means) fields[name] = value;
   show_later([this, fields = std::move(fields)] { metrics_->write("epoch", fields); });
 }
 

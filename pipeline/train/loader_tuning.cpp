@@ -10,7 +10,7 @@ namespace flowtrain {
 void LoaderTuning::after_iteration(const Pace::IterationTime& time) {
   if (!tuner) return;
   const auto change = tuner->after(time.waited_s + time.computed_s, time.waited_s);
-  if (change && change->line != loader.shape()) loader.retune(change->line);
+  if (change && change->loader != loader.shape()) loader.retune(change->loader);
   if (change && change->threads > 0) learner.set_threads(change->threads);
   if (!tuner->settled()) return;
   tell();

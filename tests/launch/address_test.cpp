@@ -1,4 +1,4 @@
-#include "pipeline/launch/address.h"
+#include "pipeline/launch/url.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "pipeline/launch/hostlist.h"
+#include "pipeline/launch/launchers.h"
 
 #include <doctest/doctest.h>
 

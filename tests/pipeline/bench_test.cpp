@@ -46,7 +46,7 @@ std::vector<std::string> stages_of(const BenchReport& report) {
 
 }  // namespace
 
-TEST_CASE("bench measures the transfer to a device that copies, alone and in the whole line") {
+TEST_CASE("bench measures the transfer to a device that copies, alone and in the whole loader") {
   const TempFolder folder;
   folder.write("a.toml",
                "[data]\ndataset = \"shapes\"\nsamples = 64\nsize = 16\n[loader]\nbatch = 8\nworkers = 1\n[net]\nname = "

@@ -28,7 +28,7 @@ Outcome train(Tuner& tuner, const Tuning& start, const Machine& rate, double com
     const double iteration_s = under_way-- > 0 ? compute_s : std::max(compute_s, 1 / rate(now));
     outcome.seconds += iteration_s;
     if (const auto change = tuner.after(iteration_s, iteration_s - compute_s)) {
-      under_way = static_cast<int>(now.line.prefetch);
+      under_way = static_cast<int>(now.loader.prefetch);
       now = *change;
       ++outcome.changes;
     }
@@ -63,14 +63,14 @@ TEST_CASE("what is found within 20 seconds is nearly as fast as the best of all 
   };
   const auto limited = [](double read, double sample) { return std::min(read, sample); };
   const Case cases[] = {
-      {"a slow disk, reads in parallel", [&](const Tuning& t) { return limited(4.0 * t.line.readers, 100); }},
+      {"a slow disk, reads in parallel", [&](const Tuning& t) { return limited(4.0 * t.loader.readers, 100); }},
       {"workers in one another's way",
-       [&](const Tuning& t) { return 60.0 * t.line.workers / (1 + 0.1 * t.line.workers * t.line.workers); }},
+       [&](const Tuning& t) { return 60.0 * t.loader.workers / (1 + 0.1 * t.loader.workers * t.loader.workers); }},
       {"bursts that a deeper prefetch bridges",
-       [&](const Tuning& t) { return 80.0 * t.line.prefetch / (t.line.prefetch + 4.0); }},
+       [&](const Tuning& t) { return 80.0 * t.loader.prefetch / (t.loader.prefetch + 4.0); }},
       {"both",
        [&](const Tuning& t) {
-         return limited(10.0 * t.line.readers, 120.0) * t.line.prefetch / (t.line.prefetch + 1.0);
+         return limited(10.0 * t.loader.readers, 120.0) * t.loader.prefetch / (t.loader.prefetch + 1.0);
        }},
   };
   for (auto& each : cases) {
@@ -90,11 +90,11 @@ TEST_CASE("what is found within 20 seconds is nearly as fast as the best of all 
 
 TEST_CASE("what was given is not changed") {
   Tuner::Limits fixed;
-  fixed.most = first_shape.line;
-  fixed.least_workers = first_shape.line.workers;
+  fixed.most = first_shape.loader;
+  fixed.least_workers = first_shape.loader.workers;
   Tuner tuner(first_shape, fixed);
   const auto outcome = train(
-      tuner, first_shape, [](const Tuning& t) { return 10.0 * t.line.readers; }, 0.001);
+      tuner, first_shape, [](const Tuning& t) { return 10.0 * t.loader.readers; }, 0.001);
   CHECK(outcome.changes == 0);
   CHECK(tuner.settled());
 }
@@ -108,12 +108,12 @@ TEST_CASE("workers that only take cores from the net are given up, though it nev
     Tuning now = first_shape;
     double total_s = 0;
     while (!tuner.settled()) {
-      const double iteration_s = 0.02 * (1 + 0.2 * now.line.workers);
+      const double iteration_s = 0.02 * (1 + 0.2 * now.loader.workers);
       total_s += iteration_s;
       if (const auto change = tuner.after(iteration_s, 0)) now = *change;
     }
-    CHECK(now.line.workers == (shares ? 1 : 8));
-    CHECK(now.line.readers == first_shape.line.readers);
+    CHECK(now.loader.workers == (shares ? 1 : 8));
+    CHECK(now.loader.readers == first_shape.loader.readers);
     CHECK(total_s < 20);
   }
 }
@@ -122,13 +122,13 @@ TEST_CASE("threads that compute are tried only where they may be") {
   // On four cores: each thread of either kind takes its share of them.
   const Machine rate = [](const Tuning& t) {
     const double threads = t.threads > 0 ? t.threads : 4;
-    const double share = std::min(1.0, 4 / (threads + t.line.workers));
-    return std::min(30.0 * threads * share, 10.0 * t.line.workers * share);
+    const double share = std::min(1.0, 4 / (threads + t.loader.workers));
+    return std::min(30.0 * threads * share, 10.0 * t.loader.workers * share);
   };
   const Tuning start{{4, 1, 4}, 4};
   Tuner::Limits four;
   four.shares_cores = true;
-  four.most = start.line;
+  four.most = start.loader;
   for (const bool may : {false, true}) {
     four.most_threads = may ? 4 : 0;
     Tuner tuner(start, four);
@@ -142,7 +142,7 @@ TEST_CASE("threads that compute are tried only where they may be") {
 TEST_CASE("slow iterations end the search in time, and the best so far stays") {
   Tuner tuner(first_shape, limits());
   const auto outcome = train(
-      tuner, first_shape, [](const Tuning& t) { return 0.1 * t.line.readers; }, 0.01);
+      tuner, first_shape, [](const Tuning& t) { return 0.1 * t.loader.readers; }, 0.01);
   CHECK(outcome.seconds < 31);
   CHECK(outcome.best == tuner.best());
 }

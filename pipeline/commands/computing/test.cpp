@@ -10,7 +10,6 @@
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/telemetry/metrics.h"
-#include "pipeline/telemetry/table_line.h"
 #include "pipeline/tools/evaluate.h"
 #include "sampling/core/error.h"
 #include "stages/evaluation/metric_names.h"
@@ -41,9 +40,7 @@ void log_classes(const Scalars& scalars, const std::string& group_by) {
   log_info(std::string("accuracy  ") + (group_by.empty() || group_by == "label" ? "class" : group_by));
   for (auto& [name, value] : scalars) {
     if (!name.starts_with(class_accuracy)) continue;
-    std::string line;
-    append_line(line, "%8s  ", format_loss(value).c_str());
-    log_info(line + name.substr(class_accuracy.size()));
+    log_info(printed("%8s  ", format_loss(value).c_str()) + name.substr(class_accuracy.size()));
   }
 }
 
@@ -62,10 +59,10 @@ void report(const Evaluation& measured, const fs::path& snapshot, const std::str
   log_classes(measured.scalars, group_by);
   if (measured.confusion) report_confusion(*measured.confusion, measured.folder);
   if (measured.detects) log_info("results in " + measured.folder.string());
-  std::vector<MetricField> fields{{"snapshot", snapshot.string()}};
-  if (!measured.set.empty()) fields.emplace_back("set", measured.set);
-  for (auto& [name, value] : measured.scalars) fields.emplace_back(name, value);
-  std::puts(metrics_line("test", fields).c_str());
+  ordered_json fields{{"snapshot", snapshot.string()}};
+  if (!measured.set.empty()) fields["set"] = measured.set;
+  for (auto& [name, value] : measured.scalars) fields[name] = value;
+  std::puts(json_line(metrics_event("test", fields)).c_str());
 }
 
 }  // namespace

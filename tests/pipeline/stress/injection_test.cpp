@@ -22,9 +22,9 @@
 
 namespace {
 // Fails one allocation of a thread that lets no other error in from outside: the display's next one for the fields of a
-// line of metrics (the kind and ten more), or the snapshot thread's next one of any size.
+// line of metrics (room for 16 of them), or the snapshot thread's next one of any size.
 std::atomic<bool> display_has_no_memory{false}, snapshot_has_no_memory{false};
-constexpr std::size_t fields_bytes = 11 * sizeof(flowtrain::MetricField);
+constexpr std::size_t fields_bytes = 16 * sizeof(flowtrain::ordered_json::object_t::value_type);
 
 bool on_thread(const char* wanted) {
   char name[16] = {};
