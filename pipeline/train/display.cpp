@@ -109,16 +109,16 @@ void Display::show(const StepEvent& event, const Scalars& parts) {
   progress_.report(now);
   if (!metrics_) return;
   ordered_json fields{{"iter", event.iteration},
-                                  {"epoch", event.epoch + 1},
-                                  {"loss", event.loss},
-                                  {"lr", event.lr},
-                                  {"samples_per_s", event.samples_per_s},
-                                  {"data_wait", event.data_wait},
-                                  {"loss_avg", event.loss_avg},
-                                  {"data_time", event.data_time_s},
-                                  {"step_time", event.step_time_s},
-                                  {"grad_norm", event.grad_norm},
-                                  {"clipped", event.clipped}};
+                      {"epoch", event.epoch + 1},
+                      {"loss", event.loss},
+                      {"lr", event.lr},
+                      {"samples_per_s", event.samples_per_s},
+                      {"data_wait", event.data_wait},
+                      {"loss_avg", event.loss_avg},
+                      {"data_time", event.data_time_s},
+                      {"step_time", event.step_time_s},
+                      {"grad_norm", event.grad_norm},
+                      {"clipped", event.clipped}};
   if (event.slowest_rank >= 0)
     fields.update({{"slowest_rank", event.slowest_rank},
                    {"slowest_time", event.slowest_s},

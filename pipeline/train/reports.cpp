@@ -23,7 +23,8 @@ void Reports::put(StepEvent event, const Scalars& scalars) {
 
 Scalars epoch_means(const RunState& state) {
   Scalars means;
-  for (auto& [name, scalar] : state.epoch_sums) means.emplace_back(name, scalar.sum / static_cast<double>(scalar.count));
+  for (auto& [name, scalar] : state.epoch_sums)
+    means.emplace_back(name, scalar.sum / static_cast<double>(scalar.count));
   return means;
 }
 

@@ -74,7 +74,8 @@ void members(Is<RunState> auto& of, const auto& member) {
   member("saved", of.saved);
 }
 
-// Texts need not be UTF-8, which JSON demands (names of folders, states of plugins): such a text is a list of its bytes.
+// Texts need not be UTF-8, which JSON demands (names of folders, states of plugins): such a text is a list of its
+// bytes.
 json text_json(const std::string& text) try {
   static_cast<void>(json(text).dump());
   return text;

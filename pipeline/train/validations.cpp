@@ -170,7 +170,7 @@ void Validations::warn_of_unknown(const Scalars& training) {
   for (auto& name : names)
     if (name.starts_with(of_training) && !finite_value(training, name))
       warn_once(run_.group, concat("no rule can compare '", name, "': training reports ",
-                  join(training, ", ", [](auto& scalar) { return scalar.first; })));
+                                   join(training, ", ", [](auto& scalar) { return scalar.first; })));
 }
 
 // Into the run's state, and shown.
