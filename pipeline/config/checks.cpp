@@ -13,7 +13,6 @@
 #include "sampling/core/pattern.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
-#include "stages/evaluation/detection_metrics.h"
 #include "stages/evaluation/metric_names.h"
 
 namespace flowtrain {

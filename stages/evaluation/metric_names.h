@@ -1,6 +1,7 @@
 #pragma once
 // What the name of a metric of validation says.
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,17 @@ inline std::string metric_of(std::string_view scalar, const std::vector<std::str
     if (begins(text, "loss")) return "loss";
   }
   return {};
+}
+
+/// The metrics of boxes: COCO's twelve in the order of coco_score_names, and `voc_map`.
+inline const std::vector<std::string>& detection_metric_names() {
+  static const std::vector<std::string> names{"ap",   "ap50",  "ap75", "aps", "apm", "apl",    "ar1",
+                                              "ar10", "ar100", "ars",  "arm", "arl", "voc_map"};
+  return names;
+}
+
+inline bool is_detection_metric(const std::string& name) {
+  return std::ranges::find(detection_metric_names(), name) != detection_metric_names().end();
 }
 
 }  // namespace flowtrain

@@ -88,7 +88,7 @@ TEST_CASE("what follows from a validation follows at the next one, however long 
     CHECK(lowered[iteration] == doctest::Approx(iteration <= 45 ? rate : rate / 10));
 
   RunSetup stopping = overlapping();
-  stopping.early_stop = {{.metric = "loss"}, 1};
+  stopping.early_stop = {{{"loss"}}, 1};
   TempFolder folder;
   const Outcome outcome = TrainerFixture(stopping, folder.path()).run();
   CHECK(outcome.result.iteration == 45);
@@ -117,7 +117,7 @@ TEST_CASE("each snapshot stands for itself: before a validation it is about to b
   CHECK_FALSE(state_of(folder.path(), 60).validation_pending);
 
   const auto link = std::filesystem::read_symlink(folder.path() / "best").filename().string();
-  CHECK(link == snapshot_name(state_of(folder.path(), 60).best.at("best").front().iteration));
+  CHECK(link == snapshot_name(state_of(folder.path(), 60).best.at("best").entries.front().iteration));
 }
 
 TEST_CASE("a run with overlapped validation that died again and again ends as one that never did") {
@@ -156,7 +156,7 @@ TEST_CASE("a validation that a signal interrupts is begun anew, on the weights t
     TempFolder folder;
     interrupt_in(folder.path(), setup);
     std::filesystem::remove_all(find_iteration(folder.path(), 15));
-    const auto best = RunState::from_json(TrainerFixture(setup, folder.path()).run().remembered).best.at("best");
+    const auto best = RunState::from_json(TrainerFixture(setup, folder.path()).run().remembered).best.at("best").entries;
     CHECK(std::none_of(best.begin(), best.end(), [](auto& entry) { return entry.iteration == 15; }));
   }
   SUBCASE("the resumed run has no copy: it is left out") {
@@ -204,8 +204,8 @@ TEST_CASE("an error of the validation after which the run is to go on leaves tha
   };
   const Outcome outcome = fixture.run();
   CHECK(outcome.params == expected.params);
-  const auto best = RunState::from_json(outcome.remembered).best.at("best"),
-             all = RunState::from_json(expected.remembered).best.at("best");
+  const auto best = RunState::from_json(outcome.remembered).best.at("best").entries,
+             all = RunState::from_json(expected.remembered).best.at("best").entries;
   CHECK(std::none_of(best.begin(), best.end(), [](auto& entry) { return entry.iteration == 15; }));
   CHECK(RunState::from_json(outcome.remembered).validation.at("").batches ==
         RunState::from_json(expected.remembered).validation.at("").batches);
