@@ -1,4 +1,4 @@
-// How long a consumer waits that takes as long as a training step would: a configuration's data line, from which each
+// How long a consumer waits that takes as long as a training step would: a configuration's loader, from which each
 // batch is taken, held for a while, and given back. Prints JSON.
 //
 //     build/release/bin/bench_consumer STEP_MS SECONDS CONFIG [KEY=VALUE…]

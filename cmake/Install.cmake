@@ -16,7 +16,7 @@ install(TARGETS flowtrain_example_plugin LIBRARY DESTINATION lib/flowtrain/plugi
 file(GLOB public_headers CONFIGURE_DEPENDS pipeline/plugin.h sampling/*.hpp nets/*.h nets/*/*.h)
 list(FILTER public_headers EXCLUDE REGEX "nets/(cornernet|diagnostics)/|nets/(list|names|parallel)\\.h")
 list(APPEND public_headers ${CMAKE_SOURCE_DIR}/pipeline/schedules/schedule.h)
-foreach(header core/error.h core/mutex.h core/random.h core/registry.h core/text.h core/settings.h dataset.h
+foreach(header core/error.h core/mistake.h core/mutex.h core/random.h core/registry.h core/text.h core/settings.h dataset.h
                images/pixel_rule.h order.h plugin_abi.h sampler.h)
   list(APPEND public_headers ${CMAKE_SOURCE_DIR}/sampling/${header})
 endforeach()

@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include "nets/mistake.h"
+#include "sampling/core/mistake.h"
 
 namespace flowtrain::nets {
 

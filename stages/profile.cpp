@@ -92,7 +92,7 @@ Profile::At::~At() {
 
 Profile::Span::~Span() {
   if (!profile_) return;
-  profile_->record(std::string(line_) + " " + std::string(stage_), "data line", {}, iteration_, begin_, Clock::now());
+  profile_->record(std::string(line_) + " " + std::string(stage_), "loader", {}, iteration_, begin_, Clock::now());
 }
 
 void Profile::leave(Phase phase, Clock::time_point begin, Clock::time_point end, double own_s) {

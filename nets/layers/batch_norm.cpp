@@ -2,7 +2,7 @@
 
 #include <torch/autograd.h>
 
-#include "nets/mistake.h"
+#include "sampling/core/mistake.h"
 
 namespace flowtrain::nets {
 namespace {

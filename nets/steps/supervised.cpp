@@ -7,8 +7,8 @@
 #include <stdexcept>
 
 #include "nets/make.h"
-#include "nets/mistake.h"
 #include "nets/reports.h"
+#include "sampling/core/mistake.h"
 #endif
 
 namespace flowtrain::nets {

@@ -15,7 +15,7 @@ namespace flowtrain::commands {
 
 int bench(const Arguments& arguments, Interrupt&) {
   CLI::App app(
-      "Measures each data stage alone (order, read, sample, and the transfer to a GPU) and then the whole line, "
+      "Measures each data stage alone (order, read, sample, and the transfer to a GPU) and then the whole loader, "
       "without\n"
       "a net.\n"
       "With --distributed: all-reduce between the processes, and the net's step with and without it.",

@@ -62,7 +62,7 @@ int train(const Arguments& arguments, Interrupt& interrupt) {
       app.add_flag("--initialize", options.initialize, "save the initial parameters as iteration 0, and end");
   app.add_flag("--profile", options.profile,
                "tell at the end where the time went: phases, operations, layers; trace.json in the run's folder");
-  auto* dry = app.add_flag("--dry-run", options.dry_run, "run the data line only; leaves nothing behind");
+  auto* dry = app.add_flag("--dry-run", options.dry_run, "run the loader only; leaves nothing behind");
   auto* fast =
       app.add_flag("--fast-dev-run", options.fast_dev_run,
                    "three iterations and a batch of validation, to see that all parts work; leaves nothing behind");

@@ -45,7 +45,7 @@ class Config {
   /// As it is, with the [[val.set]] of that number in the place of [data.val].
   Config with_validation_set(std::size_t index) const;
 
-  /// Throws UserError(usage) unless all is said that training needs and the data line does not: a net and an end.
+  /// Throws UserError(usage) unless all is said that training needs and the loader does not: a net and an end.
   void check_trainable() const;
 
  private:

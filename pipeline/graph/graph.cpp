@@ -159,10 +159,10 @@ class LoaderGraph {
     if (read_) wiring.add(&*read_, "read", "read\n" + counted(parts.readers, "thread"), true);
     wiring.add(&sample_, "sample", "sample\n" + counted(parts.workers, "worker") + ", rows in place");
     wiring.add(&in_order_, "sequence", "sequence");
-    wiring.add(&end_.queue, Wiring::line_end, "compute", true);
-    wiring.alias(&end_.given_back, Wiring::line_end);
+    wiring.add(&end_.queue, Wiring::loader_end, "compute", true);
+    wiring.alias(&end_.given_back, Wiring::loader_end);
     if (transfer_) wiring.add(&transfer_->copied, "transfer", "pin / transfer\n" + parts.device.name(), true);
-    wiring.alias(&accept_, transfer_ ? "transfer" : Wiring::line_end);
+    wiring.alias(&accept_, transfer_ ? "transfer" : Wiring::loader_end);
 
     if (read_) {
       wiring.connect<PlanNode::chunks>(plan_, *read_, concat("queue of ", read_->queue.capacity(), " chunks"));

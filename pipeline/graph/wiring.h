@@ -54,14 +54,14 @@ class Wiring {
   /// Draws a loader that wired itself. Its nodes' names begin with `prefix`; what it ends in is the node `end` of this
   /// drawing, which is there, or is the loader's own.
   void include(const Drawing& loader, const std::string& prefix, const std::string& end) {
-    const auto named = [&](const std::string& name) { return name == line_end ? end : prefix + name; };
+    const auto named = [&](const std::string& name) { return name == loader_end ? end : prefix + name; };
     for (auto& node : loader.nodes)
-      if (prefix.empty() || node.name != line_end)
+      if (prefix.empty() || node.name != loader_end)
         drawing_.nodes.push_back({named(node.name), prefix + node.label, node.thread});
     for (auto& edge : loader.edges) drawing_.edges.push_back({named(edge.from), named(edge.to), edge.label});
   }
   /// The node that a loader ends in.
-  static constexpr const char* line_end = "compute";
+  static constexpr const char* loader_end = "compute";
 
   const Drawing& drawing() const { return drawing_; }
 

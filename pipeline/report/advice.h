@@ -7,7 +7,7 @@
 
 namespace flowtrain {
 
-/// What is known of a line after some time.
+/// What is known of a loader after some time.
 struct LoaderLoad {
   LoaderTimes times;
   double wall_s = 0, wait_s = 0;  ///< of the consumer's loop; and of that, waiting for a batch

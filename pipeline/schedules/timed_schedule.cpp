@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sampling/core/mistake.h"
 #include "sampling/core/text.h"
 
 namespace flowtrain {
@@ -24,7 +25,7 @@ TimedSchedule::TimedSchedule(const Settings& settings, std::uint64_t iterations_
   input.length = length_;
   input.iterations_per_unit = per_unit_;
   input.iterations_per_epoch = iterations_per_epoch;
-  schedule_ = schedules().at(settings.text("name")).make(settings, input);
+  schedule_ = make_named(schedules(), settings, input);
   cut_short_ =
       begin_ >= run_end || begin_ + length_ > run_end || schedule_->reach() > std::min(length_, last_place - begin_);
 }

@@ -20,7 +20,7 @@
 
 namespace flowtrain {
 
-/// Everything that one line reads from; at the addresses that the line refers to.
+/// Everything that one loader reads from; at the addresses that the loader refers to.
 struct DataParts {
   std::unique_ptr<Dataset> dataset;
   std::unique_ptr<Order> order;
@@ -33,10 +33,10 @@ struct DataParts {
   std::uint32_t prefetch = 1;
   unsigned workers = 1, readers = 1;
   std::uint64_t read_ahead = 0;        ///< rows
-  std::optional<Tuner::Limits> tunes;  ///< loader.workers = "auto"; nothing: the line keeps its shape
+  std::optional<Tuner::Limits> tunes;  ///< loader.workers = "auto"; nothing: the loader keeps its shape
 };
 
-/// Batches that a validation line prepares ahead.
+/// Batches that a validation loader prepares ahead.
 inline constexpr std::uint32_t validation_prefetch = 5;
 
 /// How much of the data, and of this machine, is one process's.
@@ -54,10 +54,10 @@ DataParts open_training_data(const Config& config, const std::string& device, co
 DataParts open_validation_data(const Config& config, const std::vector<std::string>& learnt, const std::string& device,
                                const DataSlice& portion = {}, bool tells = true, bool needs_targets = true);
 
-/// Slabs that a line of training batches may come to have, of `batch_bytes` each: loader.prefetch may be tuned.
+/// Slabs that a loader of training batches may come to have, of `batch_bytes` each: loader.prefetch may be tuned.
 std::uint32_t most_slabs(const Config& config, const DataParts& data, std::size_t batch_bytes);
 
-/// The line of the parts, for the iterations `first` to `last`.
+/// The loader of the parts, for the iterations `first` to `last`.
 LoaderParts loader_parts(const std::string& name, const DataParts& data, const Config& config, std::uint64_t first = 1,
                          std::uint64_t last = LoaderParts::endless);
 

@@ -11,7 +11,7 @@ namespace flowtrain {
 
 namespace {
 
-/// Batches of one line, all of which come to be filled.
+/// Batches of one loader, all of which come to be filled.
 struct Prepared {
   std::uint64_t batches = 0, rows = 0, row_bytes = 0, row_bytes_as_floats = 0;
 

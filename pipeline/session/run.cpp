@@ -31,7 +31,7 @@ namespace flowtrain {
 
 namespace {
 
-// A session that trains. Members are torn down in reverse: the line before what it reads.
+// A session that trains. Members are torn down in reverse: the loader before what it reads.
 class Run {
  public:
   Run(const Config& config, const RunOptions& options, RunState state)
@@ -44,13 +44,13 @@ class Run {
     run_plan_.validate_first = state_.validation_pending && !session_.validation().empty();
     session_.prepare();
     if (options_.profile) profile_ = std::make_unique<Profile>(run_plan_.first, run_plan_.last);
-    line_ = session_.make_training_loader(run_plan_, profile_.get());
+    loader_ = session_.make_training_loader(run_plan_, profile_.get());
     session_.make_validation_loaders(state_.validation, profile_.get());
     log_debug("the data is open");
   }
 
   void make_learner(const MakeLearner& make) {
-    learner_ = session_.make_learner(make, line_->layout(), &hooks_, profile_.get());
+    learner_ = session_.make_learner(make, loader_->layout(), &hooks_, profile_.get());
     if (session_.overlaps()) net_copy_ = learner_->make_replica();
     log_debug("the net is made");
   }
@@ -79,16 +79,16 @@ class Run {
     const auto loggers = make_loggers(options_.progress, run_plan_.last, metrics);
     std::optional<Tuner> tuner;
     if (const auto& limits = session_.train().tunes)
-      tuner.emplace(Tuning{line_->shape(), limits->most_threads}, *limits);
+      tuner.emplace(Tuning{loader_->shape(), limits->most_threads}, *limits);
     TrainerParts parts = trainer_parts();
     for (auto& set : session_.validation()) {
       set->bad.emplace(make_bad_sample_log(set->config, false, *set->data.dataset, bad_sample_log, tells));
       parts.validation.push_back(
-          {set->name, *set->line, set->batches(), *set->bad, set->detection ? &*set->detection : nullptr});
+          {set->name, *set->loader, set->batches(), *set->bad, set->detection ? &*set->detection : nullptr});
     }
     std::optional<OverlappedValidation> beside;
     if (net_copy_) beside.emplace(parts.validation, &interrupt, parts.val_errors.action);
-    wire_run(session_, *line_, parts, loggers, snapshots, beside ? &*beside : nullptr);
+    wire_run(session_, *loader_, parts, loggers, snapshots, beside ? &*beside : nullptr);
     parts.bad_samples = &bad;
     parts.interrupt = &interrupt;
     parts.tuner = tuner ? &*tuner : nullptr;
@@ -126,7 +126,7 @@ class Run {
 
   // What follows from the configuration alone.
   TrainerParts trainer_parts() {
-    TrainerParts parts{run_plan_, *line_};
+    TrainerParts parts{run_plan_, *loader_};
     parts.best = BestRule::all(config_);
     parts.learner = learner_.get();
     parts.validation_replica = net_copy_.get();
@@ -203,7 +203,7 @@ class Run {
     if (done == 0) return;
     log_info(concat(result.signal ? "interrupted after" : "done:", " iteration ", result.iteration, " (", signal,
                     result.signal ? "; " : "", format_count(done), " in ", format_duration(result.wall_s), ")"));
-    log_info(waiting_advice({line_->times(), result.wall_s, result.wait_s, session_.train().workers,
+    log_info(waiting_advice({loader_->times(), result.wall_s, result.wait_s, session_.train().workers,
                              session_.train().readers, std::max(1u, std::thread::hardware_concurrency())}));
     if (options_.dry_run) log_info("order_xxh64 " + state.order.hex());
   }
@@ -215,7 +215,7 @@ class Run {
   std::unique_ptr<Profile> profile_;  // of --profile
   Session session_;
   RunPlan run_plan_;
-  std::unique_ptr<Loader> line_;
+  std::unique_ptr<Loader> loader_;
   std::unique_ptr<Learner> learner_;
   std::unique_ptr<ValidationReplica> net_copy_;  // of the learner; null where validation is inline
   std::string record_;
@@ -301,8 +301,8 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   std::optional<OpenSnapshot> snapshot;
   if (start.snapshot && group.leads()) snapshot.emplace(open_verified(*start.snapshot));
   RunState state = initial_state(start, snapshot, group);
-  for (auto& line : forget_other_metrics(BestRule::all(start.config), state.best))
-    if (group.leads()) log_info(line);
+  for (auto& change : forget_other_metrics(BestRule::all(start.config), state.best))
+    if (group.leads()) log_info(change);
   const Basis before = basis_of(state);
 
   FailedStart failed(start, interrupt);

@@ -35,7 +35,7 @@ struct LastHook {
   std::string label = {};
 };
 
-/// Runs the data line, and the net where options.mode says so, without a folder or snapshots (--dry-run, --no-optim,
+/// Runs the loader, and the net where options.mode says so, without a folder or snapshots (--dry-run, --no-optim,
 /// --fast-dev-run, lr-find).
 int run_without_traces(const Config& config, const RunOptions& options, const MakeLearner& make_learner,
                        Interrupt& interrupt, const LastHook& last_hook = {});

@@ -5,13 +5,13 @@
 
 namespace flowtrain {
 
-Drawing wire_run(const Session& session, const Loader& line, TrainerParts& parts,
+Drawing wire_run(const Session& session, const Loader& loader, TrainerParts& parts,
                  const std::vector<NamedLogger>& loggers, SnapshotBranch* snapshots, OverlappedValidation* validation) {
   Wiring graph;
-  graph.include(line.drawing(), "", Wiring::line_end);
+  graph.include(loader.drawing(), "", Wiring::loader_end);
   for (const void* outlet : {static_cast<const void*>(&parts.loggers.outlets),
                              static_cast<const void*>(&parts.snapshots), static_cast<const void*>(&parts.beside)})
-    graph.alias(outlet, Wiring::line_end);
+    graph.alias(outlet, Wiring::loader_end);
   for (auto& [name, does, depth, logger] : loggers) {
     graph.add(logger.get(), name, concat(name, "\n", does), true);
     graph.connect(parts.loggers.outlets, *logger, concat("queue of ", depth, " reports"));
@@ -25,7 +25,7 @@ Drawing wire_run(const Session& session, const Loader& line, TrainerParts& parts
     graph.connect(parts.beside, *validation, "weights");
   }
   for (auto& set : session.validation())
-    graph.include(set->line->drawing(), set->label() + " ", validation ? "validate" : Wiring::line_end);
+    graph.include(set->loader->drawing(), set->label() + " ", validation ? "validate" : Wiring::loader_end);
   return graph.drawing();
 }
 
@@ -35,14 +35,14 @@ std::string draw_graph(const Config& config) {
   session.open_validation();
   session.prepare();
   const RunPlan run_plan = session.run_plan();
-  const auto line = session.make_training_loader(run_plan);
+  const auto loader = session.make_training_loader(run_plan);
   session.make_validation_loaders();
-  TrainerParts parts{run_plan, *line};
+  TrainerParts parts{run_plan, *loader};
   const auto loggers = make_loggers(ProgressMode::off, run_plan.last, nullptr);
   SnapshotBranch snapshots({}, nullptr);
   OverlappedValidation beside({}, nullptr, ErrorPolicy::Action::stop);
   OverlappedValidation* validation = session.overlaps() ? &beside : nullptr;
-  return to_dot(wire_run(session, *line, parts, loggers, &snapshots, validation), config.name());
+  return to_dot(wire_run(session, *loader, parts, loggers, &snapshots, validation), config.name());
 }
 
 }  // namespace flowtrain

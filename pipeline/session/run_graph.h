@@ -13,7 +13,7 @@ namespace flowtrain {
 
 /// Connects the trainer, of which `parts` are, with what runs beside it, and returns the drawing, with the session's
 /// lines, which have wired themselves. `snapshots` and `validation` may be null.
-Drawing wire_run(const Session& session, const Loader& line, TrainerParts& parts,
+Drawing wire_run(const Session& session, const Loader& loader, TrainerParts& parts,
                  const std::vector<NamedLogger>& loggers, SnapshotBranch* snapshots, OverlappedValidation* validation);
 
 /// The graph of a training run, as `flowtrain graph` draws it: built, not started.

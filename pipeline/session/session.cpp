@@ -58,7 +58,7 @@ void Session::prepare() {
 }
 
 std::unique_ptr<Loader> Session::make_loader(LoaderParts parts) const {
-  if (!scheduler_) throw InternalError("a line of a session that is not prepared");
+  if (!scheduler_) throw InternalError("a loader of a session that is not prepared");
   return std::make_unique<Loader>(std::move(parts));
 }
 
@@ -76,7 +76,7 @@ void Session::make_validation_loaders(const std::map<std::string, ValidationStat
     LoaderParts parts =
         loader_parts(set->label(), set->data, set->config, 1 + (found == done.end() ? 0 : found->second.batches));
     parts.profile = profile;
-    set->line = make_loader(std::move(parts));
+    set->loader = make_loader(std::move(parts));
   }
   check_rows(validation_);
 }
@@ -91,7 +91,7 @@ RunPlan Session::run_plan(std::uint64_t first) const {
 LearnerSpec Session::learner_spec(const SlabLayout& layout, const Config& config) const {
   LearnerSpec spec{config.table("net"),   config.table("loss"), config.list("optim"), config.list("group"),
                    config.table("train"), config.table("run"),  config.table("val"),  layout};
-  if (!validation_.empty() && validation_.front()->line) spec.val_layout = &validation_.front()->line->layout();
+  if (!validation_.empty() && validation_.front()->loader) spec.val_layout = &validation_.front()->loader->layout();
   spec.class_names = classes_;
   spec.classes = static_cast<std::int64_t>(classes_.size());
   spec.device = device_;
@@ -128,11 +128,11 @@ std::uint64_t Session::retries() const {
   return sum;
 }
 
-Slab& first_batch(Loader& line) {
+Slab& first_batch(Loader& loader) {
   Ticket ticket;
-  if (!line.next(ticket)) throw InternalError("the line ended");
-  if (ticket.kind == TicketKind::bad) std::rethrow_exception(line.slab(ticket).error());
-  return line.slab(ticket);
+  if (!loader.next(ticket)) throw InternalError("the loader ended");
+  if (ticket.kind == TicketKind::bad) std::rethrow_exception(loader.slab(ticket).error());
+  return loader.slab(ticket);
 }
 
 }  // namespace flowtrain

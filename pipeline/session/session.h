@@ -21,7 +21,7 @@ namespace flowtrain {
 struct SessionOptions {
   TrainMode mode = TrainMode::full;
   bool dry_run = false;          ///< data only, no net
-  bool checks_memory = true;     ///< refuses batches that do not fit, of all lines when they are full
+  bool checks_memory = true;     ///< refuses batches that do not fit, of all loaders when they are full
   std::string device = {};       ///< in place of run.device's
   Group* group = &solo_group();  ///< those who train together
   unsigned processes_here = 1;   ///< of these, on this machine
@@ -43,14 +43,14 @@ class Session {
   /// The other two: see open_validation_sets().
   ValidationSets& open_validation(const std::vector<std::string>& classes, const OnEmptySet& on_empty,
                                   bool needs_targets = true);
-  /// Once all data is open, before the first line: throws UserError(usage) where its batches do not fit into memory,
-  /// and makes room for the threads of all lines.
+  /// Once all data is open, before the first loader: throws UserError(usage) where its batches do not fit into memory,
+  /// and makes room for the threads of all loaders.
   void prepare();
 
   std::unique_ptr<Loader> make_loader(LoaderParts parts) const;
-  /// The line of the plan's iterations, each with its plan. `run_plan` must outlive it.
+  /// The loader of the plan's iterations, each with its plan. `run_plan` must outlive it.
   std::unique_ptr<Loader> make_training_loader(const RunPlan& run_plan, Profile* profile = nullptr) const;
-  /// A line for each set, which begins after the batches that are `done`. Throws UserError(data): see check_rows().
+  /// A loader for each set, which begins after the batches that are `done`. Throws UserError(data): see check_rows().
   void make_validation_loaders(const std::map<std::string, ValidationState>& done = {}, Profile* profile = nullptr);
   /// From iteration `first`. What is not trained moves along no schedule.
   RunPlan run_plan(std::uint64_t first = 1) const;
@@ -81,12 +81,12 @@ class Session {
   const SessionOptions options_;
   const std::string device_;
   std::vector<std::string> classes_;
-  std::unique_ptr<Scheduler> scheduler_;  // outlives the lines
+  std::unique_ptr<Scheduler> scheduler_;  // outlives the loaders
   DataParts train_;
   ValidationSets validation_;
 };
 
-/// The line's first batch, once it is started; rethrows what went wrong with it.
-Slab& first_batch(Loader& line);
+/// The loader's first batch, once it is started; rethrows what went wrong with it.
+Slab& first_batch(Loader& loader);
 
 }  // namespace flowtrain

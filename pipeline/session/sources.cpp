@@ -11,6 +11,7 @@
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/class_names.h"
+#include "sampling/core/mistake.h"
 #include "sampling/core/random.h"
 #include "sampling/core/registry.h"
 #include "sampling/core/text.h"
@@ -24,7 +25,7 @@ namespace flowtrain {
 namespace {
 
 std::unique_ptr<Dataset> open_one(const Settings& data, bool training) {
-  auto dataset = datasets().at(data.text("dataset")).make(data, {training});
+  auto dataset = make_named(datasets(), data, DatasetInput{training}, "dataset");
   if (dataset->size() == 0) throw EmptyDataset(data.text("dataset") + ": the data set is empty");
   return dataset;
 }
@@ -63,8 +64,8 @@ std::unique_ptr<Dataset> open_sources(const std::vector<Settings>& settings) {
 }
 
 std::unique_ptr<Order> make_order(const Config& config, const Settings& source, const OrderInput& input) {
-  if (auto& own = source.text("order"); !own.empty()) return orders().at(own).make(source, input);
-  return orders().at(config.table("order").text("name")).make(config.table("order"), input);
+  if (!source.text("order").empty()) return make_named(orders(), source, input, "order");
+  return make_named(orders(), config.table("order"), input);
 }
 
 std::vector<double> ratios_of(const std::vector<Settings>& settings, const std::vector<std::uint64_t>& sizes) {
@@ -114,7 +115,7 @@ std::string describe_rows(const std::vector<Field>& fields) {
 }
 
 std::unique_ptr<Sampler> sampler_of(const Settings& settings, const SamplerInput& input) {
-  return samplers().at(settings.text("name")).make(settings, input);
+  return make_named(samplers(), settings, input);
 }
 
 /// Another sampler's rows, and at their end which source each is of.
@@ -186,8 +187,7 @@ std::unique_ptr<Dataset> open_validation_dataset(const Config& config, const std
 SourcedOrder make_training_order(const Config& config, const Dataset& dataset, std::uint64_t batch,
                                  std::uint64_t seed) {
   const auto whole = dataset.sources();
-  if (whole.empty())
-    return {orders().at(config.table("order").text("name")).make(config.table("order"), {dataset, seed}), {}};
+  if (whole.empty()) return {make_named(orders(), config.table("order"), OrderInput{dataset, seed}), {}};
 
   const auto& settings = config.list("data.source");
   std::vector<OrderedSource> sources;

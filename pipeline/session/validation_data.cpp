@@ -110,7 +110,7 @@ void check_rows(const ValidationSets& sets) {
     return a.name == b.name && a.dtype == b.dtype && a.shape == b.shape;
   };
   for (auto& set : sets)
-    if (!std::ranges::equal(set->line->layout().fields(), sets.front()->line->layout().fields(), same))
+    if (!std::ranges::equal(set->loader->layout().fields(), sets.front()->loader->layout().fields(), same))
       throw set->config.data(false).error("name", "its rows have another form than those of [data.val]", ExitCode::data,
                                           "sampler.size, channels and the like make all pictures alike");
 }

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <string>
 
-#include "nets/mistake.h"
 #include "nets/optim/scaler.h"
+#include "sampling/core/mistake.h"
 #include "stages/torch/diagnostics/memory_probe.h"
 #include "stages/torch/learner/step_readout.h"
 #include "stages/torch/readout.h"
@@ -167,7 +167,7 @@ TEST_CASE("a label that the net has no logit for is an error with its number, an
   const at::Tensor label = at::tensor({0, 5}, at::kLong).to(test_device());
   for (const std::string name : {"cross_entropy", "mse"}) {
     const auto loss = testing::make_loss(name, {}, /*classes=*/6);
-    CHECK_THROWS_AS((*loss)({{"logits", logits}}, {{"label", label}}), nets::Mistake);
+    CHECK_THROWS_AS((*loss)({{"logits", logits}}, {{"label", label}}), Mistake);
     CHECK(std::isfinite((*loss)({{"logits", logits}}, {{"label", at::zeros_like(label)}}).at("loss").item<double>()));
   }
 }

@@ -4,8 +4,8 @@
 #include <thread>
 
 #include "nets/layers/batch_norm.h"
-#include "nets/mistake.h"
 #include "nets/models/net.h"
+#include "sampling/core/mistake.h"
 #include "tests/support/parts.h"
 
 #undef CHECK  // glog's, which torch.h brings along

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "nets/mistake.h"
+#include "sampling/core/mistake.h"
 #include "tests/support/failure_helper.h"
 #include "tests/support/parts.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <initializer_list>
 
-#include "nets/mistake.h"
+#include "sampling/core/mistake.h"
 
 #undef CHECK
 #include <doctest/doctest.h>

@@ -69,7 +69,7 @@ struct Place : TempFolder {
 TEST_CASE("what a run's results depend on is known by its fingerprints, and the same things have the same ones") {
   const Place place, again;
   const auto first = place.basis();
-  for (const char* key : {"data.train", "data.val", "order.weights_file", "run.plugins.0"}) {
+  for (const char* key : {"data.train", "data.val", "order.weights_file", "run.plugins.edges.so"}) {
     CAPTURE(key);
     REQUIRE(first.fingerprints.contains(key));
     CHECK(first.fingerprints.at(key).size() == 16);
@@ -111,7 +111,7 @@ TEST_CASE("a change that breaks exact resume is named, and goes on only where th
   }
   SUBCASE("a plugin") {
     std::ofstream(plugin(), std::ios::app | std::ios::binary).put('\0');
-    refused("the contents of run.plugins.0: " + (place.path() / "edges.so").string());
+    refused("the contents of run.plugins.edges.so: " + (place.path() / "edges.so").string());
   }
 }
 

@@ -48,9 +48,9 @@ TEST_CASE("an edge and its line in the drawing come from one call") {
 }
 
 TEST_CASE("a line that wired itself becomes part of another drawing") {
-  const Drawing line{{{"plan", "plan"}, {Wiring::line_end, "compute", true}}, {{"plan", Wiring::line_end, "rows"}}};
+  const Drawing line{{{"plan", "plan"}, {Wiring::loader_end, "compute", true}}, {{"plan", Wiring::loader_end, "rows"}}};
   Wiring wiring;
-  wiring.include(line, "", Wiring::line_end);
+  wiring.include(line, "", Wiring::loader_end);
   wiring.include(line, "val ", "validate");
   CHECK(edges_of(wiring.drawing()) == "plan > compute (rows)\nval plan > validate (rows)\n");
   CHECK(wiring.drawing().nodes.size() == 3);

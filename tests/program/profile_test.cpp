@@ -47,7 +47,7 @@ TEST_CASE("a profile tells phases, operations and layers, and leaves the run as 
   CHECK(lines[0].at("forward") > 0);
 }
 
-TEST_CASE("the trace has phases, operations with their layers, and the data line's threads, of the window alone") {
+TEST_CASE("the trace has phases, operations with their layers, and the loader's threads, of the window alone") {
   const TempRun place;
   REQUIRE_EXIT(place.train({"--profile", "--run-dir", "run", "--set", "loader.readers=1"}), 0);
   std::map<std::string, int> times;
@@ -64,7 +64,7 @@ TEST_CASE("the trace has phases, operations with their layers, and the data line
     categories.insert(event.at("cat"));
     CHECK(event.at("dur") >= 0);
     const auto& arguments = event.at("args");
-    if (event.at("cat") == "data line") {
+    if (event.at("cat") == "loader") {
       loading.insert(threads.at(event.at("tid")));
     } else {
       CHECK(threads.at(event.at("tid")) != "ft-worker");
@@ -73,7 +73,7 @@ TEST_CASE("the trace has phases, operations with their layers, and the data line
     }
     if (arguments.contains("layer")) layers.insert(arguments.at("layer"));
   }
-  CHECK(categories == std::set<std::string>{"backward", "data line", "forward", "operation", "phase"});
+  CHECK(categories == std::set<std::string>{"backward", "loader", "forward", "operation", "phase"});
   for (auto phase : {"transfer", "forward", "backward", "optimizer"}) CHECK(times[phase] == 10);
   CHECK(times["validation"] == 1);       // after iteration 20, before the next one begins
   CHECK(times["snapshot"] == 2);         // after 14, and that of the best validation so far

@@ -100,7 +100,7 @@ TEST_CASE("voc: names in lists may have spaces, with labels behind them or witho
   CHECK(pictures("odd.one\n") == Texts{"odd.one.PNG"});
   const auto failure = failure_of([&] { pictures("plain 1\nold cat\n"); });
   check_failure(failure, ExitCode::data, "'plain 1' is listed, but there is no JPEGImages/plain 1.jpg");
-  CHECK(failure.hint().find("all a name and -1, 0 or 1") != std::string::npos);
+  CHECK(failure.hint().find("a name and -1, 0 or 1") != std::string::npos);
 }
 
 TEST_CASE("voc: the fingerprint is that of names and boxes") {

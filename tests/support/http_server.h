@@ -157,13 +157,13 @@ class HttpServer {
     const auto space = head.find(' ');
     request.target = head.substr(space + 1, head.find(' ', space + 1) - space - 1);
     for (std::size_t at = head.find("\r\n") + 2; at < head.size();) {
-      const auto line_end = head.find("\r\n", at);
-      const auto line = head.substr(at, line_end - at);
+      const auto loader_end = head.find("\r\n", at);
+      const auto line = head.substr(at, loader_end - at);
       const auto colon = line.find(": ");
       auto name = line.substr(0, colon);
       std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
       request.headers[name] = line.substr(colon + 2);
-      at = line_end + 2;
+      at = loader_end + 2;
     }
     if (const auto range = request.header("range"); range.starts_with("bytes=")) {
       request.first = std::stoull(range.substr(6));

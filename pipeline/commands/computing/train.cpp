@@ -1,4 +1,4 @@
-// What flowtrain train does once its command line is read, unless that asks for the data line alone.
+// What flowtrain train does once its command line is read, unless it asks for the loader alone.
 
 #include <algorithm>
 #include <array>

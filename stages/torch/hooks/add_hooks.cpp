@@ -1,6 +1,6 @@
 #include "stages/torch/hooks/add_hooks.h"
 
-#include "nets/mistake.h"
+#include "sampling/core/mistake.h"
 #include "stages/hook_entries.h"
 
 namespace flowtrain {
@@ -26,9 +26,8 @@ void set_makes() {
 void add_hooks(Hooks& to, const std::vector<Settings>& list) {
   set_makes();
   for (auto& settings : list) {
-    auto hook = nets::rethrow_at_key(settings, "name",
-                                     [&] { return hooks().at(settings.text("name")).make(settings, HookInput{}); });
-    to.add(std::move(hook), label_of(settings), settings.integer("priority"), settings.text("ranks") == "first");
+    to.add(make_named(hooks(), settings, HookInput{}), label_of(settings), settings.integer("priority"),
+           settings.text("ranks") == "first");
   }
 }
 

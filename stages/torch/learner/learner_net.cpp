@@ -7,8 +7,8 @@
 #include <stdexcept>
 
 #include "nets/make.h"
-#include "nets/mistake.h"
 #include "nets/models/init.h"
+#include "sampling/core/mistake.h"
 #include "sampling/core/random.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
@@ -76,10 +76,10 @@ class NamedStep final : public nets::Step {
   }
   nets::NamedTensors operator()(const nets::NamedTensors& batch, const std::vector<std::string>& wanted) override {
     RECORD_USER_SCOPE("net");
-    return nets::rethrow_at_key(settings_, "name", [&] { return (*step_)(batch, wanted); });
+    return rethrow_at_key(settings_, "name", [&] { return (*step_)(batch, wanted); });
   }
   Evaluated evaluate(const nets::NamedTensors& batch) override {
-    return nets::rethrow_at_key(settings_, "name", [&] { return step_->evaluate(batch); });
+    return rethrow_at_key(settings_, "name", [&] { return step_->evaluate(batch); });
   }
 
  private:
@@ -99,8 +99,7 @@ std::shared_ptr<nets::Net> make_learner_net(const LearnerSpec& spec) {
     if (field.name == "image" && field.shape.size() == 3)
       input.height = field.shape[0], input.width = field.shape[1], input.channels = field.shape[2];
   torch::manual_seed(Stream(spec.seed, Purpose::init, 0).next64());
-  std::shared_ptr<nets::Net> net =
-      nets::rethrow_at_key(spec.net, "name", [&] { return nets::make_net(spec.net, input); });
+  std::shared_ptr<nets::Net> net = rethrow_at_key(spec.net, "name", [&] { return nets::make_net(spec.net, input); });
   if (spec.init)
     apply_init_rules(*spec.init, net->parameters());  // before they are on a device, whose generator is another
   net->to(at::Device(spec.device), spec.net.boolean("channels_last"));
@@ -109,7 +108,7 @@ std::shared_ptr<nets::Net> make_learner_net(const LearnerSpec& spec) {
 
 std::unique_ptr<nets::Step> make_training_step(const LearnerSpec& spec, nets::Net& net) {
   const Settings settings = spec.step ? *spec.step : supervised();
-  auto step = nets::rethrow_at_key(settings, "name", [&] {
+  auto step = rethrow_at_key(settings, "name", [&] {
     return nets::make_step(settings, {net, spec.net, spec.loss, spec.classes});
   });
   if (nets::steps().at(settings.text("name")).traits.tells_apart) return step;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "nets/make.h"
-#include "nets/mistake.h"
+#include "sampling/core/mistake.h"
 #include "sampling/core/settings.h"
 #include "stages/torch/learner/autocast.h"
 #include "stages/torch/named.h"
@@ -60,7 +60,7 @@ Optimizers::Optimizers(const LearnerSpec& spec, const SharedOut& shared, const n
     const nets::NamedTensors own = parameters_of(groups);
     for (const auto& [name, parameter] : own) owners_.emplace(name, static_cast<int>(i));
     const auto accum = static_cast<std::uint64_t>(optim.integer("accum"));
-    auto optimizer = nets::rethrow_at_key(optim, "name", [&] { return nets::make_optimizer(optim, groups); });
+    auto optimizer = rethrow_at_key(optim, "name", [&] { return nets::make_optimizer(optim, groups); });
     optimizers_.push_back({std::move(optimizer), accum, {}});
     if (accum > 1) optimizers_.back().sum.emplace(own, static_cast<double>(accum));
   }

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "nets/mistake.h"
 #include "nets/models/net.h"
+#include "sampling/core/mistake.h"
 #include "stages/learner_spec.h"
 #include "stages/torch/parallel/data_parallel.h"
 #include "stages/torch/parallel/torch_group.h"
@@ -26,7 +26,7 @@ StepExchange::StepExchange(const LearnerSpec& spec, std::vector<Pass>& passes, n
   // make_passes() has seen to it that there is one.
   carrier_ = static_cast<std::size_t>(std::ranges::find_if(passes, &Pass::has_every_iteration) - passes.begin());
   if (spec.dist->boolean("sync_batch_norm"))
-    nets::rethrow_at_key(*spec.dist, "sync_batch_norm", [&] {
+    rethrow_at_key(*spec.dist, "sync_batch_norm", [&] {
       return net.span_batch_norm([group](at::Tensor& values) { group->sum("the statistics of a batch", values); });
     });
 }

@@ -9,8 +9,8 @@
 
 #include "nets/cornernet/cornernet.h"
 #include "nets/make.h"
-#include "nets/mistake.h"
 #include "nets/names.h"
+#include "sampling/core/mistake.h"
 #include "sampling/core/random.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
@@ -56,7 +56,7 @@ void NetValidator::add_metric(const std::string& name, const LearnerSpec& spec) 
   const std::string kind = own ? own->text("name") : name;
   const Settings settings = own ? *own : Settings("val", nets::find_metric(kind)->keys);
   if (!own) settings.check_required(spec.val.origin("metrics").text());
-  nets::rethrow_at_key(own ? *own : spec.val, own ? "name" : "metrics", [&] {
+  rethrow_at_key(own ? *own : spec.val, own ? "name" : "metrics", [&] {
     metrics_.add(name,
                  [kind, settings, classes = metrics_.classes()] { return nets::make_metric(kind, settings, classes); });
   });
@@ -102,7 +102,7 @@ void NetValidator::add(Slab& slab) {
   const auto rows = static_cast<double>(slab.rows().size());
   loss_ += loss.item<double>() * rows;
   rows_ += rows;
-  nets::rethrow_at_key(settings_, "metrics", [&, &seen = outputs] { metrics_.update(seen, batch); });
+  rethrow_at_key(settings_, "metrics", [&, &seen = outputs] { metrics_.update(seen, batch); });
   if (slab.owner().copies()) slab.owner().consumed(slab.ticket().slot);
 }
 

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "nets/mistake.h"
+#include "sampling/core/mistake.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
 #include "stages/evaluation/metric_names.h"
@@ -31,8 +31,8 @@ void update_one(const std::string& name, nets::Metric& metric, const nets::Named
                 const nets::NamedTensors& batch) {
   try {
     metric.update(outputs, batch);
-  } catch (const nets::Mistake& error) {
-    throw nets::Mistake(concat("'", name, "': ", error.what()), error.hint());
+  } catch (const Mistake& error) {
+    throw Mistake(concat("'", name, "': ", error.what()), error.hint());
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(concat("'", name, "': ", error.what()));
   }

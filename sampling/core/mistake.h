@@ -7,7 +7,7 @@
 
 #include "sampling/core/settings.h"
 
-namespace flowtrain::nets {
+namespace flowtrain {
 
 /// Net, loss and batch do not fit each other; the hint says what would.
 class Mistake : public std::invalid_argument {
@@ -32,4 +32,10 @@ auto rethrow_at_key(const Settings& settings, const std::string& key, Make make)
   }
 }
 
-}  // namespace flowtrain::nets
+/// Makes the part of `registry` that `settings` names by `key`. Throws as rethrow_at_key().
+template <class Registry, class Input>
+auto make_named(Registry& registry, const Settings& settings, const Input& input, const std::string& key = "name") {
+  return rethrow_at_key(settings, key, [&] { return registry.at(settings.text(key)).make(settings, input); });
+}
+
+}  // namespace flowtrain
