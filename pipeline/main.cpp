@@ -30,7 +30,6 @@ struct Command {
 constexpr Command table[] = {
 #define FLOWTRAIN_COMMAND(function, name, usage, help) {name, usage, help, commands::function},
 #include "pipeline/commands/list.h"
-#undef FLOWTRAIN_COMMAND
 };
 
 void print_help() {

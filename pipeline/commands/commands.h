@@ -17,7 +17,6 @@ using Arguments = std::vector<std::string>;
 /// unless the command defers that (interrupt.h).
 #define FLOWTRAIN_COMMAND(function, name, usage, help) int function(const Arguments& arguments, Interrupt& interrupt);
 #include "pipeline/commands/list.h"
-#undef FLOWTRAIN_COMMAND
 
 }  // namespace commands
 

@@ -34,6 +34,11 @@ const ComputingParts& computing_parts() {
   return parts;
 }
 
-int test(const Arguments& arguments, Interrupt&) { return computing_parts().test(arguments); }
+#define FLOWTRAIN_COMMAND(...)
+#define FLOWTRAIN_COMPUTING_COMMAND(function, ...)                 \
+  int function(const Arguments& arguments, Interrupt& interrupt) { \
+    return computing_parts().function(arguments, interrupt);       \
+  }
+#include "pipeline/commands/list.h"
 
 }  // namespace flowtrain::commands

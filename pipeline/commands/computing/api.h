@@ -32,11 +32,13 @@ struct BenchRequest {
 /// What the library offers. Functions return exit codes and throw as commands do.
 struct ComputingParts {
   int (*train)(const TrainRequest& request, Interrupt& interrupt);
-  int (*test)(const Arguments& arguments);
   int (*bench)(const Launch& launch, const BenchRequest& request);
   std::unique_ptr<Learner> (*make_learner)(const LearnerSpec& spec);
   std::string (*torch_version)();
   std::string (*torch_folder)();
+#define FLOWTRAIN_COMMAND(...)
+#define FLOWTRAIN_COMPUTING_COMMAND(function, ...) int (*function)(const Arguments& arguments, Interrupt& interrupt);
+#include "pipeline/commands/list.h"
 };
 
 inline constexpr char computing_library[] = "libflowtrain_torch.so";

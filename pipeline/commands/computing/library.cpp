@@ -8,8 +8,12 @@ namespace flowtrain::commands {
 
 extern "C" const ComputingParts* flowtrain_computing_parts() {
   keep_freed_memory();
-  static constexpr ComputingParts parts{computing::train,   computing::test, computing::bench,
-                                        make_torch_learner, torch_version,   torch_folder};
+  static constexpr ComputingParts parts{
+      computing::train, computing::bench, make_torch_learner, torch_version, torch_folder,
+#define FLOWTRAIN_COMMAND(...)
+#define FLOWTRAIN_COMPUTING_COMMAND(function, ...) computing::function,
+#include "pipeline/commands/list.h"
+  };
   return &parts;
 }
 static_assert(std::is_same_v<decltype(flowtrain_computing_parts), ComputingEntry>);

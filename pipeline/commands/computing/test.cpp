@@ -67,7 +67,7 @@ void report(const Evaluation& measured, const fs::path& snapshot, const std::str
 
 }  // namespace
 
-int test(const Arguments& arguments) {
+int test(const Arguments& arguments, Interrupt&) {
   CLI::App app(
       "Measures a snapshot on the whole validation set, and on each [[val.set]], and prints one JSON line for each.\n"
       "It is one of CONFIG's newest run: the best one, or the newest where none is the best, unless --iter or\n"
