@@ -76,10 +76,10 @@ DetectionMetrics detection_of(const Dataset& dataset, const fs::path& folder, st
 
 // The validator's metrics over the whole set, and those of `detection` (may be null) after them.
 Scalars whole_set(const ValidationData& set, Learner& learner, BadSamples bad, const DetectionMetrics* detection) {
-  set.line->start();
+  set.loader->start();
   const auto measured =
-      run_validation(*set.line, learner, bad, 0, set.data.batches.per_epoch(), always, solo_group(), detection);
-  set.line->stop();
+      run_validation(*set.loader, learner, bad, 0, set.data.batches.per_epoch(), always, solo_group(), detection);
+  set.loader->stop();
   return *measured.scalars;
 }
 
@@ -121,7 +121,7 @@ void evaluate(const Config& config, const fs::path& snapshot, std::size_t pictur
   if (sets.empty()) std::rethrow_exception(left_out);
   session.prepare();
   session.make_validation_loaders();
-  const auto learner = session.make_learner(make_learner, sets.front()->line->layout());
+  const auto learner = session.make_learner(make_learner, sets.front()->loader->layout());
   // Nothing is trained: the configuration's optimizers need not be the run's.
   learner->load_state({.model = read_model(opened, validates_average(config))});
   for (auto& set : sets) {

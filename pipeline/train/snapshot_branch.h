@@ -19,7 +19,7 @@ namespace flowtrain {
 struct SnapshotPolicy {
   std::filesystem::path folder;  ///< runs/x/snapshots
   std::size_t keep_last = 3;
-  std::vector<BestRule> best = {{"loss", true}};
+  std::vector<BestRule> best = BestRule::by_loss();
   std::uint64_t keep_every = 0;  ///< iterations that this divides are kept for good; 0: none
   bool skip_when_busy = false;   ///< see SnapshotBranch::leaves_out
   bool stop_on_error = false;    ///< check() throws once one could not be written

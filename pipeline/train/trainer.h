@@ -43,8 +43,8 @@ struct TrainerParts {
   RunPlan run_plan;
   Loader& loader;
   std::vector<ValidationSet> validation = {};  ///< [data.val]'s first
-  std::vector<BestRule> best = {
-      {"loss", true}};  ///< decide which snapshots are best; of each validation the first rule is told
+  std::vector<BestRule> best =
+      BestRule::by_loss();  ///< decide which snapshots are best; of each validation the first rule is told
   Learner* learner = nullptr;
   ValidationReplica* validation_replica = nullptr;  ///< for `beside`
   Outlet<OverlappedValidation> beside;              ///< to nowhere: training waits for validations

@@ -39,6 +39,8 @@ std::vector<BestRule> BestRule::all(const Config& config) {
   return rules;
 }
 
+std::vector<BestRule> BestRule::by_loss() { return {{.of = {"loss", true}}}; }
+
 std::vector<std::string> forget_other_metrics(const std::vector<BestRule>& rules, Rankings& rankings) {
   std::vector<std::string> lines;
   for (auto& rule : rules) {

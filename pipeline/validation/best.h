@@ -42,6 +42,8 @@ struct BestRule {
 
   /// All of [[best]]; where there are none, the first of val.metrics with snapshot.keep_best.
   static std::vector<BestRule> all(const Config& config);
+  /// One rule: the least loss is the best.
+  static std::vector<BestRule> by_loss();
 };
 
 /// Empties the rankings of other metrics than the rules' (a resumed run may have other rules). Returns a line about

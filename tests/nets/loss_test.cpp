@@ -75,13 +75,14 @@ TEST_CASE("labels that the net has no logits for, or of another form, are named"
     try {
       loss(name, {{"label", at::tensor({0, 5}, at::kLong)}});
       FAIL("accepted");
-    } catch (const Mistake& mistake) {
+    } catch (const flowtrain::Mistake& mistake) {
       CHECK(std::string(mistake.what()) ==
             "a label is 5, and the net gives 3 logits a row, which are of the labels from 0 to 2");
       CHECK(mistake.hint() == "the net needs as many logits as the data has classes; labels count from 0");
     }
     CHECK_THROWS_WITH_AS(loss(name, {{"label", at::zeros({3}, at::kLong)}}),
-                         "logits have shape [2, 3] and label has [3], expected (B, K, …) and (B, …)", Mistake);
+                         "logits have shape [2, 3] and label has [3], expected (B, K, …) and (B, …)",
+                         flowtrain::Mistake);
   }
 }
 

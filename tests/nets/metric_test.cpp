@@ -182,7 +182,7 @@ TEST_CASE("a label that there is no logit for is refused by every metric of clas
   for (const std::string name : {"accuracy", "perplexity", "f1", "accuracy_per_class", "confusion"})
     CHECK_THROWS_WITH_AS(make_metric(name)->update({{"logits", logits}}, {{"label", label}}),
                          "a label is 3, and the net gives 3 logits a row, which are of the labels from 0 to 2",
-                         Mistake);
+                         flowtrain::Mistake);
 }
 
 TEST_CASE("an unknown metric lists the known ones") {

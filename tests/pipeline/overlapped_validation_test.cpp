@@ -156,7 +156,8 @@ TEST_CASE("a validation that a signal interrupts is begun anew, on the weights t
     TempFolder folder;
     interrupt_in(folder.path(), setup);
     std::filesystem::remove_all(find_iteration(folder.path(), 15));
-    const auto best = RunState::from_json(TrainerFixture(setup, folder.path()).run().remembered).best.at("best").entries;
+    const auto best =
+        RunState::from_json(TrainerFixture(setup, folder.path()).run().remembered).best.at("best").entries;
     CHECK(std::none_of(best.begin(), best.end(), [](auto& entry) { return entry.iteration == 15; }));
   }
   SUBCASE("the resumed run has no copy: it is left out") {

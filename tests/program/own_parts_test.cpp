@@ -134,7 +134,7 @@ TEST_CASE("a net of one's own logs its metrics: means over the iteration's micro
   CHECK(two.at("brightness").get<double>() == doctest::Approx(one.at("brightness").get<double>()).epsilon(1e-5));
   const auto refused = place.train(with(net, {"--run-dir", "wide", "--set", "net.wide=true"}));
   CHECK_EXIT(refused, 2);
-  CHECK_SAYS(refused, "the net's metric 'passes' has shape [2], expected a scalar");
+  CHECK_SAYS(refused, "the net's value 'passes' has shape [2], expected a scalar");
 }
 
 TEST_CASE("a loss of one's own, and its metrics") {
