@@ -4,8 +4,8 @@
     CCACHE_DISABLE=1 cmake --build build/release
     benchmarks/compile_time.py build/release
 
-Reads Ninja's log of the folder. Times are wall times of single compilers, summed: on a quiet machine with as many jobs as
-cores they are close to CPU time. Links and the steps of CMake itself are in one row.
+Reads Ninja's log of the folder. Times are wall times of single compilers, summed: on a quiet machine with as many jobs
+as cores they are close to CPU time. Links and the steps of CMake itself are in one row.
 """
 import collections
 import pathlib

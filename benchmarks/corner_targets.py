@@ -4,9 +4,10 @@
     pip install numpy opencv-python-headless
     python3 benchmarks/corner_targets.py FOLDER [SAMPLES]        FOLDER holds JPEGImages/ and Annotations/ (VOC)
 
-Prints samples per second, to stand beside those of `flowtrain bench` with the sampler `cornernet` (benchmarks/README.md).
-The arithmetic is that of H. Law and J. Deng, "CornerNet", ECCV 2018: a part of a drawn scale is cut out and resized to
-511 x 511, mirrored, jittered, lit and normalised; heat maps of 128 x 128 cells for 80 classes, offsets, places, a mask.
+Prints samples per second, to stand beside those of `flowtrain bench` with the sampler `cornernet`
+(benchmarks/README.md). The arithmetic is that of H. Law and J. Deng, "CornerNet", ECCV 2018: a part of a drawn scale is
+cut out and resized to 511 x 511, mirrored, jittered, lit and normalised; heat maps of 128 x 128 cells for 80 classes,
+offsets, places, a mask.
 """
 import pathlib
 import sys

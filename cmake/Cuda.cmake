@@ -46,7 +46,8 @@ if(EXISTS ${TORCH_ROOT}/lib/libtorch_cuda.so)
   target_link_options(flowtrain_cuda PRIVATE LINKER:--no-as-needed LINKER:--allow-shlib-undefined)
   target_link_libraries(flowtrain_cuda PRIVATE ${TORCH_ROOT}/lib/libtorch_cuda.so ${TORCH_ROOT}/lib/libc10_cuda.so)
   # Kernels of ours for LibTorch's dispatcher, and its CUDA graphs: where these parts meet LibTorch.
-  target_sources(flowtrain_cuda PRIVATE ${CMAKE_SOURCE_DIR}/stages/cuda/cornernet_ops.cpp ${CMAKE_SOURCE_DIR}/stages/cuda/graph.cpp)
+  target_sources(flowtrain_cuda PRIVATE ${CMAKE_SOURCE_DIR}/stages/cuda/cornernet_ops.cpp
+                 ${CMAKE_SOURCE_DIR}/stages/cuda/graph.cpp)
   target_link_libraries(flowtrain_cuda PRIVATE torch::torch)
 else()
   message(STATUS "CUDA parts: this LibTorch has no CUDA libraries; the GPU will not be of use to nets")

@@ -40,7 +40,8 @@ if(FLOWTRAIN_SANITIZE)
                       $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)
   add_link_options(-fsanitize=${FLOWTRAIN_SANITIZE})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # GCC's manual: sanitizers make it warn where nothing is wrong. And it takes each file of a unity build for a header.
+    # GCC's manual: sanitizers make it warn where nothing is wrong. And it takes each file of a unity build for a
+    # header.
     add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>
                         $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
   endif()

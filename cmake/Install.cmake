@@ -11,13 +11,13 @@ if(TARGET flowtrain_nccl)
 endif()
 install(TARGETS flowtrain_example_plugin LIBRARY DESTINATION lib/flowtrain/plugins)
 
-# What plugins include: find_package(flowtrain), and link flowtrain::flowtrain, which brings the folders of the headers and
-# of this LibTorch, and no library. Each header is compiled by itself where the tests are built.
+# What plugins include: find_package(flowtrain), and link flowtrain::flowtrain, which brings the folders of the headers
+# and of this LibTorch, and no library. Each header is compiled by itself where the tests are built.
 file(GLOB public_headers CONFIGURE_DEPENDS pipeline/plugin.h sampling/*.hpp nets/*.h nets/*/*.h)
 list(FILTER public_headers EXCLUDE REGEX "nets/(cornernet|diagnostics)/|nets/(list|names|parallel)\\.h")
 list(APPEND public_headers ${CMAKE_SOURCE_DIR}/pipeline/schedules/schedule.h)
-foreach(header core/error.h core/mistake.h core/mutex.h core/random.h core/registry.h core/text.h core/settings.h dataset.h
-               images/pixel_rule.h order.h plugin_abi.h sampler.h)
+foreach(header core/error.h core/mistake.h core/mutex.h core/random.h core/registry.h core/text.h core/settings.h
+               dataset.h images/pixel_rule.h order.h plugin_abi.h sampler.h)
   list(APPEND public_headers ${CMAKE_SOURCE_DIR}/sampling/${header})
 endforeach()
 foreach(header compute device/device hook hook_entries nonfinite_origin plan slab state step_flags ticket validator)
@@ -34,5 +34,6 @@ if(BUILD_TESTING)
   add_custom_target(public_headers ALL DEPENDS flowtrain_headers_verify_interface_header_sets)
 endif()
 
-install(DIRECTORY configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/flowtrain/configs FILES_MATCHING PATTERN *.toml PATTERN *.py)
+install(DIRECTORY configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/flowtrain/configs
+        FILES_MATCHING PATTERN *.toml PATTERN *.py)
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/flowtrain)

@@ -1,6 +1,6 @@
 # torch::torch: LibTorch's headers and CPU libraries as an imported target.
-# Looked for in this order: FLOWTRAIN_TORCH (CMake or environment: an unpacked LibTorch, a torch package's folder, or the
-# site-packages above it), CMAKE_PREFIX_PATH, then the wheel that cmake/go puts into the cache folder.
+# Looked for in this order: FLOWTRAIN_TORCH (CMake or environment: an unpacked LibTorch, a torch package's folder, or
+# the site-packages above it), CMAKE_PREFIX_PATH, then the wheel that cmake/go puts into the cache folder.
 # find_package(Torch) of the wheel is not used: it demands a whole CUDA toolkit.
 set(FLOWTRAIN_TORCH_VERSION 2.11.0)
 if(DEFINED ENV{XDG_CACHE_HOME})

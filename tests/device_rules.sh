@@ -7,13 +7,15 @@ set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 
+make_there='at::full and at::zeros make a value where it is needed; a copy of one waits for the device'
+readout='ask for it with a Readout (stages/torch/readout.h), or keep it on the device'
 # Name, pattern (extended regular expression) and what to do instead.
 rules=(
   'stream|getStreamFromPool\( *(true|false)? *\)|name the GPU: that of the calling thread may be another'
   'copy|cudaMemcpyAsync\(|copy from page-locked memory only, and say in the list whose it is'
-  'tensor|(torch|at)::(scalar_)?tensor\(.*(device|options\(\)|where|\.to\(|cuda)|at::full and at::zeros make a value where it is needed; a copy of one waits for the device'
+  'tensor|(torch|at)::(scalar_)?tensor\(.*(device|options\(\)|where|\.to\(|cuda)|'"$make_there"
   'device|cudaSetDevice\(|use make_current() of stages/cuda/handles.h, or a guard of LibTorch'
-  'wait|\.item(<|\()|\.cpu\(\)|kCPU[),]|device_synchronize\(|cudaDeviceSynchronize\(|cudaStreamSynchronize\(|ask for it with a Readout (stages/torch/readout.h), or keep it on the device'
+  'wait|\.item(<|\()|\.cpu\(\)|kCPU[),]|device_synchronize\(|cudaDeviceSynchronize\(|cudaStreamSynchronize\(|'"$readout"
 )
 
 check() (
@@ -33,7 +35,10 @@ check() (
     done < <(grep -E -- "^[^:]+:[0-9]+:.*($pattern)" <<<"$all" || true)
   done
   for entry in "${!allowed[@]}"; do
-    [[ -n ${used[$entry]:-} ]] || { echo "tests/device_rules.txt: no such line any more: ${allowed[$entry]}"; status=1; }
+    [[ -n ${used[$entry]:-} ]] || {
+      echo "tests/device_rules.txt: no such line any more: ${allowed[$entry]}"
+      status=1
+    }
   done
   exit "$status"
 )

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Lists the test cases that failed in the last run of ctest: how to repeat each, and what it found wrong, or else the end
-# of what it printed.
+# Lists the test cases that failed in the last run of ctest: how to repeat each, and what it found wrong, or else the
+# end of what it printed.
 #   tests/failed.sh BUILD
 set -euo pipefail
 

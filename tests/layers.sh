@@ -27,11 +27,13 @@ check() (
         may["pipeline/plugin.h"] = may["pipeline/"] " torch"  # the version alone, of which a plugin must be
         may["pipeline/session/pretrained_file.cpp"] = may["pipeline/"] " openssl"
         may["pipeline/commands/"] = may["pipeline/"] " cli pipeline/commands/"
-        may["pipeline/commands/computing/"] = may["pipeline/commands/"] " stages/torch/ pipeline/commands/computing/ pipeline/distributed/"
+        may["pipeline/commands/computing/"] = may["pipeline/commands/"] \
+          " stages/torch/ pipeline/commands/computing/ pipeline/distributed/"
         may["pipeline/main.cpp"] = may["pipeline/"] " cli pipeline/commands/"
         may["pipeline/distributed/"] = may["pipeline/"] " torch nets/ stages/torch/ stages/nccl/ pipeline/distributed/"
         # Folders with a door of their own: not part of what the folder above them allows.
-        split("sampling/remote/ stages/torch/ stages/nccl/ stages/cuda/ pipeline/distributed/ pipeline/commands/ pipeline/commands/computing/", closed, " ")
+        split("sampling/remote/ stages/torch/ stages/nccl/ stages/cuda/ pipeline/distributed/ " \
+              "pipeline/commands/ pipeline/commands/computing/", closed, " ")
         opened["sampling/remote/remote.h"] = 1
         opened["pipeline/commands/computing/api.h"] = 1
         opened["stages/cuda/entry.h"] = 1  # what the program knows of the CUDA parts

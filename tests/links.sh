@@ -15,7 +15,9 @@ wrong() {
 }
 
 # The symbols that files define, one a line, without their versions.
-defined() { nm -D --defined-only --format=posix -- "$@" 2>/dev/null | awk '/ / {sub(/@.*/, "", $1); print $1}' | sort -u; }
+defined() {
+  nm -D --defined-only --format=posix -- "$@" 2>/dev/null | awk '/ / {sub(/@.*/, "", $1); print $1}' | sort -u
+}
 # Those that a file needs; not the weak ones, which may be missing.
 needed() { nm -D --undefined-only --format=posix -- "$1" | awk '$2 == "U" {sub(/@.*/, "", $1); print $1}' | sort -u; }
 

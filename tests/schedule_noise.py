@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs a command while its threads are held up at moments that follow from a seed, for the thread sanitizer to see orders
-of things that the scheduler alone seldom makes. Linux.
+"""Runs a command while its threads are held up at moments that follow from a seed, for the thread sanitizer to see
+orders of things that the scheduler alone seldom makes. Linux.
 
     tests/schedule_noise.py 1..20 build/tsan/bin/test_stages    # seeds 1 to 20 in turn; the first failure ends it
 
 Every few milliseconds a thread of the command's processes is bound to one of the cores, or put behind all others
-(SCHED_IDLE), and others are let go again. A thread that is bound beside a busy one, or idle while all cores are busy, stands
-still wherever it is, between any two instructions. One loop per core keeps them busy.
+(SCHED_IDLE), and others are let go again. A thread that is bound beside a busy one, or idle while all cores are busy,
+stands still wherever it is, between any two instructions. One loop per core keeps them busy.
 """
 import multiprocessing
 import os

@@ -14,7 +14,8 @@ has() {
     no-gpu) [[ ! -e /dev/nvidiactl && ! -e /dev/dxg ]] ;;
     root) ((EUID == 0)) && unshare --mount mount -t tmpfs none /mnt 2>/dev/null ;;
     no-root) ((EUID != 0)) ;;
-    namespaces) ((EUID == 0)) && command -v ip >/dev/null && unshare --net --mount ip link add ft0 type veth peer name ft1 2>/dev/null ;;
+    namespaces) ((EUID == 0)) && command -v ip >/dev/null &&
+      unshare --net --mount ip link add ft0 type veth peer name ft1 2>/dev/null ;;
     ptrace) python3 -c 'import ctypes; raise SystemExit(ctypes.CDLL(None).ptrace(0, 0, 0, 0) != 0)' ;;
     shared) [[ -d $(dirname -- "${BASH_SOURCE[0]}")/../../shared ]] ;;
     pycocotools) PYTHONPATH=${FLOWTRAIN_TEST_PYTHONPATH:-} python3 -c 'import pycocotools' 2>/dev/null ;;

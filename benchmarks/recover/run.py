@@ -3,9 +3,9 @@
 
     benchmarks/recover/run.py build/release/bin/flowtrain --worlds 1 2 4 --rounds 5
 
-Each round starts `flowtrain recover.toml --distributed --world-size N --max-restarts 1`, waits until it has trained some
-iterations beyond a snapshot, kills, and waits until the first iteration after the restart is in metrics.jsonl. Prints a
-table of medians, in seconds; --json FILE also keeps every round. Linux only (/proc)."""
+Each round starts `flowtrain recover.toml --distributed --world-size N --max-restarts 1`, waits until it has trained
+some iterations beyond a snapshot, kills, and waits until the first iteration after the restart is in metrics.jsonl.
+Prints a table of medians, in seconds; --json FILE also keeps every round. Linux only (/proc)."""
 
 import argparse
 import datetime

@@ -4,7 +4,8 @@
 Both run in turn, so that what else goes on meets both. Python's batch lies ready in memory, as floats; flowtrain's
 comes through its line, whose workers share the cores with the step, and is made floats within the step.
 
-    benchmarks/steps/run.py --python FOLDER/bin/python   # an interpreter that has torch, the version that flowtrain is built with
+    # an interpreter that has torch, the version that flowtrain is built with:
+    benchmarks/steps/run.py --python FOLDER/bin/python
 """
 
 import argparse
@@ -63,7 +64,8 @@ def main():
     parser.add_argument("--bin", type=pathlib.Path, default=HERE.parents[1] / "build/release/bin/flowtrain")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="for flowtrain, as its own --set")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
+                        help="for flowtrain, as its own --set")
     parser.add_argument("nets", nargs="*", metavar="NET", help=f"default: {', '.join(NETS)}")
     options = parser.parse_args()
     if unknown := set(options.nets) - set(NETS):

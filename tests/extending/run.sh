@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the examples of docs/extending.md outside the tree against an installed flowtrain, as the page says, and uses them.
+# Builds the examples of docs/extending.md outside the tree against an installed flowtrain, as the page says, and uses
+# them.
 #   tests/extending/run.sh BUILD     BUILD: a build folder
 set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)

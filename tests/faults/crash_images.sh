@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Power cuts on real file systems, by hand and as root: a run saves snapshots on a loop device while the device's image is
-# cloned at random instants (a reflink on XFS: all of one moment, where a plain copy would mix several). Each clone is what
-# the disk would hold after a power cut at that instant. It is mounted, which replays the file system's journal, and must
-# hold a snapshot that verifies and is not older than the newest one that the run had reported before.
+# Power cuts on real file systems, by hand and as root: a run saves snapshots on a loop device while the device's image
+# is cloned at random instants (a reflink on XFS: all of one moment, where a plain copy would mix several). Each clone
+# is what the disk would hold after a power cut at that instant. It is mounted, which replays the file system's journal,
+# and must hold a snapshot that verifies and is not older than the newest one that the run had reported before.
 #
 #   tests/faults/crash_images.sh BUILD [INSTANTS] [FILESYSTEM…]      default: 100 of each of ext4, xfs, btrfs
 set -euo pipefail
@@ -45,7 +45,8 @@ TOML
 
 # The iteration of the newest snapshot that the run reports, or 0.
 reported() {
-  { grep -o '"kind":"snapshot","iter":[0-9]*' "$work/disk/run/metrics.jsonl" 2>/dev/null || true; } | tail -n 1 | grep -o '[0-9]*$' || echo 0
+  { grep -o '"kind":"snapshot","iter":[0-9]*' "$work/disk/run/metrics.jsonl" 2>/dev/null || true; } |
+    tail -n 1 | grep -o '[0-9]*$' || echo 0
 }
 
 # The iteration of the newest one in the copy whose every byte is right, or 0.

@@ -222,7 +222,8 @@ def configurations():
     put("config", "deep", "a = " + "[" * 300 + "]" * 300 + "\n")
     put("config", "dots", "a" + ".a" * 300 + " = 1\n")
     put("config", "strings", "name = '''a\nb'''\n[run]\ndir = \"\\u00e9\\U0001F600\\t\"\n[data]\npath = ''\n")
-    put("config", "lists", 'schedule = []\n[data]\ndataset = "shapes"\n[[optim]]\nlabel = "a"\nparams = "^conv(1|2)\\\\."\n'
+    put("config", "lists", 'schedule = []\n[data]\ndataset = "shapes"\n[[optim]]\nlabel = "a"\n'
+        'params = "^conv(1|2)\\\\."\n'
         '[[optim]]\nlabel = "b"\n[[group]]\nparams = "bias$"\nfrozen = true\n')
     put("config", "bases", 'base = ["a.toml", "../b.toml"]\n')
 

@@ -125,7 +125,8 @@ ended_well() { ((code == 0)) || fail "$1 ended with $code"; }
 # end_of RUN KEY: params_xxh64 or order_xxh64 from the line that ends a run.
 end_of() {
   local values
-  values=$(sed -n "/^{\"kind\":\"end\",\"iter\":$iterations,/s/.*\"$2\":\"\([0-9a-f]*\)\".*/\1/p" "$work/$1/metrics.jsonl")
+  values=$(sed -n "/^{\"kind\":\"end\",\"iter\":$iterations,/s/.*\"$2\":\"\([0-9a-f]*\)\".*/\1/p" \
+    "$work/$1/metrics.jsonl")
   if [[ ! $values =~ ^[0-9a-f]{16}$ ]]; then fail "$1 did not end once: '$values'"; fi
   echo "$values"
 }
@@ -142,7 +143,9 @@ same_end() {
 }
 
 # resumed RUN: it went on from a snapshot, not from the start.
-resumed() { grep -q '"kind":"resume","iter":[1-9]' "$work/$1/metrics.jsonl" || fail "$1 did not resume from a snapshot"; }
+resumed() {
+  grep -q '"kind":"resume","iter":[1-9]' "$work/$1/metrics.jsonl" || fail "$1 did not resume from a snapshot"
+}
 
 # Two ranks that nothing disturbs, started by flowtrain itself: what the others must be equal to.
 train_straight() {

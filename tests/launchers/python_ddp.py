@@ -1,5 +1,5 @@
-"""python_ddp.py PROGRAM: two ranks of flowtrain and two of PyTorch's DistributedDataParallel, on the same weights and the
-same batch, must have the same averaged gradients. Exits 77 where this Python has no torch."""
+"""python_ddp.py PROGRAM: two ranks of flowtrain and two of PyTorch's DistributedDataParallel, on the same weights and
+the same batch, must have the same averaged gradients. Exits 77 where this Python has no torch."""
 import json
 import os
 import struct
@@ -12,7 +12,8 @@ try:
     import torch
     import torch.multiprocessing as processes
 except Exception as error:  # a torch whose libraries are not all there raises anything
-    print(f"skipped: [python-torch] this python3 cannot import torch ({error}); FLOWTRAIN_TEST_PYTHONPATH may name a folder")
+    print(f"skipped: [python-torch] this python3 cannot import torch ({error}); "
+          "FLOWTRAIN_TEST_PYTHONPATH may name a folder")
     sys.exit(77)
 
 WORLD, ROWS, SIDE, CLASSES, HIDDEN = 2, 16, 12, 5, 32

@@ -98,7 +98,8 @@ by_scheduler() { scontrol requeue "$(squeue --noheader --name="$1" --format=%A)"
 for preempt in by_itself by_scheduler; do
   run=requeued-$preempt
   run_of "$run"
-  sbatch --requeue --open-mode=append --output="$run.log" -n2 --job-name="$run" job.sh "${command[@]}" >submitted.log 2>&1
+  sbatch --requeue --open-mode=append --output="$run.log" -n2 --job-name="$run" job.sh "${command[@]}" \
+    >submitted.log 2>&1
   wait_for_snapshot "$run"
   "$preempt" "$run"
   wait_until 120 "the end of the job $run" job_is_over "$run"

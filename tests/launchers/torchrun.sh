@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# torchrun.sh PROGRAM [FOLDER]: flowtrain under torchrun, which starts ranks again after one was killed. FOLDER holds the
-# torch package that the program was built with. FLOWTRAIN_TEST_PYTHONPATH: a folder with another one. Exits 77 where no
-# Python has torch.
+# torchrun.sh PROGRAM [FOLDER]: flowtrain under torchrun, which starts ranks again after one was killed. FOLDER holds
+# the torch package that the program was built with. FLOWTRAIN_TEST_PYTHONPATH: a folder with another one. Exits 77
+# where no Python has torch.
 set -euo pipefail
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
@@ -19,7 +19,8 @@ elif runs python3 -m torch.distributed.run; then
 elif runs env PYTHONPATH="${2:-}" python3 -m torch.distributed.run; then
   torchrun=(env PYTHONPATH="$2" python3 -m torch.distributed.run)
 else
-  skip python-torch "neither torchrun nor a python3 that can import torch is there (FLOWTRAIN_TEST_PYTHONPATH may name a folder)"
+  skip python-torch \
+    "neither torchrun nor a python3 that can import torch is there (FLOWTRAIN_TEST_PYTHONPATH may name a folder)"
 fi
 begin "$1"
 train_straight

@@ -45,8 +45,8 @@ def own_step(visit, name, net, batch, side, steps, settings=(), words=()):
     """Milliseconds a step: the median of the displays, of which each holds a fifth of the steps."""
     every = max(steps // 5, 1)
     run = train(visit, "speed", name, [f"net.name={net}", f"loader.batch={batch}", f"data.size={side}",
-                                       f"run.max_iter={steps + every}", f"display.every={every}", "loader.cache_mb=2048",
-                                       *settings], words)
+                                       f"run.max_iter={steps + every}", f"display.every={every}",
+                                       "loader.cache_mb=2048", *settings], words)
     if any("cuda_graph=true" in each for each in settings) and REPEATED in run.said and not visit.on_cpu:
         raise Failed(f"{name}: {last_lines(run.said[run.said.index(REPEATED):], 1)}")
     return round(1e3 * batch / run.samples_per_s(), 3)
@@ -98,7 +98,8 @@ def host_waits(visit):
     """Each count has the start's few, too; one look at the figures every 20 steps is 0.05."""
     figures = {"one process": waits_of(visit, "one", "tiny", []),
                "one process, clipped, fp16": waits_of(visit, "fp16", "tiny", ["train.clip=1", "train.amp=fp16"]),
-               "one process, mixed": waits_of(visit, "mixed", "lenet", ["batch_augment.mixup=0.2", "loader.batch=1024"]),
+               "one process, mixed": waits_of(visit, "mixed", "lenet",
+                                             ["batch_augment.mixup=0.2", "loader.batch=1024"]),
                "one process, graph": waits_of(visit, "graph", "tiny", ["train.cuda_graph=true"]),
                "two processes, both": waits_of(visit, "two", "tiny", [], several(visit))}
     # What is read of a step is read at once, and where several processes agree on each step it is read in each. Of a
