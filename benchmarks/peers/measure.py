@@ -58,10 +58,10 @@ def main():
         if hasattr(peer, "prepare"):
             peer.prepare(pictures, options.work)
         return
-    figures = measure(peer.batches(pictures, options.workers, options.floats, options.work), options.seconds,
+    measurements = measure(peer.batches(pictures, options.workers, options.floats, options.work), options.seconds,
                       options.step_ms / 1000)
-    figures |= {"version": f"{peer.LIBRARY} {importlib.metadata.version(peer.LIBRARY)}", "resize": peer.RESIZE}
-    print(json.dumps(figures), flush=True)
+    measurements |= {"version": f"{peer.LIBRARY} {importlib.metadata.version(peer.LIBRARY)}", "resize": peer.RESIZE}
+    print(json.dumps(measurements), flush=True)
 
 
 if __name__ == "__main__":  # worker processes may import this file

@@ -173,7 +173,7 @@ def main():
     parser.add_argument("--worlds", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--kills", nargs="+", choices=["one", "all"], default=["one", "all"])
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", help="file for each round's figures")
+    parser.add_argument("--json", help="file for each round's measurements")
     options = parser.parse_args()
 
     rounds = []

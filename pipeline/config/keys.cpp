@@ -215,13 +215,14 @@ const std::vector<KeyTable> tables = {
       {"frozen", Kind::boolean, false, "never change; nor do the running statistics of their layers"}},
      Repeats::yes},
     {"schedule",
-     "how a metric of an optimizer moves; several act one after the other, or multiply where they overlap; instead of "
+     "how a hyper-parameter of an optimizer moves; several act one after the other, or multiply where they overlap; "
+     "instead of "
      "[lr]",
      {{"name", Kind::text, text(""), "the kind", 0, 0, {}, true},
       {"optim", Kind::text, text(""), "the optimizer's label; empty: all"},
       one_of({"lr", "momentum", "weight_decay"}, "target", "lr", "what moves; of adam, momentum is the first of betas"),
       {"begin", Kind::integer, zero, "iterations, or epochs, before it begins", 0, most},
-      {"end", Kind::integer, zero, "iterations, or epochs, after which the metric stays; 0 = with the run", 0, most},
+      {"end", Kind::integer, zero, "iterations, or epochs, after which the value stays; 0 = with the run", 0, most},
       one_of({"iter", "epoch"}, "by", "iter", "what begin, end and the kind's own lengths count"),
       {"smooth", Kind::boolean, false, "changes within epochs, too, where by = \"epoch\""}},
      Repeats::yes},

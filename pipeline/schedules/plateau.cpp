@@ -68,7 +68,7 @@ class Plateau final : public Schedule {
   double decay_rate_, min_factor_;
   std::optional<BestValue> best_;          // that later ones must beat
   std::uint64_t since_ = 0, cooling_ = 0;  // validations that did not; still to come that do not count
-  double factor_ = 1;                      // what has become of the metric
+  double factor_ = 1;                      // what the divisions have made of 1
 };
 
 }  // namespace

@@ -25,7 +25,7 @@ class Schedule {
 
   // With state only:
 
-  /// Takes the values of a validation.
+  /// Takes a validation's metrics.
   virtual void enter(const Scalars&) {}
   /// Goes into each snapshot, and comes back by restore() where the run goes on from one.
   virtual std::string state() const { return {}; }

@@ -109,7 +109,7 @@ struct Choices {
 
 bool batch_is_auto(const Config& config) { return !number(config.table("loader"), "batch"); }
 
-// `config`, as loaded from `file`, with what is drawn or found, or follows from the number of ranks, said in metrics,
+// `config`, as loaded from `file`, with what is drawn or found, or follows from the number of ranks, said in numbers,
 // so that the run's folder holds them. Without `world` loader.batch_per_rank is left open.
 Config settled(const Config& config, const StartOptions& options, const fs::path& file, const Choices& choices,
                std::optional<int> world) {

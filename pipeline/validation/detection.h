@@ -42,7 +42,7 @@ struct Measured {
 /// The metrics that a validation computes for a detector.
 struct DetectionMetrics {
   const Dataset& dataset;                                   ///< of the validation
-  std::vector<std::string> names;                           ///< as in stages/evaluation/metrics.h; at least one
+  std::vector<std::string> names;                           ///< as in stages/evaluation/metric_names.h; at least one
   std::function<void(const DetectedImage&)> on_image = {};  ///< told of each record that this process looked at
   std::function<void(const Measured&)> on_measured = {};    ///< rank 0's, told of all
 };

@@ -25,24 +25,24 @@ def again(visit):
     if not failed:
         raise Skipped("nothing has failed")
     results = {name: visit.do("proof", visit.proofs[name]) for name in failed}
-    figures = {name: WORDS[result["rc"]] for name, result in results.items()}
+    measurements = {name: WORDS[result["rc"]] for name, result in results.items()}
     if any(result["rc"] not in (0, 77) for result in results.values()):
-        raise Failed("some fail still", figures)
-    return figures
+        raise Failed("some fail still", measurements)
+    return measurements
 
 
 def kernels(visit):
     """What share of the memory's rate each kernel reaches, at its best."""
-    figures = {}
+    measurements = {}
     for name, (program, case) in KERNELS.items():
         done = visit.run([tool("ncu"), "--kernel-name", f"regex:{name}", "--launch-count", "40", "--metrics",
                           "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed",
                           visit.root / "bin" / program, case])
         shares = [float(share) for share in re.findall(r"pct_of_peak\S* +% +([0-9.]+)", done.out)]
         if done.rc or not shares:
-            raise Failed(f"{name}: {last_lines(done.out + done.err)}", figures)
-        figures[name] = max(shares)
-    return figures
+            raise Failed(f"{name}: {last_lines(done.out + done.err)}", measurements)
+        measurements[name] = max(shares)
+    return measurements
 
 
 def soak(visit):

@@ -21,8 +21,8 @@ def peer(visit, *words):
 
 
 @contextlib.contextmanager
-def busy_share(visit, figures, name):
-    """Puts the share of the time in which the GPU computed into figures."""
+def busy_share(visit, measurements, name):
+    """Puts the share of the time in which the GPU computed into measurements."""
     if visit.on_cpu:
         yield
         return
@@ -38,7 +38,7 @@ def busy_share(visit, figures, name):
         sampler.terminate()
         sampler.wait()
         reader.join()
-        figures[name] = statistics.median(shares) if shares else None
+        measurements[name] = statistics.median(shares) if shares else None
 
 
 def own_step(visit, name, net, batch, side, steps, settings=(), words=()):
@@ -60,24 +60,24 @@ def steps(net, batch, side, count, amp):
     """A step of ours, with and without deterministic kernels and graphs, and PyTorch's."""
     def body(visit):
         rows, edge, length = (4, min(side, 64), 5) if visit.on_cpu else (batch, side, count)
-        figures = {}
+        measurements = {}
         common = [f"train.amp={amp}"]
         for deterministic in ("true", "false"):
             for graph in ("false", "true"):
                 name = f"{'deterministic' if deterministic == 'true' else 'free'}{', graph' if graph == 'true' else ''}"
-                with busy_share(visit, figures, f"{name}, busy %"):
-                    figures[f"{name}, ms"] = own_step(
+                with busy_share(visit, measurements, f"{name}, busy %"):
+                    measurements[f"{name}, ms"] = own_step(
                         visit, name, net, rows, edge, length,
                         [*common, f"run.deterministic={deterministic}", f"train.cuda_graph={graph}"])
         size = ["--batch", rows, "--side", edge, "--steps", length, "--amp", amp]
         try:
-            figures["PyTorch, ms"] = peer(visit, "step", net, *size)["ms"]
-            figures["PyTorch, deterministic, ms"] = peer(visit, "step", net, *size, "--deterministic")["ms"]
+            measurements["PyTorch, ms"] = peer(visit, "step", net, *size)["ms"]
+            measurements["PyTorch, deterministic, ms"] = peer(visit, "step", net, *size, "--deterministic")["ms"]
             if not visit.on_cpu:
-                figures["PyTorch, graph, ms"] = peer(visit, "step", net, *size, "--graph")["ms"]
+                measurements["PyTorch, graph, ms"] = peer(visit, "step", net, *size, "--graph")["ms"]
         except Skipped as reason:
-            figures["PyTorch"] = str(reason)
-        return figures
+            measurements["PyTorch"] = str(reason)
+        return measurements
     return body
 
 
@@ -95,8 +95,8 @@ def waits_of(visit, name, config, settings, words=()):
 
 
 def host_waits(visit):
-    """Each count has the start's few, too; one look at the figures every 20 steps is 0.05."""
-    figures = {"one process": waits_of(visit, "one", "tiny", []),
+    """Each count has the start's few, too; one look at the measurements every 20 steps is 0.05."""
+    measurements = {"one process": waits_of(visit, "one", "tiny", []),
                "one process, clipped, fp16": waits_of(visit, "fp16", "tiny", ["train.clip=1", "train.amp=fp16"]),
                "one process, mixed": waits_of(visit, "mixed", "lenet",
                                              ["batch_augment.mixup=0.2", "loader.batch=1024"]),
@@ -105,10 +105,10 @@ def host_waits(visit):
     # What is read of a step is read at once, and where several processes agree on each step it is read in each. Of a
     # step with [batch_augment] the thread may wait until the rows of an earlier one have been sent.
     most = {"one process, mixed": 2, "two processes, both": 3}
-    too_many = [name for name, waits in figures.items() if waits > most.get(name, 1)]
+    too_many = [name for name, waits in measurements.items() if waits > most.get(name, 1)]
     if too_many:
-        raise Failed(f"a step waits too often: {', '.join(too_many)}", figures)
-    return figures
+        raise Failed(f"a step waits too often: {', '.join(too_many)}", measurements)
+    return measurements
 
 
 def data_bound(visit):
@@ -125,15 +125,15 @@ def data_bound(visit):
     report = visit.runs / "line.json"
     visit.must([program, "bench", visit.root / "configs/jpeg.toml", *sets, "--stage", "pipeline", "--seconds",
                 1 if visit.on_cpu else 8, "--json", report])
-    figures = {"line alone, images/s": round(json.loads(report.read_text())["pipeline"]["samples_per_s"], 1)}
+    measurements = {"line alone, images/s": round(json.loads(report.read_text())["pipeline"]["samples_per_s"], 1)}
     ms = own_step(visit, "net", "resnet18", batch, side * 7 // 8, steps_made, ["train.amp=bf16"])
-    figures["net alone, images/s"] = round(1e3 * batch / ms, 1)
+    measurements["net alone, images/s"] = round(1e3 * batch / ms, 1)
     every = max(steps_made // 5, 1)
     both = train(visit, "jpeg", "both", [*line, f"run.max_iter={steps_made + every}", f"display.every={every}"])
-    figures["together, images/s"] = round(both.samples_per_s(), 1)
-    figures["share"] = round(both.samples_per_s() / min(figures["line alone, images/s"],
-                                                        figures["net alone, images/s"]), 3)
-    return figures
+    measurements["together, images/s"] = round(both.samples_per_s(), 1)
+    measurements["share"] = round(both.samples_per_s() / min(measurements["line alone, images/s"],
+                                                        measurements["net alone, images/s"]), 3)
+    return measurements
 
 
 def snapshots(visit):
@@ -164,13 +164,13 @@ def exchange(visit):
 def detector(visit):
     length, batch = (2, 2) if visit.on_cpu else (60, 32)
     every = max(length // 5, 1)
-    figures = {}
+    measurements = {}
     for name, settings in {"f32": [], "bf16": ["train.amp=bf16"], "bf16, graph": ["train.amp=bf16",
                                                                                   "train.cuda_graph=true"]}.items():
         run = train(visit, "detector", name, [*settings, f"run.max_iter={length + every}", f"display.every={every}",
                                               "val.every=0", "snapshot.every=0", f"loader.batch={batch}"])
-        figures[f"{name}, ms"] = round(1e3 * batch / run.samples_per_s(), 2)
-    return figures
+        measurements[f"{name}, ms"] = round(1e3 * batch / run.samples_per_s(), 2)
+    return measurements
 
 
 PARTS = [

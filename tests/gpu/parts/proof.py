@@ -26,26 +26,26 @@ def pageable_access():
 
 
 def machine(visit):
-    figures = {"torch": visit.torch["version"]}
+    measurements = {"torch": visit.torch["version"]}
     built = json.loads((visit.root / "built.json").read_text())
-    figures["revision"] = built["revision"]
+    measurements["revision"] = built["revision"]
     if visit.torch["git"] != built["torch_git"]:
-        raise Failed(f"built against torch {built['torch_git']}, here is {visit.torch['git']}", figures)
+        raise Failed(f"built against torch {built['torch_git']}, here is {visit.torch['git']}", measurements)
     missing = set()
     for file in [*(visit.root / "bin").iterdir(), *(visit.root / "lib").glob("*.so")]:
         missing |= set(re.findall(r"(\S+) => not found", visit.run(["ldd", file]).out))
     if missing and not visit.on_cpu:
-        raise Failed(f"libraries are missing: {', '.join(sorted(missing))}", figures)
+        raise Failed(f"libraries are missing: {', '.join(sorted(missing))}", measurements)
     if visit.on_cpu:  # the wheel's CUDA libraries need not be here
-        figures["missing"] = len(missing)
+        measurements["missing"] = len(missing)
     else:
         query = "--query-gpu=name,driver_version,memory.total"
-        figures["gpu"] = visit.must(["nvidia-smi", query, "--format=csv,noheader"], own=False).out.strip()
-        figures["pageable_access"] = pageable_access()
+        measurements["gpu"] = visit.must(["nvidia-smi", query, "--format=csv,noheader"], own=False).out.strip()
+        measurements["pageable_access"] = pageable_access()
     info = json.loads(visit.must([visit.root / "bin/flowtrain", "info"]).out)
     if not visit.on_cpu and not info["gpus"]:
-        raise Failed("flowtrain info names no GPU", figures)
-    return {**figures, "cuda": info["cuda"], "cudnn": info["cudnn"], "nccl": info["nccl"]}
+        raise Failed("flowtrain info names no GPU", measurements)
+    return {**measurements, "cuda": info["cuda"], "cudnn": info["cudnn"], "nccl": info["nccl"]}
 
 
 # --- Test programs ---------------------------------------------------------------------------------------------------
@@ -57,10 +57,11 @@ def test_program(name, *words):
         reasons = re.findall(r"^skipped: \[\S+\] (.*)$", done.out, re.M)
         if done.rc == 77:
             raise Skipped(reasons[0] if reasons else "")
-        figures = {"passed": int(found[2]) - len(reasons), "skipped": len(reasons)} if found else {}
+        measurements = {"passed": int(found[2]) - len(reasons), "skipped": len(reasons)} if found else {}
         if done.rc:
-            raise Failed(f"exit code {done.rc}, {found[3] if found else '?'} failed: {last_lines(done.out)}", figures)
-        return figures
+            raise Failed(f"exit code {done.rc}, {found[3] if found else '?'} failed: {last_lines(done.out)}",
+                         measurements)
+        return measurements
     return body
 
 
@@ -142,16 +143,16 @@ def steps(config):
                 wrong.append(f"validations: {run.validations()} beside training, {inline} inline")
             if name.endswith("graph") and not visit.on_cpu and REPEATED in run.said:
                 wrong.append(f"{name}: {last_lines(run.said[run.said.index(REPEATED):], 1)}")
-        figures = {"runs": len(runs), "run_s": round(runs["off-twice"].seconds, 1)}
+        measurements = {"runs": len(runs), "run_s": round(runs["off-twice"].seconds, 1)}
         if "cpu" in runs:
             pairs = list(zip(runs["here"].losses(), runs["cpu"].losses()))[:5]
             difference = max(abs(a - b) / max(abs(b), 1e-3) for a, b in pairs)
-            figures["from_cpu"] = f"{difference:.1e}"
+            measurements["from_cpu"] = f"{difference:.1e}"
             if difference > 1e-3:
                 wrong.append(f"losses differ from the CPU's by {difference:.1e}")
         if wrong:
-            raise Failed("; ".join(wrong), figures)
-        return figures
+            raise Failed("; ".join(wrong), measurements)
+        return measurements
     return body
 
 
@@ -195,11 +196,11 @@ def commands(visit):
             "plan": ["plan", visit.root / "configs/lenet.toml"],
     }.items():
         done[name] = visit.must([program, *words, "--device", visit.device])
-    figures = json.loads(done["test of a detector"].out.splitlines()[-1])
-    if "ap" not in figures:
+    measurements = json.loads(done["test of a detector"].out.splitlines()[-1])
+    if "ap" not in measurements:
         raise Failed("the test of a detector has no AP")
     fitted = train(visit, lenet, "fitted", ["run.max_iter=2", 'loader.batch="auto"', "loader.batch_max=64"])
-    return {"ap": figures["ap"], "largest batch": re.search(r"batches of (\d+)", fitted.said)[1]}
+    return {"ap": measurements["ap"], "largest batch": re.search(r"batches of (\d+)", fitted.said)[1]}
 
 
 # --- Several processes on one GPU ------------------------------------------------------------------------------------
@@ -236,17 +237,17 @@ def two_ranks(visit):
         if compare:
             wanted[f"{name}, alone"] = (config, common)
     runs = train_all(visit, wanted, 1 if visit.on_cpu else 4)
-    wrong, figures = [], {}
+    wrong, measurements = [], {}
     for name, (_, _, compare, most) in ALIKE.items():
         if not compare:
             continue  # that it ended well says that both had the same parameters
         difference = compare(runs[f"{name}, alone"], runs[f"{name}, two"])
-        figures[name] = f"{difference:.1e}"
+        measurements[name] = f"{difference:.1e}"
         if not difference <= most:
             wrong.append(f"{name}: {difference:.1e} apart, more than {most:.0e}")
     if wrong:
-        raise Failed("; ".join(wrong), figures)
-    return figures
+        raise Failed("; ".join(wrong), measurements)
+    return measurements
 
 
 def process_of_rank(folder, rank):
@@ -278,10 +279,10 @@ def lost_rank(how):
             done = visit.finish(process)
         finally:
             visit.kill(process)
-        figures = {"code": done.rc, "after_s": round(time.monotonic() - begin, 1)}
+        measurements = {"code": done.rc, "after_s": round(time.monotonic() - begin, 1)}
         if done.rc != 6 or "rank 1" not in done.err:
-            raise Failed(f"exit code {done.rc}: {last_lines(done.err)}", figures)
-        return {**figures, "said": last_lines(re.findall(r"^error: .*", done.err, re.M)[0], 1)}
+            raise Failed(f"exit code {done.rc}: {last_lines(done.err)}", measurements)
+        return {**measurements, "said": last_lines(re.findall(r"^error: .*", done.err, re.M)[0], 1)}
     return body
 
 

@@ -16,11 +16,11 @@ WORDS = {PASSED: "passed", FAILED: "FAILED", SKIPPED: "skipped", TIME_OVER: "TIM
 
 
 class Failed(Exception):
-    """What a part found wrong; `figures` are kept all the same."""
+    """What a part found wrong; `measurements` are kept all the same."""
 
-    def __init__(self, why, figures=None):
+    def __init__(self, why, measurements=None):
         super().__init__(why)
-        self.figures = figures or {}
+        self.measurements = measurements or {}
 
 
 class Skipped(Exception):
@@ -36,7 +36,7 @@ class Part:
     name: str
     limit_s: float
     what: str
-    body: typing.Callable  # of a Visit; returns figures, a dict
+    body: typing.Callable  # of a Visit; returns measurements, a dict
     needs_gpu: bool = False
 
 
@@ -74,35 +74,35 @@ class Visit:
         outer, outer_ends = self.part, self.part_ends or self.ends  # another part's, or the call's
         limit_s = part.limit_s * (10 if self.on_cpu else 1)  # a rehearsal is no race
         self.part, self.part_ends = part, min(begin + limit_s, outer_ends)
-        rc, why, figures = PASSED, "", {}
+        rc, why, measurements = PASSED, "", {}
         try:
             if begin >= outer_ends:
                 rc, why = NOT_BEGUN, f"the time of {outer.name if outer else 'the call'} was over"
             elif part.needs_gpu and self.on_cpu:
                 rc, why = SKIPPED, "needs a GPU"
             else:
-                figures = part.body(self) or {}
+                measurements = part.body(self) or {}
         except Skipped as reason:
             rc, why = SKIPPED, str(reason)
         except TimeOver as reason:
             rc, why = TIME_OVER, str(reason)
         except Failed as reason:
-            rc, why, figures = FAILED, str(reason), reason.figures
+            rc, why, measurements = FAILED, str(reason), reason.measurements
         except Exception as error:  # a fault of the part's own must not stop the others
             rc, why = FAILED, f"{type(error).__name__}: {error}"
         self.part, self.part_ends = outer, outer_ends if outer else None
         result = {"call": call, "part": part.name, "rc": rc, "seconds": round(time.monotonic() - begin, 1),
-                  "why": why, "device": self.device, "figures": figures}
+                  "why": why, "device": self.device, "measurements": measurements}
         with open(self.out / "results.jsonl", "a", encoding="utf-8") as file:
             file.write(json.dumps(result) + "\n")
         print(f"{call} {part.name}: {WORDS[rc]} ({result['seconds']} s){': ' + why if why else ''}", flush=True)
         return result
 
     def table(self, call, results):
-        lines = [f"| {call} on {self.device} | result | s | figures |", "|---|---|---|---|"]
+        lines = [f"| {call} on {self.device} | result | s | measurements |", "|---|---|---|---|"]
         for result in results:
-            figures = "; ".join(f"{name} {value}" for name, value in result["figures"].items())
-            note = " — ".join(filter(None, [result["why"], figures])).replace("|", "/").replace("\n", " ")
+            measurements = "; ".join(f"{name} {value}" for name, value in result["measurements"].items())
+            note = " — ".join(filter(None, [result["why"], measurements])).replace("|", "/").replace("\n", " ")
             lines.append(f"| {result['part']} | {WORDS[result['rc']]} | {result['seconds']} | {note} |")
         text = "\n".join(lines) + "\n"
         with open(self.out / "results.md", "a", encoding="utf-8") as file:
