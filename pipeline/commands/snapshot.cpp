@@ -28,8 +28,8 @@ int snapshot(const Arguments& arguments, Interrupt&) {
   auto* copy_iter = copy->add_option("--iter", iteration,
                                      "that of this iteration; otherwise the best one, or the newest where none is the "
                                      "best, as `flowtrain test` has it");
-  std::string wished;
-  add_path(*copy, "--snapshot", wished, "best or latest of the run, or a snapshot's folder")->excludes(copy_iter);
+  std::string requested;
+  add_path(*copy, "--snapshot", requested, "best or latest of the run, or a snapshot's folder")->excludes(copy_iter);
   bool averaged = false;
   copy->add_flag("--average", averaged, "the weights' average, of a run with [ema]");
   std::vector<std::string> drop, rename;
@@ -51,7 +51,7 @@ int snapshot(const Arguments& arguments, Interrupt&) {
   if (*ls) code = snapshot_ls(place, std::cout);
   if (*show) code = snapshot_show(place, of(show_iter), std::cout);
   if (*verify) code = snapshot_verify(place, std::cout);
-  if (*copy) code = snapshot_export(place, {of(copy_iter), wished}, averaged, other, std::cout);
+  if (*copy) code = snapshot_export(place, {of(copy_iter), requested}, averaged, other, std::cout);
   if (*convert) code = snapshot_convert(place, Renaming(drop, rename), other, std::cout);
   if (*diff) code = snapshot_diff(place, other, std::cout);
   return static_cast<int>(code);

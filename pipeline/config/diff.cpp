@@ -166,10 +166,10 @@ std::vector<Difference> diff(const Config& before, const Config& now) {
 
 std::map<std::string, std::string> common_values(const Config& config) {
   std::map<std::string, std::string> values;
-  const auto add = [&](const std::string& table, const Settings& settings, const std::string& told) {
+  const auto add = [&](const std::string& table, const Settings& settings, const std::string& reported) {
     for (auto& key : settings.keys())
       if (is_common(table, key.name))
-        values[told + "." + key.name] = effect_of(table + "." + key.name, text_of(settings, key.name));
+        values[reported + "." + key.name] = effect_of(table + "." + key.name, text_of(settings, key.name));
   };
   for (auto& table : core_tables()) {
     if (table.repeats != Repeats::no) {

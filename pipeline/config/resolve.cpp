@@ -369,7 +369,8 @@ class Resolver {
   /// Where other parts than the one that `table` names have such a key: which ones.
   std::optional<UserError> key_of_other_parts(const std::string& key, const std::string& table, const std::string& leaf,
                                               const Origin& origin) const {
-    const auto told = [&](const std::string& kind, const std::string& name, const std::vector<std::string>& others) {
+    const auto reported = [&](const std::string& kind, const std::string& name,
+                              const std::vector<std::string>& others) {
       const std::string list = join(others);
       return UserError(
           ExitCode::usage,
@@ -380,7 +381,7 @@ class Resolver {
     };
     if (table == "detect") {
       if (const auto nets = nets_that_detect_with(leaf); !nets.empty())
-        return told("net", choice("net", "net", "name").text("name"), nets);
+        return reported("net", choice("net", "net", "name").text("name"), nets);
       return std::nullopt;
     }
     for (auto& kind : part_kinds()) {
@@ -389,7 +390,7 @@ class Resolver {
       if (!is_of(of_data ? "data" : owner, kind)) continue;
       const std::string chooser = of_data && !is_written(owner + "." + kind.key) ? "data" : owner;
       if (const auto others = parts_with(kind, leaf); !others.empty())
-        return told(kind.kind, choice(chooser, kind.table, kind.key).text(kind.key), others);
+        return reported(kind.kind, choice(chooser, kind.table, kind.key).text(kind.key), others);
     }
     return std::nullopt;
   }

@@ -47,12 +47,12 @@ void add_costs(const Profile& profile, const Costs& costs, const std::string& ti
   double sum_s = 0;
   for (auto& [name, cost] : costs) sum_s += cost.sum_s();
   sum_s = std::max(sum_s, 1e-12);
-  std::vector<std::pair<std::string, Profile::Cost>> dearest(costs.begin(), costs.end());
-  std::ranges::stable_sort(dearest, std::greater(), [](auto& each) { return each.second.sum_s(); });
-  if (dearest.size() > most_listed) dearest.resize(most_listed);
+  std::vector<std::pair<std::string, Profile::Cost>> most_expensive(costs.begin(), costs.end());
+  std::ranges::stable_sort(most_expensive, std::greater(), [](auto& each) { return each.second.sum_s(); });
+  if (most_expensive.size() > most_listed) most_expensive.resize(most_listed);
   const auto iterations = static_cast<double>(std::max<std::uint64_t>(profile.recorded(), 1));
   lines.push_back(printed("%-44s %7s %9s %12s %12s", title.c_str(), "share", "calls", "forward", "backward"));
-  for (auto& [name, cost] : dearest)
+  for (auto& [name, cost] : most_expensive)
     lines.push_back(printed("%-44.44s %5.1f %% %9.4g %12s %12s", name.c_str(), 100 * cost.sum_s() / sum_s,
                             static_cast<double>(cost.calls) / iterations,
                             milliseconds(cost.forward_s / iterations).c_str(),

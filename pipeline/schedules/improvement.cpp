@@ -8,7 +8,7 @@ Improvement Improvement::from(const Settings& table, const Config& config) {
   return {ruled_metric(table, config), table.real("min_delta"), table.boolean("relative")};
 }
 
-bool Improvement::enter(std::optional<BestValue>& best, const Scalars& scalars) const {
+bool Improvement::record(std::optional<BestValue>& best, const Scalars& scalars) const {
   if (best && best->of != of) best.reset();
   const auto value = finite_value(scalars, of.name);
   if (!value) return false;

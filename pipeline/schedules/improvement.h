@@ -23,7 +23,7 @@ struct Improvement {
   static Improvement from(const Settings& table, const Config& config);
   /// Replaces `best` by the metric's value where that is better, or where `best` is of another metric (a resumed run
   /// may have another rule). False where it is not better, not finite, or missing.
-  bool enter(std::optional<BestValue>& best, const Scalars& scalars) const;
+  bool record(std::optional<BestValue>& best, const Scalars& scalars) const;
 };
 
 }  // namespace flowtrain

@@ -25,8 +25,8 @@ class Plateau final : public Schedule {
 
   double apply(double value, double) const override { return value * factor_; }
 
-  void enter(const Scalars& scalars) override {
-    if (improvement_.enter(best_, scalars))
+  void record(const Scalars& scalars) override {
+    if (improvement_.record(best_, scalars))
       since_ = 0;
     else
       ++since_;

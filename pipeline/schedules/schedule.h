@@ -26,7 +26,7 @@ class Schedule {
   // With state only:
 
   /// Takes a validation's metrics.
-  virtual void enter(const Scalars&) {}
+  virtual void record(const Scalars&) {}
   /// Goes into each snapshot, and comes back by restore() where the run goes on from one.
   virtual std::string state() const { return {}; }
   /// Throws std::invalid_argument for what state() does not give.

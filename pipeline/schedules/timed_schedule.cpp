@@ -40,9 +40,9 @@ double TimedSchedule::apply(double value, std::uint64_t iteration) const {
   return at < begin_ ? value : schedule_->apply(value, std::min(at - begin_, length_));
 }
 
-void TimedSchedule::enter(const Scalars& scalars, std::uint64_t iteration) {
+void TimedSchedule::record(const Scalars& scalars, std::uint64_t iteration) {
   const double at = place_of(std::max<std::uint64_t>(iteration, 1));
-  if (at >= begin_ && at <= begin_ + length_) schedule_->enter(scalars);
+  if (at >= begin_ && at <= begin_ + length_) schedule_->record(scalars);
 }
 
 }  // namespace flowtrain

@@ -25,7 +25,7 @@ class TimedSchedule {
   // Of one with state: see Schedule.
 
   /// `iteration`: after which the validation is. Before the schedule's begin, and after its end, nothing counts.
-  void enter(const Scalars& scalars, std::uint64_t iteration);
+  void record(const Scalars& scalars, std::uint64_t iteration);
   std::string state() const { return schedule_->state(); }
   void restore(const std::string& state) { schedule_->restore(state); }
 

@@ -71,17 +71,17 @@ void check_mixing(const Config& config, const std::vector<Field>& fields) {
 }
 
 DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, bool training, const std::string& device,
-                       const DataSlice& portion, bool needs_targets = true) {
+                       const DataSlice& data_slice, bool needs_targets = true) {
   const Settings& loader = config.table("loader");
   const Settings& val = config.table("val");
   DataParts parts;
   parts.dataset = std::move(dataset);
   const auto per_rank = static_cast<std::uint32_t>(loader.integer("batch_per_rank"));
-  parts.batch = per_rank > 0 ? per_rank * portion.slice.world : static_cast<std::uint32_t>(loader.integer("batch"));
+  parts.batch = per_rank > 0 ? per_rank * data_slice.slice.world : static_cast<std::uint32_t>(loader.integer("batch"));
   if (!training && val.integer("batch") > 0) parts.batch = static_cast<std::uint32_t>(val.integer("batch"));
-  if (training && parts.batch < portion.slice.world)
+  if (training && parts.batch < data_slice.slice.world)
     throw loader.error("batch", "a batch of " + std::to_string(parts.batch) + " rows for " +
-                                    std::to_string(portion.slice.world) + " processes: each needs one at least");
+                                    std::to_string(data_slice.slice.world) + " processes: each needs one at least");
 
   if (training) {
     auto [order, shares] = make_training_order(config, *parts.dataset, parts.batch, seed_of(config));
@@ -97,14 +97,15 @@ DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, b
     parts.dataset =
         with_picture_cache(std::move(parts.dataset), static_cast<std::uint64_t>(loader.integer("cache_mb")) << 20);
 
-  parts.slice = portion.slice;
+  parts.slice = data_slice.slice;
   parts.batches =
       Batches(parts.order->size(), parts.batch, training ? last_batch(loader.text("last_batch")) : LastBatch::pad);
   parts.prefetch = training ? static_cast<std::uint32_t>(loader.integer("prefetch")) : validation_prefetch;
-  parts.workers = training ? workers_of(loader, portion.processes_here) : static_cast<unsigned>(val.integer("workers"));
+  parts.workers =
+      training ? workers_of(loader, data_slice.processes_here) : static_cast<unsigned>(val.integer("workers"));
   parts.readers = training ? static_cast<unsigned>(loader.integer("readers")) : 1;
   parts.read_ahead = static_cast<std::uint64_t>(loader.integer("read_ahead"));
-  if (training && !number(loader, "workers") && portion.slice.world == 1)
+  if (training && !number(loader, "workers") && data_slice.slice.world == 1)
     parts.tunes = tuning_limits(config, parts, device);
   const std::uint32_t most_prefetch = parts.tunes ? parts.tunes->most.prefetch : parts.prefetch;
   parts.device = make_device(device, Loader::slabs(most_prefetch), loader.boolean("pin"));
@@ -134,13 +135,14 @@ Mixing mixing_of(const Config& config) {
   return mixing;
 }
 
-DataParts open_training_data(const Config& config, const std::string& device, const DataSlice& portion) {
-  return with_dataset(open_dataset(config, true), config, true, device, portion);
+DataParts open_training_data(const Config& config, const std::string& device, const DataSlice& data_slice) {
+  return with_dataset(open_dataset(config, true), config, true, device, data_slice);
 }
 
 DataParts open_validation_data(const Config& config, const std::vector<std::string>& learnt, const std::string& device,
-                               const DataSlice& portion, bool tells, bool needs_targets) {
-  return with_dataset(open_validation_dataset(config, learnt, tells), config, false, device, portion, needs_targets);
+                               const DataSlice& data_slice, bool is_leader, bool needs_targets) {
+  return with_dataset(open_validation_dataset(config, learnt, is_leader), config, false, device, data_slice,
+                      needs_targets);
 }
 
 std::uint32_t most_slabs(const Config& config, const DataParts& data, std::size_t batch_bytes) {

@@ -46,13 +46,13 @@ struct DataSlice {
 };
 
 /// Opens the training data. Throws UserError(usage or data).
-DataParts open_training_data(const Config& config, const std::string& device, const DataSlice& portion = {});
+DataParts open_training_data(const Config& config, const std::string& device, const DataSlice& data_slice = {});
 
 /// Opens the validation data under the classes that the net learns (open_validation_dataset): in stored order, not
 /// augmented, epochs padded, five batches prefetched. Without `needs_targets` there need be nothing to compute a loss
 /// from. Throws UserError(usage or data).
 DataParts open_validation_data(const Config& config, const std::vector<std::string>& learnt, const std::string& device,
-                               const DataSlice& portion = {}, bool tells = true, bool needs_targets = true);
+                               const DataSlice& data_slice = {}, bool is_leader = true, bool needs_targets = true);
 
 /// Slabs that a loader of training batches may come to have, of `batch_bytes` each: loader.prefetch may be tuned.
 std::uint32_t most_slabs(const Config& config, const DataParts& data, std::size_t batch_bytes);

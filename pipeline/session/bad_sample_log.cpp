@@ -7,15 +7,15 @@
 namespace flowtrain {
 
 BadSamples make_bad_sample_log(const Config& config, bool training, const Dataset& dataset, JsonLinesFile* file,
-                               bool tells) {
+                               bool is_leader) {
   const Settings& data = config.data(training);
   BadSamples::Policy policy;
   policy.split = training ? "train" : "val";
   policy.budget = data.text("bad") == "stop" ? 0 : share(data, "max_bad").of(dataset.size());
   if (file) policy.file = file->path().string();
-  return BadSamples(dataset, policy, [file, tells](const BadSamples::Entry& entry) {
+  return BadSamples(dataset, policy, [file, is_leader](const BadSamples::Entry& entry) {
     const BadSample& bad = entry.sample;
-    if (entry.tolerated && tells) log_warn(concat(entry.text(), "; record ", bad.substitute, " takes its place"));
+    if (entry.tolerated && is_leader) log_warn(concat(entry.text(), "; record ", bad.substitute, " takes its place"));
     if (!file) return;
     file->write({{"iter", entry.iteration},
                  {"epoch", bad.epoch + 1},

@@ -74,15 +74,15 @@ class Run {
 
   TrainerResult train(MetricsFile* metrics, JsonLinesFile* bad_sample_log, SnapshotBranch* snapshots,
                       const Interrupt& interrupt) {
-    const bool tells = options_.group->leads();
-    BadSamples bad = make_bad_sample_log(config_, true, *session_.train().dataset, bad_sample_log, tells);
+    const bool is_leader = options_.group->leads();
+    BadSamples bad = make_bad_sample_log(config_, true, *session_.train().dataset, bad_sample_log, is_leader);
     const auto loggers = make_loggers(options_.progress, run_plan_.last, metrics);
     std::optional<Tuner> tuner;
     if (const auto& limits = session_.train().tunes)
       tuner.emplace(Tuning{loader_->shape(), limits->most_threads}, *limits);
     TrainerParts parts = trainer_parts();
     for (auto& set : session_.validation()) {
-      set->bad.emplace(make_bad_sample_log(set->config, false, *set->data.dataset, bad_sample_log, tells));
+      set->bad.emplace(make_bad_sample_log(set->config, false, *set->data.dataset, bad_sample_log, is_leader));
       parts.validation.push_back(
           {set->name, *set->loader, set->batches(), *set->bad, set->detection ? &*set->detection : nullptr});
     }

@@ -15,14 +15,14 @@ Session::Session(const Config& config, SessionOptions options)
       device_(options_.device.empty() ? choose_device(config, options_.local_rank, options_.processes_here)
                                       : options_.device) {}
 
-DataSlice Session::portion() const {
+DataSlice Session::data_slice() const {
   const Group& group = *options_.group;
   return {{static_cast<std::uint64_t>(group.rank()), static_cast<std::uint64_t>(group.size())},
           options_.processes_here};
 }
 
 DataParts& Session::open_training() {
-  train_ = open_training_data(config_, device_, portion());
+  train_ = open_training_data(config_, device_, data_slice());
   classes_ = train_.dataset->classes();
   return train_;
 }
@@ -39,8 +39,8 @@ ValidationSets& Session::open_validation() {
 
 ValidationSets& Session::open_validation(const std::vector<std::string>& classes, const OnEmptySet& on_empty,
                                          bool needs_targets) {
-  const bool tells = options_.group->leads();
-  validation_ = open_validation_sets(config_, classes, device_, portion(), tells, on_empty, needs_targets);
+  const bool is_leader = options_.group->leads();
+  validation_ = open_validation_sets(config_, classes, device_, data_slice(), is_leader, on_empty, needs_targets);
   if (!train_.dataset)
     classes_ = classes.empty() && !validation_.empty() ? validation_.front()->data.dataset->classes() : classes;
   return validation_;

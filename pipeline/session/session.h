@@ -75,7 +75,7 @@ class Session {
   std::uint64_t retries() const;
 
  private:
-  DataSlice portion() const;
+  DataSlice data_slice() const;
 
   const Config& config_;
   const SessionOptions options_;

@@ -165,14 +165,14 @@ std::unique_ptr<Dataset> open_dataset(const Config& config, bool training) {
 }
 
 std::unique_ptr<Dataset> open_validation_dataset(const Config& config, const std::vector<std::string>& learnt,
-                                                 bool tells) {
+                                                 bool is_leader) {
   auto dataset = open_dataset(config, false);
   const auto classes = dataset->classes();
   if (classes == learnt || classes.empty() || learnt.empty()) return dataset;
   const Settings& data = config.data(false);
   try {
     auto places = places_among(learnt, classes);
-    if (tells && !places.lacking.empty())
+    if (is_leader && !places.lacking.empty())
       log_info(concat("validation data: ", classes.size(), " of the ", learnt.size(), " classes, without ",
                       listed_classes(places.lacking), "; labels are those of the training data"));
     return std::make_unique<RelabelledDataset>(std::move(dataset), learnt, std::move(places.labels));

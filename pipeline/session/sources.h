@@ -33,11 +33,11 @@ struct SourcedOrder {
 std::unique_ptr<Dataset> open_dataset(const Config& config, bool training);
 
 /// The validation data set under the classes that the net learns, as the training data name them: its labels become
-/// theirs (places_among, in sampling/class_names.h). Where it lacks some of them a line tells which, if `tells`. Where
-/// either has no classes it stays as it is. Throws UserError: data where it has a class that
-/// training does not know; what open_dataset() throws.
+/// theirs (places_among, in sampling/class_names.h). Where it lacks some of them a line tells which, if `is_leader`.
+/// Where either has no classes it stays as it is. Throws UserError: data where it has a class that training does not
+/// know; what open_dataset() throws.
 std::unique_ptr<Dataset> open_validation_dataset(const Config& config, const std::vector<std::string>& learnt,
-                                                 bool tells = true);
+                                                 bool is_leader = true);
 
 /// The training order of what open_dataset gave, in batches of `batch` rows. Throws UserError(usage or data).
 SourcedOrder make_training_order(const Config& config, const Dataset& dataset, std::uint64_t batch, std::uint64_t seed);

@@ -69,16 +69,16 @@ void check_classes_of_groups(const Config& config, const std::vector<std::string
 }  // namespace
 
 std::uint64_t ValidationData::batches() const {
-  const auto wished = static_cast<std::uint64_t>(config.table("val").integer("batches"));
-  return wished > 0 ? wished : data.batches.per_epoch();
+  const auto requested = static_cast<std::uint64_t>(config.table("val").integer("batches"));
+  return requested > 0 ? requested : data.batches.per_epoch();
 }
 
 ValidationSets open_validation_sets(const Config& config, const std::vector<std::string>& learnt,
-                                    const std::string& device, const DataSlice& portion, bool tells,
+                                    const std::string& device, const DataSlice& data_slice, bool is_leader,
                                     const OnEmptySet& on_empty, bool needs_targets) {
   ValidationSets sets;
   const auto open = [&](const std::string& name, Config own) {
-    auto data = open_validation_data(own, learnt, device, portion, tells, needs_targets);
+    auto data = open_validation_data(own, learnt, device, data_slice, is_leader, needs_targets);
     auto& set = *sets.emplace_back(std::make_unique<ValidationData>(name, std::move(own), std::move(data)));
     if (auto metrics = detection_metrics(set.config, *set.data.dataset)) set.detection.emplace(std::move(*metrics));
   };

@@ -40,11 +40,11 @@ using ValidationSets = std::vector<std::unique_ptr<ValidationData>>;
 using OnEmptySet = std::function<void(const EmptyDataset& empty, const std::string& set)>;
 
 /// Opens them all but those that are empty, which `on_empty` (may be null) is told of. Their classes become those that
-/// the net learns, `learnt`; where a set lacks some, a line tells if `tells`. `needs_targets`: see
+/// the net learns, `learnt`; where a set lacks some, a line tells if `is_leader`. `needs_targets`: see
 /// open_validation_data(). Throws UserError: data, also for a class that is not among `learnt`; usage for a rule about
 /// the group of a class that there is not.
 ValidationSets open_validation_sets(const Config& config, const std::vector<std::string>& learnt,
-                                    const std::string& device, const DataSlice& portion, bool tells,
+                                    const std::string& device, const DataSlice& data_slice, bool is_leader,
                                     const OnEmptySet& on_empty = {}, bool needs_targets = true);
 
 /// A warning of a set that a run goes on without, and of the rules that can never fire then.

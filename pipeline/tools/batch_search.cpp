@@ -98,8 +98,8 @@ FoundRows fit_batch(const Config& config, const SessionOptions& options, const M
     return step ? std::optional(*step + batches + copy) : std::nullopt;
   };
   const Settings& settings = config.table("loader");
-  const auto wished = static_cast<std::uint64_t>(settings.integer("batch_max"));
-  const std::uint64_t samples = wished > 0 ? std::min(wished, data.order->size()) : data.order->size();
+  const auto requested = static_cast<std::uint64_t>(settings.integer("batch_max"));
+  const std::uint64_t samples = requested > 0 ? std::min(requested, data.order->size()) : data.order->size();
   const auto most =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(std::max<std::uint64_t>(samples / processes, 1), 1u << 24));
   const auto limit = static_cast<std::uint64_t>(settings.integer("batch_memory_mb")) << 20;

@@ -91,10 +91,10 @@ std::string samples_text(const Breakdown& breakdown) {
 
 }  // namespace
 
-Bisection find_breakdown(const EarlierRun& run, std::uint64_t last, const std::filesystem::path& wished,
+Bisection find_breakdown(const EarlierRun& run, std::uint64_t last, const std::filesystem::path& requested,
                          const MakeLearner& make_learner, Interrupt& interrupt) {
   const auto recovered = run.folder ? first_recovery(*run.folder) : std::nullopt;
-  const auto snapshot = snapshot_before(run, recovered ? std::min(*recovered, last) : last, true, wished);
+  const auto snapshot = snapshot_before(run, recovered ? std::min(*recovered, last) : last, true, requested);
   Bisection found;
   const std::uint64_t after = iteration_of(snapshot);
   found.from = after + 1;

@@ -152,15 +152,15 @@ EarlierRun find_earlier_run(StartOptions start) {
 }
 
 std::optional<fs::path> snapshot_before(const EarlierRun& run, std::uint64_t iteration, bool finite,
-                                        const fs::path& wished) {
-  if (!wished.empty()) {
-    const auto found = open_snapshot(wished).iteration;
+                                        const fs::path& requested) {
+  if (!requested.empty()) {
+    const auto found = open_snapshot(requested).iteration;
     if (found >= iteration)
-      throw UserError(
-          ExitCode::usage,
-          concat("--snapshot ", wished.string(), ": it is of iteration ", found, ", which is not before ", iteration),
-          "choose an earlier one; `flowtrain snapshot ls RUN` lists them");
-    return wished;
+      throw UserError(ExitCode::usage,
+                      concat("--snapshot ", requested.string(), ": it is of iteration ", found,
+                             ", which is not before ", iteration),
+                      "choose an earlier one; `flowtrain snapshot ls RUN` lists them");
+    return requested;
   }
   if (!run.folder) return {};
   for (auto& snapshot : list_snapshots(*run.folder / "snapshots")) {

@@ -27,11 +27,11 @@ struct EarlierRun {
 /// which CONFIG or the command line differ from the run's own configuration. Throws UserError.
 EarlierRun find_earlier_run(StartOptions start);
 
-/// Where to take up training to get to `iteration`: `wished`, which must be from before it, or else the run's newest
+/// Where to take up training to get to `iteration`: `requested`, which must be from before it, or else the run's newest
 /// snapshot from before it that is complete and verified, and finite where that is asked for. Those passed over are
 /// warned of. Nothing: with the initial weights. Throws UserError(usage or snapshot).
 std::optional<std::filesystem::path> snapshot_before(const EarlierRun& run, std::uint64_t iteration, bool finite,
-                                                     const std::filesystem::path& wished);
+                                                     const std::filesystem::path& requested);
 
 /// The iteration of that snapshot; 0 for none.
 std::uint64_t iteration_of(const std::optional<std::filesystem::path>& snapshot);

@@ -31,9 +31,9 @@ void HyperAdjuster::begin_iteration(std::uint64_t iteration, const std::vector<H
 
 void HyperAdjuster::lower() { use(adjusted()); }
 
-void HyperAdjuster::enter(const Scalars& scalars) {
+void HyperAdjuster::record(const Scalars& scalars) {
   for (auto& [key, optim, target, schedule] : schedules_) {
-    schedule->enter(scalars, state_.iteration);
+    schedule->record(scalars, state_.iteration);
     state_.schedules[key] = schedule->state();
   }
 }

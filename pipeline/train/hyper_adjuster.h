@@ -27,7 +27,7 @@ class HyperAdjuster {
   /// Called within an iteration, after a rollback has lowered the learning rate.
   void lower();
   /// Gives a validation's metrics to the schedules.
-  void enter(const Scalars& scalars);
+  void record(const Scalars& scalars);
 
   /// The learning rate of the first optimizer.
   double lr() const { return used_.front().lr; }

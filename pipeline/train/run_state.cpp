@@ -18,7 +18,7 @@ bool RunState::has_saved(const std::string& part) const {
 }
 
 std::uint64_t RunState::validates_again_from() const {
-  if (awaited && !awaited->scalars) return awaited->iteration;
+  if (pending && !pending->scalars) return pending->iteration;
   return validation_pending ? iteration : iteration + 1;
 }
 
@@ -38,7 +38,7 @@ void members(Is<Ranking> auto& of, const auto& member) { members(of.of, member),
 void members(Is<BestValue> auto& of, const auto& member) { members(of.of, member), member("value", of.value); }
 void members(Is<ScalarSum> auto& of, const auto& member) { member("sum", of.sum), member("count", of.count); }
 void members(Is<EarlyStopState> auto& of, const auto& member) { member("best", of.best), member("since", of.since); }
-void members(Is<AwaitedValidation> auto& of, const auto& member) {
+void members(Is<PendingValidation> auto& of, const auto& member) {
   member("iteration", of.iteration), member("metrics", of.scalars), member("training", of.training, may_lack);
 }
 void members(Is<ValidationState> auto& of, const auto& member) {
@@ -55,7 +55,7 @@ void members(Is<RunState> auto& of, const auto& member) {
   member("line", of.line, may_lack);
   member("best", of.best);
   member("validation_pending", of.validation_pending);
-  member("awaited", of.awaited, may_lack);
+  member("awaited", of.pending, may_lack);
   member("bad_samples", of.bad_samples);
   member("validation", of.validation);
   member("world", of.world);

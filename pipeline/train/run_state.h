@@ -35,7 +35,7 @@ struct PendingLine {
 };
 
 /// An overlapped validation whose metrics training has not used yet.
-struct AwaitedValidation {
+struct PendingValidation {
   std::uint64_t iteration = 0;          ///< the iteration that is validated
   std::optional<Scalars> scalars = {};  ///< nothing while it is under way, or where a signal interrupted it
   Scalars training = {};                ///< training's own values at that iteration, which rules may compare
@@ -51,7 +51,7 @@ struct RunState {
   PendingLine line;
   Rankings best;                                      ///< of validations
   bool validation_pending = false;                    ///< interrupted before the end of the validation after it
-  std::optional<AwaitedValidation> awaited;           ///< of an earlier iteration
+  std::optional<PendingValidation> pending;           ///< of an earlier iteration
   std::map<std::string, ValidationState> validation;  ///< by the set's name; [data.val]'s has none
   std::set<std::uint64_t> bad_samples;                ///< ids
   int world = 1;                                      ///< processes that trained together

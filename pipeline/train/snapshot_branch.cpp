@@ -118,8 +118,8 @@ struct SnapshotBranch::Impl {
     job = std::move(next);
     job.kept = kept_by(policy.best, state.best);
     job.kept.insert(job.kept.end(), state.rollback_targets.begin(), state.rollback_targets.end());
-    if (state.awaited && !state.awaited->scalars)
-      job.kept.push_back(state.awaited->iteration);  // to be validated again
+    if (state.pending && !state.pending->scalars)
+      job.kept.push_back(state.pending->iteration);  // to be validated again
     busy = true;
     thread = named_thread("ft-snapshot", [this] {
       last_succeeded = save();

@@ -67,21 +67,21 @@ void Validations::launch(std::uint64_t iteration) {
   if (!run_.snapshots.has_newest()) run_.snapshots.take(SnapshotReason::best);
   run_.hooks(HookEvent::validation_begin);
   run_.state.validation_pending = false;
-  run_.state.awaited = AwaitedValidation{.iteration = iteration, .training = training_values()};
+  run_.state.pending = PendingValidation{.iteration = iteration, .training = training_values()};
   replica_->take();
   overlapped_->start(*replica_, iteration);
 }
 
 void Validations::resume() {
-  auto& awaited = run_.state.awaited;
-  if (!awaited || awaited->scalars) return;
-  const std::uint64_t iteration = awaited->iteration;
+  auto& pending = run_.state.pending;
+  if (!pending || pending->scalars) return;
+  const std::uint64_t iteration = pending->iteration;
   SnapshotBranch* branch = run_.snapshots.branch;
   if (overlapped_ && branch && branch->load(*replica_, iteration, rules_.averages))
     return overlapped_->start(*replica_, iteration);
   warn_once(run_.group, concat("the validation of iteration ", iteration, ", which was interrupted, is left out: ",
                                overlapped_ ? "its snapshot is gone" : "validation is no longer overlapped"));
-  awaited.reset();
+  pending.reset();
 }
 
 void Validations::collect_if_over() {
@@ -93,15 +93,15 @@ void Validations::collect_if_under_way() {
 }
 
 void Validations::collect() {
-  auto& awaited = run_.state.awaited;
+  auto& pending = run_.state.pending;
   const auto found = overlapped_->finish();
-  if (found.error) on_error(awaited->iteration, found.error);
-  if (is_left_out(found)) awaited.reset();
+  if (found.error) on_error(pending->iteration, found.error);
+  if (is_left_out(found)) pending.reset();
   if (!found.scalars) return;
-  awaited->scalars = found.scalars;
-  const auto links = record(awaited->iteration, found, awaited->training).links;
+  pending->scalars = found.scalars;
+  const auto links = record(pending->iteration, found, pending->training).links;
   SnapshotBranch* branch = run_.snapshots.branch;
-  if (!links.empty() && branch) branch->mark(awaited->iteration, run_.state, links);
+  if (!links.empty() && branch) branch->mark(pending->iteration, run_.state, links);
 }
 
 void Validations::give_up() {
@@ -112,15 +112,15 @@ void Validations::give_up() {
 
 bool Validations::take_in() {
   collect_if_under_way();
-  auto& awaited = run_.state.awaited;
-  if (!awaited) return true;
-  if (!awaited->scalars) {
+  auto& pending = run_.state.pending;
+  if (!pending) return true;
+  if (!pending->scalars) {
     // The flags of a step may bring the signal only after the next iteration, whose validation would be lost.
     auto& end = run_.flags.end;
     if (!end && overlapped_) end.signal = overlapped_->signal();
     return false;
   }
-  const AwaitedValidation found = *std::exchange(awaited, std::nullopt);
+  const PendingValidation found = *std::exchange(pending, std::nullopt);
   decide(*found.scalars, found.training);
   return true;
 }
@@ -130,9 +130,9 @@ void Validations::decide(const Scalars& scalars, const Scalars& training) {
   run_.hooks(HookEvent::validation_end, scalars);
   run_.flags.look_at_hooks();  // whose reason to stop comes before the rule's
   const Scalars ruling = both(scalars, training);
-  rules_.early_stop.enter(run_.state.early_stop, ruling);
+  rules_.early_stop.record(run_.state.early_stop, ruling);
   run_.flags.stop(rules_.early_stop.reason(run_.state.early_stop));
-  run_.hyper.enter(ruling);
+  run_.hyper.record(ruling);
 }
 
 // Whether an error keeps it from being made for good; one that ends the run leaves it to the resumed one.
@@ -180,7 +180,7 @@ Validations::Ranks Validations::record(std::uint64_t iteration, const Validated&
   Ranks ranks;
   const Scalars ruling = both(*found.scalars, training);
   for (auto& rule : rules_.best) {
-    const auto rank = rule.enter(run_.state.best, iteration, ruling);
+    const auto rank = rule.record(run_.state.best, iteration, ruling);
     ranks.keeps |= rank.has_value();
     if (rank == std::size_t{0}) ranks.links.push_back(rule.link);
   }

@@ -7,7 +7,7 @@
 
 namespace flowtrain {
 
-std::optional<std::size_t> BestRule::enter(Rankings& rankings, std::uint64_t iteration, const Scalars& scalars) const {
+std::optional<std::size_t> BestRule::record(Rankings& rankings, std::uint64_t iteration, const Scalars& scalars) const {
   const auto value = finite_value(scalars, of.name);
   if (!value) return {};
   auto& ranking = rankings.try_emplace(link, Ranking{of, {}}).first->second.entries;

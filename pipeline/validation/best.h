@@ -36,7 +36,7 @@ struct BestRule {
 
   /// Enters a validation's metrics, but for one that is not finite. Returns their rank among those to keep, 0 where
   /// they are the best so far; nothing where they are not among them.
-  std::optional<std::size_t> enter(Rankings& rankings, std::uint64_t iteration, const Scalars& scalars) const;
+  std::optional<std::size_t> record(Rankings& rankings, std::uint64_t iteration, const Scalars& scalars) const;
   /// The first one; null before the first validation.
   const Ranked* best(const Rankings& rankings) const;
 

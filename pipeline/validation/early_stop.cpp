@@ -10,8 +10,8 @@ EarlyStop EarlyStop::from(const Config& config) {
   return {Improvement::from(table, config), static_cast<std::uint64_t>(table.integer("patience")), table.real("hours")};
 }
 
-void EarlyStop::enter(EarlyStopState& state, const Scalars& scalars) const {
-  if (improvement.enter(state.best, scalars))
+void EarlyStop::record(EarlyStopState& state, const Scalars& scalars) const {
+  if (improvement.record(state.best, scalars))
     state.since = 0;
   else
     ++state.since;

@@ -25,7 +25,7 @@ struct EarlyStop {
   static EarlyStop from(const Config& config);
 
   /// Enters a validation's metrics.
-  void enter(EarlyStopState& state, const Scalars& scalars) const;
+  void record(EarlyStopState& state, const Scalars& scalars) const;
   /// Why the run is over, for people; empty where it is not.
   std::string reason(const EarlyStopState& state) const;
   bool out_of_time(double elapsed_s) const { return hours > 0 && elapsed_s >= hours * 3600; }

@@ -81,7 +81,7 @@ struct Told {
   StepFlags flags;
 };
 
-Told told(DataParallel& parallel) {
+Told reported(DataParallel& parallel) {
   Readout read;
   const auto scalars = read.ask(parallel.scalars()), flags = read.ask(parallel.flags());
   read.fetch();
@@ -111,7 +111,7 @@ TEST_CASE("gradients that were exchanged are those of a plain backward, and flag
         for (std::size_t i = 0; i < want.size(); ++i)
           CHECK(torch::allclose(net.layers[i].grad(), want[i], tolerance,
                                 tolerance * want[i].abs().max().item<double>()));
-        const Told was = told(parallel);
+        const Told was = reported(parallel);
         CHECK(was.scalar == 2.5 * accum);
         CHECK(was.flags[Flag::interrupted] == (iteration == 1 ? 1 : 0));
       }
@@ -124,7 +124,7 @@ TEST_CASE("who contributes zeros gives its flags") {
   Net net(group, {});
   net.parts.front()->contribute_zeros(1, flag(Flag::step_failed));
   for (auto& layer : net.layers) CHECK(layer.grad().abs().max().item<float>() == 0);
-  CHECK(told(*net.parts.front()).flags[Flag::step_failed] == 1);
+  CHECK(reported(*net.parts.front()).flags[Flag::step_failed] == 1);
   group.processes()->shutdown();
 }
 

@@ -17,7 +17,7 @@ namespace {
 std::size_t stops_after(const EarlyStop& rule, const std::vector<double>& values) {
   EarlyStopState state;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    rule.enter(state, {{"other", 0.0}, {rule.improvement.of.name, values[i]}});
+    rule.record(state, {{"other", 0.0}, {rule.improvement.of.name, values[i]}});
     if (!rule.reason(state).empty()) return i + 1;
   }
   return 0;
@@ -50,7 +50,7 @@ TEST_CASE("what is hardly better does not count") {
 TEST_CASE("a metric that is missing is no improvement") {
   const EarlyStop rule{.improvement = {{"ap"}}, .patience = 1};
   EarlyStopState state;
-  rule.enter(state, {{"loss", 1.0}});
+  rule.record(state, {{"loss", 1.0}});
   CHECK(rule.reason(state) == "ap has not improved in 1 validations: early_stop.patience");
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("rules go by the metric that a configuration names, and by what it say
     CAPTURE(keys);
     const auto all = plateau_of(keys);
     REQUIRE(all.size() == 1);
-    for (const double loss : {1.0, 0.5}) all[0].schedule->enter({{"loss", loss}}, 1);  // accuracy is never measured
+    for (const double loss : {1.0, 0.5}) all[0].schedule->record({{"loss", loss}}, 1);  // accuracy is never measured
     HyperParameters hyper{1, 0.9, 1};
     all[0].apply("sgd", 1, hyper);
     CHECK(hyper.lr == doctest::Approx(factor));
@@ -101,7 +101,7 @@ TEST_CASE("values of another metric or direction are not compared") {
   EarlyStopState state{BestValue{{"accuracy"}, 0.9}, 7};
   const EarlyStop rule{.improvement = {{"loss", true}}, .patience = 2};
   CHECK(rule.reason(state).empty());
-  rule.enter(state, {{"loss", 2.0}});
+  rule.record(state, {{"loss", 2.0}});
   CHECK(state.best->of == RuledMetric{"loss", true});
   CHECK(state.best->value == 2);
   CHECK(state.since == 0);
@@ -112,7 +112,7 @@ TEST_CASE("values of another metric or direction are not compared") {
         std::vector<std::string>{"'best' was ranked by accuracy (higher is better) and is now by loss (lower is "
                                  "better): the ranking begins again"});
   CHECK(rankings == Rankings{{"best-f1", {{"f1"}, {{10, 0.5}}}}});
-  CHECK(rules[0].enter(rankings, 20, {{"loss", 2.0}}) == std::size_t{0});
+  CHECK(rules[0].record(rankings, 20, {{"loss", 2.0}}) == std::size_t{0});
 }
 
 TEST_CASE("hours of training are over") {
@@ -129,7 +129,7 @@ TEST_CASE("a plateau lowers its rate as torch's ReduceLROnPlateau does") {
   const double losses[] = {1.0, 0.9, 0.9, 0.9, 0.95, 0.95, 0.95, 0.95, 0.5, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6};
   const double factors[] = {1, 1, 1, 0.1, 0.1, 0.1, 0.1, 0.01, 0.01, 0.01, 0.01, 0.002, 0.002, 0.002, 0.002};
   for (std::size_t i = 0; i < std::size(losses); ++i) {
-    rule.schedule->enter({{"loss", losses[i]}}, 1);
+    rule.schedule->record({{"loss", losses[i]}}, 1);
     CAPTURE(i);
     CHECK(rule.schedule->apply(1, 1) == doctest::Approx(factors[i]));
   }

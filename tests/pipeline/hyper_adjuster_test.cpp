@@ -76,10 +76,10 @@ TEST_CASE("a rollback's lower rate is used at once, and by all iterations to com
 
 TEST_CASE("a plateau lowers its optimizer's rate once validation no longer improves") {
   Fixture run({plateau({{"patience", std::int64_t{0}}}, "b")});
-  run.hyper.enter({{"loss", 1.0}});
+  run.hyper.record({{"loss", 1.0}});
   run.hyper.begin_iteration(1, scheduled);
   CHECK(run.learner.hyper == scheduled);
-  run.hyper.enter({{"loss", 1.0}});
+  run.hyper.record({{"loss", 1.0}});
   run.hyper.begin_iteration(1, scheduled);
   CHECK(run.learner.hyper[0].lr == 0.1);
   CHECK(run.learner.hyper[1].lr == doctest::Approx(0.02));

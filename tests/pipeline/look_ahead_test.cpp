@@ -38,8 +38,8 @@ class FarDataset : public FakeDataset {
   Record read(std::uint64_t id, ReadBuffer& buffer) const override {
     {
       const MutexLock lock(mutex_);
-      auto& told = told_[id];
-      if (++told.read > told.prefetched || told.prefetched > told.hinted) ++surprises_;
+      auto& reported = told_[id];
+      if (++reported.read > reported.prefetched || reported.prefetched > reported.hinted) ++surprises_;
       --under_way_;
     }
     while (away && !canceled_) std::this_thread::yield();

@@ -105,15 +105,15 @@ TEST_CASE("each snapshot stands for itself: before a validation it is about to b
   setup.keep_every = 5;
   TrainerFixture(setup, folder.path()).run();
   CHECK(state_of(folder.path(), 30).validation_pending);
-  CHECK_FALSE(state_of(folder.path(), 30).awaited);
+  CHECK_FALSE(state_of(folder.path(), 30).pending);
   const RunState later = state_of(folder.path(), 40);
   CHECK_FALSE(later.validation_pending);
-  REQUIRE(later.awaited);
-  CHECK(later.awaited->iteration == 30);
-  REQUIRE(later.awaited->scalars);
+  REQUIRE(later.pending);
+  CHECK(later.pending->iteration == 30);
+  REQUIRE(later.pending->scalars);
   CHECK(later.validates_again_from() == 41);
   CHECK(state_of(folder.path(), 30).validates_again_from() == 30);
-  CHECK_FALSE(state_of(folder.path(), 60).awaited);
+  CHECK_FALSE(state_of(folder.path(), 60).pending);
   CHECK_FALSE(state_of(folder.path(), 60).validation_pending);
 
   const auto link = std::filesystem::read_symlink(folder.path() / "best").filename().string();
@@ -144,9 +144,9 @@ TEST_CASE("a validation that a signal interrupts is begun anew, on the weights t
     TempFolder folder;
     interrupt_in(folder.path(), setup);
     const RunState state = state_of(folder.path(), 23);
-    REQUIRE(state.awaited);
-    CHECK(state.awaited->iteration == 15);
-    CHECK_FALSE(state.awaited->scalars);
+    REQUIRE(state.pending);
+    CHECK(state.pending->iteration == 15);
+    CHECK_FALSE(state.pending->scalars);
     CHECK(state.validates_again_from() == 15);
     const Outcome outcome = TrainerFixture(setup, folder.path()).run();
     CHECK(outcome.params == expected.params);

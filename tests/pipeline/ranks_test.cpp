@@ -104,8 +104,8 @@ TEST_CASE("a signal that ranks learn of in a validation beside training ends the
     }
     const auto state = RunState::from_json(open_snapshot(find_iteration(folder.path(), 10)).state_json);
     CHECK(state.validation_pending);
-    REQUIRE(state.awaited);
-    CHECK(state.awaited->iteration == 5);
+    REQUIRE(state.pending);
+    CHECK(state.pending->iteration == 5);
     const Outcome resumed = TrainerFixture(setup, folder.path()).run();
     CHECK(resumed.params == expected.params);
     CHECK(resumed.remembered == expected.remembered);

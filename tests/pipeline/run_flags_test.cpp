@@ -135,12 +135,12 @@ TEST_CASE("a snapshot that rank 0 could not write ends all ranks") {
 
 TEST_CASE("an error that ends a run in good order is told to hooks, and is the reason") {
   Fixture run(solo_group());
-  std::string told;
-  run.added.add(std::make_unique<At>(HookEvent::exception, [&](HookContext& context) { told = context.error->what(); }),
-                "a");
+  std::string reported;
+  run.added.add(
+      std::make_unique<At>(HookEvent::exception, [&](HookContext& context) { reported = context.error->what(); }), "a");
   run.flags.stop_with_error(std::make_exception_ptr(std::runtime_error("no room\nframe #0")));
   CHECK(run.flags.end.stopped == "no room");
-  CHECK(told == "no room\nframe #0");
+  CHECK(reported == "no room\nframe #0");
   CHECK_THROWS_WITH(std::rethrow_exception(run.flags.end.error), "no room\nframe #0");
 }
 

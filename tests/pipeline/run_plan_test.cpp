@@ -52,7 +52,7 @@ TEST_CASE("a run's state survives as text") {
   state.best = {{"best", {{"accuracy"}, {{100, 0.9}, {50, 0.8}}}}};
   state.validation = {{"", {12, {7}}}, {"clean", {3, {}}}};
   state.validation_pending = true;
-  state.awaited = AwaitedValidation{100, Scalars{{"loss", 0.1}, {"f1", std::nan("")}}};
+  state.pending = PendingValidation{100, Scalars{{"loss", 0.1}, {"f1", std::nan("")}}};
   state.bad_samples = {3, 4};
   state.elapsed_s = 1.5;
   state.classes = {"cat", "", "caf\xe9", "\"\n"};
@@ -62,9 +62,9 @@ TEST_CASE("a run's state survives as text") {
   CHECK(again.losses == state.losses);
   CHECK(again.classes == state.classes);  // also names that are not UTF-8
   CHECK(again.fingerprints == state.fingerprints);
-  CHECK(again.awaited->scalars->at(0) == state.awaited->scalars->at(0));
-  CHECK(std::isnan(again.awaited->scalars->at(1).second));
-  state.awaited->scalars.reset();
+  CHECK(again.pending->scalars->at(0) == state.pending->scalars->at(0));
+  CHECK(std::isnan(again.pending->scalars->at(1).second));
+  state.pending->scalars.reset();
   CHECK(RunState::from_json(state.to_json()).to_json() == state.to_json());
   again.order.update(std::as_bytes(std::span(ids)));
   state.order.update(std::as_bytes(std::span(ids)));

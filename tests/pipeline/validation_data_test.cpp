@@ -151,15 +151,15 @@ TEST_CASE("each validation says in how many rows another record stands for a bad
   const Scheduler scheduler(2);
   Loader line(std::move(parts));
   line.start();
-  int told = 0;
-  BadSamples bad(dataset, {"val", 10}, [&](auto&) { ++told; });
+  int reported = 0;
+  BadSamples bad(dataset, {"val", 10}, [&](auto&) { ++reported; });
   RowCounter counter;
   for (int round = 0; round < 2; ++round) {
     const auto found = run_validation(line, counter, bad, 5, 3, [] { return true; });
     REQUIRE(found.scalars);
     CHECK(found.scalars->front().second == 20);
     CHECK(found.replaced == 2);
-    CHECK(told == 2);  // each once
+    CHECK(reported == 2);  // each once
   }
 }
 

@@ -49,16 +49,17 @@ TEST_CASE("info and a run's env.json name the machine, its GPUs, and what reache
   const auto info = place.run({"info"});
   REQUIRE_EXIT(info, 0);
   REQUIRE_EXIT(place.train({"--max-iter", "2", "--device", "cpu"}), 0);
-  for (const auto& told : {json::parse(info.out), json::parse(read_text(place.path("runs/tiny/env.json")))}) {
-    CAPTURE(told.dump());
-    for (auto key : {"os", "kernel", "cpu", "host", "torch", "compiler"}) CHECK(told.at(key).get<std::string>() != "");
-    CHECK(told.at("memory_bytes") > 0);
+  for (const auto& reported : {json::parse(info.out), json::parse(read_text(place.path("runs/tiny/env.json")))}) {
+    CAPTURE(reported.dump());
+    for (auto key : {"os", "kernel", "cpu", "host", "torch", "compiler"})
+      CHECK(reported.at(key).get<std::string>() != "");
+    CHECK(reported.at("memory_bytes") > 0);
     const bool has_gpu = fs::exists("/dev/nvidiactl") || fs::exists("/dev/dxg");
-    for (auto key : {"gpus", "cuda_driver", "cuda", "cudnn", "nccl"}) REQUIRE(told.contains(key));
-    CHECK((told.at("cuda").is_null() ||
-           told.at("cuda").get<std::string>().find('.') != std::string::npos));  // LibTorch's build
+    for (auto key : {"gpus", "cuda_driver", "cuda", "cudnn", "nccl"}) REQUIRE(reported.contains(key));
+    CHECK((reported.at("cuda").is_null() ||
+           reported.at("cuda").get<std::string>().find('.') != std::string::npos));  // LibTorch's build
     if (has_gpu) continue;
-    for (auto key : {"gpus", "cuda_driver", "cudnn", "nccl"}) CHECK(told.at(key).is_null());
+    for (auto key : {"gpus", "cuda_driver", "cudnn", "nccl"}) CHECK(reported.at(key).is_null());
   }
   CHECK(json::parse(info.out).at("cuda_status").is_string());
   CHECK(json::parse(read_text(place.path("runs/tiny/env.json"))).at("device") == "cpu");

@@ -370,8 +370,8 @@ TEST_CASE("bad samples of all processes are in the ledger, and replaced as in on
   REQUIRE_EXIT(several, 0);
   CHECK(end_of(place.path("three")).order == end_of(place.path("one")).order);
   CHECK(read_text(place.path("three/bad_samples.jsonl")) == read_text(place.path("one/bad_samples.jsonl")));
-  const auto told = several.err.find("bad sample ");
-  CHECK(several.err.find("train/dog/0.jpg", several.err.find("train/dog/0.jpg", told) + 1) == std::string::npos);
+  const auto reported = several.err.find("bad sample ");
+  CHECK(several.err.find("train/dog/0.jpg", several.err.find("train/dog/0.jpg", reported) + 1) == std::string::npos);
 
   const auto stopped = train(place, 2, "stopped", with(picture_count, {"--set", "data.bad=stop"}));
   CHECK_EXIT(stopped, 3);

@@ -37,8 +37,8 @@ std::vector<MemoryDataset::Item> jpegs() {
 /// Counts how often it is read.
 class CountingDataset : public MemoryDataset {
  public:
-  CountingDataset(std::vector<Item> items, std::atomic<int>& reads, std::atomic<int>& told)
-      : MemoryDataset(std::move(items)), reads_(reads), told_(told) {}
+  CountingDataset(std::vector<Item> items, std::atomic<int>& reads, std::atomic<int>& reported)
+      : MemoryDataset(std::move(items)), reads_(reads), told_(reported) {}
   Record read(std::uint64_t id, ReadBuffer& buffer) const override {
     ++reads_;
     return MemoryDataset::read(id, buffer);
@@ -55,10 +55,10 @@ class CountingDataset : public MemoryDataset {
 };
 
 struct Counted {
-  std::atomic<int> reads{0}, told{0};
+  std::atomic<int> reads{0}, reported{0};
   std::unique_ptr<Dataset> dataset;
   explicit Counted(std::uint64_t budget_bytes)
-      : dataset(with_picture_cache(std::make_unique<CountingDataset>(jpegs(), reads, told), budget_bytes)) {}
+      : dataset(with_picture_cache(std::make_unique<CountingDataset>(jpegs(), reads, reported), budget_bytes)) {}
 };
 
 std::unique_ptr<Sampler> classify(const Dataset& dataset, const char* exif) {
@@ -159,9 +159,9 @@ TEST_CASE("a remote data set is no longer told what comes, but still when nobody
   CHECK_FALSE(counted.dataset->takes_hints());
   counted.dataset->hint(1);
   counted.dataset->prefetch(1);
-  CHECK(counted.told == 0);
+  CHECK(counted.reported == 0);
   counted.dataset->cancel_reads();
-  CHECK(counted.told == 100);
+  CHECK(counted.reported == 100);
   CHECK(counted.dataset->retries() == 7);
 }
 

@@ -245,11 +245,12 @@ TEST_CASE("a server that fails is warned of once, and its retries are counted") 
   for (int i = 0; i < 3; ++i) CHECK(remote.right(i * 1'000, 1'000));
   set_warning_sink(nullptr);
   CHECK(remote.retries() == 6);
-  const auto told = take_warnings();
-  REQUIRE(told.size() == 1);
-  CHECK(told[0] == remote.server.url("a.tar") +
-                       ": the server answers with status 503 (unavailable); it is asked again (requests repeated so "
-                       "far: 1)");
+  const auto reported = take_warnings();
+  REQUIRE(reported.size() == 1);
+  CHECK(reported[0] ==
+        remote.server.url("a.tar") +
+            ": the server answers with status 503 (unavailable); it is asked again (requests repeated so "
+            "far: 1)");
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ nets::NamedTensors parameters() {
 }
 
 /// "conv.weight fc.weight | lr 0.1 decay 0": a line for each group of an optimizer.
-std::vector<std::string> told(const std::vector<nets::ParameterGroup>& groups) {
+std::vector<std::string> reported(const std::vector<nets::ParameterGroup>& groups) {
   std::vector<std::string> lines;
   for (auto& each : groups) {
     std::ostringstream line;
@@ -55,10 +55,10 @@ TEST_CASE("of several groups that match a parameter the first counts, whole") {
   const std::vector<Settings> optims{optim({{"weight_decay", 0.01}})};
   const auto bias = group({{"params", text("bias$")}, {"weight_decay", 0.0}});
   const auto head = group({{"params", text("^fc\\.")}, {"lr_mult", 10.0}, {"weight_decay", 0.5}});
-  CHECK(told(share_out(parameters(), optims, {bias, head}).optimizers.at(0)) ==
+  CHECK(reported(share_out(parameters(), optims, {bias, head}).optimizers.at(0)) ==
         Lines{"conv.weight bn.weight | lr 1 decay 0.01", "conv.bias bn.bias fc.bias | lr 1 decay 0",
               "fc.weight | lr 10 decay 0.5"});
-  CHECK(told(share_out(parameters(), optims, {head, bias}).optimizers.at(0)) ==
+  CHECK(reported(share_out(parameters(), optims, {head, bias}).optimizers.at(0)) ==
         Lines{"conv.weight bn.weight | lr 1 decay 0.01", "fc.weight fc.bias | lr 10 decay 0.5",
               "conv.bias bn.bias | lr 1 decay 0"});
 }
@@ -71,9 +71,9 @@ TEST_CASE(
   const auto shared = share_out(parameters(), optims, {group({{"params", text("bias$")}, {"lr_mult", 2.0}})});
   CHECK(shared.frozen.empty());
   REQUIRE(shared.optimizers.size() == 2);
-  CHECK(told(shared.optimizers[0]) ==
+  CHECK(reported(shared.optimizers[0]) ==
         Lines{"conv.weight bn.weight | lr 1 decay 0.01", "conv.bias bn.bias | lr 2 decay 0.01"});
-  CHECK(told(shared.optimizers[1]) == Lines{"fc.weight | lr 1 decay 0.02", "fc.bias | lr 2 decay 0.02"});
+  CHECK(reported(shared.optimizers[1]) == Lines{"fc.weight | lr 1 decay 0.02", "fc.bias | lr 2 decay 0.02"});
 }
 
 TEST_CASE("what the first group freezes nobody learns; a later one freezes nothing of it") {
@@ -83,6 +83,6 @@ TEST_CASE("what the first group freezes nobody learns; a later one freezes nothi
   CHECK(share_out(parameters(), optims, {frozen, bias}).frozen == std::set<std::string>{"conv.bias", "conv.weight"});
   const auto later = share_out(parameters(), optims, {bias, frozen});
   CHECK(later.frozen == std::set<std::string>{"conv.weight"});
-  CHECK(told(later.optimizers.at(0)) ==
+  CHECK(reported(later.optimizers.at(0)) ==
         Lines{"bn.weight fc.weight | lr 1 decay 0", "conv.bias bn.bias fc.bias | lr 3 decay 0"});
 }
