@@ -28,7 +28,7 @@ struct PluginInfo {
   void (*add)();          ///< adds entries to datasets(), samplers(), nets::nets(), hooks() …
 };
 
-inline constexpr std::uint32_t plugin_version = 3;
+inline constexpr std::uint32_t plugin_version = 4;
 
 }  // namespace flowtrain
 

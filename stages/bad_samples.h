@@ -1,5 +1,5 @@
 #pragma once
-// The ledger of bad samples: counts them in step order, and stops the run when there are too many.
+// The log of bad samples: counts them in step order, and stops the run when there are too many.
 
 #include <cstdint>
 #include <functional>

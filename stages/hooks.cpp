@@ -72,6 +72,8 @@ void Hooks::restore(const std::map<std::string, std::string>& states) {
   for (auto& entry : entries_)
     if (const auto found = states.find(entry->label); found != states.end()) try {
         entry->hook->restore(found->second);
+      } catch (const UserError&) {
+        throw;
       } catch (const std::exception& error) {
         throw UserError(ExitCode::snapshot,
                         concat("the snapshot's state of the hook ", entry->label, " cannot be used: ", error.what()));

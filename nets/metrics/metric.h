@@ -11,7 +11,7 @@ namespace flowtrain::nets {
 
 /// What a metric gives.
 enum class MetricForm {
-  scalar,         ///< one metric
+  scalar,         ///< one value
   of_each_class,  ///< one for each class; NaN where no label is of the class
   class_pairs     ///< how many of each class (row) were taken for each class (column): K² counts, row by row
 };

@@ -22,14 +22,14 @@ class SupervisedStep final : public Step {
   explicit SupervisedStep(const StepInput& input)
       : net_settings_(input.net_settings), loss_settings_(input.loss_settings), net_(input.net) {
     loss_ = rethrow_at_key(loss_settings_, "name", [&] { return make_loss(loss_settings_, {input.classes}); });
-    if (const auto* reports = dynamic_cast<const Reports*>(&net_)) net_summary_ = reports->scalars();
+    if (const auto* reports = dynamic_cast<const Reports*>(&net_)) net_scalars_ = reports->scalars();
   }
 
   std::vector<std::string> losses() const override { return {"loss"}; }
   std::vector<std::string> scalars(const std::vector<std::string>&) const override {
     std::vector<std::string> names;
     for (auto& part : loss_->scalars()) names.push_back(part_of_loss + part);
-    for (auto& scalar : net_summary_) names.push_back(scalar);
+    for (auto& scalar : net_scalars_) names.push_back(scalar);
     return names;
   }
 
@@ -64,7 +64,7 @@ class SupervisedStep final : public Step {
 
   // The net's own.
   void add_scalars(const NamedTensors& outputs, NamedTensors& scalars) const {
-    for (auto& name : net_summary_) {
+    for (auto& name : net_scalars_) {
       const at::Tensor& value = outputs.at(name);
       if (value.dim() != 0)
         throw std::invalid_argument(
@@ -76,7 +76,7 @@ class SupervisedStep final : public Step {
   const Settings net_settings_, loss_settings_;
   Net& net_;
   std::unique_ptr<Loss> loss_;
-  std::vector<std::string> net_summary_;
+  std::vector<std::string> net_scalars_;
 };
 
 }  // namespace

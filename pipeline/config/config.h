@@ -86,7 +86,7 @@ std::map<std::string, std::string> common_values(const Config& config);
 
 /// A file whose contents a run is made of.
 struct NamedFile {
-  std::string key;   ///< that names it: "run.plugins.0"
+  std::string key;   ///< that names it: "run.plugins.mine.so"
   std::string path;  ///< as it is written there
   bool breaks;       ///< going on with other contents no longer gives what the run would have given
 };

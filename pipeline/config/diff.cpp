@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "pipeline/config/config.h"
@@ -201,8 +202,11 @@ std::vector<NamedFile> files_of(const Config& config) {
       const bool decides = breaks(table, key) || place == "run.plugins";
       const Value& value = settings.value(key);
       if (const auto* paths = std::get_if<std::vector<std::string>>(&value))
-        for (auto& path : *paths)  // by name, as their order is of no matter
-          files.push_back({concat(place, ".", std::filesystem::path(path).filename().string()), path, decides});
+        for (std::map<std::string, int> named; auto& path : *paths) {  // by name: the order of plugins does not matter
+          const std::string name = std::filesystem::path(path).filename();
+          const int earlier = named[name]++;
+          files.push_back({concat(place, ".", name, earlier > 0 ? concat(".", earlier) : ""), path, decides});
+        }
       const auto* path = std::get_if<std::string>(&value);
       if (path && !path->empty() && path->find("://") == path->npos) files.push_back({place, *path, decides});
     }

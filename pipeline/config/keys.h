@@ -23,7 +23,7 @@ struct KeyTable {
 /// takes the keys of its entry; [data.train] and [data.val] take those of [data], and [detect] those of the net.
 const std::vector<KeyTable>& core_tables();
 
-/// Whether a key of [data] is not about one data set, but about the line that reads from it or from several sources.
+/// Whether a key of [data] is not about one data set, but about the loader that reads from it or from several sources.
 bool is_of_loader(const std::string& data_key);
 
 /// The core keys of one table; an unknown name is a bug.

@@ -61,11 +61,23 @@ std::vector<Settings> schedule_settings(const Config& config) {
   return all;
 }
 
+namespace {
+
+ScheduleInput input_of(const Settings& settings, const Config& config) {
+  ScheduleInput input;
+  if (!settings.has("metric")) return input;
+  const auto [metric, lower_wins] = ruled_metric(settings, config);
+  input.metric = metric;
+  input.lower_wins = lower_wins;
+  return input;
+}
+
+}  // namespace
+
 std::vector<std::string> schedule_notes(const Config& config, std::uint64_t per_epoch, std::uint64_t last) {
   std::vector<std::string> notes;
   for (auto& settings : schedule_settings(config))
-    if (!schedules().at(settings.text("name")).traits.has_state &&
-        TimedSchedule(settings, per_epoch, last).is_cut_short())
+    if (TimedSchedule(settings, per_epoch, last, input_of(settings, config)).is_cut_short())
       notes.push_back(concat(settings.table(), " (", settings.text("name"), ", ", settings.origin("name").text(),
                              "): some of it is not reached within the run's ", last, " iterations"));
   return notes;
@@ -104,13 +116,8 @@ std::vector<StatefulSchedule> stateful_schedules(const Config& config, std::uint
   std::vector<StatefulSchedule> all;
   for (auto& settings : schedule_settings(config)) {
     if (!schedules().at(settings.text("name")).traits.has_state) continue;
-    ScheduleInput input;
-    if (settings.has("metric")) {
-      const auto [scalar, lower_wins] = ruled_metric(settings, config);
-      input.metric = scalar;
-      input.lower_wins = lower_wins;
-      input.measured = measures(scalar);
-    }
+    ScheduleInput input = input_of(settings, config);
+    input.measured = input.metric.empty() || measures(input.metric);
     std::string key = concat(settings.text("name"), " ", settings.text("optim"), " ", settings.text("target"));
     const auto same = std::ranges::count_if(all, [&](auto& each) { return each.key.starts_with(key); });
     if (same > 0) key += concat(" ", same + 1);

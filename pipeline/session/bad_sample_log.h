@@ -7,10 +7,11 @@
 
 namespace flowtrain {
 
-/// The ledger of the training or the validation data, with the budget that data.bad and data.max_bad set. `file` gets
+/// The bad-sample log of the training or the validation data, with the budget that data.bad and data.max_bad set.
+/// `file` gets
 /// {"iter":…,"epoch":…,"split":"train","position":…,"id":…,"name":"…","stage":"read","reason":"…","substitute":…}; it
 /// may be null (runs without a folder); without `is_leader` there is no warning either. What is referred to must
-/// outlive the ledger.
+/// outlive the log.
 BadSamples make_bad_sample_log(const Config& config, bool training, const Dataset& dataset, JsonLinesFile* file,
                                bool is_leader = true);
 

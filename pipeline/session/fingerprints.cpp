@@ -40,6 +40,8 @@ std::string records_text(const Basis& before, const Basis& now) {
                      : concat(format_count(now.samples), " samples, were ", format_count(before.samples)));
 }
 
+constexpr std::string_view a_plugin = "run.plugins.";
+
 /// What has changed: what breaks exact resume, and what does not.
 struct Changes {
   std::vector<std::string> breaking, harmless;
@@ -58,6 +60,15 @@ Changes changes_between(const Basis& before, const Basis& now, const Config& con
     if (differs(file.key))
       (file.breaks ? changes.breaking : changes.harmless)
           .push_back(concat("the contents of ", file.key, ": ", file.path));
+  const auto plugins_beyond = [](const Basis& one, const Basis& other) {
+    std::vector<std::string> keys;
+    for (auto& [key, hash] : one.fingerprints)
+      if (key.starts_with(a_plugin) && !other.fingerprints.contains(key)) keys.push_back(key.substr(a_plugin.size()));
+    return keys;
+  };
+  const auto gone = plugins_beyond(before, now), come = plugins_beyond(now, before);
+  if (!gone.empty() && !come.empty())
+    changes.breaking.push_back(concat("the plugins: ", join(come), " in place of ", join(gone)));
   for (auto& [key, hash] : now.fingerprints)
     if ((key == "data.val" || key.starts_with("val.set.")) && differs(key))
       changes.harmless.push_back("the data of [" + key + "]");

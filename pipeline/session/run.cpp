@@ -141,7 +141,8 @@ class Run {
     parts.val_errors = errors_of("val");
     parts.early_stop = EarlyStop::from(config_);
     const auto measures = [this](const std::string& scalar) {
-      return has_set_of(session_.validation(), config_, scalar);
+      return scalar.starts_with(of_training) ? !session_.validation().empty()
+                                             : has_set_of(session_.validation(), config_, scalar);
     };
     parts.schedules = stateful_schedules(config_, epoch(), run_plan_.last, measures);
     // A metric without a validation set must not trigger early stopping.

@@ -99,7 +99,7 @@ ValidationSets open_validation_sets(const Config& config, const std::vector<std:
 void tell_empty_set(const EmptyDataset& empty, const std::string& set, const Config& config) {
   std::string idle;
   for (auto& [table, key, scalar] : rules_of(config))
-    if (set_of(scalar, config) == set)
+    if (!scalar.starts_with(of_training) && set_of(scalar, config) == set)
       idle += concat(idle.empty() ? "; without it these can never fire: " : ", ", table.table(), ".", key, " (",
                      table.origin(key).text(), ")");
   log_warn(concat("no validation on ", set.empty() ? "[data.val]" : "[[val.set]] " + set, ": ", empty.what(), idle));

@@ -22,7 +22,7 @@ struct ValidationData {
   Config config;     ///< with its data as [data.val]
   DataParts data;
   std::optional<DetectionMetrics> detection = {};  ///< where val.metrics names metrics of boxes
-  std::unique_ptr<Loader> loader = {};             ///< made by the session; the ledger by who validates
+  std::unique_ptr<Loader> loader = {};             ///< made by the session
   std::optional<BadSamples> bad = {};
 
   ValidationData(std::string called, Config own, DataParts opened)

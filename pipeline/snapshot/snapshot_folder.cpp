@@ -88,11 +88,15 @@ std::map<std::string, std::uint64_t> links_in(const fs::path& snapshots_dir) {
 std::optional<fs::path> best_by_state(const fs::path& snapshots_dir) {
   const auto newest = find_newest(snapshots_dir).path;
   if (!newest) return {};
-  const auto state = nlohmann::json::parse(open_snapshot(*newest).state_json);
-  const auto ranking = state.value("/best/best/entries"_json_pointer, nlohmann::json::array());
-  if (ranking.empty()) return {};
-  const auto path = snapshots_dir / snapshot_name(ranking.front().at("iteration").get<std::uint64_t>());
-  return fs::exists(path) ? std::optional(path) : std::nullopt;
+  try {
+    const auto state = nlohmann::json::parse(open_snapshot(*newest).state_json);
+    const auto ranking = state.value("/best/best/entries"_json_pointer, nlohmann::json::array());
+    if (ranking.empty()) return {};
+    const auto path = snapshots_dir / snapshot_name(ranking.front().at("iteration").get<std::uint64_t>());
+    return fs::exists(path) ? std::optional(path) : std::nullopt;
+  } catch (const nlohmann::json::exception&) {  // written by another version
+    return {};
+  }
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ class WatchedLearner : public Learner {
   StepStats stats() const override { return learner_->stats(); }
   void update() override { learner_->update(); }
   void discard() override { learner_->discard(); }
-  /// Every iteration is looked at. set_threads() is left out: the line's tuning is not repeated.
+  /// Every iteration is looked at. set_threads() is left out: the loader's tuning is not repeated.
   bool stats_are_free() const override { return true; }
   NetSummary net_summary() const override { return learner_->net_summary(); }
   void begin_validation() override { learner_->begin_validation(); }

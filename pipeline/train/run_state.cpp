@@ -181,7 +181,8 @@ RunState RunState::from_json(const std::string& text) try {
 } catch (const json::exception& error) {
   constexpr std::size_t most = 300;  // of what may quote all that was read
   throw UserError(ExitCode::snapshot,
-                  "state.json of the snapshot cannot be used: " + std::string(error.what()).substr(0, most));
+                  "state.json of the snapshot cannot be used: " + std::string(error.what()).substr(0, most),
+                  "another version of flowtrain wrote it, or it was changed");
 }
 
 }  // namespace flowtrain

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -121,10 +122,15 @@ struct SnapshotBranch::Impl {
     if (state.pending && !state.pending->scalars)
       job.kept.push_back(state.pending->iteration);  // to be validated again
     busy = true;
-    thread = named_thread("ft-snapshot", [this] {
+    const auto work = [this] {
       last_succeeded = save();
       busy = false;
-    });
+    };
+    try {
+      thread = named_thread("ft-snapshot", work);
+    } catch (const std::system_error&) {  // no more threads: training waits for the snapshot
+      work();
+    }
   }
 
   void wait() {

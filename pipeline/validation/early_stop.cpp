@@ -11,6 +11,7 @@ EarlyStop EarlyStop::from(const Config& config) {
 }
 
 void EarlyStop::record(EarlyStopState& state, const Scalars& scalars) const {
+  if (state.best && state.best->of != improvement.of) state = {};
   if (improvement.record(state.best, scalars))
     state.since = 0;
   else

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sampling/core/text.h"
 #include "sampling/datasets/entries.h"
 #include "sampling/fingerprint.h"
 
@@ -112,12 +113,11 @@ std::vector<std::uint32_t> Coco::find_pictures(const Settings& settings, const s
     const auto found = files.size() - static_cast<std::size_t>(std::count(files.begin(), files.end(), missing));
     if (found > 0) return files;
   }
-  std::string detected;
-  for (const auto& folder : folders) detected += (detected.empty() ? "" : ", ") + (folder.empty() ? "./" : folder);
-  throw settings.error(
-      given.empty() ? "path" : "pictures",
-      "none of the pictures is there, such as " + std::string(instances.file_names[0]) + "; looked into " + detected,
-      ExitCode::data, "set data.pictures to their folder or .tar below data.path");
+  const auto shown = [](const std::string& folder) { return folder.empty() ? "./" : folder; };
+  throw settings.error(given.empty() ? "path" : "pictures",
+                       "none of the pictures is there, such as " + std::string(instances.file_names[0]) +
+                           "; looked into " + join(folders, ", ", shown),
+                       ExitCode::data, "set data.pictures to their folder or .tar below data.path");
 }
 
 void Coco::add(const CocoInstances& instances, const std::vector<std::uint32_t>& files, const Settings& settings) {

@@ -141,6 +141,11 @@ std::optional<RemoteFailure> Exchange::finish(int code) {
   if (code == CURLE_TOO_MANY_REDIRECTS)
     return RemoteFailure{"redirected more than " + std::to_string(max_redirects) + " times",
                          "name the place that it leads to in the end, or mend the server"};
+  long proxy_answer = 0;
+  curl_easy_getinfo(handle_, CURLINFO_HTTP_CONNECTCODE, &proxy_answer);
+  if (proxy_answer >= 300)
+    return RemoteFailure{"the proxy answers with status " + std::to_string(proxy_answer),
+                         "see what http_proxy, https_proxy and no_proxy say"};
   // A redirect to anything but http(s) says so itself.
   if (status() >= 300 && code != CURLE_UNSUPPORTED_PROTOCOL) return refusal();
   if (received_ == into_.size()) return {};  // whatever became of the connection after it

@@ -36,7 +36,7 @@ struct ImageResult {
 };
 
 struct GroundTruth {
-  std::vector<std::int64_t> images;      ///< ids; of records: in the order of their sights
+  std::vector<std::int64_t> images;      ///< ids; of records: in the order of their results
   std::vector<CocoCategory> categories;  ///< in label order
   std::vector<TrueObject> objects;       ///< of these images and categories alone
 };
@@ -45,11 +45,11 @@ struct GroundTruth {
 GroundTruth ground_truth(const CocoInstances& instances);
 
 /// Of the records of a data set that were seen, each once. `coco`: with the ids of its annotation file, which is read
-/// again, so that crowds and boxes left out of training count as COCO has it. Of others the sights' boxes; the ids are
+/// again, so that crowds and boxes left out of training count as COCO has it. Of others the results' boxes; the ids are
 /// the records' numbers and labels.
 GroundTruth ground_truth(const Dataset& dataset, std::span<const ImageResult> image_results);
 
-/// What was found in these sights, with the ids of their ground truth.
+/// What was found in these results, with the ids of their ground truth.
 std::vector<FoundObject> found_objects(const GroundTruth& truth, std::span<const ImageResult> image_results);
 
 template <class Item>

@@ -159,7 +159,7 @@ TEST_CASE("a torn picture is replaced and counted, or ends the run") {
   }
 }
 
-TEST_CASE("what cannot be read or is no picture is in the ledger, of training and validation") {
+TEST_CASE("what cannot be read or is no picture is in the bad-sample log, of training and validation") {
   const TempRun place(without_shapes());
   write_pictures(place.folder());
   place.folder().write("pictures/train/dog/0.jpg", "");

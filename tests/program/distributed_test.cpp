@@ -359,7 +359,7 @@ TEST_CASE("two runs with as many processes are equal bit by bit, dropout and a s
   CHECK(end_of(place.path("a")) == end_of(place.path("b")));
 }
 
-TEST_CASE("bad samples of all processes are in the ledger, and replaced as in one process") {
+TEST_CASE("bad samples of all processes are in the bad-sample log, and replaced as in one process") {
   const TempRun place(without_shapes());
   write_pictures(place.folder());
   place.folder().write("pictures/train/dog/0.jpg", "");

@@ -153,7 +153,7 @@ size = 150
   CHECK(members_of(place.path("small/train/train-000000.tar"))[1].first == "000000000.jpg");
 }
 
-TEST_CASE("pack leaves bad samples out, in a ledger, or stops") {
+TEST_CASE("pack leaves bad samples out, in a log, or stops") {
   const TempRun place(without_shapes());
   write_pictures(place.folder());
   const auto outcome = pack_pictures(place, {"--out", "packed"});

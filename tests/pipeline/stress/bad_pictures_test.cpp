@@ -1,4 +1,4 @@
-// Damaged pictures in training and validation, as files of a whole run: every one is in the ledger once, the
+// Damaged pictures in training and validation, as files of a whole run: every one is in the bad-sample log once, the
 // substitutes are the same whatever workers, prefetch and interruptions are, and the budget stops the run with the
 // list.
 
@@ -141,7 +141,7 @@ std::string end_of(const fs::path& run) {
 
 }  // namespace
 
-TEST_CASE("each damaged picture is in the ledger once, with the same substitute at any number of workers" *
+TEST_CASE("each damaged picture is in the bad-sample log once, with the same substitute at any number of workers" *
           points_sampled) {
   const TempFolder runs;
   const auto first = runs.path() / "first";
@@ -177,7 +177,7 @@ TEST_CASE("each damaged picture is in the ledger once, with the same substitute 
   points.finish();
 }
 
-TEST_CASE("the ledger of a run that was ended, and went on, is that of one that was not") {
+TEST_CASE("the bad-sample log of a run that was ended, and went on, is that of one that was not") {
   const TempFolder runs;
   const auto straight = runs.path() / "straight";
   REQUIRE(train(straight, {}) == 0);
