@@ -1,5 +1,6 @@
 #include "pipeline/session/fingerprints.h"
 
+#include <algorithm>
 #include <fstream>
 #include <optional>
 #include <span>
@@ -60,11 +61,15 @@ Changes changes_between(const Basis& before, const Basis& now, const Config& con
     if (differs(file.key))
       (file.breaks ? changes.breaking : changes.harmless)
           .push_back(concat("the contents of ", file.key, ": ", file.path));
+  // A plugin that only has another name is the same.
   const auto plugins_beyond = [](const Basis& one, const Basis& other) {
-    std::vector<std::string> keys;
+    std::vector<std::string> names;
     for (auto& [key, hash] : one.fingerprints)
-      if (key.starts_with(a_plugin) && !other.fingerprints.contains(key)) keys.push_back(key.substr(a_plugin.size()));
-    return keys;
+      if (key.starts_with(a_plugin) && !other.fingerprints.contains(key) &&
+          std::ranges::none_of(other.fingerprints,
+                               [&](auto& each) { return each.first.starts_with(a_plugin) && each.second == hash; }))
+        names.push_back(key.substr(a_plugin.size()));
+    return names;
   };
   const auto gone = plugins_beyond(before, now), come = plugins_beyond(now, before);
   if (!gone.empty() && !come.empty())

@@ -115,6 +115,17 @@ TEST_CASE("a change that breaks exact resume is named, and goes on only where th
   }
 }
 
+TEST_CASE("another plugin in the place of one is a change; another name for the same one is none") {
+  const Place place;
+  const Config config = place.config();
+  const auto of = [](const std::string& name, const std::string& hash) {
+    return Basis{2, {"cat", "dog"}, {{"run.plugins." + name, hash}}};
+  };
+  check_basis(of("a.so", "1"), of("b.so", "1"), config, false);
+  const auto failure = failure_of([&] { check_basis(of("a.so", "1"), of("b.so", "2"), config, false); });
+  check_failure(failure, ExitCode::usage, "the plugins: b.so in place of a.so");
+}
+
 TEST_CASE("a change that training does not see is no reason to stop") {
   const Place place;
   place.write("weights.safetensors", "one");
