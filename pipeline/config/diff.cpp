@@ -93,7 +93,7 @@ std::vector<std::string> names_of(const Settings& before, const Settings& now) {
 
 void compare(const std::string& table, const Settings& before, const Settings& now, std::vector<Difference>& found) {
   for (auto& key : names_of(before, now)) {
-    auto full = table.empty() ? key : table + "." + key;
+    auto full = table.empty() ? key : concat(table, ".", key);
     auto was = text_of(before, key), is = text_of(now, key);
     if (was != is && full != "run.resume" && table != "resume")
       found.push_back({full, was, is, breaks(table, key) && effect_of(full, was) != effect_of(full, is)});

@@ -66,8 +66,9 @@ Changes changes_between(const Basis& before, const Basis& now, const Config& con
     std::vector<std::string> names;
     for (auto& [key, hash] : one.fingerprints)
       if (key.starts_with(a_plugin) && !other.fingerprints.contains(key) &&
-          std::ranges::none_of(other.fingerprints,
-                               [&](auto& each) { return each.first.starts_with(a_plugin) && each.second == hash; }))
+          std::ranges::none_of(other.fingerprints, [&, &own = hash](auto& each) {
+            return each.first.starts_with(a_plugin) && each.second == own;
+          }))
         names.push_back(key.substr(a_plugin.size()));
     return names;
   };

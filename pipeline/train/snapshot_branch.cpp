@@ -49,6 +49,8 @@ struct Job {
 
 // Each job has a thread of its own, one at a time; until it is over, only that thread uses what is here.
 struct SnapshotBranch::Impl {
+  Impl(SnapshotPolicy the_policy, MetricsFile* the_metrics) : policy(std::move(the_policy)), metrics(the_metrics) {}
+
   SnapshotPolicy policy;
   MetricsFile* metrics;
   Job job = {};
@@ -150,7 +152,7 @@ struct SnapshotBranch::Impl {
 
 SnapshotBranch::SnapshotBranch(SnapshotPolicy policy, MetricsFile* metrics, Group& group)
     : group_(group), skip_when_busy_(policy.skip_when_busy) {
-  if (group.leads()) impl_.reset(new Impl{std::move(policy), metrics});
+  if (group.leads()) impl_ = std::make_unique<Impl>(std::move(policy), metrics);
 }
 
 SnapshotBranch::~SnapshotBranch() { finish(); }
