@@ -133,7 +133,7 @@ void tell_profile(const Profile& profile, Group& group, MetricsFile* metrics, st
   for (auto& line : profile_lines(profile, all)) log_info(line);
   if (!group.leads() || !metrics) return;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    ordered_json fields{{"iter", iteration}};
+    JsonObject fields{{"iter", iteration}};
     if (all.size() > 1) fields["rank"] = rank;
     for (auto& [name, share] : all[rank]) fields[name] = share;
     metrics->write("profile", fields);

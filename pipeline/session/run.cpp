@@ -170,7 +170,7 @@ class Run {
     const std::uint64_t weights_of = goes_back ? best->iteration : result.iteration;
     record_ = result_record({result, state, rules, epoch(), params, weights_of, session_.train().batch});
     if (!metrics || result.signal) return;
-    ordered_json fields{{"iter", result.iteration}, {"params_xxh64", params}, {"order_xxh64", state.order.hex()}};
+    JsonObject fields{{"iter", result.iteration}, {"params_xxh64", params}, {"order_xxh64", state.order.hex()}};
     if (!result.stopped.empty()) fields["stopped"] = result.stopped;
     metrics->write("end", fields);
   }

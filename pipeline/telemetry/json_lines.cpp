@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <utility>
 
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/error.h"
@@ -46,8 +47,8 @@ void sync_file(const std::filesystem::path& path) {
 
 }  // namespace
 
-std::string json_line(const ordered_json& object) {
-  return object.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+std::string json_line(JsonObject object) {
+  return ordered_json(std::move(object)).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
 JsonLinesFile::JsonLinesFile(const std::filesystem::path& path)
@@ -60,8 +61,8 @@ JsonLinesFile::~JsonLinesFile() {
   if (lost_lines_ > 0) log_warn(concat(path_.string(), ": ", lost_lines_, " lines could not be written"));
 }
 
-void JsonLinesFile::write(const ordered_json& object) {
-  const auto line = json_line(object) + "\n";
+void JsonLinesFile::write(JsonObject object) {
+  const auto line = json_line(std::move(object)) + "\n";
   MutexLock lock(mutex_);
   struct stat before {};
   ::fstat(file_, &before);

@@ -12,11 +12,14 @@
 namespace flowtrain {
 
 using nlohmann::ordered_json;
+/// Members in the order given: {{"iter", 20}, {"loss", 0.5}}. Not ordered_json{{…}}: where memory ends in the middle,
+/// that constructor leaks what it has (nlohmann 3.11).
+using JsonObject = ordered_json::object_t;
 
 /// The object as a line without its newline: {"iter":20,…}, keys in the order given. Numbers read back to the same
 /// bits; NaN and infinities become null, since JSON has no word for them. Bytes of a text that are not UTF-8 become
 /// U+FFFD.
-std::string json_line(const ordered_json& object);
+std::string json_line(JsonObject object);
 
 /// Appends lines. Any thread. Each line is one write(), so that no kill can tear it. When the disk is full, training
 /// goes on: the first failure is a warning, lines that cannot be written are counted, and no half line stays behind.
@@ -30,7 +33,7 @@ class JsonLinesFile {
   JsonLinesFile& operator=(const JsonLinesFile&) = delete;
 
   /// file.write({{"iter", 20}, {"loss", 0.5}});
-  void write(const ordered_json& object);
+  void write(JsonObject object);
   const std::filesystem::path& path() const { return path_; }
 
  private:

@@ -6,9 +6,9 @@
 namespace flowtrain {
 
 /// An event of the kind "train", "val", "snapshot", …: {"kind":"train","iter":20,…}.
-inline ordered_json metrics_event(std::string_view kind, const ordered_json& fields) {
-  ordered_json event{{"kind", kind}};
-  event.update(fields);
+inline JsonObject metrics_event(std::string_view kind, const JsonObject& fields) {
+  JsonObject event{{"kind", kind}};
+  event.insert(fields.begin(), fields.end());
   return event;
 }
 
@@ -18,7 +18,7 @@ class MetricsFile : public JsonLinesFile {
   using JsonLinesFile::JsonLinesFile;
 
   /// metrics.write("train", {{"iter", 20}, {"loss", 0.5}});
-  void write(std::string_view kind, const ordered_json& fields) { JsonLinesFile::write(metrics_event(kind, fields)); }
+  void write(std::string_view kind, const JsonObject& fields) { JsonLinesFile::write(metrics_event(kind, fields)); }
 };
 
 }  // namespace flowtrain

@@ -45,6 +45,8 @@ void write_confusion(const std::filesystem::path& path, const ClassTable& table)
 
 std::optional<double> if_finite(double value) { return std::isfinite(value) ? std::optional(value) : std::nullopt; }
 
+void append(JsonObject& fields, const JsonObject& more) { fields.insert(more.begin(), more.end()); }
+
 }  // namespace
 
 Display::Display(ProgressMode mode, std::uint64_t max_iterations, MetricsFile* metrics)
@@ -108,33 +110,33 @@ void Display::show(const StepEvent& event, const Scalars& parts) {
   now.loss = if_finite(event.loss);
   progress_.report(now);
   if (!metrics_) return;
-  ordered_json fields{{"iter", event.iteration},
-                      {"epoch", event.epoch + 1},
-                      {"loss", event.loss},
-                      {"lr", event.lr},
-                      {"samples_per_s", event.samples_per_s},
-                      {"data_wait", event.data_wait},
-                      {"loss_avg", event.loss_avg},
-                      {"data_time", event.data_time_s},
-                      {"step_time", event.step_time_s},
-                      {"grad_norm", event.grad_norm},
-                      {"clipped", event.clipped}};
+  JsonObject fields{{"iter", event.iteration},
+                    {"epoch", event.epoch + 1},
+                    {"loss", event.loss},
+                    {"lr", event.lr},
+                    {"samples_per_s", event.samples_per_s},
+                    {"data_wait", event.data_wait},
+                    {"loss_avg", event.loss_avg},
+                    {"data_time", event.data_time_s},
+                    {"step_time", event.step_time_s},
+                    {"grad_norm", event.grad_norm},
+                    {"clipped", event.clipped}};
   if (event.slowest_rank >= 0)
-    fields.update({{"slowest_rank", event.slowest_rank},
-                   {"slowest_time", event.slowest_s},
-                   {"slowest_link", event.slowest_link},
-                   {"link_time", event.link_s}});
+    append(fields, {{"slowest_rank", event.slowest_rank},
+                    {"slowest_time", event.slowest_s},
+                    {"slowest_link", event.slowest_link},
+                    {"link_time", event.link_s}});
   if (event.exchange_s > 0)
-    fields.update({{"exchange_time", event.exchange_s}, {"exchange_hidden", event.exchange_hidden}});
+    append(fields, {{"exchange_time", event.exchange_s}, {"exchange_hidden", event.exchange_hidden}});
   add(parts, fields);
   metrics_->write("train", fields);
 }
 
 // What a net, a step or a hook logs stands beside the line's own fields, and cannot take the place of one.
-void Display::add(const Scalars& parts, ordered_json& fields) {
-  const ordered_json own = fields;
+void Display::add(const Scalars& parts, JsonObject& fields) {
+  const JsonObject own = fields;
   for (auto& [name, value] : parts) {
-    if (name != "kind" && !own.contains(name))
+    if (name != "kind" && own.count(name) == 0)
       fields[name] = value;
     else if (clashes_.insert(name).second)
       log_warn(concat("metrics.jsonl: a train line has a `", name,
@@ -144,7 +146,7 @@ void Display::add(const Scalars& parts, ordered_json& fields) {
 
 void Display::show(const ValidationEvent& validation) {
   std::string line = concat("validation at iteration ", validation.iteration, ": ");
-  ordered_json fields{{"iter", validation.iteration}};
+  JsonObject fields{{"iter", validation.iteration}};
   const auto& scalars = validation.scalars;
   auto left_out = scalars_of_parts(scalars);
   if (left_out.size() <= most_parts) left_out.clear();
@@ -171,7 +173,7 @@ void Display::validation(const ValidationEvent& event) {
 
 void Display::epoch(std::uint64_t iteration, std::uint64_t epoch, const Scalars& means) {
   if (!metrics_) return;
-  ordered_json fields{{"iter", iteration}, {"epoch", epoch + 1}};
+  JsonObject fields{{"iter", iteration}, {"epoch", epoch + 1}};
   for (auto& [name, value] : means) fields[name] = value;
   show_later([this, fields = std::move(fields)] { metrics_->write("epoch", fields); });
 }

@@ -17,12 +17,12 @@ using namespace flowtrain::testing;
 
 namespace {
 
-std::string line(const ordered_json& fields) { return json_line(metrics_event("train", fields)); }
+std::string line(const JsonObject& fields) { return json_line(metrics_event("train", fields)); }
 
 }  // namespace
 
 TEST_CASE("a line keeps the order of its keys and the bits of its numbers") {
-  CHECK(line(ordered_json::object()) == R"({"kind":"train"})");
+  CHECK(line({}) == R"({"kind":"train"})");
   CHECK(line({{"iter", 20}, {"loss", 0.1}, {"done", true}, {"a", "text \"x\""}}) ==
         R"({"kind":"train","iter":20,"loss":0.1,"done":true,"a":"text \"x\""})");
   CHECK(

@@ -59,7 +59,7 @@ void report(const Evaluation& measured, const fs::path& snapshot, const std::str
   log_classes(measured.scalars, group_by);
   if (measured.confusion) report_confusion(*measured.confusion, measured.folder);
   if (measured.detects) log_info("results in " + measured.folder.string());
-  ordered_json fields{{"snapshot", snapshot.string()}};
+  JsonObject fields{{"snapshot", snapshot.string()}};
   if (!measured.set.empty()) fields["set"] = measured.set;
   for (auto& [name, value] : measured.scalars) fields[name] = value;
   std::puts(json_line(metrics_event("test", fields)).c_str());
