@@ -89,10 +89,11 @@ class TempRun {
 };
 
 /// The lines of a run's metrics.jsonl.
+/// Of a run that goes on, too: what stands behind the last newline is a line that is being written.
 inline std::vector<nlohmann::json> metrics_of(const std::filesystem::path& run) {
   std::ifstream file(run / "metrics.jsonl");
   std::vector<nlohmann::json> lines;
-  for (std::string line; std::getline(file, line);) lines.push_back(nlohmann::json::parse(line));
+  for (std::string line; std::getline(file, line) && !file.eof();) lines.push_back(nlohmann::json::parse(line));
   return lines;
 }
 
