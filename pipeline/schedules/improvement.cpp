@@ -9,7 +9,6 @@ Improvement Improvement::from(const Settings& table, const Config& config) {
 }
 
 bool Improvement::record(std::optional<BestValue>& best, const Scalars& scalars) const {
-  if (best && best->of != of) best.reset();
   const auto value = finite_value(scalars, of.name);
   if (!value) return false;
   const double margin = best ? min_delta * (relative ? std::abs(best->value) : 1) : 0;

@@ -21,8 +21,8 @@ struct Improvement {
 
   /// Keys `metric`, `mode`, `min_delta` and `relative` of `table`; an empty metric is the ruling one.
   static Improvement from(const Settings& table, const Config& config);
-  /// Replaces `best` by the metric's value where that is better, or where `best` is of another metric (a resumed run
-  /// may have another rule). False where it is not better, not finite, or missing.
+  /// Replaces `best`, a value of the same metric, by the metric's value where that is better. False where it is not
+  /// better, not finite, or missing.
   bool record(std::optional<BestValue>& best, const Scalars& scalars) const;
 };
 

@@ -11,7 +11,7 @@ EarlyStop EarlyStop::from(const Config& config) {
 }
 
 void EarlyStop::record(EarlyStopState& state, const Scalars& scalars) const {
-  if (state.best && state.best->of != improvement.of) state = {};
+  if (compares_another(state)) state = {};
   if (improvement.record(state.best, scalars))
     state.since = 0;
   else
@@ -19,7 +19,7 @@ void EarlyStop::record(EarlyStopState& state, const Scalars& scalars) const {
 }
 
 std::string EarlyStop::reason(const EarlyStopState& state) const {
-  if (patience == 0 || state.since < patience || (state.best && state.best->of != improvement.of)) return {};
+  if (patience == 0 || state.since < patience || compares_another(state)) return {};
   return concat(improvement.of.name, " has not improved in ", state.since, " validations",
                 state.best ? concat(" (best: ", state.best->value, ")") : std::string(), ": early_stop.patience");
 }

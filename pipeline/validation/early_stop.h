@@ -30,6 +30,10 @@ struct EarlyStop {
   std::string reason(const EarlyStopState& state) const;
   bool out_of_time(double elapsed_s) const { return hours > 0 && elapsed_s >= hours * 3600; }
   std::string out_of_time_text() const;
+
+ private:
+  /// A resumed run may have another rule: what was counted for another metric says nothing.
+  bool compares_another(const EarlyStopState& state) const { return state.best && state.best->of != improvement.of; }
 };
 
 }  // namespace flowtrain

@@ -2,7 +2,6 @@
 // The metrics of a detector by the names that val.metrics, metrics.jsonl and `flowtrain test` have for them.
 
 #include "stages/compute.h"
-#include "stages/evaluation/coco_eval.h"
 #include "stages/evaluation/metric_names.h"
 #include "stages/evaluation/voc_eval.h"
 

@@ -6,6 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "sampling/core/parse.h"
+#include "stages/evaluation/coco_eval.h"
+
 namespace flowtrain {
 
 /// What the metrics of accuracy_per_class begin with, before the name of the class.
@@ -25,10 +28,14 @@ inline std::string metric_of(std::string_view scalar, const std::vector<std::str
   return {};
 }
 
-/// The metrics of boxes: COCO's twelve in the order of coco_score_names, and `voc_map`.
+/// The metrics of boxes: COCO's twelve, `ap`, `ap50` … `arl`, and `voc_map`.
 inline const std::vector<std::string>& detection_metric_names() {
-  static const std::vector<std::string> names{"ap",   "ap50",  "ap75", "aps", "apm", "apl",    "ar1",
-                                              "ar10", "ar100", "ars",  "arm", "arl", "voc_map"};
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (auto& [name, score] : coco_score_names) all.push_back(lower_case(name));
+    all.emplace_back("voc_map");
+    return all;
+  }();
   return names;
 }
 
