@@ -41,20 +41,4 @@ class Net {
   virtual void span_batch_norm(const SumOverProcesses& sum) = 0;
 };
 
-/// How large a net is: its learnable tensors; buffers are not counted.
-struct NetSummary {
-  std::int64_t tensors = 0;
-  std::int64_t parameters = 0;  ///< elements of all of them
-  std::int64_t bytes = 0;
-};
-inline NetSummary summary(const Net& net) {
-  NetSummary summary;
-  for (const auto& [name, tensor] : net.parameters()) {
-    ++summary.tensors;
-    summary.parameters += tensor.numel();
-    summary.bytes += static_cast<std::int64_t>(tensor.nbytes());
-  }
-  return summary;
-}
-
 }  // namespace flowtrain::nets

@@ -6,11 +6,13 @@
 #include <doctest/doctest.h>
 
 #include "tests/nets/names_of.h"
+#include "tests/nets/summary.h"
 #include "tests/support/parts.h"
 
 using namespace flowtrain::nets;
 using flowtrain::testing::make_net;
 using flowtrain::testing::NetOf;
+using flowtrain::testing::summary;
 
 namespace {
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "tests/nets/names_of.h"
+#include "tests/nets/summary.h"
 #include "tests/support/failure_helper.h"
 #include "tests/support/parts.h"
 
@@ -17,6 +18,7 @@ using flowtrain::testing::make_net;
 using flowtrain::testing::make_optimizer;
 using flowtrain::testing::NetOf;
 using flowtrain::testing::OptimizerOf;
+using flowtrain::testing::summary;
 
 namespace {
 

@@ -8,31 +8,21 @@
 
 #include "sampling/core/error.h"
 #include "tests/support/failure_helper.h"
+#include "tests/support/fakes.h"
 #include "tests/support/temp_folder.h"
 
 using namespace flowtrain;
 
 namespace {
 
-/// Memory of its own, as a GPU has it, and how often it was copied to.
-class StandIn : public Device {
+/// Counts the copies.
+class CountingDevice : public testing::CopyingDevice {
  public:
-  explicit StandIn(std::atomic<int>& copies) : copies_(copies) {}
-  std::string name() const override { return "stand-in"; }
-  bool copies() const override { return true; }
-  void* allocate_host(std::size_t bytes) override { return std::malloc(bytes); }
-  void free_host(void* memory) noexcept override { std::free(memory); }
-  void* allocate_device(std::size_t bytes) override { return std::malloc(bytes); }
-  void free_device(void* memory) noexcept override { std::free(memory); }
-  void start_copy(std::uint32_t, void* to, const void* from, std::size_t bytes) override {
+  explicit CountingDevice(std::atomic<int>& copies) : copies_(copies) {}
+  void start_copy(std::uint32_t slot, void* to, const void* from, std::size_t bytes) override {
     ++copies_;
-    std::memcpy(to, from, bytes);
+    CopyingDevice::start_copy(slot, to, from, bytes);
   }
-  void wait_copy(std::uint32_t) override {}
-  void consumed(std::uint32_t) override {}
-  void wait_host_free(std::uint32_t) override {}
-  void normalise(const std::uint8_t*, float*, std::size_t, int, const float*, const float*) override {}
-  void mix(const std::uint8_t*, float*, std::size_t, const PictureShape&, const PixelRule&, const PixelMix&) override {}
 
  private:
   std::atomic<int>& copies_;
@@ -56,7 +46,7 @@ TEST_CASE("bench measures the transfer to a device that copies, alone and in the
   CHECK(stages_of(run_bench(config, options)) == std::vector<std::string>{"order", "sample"});
 
   std::atomic<int> copies{0};
-  options.device = [&] { return std::make_unique<StandIn>(copies); };
+  options.device = [&] { return std::make_unique<CountingDevice>(copies); };
   options.stages = {"transfer"};
   const auto alone = run_bench(config, options);
   CHECK(stages_of(alone) == std::vector<std::string>{"transfer"});

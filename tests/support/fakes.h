@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <thread>
@@ -12,6 +13,25 @@
 #include "stages/compute.h"
 
 namespace flowtrain::testing {
+
+/// The CPU posing as a device with a memory of its own, so that a loader has its transfer thread.
+class CopyingDevice : public Device {
+ public:
+  std::string name() const override { return "copying"; }
+  bool copies() const override { return true; }
+  void* allocate_host(std::size_t bytes) override { return std::malloc(bytes); }
+  void free_host(void* memory) noexcept override { std::free(memory); }
+  void* allocate_device(std::size_t bytes) override { return std::malloc(bytes); }
+  void free_device(void* memory) noexcept override { std::free(memory); }
+  void start_copy(std::uint32_t, void* to, const void* from, std::size_t bytes) override {
+    std::memcpy(to, from, bytes);
+  }
+  void wait_copy(std::uint32_t) override {}
+  void consumed(std::uint32_t) override {}
+  void wait_host_free(std::uint32_t) override {}
+  void normalise(const std::uint8_t*, float*, std::size_t, int, const float*, const float*) override {}
+  void mix(const std::uint8_t*, float*, std::size_t, const PictureShape&, const PixelRule&, const PixelMix&) override {}
+};
 
 /// `count` records of `bytes` bytes; byte i of record id is id + i. Bad ids throw SampleError.
 class FakeDataset : public Dataset {

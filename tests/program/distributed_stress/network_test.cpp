@@ -11,14 +11,14 @@ namespace flowtrain {
 namespace {
 
 constexpr const char* no_namespaces = "no network namespaces here (they need root and iproute2)";
-const Words kLong{"--max-iter", "1000000", "--set", "dist.timeout=20", "--set", "snapshot.every=50"};
+const Words endless{"--max-iter", "1000000", "--set", "dist.timeout=20", "--set", "snapshot.every=50"};
 
 /// Two or three nodes that train, one of which is about to have an accident.
 struct Accident {
   Accident(const Network& network, Stream& random, const std::string& run)
       : nodes(2 + static_cast<int>(random.below(2))),
         victim(static_cast<int>(random.below(static_cast<std::uint64_t>(nodes)))),
-        job(place, network, nodes, run, kLong) {
+        job(place, network, nodes, run, endless) {
     job.wait_for_training();
     std::this_thread::sleep_for(std::chrono::milliseconds(3000 + random.below(500)));
   }
@@ -86,7 +86,7 @@ TEST_CASE("a link is cut for a second: nothing is lost" * points_sampled) {
   const Network network(2);
   SKIP_UNLESS(network.is_made(), "namespaces", no_namespaces);
   const TempRun place;
-  const Words run = with(kLong, {"--set", "dist.timeout=40"});
+  const Words run = with(endless, {"--set", "dist.timeout=40"});
   Stream random(10, Purpose::init, 0);
   const Job job(place, network, 2, "cut", run);
   job.wait_for_training();
@@ -149,7 +149,7 @@ TEST_CASE("a rank stands still: all nodes name it") {
   for (int victim : {0, 1, 2}) {
     CAPTURE(victim);
     const TempRun place;
-    const Job job(place, network, 3, "still", kLong);
+    const Job job(place, network, 3, "still", endless);
     job.wait_for_training();
     std::this_thread::sleep_for(std::chrono::seconds(3));  // some heartbeats
     job.send(victim, SIGSTOP);
