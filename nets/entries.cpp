@@ -1,6 +1,6 @@
 #include "nets/entries.h"
 
-#include <charconv>
+#include "sampling/core/parse.h"
 
 namespace flowtrain::nets {
 
@@ -45,11 +45,9 @@ Registry<Step, StepInput>& steps() { return registries().steps; }
 
 std::int64_t top_of(const std::string& name) {
   if (!name.starts_with("top")) return 0;
-  std::int64_t k = 0;
-  const char* const digits = name.data() + 3;
-  const char* const end = name.data() + name.size();
-  const auto [stop, error] = std::from_chars(digits, end, k);
-  return error == std::errc() && stop == end && *digits != '0' && k > 0 ? k : 0;
+  const auto digits = std::string_view(name).substr(3);
+  const auto k = parse_number<std::int64_t>(digits);
+  return k && !digits.starts_with('0') && *k > 0 ? *k : 0;
 }
 
 const MetricEntry* find_metric(const std::string& name) {

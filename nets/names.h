@@ -5,19 +5,14 @@
 #include <string>
 #include <vector>
 
-namespace flowtrain::nets {
+#include "sampling/core/text.h"
 
-/// "red, green, blue".
-inline std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
+namespace flowtrain::nets {
 
 /// "unknown net 'x'; known: a, b".
 inline std::invalid_argument unknown_name(const std::string& kind, const std::string& name,
                                           const std::vector<std::string>& known) {
-  return std::invalid_argument("unknown " + kind + " '" + name + "'; known: " + listed(known));
+  return std::invalid_argument("unknown " + kind + " '" + name + "'; known: " + join(known));
 }
 
 }  // namespace flowtrain::nets

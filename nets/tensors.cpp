@@ -20,7 +20,7 @@ const at::Tensor& NamedTensors::at(const std::string& name) const {
   if (found != items_.end()) return found->second;
   std::vector<std::string> names;
   for (const Item& item : items_) names.push_back(item.first);
-  throw std::invalid_argument("no tensor named '" + name + "'; there are: " + (names.empty() ? "none" : listed(names)));
+  throw std::invalid_argument("no tensor named '" + name + "'; there are: " + (names.empty() ? "none" : join(names)));
 }
 
 bool NamedTensors::contains(const std::string& name) const { return find(items_, name) != items_.end(); }

@@ -10,6 +10,8 @@
 
 #include "nets/models/module.h"
 #include "nets/names.h"
+#include "sampling/core/parse.h"
+#include "sampling/core/text.h"
 #endif
 
 namespace flowtrain::nets {
@@ -32,11 +34,6 @@ std::string last_line(const std::exception& error) {
   std::string text = text_of(error);
   text.erase(text.find_last_not_of(" \n") + 1);
   return text.substr(text.rfind('\n') + 1);
-}
-
-std::string trimmed(const std::string& text) {
-  const auto first = text.find_first_not_of(" \t");
-  return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(" \t") + 1 - first);
 }
 
 template <class List>
@@ -122,20 +119,20 @@ class ScriptNet final : public Net {
   std::string listed_arguments() const {
     std::vector<std::string> names;
     for (const c10::Argument& argument : arguments_) names.push_back(argument.name());
-    return listed(names);
+    return join(names);
   }
 
   /// "FIELD" for the argument at `place`, or "ARGUMENT = FIELD".
   void name_field(std::size_t place, const std::string& input) {
     if (const auto sign = input.find('='); sign != std::string::npos) {
-      const std::string name = trimmed(input.substr(0, sign));
+      const std::string name(trimmed(std::string_view(input).substr(0, sign), " \t"));
       const auto is_meant = [&](const c10::Argument& argument) { return argument.name() == name; };
       place =
           static_cast<std::size_t>(std::find_if(arguments_.begin(), arguments_.end(), is_meant) - arguments_.begin());
       if (place == arguments_.size())
         throw std::invalid_argument("script " + path_ + ": inputs names the argument '" + name +
                                     "', and forward has: " + listed_arguments());
-      fields_[place] = trimmed(input.substr(sign + 1));
+      fields_[place] = trimmed(std::string_view(input).substr(sign + 1), " \t");
     } else if (place < arguments_.size()) {
       fields_[place] = input;
     } else {

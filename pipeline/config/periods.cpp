@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "sampling/core/parse.h"
 #include "sampling/core/settings.h"
 
 namespace flowtrain {
@@ -18,12 +19,6 @@ std::optional<Number> take_number(std::string_view& text) {
   if (error != std::errc{}) return std::nullopt;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return number;
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
 }
 
 /// Adds the key's name and place to what `parse` complains of.
@@ -66,9 +61,9 @@ Period parse_period(const Value& value) {
   }
   auto* text = std::get_if<std::string>(&value);
   if (!text) throw wrong();
-  auto rest = trimmed(*text);
+  auto rest = trimmed(*text, " ");
   auto count = take_number<std::uint64_t>(rest);
-  rest = trimmed(rest);
+  rest = trimmed(rest, " ");
   if (!count) throw wrong();
   if (rest == "epochs" || rest == "epoch") return {Period::Unit::epochs, *count};
   if (rest == "per epoch") return {Period::Unit::per_epoch, *count};
@@ -91,9 +86,9 @@ Share parse_share(const Value& value) {
   }
   auto* text = std::get_if<std::string>(&value);
   if (!text) throw wrong();
-  auto rest = trimmed(*text);
+  auto rest = trimmed(*text, " ");
   auto percent = take_number<double>(rest);
-  if (!percent || trimmed(rest) != "%" || !(*percent >= 0 && *percent <= 100)) throw wrong();
+  if (!percent || trimmed(rest, " ") != "%" || !(*percent >= 0 && *percent <= 100)) throw wrong();
   return {true, 0, *percent / 100};
 }
 

@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <utility>
 
 #include "sampling/core/error.h"
+#include "sampling/core/parse.h"
 
 namespace flowtrain {
 namespace fs = std::filesystem;
@@ -33,10 +33,8 @@ unsigned long number_of(const std::string& folder, const std::string& name) {
   if (folder == name) return 1;
   if (!folder.starts_with(name + "-")) return 0;
   auto digits = std::string_view(folder).substr(name.size() + 1);
-  unsigned long number = 0;
-  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  bool plain = error == std::errc{} && end == digits.data() + digits.size() && digits.front() != '0';
-  return plain && number >= 2 && number < 1'000'000'000 ? number : 0;
+  const auto number = parse_number<unsigned long>(digits);
+  return number && !digits.starts_with('0') && *number >= 2 && *number < 1'000'000'000 ? *number : 0;
 }
 
 std::string numbered(const std::string& name, unsigned long number) {

@@ -10,6 +10,7 @@
 #include "pipeline/launch/launchers.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/error.h"
+#include "sampling/core/parse.h"
 
 namespace flowtrain {
 namespace {
@@ -34,7 +35,7 @@ Words split(const std::string& list) {
   return words;
 }
 
-std::optional<std::size_t> number(const std::string& word) { return to_number<std::size_t>(word); }
+std::optional<std::size_t> number(const std::string& word) { return parse_number<std::size_t>(word); }
 
 bool is_uuid(const std::string& word) { return word.starts_with("GPU-") || word.starts_with("MIG-"); }
 

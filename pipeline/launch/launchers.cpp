@@ -6,6 +6,7 @@
 
 #include "pipeline/launch/url.h"
 #include "sampling/core/error.h"
+#include "sampling/core/parse.h"
 #include "sampling/core/text.h"
 
 namespace flowtrain {
@@ -127,7 +128,7 @@ std::string first_host(const std::string& list) {
     }
     const std::string number = list.substr(at + 1, list.find_first_of(",-]", at) - at - 1);
     at = list.find(']', at);
-    if (at == list.npos || !to_number<std::uint32_t>(number)) refuse_hosts(list);
+    if (at == list.npos || !parse_number<std::uint32_t>(number)) refuse_hosts(list);
     host += number;
   }
   if (host.empty() || host.find(']') != host.npos) refuse_hosts(list);
@@ -141,10 +142,10 @@ int tasks_on_node(const std::string& list, int node) {
     std::string_view part = std::string_view(list).substr(start, comma - start);
     std::optional<std::uint32_t> nodes = 1;
     if (const auto open = part.find("(x"); open != part.npos && part.ends_with(')')) {
-      nodes = to_number<std::uint32_t>(part.substr(open + 2, part.size() - open - 3));
+      nodes = parse_number<std::uint32_t>(part.substr(open + 2, part.size() - open - 3));
       part = part.substr(0, open);
     }
-    const auto tasks = to_number<std::uint32_t>(part);
+    const auto tasks = parse_number<std::uint32_t>(part);
     if (!tasks || !nodes) refuse_tasks(list, "is not of the form 2(x3),1");
     nodes_so_far += *nodes;
     if (static_cast<std::uint64_t>(node) < nodes_so_far) return static_cast<int>(*tasks);

@@ -11,6 +11,7 @@
 
 #include "pipeline/launch/variables.h"
 #include "sampling/core/error.h"
+#include "sampling/core/parse.h"
 
 namespace flowtrain {
 namespace {
@@ -33,7 +34,7 @@ MeetingPoint parse_tcp(const std::string& url) {
   if (bracketed) host = host.substr(1, host.size() - 2);
   if (host.empty()) refuse(url, "no host");
   if (host.find_first_of(bracketed ? "[]/@ " : "[]/@ :") != host.npos) refuse(url, "bad host name");
-  const auto port = to_number<int>(address.substr(colon + 1));
+  const auto port = parse_number<int>(address.substr(colon + 1));
   if (!port || *port < 1 || *port > 65535) refuse(url, "the port must be a number from 1 to 65535");
   return {.host = std::string(host), .port = *port};
 }

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "sampling/core/error.h"
+#include "sampling/core/parse.h"
 #include "sampling/core/text.h"
 
 namespace flowtrain {
@@ -30,7 +31,8 @@ std::string Variables::text(std::initializer_list<const char*> names) const {
 std::int64_t Variables::checked_number(std::initializer_list<const char*> names, std::int64_t least,
                                        std::int64_t most) const {
   const std::string value = text(names);
-  if (const auto number = to_number<std::int64_t>(value); number && *number >= least && *number <= most) return *number;
+  if (const auto number = parse_number<std::int64_t>(value); number && *number >= least && *number <= most)
+    return *number;
   const auto* name = std::find_if(names.begin(), names.end(), [this](auto candidate) { return has(candidate); });
   throw UserError(ExitCode::distributed,
                   concat("the environment variable ", *name, " is \"", value, "\": expected a whole number from ",

@@ -1,24 +1,14 @@
 #pragma once
 // Environment variables, read with their names in the error messages.
 
-#include <charconv>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <limits>
 #include <optional>
 #include <string>
-#include <string_view>
 
 namespace flowtrain {
-
-/// The number that is all of `text`, if it is one.
-template <class Number>
-std::optional<Number> to_number(std::string_view text) {
-  Number number{};
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && stop == text.data() + text.size() ? std::optional(number) : std::nullopt;
-}
 
 /// Environment variables by name, so that tests bring their own.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;

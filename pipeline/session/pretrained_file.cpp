@@ -14,6 +14,7 @@
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
+#include "sampling/core/parse.h"
 #include "sampling/core/settings.h"
 #include "sampling/remote/remote.h"
 
@@ -58,9 +59,7 @@ std::string sha256_of(const fs::path& path) {
 
 // In small letters; empty where none is given.
 std::string wanted_sha256(const Settings& net) {
-  std::string wanted = net.text("sha256");
-  std::transform(wanted.begin(), wanted.end(), wanted.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string wanted = lower_case(net.text("sha256"));
   if (wanted.empty() || (wanted.size() == 64 && wanted.find_first_not_of("0123456789abcdef") == wanted.npos))
     return wanted;
   throw net.error("sha256", "expected 64 hexadecimal digits, as sha256sum prints them");

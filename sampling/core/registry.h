@@ -9,6 +9,7 @@
 
 #include "sampling/core/error.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 
@@ -52,10 +53,8 @@ class Registry {
     if (auto found = entries_.find(name); found != entries_.end()) return found->second;
     auto known = names();
     auto near = nearest(name, known);
-    std::string list;
-    for (auto& each : known) list += (list.empty() ? "" : ", ") + each;
     throw UserError(ExitCode::usage, "no " + kind_ + " is called '" + name + "'",
-                    (near.empty() ? std::string() : "did you mean '" + near + "'? ") + "known: " + list);
+                    (near.empty() ? std::string() : "did you mean '" + near + "'? ") + "known: " + join(known));
   }
   /// Sorted.
   std::vector<std::string> names() const {

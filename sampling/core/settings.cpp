@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "sampling/core/home.h"
+#include "sampling/core/parse.h"
 #include "sampling/core/text.h"
 
 namespace flowtrain {
@@ -61,39 +62,32 @@ std::optional<std::string> number_spelled(std::string text, bool whole) {
   if (text.substr(first).starts_with('.')) text.insert(first, "0");
   const auto point = text.find('.');
   if (point != text.npos && !is_digit(point + 1)) text.insert(point + 1, "0");
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_number = error == std::errc() && end == text.data() + text.size() && is_digit(first);
-  if (!is_number || (whole && text.find_first_of(".eE") != text.npos)) return {};
+  if (!parse_number<double>(text) || !is_digit(first) || (whole && text.find_first_of(".eE") != text.npos)) return {};
   return text;
 }
 
 /// What the user probably meant by a bare text that is not of `kind`, as TOML writes it: a list whose texts lost their
 /// quotes, ".5", "True". Nothing if the text cannot be meant for this kind.
 std::optional<std::string> spelled(Kind kind, std::string text) {
-  const auto trimmed = [](std::string part) {
-    const auto begin = part.find_first_not_of(" '\"");
-    return begin == part.npos ? std::string() : part.substr(begin, part.find_last_not_of(" '\"") + 1 - begin);
-  };
   if (kind == Kind::boolean) {
-    for (char& letter : text) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+    text = lower_case(text);
     return text == "true" || text == "false" ? std::optional(text) : std::nullopt;
   }
   if (kind == Kind::real || kind == Kind::integer) return number_spelled(text, kind == Kind::integer);
   if (kind != Kind::texts && kind != Kind::reals && kind != Kind::integers) return {};
   if (text.starts_with('[')) text.erase(0, 1);
   if (text.ends_with(']')) text.pop_back();
-  std::string list;
+  std::vector<std::string> list;
   std::istringstream parts(text);
   for (std::string part; std::getline(parts, part, ',');) {
-    const std::string element = trimmed(part);
+    const std::string element(trimmed(part, " '\""));
     if (element.empty()) return {};
     const auto written =
         kind == Kind::texts ? std::optional(to_toml(Value(element))) : number_spelled(element, kind == Kind::integers);
     if (!written) return {};
-    list += (list.empty() ? "" : ", ") + *written;
+    list.push_back(*written);
   }
-  return "[" + list + "]";
+  return "[" + join(list) + "]";
 }
 
 /// A bound without a needless ".0".
