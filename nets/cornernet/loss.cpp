@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "nets/cornernet/bumps.h"
 #include "nets/cornernet/decode.h"
+#include "nets/cornernet/gaussians.h"
 #include "nets/losses/loss.h"
 #endif
 
@@ -62,9 +62,9 @@ class Focal : public torch::autograd::Function<Focal> {
 /// The whole loss, averaged over stacks. It reads of the outputs, for each stack S from 0 and for tl and br:
 ///   `tl_heatS` (B, C, H, W), `tl_tagS` (B, 1, H, W), `tl_offS` (B, 2, H, W); with `saccade` `attS_0` … `attS_2`
 /// and of the batch, N slots for objects each:
-///   `bumps` (B, M, 7) i32 as in bumps.h, or the maps drawn from them: `tl_heat` (B, C, H, W) f32, with `saccade` also
-///   `tl_valid`; `tl_ind` (B, N) i64, `tl_off` (B, N, 2) f32, `mask` (B, N) u8 or bool; with `saccade` `att0` … `att2`
-///   f32 as the outputs.
+///   `gaussians` (B, M, 7) i32 as in gaussians.h, or the maps drawn from them: `tl_heat` (B, C, H, W) f32, with
+///   `saccade` also `tl_valid`; `tl_ind` (B, N) i64, `tl_off` (B, N, 2) f32, `mask` (B, N) u8 or bool; with `saccade`
+///   `att0` … `att2` f32 as the outputs.
 /// `loss` is the sum of its parts `focal`, `pull`, `push`, `off` and, with `saccade`, `att`; they come with their
 /// weights. `cells` (B, 2) i32, where the batch has it: the maps' height and width, compared with the first outputs
 /// (all others are like them, and looking waits for the device). The attention part is divided by the number of stacks
@@ -131,8 +131,8 @@ class CornerLoss final : public Loss {
   }
 
   CornerHeat heat_of(const NamedTensors& batch, const at::Tensor& output) const {
-    if (batch.contains("bumps"))
-      return draw_gaussians(batch.at("bumps"), output.size(1), output.size(2), output.size(3), saccade_);
+    if (batch.contains("gaussians"))
+      return draw_gaussians(batch.at("gaussians"), output.size(1), output.size(2), output.size(3), saccade_);
     CornerHeat given{batch.at("tl_heat"), batch.at("br_heat"), {}, {}};
     if (saccade_) given.tl_valid = batch.at("tl_valid"), given.br_valid = batch.at("br_valid");
     return given;

@@ -77,7 +77,7 @@ void take_over(const std::filesystem::path& snapshots, const RunState& state) {
     if (const auto& entries = ranking.entries;
         !entries.empty() && std::filesystem::exists(snapshots / snapshot_name(entries.front().iteration)))
       try {
-        mark_best(snapshots, entries.front().iteration, link);
+        link_snapshot(snapshots, entries.front().iteration, link);
       } catch (const LinkError& error) {  // on a disk without links, say
         log_warn(error.what());
       }

@@ -324,7 +324,7 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   std::optional<SnapshotBranch> snapshots;  // nothing of a run in memory is kept
   if (!options.in_memory) snapshots.emplace(snapshot_policy(start, run.epoch()), metrics, group);
   if (snapshots && (options.initialize || (rolls_back(start.config) && !start.snapshot)))
-    snapshots->take(run.learner(), run.state());
+    snapshots->save(run.learner(), run.state());
   if (options.initialize) {
     if (!snapshots->finish()) throw UserError(ExitCode::snapshot, "the initial parameters could not be written");
     return 0;

@@ -35,7 +35,8 @@ std::filesystem::path write_snapshot(const std::filesystem::path& snapshots_dir,
 
 /// Points the link `link` ("best", "best-<metric>") at the snapshot of `iteration`, which must be there. Throws
 /// LinkError where that cannot be done.
-void mark_best(const std::filesystem::path& snapshots_dir, std::uint64_t iteration, const std::string& link = "best");
+void link_snapshot(const std::filesystem::path& snapshots_dir, std::uint64_t iteration,
+                   const std::string& link = "best");
 
 /// A snapshot as far as names and sizes show; hashes are not checked.
 struct SnapshotInfo {

@@ -101,7 +101,7 @@ std::optional<fs::path> best_by_state(const fs::path& snapshots_dir) {
 
 }  // namespace
 
-void mark_best(const fs::path& snapshots_dir, std::uint64_t iteration, const std::string& link) {
+void link_snapshot(const fs::path& snapshots_dir, std::uint64_t iteration, const std::string& link) {
   swap_link(snapshots_dir, link, find_iteration(snapshots_dir, iteration).filename().string());
 }
 

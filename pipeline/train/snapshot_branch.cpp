@@ -34,13 +34,13 @@ std::vector<StateTensor> in_memory(std::span<const TensorView> tensors) {
   return all;
 }
 
-// A snapshot to be saved, or one to be marked.
+// A snapshot to be saved, or one to be linked to.
 struct Job {
   std::uint64_t iteration = 0;
   std::vector<std::uint64_t> kept = {};  // iterations, however old
   std::vector<std::string> links = {};
   std::string state_json = {};
-  bool saves_optim = true, only_marks = false;
+  bool saves_optim = true, only_links = false;
   double stall_s = 0;
   Clock::time_point since = {};
 };
@@ -82,7 +82,7 @@ struct SnapshotBranch::Impl {
   // A snapshot that is saved counts, whatever becomes of its links and of older ones.
   void tidy() {
     for (auto& link : job.links) try {
-        mark_best(policy.folder, job.iteration, link);
+        link_snapshot(policy.folder, job.iteration, link);
       } catch (const std::exception& error) {
         warn_of_link(link, error);
       }
@@ -94,9 +94,9 @@ struct SnapshotBranch::Impl {
   }
 
   bool save() try {
-    const auto path = job.only_marks ? std::filesystem::path() : write();
+    const auto path = job.only_links ? std::filesystem::path() : write();
     tidy();
-    if (job.only_marks) return true;
+    if (job.only_links) return true;
     log_info(concat("snapshot ", path.string(), job.links.empty() ? "" : "  (best so far)"));
     if (metrics)
       metrics->write("snapshot", {{"iter", job.iteration},
@@ -169,7 +169,7 @@ bool SnapshotBranch::leaves_out(std::uint64_t iteration) {
   return true;
 }
 
-void SnapshotBranch::take(Learner& learner, const RunState& state, const std::vector<std::string>& links) {
+void SnapshotBranch::save(Learner& learner, const RunState& state, const std::vector<std::string>& links) {
   if (!impl_) return;
   const auto begin = Clock::now();
   impl_->wait();
@@ -180,10 +180,10 @@ void SnapshotBranch::take(Learner& learner, const RunState& state, const std::ve
   impl_->start(std::move(job), state);
 }
 
-void SnapshotBranch::mark(std::uint64_t iteration, const RunState& state, const std::vector<std::string>& links) {
+void SnapshotBranch::link(std::uint64_t iteration, const RunState& state, const std::vector<std::string>& links) {
   if (!impl_) return;
   impl_->wait();
-  impl_->start({.iteration = iteration, .links = links, .only_marks = true}, state);
+  impl_->start({.iteration = iteration, .links = links, .only_links = true}, state);
 }
 
 bool SnapshotBranch::has_failed() const { return impl_ && impl_->has_failed; }

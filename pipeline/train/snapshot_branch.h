@@ -40,9 +40,9 @@ class SnapshotBranch {
   /// Copies the state and returns; waits first if the one before is still being written. A failed write, for whatever
   /// reason, is a warning, and training goes on: the next one tries anew. `links`: snapshots/<link> that are to lead to
   /// it.
-  void take(Learner& learner, const RunState& state, const std::vector<std::string>& links = {});
-  /// Leads `links` to the snapshot of `iteration`, taken before, as take() does. `state`: as it is now.
-  void mark(std::uint64_t iteration, const RunState& state, const std::vector<std::string>& links);
+  void save(Learner& learner, const RunState& state, const std::vector<std::string>& links = {});
+  /// Leads `links` to the snapshot of `iteration`, saved before, as save() does. `state`: as it is now.
+  void link(std::uint64_t iteration, const RunState& state, const std::vector<std::string>& links);
   /// In the first process: throws UserError(snapshot) where a write has failed and the policy is to stop then.
   void check() const;
   /// Whether check() throws.

@@ -2,7 +2,7 @@
 
 namespace flowtrain {
 
-void Snapshots::take(SnapshotReason reason, const std::vector<std::string>& links,
+void Snapshots::save(SnapshotReason reason, const std::vector<std::string>& links,
                      const std::function<void()>& before) {
   const bool is_new = !has_newest() || reason == SnapshotReason::best || state.validation_pending;
   if (!branch || !is_new) return;
@@ -11,8 +11,8 @@ void Snapshots::take(SnapshotReason reason, const std::vector<std::string>& link
   const Profile::At at(profile, Phase::snapshot);
   hooks(HookEvent::snapshot_begin);
   hooks.save();
-  branch->take(learner, state, links);
-  taken = state.iteration;
+  branch->save(learner, state, links);
+  saved = state.iteration;
   hooks(HookEvent::snapshot_end);
 }
 

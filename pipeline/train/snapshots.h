@@ -1,5 +1,5 @@
 #pragma once
-// Decides when a snapshot of the run's state is taken.
+// Decides when a snapshot of the run's state is saved.
 
 #include <cstdint>
 #include <functional>
@@ -14,28 +14,28 @@
 
 namespace flowtrain {
 
-/// Why a snapshot is taken.
+/// Why a snapshot is saved.
 enum class SnapshotReason {
   period,  ///< may be left out (SnapshotBranch::leaves_out)
   best,    ///< by one of [[best]]'s rules, or may become it
   end,     ///< of a run
 };
 
-/// Takes the snapshots of a run: at most one of each iteration, unless the state has changed since.
+/// Saves the snapshots of a run: at most one of each iteration, unless the state has changed since.
 struct Snapshots {
   SnapshotBranch* branch;  ///< null: nothing is written
   Learner& learner;
   HookCalls& hooks;
   Profile* profile;  ///< null: nobody asks where time goes
   RunState& state;
-  std::uint64_t taken = state.iteration;  ///< iteration of the newest one
+  std::uint64_t saved = state.iteration;  ///< iteration of the newest one
 
-  /// `before` is called only if a snapshot is taken, before that, and may change the state. `links`: of the rules by
+  /// `before` is called only if a snapshot is saved, before that, and may change the state. `links`: of the rules by
   /// which the snapshot is the best.
-  void take(
+  void save(
       SnapshotReason reason, const std::vector<std::string>& links = {}, const std::function<void()>& before = [] {});
   /// Whether the newest snapshot is that of the current iteration.
-  bool has_newest() const { return taken == state.iteration; }
+  bool has_newest() const { return saved == state.iteration; }
 };
 
 }  // namespace flowtrain

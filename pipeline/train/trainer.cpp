@@ -182,7 +182,7 @@ void Trainer::validate(const Plan& plan) {
 
 // An overlapped validation that has shown its metrics can do without the earlier snapshot.
 void Trainer::snapshot(SnapshotReason reason) {
-  snapshots_.take(reason, {}, [this] { validations_.collect_if_under_way(); });
+  snapshots_.save(reason, {}, [this] { validations_.collect_if_under_way(); });
 }
 
 bool Trainer::goes_on() {

@@ -57,14 +57,14 @@ void Validations::run_inline(std::uint64_t iteration) {
   const auto [links, keeps] = record(iteration, found, training);
   if (!keeps) return;
   run_.judge.add_rollback_target(iteration);
-  run_.snapshots.take(SnapshotReason::best, links);
+  run_.snapshots.save(SnapshotReason::best, links);
 }
 
 // The snapshot may turn out to be the best, and has the weights where a signal ends the validation. Who resumes from it
 // begins with this validation.
 void Validations::launch(std::uint64_t iteration) {
   run_.judge.add_rollback_target(iteration);
-  if (!run_.snapshots.has_newest()) run_.snapshots.take(SnapshotReason::best);
+  if (!run_.snapshots.has_newest()) run_.snapshots.save(SnapshotReason::best);
   run_.hooks(HookEvent::validation_begin);
   run_.state.validation_pending = false;
   run_.state.pending = PendingValidation{.iteration = iteration, .training = training_values()};
@@ -101,7 +101,7 @@ void Validations::collect() {
   pending->scalars = found.scalars;
   const auto links = record(pending->iteration, found, pending->training).links;
   SnapshotBranch* branch = run_.snapshots.branch;
-  if (!links.empty() && branch) branch->mark(pending->iteration, run_.state, links);
+  if (!links.empty() && branch) branch->link(pending->iteration, run_.state, links);
 }
 
 void Validations::give_up() {

@@ -1,4 +1,4 @@
-// GPU kernels for the operators that nets/cornernet/ defines (corner_pool.cpp, bumps.cpp). Beside graph.cpp the
+// GPU kernels for the operators that nets/cornernet/ defines (corner_pool.cpp, gaussians.cpp). Beside graph.cpp the
 // only file of the CUDA parts that knows LibTorch; loading them registers it.
 
 #include <ATen/core/Tensor.h>
@@ -65,7 +65,7 @@ void draw_gaussians_cuda(const at::Tensor& gaussians, std::int64_t corner, at::T
 }
 
 TORCH_LIBRARY_IMPL(flowtrain, CUDA, library) {
-  library.impl("draw_bumps", draw_gaussians_cuda);
+  library.impl("draw_gaussians", draw_gaussians_cuda);
   library.impl("running_max", running_max_cuda);
   library.impl("running_max_backward", running_max_backward_cuda);
 }

@@ -1,6 +1,6 @@
 #pragma once
 // The kernels, as their callers see them. All pointers are to memory of the device, unless they say otherwise. What
-// they compute is said in sampling/images/pixel_rule.h, nets/cornernet/running_max.h and nets/cornernet/bumps.h.
+// they compute is said in sampling/images/pixel_rule.h, nets/cornernet/running_max.h and nets/cornernet/gaussians.h.
 
 #include <cuda_runtime_api.h>
 
@@ -50,8 +50,8 @@ struct Maps {
   int height = 0, width = 0;
 };
 
-/// Enqueues drawing one corner of all `bumps`, (pictures, rows, 7), x and y in the columns `corner` and the next, on
-/// `heat`, filled with 0, and unless null on `valid`, filled with 1. The same bits every time: a maximum knows no
+/// Enqueues drawing one corner of all `gaussians`, (pictures, rows, 7), x and y in the columns `corner` and the next,
+/// on `heat`, filled with 0, and unless null on `valid`, filled with 1. The same bits every time: a maximum knows no
 /// order.
 void draw_gaussians(const std::int32_t* gaussians, std::int64_t rows, int corner, float* heat, float* valid,
                     const Maps& maps, cudaStream_t stream);

@@ -90,7 +90,7 @@ TEST_CASE("no memory: a save is done, or what was there is left as it was" * poi
       points,
       [&] {
         write_snapshot(folder.path(), content.content);
-        mark_best(folder.path(), 2);
+        link_snapshot(folder.path(), 2);
         prune(folder.path(), 1);
       },
       [&] {

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "nets/cornernet/bumps.h"
 #include "nets/cornernet/decode.h"
+#include "nets/cornernet/gaussians.h"
 #include "nets/cornernet/loss.h"
 #include "tests/support/parts.h"
 
@@ -173,7 +173,7 @@ TEST_CASE("the whole loss draws its maps from lists, and knows for which size th
   made.batch.set("br_heat", heat.br);
   const auto loss = make_loss("cornernet");
   const double dense = value((*loss)(made.outputs, made.batch).at("loss"));
-  made.batch.set("bumps", gaussians);
+  made.batch.set("gaussians", gaussians);
   made.batch.set("untagged", at::tensor({3, 0}, at::kInt));
   made.batch.set("cells", at::tensor({8, 8, 8, 8}, at::kInt).view({2, 2}));
   const auto from_lists = (*loss)(made.outputs, made.batch);

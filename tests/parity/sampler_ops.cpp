@@ -8,7 +8,7 @@
 #include <ostream>
 #include <sstream>
 
-#include "nets/cornernet/bumps.h"
+#include "nets/cornernet/gaussians.h"
 #include "sampling/samplers/cornernet/color.h"
 #include "sampling/samplers/cornernet/targets.h"
 #include "tests/parity/ops.h"

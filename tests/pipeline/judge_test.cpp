@@ -104,7 +104,7 @@ TEST_CASE("roll back: the newest target, lower rates, further back where that fa
   for (const std::uint64_t iteration : {10, 20}) {
     run.state.iteration = iteration;
     run.judge.add_rollback_target(iteration);
-    branch.take(run.learner, run.state);
+    branch.save(run.learner, run.state);
   }
   run.learner.calls.clear();
   CHECK(run.judge.decide(25, stats(NAN)) == Decision::roll_back);

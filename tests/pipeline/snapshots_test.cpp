@@ -23,7 +23,7 @@ TEST_CASE("an iteration has one snapshot, unless more has come of it since") {
   CHECK(snapshots.has_newest());
   int asked = 0;
   const auto take = [&](SnapshotReason reason) {
-    snapshots.take(reason, {}, [&] { ++asked; });
+    snapshots.save(reason, {}, [&] { ++asked; });
     return learner.take_calls().size();
   };
   CHECK(take(SnapshotReason::end) == 0);  // nothing was done since the start
@@ -40,6 +40,6 @@ TEST_CASE("an iteration has one snapshot, unless more has come of it since") {
 
   Snapshots nowhere{nullptr, learner, hooks, nullptr, state};
   state.iteration = 6;
-  nowhere.take(SnapshotReason::end);
+  nowhere.save(SnapshotReason::end);
   CHECK(learner.take_calls().empty());
 }

@@ -143,7 +143,7 @@ TEST_CASE("cornernet: corners, cells and offsets of a picture that is only stret
   CHECK(off[2] == 0.75f);
   CHECK(off[3] == 0.25f);
   CHECK(br_off[0] == 0.25f);
-  const auto gaussians = row.of<GaussianTarget>("bumps");
+  const auto gaussians = row.of<GaussianTarget>("gaussians");
   CHECK(gaussians[0] == GaussianTarget{1, 5, 7, 25, 37, gaussians[0][5], 1});
   CHECK(gaussians[1] == GaussianTarget{3, 27, 5, 50, 15, gaussians[1][5], 1});
   CHECK(gaussians[2][0] == -1);
@@ -207,8 +207,8 @@ TEST_CASE("cornernet: more than max_objects") {
   CHECK(ind[7] == cell(7));
   CHECK(ind[8] == cell(20));
   CHECK(ind[127] == cell(139));
-  CHECK(row.of<GaussianTarget>("bumps")[12][1] == 12 * 18 / 4);
-  CHECK(row.of<GaussianTarget>("bumps")[139][0] == 0);
+  CHECK(row.of<GaussianTarget>("gaussians")[12][1] == 12 * 18 / 4);
+  CHECK(row.of<GaussianTarget>("gaussians")[139][0] == 0);
   CHECK(row.of<std::int32_t>("untagged")[0] == 12);
 
   values.emplace_back("quirks", text("mirror"));

@@ -123,22 +123,22 @@ TEST_CASE("find_iteration: there, or an error that says which are") {
   }
 }
 
-TEST_CASE("mark_best: a link to a snapshot that is there") {
+TEST_CASE("link_snapshot: a link to a snapshot that is there") {
   TempFolder folder;
   save(folder.path(), 1);
   save(folder.path(), 2);
-  mark_best(folder.path(), 1);
-  mark_best(folder.path(), 2, "best-top5");
+  link_snapshot(folder.path(), 1);
+  link_snapshot(folder.path(), 2, "best-top5");
   CHECK(fs::read_symlink(folder / "best") == "iter-00000001");
   CHECK(fs::read_symlink(folder / "best-top5") == "iter-00000002");
   CHECK(fs::read_symlink(folder / "latest") == "iter-00000002");
-  CHECK(contains(message_of([&] { mark_best(folder.path(), 3); }), "no snapshot of iteration 3"));
+  CHECK(contains(message_of([&] { link_snapshot(folder.path(), 3); }), "no snapshot of iteration 3"));
 }
 
 TEST_CASE("prune: the last ones, the protected and the linked stay") {
   TempFolder folder;
   for (const auto iteration : {1, 2, 3, 4, 5, 6}) save(folder.path(), iteration);
-  mark_best(folder.path(), 2);
+  link_snapshot(folder.path(), 2);
   CHECK(prune(folder.path(), 0).empty());
   CHECK(prune(folder.path(), 6).empty());
   const std::uint64_t protect[] = {1};
@@ -186,7 +186,7 @@ TEST_CASE("newer snapshots are set aside where `latest` is a folder that is nobo
 TEST_CASE("links that became folders in a copy are links again, and nothing is lost") {
   TempFolder folder;
   for (const auto iteration : {1, 2, 3}) save(folder / "run", iteration);
-  mark_best(folder / "run", 1);
+  link_snapshot(folder / "run", 1);
   const auto copy = folder / "copy";
   const auto copy_run = [&] {
     fs::remove_all(copy);

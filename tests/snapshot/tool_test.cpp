@@ -24,7 +24,7 @@ struct Run {
 
   Run() {
     for (const auto iteration : {100, 200, 300}) save(snapshots, iteration);
-    mark_best(snapshots, 100);
+    link_snapshot(snapshots, 100);
   }
   void damage(const fs::path& file) { flip(snapshots / file, fs::file_size(snapshots / file) - 1, 1); }
   /// What was printed since the last call.

@@ -18,7 +18,7 @@ class CornerSampler : public Sampler {
     const auto& [height, width] = options_.input_size;
     const std::int64_t objects = options_.max_objects;
     std::vector<Field> fields{{"image", DType::f32, {height, width, 3}},  // blue first, normalised
-                              {"bumps", DType::i32, {gaussians_of(options_), std::tuple_size_v<GaussianTarget>}},
+                              {"gaussians", DType::i32, {gaussians_of(options_), std::tuple_size_v<GaussianTarget>}},
                               {"mask", DType::u8, {objects}},
                               {"tl_off", DType::f32, {objects, 2}},
                               {"br_off", DType::f32, {objects, 2}},

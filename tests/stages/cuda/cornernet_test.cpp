@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "nets/cornernet/bumps.h"
 #include "nets/cornernet/corner_pool.h"
+#include "nets/cornernet/gaussians.h"
 #include "sampling/core/error.h"
 #include "stages/device/device.h"
 #include "tests/support/skip.h"

@@ -1,4 +1,4 @@
-#include "nets/cornernet/bumps.h"
+#include "nets/cornernet/gaussians.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -15,7 +15,7 @@
 
 // `heat` comes filled with 0, `valid` with 1. `corner`: the column of the corner's x.
 TORCH_LIBRARY_FRAGMENT(flowtrain, library) {
-  library.def("draw_bumps(Tensor bumps, int corner, Tensor(a!) heat, Tensor(b!)? valid) -> ()");
+  library.def("draw_gaussians(Tensor gaussians, int corner, Tensor(a!) heat, Tensor(b!)? valid) -> ()");
 }
 
 namespace flowtrain::nets {
@@ -54,7 +54,7 @@ void draw_gaussians_cpu(const at::Tensor& gaussians, std::int64_t corner, at::Te
   });
 }
 
-TORCH_LIBRARY_IMPL(flowtrain, CPU, library) { library.impl("draw_bumps", draw_gaussians_cpu); }
+TORCH_LIBRARY_IMPL(flowtrain, CPU, library) { library.impl("draw_gaussians", draw_gaussians_cpu); }
 
 }  // namespace
 
@@ -81,10 +81,11 @@ void fill_square(const HeatMap& map, int x, int y, int radius, float value) {
 CornerHeat draw_gaussians(const at::Tensor& gaussians, std::int64_t classes, std::int64_t height, std::int64_t width,
                           bool valid) {
   if (gaussians.dim() != 3 || gaussians.size(2) != columns || gaussians.scalar_type() != at::kInt)
-    throw std::invalid_argument(c10::str("bumps: ", gaussians.scalar_type(), " of shape ", gaussians.sizes(),
+    throw std::invalid_argument(c10::str("gaussians: ", gaussians.scalar_type(), " of shape ", gaussians.sizes(),
                                          ", expected i32 of (B, M, ", static_cast<int>(columns), ")"));
-  static const auto draw =
-      c10::Dispatcher::singleton().findSchemaOrThrow("flowtrain::draw_bumps", "").typed<decltype(draw_gaussians_cpu)>();
+  static const auto draw = c10::Dispatcher::singleton()
+                               .findSchemaOrThrow("flowtrain::draw_gaussians", "")
+                               .typed<decltype(draw_gaussians_cpu)>();
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
   const at::Tensor dense = gaussians.contiguous();
   const auto maps = [&](float value) {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "nets/cornernet/bumps.h"
+#include "nets/cornernet/gaussians.h"
 
 namespace flowtrain::nets {
 namespace {
@@ -63,7 +63,7 @@ TEST_CASE("fill_square: what a bump covers") {
   for (std::size_t i = 0; i < map.values.size(); ++i) CHECK((map.values[i] == 5) == (gaussian.values[i] > 0));
 }
 
-TEST_CASE("draw_bumps: the maps of a batch") {
+TEST_CASE("draw_gaussians: the maps of a batch") {
   const auto heat = draw_gaussians(two_gaussians(), 3, 8, 10, true);
   Map tl{8, 10}, br{8, 10};
   draw_gaussian(tl.view(), 4, 1, 2);
@@ -82,7 +82,7 @@ TEST_CASE("draw_bumps: the maps of a batch") {
   CHECK_FALSE(draw_gaussians(two_gaussians(), 3, 8, 10, false).tl_valid.defined());
 }
 
-TEST_CASE("draw_bumps: classes and cells that are not there, and wrong shapes") {
+TEST_CASE("draw_gaussians: classes and cells that are not there, and wrong shapes") {
   at::Tensor gaussians = two_gaussians();
   gaussians[1][0][0] = 3;
   gaussians[0][1] = at::tensor({1, -900, 4, 2000000000, 7, 3, 1}, at::kInt);
@@ -90,7 +90,7 @@ TEST_CASE("draw_bumps: classes and cells that are not there, and wrong shapes") 
   CHECK(heat.tl.count_nonzero().item<std::int64_t>() == 0);
   CHECK(draw_gaussians(at::empty({2, 0, 7}, at::kInt), 3, 8, 10, true).tl_valid.min().item<float>() == 1);
   CHECK_THROWS_WITH_AS(draw_gaussians(at::zeros({2, 3, 6}, at::kInt), 3, 8, 10, true),
-                       "bumps: Int of shape [2, 3, 6], expected i32 of (B, M, 7)", std::invalid_argument);
+                       "gaussians: Int of shape [2, 3, 6], expected i32 of (B, M, 7)", std::invalid_argument);
   CHECK_THROWS_AS(draw_gaussians(at::zeros({2, 3, 7}, at::kLong), 3, 8, 10, true), std::invalid_argument);
 }
 

@@ -30,9 +30,9 @@ struct CornerHeat {
   at::Tensor tl_valid, br_valid;  ///< if asked for: 0 around corners that are neither right nor wrong, 1 elsewhere
 };
 
-/// Draws `bumps` (B, M, 7) i32 on their device. A row holds a box's class, the cells x and y of its top left and of its
-/// bottom right corner, the radius of its bumps, and 1, or 0 for a box that only takes its surroundings off the valid
-/// maps. A negative class: no box; one out of range is left out. Throws std::invalid_argument for another shape.
+/// Draws `gaussians` (B, M, 7) i32 on their device. A row holds a box's class, the cells x and y of its top left and of
+/// its bottom right corner, the radius of its bumps, and 1, or 0 for a box that only takes its surroundings off the
+/// valid maps. A negative class: no box; one out of range is left out. Throws std::invalid_argument for another shape.
 CornerHeat draw_gaussians(const at::Tensor& gaussians, std::int64_t classes, std::int64_t height, std::int64_t width,
                           bool valid);
 
