@@ -144,9 +144,10 @@ class CornerLoss final : public Loss {
     const at::Tensor& mask = batch.at("mask");
     add_to(sum.focal, focal_loss(outputs.at("tl_heat" + stack), targets.tl, targets.tl_valid));
     add_to(sum.focal, focal_loss(outputs.at("br_heat" + stack), targets.br, targets.br_valid));
-    for (const std::string corner : {"tl", "br"}) {
-      const at::Tensor offset = at_cells(outputs.at(corner + "_off" + stack), batch.at(corner + "_ind"));
-      add_to(sum.off, offset_loss(offset, batch.at(corner + "_off"), mask));
+    for (const char* corner : {"tl", "br"}) {
+      const at::Tensor offset =
+          at_cells(outputs.at(c10::str(corner, "_off", stack)), batch.at(c10::str(corner, "_ind")));
+      add_to(sum.off, offset_loss(offset, batch.at(c10::str(corner, "_off")), mask));
     }
     const at::Tensor tl = at_cells(outputs.at("tl_tag" + stack), batch.at("tl_ind")).squeeze(2);
     const at::Tensor br = at_cells(outputs.at("br_tag" + stack), batch.at("br_ind")).squeeze(2);
@@ -154,8 +155,8 @@ class CornerLoss final : public Loss {
     add_to(sum.pull, tags.pull);
     add_to(sum.push, tags.push);
     if (!saccade_) return;
-    for (const std::string size : {"0", "1", "2"})
-      add_to(sum.attention, focal_loss(outputs.at("att" + stack + "_" + size), batch.at("att" + size)));
+    for (const int size : {0, 1, 2})
+      add_to(sum.attention, focal_loss(outputs.at(c10::str("att", stack, "_", size)), batch.at(c10::str("att", size))));
   }
 
   double pull_weight_, push_weight_, off_weight_;

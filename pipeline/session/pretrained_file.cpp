@@ -59,7 +59,7 @@ std::string sha256_of(const fs::path& path) {
 
 // In small letters; empty where none is given.
 std::string wanted_sha256(const Settings& net) {
-  const std::string wanted = lower_case(net.text("sha256"));
+  std::string wanted = lower_case(net.text("sha256"));
   if (wanted.empty() || (wanted.size() == 64 && wanted.find_first_not_of("0123456789abcdef") == wanted.npos))
     return wanted;
   throw net.error("sha256", "expected 64 hexadecimal digits, as sha256sum prints them");
@@ -116,7 +116,8 @@ fs::path checked_file(const Settings& net, Interrupt* interrupt) {
   if (wanted.empty())
     throw net.error("pretrain", "an address needs net.sha256: what is loaded is then what was meant", ExitCode::usage,
                     "whoever published the file says its SHA-256, or sha256sum FILE does");
-  const fs::path folder = kept_weights(net), kept = folder / wanted;
+  const fs::path folder = kept_weights(net);
+  fs::path kept = folder / wanted;
   if (fs::exists(kept) && sha256_of(kept) == wanted) return kept;
   make_folders(folder);
   fetch(net, named, wanted, kept, interrupt);

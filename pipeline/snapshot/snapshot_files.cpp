@@ -120,7 +120,7 @@ std::vector<std::string> verify_snapshot(const fs::path& snapshot) {
     try {
       verify_file(snapshot / file.name, file, problems);
     } catch (const UserError& error) {
-      problems.push_back(error.what());
+      problems.emplace_back(error.what());
     }
   }
   return problems;

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
-#include <ranges>
 #include <sstream>
 #include <type_traits>
 
@@ -174,8 +173,8 @@ void Settings::set(const std::string& name, const Value& value, Origin origin) {
   const auto where = place(origin, table_, name);
   const auto found = slots_.find(name);
   if (found == slots_.end()) {
-    const auto names = keys_ | std::views::transform(&Key::name);
-    const std::vector<std::string> known(names.begin(), names.end());
+    std::vector<std::string> known(keys_.size());
+    std::ranges::transform(keys_, known.begin(), &Key::name);
     const auto near = nearest(name, known);
     throw UserError(
         ExitCode::usage, where + "unknown key",

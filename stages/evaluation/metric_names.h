@@ -32,6 +32,7 @@ inline std::string metric_of(std::string_view scalar, const std::vector<std::str
 inline const std::vector<std::string>& detection_metric_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
+    all.reserve(coco_score_names.size() + 1);
     for (auto& [name, score] : coco_score_names) all.push_back(lower_case(name));
     all.emplace_back("voc_map");
     return all;
