@@ -1,9 +1,9 @@
-// What the graph costs: samples per second of a whole line whose sampler, `copy`, only copies 28 × 28 bytes, or makes
+// What the graph costs: samples per second of a whole loader whose sampler, `copy`, only copies 28 × 28 bytes, or makes
 // floats of them; called for each row, and for blocks of rows. Beside that a bare loop that does the same without a
-// graph, and memcpy of as many bytes as come out, a batch at a time from fresh memory into that of a line. All in one
+// graph, and memcpy of as many bytes as come out, a batch at a time from fresh memory into that of a loader. All in one
 // run, so that the machine's mood cancels out.
 //
-//     build/release/bin/bench_line [seconds per row]
+//     build/release/bin/bench_loader [seconds per row]
 
 #include <chrono>
 #include <cstdio>
@@ -112,11 +112,11 @@ double whole_line(const Dataset& dataset, const Order& order, const Sampler& sam
   LoaderParts parts{"bench", dataset, order, sampler, *device, Batches(pictures, batch, LastBatch::wrap)};
   parts.batch = batch;
   parts.workers = workers;
-  Loader line(parts);
-  line.start();
+  Loader loader(parts);
+  loader.start();
   std::uint64_t done = 0;
   const auto begin = Clock::now();
-  for (Ticket ticket; seconds_since(begin) < seconds && line.next(ticket); line.release(ticket)) done += batch;
+  for (Ticket ticket; seconds_since(begin) < seconds && loader.next(ticket); loader.release(ticket)) done += batch;
   return static_cast<double>(done) / seconds_since(begin);
 }
 

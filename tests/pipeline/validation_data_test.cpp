@@ -25,7 +25,7 @@ const std::string folders = "[data]\ndataset = \"image_folder\"\npath = \"DIR/p\
 const std::string shards = "[data]\ndataset = \"webdataset\"\npath = \"DIR/p\"\n[sampler]\nsize = 8\n";
 
 /// Data to train and validate on, below p/ of a folder that the configuration calls DIR.
-struct RankInfo : TempFolder {
+struct DataFolder : TempFolder {
   void pictures(const Texts& names) const {
     for (auto& name : names) write("p/" + name, "no picture");
   }
@@ -60,7 +60,7 @@ Labels labels_of(const ValidationData& set) {
 }
 
 TEST_CASE("a validation set that lacks a class has training's labels, by the classes' names") {
-  const RankInfo place;
+  const DataFolder place;
   place.pictures({"train/cat/1.jpg", "train/dog/1.jpg", "train/emu/1.jpg", "val/dog/1.jpg", "val/emu/1.jpg",
                   "val/emu/2.jpg", "night/emu/1.jpg"});
   const auto sets = place.sets(folders + "[[val.set]]\nname = \"night\"\nsplit = \"night\"\n");
@@ -72,7 +72,7 @@ TEST_CASE("a validation set that lacks a class has training's labels, by the cla
 }
 
 TEST_CASE("a class that training does not know is an error of the data, with both lists") {
-  const RankInfo place;
+  const DataFolder place;
   place.pictures({"train/cat/1.jpg", "train/dog/1.jpg", "val/cat/1.jpg", "val/dog/1.jpg", "night/cow/1.jpg"});
   const auto failure = failure_of([&] { place.sets(folders + "[[val.set]]\nname = \"night\"\nsplit = \"night\"\n"); });
   check_failure(failure, ExitCode::data,
@@ -86,19 +86,19 @@ TEST_CASE("a class that training does not know is an error of the data, with bot
 
 TEST_CASE("shards are held against training's by the names of classes.txt, or else by labels") {
   SUBCASE("named") {
-    const RankInfo place;
+    const DataFolder place;
     place.shard("train", {0, 1, 2}, "cat\ndog\nemu\n");
     place.shard("val", {0, 1}, "dog\nemu\n");
     CHECK(labels_of(*place.sets(shards)[0]) == Labels{1, 2});
   }
   SUBCASE("of other names") {
-    const RankInfo place;
+    const DataFolder place;
     place.shard("train", {0, 1}, "cat\ndog\n");
     place.shard("val", {0, 1}, "dog\nemu\n");
     check_failure(failure_of([&] { place.sets(shards); }), ExitCode::data, "training does not know the class emu");
   }
   SUBCASE("counted") {
-    const RankInfo place;
+    const DataFolder place;
     place.shard("train", {0, 1, 2});
     place.shard("val", {1, 0});
     const auto sets = place.sets(shards);
@@ -106,7 +106,7 @@ TEST_CASE("shards are held against training's by the names of classes.txt, or el
     CHECK(sets[0]->data.dataset->classes() == Texts{"0", "1", "2"});
   }
   SUBCASE("of more classes") {
-    const RankInfo place;
+    const DataFolder place;
     place.shard("train", {0, 1, 2});
     place.shard("val", {3});
     check_failure(failure_of([&] { place.sets(shards); }), ExitCode::data, "training does not know the class 3");
@@ -114,7 +114,7 @@ TEST_CASE("shards are held against training's by the names of classes.txt, or el
 }
 
 TEST_CASE("boxes of a validation set have training's labels as well") {
-  const RankInfo place;
+  const DataFolder place;
   const auto training = place.config("[data]\ndataset = \"shapes\"\nsamples = 20\n[data.val]\nclasses = 2\n");
   const Texts learnt{"square", "star", "circle"};
   const auto sets = open_validation_sets(training, learnt, "cpu", {}, false);
