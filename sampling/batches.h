@@ -26,11 +26,17 @@ struct Slice {
   std::uint64_t most(std::uint64_t rows) const { return (rows + world - 1) / world; }
 };
 
-/// Batches are numbered from 0 over all epochs; no batch spans two epochs.
+/// Batches are numbered from 0; no batch spans two epochs.
 class Batches {
  public:
   /// `samples` per epoch and `batch` rows, both > 0. Throws UserError(usage) when dropping leaves nothing.
-  Batches(std::uint64_t samples, std::uint64_t batch, LastBatch last) : samples_(samples), batch_(batch), last_(last) {
+  Batches(std::uint64_t samples, std::uint64_t batch, LastBatch last) : Batches(samples, batch, last, 0, 0) {
+    keys_samples_ = false;
+  }
+  /// A stream that begins after the first `done` samples of `epoch`. Its rows are keyed by sample in place of by batch:
+  /// from there on another batch size draws the same for each sample. Not for LastBatch::wrap, which has samples twice.
+  Batches(std::uint64_t samples, std::uint64_t batch, LastBatch last, std::uint64_t epoch, std::uint64_t done)
+      : samples_(samples), batch_(batch), last_(last), epoch_(epoch), done_(done), begun_(count(samples - done)) {
     if (last == LastBatch::drop && samples < batch)
       throw UserError(ExitCode::usage,
                       "loader.last_batch = \"drop\" leaves no batch: the data set has " + std::to_string(samples) +
@@ -40,26 +46,41 @@ class Batches {
 
   /// Rows of a whole batch, of all processes.
   std::uint64_t size() const { return batch_; }
-  std::uint64_t per_epoch() const {
-    return last_ == LastBatch::drop ? samples_ / batch_ : (samples_ + batch_ - 1) / batch_;
-  }
-  std::uint64_t epoch(std::uint64_t number) const { return number / per_epoch(); }
+  std::uint64_t per_epoch() const { return count(samples_); }
+  std::uint64_t epoch(std::uint64_t number) const { return place(number).epoch; }
   /// Rows that batch `number` holds: `batch`, or fewer at the end of a padded epoch.
   std::uint64_t rows(std::uint64_t number) const {
-    return last_ == LastBatch::pad ? std::min(batch_, samples_ - first(number)) : batch_;
+    return last_ == LastBatch::pad ? std::min(batch_, samples_ - place(number).first) : batch_;
   }
   /// Where a row stands within its epoch's order.
-  std::uint64_t index(std::uint64_t number, std::uint64_t row) const { return (first(number) + row) % samples_; }
+  std::uint64_t index(std::uint64_t number, std::uint64_t row) const { return (place(number).first + row) % samples_; }
   /// Where an epoch's order ends.
   std::uint64_t epoch_end() const { return samples_; }
   /// The position that keys everything drawn for the row; no two rows of the stream share one.
-  std::uint64_t position(std::uint64_t number, std::uint64_t row) const { return number * batch_ + row; }
+  std::uint64_t position(std::uint64_t number, std::uint64_t row) const {
+    if (!keys_samples_) return number * batch_ + row;
+    const auto [epoch, first] = place(number);
+    return epoch * samples_ + first + row;
+  }
 
  private:
-  std::uint64_t first(std::uint64_t number) const { return number % per_epoch() * batch_; }
+  struct Place {
+    std::uint64_t epoch, first;  ///< sample of the epoch
+  };
+
+  std::uint64_t count(std::uint64_t samples) const {
+    return last_ == LastBatch::drop ? samples / batch_ : (samples + batch_ - 1) / batch_;
+  }
+  Place place(std::uint64_t number) const {
+    if (number < begun_) return {epoch_, done_ + number * batch_};
+    number -= begun_;
+    return {epoch_ + 1 + number / per_epoch(), number % per_epoch() * batch_};
+  }
 
   std::uint64_t samples_, batch_;
   LastBatch last_;
+  std::uint64_t epoch_, done_, begun_;  ///< `begun_`: batches of the epoch that it begins in
+  bool keys_samples_ = true;
 };
 
 }  // namespace flowtrain

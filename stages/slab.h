@@ -7,6 +7,7 @@
 #include <exception>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sampling/core/mutex.h"
@@ -102,6 +103,12 @@ class Slab {
   /// Where compute reads: device memory, or host() where the device does not copy.
   const std::byte* device() const { return device_memory_; }
   std::byte* device() { return device_memory_; }
+  /// Gives the slab other memory of layout().bytes(), which its owner has allocated, and returns what it had: a batch
+  /// can be kept while its slab goes back to work. Only where the device does not copy; whoever holds the ticket.
+  std::byte* exchange_memory(std::byte* memory) {
+    device_memory_ = memory;
+    return std::exchange(host_, memory);
+  }
   /// The device whose memory this is.
   Device& owner() const { return device_; }
   /// Pointers to row `row` of each field, into `out`.

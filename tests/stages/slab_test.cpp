@@ -78,3 +78,37 @@ TEST_CASE("batches and epochs") {
   CHECK(wrap.position(3, 1) == 13);
   CHECK_THROWS_AS(Batches(3, 4, LastBatch::drop), UserError);
 }
+
+TEST_CASE("a stream that begins in the middle goes on with the samples, whatever the batch") {
+  for (const auto last : {LastBatch::pad, LastBatch::drop})
+    for (const std::uint64_t done : {0, 3, 4, 9, 10}) {
+      CAPTURE(done);
+      const Batches batches(10, 4, last, 2, done);
+      std::vector<std::uint64_t> rest;
+      std::uint64_t number = 0;
+      for (; batches.epoch(number) == 2; ++number)
+        for (std::uint64_t row = 0; row < batches.rows(number); ++row) {
+          rest.push_back(batches.index(number, row));
+          CHECK(batches.position(number, row) == 2 * 10 + rest.back());
+        }
+      std::vector<std::uint64_t> expected;
+      for (std::uint64_t sample = done; sample < 10; ++sample) expected.push_back(sample);
+      if (last == LastBatch::drop) expected.resize(expected.size() / 4 * 4);
+      CHECK(rest == expected);
+      CHECK(batches.epoch(number) == 3);
+      CHECK(batches.index(number, 1) == 1);
+      CHECK(batches.position(number + batches.per_epoch(), 0) == 4 * 10);
+    }
+}
+
+TEST_CASE("a batch leaves with its memory, and its slab goes on with other memory") {
+  const auto device = make_cpu_device();
+  const SlabLayout layout({{"x", DType::u8, {1}}}, 4);
+  Slab slab(layout, *device);
+  std::byte* const first = slab.host();
+  auto* const second = static_cast<std::byte*>(device->allocate_host(layout.bytes()));
+  CHECK(slab.exchange_memory(second) == first);
+  CHECK(slab.host() == second);
+  CHECK(slab.device() == second);
+  device->free_host(first);
+}
