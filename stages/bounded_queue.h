@@ -4,11 +4,14 @@
 //  - its capacity is a hint: the bound comes from a semaphore of free places;
 //  - it is FIFO per producer only: one producer token, and callers push one at a time;
 //  - it cannot be closed: close() and drain() wake every waiter;
-//  - Debian's timed waits use the wall clock: only untimed waits are used.
+//  - Debian's timed waits use the wall clock, which may jump: they are for who asks again and again (pop_within()).
+//    A jump makes one such wait longer or shorter; whoever must not be late uses pop().
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <deque>
+#include <optional>
 #include <type_traits>
 
 #include <concurrentqueue.h>
@@ -46,16 +49,12 @@ class LockFreeQueue {
   /// Waits for an item. False: closed, or drained to the end.
   bool pop(T& item) {
     filled_.wait();
-    while (!closed_.load()) {
-      if (queue_.try_dequeue(item)) {
-        popped_.fetch_add(1);
-        free_.signal();
-        return true;
-      }
-      if (draining_.load() && size() == 0) break;
-    }
-    filled_.signal();  // the next waiter must see the end too
-    return false;
+    return take(item);
+  }
+  /// Like pop(), but after about `patience`, while there is neither an item nor an end: nothing.
+  std::optional<bool> pop_within(T& item, std::chrono::microseconds patience) {
+    if (!filled_.wait(patience.count())) return {};
+    return take(item);
   }
 
   /// Ends at once: what is inside is dropped, everyone wakes.
@@ -73,6 +72,18 @@ class LockFreeQueue {
   // A short spin: long ones (the library's default is 10,000 turns) take the cores from the workers they wait for.
   static constexpr int spins = 64;
 
+  bool take(T& item) {
+    while (!closed_.load()) {
+      if (queue_.try_dequeue(item)) {
+        popped_.fetch_add(1);
+        free_.signal();
+        return true;
+      }
+      if (draining_.load() && size() == 0) break;
+    }
+    filled_.signal();  // the next waiter must see the end too
+    return false;
+  }
   bool place(T item) {
     if (closed_.load() || draining_.load()) {
       free_.signal();
@@ -119,11 +130,14 @@ class LockedQueue {
   bool pop(T& item) {
     MutexLock lock(mutex_);
     while (!ended() && items_.empty()) changed_.wait(lock);
-    if (closed_ || items_.empty()) return false;
-    item = items_.front();
-    items_.pop_front();
-    changed_.notify_all();
-    return true;
+    return take(item);
+  }
+  std::optional<bool> pop_within(T& item, std::chrono::microseconds patience) {
+    const auto end = std::chrono::steady_clock::now() + patience;
+    MutexLock lock(mutex_);
+    while (!ended() && items_.empty())
+      if (!changed_.wait_until(lock, end)) return {};
+    return take(item);
   }
   void close() {
     MutexLock lock(mutex_);
@@ -138,6 +152,13 @@ class LockedQueue {
 
  private:
   bool ended() const FT_REQUIRES(mutex_) { return closed_ || draining_; }
+  bool take(T& item) FT_REQUIRES(mutex_) {
+    if (closed_ || items_.empty()) return false;
+    item = items_.front();
+    items_.pop_front();
+    changed_.notify_all();
+    return true;
+  }
   bool place(T item) FT_REQUIRES(mutex_) {
     if (ended()) return false;
     items_.push_back(item);

@@ -203,6 +203,12 @@ class LoaderGraph {
 struct Loader::Impl {
   enum class State { built, running, stopped };  // only forwards
 
+  bool is_over() const { return basis.received == basis.batches(); }
+  bool receive(const Ticket& ticket) {
+    if (ticket.seq != basis.received++) throw InternalError("the loader lost a ticket: out of sequence");
+    return true;
+  }
+
   LoaderState basis;
   std::optional<LoaderGraph> graph{std::in_place, basis};
   State state = State::built;
@@ -218,9 +224,13 @@ void Loader::start() {
 }
 
 bool Loader::next(Ticket& ticket) {
-  if (impl_->basis.received == impl_->basis.batches() || !impl_->graph->end().next(ticket)) return false;
-  if (ticket.seq != impl_->basis.received++) throw InternalError("the loader lost a ticket: out of sequence");
-  return true;
+  return !impl_->is_over() && impl_->graph->end().next(ticket) && impl_->receive(ticket);
+}
+
+std::optional<bool> Loader::next_within(Ticket& ticket, std::chrono::microseconds patience) {
+  if (impl_->is_over()) return false;
+  const auto one = impl_->graph->end().next_within(ticket, patience);
+  return one ? std::optional(*one && impl_->receive(ticket)) : std::nullopt;
 }
 
 void Loader::retune(const LoaderShape& shape) {

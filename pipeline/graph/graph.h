@@ -1,9 +1,11 @@
 #pragma once
 // The flow graph. A Loader is the way of one batch, from ticket to compute; graph.cpp shows it being wired.
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -86,6 +88,8 @@ class Loader {
   /// given, or it was stopped. One thread calls this. Rethrows what went wrong in the graph itself; a batch that failed
   /// comes as kind `bad`.
   bool next(Ticket& ticket);
+  /// The same, but after about `patience` without one: nothing. For a thread that has other signals to heed meanwhile.
+  std::optional<bool> next_within(Ticket& ticket, std::chrono::microseconds patience);
   Slab& slab(const Ticket& ticket);
   /// Positions and records of the whole batch, of all processes, before bad ones were replaced.
   std::vector<StreamRow> rows(const Ticket& ticket) const;

@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -254,10 +256,11 @@ class LoaderEnd {
   explicit LoaderEnd(LoaderContext& loader) : queue(loader.slabs.size()), loader_(loader) {}
 
   /// Waits. False: the queue is closed. Throws where the graph itself has failed.
-  bool next(Ticket& ticket) {
-    if (queue.pop(ticket)) return true;
-    if (overflowed_) throw InternalError("a queue of the loader is full");
-    return false;
+  bool next(Ticket& ticket) { return popped(queue.pop(ticket)); }
+  /// The same; nothing: after `patience` there is none yet.
+  std::optional<bool> next_within(Ticket& ticket, std::chrono::microseconds patience) {
+    const auto one = queue.pop_within(ticket, patience);
+    return one ? std::optional(popped(*one)) : std::nullopt;
   }
   void release(const Ticket& ticket) {
     // The slab's memory is soon filled again: the copy that reads it must be over (on the CPU nothing to wait for).
@@ -278,6 +281,11 @@ class LoaderEnd {
   Outlet<PlanNode> given_back;  ///< of free slabs
 
  private:
+  bool popped(bool one) const {
+    if (!one && overflowed_) throw InternalError("a queue of the loader is full");
+    return one;
+  }
+
   LoaderContext& loader_;
   std::atomic<bool> overflowed_{false};
 };
