@@ -56,9 +56,9 @@ void Config::check_trainable() const {
 }
 
 Config load_config(const std::filesystem::path& file, const std::vector<Override>& overrides) {
-  auto document = read_document(file);
+  auto document = file.empty() ? Document{} : read_document(file);
   for (auto& each : overrides) write_over(document, each.key, each.value, each.origin);
-  return resolve(std::move(document), file.stem().string());
+  return resolve(std::move(document), file.empty() ? "run" : file.stem().string());
 }
 
 Config load_stored_config(const std::filesystem::path& file, const Config& now) {

@@ -55,11 +55,11 @@ class Config {
   Settings train_, val_;
 };
 
-/// Reads `file` and its bases, then applies `overrides` in their order, and checks everything that can be checked
-/// without opening data. Where a later source makes another choice (another data set, net, optimizer or other part,
-/// run.max_iter or max_epochs, loader.batch or batch_per_rank, [lr] or [[schedule]]), what an earlier one wrote for the
-/// choice it replaces is left aside. Throws UserError(usage), one line with file:line:column
-/// or the flag at fault.
+/// Reads `file` and its bases (an empty path: none; the overrides say all), then applies `overrides` in their order,
+/// and checks everything that can be checked without opening data. Where a later source makes another choice (another
+/// data set, net, optimizer or other part, run.max_iter or max_epochs, loader.batch or batch_per_rank, [lr] or
+/// [[schedule]]), what an earlier one wrote for the choice it replaces is left aside. Throws UserError(usage), one line
+/// with file:line:column or the flag at fault.
 Config load_config(const std::filesystem::path& file, const std::vector<Override>& overrides = {});
 
 /// A run's stored configuration, to be compared with `now`, whose plugins serve both: the run's own files may have

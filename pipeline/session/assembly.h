@@ -26,7 +26,7 @@ struct DataParts {
   std::unique_ptr<Order> order;
   std::vector<SourceShare> sources;  ///< where they are several
   std::unique_ptr<Sampler> sampler;
-  std::unique_ptr<Device> device;
+  std::shared_ptr<Device> device;
   Batches batches{1, 1, LastBatch::wrap};
   Slice slice = {};
   std::uint32_t batch = 1;  ///< rows of a whole batch, of all processes

@@ -1,0 +1,152 @@
+#include "pipeline/loader/data_loader.h"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <utility>
+
+#include "pipeline/loader/batch_memory.h"
+#include "pipeline/session/assembly.h"
+#include "pipeline/session/bad_sample_log.h"
+#include "pipeline/snapshot/hash.h"
+#include "sampling/core/error.h"
+#include "stages/finished_sampler.h"
+
+namespace flowtrain {
+namespace {
+
+DataParts open_parts(const Config& config, const DataLoaderOptions& options) {
+  const DataSlice slice{options.slice, 1};
+  DataParts parts = options.training ? open_training_data(config, "cpu", slice)
+                                     : open_validation_data(config, {}, "cpu", slice, options.slice.rank == 0,
+                                                            /*needs_targets=*/false);
+  if (options.floats) parts.sampler = with_finished_images(std::move(parts.sampler));
+  return parts;
+}
+
+// Keys that decide which samples come, in what order, and what is drawn for them; the data may lie anywhere.
+bool decides(const std::string& key, bool training) {
+  if (key.ends_with(".path")) return false;
+  if (key.starts_with("data.")) return key.starts_with("data.val.") != training;
+  return std::ranges::any_of(std::array{"order.", "sampler.", "run.seed", "run.plugins"},
+                             [&key](auto* start) { return key.starts_with(start); });
+}
+
+LastBatch last_batch_of(const DataLoaderOptions& options) {
+  return options.drop_last ? LastBatch::drop : LastBatch::pad;
+}
+
+}  // namespace
+
+struct DataLoader::Impl {
+  Impl(const Config& config, const DataLoaderOptions& options)
+      : data(open_parts(config, options)),
+        layout(data.sampler->fields(), static_cast<std::uint32_t>(data.slice.most(data.batch))),
+        memory(std::make_shared<BatchMemory>(data.device, layout.bytes())),
+        bad(make_bad_sample_log(config, options.training, *data.dataset, nullptr, options.slice.rank == 0)),
+        scheduler(data.workers) {
+    data.batches = Batches(data.order->size(), data.batch, last_batch_of(options));
+  }
+
+  DataParts data;
+  const SlabLayout layout;
+  std::shared_ptr<BatchMemory> memory;
+  BadSamples bad;
+  Scheduler scheduler;
+  std::unique_ptr<Loader> loader = {};
+  std::uint64_t left = 0;  // batches of the epoch that were not asked for yet
+  std::uint64_t given = 0;
+};
+
+DataLoader::DataLoader(Config config, DataLoaderOptions options)
+    : config_(std::move(config)), options_(options), impl_(std::make_unique<Impl>(config_, options_)) {
+  classes_ = impl_->data.dataset->classes();
+}
+
+DataLoader::~DataLoader() = default;
+
+std::uint64_t DataLoader::batches() const { return impl_->data.batches.per_epoch(); }
+std::uint64_t DataLoader::samples() const { return impl_->data.order->size(); }
+std::uint64_t DataLoader::batch_size() const { return impl_->data.batch; }
+const std::vector<Field>& DataLoader::fields() const { return impl_->layout.fields(); }
+std::string DataLoader::describe(std::uint64_t id) const { return impl_->data.dataset->describe(id); }
+std::size_t DataLoader::memory_blocks() const { return impl_->memory->made(); }
+LoaderTimes DataLoader::times() const { return impl_->loader ? impl_->loader->times() : LoaderTimes{}; }
+LoaderShape DataLoader::shape() const { return {impl_->data.workers, impl_->data.readers, impl_->data.prefetch}; }
+
+void DataLoader::begin_epoch() {
+  const bool moves_on = !std::exchange(fresh_, false);
+  const bool at_end = !moves_on && position_.samples > 0 && left_after(position_.samples) == 0;
+  if (moves_on || at_end) {
+    // What was prepared goes on without a gap where the epoch before was taken whole.
+    const bool whole = impl_->loader && impl_->left == 0;
+    position_ = {position_.epoch + 1, 0};
+    if (!whole) impl_->loader.reset();
+  }
+  if (!impl_->loader) restart();
+  impl_->left = left_after(position_.samples);
+}
+
+std::uint64_t DataLoader::left_after(std::uint64_t samples) const {
+  const std::uint64_t left = impl_->data.order->size() - samples, batch = impl_->data.batch;
+  return options_.drop_last ? left / batch : (left + batch - 1) / batch;
+}
+
+void DataLoader::restart() {
+  DataParts& data = impl_->data;
+  data.batches = Batches(data.order->size(), data.batch, last_batch_of(options_), position_.epoch, position_.samples);
+  impl_->loader = std::make_unique<Loader>(loader_parts("loader", data, config_));
+  impl_->loader->start();
+}
+
+std::optional<std::unique_ptr<LoadedBatch>> DataLoader::next_within(std::chrono::microseconds patience) {
+  if (!impl_->loader || impl_->left == 0) return nullptr;
+  Loader& loader = *impl_->loader;
+  Ticket ticket;
+  const auto one = loader.next_within(ticket, patience);
+  if (!one) return {};
+  if (!*one) throw InternalError("the loader ended");
+  Slab& slab = loader.slab(ticket);
+  if (ticket.kind == TicketKind::bad) {
+    const std::exception_ptr error = slab.error();
+    impl_->loader.reset();  // which ends with a bad batch; the next epoch has a new one
+    std::rethrow_exception(error);
+  }
+  if (!slab.bad().empty()) impl_->bad.account(slab.bad(), ++impl_->given);
+  auto batch = std::make_unique<LoadedBatch>();
+  batch->epoch = slab.epoch();
+  batch->rows = static_cast<std::uint32_t>(slab.rows().size());
+  batch->ids.reserve(batch->rows);
+  for (const RowWork& row : slab.rows()) batch->ids.push_back(row.id);
+  batch->layout = &impl_->layout;
+  batch->memory = impl_->memory->hold(slab.exchange_memory(impl_->memory->take()));
+  loader.release(ticket);
+  // What an epoch leaves out is behind it, too, for whoever goes on with smaller batches.
+  position_.samples = --impl_->left == 0 ? samples() : position_.samples + impl_->data.batch;
+  return batch;
+}
+
+void DataLoader::seek(StreamPosition position) {
+  if (position.samples > samples())
+    throw UserError(ExitCode::usage, concat("a position of ", position.samples, " samples: an epoch has ", samples()),
+                    "the data set or data.epoch has changed since the position was stored");
+  impl_->loader.reset();
+  impl_->left = 0;
+  position_ = position;
+  fresh_ = true;
+}
+
+std::map<std::string, std::string> DataLoader::basis() const {
+  std::map<std::string, std::string> basis{{"records", hash_hex(impl_->data.dataset->fingerprint())},
+                                           {"samples", std::to_string(samples())}};
+  for (auto& [key, value] : common_values(config_))
+    if (decides(key, options_.training)) basis[key] = value;
+  return basis;
+}
+
+void DataLoader::close() {
+  impl_->loader.reset();
+  impl_->left = 0;
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,99 @@
+#pragma once
+// Batches for a training loop that is not ours: a loader of its own, epoch after epoch, whose place can be stored.
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "pipeline/config/config.h"
+#include "pipeline/graph/graph.h"
+
+namespace flowtrain {
+
+/// Where a stream of samples stands: those of `epoch` that were handed out, by all ranks together. As many as an epoch
+/// has: the next batch is the first of the epoch after it.
+struct StreamPosition {
+  std::uint64_t epoch = 0, samples = 0;
+
+  bool operator==(const StreamPosition&) const = default;
+};
+
+struct DataLoaderOptions {
+  bool training = true;   ///< [data.train], in its order and augmented; false: [data.val], in stored order
+  bool drop_last = true;  ///< leaves out the rest of an epoch that fills no batch; false: the last batch is shorter
+  bool floats = true;     ///< images as (channels, height, width) f32, normalised; false: (height, width, channels) u8
+  Slice slice = {};       ///< of each batch, that this process takes
+};
+
+/// A batch that was handed out. Its memory is used again once the last copy is gone.
+struct LoadedBatch {
+  std::uint64_t epoch = 0;                 ///< from 0
+  std::uint32_t rows = 0;                  ///< > 0
+  std::shared_ptr<std::byte> memory = {};  ///< fields one after the other, see SlabLayout
+  std::vector<std::uint64_t> ids = {};     ///< the record of each row
+  const SlabLayout* layout = nullptr;      ///< of its loader, which must live
+
+  std::byte* field(std::size_t index) const { return memory.get() + layout->offset(index); }
+};
+
+/// One thread calls. Errors of a batch are thrown by next().
+class DataLoader {
+ public:
+  /// Opens the data. loader.batch is that of all ranks together. Throws UserError(usage or data).
+  DataLoader(Config config, DataLoaderOptions options);
+  ~DataLoader();
+  DataLoader(const DataLoader&) = delete;
+
+  /// Of an epoch, on every rank.
+  std::uint64_t batches() const;
+  /// Of an epoch, of all ranks.
+  std::uint64_t samples() const;
+  /// Rows of a batch, of all ranks.
+  std::uint64_t batch_size() const;
+  /// Of a row as it is handed out.
+  const std::vector<Field>& fields() const;
+  const std::vector<std::string>& classes() const { return classes_; }
+  const Config& config() const { return config_; }
+  /// What a record is in messages: a file's path, say.
+  std::string describe(std::uint64_t id) const;
+
+  /// Begins the next epoch, or goes on with one that seek() has set. Batches of the one before that were not asked for
+  /// are left out.
+  void begin_epoch();
+  /// The next batch of the epoch; null at its end. Nothing: after about `patience` there is none yet.
+  std::optional<std::unique_ptr<LoadedBatch>> next_within(std::chrono::microseconds patience);
+
+  StreamPosition position() const { return position_; }
+  /// The next epoch that begins goes on from there. Throws UserError(usage) for a place that the stream has not.
+  void seek(StreamPosition position);
+  /// What a place means nothing without, by name: the hash of the records (Dataset::fingerprint), samples of an epoch,
+  /// and the keys that decide the order and what is drawn, as TOML writes their values.
+  std::map<std::string, std::string> basis() const;
+
+  /// Busy seconds of the stages since the start of what runs now.
+  LoaderTimes times() const;
+  LoaderShape shape() const;
+  /// Batches that are held outside, at most at once.
+  std::size_t memory_blocks() const;
+  /// Ends all threads; batches that were handed out stay good.
+  void close();
+
+ private:
+  struct Impl;
+  std::uint64_t left_after(std::uint64_t samples) const;
+  void restart();
+
+  const Config config_;
+  const DataLoaderOptions options_;
+  std::vector<std::string> classes_;
+  StreamPosition position_;
+  bool fresh_ = true;  // the next begin_epoch() goes on from position_
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace flowtrain

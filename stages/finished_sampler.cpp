@@ -1,0 +1,78 @@
+#include "stages/finished_sampler.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "sampling/images/finish.h"
+#include "stages/slab.h"
+
+namespace flowtrain {
+namespace {
+
+PictureFinisher finisher_of(const Field& image) {
+  const PictureShape shape = shape_of(image);
+  const auto channels = static_cast<std::size_t>(shape.channels);
+  std::vector<float> mean(channels, 0.f), stddev(channels, 1.f);
+  if (!image.mean.empty())
+    std::ranges::transform(image.mean, mean.begin(), [](double x) { return static_cast<float>(x); });
+  if (!image.stddev.empty())
+    std::ranges::transform(image.stddev, stddev.begin(), [](double x) { return static_cast<float>(x); });
+  return {shape, normalising(mean, stddev), /*planar=*/true};
+}
+
+class FinishedSampler final : public Sampler {
+ public:
+  FinishedSampler(std::unique_ptr<Sampler> sampler, std::size_t image)
+      : sampler_(std::move(sampler)), fields_(sampler_->fields()), image_(image), finish_(finisher_of(fields_[image])) {
+    Field& field = fields_[image];
+    image_bytes_ = field.row_bytes();
+    field = {field.name, DType::f32, {field.shape[2], field.shape[0], field.shape[1]}};
+  }
+
+  std::vector<Field> fields() const override { return fields_; }
+
+  void sample(const Record& record, Stream& random, Row row) const override {
+    thread_local std::vector<std::byte> bytes;
+    thread_local std::vector<std::byte*> own;
+    bytes.resize(image_bytes_);
+    own.assign(row.begin(), row.end());
+    own[image_] = bytes.data();
+    sampler_->sample(record, random, own);
+    finish(bytes.data(), row[image_]);
+  }
+
+  bool takes_blocks() const override { return sampler_->takes_blocks(); }
+
+  void sample_rows(std::span<const Record* const> records, Row first) const override {
+    thread_local std::vector<std::byte> bytes;
+    thread_local std::vector<std::byte*> own;
+    bytes.resize(image_bytes_ * records.size());
+    own.assign(first.begin(), first.end());
+    own[image_] = bytes.data();
+    sampler_->sample_rows(records, own);
+    for (std::size_t i = 0; i < records.size(); ++i)
+      finish(bytes.data() + i * image_bytes_, first[image_] + i * fields_[image_].row_bytes());
+  }
+
+ private:
+  void finish(const std::byte* from, std::byte* to) const {
+    finish_(reinterpret_cast<const std::uint8_t*>(from), 0, 1, nullptr, reinterpret_cast<float*>(to));
+  }
+
+  std::unique_ptr<Sampler> sampler_;
+  std::vector<Field> fields_;
+  std::size_t image_, image_bytes_ = 0;
+  PictureFinisher finish_;
+};
+
+}  // namespace
+
+std::unique_ptr<Sampler> with_finished_images(std::unique_ptr<Sampler> sampler) {
+  const auto fields = sampler->fields();
+  const auto image = std::ranges::find_if(fields, is_image);
+  if (image == fields.end()) return sampler;
+  return std::make_unique<FinishedSampler>(std::move(sampler), static_cast<std::size_t>(image - fields.begin()));
+}
+
+}  // namespace flowtrain
