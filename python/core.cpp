@@ -1,0 +1,232 @@
+// flowtrain._core: the data loader for Python. The package around it is in flowtrain/; what users see is said there.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/config/part_kinds.h"
+#include "pipeline/loader/data_loader.h"
+#include "sampling/core/error.h"
+
+namespace nb = nanobind;
+
+namespace flowtrain {
+namespace {
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+nb::dlpack::dtype dtype_of(DType type) {
+  switch (type) {
+    case DType::u8: return nb::dtype<std::uint8_t>();
+    case DType::i32: return nb::dtype<std::int32_t>();
+    case DType::i64: return nb::dtype<std::int64_t>();
+    case DType::f32: return nb::dtype<float>();
+  }
+  throw InternalError("a field of no type");
+}
+
+/// A NumPy array of memory that lives as long as the array, and whatever shares it.
+template <class Held>
+nb::object array_of(void* data, const std::vector<std::size_t>& shape, nb::dlpack::dtype dtype, Held held) {
+  auto owned = std::make_unique<Held>(std::move(held));
+  const nb::capsule owner(owned.get(), [](void* pointer) noexcept { delete static_cast<Held*>(pointer); });
+  static_cast<void>(owned.release());
+  return nb::cast(nb::ndarray<nb::numpy>(data, shape.size(), shape.data(), owner, nullptr, dtype),
+                  nb::rv_policy::reference);
+}
+
+/// One thread at a time, and only in the process that made it.
+class Guard {
+ public:
+  Guard(std::atomic<bool>& used, pid_t made_in) : used_(used) {
+    if (getpid() != made_in)
+      throw std::runtime_error(
+          "this loader was made before a fork, and its threads are not in this process: make it after the fork, or "
+          "start processes by 'spawn'");
+    if (used_.exchange(true)) throw std::runtime_error("another thread is in this loader");
+  }
+  ~Guard() { used_ = false; }
+  Guard(const Guard&) = delete;
+
+ private:
+  std::atomic<bool>& used_;
+};
+
+class PyLoader {
+ public:
+  PyLoader(const std::string& file, const Pairs& overrides, bool training, bool drop_last, bool floats,
+           std::uint64_t rank, std::uint64_t world) {
+    std::vector<Override> all;
+    for (const auto& [key, value] : overrides) all.push_back({key, value, "argument"});
+    const nb::gil_scoped_release unlocked;
+    loader_ = std::make_unique<DataLoader>(load_config(file, all),
+                                           DataLoaderOptions{training, drop_last, floats, {rank, world}});
+  }
+  ~PyLoader() {
+    const nb::gil_scoped_release unlocked;
+    if (getpid() == made_in_)
+      loader_.reset();
+    else
+      static_cast<void>(loader_.release());  // its threads are not in this process: there is nothing to join
+  }
+
+  void begin_epoch() {
+    const Guard guard(used_, made_in_);
+    const nb::gil_scoped_release unlocked;
+    loader_->begin_epoch();
+  }
+
+  /// (arrays in the order of fields(), ids), or None at the epoch's end.
+  nb::object next() {
+    const Guard guard(used_, made_in_);
+    for (;;) {
+      std::optional<std::unique_ptr<LoadedBatch>> batch;
+      {
+        const nb::gil_scoped_release unlocked;
+        batch = loader_->next_within(patience);
+      }
+      if (batch) return *batch ? to_python(**batch) : nb::none();
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();  // Ctrl-C
+    }
+  }
+
+  nb::dict position() const {
+    nb::dict position;
+    position["epoch"] = loader_->position().epoch;
+    position["samples"] = loader_->position().samples;
+    return position;
+  }
+  void seek(std::uint64_t epoch, std::uint64_t samples) {
+    const Guard guard(used_, made_in_);
+    const nb::gil_scoped_release unlocked;
+    loader_->seek({epoch, samples});
+  }
+  nb::dict basis() const {
+    nb::dict basis;
+    for (const auto& [name, value] : loader_->basis()) basis[name.c_str()] = value;
+    return basis;
+  }
+
+  /// [(name, dtype, shape of a row, mean, stddev)]
+  nb::list fields() const {
+    nb::list fields;
+    for (const Field& field : loader_->fields())
+      fields.append(nb::make_tuple(field.name, name_of(field.dtype), nb::tuple(nb::cast(field.shape)),
+                                   nb::tuple(nb::cast(field.mean)), nb::tuple(nb::cast(field.stddev))));
+    return fields;
+  }
+  nb::dict sizes() const {
+    nb::dict sizes;
+    sizes["batches"] = loader_->batches();
+    sizes["samples"] = loader_->samples();
+    sizes["batch_size"] = loader_->batch_size();
+    sizes["memory_blocks"] = loader_->memory_blocks();
+    sizes["workers"] = loader_->shape().workers;
+    sizes["readers"] = loader_->shape().readers;
+    sizes["prefetch"] = loader_->shape().prefetch;
+    return sizes;
+  }
+  nb::dict busy_seconds() const {
+    const LoaderTimes times = loader_->times();
+    nb::dict busy;
+    busy["read"] = times.read_s;
+    busy["sample"] = times.sample_s;
+    return busy;
+  }
+  const std::vector<std::string>& classes() const { return loader_->classes(); }
+  std::string describe(std::uint64_t id) const { return loader_->describe(id); }
+  void close() {
+    const Guard guard(used_, made_in_);
+    const nb::gil_scoped_release unlocked;
+    loader_->close();
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds patience{100};
+
+  nb::object to_python(LoadedBatch& batch) const {
+    nb::list arrays;
+    const auto& fields = loader_->fields();
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      std::vector<std::size_t> shape{batch.rows};
+      for (const std::int64_t side : fields[i].shape) shape.push_back(static_cast<std::size_t>(side));
+      arrays.append(array_of(batch.field(i), shape, dtype_of(fields[i].dtype), batch.memory));
+    }
+    std::uint64_t* const first = batch.ids.data();  // stays where it is when the vector moves
+    nb::object ids = array_of(first, {batch.rows}, nb::dtype<std::int64_t>(), std::move(batch.ids));
+    return nb::make_tuple(arrays, ids);
+  }
+
+  const pid_t made_in_ = getpid();
+  std::atomic<bool> used_{false};
+  std::unique_ptr<DataLoader> loader_;
+};
+
+/// {table: {name: (help, [(key, default as TOML or None, help)])}} of the parts that make batches.
+nb::dict parts() {
+  nb::dict tables;
+  for (const PartKind& kind : part_kinds()) {
+    if (kind.table != "data" && kind.table != "sampler" && kind.table != "order") continue;
+    nb::dict names;
+    for (const std::string& name : kind.names()) {
+      const PartFacts facts = kind.at(name);
+      nb::list keys;
+      for (const Key& key : facts.keys)
+        keys.append(nb::make_tuple(key.name, key.required ? nb::none() : nb::cast(to_toml(key.fallback)), key.help));
+      names[name.c_str()] = nb::make_tuple(facts.help, keys);
+    }
+    tables[kind.table.c_str()] = names;
+  }
+  return tables;
+}
+
+}  // namespace
+
+NB_MODULE(_core, module) {
+  // Interpreters end with arrays alive; what they hold then is nobody's leak.
+  nb::set_leak_warnings(false);
+
+  static PyObject* config_error = PyErr_NewException("flowtrain.ConfigError", PyExc_ValueError, nullptr);
+  static PyObject* data_error = PyErr_NewException("flowtrain.DataError", PyExc_RuntimeError, nullptr);
+  module.attr("ConfigError") = nb::borrow(config_error);
+  module.attr("DataError") = nb::borrow(data_error);
+  nb::register_exception_translator([](const std::exception_ptr& error, void*) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const UserError& user) {
+      const std::string text = user.what() + (user.hint().empty() ? std::string() : "\n  hint: " + user.hint());
+      PyErr_SetString(user.code() == ExitCode::usage ? config_error : data_error, text.c_str());
+    }
+  });
+
+  module.attr("version") = FLOWTRAIN_VERSION;
+  module.def("parts", &parts);
+  nb::class_<PyLoader>(module, "Loader")
+      .def(nb::init<const std::string&, const Pairs&, bool, bool, bool, std::uint64_t, std::uint64_t>(),
+           nb::arg("file"), nb::arg("overrides"), nb::arg("training"), nb::arg("drop_last"), nb::arg("floats"),
+           nb::arg("rank"), nb::arg("world"))
+      .def("begin_epoch", &PyLoader::begin_epoch)
+      .def("next", &PyLoader::next)
+      .def("position", &PyLoader::position)
+      .def("seek", &PyLoader::seek, nb::arg("epoch"), nb::arg("samples"))
+      .def("basis", &PyLoader::basis)
+      .def("fields", &PyLoader::fields)
+      .def("sizes", &PyLoader::sizes)
+      .def("busy_seconds", &PyLoader::busy_seconds)
+      .def("classes", &PyLoader::classes)
+      .def("describe", &PyLoader::describe, nb::arg("id"))
+      .def("close", &PyLoader::close);
+}
+
+}  // namespace flowtrain

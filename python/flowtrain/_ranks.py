@@ -1,0 +1,21 @@
+"""Which process this is of how many, that train together."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def rank_and_world(rank: int | None, world_size: int | None) -> tuple[int, int]:
+    """As given; else of torch.distributed, where that is initialized; else of RANK and WORLD_SIZE; else (0, 1)."""
+    if (rank is None) != (world_size is None):
+        raise TypeError("rank and world_size go together: give both, or neither")
+    if rank is not None and world_size is not None:
+        found = (rank, world_size)
+    elif (group := sys.modules.get("torch.distributed")) and group.is_available() and group.is_initialized():
+        found = (group.get_rank(), group.get_world_size())
+    else:
+        found = (int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1")))
+    if not 0 <= found[0] < found[1]:
+        raise ValueError(f"rank {found[0]} of a world of {found[1]}")
+    return found

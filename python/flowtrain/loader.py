@@ -1,0 +1,331 @@
+"""The loader: an endless stream of batches, cut into epochs, whose place can be stored."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy
+
+from flowtrain import _core
+from flowtrain._ranks import rank_and_world
+from flowtrain._toml import to_toml
+
+#: `(images, labels)`, or `(images, labels, ids)`; of data with other fields a dict by their names.
+Batch = Any
+
+_STATE_VERSION = 1
+_DATASETS: dict[str, tuple[str, list[tuple[str, str | None, str]]]] = _core.parts()["data"]
+_SAMPLERS: dict[str, tuple[str, list[tuple[str, str | None, str]]]] = _core.parts()["sampler"]
+
+
+class Loader:
+    """Batches of a data set, epoch after epoch.
+
+    Make one by a constructor that is called like its data set, or from a configuration file:
+
+        loader = Loader.image_folder("pictures", batch_size=64, size=224)
+        loader = Loader.config("my_run.toml", split="val")
+
+    Each `iter()` is the next epoch; `len()` is the batches of one. A batch is `(images, labels)`: tensors where torch
+    is installed, else NumPy arrays. Images are f32 (batch, channels, height, width), normalized; with `dtype="uint8"`
+    they are u8 (batch, height, width, channels) as decoded. Labels are i64 (batch,). The memory of a batch is reused
+    once nothing refers to it any more: keep batches as long as you like.
+
+    Raises ConfigError for arguments, DataError for missing or damaged data; both name the key, and the way out.
+    """
+
+    def __init__(
+        self,
+        file: str | os.PathLike[str] = "",
+        overrides: Mapping[str, Any] | None = None,
+        *,
+        split: str = "train",
+        batch_size: int | None = None,
+        global_batch_size: int | None = None,
+        drop_last: bool = False,
+        dtype: str = "float32",
+        output: str | None = None,
+        ids: bool = False,
+        rank: int | None = None,
+        world_size: int | None = None,
+    ) -> None:
+        """Opens the data of a configuration.
+
+        file: a TOML file; none: `overrides` say all.
+        overrides: values of keys, {"data.path": "pictures"}, which replace those of the file.
+        split: "train", in the order of [order] and augmented; "val", in stored order and as it is.
+        batch_size: rows of a batch on this rank.
+        global_batch_size: rows of a batch on all ranks together, in place of `batch_size`.
+        drop_last: leaves out the rest of an epoch that fills no batch; else the last batch is shorter.
+        dtype: of images: "float32" or "uint8".
+        output: "torch" or "numpy"; None: torch where it is installed.
+        ids: batches have the ids of their samples, too, i64 (batch,): see describe().
+        rank, world_size: which part of each batch this process takes; None: of torch.distributed, or of the
+            environment variables RANK and WORLD_SIZE.
+        """
+        if split not in ("train", "val"):
+            raise ValueError(f"split = {split!r}: expected 'train' or 'val'")
+        if dtype not in ("float32", "uint8"):
+            raise ValueError(f"dtype = {dtype!r}: expected 'float32' or 'uint8'")
+        if batch_size is not None and global_batch_size is not None:
+            raise TypeError("give batch_size, of this rank, or global_batch_size, of all")
+        rank, world_size = rank_and_world(rank, world_size)
+        values = dict(overrides or {})
+        if batch_size is not None:
+            global_batch_size = batch_size * world_size
+        if global_batch_size is not None:
+            values["loader.batch"] = global_batch_size
+        self._arguments: dict[str, Any] = {
+            "file": os.fspath(file), "overrides": values, "split": split, "drop_last": drop_last, "dtype": dtype,
+            "output": output, "ids": ids, "rank": rank, "world_size": world_size,
+        }
+        self._core = _core.Loader(
+            os.fspath(file), [(key, to_toml(value)) for key, value in values.items()],
+            split == "train", drop_last, dtype == "float32", rank, world_size,
+        )
+        self._finish = _finisher(output)
+        self._ids = ids
+        self._names = [name for name, *_ in self._core.fields()]
+        self._is_pair = self._names == ["image", "label"]
+        self._epochs = 0  # that were begun; an iterator of an earlier one ends
+        self._goes_on = True  # the next iter() is the position's epoch, not the one after it
+        self._wait_s = 0.0
+        self._longest_wait_s = 0.0
+        self._batches = 0
+        self._since = time.perf_counter()
+
+    if TYPE_CHECKING:  # made below, from the registry: help(Loader.image_folder) has the keys
+        cifar: ClassVar[Callable[..., Loader]]
+        coco: ClassVar[Callable[..., Loader]]
+        idx: ClassVar[Callable[..., Loader]]
+        image_folder: ClassVar[Callable[..., Loader]]
+        shapes: ClassVar[Callable[..., Loader]]
+        voc: ClassVar[Callable[..., Loader]]
+        webdataset: ClassVar[Callable[..., Loader]]
+
+    @classmethod
+    def config(
+        cls, file: str | os.PathLike[str], *, split: str = "train", overrides: Mapping[str, Any] | None = None, **more: Any
+    ) -> Loader:
+        """The data of a configuration file, as `flowtrain FILE` would train on them."""
+        return cls(file, overrides, split=split, **more)
+
+    # --- Epochs ---
+
+    def __len__(self) -> int:
+        """Batches of an epoch, on every rank."""
+        return self._core.sizes()["batches"]
+
+    def __iter__(self) -> Iterator[Batch]:
+        """The next epoch, or the rest of the one that load_state_dict() has set. An epoch that is left early is over."""
+        self._core.begin_epoch()
+        self._goes_on = False
+        self._epochs += 1
+        return self._batches_of(self._epochs)
+
+    def _batches_of(self, epoch: int) -> Iterator[Batch]:
+        while self._epochs == epoch:  # else a later iter() has begun another one
+            begin = time.perf_counter()
+            batch = self._core.next()
+            waited = time.perf_counter() - begin
+            if batch is None:
+                return
+            self._batches += 1
+            self._wait_s += waited
+            self._longest_wait_s = max(self._longest_wait_s, waited)
+            yield self._batch(*batch)
+
+    def _batch(self, arrays: list[numpy.ndarray], ids: numpy.ndarray) -> Batch:
+        made = [self._finish(array) for array in arrays]
+        if self._is_pair:
+            return (*made, self._finish(ids)) if self._ids else tuple(made)
+        fields = dict(zip(self._names, made))
+        if self._ids:
+            fields["ids"] = self._finish(ids)
+        return fields
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next iter() is that epoch, from 0. Without it each iter() is the one after the last: nothing to call.
+
+        After load_state_dict() its own epoch goes on where it stood.
+        """
+        coming = self._core.position()["epoch"] + (0 if self._goes_on else 1)
+        if epoch != coming:
+            self._core.seek(epoch, 0)
+            self._goes_on = True
+
+    # --- State ---
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the stream stands, as JSON takes it: what was handed out on all ranks, never what was prepared.
+
+        Equal on all ranks that have taken as many batches. Of another batch size, other workers or another number of
+        ranks the same samples follow, with the same pixels.
+        """
+        return {"version": _STATE_VERSION, **self._core.position(), "basis": self._core.basis()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """The next iter() goes on from there; a running one ends. Raises ConfigError where data or keys differ."""
+        if state.get("version") != _STATE_VERSION:
+            raise _core.ConfigError(f"a loader's state of version {state.get('version')}, expected {_STATE_VERSION}")
+        now, before = self._core.basis(), state["basis"]
+        changes = [
+            f"{key}: {now.get(key, 'not there')}, was {before.get(key, 'not there')}"
+            for key in sorted({*now, *before})
+            if now.get(key) != before.get(key)
+        ]
+        if changes:
+            raise _core.ConfigError(
+                "the state is of another stream of samples: " + "; ".join(changes)
+                + "\n  hint: put back what was there, or begin a new stream: without load_state_dict()"
+            )
+        self._core.seek(state["epoch"], state["samples"])
+        self._goes_on = True
+        self._epochs += 1  # ends what iterates
+
+    # --- What it is, and how it fares ---
+
+    @property
+    def classes(self) -> list[str]:
+        """Names of the classes, in the order of their labels."""
+        return self._core.classes()
+
+    def describe(self, id: int) -> str:
+        """What a sample is, of those `ids` that batches have: a file's path, say."""
+        return self._core.describe(int(id))
+
+    def stats(self) -> dict[str, Any]:
+        """How it fares since it was made, or since the last call.
+
+        batches; wait_s and longest_wait_s: seconds that batches were waited for, in all and at most; wait: their part
+        of the time; busy: each stage's working threads, on average since the epochs began; verdict: what to change.
+        """
+        seconds = time.perf_counter() - self._since
+        sizes, busy = self._core.sizes(), self._core.busy_seconds()
+        wait = self._wait_s / seconds if seconds > 0 else 0.0
+        if wait < 0.01:
+            verdict = "batches were there when they were asked for"
+        elif busy["read"] / max(sizes["readers"], 1) > busy["sample"] / max(sizes["workers"], 1):
+            verdict = "reading is the slowest stage: more readers, or the data on a faster disk"
+        elif sizes["workers"] < (os.cpu_count() or 1):
+            verdict = f"decoding and augmenting is the slowest stage: more workers, there are {os.cpu_count()} cores"
+        else:
+            verdict = "all cores decode and augment: smaller stored pictures, or cheaper augmentation"
+        stats = {
+            "batches": self._batches, "wait_s": self._wait_s, "longest_wait_s": self._longest_wait_s, "wait": wait,
+            "busy": busy, "memory_blocks": sizes["memory_blocks"], "verdict": verdict,
+        }
+        self._batches, self._wait_s, self._longest_wait_s, self._since = 0, 0.0, 0.0, time.perf_counter()
+        return stats
+
+    def __repr__(self) -> str:
+        sizes, place = self._core.sizes(), self._core.position()
+        what = self._arguments["file"] or self._arguments["overrides"].get("data.path") or "shapes"
+        return (
+            f"<flowtrain.Loader of {what}, {self._arguments['split']}: {sizes['samples']:,} samples, {len(self):,} batches "
+            f"of {sizes['batch_size']} an epoch, {sizes['workers']} workers; epoch {place['epoch']}, "
+            f"sample {place['samples']:,}>"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy, in this process or another, opens the data anew and goes on from the same place."""
+        return _again, (self._arguments, self.state_dict())
+
+    def close(self) -> None:
+        """Ends its threads. Batches that were handed out stay good; another iter() starts the threads again."""
+        self._epochs += 1
+        self._core.close()
+
+    def __enter__(self) -> Loader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _again(arguments: dict[str, Any], state: dict[str, Any]) -> Loader:
+    loader = Loader(**arguments)
+    loader.load_state_dict(state)
+    return loader
+
+
+def _finisher(output: str | None) -> Any:
+    """From an array to what batches hold; nothing is copied."""
+    if output not in (None, "torch", "numpy"):
+        raise ValueError(f"output = {output!r}: expected 'torch' or 'numpy'")
+    if output == "numpy":
+        return lambda array: array
+    try:
+        import torch
+    except ImportError:
+        if output == "torch":
+            raise
+        return lambda array: array
+    return torch.from_numpy
+
+
+# --- Loader.image_folder and its like: one for each data set, from the registry's keys ---
+
+_LOADER_KEYS = {"workers": "loader.workers", "readers": "loader.readers", "prefetch": "loader.prefetch",
+                "seed": "run.seed", "sampler": "sampler.name", "order": "order.name"}
+
+
+def _constructor(dataset: str) -> Any:
+    help_text, keys = _DATASETS[dataset]
+    data_keys = {key for key, *_ in keys}
+
+    def make(cls: type[Loader], *path: Any, **arguments: Any) -> Loader:
+        if len(path) > 1:
+            raise TypeError(f"Loader.{dataset}() takes one path, and all else by name")
+        values: dict[str, Any] = {"data.dataset": dataset}
+        if path:
+            arguments["path"] = path[0]
+        split = "train" if arguments.pop("train", True) else "val"
+        shuffle = arguments.pop("shuffle", None)
+        sampler = arguments.get("sampler", "classify")
+        sampler_keys = {key for key, *_ in _SAMPLERS[sampler][1]} if sampler in _SAMPLERS else set()
+        own = {"batch_size", "global_batch_size", "drop_last", "dtype", "output", "ids", "rank", "world_size"}
+        more: dict[str, Any] = {}
+        for key, value in arguments.items():
+            if key in own:
+                more[key] = value
+            elif key in _LOADER_KEYS:
+                values[_LOADER_KEYS[key]] = value
+            elif key in data_keys or key in ("path", "split"):
+                values[f"data.{key}"] = value
+            elif key in sampler_keys:
+                values[f"sampler.{key}"] = value
+            else:
+                known = sorted({"path", "split", "train", "shuffle", *own, *_LOADER_KEYS, *data_keys, *sampler_keys})
+                raise TypeError(f"Loader.{dataset}() has no argument {key!r}; known: {', '.join(known)}")
+        if shuffle is False and "order.name" not in values:
+            values["order.name"] = "sequential"
+        return cls("", values, split=split, **more)
+
+    make.__name__ = dataset
+    make.__qualname__ = f"Loader.{dataset}"
+    make.__doc__ = _doc(dataset, help_text, keys)
+    return classmethod(make)
+
+
+def _doc(dataset: str, help_text: str, keys: list[tuple[str, str | None, str]]) -> str:
+    def lines(entries: list[tuple[str, str | None, str]]) -> str:
+        return "\n".join(
+            f"    {key}: {text} ({'must be given' if default is None else 'default ' + default})"
+            for key, default, text in entries
+        )
+
+    text = f"{help_text}\n\nOf the data set:\n{lines(keys)}\n\nOf the sampler `classify`, which is the default:\n"
+    return inspect.cleandoc(text) + "\n" + lines(_SAMPLERS["classify"][1]) + (
+        "\n\nAlso: train (False: for validation, in stored order and as it is), split (the data set's own), shuffle "
+        "(False: in\nstored order), workers, readers, prefetch, seed, sampler, order, and what Loader() takes.\n"
+    )
+
+
+for _dataset in _DATASETS:
+    setattr(Loader, _dataset, _constructor(_dataset))

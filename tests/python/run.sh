@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# run.sh BUILD FILE PYTHON PACKAGES: runs a file of the Python package's tests against the build's package.
+set -euo pipefail
+
+build=$1 file=$2 python=$3 packages=$4
+if [[ -z $packages ]]; then
+  echo "skipped: [nanobind] the Python package was not built: cmake/go test full builds it"
+  exit 77
+fi
+if [[ ${file##*/} == test_torch* ]] && ! PYTHONPATH=${FLOWTRAIN_TEST_PYTHONPATH:-} "$python" -c 'import torch' 2>/dev/null; then
+  echo "skipped: [python-torch] this Python has no PyTorch"
+  exit 77
+fi
+export PYTHONPATH=$build/python:$packages:${FLOWTRAIN_TEST_PYTHONPATH:-} PYTHONDONTWRITEBYTECODE=1
+exec "$python" -m pytest -q -rs -p no:cacheprovider --rootdir "$(dirname -- "$file")" "$file"

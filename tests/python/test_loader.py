@@ -1,0 +1,308 @@
+"""flowtrain.Loader: batches, epochs, state, ranks, memory, errors."""
+
+import gc
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from conftest import hashes
+
+import flowtrain as ft
+
+
+def open_pictures(folder, **changes):
+    arguments = {"batch_size": 8, "size": 24, "seed": 5, "workers": 2, "ids": True, "output": "numpy"}
+    return ft.Loader.image_folder(str(folder), **{**arguments, **changes})
+
+
+def epoch_of(loader):
+    return [row for batch in loader for row in hashes(batch)]
+
+
+def test_batches_of_images_and_labels(pictures):
+    loader = open_pictures(pictures, ids=False)
+    batches = list(loader)
+    assert len(batches) == len(loader) == 8
+    images, labels = batches[0]
+    assert images.shape == (8, 3, 24, 24) and images.dtype == np.float32
+    assert labels.shape == (8,) and labels.dtype == np.int64
+    assert len(batches[-1][0]) == 61 - 7 * 8
+    assert loader.classes == ["cat", "dog", "emu"]
+    assert len(list(open_pictures(pictures, drop_last=True))) == 7
+
+
+def test_bytes_are_what_floats_are_made_of(pictures):
+    plain = {"mean": [0.5, 0.25, 0.125], "stddev": [0.5, 0.25, 1.0], "shuffle": False}
+    floats, _, _ = next(iter(open_pictures(pictures, **plain)))
+    bytes_, _, _ = next(iter(open_pictures(pictures, dtype="uint8", **plain)))
+    assert bytes_.shape == (8, 24, 24, 3) and bytes_.dtype == np.uint8
+    expected = (bytes_.astype(np.float64) / 255 - plain["mean"]) / plain["stddev"]
+    np.testing.assert_allclose(floats, expected.transpose(0, 3, 1, 2), atol=2e-6)
+
+
+def test_each_iter_is_the_next_epoch_and_workers_change_nothing(pictures):
+    one, other = open_pictures(pictures, workers=1), open_pictures(pictures, workers=4, prefetch=1)
+    first, second = epoch_of(one), epoch_of(one)
+    assert sorted(i for i, _ in first) == sorted(i for i, _ in second) == list(range(61))
+    assert first != second
+    assert first == epoch_of(other) and second == epoch_of(other)
+
+
+def test_an_epoch_that_is_left_is_over(pictures):
+    whole, left = open_pictures(pictures), open_pictures(pictures)
+    epochs = [epoch_of(whole) for _ in range(3)]
+    iterator = iter(left)
+    next(iterator)
+    assert epoch_of(left) == epochs[1]
+    assert list(iterator) == []
+    left.set_epoch(2)
+    assert epoch_of(left) == epochs[2]
+    left.set_epoch(0)
+    assert epoch_of(left) == epochs[0]
+
+
+def test_set_epoch_as_scripts_call_it_changes_nothing(pictures):
+    plain, called = open_pictures(pictures), open_pictures(pictures)
+    for epoch in range(3):
+        called.set_epoch(epoch)
+        assert epoch_of(called) == epoch_of(plain)
+
+
+def test_set_epoch_after_a_state_goes_on_where_it_stood(pictures):
+    straight, begun, later = (open_pictures(pictures) for _ in range(3))
+    stream = [row for _ in range(3) for row in epoch_of(straight)]
+    epoch_of(begun)
+    next(iter(begun))
+    later.load_state_dict(begun.state_dict())
+    later.set_epoch(1)
+    assert epoch_of(later) == stream[61 + 8:122]
+    later.set_epoch(2)
+    assert epoch_of(later) == stream[122:]
+
+
+def test_validation_is_in_stored_order(pictures):
+    loader = open_pictures(pictures, train=False)
+    rows = epoch_of(loader)
+    assert [i for i, _ in rows] == list(range(7))
+    assert rows == epoch_of(loader)
+    assert loader.describe(3).endswith(".png")
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("position", [0, 1, 3, 7, 8])
+def test_state_goes_on_exactly_with_any_batch_and_workers(pictures, position, drop_last):
+    straight = open_pictures(pictures, batch_size=1, drop_last=drop_last)
+    stream = [row for _ in range(3) for row in epoch_of(straight)]
+    loader = open_pictures(pictures, drop_last=drop_last)
+    taken = 0
+    for _, batch in zip(range(position), loader):
+        taken += len(batch[2])
+    if drop_last and position >= 7:
+        taken = 61  # what the epoch leaves out is behind it
+    state = json.loads(json.dumps(loader.state_dict()))
+    assert state["samples"] == taken
+    for batch_size, workers in ((8, 1), (5, 3), (1, 2)):
+        later = open_pictures(pictures, batch_size=batch_size, workers=workers)
+        later.load_state_dict(state)
+        rest = epoch_of(later) if 0 < taken < 61 else []
+        assert rest == (stream[taken:61] if rest else [])
+        if taken == 0:
+            assert epoch_of(later) == stream[:61]
+        assert epoch_of(later) == stream[61:122]
+
+
+def test_a_state_is_loaded_three_times_in_a_row(pictures):
+    stream = [row for _ in range(2) for row in epoch_of(open_pictures(pictures))][:61]
+    state, seen = None, []
+    for _ in range(4):
+        loader = open_pictures(pictures)
+        if state:
+            loader.load_state_dict(state)
+        for _, batch in zip(range(2), loader):
+            seen += hashes(batch)
+        state = loader.state_dict()
+    assert seen == stream[:len(seen)]
+
+
+def test_a_state_is_loaded_while_it_runs(pictures):
+    loader = open_pictures(pictures)
+    first = epoch_of(loader)
+    start = open_pictures(pictures).state_dict()
+    iterator = iter(loader)
+    next(iterator)
+    loader.load_state_dict(start)
+    assert list(iterator) == []
+    assert epoch_of(loader) == first
+
+
+def test_ranks_take_the_parts_of_one_stream_and_other_worlds_go_on(pictures):
+    straight = open_pictures(pictures, batch_size=6)
+    stream = [row for _ in range(2) for row in epoch_of(straight)]
+
+    def of_world(world, batches, state):
+        loaders = [open_pictures(pictures, batch_size=6 // world, rank=r, world_size=world) for r in range(world)]
+        if state:
+            for loader in loaders:
+                loader.load_state_dict(state)
+        iterators = [iter(loader) for loader in loaders]
+        rows = [row for _ in range(batches) for iterator in iterators for row in hashes(next(iterator))]
+        states = [loader.state_dict() for loader in loaders]
+        assert all(state == states[0] for state in states)
+        return rows, states[0]
+
+    one, state = of_world(1, 2, None)
+    three, state = of_world(3, 4, state)
+    two, state = of_world(2, 3, state)
+    assert one + three + two == stream[:54]
+
+
+def test_a_state_of_other_data_or_keys_is_refused_with_the_difference(pictures):
+    state = open_pictures(pictures).state_dict()
+    with pytest.raises(ft.ConfigError, match=r"run.seed: 6, was 5"):
+        open_pictures(pictures, seed=6).load_state_dict(state)
+    with pytest.raises(ft.ConfigError, match=r"sampler.flip: 0.25, was 0.5"):
+        open_pictures(pictures, flip=0.25).load_state_dict(state)
+    (pictures / "train" / "cat" / "more.png").write_bytes(b"")
+    try:
+        with pytest.raises(ft.ConfigError, match=r"records: \w+, was \w+; samples: 62, was 61"):
+            open_pictures(pictures).load_state_dict(state)
+    finally:
+        (pictures / "train" / "cat" / "more.png").unlink()
+
+
+def test_data_may_move(pictures, tmp_path):
+    link = tmp_path / "elsewhere"
+    link.symlink_to(pictures)
+    open_pictures(link).load_state_dict(open_pictures(pictures).state_dict())
+
+
+def test_held_batches_are_not_overwritten_and_memory_is_reused(pictures):
+    loader = open_pictures(pictures)
+    held = [batch for _ in range(4) for batch in loader]
+    before = [hashes(batch) for batch in held]
+    for _ in range(6):
+        epoch_of(loader)
+    assert before == [hashes(batch) for batch in held]
+    blocks = loader.stats()["memory_blocks"]
+    assert blocks >= len(held)
+    del held
+    gc.collect()
+    for _ in range(20):
+        epoch_of(loader)
+    assert loader.stats()["memory_blocks"] == blocks
+    fresh = open_pictures(pictures)
+    for _ in range(20):
+        epoch_of(fresh)
+    assert fresh.stats()["memory_blocks"] <= 3
+
+
+def test_batches_outlive_their_loader(pictures):
+    loader = open_pictures(pictures)
+    batch = next(iter(loader))
+    before = hashes(batch)
+    loader.close()
+    del loader
+    gc.collect()
+    assert hashes(batch) == before
+
+
+def test_pickled_loaders_go_on(pictures):
+    loader = open_pictures(pictures)
+    iterator = iter(loader)
+    next(iterator)
+    copy = pickle.loads(pickle.dumps(loader))
+    assert epoch_of(copy) == [row for batch in iterator for row in hashes(batch)]
+
+
+def test_a_configuration_file(pictures, tmp_path):
+    file = tmp_path / "c.toml"
+    file.write_text(f'[data]\ndataset = "image_folder"\npath = "{pictures}"\n[sampler]\nsize = 24\n[loader]\nbatch = 8\n')
+    loader = ft.Loader.config(file, overrides={"run.seed": 5}, ids=True, output="numpy")
+    assert epoch_of(loader) == epoch_of(open_pictures(pictures))
+    assert str(file) in repr(loader)
+
+
+def test_errors_name_the_key_and_the_way_out(pictures, tmp_path):
+    with pytest.raises(ft.DataError, match="no such folder|cannot|not found|does not exist"):
+        open_pictures(tmp_path / "nothing")
+    with pytest.raises(ft.ConfigError, match="sampler.flip"):
+        open_pictures(pictures, flip=2.0)
+    with pytest.raises(TypeError, match="no argument 'flipp'; known: .*flip"):
+        open_pictures(pictures, flipp=0.5)
+    with pytest.raises(ValueError, match="rank 2 of a world of 2"):
+        open_pictures(pictures, rank=2, world_size=2)
+    with pytest.raises(TypeError, match="batch_size"):
+        open_pictures(pictures, global_batch_size=3)
+
+
+def test_a_damaged_picture_is_replaced_or_ends_the_epoch(pictures, tmp_path):
+    (tmp_path / "train" / "cat").mkdir(parents=True)
+    for number in range(3):
+        source = pictures / "train" / "cat" / f"{3 * number}.png"
+        (tmp_path / "train" / "cat" / f"{number}.png").write_bytes(source.read_bytes())
+    for number in (3, 4):
+        (tmp_path / "train" / "cat" / f"{number}.png").write_bytes(b"no picture")
+    with pytest.raises(ft.DataError, match=r"more than data.max_bad = 1 allows; bad are .*3\.png"):
+        epoch_of(open_pictures(tmp_path, batch_size=2))
+    loader = ft.Loader(overrides={"data.dataset": "image_folder", "data.path": str(tmp_path), "sampler.size": 24,
+                                  "loader.batch": 2, "data.max_bad": 2}, ids=True, output="numpy")
+    assert len(epoch_of(loader)) == 5
+
+
+def test_another_thread_may_not_be_in_it_but_may_drop_batches(pictures):
+    loader = open_pictures(pictures)
+    dropped = []
+    thread = threading.Thread(target=lambda: [dropped.append(len(b[0])) for b in loader])
+    thread.start()
+    thread.join()
+    assert sum(dropped) == 61
+
+
+def test_a_forked_process_is_told(pictures):
+    loader = open_pictures(pictures)
+    next(iter(loader))
+    child = os.fork()
+    if child == 0:
+        try:
+            next(iter(loader))
+        except RuntimeError as error:
+            os._exit(0 if "before a fork" in str(error) else 2)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_ctrl_c_ends_a_wait():
+    script = (
+        "import flowtrain as ft\n"
+        "loader = ft.Loader.shapes(batch_size=256, size=512, workers=1)  # a second a batch\n"
+        "print('begun', flush=True)\n"
+        "try:\n"
+        "    while True:\n"
+        "        for batch in loader: pass\n"
+        "except KeyboardInterrupt:\n"
+        "    print('ended', flush=True)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "begun\n"
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    assert process.stdout.readline() == "ended\n"
+    process.stdout.close()
+    process.wait()
+
+
+def test_an_interpreter_may_end_in_the_middle(pictures):
+    script = (
+        "import sys, flowtrain as ft\n"
+        "loader = ft.Loader.image_folder(sys.argv[1], batch_size=4, size=24)\n"
+        "held = next(iter(loader))\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script, str(pictures)], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
