@@ -1,7 +1,8 @@
 #include "sampling/class_names.h"
 
+#include <algorithm>
 #include <numeric>
-#include <ranges>
+#include <span>
 #include <stdexcept>
 #include <string_view>
 #include <unordered_map>
@@ -75,7 +76,7 @@ ClassPlaces places_among(const std::vector<std::string>& known, const std::vecto
 
 std::string listed_classes(const std::vector<std::string>& names) {
   constexpr std::size_t most = 10;
-  const auto list = join(names | std::views::take(most));
+  const auto list = join(std::span(names).first(std::min(most, names.size())));
   return names.size() > most ? concat(list, " and ", names.size() - most, " more") : list;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <ranges>
 #include <string_view>
 
 #include "nets/entries.h"
@@ -77,7 +76,7 @@ void check_labels(const std::vector<Settings>& optims, const std::vector<Setting
   for (auto& schedule : schedules)
     if (auto& wanted = schedule.text("optim"); !wanted.empty() && !labels.all().contains(wanted))
       throw schedule.error("optim", "no optimizer is called '" + wanted + "'", ExitCode::usage,
-                           "known: " + join(labels.all() | std::views::keys));
+                           "known: " + join(labels.all(), ", ", [](auto& label) { return label.first; }));
 }
 
 // Rules of several sources, and that what only they need is given for nothing else.

@@ -1,7 +1,6 @@
 #include "pipeline/validation/best.h"
 
 #include <algorithm>
-#include <ranges>
 
 #include "sampling/core/text.h"
 
@@ -57,8 +56,8 @@ std::vector<std::uint64_t> kept_by(const std::vector<BestRule>& rules, const Ran
   std::vector<std::uint64_t> iterations;
   for (auto& rule : rules)
     if (const auto found = rankings.find(rule.link); found != rankings.end())
-      for (auto& entry : found->second.entries | std::views::take(std::max<std::size_t>(rule.keep, 1)))
-        iterations.push_back(entry.iteration);
+      for (std::size_t i = 0; i < std::min(std::max<std::size_t>(rule.keep, 1), found->second.entries.size()); ++i)
+        iterations.push_back(found->second.entries[i].iteration);
   return iterations;
 }
 

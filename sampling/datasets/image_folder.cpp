@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <ranges>
+#include <span>
 
 #include "sampling/class_names.h"
 #include "sampling/core/text.h"
@@ -43,7 +43,7 @@ class LeftOut {
     std::vector<std::pair<std::uint64_t, std::string>> kinds;
     for (auto& [ending, files] : endings_) kinds.emplace_back(files, ending.empty() ? "without ending" : "." + ending);
     std::ranges::stable_sort(kinds, std::ranges::greater(), &std::pair<std::uint64_t, std::string>::first);
-    const auto list = join(kinds | std::views::take(most), ", ",
+    const auto list = join(std::span(kinds).first(std::min(most, kinds.size())), ", ",
                            [](const auto& kind) { return concat(kind.first, " ", kind.second); });
     return kinds.size() > most ? list + ", …" : list;
   }

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <istream>
 #include <numeric>
-#include <ranges>
 #include <stdexcept>
 #include <system_error>
 
@@ -98,9 +97,14 @@ std::optional<std::size_t> Files::find(std::string_view name) const {
 
 std::pair<std::size_t, std::size_t> Files::range(std::string_view prefix) const {
   const auto first_at_or_after = [this](auto is_before) {
-    const auto all = std::views::iota(std::size_t{0}, size());
-    const auto at = std::ranges::partition_point(all, [&](std::size_t i) { return is_before(names_[i]); });
-    return static_cast<std::size_t>(at - all.begin());
+    std::size_t first = 0;
+    for (std::size_t left = size(); left > 0;) {  // names_ has no iterators for std::partition_point
+      const std::size_t half = left / 2;
+      const bool later = is_before(names_[first + half]);
+      first += later ? half + 1 : 0;
+      left = later ? left - half - 1 : half;
+    }
+    return first;
   };
   return {first_at_or_after([&](std::string_view name) { return name < prefix; }),
           first_at_or_after([&](std::string_view name) { return name.substr(0, prefix.size()) <= prefix; })};
