@@ -4,7 +4,6 @@ import sys
 from pathlib import Path
 
 import flowtrain as ft
-import torch
 from torchvision.io import write_png
 
 
@@ -15,8 +14,7 @@ def draw(folder: Path, train: bool, samples: int) -> None:
         for image, label, number in zip(images, labels.tolist(), ids.tolist()):
             place = folder / ("train" if train else "val") / loader.classes[label]
             place.mkdir(parents=True, exist_ok=True)
-            rgb = image.permute(2, 0, 1).expand(3, -1, -1).contiguous() if image.shape[2] == 1 else image.permute(2, 0, 1)
-            write_png(torch.as_tensor(rgb).contiguous(), str(place / f"{number:05}.png"))
+            write_png(image.permute(2, 0, 1).expand(3, -1, -1).contiguous(), str(place / f"{number:05}.png"))
 
 
 if __name__ == "__main__":

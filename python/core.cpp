@@ -12,6 +12,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -46,6 +47,39 @@ nb::object array_of(void* data, const std::vector<std::size_t>& shape, nb::dlpac
                   nb::rv_policy::reference);
 }
 
+/// Set when the interpreter begins to end. A thread that takes the GIL after that is unwound by force, which ends the
+/// process: threads that are still outside stay there.
+std::atomic<bool> ending{false};
+std::atomic<int> threads_outside{0};
+
+/// Runs `body` without the GIL.
+template <class Body>
+void without_gil(Body body) {
+  if (ending) throw std::runtime_error("the interpreter ends");
+  PyThreadState* const thread = PyEval_SaveThread();
+  ++threads_outside;
+  std::exception_ptr error;
+  try {
+    body();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (ending) {
+    --threads_outside;
+    for (;;) pause();
+  }
+  PyEval_RestoreThread(thread);
+  --threads_outside;
+  if (error) std::rethrow_exception(error);
+}
+
+/// For atexit: waits until no other thread is on its way back.
+void end_interpreter() {
+  ending = true;
+  const nb::gil_scoped_release unlocked;
+  for (int ms = 0; threads_outside > 0 && ms < 10'000; ++ms) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
 /// One thread at a time, and only in the process that made it.
 class Guard {
  public:
@@ -69,9 +103,10 @@ class PyLoader {
            std::uint64_t rank, std::uint64_t world) {
     std::vector<Override> all;
     for (const auto& [key, value] : overrides) all.push_back({key, value, "argument"});
-    const nb::gil_scoped_release unlocked;
-    loader_ = std::make_unique<DataLoader>(load_config(file, all),
-                                           DataLoaderOptions{training, drop_last, floats, {rank, world}});
+    without_gil([&] {
+      loader_ = std::make_unique<DataLoader>(load_config(file, all),
+                                             DataLoaderOptions{training, drop_last, floats, {rank, world}});
+    });
   }
   ~PyLoader() {
     const nb::gil_scoped_release unlocked;
@@ -83,8 +118,7 @@ class PyLoader {
 
   void begin_epoch() {
     const Guard guard(used_, made_in_);
-    const nb::gil_scoped_release unlocked;
-    loader_->begin_epoch();
+    without_gil([&] { loader_->begin_epoch(); });
   }
 
   /// (arrays in the order of fields(), ids), or None at the epoch's end.
@@ -92,25 +126,23 @@ class PyLoader {
     const Guard guard(used_, made_in_);
     for (;;) {
       std::optional<std::unique_ptr<LoadedBatch>> batch;
-      {
-        const nb::gil_scoped_release unlocked;
-        batch = loader_->next_within(patience);
-      }
+      without_gil([&] { batch = loader_->next_within(patience); });
       if (batch) return *batch ? to_python(**batch) : nb::none();
       if (PyErr_CheckSignals() != 0) throw nb::python_error();  // Ctrl-C
     }
   }
 
+  /// Of the thread that iterates.
   nb::dict position() const {
     nb::dict position;
     position["epoch"] = loader_->position().epoch;
     position["samples"] = loader_->position().samples;
+    position["batches_left"] = loader_->batches_left();
     return position;
   }
   void seek(std::uint64_t epoch, std::uint64_t samples) {
     const Guard guard(used_, made_in_);
-    const nb::gil_scoped_release unlocked;
-    loader_->seek({epoch, samples});
+    without_gil([&] { loader_->seek({epoch, samples}); });
   }
   nb::dict basis() const {
     nb::dict basis;
@@ -146,10 +178,17 @@ class PyLoader {
   }
   const std::vector<std::string>& classes() const { return loader_->classes(); }
   std::string describe(std::uint64_t id) const { return loader_->describe(id); }
+  /// The first place of a list of records, each by the end of its name and its class, that is another one here; -1:
+  /// all are the same.
+  std::int64_t first_other(const std::vector<std::string>& names, const std::vector<std::int64_t>& labels) const {
+    for (std::size_t id = 0; id < names.size(); ++id)
+      if (loader_->label(id) != labels.at(id) || !loader_->describe(id).ends_with(names[id]))
+        return static_cast<std::int64_t>(id);
+    return -1;
+  }
   void close() {
     const Guard guard(used_, made_in_);
-    const nb::gil_scoped_release unlocked;
-    loader_->close();
+    without_gil([&] { loader_->close(); });
   }
 
  private:
@@ -212,6 +251,7 @@ NB_MODULE(_core, module) {
 
   module.attr("version") = FLOWTRAIN_VERSION;
   module.def("parts", &parts);
+  module.def("end_interpreter", &end_interpreter);
   nb::class_<PyLoader>(module, "Loader")
       .def(nb::init<const std::string&, const Pairs&, bool, bool, bool, std::uint64_t, std::uint64_t>(),
            nb::arg("file"), nb::arg("overrides"), nb::arg("training"), nb::arg("drop_last"), nb::arg("floats"),
@@ -226,6 +266,7 @@ NB_MODULE(_core, module) {
       .def("busy_seconds", &PyLoader::busy_seconds)
       .def("classes", &PyLoader::classes)
       .def("describe", &PyLoader::describe, nb::arg("id"))
+      .def("first_other", &PyLoader::first_other, nb::arg("names"), nb::arg("labels"))
       .def("close", &PyLoader::close);
 }
 

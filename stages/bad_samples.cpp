@@ -1,7 +1,7 @@
 #include "stages/bad_samples.h"
 
 #include <algorithm>
-#include <ranges>
+#include <vector>
 
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
@@ -17,10 +17,11 @@ void BadSamples::account(std::vector<BadSample> found, std::uint64_t iteration) 
   // Chunks enter theirs as they come; a position's own attempts are in order already.
   std::stable_sort(found.begin(), found.end(), [](auto& a, auto& b) { return a.position < b.position; });
   for (auto& bad : found) {
-    if (!ids_.insert(bad.id).second) continue;
+    const bool is_new = ids_.insert(bad.id).second;
     const bool tolerated = ids_.size() <= policy_.budget;
+    if (!is_new && tolerated) continue;
     const Entry entry{policy_.split, iteration, bad, dataset_.describe(bad.id), tolerated};
-    report_(entry);
+    if (is_new) report_(entry);
     if (!tolerated) stop(entry);
   }
 }
@@ -31,8 +32,9 @@ void BadSamples::stop(const Entry& last) const {
     throw UserError(ExitCode::data, last.text(), "mend or remove it, or let a few be replaced: data.bad = \"skip\"");
   const std::string key = policy_.split == "train" ? "data.max_bad" : "data." + policy_.split + ".max_bad";
   constexpr std::size_t shown = 5;
-  std::string names =
-      join(ids_ | std::views::take(shown), ", ", [this](std::uint64_t id) { return dataset_.describe(id); });
+  std::vector<std::uint64_t> first(ids_.begin(), ids_.end());
+  first.resize(std::min(shown, ids_.size()));
+  std::string names = join(first, ", ", [this](std::uint64_t id) { return dataset_.describe(id); });
   if (ids_.size() > shown) names += ", …";
   throw UserError(
       ExitCode::data,

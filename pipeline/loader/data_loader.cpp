@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <stdexcept>
 #include <utility>
 
+#include "pipeline/config/periods.h"
 #include "pipeline/loader/batch_memory.h"
 #include "pipeline/session/assembly.h"
 #include "pipeline/session/bad_sample_log.h"
@@ -16,17 +18,29 @@ namespace flowtrain {
 namespace {
 
 DataParts open_parts(const Config& config, const DataLoaderOptions& options) {
+  if (!number(config.table("run"), "seed"))
+    throw config.table("run").error("seed", "expected a number: a stream that can be gone on with needs one");
   const DataSlice slice{options.slice, 1};
   DataParts parts = options.training ? open_training_data(config, "cpu", slice)
                                      : open_validation_data(config, {}, "cpu", slice, options.slice.rank == 0,
                                                             /*needs_targets=*/false);
+  if (parts.batch < options.slice.world)
+    throw UserError(ExitCode::usage, concat("a batch of ", parts.batch, " rows for ", options.slice.world, " ranks"),
+                    "each rank needs a row at least");
+  if (options.drop_last && parts.order->size() < parts.batch)
+    throw UserError(ExitCode::usage,
+                    concat("drop_last leaves no batch: the data set has ", parts.order->size(),
+                           " samples, a batch has ", parts.batch),
+                    "take smaller batches, or keep the last one");
   if (options.floats) parts.sampler = with_finished_images(std::move(parts.sampler));
   return parts;
 }
 
 // Keys that decide which samples come, in what order, and what is drawn for them; the data may lie anywhere.
 bool decides(const std::string& key, bool training) {
-  if (key.ends_with(".path")) return false;
+  for (const char* end : {".path", ".bad", ".max_bad"})
+    if (key.ends_with(end)) return false;
+  if (key.starts_with("order.") && !training) return false;
   if (key.starts_with("data.")) return key.starts_with("data.val.") != training;
   return std::ranges::any_of(std::array{"order.", "sampler.", "run.seed", "run.plugins"},
                              [&key](auto* start) { return key.starts_with(start); });
@@ -44,8 +58,16 @@ struct DataLoader::Impl {
         layout(data.sampler->fields(), static_cast<std::uint32_t>(data.slice.most(data.batch))),
         memory(std::make_shared<BatchMemory>(data.device, layout.bytes())),
         bad(make_bad_sample_log(config, options.training, *data.dataset, nullptr, options.slice.rank == 0)),
-        scheduler(data.workers) {
-    data.batches = Batches(data.order->size(), data.batch, last_batch_of(options));
+        scheduler(data.workers) {}
+  Impl(const Impl&) = delete;
+
+  Batches batches_from(const DataLoaderOptions& options, StreamPosition position) const {
+    return {data.order->size(), data.batch, last_batch_of(options), position.epoch, position.samples};
+  }
+  // `loader` is what other threads ask for its times meanwhile. The one before ends here, after the lock.
+  void replace(std::unique_ptr<Loader> next = nullptr) {
+    const MutexLock lock(mutex);
+    loader.swap(next);
   }
 
   DataParts data;
@@ -53,8 +75,9 @@ struct DataLoader::Impl {
   std::shared_ptr<BatchMemory> memory;
   BadSamples bad;
   Scheduler scheduler;
-  std::unique_ptr<Loader> loader = {};
-  std::uint64_t left = 0;  // batches of the epoch that were not asked for yet
+  mutable Mutex mutex = {};
+  std::unique_ptr<Loader> loader = {};  // changed by replace()
+  std::uint64_t left = 0;               // batches of the epoch that were not asked for yet
   std::uint64_t given = 0;
 };
 
@@ -65,13 +88,22 @@ DataLoader::DataLoader(Config config, DataLoaderOptions options)
 
 DataLoader::~DataLoader() = default;
 
-std::uint64_t DataLoader::batches() const { return impl_->data.batches.per_epoch(); }
+std::uint64_t DataLoader::batches() const { return left_after(0); }
+std::uint64_t DataLoader::batches_left() const { return left_after(position_.samples); }
 std::uint64_t DataLoader::samples() const { return impl_->data.order->size(); }
 std::uint64_t DataLoader::batch_size() const { return impl_->data.batch; }
 const std::vector<Field>& DataLoader::fields() const { return impl_->layout.fields(); }
-std::string DataLoader::describe(std::uint64_t id) const { return impl_->data.dataset->describe(id); }
+std::string DataLoader::describe(std::uint64_t id) const {
+  const std::uint64_t records = impl_->data.dataset->size();
+  if (id >= records) throw std::out_of_range(concat("no sample ", id, ": there are ", records));
+  return impl_->data.dataset->describe(id);
+}
+std::int64_t DataLoader::label(std::uint64_t id) const { return impl_->data.dataset->label(id); }
 std::size_t DataLoader::memory_blocks() const { return impl_->memory->made(); }
-LoaderTimes DataLoader::times() const { return impl_->loader ? impl_->loader->times() : LoaderTimes{}; }
+LoaderTimes DataLoader::times() const {
+  const MutexLock lock(impl_->mutex);
+  return impl_->loader ? impl_->loader->times() : LoaderTimes{};
+}
 LoaderShape DataLoader::shape() const { return {impl_->data.workers, impl_->data.readers, impl_->data.prefetch}; }
 
 void DataLoader::begin_epoch() {
@@ -81,7 +113,7 @@ void DataLoader::begin_epoch() {
     // What was prepared goes on without a gap where the epoch before was taken whole.
     const bool whole = impl_->loader && impl_->left == 0;
     position_ = {position_.epoch + 1, 0};
-    if (!whole) impl_->loader.reset();
+    if (!whole) impl_->replace();
   }
   if (!impl_->loader) restart();
   impl_->left = left_after(position_.samples);
@@ -93,10 +125,11 @@ std::uint64_t DataLoader::left_after(std::uint64_t samples) const {
 }
 
 void DataLoader::restart() {
-  DataParts& data = impl_->data;
-  data.batches = Batches(data.order->size(), data.batch, last_batch_of(options_), position_.epoch, position_.samples);
-  impl_->loader = std::make_unique<Loader>(loader_parts("loader", data, config_));
-  impl_->loader->start();
+  LoaderParts parts = loader_parts("loader", impl_->data, config_);
+  parts.batches = impl_->batches_from(options_, position_);
+  auto loader = std::make_unique<Loader>(std::move(parts));
+  loader->start();
+  impl_->replace(std::move(loader));
 }
 
 std::optional<std::unique_ptr<LoadedBatch>> DataLoader::next_within(std::chrono::microseconds patience) {
@@ -107,12 +140,14 @@ std::optional<std::unique_ptr<LoadedBatch>> DataLoader::next_within(std::chrono:
   if (!one) return {};
   if (!*one) throw InternalError("the loader ended");
   Slab& slab = loader.slab(ticket);
-  if (ticket.kind == TicketKind::bad) {
-    const std::exception_ptr error = slab.error();
-    impl_->loader.reset();  // which ends with a bad batch; the next epoch has a new one
+  try {
+    if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
+    impl_->bad.account(slab.bad(), ++impl_->given);
+  } catch (...) {
+    const std::exception_ptr error = std::current_exception();
+    impl_->replace();  // it ends with such a batch; the next epoch has a new one
     std::rethrow_exception(error);
   }
-  if (!slab.bad().empty()) impl_->bad.account(slab.bad(), ++impl_->given);
   auto batch = std::make_unique<LoadedBatch>();
   batch->epoch = slab.epoch();
   batch->rows = static_cast<std::uint32_t>(slab.rows().size());
@@ -130,8 +165,7 @@ void DataLoader::seek(StreamPosition position) {
   if (position.samples > samples())
     throw UserError(ExitCode::usage, concat("a position of ", position.samples, " samples: an epoch has ", samples()),
                     "the data set or data.epoch has changed since the position was stored");
-  impl_->loader.reset();
-  impl_->left = 0;
+  close();
   position_ = position;
   fresh_ = true;
 }
@@ -141,11 +175,16 @@ std::map<std::string, std::string> DataLoader::basis() const {
                                            {"samples", std::to_string(samples())}};
   for (auto& [key, value] : common_values(config_))
     if (decides(key, options_.training)) basis[key] = value;
+  // Sources that fill whole batches, or epochs of so many batches: the order itself is made for a size.
+  const Settings& data = config_.data(true);
+  if (options_.training && !config_.list("data.source").empty() &&
+      (data.text("batches") == "one_source" || number(data, "epoch")))
+    basis["loader.batch"] = std::to_string(batch_size());
   return basis;
 }
 
 void DataLoader::close() {
-  impl_->loader.reset();
+  impl_->replace();
   impl_->left = 0;
 }
 

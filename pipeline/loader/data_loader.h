@@ -41,7 +41,9 @@ struct LoadedBatch {
   std::byte* field(std::size_t index) const { return memory.get() + layout->offset(index); }
 };
 
-/// One thread calls. Errors of a batch are thrown by next().
+/// One thread calls; times(), memory_blocks() and what does not change may be asked by any. Errors of a batch are
+/// thrown by next_within(). A rank that has no row of an epoch's last batch, which is shorter, gets the batch's first
+/// one, as the others need a batch of each.
 class DataLoader {
  public:
   /// Opens the data. loader.batch is that of all ranks together. Throws UserError(usage or data).
@@ -51,6 +53,8 @@ class DataLoader {
 
   /// Of an epoch, on every rank.
   std::uint64_t batches() const;
+  /// Of the epoch in which position() is, after it.
+  std::uint64_t batches_left() const;
   /// Of an epoch, of all ranks.
   std::uint64_t samples() const;
   /// Rows of a batch, of all ranks.
@@ -59,8 +63,10 @@ class DataLoader {
   const std::vector<Field>& fields() const;
   const std::vector<std::string>& classes() const { return classes_; }
   const Config& config() const { return config_; }
-  /// What a record is in messages: a file's path, say.
+  /// What a record is in messages: a file's path, say. Throws std::out_of_range.
   std::string describe(std::uint64_t id) const;
+  /// Its class; -1 where there is none.
+  std::int64_t label(std::uint64_t id) const;
 
   /// Begins the next epoch, or goes on with one that seek() has set. Batches of the one before that were not asked for
   /// are left out.

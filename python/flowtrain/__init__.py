@@ -16,7 +16,11 @@ from flowtrain._core import ConfigError, DataError
 from flowtrain.data_loader import DataLoader
 from flowtrain.loader import Batch, Loader
 
+import atexit
+
 from . import _core
+
+atexit.register(_core.end_interpreter)
 
 __version__: str = _core.version
 __all__ = ["Batch", "ConfigError", "DataError", "DataLoader", "Loader"]

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import numbers
 import os
 from typing import Any
+
+import numpy
 
 
 def to_toml(value: Any) -> str:
     """`True` is `true`, a path a text, a tuple a list. Raises TypeError for what TOML has no word for."""
-    if isinstance(value, bool):
+    if isinstance(value, (bool, numpy.bool_)):
         return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return repr(value)
+    if isinstance(value, numbers.Integral):
+        return repr(int(value))
+    if isinstance(value, numbers.Real):
+        return repr(float(value))
     if isinstance(value, (str, os.PathLike)):
-        return json.dumps(os.fspath(value))
+        return json.dumps(os.fspath(value), ensure_ascii=False).replace("\x7f", "\\u007F")
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(to_toml(item) for item in value) + "]"
     raise TypeError(f"a {type(value).__name__} is no value of a configuration: {value!r}")

@@ -15,12 +15,12 @@ class DataLoader(Loader):
 
         loader = ft.DataLoader(ImageFolder("pictures/train", transform), batch_size=64, shuffle=True, num_workers=8)
 
-    `dataset` may be torchvision's ImageFolder, with Compose of RandomResizedCrop, Resize, CenterCrop,
-    RandomHorizontalFlip, ColorJitter, ToTensor (or ToImage and ToDtype) and Normalize. explain() says what became of
-    each. Whatever else is given raises a TypeError that names it: use torch's DataLoader for that, or a data set of
-    flowtrain's (Loader.image_folder and its like).
+    `dataset` may be torchvision's ImageFolder. Its transform has, in this order, RandomResizedCrop, or Resize and
+    CenterCrop; RandomHorizontalFlip and ColorJitter, if any; ToTensor (of v2: ToDtype, with ToImage anywhere before);
+    Normalize, if any. explain() says what became of each. Whatever else is given raises a TypeError that names it: use
+    torch's DataLoader for that, or a data set of flowtrain's (Loader.image_folder and its like).
 
-    Batches are `[images, labels]` as tensors. Each iter() is another epoch with another order, as with torch; the
+    Batches are `(images, labels)` as tensors. Each iter() is another epoch with another order, as with torch; the
     order depends on `seed` alone. len(), state_dict(), load_state_dict(), set_epoch() are Loader's.
     """
 
@@ -31,8 +31,10 @@ class DataLoader(Loader):
         shuffle: bool = False,
         *,
         num_workers: int = 0,
+        pin_memory: bool = False,
         drop_last: bool = False,
-        prefetch_factor: int = 2,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
         generator: Any = None,
         seed: int | None = None,
         output: str | None = None,
@@ -41,25 +43,40 @@ class DataLoader(Loader):
         world_size: int | None = None,
         **unknown: Any,
     ) -> None:
-        """batch_size, shuffle, num_workers, drop_last, prefetch_factor, generator: as torch has them; 0 workers are 1.
+        """batch_size, shuffle, drop_last, generator: as torch has them. num_workers, prefetch_factor: threads, at least
+        one, and batches ahead for each, 2 by default; threads stay from epoch to epoch in any case.
 
+        pin_memory: tensors are copied to page-locked memory, where torch has a GPU.
         seed: of the order and of all that is drawn; None: the generator's, or 0.
         """
         asked = [name for name, value in unknown.items() if value not in (None, False, 0)]
         if asked:
-            raise TypeError(f"flowtrain.DataLoader has no {', '.join(asked)}: its threads need none, or it cannot do it")
+            raise TypeError(f"flowtrain.DataLoader has no {', '.join(asked)}: {_WAY_OUT}")
+        if batch_size is None:
+            raise TypeError("batch_size = None: flowtrain.DataLoader makes batches")
+        if seed is None:
+            seed = generator.initial_seed() % 2**31 if generator is not None else 0
         self._explained: list[str] = []
         overrides = {
             **self._of_dataset(dataset),
             **self._of_transform(dataset),
             "order.name": "shuffle" if shuffle else "sequential",
             "loader.workers": max(num_workers, 1),
-            "loader.prefetch": max(prefetch_factor * max(num_workers, 1), 2),
-            "run.seed": seed if seed is not None else generator.initial_seed() % 2**31 if generator is not None else 0,
+            "loader.prefetch": max((prefetch_factor or 2) * max(num_workers, 1), 2),
+            "run.seed": seed,
         }
         super().__init__(overrides=overrides, batch_size=batch_size, drop_last=drop_last, output=output, ids=ids,
                          rank=rank, world_size=world_size)
         self._check(dataset)
+        self.dataset = dataset
+        self.batch_size = batch_size
+        if pin_memory and _has_gpu():
+            finish = self._finish
+            self._finish = lambda array: finish(array).pin_memory()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        more = {name: getattr(self, name) for name in ("_explained", "dataset", "batch_size")}
+        return (*super().__reduce__(), more)
 
     def explain(self) -> str:
         """What each part of the data set and its transform became."""
@@ -82,39 +99,72 @@ class DataLoader(Loader):
                                 "sampler.stddev": [1.0] * 3, "sampler.channels": 3}
         if dataset.transform is None:
             raise TypeError("the data set has no transform: batches need pictures of one size")
-        floats = False
+        seen: list[str] = []
         for transform in _flattened(dataset.transform):
             name = type(transform).__name__
             module = type(transform).__module__
             found = _TRANSFORMS[name](transform) if module.startswith("torchvision.") and name in _TRANSFORMS else None
             if found is None:
                 raise TypeError(f"flowtrain does not do {transform!r} of {module}: {_WAY_OUT}")
-            floats = floats or name in _TO_FLOATS
+            if not _may_follow(name, seen):
+                raise TypeError(f"flowtrain does not do {transform!r} after {', '.join(seen) or 'nothing'}: {_WAY_OUT}")
+            if "filter" in found and not _of_tensors(seen):
+                found["filter"] = "antialias"  # as Pillow resizes in any case
+            seen.append(name)
             keys.update({f"sampler.{key}": value for key, value in found.items()})
             told = ", ".join(f"sampler.{key} = {value}" for key, value in found.items()) or "as batches are anyway"
             self._explained.append(f"{transform!r}: {told}")
         if "sampler.size" not in keys:
             raise TypeError("the transform gives pictures of no common size: RandomResizedCrop or CenterCrop does")
-        if not floats:
+        if not any(name in _TO_FLOATS for name in seen):
             raise TypeError("the transform gives no tensors of floats: ToTensor does, or ToImage and ToDtype")
         return keys
 
     def _check(self, dataset: Any) -> None:
         """The same samples, in the same places."""
         sizes = self._core.sizes()
-        last = len(dataset.samples) - 1
-        same = self.classes == list(dataset.classes) and sizes["samples"] == len(dataset.samples) and all(
-            os.path.samefile(self.describe(place), dataset.samples[place][0]) for place in (0, last // 2, last)
-        )
-        if not same:
+        if self.classes != list(dataset.classes) or sizes["samples"] != len(dataset.samples):
             raise TypeError(
                 f"ImageFolder has {len(dataset.samples)} samples of {len(dataset.classes)} classes, flowtrain finds "
                 f"{sizes['samples']} of {len(self.classes)}: it takes JPEG, PNG and WebP alone"
             )
+        start = len(os.path.join(dataset.root, ""))
+        paths, labels = [path[start - 1:] for path, _ in dataset.samples], [label for _, label in dataset.samples]
+        other = self._core.first_other(paths, labels)
+        if other >= 0:
+            raise TypeError(f"ImageFolder's sample {other} is {dataset.samples[other]}, flowtrain finds "
+                            f"{self.describe(other)} there, or another label: {_WAY_OUT}")
 
 
 _WAY_OUT = "use torch's DataLoader, or one of flowtrain's data sets and samplers (help(flowtrain.Loader))"
 _TO_FLOATS = ("ToTensor", "ToDtype", "ConvertImageDtype")
+_TO_TENSORS = ("ToImage", "PILToTensor")
+# The order in which the sampler does them.
+_TURNS = {"Resize": 0, "RandomResizedCrop": 1, "CenterCrop": 1, "RandomHorizontalFlip": 2, "ColorJitter": 2,
+          "ToTensor": 3, "ToDtype": 3, "ConvertImageDtype": 3, "Normalize": 4}
+
+
+def _may_follow(name: str, seen: list[str]) -> bool:
+    if name in seen:
+        return False
+    if name in _TO_TENSORS:
+        return not any(each in _TO_FLOATS or each in _TO_TENSORS for each in seen)
+    turns = [_TURNS[each] for each in seen if each in _TURNS]
+    if name == "CenterCrop":
+        return turns == [0]
+    if name == "RandomResizedCrop":
+        return not turns
+    return not any(turn > _TURNS[name] or turn == _TURNS[name] != 2 for turn in turns)
+
+
+def _of_tensors(seen: list[str]) -> bool:
+    return any(name in _TO_TENSORS for name in seen)
+
+
+def _has_gpu() -> bool:
+    import torch
+
+    return bool(torch.cuda.is_available())
 
 
 def _flattened(transform: Any) -> list[Any]:

@@ -79,7 +79,7 @@ class Loader:
         if batch_size is not None:
             global_batch_size = batch_size * world_size
         if global_batch_size is not None:
-            values["loader.batch"] = global_batch_size
+            values["loader.batch" if split == "train" else "val.batch"] = global_batch_size
         self._arguments: dict[str, Any] = {
             "file": os.fspath(file), "overrides": values, "split": split, "drop_last": drop_last, "dtype": dtype,
             "output": output, "ids": ids, "rank": rank, "world_size": world_size,
@@ -94,6 +94,7 @@ class Loader:
         self._is_pair = self._names == ["image", "label"]
         self._epochs = 0  # that were begun; an iterator of an earlier one ends
         self._goes_on = True  # the next iter() is the position's epoch, not the one after it
+        self._place = self._core.position()  # after the batch that was handed out last, not the one on its way
         self._wait_s = 0.0
         self._longest_wait_s = 0.0
         self._batches = 0
@@ -110,7 +111,12 @@ class Loader:
 
     @classmethod
     def config(
-        cls, file: str | os.PathLike[str], *, split: str = "train", overrides: Mapping[str, Any] | None = None, **more: Any
+        cls,
+        file: str | os.PathLike[str],
+        *,
+        split: str = "train",
+        overrides: Mapping[str, Any] | None = None,
+        **more: Any,
     ) -> Loader:
         """The data of a configuration file, as `flowtrain FILE` would train on them."""
         return cls(file, overrides, split=split, **more)
@@ -122,8 +128,9 @@ class Loader:
         return self._core.sizes()["batches"]
 
     def __iter__(self) -> Iterator[Batch]:
-        """The next epoch, or the rest of the one that load_state_dict() has set. An epoch that is left early is over."""
+        """The next epoch, or the rest of the one that load_state_dict() has set. One that is left early is over."""
         self._core.begin_epoch()
+        self._place = self._core.position()
         self._goes_on = False
         self._epochs += 1
         return self._batches_of(self._epochs)
@@ -138,7 +145,9 @@ class Loader:
             self._batches += 1
             self._wait_s += waited
             self._longest_wait_s = max(self._longest_wait_s, waited)
-            yield self._batch(*batch)
+            made = self._batch(*batch)
+            self._place = self._core.position()  # last: an interrupt before this leaves the batch to come again
+            yield made
 
     def _batch(self, arrays: list[numpy.ndarray], ids: numpy.ndarray) -> Batch:
         made = [self._finish(array) for array in arrays]
@@ -152,22 +161,31 @@ class Loader:
     def set_epoch(self, epoch: int) -> None:
         """The next iter() is that epoch, from 0. Without it each iter() is the one after the last: nothing to call.
 
-        After load_state_dict() its own epoch goes on where it stood.
+        After load_state_dict() its own epoch goes on where it stood, if it has batches left.
         """
-        coming = self._core.position()["epoch"] + (0 if self._goes_on else 1)
-        if epoch != coming:
-            self._core.seek(epoch, 0)
-            self._goes_on = True
+        place = self._place
+        if self._goes_on:
+            comes = epoch == place["epoch"] and place["batches_left"] > 0
+        else:
+            comes = epoch == place["epoch"] + 1
+        if not comes:
+            self._seek(epoch, 0)
+
+    def _seek(self, epoch: int, samples: int) -> None:
+        self._core.seek(epoch, samples)
+        self._place = self._core.position()
+        self._goes_on = True
 
     # --- State ---
 
     def state_dict(self) -> dict[str, Any]:
         """Where the stream stands, as JSON takes it: what was handed out on all ranks, never what was prepared.
 
-        Equal on all ranks that have taken as many batches. Of another batch size, other workers or another number of
-        ranks the same samples follow, with the same pixels.
+        Equal on all ranks that have taken as many batches. With another batch size, other workers or another number of
+        ranks the same samples follow, with the same pixels. Of an epoch that was left by `break` the rest follows.
         """
-        return {"version": _STATE_VERSION, **self._core.position(), "basis": self._core.basis()}
+        place = {name: self._place[name] for name in ("epoch", "samples")}
+        return {"version": _STATE_VERSION, **place, "basis": self._core.basis()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """The next iter() goes on from there; a running one ends. Raises ConfigError where data or keys differ."""
@@ -184,8 +202,7 @@ class Loader:
                 "the state is of another stream of samples: " + "; ".join(changes)
                 + "\n  hint: put back what was there, or begin a new stream: without load_state_dict()"
             )
-        self._core.seek(state["epoch"], state["samples"])
-        self._goes_on = True
+        self._seek(state["epoch"], state["samples"])
         self._epochs += 1  # ends what iterates
 
     # --- What it is, and how it fares ---
@@ -203,7 +220,8 @@ class Loader:
         """How it fares since it was made, or since the last call.
 
         batches; wait_s and longest_wait_s: seconds that batches were waited for, in all and at most; wait: their part
-        of the time; busy: each stage's working threads, on average since the epochs began; verdict: what to change.
+        of the time; busy: seconds that each stage has worked, over all its threads, since they were started;
+        memory_blocks: batches that were held at once; verdict: what to change.
         """
         seconds = time.perf_counter() - self._since
         sizes, busy = self._core.sizes(), self._core.busy_seconds()
@@ -224,22 +242,22 @@ class Loader:
         return stats
 
     def __repr__(self) -> str:
-        sizes, place = self._core.sizes(), self._core.position()
+        sizes, place = self._core.sizes(), self._place
         what = self._arguments["file"] or self._arguments["overrides"].get("data.path") or "shapes"
         return (
-            f"<flowtrain.Loader of {what}, {self._arguments['split']}: {sizes['samples']:,} samples, {len(self):,} batches "
-            f"of {sizes['batch_size']} an epoch, {sizes['workers']} workers; epoch {place['epoch']}, "
-            f"sample {place['samples']:,}>"
+            f"<flowtrain.Loader of {what}, {self._arguments['split']}: {sizes['samples']:,} samples, "
+            f"{len(self):,} batches of {sizes['batch_size']} an epoch, {sizes['workers']} workers; "
+            f"epoch {place['epoch']}, sample {place['samples']:,}>"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy, in this process or another, opens the data anew and goes on from the same place."""
-        return _again, (self._arguments, self.state_dict())
+        return _again, (type(self), self._arguments, self.state_dict())
 
     def close(self) -> None:
         """Ends its threads. Batches that were handed out stay good; another iter() starts the threads again."""
-        self._epochs += 1
         self._core.close()
+        self._epochs += 1
 
     def __enter__(self) -> Loader:
         return self
@@ -248,8 +266,9 @@ class Loader:
         self.close()
 
 
-def _again(arguments: dict[str, Any], state: dict[str, Any]) -> Loader:
-    loader = Loader(**arguments)
+def _again(kind: type[Loader], arguments: dict[str, Any], state: dict[str, Any]) -> Loader:
+    loader = kind.__new__(kind)
+    Loader.__init__(loader, **arguments)
     loader.load_state_dict(state)
     return loader
 
@@ -271,8 +290,9 @@ def _finisher(output: str | None) -> Any:
 
 # --- Loader.image_folder and its like: one for each data set, from the registry's keys ---
 
-_LOADER_KEYS = {"workers": "loader.workers", "readers": "loader.readers", "prefetch": "loader.prefetch",
-                "seed": "run.seed", "sampler": "sampler.name", "order": "order.name"}
+_TRAIN_KEYS = {"workers": "loader.workers", "readers": "loader.readers", "prefetch": "loader.prefetch",
+               "seed": "run.seed", "sampler": "sampler.name", "order": "order.name"}
+_VAL_KEYS = {"workers": "val.workers", "seed": "run.seed", "sampler": "sampler.name"}
 
 
 def _constructor(dataset: str) -> Any:
@@ -285,7 +305,8 @@ def _constructor(dataset: str) -> Any:
         values: dict[str, Any] = {"data.dataset": dataset}
         if path:
             arguments["path"] = path[0]
-        split = "train" if arguments.pop("train", True) else "val"
+        training = arguments.pop("train", True)
+        named = _TRAIN_KEYS if training else _VAL_KEYS
         shuffle = arguments.pop("shuffle", None)
         sampler = arguments.get("sampler", "classify")
         sampler_keys = {key for key, *_ in _SAMPLERS[sampler][1]} if sampler in _SAMPLERS else set()
@@ -294,18 +315,18 @@ def _constructor(dataset: str) -> Any:
         for key, value in arguments.items():
             if key in own:
                 more[key] = value
-            elif key in _LOADER_KEYS:
-                values[_LOADER_KEYS[key]] = value
+            elif key in named:
+                values[named[key]] = value
             elif key in data_keys or key in ("path", "split"):
                 values[f"data.{key}"] = value
             elif key in sampler_keys:
                 values[f"sampler.{key}"] = value
             else:
-                known = sorted({"path", "split", "train", "shuffle", *own, *_LOADER_KEYS, *data_keys, *sampler_keys})
+                known = sorted({"path", "split", "train", "shuffle", *own, *named, *data_keys, *sampler_keys})
                 raise TypeError(f"Loader.{dataset}() has no argument {key!r}; known: {', '.join(known)}")
         if shuffle is False and "order.name" not in values:
             values["order.name"] = "sequential"
-        return cls("", values, split=split, **more)
+        return cls("", values, split="train" if training else "val", **more)
 
     make.__name__ = dataset
     make.__qualname__ = f"Loader.{dataset}"
@@ -323,7 +344,8 @@ def _doc(dataset: str, help_text: str, keys: list[tuple[str, str | None, str]]) 
     text = f"{help_text}\n\nOf the data set:\n{lines(keys)}\n\nOf the sampler `classify`, which is the default:\n"
     return inspect.cleandoc(text) + "\n" + lines(_SAMPLERS["classify"][1]) + (
         "\n\nAlso: train (False: for validation, in stored order and as it is), split (the data set's own), shuffle "
-        "(False: in\nstored order), workers, readers, prefetch, seed, sampler, order, and what Loader() takes.\n"
+        "(False: in\nstored order), workers, seed, sampler, what Loader() takes; for training readers, prefetch and "
+        "order, too.\n"
     )
 
 

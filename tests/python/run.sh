@@ -7,7 +7,8 @@ if [[ -z $packages ]]; then
   echo "skipped: [nanobind] the Python package was not built: cmake/go test full builds it"
   exit 77
 fi
-if [[ ${file##*/} == test_torch* ]] && ! PYTHONPATH=${FLOWTRAIN_TEST_PYTHONPATH:-} "$python" -c 'import torch' 2>/dev/null; then
+if [[ ${file##*/} == test_torch* ]] &&
+  ! PYTHONPATH=${FLOWTRAIN_TEST_PYTHONPATH:-} "$python" -c 'import torch' 2>/dev/null; then
   echo "skipped: [python-torch] this Python has no PyTorch"
   exit 77
 fi

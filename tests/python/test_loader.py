@@ -221,9 +221,85 @@ def test_pickled_loaders_go_on(pictures):
     assert epoch_of(copy) == [row for batch in iterator for row in hashes(batch)]
 
 
+def test_an_interrupt_loses_nothing(pictures):
+    """The batch that was on its way when Ctrl-C came is the next one of the state."""
+    stream = epoch_of(open_pictures(pictures))
+    loader = open_pictures(pictures)
+    iterator = iter(loader)
+    seen = hashes(next(iterator))
+    loader._finish = lambda array: (_ for _ in ()).throw(KeyboardInterrupt)
+    with pytest.raises(KeyboardInterrupt):
+        next(iterator)
+    later = open_pictures(pictures)
+    later.load_state_dict(loader.state_dict())
+    assert seen + epoch_of(later) == stream
+
+
+def test_set_epoch_is_obeyed_at_an_epochs_end(pictures):
+    loader, later = open_pictures(pictures), open_pictures(pictures)
+    first = epoch_of(loader)
+    later.load_state_dict(loader.state_dict())
+    later.set_epoch(0)
+    assert epoch_of(later) == first
+
+
+def test_values_of_numpy_and_names_of_any_script(pictures, tmp_path):
+    place = tmp_path / "päth 😀"
+    place.symlink_to(pictures)
+    loader = open_pictures(place, flip=np.float64(0.5), size=np.int64(24), workers=np.int32(1))
+    assert epoch_of(loader) == epoch_of(open_pictures(pictures))
+
+
+def test_a_last_batch_of_fewer_rows_than_ranks(pictures):
+    ids = [[i for i, _ in epoch_of(open_pictures(pictures, batch_size=2, rank=r, world_size=3))] for r in range(3)]
+    assert [len(each) for each in ids] == [21, 21, 21]  # 10 batches of 6, and one row
+    assert ids[0][-1] == ids[1][-1] == ids[2][-1]
+    with pytest.raises(ft.ConfigError, match="a batch of 2 rows for 3 ranks"):
+        ft.Loader.image_folder(str(pictures), size=24, train=False, global_batch_size=2, rank=0, world_size=3)
+
+
+def test_validation_takes_its_own_arguments(pictures):
+    loader = open_pictures(pictures, train=False, batch_size=3, workers=2)
+    assert loader._core.sizes()["batch_size"] == 3 and loader._core.sizes()["workers"] == 2
+    with pytest.raises(TypeError, match="no argument 'prefetch'"):
+        open_pictures(pictures, train=False, prefetch=3)
+
+
+def test_sources_in_whole_batches_want_their_batch_size(tmp_path):
+    source = '[[data.source]]\ndataset = "shapes"\nsamples = {}\nname = "{}"\n'
+    file = tmp_path / "c.toml"
+    file.write_text('[data]\nbatches = "one_source"\n' + source.format(64, "one") + source.format(32, "other"))
+
+    def of(batch):
+        return ft.Loader.config(file, batch_size=batch)
+
+    state = of(8).state_dict()
+    of(8).load_state_dict(state)
+    with pytest.raises(ft.ConfigError, match="loader.batch: 4, was 8"):
+        of(4).load_state_dict(state)
+
+
+def test_a_thread_in_the_loader_does_not_break_the_interpreters_end(pictures):
+    script = (
+        "import sys, threading, time, flowtrain as ft\n"
+        "class Slow:\n"
+        "    def __del__(self): time.sleep(1)\n"
+        "slow = Slow()\n"
+        "loader = ft.Loader.shapes(batch_size=64, size=256, workers=1)\n"
+        "def run():\n"
+        "    while True:\n"
+        "        for batch in loader: pass\n"
+        "threading.Thread(target=run, daemon=True).start()\n"
+        "time.sleep(0.5)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 def test_a_configuration_file(pictures, tmp_path):
     file = tmp_path / "c.toml"
-    file.write_text(f'[data]\ndataset = "image_folder"\npath = "{pictures}"\n[sampler]\nsize = 24\n[loader]\nbatch = 8\n')
+    file.write_text(
+        f'[data]\ndataset = "image_folder"\npath = "{pictures}"\n[sampler]\nsize = 24\n[loader]\nbatch = 8\n')
     loader = ft.Loader.config(file, overrides={"run.seed": 5}, ids=True, output="numpy")
     assert epoch_of(loader) == epoch_of(open_pictures(pictures))
     assert str(file) in repr(loader)
@@ -238,6 +314,12 @@ def test_errors_name_the_key_and_the_way_out(pictures, tmp_path):
         open_pictures(pictures, flipp=0.5)
     with pytest.raises(ValueError, match="rank 2 of a world of 2"):
         open_pictures(pictures, rank=2, world_size=2)
+    with pytest.raises(ft.ConfigError, match="drop_last leaves no batch"):
+        open_pictures(pictures, batch_size=100, drop_last=True)
+    with pytest.raises(ft.ConfigError, match="run.seed: expected a number"):
+        open_pictures(pictures, seed="random")
+    with pytest.raises(IndexError, match="no sample 61: there are 61"):
+        open_pictures(pictures).describe(61)
     with pytest.raises(TypeError, match="batch_size"):
         open_pictures(pictures, global_batch_size=3)
 
@@ -249,8 +331,10 @@ def test_a_damaged_picture_is_replaced_or_ends_the_epoch(pictures, tmp_path):
         (tmp_path / "train" / "cat" / f"{number}.png").write_bytes(source.read_bytes())
     for number in (3, 4):
         (tmp_path / "train" / "cat" / f"{number}.png").write_bytes(b"no picture")
-    with pytest.raises(ft.DataError, match=r"more than data.max_bad = 1 allows; bad are .*3\.png"):
-        epoch_of(open_pictures(tmp_path, batch_size=2))
+    loader = open_pictures(tmp_path, batch_size=2)
+    for _ in range(2):  # the next epoch is no better
+        with pytest.raises(ft.DataError, match=r"more than data.max_bad = 1 allows; bad are .*3\.png"):
+            epoch_of(loader)
     loader = ft.Loader(overrides={"data.dataset": "image_folder", "data.path": str(tmp_path), "sampler.size": 24,
                                   "loader.batch": 2, "data.max_bad": 2}, ids=True, output="numpy")
     assert len(epoch_of(loader)) == 5

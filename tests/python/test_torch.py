@@ -1,5 +1,7 @@
 """What only PyTorch can show. Skipped without it."""
 
+import pickle
+
 import flowtrain as ft
 import numpy as np
 import pytest
@@ -51,6 +53,15 @@ def test_what_a_script_describes_runs_natively_and_is_explained(pictures):
         assert all(torch.equal(a[2], b[2]) for a, b in zip(one, other))
 
 
+def test_arguments_that_most_scripts_have(pictures):
+    data = with_transform(pictures, transforms.RandomResizedCrop(24), transforms.ToTensor())
+    loader = ft.DataLoader(data, 8, True, pin_memory=True, persistent_workers=True, prefetch_factor=None)
+    assert loader.dataset is data and len(loader.dataset) == 61
+    copy = pickle.loads(pickle.dumps(loader))
+    assert isinstance(copy, ft.DataLoader) and copy.explain() == loader.explain()
+    assert all(torch.equal(a[0], b[0]) for a, b in zip(loader, copy))
+
+
 def test_what_is_not_known_is_named(pictures):
     usual = (transforms.RandomResizedCrop(24), transforms.ToTensor())
     with pytest.raises(TypeError, match=r"RandomErasing.*use torch's DataLoader"):
@@ -59,6 +70,15 @@ def test_what_is_not_known_is_named(pictures):
         ft.DataLoader(with_transform(pictures, transforms.Lambda(lambda image: image), *usual), 8)
     with pytest.raises(TypeError, match="no common size"):
         ft.DataLoader(with_transform(pictures, transforms.Resize(30), transforms.ToTensor()), 8)
+    for parts in ((transforms.CenterCrop(24),), (transforms.CenterCrop(24), transforms.Resize(30)),
+                  (transforms.RandomResizedCrop(30), transforms.CenterCrop(24)),
+                  (transforms.RandomResizedCrop(24), *[transforms.RandomHorizontalFlip()] * 2)):
+        with pytest.raises(TypeError, match="flowtrain does not do .* after"):
+            ft.DataLoader(with_transform(pictures, *parts, transforms.ToTensor()), 8)
+    other = with_transform(pictures, *usual)
+    other.samples = [(path, 2 - label) for path, label in other.samples]
+    with pytest.raises(TypeError, match="sample 0 is .* another label"):
+        ft.DataLoader(other, 8)
     with pytest.raises(TypeError, match="collate_fn"):
         ft.DataLoader(with_transform(pictures, *usual), 8, collate_fn=len)
     with pytest.raises(TypeError, match="TensorDataset"):

@@ -12,7 +12,8 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 def accuracy(script, folder):
-    ran = subprocess.run([sys.executable, EXAMPLES / script, str(folder), "2"], capture_output=True, text=True, check=True)
+    command = [sys.executable, EXAMPLES / script, str(folder), "2"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
     return float(ran.stdout.split()[-1])
 
 
