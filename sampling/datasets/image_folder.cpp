@@ -145,7 +145,7 @@ std::string find_base(const Files& files, const Settings& settings, bool trainin
   const auto& split = settings.text("split");
   auto wanted = training ? std::vector<std::string>{"train"} : std::vector<std::string>{"val", "test"};
   if (!split.empty()) wanted = {split};
-  const auto common = common_folder(files);
+  auto common = common_folder(files);
   for (std::size_t slash = 0; slash != common.npos; slash = common.find('/', slash + 1)) {
     const auto outer = slash == 0 ? "" : common.substr(0, slash + 1);
     for (const auto& name : wanted)

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 #include "pipeline/loader/batch_memory.h"
 #include "sampling/core/error.h"
@@ -106,6 +107,7 @@ TEST_CASE("memory comes back once nobody holds it, from any thread, and outlives
   std::vector<std::vector<std::byte>> before;
   loader->begin_epoch();
   while (auto batch = next(*loader)) held.push_back(std::move(batch));
+  before.reserve(held.size());
   for (auto& batch : held) before.emplace_back(batch->field(0), batch->field(0) + batch->layout->row_bytes(0));
   epoch_of(*loader);
   const auto memory = held.front()->memory;
