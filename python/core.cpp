@@ -5,6 +5,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -233,6 +234,7 @@ nb::dict parts() {
 }  // namespace
 
 NB_MODULE(_core, module) {
+  pthread_atfork(nullptr, nullptr, [] { threads_outside = 0; });  // a child has none of them
   // Interpreters end with arrays alive; what they hold then is nobody's leak.
   nb::set_leak_warnings(false);
 
