@@ -122,10 +122,9 @@ class JpegReader : public PictureReader {
     const unsigned flip = inverted ? 0 : 255;
     for (unsigned x = 0; x < width; ++x, cmyk += 4, rgb += 3) {
       const unsigned light = cmyk[3] ^ flip;
-      const auto under_black = [&](unsigned ink) {
-        return static_cast<std::uint8_t>(((ink ^ flip) * light + 127) / 255);
-      };
-      for (int c = 0; c < 3; ++c) rgb[c] = under_black(cmyk[c]);
+      rgb[0] = static_cast<std::uint8_t>(((cmyk[0] ^ flip) * light + 127) / 255);
+      rgb[1] = static_cast<std::uint8_t>(((cmyk[1] ^ flip) * light + 127) / 255);
+      rgb[2] = static_cast<std::uint8_t>(((cmyk[2] ^ flip) * light + 127) / 255);
     }
   }
 
