@@ -50,6 +50,18 @@ LastBatch last_batch_of(const DataLoaderOptions& options) {
   return options.drop_last ? LastBatch::drop : LastBatch::pad;
 }
 
+// oneTBB takes the least of all limits that exist: loaders share one, which is beyond what they use. Each has an arena
+// with as many places as it has workers.
+std::shared_ptr<Scheduler> common_scheduler() {
+  constexpr unsigned most_workers = 1024;
+  static Mutex mutex;
+  static std::weak_ptr<Scheduler> shared;
+  const MutexLock lock(mutex);
+  auto scheduler = shared.lock();
+  if (!scheduler) shared = scheduler = std::make_shared<Scheduler>(most_workers);
+  return scheduler;
+}
+
 }  // namespace
 
 struct DataLoader::Impl {
@@ -58,7 +70,7 @@ struct DataLoader::Impl {
         layout(data.sampler->fields(), static_cast<std::uint32_t>(data.slice.most(data.batch))),
         memory(std::make_shared<BatchMemory>(data.device, layout.bytes())),
         bad(make_bad_sample_log(config, options.training, *data.dataset, nullptr, options.slice.rank == 0)),
-        scheduler(data.workers) {}
+        scheduler(common_scheduler()) {}
   Impl(const Impl&) = delete;
 
   Batches batches_from(const DataLoaderOptions& options, StreamPosition position) const {
@@ -74,7 +86,7 @@ struct DataLoader::Impl {
   const SlabLayout layout;
   std::shared_ptr<BatchMemory> memory;
   BadSamples bad;
-  Scheduler scheduler;
+  std::shared_ptr<Scheduler> scheduler;
   mutable Mutex mutex = {};
   std::unique_ptr<Loader> loader = {};  // changed by replace()
   std::uint64_t left = 0;               // batches of the epoch that were not asked for yet

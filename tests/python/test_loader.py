@@ -349,6 +349,18 @@ def test_another_thread_may_not_be_in_it_but_may_drop_batches(pictures):
     assert sum(dropped) == 61
 
 
+def test_loaders_side_by_side_take_no_threads_from_each_other(pictures):
+    script = (
+        "import sys, flowtrain as ft\n"
+        "def of(workers, train): return ft.Loader.image_folder(\n"
+        "    sys.argv[1], batch_size=4, size=24, workers=workers, train=train)\n"
+        "loaders = [of(7, True), of(1, False), of(5, True)]\n"
+        "for one, other, third in zip(*loaders): pass\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script, str(pictures)], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")  # oneTBB warns where threads are limited
+
+
 def test_a_forked_process_is_told(pictures):
     loader = open_pictures(pictures)
     next(iter(loader))
