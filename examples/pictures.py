@@ -8,7 +8,7 @@ from torchvision.io import write_png
 
 
 def draw(folder: Path, train: bool, samples: int) -> None:
-    loader = ft.Loader.shapes(size=64, samples=samples, val_samples=samples, train=train, flip=0.0, dtype="uint8",
+    loader = ft.Loader.shapes(size=32, samples=samples, val_samples=samples, train=train, flip=0.0, dtype="uint8",
                               batch_size=100, ids=True)
     for images, labels, ids in loader:
         for image, label, number in zip(images, labels.tolist(), ids.tolist()):
@@ -18,5 +18,5 @@ def draw(folder: Path, train: bool, samples: int) -> None:
 
 
 if __name__ == "__main__":
-    draw(Path(sys.argv[1]), True, 3000)
+    draw(Path(sys.argv[1]), True, 6000)
     draw(Path(sys.argv[1]), False, 500)

@@ -12,7 +12,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 def accuracy(script, folder):
-    command = [sys.executable, EXAMPLES / script, str(folder), "2"]
+    command = [sys.executable, EXAMPLES / script, str(folder), "3"]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     return float(ran.stdout.split()[-1])
 
