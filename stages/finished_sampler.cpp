@@ -12,13 +12,9 @@ namespace {
 
 PictureFinisher finisher_of(const Field& image) {
   const PictureShape shape = shape_of(image);
-  const auto channels = static_cast<std::size_t>(shape.channels);
-  std::vector<float> mean(channels, 0.f), stddev(channels, 1.f);
-  if (!image.mean.empty())
-    std::ranges::transform(image.mean, mean.begin(), [](double x) { return static_cast<float>(x); });
-  if (!image.stddev.empty())
-    std::ranges::transform(image.stddev, stddev.begin(), [](double x) { return static_cast<float>(x); });
-  return {shape, normalising(mean, stddev), /*planar=*/true};
+  const PixelRule rule =
+      normalising(per_channel(image.mean, shape.channels, 0), per_channel(image.stddev, shape.channels, 1));
+  return {shape, rule, /*planar=*/true};
 }
 
 class FinishedSampler final : public Sampler {

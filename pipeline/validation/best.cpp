@@ -1,6 +1,7 @@
 #include "pipeline/validation/best.h"
 
 #include <algorithm>
+#include <span>
 
 #include "sampling/core/text.h"
 
@@ -56,8 +57,9 @@ std::vector<std::uint64_t> kept_by(const std::vector<BestRule>& rules, const Ran
   std::vector<std::uint64_t> iterations;
   for (auto& rule : rules)
     if (const auto found = rankings.find(rule.link); found != rankings.end())
-      for (std::size_t i = 0; i < std::min(std::max<std::size_t>(rule.keep, 1), found->second.entries.size()); ++i)
-        iterations.push_back(found->second.entries[i].iteration);
+      for (auto& entry : std::span(found->second.entries)
+                             .first(std::min(std::max<std::size_t>(rule.keep, 1), found->second.entries.size())))
+        iterations.push_back(entry.iteration);
   return iterations;
 }
 

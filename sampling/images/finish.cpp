@@ -23,6 +23,12 @@ void write_noise(std::uint64_t key, std::uint64_t begin, std::uint64_t end, std:
 
 }  // namespace
 
+std::vector<float> per_channel(const std::vector<double>& values, int channels, float missing) {
+  std::vector<float> floats(static_cast<std::size_t>(channels), missing);
+  for (std::size_t c = 0; !values.empty() && c < floats.size(); ++c) floats[c] = static_cast<float>(values[c]);
+  return floats;
+}
+
 PixelRule normalising(const std::vector<float>& mean, const std::vector<float>& stddev) {
   PixelRule rule;
   for (std::size_t c = 0; c < mean.size(); ++c) {

@@ -12,6 +12,9 @@ namespace flowtrain {
 /// The rule that makes (x / 255 - mean) / stddev of a byte x, per channel. Erased pixels become 0, which is the mean.
 PixelRule normalising(const std::vector<float>& mean, const std::vector<float>& stddev);
 
+/// A field's mean or stddev as floats, a value for each channel; `missing` where the field gives none.
+std::vector<float> per_channel(const std::vector<double>& values, int channels, float missing);
+
 /// Rows [first, last) of `from`, (rows, height, width, 3) u8: the mean grey level of each, to the same places of `to`.
 void measure_grey(const std::uint8_t* from, std::int64_t first, std::int64_t last, const PictureShape& shape,
                   float* to);

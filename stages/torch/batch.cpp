@@ -39,11 +39,8 @@ BatchAdapter::BatchAdapter(const SlabLayout& layout, at::Device where, bool chan
     const Field& field = layout.fields()[i];
     if (!is_picture(field)) continue;
     const PictureShape shape = shape_of(field);
-    std::vector<float> mean, stddev;
-    for (std::size_t c = 0; c < static_cast<std::size_t>(shape.channels); ++c) {
-      mean.push_back(field.mean.empty() ? 0.f : static_cast<float>(field.mean[c]));
-      stddev.push_back(field.stddev.empty() ? 1.f : static_cast<float>(field.stddev[c]));
-    }
+    std::vector<float> mean = per_channel(field.mean, shape.channels, 0);
+    std::vector<float> stddev = per_channel(field.stddev, shape.channels, 1);
     const PixelRule rule = normalising(mean, stddev);
     auto pixels = torch::empty({layout.rows(), shape.channels, shape.height, shape.width},
                                torch::TensorOptions(torch::kFloat).device(where),
