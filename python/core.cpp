@@ -151,13 +151,11 @@ class PyLoader {
     return basis;
   }
 
-  /// [(name, dtype, shape of a row, mean, stddev)]
+  /// Their names.
   nb::list fields() const {
-    nb::list fields;
-    for (const Field& field : loader_->fields())
-      fields.append(nb::make_tuple(field.name, name_of(field.dtype), nb::tuple(nb::cast(field.shape)),
-                                   nb::tuple(nb::cast(field.mean)), nb::tuple(nb::cast(field.stddev))));
-    return fields;
+    nb::list names;
+    for (const Field& field : loader_->fields()) names.append(field.name);
+    return names;
   }
   nb::dict sizes() const {
     nb::dict sizes;
@@ -217,7 +215,7 @@ class PyLoader {
 nb::dict parts() {
   nb::dict tables;
   for (const PartKind& kind : part_kinds()) {
-    if (kind.table != "data" && kind.table != "sampler" && kind.table != "order") continue;
+    if (kind.table != "data" && kind.table != "sampler") continue;
     nb::dict names;
     for (const std::string& name : kind.names()) {
       const PartFacts facts = kind.at(name);

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy
@@ -19,8 +19,8 @@ from flowtrain._toml import to_toml
 Batch = Any
 
 _STATE_VERSION = 1
-_DATASETS: dict[str, tuple[str, list[tuple[str, str | None, str]]]] = _core.parts()["data"]
-_SAMPLERS: dict[str, tuple[str, list[tuple[str, str | None, str]]]] = _core.parts()["sampler"]
+_PARTS = _core.parts()
+_DATASETS, _SAMPLERS = _PARTS["data"], _PARTS["sampler"]
 
 
 class Loader:
@@ -90,7 +90,7 @@ class Loader:
         )
         self._finish = _finisher(output)
         self._ids = ids
-        self._names = [name for name, *_ in self._core.fields()]
+        self._names = self._core.fields()
         self._is_pair = self._names == ["image", "label"]
         self._epochs = 0  # that were begun; an iterator of an earlier one ends
         self._goes_on = True  # the next iter() is the position's epoch, not the one after it
@@ -185,13 +185,18 @@ class Loader:
         ranks the same samples follow, with the same pixels. Of an epoch that was left by `break` the rest follows.
         """
         place = {name: self._place[name] for name in ("epoch", "samples")}
-        return {"version": _STATE_VERSION, **place, "basis": self._core.basis()}
+        return {"version": _STATE_VERSION, **place, "basis": dict(self._basis)}
+
+    @cached_property
+    def _basis(self) -> dict[str, str]:
+        """Constant; hashing the names of all records takes a while."""
+        return self._core.basis()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """The next iter() goes on from there; a running one ends. Raises ConfigError where data or keys differ."""
         if state.get("version") != _STATE_VERSION:
             raise _core.ConfigError(f"a loader's state of version {state.get('version')}, expected {_STATE_VERSION}")
-        now, before = self._core.basis(), state["basis"]
+        now, before = self._basis, state["basis"]
         changes = [
             f"{key}: {now.get(key, 'not there')}, was {before.get(key, 'not there')}"
             for key in sorted({*now, *before})
