@@ -203,6 +203,9 @@ class LoaderGraph {
 struct Loader::Impl {
   enum class State { built, running, stopped };  // only forwards
 
+  // No aggregate: where a member of one that `new` makes throws, GCC 12 frees the memory twice.
+  explicit Impl(LoaderParts parts) : basis{std::move(parts)} {}
+
   bool is_over() const { return basis.received == basis.batches(); }
   bool receive(const Ticket& ticket) {
     if (ticket.seq != basis.received++) throw InternalError("the loader lost a ticket: out of sequence");
@@ -214,7 +217,7 @@ struct Loader::Impl {
   State state = State::built;
 };
 
-Loader::Loader(LoaderParts parts) : impl_(new Impl{{std::move(parts)}}) {}
+Loader::Loader(LoaderParts parts) : impl_(std::make_unique<Impl>(std::move(parts))) {}
 Loader::~Loader() { stop(); }
 
 void Loader::start() {

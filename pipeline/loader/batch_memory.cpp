@@ -15,7 +15,8 @@ std::byte* BatchMemory::take() {
       free_.pop_back();
       return block;
     }
-    free_.reserve(++made_);  // so that give_back() cannot fail
+    ++made_;
+    if (reuse_) free_.reserve(made_);  // so that give_back() cannot fail
   }
   return static_cast<std::byte*>(device_->allocate_host(bytes_));
 }
@@ -25,6 +26,7 @@ std::shared_ptr<std::byte> BatchMemory::hold(std::byte* block) {
 }
 
 void BatchMemory::give_back(std::byte* block) noexcept {
+  if (!reuse_) return device_->free_host(block);
   const MutexLock lock(mutex_);
   if (free_.size() == free_.capacity()) return device_->free_host(block);  // a slab's own, beyond those made here
   free_.push_back(block);

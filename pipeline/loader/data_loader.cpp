@@ -32,6 +32,7 @@ DataParts open_parts(const Config& config, const DataLoaderOptions& options) {
                     concat("drop_last leaves no batch: the data set has ", parts.order->size(),
                            " samples, a batch has ", parts.batch),
                     "take smaller batches, or keep the last one");
+  if (options.memory) parts.device = options.memory;
   if (options.floats) parts.sampler = with_finished_images(std::move(parts.sampler));
   return parts;
 }
@@ -68,7 +69,7 @@ struct DataLoader::Impl {
   Impl(const Config& config, const DataLoaderOptions& options)
       : data(open_parts(config, options)),
         layout(data.sampler->fields(), static_cast<std::uint32_t>(data.slice.most(data.batch))),
-        memory(std::make_shared<BatchMemory>(data.device, layout.bytes())),
+        memory(std::make_shared<BatchMemory>(data.device, layout.bytes(), /*reuse=*/!options.memory)),
         bad(make_bad_sample_log(config, options.training, *data.dataset, nullptr, options.slice.rank == 0)),
         scheduler(common_scheduler()) {}
   Impl(const Impl&) = delete;
@@ -105,6 +106,7 @@ std::uint64_t DataLoader::batches_left() const { return left_after(position_.sam
 std::uint64_t DataLoader::samples() const { return impl_->data.order->size(); }
 std::uint64_t DataLoader::batch_size() const { return impl_->data.batch; }
 const std::vector<Field>& DataLoader::fields() const { return impl_->layout.fields(); }
+const SlabLayout& DataLoader::layout() const { return impl_->layout; }
 std::string DataLoader::describe(std::uint64_t id) const {
   const std::uint64_t records = impl_->data.dataset->size();
   if (id >= records) throw std::out_of_range(concat("no sample ", id, ": there are ", records));

@@ -28,6 +28,9 @@ struct DataLoaderOptions {
   bool drop_last = true;  ///< leaves out the rest of an epoch that fills no batch; false: the last batch is shorter
   bool floats = true;     ///< images as (channels, height, width) f32, normalised; false: (height, width, channels) u8
   Slice slice = {};       ///< of each batch, that this process takes
+  /// Host memory of batches: a block for each slab, and for each batch that is handed out, which goes back to it once
+  /// nobody holds it. Null: plain memory, which is used again.
+  std::shared_ptr<Device> memory = {};
 };
 
 /// A batch that was handed out. Its memory is used again once the last copy is gone.
@@ -61,6 +64,8 @@ class DataLoader {
   std::uint64_t batch_size() const;
   /// Of a row as it is handed out.
   const std::vector<Field>& fields() const;
+  /// Where they lie in a batch's memory.
+  const SlabLayout& layout() const;
   const std::vector<std::string>& classes() const { return classes_; }
   const Config& config() const { return config_; }
   /// What a record is in messages: a file's path, say. Throws std::out_of_range.

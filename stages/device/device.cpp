@@ -9,41 +9,11 @@
 
 #include "sampling/core/error.h"
 #include "stages/cuda/entry.h"
+#include "stages/device/cpu_device.h"
 #include "stages/system/find_library.h"
 
 namespace flowtrain {
 namespace {
-
-constexpr std::align_val_t host_alignment{64};
-
-class CpuDevice final : public Device {
- public:
-  std::string name() const override { return "cpu"; }
-  bool copies() const override { return false; }
-
-  void* allocate_host(std::size_t bytes) override { return ::operator new(bytes, host_alignment); }
-  void free_host(void* memory) noexcept override { ::operator delete(memory, host_alignment); }
-
-  void* allocate_device(std::size_t) override { throw no_copies("allocate_device"); }
-  void free_device(void*) noexcept override {}
-
-  void start_copy(std::uint32_t, void*, const void*, std::size_t) override { throw no_copies("start_copy"); }
-  void wait_copy(std::uint32_t) override {}
-  void consumed(std::uint32_t) override {}
-  void wait_host_free(std::uint32_t) override {}
-
-  void normalise(const std::uint8_t*, float*, std::size_t, int, const float*, const float*) override {
-    throw no_copies("normalise");
-  }
-  void mix(const std::uint8_t*, float*, std::size_t, const PictureShape&, const PixelRule&, const PixelMix&) override {
-    throw no_copies("mix");
-  }
-
- private:
-  static InternalError no_copies(const char* call) {
-    return InternalError(std::string(call) + " was called on the CPU device, whose slabs need no copy");
-  }
-};
 
 constexpr char cuda_parts[] = "libflowtrain_cuda.so";
 

@@ -10,6 +10,7 @@
 
 #include "pipeline/loader/batch_memory.h"
 #include "sampling/core/error.h"
+#include "stages/device/cpu_device.h"
 #include "tests/support/failure_helper.h"
 #include "tests/support/temp_folder.h"
 
@@ -119,6 +120,47 @@ TEST_CASE("memory comes back once nobody holds it, from any thread, and outlives
   CHECK(loader->memory_blocks() == blocks);
   loader.reset();
   CHECK(std::memcmp(memory.get(), before[0].data(), before[0].size()) == 0);
+}
+
+/// Memory that somebody else reuses, until there is no more.
+class CountedMemory final : public CpuDevice {
+ public:
+  explicit CountedMemory(int most) : most_(most) {}
+  void* allocate_host(std::size_t bytes) override {
+    if (made++ == most_) throw std::runtime_error("no more");
+    ++held;
+    return CpuDevice::allocate_host(bytes);
+  }
+  void free_host(void* memory) noexcept override {
+    --held;
+    CpuDevice::free_host(memory);
+  }
+
+  int made = 0, held = 0;
+
+ private:
+  const int most_;
+};
+
+TEST_CASE("memory of somebody else goes back to it with each batch, and may fail") {
+  const auto memory = std::make_shared<CountedMemory>(-1);
+  const auto open = [](std::shared_ptr<Device> device) {
+    return std::make_unique<DataLoader>(shapes(), DataLoaderOptions{.memory = std::move(device)});
+  };
+  auto loader = open(memory);
+  const int batches = 3 * static_cast<int>(loader->batches());
+  for (int i = 0; i < 3; ++i) epoch_of(*loader);
+  CHECK(memory->made - memory->held == batches);
+  loader.reset();
+  CHECK(memory->held == 0);
+
+  for (int most = 0; most < memory->made; ++most) {
+    const auto little = std::make_shared<CountedMemory>(most);
+    loader = open(little);
+    CHECK_THROWS_WITH(for (int i = 0; i < 3; ++i) epoch_of(*loader), "no more");
+    loader.reset();
+    CHECK(little->held == 0);
+  }
 }
 
 TEST_CASE("images are f32 by default, or bytes as they were decoded") {
