@@ -10,7 +10,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <exception>
+#include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -20,6 +24,8 @@
 #include "pipeline/config/part_kinds.h"
 #include "pipeline/loader/data_loader.h"
 #include "sampling/core/error.h"
+#include "sampling/core/mutex.h"
+#include "stages/device/cpu_device.h"
 
 namespace nb = nanobind;
 
@@ -81,6 +87,49 @@ void end_interpreter() {
   for (int ms = 0; threads_outside > 0 && ms < 10'000; ++ms) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
+/// Memory of batches that Python allocates and owns: an object with data_ptr(), such as a tensor, for each block.
+class PythonMemory final : public CpuDevice {
+ public:
+  /// `allocate(bytes)` makes one.
+  explicit PythonMemory(nb::object allocate) : allocate_(std::move(allocate)) {}
+  ~PythonMemory() override {
+    if (ending) {
+      static_cast<void>(allocate_.release());
+      return;
+    }
+    const nb::gil_scoped_acquire locked;
+    allocate_.reset();
+  }
+
+  void* allocate_host(std::size_t bytes) override {
+    const nb::gil_scoped_acquire locked;
+    nb::object owner = allocate_(bytes);
+    auto* const block = reinterpret_cast<void*>(nb::cast<std::uintptr_t>(owner.attr("data_ptr")()));
+    const MutexLock lock(mutex_);
+    owners_.emplace(block, std::move(owner));
+    return block;
+  }
+  void free_host(void* block) noexcept override {
+    if (ending) return;  // nothing of Python's may be touched any more
+    const nb::gil_scoped_acquire locked;
+    const auto gone = take_out(block);  // its end may run Python code: not under the mutex
+  }
+  nb::object owner(void* block) {
+    const MutexLock lock(mutex_);
+    return owners_.at(block);
+  }
+
+ private:
+  nb::object take_out(void* block) {
+    const MutexLock lock(mutex_);
+    return std::move(owners_.extract(block).mapped());
+  }
+
+  nb::object allocate_;
+  Mutex mutex_;
+  std::map<void*, nb::object> owners_ FT_GUARDED_BY(mutex_);
+};
+
 /// One thread at a time, and only in the process that made it.
 class Guard {
  public:
@@ -101,12 +150,13 @@ class Guard {
 class PyLoader {
  public:
   PyLoader(const std::string& file, const Pairs& overrides, bool training, bool drop_last, bool floats,
-           std::uint64_t rank, std::uint64_t world) {
+           std::uint64_t rank, std::uint64_t world, const nb::object& allocate) {
+    if (!allocate.is_none()) memory_ = std::make_shared<PythonMemory>(allocate);
     std::vector<Override> all;
     for (const auto& [key, value] : overrides) all.push_back({key, value, "argument"});
     without_gil([&] {
       loader_ = std::make_unique<DataLoader>(load_config(file, all),
-                                             DataLoaderOptions{training, drop_last, floats, {rank, world}});
+                                             DataLoaderOptions{training, drop_last, floats, {rank, world}, memory_});
     });
   }
   ~PyLoader() {
@@ -122,13 +172,15 @@ class PyLoader {
     without_gil([&] { loader_->begin_epoch(); });
   }
 
-  /// (arrays in the order of fields(), ids), or None at the epoch's end.
-  nb::object next() {
+  /// (arrays in the order of fields(), ids); in place of the arrays what owns their memory, where `allocate` has made
+  /// it. None at the epoch's end; False where there is none yet, and it is not to wait.
+  nb::object next(bool wait) {
     const Guard guard(used_, made_in_);
     for (;;) {
       std::optional<std::unique_ptr<LoadedBatch>> batch;
-      without_gil([&] { batch = loader_->next_within(patience); });
+      without_gil([&] { batch = loader_->next_within(wait ? patience : std::chrono::microseconds(0)); });
       if (batch) return *batch ? to_python(**batch) : nb::none();
+      if (!wait) return nb::bool_(false);
       if (PyErr_CheckSignals() != 0) throw nb::python_error();  // Ctrl-C
     }
   }
@@ -157,12 +209,22 @@ class PyLoader {
     for (const Field& field : loader_->fields()) names.append(field.name);
     return names;
   }
+  /// (dtype, shape of a row, offset in a batch's memory, mean, stddev) of each.
+  nb::list layout() const {
+    nb::list layout;
+    for (std::size_t i = 0; i < loader_->fields().size(); ++i) {
+      const Field& field = loader_->fields()[i];
+      layout.append(nb::make_tuple(std::string(name_of(field.dtype)), field.shape, loader_->layout().offset(i),
+                                   field.mean, field.stddev));
+    }
+    return layout;
+  }
   nb::dict sizes() const {
     nb::dict sizes;
     sizes["batches"] = loader_->batches();
     sizes["samples"] = loader_->samples();
     sizes["batch_size"] = loader_->batch_size();
-    sizes["memory_blocks"] = loader_->memory_blocks();
+    if (!memory_) sizes["memory_blocks"] = loader_->memory_blocks();
     sizes["workers"] = loader_->shape().workers;
     sizes["readers"] = loader_->shape().readers;
     sizes["prefetch"] = loader_->shape().prefetch;
@@ -191,9 +253,15 @@ class PyLoader {
   }
 
  private:
-  static constexpr std::chrono::milliseconds patience{100};
+  static constexpr std::chrono::microseconds patience{100'000};
 
   nb::object to_python(LoadedBatch& batch) const {
+    nb::object contents = memory_ ? memory_->owner(batch.memory.get()) : arrays_of(batch);
+    std::uint64_t* const first = batch.ids.data();  // stays where it is when the vector moves
+    nb::object ids = array_of(first, {batch.rows}, nb::dtype<std::int64_t>(), std::move(batch.ids));
+    return nb::make_tuple(contents, ids);
+  }
+  nb::object arrays_of(const LoadedBatch& batch) const {
     nb::list arrays;
     const auto& fields = loader_->fields();
     for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -201,13 +269,12 @@ class PyLoader {
       for (const std::int64_t side : fields[i].shape) shape.push_back(static_cast<std::size_t>(side));
       arrays.append(array_of(batch.field(i), shape, dtype_of(fields[i].dtype), batch.memory));
     }
-    std::uint64_t* const first = batch.ids.data();  // stays where it is when the vector moves
-    nb::object ids = array_of(first, {batch.rows}, nb::dtype<std::int64_t>(), std::move(batch.ids));
-    return nb::make_tuple(arrays, ids);
+    return arrays;
   }
 
   const pid_t made_in_ = getpid();
   std::atomic<bool> used_{false};
+  std::shared_ptr<PythonMemory> memory_;  // null: the loader's own
   std::unique_ptr<DataLoader> loader_;
 };
 
@@ -253,15 +320,17 @@ NB_MODULE(_core, module) {
   module.def("parts", &parts);
   module.def("end_interpreter", &end_interpreter);
   nb::class_<PyLoader>(module, "Loader")
-      .def(nb::init<const std::string&, const Pairs&, bool, bool, bool, std::uint64_t, std::uint64_t>(),
+      .def(nb::init<const std::string&, const Pairs&, bool, bool, bool, std::uint64_t, std::uint64_t,
+                    const nb::object&>(),
            nb::arg("file"), nb::arg("overrides"), nb::arg("training"), nb::arg("drop_last"), nb::arg("floats"),
-           nb::arg("rank"), nb::arg("world"))
+           nb::arg("rank"), nb::arg("world"), nb::arg("allocate").none())
       .def("begin_epoch", &PyLoader::begin_epoch)
-      .def("next", &PyLoader::next)
+      .def("next", &PyLoader::next, nb::arg("wait") = true)
       .def("position", &PyLoader::position)
       .def("seek", &PyLoader::seek, nb::arg("epoch"), nb::arg("samples"))
       .def("basis", &PyLoader::basis)
       .def("fields", &PyLoader::fields)
+      .def("layout", &PyLoader::layout)
       .def("sizes", &PyLoader::sizes)
       .def("busy_seconds", &PyLoader::busy_seconds)
       .def("classes", &PyLoader::classes)

@@ -46,7 +46,7 @@ class DataLoader(Loader):
         """batch_size, shuffle, drop_last, generator: as torch has them. num_workers, prefetch_factor: threads, at least
         one, and batches ahead for each, 2 by default; threads stay from epoch to epoch in any case.
 
-        pin_memory: tensors are copied to page-locked memory, where torch has a GPU.
+        pin_memory: tensors are in page-locked memory, where torch has a GPU.
         seed: of the order and of all that is drawn; None: the generator's, or 0.
         """
         asked = [name for name, value in unknown.items() if value not in (None, False, 0)]
@@ -66,13 +66,10 @@ class DataLoader(Loader):
             "run.seed": seed,
         }
         super().__init__(overrides=overrides, batch_size=batch_size, drop_last=drop_last, output=output, ids=ids,
-                         rank=rank, world_size=world_size)
+                         pin_memory=pin_memory, rank=rank, world_size=world_size)
         self._check(dataset)
         self.dataset = dataset
         self.batch_size = batch_size
-        if pin_memory and _has_gpu():
-            finish = self._finish
-            self._finish = lambda array: finish(array).pin_memory()
 
     def __reduce__(self) -> tuple[Any, ...]:
         more = {name: getattr(self, name) for name in ("_explained", "dataset", "batch_size")}
@@ -159,12 +156,6 @@ def _may_follow(name: str, seen: list[str]) -> bool:
 
 def _of_tensors(seen: list[str]) -> bool:
     return any(name in _TO_TENSORS for name in seen)
-
-
-def _has_gpu() -> bool:
-    import torch
-
-    return bool(torch.cuda.is_available())
 
 
 def _flattened(transform: Any) -> list[Any]:

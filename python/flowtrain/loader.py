@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy
 
 from flowtrain import _core
+from flowtrain._output import make_output
 from flowtrain._ranks import rank_and_world
 from flowtrain._toml import to_toml
 
@@ -51,6 +53,10 @@ class Loader:
         dtype: str = "float32",
         output: str | None = None,
         ids: bool = False,
+        device: Any = None,
+        normalize: str = "host",
+        pin_memory: bool | None = None,
+        copy: bool = False,
         rank: int | None = None,
         world_size: int | None = None,
     ) -> None:
@@ -65,6 +71,14 @@ class Loader:
         dtype: of images: "float32" or "uint8".
         output: "torch" or "numpy"; None: torch where it is installed.
         ids: batches have the ids of their samples, too, i64 (batch,): see describe().
+        device: "cuda", "cuda:1": batches are tensors there; the next one is copied, on a stream of its own, while one
+            is used. None: in host memory.
+        normalize: "device": bytes go to the GPU, which makes the f32 images of them: a quarter of the traffic, and
+            equal to the host's up to rounding.
+        pin_memory: tensors are in page-locked memory, where torch has a GPU: `batch.cuda(non_blocking=True)` returns at
+            once, and the batch may be dropped then.
+        copy: batches have memory of their own, which is never reused: for what reads it after the batch was dropped,
+            and is not torch.
         rank, world_size: which part of each batch this process takes; None: of torch.distributed, or of the
             environment variables RANK and WORLD_SIZE.
         """
@@ -74,6 +88,8 @@ class Loader:
             raise ValueError(f"dtype = {dtype!r}: expected 'float32' or 'uint8'")
         if batch_size is not None and global_batch_size is not None:
             raise TypeError("give batch_size, of this rank, or global_batch_size, of all")
+        if dtype == "uint8" and normalize == "device":
+            raise TypeError("normalize = 'device' makes floats: leave out dtype = 'uint8'")
         rank, world_size = rank_and_world(rank, world_size)
         values = dict(overrides or {})
         if batch_size is not None:
@@ -82,13 +98,16 @@ class Loader:
             values["loader.batch" if split == "train" else "val.batch"] = global_batch_size
         self._arguments: dict[str, Any] = {
             "file": os.fspath(file), "overrides": values, "split": split, "drop_last": drop_last, "dtype": dtype,
-            "output": output, "ids": ids, "rank": rank, "world_size": world_size,
+            "output": output, "ids": ids, "device": device, "normalize": normalize, "pin_memory": pin_memory,
+            "copy": copy, "rank": rank, "world_size": world_size,
         }
+        self._output = make_output(output, device, pin_memory, normalize, copy)
         self._core = _core.Loader(
             os.fspath(file), [(key, to_toml(value)) for key, value in values.items()],
-            split == "train", drop_last, dtype == "float32", rank, world_size,
+            split == "train", drop_last, dtype == "float32" and normalize == "host", rank, world_size,
+            self._output.allocate,
         )
-        self._finish = _finisher(output)
+        self._output.open(self._core)
         self._ids = ids
         self._names = self._core.fields()
         self._is_pair = self._names == ["image", "label"]
@@ -136,27 +155,44 @@ class Loader:
         return self._batches_of(self._epochs)
 
     def _batches_of(self, epoch: int) -> Iterator[Batch]:
+        started: deque[tuple[Any, dict[str, int]]] = deque()  # with the position after it
         while self._epochs == epoch:  # else a later iter() has begun another one
             begin = time.perf_counter()
-            batch = self._core.next()
-            waited = time.perf_counter() - begin
-            if batch is None:
+            self._start_batches(started)
+            if not started:
                 return
+            waiting, place = started.popleft()
+            if isinstance(waiting, Exception):
+                raise waiting
+            handed = [self._batch(self._output.finish(waiting))]
+            del waiting  # else it would be held, here, for as long as the next one is not asked for
+            waited = time.perf_counter() - begin
             self._batches += 1
             self._wait_s += waited
             self._longest_wait_s = max(self._longest_wait_s, waited)
-            made = self._batch(*batch)
-            self._place = self._core.position()  # last: an interrupt before this leaves the batch to come again
-            yield made
+            self._place = place  # last: an interrupt before this leaves the batch to come again
+            yield handed.pop()
 
-    def _batch(self, arrays: list[numpy.ndarray], ids: numpy.ndarray) -> Batch:
-        made = [self._finish(array) for array in arrays]
+    def _start_batches(self, started: deque[tuple[Any, dict[str, int]]]) -> None:
+        """Fills it up to one batch, for which it waits, and those that go ahead to a device, if they are there."""
+        while len(started) <= self._output.ahead:
+            try:
+                batch = self._core.next(wait=not started)
+            except Exception as error:
+                if not started:
+                    raise
+                started.append((error, self._place))  # raised in its turn
+                return
+            if not batch:
+                return
+            started.append((self._output.start(*batch), self._core.position()))
+
+    def _batch(self, tensors: list[Any]) -> Batch:
+        *fields, ids = tensors
         if self._is_pair:
-            return (*made, self._finish(ids)) if self._ids else tuple(made)
-        fields = dict(zip(self._names, made))
-        if self._ids:
-            fields["ids"] = self._finish(ids)
-        return fields
+            return (*fields, ids) if self._ids else tuple(fields)
+        named = dict(zip(self._names, fields))
+        return {**named, "ids": ids} if self._ids else named
 
     def set_epoch(self, epoch: int) -> None:
         """The next iter() is that epoch, from 0. Without it each iter() is the one after the last: nothing to call.
@@ -226,7 +262,7 @@ class Loader:
 
         batches; wait_s and longest_wait_s: seconds that batches were waited for, in all and at most; wait: their part
         of the time; busy: seconds that each stage has worked, over all its threads, since they were started;
-        memory_blocks: batches that were held at once; verdict: what to change.
+        memory_blocks: batches that were held at once (None: torch has their memory); verdict: what to change.
         """
         seconds = time.perf_counter() - self._since
         sizes, busy = self._core.sizes(), self._core.busy_seconds()
@@ -241,7 +277,7 @@ class Loader:
             verdict = "all cores decode and augment: smaller stored pictures, or cheaper augmentation"
         stats = {
             "batches": self._batches, "wait_s": self._wait_s, "longest_wait_s": self._longest_wait_s, "wait": wait,
-            "busy": busy, "memory_blocks": sizes["memory_blocks"], "verdict": verdict,
+            "busy": busy, "memory_blocks": sizes.get("memory_blocks"), "verdict": verdict,
         }
         self._batches, self._wait_s, self._longest_wait_s, self._since = 0, 0.0, 0.0, time.perf_counter()
         return stats
@@ -278,21 +314,6 @@ def _again(kind: type[Loader], arguments: dict[str, Any], state: dict[str, Any])
     return loader
 
 
-def _finisher(output: str | None) -> Any:
-    """From an array to what batches hold; nothing is copied."""
-    if output not in (None, "torch", "numpy"):
-        raise ValueError(f"output = {output!r}: expected 'torch' or 'numpy'")
-    if output == "numpy":
-        return lambda array: array
-    try:
-        import torch
-    except ImportError:
-        if output == "torch":
-            raise
-        return lambda array: array
-    return torch.from_numpy
-
-
 # --- Loader.image_folder and its like: one for each data set, from the registry's keys ---
 
 _TRAIN_KEYS = {"workers": "loader.workers", "readers": "loader.readers", "prefetch": "loader.prefetch",
@@ -315,7 +336,8 @@ def _constructor(dataset: str) -> Any:
         shuffle = arguments.pop("shuffle", None)
         sampler = arguments.get("sampler", "classify")
         sampler_keys = {key for key, *_ in _SAMPLERS[sampler][1]} if sampler in _SAMPLERS else set()
-        own = {"batch_size", "global_batch_size", "drop_last", "dtype", "output", "ids", "rank", "world_size"}
+        own = {"batch_size", "global_batch_size", "drop_last", "dtype", "output", "ids", "device", "normalize",
+               "pin_memory", "copy", "rank", "world_size"}
         more: dict[str, Any] = {}
         for key, value in arguments.items():
             if key in own:

@@ -227,7 +227,7 @@ def test_an_interrupt_loses_nothing(pictures):
     loader = open_pictures(pictures)
     iterator = iter(loader)
     seen = hashes(next(iterator))
-    loader._finish = lambda array: (_ for _ in ()).throw(KeyboardInterrupt)
+    loader._output.finish = lambda started: (_ for _ in ()).throw(KeyboardInterrupt)
     with pytest.raises(KeyboardInterrupt):
         next(iterator)
     later = open_pictures(pictures)

@@ -1,0 +1,188 @@
+"""From what the native loader has made to what a batch holds: arrays, tensors, tensors on a GPU."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from flowtrain import _core
+
+Contents = Any  # a list of arrays, or the owner of a batch's memory, where `allocate` has made that
+
+
+class Arrays:
+    """NumPy arrays that share the loader's memory, or are copies of their own."""
+
+    allocate: Callable[[int], Any] | None = None  # of memory that is not the loader's own
+    ahead = 0  # batches on their way to a device while another is handed out
+    where = "memory of the loader, reused once nothing refers to it"
+
+    def __init__(self, copy: bool) -> None:
+        self._copies = copy
+        if copy:
+            self.where = "a copy of its own for each batch"
+
+    def open(self, core: _core.Loader) -> None:
+        """Once the loader is there."""
+
+    def start(self, contents: Contents, ids: numpy.ndarray) -> Any:
+        """Begins to make a batch: its fields, then its ids; before it is handed out by finish()."""
+        return [array.copy() if self._copies else array for array in [*contents, ids]]
+
+    def finish(self, started: Any) -> list[Any]:
+        """Of the thread that uses the batch."""
+        return list(started)
+
+
+class Tensors(Arrays):
+    """PyTorch's tensors that share the loader's memory, or are copies of their own."""
+
+    def start(self, contents: Contents, ids: numpy.ndarray) -> Any:
+        import torch
+
+        return [torch.from_numpy(array) for array in super().start(contents, ids)]
+
+
+class PinnedTensors(Tensors):
+    """Tensors in page-locked memory of torch's allocator.
+
+    A copy to a GPU by `non_blocking=True` tells that allocator, which gives the memory to nobody else before the copy
+    is over, even if the batch is dropped at once. So it is torch that reuses memory here, not the loader.
+    """
+
+    where = "page-locked memory of torch's allocator"
+
+    def __init__(self) -> None:
+        super().__init__(copy=False)
+        self.allocate = allocate_pinned
+
+    def open(self, core: _core.Loader) -> None:
+        import torch
+
+        dtypes = {"u8": torch.uint8, "i32": torch.int32, "i64": torch.int64, "f32": torch.float32}
+        self._fields = [
+            (dtypes[dtype], shape, offset, math.prod(shape) * dtypes[dtype].itemsize)
+            for dtype, shape, offset, _, _ in core.layout()
+        ]
+
+    def start(self, contents: Contents, ids: numpy.ndarray) -> Any:
+        import torch
+
+        rows = len(ids)
+        fields = [
+            contents[offset : offset + rows * row_bytes].view(dtype).view(rows, *shape)
+            for dtype, shape, offset, row_bytes in self._fields
+        ]
+        return [*fields, torch.from_numpy(ids)]
+
+
+class GpuTensors(PinnedTensors):
+    """Tensors on a GPU, copied on a stream of their own while the batch before is used.
+
+    Device memory is torch's, too: its allocator reuses a block once the streams that used it have passed. A batch that
+    is held takes memory of its own, and nothing waits for it.
+    """
+
+    ahead = 1
+
+    def __init__(self, device: Any, normalize: bool) -> None:
+        """normalize: pictures come as u8 (batch, height, width, channels), and are finished on the GPU."""
+        super().__init__()
+        import torch
+
+        self.device = torch.device(device)
+        self._stream = torch.cuda.Stream(self.device)
+        self._normalizes = normalize
+        self.where = f"{self.device}, copied on a stream of its own from page-locked memory"
+
+    def open(self, core: _core.Loader) -> None:
+        super().open(core)
+        self._rules = [
+            normalizing(mean, stddev, shape[-1], self.device) if self._normalizes and dtype == "u8" and stddev else None
+            for dtype, shape, _, mean, stddev in core.layout()
+        ] + [None]
+
+    def start(self, contents: Contents, ids: numpy.ndarray) -> Any:
+        import torch
+
+        with torch.cuda.stream(self._stream):
+            copies = [tensor.to(self.device, non_blocking=True) for tensor in super().start(contents, ids)]
+            made = [rule(copy) if rule else copy for rule, copy in zip(self._rules, copies)]
+            return made, self._stream.record_event()
+
+    def finish(self, started: Any) -> list[Any]:
+        import torch
+
+        tensors, copied = started
+        stream = torch.cuda.current_stream(self.device)
+        stream.wait_event(copied)
+        for tensor in tensors:
+            tensor.record_stream(stream)
+        return list(tensors)
+
+
+def normalizing(mean: list[float], stddev: list[float], channels: int, device: Any) -> Callable[[Any], Any]:
+    """From u8 (batch, height, width, channels) to f32 (batch, channels, height, width), (x / 255 - mean) / stddev.
+
+    By the multiplier and the addend of the native one: equal to it up to the rounding of one operation.
+    """
+    import torch
+
+    means, deviations = (
+        numpy.broadcast_to(numpy.asarray(values or [missing], numpy.float32), channels)
+        for values, missing in ((mean, 0), (stddev, 1))
+    )
+    shape = (1, channels, 1, 1)
+    scale = torch.from_numpy(1 / (255 * deviations)).to(device).view(shape)
+    shift = torch.from_numpy(-means / deviations).to(device).view(shape)
+    return lambda pictures: torch.addcmul(shift, pictures.permute(0, 3, 1, 2).float(), scale).contiguous()
+
+
+def allocate_pinned(size: int) -> Any:
+    """So many bytes of page-locked memory, as a tensor."""
+    import torch
+
+    return torch.empty(size, dtype=torch.uint8, pin_memory=True)
+
+
+def has_gpu() -> bool:
+    """Whether torch has one."""
+    import torch
+
+    return bool(torch.cuda.is_available())
+
+
+def make_output(output: str | None, device: Any, pin_memory: bool | None, normalize: str, copy: bool) -> Arrays:
+    """What the arguments of Loader() ask for. Raises ValueError, TypeError, or ImportError where torch is wanted."""
+    if output not in (None, "torch", "numpy"):
+        raise ValueError(f"output = {output!r}: expected 'torch' or 'numpy'")
+    if normalize not in ("host", "device"):
+        raise ValueError(f"normalize = {normalize!r}: expected 'host' or 'device'")
+    to_gpu = device is not None and str(device) != "cpu"
+    if normalize == "device" and not to_gpu:
+        raise TypeError("normalize = 'device' wants a device: device = 'cuda'")
+    if output == "numpy" and (to_gpu or pin_memory):
+        raise TypeError("output = 'numpy' knows no device and no page-locked memory: leave out device and pin_memory")
+    if output == "numpy":
+        return Arrays(copy)
+    try:
+        import torch
+    except ImportError as error:
+        if output == "torch" or to_gpu or pin_memory:
+            raise ImportError("output = 'torch', device and pin_memory want PyTorch: pip install torch") from error
+        return Arrays(copy)
+    if to_gpu:
+        if torch.device(device).type != "cuda":
+            raise ValueError(f"device = {device!r}: expected 'cpu', 'cuda' or 'cuda:N'")
+        if not has_gpu():
+            raise RuntimeError(f"device = {device!r}: torch sees no GPU")
+        return GpuTensors(device, normalize == "device")
+    if pin_memory and not has_gpu():
+        warnings.warn("pin_memory: torch sees no GPU, so memory is not page-locked", stacklevel=3)
+    elif pin_memory:
+        return PinnedTensors()
+    return Tensors(copy)
