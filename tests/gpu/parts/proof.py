@@ -6,6 +6,7 @@ import pathlib
 import re
 import shutil
 import signal
+import sys
 import time
 
 from parts.training import apart, train, train_all, words_of
@@ -290,6 +291,24 @@ def read(path):
     return path.read_text("utf-8", "replace") if path.exists() else ""
 
 
+def python_batches(visit):
+    packages = visit.root / "python"
+    if not packages.exists():
+        raise Skipped("the Python package was not built")
+    more = {"PYTHONPATH": os.environ.get("PYTHONPATH", ""), "PYTHONDONTWRITEBYTECODE": "1"}
+    if visit.on_cpu and visit.run([sys.executable, "-c", "import torch"], more=more).rc:
+        raise Skipped("this Python cannot import torch, whose CUDA libraries are not here")
+    call = [sys.executable, "-c", f"import sys; sys.path.append({str(packages)!r})\n"
+            "import flowtrain, pytest; sys.exit(pytest.main(sys.argv[1:]))", "-q", "-rs", "-p", "no:cacheprovider"]
+    tests = [packages / "tests" / name for name in ("test_torch_gpu.py", "test_torch_memory.py")]
+    done = visit.run([*call, *tests], more=more)
+    if missing := re.search(r"No module named '(numpy|nanobind_backend\S*)'", done.err):
+        raise Skipped(f"this Python has no {missing[1]}; nanobind_backend is packed for the build's Python alone")
+    if done.rc:
+        raise Failed(f"exit code {done.rc}: {last_lines(done.out)} {last_lines(done.err, 1)}")
+    return {"pytest": last_lines(done.out, 1)}
+
+
 PARTS = [
     Part("machine", 60, "versions, libraries, what flowtrain says of it", machine),
     Part("test_cuda", 90, "copies and kernels against the CPU's", test_program("test_cuda"), True),
@@ -303,6 +322,7 @@ PARTS = [
     Part("steps_resnet18", 90, "ResNet-18", steps("resnet18")),
     Part("steps_detector", 90, "a small CornerNet-Squeeze", steps("detector")),
     Part("capture_waits", 40, "a net that no graph can hold", capture_waits),
+    Part("python_batches", 90, "Python's loader: batches on the GPU, memory that copies still read", python_batches),
     Part("commands", 60, "test, replay, lr-find, plan, the largest batch", commands),
     Part("capture_memory", 90, "a step of 60 % of the memory as a graph", capture_memory, True),
     Part("two_ranks", 90, "two processes on one GPU, over Gloo, train as one", two_ranks),
