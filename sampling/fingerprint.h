@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "sampling/dataset.h"
@@ -36,6 +37,13 @@ inline std::uint64_t fingerprint_of(std::span<const Box> part, std::uint64_t bef
     before = fingerprint_of(std::as_bytes(std::span(values)), before);
   }
   return before;
+}
+
+/// A 64-bit hash as 16 lower-case hex digits, most significant first.
+inline std::string hash_hex(std::uint64_t hash) {
+  std::string text(16, '0');
+  for (std::size_t i = text.size(); hash != 0; hash >>= 4) text[--i] = "0123456789abcdef"[hash & 15];
+  return text;
 }
 
 }  // namespace flowtrain

@@ -10,8 +10,8 @@
 #include "pipeline/loader/batch_memory.h"
 #include "pipeline/session/assembly.h"
 #include "pipeline/session/bad_sample_log.h"
-#include "pipeline/snapshot/hash.h"
 #include "sampling/core/error.h"
+#include "sampling/fingerprint.h"
 #include "stages/finished_sampler.h"
 
 namespace flowtrain {

@@ -11,6 +11,7 @@
 #include "pipeline/telemetry/log.h"
 #include "sampling/class_names.h"
 #include "sampling/core/text.h"
+#include "sampling/fingerprint.h"
 
 namespace flowtrain {
 

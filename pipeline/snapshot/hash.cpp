@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "sampling/core/error.h"
+#include "sampling/fingerprint.h"
 
 namespace flowtrain {
 namespace {
@@ -30,12 +31,6 @@ UserError bad_state(const std::string& why) {
 }
 
 }  // namespace
-
-std::string hash_hex(std::uint64_t hash) {
-  XXH64_canonical_t big_endian;
-  XXH64_canonicalFromHash(&big_endian, hash);
-  return hex_text(big_endian.digest);
-}
 
 std::string xxh64_hex(std::span<const std::byte> bytes) { return hash_hex(XXH64(bytes.data(), bytes.size(), 0)); }
 std::string xxh64_hex(std::string_view text) { return hash_hex(XXH64(text.data(), text.size(), 0)); }

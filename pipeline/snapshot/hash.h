@@ -16,9 +16,6 @@ namespace flowtrain {
 std::string xxh64_hex(std::span<const std::byte> bytes);
 std::string xxh64_hex(std::string_view text);
 
-/// A 64-bit hash in the same form.
-std::string hash_hex(std::uint64_t hash);
-
 /// The same hash over a stream of pieces. Its state can be saved as text, so that a resumed run goes on hashing.
 class Xxh64 {
  public:
