@@ -23,6 +23,7 @@
 
 #include "pipeline/config/part_kinds.h"
 #include "pipeline/loader/data_loader.h"
+#include "python/binding.h"
 #include "sampling/core/error.h"
 #include "sampling/core/mutex.h"
 #include "stages/device/cpu_device.h"
@@ -32,8 +33,6 @@ namespace nb = nanobind;
 namespace flowtrain {
 namespace {
 
-using Pairs = std::vector<std::pair<std::string, std::string>>;
-
 nb::dlpack::dtype dtype_of(DType type) {
   switch (type) {
     case DType::u8: return nb::dtype<std::uint8_t>();
@@ -42,49 +41,6 @@ nb::dlpack::dtype dtype_of(DType type) {
     case DType::f32: return nb::dtype<float>();
   }
   throw InternalError("a field of no type");
-}
-
-/// A NumPy array of memory that lives as long as the array, and whatever shares it.
-template <class Held>
-nb::object array_of(void* data, const std::vector<std::size_t>& shape, nb::dlpack::dtype dtype, Held held) {
-  auto owned = std::make_unique<Held>(std::move(held));
-  const nb::capsule owner(owned.get(), [](void* pointer) noexcept { delete static_cast<Held*>(pointer); });
-  static_cast<void>(owned.release());
-  return nb::cast(nb::ndarray<nb::numpy>(data, shape.size(), shape.data(), owner, nullptr, dtype),
-                  nb::rv_policy::reference);
-}
-
-/// Set when the interpreter begins to end. A thread that takes the GIL after that is unwound by force, which ends the
-/// process: threads that are still outside stay there.
-std::atomic<bool> ending{false};
-std::atomic<int> threads_outside{0};
-
-/// Runs `body` without the GIL.
-template <class Body>
-void without_gil(Body body) {
-  if (ending) throw std::runtime_error("the interpreter ends");
-  PyThreadState* const thread = PyEval_SaveThread();
-  ++threads_outside;
-  std::exception_ptr error;
-  try {
-    body();
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (ending) {
-    --threads_outside;
-    for (;;) pause();
-  }
-  PyEval_RestoreThread(thread);
-  --threads_outside;
-  if (error) std::rethrow_exception(error);
-}
-
-/// For atexit: waits until no other thread is on its way back.
-void end_interpreter() {
-  ending = true;
-  const nb::gil_scoped_release unlocked;
-  for (int ms = 0; threads_outside > 0 && ms < 10'000; ++ms) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 /// Memory of batches that Python allocates and owns: an object with data_ptr(), such as a tensor, for each block.
@@ -152,10 +108,8 @@ class PyLoader {
   PyLoader(const std::string& file, const Pairs& overrides, bool training, bool drop_last, bool floats,
            std::uint64_t rank, std::uint64_t world, const nb::object& allocate) {
     if (!allocate.is_none()) memory_ = std::make_shared<PythonMemory>(allocate);
-    std::vector<Override> all;
-    for (const auto& [key, value] : overrides) all.push_back({key, value, "argument"});
     without_gil([&] {
-      loader_ = std::make_unique<DataLoader>(load_config(file, all),
+      loader_ = std::make_unique<DataLoader>(load_config(file, overrides_of(overrides)),
                                              DataLoaderOptions{training, drop_last, floats, {rank, world}, memory_});
     });
   }
@@ -337,6 +291,7 @@ NB_MODULE(_core, module) {
       .def("describe", &PyLoader::describe, nb::arg("id"))
       .def("first_other", &PyLoader::first_other, nb::arg("names"), nb::arg("labels"))
       .def("close", &PyLoader::close);
+  add_sample_stream(module);
 }
 
 }  // namespace flowtrain

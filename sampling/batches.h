@@ -47,6 +47,8 @@ class Batches {
   /// Rows of a whole batch, of all processes.
   std::uint64_t size() const { return batch_; }
   std::uint64_t per_epoch() const { return count(samples_); }
+  /// Batches of the epoch in which the stream begins.
+  std::uint64_t of_first_epoch() const { return begun_; }
   std::uint64_t epoch(std::uint64_t number) const { return place(number).epoch; }
   /// Rows that batch `number` holds: `batch`, or fewer at the end of a padded epoch.
   std::uint64_t rows(std::uint64_t number) const {

@@ -1,50 +1,29 @@
 #include "pipeline/loader/data_loader.h"
 
-#include <algorithm>
-#include <array>
 #include <exception>
 #include <stdexcept>
 #include <utility>
 
-#include "pipeline/config/periods.h"
 #include "pipeline/loader/batch_memory.h"
+#include "pipeline/loader/stream_rules.h"
 #include "pipeline/session/assembly.h"
 #include "pipeline/session/bad_sample_log.h"
 #include "sampling/core/error.h"
-#include "sampling/fingerprint.h"
 #include "stages/finished_sampler.h"
 
 namespace flowtrain {
 namespace {
 
 DataParts open_parts(const Config& config, const DataLoaderOptions& options) {
-  if (!number(config.table("run"), "seed"))
-    throw config.table("run").error("seed", "expected a number: a stream that can be gone on with needs one");
+  check_seed(config);
   const DataSlice slice{options.slice, 1};
   DataParts parts = options.training ? open_training_data(config, "cpu", slice)
                                      : open_validation_data(config, {}, "cpu", slice, options.slice.rank == 0,
                                                             /*needs_targets=*/false);
-  if (parts.batch < options.slice.world)
-    throw UserError(ExitCode::usage, concat("a batch of ", parts.batch, " rows for ", options.slice.world, " ranks"),
-                    "each rank needs a row at least");
-  if (options.drop_last && parts.order->size() < parts.batch)
-    throw UserError(ExitCode::usage,
-                    concat("drop_last leaves no batch: the data set has ", parts.order->size(),
-                           " samples, a batch has ", parts.batch),
-                    "take smaller batches, or keep the last one");
+  check_batch(parts.batch, parts.order->size(), options.slice.world, options.drop_last);
   if (options.memory) parts.device = options.memory;
   if (options.floats) parts.sampler = with_finished_images(std::move(parts.sampler));
   return parts;
-}
-
-// Keys that decide which samples come, in what order, and what is drawn for them; the data may lie anywhere.
-bool decides(const std::string& key, bool training) {
-  for (const char* end : {".path", ".bad", ".max_bad"})
-    if (key.ends_with(end)) return false;
-  if (key.starts_with("order.") && !training) return false;
-  if (key.starts_with("data.")) return key.starts_with("data.val.") != training;
-  return std::ranges::any_of(std::array{"order.", "sampler.", "run.seed", "run.plugins"},
-                             [&key](auto* start) { return key.starts_with(start); });
 }
 
 LastBatch last_batch_of(const DataLoaderOptions& options) {
@@ -185,16 +164,7 @@ void DataLoader::seek(StreamPosition position) {
 }
 
 std::map<std::string, std::string> DataLoader::basis() const {
-  std::map<std::string, std::string> basis{{"records", hash_hex(impl_->data.dataset->fingerprint())},
-                                           {"samples", std::to_string(samples())}};
-  for (auto& [key, value] : common_values(config_))
-    if (decides(key, options_.training)) basis[key] = value;
-  // Sources that fill whole batches, or epochs of so many batches: the order itself is made for a size.
-  const Settings& data = config_.data(true);
-  if (options_.training && !config_.list("data.source").empty() &&
-      (data.text("batches") == "one_source" || number(data, "epoch")))
-    basis["loader.batch"] = std::to_string(batch_size());
-  return basis;
+  return stream_basis(config_, options_.training, *impl_->data.dataset, samples(), batch_size());
 }
 
 void DataLoader::close() {

@@ -1,0 +1,97 @@
+#include "pipeline/loader/sample_stream.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "pipeline/config/periods.h"
+#include "pipeline/loader/stream_rules.h"
+#include "pipeline/session/assembly.h"
+#include "pipeline/session/sources.h"
+#include "sampling/core/random.h"
+#include "sampling/core/registry.h"
+#include "sampling/core/text.h"
+
+namespace flowtrain {
+namespace {
+
+/// Numbers of samples that are elsewhere.
+class NumberedRecords final : public Dataset {
+ public:
+  explicit NumberedRecords(std::uint64_t size) : size_(size) {}
+
+  std::uint64_t size() const override { return size_; }
+  Record read(std::uint64_t, ReadBuffer&) const override { throw InternalError("a number has no record"); }
+  std::int64_t label(std::uint64_t) const override { return -1; }
+  std::vector<std::string> classes() const override { return {}; }
+  std::string describe(std::uint64_t id) const override { return concat("sample ", id); }
+
+ private:
+  std::uint64_t size_;
+};
+
+std::unique_ptr<Dataset> open_records(const Config& config, const DataLoaderOptions& options,
+                                      std::optional<std::uint64_t> records) {
+  if (records) return std::make_unique<NumberedRecords>(*records);
+  return options.training ? open_dataset(config, true) : open_validation_dataset(config, {}, options.slice.rank == 0);
+}
+
+std::uint64_t batch_of(const Config& config, const DataLoaderOptions& options) {
+  const Settings& loader = config.table("loader");
+  if (const auto own = config.table("val").integer("batch"); !options.training && own > 0)
+    return static_cast<std::uint64_t>(own);
+  if (const auto per_rank = static_cast<std::uint64_t>(loader.integer("batch_per_rank")); per_rank > 0)
+    return per_rank * options.slice.world;
+  return static_cast<std::uint64_t>(loader.integer("batch"));
+}
+
+}  // namespace
+
+SampleStream::SampleStream(Config config, const DataLoaderOptions& options, std::optional<std::uint64_t> records)
+    : config_(std::move(config)), options_(options) {
+  check_seed(config_);
+  dataset_ = open_records(config_, options_, records);
+  batch_ = batch_of(config_, options_);
+  if (options_.training) {
+    order_ = make_training_order(config_, *dataset_, batch_, seed_of(config_)).order;
+    const Settings& loader = config_.table("loader");
+    const auto workers = number(loader, "workers");
+    workers_ = workers ? static_cast<unsigned>(*workers) : std::max(1u, std::thread::hardware_concurrency());
+    prefetch_ = static_cast<std::uint32_t>(loader.integer("prefetch"));
+  } else {
+    const auto& sequential = orders().at("sequential");
+    order_ = sequential.make(Settings("order", sequential.keys), {*dataset_, seed_of(config_)});
+    workers_ = static_cast<unsigned>(config_.table("val").integer("workers"));
+    prefetch_ = validation_prefetch;
+  }
+  check_batch(batch_, samples(), options_.slice.world, options_.drop_last);
+}
+
+SampleStream::~SampleStream() = default;
+
+Batches SampleStream::batches_from(StreamPosition position) const {
+  return {samples(), batch_, options_.drop_last ? LastBatch::drop : LastBatch::pad, position.epoch, position.samples};
+}
+
+std::uint64_t SampleStream::batches_left(std::uint64_t samples) const {
+  return batches_from({0, samples}).of_first_epoch();
+}
+
+StreamRows SampleStream::rows(StreamPosition position) const {
+  const Batches batches = batches_from(position);
+  const std::uint64_t whole = batches.rows(0), own = options_.slice.rows(whole);
+  const std::uint64_t first = own > 0 ? options_.slice.begin(whole) : 0;
+  StreamRows rows;
+  rows.ids.resize(std::max<std::uint64_t>(own, 1));
+  order_->fill(position.epoch, batches.index(0, first), rows.ids);
+  rows.seeds.reserve(rows.ids.size());
+  for (std::uint64_t row = first; row < first + rows.ids.size(); ++row)
+    rows.seeds.push_back(Stream(seed_of(config_), Purpose::sample, batches.position(0, row)).next64());
+  return rows;
+}
+
+std::map<std::string, std::string> SampleStream::basis() const {
+  return stream_basis(config_, options_.training, *dataset_, samples(), batch_);
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,79 @@
+#pragma once
+// What the files of flowtrain._core share: waits without the GIL, arrays that own their memory.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "pipeline/config/config.h"
+
+namespace flowtrain {
+
+namespace nb = nanobind;
+
+/// Values of keys, as TOML writes them.
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+inline std::vector<Override> overrides_of(const Pairs& pairs) {
+  std::vector<Override> overrides;
+  for (const auto& [key, value] : pairs) overrides.push_back({key, value, "argument"});
+  return overrides;
+}
+
+/// Adds the class SampleStream: python/sample_stream.cpp.
+void add_sample_stream(nb::module_& module);
+
+/// A NumPy array of memory that lives as long as the array, and whatever shares it.
+template <class Held>
+nb::object array_of(void* data, const std::vector<std::size_t>& shape, nb::dlpack::dtype dtype, Held held) {
+  auto owned = std::make_unique<Held>(std::move(held));
+  const nb::capsule owner(owned.get(), [](void* pointer) noexcept { delete static_cast<Held*>(pointer); });
+  static_cast<void>(owned.release());
+  return nb::cast(nb::ndarray<nb::numpy>(data, shape.size(), shape.data(), owner, nullptr, dtype),
+                  nb::rv_policy::reference);
+}
+
+/// Set when the interpreter begins to end. A thread that takes the GIL after that is unwound by force, which ends the
+/// process: threads that are still outside stay there.
+inline std::atomic<bool> ending{false};
+inline std::atomic<int> threads_outside{0};
+
+/// Runs `body` without the GIL.
+template <class Body>
+void without_gil(Body body) {
+  if (ending) throw std::runtime_error("the interpreter ends");
+  PyThreadState* const thread = PyEval_SaveThread();
+  ++threads_outside;
+  std::exception_ptr error;
+  try {
+    body();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (ending) {
+    --threads_outside;
+    for (;;) pause();
+  }
+  PyEval_RestoreThread(thread);
+  --threads_outside;
+  if (error) std::rethrow_exception(error);
+}
+
+/// For atexit: waits until no other thread is on its way back.
+inline void end_interpreter() {
+  ending = true;
+  const nb::gil_scoped_release unlocked;
+  for (int ms = 0; threads_outside > 0 && ms < 10'000; ++ms) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+}  // namespace flowtrain

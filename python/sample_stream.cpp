@@ -1,0 +1,148 @@
+// flowtrain._core.SampleStream: order, positions and records, for rows that Python makes.
+
+#include "pipeline/loader/sample_stream.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "python/binding.h"
+#include "sampling/codecs/image.h"
+#include "sampling/core/error.h"
+#include "sampling/core/text.h"
+
+namespace flowtrain {
+namespace {
+
+/// A record of a native data set. Its bytes are read when they are asked for.
+class PyRecord {
+ public:
+  PyRecord(std::shared_ptr<const SampleStream> stream, std::uint64_t id) : stream_(std::move(stream)), id_(id) {}
+
+  std::uint64_t id() const { return id_; }
+  std::int64_t label() const { return stream_->dataset().label(id_); }
+  std::string description() const { return stream_->dataset().describe(id_); }
+  nb::bytes data() {
+    without_gil([&] { read(); });
+    return nb::bytes(record_.bytes.data(), record_.bytes.size());
+  }
+  nb::object image() {
+    Image image;
+    without_gil([&] { decode(image); });
+    const auto side = [](int pixels) { return static_cast<std::size_t>(pixels); };
+    const std::vector<std::size_t> shape{side(image.height), side(image.width), side(image.channels)};
+    std::uint8_t* const first = image.pixels.data();  // stays where it is when the vector moves
+    return array_of(first, shape, nb::dtype<std::uint8_t>(), std::move(image.pixels));
+  }
+
+ private:
+  void read() {
+    const std::lock_guard lock(reading_);
+    if (is_read_) return;
+    try {
+      record_ = stream_->dataset().read(id_, buffer_);
+    } catch (const SampleError& error) {
+      throw UserError(ExitCode::data, concat("the record cannot be read: ", error.what()));
+    }
+    is_read_ = true;
+  }
+  void decode(Image& out) {
+    read();
+    try {
+      const Picture whole = picture_of(record_, out);
+      const Picture part = crop(whole, window_of(whole.height, whole.width, record_.region));
+      if (part.pixels == out.pixels.data() && part.height == out.height && part.width == out.width) return;
+      Image copy;
+      copy.reshape(part.height, part.width, part.channels);
+      const auto row_bytes = static_cast<std::size_t>(part.width) * static_cast<std::size_t>(part.channels);
+      for (int y = 0; y < part.height; ++y) std::copy_n(part.row(y), row_bytes, copy.row(y));
+      out = std::move(copy);
+    } catch (const SampleError& error) {
+      throw UserError(ExitCode::data, concat("the picture cannot be decoded: ", error.what()));
+    }
+  }
+
+  const std::shared_ptr<const SampleStream> stream_;
+  const std::uint64_t id_;
+  std::mutex reading_;
+  bool is_read_ = false;
+  ReadBuffer buffer_;
+  Record record_;
+};
+
+class PySampleStream {
+ public:
+  PySampleStream(const std::string& file, const Pairs& overrides, bool training, bool drop_last, std::uint64_t rank,
+                 std::uint64_t world, std::optional<std::uint64_t> records) {
+    without_gil([&] {
+      const DataLoaderOptions options{.training = training, .drop_last = drop_last, .slice = {rank, world}};
+      stream_ = std::make_shared<const SampleStream>(load_config(file, overrides_of(overrides)), options, records);
+    });
+  }
+
+  /// (ids, seeds) of this rank's rows of the batch that begins there.
+  nb::object rows(std::uint64_t epoch, std::uint64_t samples) const {
+    StreamRows rows = stream_->rows({epoch, samples});
+    const std::size_t count = rows.ids.size();
+    std::uint64_t *const ids = rows.ids.data(), *const seeds = rows.seeds.data();  // both stay when the vectors move
+    return nb::make_tuple(array_of(ids, {count}, nb::dtype<std::int64_t>(), std::move(rows.ids)),
+                          array_of(seeds, {count}, nb::dtype<std::uint64_t>(), std::move(rows.seeds)));
+  }
+  std::uint64_t batches_left(std::uint64_t samples) const { return stream_->batches_left(samples); }
+  nb::dict sizes() const {
+    nb::dict sizes;
+    sizes["batches"] = stream_->batches_left(0);
+    sizes["samples"] = stream_->samples();
+    sizes["batch_size"] = stream_->batch_size();
+    sizes["workers"] = stream_->workers();
+    sizes["prefetch"] = stream_->prefetch();
+    return sizes;
+  }
+  nb::dict basis() const {
+    nb::dict basis;
+    for (const auto& [name, value] : stream_->basis()) basis[name.c_str()] = value;
+    return basis;
+  }
+  std::vector<std::string> classes() const { return stream_->dataset().classes(); }
+  std::string describe(std::uint64_t id) const { return stream_->dataset().describe(checked(id)); }
+  std::shared_ptr<PyRecord> record(std::uint64_t id) const { return std::make_shared<PyRecord>(stream_, checked(id)); }
+
+ private:
+  std::uint64_t checked(std::uint64_t id) const {
+    const std::uint64_t records = stream_->dataset().size();
+    if (id >= records) throw std::out_of_range(concat("no sample ", id, ": there are ", records));
+    return id;
+  }
+
+  std::shared_ptr<const SampleStream> stream_;
+};
+
+}  // namespace
+
+void add_sample_stream(nb::module_& module) {
+  nb::class_<PyRecord>(module, "Record")
+      .def_prop_ro("id", &PyRecord::id)
+      .def_prop_ro("label", &PyRecord::label)
+      .def_prop_ro("description", &PyRecord::description)
+      .def_prop_ro("data", &PyRecord::data)
+      .def("image", &PyRecord::image);
+  nb::class_<PySampleStream>(module, "SampleStream")
+      .def(nb::init<const std::string&, const Pairs&, bool, bool, std::uint64_t, std::uint64_t,
+                    std::optional<std::uint64_t>>(),
+           nb::arg("file"), nb::arg("overrides"), nb::arg("training"), nb::arg("drop_last"), nb::arg("rank"),
+           nb::arg("world"), nb::arg("records").none())
+      .def("rows", &PySampleStream::rows, nb::arg("epoch"), nb::arg("samples"))
+      .def("batches_left", &PySampleStream::batches_left, nb::arg("samples"))
+      .def("sizes", &PySampleStream::sizes)
+      .def("basis", &PySampleStream::basis)
+      .def("classes", &PySampleStream::classes)
+      .def("describe", &PySampleStream::describe, nb::arg("id"))
+      .def("record", &PySampleStream::record, nb::arg("id"));
+}
+
+}  // namespace flowtrain
