@@ -18,6 +18,10 @@ namespace flowtrain {
 namespace {
 
 const std::string rebuild = "build it with this flowtrain's headers, its LibTorch and its compiler: docs/extending.md";
+// Of processes that never have LibTorch: the Python package, whose library exports nothing.
+const std::string no_symbols =
+    "plugins of pipeline/plugin.h need symbols that only the program has; here samplers of the C interface "
+    "(sampling/plugin_abi.h, or plugin.hpp for C++) can be opened: docs/extending.md";
 
 void (*torch_loader)() = nullptr;
 
@@ -41,6 +45,8 @@ void* open_file(const std::string& path) {
     if (void* handle = try_open(path)) return handle;
     throw error(path, concat("cannot be loaded: ", dlerror()));
   }
+  if (reason.find("undefined symbol") != std::string::npos)
+    throw error(path, concat("cannot be loaded: ", reason), no_symbols);
   throw error(path, concat("cannot be loaded: ", reason));
 }
 
