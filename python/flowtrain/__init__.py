@@ -15,12 +15,15 @@ every random draw depend on the seed and the position alone: workers, ranks and 
 from flowtrain._core import ConfigError, DataError
 from flowtrain.data_loader import DataLoader
 from flowtrain.loader import Batch, Loader
+from flowtrain.sampler import sample_rng, sampler
 
 import atexit
 
 from . import _core
+from ._threads import stop_all
 
 atexit.register(_core.end_interpreter)
+atexit.register(stop_all)  # the last to be registered is the first to be called
 
 __version__: str = _core.version
-__all__ = ["Batch", "ConfigError", "DataError", "DataLoader", "Loader"]
+__all__ = ["Batch", "ConfigError", "DataError", "DataLoader", "Loader", "sample_rng", "sampler"]

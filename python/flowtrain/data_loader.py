@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from flowtrain._rows import DatasetRows
 from flowtrain.loader import Loader
 
 
@@ -17,8 +18,8 @@ class DataLoader(Loader):
 
     `dataset` may be torchvision's ImageFolder. Its transform has, in this order, RandomResizedCrop, or Resize and
     CenterCrop; RandomHorizontalFlip and ColorJitter, if any; ToTensor (of v2: ToDtype, with ToImage anywhere before);
-    Normalize, if any. explain() says what became of each. Whatever else is given raises a TypeError that names it: use
-    torch's DataLoader for that, or a data set of flowtrain's (Loader.image_folder and its like).
+    Normalize, if any. explain() says what became of each. Whatever else is given raises a TypeError that names it:
+    python="threads" runs that in Python; or take a data set of flowtrain's (Loader.image_folder and its like).
 
     Batches are `(images, labels)` as tensors. Each iter() is another epoch with another order, as with torch; the
     order depends on `seed` alone. len(), state_dict(), load_state_dict(), set_epoch() are Loader's.
@@ -36,6 +37,8 @@ class DataLoader(Loader):
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,
         generator: Any = None,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        python: str | None = None,
         seed: int | None = None,
         output: str | None = None,
         ids: bool = False,
@@ -47,6 +50,13 @@ class DataLoader(Loader):
         one, and batches ahead for each, 2 by default; threads stay from epoch to epoch in any case.
 
         pin_memory: tensors are in page-locked memory, where torch has a GPU.
+        python: "threads" runs the data set, its transform and collate_fn as they are, whatever they are, in
+            `num_workers` threads of Python, which share the GIL and call the data set at once. Order, state and errors
+            are the loader's. What transforms draw from `random`, `numpy.random` or torch is reproducible with
+            num_workers=0 alone, which makes each batch when it is asked for, and seeds these generators for each sample
+            (and puts them back): threads share them. What they draw from flowtrain.sample_rng() always is.
+        collate_fn: as torch has it, with python="threads"; None: torch's default_collate; without torch, or with
+            output="numpy", rows are stacked as NumPy arrays.
         seed: of the order and of all that is drawn; None: the generator's, or 0.
         """
         asked = [name for name, value in unknown.items() if value not in (None, False, 0)]
@@ -56,18 +66,26 @@ class DataLoader(Loader):
             raise TypeError("batch_size = None: flowtrain.DataLoader makes batches")
         if seed is None:
             seed = generator.initial_seed() % 2**31 if generator is not None else 0
+        if python not in (None, "threads"):
+            raise ValueError(f"python = {python!r}: expected 'threads', or nothing")
+        if collate_fn is not None and python is None:
+            raise TypeError(f"collate_fn is Python, which flowtrain does not run by itself: {_WAY_OUT}")
         self._explained: list[str] = []
+        rows = None
+        if python is not None:
+            rows = DatasetRows(dataset, num_workers, collate_fn or _default_collate(output))
+            self._explained.append(f"{rows.name}: as it is, in {num_workers or 'no'} threads of Python")
         overrides = {
-            **self._of_dataset(dataset),
-            **self._of_transform(dataset),
+            **({} if rows else {**self._of_dataset(dataset), **self._of_transform(dataset)}),
             "order.name": "shuffle" if shuffle else "sequential",
             "loader.workers": max(num_workers, 1),
             "loader.prefetch": max((prefetch_factor or 2) * max(num_workers, 1), 2),
             "run.seed": seed,
         }
         super().__init__(overrides=overrides, batch_size=batch_size, drop_last=drop_last, output=output, ids=ids,
-                         pin_memory=pin_memory, rank=rank, world_size=world_size)
-        self._check(dataset)
+                         pin_memory=pin_memory, rank=rank, world_size=world_size, rows=rows)
+        if rows is None:
+            self._check(dataset)
         self.dataset = dataset
         self.batch_size = batch_size
 
@@ -133,7 +151,10 @@ class DataLoader(Loader):
                             f"{self.describe(other)} there, or another label: {_WAY_OUT}")
 
 
-_WAY_OUT = "use torch's DataLoader, or one of flowtrain's data sets and samplers (help(flowtrain.Loader))"
+_WAY_OUT = (
+    "python=\"threads\" runs it as it is; or use torch's DataLoader, or one of flowtrain's data sets and samplers "
+    "(help(flowtrain.Loader))"
+)
 _TO_FLOATS = ("ToTensor", "ToDtype", "ConvertImageDtype")
 _TO_TENSORS = ("ToImage", "PILToTensor")
 # The order in which the sampler does them.
@@ -156,6 +177,17 @@ def _may_follow(name: str, seen: list[str]) -> bool:
 
 def _of_tensors(seen: list[str]) -> bool:
     return any(name in _TO_TENSORS for name in seen)
+
+
+def _default_collate(output: str | None) -> Callable[[list[Any]], Any] | None:
+    if output == "numpy":
+        return None
+    try:
+        from torch.utils.data import default_collate
+    except ImportError:
+        return None
+    collate: Callable[[list[Any]], Any] = default_collate
+    return collate
 
 
 def _flattened(transform: Any) -> list[Any]:

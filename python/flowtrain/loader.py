@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy
 
 from flowtrain import _core
-from flowtrain._output import make_output
+from flowtrain._output import Arrays, make_output
+from flowtrain._python_core import open_core
 from flowtrain._ranks import rank_and_world
+from flowtrain._rows import DatasetRows, SamplerRows, with_ids
+from flowtrain._rows_output import make_rows_output
 from flowtrain._toml import to_toml
 
 #: `(images, labels)`, or `(images, labels, ids)`; of data with other fields a dict by their names.
@@ -59,6 +62,8 @@ class Loader:
         copy: bool = False,
         rank: int | None = None,
         world_size: int | None = None,
+        sampler: Callable[[_core.Record, numpy.random.Generator], Any] | None = None,
+        rows: DatasetRows | None = None,
     ) -> None:
         """Opens the data of a configuration.
 
@@ -81,6 +86,8 @@ class Loader:
             and is not torch.
         rank, world_size: which part of each batch this process takes; None: of torch.distributed, or of the
             environment variables RANK and WORLD_SIZE.
+        sampler: a function after @ft.sampler, which makes the rows in place of [sampler]; `dtype` is its own affair.
+        rows: of a data set in Python: see Loader.python().
         """
         if split not in ("train", "val"):
             raise ValueError(f"split = {split!r}: expected 'train' or 'val'")
@@ -99,14 +106,19 @@ class Loader:
         self._arguments: dict[str, Any] = {
             "file": os.fspath(file), "overrides": values, "split": split, "drop_last": drop_last, "dtype": dtype,
             "output": output, "ids": ids, "device": device, "normalize": normalize, "pin_memory": pin_memory,
-            "copy": copy, "rank": rank, "world_size": world_size,
+            "copy": copy, "rank": rank, "world_size": world_size, "sampler": sampler, "rows": rows,
         }
-        self._output = make_output(output, device, pin_memory, normalize, copy)
-        self._core = _core.Loader(
-            os.fspath(file), [(key, to_toml(value)) for key, value in values.items()],
-            split == "train", drop_last, dtype == "float32" and normalize == "host", rank, world_size,
-            self._output.allocate,
-        )
+        file, pairs = os.fspath(file), [(key, to_toml(value)) for key, value in values.items()]
+        training, floats = split == "train", dtype == "float32" and normalize == "host"
+        self._rows = rows if sampler is None else SamplerRows(sampler)
+        self._output: Arrays
+        self._core: _core.Loader
+        if self._rows is not None:
+            self._output = make_rows_output(self._rows, output, device, pin_memory, normalize)
+            self._core = open_core(file, pairs, training, drop_last, rank, world_size, self._rows)
+        else:
+            self._output = make_output(output, device, pin_memory, normalize, copy)
+            self._core = _core.Loader(file, pairs, training, drop_last, floats, rank, world_size, self._output.allocate)
         self._output.open(self._core)
         self._ids = ids
         self._names = self._core.fields()
@@ -139,6 +151,39 @@ class Loader:
     ) -> Loader:
         """The data of a configuration file, as `flowtrain FILE` would train on them."""
         return cls(file, overrides, split=split, **more)
+
+    @classmethod
+    def python(
+        cls,
+        dataset: Any,
+        *,
+        shuffle: bool = True,
+        workers: int = 4,
+        prefetch: int | None = None,
+        seed: int | None = None,
+        overrides: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> Loader:
+        """Batches of a data set in Python, made by threads of Python, which share the GIL.
+
+        dataset: has `__len__` and `__getitem__`, which gives a row: a dict or tuple of arrays and numbers, whose shapes
+            and dtypes are the same in all rows of a batch. Threads call it at once. Random numbers that do not depend
+            on threads are those of flowtrain.sample_rng().
+        shuffle: each epoch in another order; False: in stored order.
+        workers: threads, each of which makes whole batches; 0: the thread that iterates makes each when it is asked
+            for, and the generators of `random`, `numpy.random` and torch are seeded for each sample, too, and put back.
+        prefetch: batches ahead. seed: of the order and of all that is drawn.
+        overrides: of keys of an order, {"order.name": "weighted", "order.weights_file": "weights.txt"}.
+        more: batch_size, global_batch_size, drop_last, output, ids, rank, world_size, as Loader() has them.
+
+        A state knows of the data set its kind and length. Raises DataError, which names the sample, for what the data
+        set raises, in the place of the batch that has the sample.
+        """
+        values: dict[str, Any] = {"order.name": "shuffle" if shuffle else "sequential", **(overrides or {})}
+        for key, value in (("loader.prefetch", prefetch), ("run.seed", seed)):
+            if value is not None:
+                values[key] = value
+        return cls("", values, rows=DatasetRows(dataset, workers), **more)
 
     # --- Epochs ---
 
@@ -189,6 +234,8 @@ class Loader:
 
     def _batch(self, tensors: list[Any]) -> Batch:
         *fields, ids = tensors
+        if self._rows is not None:
+            return with_ids(fields[0], ids) if self._ids else fields[0]
         if self._is_pair:
             return (*fields, ids) if self._ids else tuple(fields)
         named = dict(zip(self._names, fields))
@@ -284,7 +331,8 @@ class Loader:
 
     def __repr__(self) -> str:
         sizes, place = self._core.sizes(), self._place
-        what = self._arguments["file"] or self._arguments["overrides"].get("data.path") or "shapes"
+        python = self._rows.name if isinstance(self._rows, DatasetRows) else None
+        what = self._arguments["file"] or python or self._arguments["overrides"].get("data.path") or "shapes"
         return (
             f"<flowtrain.Loader of {what}, {self._arguments['split']}: {sizes['samples']:,} samples, "
             f"{len(self):,} batches of {sizes['batch_size']} an epoch, {sizes['workers']} workers; "
@@ -317,8 +365,8 @@ def _again(kind: type[Loader], arguments: dict[str, Any], state: dict[str, Any])
 # --- Loader.image_folder and its like: one for each data set, from the registry's keys ---
 
 _TRAIN_KEYS = {"workers": "loader.workers", "readers": "loader.readers", "prefetch": "loader.prefetch",
-               "seed": "run.seed", "sampler": "sampler.name", "order": "order.name"}
-_VAL_KEYS = {"workers": "val.workers", "seed": "run.seed", "sampler": "sampler.name"}
+               "seed": "run.seed", "sampler": "sampler.name", "order": "order.name", "plugins": "run.plugins"}
+_VAL_KEYS = {"workers": "val.workers", "seed": "run.seed", "sampler": "sampler.name", "plugins": "run.plugins"}
 
 
 def _constructor(dataset: str) -> Any:
@@ -334,11 +382,14 @@ def _constructor(dataset: str) -> Any:
         training = arguments.pop("train", True)
         named = _TRAIN_KEYS if training else _VAL_KEYS
         shuffle = arguments.pop("shuffle", None)
-        sampler = arguments.get("sampler", "classify")
-        sampler_keys = {key for key, *_ in _SAMPLERS[sampler][1]} if sampler in _SAMPLERS else set()
         own = {"batch_size", "global_batch_size", "drop_last", "dtype", "output", "ids", "device", "normalize",
                "pin_memory", "copy", "rank", "world_size"}
         more: dict[str, Any] = {}
+        sampler = arguments.get("sampler", "classify")
+        if not isinstance(sampler, str):
+            more["sampler"] = arguments.pop("sampler")
+        sampler_keys = {key for key, *_ in _SAMPLERS[sampler][1]} if sampler in _SAMPLERS else set()
+        of_plugin = isinstance(sampler, str) and sampler not in _SAMPLERS  # whose keys are known once it is open
         for key, value in arguments.items():
             if key in own:
                 more[key] = value
@@ -346,7 +397,7 @@ def _constructor(dataset: str) -> Any:
                 values[named[key]] = value
             elif key in data_keys or key in ("path", "split"):
                 values[f"data.{key}"] = value
-            elif key in sampler_keys:
+            elif key in sampler_keys or of_plugin:
                 values[f"sampler.{key}"] = value
             else:
                 known = sorted({"path", "split", "train", "shuffle", *own, *named, *data_keys, *sampler_keys})
@@ -371,8 +422,8 @@ def _doc(dataset: str, help_text: str, keys: list[tuple[str, str | None, str]]) 
     text = f"{help_text}\n\nOf the data set:\n{lines(keys)}\n\nOf the sampler `classify`, which is the default:\n"
     return inspect.cleandoc(text) + "\n" + lines(_SAMPLERS["classify"][1]) + (
         "\n\nAlso: train (False: for validation, in stored order and as it is), split (the data set's own), shuffle "
-        "(False: in\nstored order), workers, seed, sampler, what Loader() takes; for training readers, prefetch and "
-        "order, too.\n"
+        "(False: in\nstored order), workers, seed, sampler (a name, or a function after @ft.sampler), plugins (paths), "
+        "what Loader()\ntakes; for training readers, prefetch and order, too.\n"
     )
 
 

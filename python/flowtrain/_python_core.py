@@ -1,0 +1,236 @@
+"""What `_core.Loader` does natively, for rows that Python makes: batches in order, epochs, positions, errors.
+
+The native part says which samples a batch has and what seeds them. Threads of Python make whole batches, each its own,
+a few ahead; they are handed out in the order of the stream, whichever is ready first.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Literal
+
+import numpy
+
+from flowtrain import _core
+from flowtrain._rows import Rows
+from flowtrain._threads import Threads
+
+#: What was made of a batch's rows, and their ids, i64 (batch,).
+Made = tuple[Any, numpy.ndarray]
+
+
+class PythonCore:
+    """The interface of `_core.Loader`; but next() gives what the rows were collated to in place of arrays."""
+
+    def __init__(self, stream: _core.SampleStream, rows: Rows) -> None:
+        self._stream = stream
+        self._rows = rows
+        self._sizes = stream.sizes()
+        if rows.threads is not None:
+            self._sizes["workers"] = rows.threads
+        self._epoch = self._samples = 0  # of the stream, that were handed out by all ranks
+        self._fresh = True  # the next begin_epoch() goes on from there
+        self._left = 0  # batches of the epoch that were not asked for yet
+        self._window: _Window | None = None
+        self._used = threading.Lock()
+        self._made_in = os.getpid()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        if os.getpid() != self._made_in:
+            raise RuntimeError("this loader was made before a fork, and its threads are not in this process: make it "
+                               "after the fork, or start processes by 'spawn'")
+        if not self._used.acquire(blocking=False):
+            raise RuntimeError("another thread is in this loader")
+        try:
+            yield
+        finally:
+            self._used.release()
+
+    def begin_epoch(self) -> None:
+        with self._alone():
+            moves_on, self._fresh = not self._fresh, False
+            if moves_on or self._samples > 0 and self._stream.batches_left(self._samples) == 0:
+                # What was prepared goes on without a gap where the epoch before was taken whole.
+                if self._left > 0:
+                    self._stop()
+                self._epoch, self._samples = self._epoch + 1, 0
+            if self._window is None:
+                self._window = _Window(self._stream, self._rows, self._epoch, self._samples, self._sizes)
+            self._left = self._stream.batches_left(self._samples)
+
+    def next(self, wait: bool = True) -> Made | Literal[False] | None:
+        """The next batch of the epoch; None at its end; False where there is none yet, and it is not to wait. An error
+        of a sample is raised in the place of its batch, and ends the epoch."""
+        with self._alone():
+            if self._window is None or self._left == 0:
+                return None
+            try:
+                made = self._window.take(wait)
+            except KeyboardInterrupt:
+                raise  # the batch comes again
+            except BaseException:
+                self._stop()
+                raise
+            if made is None:
+                return False
+            self._left -= 1
+            # What an epoch leaves out is behind it, too, for whoever goes on with smaller batches.
+            self._samples = self._samples + self._sizes["batch_size"] if self._left else self._sizes["samples"]
+            return made
+
+    def position(self) -> dict[str, int]:
+        left = self._stream.batches_left(self._samples)
+        return {"epoch": self._epoch, "samples": self._samples, "batches_left": left}
+
+    def seek(self, epoch: int, samples: int) -> None:
+        if samples > self._sizes["samples"]:
+            raise _core.ConfigError(
+                f"a position of {samples} samples: an epoch has {self._sizes['samples']}\n"
+                "  hint: the data set or data.epoch has changed since the position was stored"
+            )
+        self.close()
+        self._epoch, self._samples, self._fresh = epoch, samples, True
+
+    def basis(self) -> dict[str, str]:
+        return self._rows.basis(self._stream.basis())
+
+    def fields(self) -> list[str]:
+        """Rows say themselves which fields they have."""
+        return []
+
+    def sizes(self) -> dict[str, int]:
+        return {**self._sizes, "memory_blocks": 0, "readers": 0}
+
+    def busy_seconds(self) -> dict[str, float]:
+        return {"read": 0.0, "sample": self._window.busy_seconds() if self._window else 0.0}
+
+    def classes(self) -> list[str]:
+        return self._rows.classes(self._stream)
+
+    def describe(self, id: int) -> str:
+        return self._rows.describe(self._stream, id)
+
+    def close(self) -> None:
+        """Waits for the samples that are being made."""
+        with self._alone():
+            self._stop()
+
+    def _stop(self) -> None:
+        window, self._window, self._left = self._window, None, 0
+        if window is not None:
+            window.stop()
+
+
+class _Window:
+    """Batches that are being made, and those that are ready, from a place of the stream on."""
+
+    def __init__(
+        self, stream: _core.SampleStream, rows: Rows, epoch: int, samples: int, sizes: dict[str, int]
+    ) -> None:
+        self._stream, self._epoch, self._samples, self._sizes = stream, epoch, samples, sizes
+        self._maker = _Maker(stream, rows)
+        self._running: deque[Future[Made]] = deque()
+        self._threads: Threads | None = None
+        if sizes["workers"] > 0:
+            self._threads = Threads(sizes["workers"], self._maker.stop)
+            weakref.finalize(self, _end, self._threads, os.getpid())  # when nobody holds the loader any more
+
+    def take(self, wait: bool) -> Made | None:
+        """The next batch, when it is ready; None if it is not, and `wait` is false. Where this raises, the batch is
+        still the next one."""
+        if self._threads is None:
+            made = self._maker(*self._place())
+            self._move_on()
+            return made
+        while len(self._running) <= self._sizes["prefetch"]:
+            self._running.append(self._threads.submit(partial(self._maker, *self._place())))
+            self._move_on()
+        if not wait and not self._running[0].done():
+            return None
+        made = self._running[0].result()
+        self._running.popleft()
+        return made
+
+    def _place(self) -> tuple[int, int]:
+        return self._epoch, self._samples
+
+    def _move_on(self) -> None:
+        if self._stream.batches_left(self._samples) > 1:
+            self._samples += self._sizes["batch_size"]
+        else:
+            self._epoch, self._samples = self._epoch + 1, 0
+
+    def busy_seconds(self) -> float:
+        return self._maker.busy_s
+
+    def stop(self) -> None:
+        if self._threads is not None:
+            self._threads.end()
+            self._threads.join()
+
+
+def _end(threads: Threads, made_in: int) -> None:
+    if os.getpid() == made_in:
+        threads.end()
+
+
+class _Maker:
+    """Makes the batch of a place. Any thread."""
+
+    def __init__(self, stream: _core.SampleStream, rows: Rows) -> None:
+        self._stream, self._rows = stream, rows
+        self._adding = threading.Lock()
+        self._stopped = False
+        self.busy_s = 0.0  # seconds that all threads have worked, or waited for the GIL
+
+    def stop(self) -> None:
+        """Batches end at their next sample."""
+        self._stopped = True
+
+    def __call__(self, epoch: int, samples: int) -> Made:
+        begin = time.perf_counter()
+        ids, seeds = self._stream.rows(epoch, samples)
+        numbers = ids.tolist()
+        rows = [self._row(epoch, id, seed) for id, seed in zip(numbers, seeds.tolist())]
+        try:
+            batch = self._rows.collate(rows, numbers, self._describe)
+        except _core.DataError:
+            raise
+        except Exception as error:
+            raise _core.DataError(f"the batch of samples {', '.join(map(str, numbers[:3]))}, … of epoch {epoch} cannot "
+                                  f"be collated: {type(error).__name__}: {error}") from error
+        with self._adding:
+            self.busy_s += time.perf_counter() - begin
+        return batch, ids
+
+    def _row(self, epoch: int, id: int, seed: int) -> Any:
+        if self._stopped:
+            raise RuntimeError("this loader was closed, or the interpreter ends")
+        try:
+            return self._rows.fetch(self._stream, id, seed)
+        except Exception as error:
+            raise _core.DataError(
+                f"sample {id} ({self._describe(id)}) of epoch {epoch}: {type(error).__name__}: {error}"
+            ) from error
+
+    def _describe(self, id: int) -> str:
+        return self._rows.describe(self._stream, id)
+
+
+def open_core(
+    file: str, overrides: list[tuple[str, str]], training: bool, drop_last: bool, rank: int, world: int, rows: Rows
+) -> Any:
+    """A PythonCore of the data that `rows` are made of. Raises ConfigError or DataError, as `_core.Loader` does."""
+    if rows.records is not None:
+        overrides = [("data.dataset", '"shapes"'), *overrides]  # each configuration names one; it is not opened
+    stream = _core.SampleStream(file, overrides, training, drop_last, rank, world, rows.records)
+    return PythonCore(stream, rows)

@@ -1,0 +1,70 @@
+"""Data sets of torch and torchvision that run in threads of Python. Skipped without them."""
+
+import random
+
+import flowtrain as ft
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import DataLoader, Subset, TensorDataset
+
+transforms = pytest.importorskip("torchvision.transforms")
+ImageFolder = pytest.importorskip("torchvision.datasets").ImageFolder
+
+
+def test_the_batches_of_torchs_loader(pictures):
+    steps = transforms.Compose([transforms.Grayscale(3), transforms.CenterCrop(24), transforms.ToTensor()])
+    data = ImageFolder(str(pictures / "train"), steps)
+    with pytest.raises(TypeError, match=r'Grayscale.*python="threads"'):
+        ft.DataLoader(data, 8)
+    ours = ft.DataLoader(data, batch_size=8, num_workers=2, python="threads", ids=True)
+    for (images, labels, ids), (expected, expected_labels) in zip(ours, DataLoader(data, batch_size=8), strict=True):
+        assert torch.equal(images, expected) and torch.equal(labels, expected_labels)
+        assert ids.dtype == torch.int64
+    assert ours.classes == data.classes
+    assert "ImageFolder" in ours.explain()
+
+
+def test_random_transforms_are_reproducible_without_workers(pictures):
+    steps = transforms.Compose([transforms.RandomResizedCrop(24), transforms.RandomHorizontalFlip(),
+                                transforms.ColorJitter(0.4, 0.4, 0.4), transforms.ToTensor()])
+    data = ImageFolder(str(pictures / "train"), steps)
+
+    def opened(batch_size):
+        return ft.DataLoader(data, batch_size, True, seed=3, python="threads")
+
+    torch.manual_seed(1)
+    before = torch.random.get_rng_state(), random.getstate(), np.random.get_state()[1].tolist()
+    straight = opened(8)
+    stream = torch.cat([images for _ in range(2) for images, _ in straight])
+    now = torch.random.get_rng_state(), random.getstate(), np.random.get_state()[1].tolist()
+    assert torch.equal(before[0], now[0]) and before[1:] == now[1:]
+    torch.manual_seed(2)
+    loader, later = opened(8), opened(5)
+    first = [images for _, (images, _) in zip(range(3), loader)]
+    later.load_state_dict(loader.state_dict())
+    rest = [images for _ in range(2) for images, _ in later]
+    assert torch.equal(torch.cat([*first, *rest]), stream)
+
+
+def test_collation_is_torchs_or_the_callers():
+    data = Subset(TensorDataset(torch.arange(20).reshape(10, 2), torch.arange(10)), range(9))
+    pairs, numbers = next(iter(ft.DataLoader(data, 4, num_workers=1, python="threads")))
+    assert torch.equal(pairs, torch.arange(8).reshape(4, 2)) and numbers.tolist() == [0, 1, 2, 3]
+    longest = ft.DataLoader(data, 4, num_workers=2, python="threads", drop_last=True,
+                            collate_fn=lambda rows: max(row[1] for row in rows))
+    assert [each.item() for each in longest] == [3, 7] and len(longest) == 2
+    named = [{"name": f"sample {i}", "x": i} for i in range(4)]
+    batch = next(iter(ft.DataLoader(named, 4, python="threads", ids=True)))
+    assert batch["name"] == [row["name"] for row in named] and batch["ids"].tolist() == [0, 1, 2, 3]
+
+
+def test_rows_of_samplers_become_tensors(pictures):
+    @ft.sampler
+    def corner(record, rng):
+        return {"image": record.image()[:24, :24], "label": record.label}
+
+    images, labels = next(iter(ft.Loader.image_folder(str(pictures), sampler=corner, batch_size=4)))
+    assert images.dtype == torch.uint8 and images.shape == (4, 24, 24, 3) and labels.dtype == torch.int64
+    rows = next(iter(ft.Loader.python([{"x": torch.ones(3)}] * 4, batch_size=4)))
+    assert torch.equal(rows["x"], torch.ones(4, 3))
