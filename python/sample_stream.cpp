@@ -9,11 +9,11 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <mutex>
 
 #include "python/binding.h"
 #include "sampling/codecs/image.h"
 #include "sampling/core/error.h"
+#include "sampling/core/mutex.h"
 #include "sampling/core/text.h"
 
 namespace flowtrain {
@@ -42,7 +42,7 @@ class PyRecord {
 
  private:
   void read() {
-    const std::lock_guard lock(reading_);
+    const MutexLock lock(reading_);
     if (is_read_) return;
     try {
       record_ = stream_->dataset().read(id_, buffer_);
@@ -69,9 +69,9 @@ class PyRecord {
 
   const std::shared_ptr<const SampleStream> stream_;
   const std::uint64_t id_;
-  std::mutex reading_;
-  bool is_read_ = false;
-  ReadBuffer buffer_;
+  Mutex reading_;
+  bool is_read_ FT_GUARDED_BY(reading_) = false;
+  ReadBuffer buffer_;  // this and what follows does not change any more, once it is read
   Record record_;
 };
 
@@ -125,12 +125,14 @@ class PySampleStream {
 }  // namespace
 
 void add_sample_stream(nb::module_& module) {
-  nb::class_<PyRecord>(module, "Record")
-      .def_prop_ro("id", &PyRecord::id)
-      .def_prop_ro("label", &PyRecord::label)
-      .def_prop_ro("description", &PyRecord::description)
-      .def_prop_ro("data", &PyRecord::data)
-      .def("image", &PyRecord::image);
+  nb::class_<PyRecord>(module, "Record", "A record of a native data set, as samplers in Python get it.")
+      .def_prop_ro("id", &PyRecord::id, "Its number in the data set.")
+      .def_prop_ro("label", &PyRecord::label, "Its class; -1: none.")
+      .def_prop_ro("description", &PyRecord::description, "What it is in messages: a file's path, say.")
+      .def_prop_ro("data", &PyRecord::data, "Its bytes as stored. Raises DataError where they cannot be read.")
+      .def("image", &PyRecord::image,
+           "Its picture, decoded: u8 (height, width, channels), 3 channels, or as many as stored pixels have. Raises "
+           "DataError where it is damaged, for a JPEG that decodes only with warnings, too.");
   nb::class_<PySampleStream>(module, "SampleStream")
       .def(nb::init<const std::string&, const Pairs&, bool, bool, std::uint64_t, std::uint64_t,
                     std::optional<std::uint64_t>>(),

@@ -12,10 +12,10 @@ Reading, decoding, augmenting and batching run in native threads, which never ta
 every random draw depend on the seed and the position alone: workers, ranks and restarts change neither.
 """
 
-from flowtrain._core import ConfigError, DataError
+from flowtrain._core import ConfigError, DataError, Record
 from flowtrain.data_loader import DataLoader
 from flowtrain.loader import Batch, Loader
-from flowtrain.sampler import sample_rng, sampler
+from flowtrain._sampler import sample_rng, sampler
 
 import atexit
 
@@ -26,4 +26,4 @@ atexit.register(_core.end_interpreter)
 atexit.register(stop_all)  # the last to be registered is the first to be called
 
 __version__: str = _core.version
-__all__ = ["Batch", "ConfigError", "DataError", "DataLoader", "Loader", "sample_rng", "sampler"]
+__all__ = ["Batch", "ConfigError", "DataError", "DataLoader", "Loader", "Record", "sample_rng", "sampler"]

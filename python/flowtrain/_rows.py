@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 
 from flowtrain import _core
-from flowtrain.sampler import SampleSeed, generator_of
+from flowtrain._sampler import SampleSeed, generator_of
 
 #: From a sample's id to its name in messages.
 Describe = Callable[[int], str]

@@ -74,7 +74,8 @@ class DataLoader(Loader):
         rows = None
         if python is not None:
             rows = DatasetRows(dataset, num_workers, collate_fn or _default_collate(output))
-            self._explained.append(f"{rows.name}: as it is, in {num_workers or 'no'} threads of Python")
+            where = f"{num_workers} threads of Python" if num_workers else "the thread that iterates"
+            self._explained.append(f"{rows.name}: as it is, in {where}")
         overrides = {
             **({} if rows else {**self._of_dataset(dataset), **self._of_transform(dataset)}),
             "order.name": "shuffle" if shuffle else "sequential",

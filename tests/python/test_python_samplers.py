@@ -34,6 +34,11 @@ def pair(record, rng):
 
 
 @ft.sampler
+def drawn(record, rng):
+    return {"id": record.id, "drawn": rng.random()}
+
+
+@ft.sampler
 def whole(record, rng):
     return {"image": record.image(), "label": record.label}
 
@@ -246,6 +251,29 @@ def test_an_interrupt_loses_nothing():
         later = of_numbers()
         later.load_state_dict(loader.state_dict())
         assert seen + epoch_of(later) == stream
+
+
+def test_two_sources_in_worlds_of_one_three_and_two_ranks(tmp_path):
+    source = '[[data.source]]\ndataset = "shapes"\nsamples = {}\nname = "{}"\nratio = {}\n'
+    file = tmp_path / "c.toml"
+    file.write_text(source.format(40, "one", 2) + source.format(30, "other", 1))
+
+    def opened(world, rank):
+        return ft.Loader.config(file, sampler=drawn, batch_size=6 // world, rank=rank, world_size=world,
+                                output="numpy", overrides={"run.seed": 3})
+
+    straight = opened(1, 0)
+    stream = [row for _ in range(2) for row in epoch_of(straight)]
+    assert {row[0] < 40 for row in stream} == {True, False}
+    state, seen = None, []
+    for world, batches in ((1, 2), (3, 4), (2, 3)):
+        loaders = [opened(world, rank) for rank in range(world)]
+        for loader in loaders if state else []:
+            loader.load_state_dict(state)
+        iterators = [iter(loader) for loader in loaders]
+        seen += [row for _ in range(batches) for iterator in iterators for row in rows_of(next(iterator))]
+        state = loaders[-1].state_dict()
+    assert seen == stream[:54]
 
 
 def test_orders_of_the_registry(tmp_path):
