@@ -108,7 +108,7 @@ class PythonCore:
         return []
 
     def sizes(self) -> dict[str, int]:
-        return {**self._sizes, "memory_blocks": 0, "readers": 0}
+        return {**self._sizes, "readers": 0}
 
     def busy_seconds(self) -> dict[str, float]:
         return {"read": 0.0, "sample": self._window.busy_seconds() if self._window else 0.0}

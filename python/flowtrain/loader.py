@@ -309,13 +309,15 @@ class Loader:
 
         batches; wait_s and longest_wait_s: seconds that batches were waited for, in all and at most; wait: their part
         of the time; busy: seconds that each stage has worked, over all its threads, since they were started;
-        memory_blocks: batches that were held at once (None: torch has their memory); verdict: what to change.
+        memory_blocks: batches that were held at once (None: their memory is not the loader's); verdict: what to change.
         """
         seconds = time.perf_counter() - self._since
         sizes, busy = self._core.sizes(), self._core.busy_seconds()
         wait = self._wait_s / seconds if seconds > 0 else 0.0
         if wait < 0.01:
             verdict = "batches were there when they were asked for"
+        elif self._rows is not None:
+            verdict = "rows are made in Python, whose threads share the GIL: less Python for each, or a native sampler"
         elif busy["read"] / max(sizes["readers"], 1) > busy["sample"] / max(sizes["workers"], 1):
             verdict = "reading is the slowest stage: more readers, or the data on a faster disk"
         elif sizes["workers"] < (os.cpu_count() or 1):

@@ -457,6 +457,13 @@ def test_prefetching_is_bounded():
     loader.close()
 
 
+def test_stats_name_the_gil():
+    loader = of_numbers(Numbers(8, slow=range(8)), workers=1)
+    epoch_of(loader)
+    stats = loader.stats()
+    assert stats["batches"] == 1 and "share the GIL" in stats["verdict"] and stats["busy"]["sample"] > 0
+
+
 def test_it_need_not_wait():
     core = of_numbers(Numbers(slow={0}), shuffle=False)._core
     core.begin_epoch()
