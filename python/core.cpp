@@ -2,8 +2,10 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -18,14 +20,17 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "pipeline/config/part_kinds.h"
 #include "pipeline/loader/data_loader.h"
 #include "python/binding.h"
+#include "sampling/arrays_dataset.h"
 #include "sampling/core/error.h"
 #include "sampling/core/mutex.h"
+#include "sampling/datasets/coco_instances.h"
 #include "stages/device/cpu_device.h"
 
 namespace nb = nanobind;
@@ -103,14 +108,32 @@ class Guard {
   std::atomic<bool>& used_;
 };
 
+/// Pictures u8 (n, height, width, channels), labels i64 (n) and the names of classes, of Python's.
+using PyArrays =
+    std::tuple<nb::ndarray<const std::uint8_t, nb::ndim<4>, nb::c_contig, nb::device::cpu>,
+               nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>, std::vector<std::string>>;
+
+Arrays view_of(const PyArrays& held) {
+  const auto& [images, labels, class_names] = held;
+  const auto side = [&images = images](std::size_t axis) { return static_cast<std::uint32_t>(images.shape(axis)); };
+  return {.images = std::as_bytes(std::span(images.data(), images.size())),
+          .labels = {labels.data(), labels.size()},
+          .height = side(1),
+          .width = side(2),
+          .channels = side(3),
+          .class_names = class_names};
+}
+
 class PyLoader {
  public:
   PyLoader(const std::string& file, const Pairs& overrides, bool training, bool drop_last, bool floats,
-           std::uint64_t rank, std::uint64_t world, const nb::object& allocate) {
+           std::uint64_t rank, std::uint64_t world, const nb::object& allocate, std::optional<PyArrays> arrays)
+      : arrays_(std::move(arrays)) {
     if (!allocate.is_none()) memory_ = std::make_shared<PythonMemory>(allocate);
     without_gil([&] {
       loader_ = std::make_unique<DataLoader>(load_config(file, overrides_of(overrides)),
-                                             DataLoaderOptions{training, drop_last, floats, {rank, world}, memory_});
+                                             DataLoaderOptions{training, drop_last, floats, {rank, world}, memory_},
+                                             arrays_ ? make_arrays_dataset(view_of(*arrays_)) : nullptr);
     });
   }
   ~PyLoader() {
@@ -191,6 +214,30 @@ class PyLoader {
     busy["sample"] = times.sample_s;
     return busy;
   }
+  /// What decides the batches: key, value as TOML writes it.
+  nb::dict values() const {
+    nb::dict values;
+    for (const auto& [key, value] : common_values(loader_->config())) values[key.c_str()] = value;
+    return values;
+  }
+  /// How the samples are stored; height, width and channels are 0 where they differ, or are in files.
+  nb::dict stored() const {
+    const StoredForm form = loader_->stored_form();
+    nb::dict stored;
+    stored["files"] = form.encoding == Encoding::image;
+    stored["resident"] = loader_->resident();
+    stored["height"] = form.height;
+    stored["width"] = form.width;
+    stored["channels"] = form.channels;
+    return stored;
+  }
+  /// (annotated boxes, the sum of their x, y, width and height), to compare annotations by.
+  std::pair<std::size_t, double> box_sum() const {
+    const auto all = loader_->annotations();
+    double sum = 0;
+    for (const CocoAnnotation& box : all->instances.annotations) sum += box.x + box.y + box.width + box.height;
+    return {all->instances.annotations.size(), sum};
+  }
   const std::vector<std::string>& classes() const { return loader_->classes(); }
   std::string describe(std::uint64_t id) const { return loader_->describe(id); }
   /// The first place of a list of records, each by the end of its name and its class, that is another one here; -1:
@@ -229,6 +276,7 @@ class PyLoader {
   const pid_t made_in_ = getpid();
   std::atomic<bool> used_{false};
   std::shared_ptr<PythonMemory> memory_;  // null: the loader's own
+  std::optional<PyArrays> arrays_;        // which the data set of `loader_` looks at; goes with the GIL, after it
   std::unique_ptr<DataLoader> loader_;
 };
 
@@ -274,10 +322,10 @@ NB_MODULE(_core, module) {
   module.def("parts", &parts);
   module.def("end_interpreter", &end_interpreter);
   nb::class_<PyLoader>(module, "Loader")
-      .def(nb::init<const std::string&, const Pairs&, bool, bool, bool, std::uint64_t, std::uint64_t,
-                    const nb::object&>(),
+      .def(nb::init<const std::string&, const Pairs&, bool, bool, bool, std::uint64_t, std::uint64_t, const nb::object&,
+                    std::optional<PyArrays>>(),
            nb::arg("file"), nb::arg("overrides"), nb::arg("training"), nb::arg("drop_last"), nb::arg("floats"),
-           nb::arg("rank"), nb::arg("world"), nb::arg("allocate").none())
+           nb::arg("rank"), nb::arg("world"), nb::arg("allocate").none(), nb::arg("arrays") = nb::none())
       .def("begin_epoch", &PyLoader::begin_epoch)
       .def("next", &PyLoader::next, nb::arg("wait") = true)
       .def("position", &PyLoader::position)
@@ -287,6 +335,9 @@ NB_MODULE(_core, module) {
       .def("layout", &PyLoader::layout)
       .def("sizes", &PyLoader::sizes)
       .def("busy_seconds", &PyLoader::busy_seconds)
+      .def("values", &PyLoader::values)
+      .def("stored", &PyLoader::stored)
+      .def("box_sum", &PyLoader::box_sum)
       .def("classes", &PyLoader::classes)
       .def("describe", &PyLoader::describe, nb::arg("id"))
       .def("first_other", &PyLoader::first_other, nb::arg("names"), nb::arg("labels"))

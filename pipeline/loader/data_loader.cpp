@@ -14,12 +14,12 @@
 namespace flowtrain {
 namespace {
 
-DataParts open_parts(const Config& config, const DataLoaderOptions& options) {
+DataParts open_parts(const Config& config, const DataLoaderOptions& options, std::unique_ptr<Dataset> dataset) {
   check_seed(config);
   const DataSlice slice{options.slice, 1};
-  DataParts parts = options.training ? open_training_data(config, "cpu", slice)
-                                     : open_validation_data(config, {}, "cpu", slice, options.slice.rank == 0,
-                                                            /*needs_targets=*/false);
+  if (!dataset) dataset = open_dataset(config, options.training);
+  DataParts parts = with_dataset(std::move(dataset), config, options.training, "cpu", slice,
+                                 /*needs_targets=*/options.training);
   check_batch(parts.batch, parts.order->size(), options.slice.world, options.drop_last);
   if (options.memory) parts.device = options.memory;
   if (options.floats) parts.sampler = with_finished_images(std::move(parts.sampler));
@@ -45,8 +45,8 @@ std::shared_ptr<Scheduler> common_scheduler() {
 }  // namespace
 
 struct DataLoader::Impl {
-  Impl(const Config& config, const DataLoaderOptions& options)
-      : data(open_parts(config, options)),
+  Impl(const Config& config, const DataLoaderOptions& options, std::unique_ptr<Dataset> dataset)
+      : data(open_parts(config, options, std::move(dataset))),
         layout(data.sampler->fields(), static_cast<std::uint32_t>(data.slice.most(data.batch))),
         memory(std::make_shared<BatchMemory>(data.device, layout.bytes(), /*reuse=*/!options.memory)),
         bad(make_bad_sample_log(config, options.training, *data.dataset, nullptr, options.slice.rank == 0)),
@@ -73,8 +73,10 @@ struct DataLoader::Impl {
   std::uint64_t given = 0;
 };
 
-DataLoader::DataLoader(Config config, DataLoaderOptions options)
-    : config_(std::move(config)), options_(options), impl_(std::make_unique<Impl>(config_, options_)) {
+DataLoader::DataLoader(Config config, DataLoaderOptions options, std::unique_ptr<Dataset> dataset)
+    : config_(std::move(config)),
+      options_(options),
+      impl_(std::make_unique<Impl>(config_, options_, std::move(dataset))) {
   classes_ = impl_->data.dataset->classes();
 }
 
@@ -92,6 +94,9 @@ std::string DataLoader::describe(std::uint64_t id) const {
   return impl_->data.dataset->describe(id);
 }
 std::int64_t DataLoader::label(std::uint64_t id) const { return impl_->data.dataset->label(id); }
+StoredForm DataLoader::stored_form() const { return flowtrain::stored_form(*impl_->data.dataset); }
+std::shared_ptr<const BoxAnnotations> DataLoader::annotations() const { return impl_->data.dataset->annotations(); }
+bool DataLoader::resident() const { return impl_->data.dataset->resident(); }
 std::size_t DataLoader::memory_blocks() const { return impl_->memory->made(); }
 LoaderTimes DataLoader::times() const {
   const MutexLock lock(impl_->mutex);

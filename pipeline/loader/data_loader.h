@@ -12,6 +12,7 @@
 
 #include "pipeline/config/config.h"
 #include "pipeline/graph/graph.h"
+#include "sampling/samplers/stored.h"
 
 namespace flowtrain {
 
@@ -49,8 +50,9 @@ struct LoadedBatch {
 /// one, as the others need a batch of each.
 class DataLoader {
  public:
-  /// Opens the data. loader.batch is that of all ranks together. Throws UserError(usage or data).
-  DataLoader(Config config, DataLoaderOptions options);
+  /// Opens the data; with `dataset`, takes that in the place of what the configuration names. loader.batch is that of
+  /// all ranks together. Throws UserError(usage or data).
+  DataLoader(Config config, DataLoaderOptions options, std::unique_ptr<Dataset> dataset = nullptr);
   ~DataLoader();
   DataLoader(const DataLoader&) = delete;
 
@@ -85,6 +87,13 @@ class DataLoader {
   /// What a place means nothing without, by name: the hash of the records (Dataset::fingerprint), samples of an epoch,
   /// and the keys that decide the order and what is drawn, as TOML writes their values.
   std::map<std::string, std::string> basis() const;
+
+  /// Of the first record that can be read, which this reads.
+  StoredForm stored_form() const;
+  /// What an annotation file says, which this reads again; null if there is none.
+  std::shared_ptr<const BoxAnnotations> annotations() const;
+  /// Whether records are in memory, where no thread waits for a disk.
+  bool resident() const;
 
   /// Busy seconds of the stages since the start of what runs now.
   LoaderTimes times() const;

@@ -70,8 +70,10 @@ void check_mixing(const Config& config, const std::vector<Field>& fields) {
   if (mixing.mixes() && (!label || target)) refuse("batch_augment", alpha, "class `label` alone to mix");
 }
 
+}  // namespace
+
 DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, bool training, const std::string& device,
-                       const DataSlice& data_slice, bool needs_targets = true) {
+                       const DataSlice& data_slice, bool needs_targets) {
   const Settings& loader = config.table("loader");
   const Settings& val = config.table("val");
   DataParts parts;
@@ -111,8 +113,6 @@ DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, b
   parts.device = make_device(device, Loader::slabs(most_prefetch), loader.boolean("pin"));
   return parts;
 }
-
-}  // namespace
 
 std::unique_ptr<Device> make_device(const std::string& name, std::uint32_t slots, bool pin) {
   if (name == "cpu") return make_cpu_device();

@@ -54,6 +54,10 @@ DataParts open_training_data(const Config& config, const std::string& device, co
 DataParts open_validation_data(const Config& config, const std::vector<std::string>& learnt, const std::string& device,
                                const DataSlice& data_slice = {}, bool is_leader = true, bool needs_targets = true);
 
+/// The same for a data set that is open already, in the place of the one that the configuration names.
+DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, bool training, const std::string& device,
+                       const DataSlice& data_slice = {}, bool needs_targets = true);
+
 /// Slabs that a loader of training batches may come to have, of `batch_bytes` each: loader.prefetch may be tuned.
 std::uint32_t most_slabs(const Config& config, const DataParts& data, std::size_t batch_bytes);
 

@@ -14,7 +14,7 @@ from flowtrain import _core
 Contents = Any  # a list of arrays, or the owner of a batch's memory, where `allocate` has made that
 
 
-class Arrays:
+class Output:
     """NumPy arrays that share the loader's memory, or are copies of their own."""
 
     allocate: Callable[[int], Any] | None = None  # of memory that is not the loader's own
@@ -38,7 +38,7 @@ class Arrays:
         return list(started)
 
 
-class Tensors(Arrays):
+class Tensors(Output):
     """PyTorch's tensors that share the loader's memory, or are copies of their own."""
 
     def start(self, contents: Contents, ids: numpy.ndarray) -> Any:
@@ -156,7 +156,7 @@ def has_gpu() -> bool:
     return bool(torch.cuda.is_available())
 
 
-def make_output(output: str | None, device: Any, pin_memory: bool | None, normalize: str, copy: bool) -> Arrays:
+def make_output(output: str | None, device: Any, pin_memory: bool | None, normalize: str, copy: bool) -> Output:
     """What the arguments of Loader() ask for. Raises ValueError, TypeError, or ImportError where torch is wanted."""
     if output not in (None, "torch", "numpy"):
         raise ValueError(f"output = {output!r}: expected 'torch' or 'numpy'")
@@ -168,13 +168,13 @@ def make_output(output: str | None, device: Any, pin_memory: bool | None, normal
     if output == "numpy" and (to_gpu or pin_memory):
         raise TypeError("output = 'numpy' knows no device and no page-locked memory: leave out device and pin_memory")
     if output == "numpy":
-        return Arrays(copy)
+        return Output(copy)
     try:
         import torch
     except ImportError as error:
         if output == "torch" or to_gpu or pin_memory:
             raise ImportError("output = 'torch', device and pin_memory want PyTorch: pip install torch") from error
-        return Arrays(copy)
+        return Output(copy)
     if to_gpu:
         if torch.device(device).type != "cuda":
             raise ValueError(f"device = {device!r}: expected 'cpu', 'cuda' or 'cuda:N'")

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy
 
-from flowtrain._output import Arrays, PinnedTensors, Tensors, make_output
+from flowtrain._output import Output, PinnedTensors, Tensors, make_output
 from flowtrain._rows import Rows
 
 
-class RowsOutput(Arrays):
+class RowsOutput(Output):
     """Batches of any form in host memory, which nobody reuses."""
 
     where = "memory of its own for each batch"
 
-    def __init__(self, rows: Rows, arrays: Arrays, pin: bool) -> None:
+    def __init__(self, rows: Rows, arrays: Output, pin: bool) -> None:
         """arrays: makes arrays or tensors of arrays. pin: tensors are copied to page-locked memory."""
         super().__init__(copy=False)
         self._rows, self._arrays, self._pins = rows, arrays, pin

@@ -6,14 +6,17 @@ import inspect
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 import numpy
 
 from flowtrain import _core
-from flowtrain._output import Arrays, make_output
+from flowtrain._arrays import Arrays, as_arrays
+from flowtrain._batches import BatchT, Opens, OpensArrays
+from flowtrain._explain import explain_loader
+from flowtrain._output import Output, make_output
 from flowtrain._python_core import open_core
 from flowtrain._ranks import rank_and_world
 from flowtrain._rows import DatasetRows, SamplerRows, with_ids
@@ -28,7 +31,7 @@ _PARTS = _core.parts()
 _DATASETS, _SAMPLERS = _PARTS["data"], _PARTS["sampler"]
 
 
-class Loader:
+class Loader(Generic[BatchT]):
     """Batches of a data set, epoch after epoch.
 
     Make one by a constructor that is called like its data set, or from a configuration file:
@@ -64,6 +67,7 @@ class Loader:
         world_size: int | None = None,
         sampler: Callable[[_core.Record, numpy.random.Generator], Any] | None = None,
         rows: DatasetRows | None = None,
+        arrays: Arrays | None = None,
     ) -> None:
         """Opens the data of a configuration.
 
@@ -88,6 +92,7 @@ class Loader:
             environment variables RANK and WORLD_SIZE.
         sampler: a function after @ft.sampler, which makes the rows in place of [sampler]; `dtype` is its own affair.
         rows: of a data set in Python: see Loader.python().
+        arrays: pictures and labels in the place of a data set, as Loader.arrays() gives them.
         """
         if split not in ("train", "val"):
             raise ValueError(f"split = {split!r}: expected 'train' or 'val'")
@@ -103,22 +108,26 @@ class Loader:
             global_batch_size = batch_size * world_size
         if global_batch_size is not None:
             values["loader.batch" if split == "train" else "val.batch"] = global_batch_size
+        if arrays is not None:
+            values["data.dataset"] = "arrays"
         self._arguments: dict[str, Any] = {
             "file": os.fspath(file), "overrides": values, "split": split, "drop_last": drop_last, "dtype": dtype,
             "output": output, "ids": ids, "device": device, "normalize": normalize, "pin_memory": pin_memory,
             "copy": copy, "rank": rank, "world_size": world_size, "sampler": sampler, "rows": rows,
+            "arrays": arrays,
         }
         file, pairs = os.fspath(file), [(key, to_toml(value)) for key, value in values.items()]
         training, floats = split == "train", dtype == "float32" and normalize == "host"
         self._rows = rows if sampler is None else SamplerRows(sampler)
-        self._output: Arrays
+        self._output: Output
         self._core: _core.Loader
         if self._rows is not None:
             self._output = make_rows_output(self._rows, output, device, pin_memory, normalize)
             self._core = open_core(file, pairs, training, drop_last, rank, world_size, self._rows)
         else:
             self._output = make_output(output, device, pin_memory, normalize, copy)
-            self._core = _core.Loader(file, pairs, training, drop_last, floats, rank, world_size, self._output.allocate)
+            self._core = _core.Loader(file, pairs, training, drop_last, floats, rank, world_size,
+                                      self._output.allocate, arrays)
         self._output.open(self._core)
         self._ids = ids
         self._names = self._core.fields()
@@ -132,13 +141,14 @@ class Loader:
         self._since = time.perf_counter()
 
     if TYPE_CHECKING:  # made below, from the registry: help(Loader.image_folder) has the keys
-        cifar: ClassVar[Callable[..., Loader]]
-        coco: ClassVar[Callable[..., Loader]]
-        idx: ClassVar[Callable[..., Loader]]
-        image_folder: ClassVar[Callable[..., Loader]]
-        shapes: ClassVar[Callable[..., Loader]]
-        voc: ClassVar[Callable[..., Loader]]
-        webdataset: ClassVar[Callable[..., Loader]]
+        arrays: ClassVar[OpensArrays]
+        cifar: ClassVar[Opens]
+        coco: ClassVar[Opens]
+        idx: ClassVar[Opens]
+        image_folder: ClassVar[Opens]
+        shapes: ClassVar[Opens]
+        voc: ClassVar[Opens]
+        webdataset: ClassVar[Opens]
 
     @classmethod
     def config(
@@ -148,7 +158,7 @@ class Loader:
         split: str = "train",
         overrides: Mapping[str, Any] | None = None,
         **more: Any,
-    ) -> Loader:
+    ) -> Loader[Any]:
         """The data of a configuration file, as `flowtrain FILE` would train on them."""
         return cls(file, overrides, split=split, **more)
 
@@ -191,7 +201,7 @@ class Loader:
         """Batches of an epoch, on every rank."""
         return self._core.sizes()["batches"]
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[BatchT]:
         """The next epoch, or the rest of the one that load_state_dict() has set. One that is left early is over."""
         self._core.begin_epoch()
         self._place = self._core.position()
@@ -199,7 +209,7 @@ class Loader:
         self._epochs += 1
         return self._batches_of(self._epochs)
 
-    def _batches_of(self, epoch: int) -> Iterator[Batch]:
+    def _batches_of(self, epoch: int) -> Iterator[BatchT]:
         started: deque[tuple[Any, dict[str, int]]] = deque()  # with the position after it
         while self._epochs == epoch:  # else a later iter() has begun another one
             begin = time.perf_counter()
@@ -304,6 +314,10 @@ class Loader:
         """What a sample is, of those `ids` that batches have: a file's path, say."""
         return self._core.describe(int(id))
 
+    def explain(self) -> str:
+        """What it does, and where: data set, order, each step of the sampler, threads, copies. A line for each."""
+        return explain_loader(self._core, self._arguments)
+
     def stats(self) -> dict[str, Any]:
         """How it fares since it was made, or since the last call.
 
@@ -334,7 +348,8 @@ class Loader:
     def __repr__(self) -> str:
         sizes, place = self._core.sizes(), self._place
         python = self._rows.name if isinstance(self._rows, DatasetRows) else None
-        what = self._arguments["file"] or python or self._arguments["overrides"].get("data.path") or "shapes"
+        overrides = self._arguments["overrides"]
+        what = self._arguments["file"] or python or overrides.get("data.path") or overrides.get("data.dataset")
         return (
             f"<flowtrain.Loader of {what}, {self._arguments['split']}: {sizes['samples']:,} samples, "
             f"{len(self):,} batches of {sizes['batch_size']} an epoch, {sizes['workers']} workers; "
@@ -350,15 +365,15 @@ class Loader:
         self._core.close()
         self._epochs += 1
 
-    def __enter__(self) -> Loader:
+    def __enter__(self) -> Loader[BatchT]:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
 
-def _again(kind: type[Loader], arguments: dict[str, Any], state: dict[str, Any]) -> Loader:
-    loader = kind.__new__(kind)
+def _again(kind: type[Loader[Any]], arguments: dict[str, Any], state: dict[str, Any]) -> Loader[Any]:
+    loader: Loader[Any] = kind.__new__(kind)
     Loader.__init__(loader, **arguments)
     loader.load_state_dict(state)
     return loader
@@ -375,7 +390,7 @@ def _constructor(dataset: str) -> Any:
     help_text, keys = _DATASETS[dataset]
     data_keys = {key for key, *_ in keys}
 
-    def make(cls: type[Loader], *path: Any, **arguments: Any) -> Loader:
+    def make(cls: type[Loader[Any]], *path: Any, **arguments: Any) -> Loader[Any]:
         if len(path) > 1:
             raise TypeError(f"Loader.{dataset}() takes one path, and all else by name")
         values: dict[str, Any] = {"data.dataset": dataset}
@@ -386,6 +401,8 @@ def _constructor(dataset: str) -> Any:
         shuffle = arguments.pop("shuffle", None)
         own = {"batch_size", "global_batch_size", "drop_last", "dtype", "output", "ids", "device", "normalize",
                "pin_memory", "copy", "rank", "world_size"}
+        own |= {"arrays"} if dataset == "arrays" else set()
+        places = {"path", "split"} if dataset != "arrays" else set()
         more: dict[str, Any] = {}
         sampler = arguments.get("sampler", "classify")
         if not isinstance(sampler, str):
@@ -397,12 +414,12 @@ def _constructor(dataset: str) -> Any:
                 more[key] = value
             elif key in named:
                 values[named[key]] = value
-            elif key in data_keys or key in ("path", "split"):
+            elif key in data_keys | places:
                 values[f"data.{key}"] = value
             elif key in sampler_keys or of_plugin:
                 values[f"sampler.{key}"] = value
             else:
-                known = sorted({"path", "split", "train", "shuffle", *own, *named, *data_keys, *sampler_keys})
+                known = sorted({"train", "shuffle", *places, *own, *named, *data_keys, *sampler_keys})
                 raise TypeError(f"Loader.{dataset}() has no argument {key!r}; known: {', '.join(known)}")
         if shuffle is False and "order.name" not in values:
             values["order.name"] = "sequential"
@@ -429,5 +446,30 @@ def _doc(dataset: str, help_text: str, keys: list[tuple[str, str | None, str]]) 
     )
 
 
+def _arrays_constructor() -> Any:
+    open_arrays = _constructor("arrays").__func__
+
+    def arrays(
+        cls: Any, images: Any, labels: Any, class_names: Sequence[str] | None = None, **arguments: Any
+    ) -> Any:
+        return open_arrays(cls, arrays=as_arrays(images, labels, class_names), **arguments)
+
+    arrays.__qualname__ = "Loader.arrays"
+    arrays.__doc__ = _ARRAYS_DOC + open_arrays.__doc__.partition("Of the data set:")[2].lstrip()
+    make: Any = arrays
+    return classmethod(make)
+
+
+_ARRAYS_DOC = """Pictures and labels in memory: arrays of NumPy, or tensors on the CPU.
+
+images: u8 (n, height, width) or (n, height, width, channels), with 1 or 3 channels for `classify`. They are not copied
+    where they lie row by row, and must not change while there is a loader. A loader's state holds a hash of all bytes.
+labels: whole numbers (n,), indices of classes from 0; i64 is not copied.
+class_names: in label order; None: 0, 1, 2 … up to the largest label.
+
+Raises TypeError for other dtypes, ValueError for shapes that do not fit, DataError for labels without a class.
+
+"""
+
 for _dataset in _DATASETS:
-    setattr(Loader, _dataset, _constructor(_dataset))
+    setattr(Loader, _dataset, _arrays_constructor() if _dataset == "arrays" else _constructor(_dataset))

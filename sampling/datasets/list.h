@@ -1,5 +1,6 @@
 // The built-in data sets: one line each. Included where FLOWTRAIN_ENTRY says what to do with a line.
 
+FLOWTRAIN_ENTRY(arrays)
 FLOWTRAIN_ENTRY(cifar)
 FLOWTRAIN_ENTRY(coco)
 FLOWTRAIN_ENTRY(idx)

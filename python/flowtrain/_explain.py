@@ -1,0 +1,126 @@
+"""What a loader does, in words: from the values that it was made with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from flowtrain import _core
+
+
+def explain_loader(core: _core.Loader, arguments: Mapping[str, Any]) -> str:
+    """`arguments`: those of Loader()."""
+    values = {key: _parsed(text) for key, text in core.values().items()}
+    training = arguments["split"] == "train"
+    sizes, stored, fields = core.sizes(), core.stored(), dict(zip(core.fields(), core.shapes()))
+    lines = [
+        f"data: {_dataset(values, training)}, {sizes['samples']:,} samples in {len(core.classes())} classes, "
+        + _place_of(stored, arguments["arrays"]),
+        f"order: {_order(values, training)}; {sizes['batches']:,} batches of {sizes['batch_size']} an epoch"
+        + (f", of which rank {arguments['rank']} of {arguments['world_size']} takes its part"
+           if arguments["world_size"] > 1 else ""),
+        f"sampler: {values['sampler.name']}, on each sample, in order",
+        *(f"  {step}" for step in _steps(values, stored, fields, training, arguments["dtype"])),
+        "fields of a row: " + ", ".join(f"{name} {tuple(shape)}" for name, shape in fields.items()),
+        f"threads: {_readers(sizes, stored)}{sizes['workers']} that sample, {sizes['prefetch']} batches ahead; none "
+        "takes the GIL",
+        "copies: a row is written once, into the memory of its batch, which arrays and tensors then share",
+    ]
+    return "\n".join(lines)
+
+
+def _parsed(toml: str) -> Any:
+    try:
+        return json.loads(toml)
+    except ValueError:
+        return toml
+
+
+def _dataset(values: Mapping[str, Any], training: bool) -> str:
+    if training and "data.source.0.dataset" in values:
+        names = [value for key, value in values.items() if key.startswith("data.source.") and key.endswith(".dataset")]
+        return f"{len(names)} sources ({', '.join(names)})"
+    return str(values["data.dataset" if training else "data.val.dataset"])
+
+
+def _place_of(stored: Mapping[str, Any], arrays: Any) -> str:
+    if arrays is not None:
+        return f"{arrays[0].nbytes / 1e6:,.1f} MB in memory that Python holds, which is not copied"
+    return "in memory" if stored["resident"] else "each read from its file when it is needed"
+
+
+def _order(values: Mapping[str, Any], training: bool) -> str:
+    if not training:
+        return "as stored"
+    more = [f"{key.removeprefix('order.')} = {value}" for key, value in values.items()
+            if key.startswith("order.") and key != "order.name" and value not in (0, False, "")]
+    return ", ".join([str(values["order.name"]), *more, f"seed {values['run.seed']}"])
+
+
+def _readers(sizes: Mapping[str, int], stored: Mapping[str, Any]) -> str:
+    return "" if stored["resident"] else f"{sizes['readers']} that read, "
+
+
+def _steps(
+    values: Mapping[str, Any], stored: Mapping[str, Any], fields: Mapping[str, list[int]], training: bool, dtype: str
+) -> Iterator[str]:
+    sampler = {key.removeprefix("sampler."): value for key, value in values.items() if key.startswith("sampler.")}
+    name = sampler.pop("name")
+    if stored["files"]:
+        yield "decode JPEG, PNG or WebP"
+    if name != "classify":
+        yield from (f"{key} = {value}" for key, value in sampler.items())
+        return
+    shape = fields["image"]
+    channels = shape[0] if dtype == "float32" else shape[2]
+    yield from _cut(sampler, stored, shape[1], training)
+    if training and sampler["flip"] > 0:
+        yield f"mirror left to right with probability {sampler['flip']}"
+    if stored["files"] or channels != stored["channels"]:
+        yield "convert to " + ("grey" if channels == 1 else "RGB")
+    if training:
+        yield from _augmentation(sampler)
+    if dtype == "float32":
+        usual = _IMAGENET if stored["files"] and channels == 3 else ([0.5] * channels, [0.5] * channels)
+        mean, deviation = (sampler[key] or values for key, values in zip(("mean", "stddev"), usual))
+        yield f"(x / 255 - {mean}) / {deviation}, as float32 (channels, height, width)"
+
+
+_IMAGENET = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+
+
+def _cut(sampler: Mapping[str, Any], stored: Mapping[str, Any], size: int, training: bool) -> Iterator[str]:
+    fits = stored["height"] == stored["width"] == size
+    crop = sampler["crop"]
+    if crop == "auto":
+        crop = "none" if fits else "random_resized"
+    resize = sampler["resize"] or (size * 256 // 224 if crop == "random_resized" else size)
+    if training and crop == "pad":
+        yield f"pad by {sampler['padding']} black pixels on each side, cut {size} x {size} at a random place"
+    elif training and crop == "random_resized":
+        (least, most), (narrow, wide) = sampler["scale"], sampler["ratio"]
+        yield (f"cut a random part of {least:.0%} to {most:.0%} of the area, width / height {narrow:.3g} to {wide:.3g}, "
+               f"and resize it to {size} x {size} ({sampler['filter']})")
+    elif not fits or resize != size:
+        yield f"resize the shorter side to {resize} ({sampler['filter']}) and cut {size} x {size} from the middle"
+    else:
+        yield "take the picture as it is stored"
+
+
+def _augmentation(sampler: Mapping[str, Any]) -> Iterator[str]:
+    """In the order in which the sampler does it."""
+    policy = sampler["augment"]
+    if policy == "randaugment":
+        yield f"RandAugment, {sampler['augment_steps']} operations of magnitude {sampler['augment_magnitude']}"
+    elif policy != "none":
+        yield "TrivialAugment (wide)"
+    affine = [f"{key} = {sampler[key]}" for key in ("rotate", "translate", "shear") if sampler[key]]
+    if sampler["zoom"] != [1.0, 1.0]:
+        affine.append(f"zoom = {sampler['zoom']}")
+    if affine:
+        yield "affine: " + ", ".join(affine)
+    jitter = [f"{key} = {sampler[key]}" for key in ("brightness", "contrast", "saturation", "hue") if sampler[key]]
+    if jitter:
+        yield "colour jitter: " + ", ".join(jitter)
+    yield from (f"{key} with probability {sampler[key]}" for key in ("grey", "blur", "solarize") if sampler[key])
