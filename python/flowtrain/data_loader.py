@@ -2,29 +2,49 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
+from flowtrain._batches import BatchT
 from flowtrain._rows import DatasetRows
+from flowtrain._torchvision_data import WAY_OUT, NativeData, native_data
+from flowtrain._torchvision_transforms import sampler_keys
 from flowtrain.loader import Loader
 
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
-class DataLoader(Loader):
+class DataLoader(Loader[BatchT]):
     """`torch.utils.data.DataLoader` for data sets and transforms that flowtrain has natively.
 
         loader = ft.DataLoader(ImageFolder("pictures/train", transform), batch_size=64, shuffle=True, num_workers=8)
 
-    `dataset` may be torchvision's ImageFolder. Its transform has, in this order, RandomResizedCrop, or Resize and
-    CenterCrop; RandomHorizontalFlip and ColorJitter, if any; ToTensor (of v2: ToDtype, with ToImage anywhere before);
+    `dataset` may be of torchvision: ImageFolder; CIFAR10, CIFAR100, MNIST, FashionMNIST, KMNIST, EMNIST, QMNIST, whose
+    pixels are in memory already; FakeData, whose pictures torchvision makes once. Its transform has, in this order,
+    RandomResizedCrop, or Resize and CenterCrop, or RandomCrop with or after padding, or none where pictures are stored
+    in one size; RandomHorizontalFlip and ColorJitter, if any; ToTensor (of v2: ToDtype, with ToImage anywhere before);
     Normalize, if any. explain() says what became of each. Whatever else is given raises a TypeError that names it:
     python="threads" runs that in Python; or take a data set of flowtrain's (Loader.image_folder and its like).
 
-    Batches are `(images, labels)` as tensors. Each iter() is another epoch with another order, as with torch; the
-    order depends on `seed` alone. len(), state_dict(), load_state_dict(), set_epoch() are Loader's.
+    Batches are `(images, labels)`: f32 (batch, channels, height, width) and i64 (batch,), as tensors. Each iter() is
+    another epoch with another order, as with torch; the order depends on `seed` alone. len(), state_dict(),
+    load_state_dict(), set_epoch() are Loader's.
+
+    CocoDetection, without a transform and with COCO's own layout of files (annotations/instances_<folder>.json beside
+    the pictures' folder), gives dicts, as its samples differ in size and number of boxes: the rows that CornerNet
+    learns from, with the keys of Loader.coco(path, sampler="cornernet"), augmented.
     """
 
+    @overload
+    def __init__(
+        self: DataLoader[tuple[Tensor, Tensor, Tensor]], dataset: Any, batch_size: int = ..., shuffle: bool = ..., *,
+        ids: Literal[True], **more: Any
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DataLoader[tuple[Tensor, Tensor]], dataset: Any, batch_size: int = ..., shuffle: bool = ..., **more: Any
+    ) -> None: ...
     def __init__(
         self,
         dataset: Any,
@@ -61,7 +81,7 @@ class DataLoader(Loader):
         """
         asked = [name for name, value in unknown.items() if value not in (None, False, 0)]
         if asked:
-            raise TypeError(f"flowtrain.DataLoader has no {', '.join(asked)}: {_WAY_OUT}")
+            raise TypeError(f"flowtrain.DataLoader has no {', '.join(asked)}: {WAY_OUT}")
         if batch_size is None:
             raise TypeError("batch_size = None: flowtrain.DataLoader makes batches")
         if seed is None:
@@ -69,24 +89,30 @@ class DataLoader(Loader):
         if python not in (None, "threads"):
             raise ValueError(f"python = {python!r}: expected 'threads', or nothing")
         if collate_fn is not None and python is None:
-            raise TypeError(f"collate_fn is Python, which flowtrain does not run by itself: {_WAY_OUT}")
-        self._explained: list[str] = []
-        rows = None
+            raise TypeError(f"collate_fn is Python, which flowtrain does not run by itself: {WAY_OUT}")
+        data: NativeData | None = None
+        rows: DatasetRows | None = None
         if python is not None:
             rows = DatasetRows(dataset, num_workers, collate_fn or _default_collate(output))
-            where = f"{num_workers} threads of Python" if num_workers else "the thread that iterates"
-            self._explained.append(f"{rows.name}: as it is, in {where}")
+            self._explained = [f"{rows.name}, its transform and collate_fn: as they are, in Python"]
+            keys: dict[str, Any] = {}
+        else:
+            data = native_data(dataset, shuffle)
+            self._explained = [data.told]
+            keys = {**data.keys,
+                    **(sampler_keys(dataset.transform, data, self._explained) if data.has_transform else {})}
         overrides = {
-            **({} if rows else {**self._of_dataset(dataset), **self._of_transform(dataset)}),
+            **keys,
             "order.name": "shuffle" if shuffle else "sequential",
             "loader.workers": max(num_workers, 1),
             "loader.prefetch": max((prefetch_factor or 2) * max(num_workers, 1), 2),
             "run.seed": seed,
         }
         super().__init__(overrides=overrides, batch_size=batch_size, drop_last=drop_last, output=output, ids=ids,
-                         pin_memory=pin_memory, rank=rank, world_size=world_size, rows=rows)
-        if rows is None:
-            self._check(dataset)
+                         pin_memory=pin_memory, rank=rank, world_size=world_size, rows=rows,
+                         arrays=data.arrays if data else None)
+        if data is not None:
+            data.check(self)
         self.dataset = dataset
         self.batch_size = batch_size
 
@@ -95,89 +121,8 @@ class DataLoader(Loader):
         return (*super().__reduce__(), more)
 
     def explain(self) -> str:
-        """What each part of the data set and its transform became."""
-        return "\n".join(self._explained)
-
-    def _of_dataset(self, dataset: Any) -> dict[str, Any]:
-        kinds = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(dataset).__mro__]
-        if kinds[0] != "torchvision.datasets.folder.ImageFolder":
-            raise TypeError(f"flowtrain.DataLoader does not know the data set {kinds[0]}: {_WAY_OUT}")
-        for name, usual in (("target_transform", None), ("loader", "default_loader")):
-            value = getattr(dataset, name)
-            if getattr(value, "__name__", value) != usual:
-                raise TypeError(f"ImageFolder's {name} is Python, which flowtrain does not run: {_WAY_OUT}")
-        self._explained.append(f"{kinds[0]}: the data set image_folder, {dataset.root}")
-        parent, folder = os.path.split(os.path.abspath(dataset.root))
-        return {"data.dataset": "image_folder", "data.path": parent, "data.split": folder}
-
-    def _of_transform(self, dataset: Any) -> dict[str, Any]:
-        keys: dict[str, Any] = {"sampler.crop": "none", "sampler.flip": 0.0, "sampler.mean": [0.0] * 3,
-                                "sampler.stddev": [1.0] * 3, "sampler.channels": 3}
-        if dataset.transform is None:
-            raise TypeError("the data set has no transform: batches need pictures of one size")
-        seen: list[str] = []
-        for transform in _flattened(dataset.transform):
-            name = type(transform).__name__
-            module = type(transform).__module__
-            found = _TRANSFORMS[name](transform) if module.startswith("torchvision.") and name in _TRANSFORMS else None
-            if found is None:
-                raise TypeError(f"flowtrain does not do {transform!r} of {module}: {_WAY_OUT}")
-            if not _may_follow(name, seen):
-                raise TypeError(f"flowtrain does not do {transform!r} after {', '.join(seen) or 'nothing'}: {_WAY_OUT}")
-            if "filter" in found and not _of_tensors(seen):
-                found["filter"] = "antialias"  # as Pillow resizes in any case
-            seen.append(name)
-            keys.update({f"sampler.{key}": value for key, value in found.items()})
-            told = ", ".join(f"sampler.{key} = {value}" for key, value in found.items()) or "as batches are anyway"
-            self._explained.append(f"{transform!r}: {told}")
-        if "sampler.size" not in keys:
-            raise TypeError("the transform gives pictures of no common size: RandomResizedCrop or CenterCrop does")
-        if not any(name in _TO_FLOATS for name in seen):
-            raise TypeError("the transform gives no tensors of floats: ToTensor does, or ToImage and ToDtype")
-        return keys
-
-    def _check(self, dataset: Any) -> None:
-        """The same samples, in the same places."""
-        sizes = self._core.sizes()
-        if self.classes != list(dataset.classes) or sizes["samples"] != len(dataset.samples):
-            raise TypeError(
-                f"ImageFolder has {len(dataset.samples)} samples of {len(dataset.classes)} classes, flowtrain finds "
-                f"{sizes['samples']} of {len(self.classes)}: it takes JPEG, PNG and WebP alone"
-            )
-        start = len(os.path.join(dataset.root, ""))
-        paths, labels = [path[start - 1:] for path, _ in dataset.samples], [label for _, label in dataset.samples]
-        other = self._core.first_other(paths, labels)
-        if other >= 0:
-            raise TypeError(f"ImageFolder's sample {other} is {dataset.samples[other]}, flowtrain finds "
-                            f"{self.describe(other)} there, or another label: {_WAY_OUT}")
-
-
-_WAY_OUT = (
-    "python=\"threads\" runs it as it is; or use torch's DataLoader, or one of flowtrain's data sets and samplers "
-    "(help(flowtrain.Loader))"
-)
-_TO_FLOATS = ("ToTensor", "ToDtype", "ConvertImageDtype")
-_TO_TENSORS = ("ToImage", "PILToTensor")
-# The order in which the sampler does them.
-_TURNS = {"Resize": 0, "RandomResizedCrop": 1, "CenterCrop": 1, "RandomHorizontalFlip": 2, "ColorJitter": 2,
-          "ToTensor": 3, "ToDtype": 3, "ConvertImageDtype": 3, "Normalize": 4}
-
-
-def _may_follow(name: str, seen: list[str]) -> bool:
-    if name in seen:
-        return False
-    if name in _TO_TENSORS:
-        return not any(each in _TO_FLOATS or each in _TO_TENSORS for each in seen)
-    turns = [_TURNS[each] for each in seen if each in _TURNS]
-    if name == "CenterCrop":
-        return turns == [0]
-    if name == "RandomResizedCrop":
-        return not turns
-    return not any(turn > _TURNS[name] or turn == _TURNS[name] != 2 for turn in turns)
-
-
-def _of_tensors(seen: list[str]) -> bool:
-    return any(name in _TO_TENSORS for name in seen)
+        """What each part of the data set and its transform became, then what Loader.explain() says."""
+        return "\n".join([*self._explained, super().explain()])
 
 
 def _default_collate(output: str | None) -> Callable[[list[Any]], Any] | None:
@@ -189,73 +134,3 @@ def _default_collate(output: str | None) -> Callable[[list[Any]], Any] | None:
         return None
     collate: Callable[[list[Any]], Any] = default_collate
     return collate
-
-
-def _flattened(transform: Any) -> list[Any]:
-    if type(transform).__name__ != "Compose":
-        return [transform]
-    return [part for each in transform.transforms for part in _flattened(each)]
-
-
-def _square(size: Any) -> int | None:
-    sides = list(size) if isinstance(size, (list, tuple)) else [size, size]
-    return sides[0] if len(set(sides)) == 1 else None
-
-
-def _filter(transform: Any) -> str | None:
-    if getattr(transform.interpolation, "value", None) != "bilinear":
-        return None
-    return "antialias" if transform.antialias is not False else "bilinear"
-
-
-def _random_resized_crop(transform: Any) -> dict[str, Any] | None:
-    size, filter_ = _square(transform.size), _filter(transform)
-    if size is None or filter_ is None:
-        return None
-    return {"crop": "random_resized", "size": size, "scale": list(transform.scale), "ratio": list(transform.ratio),
-            "filter": filter_}
-
-
-def _resize(transform: Any) -> dict[str, Any] | None:
-    filter_ = _filter(transform)
-    shorter = transform.size if isinstance(transform.size, int) else transform.size[0]
-    if filter_ is None or transform.max_size or not isinstance(transform.size, int) and len(transform.size) != 1:
-        return None
-    return {"resize": shorter, "filter": filter_}
-
-
-def _center_crop(transform: Any) -> dict[str, Any] | None:
-    size = _square(transform.size)
-    return None if size is None else {"size": size}
-
-
-def _color_jitter(transform: Any) -> dict[str, Any] | None:
-    keys = {}
-    for name in ("brightness", "contrast", "saturation", "hue"):
-        value = getattr(transform, name)
-        if value is None:
-            continue
-        middle = 0.0 if name == "hue" else 1.0
-        if abs((value[0] + value[1]) / 2 - middle) > 1e-9:
-            return None
-        keys[name] = round(value[1] - middle, 9)
-    return keys
-
-
-def _normalize(transform: Any) -> dict[str, Any] | None:
-    return {"mean": [float(x) for x in transform.mean], "stddev": [float(x) for x in transform.std]}
-
-
-_TRANSFORMS: dict[str, Callable[[Any], dict[str, Any] | None]] = {
-    "RandomResizedCrop": _random_resized_crop,
-    "Resize": _resize,
-    "CenterCrop": _center_crop,
-    "RandomHorizontalFlip": lambda transform: {"flip": float(transform.p)},
-    "ColorJitter": _color_jitter,
-    "ToTensor": lambda transform: {},
-    "ToImage": lambda transform: {},
-    "PILToTensor": lambda transform: {},
-    "ToDtype": lambda transform: {} if str(transform.dtype) == "torch.float32" and transform.scale else None,
-    "ConvertImageDtype": lambda transform: {} if str(transform.dtype) == "torch.float32" else None,
-    "Normalize": _normalize,
-}
