@@ -16,6 +16,8 @@ from flowtrain._core import ConfigError, DataError, Record
 from flowtrain.data_loader import DataLoader
 from flowtrain.loader import Batch, Loader
 from flowtrain._sampler import sample_rng, sampler
+from flowtrain.run import Run, Snapshot
+from flowtrain.train import Training, train
 
 import atexit
 
@@ -26,4 +28,7 @@ atexit.register(_core.end_interpreter)
 atexit.register(stop_all)  # the last to be registered is the first to be called
 
 __version__: str = _core.version
-__all__ = ["Batch", "ConfigError", "DataError", "DataLoader", "Loader", "Record", "sample_rng", "sampler"]
+__all__ = [
+    "Batch", "ConfigError", "DataError", "DataLoader", "Loader", "Record", "Run", "Snapshot", "Training", "sample_rng",
+    "sampler", "train",
+]

@@ -1,0 +1,59 @@
+"""Tensors of a safetensors file: u64 bytes of a JSON header, the header, then the tensors' bytes."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from typing import Any
+
+import numpy
+
+_DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I16": "<i2",
+           "I8": "i1", "U8": "u1", "BOOL": "?"}
+
+
+def read_tensors(file: str | os.PathLike[str], output: str | None) -> dict[str, Any]:
+    """{name: tensor}, in the order of the file.
+
+    output: "torch" or "numpy"; None: torch where it is installed. NumPy has no bfloat16.
+    Raises ValueError for a file that is damaged, or holds what NumPy has not.
+    """
+    if output not in (None, "torch", "numpy"):
+        raise ValueError(f"output = {output!r}: expected 'torch' or 'numpy'")
+    torch = None if output == "numpy" else _torch(must=output == "torch")
+    with open(file, "rb") as opened:
+        content = opened.read()
+    try:
+        start = 8 + int.from_bytes(content[:8], "little")
+        header = json.loads(content[8:start])
+        header.pop("__metadata__", None)
+        arrays = {name: _array(content, start, **entry) for name, entry in header.items()}
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{os.fspath(file)} is no whole safetensors file: {error}") from None
+    if torch is not None:
+        return {
+            name: torch.from_numpy(array.view("<i2")).view(torch.bfloat16) if dtype == "BF16" else
+            torch.from_numpy(array) for name, (dtype, array) in arrays.items()
+        }
+    for name, (dtype, _) in arrays.items():
+        if dtype == "BF16":
+            raise ValueError(f"{os.fspath(file)}: {name} is bfloat16, which NumPy has not: install torch")
+    return {name: array for name, (_, array) in arrays.items()}
+
+
+def _torch(must: bool) -> Any:
+    try:
+        return importlib.import_module("torch")
+    except ImportError:
+        if must:
+            raise
+        return None
+
+
+def _array(content: bytes, start: int, dtype: str, shape: list[int], data_offsets: list[int]) -> tuple[str, Any]:
+    first, last = data_offsets
+    part = content[start + first:start + last]
+    if len(part) != last - first:
+        raise ValueError(f"it ends {last - first - len(part)} bytes too early")
+    return dtype, numpy.frombuffer(bytearray(part), _DTYPES[dtype]).reshape(shape)
