@@ -100,8 +100,8 @@ def _cut(sampler: Mapping[str, Any], stored: Mapping[str, Any], size: int, train
         yield f"pad by {sampler['padding']} black pixels on each side, cut {size} x {size} at a random place"
     elif training and crop == "random_resized":
         (least, most), (narrow, wide) = sampler["scale"], sampler["ratio"]
-        yield (f"cut a random part of {least:.0%} to {most:.0%} of the area, width / height {narrow:.3g} to {wide:.3g}, "
-               f"and resize it to {size} x {size} ({sampler['filter']})")
+        yield (f"cut a random part of {least:.0%} to {most:.0%} of the area, width / height {narrow:.3g} to "
+               f"{wide:.3g}, and resize it to {size} x {size} ({sampler['filter']})")
     elif not fits or resize != size:
         yield f"resize the shorter side to {resize} ({sampler['filter']}) and cut {size} x {size} from the middle"
     else:

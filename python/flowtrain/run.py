@@ -59,7 +59,7 @@ class Run:
     def metrics(self, kind: str = "train") -> dict[str, numpy.ndarray]:
         """Columns of equal length, a row for each line of that kind in metrics.jsonl.
 
-        kind: "train" (each iteration), "epoch", "val", "snapshot", and what else the run has written.
+        kind: "train" (a row each display.every iterations), "epoch", "val", "snapshot", and what else the run writes.
         Whole numbers are i64, other numbers f64, texts str, truth values bool. Where a row has no number there is NaN,
         as for numbers that were not finite; what is none of these is a column of objects.
         Raises ValueError where there is no such line yet, with the kinds that there are.

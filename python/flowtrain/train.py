@@ -61,42 +61,63 @@ def train(
     return Training([*command, *flags])
 
 
+class _Output:
+    """What the program says, and what that tells. Read by a thread, which must not hold the Training."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self.lines: deque[str] = deque(maxlen=_LINES_KEPT)
+        self.folder: Path | None = None  # of the run
+        self.begun = False  # metrics.jsonl holds this training's lines: a resumed one has taken others back
+        self._here = Path.cwd()
+        self._thread = threading.Thread(target=self._read, args=(stream,), daemon=True)
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Until all is read."""
+        self._thread.join()
+
+    def _read(self, stream: IO[str]) -> None:
+        with stream:
+            for line in stream:
+                self.lines.append(line)
+                if line.startswith("run folder "):
+                    self.folder = self._here / line.rstrip("\n").removeprefix("run folder ")
+                elif line.startswith("device: "):
+                    self.begun = True
+
+
 class Training(Iterator[dict[str, Any]]):
     """A training that train() has started. An iterator of its metrics; closed, it has ended."""
 
     def __init__(self, command: Sequence[str]) -> None:
-        self._folder: Path | None = None
-        self._begun = False  # metrics.jsonl holds this training's lines: a resumed one has taken others back
         self._closed = False
         self._file: IO[bytes] | None = None
         self._waiting: deque[dict[str, Any]] = deque()
-        self._said: deque[str] = deque(maxlen=_LINES_KEPT)
-        here = Path.cwd()
         # A session of its own: a terminal's Ctrl-C reaches Python alone, which then asks once for the end.
         self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                          stderr=subprocess.STDOUT, text=True, errors="replace",
                                          start_new_session=True)
-        self._listener = threading.Thread(target=self._listen, args=(here,), daemon=True)
-        self._listener.start()
+        assert self._process.stdout is not None
+        self._output = _Output(self._process.stdout)
 
     @property
     def run(self) -> Run:
         """The folder of this training, waited for until it is made."""
-        while self._folder is None and self._process.poll() is None:
+        while self._output.folder is None and self._process.poll() is None:
             time.sleep(_POLL_S)
-        if self._folder is None:
-            self._listener.join()
-        if self._folder is None:
+        if self._output.folder is None:
+            self._output.wait()
+        if self._output.folder is None:
             self._check()
             raise RuntimeError("the training has ended before it made a run's folder")
-        return Run(self._folder)
+        return Run(self._output.folder)
 
     def __next__(self) -> dict[str, Any]:
         try:
             while not self._waiting:
                 ended = self._process.poll() is not None
                 if ended:
-                    self._listener.join()
+                    self._output.wait()
                 self._read()
                 if ended and not self._waiting:
                     self._check()
@@ -109,12 +130,12 @@ class Training(Iterator[dict[str, Any]]):
         return self._waiting.popleft()
 
     def close(self) -> None:
-        """Ends the training, if it runs: a snapshot is written, and waited for. Metrics that are written may be read."""
+        """Ends the training, if it runs, and waits for its last snapshot. Its metrics can still be read."""
         if self._process.poll() is None:
             self._closed = True
             self._process.terminate()
         self._process.wait()
-        self._listener.join()
+        self._output.wait()
 
     def __enter__(self) -> Training:
         return self
@@ -123,28 +144,18 @@ class Training(Iterator[dict[str, Any]]):
         self.close()
 
     def __del__(self) -> None:
-        if hasattr(self, "_process"):
+        if hasattr(self, "_output"):
             self.close()
             if self._file is not None:
                 self._file.close()
 
-    def _listen(self, here: Path) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout as lines:
-            for line in lines:
-                self._said.append(line)
-                if line.startswith("run folder "):
-                    self._folder = here / line.rstrip("\n").removeprefix("run folder ")
-                elif line.startswith("device: "):
-                    self._begun = True
-
     def _read(self) -> None:
         """Takes the lines that are complete."""
         if self._file is None:
-            if self._folder is None or not self._begun:
+            if self._output.folder is None or not self._output.begun:
                 return
             try:
-                self._file = open(self._folder / "metrics.jsonl", "rb")
+                self._file = open(self._output.folder / "metrics.jsonl", "rb")
             except FileNotFoundError:
                 return
         while True:
@@ -162,7 +173,7 @@ class Training(Iterator[dict[str, Any]]):
         code = self._process.returncode
         if code == 0 or self._closed:
             return
-        said = list(self._said)
+        said = list(self._output.lines)
         errors = [place for place, line in enumerate(said) if line.startswith("error: ")]
         text = "".join(said[errors[-1]:] if errors else said[-10:]).strip().removeprefix("error: ")
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
