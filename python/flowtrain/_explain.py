@@ -9,11 +9,12 @@ from typing import Any
 from flowtrain import _core
 
 
-def explain_loader(core: _core.Loader, arguments: Mapping[str, Any]) -> str:
-    """`arguments`: those of Loader()."""
+def explain_loader(core: _core.Loader, arguments: Mapping[str, Any], where: str) -> str:
+    """`arguments`: those of Loader(). `where`: what memory batches are in."""
     values = {key: _parsed(text) for key, text in core.values().items()}
     training = arguments["split"] == "train"
-    sizes, stored, fields = core.sizes(), core.stored(), dict(zip(core.fields(), core.shapes()))
+    sizes, stored = core.sizes(), core.stored()
+    fields = {name: shape for name, (_, shape, *_) in zip(core.fields(), core.layout())}
     lines = [
         f"data: {_dataset(values, training)}, {sizes['samples']:,} samples in {len(core.classes())} classes, "
         + _place_of(stored, arguments["arrays"]),
@@ -21,13 +22,20 @@ def explain_loader(core: _core.Loader, arguments: Mapping[str, Any]) -> str:
         + (f", of which rank {arguments['rank']} of {arguments['world_size']} takes its part"
            if arguments["world_size"] > 1 else ""),
         f"sampler: {values['sampler.name']}, on each sample, in order",
-        *(f"  {step}" for step in _steps(values, stored, fields, training, arguments["dtype"])),
+        *(f"  {step}" for step in _steps(values, stored, fields, training, _who_makes_floats(arguments))),
         "fields of a row: " + ", ".join(f"{name} {tuple(shape)}" for name, shape in fields.items()),
         f"threads: {_readers(sizes, stored)}{sizes['workers']} that sample, {sizes['prefetch']} batches ahead; none "
         "takes the GIL",
-        "copies: a row is written once, into the memory of its batch, which arrays and tensors then share",
+        f"copies: each row is written once, into the memory of its batch; batches are in {where}",
     ]
     return "\n".join(lines)
+
+
+def _who_makes_floats(arguments: Mapping[str, Any]) -> str | None:
+    """Of the bytes of a picture."""
+    if arguments["dtype"] == "uint8":
+        return None
+    return "the workers" if arguments["normalize"] == "host" else "the GPU"
 
 
 def _parsed(toml: str) -> Any:
@@ -63,7 +71,8 @@ def _readers(sizes: Mapping[str, int], stored: Mapping[str, Any]) -> str:
 
 
 def _steps(
-    values: Mapping[str, Any], stored: Mapping[str, Any], fields: Mapping[str, list[int]], training: bool, dtype: str
+    values: Mapping[str, Any], stored: Mapping[str, Any], fields: Mapping[str, list[int]], training: bool,
+    makes_floats: str | None,
 ) -> Iterator[str]:
     sampler = {key.removeprefix("sampler."): value for key, value in values.items() if key.startswith("sampler.")}
     name = sampler.pop("name")
@@ -73,7 +82,7 @@ def _steps(
         yield from (f"{key} = {value}" for key, value in sampler.items())
         return
     shape = fields["image"]
-    channels = shape[0] if dtype == "float32" else shape[2]
+    channels = shape[0] if makes_floats == "the workers" else shape[2]
     yield from _cut(sampler, stored, shape[1], training)
     if training and sampler["flip"] > 0:
         yield f"mirror left to right with probability {sampler['flip']}"
@@ -81,10 +90,10 @@ def _steps(
         yield "convert to " + ("grey" if channels == 1 else "RGB")
     if training:
         yield from _augmentation(sampler)
-    if dtype == "float32":
+    if makes_floats:
         usual = _IMAGENET if stored["files"] and channels == 3 else ([0.5] * channels, [0.5] * channels)
         mean, deviation = (sampler[key] or values for key, values in zip(("mean", "stddev"), usual))
-        yield f"(x / 255 - {mean}) / {deviation}, as float32 (channels, height, width)"
+        yield f"(x / 255 - {mean}) / {deviation}, as float32 (channels, height, width), by {makes_floats}"
 
 
 _IMAGENET = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]

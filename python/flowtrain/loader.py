@@ -316,7 +316,7 @@ class Loader(Generic[BatchT]):
 
     def explain(self) -> str:
         """What it does, and where: data set, order, each step of the sampler, threads, copies. A line for each."""
-        return explain_loader(self._core, self._arguments)
+        return explain_loader(self._core, self._arguments, self._output.where)
 
     def stats(self) -> dict[str, Any]:
         """How it fares since it was made, or since the last call.
