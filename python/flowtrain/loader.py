@@ -6,7 +6,7 @@ import inspect
 import os
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
@@ -122,6 +122,8 @@ class Loader(Generic[BatchT]):
         self._output: Output
         self._core: _core.Loader
         if self._rows is not None:
+            if arrays is not None:
+                raise TypeError("Loader.arrays takes native samplers: Loader.python takes a data set with arrays")
             self._output = make_rows_output(self._rows, output, device, pin_memory, normalize)
             self._core = open_core(file, pairs, training, drop_last, rank, world_size, self._rows)
         else:

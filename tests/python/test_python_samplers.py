@@ -407,6 +407,8 @@ def test_arguments_are_checked(pictures):
         of_pictures(pictures, sampler=lambda record, rng: None)
     with pytest.raises(TypeError, match="in host memory: leave out device"):
         of_numbers(device="cuda")
+    with pytest.raises(TypeError, match="Loader.arrays takes native samplers"):
+        ft.Loader.arrays(np.zeros((2, 3, 3), np.uint8), [0, 1], sampler=whole, batch_size=2)
     with pytest.raises(TypeError, match="no argument 'size'"):
         of_pictures(pictures, size=24)
     with pytest.raises(TypeError, match="no data set with __len__"):
