@@ -31,6 +31,21 @@ def explain_loader(core: _core.Loader, arguments: Mapping[str, Any], where: str)
     return "\n".join(lines)
 
 
+def explain_rows(core: Any, arguments: Mapping[str, Any], name: str, where: str) -> str:
+    """Of rows that Python makes: `name` is the sampler or the data set."""
+    values, sizes = {key: _parsed(text) for key, text in core.basis().items()}, core.sizes()
+    data = arguments["overrides"].get("data.dataset") or arguments["file"] or name
+    threads = f"{sizes['workers']} threads of Python, which share the GIL" if sizes["workers"] else (
+        "the thread that iterates")
+    return "\n".join([
+        f"data: {data}, {sizes['samples']:,} samples",
+        f"order: {_order(values, 'order.name' in values)}; {sizes['batches']:,} batches of {sizes['batch_size']} an "
+        "epoch",
+        f"rows: {name}, in {threads}",
+        f"copies: rows are stacked; batches are in {where}",
+    ])
+
+
 def _who_makes_floats(arguments: Mapping[str, Any]) -> str | None:
     """Of the bytes of a picture."""
     if arguments["dtype"] == "uint8":

@@ -15,7 +15,7 @@ import numpy
 from flowtrain import _core
 from flowtrain._arrays import Arrays, as_arrays
 from flowtrain._batches import BatchT, Opens, OpensArrays
-from flowtrain._explain import explain_loader
+from flowtrain._explain import explain_loader, explain_rows
 from flowtrain._output import Output, make_output
 from flowtrain._python_core import open_core
 from flowtrain._ranks import rank_and_world
@@ -175,7 +175,7 @@ class Loader(Generic[BatchT]):
         seed: int | None = None,
         overrides: Mapping[str, Any] | None = None,
         **more: Any,
-    ) -> Loader:
+    ) -> Loader[Any]:
         """Batches of a data set in Python, made by threads of Python, which share the GIL.
 
         dataset: has `__len__` and `__getitem__`, which gives a row: a dict or tuple of arrays and numbers, whose shapes
@@ -318,6 +318,8 @@ class Loader(Generic[BatchT]):
 
     def explain(self) -> str:
         """What it does, and where: data set, order, each step of the sampler, threads, copies. A line for each."""
+        if self._rows is not None:
+            return explain_rows(self._core, self._arguments, self._rows.name, self._output.where)
         return explain_loader(self._core, self._arguments, self._output.where)
 
     def stats(self) -> dict[str, Any]:

@@ -459,6 +459,11 @@ def test_prefetching_is_bounded():
     loader.close()
 
 
+def test_explain_says_that_python_makes_the_rows(opened):
+    told = opened().explain()
+    assert "2 threads of Python, which share the GIL" in told and "order: shuffle, seed 5; 8 batches of 8" in told
+
+
 def test_stats_name_the_gil():
     loader = of_numbers(Numbers(8, slow=range(8)), workers=1)
     epoch_of(loader)
