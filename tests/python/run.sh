@@ -13,4 +13,10 @@ if [[ ${file##*/} == test_torch* ]] &&
   exit 77
 fi
 export PYTHONPATH=$build/python:$packages:${FLOWTRAIN_TEST_PYTHONPATH:-} PYTHONDONTWRITEBYTECODE=1
-exec "$python" -m pytest -q -rs -p no:cacheprovider --rootdir "$(dirname -- "$file")" "$file"
+status=0
+"$python" -m pytest -q -rs -p no:cacheprovider --rootdir "$(dirname -- "$file")" "$file" || status=$?
+if ((status == 5)); then  # pytest's word for a file without tests, as is one that skips itself
+  echo "skipped: [python-module] a module that ${file##*/} needs is not there; pytest names it above"
+  exit 77
+fi
+exit "$status"
