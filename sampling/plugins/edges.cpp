@@ -37,6 +37,7 @@ class Edges : public plugin::BlockSampler {
   void fill(const ft_record& record, std::uint8_t* out, std::uint8_t* label) const {
     if (record.height != height_ || record.width != width_ || record.channels != channels_)
       throw plugin::Error("its size is not that of the first picture");
+    if (record.bytes_size != std::uint64_t{height_} * width_ * channels_) throw plugin::Error("it is cut short");
     for (std::uint32_t y = 0; y < height_; ++y)
       for (std::uint32_t x = 0; x < width_; ++x) *out++ = strength(record, y, x);
     std::memcpy(label, &record.label, sizeof record.label);
