@@ -18,6 +18,7 @@ FLOWTRAIN_COMMAND(config, "config", "config CONFIG", "the resolved configuration
 FLOWTRAIN_COMMAND(snapshot, "snapshot", "snapshot ls|show|verify|export", "look into snapshots; also diff and convert")
 FLOWTRAIN_COMMAND(metrics, "metrics", "metrics RUN", "what a run measured, as CSV")
 FLOWTRAIN_COMMAND(plugins, "plugins", "plugins [FILE.so]", "what can be named in a configuration")
+FLOWTRAIN_COMMAND(plugin, "plugin", "plugin new|check", "begin a plugin; check one")
 FLOWTRAIN_COMMAND(info, "info", "info [CONFIG]", "versions, machine, devices; or a net, parameter by parameter")
 
 #undef FLOWTRAIN_COMMAND

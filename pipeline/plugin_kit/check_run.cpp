@@ -1,0 +1,181 @@
+#include "pipeline/plugin_kit/check_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <thread>
+
+#include "pipeline/plugin_kit/check.h"
+#include "pipeline/plugin_kit/child_run.h"
+#include "pipeline/plugin_kit/trial_data.h"
+#include "sampling/core/registry.h"
+#include "sampling/core/text.h"
+
+namespace flowtrain::plugin_kit {
+namespace {
+
+/// What a check said of a part.
+struct Verdict {
+  std::string note, refusal;
+  CheckFailure failure = {};  ///< none: no text
+  std::vector<CheckedPart> parts = {};
+
+  bool failed() const { return !failure.what.empty(); }
+};
+
+/// Two processes begin in different seconds of the clock.
+void wait_for_next_second() {
+  using namespace std::chrono;
+  const auto now = system_clock::now();
+  std::this_thread::sleep_for(ceil<seconds>(now.time_since_epoch() + milliseconds(1)) - now.time_since_epoch());
+}
+
+CheckFailure death(const CheckCall& call, const ChildResult& result) {
+  return {concat(result.death, result.report.at.empty() ? "" : ": ", result.report.at),
+          concat("look at it in a debugger: gdb --args flowtrain ", join(words_of(call), " "), " --report 2")};
+}
+
+/// The first item whose result differs.
+std::string first_difference(const ReportLines& one, const ReportLines& other) {
+  for (auto& [item, result] : one.results)
+    if (const auto found = other.results.find(item); found == other.results.end() || found->second != result)
+      return item;
+  return {};
+}
+
+Verdict run_in_children(CheckCall call, Runs runs, double timeout_s) {
+  const ChildResult first = run_child(words_of(call), timeout_s);
+  const ReportLines& report = first.report;
+  Verdict verdict{report.note, report.refusal, {report.failure, report.hint}, report.parts};
+  if (!first.death.empty()) verdict.failure = death(call, first);
+  if (verdict.failed() || runs == Runs::once) return verdict;
+
+  if (runs == Runs::twice_apart) wait_for_next_second();
+  call.run = 1;
+  const ChildResult second = run_child(words_of(call), timeout_s);
+  verdict.failure = {second.report.failure, second.report.hint};
+  if (!second.death.empty()) verdict.failure = death(call, second);
+  if (verdict.failed()) return verdict;
+  if (const auto item = first_difference(report, second.report); !item.empty())
+    verdict.failure = {
+        concat(item, ": it differs in a second process",
+               runs == Runs::twice ? ", which makes the calls in another order" : ", which begins a second later"),
+        "let it follow from the settings, the record and the seed alone: no clock, no addresses, no state of earlier "
+        "calls"};
+  return verdict;
+}
+
+class CheckRun {
+ public:
+  explicit CheckRun(const CheckOptions& options) : options_(options) {}
+
+  void check_plugin() {
+    std::printf("plugin %s\n", options_.plugin.c_str());
+    const CheckCall call{{.plugin = options_.plugin, .config = {}, .set = {}, .part = {}, .trial_data = {}},
+                         "interface"};
+    const Verdict verdict = run_in_children(call, Runs::once, options_.timeout_s);
+    tell("interface", "it can be opened, and is built for this interface", verdict);
+    for (auto& part : verdict.parts) check_part(part);
+  }
+
+  void check_part(const CheckedPart& part) {
+    SubjectSpec subject{options_.plugin, options_.config, options_.set, part, {}};
+    if (part.kind == "data set" || !options_.config.empty()) {
+      if (const Refusal refusal = check_on(subject); !refusal.reason.empty()) fail_as(refusal);
+      return;
+    }
+    std::vector<Refusal> refusals;
+    bool is_used = false;
+    for (auto& kind : part.kind == "order" ? std::vector<std::string>{"shapes"} : trial_kinds()) {
+      subject.trial_data = kind;
+      const Refusal refusal = check_on(subject);
+      if (refusal.stops) return;
+      refusal.reason.empty() ? void(is_used = true) : refusals.push_back(refusal);
+    }
+    if (is_used) return;
+    Refusal all = refusals.back();
+    all.reason = "it takes none of the trial data";
+    fail_as(all);
+  }
+
+  ExitCode sum_up() const {
+    if (failed_.empty())
+      std::printf("%u checks passed\n", passed_);
+    else
+      std::printf("%zu of %zu checks failed: %s\n", failed_.size(), passed_ + failed_.size(), join(failed_).c_str());
+    return failed_.empty() ? ExitCode::ok : ExitCode::data;
+  }
+
+ private:
+  /// How a part and data do not fit each other.
+  struct Refusal {
+    std::string check, reason;
+    bool stops = false;  ///< other data need not be tried: the part failed
+  };
+
+  Refusal check_on(const SubjectSpec& subject) {
+    std::printf("%s '%s'%s%s\n", subject.part.kind.c_str(), subject.part.name.c_str(),
+                subject.trial_data.empty() ? "" : ", trial data: ", subject.trial_data.c_str());
+    const auto& checks = checks_of(subject.part.kind);
+    for (std::size_t i = 0; i < checks.size(); ++i) {
+      const Check& check = checks[i];
+      const Verdict verdict = run_in_children({subject, check.name}, check.runs, options_.timeout_s);
+      if (!verdict.refusal.empty()) {
+        std::printf("  -     %-10s %s\n", check.name, verdict.refusal.c_str());
+        return {check.name, verdict.refusal};
+      }
+      tell(check.name, check.what, verdict);
+      if (verdict.failed() && check.gate) {
+        const std::vector<Check> rest(checks.begin() + static_cast<std::ptrdiff_t>(i) + 1, checks.end());
+        std::printf("  -     not run, as '%s' failed: %s\n", check.name,
+                    join(rest, ", ", [](auto& each) { return each.name; }).c_str());
+        return {.check = check.name, .reason = {}, .stops = true};
+      }
+    }
+    return {};
+  }
+
+  void fail_as(const Refusal& refusal) {
+    tell(refusal.check.c_str(), "",
+         {.note = {},
+          .refusal = {},
+          .failure = {refusal.reason, "name a CONFIG with data that it takes; --set KEY=VALUE changes its keys"}});
+  }
+
+  void tell(const char* name, const char* what, const Verdict& verdict) {
+    if (!verdict.failed()) {
+      ++passed_;
+      std::printf("  pass  %-10s %s%s%s\n", name, what, verdict.note.empty() ? "" : ": ", verdict.note.c_str());
+    } else {
+      failed_.emplace_back(name);
+      std::printf("  FAIL  %-10s %s\n", name, verdict.failure.what.c_str());
+      if (!verdict.failure.hint.empty()) std::printf("%18s %s\n", "hint:", verdict.failure.hint.c_str());
+    }
+    std::fflush(stdout);
+  }
+
+  const CheckOptions& options_;
+  unsigned passed_ = 0;
+  std::vector<std::string> failed_;
+};
+
+}  // namespace
+
+ExitCode run_checks(const CheckOptions& options) {
+  CheckRun run(options);
+  std::error_code ignored;
+  for (auto& file : {options.plugin, options.config})
+    if (!file.empty() && !std::filesystem::exists(file, ignored))
+      throw UserError(ExitCode::usage, file + ": no such file", "relative paths start at the working directory");
+  if (!options.plugin.empty())
+    run.check_plugin();
+  else if (options.builtin != "all")
+    run.check_part({"sampler", samplers().at(options.builtin).name});
+  else
+    for (auto& name : samplers().names()) run.check_part({"sampler", name});
+  return run.sum_up();
+}
+
+}  // namespace flowtrain::plugin_kit

@@ -1,0 +1,66 @@
+#pragma once
+// What a check says: lines that its process writes to a file, and that `flowtrain plugin check` reads when the process
+// has ended, in whatever way.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flowtrain::plugin_kit {
+
+/// Thrown by a check that fails.
+struct CheckFailure {
+  std::string what;  ///< with the record, the field and the byte
+  std::string hint;  ///< the way out, as an imperative
+};
+
+/// A part that a plugin adds and that can be checked.
+struct CheckedPart {
+  std::string kind;  ///< "sampler", "data set" or "order"
+  std::string name;
+};
+
+/// The side of the process that checks. Each call writes one line at once, so that it is there after a crash.
+class Report {
+ public:
+  /// `run`: 0, or 1 in the second process of a check that runs twice.
+  Report(int file, unsigned run) : file_(file), run_(run) {}
+
+  unsigned run() const { return run_; }
+  /// What is done next: named if the process dies of it.
+  void at(std::string_view place);
+  /// The last at().
+  const std::string& place() const { return place_; }
+  /// Something to tell beside "pass".
+  void note(std::string_view text);
+  /// The data cannot be used with this part, for which the part is not to blame.
+  void refuse(std::string_view reason);
+  /// What was computed for `item`: must be the same in both processes of a check that runs twice.
+  void result(std::string_view item, std::uint64_t hash);
+  void part(const CheckedPart& part);
+  void fail(const CheckFailure& failure);
+  /// The last line. Where it lacks, the process ended before the check did.
+  void end();
+
+ private:
+  void line(std::string_view word, std::string_view text);
+
+  int file_;
+  unsigned run_;
+  std::string place_;
+};
+
+/// The lines of one process.
+struct ReportLines {
+  std::string at, note, refusal, failure, hint;
+  std::map<std::string, std::string> results;  ///< by item
+  std::vector<CheckedPart> parts;
+  bool ended = false;
+};
+
+/// Reads the file from its beginning.
+ReportLines read_report(int file);
+
+}  // namespace flowtrain::plugin_kit
