@@ -86,25 +86,24 @@ class CheckRun {
       if (const Refusal refusal = check_on(subject); !refusal.reason.empty()) fail_as(refusal);
       return;
     }
-    std::vector<Refusal> refusals;
+    Refusal all{.check = {}, .reason = "it takes none of the trial data"};
     bool is_used = false;
     for (auto& kind : part.kind == "order" ? std::vector<std::string>{"shapes"} : trial_kinds()) {
       subject.trial_data = kind;
       const Refusal refusal = check_on(subject);
       if (refusal.stops) return;
-      refusal.reason.empty() ? void(is_used = true) : refusals.push_back(refusal);
+      is_used |= refusal.reason.empty();
+      all.check = refusal.check;
+      all.reason += concat("; ", kind, ": ", refusal.reason);
     }
-    if (is_used) return;
-    Refusal all = refusals.back();
-    all.reason = "it takes none of the trial data";
-    fail_as(all);
+    if (!is_used) fail_as(all);
   }
 
   ExitCode sum_up() const {
     if (failed_.empty())
       std::printf("%u checks passed\n", passed_);
     else
-      std::printf("%zu of %zu checks failed: %s\n", failed_.size(), passed_ + failed_.size(), join(failed_).c_str());
+      std::printf("%u of %u checks failed: %s\n", failures_, passed_ + failures_, join(failed_).c_str());
     return failed_.empty() ? ExitCode::ok : ExitCode::data;
   }
 
@@ -149,7 +148,8 @@ class CheckRun {
       ++passed_;
       std::printf("  pass  %-10s %s%s%s\n", name, what, verdict.note.empty() ? "" : ": ", verdict.note.c_str());
     } else {
-      failed_.emplace_back(name);
+      ++failures_;
+      if (std::ranges::find(failed_, name) == failed_.end()) failed_.emplace_back(name);
       std::printf("  FAIL  %-10s %s\n", name, verdict.failure.what.c_str());
       if (!verdict.failure.hint.empty()) std::printf("%18s %s\n", "hint:", verdict.failure.hint.c_str());
     }
@@ -157,8 +157,8 @@ class CheckRun {
   }
 
   const CheckOptions& options_;
-  unsigned passed_ = 0;
-  std::vector<std::string> failed_;
+  unsigned passed_ = 0, failures_ = 0;
+  std::vector<std::string> failed_;  // names
 };
 
 }  // namespace

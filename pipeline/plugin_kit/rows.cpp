@@ -22,11 +22,8 @@ void Rows::check_guards(const std::string& place) const {
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     const auto at = memory_[i].overwritten();
     if (!at) continue;
-    const std::size_t size = memory_[i].bytes().size();
-    throw CheckFailure{*at < 0
-                           ? concat(place, ": the byte ", -*at, " before the field '", fields_[i].name, "' was written")
-                           : concat(place, ": byte ", *at, " of the field '", fields_[i].name,
-                                    "' was written, which has ", size, " bytes"),
+    throw CheckFailure{concat(place, ": byte ", *at, " of the field '", fields_[i].name, "' was written, which has ",
+                              memory_[i].bytes().size(), " bytes"),
                        "write only the declared bytes: the product of the field's shape, times the size of its dtype"};
   }
 }

@@ -26,7 +26,7 @@ Config config_of(const SubjectSpec& spec) {
 
 /// Spread over the data set, its first and its last one among them.
 std::vector<TrialRecord> some_records(const Dataset& dataset) {
-  constexpr std::uint64_t most = 8;
+  constexpr std::uint64_t most = 6;
   const std::uint64_t count = std::min(most, dataset.size());
   std::vector<TrialRecord> records;
   for (std::uint64_t i = 0; i < count; ++i) {

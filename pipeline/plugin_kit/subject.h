@@ -44,7 +44,7 @@ class Subject {
 
   /// Of samplers and orders: what they are made for.
   const Dataset& dataset() const { return *dataset_; }
-  /// Some records of it that can be read: at most 8.
+  /// Some records of it that can be read: at most 6.
   const std::vector<TrialRecord>& records() const { return records_; }
   bool is_trial_data() const { return is_trial_data_; }
 

@@ -47,6 +47,10 @@ CMAKE
 { cmake -S plugin -B plugin/build -DCMAKE_PREFIX_PATH="$work/prefix" && cmake --build plugin/build; } >build.log 2>&1 ||
   { cat build.log; exit 1; }
 
+# A new plugin finds the installed headers, and passes its own tests.
+"$flowtrain" plugin new mine >out.log
+(cd mine && PATH=$work/prefix/bin:$PATH cmake --workflow --preset check) >out.log 2>&1 || { cat out.log; exit 1; }
+
 "$flowtrain" plugins parts.so >listed
 for name in linear margin signum brier two_draws slow_start halved patience stripes back_and_forth brightness; do
   grep -q "= \"$name\":" listed || { echo "not listed: $name"; exit 1; }
