@@ -1,13 +1,12 @@
 #include "sampling/remote/exchange.h"
 
-#include <curl/curl.h>
-
 #include <algorithm>
 #include <cctype>
 #include <cstring>
 #include <memory>
 
 #include "sampling/core/parse.h"
+#include "sampling/remote/libcurl.h"
 
 namespace flowtrain {
 namespace {
@@ -69,12 +68,12 @@ std::string hint_for(int status, const std::string& code, const Location& from) 
 }
 
 struct FreeHeaders {
-  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+  void operator()(curl_slist* list) const { libcurl().slist_free_all(list); }
 };
 using Headers = std::unique_ptr<curl_slist, FreeHeaders>;
 
 void add(Headers& headers, const std::string& line) {
-  auto* longer = curl_slist_append(headers.get(), line.c_str());
+  auto* longer = libcurl().slist_append(headers.get(), line.c_str());
   if (!longer) throw std::bad_alloc();
   (void)headers.release();
   headers.reset(longer);
@@ -89,10 +88,10 @@ int stopped(void* stop, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
 
 std::optional<RemoteFailure> Exchange::run(void* handle, std::chrono::seconds timeout, const std::stop_token& stop) {
   prepare(handle, timeout);
-  curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
-  curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, &stopped);
-  curl_easy_setopt(handle, CURLOPT_XFERINFODATA, &stop);
-  return finish(curl_easy_perform(handle));
+  libcurl().easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
+  libcurl().easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, &stopped);
+  libcurl().easy_setopt(handle, CURLOPT_XFERINFODATA, &stop);
+  return finish(libcurl().easy_perform(handle));
 }
 
 void Exchange::prepare(void* handle, std::chrono::seconds timeout) {
@@ -106,43 +105,44 @@ void Exchange::prepare(void* handle, std::chrono::seconds timeout) {
   if (!from_.key_id.empty()) add(headers, no_body);
   if (!from_.token.empty()) add(headers, "x-amz-security-token: " + from_.token);
 
-  curl_easy_reset(curl);  // keeps the connections
-  curl_easy_setopt(curl, CURLOPT_URL, from_.url.c_str());
-  curl_easy_setopt(curl, CURLOPT_RANGE, range.c_str());
-  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
-  curl_easy_setopt(curl, CURLOPT_USERAGENT, "flowtrain");
-  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
-  curl_easy_setopt(curl, CURLOPT_MAXREDIRS, max_redirects);
+  const auto set = [curl](CURLoption option, auto value) { libcurl().easy_setopt(curl, option, value); };
+  libcurl().easy_reset(curl);  // keeps the connections
+  set(CURLOPT_URL, from_.url.c_str());
+  set(CURLOPT_RANGE, range.c_str());
+  set(CURLOPT_HTTPHEADER, headers.get());
+  set(CURLOPT_USERAGENT, "flowtrain");
+  set(CURLOPT_NOSIGNAL, 1L);
+  set(CURLOPT_PROTOCOLS_STR, "http,https");
+  set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+  set(CURLOPT_FOLLOWLOCATION, 1L);
+  set(CURLOPT_MAXREDIRS, max_redirects);
   // A handle has one request at a time on a connection of its own: HTTP/2 has nothing to add.
-  curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
-  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, timeout_s);
-  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, least_bytes_per_s);
-  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, timeout_s);
-  curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
-  curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, receive_buffer_bytes);
-  curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, what_failed_.data());
-  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &Exchange::on_body);
-  curl_easy_setopt(curl, CURLOPT_WRITEDATA, this);
+  set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  set(CURLOPT_CONNECTTIMEOUT, timeout_s);
+  set(CURLOPT_LOW_SPEED_LIMIT, least_bytes_per_s);
+  set(CURLOPT_LOW_SPEED_TIME, timeout_s);
+  set(CURLOPT_TCP_KEEPALIVE, 1L);
+  set(CURLOPT_BUFFERSIZE, receive_buffer_bytes);
+  set(CURLOPT_ERRORBUFFER, what_failed_.data());
+  set(CURLOPT_WRITEFUNCTION, &Exchange::on_body);
+  set(CURLOPT_WRITEDATA, this);
   if (!from_.key_id.empty()) {
-    curl_easy_setopt(curl, CURLOPT_AWS_SIGV4, provider.c_str());
-    curl_easy_setopt(curl, CURLOPT_USERNAME, from_.key_id.c_str());
-    curl_easy_setopt(curl, CURLOPT_PASSWORD, from_.secret.c_str());
+    set(CURLOPT_AWS_SIGV4, provider.c_str());
+    set(CURLOPT_USERNAME, from_.key_id.c_str());
+    set(CURLOPT_PASSWORD, from_.secret.c_str());
   }
   sent_headers_ = std::move(headers);
 }
 
 std::optional<RemoteFailure> Exchange::finish(int code) {
-  curl_easy_setopt(handle_, CURLOPT_ERRORBUFFER, nullptr);  // the handle lives longer
+  libcurl().easy_setopt(handle_, CURLOPT_ERRORBUFFER, nullptr);  // the handle lives longer
 
   if (failure_) return failure_;
   if (code == CURLE_TOO_MANY_REDIRECTS)
     return RemoteFailure{"redirected more than " + std::to_string(max_redirects) + " times",
                          "name the place that it leads to in the end, or mend the server"};
   long proxy_answer = 0;
-  curl_easy_getinfo(handle_, CURLINFO_HTTP_CONNECTCODE, &proxy_answer);
+  libcurl().easy_getinfo(handle_, CURLINFO_HTTP_CONNECTCODE, &proxy_answer);
   if (proxy_answer >= 300)
     return RemoteFailure{"the proxy answers with status " + std::to_string(proxy_answer),
                          "see what http_proxy, https_proxy and no_proxy say"};
@@ -150,8 +150,8 @@ std::optional<RemoteFailure> Exchange::finish(int code) {
   if (status() >= 300 && code != CURLE_UNSUPPORTED_PROTOCOL) return refusal();
   if (received_ == into_.size()) return {};  // whatever became of the connection after it
   if (code != CURLE_OK)
-    return RemoteFailure{what_failed_[0] ? what_failed_.data() : curl_easy_strerror(static_cast<CURLcode>(code)), "",
-                         std::ranges::find(passing, code) != std::end(passing)};
+    return RemoteFailure{what_failed_[0] ? what_failed_.data() : libcurl().easy_strerror(static_cast<CURLcode>(code)),
+                         "", std::ranges::find(passing, code) != std::end(passing)};
   check_head();  // an answer without a body was not looked at yet
   if (failure_) return failure_;
   const auto count = std::to_string(received_) + " of " + std::to_string(into_.size()) + " bytes";
@@ -165,13 +165,13 @@ std::size_t Exchange::on_body(char* bytes, std::size_t, std::size_t count, void*
 /// A header of the latest answer; empty where it has none of this name.
 std::string_view Exchange::header(const char* name) const {
   curl_header* found = nullptr;
-  const bool there = curl_easy_header(handle_, name, 0, CURLH_HEADER, -1, &found) == CURLHE_OK;
+  const bool there = libcurl().easy_header(handle_, name, 0, CURLH_HEADER, -1, &found) == CURLHE_OK;
   return there ? std::string_view(found->value) : std::string_view();
 }
 
 int Exchange::status() const {
   long status = 0;
-  curl_easy_getinfo(handle_, CURLINFO_RESPONSE_CODE, &status);
+  libcurl().easy_getinfo(handle_, CURLINFO_RESPONSE_CODE, &status);
   return static_cast<int>(status);
 }
 
@@ -223,7 +223,7 @@ RemoteFailure Exchange::refusal() const {
                      : RemoteFailure{"the file is empty", "get or write the archive again"};
   const auto code = s3_code(error_body_);
   curl_off_t retry_after_s = 0;
-  curl_easy_getinfo(handle_, CURLINFO_RETRY_AFTER, &retry_after_s);
+  libcurl().easy_getinfo(handle_, CURLINFO_RETRY_AFTER, &retry_after_s);
   return {.message = "the server answers with status " + std::to_string(answer) +
                      (code.empty() ? meaning_of(answer) : " (" + code + ")"),
           .hint = hint_for(answer, code, from_),

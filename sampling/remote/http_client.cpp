@@ -1,13 +1,12 @@
 #include "sampling/remote/http_client.h"
 
-#include <curl/curl.h>
-
 #include <algorithm>
 #include <condition_variable>
 #include <new>
 #include <utility>
 
 #include "sampling/core/warning.h"
+#include "sampling/remote/libcurl.h"
 
 namespace flowtrain {
 
@@ -30,7 +29,7 @@ HttpClient::Handle HttpClient::borrow() const {
     idle_.pop_back();
     return handle;
   }
-  Handle handle(curl_easy_init(), &curl_easy_cleanup);
+  Handle handle(libcurl().easy_init(), libcurl().easy_cleanup);
   if (!handle) throw std::bad_alloc();
   idle_.reserve(++handles_);  // giving it back then allocates nothing
   return handle;
@@ -38,13 +37,12 @@ HttpClient::Handle HttpClient::borrow() const {
 
 void HttpClient::give_back(void* handle) const {
   const MutexLock lock(mutex_);
-  idle_.emplace_back(handle, &curl_easy_cleanup);
+  idle_.emplace_back(handle, libcurl().easy_cleanup);
 }
 
 HttpClient::HttpClient(Patience patience, std::stop_token stop, Outages& outages)
     : patience_(patience), stop_(std::move(stop)), outages_(outages) {
-  static const auto result = curl_global_init(CURL_GLOBAL_DEFAULT);
-  if (result != CURLE_OK) throw RemoteError(curl_easy_strerror(result));
+  libcurl();  // throws here rather than at a request
 }
 
 RemoteVersion HttpClient::fetch(const Location& from, const RemoteVersion* expected, std::uint64_t first,

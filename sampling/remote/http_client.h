@@ -45,7 +45,7 @@ class HttpClient {
                                              longest_wait = std::chrono::seconds(60);
 
   /// Calls that wait when `stop` is requested fail within a second. `outages` is told of each retry, and must outlive
-  /// this.
+  /// this. Throws UserError(data) where there is no libcurl.
   HttpClient(Patience patience, std::stop_token stop, Outages& outages);
 
   /// Fills `into` (not empty) from byte `first` on; of a transfer that broke only the rest is asked for again. The file

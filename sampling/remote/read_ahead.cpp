@@ -1,12 +1,13 @@
 #include "sampling/remote/read_ahead.h"
 
-#include <curl/curl.h>
 #include <pthread.h>
 
 #include <algorithm>
 #include <cstring>
 #include <new>
 #include <utility>
+
+#include "sampling/remote/libcurl.h"
 
 namespace flowtrain {
 namespace {
@@ -49,9 +50,9 @@ ReadAhead::ReadAhead(std::size_t requests, std::chrono::seconds timeout, std::ch
       stop_(std::move(stop)),
       outages_(outages),
       delay_(first_delay) {
-  multi_ = curl_multi_init();
+  multi_ = libcurl().multi_init();
   if (!multi_) throw std::bad_alloc();
-  curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, static_cast<long>(requests));
+  libcurl().multi_setopt(multi_, CURLMOPT_MAXCONNECTS, static_cast<long>(requests));
   thread_ = std::jthread([this] {
     pthread_setname_np(pthread_self(), "ft-fetch");
     loop();
@@ -63,14 +64,14 @@ ReadAhead::~ReadAhead() {
     const MutexLock lock(mutex_);
     over_ = true;
   }
-  curl_multi_wakeup(multi_);
+  libcurl().multi_wakeup(multi_);
   thread_.join();
   for (const auto& [handle, request] : running_) {
-    curl_multi_remove_handle(multi_, handle);
-    curl_easy_cleanup(handle);
+    libcurl().multi_remove_handle(multi_, handle);
+    libcurl().easy_cleanup(handle);
   }
-  for (auto* const handle : idle_) curl_easy_cleanup(handle);
-  curl_multi_cleanup(multi_);
+  for (auto* const handle : idle_) libcurl().easy_cleanup(handle);
+  libcurl().multi_cleanup(multi_);
 }
 
 void ReadAhead::expect(const File& file, std::uint64_t offset, std::uint64_t size_bytes, bool once) {
@@ -86,7 +87,7 @@ void ReadAhead::begin(const File& file, std::uint64_t offset) {
   if (piece == pieces_.end() || piece->second.request) return;
   piece->second.begun = true;
   begun_.push_back(piece->first);
-  if (std::exchange(asleep_, false)) curl_multi_wakeup(multi_);
+  if (std::exchange(asleep_, false)) libcurl().multi_wakeup(multi_);
 }
 
 bool ReadAhead::take(const File& file, std::uint64_t offset, std::span<std::byte> into) {
@@ -125,7 +126,7 @@ void ReadAhead::loop() {
   for (;;) {
     start_requests();
     int ignored = 0;
-    curl_multi_perform(multi_, &ignored);
+    libcurl().multi_perform(multi_, &ignored);
     finish_requests();
     int wait_ms = 0;
     {
@@ -134,7 +135,7 @@ void ReadAhead::loop() {
       wait_ms = idle_ms();
       asleep_ = wait_ms > 0;
     }
-    if (wait_ms > 0) curl_multi_poll(multi_, nullptr, 0, wait_ms, nullptr);
+    if (wait_ms > 0) libcurl().multi_poll(multi_, nullptr, 0, wait_ms, nullptr);
     const MutexLock lock(mutex_);
     asleep_ = false;
   }
@@ -153,12 +154,12 @@ void ReadAhead::start_requests() {
   while (running_.size() < most_requests_) {
     auto request = next_request();
     if (!request) return;
-    auto* const handle = idle_.empty() ? curl_easy_init() : idle_.back();
+    auto* const handle = idle_.empty() ? libcurl().easy_init() : idle_.back();
     if (!handle) throw std::bad_alloc();
     if (!idle_.empty()) idle_.pop_back();
     request->exchange.prepare(handle, timeout_);
     running_[handle] = std::move(request);
-    curl_multi_add_handle(multi_, handle);
+    libcurl().multi_add_handle(multi_, handle);
   }
 }
 
@@ -208,11 +209,11 @@ std::shared_ptr<ReadAhead::Request> ReadAhead::request_for(Pieces::iterator piec
 
 void ReadAhead::finish_requests() {
   int ignored = 0;
-  while (const auto* message = curl_multi_info_read(multi_, &ignored)) {
+  while (const auto* message = libcurl().multi_info_read(multi_, &ignored)) {
     if (message->msg != CURLMSG_DONE) continue;
     auto* const handle = message->easy_handle;
     const auto code = message->data.result;  // the message goes with the handle
-    curl_multi_remove_handle(multi_, handle);
+    libcurl().multi_remove_handle(multi_, handle);
     idle_.push_back(handle);
     const auto request = running_.extract(handle).mapped();
     finish(*request, request->exchange.finish(code));
