@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "pipeline/config/config.h"
+#include "sampling/core/mutex.h"
 
 namespace flowtrain {
 
@@ -67,6 +68,18 @@ void without_gil(Body body) {
   PyEval_RestoreThread(thread);
   --threads_outside;
   if (error) std::rethrow_exception(error);
+}
+
+inline Mutex making;
+
+/// without_gil() for what opens plugins, one at a time: they change the registries, which everything that is made
+/// reads.
+template <class Body>
+void make_without_gil(Body body) {
+  without_gil([&] {
+    const MutexLock lock(making);
+    body();
+  });
 }
 
 /// For atexit: waits until no other thread is on its way back.

@@ -130,7 +130,7 @@ class PyLoader {
            std::uint64_t rank, std::uint64_t world, const nb::object& allocate, std::optional<PyArrays> arrays)
       : arrays_(std::move(arrays)) {
     if (!allocate.is_none()) memory_ = std::make_shared<PythonMemory>(allocate);
-    without_gil([&] {
+    make_without_gil([&] {
       loader_ = std::make_unique<DataLoader>(load_config(file, overrides_of(overrides)),
                                              DataLoaderOptions{training, drop_last, floats, {rank, world}, memory_},
                                              arrays_ ? make_arrays_dataset(view_of(*arrays_)) : nullptr);
@@ -163,7 +163,8 @@ class PyLoader {
   }
 
   /// Of the thread that iterates.
-  nb::dict position() const {
+  nb::dict position() {
+    const Guard guard(used_, made_in_);
     nb::dict position;
     position["epoch"] = loader_->position().epoch;
     position["samples"] = loader_->position().samples;

@@ -79,7 +79,7 @@ class PySampleStream {
  public:
   PySampleStream(const std::string& file, const Pairs& overrides, bool training, bool drop_last, std::uint64_t rank,
                  std::uint64_t world, std::optional<std::uint64_t> records) {
-    without_gil([&] {
+    make_without_gil([&] {
       const DataLoaderOptions options{.training = training, .drop_last = drop_last, .slice = {rank, world}};
       stream_ = std::make_shared<const SampleStream>(load_config(file, overrides_of(overrides)), options, records);
     });
