@@ -1,39 +1,61 @@
-# cmake --install build/release --prefix PREFIX: the program, its plugins and configs, and what plugin authors include.
-# LibTorch stays where it is; the run path of what computes names it.
+# cmake --install build/release --prefix PREFIX: the program, its libraries, plugins and configs, and what C++ programs
+# and plugins include. LibTorch stays where it is; the run path of what computes names it. All else is found by paths
+# from one file to another, so PREFIX may be moved.
 include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
 install(TARGETS flowtrain RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS flowtrain_torch LIBRARY DESTINATION lib)  # the program looks in ../lib
+install(TARGETS flowtrain_torch LIBRARY DESTINATION lib)  # opened by the libraries beside it
 if(TARGET flowtrain_cuda)
-  install(TARGETS flowtrain_cuda LIBRARY DESTINATION lib)  # the program looks in ../lib
+  install(TARGETS flowtrain_cuda LIBRARY DESTINATION lib)  # likewise
 endif()
 if(TARGET flowtrain_nccl)
   install(TARGETS flowtrain_nccl LIBRARY DESTINATION lib)
 endif()
 install(TARGETS flowtrain_example_plugin LIBRARY DESTINATION lib/flowtrain/plugins)
 
-# What plugins include: find_package(flowtrain), and link flowtrain::flowtrain, which brings the folders of the headers
-# and of this LibTorch, and no library. Each header is compiled by itself where the tests are built.
-file(GLOB public_headers CONFIGURE_DEPENDS pipeline/plugin.h sampling/*.hpp nets/*.h nets/*/*.h)
-list(FILTER public_headers EXCLUDE REGEX "nets/(cornernet|diagnostics)/|nets/(list|names|parallel)\\.h")
-list(APPEND public_headers ${CMAKE_SOURCE_DIR}/pipeline/schedules/schedule.h)
-foreach(header core/error.h core/mistake.h core/mutex.h core/random.h core/registry.h core/text.h core/settings.h
-               dataset.h images/pixel_rule.h order.h plugin_abi.h sampler.h)
-  list(APPEND public_headers ${CMAKE_SOURCE_DIR}/sampling/${header})
-endforeach()
-foreach(header compute device/device hook hook_entries nonfinite_origin plan slab state step_flags ticket validator)
-  list(APPEND public_headers ${CMAKE_SOURCE_DIR}/stages/${header}.h)
-endforeach()
+# Public headers, each of which is compiled by itself where the tests are built: flowtrain::loader's and
+# flowtrain::train's, which include no other library's, and those of plugins, flowtrain::flowtrain, which brings the
+# folders of LibTorch's headers, and no library: a plugin takes all symbols from the program that opens it.
+function(flowtrain_public_headers target scope)
+  list(TRANSFORM ARGN PREPEND ${CMAKE_SOURCE_DIR}/)
+  target_sources(${target} ${scope} FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR} FILES ${ARGN})
+  target_compile_features(${target} ${scope} cxx_std_20)
+  set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+  install(TARGETS ${target} EXPORT flowtrain LIBRARY DESTINATION lib
+          FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/flowtrain)
+endfunction()
+
+flowtrain_public_headers(flowtrain_shared_loader PUBLIC
+  pipeline/config/config.h pipeline/graph/drawing.h pipeline/graph/graph.h pipeline/loader/data_loader.h
+  sampling/batches.h sampling/core/error.h sampling/core/mistake.h sampling/core/mutex.h sampling/core/random.h
+  sampling/core/registry.h sampling/core/settings.h sampling/core/text.h sampling/core/warning.h sampling/dataset.h
+  sampling/images/pixel_rule.h sampling/order.h sampling/plugin_abi.h sampling/sampler.h
+  stages/device/device.h stages/issue.h stages/plan.h stages/slab.h stages/ticket.h)
+flowtrain_public_headers(flowtrain_shared_train PUBLIC
+  nets/entries.h pipeline/library/train.h pipeline/schedules/schedule.h pipeline/session/start_options.h
+  stages/compute.h stages/hook.h stages/hook_entries.h stages/nonfinite_origin.h stages/state.h stages/step_flags.h
+  stages/validator.h)
+file(GLOB plugin_headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
+     pipeline/plugin.h sampling/*.hpp nets/*.h nets/*/*.h)
+list(FILTER plugin_headers EXCLUDE REGEX "nets/(cornernet|diagnostics)/|nets/(entries|list|names|parallel)\\.h")
 add_library(flowtrain_headers INTERFACE)
-set_target_properties(flowtrain_headers PROPERTIES EXPORT_NAME flowtrain VERIFY_INTERFACE_HEADER_SETS ON)
-target_compile_features(flowtrain_headers INTERFACE cxx_std_20)
-target_sources(flowtrain_headers INTERFACE FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR} FILES ${public_headers})
-target_include_directories(flowtrain_headers SYSTEM INTERFACE ${TORCH_INCLUDE} ${TORCH_INCLUDE}/torch/csrc/api/include)
-install(TARGETS flowtrain_headers EXPORT flowtrain FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/flowtrain)
-install(EXPORT flowtrain NAMESPACE flowtrain:: FILE flowtrain-config.cmake DESTINATION lib/cmake/flowtrain)
+set_target_properties(flowtrain_headers PROPERTIES EXPORT_NAME flowtrain)
+target_include_directories(flowtrain_headers SYSTEM INTERFACE
+  "$<BUILD_INTERFACE:${TORCH_INCLUDE};${TORCH_INCLUDE}/torch/csrc/api/include>")
+flowtrain_public_headers(flowtrain_headers INTERFACE ${plugin_headers})
 if(BUILD_TESTING)
-  add_custom_target(public_headers ALL DEPENDS flowtrain_headers_verify_interface_header_sets)
+  add_custom_target(public_headers ALL DEPENDS flowtrain_shared_loader_verify_interface_header_sets
+    flowtrain_shared_train_verify_interface_header_sets flowtrain_headers_verify_interface_header_sets)
 endif()
+
+set(package lib/cmake/flowtrain)
+install(EXPORT flowtrain NAMESPACE flowtrain:: FILE flowtrain-targets.cmake DESTINATION ${package})
+configure_package_config_file(cmake/flowtrain-config.cmake.in ${CMAKE_BINARY_DIR}/flowtrain-config.cmake
+                              INSTALL_DESTINATION ${package})
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/flowtrain-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/flowtrain-config.cmake ${CMAKE_BINARY_DIR}/flowtrain-config-version.cmake
+        DESTINATION ${package})
 
 install(DIRECTORY configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/flowtrain/configs
         FILES_MATCHING PATTERN *.toml PATTERN *.py)
-install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/flowtrain)
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/flowtrain)

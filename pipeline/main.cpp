@@ -6,15 +6,11 @@
 #include <string>
 
 #include "pipeline/commands/commands.h"
-#include "pipeline/commands/computing/api.h"
-#include "pipeline/config/plugins.h"
+#include "pipeline/library/process.h"
 #include "pipeline/telemetry/environment.h"
 #include "pipeline/telemetry/guard.h"
 #include "pipeline/telemetry/interrupt.h"
-#include "pipeline/telemetry/log.h"
 #include "sampling/core/error.h"
-#include "sampling/core/warning.h"
-#include "stages/system/file_limit.h"
 
 namespace {
 
@@ -48,8 +44,7 @@ int run(const commands::Arguments& words) {
   // Never destroyed: a signal that arrives while the process ends does not change how it ends.
   Interrupt& interrupt = *new Interrupt;
   interrupt.end_at_once();
-  raise_file_limit();
-  set_torch_loader([] { commands::computing_parts(); });
+  prepare_process();
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
     print_help();
     return words.empty() ? static_cast<int>(ExitCode::usage) : 0;
@@ -67,6 +62,5 @@ int run(const commands::Arguments& words) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  set_warning_sink([](const std::string& text) { log_warn(text); });
   return guarded_main([&] { return run({argv + 1, argv + argc}); });
 }

@@ -44,6 +44,23 @@ check_run_paths() {
   done < <(find "$build/bin" "$build/lib" -type f \( -executable -o -name '*.so' \) -print0)
 }
 
+# What two of our libraries define would exist twice in a process: registries, locks and settings among it.
+check_owners() {
+  local twice
+  twice=$(for library in loader train torch; do
+    nm -D --defined-only --format=posix -- "$build/lib/libflowtrain_$library.so" | awk '$2 ~ /^[TBDR]$/ {print $1}'
+  done | sort | uniq -d | c++filt)
+  [[ -z $twice ]] || wrong "in several of libflowtrain_{loader,train,torch}.so:"$'\n'"$twice"
+}
+
+# The loader's library and the program do without LibTorch.
+check_torch() {
+  local file
+  for file in bin/flowtrain lib/libflowtrain_loader.so lib/libflowtrain_train.so; do
+    ! readelf -d -- "$build/$file" | grep -E 'NEEDED.*lib(torch|c10|cuda)' || wrong "$file links these"
+  done
+}
+
 # nccl.h lays out what LibTorch's library fills in: its version is that of the library that the wheel asks for.
 check_nccl() {
   local wheel header
@@ -56,6 +73,8 @@ check_nccl() {
 
 check_symbols
 check_run_paths
+check_owners
+check_torch
 check_nccl
-if ((status == 0)); then echo 'links: no symbol is missing, no run path is open to others'; fi
+if ((status == 0)); then echo 'links: no symbol is missing or twice there, no run path is open to others'; fi
 exit "$status"

@@ -1,12 +1,7 @@
 // The subcommands: function, name, usage, help. Included where FLOWTRAIN_COMMAND says what to do with a line.
-// FLOWTRAIN_COMPUTING_COMMAND: a command that needs LibTorch from its first step; its file is in computing/.
-
-#ifndef FLOWTRAIN_COMPUTING_COMMAND
-#define FLOWTRAIN_COMPUTING_COMMAND FLOWTRAIN_COMMAND
-#endif
 
 FLOWTRAIN_COMMAND(train, "train", "[train] CONFIG", "train a net; `train` itself may be left out")
-FLOWTRAIN_COMPUTING_COMMAND(test, "test", "test CONFIG", "measure a snapshot on the validation data")
+FLOWTRAIN_COMMAND(test, "test", "test CONFIG", "measure a snapshot on the validation data")
 FLOWTRAIN_COMMAND(bench, "bench", "bench CONFIG", "throughput of each data stage, or of several processes' exchange")
 FLOWTRAIN_COMMAND(replay, "replay", "replay CONFIG --iter N", "write the batch that iteration N sees to files")
 FLOWTRAIN_COMMAND(pack, "pack", "pack CONFIG --out FOLDER", "write a data set as tar shards")
@@ -22,4 +17,3 @@ FLOWTRAIN_COMMAND(plugin, "plugin", "plugin new|check", "begin a plugin; check o
 FLOWTRAIN_COMMAND(info, "info", "info [CONFIG]", "versions, machine, devices; or a net, parameter by parameter")
 
 #undef FLOWTRAIN_COMMAND
-#undef FLOWTRAIN_COMPUTING_COMMAND

@@ -99,7 +99,12 @@ int train(const Arguments& arguments, Interrupt& interrupt) {
     options.progress = progress_mode(config.table("display").text("progress"));
     return run_without_traces(config, options, {}, interrupt);
   }
-  return computing_parts().train({start, options, launch, max_restarts->count() > 0, arguments}, interrupt);
+  const bool whole = options.mode == TrainMode::full && !options.fast_dev_run;
+  TrainRequest request{start, options};
+  if (whole) request.launch = find_launch(launch, [&start] { return load_for_use(start); });
+  request.sets_max_restarts = max_restarts->count() > 0;
+  request.words = arguments;
+  return computing_parts().train(request, interrupt);
 }
 
 }  // namespace flowtrain::commands

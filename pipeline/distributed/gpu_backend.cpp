@@ -23,9 +23,8 @@ UserError no_nccl(const std::string& message) {
 }
 
 NcclEntry& open_nccl() {
-  // Never closed, and global, as the CUDA parts (stages/device/device.cpp).
   const auto path = find_part(nccl_parts);
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  void* library = open_part(path, "libtorch_cuda.so");
   if (library == nullptr) throw no_nccl(std::string("it cannot be loaded: ") + dlerror());
   auto* entry = reinterpret_cast<NcclEntry*>(dlsym(library, nccl_entry));
   if (entry == nullptr) throw no_nccl(path.string() + " comes from another version of flowtrain");

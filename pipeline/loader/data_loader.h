@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "pipeline/config/config.h"
@@ -80,6 +81,11 @@ class DataLoader {
   void begin_epoch();
   /// The next batch of the epoch; null at its end. Nothing: after about `patience` there is none yet.
   std::optional<std::unique_ptr<LoadedBatch>> next_within(std::chrono::microseconds patience);
+  /// The same, however long it takes.
+  std::unique_ptr<LoadedBatch> next() {
+    for (;;)
+      if (auto batch = next_within(std::chrono::seconds(1))) return std::move(*batch);
+  }
 
   StreamPosition position() const { return position_; }
   /// The next epoch that begins goes on from there. Throws UserError(usage) for a place that the stream has not.

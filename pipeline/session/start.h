@@ -1,30 +1,18 @@
 #pragma once
 // How a run starts: fresh, or from a snapshot of an earlier one. Decides, checks and says so.
 
-#include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "pipeline/config/config.h"
 #include "pipeline/config/run_folder.h"
 #include "pipeline/session/auto_batch.h"
+#include "pipeline/session/start_options.h"
 #include "stages/group.h"
 
 namespace flowtrain {
 
 class Interrupt;
-
-/// What the command line says about the start.
-struct StartOptions {
-  std::string config;  ///< a TOML file, or a run's folder to go on in
-  std::vector<Override> overrides;
-  std::optional<std::uint64_t> iteration;        ///< --iter
-  std::string resume;                            ///< --resume: none, auto or a path; empty: as run.resume says
-  std::optional<std::filesystem::path> run_dir;  ///< --run-dir
-  bool accept_changes = false;                   ///< --accept-changes
-};
 
 /// A run ready to begin: its folder is locked.
 struct Start {

@@ -33,9 +33,8 @@ std::unique_ptr<Device> make_cuda_device(int index, std::uint32_t slots, bool pi
     throw UserError(ExitCode::usage, name + ": no GPU answers: the NVIDIA driver (libcuda.so.1) is not on this machine",
                     "Install the driver, or train on the CPU: run.device = \"cpu\".");
   }
-  // Never closed: LibTorch keeps pointers to what the parts bring in. Global, as LibTorch's CUDA libraries look up
-  // each other's symbols.
-  void* library = dlopen(parts.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  // Never closed: LibTorch keeps pointers to what the parts bring in.
+  void* library = open_part(parts, "libtorch_cuda.so");
   if (library == nullptr) {
     throw UserError(ExitCode::usage, name + ": the CUDA parts cannot be loaded: " + dlerror(),
                     "Run cmake/go build on this machine: where a GPU answers it installs LibTorch's CUDA libraries.");

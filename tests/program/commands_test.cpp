@@ -232,8 +232,12 @@ TEST_CASE("runs that only try something leave nothing behind") {
 TEST_CASE("only what computes needs LibTorch's library") {
   const TempRun place;
   auto process_options = place.process_options();
-  process_options.program = place.path("flowtrain");
-  std::filesystem::copy_file(test::build_path("bin/flowtrain"), process_options.program);
+  process_options.program = place.path("bin/flowtrain");
+  for (auto folder : {"bin", "lib"}) fs::create_directory(place.path(folder));
+  fs::copy_file(test::build_path("bin/flowtrain"), process_options.program);
+  for (auto& file : fs::directory_iterator(test::build_path("lib")))
+    if (file.path().filename().string().find(".so.") != std::string::npos)  // what it links: libraries with a version
+      fs::copy(file, place.path("lib") / file.path().filename(), fs::copy_options::copy_symlinks);
   const auto alone = [&](const Words& words) { return run_program(words, process_options); };
   CHECK_EXIT(alone({"tiny.toml", "--dry-run", "--max-iter", "3"}), 0);
   CHECK_EXIT(alone({"bench", "tiny.toml", "--seconds", "0.01"}), 0);
@@ -244,6 +248,24 @@ TEST_CASE("only what computes needs LibTorch's library") {
   CHECK_SAYS(training, "libflowtrain_torch.so is neither beside the program nor in ../lib");
   CHECK_SAYS(training, "cmake/go build");
   CHECK(!std::filesystem::exists(place.path("runs")));
+}
+
+TEST_CASE("FLOWTRAIN_TORCH names the LibTorch that is used") {
+  const TempRun place;
+  auto process_options = place.process_options();
+  process_options.environment = {{"FLOWTRAIN_TORCH", place.path("").string()}};
+  const auto wrong = run_program({"info"}, process_options);
+  CHECK_EXIT(wrong, 2);
+  CHECK_SAYS(wrong, "has no lib/libtorch_cpu.so");
+  const auto built_with = json::parse(place.run({"info"}).out).at("torch_folder").get<std::string>();
+  for (const fs::path& folder : {fs::path(built_with), fs::path(built_with).parent_path()}) {
+    fs::remove(place.path("moved"));
+    fs::create_directory_symlink(folder, place.path("moved"));
+    process_options.environment = {{"FLOWTRAIN_TORCH", place.path("moved").string()}};
+    const auto right = run_program({"info"}, process_options);
+    REQUIRE_EXIT(right, 0);
+    CHECK(json::parse(right.out).at("torch_folder").get<std::string>().starts_with(place.path("moved").string()));
+  }
 }
 
 TEST_CASE("exported weights are where another run starts") {

@@ -2,6 +2,9 @@
 // The parts of commands that compute. They are a library of their own, libflowtrain_torch.so, which is opened when it
 // is first asked for: loading LibTorch takes longer than all else that the other commands do.
 
+#include <cstddef>
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -16,9 +19,11 @@ namespace flowtrain::commands {
 struct TrainRequest {
   StartOptions start;
   RunOptions options;
-  LaunchOptions launch;
-  bool sets_max_restarts = false;  ///< launch.max_restarts counts, not dist.max_restarts
-  Arguments words;                 ///< for the ranks that are started here
+  Launch launch = SingleProcess{};  ///< only full trainings have several processes
+  bool sets_max_restarts = false;   ///< the launch's max_restarts counts, not dist.max_restarts
+  Arguments words = {};             ///< for the ranks that are started here
+  /// Called with the run's folder before the first iteration, by each process that trains. May be null.
+  std::function<void(const std::filesystem::path& folder)> on_start = {};
 };
 
 /// What that of `flowtrain bench --distributed` says.
@@ -29,16 +34,21 @@ struct BenchRequest {
   Arguments words;
 };
 
+/// What that of `flowtrain test` says.
+struct TestRequest {
+  const Config& config;
+  std::filesystem::path snapshot;
+  std::size_t pictures;  ///< a net that finds objects draws the boxes of the first ones
+};
+
 /// What the library offers. Functions return exit codes and throw as commands do.
 struct ComputingParts {
   int (*train)(const TrainRequest& request, Interrupt& interrupt);
   int (*bench)(const Launch& launch, const BenchRequest& request);
+  int (*test)(const TestRequest& request);
   std::unique_ptr<Learner> (*make_learner)(const LearnerSpec& spec);
   std::string (*torch_version)();
   std::string (*torch_folder)();
-#define FLOWTRAIN_COMMAND(...)
-#define FLOWTRAIN_COMPUTING_COMMAND(function, ...) int (*function)(const Arguments& arguments, Interrupt& interrupt);
-#include "pipeline/commands/list.h"
 };
 
 inline constexpr char computing_library[] = "libflowtrain_torch.so";
@@ -46,7 +56,8 @@ inline constexpr char computing_entry[] = "flowtrain_computing_parts";
 /// The library's one symbol.
 using ComputingEntry = const ComputingParts*();
 
-/// Opens the library at the first call. Throws UserError(usage) where it is not beside the program, or does not load.
+/// Opens the library at the first call (pipeline/library/computing.cpp). Throws UserError(usage) where it is not
+/// installed, or LibTorch does not load.
 const ComputingParts& computing_parts();
 
 }  // namespace flowtrain::commands

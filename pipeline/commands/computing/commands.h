@@ -1,6 +1,5 @@
 #pragma once
-// The functions of the library's table (api.h). Their namespace differs from that of the program's commands, because
-// the library takes a name that both have from the program.
+// The functions of the library's table (api.h).
 
 #include "pipeline/commands/computing/api.h"
 
@@ -8,8 +7,6 @@ namespace flowtrain::commands::computing {
 
 int train(const TrainRequest& request, Interrupt& interrupt);
 int bench(const Launch& launch, const BenchRequest& request);
-#define FLOWTRAIN_COMMAND(...)
-#define FLOWTRAIN_COMPUTING_COMMAND(function, ...) int function(const Arguments& arguments, Interrupt& interrupt);
-#include "pipeline/commands/list.h"
+int test(const TestRequest& request);
 
 }  // namespace flowtrain::commands::computing

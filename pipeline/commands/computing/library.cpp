@@ -9,10 +9,7 @@ namespace flowtrain::commands {
 extern "C" const ComputingParts* flowtrain_computing_parts() {
   keep_freed_memory();
   static constexpr ComputingParts parts{
-      computing::train, computing::bench, make_torch_learner, torch_version, torch_folder,
-#define FLOWTRAIN_COMMAND(...)
-#define FLOWTRAIN_COMPUTING_COMMAND(function, ...) computing::function,
-#include "pipeline/commands/list.h"
+      computing::train, computing::bench, computing::test, make_torch_learner, torch_version, torch_folder,
   };
   return &parts;
 }

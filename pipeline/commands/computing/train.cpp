@@ -7,7 +7,6 @@
 
 #include "pipeline/commands/computing/commands.h"
 #include "pipeline/commands/computing/ranks.h"
-#include "pipeline/commands/launch_flags.h"
 #include "pipeline/session/assembly.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/telemetry/environment.h"
@@ -65,7 +64,7 @@ void compare_flags(const RunOptions& options) {
 
 // Calls `on_start` with the run's folder.
 int train_here(const StartOptions& start, RunOptions options, Interrupt& interrupt,
-               const std::function<void(const std::filesystem::path&)>& on_start = {}) {
+               const std::function<void(const std::filesystem::path&)>& on_start) {
   compare_flags(options);
   const Start ready = prepare_start(start, *options.group, fitting(options), &interrupt);
   if (on_start) on_start(ready.path);
@@ -89,7 +88,8 @@ int train_here(const StartOptions& start, RunOptions options, Interrupt& interru
 }
 
 // As one rank of several.
-int train_as(const RankInfo& place, StartOptions start, RunOptions options, Interrupt& interrupt) {
+int train_as(const RankInfo& place, StartOptions start, RunOptions options, Interrupt& interrupt,
+             const std::function<void(const std::filesystem::path&)>& on_start) {
   return run_rank(place, load_for_use(start), [&](GroupSession& membership, std::filesystem::path& records) {
     options.group = &membership.group();
     options.processes_here = static_cast<unsigned>(place.local_world);
@@ -104,6 +104,7 @@ int train_as(const RankInfo& place, StartOptions start, RunOptions options, Inte
     return train_here(start, options, interrupt, [&](const std::filesystem::path& chosen) {
       records = chosen;
       if (place.rank == 0) membership.remember_folder(chosen);
+      if (on_start) on_start(chosen);
     });
   });
 }
@@ -111,7 +112,7 @@ int train_as(const RankInfo& place, StartOptions start, RunOptions options, Inte
 }  // namespace
 
 int train(const TrainRequest& request, Interrupt& interrupt) {
-  auto& [start, options, launch, sets_max_restarts, words] = request;
+  auto& [start, options, launch, sets_max_restarts, words, on_start] = request;
   if (options.mode != TrainMode::full || options.fast_dev_run) {
     const Config config = load_for_use(start, fitting(options));
     config.check_trainable();
@@ -119,14 +120,14 @@ int train(const TrainRequest& request, Interrupt& interrupt) {
     shown.progress = progress_mode(config.table("display").text("progress"));
     return run_without_traces(config, shown, make_torch_learner, interrupt);
   }
-  Launch chosen = find_launch(launch, [&start = start] { return load_for_use(start); });
-  if (auto* plan = std::get_if<SpawnPlan>(&chosen)) {
+  if (auto* spawn = std::get_if<SpawnPlan>(&launch)) {
+    SpawnPlan plan = *spawn;
     const Config config = load_for_use(start);
-    if (!sets_max_restarts) plan->max_restarts = static_cast<int>(config.table("dist").integer("max_restarts"));
-    return start_ranks(*plan, config, "train", words);
+    if (!sets_max_restarts) plan.max_restarts = static_cast<int>(config.table("dist").integer("max_restarts"));
+    return start_ranks(plan, config, "train", words);
   }
-  if (auto* place = std::get_if<RankInfo>(&chosen)) return train_as(*place, start, options, interrupt);
-  return train_here(start, options, interrupt);
+  if (auto* place = std::get_if<RankInfo>(&launch)) return train_as(*place, start, options, interrupt, on_start);
+  return train_here(start, options, interrupt, on_start);
 }
 
 }  // namespace flowtrain::commands::computing

@@ -1,0 +1,9 @@
+#pragma once
+// What a process sets up once before it uses the engine.
+
+namespace flowtrain {
+
+/// Raises the limit of open files, sends warnings to the log, and lets plugins that compute open LibTorch.
+void prepare_process();
+
+}  // namespace flowtrain

@@ -1,0 +1,21 @@
+#include "pipeline/library/train.h"
+
+#include "pipeline/commands/computing/api.h"
+#include "pipeline/library/process.h"
+#include "pipeline/telemetry/interrupt.h"
+
+namespace flowtrain {
+
+TrainOutcome train(const StartOptions& start) {
+  prepare_process();
+  Interrupt interrupt;
+  interrupt.end_at_once();
+  TrainOutcome outcome;
+  commands::TrainRequest request{start, {}};
+  request.launch = find_place({}, process_environment(), 0);
+  request.on_start = [&outcome](const std::filesystem::path& folder) { outcome.folder = folder; };
+  outcome.exit_code = commands::computing_parts().train(request, interrupt);
+  return outcome;
+}
+
+}  // namespace flowtrain
