@@ -40,7 +40,7 @@ add_library(flowtrain_cuda SHARED ${_sources})
 target_link_libraries(flowtrain_cuda PRIVATE CUDA::cudart)
 # CMake takes the toolkit's folder for one that the loader searches anyway; where it is not, the run path helps.
 set_target_properties(flowtrain_cuda PROPERTIES
-  INSTALL_RPATH "$ORIGIN;${TORCH_ROOT}/lib;${CUDAToolkit_LIBRARY_DIR}")
+  INSTALL_RPATH "$ORIGIN;$ORIGIN/flowtrain/torch/lib;${TORCH_ROOT}/lib;${CUDAToolkit_LIBRARY_DIR}")
 if(EXISTS ${TORCH_ROOT}/lib/libtorch_cuda.so)
   # no-as-needed: nothing here calls them; that they are loaded is what registers CUDA with LibTorch.
   target_link_options(flowtrain_cuda PRIVATE LINKER:--no-as-needed LINKER:--allow-shlib-undefined)

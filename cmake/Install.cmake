@@ -58,4 +58,5 @@ install(FILES ${CMAKE_BINARY_DIR}/flowtrain-config.cmake ${CMAKE_BINARY_DIR}/flo
 
 install(DIRECTORY configs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/flowtrain/configs
         FILES_MATCHING PATTERN *.toml PATTERN *.py)
+install(FILES ${CMAKE_BINARY_DIR}/flowtrain.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/flowtrain)

@@ -33,7 +33,9 @@ void print_help() {
       "flowtrain trains nets on a dataflow graph: loading, decoding and augmenting overlap with the net's step.\n");
   std::puts("usage: flowtrain COMMAND …   (flowtrain COMMAND --help says more)\n");
   for (auto& command : table) std::printf("  %-32s %s\n", command.usage, command.help);
-  std::puts("\n  flowtrain --version");
+  std::puts(
+      "\n  flowtrain --version\n"
+      "\nenvironment: FLOWTRAIN_TORCH  the folder of LibTorch, or of a torch package, that computes");
   std::puts(
       "\nexit codes: 0 done, 2 usage or configuration, 3 data, 4 snapshots and disks, 5 non-finite loss,\n"
       "            6 distributed: a process lost, 70 a fault of flowtrain's own,\n"

@@ -1,0 +1,22 @@
+# Script: writes the man page MAN of PROGRAM (flowtrain) from what its commands say with --help. LIST: the file that
+# names the commands.
+function(verbatim variable)
+  execute_process(COMMAND ${PROGRAM} ${ARGN} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
+  string(REPLACE "\\" "\\e" text "${text}")
+  string(REPLACE "-" "\\-" text "${text}")
+  string(REGEX REPLACE "(^|\n)([.'])" "\\1\\\\&\\2" text "${text}")
+  string(APPEND ${variable} ".nf\n${text}.fi\n")
+  set(${variable} "${${variable}}" PARENT_SCOPE)
+endfunction()
+
+set(page ".TH FLOWTRAIN 1 \"\" \"flowtrain ${VERSION}\"\n.SH NAME\nflowtrain \\- train nets on a dataflow graph\n")
+string(APPEND page ".SH DESCRIPTION\n")
+verbatim(page --help)
+string(APPEND page ".SH COMMANDS\n")
+file(STRINGS ${LIST} commands REGEX "^FLOWTRAIN_COMMAND")
+foreach(command IN LISTS commands)
+  string(REGEX REPLACE "^[^\"]*\"([^\"]*)\".*" "\\1" name "${command}")
+  string(APPEND page ".SS ${name}\n")
+  verbatim(page ${name} --help)
+endforeach()
+file(WRITE ${MAN} "${page}")
