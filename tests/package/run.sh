@@ -31,7 +31,8 @@ done < <(find root -type f -print0)
 ! grep -rn -e "$torch" -e "$build" root/usr/lib/cmake || fail 'the package names folders of this machine'
 
 flowtrain=$work/root/usr/bin/flowtrain
-"$flowtrain" --version | grep -qE '^flowtrain [0-9]+\.[0-9]+\.[0-9]+ \([0-9a-z-]+, ' || fail "$("$flowtrain" --version)"
+version=$("$flowtrain" --version)
+[[ $version =~ ^flowtrain\ [0-9]+\.[0-9]+\.[0-9]+\ \([0-9a-z-]+,\  ]] || fail "--version: $version"
 for command in train $("$flowtrain" --help | sed -n '/^  flowtrain/!s/^  \([a-z-]*\) .*/\1/p'); do
   grep -qxF ".SS $command" root/usr/share/man/man1/flowtrain.1 || fail "the man page lacks $command"
 done
@@ -47,7 +48,9 @@ short=(--set run.max_iter=3 --set val.every=0 --device cpu)
 "$flowtrain" plugins >plugins.txt
 status=0
 "$flowtrain" "$config" "${short[@]}" >train.txt 2>&1 || status=$?
-[[ $status == 2 ]] && grep -q 'FLOWTRAIN_TORCH=/path/to' train.txt || { echo "exit code $status"; cat train.txt; exit 1; }
+if [[ $status != 2 ]] || ! grep -q 'FLOWTRAIN_TORCH=/path/to' train.txt; then
+  fail "exit code $status: $(cat train.txt)"
+fi
 
 # With one: named by the environment, or put where the package looks.
 FLOWTRAIN_TORCH=$torch "$flowtrain" "$config" "${short[@]}" >train.txt 2>&1 || { cat train.txt; exit 1; }
