@@ -6,6 +6,8 @@
 #include <string>
 
 #include "pipeline/commands/commands.h"
+#include "pipeline/isolation/isolated_sampler.h"
+#include "pipeline/isolation/protocol.h"
 #include "pipeline/library/process.h"
 #include "pipeline/telemetry/environment.h"
 #include "pipeline/telemetry/guard.h"
@@ -47,6 +49,7 @@ int run(const commands::Arguments& words) {
   Interrupt& interrupt = *new Interrupt;
   interrupt.end_at_once();
   prepare_process();
+  set_sampler_program("/proc/self/exe");
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
     print_help();
     return words.empty() ? static_cast<int>(ExitCode::usage) : 0;
@@ -64,5 +67,10 @@ int run(const commands::Arguments& words) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Whoever started it sees how it ends.
+  if (argc == 2 && argv[1] == std::string(isolation::command_word)) {
+    prepare_process();
+    return run_sampler_process();
+  }
   return guarded_main([&] { return run({argv + 1, argv + argc}); });
 }

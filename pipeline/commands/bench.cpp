@@ -3,21 +3,57 @@
 #include "pipeline/tools/bench.h"
 
 #include <cstdio>
+#include <optional>
 
 #include "pipeline/commands/computing/api.h"
 #include "pipeline/commands/flags.h"
 #include "pipeline/commands/launch_flags.h"
+#include "pipeline/config/plugins.h"
 #include "pipeline/session/auto_batch.h"
 #include "pipeline/snapshot/atomic_folder.h"
+#include "pipeline/tools/compare_loaders.h"
 #include "sampling/core/error.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain::commands {
+
+namespace {
+
+struct VsOptions {
+  std::vector<std::string> changes;  // key=value
+  bool same = false;
+  std::optional<std::uint64_t> batches;
+};
+
+/// The loader of `start` against the one with the changes.
+void compare_loaders(const StartOptions& start, const Config& config, const VsOptions& vs, double seconds,
+                     const std::string& json) {
+  LoaderPair pair(config);
+  StartOptions changed = start;
+  // The same draws, unless the seed is what differs.
+  changed.overrides.push_back({"run.seed", to_toml(config.table("run").value("seed")), "run.seed of A"});
+  for (auto& change : vs.changes) {
+    changed.overrides.push_back(parse_set(change));
+    changed.overrides.back().origin = "--vs";
+  }
+  forget_plugins();
+  pair.open_b(load_for_use(changed));
+  if (vs.same)
+    std::printf("the same bytes in all %llu samples that were compared\n",
+                static_cast<unsigned long long>(pair.compare_batches(vs.batches)));
+  const auto comparison = pair.compare_rates(seconds);
+  std::fputs(to_table(comparison, join(vs.changes)).c_str(), stdout);
+  if (!json.empty()) write_file_atomically(json, to_json(comparison, join(vs.changes)));
+}
+
+}  // namespace
 
 int bench(const Arguments& arguments, Interrupt&) {
   CLI::App app(
       "Measures each data stage alone (order, read, sample, and the transfer to a GPU) and then the whole loader, "
       "without\n"
       "a net.\n"
+      "With --vs: this loader and one with other keys in turn, and the ratio of their rates.\n"
       "With --distributed: all-reduce between the processes, and the net's step with and without it.",
       "flowtrain bench");
   ConfigFlags flags(app);
@@ -27,12 +63,35 @@ int bench(const Arguments& arguments, Interrupt&) {
       ->allow_extra_args(false);
   app.add_option("--seconds", options.seconds, "time for each thing that is measured")->check(CLI::Range(0.01, 3600.0));
   add_path(app, "--json", json, "also write the metrics to this file");
+  VsOptions vs;
+  auto* const changes =
+      app.add_option("--vs", vs.changes,
+                     "KEY=VALUE: a key of the other loader, e.g. sampler.process=true or run.plugins=[\"b.so\"]; "
+                     "repeatable")
+          ->allow_extra_args(false)
+          ->check([](const std::string& text) {
+            return text.find('=') == text.npos ? text + ": expected key=value" : std::string();
+          });
+  auto* const same =
+      app.add_flag("--same", vs.same,
+                   "first compare the bytes of both loaders; the first sample and field that differ end it with code 3")
+          ->needs(changes);
+  app.add_option("--batches", vs.batches, "batches that --same compares; default: those of an epoch")
+      ->needs(same)
+      ->check(counts_from_one("batches"));
   LaunchOptions launch;
   add_launch_flags(app, launch);
   if (!parse(app, arguments)) return 0;
 
-  const Config config = load_for_use(flags.start());
+  const StartOptions start = flags.start();
+  const Config config = load_for_use(start);
   tell_left_open_batch(config);
+  if (!vs.changes.empty()) {
+    if (!options.stages.empty())
+      throw UserError(ExitCode::usage, "--stage: --vs compares whole loaders", "leave out one of the two");
+    compare_loaders(start, config, vs, options.seconds, json);
+    return 0;
+  }
   const Launch chosen = find_launch(launch, [&] { return config; });
   if (!std::holds_alternative<SingleProcess>(chosen)) {
     if (!options.stages.empty())

@@ -19,6 +19,15 @@ PartFacts facts_of(const Registry& registry, const std::string& name) {
   return {entry.help, entry.keys, entry.check};
 }
 
+/// Takes an entry out of `registry`, whose name is free then. Parts that it has made stay as they are.
+template <class Registry>
+void remove_from(Registry& registry, const std::string& name) {
+  Registry rest(registry.kind());
+  for (auto& each : registry.names())
+    if (each != name) rest.add(registry.at(each));
+  registry = std::move(rest);
+}
+
 template <class Registry>
 PartKind kind_of(const char* table, const char* key, const char* title, Registry& registry) {
   return {table,
@@ -26,7 +35,8 @@ PartKind kind_of(const char* table, const char* key, const char* title, Registry
           title,
           registry.kind(),
           [&registry] { return registry.names(); },
-          [&registry](const std::string& name) { return facts_of(registry, name); }};
+          [&registry](const std::string& name) { return facts_of(registry, name); },
+          [&registry](const std::string& name) { remove_from(registry, name); }};
 }
 
 std::vector<PartKind> all_kinds() {

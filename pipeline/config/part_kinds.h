@@ -26,6 +26,8 @@ struct PartKind {
   std::function<std::vector<std::string>()> names;
   /// Throws UserError(usage) with the known names.
   std::function<PartFacts(const std::string& name)> at;
+  /// Takes the part out; parts that it has made stay good.
+  std::function<void(const std::string& name)> remove;
 };
 
 /// In the order of the tables.

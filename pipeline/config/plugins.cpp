@@ -34,6 +34,18 @@ void* try_open(const std::string& path) {
   return dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
+/// The plugins whose parts the registries have.
+struct Opened {
+  Mutex mutex;
+  std::set<const void*> handles FT_GUARDED_BY(mutex);
+  std::vector<AddedPart> parts FT_GUARDED_BY(mutex);
+};
+
+Opened& opened() {
+  static Opened all;
+  return all;
+}
+
 void* open_file(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored))
@@ -104,11 +116,10 @@ void add_c_sampler(const std::string& path) {
 void set_torch_loader(void (*load)()) { torch_loader = load; }
 
 std::vector<AddedPart> open_plugin(const std::string& path) {
-  static Mutex mutex;
-  static std::set<const void*> opened FT_GUARDED_BY(mutex);
   void* const handle = open_file(path);
-  const MutexLock lock(mutex);
-  if (opened.contains(handle)) return {};
+  Opened& all = opened();
+  const MutexLock lock(all.mutex);
+  if (all.handles.contains(handle)) return {};
   const auto before = all_names();
   const auto entry = reinterpret_cast<const PluginInfo* (*)()>(dlsym(handle, "flowtrain_plugin"));
   if (!entry && !dlsym(handle, "flowtrain_sampler_plugin"))
@@ -126,8 +137,17 @@ std::vector<AddedPart> open_plugin(const std::string& path) {
   }
   std::vector<AddedPart> added = added_since(before);
   check_keys(path, added);
-  opened.insert(handle);
+  all.handles.insert(handle);
+  for (auto& part : added) all.parts.push_back(part);
   return added;
+}
+
+void forget_plugins() {
+  Opened& all = opened();
+  const MutexLock lock(all.mutex);
+  for (auto& [kind, name] : all.parts) kind.remove(name);
+  all.parts.clear();
+  all.handles.clear();
 }
 
 }  // namespace flowtrain

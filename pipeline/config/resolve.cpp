@@ -9,6 +9,7 @@
 #include "pipeline/config/plugins.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
+#include "sampling/samplers/decorators/decorator.h"
 
 namespace flowtrain {
 namespace {
@@ -155,6 +156,16 @@ class Resolver {
     return joined(core_keys(kind), entry_keys(*part_kind(kind, "name"), choice(table, kind, "name")));
   }
 
+  /// Of [sampler]: a decorator's table has the keys of what it decorates, too.
+  std::vector<Key> sampler_keys() const {
+    Settings settings("sampler", part_keys("sampler", "sampler"));
+    for (const std::string key : {"name", "inner"})
+      if (const auto written = document_.values.find("sampler." + key);
+          written != document_.values.end() && settings.has(key))
+        settings.set(key, fitted(*find_key(settings.keys(), key), written->second), written->second.origin);
+    return joined(core_keys("sampler"), keys_of_chain(sampler_chain(settings)));
+  }
+
   bool has_sources() const { return document_.lists.contains("data.source"); }
 
   bool chooses_dataset(const std::string& table) const {
@@ -197,8 +208,9 @@ class Resolver {
     tables_["data"] = Settings("data", optional(joined(train_keys_, val_keys_)));
     tables_["data.train"] = Settings("data.train", optional(train_keys_));
     tables_["data.val"] = Settings("data.val", optional(val_keys_));
-    for (const std::string table : {"sampler", "order", "net", "loss", "step"})
+    for (const std::string table : {"order", "net", "loss", "step"})
       tables_[table] = Settings(table, part_keys(table, table));
+    tables_["sampler"] = Settings("sampler", sampler_keys());
     if (tables_.contains("optim")) tables_["optim"] = Settings("optim", part_keys("optim", "optim"));
     tables_["detect"] = Settings("detect", detect_keys(choice("net", "net", "name").text("name")));
   }
@@ -325,7 +337,8 @@ class Resolver {
              !parts_with(*part_kind("data", "dataset"), leaf).empty();
     if (table == "detect") return replaced("net.name") && !nets_that_detect_with(leaf).empty();
     return std::ranges::any_of(part_kinds(), [&](auto& kind) {
-      return is_of(table, kind) && replaced(table + "." + kind.key) && !parts_with(kind, leaf).empty();
+      const bool other_part = replaced(table + "." + kind.key) || (table == "sampler" && replaced("sampler.inner"));
+      return is_of(table, kind) && other_part && !parts_with(kind, leaf).empty();
     });
   }
 

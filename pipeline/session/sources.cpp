@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "pipeline/config/periods.h"
+#include "pipeline/isolation/isolated_sampler.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/class_names.h"
@@ -15,6 +16,7 @@
 #include "sampling/core/random.h"
 #include "sampling/core/registry.h"
 #include "sampling/core/text.h"
+#include "sampling/field_text.h"
 #include "sampling/plugin.h"
 #include "sampling/relabelled_dataset.h"
 #include "sampling/sources/mixed_dataset.h"
@@ -103,19 +105,16 @@ bool same_rows(const std::vector<Field>& first, const std::vector<Field>& second
   });
 }
 
-/// "image u8 28x28x1, label i64".
-std::string describe_rows(const std::vector<Field>& fields) {
-  return join(fields, ", ", [](const Field& field) {
-    std::string text =
-        concat(field.name, " ", name_of(field.dtype), field.shape.empty() ? "" : " ", join(field.shape, "x"));
-    for (auto& [word, values] : {std::pair{" mean ", &field.mean}, {" stddev ", &field.stddev}})
-      if (!values->empty()) text += word + to_toml(Value(*values));
-    return text;
-  });
-}
-
-std::unique_ptr<Sampler> sampler_of(const Settings& settings, const SamplerInput& input) {
-  return make_named(samplers(), settings, input);
+std::unique_ptr<Sampler> sampler_of(const Config& config, const SamplerInput& input) {
+  const Settings& settings = config.table("sampler");
+  if (!settings.boolean("process")) return make_named(samplers(), settings, input);
+  const Settings& loader = config.table("loader");
+  if (loader.integer("cache_mb") > 0)
+    throw settings.error("process",
+                         concat("loader.cache_mb is given, too (", loader.origin("cache_mb").text(),
+                                "): what another process decodes cannot be kept in this one"),
+                         ExitCode::usage, "leave out one of the two");
+  return make_isolated_sampler(settings, config.table("run").texts("plugins"), input);
 }
 
 /// Another sampler's rows, and at their end which source each is of.
@@ -230,13 +229,13 @@ bool epoch_has_all(const Config& config, const std::vector<SourceShare>& shares,
 std::unique_ptr<Sampler> make_sampler(const Config& config, const SamplerInput& input) {
   const Settings& settings = config.table("sampler");
   const auto whole = input.training ? input.dataset.sources() : std::span<const Dataset::Source>();
-  if (whole.empty()) return sampler_of(settings, input);
+  if (whole.empty()) return sampler_of(config, input);
   const auto& sources = config.list("data.source");
   std::vector<Field> first;
   for (std::size_t i = 0; i < sources.size(); ++i) {
     std::vector<Field> fields;
     try {
-      fields = sampler_of(settings, {*whole[i].dataset})->fields();
+      fields = sampler_of(config, {*whole[i].dataset})->fields();
     } catch (const UserError& error) {
       throw UserError(error.code(), place_of(sources[i]) + ": " + error.what(), error.hint());
     }
@@ -244,8 +243,8 @@ std::unique_ptr<Sampler> make_sampler(const Config& config, const SamplerInput& 
       first = std::move(fields);
     else if (!same_rows(first, fields))
       throw sources[i].error("dataset",
-                             concat("the sampler makes other rows of it (", describe_rows(fields), ") than of ",
-                                    place_of(sources[0]), " (", describe_rows(first), ")"),
+                             concat("the sampler makes other rows of it (", describe_fields(fields), ") than of ",
+                                    place_of(sources[0]), " (", describe_fields(first), ")"),
                              ExitCode::usage,
                              "say in [sampler] what they are to have in common: size, channels, mean and stddev, say");
   }
@@ -254,7 +253,7 @@ std::unique_ptr<Sampler> make_sampler(const Config& config, const SamplerInput& 
                          concat("it gives a field '", source_field,
                                 "', which is what the index of each row's [[data.source]] is called"),
                          ExitCode::usage, "give the sampler's field another name");
-  return std::make_unique<SourcedSampler>(sampler_of(settings, input), whole);
+  return std::make_unique<SourcedSampler>(sampler_of(config, input), whole);
 }
 
 std::string describe_shares(const std::vector<SourceShare>& shares) {

@@ -411,8 +411,11 @@ def _constructor(dataset: str) -> Any:
         sampler = arguments.get("sampler", "classify")
         if not isinstance(sampler, str):
             more["sampler"] = arguments.pop("sampler")
-        sampler_keys = {key for key, *_ in _SAMPLERS[sampler][1]} if sampler in _SAMPLERS else set()
-        of_plugin = isinstance(sampler, str) and sampler not in _SAMPLERS  # whose keys are known once it is open
+        # A decorator takes the keys of what it decorates, too: sampler="check", inner="slow, classify".
+        chain = [name.strip() for name in f"{sampler},{arguments.get('inner', '')}".split(",") if name.strip()]
+        sampler_keys = {key for name in chain if name in _SAMPLERS for key, *_ in _SAMPLERS[name][1]}
+        # The keys of a plugin's sampler are known once it is open.
+        of_plugin = isinstance(sampler, str) and any(name not in _SAMPLERS for name in chain)
         for key, value in arguments.items():
             if key in own:
                 more[key] = value

@@ -10,8 +10,6 @@
 namespace flowtrain {
 namespace {
 
-constexpr std::uint64_t records_tried = 16;
-
 StoredForm form_of(const Record& record) {
   StoredForm form{record.encoding, record.bytes.size()};
   if (record.encoding == Encoding::image) form.channels = 3;

@@ -12,6 +12,9 @@ struct StoredForm {
   int height = 0, width = 0, channels = 0;  ///< of its picture; 0 where records differ (files, boxes) or hold none
 };
 
+/// So many records are tried before a data set counts as unreadable.
+inline constexpr std::uint64_t records_tried = 16;
+
 /// Looks at the first record that can be read. Throws UserError(data) if the data set is empty or none of its first
 /// records can be read.
 StoredForm stored_form(const Dataset& dataset);

@@ -322,6 +322,19 @@ def test_errors_name_the_key_and_the_way_out(pictures, tmp_path):
         open_pictures(pictures).describe(61)
     with pytest.raises(TypeError, match="batch_size"):
         open_pictures(pictures, global_batch_size=3)
+    values = {"data.dataset": "image_folder", "data.path": str(pictures), "sampler.size": 24, "sampler.process": True}
+    with pytest.raises(ft.ConfigError, match="sampler.process: only the program `flowtrain` can run"):
+        ft.Loader.config("", overrides=values)
+
+
+def test_a_decorator_takes_the_keys_of_what_it_decorates(pictures, tmp_path):
+    plain = epoch_of(open_pictures(pictures))
+    assert epoch_of(open_pictures(pictures, sampler="check", inner="slow, classify", slow_us=1)) == plain
+    rows = str(tmp_path / "rows")
+    assert epoch_of(open_pictures(pictures, sampler="record", inner="classify", rows=rows)) == plain
+    assert epoch_of(open_pictures(pictures, sampler="playback", inner="classify", rows=rows)) == plain
+    with pytest.raises(TypeError, match="no argument 'slow_us'"):
+        open_pictures(pictures, sampler="check", inner="classify", slow_us=1)
 
 
 def test_a_damaged_picture_is_replaced_or_ends_the_epoch(pictures, tmp_path):

@@ -1,0 +1,97 @@
+#pragma once
+// What a worker and the process that runs its sampler say to each other, in the memory that they share:
+//     Control │ records: RecordHead, boxes, bytes, for each │ rows: field by field
+// The worker writes records, and sets `state` to requested; the process sets working, writes rows, and sets done.
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "sampling/core/random.h"
+#include "sampling/core/settings.h"
+#include "sampling/sampler.h"
+
+namespace flowtrain::isolation {
+
+/// Descriptors of the process: the memory, and a pipe whose other end the worker's process holds while it lives.
+inline constexpr int memory_descriptor = 3, lifeline_descriptor = 4;
+/// The program's first word that makes it such a process.
+inline constexpr const char* command_word = "run-sampler";
+
+enum State : std::uint32_t { idle, requested, working, done };
+enum class Request : std::uint32_t { create, sample, sample_rows };
+enum class Result : std::uint32_t { ok, bad_sample, user_error, out_of_memory, bug };
+
+/// Stands at the beginning of the memory.
+struct Control {
+  std::atomic<std::uint32_t> state{idle};
+  Request request{};
+  Result result{};
+  std::int32_t code = 0;           ///< of Result::user_error: an ExitCode
+  std::uint64_t memory_bytes = 0;  ///< that the worker has made
+  std::uint64_t records = 0;       ///< of this request
+  std::uint64_t rows_offset = 0;   ///< of the rows, from the memory's beginning
+  alignas(16) std::array<std::byte, sizeof(Stream)> random{};
+  std::array<char, 4096> message{};  ///< ended by 0, as is `hint`
+  std::array<char, 1024> hint{};
+};
+static_assert(std::is_trivially_copyable_v<Stream> && std::atomic<std::uint32_t>::is_always_lock_free);
+
+inline constexpr std::size_t alignment = 64;
+inline constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+inline constexpr std::size_t records_offset = aligned(sizeof(Control));
+
+/// Bytes that records take in the memory.
+std::size_t stored_bytes(std::span<const Record* const> records);
+/// Copies records to `to`; Record::cache is left out.
+void store_records(std::span<const Record* const> records, std::byte* to);
+/// The records, whose views point into the memory.
+std::vector<Record> load_records(const std::byte* from, std::size_t count);
+
+/// A record with memory of its own. Record::cache is left out.
+class KeptRecord {
+ public:
+  explicit KeptRecord(const Record& from);
+  KeptRecord(const KeptRecord&) = delete;
+
+  const Record& record() const { return record_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::vector<Box> boxes_;
+  Record record_;
+};
+
+/// What a sampler is made from, in the other process.
+struct Setup {
+  std::vector<std::string> plugins;  ///< run.plugins
+  Settings settings;                 ///< [sampler]
+  bool training = true, needs_targets = true;
+  // Of the data set:
+  std::uint64_t size = 0, fingerprint = 0;
+  std::vector<std::string> classes;
+  std::string missing_labels;
+  bool has_boxes = false;
+  std::optional<std::uint64_t> first_id;  ///< the first record that can be read, whose bytes stand in the memory, too
+  std::string unreadable;                 ///< why there is none
+};
+
+/// A sampler that was made.
+struct Made {
+  std::vector<Field> fields;
+  bool takes_blocks = false;
+};
+
+std::string to_bytes(const Setup& setup);
+/// Opens the plugins, as the keys of [sampler] follow from them. Throws UserError.
+Setup setup_from(const std::string& bytes);
+std::string to_bytes(const Made& made);
+Made made_from(const std::string& bytes);
+
+}  // namespace flowtrain::isolation

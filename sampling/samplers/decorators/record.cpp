@@ -1,0 +1,54 @@
+// The decorator `record`: stores the first row of each record in a file, for `playback`.
+#include <mutex>
+
+#include "sampling/core/registry.h"
+#include "sampling/samplers/decorators/decorator.h"
+#include "sampling/samplers/decorators/rows_file.h"
+#include "sampling/samplers/decorators/stored_rows.h"
+#include "sampling/samplers/entries.h"
+
+namespace flowtrain {
+namespace {
+
+class RecordSampler final : public Decorator {
+ public:
+  RecordSampler(std::unique_ptr<Sampler> made, const Settings& settings, const SamplerInput& input)
+      : Decorator(std::move(made)),
+        fields_(inner().fields()),
+        file_(rows_file(settings, input)),
+        description_(rows_description(settings, fields_)) {}
+
+  std::vector<Field> fields() const override { return fields_; }
+
+  void sample(const Record& record, Stream& random, Row row) const override {
+    std::call_once(opened_, [&] { writer_ = std::make_unique<RowsWriter>(file_, fields_, description_); });
+    try {
+      inner().sample(record, random, row);
+    } catch (const SampleError& error) {
+      writer_->add_bad(record.id, error.what());
+      throw;
+    }
+    writer_->add(record.id, row);
+  }
+
+ private:
+  std::vector<Field> fields_;
+  std::filesystem::path file_;
+  std::string description_;
+  // A sampler that is only asked for its fields makes no file.
+  mutable std::once_flag opened_;
+  mutable std::unique_ptr<RowsWriter> writer_;
+};
+
+}  // namespace
+
+SamplerEntry record_entry() {
+  return {.name = "record",
+          .help = "decorator: writes the first row of each record to a file, for the sampler `playback`",
+          .keys = {inner_key(), rows_key()},
+          .make = [](const Settings& settings, const SamplerInput& input) {
+            return std::make_unique<RecordSampler>(make_inner("record", settings, input), settings, input);
+          }};
+}
+
+}  // namespace flowtrain
