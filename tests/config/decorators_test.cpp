@@ -7,21 +7,6 @@ namespace {
 
 const std::string shapes = "[data]\ndataset = \"shapes\"\n[sampler]\n";
 
-Config loaded(const std::string& text, const std::vector<Override>& overrides = {}) {
-  const TempFolder folder;
-  return load_config(folder.write("a.toml", text), overrides);
-}
-
-Failure refusal(const std::string& text, const std::vector<Override>& overrides = {}) {
-  const TempFolder folder;
-  const auto file = folder.write("a.toml", text);
-  auto failure = failure_of([&] { load_config(file, overrides); });
-  REQUIRE(failure);
-  const auto place = failure->message.find(file.string());
-  if (place != std::string::npos) failure->message.replace(place, file.string().size(), "a.toml");
-  return *failure;
-}
-
 }  // namespace
 
 TEST_CASE("a decorator's table has its own keys and those of what it decorates") {
