@@ -9,6 +9,7 @@
 #include "pipeline/isolation/isolated_sampler.h"
 #include "pipeline/isolation/protocol.h"
 #include "pipeline/library/process.h"
+#include "pipeline/session/sources.h"
 #include "pipeline/telemetry/environment.h"
 #include "pipeline/telemetry/guard.h"
 #include "pipeline/telemetry/interrupt.h"
@@ -49,7 +50,7 @@ int run(const commands::Arguments& words) {
   Interrupt& interrupt = *new Interrupt;
   interrupt.end_at_once();
   prepare_process();
-  set_sampler_program("/proc/self/exe");
+  set_isolation(make_isolated_sampler);
   if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
     print_help();
     return words.empty() ? static_cast<int>(ExitCode::usage) : 0;

@@ -20,8 +20,8 @@ struct AddedPart {
 /// added; nothing where it was open already.
 std::vector<AddedPart> open_plugin(const std::string& path);
 
-/// Takes out of the registries what all plugins have added, so that another configuration may open others that add parts
-/// of the same names. Parts that were made stay good: the files stay open.
+/// Takes out of the registries what all plugins have added, so that another configuration may open others that add
+/// parts of the same names. Parts that were made stay good: the files stay open.
 void forget_plugins();
 
 /// What open_plugin() calls before it tries a file again that cannot be loaded: one that computes needs LibTorch, which

@@ -15,10 +15,7 @@ namespace {
 
 using namespace isolation;
 
-std::string& sampler_program() {
-  static std::string path;
-  return path;
-}
+constexpr const char* this_program = "/proc/self/exe";
 
 class IsolatedSampler final : public Sampler {
  public:
@@ -64,7 +61,7 @@ class IsolatedSampler final : public Sampler {
   }
 
   std::unique_ptr<SamplerProcess> start() const {
-    return std::make_unique<SamplerProcess>(sampler_program(), setup_, first_ ? &first_->record() : nullptr,
+    return std::make_unique<SamplerProcess>(this_program, setup_, first_ ? &first_->record() : nullptr,
                                             std::chrono::duration<double>(time_limit_));
   }
 
@@ -112,13 +109,8 @@ class IsolatedSampler final : public Sampler {
 
 }  // namespace
 
-void set_sampler_program(const std::string& path) { sampler_program() = path; }
-
 std::unique_ptr<Sampler> make_isolated_sampler(const Settings& settings, const std::vector<std::string>& plugins,
                                                const SamplerInput& input) {
-  if (sampler_program().empty())
-    throw settings.error("process", "only the program `flowtrain` can run a sampler in another process",
-                         ExitCode::usage, "leave sampler.process out, or use `flowtrain`");
   return std::make_unique<IsolatedSampler>(settings, plugins, input);
 }
 

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "pipeline/config/periods.h"
-#include "pipeline/isolation/isolated_sampler.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/class_names.h"
@@ -105,16 +104,21 @@ bool same_rows(const std::vector<Field>& first, const std::vector<Field>& second
   });
 }
 
+MakeIsolatedSampler make_isolated = nullptr;
+
 std::unique_ptr<Sampler> sampler_of(const Config& config, const SamplerInput& input) {
   const Settings& settings = config.table("sampler");
   if (!settings.boolean("process")) return make_named(samplers(), settings, input);
+  if (!make_isolated)
+    throw settings.error("process", "only the program `flowtrain` can run a sampler in another process",
+                         ExitCode::usage, "leave sampler.process out, or use `flowtrain`");
   const Settings& loader = config.table("loader");
   if (loader.integer("cache_mb") > 0)
     throw settings.error("process",
                          concat("loader.cache_mb is given, too (", loader.origin("cache_mb").text(),
                                 "): what another process decodes cannot be kept in this one"),
                          ExitCode::usage, "leave out one of the two");
-  return make_isolated_sampler(settings, config.table("run").texts("plugins"), input);
+  return make_isolated(settings, config.table("run").texts("plugins"), input);
 }
 
 /// Another sampler's rows, and at their end which source each is of.
@@ -225,6 +229,8 @@ bool epoch_has_all(const Config& config, const std::vector<SourceShare>& shares,
   for (auto& share : shares) sizes.push_back(share.order_size);
   return std::ranges::none_of(turns_of(config, sizes, batch), [](std::uint64_t turns) { return turns == 0; });
 }
+
+void set_isolation(MakeIsolatedSampler make) { make_isolated = make; }
 
 std::unique_ptr<Sampler> make_sampler(const Config& config, const SamplerInput& input) {
   const Settings& settings = config.table("sampler");

@@ -50,6 +50,13 @@ bool epoch_has_all(const Config& config, const std::vector<SourceShare>& shares,
 /// 0.
 inline constexpr const char* source_field = "source";
 
+/// Makes the sampler of the table [sampler] where its key `process` is true, with run.plugins.
+using MakeIsolatedSampler = std::unique_ptr<Sampler> (*)(const Settings& sampler,
+                                                         const std::vector<std::string>& plugins,
+                                                         const SamplerInput& input);
+/// Called by the program `flowtrain` when it starts; in others make_sampler() refuses sampler.process.
+void set_isolation(MakeIsolatedSampler make);
+
 /// The sampler of the whole; of several sources rows end with source_field. Throws UserError(usage) where it would make
 /// rows of other fields of one source than of another.
 std::unique_ptr<Sampler> make_sampler(const Config& config, const SamplerInput& input);

@@ -105,7 +105,7 @@ TEST_CASE("mistakes in [sampler] are told at their place, also by the other proc
   const TempRun place(std::string(tiny_config) + "[sampler]\nprocess = true\nchannels = 2\n");
   const auto outcome = place.train(epoch);
   CHECK_EXIT(outcome, 2);
-  CHECK_SAYS(outcome, "tiny.toml:26:1: sampler.channels: must be 0, 1 or 3");
+  CHECK_SAYS(outcome, "tiny.toml:29:1: sampler.channels: must be 0, 1 or 3");
   const auto cached = place.train(with(epoch, {"--set", "sampler.channels=1", "--set", "loader.cache_mb=5"}));
   CHECK_EXIT(cached, 2);
   CHECK_SAYS(cached, "sampler.process: loader.cache_mb is given, too (--set)");
