@@ -15,7 +15,8 @@ namespace flowtrain {
 namespace {
 
 constexpr int turns = 5;
-constexpr DataLoaderOptions options{.training = true, .drop_last = false, .floats = false};
+
+DataLoaderOptions options() { return {.training = true, .drop_last = false, .floats = false}; }
 
 /// Runs `body`; errors of the user's say which of the two loaders they are about.
 template <class Body>
@@ -59,10 +60,10 @@ nlohmann::ordered_json to_json(const Spread& spread) {
 
 }  // namespace
 
-LoaderPair::LoaderPair(const Config& a) : a_(told_apart("A", [&] { return DataLoader(a, options); })) {}
+LoaderPair::LoaderPair(const Config& a) : a_(told_apart("A", [&] { return DataLoader(a, options()); })) {}
 
 void LoaderPair::open_b(const Config& b) {
-  told_apart("B", [&] { b_.emplace(b, options); });
+  told_apart("B", [&] { b_.emplace(b, options()); });
 }
 
 std::uint64_t LoaderPair::compare_batches(std::optional<std::uint64_t> batches) {
