@@ -136,6 +136,7 @@ class Loader(Generic[BatchT]):
         self._is_pair = self._names == ["image", "label"]
         self._epochs = 0  # that were begun; an iterator of an earlier one ends
         self._goes_on = True  # the next iter() is the position's epoch, not the one after it
+        self._begun = False  # threads work on the position's epoch
         self._place = self._core.position()  # after the batch that was handed out last, not the one on its way
         self._wait_s = 0.0
         self._longest_wait_s = 0.0
@@ -204,10 +205,14 @@ class Loader(Generic[BatchT]):
         return self._core.sizes()["batches"]
 
     def __iter__(self) -> Iterator[BatchT]:
-        """The next epoch, or the rest of the one that load_state_dict() has set. One that is left early is over."""
-        self._core.begin_epoch()
-        self._place = self._core.position()
-        self._goes_on = False
+        """The next epoch, or the rest of the one that load_state_dict() has set. One that is left early is over.
+
+        One of which nothing was asked for is not: Lightning calls iter() to see whether it can.
+        """
+        if not (self._begun and self._goes_on):
+            self._core.begin_epoch()
+            self._place = self._core.position()
+            self._begun = self._goes_on = True
         self._epochs += 1
         return self._batches_of(self._epochs)
 
@@ -215,6 +220,7 @@ class Loader(Generic[BatchT]):
         started: deque[tuple[Any, dict[str, int]]] = deque()  # with the position after it
         while self._epochs == epoch:  # else a later iter() has begun another one
             begin = time.perf_counter()
+            self._goes_on = False
             self._start_batches(started)
             if not started:
                 return
@@ -259,17 +265,19 @@ class Loader(Generic[BatchT]):
         After load_state_dict() its own epoch goes on where it stood, if it has batches left.
         """
         place = self._place
-        if self._goes_on:
-            comes = epoch == place["epoch"] and place["batches_left"] > 0
-        else:
-            comes = epoch == place["epoch"] + 1
-        if not comes:
-            self._seek(epoch, 0)
+        if self._goes_on and epoch == place["epoch"] and place["batches_left"] > 0:
+            return
+        if self._begun and epoch == place["epoch"] + 1:
+            self._goes_on = False
+            return
+        self._seek(epoch, 0)
 
     def _seek(self, epoch: int, samples: int) -> None:
         self._core.seek(epoch, samples)
         self._place = self._core.position()
         self._goes_on = True
+        self._begun = False
+        self._epochs += 1  # ends what iterates
 
     # --- State ---
 
@@ -303,7 +311,6 @@ class Loader(Generic[BatchT]):
                 + "\n  hint: put back what was there, or begin a new stream: without load_state_dict()"
             )
         self._seek(state["epoch"], state["samples"])
-        self._epochs += 1  # ends what iterates
 
     # --- What it is, and how it fares ---
 
@@ -366,6 +373,8 @@ class Loader(Generic[BatchT]):
 
     def close(self) -> None:
         """Ends its threads. Batches that were handed out stay good; another iter() starts the threads again."""
+        if self._begun and self._goes_on:  # nothing was asked of this epoch: it comes again
+            self._seek(self._place["epoch"], self._place["samples"])
         self._core.close()
         self._epochs += 1
 

@@ -68,6 +68,27 @@ def test_an_epoch_that_is_left_is_over(pictures):
     assert epoch_of(left) == epochs[0]
 
 
+def test_an_epoch_of_which_nothing_was_asked_is_not_over(pictures):
+    """Lightning calls iter() twice before it trains."""
+    whole, tried = open_pictures(pictures), open_pictures(pictures)
+    epochs = [epoch_of(whole) for _ in range(4)]
+    iter(tried)
+    assert epoch_of(tried) == epochs[0]
+    iter(tried)
+    tried.close()
+    assert epoch_of(tried) == epochs[1]
+    iter(tried)
+    tried.set_epoch(2)
+    assert epoch_of(tried) == epochs[2]
+    iter(tried)
+    tried.set_epoch(1)
+    assert epoch_of(tried) == epochs[1]
+    asked = iter(tried)
+    tried.set_epoch(3)
+    assert [row for batch in asked for row in hashes(batch)] == epochs[2]
+    assert epoch_of(tried) == epochs[3]
+
+
 def test_set_epoch_as_scripts_call_it_changes_nothing(pictures):
     plain, called = open_pictures(pictures), open_pictures(pictures)
     for epoch in range(3):
