@@ -1,10 +1,15 @@
 """What several tests share: pictures on disk, and how a stream of batches is compared."""
 
 import hashlib
+import os
 import struct
 import zlib
 
 import pytest
+from stream import hashes  # noqa: F401
+
+#: Tests of random points try all of them; else a few.
+NIGHTLY = os.environ.get("FLOWTRAIN_TEST_TIER") == "nightly"
 
 
 def png(width, height, seed):
@@ -30,9 +35,3 @@ def pictures(tmp_path_factory):
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(png(40 + number % 5, 36, f"{split}{number}"))
     return folder
-
-
-def hashes(batch):
-    """(id, hash of the pixels) of each row of a batch (images, labels, ids)."""
-    images, _, ids = batch
-    return [(int(i), hashlib.sha1(bytes(memoryview(image).cast("B"))).hexdigest()) for image, i in zip(images, ids)]
