@@ -304,7 +304,7 @@ def test_a_thread_in_the_loader_does_not_break_the_interpreters_end(pictures):
     script = (
         "import sys, threading, time, flowtrain as ft\n"
         "class Slow:\n"
-        "    def __del__(self): time.sleep(1)\n"
+        "    def __del__(self, sleep=time.sleep): sleep(1)\n"
         "slow = Slow()\n"
         "loader = ft.Loader.shapes(batch_size=64, size=256, workers=1)\n"
         "def run():\n"
