@@ -1,75 +1,109 @@
 #!/usr/bin/env python3
-"""Images per second from Python, in turn in one run: flowtrain's package, PyTorch's DataLoader with torchvision, and
-`flowtrain bench` without Python.
+"""Loaders from Python, in turn in one run: flowtrain's package, PyTorch's DataLoader, torchdata's StatefulDataLoader
+and SPDL, by benchmarks/peers/measure.py; and `flowtrain bench` without Python.
 
-    PYTHONPATH=build/release/python python benchmarks/python_loader.py PICTURES [RUNS] [SECONDS]
+    PYTHONPATH=build/release/python python benchmarks/python_loader.py PICTURES [--rounds 3] [--seconds 5]
 
-PICTURES holds train/<class>/<image>; the Python has torch and torchvision.
+PICTURES holds train/<class>/<JPEG>. The Python has torch and torchvision, and torchdata and spdl if they are to be
+measured; SPDL wants FFmpeg's libraries (Debian: libavfilter8, libavdevice59). Two tables in Markdown: how fast batches
+come when nobody computes, with two workers; and, with one, what a training step of one thread costs beside it.
 """
 
+import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-import flowtrain as ft
-import torch
-from torchvision import transforms
-from torchvision.datasets import ImageFolder
-
-BATCH, WORKERS = 64, 2
-
-
-def rate(loader, seconds):
-    """Of whole epochs after the first batch."""
-    samples, begin = 0, None
-    while begin is None or time.perf_counter() - begin < seconds:
-        for images, _ in loader:
-            if begin is None:
-                begin = time.perf_counter()
-            else:
-                samples += len(images)
-    return samples / (time.perf_counter() - begin)
+HERE = Path(__file__).resolve().parent
+PEERS = {
+    "`ft.Loader`": "flowtrain_python",
+    "torch `DataLoader`, torchvision": "torch_vision",
+    "torch `DataLoader`, Pillow": "torch_pil",
+    "torchdata `StatefulDataLoader`, torchvision": "torchdata_stateful",
+    "SPDL": "spdl_threads",
+}
+BENCH = "`flowtrain bench`"
 
 
-def bench(folder, seconds):
-    program = Path(__file__).resolve().parents[1] / "build/release/bin/flowtrain"
-    with tempfile.TemporaryDirectory() as place:
-        config, out = Path(place) / "c.toml", Path(place) / "out.json"
-        config.write_text(f'[data]\ndataset = "image_folder"\npath = "{folder}"\n[sampler]\nsize = 224\n'
-                          f"[loader]\nbatch = {BATCH}\nworkers = {WORKERS}\n")
-        subprocess.run([program, "bench", config, "--stage", "pipeline", "--seconds", str(seconds), "--json", out],
-                       check=True, capture_output=True)
-        return json.loads(out.read_text())["pipeline"]["samples_per_s"]
+def measure(peer, pictures, work, seconds, *words):
+    """What measure.py says, of a process of its own; a str: why it says nothing."""
+    command = [sys.executable, "-B", HERE / "peers/measure.py", peer, pictures, work, "--seconds", str(seconds), *words]
+    try:
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    except subprocess.TimeoutExpired:
+        return "nothing after 300 s"
+    lines = (ran.stdout if ran.returncode == 0 else ran.stderr).strip().splitlines() or ["it says nothing"]
+    return json.loads(lines[-1]) if ran.returncode == 0 else lines[-1][:160]
+
+
+def bench(folder, work, seconds):
+    config, out = Path(work) / "c.toml", Path(work) / "out.json"
+    config.write_text(f'[data]\ndataset = "image_folder"\npath = "{folder}"\n[sampler]\nsize = 224\n'
+                      f'filter = "antialias"\n[loader]\nbatch = 64\nworkers = 2\n')
+    subprocess.run([HERE.parent / "build/release/bin/flowtrain", "bench", config, "--stage", "pipeline",
+                    "--seconds", str(seconds), "--json", out], check=True, capture_output=True)
+    return {"images_per_s": json.loads(out.read_text())["pipeline"]["samples_per_s"]}
+
+
+def values(runs, *keys):
+    found = []
+    for run in runs:
+        for key in keys:
+            run = run[key]
+        found.append(run)
+    return found
+
+
+def spread(numbers, form):
+    return f"{statistics.median(numbers):{form}} ({min(numbers):{form}} to {max(numbers):{form}})"
 
 
 def main():
-    folder, runs = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 3
-    seconds = float(sys.argv[3]) if len(sys.argv) > 3 else 5
-    torch.set_num_threads(1)
-    crop = [transforms.RandomResizedCrop(224), transforms.RandomHorizontalFlip(), transforms.ToTensor(),
-            transforms.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])]
-    data = ImageFolder(f"{folder}/train", transforms.Compose(crop))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("pictures", type=Path)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=5)
+    options = parser.parse_args()
+    pictures = options.pictures.resolve()
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        str(Path(each).resolve()) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each)
+    rates = {(name, kind): [] for name in (BENCH, *PEERS) for kind in ("u8", "f32")}
+    training = {name: [] for name in PEERS}
+    missing = {}
+    with tempfile.TemporaryDirectory() as work:
+        for _ in range(options.rounds):
+            rates[BENCH, "u8"].append(bench(pictures, work, options.seconds))
+            for name, peer in PEERS.items():
+                for runs, words in (
+                    (rates[name, "u8"], ("--workers=2",)),
+                    (rates[name, "f32"], ("--workers=2", "--float")),
+                    (training[name], ("--workers=1", "--float", "--train")),
+                ):
+                    measured = missing.get(name) or measure(peer, pictures / "train", work, options.seconds, *words)
+                    if isinstance(measured, str):
+                        missing[name] = measured
+                    else:
+                        runs.append(measured)
 
-    def ours(dtype):
-        return ft.Loader.image_folder(folder, batch_size=BATCH, size=224, workers=WORKERS, dtype=dtype)
-
-    kinds = {
-        "flowtrain bench, u8": lambda: bench(folder, seconds),
-        "ft.Loader, u8": lambda: rate(ours("uint8"), seconds),
-        "ft.Loader, f32": lambda: rate(ours("float32"), seconds),
-        "torch DataLoader, f32": lambda: rate(
-            torch.utils.data.DataLoader(data, BATCH, True, num_workers=WORKERS, persistent_workers=True), seconds),
-    }
-    rates = {name: [] for name in kinds}
-    for _ in range(runs):
-        for name, measure in kinds.items():
-            rates[name].append(measure())
-    for name, values in rates.items():
-        print(f"{name:24} {statistics.median(values):8.0f} images/s  ({min(values):.0f} to {max(values):.0f})")
+    print("| loader | batch | images/s |\n|---|---|---|")
+    for (name, kind), runs in rates.items():
+        if runs:
+            print(f"| {name} | {kind} | {spread(values(runs, 'images_per_s'), ',.0f')} |")
+    print("\nThe step's time, of that on a kept batch; waits for batches.\n\n"
+          "| loader, f32 | CPU time | by the clock | kept, ms | wait, ms: mean | p50 | p99 |\n" + "|---" * 7 + "|")
+    for name, runs in training.items():
+        if runs:
+            kept = statistics.median(values(runs, "kept_step_ms"))
+            ratios = [spread(values(runs, key), ".3f") for key in ("step_cpu_ratio", "step_ratio")]
+            waits = [statistics.median(values(runs, "wait_ms", key)) for key in ("mean", "p50", "p99")]
+            cells = [name, *ratios, f"{kept:.1f}", *(f"{wait:.2f}" for wait in waits)]
+            print(f"| {' | '.join(cells)} |")
+    for name, reason in missing.items():
+        print(f"\n{name} was not measured: {reason}")
 
 
 if __name__ == "__main__":
