@@ -1,4 +1,4 @@
-// The decorator `record`: stores the first row of each record in a file, for `playback`.
+// The decorator `record`: stores a row of each record in a file, for `playback`.
 #include <mutex>
 
 #include "sampling/core/registry.h"
@@ -20,8 +20,11 @@ class RecordSampler final : public Decorator {
 
   std::vector<Field> fields() const override { return fields_; }
 
-  void sample(const Record& record, Stream& random, Row row) const override {
+  // What is drawn follows from the record alone. With draws of its place in the stream, it would be left to chance
+  // which row of two epochs comes first.
+  void sample(const Record& record, Stream&, Row row) const override {
     std::call_once(opened_, [&] { writer_ = std::make_unique<RowsWriter>(file_, fields_, description_); });
+    Stream random(0, Purpose::sample, record.id);
     try {
       inner().sample(record, random, row);
     } catch (const SampleError& error) {
@@ -43,12 +46,13 @@ class RecordSampler final : public Decorator {
 }  // namespace
 
 SamplerEntry record_entry() {
-  return {.name = "record",
-          .help = "decorator: writes the first row of each record to a file, for the sampler `playback`",
-          .keys = {inner_key(), rows_key()},
-          .make = [](const Settings& settings, const SamplerInput& input) {
-            return std::make_unique<RecordSampler>(make_inner("record", settings, input), settings, input);
-          }};
+  return {
+      .name = "record",
+      .help = "decorator: makes one row of each record, the same in all epochs, and writes it to a file for `playback`",
+      .keys = {inner_key(), rows_key()},
+      .make = [](const Settings& settings, const SamplerInput& input) {
+        return std::make_unique<RecordSampler>(make_inner("record", settings, input), settings, input);
+      }};
 }
 
 }  // namespace flowtrain
