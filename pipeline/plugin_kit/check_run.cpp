@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 #include <thread>
@@ -25,13 +26,6 @@ struct Verdict {
   bool failed() const { return !failure.what.empty(); }
 };
 
-/// Two processes begin in different seconds of the clock.
-void wait_for_next_second() {
-  using namespace std::chrono;
-  const auto now = system_clock::now();
-  std::this_thread::sleep_for(ceil<seconds>(now.time_since_epoch() + milliseconds(1)) - now.time_since_epoch());
-}
-
 CheckFailure death(const CheckCall& call, const ChildResult& result) {
   return {concat(result.death, result.report.at.empty() ? "" : ": ", result.report.at),
           concat("look at it in a debugger: gdb --args flowtrain ", join(words_of(call), " "), " --report 2")};
@@ -52,7 +46,7 @@ Verdict run_in_children(CheckCall call, Runs runs, double timeout_s) {
   if (!first.death.empty()) verdict.failure = death(call, first);
   if (verdict.failed() || runs == Runs::once) return verdict;
 
-  if (runs == Runs::twice_apart) wait_for_next_second();
+  if (runs == Runs::twice_apart) std::this_thread::sleep_for(std::chrono::seconds(1));  // another second of the clock
   call.run = 1;
   const ChildResult second = run_child(words_of(call), timeout_s);
   verdict.failure = {second.report.failure, second.report.hint};
@@ -67,6 +61,22 @@ Verdict run_in_children(CheckCall call, Runs runs, double timeout_s) {
   return verdict;
 }
 
+/// A folder for recorded rows, for as long as it lives.
+struct TempRows {
+  TempRows() {
+    folder = (std::filesystem::temp_directory_path() / "flowtrain-rows-XXXXXX").string();
+    if (::mkdtemp(folder.data()) == nullptr)
+      throw UserError(ExitCode::snapshot, folder + ": cannot be made", "TMPDIR names another place");
+  }
+  ~TempRows() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder, ignored);
+  }
+  TempRows(const TempRows&) = delete;
+
+  std::string folder;
+};
+
 class CheckRun {
  public:
   explicit CheckRun(const CheckOptions& options) : options_(options) {}
@@ -77,11 +87,22 @@ class CheckRun {
                          "interface"};
     const Verdict verdict = run_in_children(call, Runs::once, options_.timeout_s);
     tell("interface", "it can be opened, and is built for this interface", verdict);
-    for (auto& part : verdict.parts) check_part(part);
+    for (auto& part : verdict.parts) check_part(part, options_.set);
   }
 
-  void check_part(const CheckedPart& part) {
-    SubjectSpec subject{options_.plugin, options_.config, options_.set, part, {}};
+  /// A decorator (sampling/samplers/decorators) is tried on `classify`, unless --set names another sampler.
+  void check_builtin(const std::string& name, const std::string& folder) {
+    std::vector<std::string> set;
+    for (auto& key : samplers().at(name).keys) {
+      if (key.name == "inner") set.emplace_back("sampler.inner=classify");
+      if (key.name == "rows") set.push_back("sampler.rows=" + folder);
+    }
+    set.insert(set.end(), options_.set.begin(), options_.set.end());
+    check_part({"sampler", name}, set);
+  }
+
+  void check_part(const CheckedPart& part, const std::vector<std::string>& set) {
+    SubjectSpec subject{options_.plugin, options_.config, set, part, {}};
     if (part.kind == "data set" || !options_.config.empty()) {
       if (const Refusal refusal = check_on(subject); !refusal.reason.empty()) fail_as(refusal);
       return;
@@ -169,12 +190,15 @@ ExitCode run_checks(const CheckOptions& options) {
   for (auto& file : {options.plugin, options.config})
     if (!file.empty() && !std::filesystem::exists(file, ignored))
       throw UserError(ExitCode::usage, file + ": no such file", "relative paths start at the working directory");
-  if (!options.plugin.empty())
+  if (!options.plugin.empty()) {
     run.check_plugin();
-  else if (options.builtin != "all")
-    run.check_part({"sampler", samplers().at(options.builtin).name});
-  else
-    for (auto& name : samplers().names()) run.check_part({"sampler", name});
+    return run.sum_up();
+  }
+  auto names = options.builtin == "all" ? samplers().names() : std::vector{samplers().at(options.builtin).name};
+  // It gives back what `record` has stored.
+  std::ranges::stable_partition(names, [](auto& name) { return name != "playback"; });
+  const TempRows rows;
+  for (auto& name : names) run.check_builtin(name, rows.folder);
   return run.sum_up();
 }
 

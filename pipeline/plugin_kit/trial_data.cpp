@@ -5,6 +5,7 @@
 #include "sampling/codecs/encode.h"
 #include "sampling/core/registry.h"
 #include "sampling/datasets/shapes.h"
+#include "sampling/fingerprint.h"
 
 namespace flowtrain::plugin_kit {
 namespace {
@@ -48,6 +49,7 @@ class DrawnShapes : public Dataset {
   std::int64_t label(std::uint64_t id) const override { return recipes_->label(id); }
   std::vector<std::string> classes() const override { return recipes_->classes(); }
   bool has_boxes() const override { return true; }
+  std::uint64_t fingerprint() const override { return fingerprint_of(as_files_ ? "images" : "pixels"); }
   std::string describe(std::uint64_t id) const override {
     return (as_files_ ? "images #" : "pixels #") + std::to_string(id);
   }

@@ -2,10 +2,10 @@
 // A row of its own with guard bytes around each field: shows what a sampler writes, and where it should not.
 
 #include <cstddef>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "sampling/guarded_bytes.h"
 #include "sampling/sampler.h"
 
 namespace flowtrain {
@@ -22,7 +22,7 @@ class GuardedRow {
   std::string damage(const std::vector<Field>& fields) const;
 
  private:
-  std::vector<std::byte> memory_;
+  std::vector<GuardedBytes> memory_;  // a field each
   std::vector<std::byte*> starts_;
 };
 
