@@ -1,6 +1,7 @@
 // flowtrain's entry: a table of subcommands. Each lives in a file of its own under commands/.
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <iterator>
 #include <string>
@@ -68,6 +69,8 @@ int run(const commands::Arguments& words) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // A parent may have left it ignored; then nobody would learn how a process of ours has ended.
+  std::signal(SIGCHLD, SIG_DFL);
   // Whoever started it sees how it ends.
   if (argc == 2 && argv[1] == std::string(isolation::command_word)) {
     prepare_process();

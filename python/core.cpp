@@ -71,9 +71,12 @@ class PythonMemory final : public CpuDevice {
     return block;
   }
   void free_host(void* block) noexcept override {
-    if (ending) return;  // nothing of Python's may be touched any more
-    const nb::gil_scoped_acquire locked;
-    const auto gone = take_out(block);  // its end may run Python code: not under the mutex
+    ++threads_outside;  // end_interpreter() waits for it
+    if (!ending) {      // else nothing of Python's may be touched any more
+      const nb::gil_scoped_acquire locked;
+      const auto gone = take_out(block);  // its end may run Python code: not under the mutex
+    }
+    --threads_outside;
   }
   nb::object owner(void* block) {
     const MutexLock lock(mutex_);
@@ -302,7 +305,12 @@ nb::dict parts() {
 }  // namespace
 
 NB_MODULE(_core, module) {
-  pthread_atfork(nullptr, nullptr, [] { threads_outside = 0; });  // a child has none of them
+  // A child has none of the other threads: none is outside, and none is making something for ever.
+  pthread_atfork([] { making.lock(); }, [] { making.unlock(); },
+                 [] {
+                   making.unlock();
+                   threads_outside = 0;
+                 });
   // Interpreters end with arrays alive; what they hold then is nobody's leak.
   nb::set_leak_warnings(false);
 

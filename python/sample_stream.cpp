@@ -81,7 +81,10 @@ class PySampleStream {
                  std::uint64_t world, std::optional<std::uint64_t> records) {
     make_without_gil([&] {
       const DataLoaderOptions options{.training = training, .drop_last = drop_last, .slice = {rank, world}};
-      stream_ = std::make_shared<const SampleStream>(load_config(file, overrides_of(overrides)), options, records);
+      const auto end = [made_in = getpid()](const SampleStream* stream) {
+        if (getpid() == made_in) delete stream;  // else its threads are not in this process: nothing to join
+      };
+      stream_ = {new SampleStream(load_config(file, overrides_of(overrides)), options, records), end};
     });
   }
 

@@ -86,13 +86,16 @@ int bench(const Arguments& arguments, Interrupt&) {
   const StartOptions start = flags.start();
   const Config config = load_for_use(start);
   tell_left_open_batch(config);
+  const Launch chosen = find_launch(launch, [&] { return config; });
   if (!vs.changes.empty()) {
     if (!options.stages.empty())
       throw UserError(ExitCode::usage, "--stage: --vs compares whole loaders", "leave out one of the two");
+    if (!std::holds_alternative<SingleProcess>(chosen))
+      throw UserError(ExitCode::usage, "--vs: it compares the loaders of one process",
+                      "leave it out, or what makes several processes");
     compare_loaders(start, config, vs, options.seconds, json);
     return 0;
   }
-  const Launch chosen = find_launch(launch, [&] { return config; });
   if (!std::holds_alternative<SingleProcess>(chosen)) {
     if (!options.stages.empty())
       throw UserError(ExitCode::usage, "--stage: several processes measure their exchange, not the data stages",

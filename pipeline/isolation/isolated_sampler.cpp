@@ -72,14 +72,15 @@ class IsolatedSampler final : public Sampler {
       auto process = take();
       try {
         work(*process);
-        return give_back(std::move(process));
       } catch (const ProcessLost& lost) {
         // One that ended before it began has cost nothing.
         if (lost.began() || attempt == most_attempts) throw SampleError(concat("the sampler's process ", lost.what()));
+        continue;
       } catch (...) {
         give_back(std::move(process));
         throw;
       }
+      return give_back(std::move(process));
     }
   }
 

@@ -46,11 +46,11 @@ SamplerProcess::SamplerProcess(const std::string& program, const std::string& se
   const std::size_t stored = stored_bytes(records);
   reserve(stored, std::max(setup.size(), most_of_made));
   store_records(records, memory_.data() + records_offset);
-  std::memcpy(memory_.data() + control().rows_offset, setup.data(), setup.size());
+  std::memcpy(memory_.data() + rows_offset_, setup.data(), setup.size());
   start(program);
   try {
     run(Request::create, setup.size(), std::max<std::chrono::duration<double>>(time_limit, least_start));
-    const char* made = reinterpret_cast<const char*>(memory_.data() + control().rows_offset);
+    const char* made = reinterpret_cast<const char*>(memory_.data() + rows_offset_);
     made_ = made_from({made, std::min<std::size_t>(control().records, most_of_made)});
   } catch (const ProcessLost& lost) {
     throw UserError(ExitCode::usage, concat("sampler.process: the process that makes the sampler ", lost.what()),
@@ -58,23 +58,28 @@ SamplerProcess::SamplerProcess(const std::string& program, const std::string& se
   }
 }
 
-SamplerProcess::~SamplerProcess() {
-  if (lifeline_ >= 0) ::close(lifeline_);
-  if (process_ < 0) return;
-  ::kill(process_, SIGKILL);
-  while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+SamplerProcess::Child::~Child() {
+  if (lifeline >= 0) ::close(lifeline);
+  if (pid < 0) return;
+  ::kill(pid, SIGKILL);
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
 }
 
 // Not fork(): this process has threads.
 void SamplerProcess::start(const std::string& program) {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0)
-    throw UserError(ExitCode::usage, concat("sampler.process: ", std::generic_category().message(errno)),
-                    "raise the limit on open files (ulimit -n)");
-  lifeline_ = ends[1];
+  const auto no_descriptor = [] {
+    return UserError(ExitCode::usage, concat("sampler.process: ", std::generic_category().message(errno)),
+                     "raise the limit on open files (ulimit -n)");
+  };
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw no_descriptor();
+  child_.lifeline = ends[1];
   const int other_end = ::fcntl(ends[0], F_DUPFD_CLOEXEC, lifeline_descriptor + 1);
+  const int failure = errno;
   ::close(ends[0]);
+  errno = failure;
+  if (other_end < 0) throw no_descriptor();
 
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
@@ -93,23 +98,22 @@ void SamplerProcess::start(const std::string& program) {
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   std::string name = "flowtrain", word = command_word;
   char* const words[] = {name.data(), word.data(), nullptr};
-  const int error = ::posix_spawn(&process_, program.c_str(), &files, &attributes, words, environ);
+  const int error = ::posix_spawn(&child_.pid, program.c_str(), &files, &attributes, words, environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   ::close(other_end);
   if (error == 0) return;
-  process_ = -1;
-  ::close(std::exchange(lifeline_, -1));
+  child_.pid = -1;
   throw UserError(ExitCode::usage,
                   concat("sampler.process: cannot start ", program, ": ", std::generic_category().message(error)),
                   "check the limits on processes (ulimit -u) and memory");
 }
 
 void SamplerProcess::reserve(std::size_t records_bytes, std::size_t rows_bytes) {
-  const std::size_t rows_offset = records_offset + aligned(records_bytes);
-  memory_.grow(rows_offset + rows_bytes);
+  rows_offset_ = records_offset + aligned(records_bytes);
+  memory_.grow(rows_offset_ + rows_bytes);
   control().memory_bytes = memory_.size();
-  control().rows_offset = rows_offset;
+  control().rows_offset = rows_offset_;
 }
 
 void SamplerProcess::sample(const Record& record, Stream& random, Row row) {
@@ -134,7 +138,7 @@ void SamplerProcess::sample_rows(std::span<const Record* const> records, Row fir
 }
 
 void SamplerProcess::copy_rows(std::size_t rows, Row first) const {
-  const std::byte* from = memory_.data() + control().rows_offset;
+  const std::byte* from = memory_.data() + rows_offset_;
   for (std::size_t i = 0; i < made_.fields.size(); ++i) {
     const std::size_t bytes = made_.fields[i].row_bytes() * rows;
     std::memcpy(first[i], from, bytes);
@@ -153,13 +157,14 @@ void SamplerProcess::run(Request request, std::size_t records, std::chrono::dura
     sleep_while(state, now, look_after);
     if (state.load(std::memory_order_acquire) == done) break;
     int status = 0;
-    if (::waitpid(process_, &status, WNOHANG) == process_) {
-      process_ = -1;
+    if (::waitpid(child_.pid, &status, WNOHANG) == child_.pid) {
+      child_.pid = -1;
       if (state.load(std::memory_order_acquire) == done) break;  // it ended after its work
       lose(describe_end(status));
     }
     if (seconds_since(begin) > limit.count())
-      lose(concat("was ended after ", limit.count(), " s (sampler.process_timeout)"));
+      lose(concat("was ended after ", limit.count(), " s",
+                  limit == time_limit_ ? " (sampler.process_timeout)" : ", which making a sampler may take"));
   }
   rethrow_result();
 }

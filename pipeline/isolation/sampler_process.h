@@ -32,7 +32,6 @@ class SamplerProcess {
   /// Throws what making the sampler throws, and UserError(usage) where there is no such process.
   SamplerProcess(const std::string& program, const std::string& setup, const Record* first,
                  std::chrono::duration<double> time_limit);
-  ~SamplerProcess();
   SamplerProcess(const SamplerProcess&) = delete;
 
   const Made& made() const { return made_; }
@@ -49,10 +48,20 @@ class SamplerProcess {
   [[noreturn]] void lose(const std::string& how);
   void rethrow_result() const;
 
+  /// The process, which ends with it, and the pipe whose end tells it that this one has ended.
+  struct Child {
+    Child() = default;
+    ~Child();
+    Child(const Child&) = delete;
+
+    pid_t pid = -1;
+    int lifeline = -1;
+  };
+
   SharedMemory memory_;
   std::chrono::duration<double> time_limit_;
-  pid_t process_ = -1;
-  int lifeline_ = -1;
+  std::size_t rows_offset_ = 0;  // as control() has it, which the sampler may write over
+  Child child_;
   Made made_;
 };
 

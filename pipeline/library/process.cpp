@@ -12,7 +12,7 @@ namespace flowtrain {
 
 void prepare_process() {
   raise_file_limit();
-  set_warning_sink([](const std::string& text) { log_warn(text); });
+  if (!warning_sink) set_warning_sink([](const std::string& text) { log_warn(text); });
   set_torch_loader([] { commands::computing_parts(); });
 }
 

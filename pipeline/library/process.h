@@ -3,7 +3,8 @@
 
 namespace flowtrain {
 
-/// Raises the limit of open files, sends warnings to the log, and lets plugins that compute open LibTorch.
+/// Raises the limit of open files, sends warnings to the log unless they go elsewhere already, and lets plugins that
+/// compute open LibTorch.
 void prepare_process();
 
 }  // namespace flowtrain

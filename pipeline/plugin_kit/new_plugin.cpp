@@ -1,6 +1,7 @@
 #include "pipeline/plugin_kit/new_plugin.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -31,6 +32,9 @@ void check_name(const std::string& name) {
   if (name.empty() || !is_letter(name[0]) || !std::ranges::all_of(name, is_allowed))
     throw UserError(ExitCode::usage, "NAME: '" + name + "' is no name for a plugin",
                     "write small letters, digits and _, beginning with a letter");
+  constexpr std::array reserved{"all", "clean", "edit_cache", "help", "install", "package", "rebuild_cache", "test"};
+  if (std::ranges::find(reserved, name) != reserved.end())
+    throw UserError(ExitCode::usage, "NAME: CMake keeps '" + name + "' for a target of its own", "choose another name");
   if (samplers().has(name))
     throw UserError(ExitCode::usage, "NAME: there is a sampler called '" + name + "' already", "choose another name");
 }

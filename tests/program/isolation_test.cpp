@@ -137,6 +137,9 @@ TEST_CASE("bench --vs names the first sample and field that differ") {
   CHECK_EXIT(wrong, 2);
   CHECK_SAYS(wrong, "--vs: unknown key 'sampler.flop'");
   CHECK_EXIT(place.run(with(bench, {"--vs", "nonsense"})), 2);
+  const auto several = place.run(with(bench, {"--vs", "loader.workers=1", "--distributed", "--world-size", "2"}));
+  CHECK_EXIT(several, 2);
+  CHECK_SAYS(several, "--vs: it compares the loaders of one process");
   CHECK_EXIT(place.run(with(bench, {"--same"})), 2);
 }
 

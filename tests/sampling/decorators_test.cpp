@@ -194,6 +194,39 @@ TEST_CASE("playback gives back what record has stored, and says what is missing"
                 "its rows were recorded with other settings: sampler.flip = 0.5, now sampler.flip = 0.25");
 }
 
+TEST_CASE("rows of other records are not mixed up, though names, sizes and ids are the same") {
+  const TempFolder folder;
+  const auto data = [](unsigned first, unsigned second) {
+    std::vector<MemoryDataset::Item> items{pixels_item(8, 8, 1, 0, first), pixels_item(8, 8, 1, 0, second)};
+    return MemoryDataset(std::move(items));
+  };
+  const auto with = [&](const MemoryDataset& dataset, const std::string& name) {
+    return make(dataset, {{"name", name}, {"inner", "classify"}, {"rows", folder.path().string()}});
+  };
+  const MemoryDataset one = data(1, 2), other = data(3, 4), like_one = data(1, 5);
+  const auto stored = row_of(*with(one, "record"), one, 1, 0);
+  CHECK(row_of(*with(other, "record"), other, 1, 0) != stored);
+  CHECK(row_of(*with(one, "playback"), one, 1, 0) == stored);
+  for (const auto* name : {"playback", "record"})
+    CHECK(row_of(*with(like_one, name), like_one, 1, 0).starts_with("it is not the record whose row "));
+}
+
+TEST_CASE("a file of rows whose beginning is cut short says so") {
+  const auto dataset = pictures();
+  const TempFolder folder;
+  const auto with = [&](const std::string& name) {
+    return make(dataset, {{"name", name}, {"inner", "classify"}, {"rows", folder.path().string()}});
+  };
+  row_of(*with("record"), dataset, 0, 0);
+  const auto file = *std::filesystem::directory_iterator(folder.path());
+  for (const std::uintmax_t bytes : {60, 12}) {
+    std::filesystem::resize_file(file, bytes);
+    for (const auto* name : {"playback", "record"})
+      check_failure(failure_of([&] { row_of(*with(name), dataset, 0, 0); }), ExitCode::data,
+                    ".rows: its beginning is cut short");
+  }
+}
+
 TEST_CASE("a record that is bad is bad in playback, too") {
   std::vector<MemoryDataset::Item> items{pixels_item(8, 8, 1), pixels_item(8, 8, 1, 99)};
   const MemoryDataset dataset(std::move(items));

@@ -34,7 +34,13 @@ std::uint64_t id_at(const Order& order, const Position& position) { return order
 std::string coverage(const Order& order, std::uint64_t records) {
   if (order.size() > 10'000'000 || records > 10'000'000) return "too large to count the records of an epoch";
   std::vector<std::uint32_t> times(records);
-  for (std::uint64_t i = 0; i < order.size(); ++i) ++times[order.at(0, i)];
+  for (std::uint64_t i = 0; i < order.size(); ++i) {
+    const std::uint64_t id = order.at(0, i);
+    if (id >= records)
+      throw CheckFailure{concat(name_of({0, i}), ": record ", id, ", but there are ", records),
+                         "return ids below the number of records"};
+    ++times[id];
+  }
   const auto seen = static_cast<std::uint64_t>(std::ranges::count_if(times, [](auto count) { return count > 0; }));
   if (seen == records && order.size() == records) return "each record once in an epoch";
   return concat("an epoch has ", format_count(seen), " of ", format_count(records), " records in ",

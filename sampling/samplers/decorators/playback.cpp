@@ -23,7 +23,7 @@ class PlaybackSampler final : public Decorator {
 
   void sample(const Record& record, Stream&, Row row) const override {
     std::call_once(opened_, [&] { reader_ = std::make_unique<RowsReader>(file_, fields_, description_); });
-    const StoredRow stored = reader_->find(record.id);
+    const StoredRow stored = reader_->find(record);
     if (stored.bad) throw SampleError(std::string(stored.reason));
     const std::byte* next = stored.row;
     for (std::size_t i = 0; i < fields_.size(); next += fields_[i++].row_bytes())

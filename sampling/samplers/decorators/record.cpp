@@ -28,10 +28,10 @@ class RecordSampler final : public Decorator {
     try {
       inner().sample(record, random, row);
     } catch (const SampleError& error) {
-      writer_->add_bad(record.id, error.what());
+      writer_->add_bad(record, error.what());
       throw;
     }
-    writer_->add(record.id, row);
+    writer_->add(record, row);
   }
 
  private:

@@ -14,6 +14,7 @@
 
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
+#include "sampling/fingerprint.h"
 
 namespace flowtrain {
 namespace {
@@ -24,8 +25,15 @@ constexpr std::size_t least_payload = 240;  // room for the reason why a record 
 
 struct SlotHead {
   std::uint64_t id;
+  std::uint64_t fingerprint;
   std::uint64_t kind;  // 0: a row; otherwise 1 + the length of a reason
 };
+
+SlotHead head_at(const std::byte* slot) {
+  SlotHead head;
+  std::memcpy(&head, slot, sizeof head);
+  return head;
+}
 
 std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
@@ -52,11 +60,17 @@ UserError disk_error(const std::string& file, const char* what) {
                    "make room, or name another folder in sampler.rows");
 }
 
+SampleError another_record(const std::string& file) {
+  return SampleError("it is not the record whose row " + file + " has; other data want another folder (sampler.rows)");
+}
+
 /// Throws where `head`, the file's beginning, is not that of `description`.
 void check_head(const std::string& file, const std::string& head, const std::string& description) {
   if (!head.starts_with(magic))
     throw UserError(ExitCode::data, file + ": not a file of rows", "name another folder in sampler.rows");
   if (head == head_of(description)) return;
+  if (head.size() < head_of(description).size())
+    throw UserError(ExitCode::data, file + ": its beginning is cut short", "delete it, and record the rows again");
   std::istringstream was(head.substr(magic.size() + sizeof(std::uint64_t))), is(description);
   std::string old_line, line;
   while (std::getline(was, old_line) && std::getline(is, line) && old_line == line) {
@@ -112,7 +126,12 @@ RowsWriter::RowsWriter(const std::filesystem::path& file, const std::vector<Fiel
   try {
     const std::string head = head_of(description);
     const FileLock lock(descriptor_);
-    if (size_of_file(descriptor_) == 0) write_whole(descriptor_, head.data(), head.size(), file_);
+    if (size_of_file(descriptor_) == 0) try {
+        write_whole(descriptor_, head.data(), head.size(), file_);
+      } catch (...) {
+        static_cast<void>(!::ftruncate(descriptor_, 0));  // no part of it stays
+        throw;
+      }
     check_head(file_, read_head(descriptor_, head.size()), description);
     // A process that was killed may have left a part of a slot.
     const std::uint64_t slots = (size_of_file(descriptor_) - head.size()) / slot_bytes_;
@@ -128,30 +147,31 @@ RowsWriter::RowsWriter(const std::filesystem::path& file, const std::vector<Fiel
 
 RowsWriter::~RowsWriter() { ::close(descriptor_); }
 
-void RowsWriter::add(std::uint64_t id, Row row) {
+void RowsWriter::add(const Record& record, Row row) {
   thread_local std::vector<std::byte> slot;
   slot.assign(slot_bytes_, std::byte{0});
   std::byte* next = slot.data() + sizeof(SlotHead);
   for (std::size_t i = 0; i < row.size(); next += row_bytes_[i++]) std::memcpy(next, row[i], row_bytes_[i]);
-  append(id, slot);
+  append(record, slot);
 }
 
-void RowsWriter::add_bad(std::uint64_t id, std::string_view reason) {
+void RowsWriter::add_bad(const Record& record, std::string_view reason) {
   std::vector<std::byte> slot(slot_bytes_);
   reason = reason.substr(0, slot_bytes_ - sizeof(SlotHead));
-  const SlotHead head{id, 1 + reason.size()};
+  const SlotHead head{0, 0, 1 + reason.size()};
   std::memcpy(slot.data(), &head, sizeof head);
   std::memcpy(slot.data() + sizeof head, reason.data(), reason.size());
-  append(id, slot);
+  append(record, slot);
 }
 
-void RowsWriter::append(std::uint64_t id, std::vector<std::byte>& slot) {
-  std::memcpy(slot.data(), &id, sizeof id);
+void RowsWriter::append(const Record& record, std::vector<std::byte>& slot) {
+  const SlotHead head{record.id, fingerprint_of(record), head_at(slot.data()).kind};
+  std::memcpy(slot.data(), &head, sizeof head);
   const MutexLock lock(mutex_);
-  if (ids_.contains(id)) return;
+  if (known_.contains(head.id)) return check_known(head.id, head.fingerprint);
   const FileLock file_lock(descriptor_);
-  read_new_ids();
-  if (!ids_.insert(id).second) return;
+  read_new_slots();
+  if (!known_.emplace(head.id, head.fingerprint).second) return check_known(head.id, head.fingerprint);
   try {
     write_whole(descriptor_, slot.data(), slot.size(), file_);
   } catch (...) {
@@ -161,13 +181,17 @@ void RowsWriter::append(std::uint64_t id, std::vector<std::byte>& slot) {
   end_ += slot_bytes_;
 }
 
+void RowsWriter::check_known(std::uint64_t id, std::uint64_t fingerprint) const {
+  if (known_.at(id) != fingerprint) throw another_record(file_);
+}
+
 // Other processes have written them.
-void RowsWriter::read_new_ids() {
+void RowsWriter::read_new_slots() {
   for (const std::uint64_t size = size_of_file(descriptor_); end_ + slot_bytes_ <= size; end_ += slot_bytes_) {
-    std::uint64_t id = 0;
-    if (::pread(descriptor_, &id, sizeof id, static_cast<off_t>(end_)) != sizeof id)
+    SlotHead head;
+    if (::pread(descriptor_, &head, sizeof head, static_cast<off_t>(end_)) != sizeof head)
       throw disk_error(file_, "cannot be read");
-    ids_.insert(id);
+    known_.emplace(head.id, head.fingerprint);
   }
 }
 
@@ -191,21 +215,19 @@ RowsReader::RowsReader(const std::filesystem::path& file, const std::vector<Fiel
     throw;
   }
   for (std::size_t at = start; at + slot_bytes <= bytes_; at += slot_bytes) {
-    SlotHead head;
-    std::memcpy(&head, memory_ + at, sizeof head);
-    slots_.emplace(head.id, memory_ + at);
+    slots_.emplace(head_at(memory_ + at).id, memory_ + at);
   }
 }
 
 RowsReader::~RowsReader() { ::munmap(const_cast<std::byte*>(memory_), bytes_); }
 
-StoredRow RowsReader::find(std::uint64_t id) const {
-  const auto found = slots_.find(id);
+StoredRow RowsReader::find(const Record& record) const {
+  const auto found = slots_.find(record.id);
   if (found == slots_.end())
-    throw UserError(ExitCode::data, concat(file_, ": has no row of record ", id),
+    throw UserError(ExitCode::data, concat(file_, ": has no row of record ", record.id),
                     "record more of the stream: run it longer with sampler.name = \"record\"");
-  SlotHead head;
-  std::memcpy(&head, found->second, sizeof head);
+  const SlotHead head = head_at(found->second);
+  if (head.fingerprint != fingerprint_of(record)) throw another_record(file_);
   const std::byte* payload = found->second + sizeof head;
   if (head.kind == 0) return {false, payload};
   return {true, nullptr, {reinterpret_cast<const char*>(payload), static_cast<std::size_t>(head.kind - 1)}};

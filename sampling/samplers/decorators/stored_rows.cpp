@@ -1,9 +1,8 @@
 #include "sampling/samplers/decorators/stored_rows.h"
 
-#include <cstdio>
-
 #include "sampling/core/registry.h"
 #include "sampling/field_text.h"
+#include "sampling/fingerprint.h"
 #include "sampling/samplers/decorators/decorator.h"
 
 namespace flowtrain {
@@ -18,11 +17,15 @@ Key rows_key() {
 }
 
 std::filesystem::path rows_file(const Settings& settings, const SamplerInput& input) {
-  char fingerprint[17];
-  std::snprintf(fingerprint, sizeof fingerprint, "%016llx",
-                static_cast<unsigned long long>(input.dataset.fingerprint()));
+  // Data sets may have the same names and sizes, and other records.
+  std::uint64_t hash = input.dataset.fingerprint();
+  ReadBuffer buffer;
+  try {
+    hash = fingerprint_of(fingerprint_of(input.dataset.read(0, buffer)), hash);
+  } catch (const SampleError&) {  // a bad record tells nothing
+  }
   return std::filesystem::path(settings.text("rows")) /
-         concat(input.training ? "train-" : "val-", fingerprint, ".rows");
+         concat(input.training ? "train-" : "val-", hash_hex(hash), ".rows");
 }
 
 std::string rows_description(const Settings& settings, const std::vector<Field>& fields) {
