@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from flowtrain._batches import BatchT
@@ -64,6 +64,7 @@ class DataLoader(Loader[BatchT]):
         ids: bool = False,
         rank: int | None = None,
         world_size: int | None = None,
+        overrides: Mapping[str, Any] | None = None,
         **unknown: Any,
     ) -> None:
         """batch_size, shuffle, drop_last, generator: as torch has them. num_workers, prefetch_factor: threads, at least
@@ -78,6 +79,8 @@ class DataLoader(Loader[BatchT]):
         collate_fn: as torch has it, with python="threads"; None: torch's default_collate; without torch, or with
             output="numpy", rows are stacked as NumPy arrays.
         seed: of the order and of all that is drawn; None: the generator's, or 0.
+        overrides: values of keys, {"order.name": "weighted", "order.weights_file": "weights.txt"}, which replace those
+            that the other arguments give.
         """
         asked = [name for name, value in unknown.items() if value not in (None, False, 0)]
         if asked:
@@ -101,14 +104,15 @@ class DataLoader(Loader[BatchT]):
             self._explained = [data.told]
             keys = {**data.keys,
                     **(sampler_keys(dataset.transform, data, self._explained) if data.has_transform else {})}
-        overrides = {
+        values = {
             **keys,
             "order.name": "shuffle" if shuffle else "sequential",
             "loader.workers": max(num_workers, 1),
             "loader.prefetch": max((prefetch_factor or 2) * max(num_workers, 1), 2),
             "run.seed": seed,
+            **(overrides or {}),
         }
-        super().__init__(overrides=overrides, batch_size=batch_size, drop_last=drop_last, output=output, ids=ids,
+        super().__init__(overrides=values, batch_size=batch_size, drop_last=drop_last, output=output, ids=ids,
                          pin_memory=pin_memory, rank=rank, world_size=world_size, rows=rows,
                          arrays=data.arrays if data else None)
         if data is not None:

@@ -412,6 +412,7 @@ def _constructor(dataset: str) -> Any:
         training = arguments.pop("train", True)
         named = _TRAIN_KEYS if training else _VAL_KEYS
         shuffle = arguments.pop("shuffle", None)
+        overrides = dict(arguments.pop("overrides", None) or {})
         own = {"batch_size", "global_batch_size", "drop_last", "dtype", "output", "ids", "device", "normalize",
                "pin_memory", "copy", "rank", "world_size"}
         own |= {"arrays"} if dataset == "arrays" else set()
@@ -435,10 +436,11 @@ def _constructor(dataset: str) -> Any:
             elif key in sampler_keys or of_plugin:
                 values[f"sampler.{key}"] = value
             else:
-                known = sorted({"train", "shuffle", *places, *own, *named, *data_keys, *sampler_keys})
+                known = sorted({"train", "shuffle", "overrides", *places, *own, *named, *data_keys, *sampler_keys})
                 raise TypeError(f"Loader.{dataset}() has no argument {key!r}; known: {', '.join(known)}")
         if shuffle is False and "order.name" not in values:
             values["order.name"] = "sequential"
+        values.update(overrides)
         return cls("", values, split="train" if training else "val", **more)
 
     make.__name__ = dataset
@@ -458,7 +460,8 @@ def _doc(dataset: str, help_text: str, keys: list[tuple[str, str | None, str]]) 
     return inspect.cleandoc(text) + "\n" + lines(_SAMPLERS["classify"][1]) + (
         "\n\nAlso: train (False: for validation, in stored order and as it is), split (the data set's own), shuffle "
         "(False: in\nstored order), workers, seed, sampler (a name, or a function after @ft.sampler), plugins (paths), "
-        "what Loader()\ntakes; for training readers, prefetch and order, too.\n"
+        "what Loader()\ntakes; for training readers, prefetch and order, too; overrides (values of any other keys, "
+        "{\"data.max_bad\": 2},\nwhich replace those of arguments).\n"
     )
 
 

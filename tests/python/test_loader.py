@@ -326,6 +326,17 @@ def test_a_configuration_file(pictures, tmp_path):
     assert str(file) in repr(loader)
 
 
+def test_named_constructors_reach_all_keys(pictures):
+    loader = open_pictures(pictures, seed=3, overrides={"run.seed": 5, "data.max_bad": 7})
+    assert loader._arguments["overrides"]["data.max_bad"] == 7
+    assert epoch_of(loader) == epoch_of(open_pictures(pictures))
+    with pytest.raises(ft.ConfigError, match="sampler.flip"):
+        open_pictures(pictures, overrides={"sampler.flip": 2.0})
+    rows = ft.DataLoader([0, 1, 2], 3, shuffle=True, output="numpy", python="threads",
+                         overrides={"order.name": "sequential"})
+    assert next(iter(rows)).tolist() == [0, 1, 2]
+
+
 def test_errors_name_the_key_and_the_way_out(pictures, tmp_path):
     with pytest.raises(ft.DataError, match="no such folder|cannot|not found|does not exist"):
         open_pictures(tmp_path / "nothing")
