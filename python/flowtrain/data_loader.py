@@ -82,9 +82,8 @@ class DataLoader(Loader[BatchT]):
         overrides: values of keys, {"order.name": "weighted", "order.weights_file": "weights.txt"}, which replace those
             that the other arguments give.
         """
-        asked = [name for name, value in unknown.items() if value not in (None, False, 0)]
-        if asked:
-            raise TypeError(f"flowtrain.DataLoader has no {', '.join(asked)}: {WAY_OUT}")
+        for name, value in unknown.items():
+            _check_is_default(name, value)
         if batch_size is None:
             raise TypeError("batch_size = None: flowtrain.DataLoader makes batches")
         if seed is None:
@@ -127,6 +126,31 @@ class DataLoader(Loader[BatchT]):
     def explain(self) -> str:
         """What each part of the data set and its transform became, then what Loader.explain() says."""
         return "\n".join([*self._explained, super().explain()])
+
+
+#: Arguments of torch's DataLoader that this one lacks: their defaults, and what to do in place of others.
+_LACKING: dict[str, tuple[Any, str]] = {
+    "sampler": (None, 'shuffle says the order, or overrides={"order.name": "weighted", …}'),
+    "batch_sampler": (None, 'batch_size, drop_last and shuffle say the batches, or overrides={"order.name": …}'),
+    "worker_init_fn": (None, "workers are threads of this process: call it before, and draw from "
+                             "flowtrain.sample_rng(), which is seeded for each sample"),
+    "multiprocessing_context": (None, "workers are threads: leave it out"),
+    "timeout": (0, "Ctrl-C ends a wait, which has no limit: leave it out"),
+    "pin_memory_device": ("", "pin_memory=True takes the device that torch is on: leave it out"),
+    "in_order": (True, "batches come in order: leave it out"),
+}
+
+
+def _check_is_default(name: str, value: Any) -> None:
+    """Raises TypeError for an argument that neither torch's DataLoader nor this one has, or that asks for something."""
+    if name not in _LACKING:
+        raise TypeError(f"flowtrain.DataLoader has no argument {name!r}: help(flowtrain.DataLoader) lists them")
+    default, way_out = _LACKING[name]
+    if value is default or type(value) in (int, float, str) and value == default:
+        return
+    if any(type(each).__name__ == "DistributedSampler" for each in (value, getattr(value, "sampler", None))):
+        way_out = "leave it out: each rank takes its part by itself, and shuffle=True gives each epoch its order"
+    raise TypeError(f"flowtrain.DataLoader has no {name}: {way_out}")
 
 
 def _default_collate(output: str | None) -> Callable[[list[Any]], Any] | None:

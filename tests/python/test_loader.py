@@ -337,6 +337,27 @@ def test_named_constructors_reach_all_keys(pictures):
     assert next(iter(rows)).tolist() == [0, 1, 2]
 
 
+def test_arguments_of_torchs_loader_that_ours_lacks():
+    class DistributedSampler:
+        pass
+
+    def of(**arguments):
+        return ft.DataLoader([0, 1, 2], 2, python="threads", output="numpy", **arguments)
+
+    defaults = {"sampler": None, "batch_sampler": None, "timeout": 0, "worker_init_fn": None, "in_order": True,
+                "multiprocessing_context": None, "pin_memory_device": "", "persistent_workers": False}
+    assert len(of(**defaults)) == len(of(timeout=0.0)) == 2
+    for arguments, match in [({"in_order": False}, "no in_order: batches come in order"),
+                             ({"sampler": DistributedSampler()}, "leave it out: each rank takes its part by itself"),
+                             ({"sampler": [2, 1]}, "no sampler: .*order.name"),
+                             ({"batch_sampler": [[2, 1]]}, "no batch_sampler: .*order.name"),
+                             ({"worker_init_fn": print}, "no worker_init_fn: .*sample_rng"),
+                             ({"timeout": 5}, "no timeout"), ({"pin_memory_device": "cuda"}, "no pin_memory_device"),
+                             ({"suffle": None}, "no argument 'suffle'")]:
+        with pytest.raises(TypeError, match=match):
+            of(**arguments)
+
+
 def test_errors_name_the_key_and_the_way_out(pictures, tmp_path):
     with pytest.raises(ft.DataError, match="no such folder|cannot|not found|does not exist"):
         open_pictures(tmp_path / "nothing")
