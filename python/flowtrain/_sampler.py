@@ -62,13 +62,14 @@ def generator_of(seed: int) -> numpy.random.Generator:
 
 
 class SampleSeed:
-    """Within it sample_rng() of this thread is that of a sample."""
+    """Within it sample_rng() of this thread is that of a sample; after it what it was before, of another loader, say."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
 
     def __enter__(self) -> None:
+        self._before = _of_thread.seed, _of_thread.rng
         _of_thread.seed, _of_thread.rng = self._seed, None
 
     def __exit__(self, *_: object) -> None:
-        _of_thread.seed = _of_thread.rng = None
+        _of_thread.seed, _of_thread.rng = self._before

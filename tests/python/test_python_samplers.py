@@ -158,6 +158,19 @@ def test_the_generator_of_a_sample_goes_on_within_it():
     ft.sample_rng().random()  # outside of a loader: a new one
 
 
+def test_a_loader_within_a_sample_leaves_its_generator():
+    class Outer(Numbers):
+        def __getitem__(self, index):
+            first = ft.sample_rng().random()
+            if self.slow:
+                next(iter(ft.Loader.python(Numbers(4), batch_size=2, workers=0, output="numpy")))
+            return {"first": first, "second": ft.sample_rng().random()}
+
+    plain, nesting = (next(iter(ft.Loader.python(Outer(8, slow), batch_size=8, workers=0, output="numpy")))
+                      for slow in ((), (99,)))
+    assert plain["second"].tolist() == nesting["second"].tolist()
+
+
 @pytest.mark.parametrize("drop_last", [False, True])
 @pytest.mark.parametrize("position", [0, 1, 7, 8])
 def test_a_state_goes_on_exactly_with_any_batch_and_workers(opened, position, drop_last):
