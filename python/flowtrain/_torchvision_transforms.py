@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy
+
 from flowtrain._torchvision_data import WAY_OUT, NativeData
 
 #: Keys of the sampler, without "sampler.".
@@ -155,7 +157,7 @@ def _color_jitter(transform: Any, data: NativeData) -> Keys | None:
 
 
 def _normalize(transform: Any, data: NativeData) -> Keys | None:
-    return {key: [float(x) for x in (values if isinstance(values, (list, tuple)) else [values])]
+    return {key: numpy.asarray(values, float).ravel().tolist()
             for key, values in (("mean", transform.mean), ("stddev", transform.std))}
 
 

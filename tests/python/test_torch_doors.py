@@ -142,6 +142,11 @@ def test_a_single_mean_is_that_of_all_channels(cifar):
                                                                   transforms.Normalize(0.5, 0.25)])))
 
 
+def test_means_may_be_tensors_and_arrays(cifar):
+    compare(cifar(datasets.CIFAR10, transform=transforms.Compose([
+        transforms.ToTensor(), transforms.Normalize(torch.tensor([0.5, 0.4, 0.3]), np.array([0.2, 0.3, 0.4]))])))
+
+
 def test_what_cannot_be_mapped_is_named(cifar, mnist):
     def refused(match, *parts, data=datasets.CIFAR10, **arguments):
         with pytest.raises(TypeError, match=match):
