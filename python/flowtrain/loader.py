@@ -441,6 +441,11 @@ def _constructor(dataset: str) -> Any:
         if shuffle is False and "order.name" not in values:
             values["order.name"] = "sequential"
         values.update(overrides)
+        if shuffle and not training:
+            raise TypeError("shuffle=True with train=False: validation is in stored order; split=… says which part of "
+                            "the data set to train on")
+        if shuffle and values.get("order.name") == "sequential":
+            raise TypeError('shuffle=True with order="sequential": leave out one of them')
         return cls("", values, split="train" if training else "val", **more)
 
     make.__name__ = dataset

@@ -286,6 +286,15 @@ def test_validation_takes_its_own_arguments(pictures):
         open_pictures(pictures, train=False, prefetch=3)
 
 
+def test_an_order_that_contradicts_itself_is_refused(pictures):
+    with pytest.raises(TypeError, match="shuffle=True with train=False: validation is in stored order"):
+        open_pictures(pictures, train=False, shuffle=True)
+    with pytest.raises(TypeError, match='shuffle=True with order="sequential"'):
+        open_pictures(pictures, shuffle=True, order="sequential")
+    assert epoch_of(open_pictures(pictures, shuffle=True)) == epoch_of(open_pictures(pictures))
+    assert len(open_pictures(pictures, train=False, shuffle=False)) == 1
+
+
 def test_sources_in_whole_batches_want_their_batch_size(tmp_path):
     source = '[[data.source]]\ndataset = "shapes"\nsamples = {}\nname = "{}"\n'
     file = tmp_path / "c.toml"
