@@ -12,6 +12,7 @@ from flowtrain._torchvision_transforms import sampler_keys
 from flowtrain.loader import Loader
 
 if TYPE_CHECKING:
+    import numpy
     from torch import Tensor
 
 
@@ -36,6 +37,21 @@ class DataLoader(Loader[BatchT]):
     learns from, with the keys of Loader.coco(path, sampler="cornernet"), augmented.
     """
 
+    @overload
+    def __init__(
+        self: DataLoader[Any], dataset: Any, batch_size: int = ..., shuffle: bool = ..., *,
+        python: Literal["threads"], **more: Any
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DataLoader[tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]], dataset: Any, batch_size: int = ...,
+        shuffle: bool = ..., *, output: Literal["numpy"], ids: Literal[True], **more: Any
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: DataLoader[tuple[numpy.ndarray, numpy.ndarray]], dataset: Any, batch_size: int = ...,
+        shuffle: bool = ..., *, output: Literal["numpy"], **more: Any
+    ) -> None: ...
     @overload
     def __init__(
         self: DataLoader[tuple[Tensor, Tensor, Tensor]], dataset: Any, batch_size: int = ..., shuffle: bool = ..., *,

@@ -48,7 +48,7 @@ class Loader(Generic[BatchT]):
     """
 
     def __init__(
-        self,
+        self: Loader[Any],  # a file decides what batches hold
         file: str | os.PathLike[str] = "",
         overrides: Mapping[str, Any] | None = None,
         *,

@@ -32,13 +32,23 @@ for images, labels in ft.Loader.arrays(np.zeros((8, 32, 32, 3), np.uint8), np.ze
     step(images, labels)
 for images, labels in ft.DataLoader(object(), batch_size=64, shuffle=True):
     step(images, labels)
+reveal_type(ft.Loader("x.toml"))
+reveal_type(ft.DataLoader(object(), 64, python="threads", ids=True, output="numpy"))
+for pixels, classes in ft.DataLoader(object(), 64, output="numpy"):
+    reveal_type(classes)
+for first, second, numbers in ft.DataLoader(object(), 64, output="numpy", ids=True):
+    reveal_type(numbers)
+for _, _, ids in ft.DataLoader(object(), 64, ids=True):
+    reveal_type(ids)
 with ft.train("x.toml", {"optim.lr": 0.1}) as training:
     for line in training:
         print(line["kind"])
 reveal_type(training.run.metrics("val")["loss"])
 reveal_type(training.run.snapshots[0].path)
 """
-EXPECTED = ["torch.Tensor", "torch.Tensor", "numpy.ndarray", "dict[str, Any]", "numpy.ndarray", "pathlib.Path"]
+EXPECTED = ["torch.Tensor", "torch.Tensor", "numpy.ndarray", "dict[str, Any]",
+            "flowtrain.loader.Loader[Any]", "flowtrain.data_loader.DataLoader[Any]", "numpy.ndarray", "numpy.ndarray",
+            "torch.Tensor", "numpy.ndarray", "pathlib.Path"]
 
 
 def test_batches_are_tensors_for_a_users_script(tmp_path):
