@@ -137,6 +137,7 @@ class Loader(Generic[BatchT]):
         self._epochs = 0  # that were begun; an iterator of an earlier one ends
         self._goes_on = True  # the next iter() is the position's epoch, not the one after it
         self._begun = False  # threads work on the position's epoch
+        self._interrupted = False  # before an epoch's first batch was handed out: it begins again
         self._place = self._core.position()  # after the batch that was handed out last, not the one on its way
         self._wait_s = 0.0
         self._longest_wait_s = 0.0
@@ -209,6 +210,9 @@ class Loader(Generic[BatchT]):
 
         One of which nothing was asked for is not: Lightning calls iter() to see whether it can.
         """
+        if self._interrupted and self._goes_on:
+            self._seek(self._place["epoch"], self._place["samples"])
+        self._interrupted = False
         if not (self._begun and self._goes_on):
             self._core.begin_epoch()
             self._place = self._core.position()
@@ -218,16 +222,22 @@ class Loader(Generic[BatchT]):
 
     def _batches_of(self, epoch: int) -> Iterator[BatchT]:
         started: deque[tuple[Any, dict[str, int]]] = deque()  # with the position after it
+        handed_out = False
         while self._epochs == epoch:  # else a later iter() has begun another one
             begin = time.perf_counter()
             self._goes_on = False
-            self._start_batches(started)
-            if not started:
-                return
-            waiting, place = started.popleft()
-            if isinstance(waiting, Exception):
-                raise waiting
-            handed = [self._batch(self._output.finish(waiting))]
+            try:
+                self._start_batches(started)
+                if not started:
+                    return
+                waiting, place = started.popleft()
+                if isinstance(waiting, Exception):
+                    raise waiting
+                handed = [self._batch(self._output.finish(waiting))]
+            except KeyboardInterrupt:
+                self._interrupted = self._goes_on = not handed_out
+                raise
+            handed_out = True
             del waiting  # else it would be held, here, for as long as the next one is not asked for
             waited = time.perf_counter() - begin
             self._batches += 1

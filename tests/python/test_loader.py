@@ -256,6 +256,24 @@ def test_an_interrupt_loses_nothing(pictures):
     assert seen + epoch_of(later) == stream
 
 
+@pytest.mark.parametrize("taken", [0, 3])
+def test_an_interrupt_of_the_first_wait_leaves_the_epoch(pictures, taken):
+    stream = epoch_of(open_pictures(pictures))
+    begun, loader = open_pictures(pictures), open_pictures(pictures)
+    rows = [row for _, batch in zip(range(taken), begun) for row in hashes(batch)]
+    loader.load_state_dict(begun.state_dict())
+    finish = loader._output.finish
+    loader._output.finish = lambda started: (_ for _ in ()).throw(KeyboardInterrupt)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            next(iter(loader))
+    loader._output.finish = finish
+    assert loader.state_dict() == begun.state_dict()
+    loader.set_epoch(0)
+    assert rows + epoch_of(loader) == stream
+    assert epoch_of(loader) != stream
+
+
 def test_set_epoch_is_obeyed_at_an_epochs_end(pictures):
     loader, later = open_pictures(pictures), open_pictures(pictures)
     first = epoch_of(loader)
