@@ -18,9 +18,7 @@ def explain_loader(core: _core.Loader, arguments: Mapping[str, Any], where: str)
     lines = [
         f"data: {_dataset(values, training)}, {sizes['samples']:,} samples in {len(core.classes())} classes, "
         + _place_of(stored, arguments["arrays"]),
-        f"order: {_order(values, training)}; {sizes['batches']:,} batches of {sizes['batch_size']} an epoch"
-        + (f", of which rank {arguments['rank']} of {arguments['world_size']} takes its part"
-           if arguments["world_size"] > 1 else ""),
+        f"order: {_order(values, training)}; {_batches(sizes, arguments)}",
         f"sampler: {values['sampler.name']}, on each sample, in order",
         *(f"  {step}" for step in _steps(values, stored, fields, training, _who_makes_floats(arguments))),
         "fields of a row: " + ", ".join(f"{name} {tuple(shape)}" for name, shape in fields.items()),
@@ -39,11 +37,16 @@ def explain_rows(core: Any, arguments: Mapping[str, Any], name: str, where: str)
         "the thread that iterates")
     return "\n".join([
         f"data: {data}, {sizes['samples']:,} samples",
-        f"order: {_order(values, 'order.name' in values)}; {sizes['batches']:,} batches of {sizes['batch_size']} an "
-        "epoch",
+        f"order: {_order(values, 'order.name' in values)}; {_batches(sizes, arguments)}",
         f"rows: {name}, in {threads}",
         f"copies: rows are stacked; batches are in {where}",
     ])
+
+
+def _batches(sizes: Mapping[str, int], arguments: Mapping[str, Any]) -> str:
+    part = f", of which rank {arguments['rank']} of {arguments['world_size']} takes its part"
+    return (f"{sizes['batches']:,} batches of {sizes['batch_size']} an epoch"
+            + (part if arguments["world_size"] > 1 else ""))
 
 
 def _who_makes_floats(arguments: Mapping[str, Any]) -> str | None:

@@ -32,6 +32,9 @@ class DataLoader(Loader[BatchT]):
     another epoch with another order, as with torch; the order depends on `seed` alone. len(), state_dict(),
     load_state_dict(), set_epoch() are Loader's.
 
+    Under torch.distributed, or RANK and WORLD_SIZE, each rank takes its part of the samples by itself, those of
+    validation, too: leave out DistributedSampler, and give rank=0, world_size=1 where a rank is to see all of them.
+
     CocoDetection, without a transform and with COCO's own layout of files (annotations/instances_<folder>.json beside
     the pictures' folder), gives dicts, as its samples differ in size and number of boxes: the rows that CornerNet
     learns from, with the keys of Loader.coco(path, sampler="cornernet"), augmented.

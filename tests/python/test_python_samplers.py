@@ -477,6 +477,11 @@ def test_explain_says_that_python_makes_the_rows(opened):
     assert "2 threads of Python, which share the GIL" in told and "order: shuffle, seed 5; 8 batches of 8" in told
 
 
+def test_explain_names_the_rank():
+    loader = ft.Loader.python(Numbers(), batch_size=4, rank=1, world_size=2, output="numpy")
+    assert "batches of 8 an epoch, of which rank 1 of 2 takes its part" in loader.explain()
+
+
 def test_stats_name_the_gil():
     loader = of_numbers(Numbers(8, slow=range(8)), workers=1)
     epoch_of(loader)
