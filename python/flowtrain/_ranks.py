@@ -15,7 +15,20 @@ def rank_and_world(rank: int | None, world_size: int | None) -> tuple[int, int]:
     elif (group := sys.modules.get("torch.distributed")) and group.is_available() and group.is_initialized():
         found = (group.get_rank(), group.get_world_size())
     else:
-        found = (int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1")))
+        found = _of_environment()
     if not 0 <= found[0] < found[1]:
         raise ValueError(f"rank {found[0]} of a world of {found[1]}")
+    return found
+
+
+def _of_environment() -> tuple[int, int]:
+    texts = {name: os.environ[name] for name in ("RANK", "WORLD_SIZE") if name in os.environ}
+    told = " ".join(f"{name}={text}" for name, text in texts.items())
+    try:
+        found = int(texts.get("RANK", "0")), int(texts.get("WORLD_SIZE", "1"))
+    except ValueError:
+        raise ValueError(f"the environment has {told}: expected whole numbers") from None
+    if len(texts) == 1 and found != (0, 1):
+        raise ValueError(f"the environment has {told} alone: RANK and WORLD_SIZE go together; or give rank and "
+                         "world_size")
     return found

@@ -10,6 +10,14 @@ from typing import Any
 import numpy
 
 
+def key_to_toml(key: str, value: Any) -> str:
+    """The value of a key; errors name the key."""
+    try:
+        return to_toml(value)
+    except TypeError as error:
+        raise TypeError(f"{key}: {error}") from None
+
+
 def to_toml(value: Any) -> str:
     """`True` is `true`, a path a text, a tuple a list. Raises TypeError for what TOML has no word for."""
     if isinstance(value, (bool, numpy.bool_)):

@@ -15,13 +15,14 @@ import numpy
 from flowtrain import _core
 from flowtrain._arrays import Arrays, as_arrays
 from flowtrain._batches import BatchT, Opens, OpensArrays
+from flowtrain._checks import whole
 from flowtrain._explain import explain_loader, explain_rows
 from flowtrain._output import Output, make_output
 from flowtrain._python_core import open_core
 from flowtrain._ranks import rank_and_world
 from flowtrain._rows import DatasetRows, SamplerRows, with_ids
 from flowtrain._rows_output import make_rows_output
-from flowtrain._toml import to_toml
+from flowtrain._toml import key_to_toml
 
 #: `(images, labels)`, or `(images, labels, ids)`; of data with other fields a dict by their names.
 Batch = Any
@@ -116,7 +117,7 @@ class Loader(Generic[BatchT]):
             "copy": copy, "rank": rank, "world_size": world_size, "sampler": sampler, "rows": rows,
             "arrays": arrays,
         }
-        file, pairs = os.fspath(file), [(key, to_toml(value)) for key, value in values.items()]
+        file, pairs = os.fspath(file), [(key, key_to_toml(key, value)) for key, value in values.items()]
         training, floats = split == "train", dtype == "float32" and normalize == "host"
         self._rows = rows if sampler is None else SamplerRows(sampler)
         self._output: Output
@@ -274,7 +275,7 @@ class Loader(Generic[BatchT]):
 
         After load_state_dict() its own epoch goes on where it stood, if it has batches left.
         """
-        place = self._place
+        place, epoch = self._place, whole("epoch", epoch)
         if self._goes_on and epoch == place["epoch"] and place["batches_left"] > 0:
             return
         if self._begun and epoch == place["epoch"] + 1:
@@ -307,8 +308,16 @@ class Loader(Generic[BatchT]):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """The next iter() goes on from there; a running one ends. Raises ConfigError where data or keys differ."""
-        if state.get("version") != _STATE_VERSION:
-            raise _core.ConfigError(f"a loader's state of version {state.get('version')}, expected {_STATE_VERSION}")
+        if not isinstance(state, Mapping) or state.get("version") != _STATE_VERSION:
+            what = state.get("version") if isinstance(state, Mapping) else f"none, a {type(state).__name__}"
+            raise _core.ConfigError(f"a loader's state of version {what}, expected {_STATE_VERSION}")
+        for name, kind, what in (("epoch", int, "a whole number"), ("samples", int, "a whole number"),
+                                 ("basis", Mapping, "a dict")):
+            value = state.get(name)
+            if not isinstance(value, kind) or isinstance(value, int) and value < 0:
+                found = repr(value) if name in state else "nothing"
+                raise _core.ConfigError(f"a loader's state has {found} as {name}, expected {what}: is it what "
+                                        "state_dict() has returned?")
         now, before = self._basis, state["basis"]
         changes = [
             f"{key}: {now.get(key, 'not there')}, was {before.get(key, 'not there')}"
@@ -331,6 +340,8 @@ class Loader(Generic[BatchT]):
 
     def describe(self, id: int) -> str:
         """What a sample is, of those `ids` that batches have: a file's path, say."""
+        if int(id) < 0:
+            raise IndexError(f"no sample {id}: there are {self._core.sizes()['samples']}")
         return self._core.describe(int(id))
 
     def explain(self) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from flowtrain import _core
-from flowtrain._toml import to_toml
+from flowtrain._toml import key_to_toml
 from flowtrain.run import Run, metrics_line
 
 _POLL_S = 0.02
@@ -53,7 +53,7 @@ def train(
     """
     command = [_find_program(program), "train", os.fspath(config)]
     for key, value in (overrides or {}).items():
-        command += ["--set", f"{key}={to_toml(value)}"]
+        command += ["--set", f"{key}={key_to_toml(key, value)}"]
     if run_dir is not None:
         command += ["--run-dir", os.fspath(run_dir)]
     if resume is not None:

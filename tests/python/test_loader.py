@@ -407,6 +407,45 @@ def test_errors_name_the_key_and_the_way_out(pictures, tmp_path):
         ft.Loader.config("", overrides=values)
 
 
+def test_errors_of_calls_name_the_argument(pictures):
+    loader = open_pictures(pictures)
+    with pytest.raises(ValueError, match="epoch = -1: expected a whole number from 0 on"):
+        loader.set_epoch(-1)
+    with pytest.raises(ValueError, match="epoch = 'x'"):
+        loader.set_epoch("x")
+    with pytest.raises(IndexError, match="no sample -1: there are 61"):
+        loader.describe(-1)
+    state = loader.state_dict()
+    for change, match in [({"epoch": "a"}, "has 'a' as epoch, expected a whole number"), ({"samples": -1}, "-1 as samples"),
+                          ({"basis": 3}, "has 3 as basis, expected a dict"), ({"version": 9}, "version 9, expected 1")]:
+        with pytest.raises(ft.ConfigError, match=match):
+            loader.load_state_dict({**state, **change})
+    for name in ("epoch", "samples", "basis"):
+        with pytest.raises(ft.ConfigError, match=f"nothing as {name}"):
+            loader.load_state_dict({key: value for key, value in state.items() if key != name})
+    with pytest.raises(ft.ConfigError, match="version none, a list"):
+        loader.load_state_dict([])
+    with pytest.raises(TypeError, match="data.path: a NoneType is no value"):
+        ft.Loader(overrides={"data.path": None})
+
+
+def test_ranks_of_the_environment_are_checked(pictures, monkeypatch):
+    monkeypatch.setenv("RANK", "0")
+    open_pictures(pictures)
+    monkeypatch.setenv("RANK", "1")
+    with pytest.raises(ValueError, match="RANK=1 alone: RANK and WORLD_SIZE go together"):
+        open_pictures(pictures)
+    monkeypatch.delenv("RANK")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ValueError, match="WORLD_SIZE=2 alone"):
+        open_pictures(pictures)
+    monkeypatch.setenv("RANK", "x")
+    with pytest.raises(ValueError, match="RANK=x WORLD_SIZE=2: expected whole numbers"):
+        open_pictures(pictures)
+    monkeypatch.setenv("RANK", "1")
+    assert "rank 1 of 2" in open_pictures(pictures, batch_size=2).explain()
+
+
 def test_a_decorator_takes_the_keys_of_what_it_decorates(pictures, tmp_path):
     plain = epoch_of(open_pictures(pictures))
     assert epoch_of(open_pictures(pictures, sampler="check", inner="slow, classify", slow_us=1)) == plain
