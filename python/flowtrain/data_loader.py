@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from flowtrain._batches import BatchT
+from flowtrain._checks import refuse_workers, whole
 from flowtrain._rows import DatasetRows
 from flowtrain._torchvision_data import WAY_OUT, NativeData, native_data
 from flowtrain._torchvision_transforms import sampler_keys
@@ -105,6 +106,9 @@ class DataLoader(Loader[BatchT]):
             _check_is_default(name, value)
         if batch_size is None:
             raise TypeError("batch_size = None: flowtrain.DataLoader makes batches")
+        num_workers = whole("num_workers", num_workers)
+        if prefetch_factor is not None:
+            prefetch_factor = whole("prefetch_factor", prefetch_factor, 1)
         if seed is None:
             seed = generator.initial_seed() % 2**31 if generator is not None else 0
         if python not in (None, "threads"):
@@ -114,6 +118,7 @@ class DataLoader(Loader[BatchT]):
         data: NativeData | None = None
         rows: DatasetRows | None = None
         if python is not None:
+            refuse_workers(overrides, "num_workers")
             rows = DatasetRows(dataset, num_workers, collate_fn or _default_collate(output))
             self._explained = [f"{rows.name}, its transform and collate_fn: as they are, in Python"]
             keys: dict[str, Any] = {}

@@ -15,7 +15,7 @@ import numpy
 from flowtrain import _core
 from flowtrain._arrays import Arrays, as_arrays
 from flowtrain._batches import BatchT, Opens, OpensArrays
-from flowtrain._checks import whole
+from flowtrain._checks import refuse_workers, whole
 from flowtrain._explain import explain_loader, explain_rows
 from flowtrain._output import Output, make_output
 from flowtrain._python_core import open_core
@@ -194,6 +194,8 @@ class Loader(Generic[BatchT]):
         A state knows of the data set its kind and length. Raises DataError, which names the sample, for what the data
         set raises, in the place of the batch that has the sample.
         """
+        workers = whole("workers", workers)
+        refuse_workers(overrides, "workers")
         values: dict[str, Any] = {"order.name": "shuffle" if shuffle else "sequential", **(overrides or {})}
         for key, value in (("loader.prefetch", prefetch), ("run.seed", seed)):
             if value is not None:

@@ -430,6 +430,17 @@ def test_arguments_are_checked(pictures):
         of_numbers(Numbers(0))
     with pytest.raises(ft.ConfigError, match="drop_last leaves no batch"):
         of_numbers(batch_size=100, drop_last=True)
+    for workers in (-1, 2.5, "3"):
+        with pytest.raises(ValueError, match="workers = .*: expected a whole number from 0 on"):
+            of_numbers(workers=workers)
+        with pytest.raises(ValueError, match="num_workers = .*: expected a whole number from 0 on"):
+            ft.DataLoader(Numbers(), 8, num_workers=workers, python="threads")
+    with pytest.raises(ValueError, match="prefetch_factor = 0: expected a whole number from 1 on"):
+        ft.DataLoader(Numbers(), 8, prefetch_factor=0, python="threads")
+    with pytest.raises(TypeError, match="give workers=3"):
+        of_numbers(overrides={"loader.workers": 3})
+    with pytest.raises(TypeError, match="give num_workers=3"):
+        ft.DataLoader(Numbers(), 8, overrides={"loader.workers": 3}, python="threads")
     with pytest.raises(IndexError, match="no sample 61: there are 61"):
         of_numbers().describe(61)
     assert "Numbers" in repr(of_numbers()) and "61 samples" in repr(of_numbers())
