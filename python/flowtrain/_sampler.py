@@ -30,7 +30,11 @@ def sampler(function: Function) -> Function:
     batch; the batch adds a first axis. A dict of `image` and `label` gives batches `(images, labels)`, other dicts give
     dicts, tuples tuples. Several threads call it at once, and share the GIL: python/README.md has the cost.
     """
-    function.__flowtrain_sampler__ = True  # type: ignore[attr-defined]
+    marked: Any = getattr(function, "__func__", function)  # of a method its function
+    try:
+        marked.__flowtrain_sampler__ = True
+    except AttributeError:
+        raise TypeError(f"flowtrain.sampler({function!r}): expected a function of a record and a generator") from None
     return function
 
 

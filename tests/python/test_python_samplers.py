@@ -446,6 +446,22 @@ def test_arguments_are_checked(pictures):
     assert "Numbers" in repr(of_numbers()) and "61 samples" in repr(of_numbers())
 
 
+class Corners:
+    def __init__(self, side):
+        self.side = side
+
+    def cut(self, record, rng):
+        return {"image": record.image()[:self.side, :self.side], "label": record.label}
+
+
+def test_methods_are_samplers(pictures):
+    loader = of_pictures(pictures, sampler=ft.sampler(Corners(6).cut))
+    assert next(iter(loader))[0].shape == (8, 6, 6, 3) and "Corners.cut" in loader.explain()
+    assert next(iter(pickle.loads(pickle.dumps(loader))))[0].shape == (8, 6, 6, 3)
+    with pytest.raises(TypeError, match="expected a function"):
+        ft.sampler("classify")
+
+
 def test_a_data_set_under_torchs_signature():
     loader = ft.DataLoader(Numbers(), batch_size=8, shuffle=True, num_workers=2, seed=5, python="threads",
                            output="numpy")
