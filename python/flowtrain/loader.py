@@ -164,7 +164,10 @@ class Loader(Generic[BatchT]):
         overrides: Mapping[str, Any] | None = None,
         **more: Any,
     ) -> Loader[Any]:
-        """The data of a configuration file, as `flowtrain FILE` would train on them."""
+        """The data of a configuration file, as `flowtrain FILE` would train on them; or of a Run, or a run's folder."""
+        folder = os.fspath(file)
+        if folder and os.path.isdir(folder):
+            file = os.path.join(folder, "config.toml")
         return cls(file, overrides, split=split, **more)
 
     @classmethod

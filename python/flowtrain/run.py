@@ -45,6 +45,9 @@ class Run:
         if not (self.path / "config.toml").is_file():
             raise FileNotFoundError(f"{self.path} holds no run: it has no config.toml")
 
+    def __fspath__(self) -> str:
+        return str(self.path)
+
     def __repr__(self) -> str:
         snapshots = self.snapshots
         last = f", the last of iteration {snapshots[-1].iteration:,}" if snapshots else ""
@@ -87,7 +90,7 @@ class Run:
         """Parameters and buffers by name, for load_state_dict() of the same net.
 
         resnet18, 34, 50 and 101 have the names and shapes of torchvision's. The net takes what the run's batches hold:
-        normalized as its [sampler] says (Loader.config(run.path / "config.toml", split="val") makes such batches).
+        normalized as its [sampler] says (Loader.config(run, split="val") makes such batches).
 
         snapshot: of that iteration; None: the best one, without one that is the best the newest.
         average: the average of the weights, of a run with [ema], in place of the weights.

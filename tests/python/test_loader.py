@@ -353,6 +353,15 @@ def test_a_configuration_file(pictures, tmp_path):
     assert str(file) in repr(loader)
 
 
+def test_the_configuration_of_a_run(pictures, tmp_path):
+    (tmp_path / "config.toml").write_text(f'[data]\ndataset = "image_folder"\npath = "{pictures}"\n')
+    run = ft.Run(tmp_path)
+    assert os.fspath(run) == str(tmp_path)
+    for place in (run, tmp_path, str(tmp_path)):
+        loader = ft.Loader.config(place, batch_size=4, overrides={"sampler.size": 24})
+        assert str(tmp_path / "config.toml") in repr(loader)
+
+
 def test_named_constructors_reach_all_keys(pictures):
     loader = open_pictures(pictures, seed=3, overrides={"run.seed": 5, "data.max_bad": 7})
     assert loader._arguments["overrides"]["data.max_bad"] == 7
