@@ -452,11 +452,16 @@ def _constructor(dataset: str) -> Any:
         sampler_keys = {key for name in chain if name in _SAMPLERS for key, *_ in _SAMPLERS[name][1]}
         # The keys of a plugin's sampler are known once it is open.
         of_plugin = isinstance(sampler, str) and any(name not in _SAMPLERS for name in chain)
+        # A decorator has keys of its own, `inner` among them.
+        innermost = _SAMPLERS.get(chain[-1]) if chain else None
+        if innermost and "inner" in (key for key, *_ in innermost[1]) and "sampler.inner" not in overrides:
+            raise TypeError(f'Loader.{dataset}() lacks inner, the sampler that {chain[-1]!r} decorates: '
+                            f'sampler="{chain[0]}", inner="{", ".join([*chain[1:], "classify"])}"')
         for key, value in arguments.items():
             if key in own:
                 more[key] = value
             elif key in named:
-                values[named[key]] = value
+                values[named[key]] = [value] if key == "plugins" and isinstance(value, (str, os.PathLike)) else value
             elif key in data_keys | places:
                 values[f"data.{key}"] = value
             elif key in sampler_keys or of_plugin:

@@ -416,6 +416,12 @@ def test_errors_name_the_key_and_the_way_out(pictures, tmp_path):
         ft.Loader.config("", overrides=values)
 
 
+def test_one_plugin_needs_no_list(pictures):
+    for plugins in ("./nothing.so", ["./nothing.so"]):
+        with pytest.raises(ft.ConfigError, match="nothing.so"):
+            open_pictures(pictures, sampler="mine", plugins=plugins)
+
+
 def test_errors_of_calls_name_the_argument(pictures):
     loader = open_pictures(pictures)
     with pytest.raises(ValueError, match="epoch = -1: expected a whole number from 0 on"):
@@ -464,6 +470,10 @@ def test_a_decorator_takes_the_keys_of_what_it_decorates(pictures, tmp_path):
     epochs = [epoch_of(recorded) for _ in range(2)]
     assert sorted(epochs[0]) == sorted(epochs[1])
     assert [epoch_of(played) for _ in range(2)] == epochs
+    with pytest.raises(TypeError, match="lacks inner, .*'check' decorates: sampler=\"check\", inner=\"classify\""):
+        open_pictures(pictures, sampler="check")
+    with pytest.raises(TypeError, match="'slow' decorates: sampler=\"check\", inner=\"slow, classify\""):
+        open_pictures(pictures, sampler="check", inner="slow")
     with pytest.raises(TypeError, match="no argument 'slow_us'"):
         open_pictures(pictures, sampler="check", inner="classify", slow_us=1)
 
