@@ -66,10 +66,14 @@ def _image_folder(dataset: Any, shuffle: bool) -> NativeData:
 def _check_image_folder(loader: Loader[Any], dataset: Any) -> None:
     samples = loader._core.sizes()["samples"]
     if loader.classes != list(dataset.classes) or samples != len(dataset.samples):
-        raise TypeError(
-            f"ImageFolder has {len(dataset.samples)} samples of {len(dataset.classes)} classes, flowtrain finds "
-            f"{samples} of {len(loader.classes)}: it takes JPEG, PNG and WebP alone"
-        )
+        if samples > len(dataset.samples) or len(loader.classes) > len(dataset.classes):
+            why = f"what is_valid_file or the script has left out is in the folder: {WAY_OUT}"
+        elif samples < len(dataset.samples):
+            why = f"it takes JPEG, PNG and WebP alone: {WAY_OUT}"
+        else:
+            why = f"its classes are the folders that have pictures, by name: {WAY_OUT}"
+        raise TypeError(f"ImageFolder has {len(dataset.samples)} samples of {len(dataset.classes)} classes, flowtrain "
+                        f"finds {samples} of {len(loader.classes)}: {why}")
     start = len(os.path.join(dataset.root, ""))
     paths, labels = [path[start - 1:] for path, _ in dataset.samples], [label for _, label in dataset.samples]
     other = loader._core.first_other(paths, labels)

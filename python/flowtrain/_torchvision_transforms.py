@@ -30,6 +30,9 @@ def sampler_keys(transform: Any, data: NativeData, told: list[str]) -> Keys:
             raise TypeError(f"flowtrain does not do {part!r} of {module}: {WAY_OUT}")
         if not _may_follow(name, seen) or name == "RandomCrop" and "Pad" in seen and found["padding"]:
             raise TypeError(f"flowtrain does not do {part!r} after {', '.join(seen) or 'nothing'}: {WAY_OUT}")
+        if name == "CenterCrop" and found["size"] > keys["resize"]:
+            raise TypeError(f"flowtrain does not do {part!r} of pictures whose shorter side is {keys['resize']}, which "
+                            f"it would have to pad: {WAY_OUT}")
         if "filter" in found and not any(each in _TO_TENSORS for each in seen):
             found["filter"] = "antialias"  # as Pillow resizes in any case
         if name == "RandomCrop" and "Pad" in seen:

@@ -157,6 +157,8 @@ def test_what_cannot_be_mapped_is_named(cifar, mnist):
     refused("RandomCrop", transforms.RandomCrop(32, pad_if_needed=True))
     refused("RandomCrop.*after Pad", transforms.Pad(2), transforms.RandomCrop(32, padding=4))
     refused("RandomCrop.*after Resize", transforms.Resize(40), transforms.RandomCrop(32))
+    refused("CenterCrop.*shorter side is 32, which it would have to pad.*python=", transforms.Resize(32),
+            transforms.CenterCrop(64))
     refused("Pad without RandomCrop", transforms.Pad(4))
     refused("Pad", transforms.Pad((1, 2)))
     refused("RandomRotation", transforms.RandomRotation(10))
@@ -173,6 +175,18 @@ def test_what_cannot_be_mapped_is_named(cifar, mnist):
 
     with pytest.raises(TypeError, match="does not know the data set .*Mine"):
         ft.DataLoader(Mine(4, transform=PLAIN), 8)
+
+
+def test_an_image_folder_that_was_filtered_is_refused(pictures):
+    steps = transforms.Compose([transforms.Resize(28), transforms.CenterCrop(24), transforms.ToTensor()])
+    data = datasets.ImageFolder(str(pictures / "train"), steps, is_valid_file=lambda path: "7" not in path)
+    with pytest.raises(TypeError, match=r"flowtrain finds 61 of 3: what is_valid_file or the script has left out"):
+        ft.DataLoader(data, 8)
+    data = datasets.ImageFolder(str(pictures / "train"), steps)
+    assert len(ft.DataLoader(data, 8)) == 8
+    data.classes = ["a", "b", "c"]
+    with pytest.raises(TypeError, match="its classes are the folders that have pictures"):
+        ft.DataLoader(data, 8)
 
 
 def coco(folder, ids, **box):
