@@ -19,7 +19,7 @@ def explain_loader(core: _core.Loader, arguments: Mapping[str, Any], where: str)
         f"data: {_dataset(values, training)}, {sizes['samples']:,} samples in {len(core.classes())} classes, "
         + _place_of(stored, arguments["arrays"]),
         f"order: {_order(values, training)}; {_batches(sizes, arguments)}",
-        f"sampler: {values['sampler.name']}, on each sample, in order",
+        _sampler(values),
         *(f"  {step}" for step in _steps(values, stored, fields, training, _who_makes_floats(arguments))),
         "fields of a row: " + ", ".join(f"{name} {tuple(shape)}" for name, shape in fields.items()),
         f"threads: {_readers(sizes, stored)}{sizes['workers']} that sample, {sizes['prefetch']} batches ahead; none "
@@ -41,6 +41,20 @@ def explain_rows(core: Any, arguments: Mapping[str, Any], name: str, where: str)
         f"rows: {name}, in {threads}",
         f"copies: rows are stacked; batches are in {where}",
     ])
+
+
+def _chain(values: Mapping[str, Any]) -> list[str]:
+    """The sampler; of a decorator what it decorates, too, down to the innermost."""
+    name = values["sampler.name"]
+    _, keys = _core.parts()["sampler"].get(name, ("", []))
+    decorated = values["sampler.inner"].split(",") if "inner" in (key for key, *_ in keys) else []
+    return [name, *(each.strip() for each in decorated)]
+
+
+def _sampler(values: Mapping[str, Any]) -> str:
+    *decorators, name = _chain(values)
+    return f"sampler: {name}, on each sample, in order" + (
+        f"; decorated by {', '.join(decorators)}" if decorators else "")
 
 
 def _batches(sizes: Mapping[str, int], arguments: Mapping[str, Any]) -> str:
@@ -93,7 +107,9 @@ def _steps(
     makes_floats: str | None,
 ) -> Iterator[str]:
     sampler = {key.removeprefix("sampler."): value for key, value in values.items() if key.startswith("sampler.")}
-    name = sampler.pop("name")
+    name = _chain(values)[-1]
+    for key in ("name", "inner"):
+        sampler.pop(key, None)
     if stored["files"]:
         yield "decode JPEG, PNG or WebP"
     if name != "classify":

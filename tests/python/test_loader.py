@@ -464,6 +464,11 @@ def test_ranks_of_the_environment_are_checked(pictures, monkeypatch):
 def test_a_decorator_takes_the_keys_of_what_it_decorates(pictures, tmp_path):
     plain = epoch_of(open_pictures(pictures))
     assert epoch_of(open_pictures(pictures, sampler="check", inner="slow, classify", slow_us=1)) == plain
+    explained = open_pictures(pictures, sampler="check", inner="slow, classify").explain().splitlines()
+    assert "sampler: classify, on each sample, in order; decorated by check, slow" in explained
+    of_classify = open_pictures(pictures).explain().splitlines()
+    assert [line for line in explained if "sampler:" not in line] == [
+        line for line in of_classify if "sampler:" not in line]
     rows = str(tmp_path / "rows")
     recorded = open_pictures(pictures, sampler="record", inner="classify", rows=rows)
     played = open_pictures(pictures, sampler="playback", inner="classify", rows=rows)
