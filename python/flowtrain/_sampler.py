@@ -66,7 +66,7 @@ def generator_of(seed: int) -> numpy.random.Generator:
 
 
 class SampleSeed:
-    """Within it sample_rng() of this thread is that of a sample; after it what it was before, of another loader, say."""
+    """Within it sample_rng() of this thread is that of a sample, after it what it was before."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed

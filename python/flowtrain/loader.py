@@ -492,12 +492,23 @@ def _doc(dataset: str, help_text: str, keys: list[tuple[str, str | None, str]]) 
             for key, default, text in entries
         )
 
-    text = f"{help_text}\n\nOf the data set:\n{lines(keys)}\n\nOf the sampler `classify`, which is the default:\n"
+    path = "    path: where it is; given first, it needs no name (must be given)\n"
+    of_data = ("" if dataset in ("arrays", "shapes") else path) + lines([entry for entry in keys if entry[0] not in _TRAIN_KEYS])
+    text = f"{help_text}\n\nOf the data set:\n{of_data}\n\nOf the sampler `classify`, which is the default:\n"
     return inspect.cleandoc(text) + "\n" + lines(_SAMPLERS["classify"][1]) + (
-        "\n\nAlso: train (False: for validation, in stored order and as it is), split (the data set's own), shuffle "
-        "(False: in\nstored order), workers, seed, sampler (a name, or a function after @ft.sampler), plugins (paths), "
-        "what Loader()\ntakes; for training readers, prefetch and order, too; overrides (values of any other keys, "
-        "{\"data.max_bad\": 2},\nwhich replace those of arguments).\n"
+        "\n\nAlso:\n"
+        "    train: False: for validation, in stored order and as it is (default True)\n"
+        "    split: a part of the data set, by its name\n"
+        "    shuffle: False: in stored order (default: True for training)\n"
+        "    batch_size: rows of a batch on this rank (default 64 on all ranks together)\n"
+        "    workers: threads that decode and augment (default: one per core; for validation 1)\n"
+        "    readers, prefetch: threads that read, batches ahead, of training alone (default 2, 4)\n"
+        "    seed: of the order and of all that is drawn (default 1)\n"
+        "    sampler: a name, or a function after @ft.sampler (default \"classify\")\n"
+        "    order: a name, of training alone (default \"shuffle\")\n"
+        "    plugins: a path, or a list of them (default [])\n"
+        "    overrides: values of any other keys, {\"data.max_bad\": 2}, which replace those of arguments\n"
+        "    and what Loader() takes\n"
     )
 
 

@@ -416,6 +416,14 @@ def test_errors_name_the_key_and_the_way_out(pictures, tmp_path):
         ft.Loader.config("", overrides=values)
 
 
+def test_help_of_a_constructor_has_the_arguments():
+    text = ft.Loader.image_folder.__doc__
+    for start in ("path: where it is", "batch_size: rows", "workers: threads", "seed: ", "flip: ", "overrides: "):
+        assert f"\n    {start}" in text
+    assert "path: where" not in ft.Loader.arrays.__doc__
+    assert ft.Loader.shapes.__doc__.count("    seed:") == 1  # the loader's
+
+
 def test_one_plugin_needs_no_list(pictures):
     for plugins in ("./nothing.so", ["./nothing.so"]):
         with pytest.raises(ft.ConfigError, match="nothing.so"):
@@ -431,7 +439,8 @@ def test_errors_of_calls_name_the_argument(pictures):
     with pytest.raises(IndexError, match="no sample -1: there are 61"):
         loader.describe(-1)
     state = loader.state_dict()
-    for change, match in [({"epoch": "a"}, "has 'a' as epoch, expected a whole number"), ({"samples": -1}, "-1 as samples"),
+    for change, match in [({"epoch": "a"}, "has 'a' as epoch, expected a whole number"),
+                          ({"samples": -1}, "has -1 as samples"),
                           ({"basis": 3}, "has 3 as basis, expected a dict"), ({"version": 9}, "version 9, expected 1")]:
         with pytest.raises(ft.ConfigError, match=match):
             loader.load_state_dict({**state, **change})
