@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Path = str | os.PathLike[str]
     Detection = Literal["cornernet", "cornernet_saccade"]
 
-#: `(images, labels)`, or `(images, labels, ids)`; of data with other fields a dict by their names.
+#: The type of what a loader hands out.
 BatchT = TypeVar("BatchT", covariant=True)
 
 

@@ -63,8 +63,8 @@ class DatasetRows:
     def __init__(self, dataset: Any, threads: int, collate: Callable[[list[Any]], Any] | None = None) -> None:
         """threads: 0 makes batches in the thread that iterates. collate: None stacks the rows as NumPy arrays."""
         if not (hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")):
-            raise TypeError(f"{_name_of(type(dataset))} is no data set with __len__ and __getitem__: a stream that can "
-                            "be gone on with needs both")
+            raise TypeError(f"{_name_of(type(dataset))} is no data set with __len__ and __getitem__: to be resumed, it "
+                            "must have both")
         self.records: int = len(dataset)
         self.threads = threads
         self._dataset = dataset

@@ -39,7 +39,7 @@ def sampler_keys(transform: Any, data: NativeData, told: list[str]) -> Keys:
             found["padding"] = keys["padding"]
         seen.append(name)
         keys.update(found)
-        what = ", ".join(f"sampler.{key} = {value}" for key, value in found.items()) or "as batches are anyway"
+        what = ", ".join(f"sampler.{key} = {value}" for key, value in found.items()) or "already done by the loader"
         told.append(f"{part!r}: {what}")
     _check_whole(seen, keys, data)
     channels = data.picture[2] if data.picture else 3

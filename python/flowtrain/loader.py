@@ -91,7 +91,7 @@ class Loader(Generic[BatchT]):
             and is not torch.
         rank, world_size: which part of each batch this process takes; None: of torch.distributed, or of the
             environment variables RANK and WORLD_SIZE.
-        sampler: a function after @ft.sampler, which makes the rows in place of [sampler]; `dtype` is its own affair.
+        sampler: a function after @ft.sampler, which makes the rows in place of [sampler]; `dtype` is ignored.
         rows: of a data set in Python: see Loader.python().
         arrays: pictures and labels in the place of a data set, as Loader.arrays() gives them.
         """
@@ -493,7 +493,8 @@ def _doc(dataset: str, help_text: str, keys: list[tuple[str, str | None, str]]) 
         )
 
     path = "    path: where it is; given first, it needs no name (must be given)\n"
-    of_data = ("" if dataset in ("arrays", "shapes") else path) + lines([entry for entry in keys if entry[0] not in _TRAIN_KEYS])
+    of_data = ("" if dataset in ("arrays", "shapes") else path) + lines(
+        [entry for entry in keys if entry[0] not in _TRAIN_KEYS])
     text = f"{help_text}\n\nOf the data set:\n{of_data}\n\nOf the sampler `classify`, which is the default:\n"
     return inspect.cleandoc(text) + "\n" + lines(_SAMPLERS["classify"][1]) + (
         "\n\nAlso:\n"
