@@ -148,7 +148,7 @@ def _form_of(row: Any) -> str:
 
 
 def _stacked(field: str, values: Sequence[Any], ids: Sequence[int], describe: Describe) -> numpy.ndarray:
-    arrays = [numpy.asarray(value) for value in values]
+    arrays = [_as_array(field, value, id, describe) for value, id in zip(values, ids)]
     first = arrays[0]
     for array, value, id in zip(arrays, values, ids):
         if array.dtype.kind not in "biufc":
@@ -162,6 +162,16 @@ def _stacked(field: str, values: Sequence[Any], ids: Sequence[int], describe: De
                 f"{ids[0]} ({describe(ids[0])}) is {first.dtype} {first.shape}: rows agree in shape and dtype"
             )
     return numpy.stack(arrays)
+
+
+def _as_array(field: str, value: Any, id: int, describe: Describe) -> numpy.ndarray:
+    try:
+        return numpy.asarray(value)
+    except (TypeError, RuntimeError) as error:  # of a tensor of bfloat16, say, or one that requires grad
+        raise _core.DataError(
+            f"field {field} of sample {id} ({describe(id)}) is no array for NumPy: {error}\n"
+            '  hint: flowtrain.DataLoader(dataset, python="threads") collates the tensors of a data set as torch does'
+        ) from error
 
 
 def _each_array(batch: Any, change: Callable[[numpy.ndarray], Any]) -> Any:

@@ -68,3 +68,11 @@ def test_rows_of_samplers_become_tensors(pictures):
     assert images.dtype == torch.uint8 and images.shape == (4, 24, 24, 3) and labels.dtype == torch.int64
     rows = next(iter(ft.Loader.python([{"x": torch.ones(3)}] * 4, batch_size=4)))
     assert torch.equal(rows["x"], torch.ones(4, 3))
+
+
+def test_tensors_that_numpy_has_not_are_collated_by_torch():
+    for row in (torch.ones(3, dtype=torch.bfloat16), torch.ones(3, requires_grad=True)):
+        data = [{"x": row}] * 4
+        with pytest.raises(ft.DataError, match=r'field x of sample (.|\n)*DataLoader\(dataset, python="threads"\)'):
+            next(iter(ft.Loader.python(data, batch_size=4)))
+        assert torch.equal(next(iter(ft.DataLoader(data, 4, python="threads")))["x"], torch.stack([row] * 4))
