@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -182,7 +184,15 @@ def make_output(output: str | None, device: Any, pin_memory: bool | None, normal
             raise RuntimeError(f"device = {device!r}: torch sees no GPU")
         return GpuTensors(device, normalize == "device")
     if pin_memory and not has_gpu():
-        warnings.warn("pin_memory: torch sees no GPU, so memory is not page-locked", stacklevel=3)
+        warnings.warn("pin_memory: torch sees no GPU, so memory is not page-locked", stacklevel=_callers_level())
     elif pin_memory:
         return PinnedTensors()
     return Tensors(copy)
+
+
+def _callers_level() -> int:
+    """For warnings.warn() in the function that calls this: the level of the code that has called the package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and os.path.dirname(frame.f_code.co_filename) == os.path.dirname(__file__):
+        level, frame = level + 1, frame.f_back
+    return level

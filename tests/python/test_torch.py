@@ -1,6 +1,7 @@
 """What only PyTorch can show. Skipped without it."""
 
 import pickle
+import warnings
 
 import flowtrain as ft
 import numpy as np
@@ -55,7 +56,12 @@ def test_what_a_script_describes_runs_natively_and_is_explained(pictures):
 
 def test_arguments_that_most_scripts_have(pictures):
     data = with_transform(pictures, transforms.RandomResizedCrop(24), transforms.ToTensor())
-    loader = ft.DataLoader(data, 8, True, pin_memory=True, persistent_workers=True, prefetch_factor=None)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        loader = ft.DataLoader(data, 8, True, pin_memory=True, persistent_workers=True, prefetch_factor=None)
+        ft.Loader.image_folder(str(pictures), size=24, pin_memory=True)
+    if not torch.cuda.is_available():
+        assert [warning.filename for warning in warned] == [__file__] * 2
     assert loader.dataset is data and len(loader.dataset) == 61
     copy = pickle.loads(pickle.dumps(loader))
     assert isinstance(copy, ft.DataLoader) and copy.explain() == loader.explain()
