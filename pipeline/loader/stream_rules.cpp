@@ -25,7 +25,7 @@ bool decides(const std::string& key, bool training) {
 
 void check_seed(const Config& config) {
   if (!number(config.table("run"), "seed"))
-    throw config.table("run").error("seed", "expected a number: a stream that can be gone on with needs one");
+    throw config.table("run").error("seed", "expected a number: a stream needs a seed to be resumed");
 }
 
 void check_batch(std::uint64_t batch, std::uint64_t samples, std::uint64_t world, bool drop_last) {

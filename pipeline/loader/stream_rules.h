@@ -1,5 +1,5 @@
 #pragma once
-// What a stream of samples that can be gone on with must hold to, and what identifies it.
+// What a stream of samples must hold to, so that it can be resumed, and what identifies it.
 
 #include <cstdint>
 #include <map>
