@@ -9,7 +9,6 @@
 #include <chrono>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "pipeline/config/config.h"
+#include "sampling/core/mutex.h"
 
 namespace flowtrain {
 
@@ -70,14 +70,14 @@ void without_gil(Body body) {
   if (error) std::rethrow_exception(error);
 }
 
-inline std::mutex making;
+inline Mutex making;
 
 /// without_gil() for what opens plugins, one at a time: they change the registries, which everything that is made
 /// reads.
 template <class Body>
 void make_without_gil(Body body) {
   without_gil([&] {
-    const std::lock_guard lock(making);
+    const MutexLock lock(making);
     body();
   });
 }

@@ -306,9 +306,10 @@ nb::dict parts() {
 
 NB_MODULE(_core, module) {
   // A child has none of the other threads: none is outside, and none is making something for ever.
-  pthread_atfork([] { making.lock(); }, [] { making.unlock(); },
+  static std::optional<MutexLock> nobody_makes;
+  pthread_atfork([] { nobody_makes.emplace(making); }, [] { nobody_makes.reset(); },
                  [] {
-                   making.unlock();
+                   nobody_makes.reset();
                    threads_outside = 0;
                  });
   // Interpreters end with arrays alive; what they hold then is nobody's leak.
