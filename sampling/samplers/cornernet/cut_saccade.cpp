@@ -94,7 +94,8 @@ void cut_saccade(const Picture& picture, const CornerOptions& options, DrawSourc
   view.pixels.assign(static_cast<std::size_t>(size.height) * row_bytes, 0);
   std::uint8_t* first = view.pixels.data() + static_cast<std::size_t>(y.to) * row_bytes + x.to * 3;
   resize_fixed_point(picture, height, width, {x.from, y.from, y.count, x.count}, first, row_bytes);
-  const auto left = static_cast<float>(centre_x - size.width / 2), top = static_cast<float>(centre_y - size.height / 2);
+  const int first_x = centre_x - size.width / 2, first_y = centre_y - size.height / 2;
+  const auto left = static_cast<float>(first_x), top = static_cast<float>(first_y);
   for (auto& [box, whole, shown] : view.boxes) move_box(box, -left, -top);
   clip_boxes(view.boxes, static_cast<float>(x.to), static_cast<float>(y.to), static_cast<float>(x.to + x.count),
              static_cast<float>(y.to + y.count));
