@@ -9,7 +9,6 @@
 #include "pipeline/session/assembly.h"
 #include "pipeline/session/sources.h"
 #include "sampling/core/random.h"
-#include "sampling/core/registry.h"
 #include "sampling/core/text.h"
 
 namespace flowtrain {
@@ -36,22 +35,13 @@ std::unique_ptr<Dataset> open_records(const Config& config, const DataLoaderOpti
   return options.training ? open_dataset(config, true) : open_validation_dataset(config, {}, options.slice.rank == 0);
 }
 
-std::uint64_t batch_of(const Config& config, const DataLoaderOptions& options) {
-  const Settings& loader = config.table("loader");
-  if (const auto own = config.table("val").integer("batch"); !options.training && own > 0)
-    return static_cast<std::uint64_t>(own);
-  if (const auto per_rank = static_cast<std::uint64_t>(loader.integer("batch_per_rank")); per_rank > 0)
-    return per_rank * options.slice.world;
-  return static_cast<std::uint64_t>(loader.integer("batch"));
-}
-
 }  // namespace
 
 SampleStream::SampleStream(Config config, const DataLoaderOptions& options, std::optional<std::uint64_t> records)
     : config_(std::move(config)), options_(options) {
   check_seed(config_);
   dataset_ = open_records(config_, options_, records);
-  batch_ = batch_of(config_, options_);
+  batch_ = batch_rows(config_, options_.training, options_.slice.world);
   if (options_.training) {
     order_ = make_training_order(config_, *dataset_, batch_, seed_of(config_)).order;
     const Settings& loader = config_.table("loader");
@@ -59,8 +49,7 @@ SampleStream::SampleStream(Config config, const DataLoaderOptions& options, std:
     workers_ = workers ? static_cast<unsigned>(*workers) : std::max(1u, std::thread::hardware_concurrency());
     prefetch_ = static_cast<std::uint32_t>(loader.integer("prefetch"));
   } else {
-    const auto& sequential = orders().at("sequential");
-    order_ = sequential.make(Settings("order", sequential.keys), {*dataset_, seed_of(config_)});
+    order_ = make_validation_order(config_, *dataset_);
     workers_ = static_cast<unsigned>(config_.table("val").integer("workers"));
     prefetch_ = validation_prefetch;
   }

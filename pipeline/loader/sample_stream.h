@@ -24,8 +24,8 @@ struct StreamRows {
 /// Every method is const and may be called from any thread.
 class SampleStream {
  public:
-  /// Opens the data of `config`; or, with `records`, orders the numbers 0 … records - 1 of samples that are elsewhere.
-  /// Of `options` all but `floats` matters. Throws UserError(usage or data).
+  /// Opens the data of `config`; or, with `records`, orders the numbers from 0 to records - 1 of samples that are
+  /// elsewhere. Of `options` all but `floats` matters. Throws UserError(usage or data).
   SampleStream(Config config, const DataLoaderOptions& options, std::optional<std::uint64_t> records = {});
   ~SampleStream();
   SampleStream(const SampleStream&) = delete;

@@ -72,15 +72,27 @@ void check_mixing(const Config& config, const std::vector<Field>& fields) {
 
 }  // namespace
 
+std::uint32_t batch_rows(const Config& config, bool training, std::uint64_t world) {
+  const Settings& loader = config.table("loader");
+  if (const auto own = config.table("val").integer("batch"); !training && own > 0)
+    return static_cast<std::uint32_t>(own);
+  if (const auto per_rank = static_cast<std::uint64_t>(loader.integer("batch_per_rank")); per_rank > 0)
+    return static_cast<std::uint32_t>(per_rank * world);
+  return static_cast<std::uint32_t>(loader.integer("batch"));
+}
+
+std::unique_ptr<Order> make_validation_order(const Config& config, const Dataset& dataset) {
+  const auto& sequential = orders().at("sequential");
+  return sequential.make(Settings("order", sequential.keys), {dataset, seed_of(config)});
+}
+
 DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, bool training, const std::string& device,
                        const DataSlice& data_slice, bool needs_targets) {
   const Settings& loader = config.table("loader");
   const Settings& val = config.table("val");
   DataParts parts;
   parts.dataset = std::move(dataset);
-  const auto per_rank = static_cast<std::uint32_t>(loader.integer("batch_per_rank"));
-  parts.batch = per_rank > 0 ? per_rank * data_slice.slice.world : static_cast<std::uint32_t>(loader.integer("batch"));
-  if (!training && val.integer("batch") > 0) parts.batch = static_cast<std::uint32_t>(val.integer("batch"));
+  parts.batch = batch_rows(config, training, data_slice.slice.world);
   if (training && parts.batch < data_slice.slice.world)
     throw loader.error("batch", "a batch of " + std::to_string(parts.batch) + " rows for " +
                                     std::to_string(data_slice.slice.world) + " processes: each needs one at least");
@@ -90,8 +102,7 @@ DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, b
     parts.order = std::move(order);
     parts.sources = std::move(shares);
   } else {
-    const auto& sequential = orders().at("sequential");
-    parts.order = sequential.make(Settings("order", sequential.keys), {*parts.dataset, seed_of(config)});
+    parts.order = make_validation_order(config, *parts.dataset);
   }
   parts.sampler = make_sampler(config, {*parts.dataset, training, needs_targets});
   if (training) check_mixing(config, parts.sampler->fields());

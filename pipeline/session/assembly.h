@@ -54,6 +54,12 @@ DataParts open_training_data(const Config& config, const std::string& device, co
 DataParts open_validation_data(const Config& config, const std::vector<std::string>& learnt, const std::string& device,
                                const DataSlice& data_slice = {}, bool is_leader = true, bool needs_targets = true);
 
+/// Rows of a batch, of all `world` processes: loader.batch or loader.batch_per_rank; for validation val.batch, if it is
+/// given.
+std::uint32_t batch_rows(const Config& config, bool training, std::uint64_t world);
+/// Validation's order: as stored.
+std::unique_ptr<Order> make_validation_order(const Config& config, const Dataset& dataset);
+
 /// The same for a data set that is open already, in the place of the one that the configuration names.
 DataParts with_dataset(std::unique_ptr<Dataset> dataset, const Config& config, bool training, const std::string& device,
                        const DataSlice& data_slice = {}, bool needs_targets = true);
