@@ -11,18 +11,12 @@
 namespace flowtrain {
 namespace {
 
-class PlaybackSampler final : public Decorator {
+class PlaybackSampler final : public RowsDecorator {
  public:
-  PlaybackSampler(std::unique_ptr<Sampler> made, const Settings& settings, const SamplerInput& input)
-      : Decorator(std::move(made)),
-        fields_(inner().fields()),
-        file_(rows_file(settings, input)),
-        description_(rows_description(settings, fields_)) {}
-
-  std::vector<Field> fields() const override { return fields_; }
+  using RowsDecorator::RowsDecorator;
 
   void sample(const Record& record, Stream&, Row row) const override {
-    std::call_once(opened_, [&] { reader_ = std::make_unique<RowsReader>(file_, fields_, description_); });
+    std::call_once(opened_, [&] { reader_ = open<RowsReader>(); });
     const StoredRow stored = reader_->find(record);
     if (stored.bad) throw SampleError(std::string(stored.reason));
     const std::byte* next = stored.row;
@@ -31,9 +25,6 @@ class PlaybackSampler final : public Decorator {
   }
 
  private:
-  std::vector<Field> fields_;
-  std::filesystem::path file_;
-  std::string description_;
   // A sampler that is only asked for its fields needs no file.
   mutable std::once_flag opened_;
   mutable std::unique_ptr<RowsReader> reader_;

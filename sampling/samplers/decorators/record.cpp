@@ -10,20 +10,14 @@
 namespace flowtrain {
 namespace {
 
-class RecordSampler final : public Decorator {
+class RecordSampler final : public RowsDecorator {
  public:
-  RecordSampler(std::unique_ptr<Sampler> made, const Settings& settings, const SamplerInput& input)
-      : Decorator(std::move(made)),
-        fields_(inner().fields()),
-        file_(rows_file(settings, input)),
-        description_(rows_description(settings, fields_)) {}
-
-  std::vector<Field> fields() const override { return fields_; }
+  using RowsDecorator::RowsDecorator;
 
   // What is drawn follows from the record alone. With draws of its place in the stream, it would be left to chance
   // which row of two epochs comes first.
   void sample(const Record& record, Stream&, Row row) const override {
-    std::call_once(opened_, [&] { writer_ = std::make_unique<RowsWriter>(file_, fields_, description_); });
+    std::call_once(opened_, [&] { writer_ = open<RowsWriter>(); });
     Stream random(0, Purpose::sample, record.id);
     try {
       inner().sample(record, random, row);
@@ -35,9 +29,6 @@ class RecordSampler final : public Decorator {
   }
 
  private:
-  std::vector<Field> fields_;
-  std::filesystem::path file_;
-  std::string description_;
   // A sampler that is only asked for its fields makes no file.
   mutable std::once_flag opened_;
   mutable std::unique_ptr<RowsWriter> writer_;
