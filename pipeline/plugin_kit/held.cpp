@@ -12,13 +12,10 @@
 
 #include "pipeline/plugin_kit/report.h"
 #include "sampling/core/text.h"
+#include "stages/clock.h"
 
 namespace flowtrain::plugin_kit {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 /// Bytes that malloc has given out.
 std::size_t heap_bytes() {
@@ -81,7 +78,7 @@ void check_threads_and_files(const std::function<void()>& use) {
 
 double seconds_of(const std::function<void()>& call) {
   call();
-  const auto start = Clock::now();
+  const auto start = std::chrono::steady_clock::now();
   std::size_t calls = 0;
   while (seconds_since(start) < 0.2 || calls == 0) call(), ++calls;
   return seconds_since(start) / static_cast<double>(calls);
@@ -89,7 +86,7 @@ double seconds_of(const std::function<void()>& call) {
 
 std::size_t affordable_calls(const std::function<void()>& call) {
   call();
-  const auto start = Clock::now();
+  const auto start = std::chrono::steady_clock::now();
   std::size_t calls = 0;
   while (calls < 1000 && (calls < 20 || seconds_since(start) < 0.2)) call(), ++calls;
   return calls;

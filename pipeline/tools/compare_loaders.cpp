@@ -29,12 +29,8 @@ auto told_apart(const char* which, Body body) {
 }
 
 std::unique_ptr<LoadedBatch> next_batch(DataLoader& loader) {
-  constexpr std::chrono::seconds patience{1};
-  for (;;)
-    if (auto batch = loader.next_within(patience)) {
-      if (*batch) return std::move(*batch);
-      loader.begin_epoch();
-    }
+  for (;; loader.begin_epoch())
+    if (auto batch = loader.next()) return batch;
 }
 
 /// Samples per second, after the first batch.
