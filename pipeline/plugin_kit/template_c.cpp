@@ -3,7 +3,8 @@
 namespace flowtrain::plugin_kit {
 
 const char* const template_c =
-    R"file(/* @NAME@: a sampler for flowtrain. It draws where the boxes of a picture are: 255 inside a box, 0 outside. */
+    R"file(/* @NAME@: a sampler for flowtrain. It draws where the boxes of a picture are: 255 inside a box,
+   0 outside. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 namespace flowtrain::plugin_kit {
 
 const char* const template_cpp =
-    R"file(// @NAME@: a sampler for flowtrain. It draws where the boxes of a picture are: 255 inside a box, 0 outside. In training
-// the mask is mirrored at random.
+    R"file(// @NAME@: a sampler for flowtrain. It draws where the boxes of a picture are: 255 inside a box,
+// 0 outside. In training the mask is mirrored at random.
 #include <algorithm>
 #include <cstring>
 
