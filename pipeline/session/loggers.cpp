@@ -4,10 +4,10 @@
 
 namespace flowtrain {
 
-std::vector<NamedLogger> make_loggers(ProgressMode progress, std::uint64_t last, MetricsFile* metrics) {
+std::vector<NamedLogger> make_loggers(const LoggerParts& parts) {
   std::vector<NamedLogger> all;
-  all.push_back(
-      {"display", "bar, log, metrics.jsonl", Display::depth, std::make_unique<Display>(progress, last, metrics)});
+  all.push_back({"display", "bar, log, metrics.jsonl", Display::depth,
+                 std::make_unique<Display>(parts.progress, parts.last, parts.metrics)});
   return all;
 }
 

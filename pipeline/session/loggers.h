@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "pipeline/config/config.h"
 #include "pipeline/telemetry/metrics.h"
 #include "pipeline/telemetry/progress.h"
 #include "pipeline/train/logger.h"
@@ -20,7 +22,17 @@ struct NamedLogger {
   std::unique_ptr<Logger> logger;
 };
 
-/// `last`: iteration of the run. `metrics` may be null (runs without a folder).
-std::vector<NamedLogger> make_loggers(ProgressMode progress, std::uint64_t last, MetricsFile* metrics);
+/// What loggers are made of.
+struct LoggerParts {
+  const Config& config;
+  ProgressMode progress = ProgressMode::off;
+  std::uint64_t first = 1, last = 0;  ///< iterations of this start
+  MetricsFile* metrics = nullptr;     ///< null: this process writes no files
+
+  /// That of the run; not without `metrics`.
+  std::filesystem::path folder() const { return metrics->path().parent_path(); }
+};
+
+std::vector<NamedLogger> make_loggers(const LoggerParts& parts);
 
 }  // namespace flowtrain

@@ -76,7 +76,7 @@ class Run {
                       const Interrupt& interrupt) {
     const bool is_leader = options_.group->leads();
     BadSamples bad = make_bad_sample_log(config_, true, *session_.train().dataset, bad_sample_log, is_leader);
-    const auto loggers = make_loggers(options_.progress, run_plan_.last, metrics);
+    const auto loggers = make_loggers({config_, options_.progress, run_plan_.first, run_plan_.last, metrics});
     std::optional<Tuner> tuner;
     if (const auto& limits = session_.train().tunes)
       tuner.emplace(Tuning{loader_->shape(), limits->most_threads}, *limits);
