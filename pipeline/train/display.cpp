@@ -60,11 +60,17 @@ Display::~Display() { end(); }
 // Queues carry plain bytes: a task travels by pointer, and whoever holds the pointer owns the task.
 void Display::show_later(Task task) {
   auto owned = std::make_unique<Task>(std::move(task));
-  if (queue_.push(owned.get())) static_cast<void>(owned.release());
+  if (!queue_.push(owned.get())) return;
+  static_cast<void>(owned.release());
+  ++queued_;
 }
 
 void Display::loop() {
-  for (Task* next = nullptr; queue_.pop(next);) guarded(*std::unique_ptr<Task>(next));
+  for (Task* next = nullptr; queue_.pop(next);) {
+    guarded(*std::unique_ptr<Task>(next));
+    ++shown_;
+    shown_.notify_all();
+  }
   guarded([&] { progress_.finish(); });
 }
 
@@ -176,6 +182,12 @@ void Display::epoch(std::uint64_t iteration, std::uint64_t epoch, const Scalars&
   JsonObject fields{{"iter", iteration}, {"epoch", epoch + 1}};
   for (auto& [name, value] : means) fields[name] = value;
   show_later([this, fields = std::move(fields)] { metrics_->write("epoch", fields); });
+}
+
+std::function<void()> Display::wait_for_written() {
+  return [this, until = queued_] {
+    for (std::uint64_t shown = shown_; shown < until; shown = shown_) shown_.wait(shown);
+  };
 }
 
 void Display::finish() {

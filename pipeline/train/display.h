@@ -34,6 +34,7 @@ class Display : public Logger {
   void epoch(std::uint64_t iteration, std::uint64_t epoch, const Scalars& means) override;
   /// Writes the confusion to confusion.csv, beside metrics.jsonl; the file has that of the newest validation.
   void validation(const ValidationEvent& event) override;
+  std::function<void()> wait_for_written() override;
   void finish() override;
 
  private:
@@ -52,8 +53,10 @@ class Display : public Logger {
   MetricsFile* metrics_;
   ProgressDisplay progress_;
   BoundedQueue<Task*> queue_{depth};
-  std::set<std::string> clashes_;  // names of metrics that clash with fields; each is logged once
-  std::exception_ptr error_;       // set once, before failed_
+  std::uint64_t queued_ = 0;              // tasks, by the calling thread
+  std::atomic<std::uint64_t> shown_ = 0;  // and those of them that are done
+  std::set<std::string> clashes_;         // names of metrics that clash with fields; each is logged once
+  std::exception_ptr error_;              // set once, before failed_
   std::atomic<bool> failed_{false};
   std::jthread thread_;  // last: it uses all of the above
 };

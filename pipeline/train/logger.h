@@ -2,8 +2,10 @@
 // Loggers: side branches of training that get the reports of the compute thread.
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "pipeline/graph/outlet.h"
@@ -51,6 +53,11 @@ class Logger {
   /// Called after the last iteration of an epoch (counted from 0), with the means over the epoch.
   virtual void epoch(std::uint64_t, std::uint64_t, const Scalars&) {}
   virtual void validation(const ValidationEvent&) {}
+  /// A wait for all that was given before this call: when it returns, that is written. Any thread may carry it out
+  /// while the logger lives.
+  virtual std::function<void()> wait_for_written() {
+    return [] {};
+  }
   /// Returns when everything is written. Rethrows the first error of the logger's thread.
   virtual void finish() {}
 };
@@ -67,6 +74,13 @@ struct Loggers {
   }
   void validation(const ValidationEvent& event) const {
     for (auto* each : outlets.to) each->validation(event);
+  }
+  std::function<void()> wait_for_written() const {
+    std::vector<std::function<void()>> all;
+    for (auto* each : outlets.to) all.push_back(each->wait_for_written());
+    return [all = std::move(all)] {
+      for (auto& each : all) each();
+    };
   }
 };
 

@@ -43,6 +43,7 @@ struct Job {
   bool saves_optim = true, only_links = false;
   double stall_s = 0;
   Clock::time_point since = {};
+  std::function<void()> before = {};
 };
 
 }  // namespace
@@ -65,6 +66,7 @@ struct SnapshotBranch::Impl {
     tensors.settle();
     auto optim = views_of(tensors.optim);
     if (!job.saves_optim) std::erase_if(optim, [](auto& tensor) { return !is_average(tensor.name); });
+    job.before();
     try {
       return write_snapshot(policy.folder, {job.iteration, views_of(tensors.model), std::move(optim), job.state_json,
                                             policy.config_toml});
@@ -169,12 +171,17 @@ bool SnapshotBranch::leaves_out(std::uint64_t iteration) {
   return true;
 }
 
-void SnapshotBranch::save(Learner& learner, const RunState& state, const std::vector<std::string>& links) {
+void SnapshotBranch::save(Learner& learner, const RunState& state, const std::vector<std::string>& links,
+                          std::function<void()> before) {
   if (!impl_) return;
   const auto begin = Clock::now();
   impl_->wait();
   learner.copy_state(impl_->tensors);
-  Job job{.iteration = state.iteration, .links = links, .state_json = state.to_json(), .since = begin};
+  Job job{.iteration = state.iteration,
+          .links = links,
+          .state_json = state.to_json(),
+          .since = begin,
+          .before = std::move(before)};
   job.saves_optim = state.has_saved("optim");
   job.stall_s = seconds_since(begin);
   impl_->start(std::move(job), state);

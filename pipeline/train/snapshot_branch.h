@@ -3,6 +3,7 @@
 // a thread of their own.
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,8 +40,11 @@ class SnapshotBranch {
   bool leaves_out(std::uint64_t iteration);
   /// Copies the state and returns; waits first if the one before is still being written. A failed write, for whatever
   /// reason, is a warning, and training goes on: the next one tries anew. `links`: snapshots/<link> that are to lead to
-  /// it.
-  void save(Learner& learner, const RunState& state, const std::vector<std::string>& links = {});
+  /// it. `before`: what must have happened before the snapshot is there, on the writing thread: a run that goes on
+  /// from it writes no line again that came before it.
+  void save(
+      Learner& learner, const RunState& state, const std::vector<std::string>& links = {},
+      std::function<void()> before = [] {});
   /// Leads `links` to the snapshot of `iteration`, saved before, as save() does. `state`: as it is now.
   void link(std::uint64_t iteration, const RunState& state, const std::vector<std::string>& links);
   /// In the first process: throws UserError(snapshot) where a write has failed and the policy is to stop then.

@@ -11,7 +11,7 @@ void Snapshots::save(SnapshotReason reason, const std::vector<std::string>& link
   const Profile::At at(profile, Phase::snapshot);
   hooks(HookEvent::snapshot_begin);
   hooks.save();
-  branch->save(learner, state, links);
+  branch->save(learner, state, links, loggers.wait_for_written());
   saved = state.iteration;
   hooks(HookEvent::snapshot_end);
 }

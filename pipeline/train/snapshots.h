@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "pipeline/train/hook_calls.h"
+#include "pipeline/train/logger.h"
 #include "pipeline/train/run_state.h"
 #include "pipeline/train/snapshot_branch.h"
 #include "stages/compute.h"
@@ -26,6 +27,7 @@ struct Snapshots {
   SnapshotBranch* branch;  ///< null: nothing is written
   Learner& learner;
   HookCalls& hooks;
+  const Loggers& loggers;
   Profile* profile;  ///< null: nobody asks where time goes
   RunState& state;
   std::uint64_t saved = state.iteration;  ///< iteration of the newest one

@@ -2,8 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/telemetry/log.h"
+#include "pipeline/train/display.h"
 #include "tests/pipeline/scripted_learner.h"
 #include "tests/support/temp_folder.h"
 
@@ -19,7 +25,8 @@ TEST_CASE("an iteration has one snapshot, unless more has come of it since") {
   RunState state;
   ScriptedLearner learner;
   HookCalls hooks(nullptr, state, solo_group(), 100, 0);
-  Snapshots snapshots{&branch, learner, hooks, nullptr, state};
+  const Loggers loggers;
+  Snapshots snapshots{&branch, learner, hooks, loggers, nullptr, state};
   CHECK(snapshots.has_newest());
   int asked = 0;
   const auto take = [&](SnapshotReason reason) {
@@ -38,8 +45,66 @@ TEST_CASE("an iteration has one snapshot, unless more has come of it since") {
   CHECK(branch.finish());
   CHECK(list_snapshots(policy.folder).size() == 1);
 
-  Snapshots nowhere{nullptr, learner, hooks, nullptr, state};
+  Snapshots nowhere{nullptr, learner, hooks, loggers, nullptr, state};
   state.iteration = 6;
   nowhere.save(SnapshotReason::end);
   CHECK(learner.take_calls().empty());
+}
+
+namespace {
+
+class NotingLogger : public Logger {
+ public:
+  explicit NotingLogger(std::filesystem::path snapshots) : snapshots_(std::move(snapshots)) {}
+  void step(const StepEvent&, const Scalars&) override {}
+  std::function<void()> wait_for_written() override {
+    return [this] { saved_too_early = saved_too_early || !list_snapshots(snapshots_).empty(), ++waits; };
+  }
+
+  bool saved_too_early = false;
+  int waits = 0;
+
+ private:
+  const std::filesystem::path snapshots_;
+};
+
+}  // namespace
+
+TEST_CASE("a snapshot is there only when the lines of its iteration are written") {
+  set_console_level(ConsoleLevel::quiet);
+  const TempFolder folder;
+  SnapshotPolicy policy;
+  policy.folder = folder.path() / "snapshots";
+  SnapshotBranch branch(policy, nullptr);
+  RunState state;
+  ScriptedLearner learner;
+  HookCalls hooks(nullptr, state, solo_group(), 100, 0);
+  NotingLogger logger(policy.folder);
+  const Loggers loggers{{{&logger}}};
+  Snapshots snapshots{&branch, learner, hooks, loggers, nullptr, state};
+  state.iteration = 5;
+  snapshots.save(SnapshotReason::period);
+  CHECK(branch.finish());
+  CHECK(logger.waits == 1);
+  CHECK_FALSE(logger.saved_too_early);
+  CHECK(list_snapshots(policy.folder).size() == 1);
+}
+
+TEST_CASE("who waits for the display finds all lines that it was given before") {
+  set_console_level(ConsoleLevel::quiet);
+  const TempFolder folder;
+  const auto path = folder.path() / "metrics.jsonl";
+  MetricsFile metrics(path);
+  Display display(ProgressMode::off, 300, &metrics);
+  const auto lines = [&] {
+    std::ifstream file(path);
+    return std::count(std::istreambuf_iterator(file), {}, '\n');
+  };
+  for (std::uint64_t iteration = 1; iteration <= 300; ++iteration) {
+    display.step({.iteration = iteration, .report = true}, {});
+    if (iteration % 50 > 0) continue;
+    display.validation({.iteration = iteration, .scalars = {{"loss", 1.0}}});
+    display.wait_for_written()();
+    CHECK(lines() == static_cast<std::ptrdiff_t>(iteration + iteration / 50));
+  }
 }
