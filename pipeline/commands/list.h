@@ -12,6 +12,7 @@ FLOWTRAIN_COMMAND(hooks, "hooks", "hooks CONFIG", "list of hooks and when they r
 FLOWTRAIN_COMMAND(config, "config", "config CONFIG", "the resolved configuration; --keys lists every key")
 FLOWTRAIN_COMMAND(snapshot, "snapshot", "snapshot ls|show|verify|export", "look into snapshots; also diff and convert")
 FLOWTRAIN_COMMAND(metrics, "metrics", "metrics RUN", "what a run measured, as CSV")
+FLOWTRAIN_COMMAND(report, "report", "report RUN [RUN...]", "a page with charts of a run, or of several to compare")
 FLOWTRAIN_COMMAND(plugins, "plugins", "plugins [FILE.so]", "what can be named in a configuration")
 FLOWTRAIN_COMMAND(plugin, "plugin", "plugin new|check", "begin a plugin; check one")
 FLOWTRAIN_COMMAND(info, "info", "info [CONFIG]", "versions, machine, devices; or a net, parameter by parameter")

@@ -381,7 +381,9 @@ const std::vector<KeyTable> tables = {
     {"display",
      "what is shown while training",
      {{"every", Kind::integer_or_text, std::int64_t{20}, period, 0, most},
-      one_of({"auto", "bar", "plain", "off"}, "progress", "auto", "auto: a bar on a terminal, plain lines elsewhere")}},
+      one_of({"auto", "bar", "plain", "off"}, "progress", "auto", "auto: a bar on a terminal, plain lines elsewhere"),
+      {"report", Kind::boolean, true,
+       "write report.html into the run's folder: charts, pictures, the graph, how to repeat it"}}},
 };
 
 }  // namespace

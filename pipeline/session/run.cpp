@@ -12,6 +12,7 @@
 #include "pipeline/report/describe_net.h"
 #include "pipeline/report/profile_report.h"
 #include "pipeline/report/result_record.h"
+#include "pipeline/report_page/report_branch.h"
 #include "pipeline/session/auto_batch.h"
 #include "pipeline/session/bad_sample_log.h"
 #include "pipeline/session/fingerprints.h"
@@ -88,7 +89,8 @@ class Run {
     }
     std::optional<OverlappedValidation> beside;
     if (net_copy_) beside.emplace(parts.validation, &interrupt, parts.val_errors.action);
-    wire_run(session_, *loader_, parts, loggers, snapshots, beside ? &*beside : nullptr);
+    const Drawing drawing = wire_run(session_, *loader_, parts, loggers, snapshots, beside ? &*beside : nullptr);
+    if (metrics) write_graph(drawing);
     parts.bad_samples = &bad;
     parts.interrupt = &interrupt;
     parts.tuner = tuner ? &*tuner : nullptr;
@@ -151,6 +153,14 @@ class Run {
     parts.iterations_per_epoch = epoch();
     parts.display_every = period(config_.table("display"), "every").to_iterations(epoch());
     return parts;
+  }
+
+  // The run goes on without, as it does without lines of metrics.
+  void write_graph(const Drawing& drawing) const try {
+    write_file_atomically(std::filesystem::path(options_.folder) / "graph.json",
+                          graph_json(drawing, {epoch(), run_plan_.last, session_.train().batch}));
+  } catch (const UserError& error) {
+    log_warn(concat(error.what(), "; the run goes on"));
   }
 
   void tell_retries(MetricsFile* metrics, std::uint64_t iteration) const {
@@ -330,16 +340,23 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
     return 0;
   }
 
-  if (group.leads()) run.announce();
-  const TrainerResult result =
-      run.train(metrics, journals ? &*journals->bad_sample_log : nullptr, snapshots ? &*snapshots : nullptr, interrupt);
-  const bool written = !snapshots || snapshots->finish();
-  if (snapshots) snapshots->check();
-  if (start.folder) write_file_atomically(start.folder->path() / "result.json", run.record());
-  if (!written)
-    throw UserError(ExitCode::snapshot, "the last snapshot could not be written (the reason is above)",
-                    "make room, then --resume auto goes on from the one before");
-  return exit_code(result);
+  std::optional<ReportBranch> report;  // its last page is written when everything else is
+  if (start.folder && start.config.table("display").boolean("report")) report.emplace(start.folder->path());
+  try {
+    if (group.leads()) run.announce();
+    const TrainerResult result = run.train(metrics, journals ? &*journals->bad_sample_log : nullptr,
+                                           snapshots ? &*snapshots : nullptr, interrupt);
+    const bool written = !snapshots || snapshots->finish();
+    if (snapshots) snapshots->check();
+    if (start.folder) write_file_atomically(start.folder->path() / "result.json", run.record());
+    if (!written)
+      throw UserError(ExitCode::snapshot, "the last snapshot could not be written (the reason is above)",
+                      "make room, then --resume auto goes on from the one before");
+    return exit_code(result);
+  } catch (const std::exception& error) {
+    if (report) report->failed(error.what());
+    throw;
+  }
 }
 
 int run_without_traces(const Config& config, const RunOptions& options, const MakeLearner& make_learner,

@@ -126,7 +126,9 @@ void Display::show(const StepEvent& event, const Scalars& parts) {
                     {"data_time", event.data_time_s},
                     {"step_time", event.step_time_s},
                     {"grad_norm", event.grad_norm},
-                    {"clipped", event.clipped}};
+                    {"clipped", event.clipped},
+                    {"elapsed_s", event.elapsed_s},
+                    {"samples", event.samples}};
   if (event.slowest_rank >= 0)
     append(fields, {{"slowest_rank", event.slowest_rank},
                     {"slowest_time", event.slowest_s},

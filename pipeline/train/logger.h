@@ -22,6 +22,8 @@ struct StepEvent {
   double clipped = 0;  ///< share of the iterations since the last report whose gradients were clipped
   double samples_per_s = 0, data_wait = 0;  ///< since the last report
   double data_time_s = 0, step_time_s = 0;  ///< means per iteration since the last report
+  double elapsed_s = 0;                     ///< training time over all starts
+  std::uint64_t samples = 0;                ///< that the run was trained on so far, of all processes
   double eta_s = 0;
   int slowest_rank = -1;           ///< that the others wait for; -1 where one process trains
   double slowest_s = 0;            ///< its own time per iteration: data and computing

@@ -53,6 +53,8 @@ void Reports::complete(StepEvent& event) const {
   pace.describe(event);
   if (event.report) pace.compare_ranks(group, event);
   const auto done = static_cast<double>(event.iteration + 1 - plan.first);
+  event.elapsed_s = pace.elapsed_s();
+  event.samples = state.samples;
   event.eta_s = pace.run_s() / done * static_cast<double>(plan.last - event.iteration);
 }
 

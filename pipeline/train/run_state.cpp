@@ -50,6 +50,7 @@ void members(Is<PendingLine> auto& of, const auto& member) {
 void members(Is<RunState> auto& of, const auto& member) {
   member("iteration", of.iteration);
   member("samples_per_epoch", of.samples_per_epoch);
+  member("samples", of.samples, may_lack);
   member("losses", of.losses);
   member("epoch_sums", of.epoch_sums, may_lack);
   member("line", of.line, may_lack);

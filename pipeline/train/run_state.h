@@ -45,6 +45,7 @@ struct PendingValidation {
 struct RunState {
   std::uint64_t iteration = 0;
   std::uint64_t samples_per_epoch = 0;          ///< of the data set at that time; another size means other data
+  std::uint64_t samples = 0;                    ///< consumed, of all processes
   Xxh64 order;                                  ///< over the ids of all samples consumed, as little-endian u64
   std::deque<double> losses;                    ///< the last 20: `loss_avg`
   std::map<std::string, ScalarSum> epoch_sums;  ///< of the last epoch that began, by name

@@ -54,6 +54,7 @@ void SampleAccount::settle(std::uint64_t iteration, const StepFlags& all) {
   ids.reserve(rows_.size());
   for (auto& row : rows_) ids.push_back(trained_on(row));
   state_.order.update(std::as_bytes(std::span(ids)));
+  state_.samples += ids.size();
   rows_.clear();
   bad_samples_.account(std::move(found), iteration);
   if (bad_samples_.ids().size() != state_.bad_samples.size()) state_.bad_samples = bad_samples_.ids();

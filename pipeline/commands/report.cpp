@@ -1,0 +1,46 @@
+// flowtrain report RUN [RUN…]
+
+#include <cstdio>
+#include <filesystem>
+#include <vector>
+
+#include "pipeline/commands/flags.h"
+#include "pipeline/config/run_folder.h"
+#include "pipeline/report_page/report_page.h"
+#include "pipeline/snapshot/atomic_folder.h"
+#include "sampling/core/error.h"
+
+namespace flowtrain::commands {
+
+namespace {
+
+void check_run(const std::filesystem::path& run) {
+  if (!holds_run(run))
+    throw UserError(ExitCode::usage, "there is no run in '" + run.string() + "'",
+                    "RUN is the folder of a run, e.g. runs/quickstart");
+}
+
+}  // namespace
+
+int report(const Arguments& arguments, Interrupt&) {
+  CLI::App app(
+      "Writes a page with what a run did: charts, pictures, its graph, how to repeat it. Open it in a browser.\n"
+      "Of several runs the page draws the curves over one another, and lists the keys in which they differ.",
+      "flowtrain report");
+  std::vector<std::string> folders;
+  std::filesystem::path out;
+  app.add_option("RUN", folders, "folders of runs, e.g. runs/quickstart")->required();
+  add_path(app, "--out", out, "the page; default RUN/report.html, of several runs ./report.html");
+  if (!parse(app, arguments)) return 0;
+  std::vector<ReportedRun> runs;
+  for (auto& folder : folders) {
+    runs.push_back({expand_home(folder)});
+    check_run(runs.back().folder);
+  }
+  if (out.empty()) out = runs.size() == 1 ? runs[0].folder / "report.html" : "report.html";
+  write_file_atomically(out, render_report(runs, {.page_folder = out.parent_path()}));
+  std::printf("%s\n", out.c_str());
+  return 0;
+}
+
+}  // namespace flowtrain::commands

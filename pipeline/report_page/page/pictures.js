@@ -1,0 +1,98 @@
+// Pictures of validations over time, the worst samples, and the confusion matrix.
+
+/** A picture with its boxes over it: true ones dashed, predicted ones solid. */
+function picture(run, sample) {
+  if (!sample.src) return el('div', {class: 'nopicture'}, 'no picture');
+  const src = sample.src.startsWith('data:') ? sample.src : address(sample.src);
+  const boxes = (sample.boxes || []).filter(box => ['x1', 'y1', 'x2', 'y2'].every(side => isNumber(box[side])));
+  const size = Math.max(8, sample.width / 14);
+  return el('div', {class: 'picture'},
+    el('img', {src, loading: 'lazy', alt: `sample ${sample.id}, labelled ${words(sample.label)}`,
+               class: sample.width < 160 ? 'small' : ''}),
+    boxes.length === 0 ? null : drawn('svg', {viewBox: `0 0 ${sample.width} ${sample.height}`, 'aria-hidden': 'true'},
+      boxes.map(box => drawn('g', {class: box.truth ? 'truth' : 'found'},
+        drawn('rect', {x: box.x1, y: box.y1, width: box.x2 - box.x1, height: box.y2 - box.y1}),
+        drawn('text', {x: box.x1 + 2, y: Math.max(size, box.y1 - 2), 'font-size': size},
+              words(box.label) + (isNumber(box.score) ? ` ${percent(box.score)}` : ''))))));
+}
+
+const words = value => value === null || value === undefined ? '–' : Array.isArray(value) ? value.join(', ') :
+  typeof value === 'object' ? JSON.stringify(value) : String(value);
+
+/** A picture with what is known of it. */
+function card(run, sample) {
+  const hasBoxes = (sample.boxes || []).length > 0;
+  const judged = !hasBoxes && sample.label !== undefined && sample.prediction !== undefined;
+  const right = judged && words(sample.label) === words(sample.prediction);
+  const found = (sample.boxes || []).filter(box => !box.truth), truth = (sample.boxes || []).filter(box => box.truth);
+  return el('figure', {class: 'card'}, picture(run, sample), el('figcaption', {},
+    judged ? el('div', {class: right ? 'right' : 'wrong'}, right ? '✓ ' : '✗ ', words(sample.prediction),
+                isNumber(sample.confidence) ? ` ${percent(sample.confidence)}` : '') : null,
+    judged && !right ? el('div', {}, 'is ', words(sample.label)) : null,
+    hasBoxes ? el('div', {}, `${found.length} found, ${truth.length} true`) : null,
+    isNumber(sample.loss) ? el('div', {class: 'muted'}, `loss ${number(sample.loss)}`) : null));
+}
+
+function picturesOf(run) {
+  const all = run.pictures.filter(each => (each.samples || []).length > 0);
+  if (all.length === 0) return null;
+  const cards = el('div', {class: 'cards'});
+  const label = el('output', {});
+  const slider = el('input', {type: 'range', min: 0, max: all.length - 1, step: 1, id: 'pictures-at',
+                              oninput: () => show()});
+  slider.value = shared.picturesAt === undefined ? all.length - 1 : Math.min(shared.picturesAt, all.length - 1);
+  const show = () => {
+    const at = Number(slider.value);
+    shared.picturesAt = at === all.length - 1 ? undefined : at;
+    label.textContent = `iteration ${count(all[at].iter)} (${at + 1} of ${all.length})`;
+    slider.setAttribute('aria-valuetext', label.textContent);
+    cards.replaceChildren(...all[at].samples.map(sample => card(run, sample)));
+  };
+  show();
+  const step = by => el('button', {type: 'button', 'aria-label': by < 0 ? 'earlier' : 'later', onclick: () => {
+    slider.value = Number(slider.value) + by;
+    show();
+  }}, by < 0 ? '◀' : '▶');
+  const boxes = all.some(each => each.samples.some(sample => (sample.boxes || []).length > 0));
+  return el('div', {}, all.length > 1 ?
+    el('div', {class: 'chooser'}, step(-1), el('label', {for: 'pictures-at', class: 'unseen'}, 'Validation'), slider,
+       step(1), label) : el('p', {class: 'muted'}, label),
+    boxes ? el('p', {class: 'muted'}, 'Solid boxes are predictions, dashed ones are true.') : null, cards);
+}
+
+function worstOf(run) {
+  const newest = [...run.pictures].reverse().find(each => (each.worst || []).length > 0);
+  if (!newest) return null;
+  return el('div', {}, el('p', {class: 'muted'}, `Of the validation at iteration ${count(newest.iter)}.`),
+            el('div', {class: 'cards'}, newest.worst.map(sample => card(run, sample))));
+}
+
+/** Rows are labels, columns predictions. Of many classes only the pairs that are confused most. */
+function confusionOf(run) {
+  if (!run.confusion) return null;
+  const {classes, rows} = run.confusion;
+  const sums = rows.map(row => row.reduce((a, b) => a + b, 0));
+  const pairs = [];
+  rows.forEach((row, label) => row.forEach((n, prediction) => {
+    if (label !== prediction && n > 0) pairs.push({label, prediction, n});
+  }));
+  pairs.sort((a, b) => b.n - a.n);
+  const most = el('div', {}, el('h3', {}, 'Most confused'), pairs.length === 0 ? el('p', {}, 'Nothing was confused.') :
+    table('Most confused classes', ['label', 'taken for', 'times', 'of the label'], pairs.slice(0, 10).map(pair =>
+      [classes[pair.label], classes[pair.prediction], count(pair.n), percent(pair.n / sums[pair.label])])));
+  if (classes.length > 40) return most;
+  const greatest = Math.max(1, ...rows.flat());
+  const cell = (n, label, prediction) => {
+    const share = sums[label] ? n / sums[label] : 0;
+    return el('td', {class: label === prediction ? 'hit' : n > 0 ? 'miss' : 'none',
+                     style: `--share: ${share.toFixed(3)}`,
+                     title: `${classes[label]} taken for ${classes[prediction]}: ${count(n)} (${percent(share)})`},
+              n > 0 ? String(n) : '·');
+  };
+  return el('div', {class: 'columns'}, el('div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Confusion'},
+    el('table', {class: 'confusion'}, el('caption', {}, 'Rows: labels. Columns: predictions.'),
+      el('thead', {}, el('tr', {}, el('th', {}), classes.map(name => el('th', {scope: 'col', title: name},
+        el('span', {}, name))))),
+      el('tbody', {}, rows.map((row, label) => el('tr', {}, el('th', {scope: 'row'}, classes[label]),
+        row.map((n, prediction) => cell(n, label, prediction))))))), most);
+}

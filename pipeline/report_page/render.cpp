@@ -1,0 +1,86 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "pipeline/report_page/differences.h"
+#include "pipeline/report_page/page_files.h"
+#include "pipeline/report_page/report_page.h"
+#include "sampling/core/text.h"
+
+namespace flowtrain {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+// JSON within a <script>: nothing in it can end the element or begin a comment, and no reader takes U+2028 for the end
+// of a line.
+std::string in_script(std::string_view json) {
+  std::string text;
+  text.reserve(json.size());
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const auto rest = json.substr(i);
+    if (json[i] == '<') {
+      text += "\\u003c";
+    } else if (rest.starts_with("\u2028") || rest.starts_with("\u2029")) {
+      text += rest.starts_with("\u2028") ? "\\u2028" : "\\u2029";
+      i += 2;
+    } else {
+      text += json[i];
+    }
+  }
+  return text;
+}
+
+std::string in_html(std::string_view plain) {
+  std::string text;
+  for (const char c : plain) {
+    if (c == '<')
+      text += "&lt;";
+    else if (c == '&')
+      text += "&amp;";
+    else
+      text += c;
+  }
+  return text;
+}
+
+// Names of folders need not be UTF-8, which a page must be.
+std::string in_utf8(const std::string& text) {
+  return ordered_json::parse(ordered_json(text).dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+}
+
+std::string title_of(const std::vector<ReportedRun>& runs) {
+  return in_html(in_utf8(join(runs, ", ", [](auto& run) {
+    return std::filesystem::absolute(run.folder).lexically_normal().filename().string();
+  })));
+}
+
+}  // namespace
+
+std::string render_report(const std::vector<ReportedRun>& runs, const ReportOptions& options) {
+  std::string data = "{\"runs\":[";
+  for (auto& run : runs) data += (&run == &runs.front() ? "" : ",") + run_data(run, options);
+  data += "],\"differences\":";
+  std::vector<std::optional<Document>> documents;
+  if (runs.size() > 1)
+    for (auto& run : runs) documents.push_back(stored_document(run.folder));
+  data += differing_keys(documents).dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "}";
+  const auto title = title_of(runs);
+  // The text before the scripts is what a browser paints first.
+  return concat(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<link rel=\"icon\" "
+      "href=\"data:,\">\n<title>",
+      title, " – flowtrain</title>\n<style>\n", page_files::style,
+      "</style>\n</head>\n<body>\n<header id=\"head\"><h1>", title,
+      "</h1></header>\n<div id=\"tools\"></div>\n<main id=\"main\"></main>\n"
+      "<div id=\"said\" class=\"unseen\" role=\"status\"></div>\n"
+      "<noscript><p>This page draws its charts with JavaScript, which is switched off.</p></noscript>\n"
+      "<script type=\"application/json\" id=\"data\">",
+      in_script(data), "</script>\n<script>\n", page_files::plotter, "\n</script>\n<script>\n", page_files::script,
+      "</script>\n</body>\n</html>\n");
+}
+
+}  // namespace flowtrain

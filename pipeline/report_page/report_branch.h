@@ -1,0 +1,43 @@
+#pragma once
+// The side branch that keeps a run's report.html up to date.
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "pipeline/report_page/report_page.h"
+#include "sampling/core/mutex.h"
+
+namespace flowtrain {
+
+/// Writes report.html beside metrics.jsonl, on a thread of its own: soon after the start, from then on at most each
+/// 30 s and no more often than takes 1 % of the time, and when it is destroyed. It reads what the run has written, so
+/// training does nothing for it. A page that cannot be written is one warning.
+class ReportBranch {
+ public:
+  /// `folder`: the run's.
+  explicit ReportBranch(std::filesystem::path folder);
+  /// Writes the last page.
+  ~ReportBranch();
+  ReportBranch(const ReportBranch&) = delete;
+
+  /// What ends the run, for the last page.
+  void failed(std::string error) { run_.error = std::move(error); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void loop();
+  bool wait_until(Clock::time_point time) FT_EXCLUDES(mutex_);
+  void write() noexcept;
+
+  ReportedRun run_;
+  bool warned_ = false;
+  Mutex mutex_;
+  CondVar ended_;
+  bool ends_ FT_GUARDED_BY(mutex_) = false;
+  std::jthread thread_;  // last: it uses all of the above
+};
+
+}  // namespace flowtrain
