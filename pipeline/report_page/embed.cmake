@@ -1,4 +1,4 @@
-# Writes OUTPUT, a C++ file with the texts of STYLE, SCRIPTS (separated by |) and the PLOTTER: page_files.h declares them.
+# Writes OUTPUT, a C++ file with the texts of STYLE, SCRIPTS (separated by |) and the PLOTTER: see page_files.h.
 # The scripts share one scope, which is closed to others.
 function(append_text name)
   set(all "")
@@ -10,7 +10,8 @@ function(append_text name)
   endforeach()
   string(REGEX REPLACE "(..)" "'\\\\x\\1'," bytes "${all}")
   string(REGEX REPLACE "((.....................){5})" "\\1\n" bytes "${bytes}")
-  file(APPEND ${OUTPUT} "constexpr char ${name}_bytes[] = {\n${bytes}};\nconst std::string_view ${name}(${name}_bytes, sizeof ${name}_bytes);\n")
+  file(APPEND ${OUTPUT} "constexpr char ${name}_bytes[] = {\n${bytes}};\n"
+                        "const std::string_view ${name}(${name}_bytes, sizeof ${name}_bytes);\n")
 endfunction()
 
 string(REPLACE "|" ";" scripts "${SCRIPTS}")

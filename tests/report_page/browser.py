@@ -12,7 +12,8 @@ import subprocess
 import sys
 import tempfile
 
-HOSTILE = ["</script><script>document.title='hacked'</script>", '"\'`', "\u2028", "<img src=x onerror=document.title='hacked'>"]
+HOSTILE = ["</script><script>document.title='hacked'</script>", '"\'`', "\u2028",
+           "<img src=x onerror=document.title='hacked'>"]
 
 
 def skip(reason):
@@ -37,8 +38,8 @@ def write_run(folder, lr, name):
     names = ["plan", "compute", name]
     graph = {"iterations_per_epoch": 500, "last_iteration": 1000,
              "nodes": [{"name": each, "label": each + "\nwork", "thread": True} for each in names],
-             "edges": [{"from": "plan", "to": "compute", "label": "queue"}, {"from": "compute", "to": "plan", "label": ""},
-                       {"from": "compute", "to": name, "label": name}]}
+             "edges": [{"from": "plan", "to": "compute", "label": "queue"},
+                       {"from": "compute", "to": "plan", "label": ""}, {"from": "compute", "to": name, "label": name}]}
     json.dump(graph, open(folder + "/graph.json", "w"))
     with open(folder + "/confusion.csv", "w") as file:
         quoted = '"' + name.replace('"', '""') + '"'

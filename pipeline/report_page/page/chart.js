@@ -1,8 +1,8 @@
 // One chart: curves over the shared x axis. It is drawn when it comes into view.
 //
 // A chart is made of {id, title, series, format?, stacked?, log?, marks?, from0?, unit?}; a series of
-//   {name, run, colour, iter, mean, low?, high?, points?, smooth?, dash?, thin?}: values at iterations; `low` and `high`
-//   make a band; `smooth` adds a smoothed curve; `points` draws a dot at each value.
+//   {name, label?, run, colour, iter, mean, low?, high?, points?, smooth?, dash?, thin?}: values at iterations; `low` and
+//   `high` make a band; `smooth` adds a smoothed curve ("alone": in place of the values); `points` draws dots.
 // Marks {run, iter, value, text} are stars; events of the run are on every axis.
 
 const glyphs = {resume: '↻', lr: '↓', snapshot: '◆', nonfinite: '!', skipped: '×'};
@@ -47,8 +47,9 @@ class Chart {
                   this.area, this.line, this.band);
     this.values = el('details', {class: 'values', ontoggle: () => this.fillValues()}, el('summary', {}, 'Values'));
     this.element = el('figure', {class: 'chart' + (spec.wide ? ' wide' : ''), id: 'chart-' + spec.id},
-                      el('figcaption', {}, el('h3', {}, spec.title), spec.unit ? el('span', {class: 'unit'}, spec.unit) :
-                         null), this.legend, this.box, this.values);
+                      el('figcaption', {}, el('h3', {}, spec.title),
+                         spec.unit && el('span', {class: 'unit'}, spec.unit)),
+                      this.legend, this.box, this.values);
     this.listen();
     this.fillLegend();
   }
@@ -119,7 +120,8 @@ class Chart {
     });
     const options = {
       file: rows, labels, series,
-      customBars: !this.spec.stacked, stackedGraph: Boolean(this.spec.stacked), fillAlpha: this.spec.stacked ? 0.55 : 0.18,
+      customBars: !this.spec.stacked, stackedGraph: Boolean(this.spec.stacked),
+      fillAlpha: this.spec.stacked ? 0.55 : 0.25,
       connectSeparatedPoints: true, logscale: this.isLog(), visibility: this.shown,
       dateWindow: shared.range || wholeRange(shared.runs),
       includeZero: Boolean(this.spec.from0), legend: 'never', highlightCircleSize: 0, interactionModel: {},
@@ -254,7 +256,9 @@ class Chart {
         column = curves.findIndex(curve => curve.name === series.name && curve.run === series.run);
         cell = column >= 0 ? this.valueAt(column, x) : null;
       }
-      if (cell) {
+      if (x !== null && !cell) {
+        reading.textContent = '–';
+      } else if (cell) {
         const band = cell[2] > cell[0] ? ` (${format(cell[0])} … ${format(cell[2])})` : '';
         reading.textContent = format(cell[1]) + band;
       } else {

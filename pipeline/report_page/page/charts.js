@@ -9,10 +9,14 @@ function seriesOf(run, tableName, name, more = {}) {
 
 const some = list => list.filter(each => each !== null && each !== undefined && each !== false);
 
-/** A chart of the series that are there; null where none is. */
+/** A chart of the series that are there; null where none is. Curves differ in colour, and in their dashes or dots. */
 function chartOf(id, title, series, more = {}) {
   const there = some(series);
-  there.forEach((each, i) => { if (more.colours !== false && each.colour === 0) each.colour = i; });
+  if (more.colours !== false)
+    there.forEach((each, i) => {
+      each.colour ||= i;
+      if (!more.stacked && each.points === there[0].points) each.dash ??= i;
+    });
   return there.length === 0 ? null : {id, title, series: there, ...more};
 }
 
@@ -99,8 +103,8 @@ function timeCharts(run) {
       seriesOf(run, 'train', 'step_p50', {label: 'half are faster (p50)'}),
       seriesOf(run, 'train', 'step_p99', {label: 'one of 100 is slower (p99)'}),
     ], {format: duration, from0: true}),
-    chartOf('shares', 'Use of the machine', share.map(([name, label]) => seriesOf(run, 'train', name, {label, thin: true})),
-            {format: percent, from0: true, log: false}),
+    chartOf('shares', 'Use of the machine', share.map(([name, label]) =>
+      seriesOf(run, 'train', name, {label, thin: true})), {format: percent, from0: true, log: false}),
     chartOf('memory', 'Memory', [seriesOf(run, 'train', 'host_memory_mb', {label: 'host'}),
                                  seriesOf(run, 'train', 'gpu_memory_mb', {label: 'GPU'})],
             {format: megabytes, from0: true, log: false}),

@@ -6,7 +6,8 @@ const runLabel = run => run.label;
 function labelRuns(runs) {
   const base = run => run.path.replace(/\/+$/, '').split('/').pop() || run.path;
   const names = runs.map(base);
-  runs.forEach((run, i) => { run.label = names.indexOf(names[i]) === names.lastIndexOf(names[i]) ? names[i] : run.path; });
+  const isOnly = name => names.indexOf(name) === names.lastIndexOf(name);
+  runs.forEach((run, i) => { run.label = isOnly(names[i]) ? names[i] : run.path; });
 }
 
 function comparedSeries(runs, tableName, name, more = {}) {
@@ -40,7 +41,8 @@ function comparedCharts(runs) {
                {format: percent, from0: true, log: false}),
       compared(runs, 'step', 'Computing, per iteration', 'train', 'step_time', {smooth: 'alone'},
                {format: duration, from0: true}),
-      compared(runs, 'memory', 'Host memory', 'train', 'host_memory_mb', {}, {format: megabytes, from0: true, log: false}),
+      compared(runs, 'memory', 'Host memory', 'train', 'host_memory_mb', {},
+               {format: megabytes, from0: true, log: false}),
     ]),
   };
 }
@@ -74,7 +76,8 @@ function comparisonTable(runs) {
       const value = bestValue(run, name);
       return isNumber(value) && value === winners[i] ? el('strong', {}, '★ ', number(value)) : number(value);
     }),
-    number(meanOf((run.train.series.samples_per_s || {}).mean)), percent(meanOf((run.train.series.data_wait || {}).mean)),
+    number(meanOf((run.train.series.samples_per_s || {}).mean)),
+    percent(meanOf((run.train.series.data_wait || {}).mean)),
   ]));
 }
 

@@ -31,7 +31,8 @@ function withBends(nodes, forward, layer) {
   const pieces = [];
   for (const edge of forward) {
     const between = layer.get(edge.to) - layer.get(edge.from) - 1;
-    edge.bends = Array.from({length: between}, (_, i) => ({name: `${edge.from}→${edge.to} ${i}`, bend: true, lines: []}));
+    edge.bends = Array.from({length: between}, (_, i) =>
+      ({name: `${edge.from}→${edge.to} ${i}`, bend: true, lines: []}));
     let from = edge.from;
     edge.bends.forEach((bend, i) => {
       layer.set(bend.name, layer.get(edge.from) + 1 + i);

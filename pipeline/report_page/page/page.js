@@ -17,8 +17,8 @@ function verdictText(run) {
 
 function progressText(run) {
   const last = lastIteration(run), {iter} = run.status;
-  const epochs = run.iterations_per_epoch > 0 ? `, epoch ${(iter / run.iterations_per_epoch).toFixed(2)}` : '';
-  return `iteration ${count(iter)}${last && last !== iter ? ` of ${count(last)}` : ''}${epochs}`;
+  return some([last && last !== iter && `of ${count(last)}`,
+               run.iterations_per_epoch > 0 && `epoch ${(iter / run.iterations_per_epoch).toFixed(2)}`]).join(', ');
 }
 
 /** Time that is left, of a run that goes on. */
@@ -54,8 +54,7 @@ function headOf(run) {
                                                                statusText(run))),
     el('p', {class: 'verdict'}, some([verdictText(run), run.status.why && `${run.status.why}.`]).join(' ')),
     el('dl', {class: 'tiles'}, some([
-      tile('progress', count(run.status.iter) + (lastIteration(run) ? ` / ${count(lastIteration(run))}` : ''),
-           run.iterations_per_epoch > 0 ? `epoch ${(run.status.iter / run.iterations_per_epoch).toFixed(2)}` : null),
+      tile('iteration', count(run.status.iter), progressText(run)),
       tile('time', duration(secondsOf(run)), rest ? `${rest} left` : null),
       ...bestTiles(run),
       isNumber(run.train.newest.loss) && tile('loss', number(run.train.newest.loss), 'training, newest'),
@@ -88,6 +87,7 @@ function sectionsOf(runs, differences) {
   }
   const run = runs[0];
   const wrong = incidents(run);
+  const hasPictures = list => run.pictures.some(each => (each[list] || []).length > 0);
   return [
     {id: 'loss', title: 'Loss', charts: lossCharts(run)},
     {id: 'optimizer', title: 'Learning rate and gradients', charts: optimizerCharts(run)},
@@ -98,8 +98,9 @@ function sectionsOf(runs, differences) {
       id: 'graph', title: 'Graph', data: [run.graph, run.train.newest, run.verdict],
       body: () => [el('p', {class: 'muted'}, 'Doubled frames are threads of their own; the others run on the workers.'),
                    graphDrawing(run)]},
-    run.pictures.some(each => (each.samples || []).length > 0) && {id: 'pictures', title: 'Validation pictures', data: run.pictures, body: () => picturesOf(run)},
-    run.pictures.some(each => (each.worst || []).length > 0) && {id: 'worst', title: 'Worst samples', data: run.pictures, body: () => worstOf(run)},
+    hasPictures('samples') &&
+      {id: 'pictures', title: 'Validation pictures', data: run.pictures, body: () => picturesOf(run)},
+    hasPictures('worst') && {id: 'worst', title: 'Worst samples', data: run.pictures, body: () => worstOf(run)},
     run.confusion && {id: 'confusion', title: 'Confusion', data: run.confusion, body: () => confusionOf(run)},
     {id: 'reproduce', title: 'Reproduce', data: [run.environment, run.config, run.end], body: () => reproduction(run)},
     {id: 'incidents', title: 'Warnings, bad samples, restarts', data: [run.warnings, run.bad_samples, run.events],
@@ -117,7 +118,8 @@ function build(sections) {
       section.title), el('div', {class: section.charts ? 'charts' : 'body'},
       section.charts ? section.charts.map(addChart) : section.body()))));
   const first = document.querySelector('#main .charts');
-  const kinds = Object.keys(glyphs).filter(kind => shared.runs.some(run => run.events.some(each => each.kind === kind)));
+  const kinds = Object.keys(glyphs).filter(kind =>
+    shared.runs.some(run => run.events.some(each => each.kind === kind)));
   if (first && kinds.length > 0)
     first.after(el('p', {class: 'muted glyphs'}, 'On the axes: ' +
                    kinds.map(kind => `${glyphs[kind]} ${eventNames[kind]}`).join(', ') + '.'));

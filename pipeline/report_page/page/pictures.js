@@ -89,7 +89,8 @@ function confusionOf(run) {
                      title: `${classes[label]} taken for ${classes[prediction]}: ${count(n)} (${percent(share)})`},
               n > 0 ? String(n) : '·');
   };
-  return el('div', {class: 'columns'}, el('div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Confusion'},
+  const scroll = {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Confusion'};
+  return el('div', {class: 'columns'}, el('div', scroll,
     el('table', {class: 'confusion'}, el('caption', {}, 'Rows: labels. Columns: predictions.'),
       el('thead', {}, el('tr', {}, el('th', {}), classes.map(name => el('th', {scope: 'col', title: name},
         el('span', {}, name))))),

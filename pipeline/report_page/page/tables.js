@@ -69,8 +69,8 @@ function incidents(run) {
   const broken = run.events.filter(event => event.kind === 'nonfinite' || event.kind === 'skipped');
   const {warnings, bad_samples: bad} = run;
   return some([
-    starts.length > 0 && el('p', {}, `Resumed ${starts.length === 1 ? 'once' : starts.length + ' times'}: at iteration ` +
-                            starts.map(event => count(event.iter)).join(', ') + '.'),
+    starts.length > 0 && el('p', {}, `Resumed ${starts.length === 1 ? 'once' : starts.length + ' times'}: ` +
+                            'at iteration ' + starts.map(event => count(event.iter)).join(', ') + '.'),
     broken.length > 0 && el('ul', {}, broken.slice(0, 50).map(event => el('li', {}, eventText(event)))),
     bad.count > 0 && [el('h3', {}, `Bad samples (${count(bad.count)})`), table('Bad samples',
       ['sample', 'iteration', 'split', 'stage', 'reason', 'replaced by'], bad.lines.map(line =>
