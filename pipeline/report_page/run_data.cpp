@@ -105,8 +105,8 @@ ordered_json best_of(const fs::path& run, const ordered_json& result, const std:
   ordered_json all = ordered_json::array();
   for (auto& [link, metric, lower] : rules) {
     ordered_json best{{"metric", metric}, {"lower_wins", lower}};
-    const auto known =
-        result.is_object() && result.contains(link) && result[link].is_object() ? result[link] : ordered_json();
+    const bool is_known = result.is_object() && result.contains(link) && result[link].is_object();
+    const auto known = is_known ? result[link] : ordered_json::object();
     const auto seen = metrics.extremes.find(metric);
     if (seen != metrics.extremes.end()) {
       best["value"] = lower ? seen->second.least : seen->second.greatest;

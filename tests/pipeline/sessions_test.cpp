@@ -227,6 +227,27 @@ TEST_CASE("a signal ends validations beside training on all ranks together, and 
   }
 }
 
+TEST_CASE("a run leaves its graph, and a page that says how it ended, unless display.report is off") {
+  const Sessions sessions;
+  Story story;
+  const auto status = [&](const std::string& name) {
+    std::ifstream file(sessions.folder / name / "report.html");
+    const std::string page{std::istreambuf_iterator<char>(file), {}}, begin = "id=\"data\">";
+    const auto from = page.find(begin) + begin.size();
+    return json::parse(page.substr(from, page.find("</script>", from) - from)).at("runs").at(0).at("status");
+  };
+  REQUIRE(sessions.run("done", 2, {}, story) == 0);
+  CHECK(status("done").at("state") == "done");
+  CHECK(status("done").at("iter") == 40);
+  CHECK(read_json(sessions.folder / "done/graph.json").at("last_iteration") == 40);
+  REQUIRE(sessions.run("off", 1, {"display.report=false"}, story) == 0);
+  CHECK(!fs::exists(sessions.folder / "off/report.html"));
+  story.before = once_at(9, [] { throw UserError(ExitCode::data, "a picture is damaged"); });
+  check_failure(failure_of([&] { sessions.run("failed", 1, {}, story); }), ExitCode::data, "a picture is damaged");
+  CHECK(status("failed").at("state") == "failed");
+  CHECK(status("failed").at("why").get<std::string>().find("a picture is damaged") != std::string::npos);
+}
+
 TEST_CASE("one rank's error ends all, whether it trains or validates beside training meanwhile") {
   const Sessions sessions;
   Story story;

@@ -7,7 +7,6 @@
 #include "tests/support/temp_folder.h"
 
 using namespace flowtrain;
-using namespace flowtrain::testing;
 
 TEST_CASE("run metrics: kinds, extremes, texts, events, and falls of the learning rate") {
   RunMetrics metrics;
