@@ -31,9 +31,9 @@ class BucketTable {
 
   std::uint64_t lines() const { return lines_; }
   /// {"lines":…,"per_row":…,"iter":[…],"elapsed_s":[…],"samples":[…],"series":{"loss":{"mean":[…],"low":[…],
-  /// "high":[…]}},"newest":{"loss":…}}. `iter`, `elapsed_s` and `samples` are those of a row's last line. `low` and `high` are there
-  /// where rows hold several values. Numbers of series have five digits; a gap is null. Rows are merged further where
-  /// there are so many series that the text would grow beyond about 1 MB.
+  /// "high":[…]}},"newest":{"loss":…}}. `iter`, `elapsed_s` and `samples` are those of a row's last line. `low` and
+  /// `high` are there where rows hold several values. Numbers of series have five digits; a gap is null. Rows are
+  /// merged further where there are so many series that the text would grow beyond about 1 MB.
   nlohmann::ordered_json json() const;
 
  private:

@@ -3,9 +3,9 @@
 #include <string_view>
 #include <utility>
 
-#include "pipeline/report_page/differences.h"
 #include "pipeline/report_page/page_files.h"
 #include "pipeline/report_page/report_page.h"
+#include "pipeline/report_page/stored_config.h"
 #include "sampling/core/text.h"
 
 namespace flowtrain {

@@ -1,4 +1,4 @@
-#include "pipeline/report_page/differences.h"
+#include "pipeline/report_page/stored_config.h"
 
 #include <map>
 #include <utility>
