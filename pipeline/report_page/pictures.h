@@ -8,10 +8,11 @@
 
 namespace flowtrain {
 
-/// A list over the iterations, oldest first: what each pictures.json says, in which every sample also has `width` and
-/// `height` (pixels) and `src`: the picture itself as a data URI. Of the iterations the newest, the first and then
-/// those between are embedded, as far as `budget` bytes of PNG suffice; others have `src` as a path that begins with
-/// `link`, the run's folder as seen from the page. Samples whose picture is missing or no PNG have no `src`.
+/// A list over sets and iterations, oldest first: what each pictures.json says, in which every sample also has `width`
+/// and `height` (pixels) and `src`, the picture itself as a data URI; likewise `prediction_src` and `label_src`. Of the
+/// iterations the newest, the first and then those between are embedded, as far as `budget` bytes of PNG suffice;
+/// others have a path that begins with `link`, the run's folder as seen from the page. A picture that is missing or no
+/// PNG has no address.
 nlohmann::ordered_json pictures_of(const std::filesystem::path& run, const std::string& link, std::size_t budget);
 
 /// "QUJD" for "ABC" (RFC 4648).

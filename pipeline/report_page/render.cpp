@@ -59,14 +59,17 @@ std::string title_of(const std::vector<ReportedRun>& runs) {
 
 }  // namespace
 
-std::string render_report(const std::vector<ReportedRun>& runs, const ReportOptions& options) {
+std::string report_data(const std::vector<ReportedRun>& runs, const ReportOptions& options) {
   std::string data = "{\"runs\":[";
   for (auto& run : runs) data += (&run == &runs.front() ? "" : ",") + run_data(run, options);
   data += "],\"differences\":";
   std::vector<std::optional<Document>> documents;
   if (runs.size() > 1)
     for (auto& run : runs) documents.push_back(stored_document(run.folder));
-  data += differing_keys(documents).dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "}";
+  return data + differing_keys(documents).dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "}";
+}
+
+std::string render_report(const std::vector<ReportedRun>& runs, const ReportOptions& options) {
   const auto title = title_of(runs);
   // The text before the scripts is what a browser paints first.
   return concat(
@@ -79,8 +82,8 @@ std::string render_report(const std::vector<ReportedRun>& runs, const ReportOpti
       "<div id=\"said\" class=\"unseen\" role=\"status\"></div>\n"
       "<noscript><p>This page draws its charts with JavaScript, which is switched off.</p></noscript>\n"
       "<script type=\"application/json\" id=\"data\">",
-      in_script(data), "</script>\n<script>\n", page_files::plotter, "\n</script>\n<script>\n", page_files::script,
-      "</script>\n</body>\n</html>\n");
+      in_script(report_data(runs, options)), "</script>\n<script>\n", page_files::plotter, "\n</script>\n<script>\n",
+      page_files::script, "</script>\n</body>\n</html>\n");
 }
 
 }  // namespace flowtrain

@@ -34,6 +34,10 @@ struct ReportOptions {
 /// damaged are left out, also a last line of metrics.jsonl that is being written.
 std::string run_data(const ReportedRun& run, const ReportOptions& options = {});
 
+/// All that a page draws: {"runs":[run_data() of each],"differences":[…]}, the latter the keys in which the
+/// configurations of several runs differ.
+std::string report_data(const std::vector<ReportedRun>& runs, const ReportOptions& options = {});
+
 /// The whole page: HTML that loads nothing. With several runs they are drawn over one another, with the keys in which
 /// their configurations differ.
 std::string render_report(const std::vector<ReportedRun>& runs, const ReportOptions& options = {});

@@ -35,3 +35,21 @@ TEST_CASE("pictures: within the budget the newest, the first and the middle are 
   CHECK(src(2) == "../run/pictures/iter-00000002/00.png");
   CHECK(src(4) == "../run/pictures/iter-00000004/00.png");
 }
+
+TEST_CASE("pictures: other sets have folders of their own, and a net may make pictures") {
+  TempFolder folder;
+  for (const std::string at : {"run/pictures/iter-00000010/", "run/pictures/iter-00000010/night/"}) {
+    folder.write(at + "00-prediction.png", png_header());
+    folder.write(
+        at + "pictures.json",
+        ordered_json{{"iter", 10}, {"set", at}, {"samples", {{{"prediction_file", "00-prediction.png"}}}}}.dump());
+  }
+  const auto pictures = pictures_of(folder.path() / "run", "", 1000);
+  REQUIRE(pictures.size() == 2);
+  CHECK(pictures[1]["set"] == "run/pictures/iter-00000010/night/");
+  for (auto& each : pictures) {
+    CHECK(each["samples"][0]["prediction_src"].get<std::string>().starts_with("data:image/png;base64,"));
+    CHECK(each["samples"][0]["width"] == 3);
+    CHECK(!each["samples"][0].contains("src"));
+  }
+}

@@ -6,6 +6,7 @@ const shared = {
   smoothing: 5,      // percent of the points that a smoothed value is a mean of
   range: null,       // [from, to] on the x axis; null: all
   cursor: null,      // on the x axis
+  pictures: new Map(), // which validation's pictures are shown, by set
   hidden: new Set(), // names of series that are switched off
   charts: [],
 };

@@ -87,7 +87,7 @@ function sectionsOf(runs, differences) {
   }
   const run = runs[0];
   const wrong = incidents(run);
-  const hasPictures = list => run.pictures.some(each => (each[list] || []).length > 0);
+  const hasPictures = list => setsOf(run, list).length > 0;
   return [
     {id: 'loss', title: 'Loss', charts: lossCharts(run)},
     {id: 'optimizer', title: 'Learning rate and gradients', charts: optimizerCharts(run)},
@@ -145,7 +145,7 @@ function update(data) {
       if (section.charts)
         for (const chart of section.charts) charts.get(chart.id).set(chart);
       else if (JSON.stringify(section.data) !== shown[i].text)
-        document.querySelector(`#${section.id} > .body`).replaceChildren(...[section.body()].flat());
+        document.querySelector(`#${section.id} > .body`).replaceWith(el('div', {class: 'body'}, section.body()));
     });
   }
   for (const section of sections) section.text = JSON.stringify(section.data);

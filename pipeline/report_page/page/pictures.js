@@ -1,31 +1,37 @@
 // Pictures of validations over time, the worst samples, and the confusion matrix.
 
+const image = (sample, src, alt) => el('img', {src: src.startsWith('data:') ? src : address(src), alt, loading: 'lazy',
+                                               class: sample.width < 160 ? 'small' : ''});
+
+/** A picture that the net made, or was to make. */
+const made = (sample, src, what) => src && [el('div', {class: 'made'}, what),
+  el('div', {class: 'picture'}, image(sample, src, `${what} of sample ${sample.id}`))];
+
 /** A picture with its boxes over it: true ones dashed, predicted ones solid. */
-function picture(run, sample) {
-  if (!sample.src) return el('div', {class: 'nopicture'}, 'no picture');
-  const src = sample.src.startsWith('data:') ? sample.src : address(sample.src);
+function picture(sample) {
+  if (!sample.src) return sample.prediction_src ? null : el('div', {class: 'nopicture'}, 'no picture');
   const boxes = (sample.boxes || []).filter(box => ['x1', 'y1', 'x2', 'y2'].every(side => isNumber(box[side])));
   const size = Math.max(8, sample.width / 14);
   return el('div', {class: 'picture'},
-    el('img', {src, loading: 'lazy', alt: `sample ${sample.id}, labelled ${words(sample.label)}`,
-               class: sample.width < 160 ? 'small' : ''}),
+    image(sample, sample.src, `sample ${sample.id}, labelled ${words(sample.label)}`),
     boxes.length === 0 ? null : drawn('svg', {viewBox: `0 0 ${sample.width} ${sample.height}`, 'aria-hidden': 'true'},
       boxes.map(box => drawn('g', {class: box.truth ? 'truth' : 'found'},
         drawn('rect', {x: box.x1, y: box.y1, width: box.x2 - box.x1, height: box.y2 - box.y1}),
         drawn('text', {x: box.x1 + 2, y: Math.max(size, box.y1 - 2), 'font-size': size},
-              words(box.label) + (isNumber(box.score) ? ` ${percent(box.score)}` : ''))))));
+              words(box.label) + (!box.truth && isNumber(box.score) ? ` ${percent(box.score)}` : ''))))));
 }
 
 const words = value => value === null || value === undefined ? '–' : Array.isArray(value) ? value.join(', ') :
   typeof value === 'object' ? JSON.stringify(value) : String(value);
 
 /** A picture with what is known of it. */
-function card(run, sample) {
+function card(sample) {
   const hasBoxes = (sample.boxes || []).length > 0;
   const judged = !hasBoxes && sample.label !== undefined && sample.prediction !== undefined;
   const right = judged && words(sample.label) === words(sample.prediction);
   const found = (sample.boxes || []).filter(box => !box.truth), truth = (sample.boxes || []).filter(box => box.truth);
-  return el('figure', {class: 'card'}, picture(run, sample), el('figcaption', {},
+  return el('figure', {class: 'card'}, picture(sample), made(sample, sample.prediction_src, 'prediction'),
+            made(sample, sample.label_src, 'label'), el('figcaption', {},
     judged ? el('div', {class: right ? 'right' : 'wrong'}, right ? '✓ ' : '✗ ', words(sample.prediction),
                 isNumber(sample.confidence) ? ` ${percent(sample.confidence)}` : '') : null,
     judged && !right ? el('div', {}, 'is ', words(sample.label)) : null,
@@ -33,20 +39,33 @@ function card(run, sample) {
     isNumber(sample.loss) ? el('div', {class: 'muted'}, `loss ${number(sample.loss)}`) : null));
 }
 
-function picturesOf(run) {
-  const all = run.pictures.filter(each => (each.samples || []).length > 0);
-  if (all.length === 0) return null;
+/** The sets that have such a list of samples, by name, with their validations. */
+function setsOf(run, list) {
+  const sets = new Map();
+  for (const each of run.pictures) {
+    if ((each[list] || []).length === 0) continue;
+    if (!sets.has(each.set)) sets.set(each.set, []);
+    sets.get(each.set).push(each);
+  }
+  return [...sets];
+}
+
+const picturesOf = run => setsOf(run, 'samples').map(([set, all], i, sets) =>
+  [sets.length > 1 && el('h3', {}, words(set)), picturesOfSet(all, `pictures-${i}`)]);
+
+function picturesOfSet(all, id) {
   const cards = el('div', {class: 'cards'});
   const label = el('output', {});
-  const slider = el('input', {type: 'range', min: 0, max: all.length - 1, step: 1, id: 'pictures-at',
+  const slider = el('input', {type: 'range', min: 0, max: all.length - 1, step: 1, id,
                               oninput: () => show()});
-  slider.value = shared.picturesAt === undefined ? all.length - 1 : Math.min(shared.picturesAt, all.length - 1);
+  const chosen = shared.pictures.get(id);
+  slider.value = chosen === undefined ? all.length - 1 : Math.min(chosen, all.length - 1);
   const show = () => {
     const at = Number(slider.value);
-    shared.picturesAt = at === all.length - 1 ? undefined : at;
+    shared.pictures.set(id, at === all.length - 1 ? undefined : at);
     label.textContent = `iteration ${count(all[at].iter)} (${at + 1} of ${all.length})`;
     slider.setAttribute('aria-valuetext', label.textContent);
-    cards.replaceChildren(...all[at].samples.map(sample => card(run, sample)));
+    cards.replaceChildren(...all[at].samples.map(card));
   };
   show();
   const step = by => el('button', {type: 'button', 'aria-label': by < 0 ? 'earlier' : 'later', onclick: () => {
@@ -55,17 +74,17 @@ function picturesOf(run) {
   }}, by < 0 ? '◀' : '▶');
   const boxes = all.some(each => each.samples.some(sample => (sample.boxes || []).length > 0));
   return el('div', {}, all.length > 1 ?
-    el('div', {class: 'chooser'}, step(-1), el('label', {for: 'pictures-at', class: 'unseen'}, 'Validation'), slider,
+    el('div', {class: 'chooser'}, step(-1), el('label', {for: id, class: 'unseen'}, 'Validation'), slider,
        step(1), label) : el('p', {class: 'muted'}, label),
     boxes ? el('p', {class: 'muted'}, 'Solid boxes are predictions, dashed ones are true.') : null, cards);
 }
 
-function worstOf(run) {
-  const newest = [...run.pictures].reverse().find(each => (each.worst || []).length > 0);
-  if (!newest) return null;
-  return el('div', {}, el('p', {class: 'muted'}, `Of the validation at iteration ${count(newest.iter)}.`),
-            el('div', {class: 'cards'}, newest.worst.map(sample => card(run, sample))));
-}
+const worstOf = run => setsOf(run, 'worst').map(([set, all], i, sets) => {
+  const newest = all[all.length - 1];
+  return el('div', {}, el('p', {class: 'muted'}, `Of the validation at iteration ${count(newest.iter)}` +
+                          (sets.length > 1 ? `, ${words(set)}.` : '.')),
+            el('div', {class: 'cards'}, newest.worst.map(card)));
+});
 
 /** Rows are labels, columns predictions. Of many classes only the pairs that are confused most. */
 function confusionOf(run) {
