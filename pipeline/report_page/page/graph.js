@@ -2,6 +2,9 @@
 
 const wordWidth = (text, size) => text.length * size * 0.56;
 
+/** A loader begins with its plan; what leads there gives memory back. */
+const isBegin = name => name === 'plan' || name.endsWith(' plan');
+
 /** Edges that close a circle, found from the nodes in their order. */
 function backEdges(nodes, edges) {
   const state = new Map(), back = new Set();
@@ -9,7 +12,7 @@ function backEdges(nodes, edges) {
     state.set(name, 'open');
     for (const edge of edges) {
       if (edge.from !== name) continue;
-      if (state.get(edge.to) === 'open') back.add(edge);
+      if (state.get(edge.to) === 'open' || isBegin(edge.to)) back.add(edge);
       else if (!state.has(edge.to)) visit(edge.to);
     }
     state.set(name, 'done');
@@ -116,7 +119,8 @@ function graphDrawing(run) {
     const label = edge.label;
     let path, at;
     if (edge.back) {
-      const low = Math.max(...nodes.map(node => node.y)) + boxHeight / 2 + 14 + i % 3 * 8;
+      const lowest = Math.max(...[...byName.values()].map(node => node.y));
+      const low = lowest + boxHeight / 2 + 14 + i % 3 * 8;
       const a = from.x + from.width / 2, b = to.x + to.width / 2;
       path = `M${a},${from.y + boxHeight / 2} C${a},${low + 16} ${b},${low + 16} ${b},${to.y + boxHeight / 2 + 3}`;
       at = [(a + b) / 2, low + 8];
@@ -149,7 +153,8 @@ function graphDrawing(run) {
   }
   const described = edges.map(edge => `${edge.from} to ${edge.to}`).join(', ');
   return el('div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Graph of the run'},
-    drawn('svg', {class: 'graph', width: widest, height, viewBox: `0 0 ${widest} ${height}`, role: 'img',
+    drawn('svg', {class: 'graph', width: widest, style: `min-width: ${Math.round(0.7 * widest)}px`,
+                  viewBox: `0 0 ${widest} ${height}`, role: 'img',
                   'aria-label': `Graph: ${described}.` + (limit ? ` ${limit.stage} limits.` : '')},
       drawn('defs', {}, drawn('marker', {id: 'arrow', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 8,
                                          markerHeight: 8, orient: 'auto'}, drawn('path', {d: 'M0,0 L8,4 L0,8 z'}))),
