@@ -67,8 +67,9 @@ ordered_json texts_of(const RunMetrics& metrics) {
 ordered_json files_of(const fs::path& run) {
   ordered_json files = ordered_json::array();
   std::error_code error;
-  for (const char* name : {"train.log", "metrics.jsonl", "config.toml", "result.json", "env.json", "bad_samples.jsonl",
-                           "confusion.csv", "trace.json", "snapshots", "pictures", "tensorboard", "logs"})
+  for (const char* name :
+       {"train.log", "metrics.jsonl", "config.toml", "result.json", "env.json", "bad_samples.jsonl", "confusion.csv",
+        "verify.jsonl", "trace.json", "snapshots", "pictures", "tensorboard", "logs"})
     if (fs::exists(run / name, error)) files.push_back(name);
   return files;
 }

@@ -128,7 +128,7 @@ class Chart {
       axisLineColor: style.getPropertyValue('--line').trim(), gridLineColor: style.getPropertyValue('--grid').trim(),
       axisLabelFontSize: 12, axisLineWidth: 1, gridLineWidth: 1, yRangePad: 6, rightGap: 10, digitsAfterDecimal: 4,
       axes: {
-        x: {pixelsPerLabel: 60, axisLabelFormatter: x => this.xLabel(x), drawGrid: false},
+        x: {pixelsPerLabel: this.area.clientWidth < 400 ? 40 : 60, axisLabelFormatter: x => this.xLabel(x), drawGrid: false},
         y: {axisLabelWidth: 58, pixelsPerLabel: 28, axisLabelFormatter: y => format(y)},
       },
       underlayCallback: (context, area, plot) => this.drawEvents(context, area, plot),

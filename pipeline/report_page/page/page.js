@@ -118,7 +118,7 @@ function build(sections) {
       section.title), el('div', {class: section.charts ? 'charts' : 'body'},
       section.charts ? section.charts.map(addChart) : section.body()))));
   const first = document.querySelector('#main .charts');
-  const kinds = Object.keys(glyphs).filter(kind =>
+  const kinds = Object.keys(glyphs).filter(kind => (kind !== 'snapshot' || shared.runs.length === 1) &&
     shared.runs.some(run => run.events.some(each => each.kind === kind)));
   if (first && kinds.length > 0)
     first.after(el('p', {class: 'muted glyphs'}, 'On the axes: ' +
