@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
@@ -47,8 +48,7 @@ struct Record {
   ordered_json json;
 
   // Calls use(sample, member for the address, name of the file) for each picture.
-  template <class Use>
-  void for_each_picture(const Use& use) {
+  void for_each_picture(const std::function<void(ordered_json&, const char*, const std::string&)>& use) {
     for (const char* list : {"samples", "worst"}) {
       if (!json.contains(list) || !json[list].is_array()) continue;
       for (auto& sample : json[list])

@@ -1,7 +1,7 @@
 // Puts the page together, and keeps it where new data comes in.
 
-const statusWords = {running: '▶ running', done: '✓ done', stopped: '■ stopped early', interrupted: '‖ interrupted',
-                     failed: '✗ failed'};
+const statusWords = {running: '▶\u00a0running', done: '✓\u00a0done', stopped: '■\u00a0stopped early',
+                     interrupted: '‖\u00a0interrupted', failed: '✗\u00a0failed'};
 const statusText = run => statusWords[run.status.state] || run.status.state;
 const secondsOf = run => isNumber(run.status.seconds) ? run.status.seconds : run.train.newest.elapsed_s;
 const lastIteration = run => run.graph && isNumber(run.graph.last_iteration) ? run.graph.last_iteration : null;
