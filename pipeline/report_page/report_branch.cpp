@@ -37,6 +37,7 @@ ReportBranch::~ReportBranch() {
   ended_.notify_all();
   thread_.join();
   run_.state = ReportedRun::State::over;
+  run_.error = std::move(error_);
   write();
 }
 

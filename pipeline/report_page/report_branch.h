@@ -22,8 +22,8 @@ class ReportBranch {
   ~ReportBranch();
   ReportBranch(const ReportBranch&) = delete;
 
-  /// What ends the run, for the last page.
-  void failed(std::string error) { run_.error = std::move(error); }
+  /// What ends the run, for the last page. Called by the thread that destroys this object.
+  void failed(std::string error) { error_ = std::move(error); }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -33,6 +33,7 @@ class ReportBranch {
   void write() noexcept;
 
   ReportedRun run_;
+  std::string error_;  // not run_.error, which the branch's thread reads
   bool warned_ = false;
   Mutex mutex_;
   CondVar ended_;
