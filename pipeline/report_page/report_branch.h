@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "pipeline/report_page/report_page.h"
 #include "sampling/core/mutex.h"
