@@ -227,6 +227,25 @@ TEST_CASE("a signal ends validations beside training on all ranks together, and 
   }
 }
 
+TEST_CASE("train lines count the samples of all ranks and the training time, also over an interruption") {
+  const Sessions sessions;
+  Story story;
+  story.before = once_at(21, [] { raise(SIGTERM); });
+  CHECK(sessions.run("run", 2, {}, story) == 143);
+  story.before = {};
+  REQUIRE(sessions.run("run", 2, {}, story, "auto") == 0);
+  double elapsed_s = 0;
+  std::ifstream file(sessions.folder / "run/metrics.jsonl");
+  for (std::string text; std::getline(file, text);) {
+    const json line = json::parse(text);
+    if (line.at("kind") != "train") continue;
+    CHECK(line.at("samples") == 12 * line.at("iter").get<int>());
+    CHECK(line.at("elapsed_s") > elapsed_s);
+    elapsed_s = line.at("elapsed_s");
+  }
+  CHECK(elapsed_s > 0);
+}
+
 TEST_CASE("a run leaves its graph, and a page that says how it ended, unless display.report is off") {
   const Sessions sessions;
   Story story;
