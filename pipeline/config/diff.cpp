@@ -60,9 +60,9 @@ bool breaks(const std::string& table, const std::string& key) {
 }
 
 /// Beside those: what decides what processes that train together do together, and when.
-const std::set<std::string> joint = {"run.max_iter",  "run.max_epochs", "train",      "val",
-                                     "val.set",       "metric",         "early_stop", "best",
-                                     "display.every", "snapshot",       "dist",       "data.val"};
+const std::set<std::string> joint = {"run.max_iter", "run.max_epochs", "train", "val",           "val.set",
+                                     "metric",       "early_stop",     "best",  "display.every", "snapshot",
+                                     "dist",         "data.val",       "verify"};
 
 /// Exceptions within those tables: of one process or machine.
 const std::set<std::string> own = {"val.workers", "dist.url", "dist.backend", "dist.timeout", "dist.max_restarts"};

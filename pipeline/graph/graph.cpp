@@ -113,6 +113,10 @@ class LoaderGraph {
   }
   LoaderEnd& end() { return end_; }
   Slab& slab(const Ticket& ticket) { return loader_.slab(ticket); }
+  std::span<const std::uint64_t> row_hashes(const Ticket& ticket) const {
+    return loader_.hashes[ticket.slot]->values().first(loader_.slab(ticket).rows().size() *
+                                                       loader_.basis.layout.fields().size());
+  }
   /// Wakes whoever waits; nothing is begun any more.
   void close() {
     loader_.stopping = true;
@@ -262,6 +266,9 @@ void Loader::stop() {
 
 Slab& Loader::slab(const Ticket& ticket) { return impl_->graph->slab(ticket); }
 std::vector<StreamRow> Loader::rows(const Ticket& ticket) const { return impl_->basis.issue.rows(ticket); }
+std::span<const std::uint64_t> Loader::row_hashes(const Ticket& ticket) const {
+  return impl_->graph->row_hashes(ticket);
+}
 void Loader::release(const Ticket& ticket) { impl_->graph->end().release(ticket); }
 void Loader::cancel_reads() const { impl_->basis.parts.dataset.cancel_reads(); }
 void Loader::check_finished() const { impl_->graph->check_finished(); }

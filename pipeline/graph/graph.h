@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,8 @@ struct LoaderParts {
   Slice slice = {};              ///< of each batch, that this process takes
   std::uint64_t read_ahead = 0;  ///< rows beyond the prefetch that are hinted to a remote data set
   Profile* profile = nullptr;    ///< told when each stage works; null: nobody asks
+  /// The rows of iterations that this divides are hashed (Loader::row_hashes); 0: none are.
+  std::uint64_t hash_every = 0;
 };
 
 /// What of a loader may change while it runs, as nothing that it delivers depends on it.
@@ -93,6 +96,9 @@ class Loader {
   Slab& slab(const Ticket& ticket);
   /// Positions and records of the whole batch, of all processes, before bad ones were replaced.
   std::vector<StreamRow> rows(const Ticket& ticket) const;
+  /// Hashes of the rows of this process, of a batch whose iteration LoaderParts::hash_every divides; row by row, one
+  /// for each field (XXH3). Until the slab is released.
+  std::span<const std::uint64_t> row_hashes(const Ticket& ticket) const;
   /// Gives a slab back, which is the permission to start another batch. Compute thread.
   void release(const Ticket& ticket);
   /// Builds the loader anew in another shape; it goes on with the batch after the last one that was given. What was

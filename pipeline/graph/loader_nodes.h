@@ -17,6 +17,7 @@
 
 #include "pipeline/graph/graph.h"
 #include "pipeline/graph/outlet.h"
+#include "pipeline/graph/row_hashes.h"
 #include "sampling/core/error.h"
 #include "stages/bounded_queue.h"
 #include "stages/clock.h"
@@ -49,16 +50,27 @@ struct LoaderState {
   LoaderTimes times() const { return {read_clock.busy_s(), sample_clock.busy_s(), transfer_clock.busy_s()}; }
 };
 
+/// One for each slab, where the loader is to hash rows; else none.
+inline std::vector<std::unique_ptr<RowHashes>> row_hashes_of(const LoaderState& basis) {
+  std::vector<std::unique_ptr<RowHashes>> all(basis.parts.hash_every > 0 ? Loader::slabs(basis.parts.prefetch) : 0);
+  for (auto& each : all) each = std::make_unique<RowHashes>(basis.layout);
+  return all;
+}
+
 /// What the stages share. Slabs are the credit: no free slab, no new ticket, so memory is bounded by construction.
 struct LoaderContext {
   LoaderState& basis;
   flow::graph& graph;
   const std::vector<std::unique_ptr<Slab>> slabs;
   const LoaderParts& parts = basis.parts;
+  const std::vector<std::unique_ptr<RowHashes>> hashes = row_hashes_of(basis);  ///< by the slab's slot
   std::atomic<std::uint32_t> free_slabs{0};
   std::atomic<bool> stopping{false};
 
   Slab& slab(const Ticket& ticket) const { return *slabs[ticket.slot]; }
+  bool hashes_rows(const Ticket& ticket) const {
+    return parts.hash_every > 0 && ticket.iteration % parts.hash_every == 0;
+  }
   std::span<RowWork> take_chunk(const Ticket& ticket) const {
     taken_over(&slab(ticket));  // from plan, which says what rows the chunk has
     const auto rows = slab(ticket).chunk(ticket.chunk);
@@ -213,6 +225,7 @@ class SampleNode : public flow::multifunction_node<Ticket, std::tuple<Ticket, Ti
         sampled = stage_(slab, ticket.chunk);
       } while (resident_ && !sampled);
     });
+    if (sampled && loader_.hashes_rows(ticket)) loader_.hashes[ticket.slot]->hash(slab, rows);
     return sampled || !good;
   }
 

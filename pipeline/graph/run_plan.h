@@ -16,8 +16,9 @@ struct RunPlan {
   std::uint32_t accum = 1;           ///< micro-batches per iteration
   std::uint64_t validate_every = 0;  ///< also after the last iteration
   std::uint64_t snapshot_every = 0;
-  bool final_snapshot = true;   ///< after the last iteration, whatever the period
-  bool validate_first = false;  ///< finish a validation that the resumed run was interrupted in
+  std::uint64_t hash_every = 0;  ///< iterations between lines of verify.jsonl
+  bool final_snapshot = true;    ///< after the last iteration, whatever the period
+  bool validate_first = false;   ///< finish a validation that the resumed run was interrupted in
   std::vector<HyperParameterPlan> optimizers = std::vector<HyperParameterPlan>(1);
 
   std::vector<HyperParameters> hyper(std::uint64_t iteration) const {
@@ -34,6 +35,8 @@ struct RunPlan {
   bool snapshots_after(std::uint64_t iteration) const {
     return snapshot_is_due(iteration) || (final_snapshot && iteration == last);
   }
+  /// Whether its samples, loss and weights are hashed, for verify.jsonl.
+  bool hashes(std::uint64_t iteration) const { return hash_every > 0 && iteration % hash_every == 0; }
   /// All of this but the hyper-parameters.
   Plan plan(std::uint64_t iteration) const {
     return {.iteration = iteration,

@@ -223,6 +223,7 @@ RunPlan make_run_plan(const Config& config, const Batches& batches, std::uint64_
   run_plan.accum = static_cast<std::uint32_t>(config.table("train").integer("accum"));
   run_plan.validate_every = validate ? period(config.table("val"), "every").to_iterations(per_epoch) : 0;
   run_plan.snapshot_every = period(config.table("snapshot"), "every").to_iterations(per_epoch);
+  run_plan.hash_every = period(config.table("verify"), "every").to_iterations(per_epoch);
   run_plan.final_snapshot = config.table("snapshot").boolean("final");
   run_plan.optimizers = hyper_parameter_plans(config, batches.size() * run_plan.accum, per_epoch, run_plan.last);
   return run_plan;

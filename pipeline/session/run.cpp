@@ -26,6 +26,7 @@
 #include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/train/trainer.h"
+#include "pipeline/verify/hash_journal.h"
 #include "sampling/core/settings.h"
 
 namespace flowtrain {
@@ -42,6 +43,7 @@ class Run {
     state_.classes = session_.classes();
     session_.open_validation();
     run_plan_ = session_.run_plan(state_.iteration + 1);
+    if (options_.folder.empty()) run_plan_.hash_every = 0;  // there is no verify.jsonl
     run_plan_.validate_first = state_.validation_pending && !session_.validation().empty();
     session_.prepare();
     if (options_.profile) profile_ = std::make_unique<Profile>(run_plan_.first, run_plan_.last);
@@ -74,7 +76,7 @@ class Run {
   }
 
   TrainerResult train(MetricsFile* metrics, JsonLinesFile* bad_sample_log, SnapshotBranch* snapshots,
-                      const Interrupt& interrupt) {
+                      HashJournal* journal, const Interrupt& interrupt) {
     const bool is_leader = options_.group->leads();
     BadSamples bad = make_bad_sample_log(config_, true, *session_.train().dataset, bad_sample_log, is_leader);
     const auto loggers = make_loggers({config_, options_.progress, run_plan_.first, run_plan_.last, metrics});
@@ -93,6 +95,7 @@ class Run {
     if (metrics) write_graph(drawing);
     parts.bad_samples = &bad;
     parts.interrupt = &interrupt;
+    parts.journal = journal;
     parts.tuner = tuner ? &*tuner : nullptr;
     Trainer trainer(parts, std::move(state_));
     TrainerResult result = trainer.run();
@@ -113,6 +116,7 @@ class Run {
     if (options_.group->leads()) check_basis(before, basis_of(state_), config_, accepted);
   }
 
+  bool has_journal() const { return run_plan_.hash_every > 0; }
   Learner& learner() { return *learner_; }
   Hooks& hooks() { return hooks_; }
   /// In iterations.
@@ -291,9 +295,10 @@ struct Journals {
   // Lines of iterations that a resumed run, whose state is `state`, does again are taken back.
   Journals(const Start& start, const RunState& state) {
     const auto metrics_path = start.folder->path() / "metrics.jsonl",
-               bad_sample_log_path = start.folder->path() / "bad_samples.jsonl";
+               bad_sample_log_path = start.folder->path() / "bad_samples.jsonl",
+               hashes_path = start.folder->path() / hash_journal_name;
     if (start.resumed)
-      for (auto& path : {metrics_path, bad_sample_log_path})
+      for (auto& path : {metrics_path, bad_sample_log_path, hashes_path})
         cut_back(path, state.iteration, state.validates_again_from() - 1);
     metrics.emplace(metrics_path);
     bad_sample_log.emplace(bad_sample_log_path);
@@ -331,6 +336,8 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   std::optional<Journals> journals;
   if (start.folder) journals.emplace(start, run.state());
   MetricsFile* metrics = journals ? &*journals->metrics : nullptr;
+  std::optional<HashJournal> journal;
+  if (run.has_journal()) journal.emplace(start.folder ? start.folder->path() : std::filesystem::path(), group);
   std::optional<SnapshotBranch> snapshots;  // nothing of a run in memory is kept
   if (!options.in_memory) snapshots.emplace(snapshot_policy(start, run.epoch()), metrics, group);
   if (snapshots && (options.initialize || (rolls_back(start.config) && !start.snapshot)))
@@ -345,7 +352,7 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   try {
     if (group.leads()) run.announce();
     const TrainerResult result = run.train(metrics, journals ? &*journals->bad_sample_log : nullptr,
-                                           snapshots ? &*snapshots : nullptr, interrupt);
+                                           snapshots ? &*snapshots : nullptr, journal ? &*journal : nullptr, interrupt);
     const bool written = !snapshots || snapshots->finish();
     if (snapshots) snapshots->check();
     if (start.folder) write_file_atomically(start.folder->path() / "result.json", run.record());
@@ -369,7 +376,7 @@ int run_without_traces(const Config& config, const RunOptions& options, const Ma
   if (!options.dry_run) load_pretrained(run.learner(), config.table("net"), solo_group(), &interrupt);
   if (options.announces) run.announce();
   interrupt.defer();  // what was measured so far is told at the end
-  return exit_code(run.train(nullptr, nullptr, nullptr, interrupt));
+  return exit_code(run.train(nullptr, nullptr, nullptr, nullptr, interrupt));
 }
 
 }  // namespace flowtrain

@@ -67,6 +67,7 @@ std::unique_ptr<Loader> Session::make_training_loader(const RunPlan& run_plan, P
   parts.plan = [&run_plan](std::uint64_t iteration) { return run_plan.plan(iteration); };
   parts.schedule = [&run_plan](Plan& plan) { plan.hyper = run_plan.hyper(plan.iteration); };
   parts.profile = profile;
+  parts.hash_every = run_plan.hash_every;
   return make_loader(std::move(parts));
 }
 

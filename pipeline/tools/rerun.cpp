@@ -114,7 +114,7 @@ bool goes_back(const Config& config) {
 Config for_training_again(const EarlierRun& run, Discarding discarding) {
   StartOptions start = run.start;
   const auto set = [&](const char* key, const char* value) { start.overrides.push_back({key, value, replaying}); };
-  for (auto* key : {"early_stop.patience", "early_stop.hours", "display.every"}) set(key, "0");
+  for (auto* key : {"early_stop.patience", "early_stop.hours", "display.every", "verify.every"}) set(key, "0");
   if (!has_stateful_schedule(run.config)) set("val.every", "0");
   if (discarding == Discarding::possible) set("train.nonfinite", "skip");
   return load_for_use(start);

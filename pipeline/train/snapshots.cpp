@@ -1,5 +1,7 @@
 #include "pipeline/train/snapshots.h"
 
+#include "pipeline/verify/hash_journal.h"
+
 namespace flowtrain {
 
 void Snapshots::save(SnapshotReason reason, const std::vector<std::string>& links,
@@ -11,7 +13,11 @@ void Snapshots::save(SnapshotReason reason, const std::vector<std::string>& link
   const Profile::At at(profile, Phase::snapshot);
   hooks(HookEvent::snapshot_begin);
   hooks.save();
-  branch->save(learner, state, links, loggers.wait_for_written());
+  const std::function<void()> hashes = journal ? journal->wait_for_written() : [] {};
+  branch->save(learner, state, links, [hashes, lines = loggers.wait_for_written()] {
+    lines();
+    hashes();
+  });
   saved = state.iteration;
   hooks(HookEvent::snapshot_end);
 }

@@ -15,6 +15,8 @@
 
 namespace flowtrain {
 
+class HashJournal;
+
 /// Why a snapshot is saved.
 enum class SnapshotReason {
   period,  ///< may be left out (SnapshotBranch::leaves_out)
@@ -31,6 +33,7 @@ struct Snapshots {
   Profile* profile;  ///< null: nobody asks where time goes
   RunState& state;
   std::uint64_t saved = state.iteration;  ///< iteration of the newest one
+  const HashJournal* journal = nullptr;   ///< null: there is none
 
   /// `before` is called only if a snapshot is saved, before that, and may change the state. `links`: of the rules by
   /// which the snapshot is the best.

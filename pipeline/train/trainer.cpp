@@ -5,6 +5,7 @@
 #include <stop_token>
 #include <utility>
 
+#include "pipeline/verify/hash_journal.h"
 #include "sampling/core/error.h"
 #include "stages/profile.h"
 
@@ -36,7 +37,8 @@ Trainer::Trainer(TrainerParts parts, RunState state)
       hyper_(*parts_.learner, labels_of(parts_.run_plan), parts_.schedules, hooks_, state_),
       errors_{parts_.train_errors, *parts_.learner, flags_, *parts_.group, state_},
       judge_{parts_.nonfinite, *parts_.learner, parts_.snapshots.to, hyper_, samples_, *parts_.group, state_},
-      snapshots_{parts_.snapshots.to, *parts_.learner, hooks_, parts_.loggers, parts_.profile, state_},
+      snapshots_{parts_.snapshots.to, *parts_.learner, hooks_,           parts_.loggers,
+                 parts_.profile,      state_,          state_.iteration, parts_.journal},
       tuning_{parts_.tuner, parts_.loader, *parts_.learner},
       validations_(
           parts_.validation, {parts_.best, parts_.early_stop, parts_.val_errors, parts_.averages}, parts_.beside.to,
@@ -74,6 +76,7 @@ void Trainer::loop() {
 bool Trainer::iterate() {
   Learner& learner = *parts_.learner;
   const std::uint64_t iteration = state_.iteration + 1;
+  const bool hashed = parts_.run_plan.hashes(iteration);
   StepEvent event{.iteration = iteration};
   Plan plan;
   for (std::uint32_t micro = 0; micro < parts_.run_plan.accum; ++micro) {
@@ -89,6 +92,7 @@ bool Trainer::iterate() {
     const bool last = micro + 1 == parts_.run_plan.accum;
     const Pace::Computing computing(reports_.pace);
     if (!errors_.forward_backward(batch, last, [this] { return own_flags(); })) return false;
+    if (hashed) parts_.journal->add(batch, parts_.loader.row_hashes(*ticket));
     parts_.loader.release(*ticket);
   }
 
@@ -112,6 +116,7 @@ bool Trainer::iterate() {
   state_.validation_pending = plan.validates && validations_.any();
   if (plan.saves_by_period) judge_.add_rollback_target(iteration);
   report(event, stats);
+  if (hashed) parts_.journal->put(iteration, event.left_out ? std::nullopt : stats, learner);
   flags_.apply(flags);
   const auto time = reports_.pace.take_iteration();
   if (!flags_.end) tuning_.after_iteration(time);
@@ -153,8 +158,8 @@ StepFlags Trainer::own_flags() const { return flags_.own(samples_.bad(), errors_
 bool Trainer::wants_stats(const Plan& plan) const {
   if (flags_.travel()) return true;
   if (errors_.failed()) return false;
-  return plan.validates || plan.saves || reports_.due(plan.iteration) || judge_.reads_all() ||
-         parts_.learner->stats_are_free();
+  return plan.validates || plan.saves || reports_.due(plan.iteration) || parts_.run_plan.hashes(plan.iteration) ||
+         judge_.reads_all() || parts_.learner->stats_are_free();
 }
 
 void Trainer::report(StepEvent event, const std::optional<StepStats>& stats) {

@@ -35,6 +35,7 @@
 
 namespace flowtrain {
 
+class HashJournal;
 class Interrupt;
 
 /// What the loop works on; everything outlives the trainer. `snapshots` leads to nowhere, and `interrupt` is null, in
@@ -62,6 +63,7 @@ struct TrainerParts {
   std::vector<StatefulSchedule> schedules = {};
   Hooks* hooks = nullptr;                  ///< null: nobody wants to be called
   Profile* profile = nullptr;              ///< told of phases; null: nobody asks
+  HashJournal* journal = nullptr;          ///< of the iterations that the plan hashes; not null where it hashes any
   std::uint64_t iterations_per_epoch = 0;  ///< for hooks; 0: the run has no epochs
 };
 
