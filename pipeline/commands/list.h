@@ -13,6 +13,7 @@ FLOWTRAIN_COMMAND(config, "config", "config CONFIG", "the resolved configuration
 FLOWTRAIN_COMMAND(snapshot, "snapshot", "snapshot ls|show|verify|export", "look into snapshots; also diff and convert")
 FLOWTRAIN_COMMAND(metrics, "metrics", "metrics RUN", "what a run measured, as CSV")
 FLOWTRAIN_COMMAND(report, "report", "report RUN [RUN...]", "a page with charts of a run, or of several to compare")
+FLOWTRAIN_COMMAND(verify, "verify", "verify RUN_A RUN_B", "whether two runs are the same, step by step")
 FLOWTRAIN_COMMAND(plugins, "plugins", "plugins [FILE.so]", "what can be named in a configuration")
 FLOWTRAIN_COMMAND(plugin, "plugin", "plugin new|check", "begin a plugin; check one")
 FLOWTRAIN_COMMAND(info, "info", "info [CONFIG]", "versions, machine, devices; or a net, parameter by parameter")

@@ -1,0 +1,34 @@
+// flowtrain verify RUN_A RUN_B
+
+#include <cstdio>
+
+#include "pipeline/commands/flags.h"
+#include "pipeline/verify/verify_report.h"
+
+namespace flowtrain::commands {
+
+namespace {
+
+constexpr int runs_are_same = 0, runs_differ = 1;  // exit codes
+
+}  // namespace
+
+int verify(const Arguments& arguments, Interrupt&) {
+  CLI::App app(
+      "Says whether two runs are the same, step by step, or names the first iteration, sample and tensor that differ,\n"
+      "and what differs in configuration, machine and versions. Runs with verify.every have the hashes for that; of\n"
+      "others, losses, snapshots and the hashes at the end are compared.\n"
+      "Exit code 0: the same, as far as both go; 1: different.",
+      "flowtrain verify");
+  std::filesystem::path a, b;
+  bool json = false;
+  add_path(app, "RUN_A", a, "folder of a run, e.g. runs/quickstart")->required();
+  add_path(app, "RUN_B", b, "folder of the other run")->required();
+  app.add_flag("--json", json, "print a JSON object");
+  if (!parse(app, arguments)) return runs_are_same;
+  const VerifyReport report = verify_runs(a, b);
+  std::fputs((json ? to_json(report) : to_text(report)).c_str(), stdout);
+  return report.comparison.differs() ? runs_differ : runs_are_same;
+}
+
+}  // namespace flowtrain::commands
