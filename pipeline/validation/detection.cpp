@@ -1,11 +1,11 @@
 #include "pipeline/validation/detection.h"
 
 #include <algorithm>
-#include <cstring>
 #include <future>
 #include <thread>
-#include <type_traits>
 
+#include "pipeline/validation/detect_share.h"
+#include "pipeline/validation/packing.h"
 #include "sampling/core/error.h"
 #include "stages/evaluation/detection_metrics.h"
 
@@ -40,34 +40,6 @@ Measured measure(const Dataset& dataset, std::span<const ImageResult> image_resu
   measured.coco = coco_evaluate(measured.truth, measured.found, std::max(1u, std::thread::hardware_concurrency()));
   measured.scalars = detection_metrics(measured.coco, voc_evaluate(measured.truth, measured.found));
   return measured;
-}
-
-// Between processes of one program: numbers travel as they lie in memory.
-template <class T>
-void put(std::string& bytes, const T& value) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-
-template <class T>
-void put_all(std::string& bytes, const std::vector<T>& values) {
-  put(bytes, std::uint64_t{values.size()});
-  for (auto& value : values) put(bytes, value);
-}
-
-template <class T>
-T take(std::string_view& bytes) {
-  T value;
-  std::memcpy(&value, bytes.data(), sizeof value);
-  bytes.remove_prefix(sizeof value);
-  return value;
-}
-
-template <class T>
-std::vector<T> take_all(std::string_view& bytes) {
-  std::vector<T> values(take<std::uint64_t>(bytes));
-  for (auto& value : values) value = take<T>(bytes);
-  return values;
 }
 
 // Ordered by record, so that it does not matter which rank looked at which. A collective.
@@ -110,9 +82,10 @@ std::vector<ImageResult> detect_in(const Dataset& dataset, std::span<const std::
   return image_results;
 }
 
-std::optional<Scalars> measure_detection(const DetectionMetrics& metrics, Detector& detector,
-                                         const std::set<std::uint64_t>& records, Group& group,
-                                         const std::function<bool()>& goes_on) {
+std::optional<std::vector<ImageResult>> detect_in_share(const Dataset& dataset, const std::set<std::uint64_t>& records,
+                                                        Detector& detector, Group& group,
+                                                        const std::function<bool()>& goes_on,
+                                                        const std::function<void(const DetectedImage&)>& on_image) {
   std::vector<std::uint64_t> share;
   for (int turn = 0; const std::uint64_t record : records)
     if (turn++ % group.size() == group.rank()) share.push_back(record);
@@ -120,13 +93,21 @@ std::optional<Scalars> measure_detection(const DetectionMetrics& metrics, Detect
   // Ranks ask equally often, though some have one picture more.
   bool complete = true;
   const auto after = [&, asked = std::size_t{0}](const DetectedImage& detected) mutable {
-    if (metrics.on_image) metrics.on_image(detected);
+    if (on_image) on_image(detected);
     if (++asked <= records.size() / static_cast<std::size_t>(group.size())) complete = goes_on();
     return complete;
   };
-  std::vector<ImageResult> image_results = detect_in(metrics.dataset, share, detector, after);
+  std::vector<ImageResult> image_results = detect_in(dataset, share, detector, after);
   if (!complete || !goes_on()) return std::nullopt;
-  image_results = gather_image_results(group, std::move(image_results));
+  return image_results;
+}
+
+std::optional<Scalars> measure_detection(const DetectionMetrics& metrics, Detector& detector,
+                                         const std::set<std::uint64_t>& records, Group& group,
+                                         const std::function<bool()>& goes_on) {
+  auto own = detect_in_share(metrics.dataset, records, detector, group, goes_on, metrics.on_image);
+  if (!own) return std::nullopt;
+  const std::vector<ImageResult> image_results = gather_image_results(group, std::move(*own));
   std::vector<double> values(metrics.names.size(), 0);
   if (group.leads()) {
     const Measured all = measure(metrics.dataset, image_results);

@@ -1,0 +1,44 @@
+#pragma once
+// Values as bytes, between processes of one program: numbers travel as they lie in memory.
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace flowtrain {
+
+template <class T>
+void put(std::string& bytes, const T& value) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+template <class T>
+void put_all(std::string& bytes, const std::vector<T>& values) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  put(bytes, std::uint64_t{values.size()});
+  bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+}
+
+/// Takes what put() has put from the front of `bytes`.
+template <class T>
+T take(std::string_view& bytes) {
+  T value;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  bytes.remove_prefix(sizeof value);
+  return value;
+}
+
+/// Likewise what put_all() has put.
+template <class T>
+std::vector<T> take_all(std::string_view& bytes) {
+  std::vector<T> values(take<std::uint64_t>(bytes));
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
+  bytes.remove_prefix(values.size() * sizeof(T));
+  return values;
+}
+
+}  // namespace flowtrain
