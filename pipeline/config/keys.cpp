@@ -299,6 +299,10 @@ const std::vector<KeyTable> tables = {
              "an error in a validation (a metric, a net's script): ends the run, does so with a snapshot, or the run "
              "goes on without "
              "that validation"),
+      {"pictures", Kind::integer, zero,
+       "samples of each set whose pictures and predictions a validation writes to the run's pictures/, the same each "
+       "time, and as many with the greatest loss; 0 = none",
+       0, 1024},
       {"metrics", Kind::texts, std::vector<std::string>{"accuracy"},
        "metrics beside the loss (`flowtrain plugins` lists them), of detection nets ap, ap50 and so on; the first "
        "decides which "

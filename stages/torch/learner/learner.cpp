@@ -44,7 +44,7 @@ void configure_torch(const Settings& run, unsigned processes_here) {
   at::globalContext().setBenchmarkCuDNN(cudnn == "auto" && !deterministic);
 }
 
-class TorchLearner : public Learner {
+class TorchLearner : public Learner, public RowValidator {
  public:
   explicit TorchLearner(const LearnerSpec& spec)
       : spec_(spec),
@@ -122,6 +122,9 @@ class TorchLearner : public Learner {
     validator_.begin();
   }
   void validate(Slab& slab) override { validator_.add(slab); }
+  RowResults validate_rows(Slab& slab, std::span<const std::size_t> shown) override {
+    return validator_.add_rows(slab, shown);
+  }
   Detector* detector() override { return validator_.detector(); }
   const ClassTable* confusion() const override { return validator_.confusion(); }
 

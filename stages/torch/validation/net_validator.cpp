@@ -38,6 +38,7 @@ NetValidator::NetValidator(const LearnerSpec& spec, const std::shared_ptr<nets::
     make_detector_ = [corner_net, look = DetectSpec{*spec.sampler, *spec.detect, spec.classes, spec.device}] {
       return detector_through(corner_net, look);
     };
+  if (make_detector_ && spec.val.integer("pictures") > 0) detector();  // refuses what [detect] cannot mean
   metrics_.group_by(spec.val.text("group_by"));
   for (auto& name : spec.val.texts("metrics")) add_metric(name, spec);
   if (!spec.val_layout) return;
@@ -93,17 +94,28 @@ void NetValidator::begin() {
   metrics_.begin();
 }
 
-void NetValidator::add(Slab& slab) {
-  if (slab.share() == 0) return;  // rows of the batch that other processes have
+RowResults NetValidator::add_rows(Slab& slab, std::span<const std::size_t> shown) {
+  RowReader rows(slab.layout().fields(), shown);
+  return measure(slab, &rows);
+}
+
+// On a GPU each batch waits once, for the loss and all that is read of rows together.
+RowResults NetValidator::measure(Slab& slab, RowReader* rows) {
+  if (slab.share() == 0) return {};  // rows of the batch that other processes have
   const torch::NoGradGuard
       no_gradients;  // InferenceMode's tensors break a script whose graph was compiled while it trained
   const auto batch = (*batch_)(slab);
   const auto [outputs, loss] = evaluate(batch);
-  const auto rows = static_cast<double>(slab.rows().size());
-  loss_ += loss.item<double>() * rows;
-  rows_ += rows;
+  Readout readout;
+  const auto mean = readout.ask(loss);
+  if (rows) rows->ask(readout, outputs, batch);
+  readout.fetch();
+  const auto count = static_cast<double>(slab.rows().size());
+  loss_ += readout.one(mean) * count;
+  rows_ += count;
   rethrow_at_key(settings_, "metrics", [&, &seen = outputs] { metrics_.update(seen, batch); });
   if (slab.owner().copies()) slab.owner().consumed(slab.ticket().slot);
+  return rows ? rows->read(readout) : RowResults();
 }
 
 Scalars NetValidator::end(Group& group) {

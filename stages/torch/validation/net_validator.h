@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "stages/detection/detector.h"
 #include "stages/learner_spec.h"
 #include "stages/torch/batch.h"
+#include "stages/torch/validation/row_reader.h"
 #include "stages/torch/validation/validation_metrics.h"
 
 namespace flowtrain {
@@ -25,7 +27,9 @@ class NetValidator {
 
   /// Sums at zero.
   void begin();
-  void add(Slab& slab);
+  void add(Slab& slab) { static_cast<void>(measure(slab, nullptr)); }
+  /// See Validator::validate_rows.
+  RowResults add_rows(Slab& slab, std::span<const std::size_t> shown);
   /// Means over all rows since begin(), of all processes, the loss first. A collective.
   Scalars end(Group& group);
   /// See Validator.
@@ -33,6 +37,7 @@ class NetValidator {
   const ClassTable* confusion() const { return metrics_.confusion(); }
 
  private:
+  RowResults measure(Slab& slab, RowReader* rows);
   nets::Step::Evaluated evaluate(const nets::NamedTensors& batch);
   void add_metric(const std::string& name, const LearnerSpec& spec);
   void check_finds_objects(const std::string& metric) const;

@@ -72,7 +72,7 @@ class DeviceStream {
   c10::Event written_, read_;
 };
 
-class TorchNetCopy final : public ValidationReplica {
+class TorchNetCopy final : public ValidationReplica, public RowValidator {
  public:
   TorchNetCopy(const LearnerSpec& spec, const nets::NamedTensors& parameters, const nets::NamedTensors& buffers)
       : training_(*spec.group),
@@ -119,6 +119,12 @@ class TorchNetCopy final : public ValidationReplica {
     if (stream_) slab.owner().compute_on(stream_->handle());
     const OwnDraws::Scope own(draws_);
     validator_.add(slab);
+  }
+
+  RowResults validate_rows(Slab& slab, std::span<const std::size_t> shown) override {
+    if (stream_) slab.owner().compute_on(stream_->handle());
+    const OwnDraws::Scope own(draws_);
+    return validator_.add_rows(slab, shown);
   }
 
   Detector* detector() override { return validator_.detector(); }

@@ -1,0 +1,118 @@
+#include "stages/torch/validation/row_reader.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "sampling/images/finish.h"
+#include "stages/slab.h"
+
+namespace flowtrain {
+
+namespace {
+
+std::uint8_t level(double value) { return static_cast<std::uint8_t>(std::lround(std::clamp(value, 0.0, 255.0))); }
+
+bool are_labels(const nets::NamedTensors& batch, std::int64_t dimensions) {
+  if (!batch.contains("label") || batch.contains("target")) return false;
+  const at::Tensor& label = batch.at("label");
+  return label.dim() == dimensions && at::isIntegralType(label.scalar_type(), /*includeBool=*/false);
+}
+
+bool are_pictures(const at::Tensor& image) {
+  return image.dim() == 4 && (image.size(1) == 1 || image.size(1) == 3) && image.is_floating_point();
+}
+
+// What has no label does not count, and a row without labels has no loss (NaN).
+at::Tensor row_losses(const at::Tensor& logits, const at::Tensor& labels) {
+  const at::Tensor known = labels.ge(0);
+  const at::Tensor logs = logits.log_softmax(1, at::kFloat).gather(1, labels.to(at::kLong).clamp_min(0).unsqueeze(1));
+  const std::int64_t rows = labels.size(0);
+  return -logs.squeeze(1).masked_fill(~known, 0).reshape({rows, -1}).sum(1) / known.reshape({rows, -1}).sum(1);
+}
+
+at::Tensor row_of(const at::Tensor& tensor, std::size_t row) {
+  return tensor.select(0, static_cast<std::int64_t>(row));
+}
+
+}  // namespace
+
+void RowReader::ask(Readout& readout, const nets::NamedTensors& outputs, const nets::NamedTensors& batch) {
+  results_.rows.resize(static_cast<std::size_t>(batch.begin()->second.size(0)));
+  if (outputs.contains("image") && are_pictures(outputs.at("image"))) return ask_pictures(readout, outputs.at("image"));
+  if (!outputs.contains("logits")) return;
+  const at::Tensor& logits = outputs.at("logits");
+  if (logits.dim() == 2 && logits.size(1) > 1 && are_labels(batch, 1)) ask_classes(readout, logits, batch.at("label"));
+  if (logits.dim() == 4 && logits.size(1) > 1 && are_labels(batch, 3))
+    ask_pixel_classes(readout, logits, batch.at("label"));
+}
+
+void RowReader::ask_classes(Readout& readout, const at::Tensor& logits, const at::Tensor& labels) {
+  results_.kind = "classify";
+  losses_ = readout.ask(row_losses(logits, labels));
+  const auto [confidence, prediction] = logits.softmax(1, at::kFloat).max(1);
+  predictions_ = readout.ask(prediction);
+  confidences_ = readout.ask(confidence);
+}
+
+void RowReader::ask_pixel_classes(Readout& readout, const at::Tensor& logits, const at::Tensor& labels) {
+  results_.kind = "segment";
+  losses_ = readout.ask(row_losses(logits, labels));
+  classes_ = logits.size(1);
+  shape_ = {logits.size(2), logits.size(3), 1};
+  for (const std::size_t row : shown_) {
+    made_.push_back(readout.ask(row_of(logits, row).argmax(0)));
+    wanted_.push_back(readout.ask(row_of(labels, row)));
+  }
+}
+
+void RowReader::ask_pictures(Readout& readout, const at::Tensor& pictures) {
+  results_.kind = "generate";
+  shape_ = {pictures.size(2), pictures.size(3), pictures.size(1)};
+  for (const std::size_t row : shown_) made_.push_back(readout.ask(row_of(pictures, row).permute({1, 2, 0})));
+}
+
+RowResults RowReader::read(const Readout& readout) const {
+  RowResults results = results_;
+  const bool classifies = results.kind == "classify", has_losses = classifies || results.kind == "segment";
+  for (std::size_t row = 0; row < results.rows.size(); ++row) {
+    RowResult& result = results.rows[row];
+    if (has_losses) result.loss = readout[losses_][row];
+    if (!classifies) continue;
+    result.prediction = static_cast<std::int64_t>(readout[predictions_][row]);
+    result.confidence = readout[confidences_][row];
+  }
+  for (std::size_t i = 0; i < made_.size(); ++i) {
+    RowResult& result = results.rows[shown_[i]];
+    result.made = classes_ > 0 ? map_of(readout[made_[i]]) : picture_of(readout[made_[i]]);
+    if (!wanted_.empty()) result.wanted = map_of(readout[wanted_[i]]);
+  }
+  return results;
+}
+
+// What has no label is black.
+Image RowReader::map_of(std::span<const double> values) const {
+  Image map;
+  map.reshape(static_cast<int>(shape_[0]), static_cast<int>(shape_[1]), 1);
+  std::ranges::transform(values, map.pixels.begin(),
+                         [this](double value) { return level(value * 255 / static_cast<double>(classes_ - 1)); });
+  return map;
+}
+
+Image RowReader::picture_of(std::span<const double> values) const {
+  Image picture;
+  picture.reshape(static_cast<int>(shape_[0]), static_cast<int>(shape_[1]), static_cast<int>(shape_[2]));
+  const auto channels = static_cast<std::size_t>(shape_[2]);
+  const auto field =
+      std::ranges::find_if(fields_, [this](auto& each) { return is_image(each) && each.shape[2] == shape_[2]; });
+  const bool normalised = field != fields_.end();
+  const auto mean = per_channel(normalised ? field->mean : std::vector<double>(), static_cast<int>(channels), 0),
+             stddev = per_channel(normalised ? field->stddev : std::vector<double>(), static_cast<int>(channels), 1);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    picture.pixels[i] = level(255 * (values[i] * stddev[i % channels] + mean[i % channels]));
+  return picture;
+}
+
+}  // namespace flowtrain

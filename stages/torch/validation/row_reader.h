@@ -1,0 +1,44 @@
+#pragma once
+// From a batch's outputs to what people see of single rows.
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "nets/tensors.h"
+#include "sampling/sampler.h"
+#include "stages/row_results.h"
+#include "stages/torch/readout.h"
+
+namespace flowtrain {
+
+/// Reads the results of one batch's rows, beside what else is read of the batch. `logits` (B, K) with `label` (B) are
+/// classes, (B, K, H, W) with `label` (B, H, W) classes of pixels, which become grey levels from 0 to 255; `image`
+/// (B, C, H, W) is a picture for each row, normalised as the batch's.
+class RowReader {
+ public:
+  /// `fields`: the batch's. `shown`: rows whose pictures are read. Both outlive it.
+  RowReader(std::span<const Field> fields, std::span<const std::size_t> shown) : fields_(fields), shown_(shown) {}
+
+  /// The tensors are on any one device.
+  void ask(Readout& readout, const nets::NamedTensors& outputs, const nets::NamedTensors& batch);
+  /// After readout.fetch().
+  RowResults read(const Readout& readout) const;
+
+ private:
+  void ask_classes(Readout& readout, const at::Tensor& logits, const at::Tensor& labels);
+  void ask_pixel_classes(Readout& readout, const at::Tensor& logits, const at::Tensor& labels);
+  void ask_pictures(Readout& readout, const at::Tensor& pictures);
+  Image map_of(std::span<const double> values) const;
+  Image picture_of(std::span<const double> values) const;
+
+  std::span<const Field> fields_;
+  std::span<const std::size_t> shown_;
+  RowResults results_;                                          // its kind and the number of its rows
+  std::size_t losses_ = 0, predictions_ = 0, confidences_ = 0;  // answers of the readout
+  std::vector<std::size_t> made_, wanted_;                      // answers, one for each row that is shown
+  std::vector<std::int64_t> shape_;  // of a picture that the net gives: height, width, channels
+  std::int64_t classes_ = 0;         // of pixels
+};
+
+}  // namespace flowtrain

@@ -1,0 +1,86 @@
+// What people see of single rows, read from a batch's outputs.
+
+#include "stages/torch/validation/row_reader.h"
+
+#include <ATen/ATen.h>
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+using namespace flowtrain;
+using nets::NamedTensors;
+
+namespace {
+
+RowResults read_rows(const NamedTensors& outputs, const NamedTensors& batch, const std::vector<std::size_t>& shown = {},
+                     const std::vector<Field>& fields = {}) {
+  RowReader rows(fields, shown);
+  Readout readout;
+  const auto before = readout.ask(at::full({}, 7.0));
+  rows.ask(readout, outputs, batch);
+  readout.fetch();
+  CHECK(readout.one(before) == 7);
+  return rows.read(readout);
+}
+
+}  // namespace
+
+TEST_CASE("rows of classes have a loss, a prediction and its probability") {
+  const at::Tensor logits = at::tensor({1.0F, 2.0F, 0.5F, -1.0F, 0.0F, 3.0F, 1.0F, 1.0F, 1.0F}).view({3, 3});
+  const at::Tensor label = at::tensor({2, 2, -1}, at::kLong);
+  const auto results = read_rows({{"logits", logits}}, {{"image", at::zeros({3, 1, 2, 2})}, {"label", label}}, {0});
+  CHECK(results.kind == "classify");
+  REQUIRE(results.rows.size() == 3);
+  const auto log_softmax = logits.log_softmax(1);
+  for (int row = 0; row < 2; ++row) {
+    const auto& result = results.rows[static_cast<std::size_t>(row)];
+    CHECK(result.loss == doctest::Approx(-log_softmax[row][2].item<double>()));
+    CHECK(result.prediction == 1 + row);
+    CHECK(result.confidence == doctest::Approx(std::exp(log_softmax[row][1 + row].item<double>())));
+    CHECK(result.made.pixels.empty());
+  }
+  CHECK(std::isnan(results.rows[2].loss));  // it has no label
+}
+
+TEST_CASE("rows of pixels have the mean loss of those with a label, and maps of classes") {
+  at::Tensor logits = at::zeros({2, 3, 1, 2});
+  logits[1][2][0][0] = 5;
+  logits[1][1][0][1] = 5;
+  const at::Tensor label = at::tensor({0, -100, 2, 0}, at::kLong).view({2, 1, 2});
+  const auto results = read_rows({{"logits", logits}}, {{"label", label}}, {1});
+  CHECK(results.kind == "segment");
+  REQUIRE(results.rows.size() == 2);
+  CHECK(results.rows[0].loss == doctest::Approx(std::log(3)));
+  CHECK(results.rows[0].made.pixels.empty());  // it is not shown
+  CHECK(results.rows[1].made.pixels == std::vector<std::uint8_t>{255, 128});
+  CHECK(results.rows[1].wanted.pixels == std::vector<std::uint8_t>{255, 0});
+  CHECK(results.rows[1].wanted.width == 2);
+  CHECK(results.rows[1].prediction == -1);
+}
+
+TEST_CASE("pictures that a net makes are taken out of their normalisation") {
+  at::Tensor image = at::zeros({2, 3, 2, 2});
+  image[1][0].fill_(1);
+  image[1][2].fill_(-1);
+  const std::vector<Field> fields{{"image", DType::u8, {2, 2, 3}, {0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}}};
+  const auto results = read_rows({{"image", image}}, {{"image", at::zeros({2, 3, 2, 2})}}, {1}, fields);
+  CHECK(results.kind == "generate");
+  CHECK(std::isnan(results.rows[1].loss));
+  const auto& pixels = results.rows[1].made.pixels;
+  REQUIRE(pixels.size() == 12);
+  for (std::size_t i = 0; i < 12; i += 3)
+    CHECK(std::vector<std::uint8_t>{pixels[i], pixels[i + 1], pixels[i + 2]} == std::vector<std::uint8_t>{255, 128, 0});
+}
+
+TEST_CASE("of other outputs nothing is told but the number of rows") {
+  const at::Tensor values = at::zeros({2, 4});
+  for (const NamedTensors& outputs :
+       {NamedTensors{{"prediction", values}}, NamedTensors{{"logits", values}}, NamedTensors()}) {
+    const auto results = read_rows(outputs, {{"image", at::zeros({2, 1, 2, 2})}, {"target", values}}, {0});
+    CHECK(results.kind == "samples");
+    REQUIRE(results.rows.size() == 2);
+    CHECK(std::isnan(results.rows[0].loss));
+    CHECK(results.rows[0].prediction == -1);
+  }
+}
