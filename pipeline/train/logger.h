@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "pipeline/graph/outlet.h"
+#include "pipeline/validation/samples.h"
 #include "stages/evaluation/class_table.h"
 #include "stages/validator.h"
 
@@ -43,6 +45,9 @@ struct ValidationEvent {
   bool improved = false;                     ///< the best so far by the first [[best]] rule
   std::optional<ClassTable> confusion = {};  ///< where it was asked for
   std::uint64_t replaced = 0;                ///< rows in which another record stood for a bad one
+  /// Samples to look at, [data.val]'s first; null where none are asked for.
+  std::shared_ptr<const std::vector<ShownSamples>> samples = {};
+  std::vector<std::uint64_t> best = {};  ///< with `samples`: the iterations that the [[best]] rules keep, by now
 };
 
 /// Gets reports in their order from the compute thread, which must not wait: each logger has a queue and a thread of

@@ -1,5 +1,6 @@
 #include "pipeline/train/validations.h"
 
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -48,7 +49,7 @@ void Validations::run(std::uint64_t iteration, bool last) {
 void Validations::run_inline(std::uint64_t iteration) {
   run_.hooks(HookEvent::validation_begin);
   const auto goes_on = [this] { return run_.flags.validation_goes_on(); };
-  const auto found = validate_sets(sets_, run_.learner, iteration, goes_on, run_.group, rules_.errors.action);
+  auto found = validate_sets(sets_, run_.learner, iteration, goes_on, run_.group, rules_.errors.action);
   if (found.error) on_error(iteration, found.error);
   run_.state.validation_pending = !found.scalars && !is_left_out(found);
   if (!found.scalars) return;
@@ -94,7 +95,7 @@ void Validations::collect_if_under_way() {
 
 void Validations::collect() {
   auto& pending = run_.state.pending;
-  const auto found = overlapped_->finish();
+  auto found = overlapped_->finish();
   if (found.error) on_error(pending->iteration, found.error);
   if (is_left_out(found)) pending.reset();
   if (!found.scalars) return;
@@ -174,7 +175,7 @@ void Validations::warn_of_unknown(const Scalars& training) {
 }
 
 // Into the run's state, and shown.
-Validations::Ranks Validations::record(std::uint64_t iteration, const Validated& found, const Scalars& training) {
+Validations::Ranks Validations::record(std::uint64_t iteration, Validated& found, const Scalars& training) {
   count();
   warn_of_unknown(training);
   Ranks ranks;
@@ -185,7 +186,12 @@ Validations::Ranks Validations::record(std::uint64_t iteration, const Validated&
     if (rank == std::size_t{0}) ranks.links.push_back(rule.link);
   }
   const bool improved = !ranks.links.empty() && ranks.links.front() == rules_.best.front().link;
-  run_.loggers.validation({iteration, *found.scalars, improved, found.confusion, found.replaced});
+  ValidationEvent event{iteration, *found.scalars, improved, found.confusion, found.replaced};
+  if (!found.samples.empty()) {
+    event.samples = std::make_shared<const std::vector<ShownSamples>>(std::move(found.samples));
+    event.best = kept_by(rules_.best, run_.state.best);
+  }
+  run_.loggers.validation(event);
   return ranks;
 }
 

@@ -83,7 +83,7 @@ class Validations {
   bool is_left_out(const Validated& found) const;
   void on_error(std::uint64_t iteration, const std::exception_ptr& error);
   void count();
-  Ranks record(std::uint64_t iteration, const Validated& found, const Scalars& training);
+  Ranks record(std::uint64_t iteration, Validated& found, const Scalars& training);
   Scalars training_values() const;
   void warn_of_unknown(const Scalars& training);
 

@@ -3,13 +3,36 @@
 #include <set>
 
 #include "pipeline/train/sample_account.h"
+#include "pipeline/validation/detect_share.h"
 #include "sampling/core/error.h"
 
 namespace flowtrain {
 
+namespace {
+
+// What is found in samples that are shown is taken on the way.
+DetectionMetrics with_shown(DetectionMetrics metrics, std::optional<SampleCollector>& shown) {
+  if (shown)
+    metrics.on_image = [&shown, on_image = metrics.on_image](const DetectedImage& detected) {
+      if (on_image) on_image(detected);
+      shown->add(detected);
+    };
+  return metrics;
+}
+
+// Where no metric needs boxes, those of the samples that are shown alone. False: the validation was given up.
+bool detect_shown(SampleCollector& shown, const Dataset& dataset, Detector& detector,
+                  const std::set<std::uint64_t>& records, Group& group, const GoesOn& goes_on) {
+  return detect_in_share(dataset, shown.chosen_of(records), detector, group, goes_on,
+                         [&](const DetectedImage& detected) { shown.add(detected); })
+      .has_value();
+}
+
+}  // namespace
+
 Validated run_validation(Loader& loader, Validator& validator, BadSamples& bad, std::uint64_t iteration,
                          std::uint64_t batches, const GoesOn& goes_on, Group& group, const DetectionMetrics* detection,
-                         ErrorPolicy::Action on_error) {
+                         ErrorPolicy::Action on_error, const SampleChoice* samples) {
   std::exception_ptr error;
   // After an error that may pass, nothing more is computed.
   const auto attempt = [&](auto work) {
@@ -22,6 +45,10 @@ Validated run_validation(Loader& loader, Validator& validator, BadSamples& bad, 
     }
   };
   validator.begin_validation();
+  std::optional<SampleCollector> shown;
+  if (samples) shown.emplace(*samples);
+  // Where it finds objects, these are shown in place of rows.
+  Detector* const detector = shown ? validator.detector() : nullptr;
   bool complete = true;
   std::vector<BadSample> found;
   std::set<std::uint64_t> records;
@@ -33,8 +60,11 @@ Validated run_validation(Loader& loader, Validator& validator, BadSamples& bad, 
     if (ticket.kind == TicketKind::batch) found.insert(found.end(), slab.bad().begin(), slab.bad().end());
     attempt([&] {
       if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
-      validator.validate(slab);
-      if (detection)
+      if (shown && !detector)
+        shown->validate(validator, slab);
+      else
+        validator.validate(slab);
+      if (detection || detector)
         for (auto& row : loader.rows(ticket)) records.insert(row.id);
     });
     loader.release(ticket);
@@ -47,15 +77,21 @@ Validated run_validation(Loader& loader, Validator& validator, BadSamples& bad, 
   bad.account(std::move(found), iteration);
   std::optional<Scalars> seen = Scalars();
   Scalars scalars;
+  std::vector<ShownSamples> gathered;
   attempt([&] {
-    if (detection && complete) seen = measure_detection(*detection, *validator.detector(), records, group, goes_on);
+    if (detection && complete)
+      seen = measure_detection(with_shown(*detection, shown), *validator.detector(), records, group, goes_on);
+    else if (detector && complete && !detect_shown(*shown, samples->dataset, *detector, records, group, goes_on))
+      seen.reset();
     scalars = validator.end_validation();
+    if (shown && complete && seen) gathered.push_back(shown->gather(group));
   });
   if (error) validator.leave_validation();
   if (!complete || !seen) return {};
   if (error) return {.error = error};
   scalars.insert(scalars.end(), seen->begin(), seen->end());
-  return {.scalars = std::move(scalars), .replaced = replaced.size()};
+  if (!group.leads()) gathered.clear();
+  return {.scalars = std::move(scalars), .replaced = replaced.size(), .samples = std::move(gathered)};
 }
 
 // [data.val]'s comes last, so that what else the validator has of it stays, and is told first.
@@ -64,10 +100,11 @@ Validated validate_sets(const std::vector<ValidationSet>& sets, Validator& valid
   Scalars scalars;
   std::exception_ptr error;
   std::uint64_t replaced = 0;
+  std::vector<ShownSamples> samples;
   for (std::size_t i = sets.size(); i-- > 0;) {
     const ValidationSet& set = sets[i];
     Validated one = run_validation(set.loader, validator, set.bad_samples, iteration, set.batches, goes_on, group,
-                                   set.detection, on_error);
+                                   set.detection, on_error, set.samples);
     if (!one.scalars && !one.error) return {};
     if (one.error && !error) error = one.error;
     if (error && on_error != ErrorPolicy::Action::skip) break;
@@ -76,9 +113,13 @@ Validated validate_sets(const std::vector<ValidationSet>& sets, Validator& valid
       for (auto& [name, value] : *one.scalars) name = set.name + "." + name;
     scalars.insert(scalars.begin(), one.scalars->begin(), one.scalars->end());
     replaced += one.replaced;
+    for (auto& shown : one.samples) {
+      shown.set = set.name;
+      samples.insert(samples.begin(), std::move(shown));
+    }
   }
   if (error) return {.error = error};
-  Validated all{.scalars = std::move(scalars), .replaced = replaced};
+  Validated all{.scalars = std::move(scalars), .replaced = replaced, .samples = std::move(samples)};
   const ClassTable* confusion = sets.front().name.empty() ? validator.confusion() : nullptr;
   if (confusion) all.confusion = *confusion;
   return all;
