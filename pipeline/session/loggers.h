@@ -28,6 +28,7 @@ struct LoggerParts {
   ProgressMode progress = ProgressMode::off;
   std::uint64_t first = 1, last = 0;  ///< iterations of this start
   MetricsFile* metrics = nullptr;     ///< null: this process writes no files
+  std::uint64_t epoch = 1;            ///< its iterations
 
   /// That of the run; not without `metrics`.
   std::filesystem::path folder() const { return metrics->path().parent_path(); }

@@ -1,6 +1,7 @@
 #include "pipeline/session/run.h"
 
 #include <algorithm>
+#include <deque>
 #include <exception>
 #include <limits>
 #include <memory>
@@ -8,6 +9,7 @@
 
 #include "pipeline/config/idle_keys.h"
 #include "pipeline/config/periods.h"
+#include "pipeline/pictures/picture_folder.h"
 #include "pipeline/report/advice.h"
 #include "pipeline/report/describe_net.h"
 #include "pipeline/report/profile_report.h"
@@ -20,6 +22,7 @@
 #include "pipeline/session/pretrain.h"
 #include "pipeline/session/resume.h"
 #include "pipeline/session/run_graph.h"
+#include "pipeline/session/sample_choice.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/telemetry/format.h"
@@ -79,15 +82,18 @@ class Run {
                       HashJournal* journal, const Interrupt& interrupt) {
     const bool is_leader = options_.group->leads();
     BadSamples bad = make_bad_sample_log(config_, true, *session_.train().dataset, bad_sample_log, is_leader);
-    const auto loggers = make_loggers({config_, options_.progress, run_plan_.first, run_plan_.last, metrics});
+    const auto loggers =
+        make_loggers({config_, options_.progress, run_plan_.first, run_plan_.last, metrics, session_.epoch()});
     std::optional<Tuner> tuner;
     if (const auto& limits = session_.train().tunes)
       tuner.emplace(Tuning{loader_->shape(), limits->most_threads}, *limits);
     TrainerParts parts = trainer_parts();
+    std::deque<std::optional<SampleChoice>> shown;  // at addresses that stay
     for (auto& set : session_.validation()) {
       set->bad.emplace(make_bad_sample_log(set->config, false, *set->data.dataset, bad_sample_log, is_leader));
-      parts.validation.push_back(
-          {set->name, *set->loader, set->batches(), *set->bad, set->detection ? &*set->detection : nullptr});
+      parts.validation.push_back({set->name, *set->loader, set->batches(), *set->bad,
+                                  set->detection ? &*set->detection : nullptr,
+                                  shown.emplace_back(sample_choice(*set)) ? &*shown.back() : nullptr});
     }
     std::optional<OverlappedValidation> beside;
     if (net_copy_) beside.emplace(parts.validation, &interrupt, parts.val_errors.action);
@@ -300,6 +306,7 @@ struct Journals {
     if (start.resumed)
       for (auto& path : {metrics_path, bad_sample_log_path, hashes_path})
         cut_back(path, state.iteration, state.validates_again_from() - 1);
+    if (start.resumed) remove_pictures_after(start.folder->path() / "pictures", state.validates_again_from() - 1);
     metrics.emplace(metrics_path);
     bad_sample_log.emplace(bad_sample_log_path);
     if (start.resumed) metrics->write("resume", {{"iter", state.iteration}});

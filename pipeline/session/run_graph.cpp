@@ -38,7 +38,8 @@ std::string draw_graph(const Config& config) {
   const auto loader = session.make_training_loader(run_plan);
   session.make_validation_loaders();
   TrainerParts parts{run_plan, *loader};
-  const auto loggers = make_loggers({config, ProgressMode::off, run_plan.first, run_plan.last});
+  const auto loggers =
+      make_loggers({config, ProgressMode::off, run_plan.first, run_plan.last, nullptr, session.epoch()});
   SnapshotBranch snapshots({}, nullptr);
   OverlappedValidation beside({}, nullptr, ErrorPolicy::Action::stop);
   OverlappedValidation* validation = session.overlaps() ? &beside : nullptr;
