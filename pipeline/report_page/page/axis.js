@@ -98,6 +98,13 @@ function setRange(range) {
   setCursor(shared.cursor);
 }
 
+/** Shows `factor` times as much of the x axis, around the cursor. */
+function zoom(factor) {
+  const [from, to] = shared.range || wholeRange(shared.runs);
+  const middle = shared.cursor === null ? (from + to) / 2 : shared.cursor;
+  setRange([middle - (middle - from) * factor, middle + (to - middle) * factor]);
+}
+
 function setCursor(x) {
   shared.cursor = x;
   for (const chart of shared.charts) chart.showCursor();

@@ -329,18 +329,17 @@ class Chart {
 
   key(event) {
     if (!this.plot || event.ctrlKey || event.altKey || event.metaKey) return;
-    const rows = this.drawnRows, [from, to] = this.plot.xAxisRange();
+    const rows = this.drawnRows;
     const move = {ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10}[event.key];
-    const middle = shared.cursor === null ? (from + to) / 2 : shared.cursor;
     if (move !== undefined || event.key === 'Home' || event.key === 'End') {
       let at = shared.cursor === null ? (move < 0 ? rows.length : -1) : this.nearest(shared.cursor);
       at = event.key === 'Home' ? 0 : event.key === 'End' ? rows.length - 1 : at + move;
       setCursor(rows[Math.max(0, Math.min(rows.length - 1, at))][0]);
       say(this.reading());
     } else if (event.key === '+' || event.key === '=') {
-      setRange([middle - (middle - from) / 2, middle + (to - middle) / 2]);
+      zoom(0.5);
     } else if (event.key === '-') {
-      setRange([middle - (middle - from) * 2, middle + (to - middle) * 2]);
+      zoom(2);
     } else if (event.key === '0' || event.key === 'Escape') {
       setRange(null);
     } else {

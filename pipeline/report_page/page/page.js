@@ -188,6 +188,7 @@ function makeTools() {
     el('nav', {id: 'contents', 'aria-label': 'Sections'}),
     el('div', {class: 'bar', role: 'group', 'aria-label': 'Charts'}, axes,
        el('label', {class: 'check'}, log, 'log y'), el('label', {class: 'check smoothing'}, 'smooth', smoothing),
+       el('button', {type: 'button', onclick: () => zoom(0.5)}, 'Zoom in'),
        el('button', {type: 'button', class: 'reset', onclick: () => setRange(null)}, 'Show all'), theme));
 }
 
