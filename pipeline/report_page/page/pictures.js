@@ -7,10 +7,15 @@ const image = (sample, src, alt) => el('img', {src: src.startsWith('data:') ? sr
 const made = (sample, src, what) => src && [el('div', {class: 'made'}, what),
   el('div', {class: 'picture'}, image(sample, src, `${what} of sample ${sample.id}`))];
 
+/** Predicted boxes below this score would cover the picture. */
+const leastScore = 0.3;
+const isShown = box => box.truth || !isNumber(box.score) || box.score >= leastScore;
+
 /** A picture with its boxes over it: true ones dashed, predicted ones solid. */
 function picture(sample) {
   if (!sample.src) return sample.prediction_src ? null : el('div', {class: 'nopicture'}, 'no picture');
-  const boxes = (sample.boxes || []).filter(box => ['x1', 'y1', 'x2', 'y2'].every(side => isNumber(box[side])));
+  const boxes = (sample.boxes || []).filter(box =>
+    isShown(box) && ['x1', 'y1', 'x2', 'y2'].every(side => isNumber(box[side])));
   const size = Math.max(8, sample.width / 14);
   return el('div', {class: 'picture'},
     image(sample, sample.src, `sample ${sample.id}, labelled ${words(sample.label)}`),
@@ -29,13 +34,14 @@ function card(sample) {
   const hasBoxes = (sample.boxes || []).length > 0;
   const judged = !hasBoxes && sample.label !== undefined && sample.prediction !== undefined;
   const right = judged && words(sample.label) === words(sample.prediction);
-  const found = (sample.boxes || []).filter(box => !box.truth), truth = (sample.boxes || []).filter(box => box.truth);
+  const found = (sample.boxes || []).filter(box => !box.truth && isShown(box));
+  const truth = (sample.boxes || []).filter(box => box.truth);
   return el('figure', {class: 'card'}, picture(sample), made(sample, sample.prediction_src, 'prediction'),
             made(sample, sample.label_src, 'label'), el('figcaption', {},
     judged ? el('div', {class: right ? 'right' : 'wrong'}, right ? '✓ ' : '✗ ', words(sample.prediction),
                 isNumber(sample.confidence) ? ` ${percent(sample.confidence)}` : '') : null,
     judged && !right ? el('div', {}, 'is ', words(sample.label)) : null,
-    hasBoxes ? el('div', {}, `${found.length} found, ${truth.length} true`) : null,
+    hasBoxes ? el('div', {}, `${found.length} found above ${percent(leastScore)}, ${truth.length} true`) : null,
     isNumber(sample.loss) ? el('div', {class: 'muted'}, `loss ${number(sample.loss)}`) : null));
 }
 
@@ -54,7 +60,8 @@ const picturesOf = run => setsOf(run, 'samples').map(([set, all], i, sets) =>
   [sets.length > 1 && el('h3', {}, words(set)), picturesOfSet(all, `pictures-${i}`)]);
 
 function picturesOfSet(all, id) {
-  const cards = el('div', {class: 'cards'});
+  const boxes = all.some(each => each.samples.some(sample => (sample.boxes || []).length > 0));
+  const cards = el('div', {class: boxes ? 'cards large' : 'cards'});
   const label = el('output', {});
   const slider = el('input', {type: 'range', min: 0, max: all.length - 1, step: 1, id,
                               oninput: () => show()});
@@ -72,7 +79,6 @@ function picturesOfSet(all, id) {
     slider.value = Number(slider.value) + by;
     show();
   }}, by < 0 ? '◀' : '▶');
-  const boxes = all.some(each => each.samples.some(sample => (sample.boxes || []).length > 0));
   return el('div', {}, all.length > 1 ?
     el('div', {class: 'chooser'}, step(-1), el('label', {for: id, class: 'unseen'}, 'Validation'), slider,
        step(1), label) : el('p', {class: 'muted'}, label),
