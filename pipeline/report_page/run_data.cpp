@@ -87,7 +87,7 @@ std::string link_to(const fs::path& folder, const fs::path& page_folder) {
 
 std::string run_data(const ReportedRun& run, const ReportOptions& options) {
   const auto& folder = run.folder;
-  const auto metrics = read_metrics(folder / "metrics.jsonl");
+  const auto metrics = run_metrics_of(folder / "metrics.jsonl");
   const auto config = stored_document(folder);
   const auto result = json_of_file(folder / "result.json");
   const auto link = link_to(folder, options.page_folder);

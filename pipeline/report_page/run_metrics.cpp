@@ -137,7 +137,7 @@ void RunMetrics::add_val(double iteration) {
   }
 }
 
-RunMetrics read_metrics(const std::filesystem::path& file) {
+RunMetrics run_metrics_of(const std::filesystem::path& file) {
   RunMetrics metrics;
   std::ifstream in(file, std::ios::binary);
   for (std::string line; std::getline(in, line);) metrics.add(line);

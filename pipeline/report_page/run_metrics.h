@@ -56,6 +56,6 @@ class RunMetrics {
 };
 
 /// All lines of the file; none where it cannot be read.
-RunMetrics read_metrics(const std::filesystem::path& file);
+RunMetrics run_metrics_of(const std::filesystem::path& file);
 
 }  // namespace flowtrain

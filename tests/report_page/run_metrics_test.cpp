@@ -42,10 +42,10 @@ TEST_CASE("run metrics: what is no line of metrics is left out") {
       << "{\"kind\":\"train\",\"iter\":-4}\n{\"kind\":\"train\",\"iter\":1e300}\n"
       << std::string(100, '[') << "\n"
       << "{\"kind\":\"train\",\"iter\":{\"iter\":7}}\n{\"kind\":\"train\",\"iter\":2,\"lo";
-  const auto metrics = read_metrics(folder.path() / "metrics.jsonl");
+  const auto metrics = run_metrics_of(folder.path() / "metrics.jsonl");
   CHECK(metrics.train.lines() == 1);
   CHECK(metrics.last_iteration == 1);
-  CHECK(read_metrics(folder.path() / "absent").train.lines() == 0);
+  CHECK(run_metrics_of(folder.path() / "absent").train.lines() == 0);
 }
 
 TEST_CASE("thinned: bounded, evenly spread, with the first one") {
