@@ -197,7 +197,8 @@ void check_sets(const std::vector<Settings>& sets, const Settings& val) {
   Names names("val.set");
   for (auto& set : sets) {
     const std::string& name = set.text("name");
-    if (name.empty() || name.find('.') != std::string::npos) throw set.error("name", "expected a name without dots");
+    if (name.empty() || name.find_first_of("./") != std::string::npos)  // files of the set are in a folder of its name
+      throw set.error("name", "expected a name without dots and slashes");
     if (concat(name, ".") == of_training)
       throw set.error("name", "'train.' begins the names of training's own values: choose another name");
     if (concat(name, ".") == class_accuracy)

@@ -140,6 +140,7 @@ TEST_CASE("sets that cannot be") {
   };
   refused("[[val.set]]\nval_samples = 3\n", "val.set.0.name");
   refused("[[val.set]]\nname = \"a.b\"\n", "val.set.0.name: expected a name without dots");
+  refused("[[val.set]]\nname = \"/a\"\n", "val.set.0.name: expected a name without dots and slashes");
   refused("[[val.set]]\nname = \"accuracy\"\n", "val.set.0.name: 'accuracy.' begins the metrics of accuracy_per_class");
   refused("[[val.set]]\nname = \"a\"\n[[val.set]]\nname = \"a\"\n", "another [[val.set]] is called so");
   refused("[[val.set]]\nname = \"a\"\n[[best]]\nmetric = \"b.loss\"\n",
