@@ -11,6 +11,7 @@
 #include "pipeline/report_page/run_metrics.h"
 #include "pipeline/report_page/run_records.h"
 #include "pipeline/report_page/stored_config.h"
+#include "pipeline/run_reader/run_summary.h"
 
 namespace flowtrain {
 

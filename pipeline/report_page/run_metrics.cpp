@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <utility>
+
+#include "pipeline/run_reader/appended_lines.h"
 
 namespace flowtrain {
 
@@ -139,9 +140,13 @@ void RunMetrics::add_val(double iteration) {
 
 RunMetrics run_metrics_of(const std::filesystem::path& file) {
   RunMetrics metrics;
-  std::ifstream in(file, std::ios::binary);
-  for (std::string line; std::getline(in, line);) metrics.add(line);
-  return metrics;
+  for (ReadMark mark;;) {
+    const auto appended = read_appended(file, mark);
+    if (appended.restarted) metrics = {};
+    mark = appended.next;
+    if (appended.text.empty()) return metrics;
+    for_each_line(appended.text, [&](std::string_view line) { metrics.add(line); });
+  }
 }
 
 }  // namespace flowtrain

@@ -1,8 +1,5 @@
 #include "pipeline/report_page/run_records.h"
 
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-
 #include <charconv>
 #include <fstream>
 #include <map>
@@ -117,19 +114,6 @@ ordered_json bad_samples_of(const std::filesystem::path& file) {
     if (lines.size() < most_lines) lines.push_back(std::move(entry));
   }
   return {{"count", count}, {"lines", std::move(lines)}};
-}
-
-// Asking by flock() would hold the lock for an instant, and a trainer that starts then would be refused.
-bool is_locked(const std::filesystem::path& folder) {
-  struct stat lock {};
-  if (::stat((folder / "run.lock").c_str(), &lock) != 0) return false;
-  char device[32];
-  std::snprintf(device, sizeof device, "%02x:%02x:", major(lock.st_dev), minor(lock.st_dev));
-  const std::string file = concat(" ", device, lock.st_ino, " ");
-  std::ifstream locks("/proc/locks");
-  for (std::string line; std::getline(locks, line);)
-    if (line.find("FLOCK") != line.npos && line.find(file) != line.npos) return true;
-  return false;
 }
 
 }  // namespace flowtrain

@@ -23,7 +23,4 @@ nlohmann::ordered_json warnings_of(const std::filesystem::path& log);
 /// Of bad_samples.jsonl: {"count":…,"lines":[…]}: the first 100.
 nlohmann::ordered_json bad_samples_of(const std::filesystem::path& file);
 
-/// Whether a process holds the lock of the run in `folder`, as far as this machine knows. The lock is not touched.
-bool is_locked(const std::filesystem::path& folder);
-
 }  // namespace flowtrain

@@ -1,0 +1,45 @@
+#pragma once
+// Reads a file of lines that another process appends to: metrics.jsonl, train.log.
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace flowtrain {
+
+/// How far a file was read. It needs no open descriptor, so a client of a server can keep it.
+struct ReadMark {
+  std::uint64_t offset = 0;       ///< bytes that were read
+  std::uint64_t before_hash = 0;  ///< xxh64 of the last bytes before `offset`, at most 256 of them
+  bool operator==(const ReadMark&) const = default;
+};
+
+struct AppendedLines {
+  std::string text;        ///< whole lines, each with its newline
+  ReadMark next;           ///< where to go on
+  bool restarted = false;  ///< what was read before is no longer there: `text` begins at the file's beginning
+};
+
+/// The whole lines after `from`, about `most_bytes` of them. A last line without its newline is still being written,
+/// and is left for the next call. A resume cuts files back, and may have appended again since: then the bytes before
+/// `from` are others, and reading restarts. A file that is not there, or cannot be read, is empty.
+AppendedLines read_appended(const std::filesystem::path& file, ReadMark from, std::size_t most_bytes = 4 << 20);
+
+/// Calls `take` with each line of an AppendedLines' text, without its newline.
+template <class Take>
+void for_each_line(std::string_view text, const Take& take) {
+  while (!text.empty()) {
+    const auto length = text.find('\n');
+    take(text.substr(0, length));
+    text.remove_prefix(length + 1);
+  }
+}
+
+/// Where the last whole line ends; the file's beginning where a last line without an end is longer than a MiB.
+ReadMark mark_at_end(const std::filesystem::path& file);
+/// Where the first whole line within the last `bytes` of the file begins.
+ReadMark mark_near_end(const std::filesystem::path& file, std::uint64_t bytes);
+
+}  // namespace flowtrain
