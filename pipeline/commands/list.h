@@ -11,6 +11,7 @@ FLOWTRAIN_COMMAND(lr_find, "lr-find", "lr-find CONFIG", "learning-rate range tes
 FLOWTRAIN_COMMAND(hooks, "hooks", "hooks CONFIG", "list of hooks and when they run")
 FLOWTRAIN_COMMAND(config, "config", "config CONFIG", "the resolved configuration; --keys lists every key")
 FLOWTRAIN_COMMAND(snapshot, "snapshot", "snapshot ls|show|verify|export", "look into snapshots; also diff and convert")
+FLOWTRAIN_COMMAND(watch, "watch", "watch RUN", "a run in the terminal, as it trains: charts, progress, messages")
 FLOWTRAIN_COMMAND(metrics, "metrics", "metrics RUN", "what a run measured, as CSV")
 FLOWTRAIN_COMMAND(report, "report", "report RUN [RUN...]", "a page with charts of a run, or of several to compare")
 FLOWTRAIN_COMMAND(verify, "verify", "verify RUN_A RUN_B", "whether two runs are the same, step by step")
