@@ -24,4 +24,9 @@ find_file(DYGRAPHS_STYLE dygraph.min.css PATH_SUFFIXES share/javascript/dygraphs
 if(NOT (DYGRAPHS_SCRIPT AND DYGRAPHS_STYLE) AND NOT FLOWTRAIN_LOADER AND NOT FLOWTRAIN_FUZZ)
   message(FATAL_ERROR "dygraph.min.js is missing: install libjs-dygraphs, or set DYGRAPHS_SCRIPT and DYGRAPHS_STYLE")
 endif()
+# The server of `flowtrain serve`.
+pkg_check_modules(HTTPLIB IMPORTED_TARGET cpp-httplib)
+if(NOT HTTPLIB_FOUND AND NOT FLOWTRAIN_LOADER AND NOT FLOWTRAIN_FUZZ)
+  message(FATAL_ERROR "cpp-httplib is missing: install libcpp-httplib-dev")
+endif()
 find_path(CONCURRENTQUEUE_INCLUDE concurrentqueue.h PATH_SUFFIXES concurrentqueue concurrentqueue/moodycamel REQUIRED)

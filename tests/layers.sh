@@ -26,7 +26,9 @@ check() (
         may["pipeline/"] = "std queue xxhash tbb text generated sampling/ nets/entries.h stages/ pipeline/"
         may["pipeline/plugin.h"] = may["pipeline/"] " torch"  # the version alone, of which a plugin must be
         may["pipeline/session/pretrained_file.cpp"] = may["pipeline/"] " openssl"
+        may["pipeline/serve/"] = may["pipeline/"] " http"
         may["pipeline/commands/"] = may["pipeline/"] " cli pipeline/commands/"
+        may["pipeline/commands/serve.cpp"] = may["pipeline/commands/"] " pipeline/serve/"
         may["pipeline/commands/computing/"] = may["pipeline/commands/"] \
           " stages/torch/ pipeline/commands/computing/ pipeline/distributed/"
         may["pipeline/main.cpp"] = may["pipeline/"] " cli pipeline/commands/"
@@ -46,6 +48,7 @@ check() (
         group["openssl"] = "^openssl/evp\\.h$"
         group["pcre2"] = "^pcre2\\.h$"
         group["curl"] = "^curl/curl\\.h$"
+        group["http"] = "^httplib\\.h$"
         group["xxhash"] = "^xxhash\\.h$"
         group["tbb"] = "^oneapi/tbb"
         group["cli"] = "^CLI/"

@@ -1,0 +1,96 @@
+'use strict';
+// The list of runs: asks for what has changed, and keeps which ones are chosen.
+
+(() => {
+  const words = {running: '▶ running', done: '✓ done', interrupted: '‖ interrupted', failed: '✗ failed'};
+  const chosen = new Set();
+  let tag = '', runs = [];
+
+  const element = (name, properties, ...children) => {
+    const made = Object.assign(document.createElement(name), properties);
+    made.append(...children);
+    return made;
+  };
+  const cell = (label, ...children) => {
+    const made = element('td', {}, ...children);
+    made.dataset.label = label;
+    return made;
+  };
+  const count = number => number.toLocaleString('en');
+  const value = number => Math.abs(number) >= 1e-3 && Math.abs(number) < 1e4 || number === 0 ?
+    Number(number.toPrecision(4)).toString() : number.toExponential(2);
+  const address = name => '/run/' + name.split('/').map(encodeURIComponent).join('/') + '/';
+
+  function age(seconds) {
+    if (seconds < 60) return `${Math.max(0, Math.round(seconds))} s ago`;
+    if (seconds < 3600) return `${Math.round(seconds / 60)} min ago`;
+    return seconds < 86400 ? `${Math.round(seconds / 3600)} h ago` : `${Math.round(seconds / 86400)} days ago`;
+  }
+
+  function choice(run) {
+    const box = element('input', {type: 'checkbox', name: 'run', value: run.name, checked: chosen.has(run.name)});
+    box.setAttribute('aria-label', `compare ${run.name}`);
+    box.addEventListener('change', () => {
+      if (box.checked) chosen.add(run.name); else chosen.delete(run.name);
+      showChosen();
+    });
+    return box;
+  }
+
+  function row(run) {
+    const progress = count(run.iteration) + (run.last_iteration ? ` / ${count(run.last_iteration)}` : '');
+    const part = run.last_iteration ? element('progress', {max: run.last_iteration, value: run.iteration}) : '';
+    if (part) part.setAttribute('aria-hidden', 'true');
+    const best = run.best ? [`${run.best.metric} ${value(run.best.value)} `,
+                             element('small', {}, `at ${count(run.best.iteration)}`)] : ['–'];
+    const seen = cell('last line', '–');
+    seen.classList.add('age');
+    if (run.written_s) seen.dataset.written = run.written_s;
+    return element('tr', {}, cell('compare', choice(run)), cell('run', element('a', {href: address(run.name)}, run.name)),
+      cell('status', element('span', {className: `status ${run.status}`}, words[run.status])),
+      cell('iteration', progress, ' ', part), cell('loss', run.loss === null ? '–' : value(run.loss)),
+      cell('best', ...best), seen);
+  }
+
+  function showChosen() {
+    const button = document.getElementById('chosen');
+    button.disabled = chosen.size < 2;
+    button.textContent = chosen.size < 2 ? 'Compare (choose two runs or more)' : `Compare ${chosen.size} runs`;
+  }
+
+  function showAges() {
+    for (const seen of document.querySelectorAll('td[data-written]'))
+      seen.textContent = age(Date.now() / 1000 - seen.dataset.written);
+  }
+
+  const say = text => {
+    const state = document.getElementById('state');
+    if (state.textContent !== text) state.textContent = text;
+  };
+
+  async function refresh() {
+    try {
+      const answer = await fetch('/runs', {headers: tag ? {'If-None-Match': tag} : {}, cache: 'no-store'});
+      if (answer.status === 200) {
+        tag = answer.headers.get('ETag');
+        runs = (await answer.json()).runs;
+        for (const name of chosen) if (!runs.some(run => run.name === name)) chosen.delete(name);
+        const focused = document.activeElement && document.activeElement.value;
+        document.getElementById('runs').replaceChildren(...runs.map(row));
+        const again = focused && document.querySelector(`input[value="${CSS.escape(focused)}"]`);
+        if (again) again.focus();
+        showChosen();
+      } else if (answer.status !== 304) {
+        throw new Error(`the server says ${answer.status}`);
+      }
+      const running = runs.filter(run => run.status === 'running').length;
+      say(runs.length === 0 ? 'There is no run yet.' : `${runs.length} runs, ${running} running`);
+    } catch {
+      say('The server does not answer: values are old.');
+    }
+    showAges();
+    setTimeout(refresh, document.hidden ? 10000 : 2000);
+  }
+
+  refresh();
+})();

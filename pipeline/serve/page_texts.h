@@ -1,0 +1,10 @@
+#pragma once
+// The files of page/, put into the program when it is built.
+
+#include <string_view>
+
+namespace flowtrain::serve::page {
+
+extern const std::string_view list_html, list_script, live_script, style;
+
+}  // namespace flowtrain::serve::page
