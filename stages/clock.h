@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstdint>
 
+#include "stages/flight/flight.h"
+
 namespace flowtrain {
 
 inline double seconds_since(std::chrono::steady_clock::time_point begin) {
@@ -13,12 +15,15 @@ inline double seconds_since(std::chrono::steady_clock::time_point begin) {
 
 class StageClock {
  public:
-  /// Adds the time between construction and destruction, and one piece of work.
+  /// Adds the time between construction and destruction, which the flight recorder is told of as well.
   class Scope {
    public:
-    explicit Scope(StageClock& clock) : clock_(clock), start_(std::chrono::steady_clock::now()) {}
+    Scope(StageClock& clock, const FlightPlace& place)
+        : clock_(clock), start_(std::chrono::steady_clock::now()), flight_(place, start_) {}
     ~Scope() {
-      const auto spent = std::chrono::steady_clock::now() - start_;
+      const auto end = std::chrono::steady_clock::now();
+      flight_.end(end);
+      const auto spent = end - start_;
       clock_.busy_ns_.fetch_add(std::chrono::nanoseconds(spent).count(), std::memory_order_relaxed);
     }
     Scope(const Scope&) = delete;
@@ -26,6 +31,7 @@ class StageClock {
    private:
     StageClock& clock_;
     std::chrono::steady_clock::time_point start_;
+    FlightSpan flight_;
   };
 
   double busy_s() const { return static_cast<double>(busy_ns_.load(std::memory_order_relaxed)) * 1e-9; }

@@ -74,7 +74,10 @@ void Profile::count_wall() {
   since_ = now;
 }
 
-Profile::At::At(Profile* profile, Phase phase) : profile_(profile), phase_(phase) {
+Profile::At::At(Profile* profile, Phase phase)
+    : flight_({.name = to_text(phase), .kind = phase == Phase::data ? FlightKind::waits : FlightKind::work}),
+      profile_(profile),
+      phase_(phase) {
   if (!profile_) return;
   outer_ = profile_->innermost_;
   profile_->innermost_ = this;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sampling/core/mutex.h"
+#include "stages/flight/flight.h"
 
 namespace flowtrain {
 
@@ -67,8 +68,8 @@ class Profile {
   /// In the window. Any thread.
   bool recording() const { return recording_.load(std::memory_order_relaxed); }
 
-  /// The compute thread is at `phase` while it lives. One within another interrupts that one's time. Nothing without a
-  /// profile.
+  /// The compute thread is at `phase` while it lives. One within another interrupts that one's time. Without a profile
+  /// only the flight recorder is told.
   class At {
    public:
     At(Profile* profile, Phase phase);
@@ -77,6 +78,7 @@ class Profile {
 
    private:
     friend class Profile;
+    const FlightSpan flight_;
     Profile* profile_;
     Phase phase_;
     At* outer_ = nullptr;

@@ -6,17 +6,26 @@
 #include "sampling/core/error.h"
 #include "sampling/prefetch.h"
 #include "stages/error_context.h"
+#include "stages/flight/flight.h"
 
 namespace flowtrain {
 
 namespace {
 constexpr int max_fields = 32;
 constexpr int max_attempts = 16;
+
+// Where reading takes no time, nor does a sample have a file whose name would help.
+void tell(FlightSample& flight, const Dataset& dataset, std::uint64_t id) {
+  if (flight) flight.at(id, dataset.resident() ? "" : dataset.describe(id));
+}
+
 }  // namespace
 
 void read_rows(const Dataset& dataset, std::span<RowWork> rows) {
+  FlightSample flight;
   for (auto& row : rows) {
     if (row.state != RowWork::State::pending) continue;
+    tell(flight, dataset, row.id);
     try {
       row.record = dataset.read(row.id, row.buffer);
       row.state = RowWork::State::read;
@@ -44,9 +53,11 @@ bool SampleStage::operator()(Slab& slab, std::uint32_t chunk) const {
   }
 
   bool complete = true;
+  FlightSample flight;
   for (auto& row : rows) {
     if (const auto* next = &row + rows_ahead; next < rows.data() + rows.size()) prefetch(next->record);
     if (row.state == RowWork::State::read) {
+      tell(flight, dataset_, row.id);
       slab.row_pointers(index, {pointers.data(), fields});
       Stream random(seed_, purpose_, row.position);
       try {

@@ -125,10 +125,12 @@ void RunFolder::discard(const fs::path& path) noexcept {
   std::error_code ignored;
   for (const char* name : {"config.toml", "env.json", "train.log", "snapshots", "run.lock"})
     fs::remove(path / name, ignored);
-  std::error_code over;
-  for (fs::directory_iterator each(path / "logs", over), end; !over && each != end; each.increment(over))
-    if (each->path().filename().string().starts_with("rank-")) fs::remove(each->path(), ignored);
-  fs::remove(path / "logs", ignored);
+  for (const char* folder : {"logs", "flight"}) {
+    std::error_code over;
+    for (fs::directory_iterator each(path / folder, over), end; !over && each != end; each.increment(over))
+      if (each->path().filename().string().starts_with("rank-")) fs::remove(each->path(), ignored);
+    fs::remove(path / folder, ignored);
+  }
   fs::remove(path, ignored);
 }
 

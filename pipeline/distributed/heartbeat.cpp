@@ -9,6 +9,7 @@
 #include "sampling/core/error.h"
 #include "sampling/core/mutex.h"
 #include "sampling/core/text.h"
+#include "stages/flight/flight.h"
 #include "stages/system/named_thread.h"
 
 namespace flowtrain {
@@ -113,6 +114,7 @@ struct Heartbeat::State {
              false, timeouts.beat);
       if (!has_failed || now < end_by) continue;
       if (!is_shown) log_error(failure + when_silent);
+      flight_failed(failure, code);
       ::_exit(code);
     }
   }

@@ -21,6 +21,7 @@
 #include "sampling/core/error.h"
 #include "stages/bounded_queue.h"
 #include "stages/clock.h"
+#include "stages/flight/flight.h"
 #include "stages/issue.h"
 #include "stages/profile.h"
 #include "stages/sample.h"
@@ -66,6 +67,13 @@ struct LoaderContext {
   const std::vector<std::unique_ptr<RowHashes>> hashes = row_hashes_of(basis);  ///< by the slab's slot
   std::atomic<std::uint32_t> free_slabs{0};
   std::atomic<bool> stopping{false};
+  // Stages, as the flight recorder calls them.
+  const std::string prefix = parts.name == "train" ? "" : parts.name + " ";
+  const char* const planning = flight_name(prefix + "plan");
+  const char* const reading = flight_name(prefix + "read");
+  const char* const sampling = flight_name(prefix + "sample");
+  const char* const ordering = flight_name(prefix + "order");
+  const char* const transferring = flight_name(prefix + "transfer");
 
   Slab& slab(const Ticket& ticket) const { return *slabs[ticket.slot]; }
   bool hashes_rows(const Ticket& ticket) const {
@@ -88,6 +96,10 @@ struct LoaderContext {
   }
   Profile::Span span_of(std::string_view stage, const Ticket& ticket) const {
     return {parts.profile, parts.name, stage, ticket.iteration};
+  }
+  /// For the flight recorder; a loader without a plan only numbers its batches.
+  FlightPlace at(const char* stage, const Ticket& ticket) const {
+    return {.name = stage, .iteration = parts.plan ? ticket.iteration : 0, .kind = FlightKind::loads};
   }
   /// A node's body. What it wrote is handed over to whoever joins the graph.
   template <class Work>
@@ -129,6 +141,7 @@ class PlanNode : public flow::multifunction_node<std::uint32_t, std::tuple<Ticke
     Slab& slab = *loader_.slabs[slot];
     taken_over(&slab);
     Ticket ticket = loader_.basis.next_ticket();
+    const FlightSpan flight(loader_.at(loader_.planning, ticket));
     ticket.seq = next_seq_++;
     ticket.slot = slot;
     loader_.free_slabs.fetch_sub(1);
@@ -173,7 +186,8 @@ class ReadNode : public flow::async_node<Ticket, Ticket> {
   explicit ReadNode(const LoaderContext& loader)
       : async_node(loader.graph, flow::serial, [this](const Ticket& ticket, auto&) { queue.try_push(ticket); }),
         queue(loader.slabs.size() * chunks_of(loader.parts.workers)),  // never full: all chunks of all slabs
-        loader_(loader) {}
+        loader_(loader),
+        waiting_(loader.prefix + "chunks to read", queue.capacity()) {}
 
   /// Of each thread, until the queue is closed.
   void loop() {
@@ -184,7 +198,8 @@ class ReadNode : public flow::async_node<Ticket, Ticket> {
 
  private:
   void read(const Ticket& ticket) const {
-    StageClock::Scope busy(loader_.basis.read_clock);
+    waiting_.set(queue.size());
+    StageClock::Scope busy(loader_.basis.read_clock, loader_.at(loader_.reading, ticket));
     const auto span = loader_.span_of("read", ticket);
     const auto rows = loader_.take_chunk(ticket);
     loader_.attempt(ticket, [&] { read_rows(loader_.parts.dataset, rows); });
@@ -192,6 +207,7 @@ class ReadNode : public flow::async_node<Ticket, Ticket> {
   }
 
   const LoaderContext& loader_;
+  const FlightQueue waiting_;
 };
 
 /// As many at once as the loader has workers.
@@ -214,7 +230,7 @@ class SampleNode : public flow::multifunction_node<Ticket, std::tuple<Ticket, Ti
 
   // False: some rows must be read again.
   bool sample_rows(std::span<RowWork> rows, const Ticket& ticket) const {
-    StageClock::Scope busy(loader_.basis.sample_clock);
+    StageClock::Scope busy(loader_.basis.sample_clock, loader_.at(loader_.sampling, ticket));
     const auto span = loader_.span_of("sample", ticket);
     Slab& slab = loader_.slab(ticket);
     if (slab.error()) return true;
@@ -252,7 +268,7 @@ class Transfer {
 
  private:
   bool start_copy(const Ticket& ticket) const {
-    StageClock::Scope busy(loader_.basis.transfer_clock);
+    StageClock::Scope busy(loader_.basis.transfer_clock, loader_.at(loader_.transferring, ticket));
     const auto span = loader_.span_of("transfer", ticket);
     Slab& slab = loader_.slab(ticket);
     return loader_.attempt(ticket, [&] {
@@ -266,10 +282,15 @@ class Transfer {
 /// Where the compute thread takes batches, and gives slabs back.
 class LoaderEnd {
  public:
-  explicit LoaderEnd(LoaderContext& loader) : queue(loader.slabs.size()), loader_(loader) {}
+  explicit LoaderEnd(LoaderContext& loader)
+      : queue(loader.slabs.size()), loader_(loader), ready_(loader.prefix + "batches ready", queue.capacity()) {}
 
   /// Waits. False: the queue is closed. Throws where the graph itself has failed.
-  bool next(Ticket& ticket) { return popped(queue.pop(ticket)); }
+  bool next(Ticket& ticket) {
+    const bool one = queue.pop(ticket);
+    ready_.set(queue.size());
+    return popped(one);
+  }
   /// The same; nothing: after `patience` there is none yet.
   std::optional<bool> next_within(Ticket& ticket, std::chrono::microseconds patience) {
     const auto one = queue.pop_within(ticket, patience);
@@ -284,8 +305,9 @@ class LoaderEnd {
   }
   /// Where the next thread begins: the transfer, or compute.
   void accept(const Ticket& ticket, BoundedQueue<Ticket>& next) {
+    const FlightSpan flight(loader_.at(loader_.ordering, ticket));
     taken_over(&loader_.slab(ticket));
-    if (next.try_push(ticket) || loader_.stopping) return;
+    if (next.try_push(ticket) || loader_.stopping) return ready_.set(queue.size());
     overflowed_ = true;
     queue.close();  // wakes compute, which throws and stops the loader
   }
@@ -300,6 +322,7 @@ class LoaderEnd {
   }
 
   LoaderContext& loader_;
+  const FlightQueue ready_;
   std::atomic<bool> overflowed_{false};
 };
 

@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "sampling/core/error.h"
+#include "stages/flight/flight.h"
 
 namespace flowtrain {
 namespace {
@@ -33,6 +34,7 @@ fs::path free_name(const fs::path& folder, const std::string& start) {
 
 void write_synced(File file, const std::function<void(File&)>& body) {
   body(file);
+  const FlightSpan flight({.name = "fsync"});
   file.sync();
   file.close();
 }
@@ -71,6 +73,7 @@ void AtomicFolder::write_file(const std::string& name, std::string_view text) {
 }
 
 void AtomicFolder::commit() {
+  const FlightSpan flight({.name = "rename"});
   sync_folder(temporary_);
   if (::rename(temporary_.c_str(), target_.c_str()) == 0) {
     committed_ = true;

@@ -10,6 +10,7 @@
 #include "pipeline/snapshot/manifest.h"
 #include "pipeline/snapshot/safetensors.h"
 #include "sampling/core/error.h"
+#include "stages/flight/flight.h"
 
 namespace flowtrain {
 namespace {
@@ -84,6 +85,7 @@ fs::path write_snapshot(const fs::path& snapshots_dir, const SnapshotContent& co
   AtomicFolder folder(snapshots_dir / name);
   Manifest manifest{content.iteration, {}};
   const auto write_tensors = [&](const char* file_name, std::span<const TensorView> tensors) {
+    const FlightSpan flight({.name = file_name});
     folder.write_file(file_name, [&](File& file) {
       // "pt" is what other readers look for before they load weights
       auto written = write_safetensors(file, tensors, {{"format", "pt"}});
@@ -91,6 +93,7 @@ fs::path write_snapshot(const fs::path& snapshots_dir, const SnapshotContent& co
     });
   };
   const auto write_text = [&](const char* file_name, const std::string& text) {
+    const FlightSpan flight({.name = file_name});
     folder.write_file(file_name, text);
     manifest.files.push_back({file_name, text.size(), xxh64_hex(text), {}});
   };

@@ -12,6 +12,7 @@
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
 #include "stages/evaluation/metric_names.h"
+#include "stages/flight/flight.h"
 #include "stages/system/named_thread.h"
 
 namespace flowtrain {
@@ -66,7 +67,10 @@ void Display::show_later(Task task) {
 }
 
 void Display::loop() {
+  const FlightQueue waiting("reports for the display", queue_.capacity());
   for (Task* next = nullptr; queue_.pop(next);) {
+    waiting.set(queue_.size());
+    const FlightSpan flight({.name = "display"});
     guarded(*std::unique_ptr<Task>(next));
     ++shown_;
     shown_.notify_all();

@@ -10,6 +10,7 @@
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/error.h"
 #include "stages/clock.h"
+#include "stages/flight/flight.h"
 #include "stages/system/named_thread.h"
 
 namespace flowtrain {
@@ -83,6 +84,7 @@ struct SnapshotBranch::Impl {
 
   // A snapshot that is saved counts, whatever becomes of its links and of older ones.
   void tidy() {
+    const FlightSpan flight({.name = "links and older snapshots"});
     for (auto& link : job.links) try {
         link_snapshot(policy.folder, job.iteration, link);
       } catch (const std::exception& error) {
@@ -96,6 +98,7 @@ struct SnapshotBranch::Impl {
   }
 
   bool save() try {
+    const FlightSpan flight({.name = "snapshot file", .iteration = job.iteration});
     const auto path = job.only_links ? std::filesystem::path() : write();
     tidy();
     if (job.only_links) return true;

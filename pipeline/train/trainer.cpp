@@ -7,6 +7,7 @@
 
 #include "pipeline/verify/hash_journal.h"
 #include "sampling/core/error.h"
+#include "stages/flight/flight.h"
 #include "stages/profile.h"
 
 namespace flowtrain {
@@ -142,6 +143,7 @@ std::optional<Ticket> Trainer::next_batch(std::uint32_t micro) {
   if (flags_.end.signal && (micro == 0 || bad || !batch.bad().empty())) return std::nullopt;
   if (bad) std::rethrow_exception(batch.error());
   parts_.group->at_iteration(ticket.iteration);
+  flight_iteration(ticket.iteration);
   if (micro == 0 && parts_.profile) parts_.profile->begin_iteration(ticket.iteration);
   return ticket;
 }

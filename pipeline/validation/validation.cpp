@@ -5,6 +5,7 @@
 #include "pipeline/train/sample_account.h"
 #include "pipeline/validation/detect_share.h"
 #include "sampling/core/error.h"
+#include "stages/flight/flight.h"
 
 namespace flowtrain {
 
@@ -54,12 +55,16 @@ Validated run_validation(Loader& loader, Validator& validator, BadSamples& bad, 
   std::set<std::uint64_t> records;
   for (std::uint64_t batch = 0; batch < batches && complete; ++batch) {
     Ticket ticket;
-    if (!loader.next(ticket)) throw InternalError("the validation loader ended");
+    {
+      const FlightSpan waits({.name = "data", .kind = FlightKind::waits});
+      if (!loader.next(ticket)) throw InternalError("the validation loader ended");
+    }
     if (!(complete = goes_on())) break;  // what came may be bad only because nobody waited for it
     Slab& slab = loader.slab(ticket);
     if (ticket.kind == TicketKind::batch) found.insert(found.end(), slab.bad().begin(), slab.bad().end());
     attempt([&] {
       if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
+      const FlightSpan flight({.name = "forward"});
       if (shown && !detector)
         shown->validate(validator, slab);
       else

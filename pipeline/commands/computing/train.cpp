@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <functional>
+#include <memory>
 
 #include "pipeline/commands/computing/commands.h"
 #include "pipeline/commands/computing/ranks.h"
@@ -16,6 +17,8 @@
 #include "sampling/core/error.h"
 #include "stages/device/device.h"
 #include "stages/device/gpu_facts.h"
+#include "stages/flight/flight.h"
+#include "stages/flight/recorder.h"
 #include "stages/torch/learner/learner.h"
 
 namespace flowtrain::commands::computing {
@@ -50,6 +53,18 @@ void open_log(const std::filesystem::path& run, int rank) {
   }
 }
 
+// In the run's folder, where this machine sees it; a run can do without.
+std::unique_ptr<FlightRecorder> record_flight(const std::filesystem::path& run, const Group& group) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(run, error)) return {};
+  try {
+    return std::make_unique<FlightRecorder>(run / "flight", group.rank(), group.size());
+  } catch (const UserError& unwritable) {
+    log_warn(concat(unwritable.what(), "; the run goes on"));
+    return {};
+  }
+}
+
 // Those that decide what all do together.
 void compare_flags(const RunOptions& options) {
   const std::array own{options.initialize, options.profile};
@@ -69,9 +84,11 @@ int train_here(const StartOptions& start, RunOptions options, Interrupt& interru
   const Start ready = prepare_start(start, *options.group, fitting(options), &interrupt);
   if (on_start) on_start(ready.path);
   options.progress = progress_mode(ready.config.table("display").text("progress"));
+  std::unique_ptr<FlightRecorder> flight;
   {
     const Interrupt::Deferral whole(&interrupt);
     open_log(ready.path, options.group->rank());
+    flight = record_flight(ready.path, *options.group);
   }
   std::array<double, 1> opened{1};
   // A start that fails from here on leaves no folder: nobody makes a file in it any more.
@@ -84,7 +101,15 @@ int train_here(const StartOptions& start, RunOptions options, Interrupt& interru
   } else {
     options.progress = ProgressMode::off;
   }
-  return run_training(ready, options, make_torch_learner, interrupt);
+  try {
+    return run_training(ready, options, make_torch_learner, interrupt);
+  } catch (const UserError& error) {
+    flight_failed(first_line(error.what()), static_cast<int>(error.code()));
+    throw;
+  } catch (const std::exception& error) {
+    flight_failed(first_line(error.what()), static_cast<int>(ExitCode::bug));
+    throw;
+  }
 }
 
 // As one rank of several.

@@ -10,6 +10,7 @@
 
 #include "nets/tensors.h"
 #include "sampling/core/error.h"
+#include "stages/flight/flight.h"
 #include "stages/group.h"
 #include "stages/torch/parallel/flight_record.h"
 
@@ -81,6 +82,7 @@ auto in_collective(TorchGroup& group, const char* what, Collective collective) -
     }
   };
   const auto number = group.record().enter(what);
+  const FlightSpan flight({.name = what, .number = number, .kind = FlightKind::collective});
   try {
     const Leave leave{group.record(), number};
     return collective();

@@ -1,0 +1,66 @@
+#pragma once
+// The file of the flight recorder as its process writes it. Within this folder.
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <string_view>
+
+#include "sampling/core/mutex.h"
+#include "stages/flight/format.h"
+
+namespace flowtrain::flight {
+
+using AtomicWord = std::atomic<std::uint64_t>;
+static_assert(AtomicWord::is_always_lock_free && sizeof(File<AtomicWord>) == sizeof(File<std::uint64_t>));
+static_assert(sizeof(File<std::uint64_t>) <= 1u << 20);
+
+/// Makes a file and maps it; its last writer unmaps it.
+class FileWriter {
+ public:
+  /// A file that is at `path` becomes `path` with ".1" before its extension. Throws UserError(snapshot).
+  FileWriter(const std::filesystem::path& path, std::uint64_t rank, std::uint64_t world);
+  ~FileWriter();
+  FileWriter(const FileWriter&) = delete;
+  FileWriter& operator=(const FileWriter&) = delete;
+
+  File<AtomicWord>& content() { return *content_; }
+
+  /// The number of a place; 0 where there are too many.
+  std::uint64_t place(const char* name, Kind kind) {
+    for (std::size_t at = slot_of(name), tries = 0; tries < known_.size(); at = (at + 1) % known_.size(), ++tries) {
+      const char* key = known_[at].name.load(std::memory_order_acquire);
+      if (key == name) return known_[at].number.load(std::memory_order_relaxed);
+      if (!key) break;
+    }
+    return learn(name, kind);
+  }
+  /// A slot for a thread; most_threads: all are taken. The first one asked for is slot 0.
+  std::size_t take_slot(const char* name, std::uint64_t id);
+  void free_slot(std::size_t slot);
+  /// The number of a queue; most_queues: there are too many.
+  std::size_t queue(std::string_view name, std::uint64_t capacity);
+  void failed(std::string_view message, std::uint64_t exit_code);
+
+ private:
+  struct Known {
+    std::atomic<const char*> name{nullptr};
+    AtomicWord number{0};
+  };
+
+  static std::size_t slot_of(const char* name) {
+    return (reinterpret_cast<std::uintptr_t>(name) * 0x9e3779b97f4a7c15u >> 32) % known_places;
+  }
+  std::uint64_t learn(const char* name, Kind kind);
+  void write_header(std::uint64_t rank, std::uint64_t world);
+
+  static constexpr std::size_t known_places = 1024;
+
+  int descriptor_ = -1;  // holds a lock while the process lives
+  File<AtomicWord>* content_ = nullptr;
+  std::array<Known, known_places> known_;
+  Mutex mutex_;  // of the tables of places, queues and threads
+};
+
+}  // namespace flowtrain::flight

@@ -1,0 +1,102 @@
+#pragma once
+// The file of the flight recorder, flight/rank-R.bin of a run's folder: of fixed size, in the byte order of its
+// machine. What threads change while a run goes on are words of 64 bits, so that no reader sees half of one. What is
+// more than a word has its number before and behind it: a writer clears the number behind, writes the number before,
+// the content, and the number behind. So a copy is whole where the two are equal, in whatever order it was made.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace flowtrain::flight {
+
+inline constexpr char magic[8] = {'F', 'T', 'F', 'L', 'I', 'G', 'H', 'T'};
+inline constexpr std::uint64_t version = 1;
+inline constexpr std::size_t most_places = 256, most_queues = 32, most_threads = 96;
+inline constexpr std::size_t most_records = 208;  ///< of each thread, the last ones
+inline constexpr std::size_t most_depth = 8;      ///< of spans within spans
+inline constexpr std::size_t text_words = 16;     ///< of the name of a sample
+
+/// What a thread does in a place.
+enum class Kind : std::uint64_t {
+  work,
+  loads,      ///< a batch
+  waits,      ///< for a batch
+  collective  ///< with the other ranks
+};
+
+/// How a process ended, as far as it could say so.
+enum class End : std::uint64_t { none, ended, failed };
+
+/// Of a thread's slot. One that has ended may be taken by another thread.
+enum class SlotState : std::uint64_t { unused, used, ended };
+
+/// `Word`: std::uint64_t, or the atomic of it; all structures are alike. Times are in nanoseconds of the monotonic
+/// clock, unless their name says otherwise. Texts end with a zero, unless they fill their place.
+template <class Word>
+struct Header {
+  char magic[8];  ///< written last
+  Word version, file_bytes;
+  Word rank, world, pid;
+  Word boot;                   ///< a hash of the machine's boot id: the clocks of equal ones can be compared
+  Word started_ns, wall_ns;    ///< one instant, by the monotonic and by the wall clock
+  Word alive_ns;               ///< twice a second: the process runs
+  Word end, exit_code;         ///< End; of one that failed
+  Word places, queues;         ///< how many there are
+  Word threads_without_place;  ///< that found all slots taken
+  char host[64], message[256];
+};
+
+template <class Word>
+struct Place {
+  Word kind;  ///< Kind
+  char text[56];
+};
+
+template <class Word>
+struct Queue {
+  Word fill, capacity;
+  char text[48];
+};
+
+/// A place where a thread is.
+template <class Word>
+struct Open {
+  Word place, begin_ns, iteration, number;
+};
+
+template <class Word>
+struct Thread {
+  Word changes;  ///< number of the last change of `open`, before
+  Word depth;    ///< entries of `open` that count
+  Open<Word> open[most_depth];
+  Word changes_again;            ///< and behind
+  Word state, id, recorded;      ///< SlotState; the system's id; records so far
+  Word sample, sample_since_ns;  ///< that it works on, and since when (to within 10 ms)
+  Word sample_span_ns;           ///< begin of the place in which it does so
+  Word text_sample;              ///< whose name `text` is; all bits: nobody's
+  char name[16];
+  Word text[text_words];
+};
+
+/// A place where a thread was.
+template <class Word>
+struct Record {
+  Word sequence;  ///< from 1; record n is at n % most_records
+  Word begin_ns, end_ns, iteration, number;
+  Word tail;  ///< place in bits 0 to 15, depth in bits 16 to 31; above: the lower half of `sequence`
+};
+
+template <class Word>
+struct File {
+  Header<Word> header;
+  Place<Word> places[most_places];  ///< the first one is no place
+  Queue<Word> queues[most_queues];
+  Thread<Word> threads[most_threads];  ///< the first one computes
+  Record<Word> records[most_threads][most_records];
+};
+
+constexpr std::uint64_t tail_of(std::uint64_t sequence, std::uint64_t place, std::uint64_t depth) {
+  return sequence << 32 | depth << 16 | place;
+}
+
+}  // namespace flowtrain::flight

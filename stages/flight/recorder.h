@@ -1,0 +1,38 @@
+#pragma once
+// The flight recorder of a process: a mapped file of about 1 MB, with the places where each thread is and was last.
+
+#include <filesystem>
+#include <memory>
+#include <thread>
+
+#include "sampling/core/mutex.h"
+
+namespace flowtrain {
+
+namespace flight {
+class FileWriter;
+}
+
+/// While it lives, spans (flight.h) of all threads are recorded in `folder`/rank-R.bin. What the kernel has of the
+/// file is there after a kill -9, too. A process has one at a time; a later one takes over.
+class FlightRecorder {
+ public:
+  /// Makes the folder, whose parent must be there. The file of the start before is kept as rank-R.1.bin. The calling
+  /// thread is called "compute". Throws UserError(snapshot) where the file cannot be made.
+  FlightRecorder(const std::filesystem::path& folder, int rank, int world);
+  /// The process ended by itself, unless flight_failed() came before.
+  ~FlightRecorder();
+  FlightRecorder(const FlightRecorder&) = delete;
+  FlightRecorder& operator=(const FlightRecorder&) = delete;
+
+ private:
+  void tell_life();
+
+  std::shared_ptr<flight::FileWriter> file_;
+  Mutex mutex_;
+  CondVar changed_;
+  bool is_over_ FT_GUARDED_BY(mutex_) = false;
+  std::jthread thread_;
+};
+
+}  // namespace flowtrain
