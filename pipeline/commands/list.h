@@ -16,6 +16,7 @@ FLOWTRAIN_COMMAND(watch, "watch", "watch RUN", "a run in the terminal, as it tra
 FLOWTRAIN_COMMAND(metrics, "metrics", "metrics RUN", "what a run measured, as CSV")
 FLOWTRAIN_COMMAND(report, "report", "report RUN [RUN...]", "a page with charts of a run, or of several to compare")
 FLOWTRAIN_COMMAND(verify, "verify", "verify RUN_A RUN_B", "whether two runs are the same, step by step")
+FLOWTRAIN_COMMAND(postmortem, "postmortem", "postmortem RUN", "what each process did last, and which one stood still")
 FLOWTRAIN_COMMAND(plugins, "plugins", "plugins [FILE.so]", "what can be named in a configuration")
 FLOWTRAIN_COMMAND(plugin, "plugin", "plugin new|check", "begin a plugin; check one")
 FLOWTRAIN_COMMAND(info, "info", "info [CONFIG]", "versions, machine, devices; or a net, parameter by parameter")

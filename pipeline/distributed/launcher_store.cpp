@@ -16,8 +16,9 @@ namespace flowtrain {
 namespace {
 
 // On a thread of its own, which is left alone where that takes longer: behind a broken link a store never answers.
+// False: it did take longer.
 template <class Job>
-void within(Timeouts::Span patience, Job job) {
+bool within(Timeouts::Span patience, Job job) {
   auto done = std::make_shared<std::promise<void>>();
   const auto is_done = done->get_future();
   std::thread([done, job = std::move(job)]() mutable {
@@ -28,7 +29,7 @@ void within(Timeouts::Span patience, Job job) {
     }
     done->set_value();
   }).detach();
-  is_done.wait_for(patience);
+  return is_done.wait_for(patience) == std::future_status::ready;
 }
 
 }  // namespace
@@ -117,6 +118,13 @@ void LauncherStore::tell_death(int rank, const std::string& how) {
 std::string LauncherStore::failure() const {
   MutexLock lock(impl_->state->mutex);
   return impl_->state->failure;
+}
+
+std::string LauncherStore::run_folder() const {
+  if (!impl_->store) return {};
+  const auto found = std::make_shared<std::string>();
+  const auto ask = [store = impl_->store, found] { *found = flowtrain::run_folder(*store); };
+  return within(impl_->timeouts.patience, ask) ? *found : "";
 }
 
 }  // namespace flowtrain

@@ -30,6 +30,8 @@ class LauncherStore {
   void tell_death(int rank, const std::string& how);
   /// The failure that ended the job, as some rank on any node reported it; empty if none did. Returns at once.
   std::string failure() const;
+  /// The run's folder, as rank 0 has it; empty where it has none yet, or the store does not answer.
+  std::string run_folder() const;
 
  private:
   struct Impl;

@@ -19,6 +19,11 @@ std::string expected_device(const Config& config, int processes) {
   return choose_device(config, 0, static_cast<unsigned>(processes));
 }
 
+// Where a rank was lost.
+std::string postmortem_advice(const std::filesystem::path& run) {
+  return concat("`flowtrain postmortem ", run.string(), "` tells what each rank did last");
+}
+
 }  // namespace
 
 int start_ranks(const SpawnPlan& plan, const Config& config, const std::string& command, const Arguments& arguments) {
@@ -35,7 +40,10 @@ int start_ranks(const SpawnPlan& plan, const Config& config, const std::string& 
   options.grace = timeouts.patience + timeouts.grace / 4;  // the others know by then who is gone, and end
   options.kill_after = timeouts.grace / 4;
   options.on_start = [&store](int restart) { store.begin(restart); };
-  options.on_death = [&store](int rank, const std::string& how) { store.tell_death(rank, how); };
+  options.on_death = [&store](int rank, const std::string& how) {
+    store.tell_death(rank, how);
+    if (const auto run = store.run_folder(); !run.empty()) log_info(postmortem_advice(run));
+  };
   options.job_failure = [&store] { return store.failure(); };
   return supervise(plan, store.url(), words, options);
 }
@@ -59,6 +67,8 @@ int run_rank(const RankInfo& place, const Config& config, const RankBody& body) 
     std::string hint = error.hint();
     const auto text = explain(error.what(), hint, error.code());
     if (text.empty()) return static_cast<int>(error.code());
+    if (hint.empty() && error.code() == ExitCode::distributed && std::filesystem::exists(records / "flight"))
+      hint = postmortem_advice(records);
     throw UserError(error.code(), text, hint);
   };
   try {
