@@ -210,6 +210,39 @@ def snapshots():
     put("journal", "deep", "[" * 500 + "\n" + '{"a":' * 100 + "\n")
 
 
+def flight_records():
+    """The first threads of a record, as stages/flight/format.h has it; the rest is zeros."""
+    def text(value, size):
+        return value.encode()[:size].ljust(size, b"\0")
+
+    def words(*values):
+        return struct.pack(f"<{len(values)}Q", *values)
+
+    second, start = 10**9, 1_700_000_000 * 10**9
+    def header(rank=0, world=2, end=0, places=5):
+        head = words(1, size, rank, world, 123, 7, second, start, 20 * second, end, 6, places, 1, 0)
+        return b"FTFLIGHT" + head + text("n0", 64) + text("lost the others", 256)
+
+    def place(kind, name):
+        return words(kind, *[0] * 7) if not name else words(kind) + text(name, 56)
+
+    def thread(name, *places, sample=0):
+        opened = [words(number, (9 + i) * second, 812, 530) for i, number in enumerate(places)]
+        opened += [words(0, 0, 0, 0)] * (8 - len(opened))
+        since = (8 + len(places)) * second
+        return (words(3, len(places)) + b"".join(opened) + words(3, 1, 42, 0, sample, since, since, sample)
+                + text(name, 16) + text("cat/7.jpg", 128))
+
+    record, queue = 6 * 8, 2 * 8 + 48
+    size = 14 * 8 + 8 + 64 + 256 + 256 * 64 + 32 * queue + 96 * len(thread("")) + 96 * 208 * record
+    names = [(0, ""), (0, "forward"), (1, "read"), (2, "data"), (3, "the averaging of gradients")]
+    tables = b"".join(place(*each) for each in names) + bytes((256 - len(names)) * 64)
+    tables += words(4, 6) + text("batches ready", 48) + bytes(31 * queue)
+    put("flight", "read", header() + tables + thread("compute", 3) + thread("ft-read", 2, sample=4711))
+    put("flight", "failed", header(end=2) + tables + thread("compute", 1, 4))
+    put("flight", "odd", header(world=2**64 - 1) + tables)
+
+
 def configurations():
     configs = ROOT.parents[1] / "configs"
     for path in sorted(configs.glob("*.toml")):
@@ -275,6 +308,7 @@ cifar_files()
 archives()
 weights()
 snapshots()
+flight_records()
 configurations()
 torch_files()
 states()
