@@ -214,8 +214,8 @@ class PyLoader {
   nb::dict busy_seconds() const {
     const LoaderTimes times = loader_->times();
     nb::dict busy;
-    busy["read"] = times.read_s;
-    busy["sample"] = times.sample_s;
+    busy["read"] = times.read.busy_s;
+    busy["sample"] = times.sample.busy_s;
     return busy;
   }
   /// What decides the batches: key, value as TOML writes it.

@@ -1,5 +1,7 @@
 #pragma once
-// How busy a stage was: a sum of nanoseconds over its threads, cheap enough to be always on.
+// How busy a stage was: sums over its threads, cheap enough to be always on.
+
+#include <time.h>
 
 #include <atomic>
 #include <chrono>
@@ -13,31 +15,76 @@ inline double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
+/// What a stage did since the start, summed over its threads.
+struct StageTimes {
+  double busy_s = 0;          ///< at work, waits within the work included
+  std::uint64_t samples = 0;  ///< that it handled
+  std::uint64_t pieces = 0;   ///< of work that it began: parts of a batch, as a rule
+  /// Of a few pieces of work: what they took, and what of that their thread computed. The rest are waits: for a disk, a
+  /// lock or a core.
+  double timed_s = 0, cpu_s = 0;
+
+  StageTimes operator-(const StageTimes& earlier) const {
+    return {busy_s - earlier.busy_s, samples - earlier.samples, pieces - earlier.pieces, timed_s - earlier.timed_s,
+            cpu_s - earlier.cpu_s};
+  }
+  /// 0 … 1: of its work, what its threads computed; 1 where it is not known.
+  double cpu_share() const { return timed_s > 0 ? cpu_s / timed_s : 1; }
+};
+
 class StageClock {
  public:
   /// Adds the time between construction and destruction, which the flight recorder is told of as well.
   class Scope {
    public:
-    Scope(StageClock& clock, const FlightPlace& place)
-        : clock_(clock), start_(std::chrono::steady_clock::now()), flight_(place, start_) {}
+    Scope(StageClock& clock, std::size_t samples, const FlightPlace& place)
+        : clock_(clock),
+          samples_(samples),
+          timed_(clock.pieces_.fetch_add(1, std::memory_order_relaxed) % pieces_per_timed == 0),
+          cpu_ns_(timed_ ? thread_cpu_ns() : 0),
+          start_(std::chrono::steady_clock::now()),
+          flight_(place, start_) {}
     ~Scope() {
       const auto end = std::chrono::steady_clock::now();
       flight_.end(end);
-      const auto spent = end - start_;
-      clock_.busy_ns_.fetch_add(std::chrono::nanoseconds(spent).count(), std::memory_order_relaxed);
+      const auto spent = std::chrono::nanoseconds(end - start_).count();
+      clock_.busy_ns_.fetch_add(spent, std::memory_order_relaxed);
+      clock_.samples_.fetch_add(samples_, std::memory_order_relaxed);
+      if (!timed_) return;
+      clock_.timed_ns_.fetch_add(spent, std::memory_order_relaxed);
+      clock_.cpu_ns_.fetch_add(thread_cpu_ns() - cpu_ns_, std::memory_order_relaxed);
     }
     Scope(const Scope&) = delete;
 
    private:
     StageClock& clock_;
-    std::chrono::steady_clock::time_point start_;
+    const std::size_t samples_;
+    const bool timed_;
+    const std::int64_t cpu_ns_;
+    const std::chrono::steady_clock::time_point start_;
     FlightSpan flight_;
   };
 
-  double busy_s() const { return static_cast<double>(busy_ns_.load(std::memory_order_relaxed)) * 1e-9; }
+  StageTimes times() const {
+    return {seconds(busy_ns_), samples_.load(std::memory_order_relaxed), pieces_.load(std::memory_order_relaxed),
+            seconds(timed_ns_), seconds(cpu_ns_)};
+  }
 
  private:
-  std::atomic<std::int64_t> busy_ns_{0};
+  // The processor's clock is a system call, unlike the steady one.
+  static constexpr std::uint64_t pieces_per_timed = 16;
+
+  static std::int64_t thread_cpu_ns() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  }
+  static double seconds(const std::atomic<std::int64_t>& ns) {
+    return static_cast<double>(ns.load(std::memory_order_relaxed)) * 1e-9;
+  }
+
+  std::atomic<std::int64_t> busy_ns_{0}, timed_ns_{0}, cpu_ns_{0};
+  std::atomic<std::uint64_t> samples_{0}, pieces_{0};
 };
 
 }  // namespace flowtrain

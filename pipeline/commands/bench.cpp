@@ -12,6 +12,7 @@
 #include "pipeline/session/auto_batch.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/tools/compare_loaders.h"
+#include "pipeline/tools/tune.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
 
@@ -46,6 +47,17 @@ void compare_loaders(const StartOptions& start, const Config& config, const VsOp
   if (!json.empty()) write_file_atomically(json, to_json(comparison, join(vs.changes)));
 }
 
+/// Searches for the best shape of the loader, and writes it to `file`.
+void tune(const Config& config, const std::string& config_file, double seconds, const std::string& file,
+          const std::string& json) {
+  const auto report = tune_loader(config, seconds);
+  std::fputs(to_table(report).c_str(), stdout);
+  write_file_atomically(file, to_toml(report));
+  std::printf("written to %s; a config with base = [\"%s\", \"%s\"] uses it\n", file.c_str(), config_file.c_str(),
+              file.c_str());
+  if (!json.empty()) write_file_atomically(json, to_json(report));
+}
+
 }  // namespace
 
 int bench(const Arguments& arguments, Interrupt&) {
@@ -53,6 +65,7 @@ int bench(const Arguments& arguments, Interrupt&) {
       "Measures each data stage alone (order, read, sample, and the transfer to a GPU) and then the whole loader, "
       "without\n"
       "a net.\n"
+      "With --tune: the fastest number of workers, readers and batches ahead on this machine, as TOML.\n"
       "With --vs: this loader and one with other keys in turn, and the ratio of their rates.\n"
       "With --distributed: all-reduce between the processes, and the net's step with and without it.",
       "flowtrain bench");
@@ -79,6 +92,9 @@ int bench(const Arguments& arguments, Interrupt&) {
   app.add_option("--batches", vs.batches, "batches that --same compares; default: those of an epoch")
       ->needs(same)
       ->check(counts_from_one("batches"));
+  std::string tuned;
+  add_path(app, "--tune", tuned, "search for the best shape of the loader, and write it to this TOML file")
+      ->excludes(changes);
   LaunchOptions launch;
   add_launch_flags(app, launch);
   if (!parse(app, arguments)) return 0;
@@ -94,6 +110,15 @@ int bench(const Arguments& arguments, Interrupt&) {
       throw UserError(ExitCode::usage, "--vs: it compares the loaders of one process",
                       "leave it out, or what makes several processes");
     compare_loaders(start, config, vs, options.seconds, json);
+    return 0;
+  }
+  if (!tuned.empty()) {
+    if (!options.stages.empty())
+      throw UserError(ExitCode::usage, "--stage: --tune measures whole loaders", "leave out one of the two");
+    if (!std::holds_alternative<SingleProcess>(chosen))
+      throw UserError(ExitCode::usage, "--tune: it tunes the loader of one process",
+                      "leave it out, or what makes several processes");
+    tune(config, start.config, options.seconds, tuned, json);
     return 0;
   }
   if (!std::holds_alternative<SingleProcess>(chosen)) {

@@ -250,6 +250,8 @@ void Loader::retune(const LoaderShape& shape) {
   basis.parts.workers = shape.workers;
   basis.parts.readers = shape.readers;
   basis.parts.prefetch = shape.prefetch;
+  basis.read_trial.restart();
+  basis.sample_trial.restart();
   basis.issue.set_chunks(chunks_of(shape.workers));
   basis.next_ticket.restart(basis.begin + basis.received);
   graph.emplace(basis);

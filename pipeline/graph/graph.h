@@ -14,6 +14,7 @@
 #include "sampling/batches.h"
 #include "sampling/order.h"
 #include "sampling/sampler.h"
+#include "stages/clock.h"
 #include "stages/device/device.h"
 #include "stages/issue.h"
 #include "stages/slab.h"
@@ -60,6 +61,7 @@ struct LoaderParts {
   Profile* profile = nullptr;    ///< told when each stage works; null: nobody asks
   /// The rows of iterations that this divides are hashed (Loader::row_hashes); 0: none are.
   std::uint64_t hash_every = 0;
+  bool tries_threads = false;  ///< threads pause now and then, to measure what one of them is worth: ThreadTrial
 };
 
 /// What of a loader may change while it runs, as nothing that it delivers depends on it.
@@ -70,9 +72,13 @@ struct LoaderShape {
   bool operator==(const LoaderShape&) const = default;
 };
 
-/// How busy each stage was since the start, in seconds summed over its threads.
+/// What each stage did since the start.
 struct LoaderTimes {
-  double read_s = 0, sample_s = 0, transfer_s = 0;
+  StageTimes order, read, sample, transfer;
+  double ready = 0;         ///< sum, over the calls of next(), of the share of the batches ahead that were ready
+  std::uint64_t asked = 0;  ///< calls of next()
+  /// In its present shape: the rate of a stage with one thread less, as a share of its rate; nothing: not known.
+  std::optional<double> read_without_one = {}, sample_without_one = {};
 };
 
 /// A data loader: filled slabs come out, in sequence, each with its iteration's plan. Built, then started once, then

@@ -18,6 +18,7 @@
 #include "pipeline/graph/graph.h"
 #include "pipeline/graph/outlet.h"
 #include "pipeline/graph/row_hashes.h"
+#include "pipeline/graph/thread_trial.h"
 #include "sampling/core/error.h"
 #include "stages/bounded_queue.h"
 #include "stages/clock.h"
@@ -34,6 +35,22 @@ namespace flow = oneapi::tbb::flow;
 /// Small enough that all workers share one batch, large enough that a message (about 1 µs) costs little per row.
 inline std::uint32_t chunks_of(unsigned workers) { return std::min(4 * workers, 255u); }
 
+/// How many of the batches ahead were ready, each time that one was asked for. One thread counts, any reads.
+class ReadyCount {
+ public:
+  void count(std::size_t ready, std::uint32_t prefetch) {
+    sum_ = sum_.load(std::memory_order_relaxed) +
+           static_cast<double>(std::min<std::size_t>(ready, prefetch)) / std::max(prefetch, 1u);
+    asked_ = asked_.load(std::memory_order_relaxed) + 1;
+  }
+  double share_sum() const { return sum_.load(std::memory_order_relaxed); }
+  std::uint64_t asked() const { return asked_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<double> sum_{0};
+  std::atomic<std::uint64_t> asked_{0};
+};
+
 /// What of a loader stays when its graph is made anew.
 struct LoaderState {
   LoaderParts parts;
@@ -44,11 +61,16 @@ struct LoaderState {
   std::uint64_t received = 0;  // by Loader::next(), one thread
   IssueStage issue{parts.order, parts.batches, parts.slice, parts.accum, chunks_of(parts.workers)};
   LookAhead next_ticket{begin, end, parts.accum, issue, parts.dataset, parts.read_ahead};  // the plan node's
-  StageClock read_clock, sample_clock, transfer_clock;
+  StageClock order_clock, read_clock, sample_clock, transfer_clock;
+  ThreadTrial read_trial, sample_trial;  // where parts.tries_threads
+  ReadyCount ready;
 
   std::uint64_t batches() const { return end - begin; }
   LoaderShape shape() const { return {parts.workers, parts.readers, parts.prefetch}; }
-  LoaderTimes times() const { return {read_clock.busy_s(), sample_clock.busy_s(), transfer_clock.busy_s()}; }
+  LoaderTimes times() const {
+    return {order_clock.times(), read_clock.times(), sample_clock.times(),          transfer_clock.times(),
+            ready.share_sum(),   ready.asked(),      read_trial.rate_without_one(), sample_trial.rate_without_one()};
+  }
 };
 
 /// One for each slab, where the loader is to hash rows; else none.
@@ -93,6 +115,10 @@ struct LoaderContext {
     if (batch.error()) ticket.kind = TicketKind::bad;
     handed_over(&batch);
     out.try_put(ticket);
+  }
+  /// After a thread handed on a piece of its work. May pause it.
+  void after_piece(ThreadTrial& trial, const StageClock& clock, unsigned threads) const {
+    if (parts.tries_threads) trial.after_piece(clock, threads, stopping);
   }
   Profile::Span span_of(std::string_view stage, const Ticket& ticket) const {
     return {parts.profile, parts.name, stage, ticket.iteration};
@@ -141,12 +167,13 @@ class PlanNode : public flow::multifunction_node<std::uint32_t, std::tuple<Ticke
     Slab& slab = *loader_.slabs[slot];
     taken_over(&slab);
     Ticket ticket = loader_.basis.next_ticket();
-    const FlightSpan flight(loader_.at(loader_.planning, ticket));
     ticket.seq = next_seq_++;
     ticket.slot = slot;
     loader_.free_slabs.fetch_sub(1);
     std::uint32_t count = 0;
     failed_ = !loader_.attempt(ticket, [&] {
+      const StageClock::Scope busy(loader_.basis.order_clock, loader_.parts.batch,
+                                   loader_.at(loader_.planning, ticket));
       slab.plan() = loader_.parts.plan ? loader_.parts.plan(ticket.iteration) : Plan{.iteration = ticket.iteration};
       count = loader_.basis.issue(ticket, slab);
       if (loader_.parts.schedule) slab.add_part();
@@ -191,7 +218,11 @@ class ReadNode : public flow::async_node<Ticket, Ticket> {
 
   /// Of each thread, until the queue is closed.
   void loop() {
-    for (Ticket ticket; queue.pop(ticket); gateway().try_put(ticket)) read(ticket);
+    for (Ticket ticket; queue.pop(ticket);) {
+      read(ticket);
+      gateway().try_put(ticket);
+      loader_.after_piece(loader_.basis.read_trial, loader_.basis.read_clock, loader_.parts.readers);
+    }
   }
 
   BoundedQueue<Ticket> queue;
@@ -199,9 +230,9 @@ class ReadNode : public flow::async_node<Ticket, Ticket> {
  private:
   void read(const Ticket& ticket) const {
     waiting_.set(queue.size());
-    StageClock::Scope busy(loader_.basis.read_clock, loader_.at(loader_.reading, ticket));
-    const auto span = loader_.span_of("read", ticket);
     const auto rows = loader_.take_chunk(ticket);
+    const StageClock::Scope busy(loader_.basis.read_clock, rows.size(), loader_.at(loader_.reading, ticket));
+    const auto span = loader_.span_of("read", ticket);
     loader_.attempt(ticket, [&] { read_rows(loader_.parts.dataset, rows); });
     handed_over(rows.data());
   }
@@ -223,14 +254,18 @@ class SampleNode : public flow::multifunction_node<Ticket, std::tuple<Ticket, Ti
  private:
   void sample(const Ticket& ticket, output_ports_type& out) const {
     const auto rows = loader_.take_chunk(ticket);
-    if (sample_rows(rows, ticket)) return loader_.finish_part(ticket, std::get<batches>(out));
-    handed_over(rows.data());
-    std::get<unread>(out).try_put(ticket);
+    if (sample_rows(rows, ticket)) {
+      loader_.finish_part(ticket, std::get<batches>(out));
+    } else {
+      handed_over(rows.data());
+      std::get<unread>(out).try_put(ticket);
+    }
+    loader_.after_piece(loader_.basis.sample_trial, loader_.basis.sample_clock, loader_.parts.workers);
   }
 
   // False: some rows must be read again.
   bool sample_rows(std::span<RowWork> rows, const Ticket& ticket) const {
-    StageClock::Scope busy(loader_.basis.sample_clock, loader_.at(loader_.sampling, ticket));
+    const StageClock::Scope busy(loader_.basis.sample_clock, rows.size(), loader_.at(loader_.sampling, ticket));
     const auto span = loader_.span_of("sample", ticket);
     Slab& slab = loader_.slab(ticket);
     if (slab.error()) return true;
@@ -268,7 +303,8 @@ class Transfer {
 
  private:
   bool start_copy(const Ticket& ticket) const {
-    StageClock::Scope busy(loader_.basis.transfer_clock, loader_.at(loader_.transferring, ticket));
+    const StageClock::Scope busy(loader_.basis.transfer_clock, loader_.slab(ticket).rows().size(),
+                                 loader_.at(loader_.transferring, ticket));
     const auto span = loader_.span_of("transfer", ticket);
     Slab& slab = loader_.slab(ticket);
     return loader_.attempt(ticket, [&] {
@@ -287,6 +323,7 @@ class LoaderEnd {
 
   /// Waits. False: the queue is closed. Throws where the graph itself has failed.
   bool next(Ticket& ticket) {
+    loader_.basis.ready.count(queue.size(), loader_.parts.prefetch);
     const bool one = queue.pop(ticket);
     ready_.set(queue.size());
     return popped(one);

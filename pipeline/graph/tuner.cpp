@@ -42,9 +42,12 @@ bool more_threads(Tuning& t, const Tuner::Limits& limits) {
 }  // namespace
 
 const std::vector<Tuner::Move>& Tuner::moves() {
-  static const std::vector<Move> all{{more_readers, true, false},  {more_workers, true, false},
-                                     {fewer_workers, true, true},  {more_prefetch, true, false},
-                                     {fewer_threads, false, true}, {more_threads, false, true}};
+  static const std::vector<Move> all{{more_readers, true, false, "loader.readers"},
+                                     {more_workers, true, false, "loader.workers"},
+                                     {fewer_workers, true, true},
+                                     {more_prefetch, true, false, "loader.prefetch"},
+                                     {fewer_threads, false, true},
+                                     {more_threads, false, true}};
   return all;
 }
 
@@ -53,11 +56,21 @@ bool Tuner::worth_trying(const Move& move) const {
 }
 
 Tuner::Tuner(const Tuning& start, const Limits& limits)
-    : limits_(limits), now_(start), best_(start), to_skip_(Loader::slabs(start.loader.prefetch)) {
+    : limits_(limits),
+      now_(start),
+      best_(start),
+      to_skip_(Loader::slabs(start.loader.prefetch)),
+      failed_(moves().size()) {
   if (limits.most_threads == 0) now_.threads = best_.threads = 0;
 }
 
-std::optional<Tuning> Tuner::after(double iteration_s, double waited_s) {
+double Tuner::predicted(const Move& move) const {
+  for (auto& gain : best_verdict_.gains)
+    if (gain.key == move.key) return gain.speedup;
+  return 1;
+}
+
+std::optional<Tuning> Tuner::after(double iteration_s, double waited_s, const Judge& judge) {
   if (settled_) return {};
   total_s_ += iteration_s;
   const bool over = total_s_ >= limits_.seconds;
@@ -70,15 +83,16 @@ std::optional<Tuning> Tuner::after(double iteration_s, double waited_s) {
   waited_s_ += waited_s;
   const bool measured = window_s_ >= limits_.window_s && iterations_ >= limits_.window_iterations;
   if (!measured && !over) return {};
-  judge();
+  judge_trial(judge);
   return over ? settle() : next_trial();
 }
 
-void Tuner::judge() {
+void Tuner::judge_trial(const Judge& judge) {
   const double rate = static_cast<double>(iterations_) / window_s_;
   const bool first = first_rate_ == 0;
+  trials_.push_back({now_, rate, judge ? judge() : Verdict()});
   if (!first && rate <= clearly_better * best_rate_) {
-    ++failed_moves_;
+    failed_[move_] = true;
     move_ = (move_ + 1) % moves().size();
     return;
   }
@@ -86,15 +100,26 @@ void Tuner::judge() {
   best_ = now_;
   best_rate_ = rate;
   best_waits_ = waited_s_ > enough_waiting * window_s_;
-  failed_moves_ = 0;  // the same again
+  best_verdict_ = trials_.back().verdict;
+  failed_.assign(moves().size(), false);  // the same again, unless more is predicted of another
 }
 
 std::optional<Tuning> Tuner::next_trial() {
-  for (; failed_moves_ < moves().size(); ++failed_moves_, move_ = (move_ + 1) % moves().size()) {
+  std::optional<Tuning> best_next;
+  std::size_t best_move = move_;
+  for (std::size_t i = 0; i < moves().size(); ++i) {
+    const std::size_t at = (move_ + i) % moves().size();
+    const Move& move = moves()[at];
+    if (failed_[at] || !worth_trying(move)) continue;
+    if (best_next && predicted(move) <= predicted(moves()[best_move])) continue;
     Tuning next = best_;
-    if (worth_trying(moves()[move_]) && moves()[move_].change(next, limits_)) return change_to(next);
+    if (!move.change(next, limits_)) continue;
+    best_next = next;
+    best_move = at;
   }
-  return settle();
+  if (!best_next) return settle();
+  move_ = best_move;
+  return change_to(*best_next);
 }
 
 std::optional<Tuning> Tuner::settle() {

@@ -5,15 +5,15 @@
 #include <exception>
 #include <limits>
 #include <memory>
-#include <thread>
 
 #include "pipeline/config/idle_keys.h"
 #include "pipeline/config/periods.h"
 #include "pipeline/pictures/picture_folder.h"
-#include "pipeline/report/advice.h"
 #include "pipeline/report/describe_net.h"
 #include "pipeline/report/profile_report.h"
 #include "pipeline/report/result_record.h"
+#include "pipeline/report/run_verdict.h"
+#include "pipeline/report/summary.h"
 #include "pipeline/report_page/report_branch.h"
 #include "pipeline/session/auto_batch.h"
 #include "pipeline/session/bad_sample_log.h"
@@ -106,7 +106,7 @@ class Run {
     Trainer trainer(parts, std::move(state_));
     TrainerResult result = trainer.run();
     for (auto& each : loggers) each.logger->finish();
-    summarise(result, trainer.state(), interrupt);
+    summarise(result, trainer.state(), interrupt, metrics);
     if (profile_) tell_profile(*profile_, *options_.group, metrics, result.iteration);
     tell_retries(metrics, result.iteration);
     conclude(result, trainer.state(), parts.best, snapshots, metrics);
@@ -130,6 +130,8 @@ class Run {
   /// After train(): result.json's.
   const std::string& record() const { return record_; }
   const RunState& state() const { return state_; }
+  /// After train(): the validations that the rules of the best ranked.
+  const Rankings& rankings() const { return rankings_; }
 
  private:
   ErrorPolicy errors_of(const char* table) const {
@@ -188,6 +190,7 @@ class Run {
     if (goes_back) end_with(best->iteration, *snapshots);
     const std::string params = result.signal ? "" : common_params_xxh64();
     const std::uint64_t weights_of = goes_back ? best->iteration : result.iteration;
+    rankings_ = state.best;
     record_ = result_record({result, state, rules, epoch(), params, weights_of, session_.train().batch});
     if (!metrics || result.signal) return;
     JsonObject fields{{"iter", result.iteration}, {"params_xxh64", params}, {"order_xxh64", state.order.hex()}};
@@ -214,7 +217,8 @@ class Run {
     return own;
   }
 
-  void summarise(const TrainerResult& result, const RunState& state, const Interrupt& interrupt) const {
+  void summarise(const TrainerResult& result, const RunState& state, const Interrupt& interrupt,
+                 MetricsFile* metrics) const {
     const std::uint64_t done = result.iteration + 1 - run_plan_.first;
     // In a group the result has no more than the kind of signal.
     const std::string signal = result.signal ? signal_name(interrupt.requested().value_or(*result.signal)) : "";
@@ -224,9 +228,19 @@ class Run {
     if (done == 0) return;
     log_info(concat(result.signal ? "interrupted after" : "done:", " iteration ", result.iteration, " (", signal,
                     result.signal ? "; " : "", format_count(done), " in ", format_duration(result.wall_s), ")"));
-    log_info(waiting_advice({loader_->times(), result.wall_s, result.wait_s, session_.train().workers,
-                             session_.train().readers, std::max(1u, std::thread::hardware_concurrency())}));
+    tell_verdict(result, metrics);
     if (options_.dry_run) log_info("order_xxh64 " + state.order.hex());
+  }
+
+  // After a signal no collective is called, and no line is written that a run that goes on would not have.
+  void tell_verdict(const TrainerResult& result, MetricsFile* metrics) const {
+    const RunVerdict verdict = run_verdict(result.load, result.signal ? solo_group() : *options_.group);
+    if (verdict.text.empty()) return;
+    log_info("verdict: " + verdict.text);
+    if (!metrics || result.signal) return;
+    JsonObject fields{{"iter", result.iteration}, {"text", verdict.text}};
+    fields.insert(verdict.fields.begin(), verdict.fields.end());
+    metrics->write("verdict", fields);
   }
 
   const Config& config_;
@@ -240,6 +254,7 @@ class Run {
   std::unique_ptr<Learner> learner_;
   std::unique_ptr<ValidationReplica> net_copy_;  // of the learner; null where validation is inline
   std::string record_;
+  Rankings rankings_;
 };
 
 // A fresh start that fails before it trains (data that is not there, a net that does not fit) leaves no folder behind.
@@ -362,7 +377,11 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
                                            snapshots ? &*snapshots : nullptr, journal ? &*journal : nullptr, interrupt);
     const bool written = !snapshots || snapshots->finish();
     if (snapshots) snapshots->check();
-    if (start.folder) write_file_atomically(start.folder->path() / "result.json", run.record());
+    if (start.folder) {
+      write_file_atomically(start.folder->path() / "result.json", run.record());
+      for (auto& line : summary_lines(start.folder->path(), BestRule::all(start.config), run.rankings()))
+        log_info(line);
+    }
     if (!written)
       throw UserError(ExitCode::snapshot, "the last snapshot could not be written (the reason is above)",
                       "make room, then --resume auto goes on from the one before");

@@ -68,6 +68,7 @@ std::unique_ptr<Loader> Session::make_training_loader(const RunPlan& run_plan, P
   parts.schedule = [&run_plan](Plan& plan) { plan.hyper = run_plan.hyper(plan.iteration); };
   parts.profile = profile;
   parts.hash_every = run_plan.hash_every;
+  parts.tries_threads = true;
   return make_loader(std::move(parts));
 }
 

@@ -25,7 +25,7 @@ bool belongs(const std::string& line, std::uint64_t iteration, std::uint64_t val
   auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object()) return false;
   const auto is = [&](const char* key, const char* text) { return object.contains(key) && object.at(key) == text; };
-  if (is("kind", "end")) return false;
+  if (is("kind", "end") || is("kind", "verdict")) return false;
   if (is("kind", "val") || is("split", "val")) iteration = std::min(iteration, validated);
   auto iter = object.find("iter");
   return iter == object.end() || !iter->is_number() || iter->get<double>() <= static_cast<double>(iteration);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "pipeline/telemetry/console.h"
@@ -28,13 +29,23 @@ std::string rate(double per_s) {
   return per_s < 10 ? printed("%.1f", per_s) : format_count(static_cast<std::uint64_t>(std::llround(per_s)));
 }
 
-std::vector<Part> common_parts(const Progress& p, const char* wait) {
+// "limit compute 99.6 %", "limit sample 97 %, wait 12.0 %" (short: "limit sample 97 %"), "data wait 12.0 %"
+std::string limit_text(const Progress& p, bool is_short) {
+  const std::string wait = p.data_wait ? printed("wait %.1f %%", 100 * *p.data_wait) : "";
+  if (p.limit.empty()) return wait.empty() ? "" : "data " + wait;
+  const bool computes = p.limit == "compute";
+  const auto limit = printed("limit %s %.*f %%", p.limit.c_str(), computes ? 1 : 0, 100 * p.limit_share);
+  return computes || is_short || wait.empty() ? limit : concat(limit, ", ", wait);
+}
+
+std::vector<Part> common_parts(const Progress& p, bool is_short) {
   std::vector<Part> parts;
   if (p.epoch) parts.push_back({concat("epoch ", *p.epoch), 5});
   if (p.loss) parts.push_back({"loss " + format_loss(*p.loss), 1});
   if (p.lr) parts.push_back({concat("lr ", *p.lr), 6});
   if (p.samples_per_s) parts.push_back({rate(*p.samples_per_s) + " samples/s", 3});
-  if (p.data_wait) parts.push_back({printed("%s %.1f %%", wait, 100 * *p.data_wait), 4});
+  if (auto limit = limit_text(p, is_short); !limit.empty()) parts.push_back({std::move(limit), 4});
+  if (p.slowest_rank) parts.push_back({concat("slowest rank ", *p.slowest_rank), 7});
   if (p.eta_s) parts.push_back({"eta " + format_duration(*p.eta_s), 2});
   return parts;
 }
@@ -59,7 +70,7 @@ std::string bar(double share, int room) {
 }  // namespace
 
 std::string format_line(const Progress& p) {
-  auto parts = common_parts(p, "data wait");
+  auto parts = common_parts(p, false);
   auto iter = concat("iter ", p.iter);
   if (p.max_iter > 0) iter += concat("/", p.max_iter);
   parts.insert(parts.begin(), {iter, 0});
@@ -69,7 +80,8 @@ std::string format_line(const Progress& p) {
 std::string format_bar(const Progress& p, int columns) {
   // The last column stays free: a character there makes some terminals wrap.
   int room = std::max(0, columns - 1);
-  auto parts = common_parts(p, "wait");
+  auto parts = common_parts(p, true);
+  if (p.queue_fill) parts.push_back({printed("queue %.0f %%", 100 * *p.queue_fill), 8});
   std::string percent;
   if (p.max_iter > 0) {
     percent = printed("%3.0f%% ", std::floor(100 * share_done(p)));

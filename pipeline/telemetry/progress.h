@@ -17,11 +17,17 @@ struct Progress {
   std::optional<double> loss;
   std::optional<double> lr;
   std::optional<double> samples_per_s;
-  std::optional<double> data_wait;  ///< share of wall time that compute waited for data, 0 … 1
-  std::optional<double> eta_s;      ///< seconds to the end
+  std::optional<double> data_wait;   ///< share of wall time that compute waited for data, 0 … 1
+  std::string limit;                 ///< the stage that limits: "compute", "sample"; empty: not known
+  double limit_share = 0;            ///< share of wall time in which all its threads were at work, 0 … 1
+  std::optional<double> queue_fill;  ///< share of the batches ahead that are ready, 0 … 1; only the bar shows it
+  std::optional<int> slowest_rank;   ///< where several processes train
+  std::optional<double> eta_s;       ///< seconds to the end
 };
 
-/// "iter 100/1000  epoch 1  loss 0.4312  lr 0.05  2,310 samples/s  data wait 0.4 %  eta 12s"
+/// "iter 100/1000  epoch 1  loss 0.4312  lr 0.05  2,310 samples/s  limit sample 97 %, wait 12.0 %  eta 12s". Where
+/// compute limits the rest of its share is waiting for data, so that is not said; where the limit is not known:
+/// "data wait 12.0 %".
 std::string format_line(const Progress& progress);
 /// The same with a bar, shorter than `columns`: what matters least goes first where there is little room.
 /// " 10% [==>       ]   100/1,000  loss 0.4312  eta 12s"

@@ -11,9 +11,10 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "pipeline/report/advice.h"
 #include "pipeline/session/session.h"
 #include "pipeline/telemetry/format.h"
+#include "pipeline/verdict/load_meter.h"
+#include "pipeline/verdict/sentence.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
 #include "stages/clock.h"
@@ -28,18 +29,10 @@ using Clock = std::chrono::steady_clock;
 
 const std::array<std::string, 5> known_stages{"order", "read", "sample", "transfer", "pipeline"};
 
-rusage own_usage() {
+double peak_rss_mb() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  return usage;
-}
-
-double cpu_seconds() {
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  const rusage usage = own_usage();
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  return static_cast<double>(usage.ru_maxrss) * 1024 / 1e6;
 }
 
 struct Work {
@@ -169,62 +162,53 @@ class Bench {
 
   void pipeline() {
     const auto begin = Clock::now();
-    const auto loader = session_.make_loader(loader_parts("bench", data_, config_));
+    LoaderParts parts = loader_parts("bench", data_, config_);
+    parts.tries_threads = true;
+    const auto loader = session_.make_loader(std::move(parts));
     loader->start();
-    consume(*loader);
+    ConsumerTimes times;
+    consume(*loader, times);
     report_.first_batch_s = seconds_since(begin);
-    const LoaderTimes before = loader->times();
-    const double cpu_before = cpu_seconds();
+    times = {};
+    const LoadMeter meter(*loader, times);
+    const double cpu_before = process_cpu_s();
     const auto start = Clock::now();
-    std::uint64_t samples = 0;
-    while (seconds_since(start) < options_.seconds) samples += consume(*loader);
-    const double wall_s = seconds_since(start);
-    const LoaderTimes after = loader->times();
-    loader->stop();
+    while (seconds_since(start) < options_.seconds) consume(*loader, times);
+    times.wall_s = seconds_since(start);
+    report_.load = meter.load(times);
+    const auto samples = static_cast<double>(times.samples);
     report_.has_pipeline = true;
-    report_.samples_per_s = static_cast<double>(samples) / wall_s;
-    report_.cpu_s_per_1000 = (cpu_seconds() - cpu_before) / static_cast<double>(samples) * 1000;
-    report_.peak_rss_mb = static_cast<double>(own_usage().ru_maxrss) * 1024 / 1e6;
-    const std::map<std::string, double> busy_s{{"read", after.read_s - before.read_s},
-                                               {"sample", after.sample_s - before.sample_s},
-                                               {"transfer", after.transfer_s - before.transfer_s}};
+    report_.samples_per_s = samples / times.wall_s;
+    report_.cpu_s_per_1000 = (process_cpu_s() - cpu_before) / samples * 1000;
+    report_.peak_rss_mb = peak_rss_mb();
+    loader->stop();
     for (auto& stage : report_.stages)
-      if (const auto found = busy_s.find(stage.name); found != busy_s.end())
-        stage.busy = busy(found->second, stage.threads, wall_s);
+      for (auto& load : report_.load.stages)
+        if (stage.name == to_text(load.stage)) stage.busy = load.busy_s / (load.threads * times.wall_s);
   }
 
-  std::uint64_t consume(Loader& loader) {
+  void consume(Loader& loader, ConsumerTimes& times) {
+    const auto begin = Clock::now();
     const Slab& slab = first_batch(loader);
-    const std::uint64_t rows = slab.rows().size();
+    times.wait_s += seconds_since(begin);
+    times.samples += slab.rows().size();
     const Ticket ticket = slab.ticket();
     data_.device->wait_copy(ticket.slot);
     data_.device->consumed(ticket.slot);
     loader.release(ticket);
-    return rows;
   }
 
+  // The whole loader says what limits it; stages that were measured alone are only compared.
   void judge() {
+    if (report_.has_pipeline) {
+      const Verdict verdict = flowtrain::judge(report_.load);
+      report_.bottleneck = to_text(verdict.limit);
+      report_.advice.push_back(sentence(verdict, report_.load));
+      report_.verdict = verdict;
+      return;
+    }
     const auto slowest = std::ranges::min_element(report_.stages, {}, &StageStats::items_per_s);
-    if (slowest == report_.stages.end()) return;
-    report_.bottleneck = slowest->name;
-    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-    auto& advice = report_.advice;
-    if (slowest->name == "read")
-      advice.emplace_back("raise loader.readers, or keep the data on a faster disk: reading is slower than all else");
-    else if (slowest->name == "sample" && slowest->threads < cores)
-      advice.emplace_back(concat("raise loader.workers: there are ", cores, " cores"));
-    else if (slowest->name == "sample")
-      advice.emplace_back("all cores decode and augment; smaller stored pictures or cheaper augmentation would help");
-    else if (slowest->name == "transfer")
-      advice.emplace_back(config_.table("loader").boolean("pin")
-                              ? "copying to the device is slower than all else; smaller rows would help"
-                              : "set loader.pin = true: the device copies faster from page-locked memory");
-    else
-      advice.emplace_back("the order of samples costs more than the samples: a net will hardly be that fast");
-    if (report_.has_pipeline && report_.samples_per_s < 0.7 * slowest->items_per_s)
-      advice.emplace_back(
-          "the whole loader is slower than its slowest stage alone, as the stages share the cores; try another "
-          "loader.batch or loader.workers");
+    if (slowest != report_.stages.end()) report_.bottleneck = slowest->name;
   }
 
   const Config& config_;
@@ -263,6 +247,7 @@ std::string to_json(const BenchReport& report) {
                         {"peak_rss_mb", report.peak_rss_mb}};
   json["bottleneck"] = report.bottleneck;
   json["advice"] = report.advice;
+  if (report.has_pipeline) json["verdict"] = verdict_fields(report.verdict);
   return json.dump(2) + "\n";
 }
 
@@ -278,7 +263,8 @@ std::string to_table(const BenchReport& report) {
          "whole loader", report.workers, report.samples_per_s, report.first_batch_s, report.cpu_s_per_1000,
          report.peak_rss_mb);
   if (report.bottleneck.empty()) return text;
-  return concat(text, "bottleneck: ", report.bottleneck, "; ", join(report.advice, "; "), ".\n");
+  if (!report.has_pipeline) return concat(text, "the slowest: ", report.bottleneck, "\n");
+  return concat(text, "verdict: ", join(report.advice, "; "), "\n");
 }
 
 }  // namespace flowtrain

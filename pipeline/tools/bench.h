@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "pipeline/config/config.h"
+#include "pipeline/verdict/model.h"
 #include "stages/device/device.h"
 
 namespace flowtrain {
@@ -32,15 +33,17 @@ struct BenchReport {
   std::vector<StageStats> stages;
   bool has_pipeline = false;
   double samples_per_s = 0, first_batch_s = 0, cpu_s_per_1000 = 0, peak_rss_mb = 0;  ///< of the whole loader
-  std::string bottleneck;                                                            ///< a stage's name
-  std::vector<std::string> advice;                                                   ///< sentences
+  PipelineLoad load;                                                                 ///< likewise
+  Verdict verdict;
+  std::string bottleneck;  ///< what limits the whole loader, or the slowest of the stages alone; a stage's name
+  std::vector<std::string> advice;  ///< sentences
 };
 
 /// Measures. Throws UserError(usage) for an unknown stage, and whatever the data gives.
 BenchReport run_bench(const Config& config, const BenchOptions& options);
 
 std::string to_json(const BenchReport& report);
-/// For people: a table, and the bottleneck in one sentence.
+/// For people: a table, and the verdict in one sentence.
 std::string to_table(const BenchReport& report);
 
 }  // namespace flowtrain

@@ -108,6 +108,13 @@ void Display::show(const StepEvent& event, const Scalars& parts) {
   if (event.samples_per_s > 0)
     now.samples_per_s = event.samples_per_s;  // of several processes the first counts those of all
   now.data_wait = event.data_wait;
+  if (event.limit != Limit::none) {
+    now.limit = to_text(event.limit);
+    now.limit_share = event.limit_share;
+    now.queue_fill = event.queue_fill;
+  }
+  if (event.slowest_rank >= 0) slowest_rank_ = event.slowest_rank;
+  now.slowest_rank = slowest_rank_;
   now.eta_s = event.eta_s;
   progress_.update(now);
   if (event.recovery && metrics_)
@@ -133,6 +140,9 @@ void Display::show(const StepEvent& event, const Scalars& parts) {
                     {"clipped", event.clipped},
                     {"elapsed_s", event.elapsed_s},
                     {"samples", event.samples}};
+  if (event.limit != Limit::none)
+    append(fields,
+           {{"limit", to_text(event.limit)}, {"limit_share", event.limit_share}, {"queue_fill", event.queue_fill}});
   if (event.slowest_rank >= 0)
     append(fields, {{"slowest_rank", event.slowest_rank},
                     {"slowest_time", event.slowest_s},

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -55,6 +56,7 @@ class Display : public Logger {
   BoundedQueue<Task*> queue_{depth};
   std::uint64_t queued_ = 0;              // tasks, by the calling thread
   std::atomic<std::uint64_t> shown_ = 0;  // and those of them that are done
+  std::optional<int> slowest_rank_;       // of the last report
   std::set<std::string> clashes_;         // names of metrics that clash with fields; each is logged once
   std::exception_ptr error_;              // set once, before failed_
   std::atomic<bool> failed_{false};

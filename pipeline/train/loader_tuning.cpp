@@ -7,10 +7,13 @@
 
 namespace flowtrain {
 
-void LoaderTuning::after_iteration(const Pace::IterationTime& time) {
+void LoaderTuning::after_iteration(const Pace::IterationTime& time, const ConsumerTimes& now) {
   if (!tuner) return;
-  const auto change = tuner->after(time.waited_s + time.computed_s, time.waited_s);
+  if (!since_change) since_change.emplace(loader, now);
+  const auto change =
+      tuner->after(time.waited_s + time.computed_s, time.waited_s, [&] { return judge(since_change->load(now)); });
   if (change && change->loader != loader.shape()) loader.retune(change->loader);
+  if (change) since_change.emplace(loader, now);
   if (change && change->threads > 0) learner.set_threads(change->threads);
   if (!tuner->settled()) return;
   tell();

@@ -1,9 +1,12 @@
 #pragma once
 // loader.workers = "auto": gives the tuner what it measures, and the loader and the learner what it finds.
 
+#include <optional>
+
 #include "pipeline/graph/graph.h"
 #include "pipeline/graph/tuner.h"
 #include "pipeline/train/pace.h"
+#include "pipeline/verdict/load_meter.h"
 #include "stages/compute.h"
 
 namespace flowtrain {
@@ -14,7 +17,10 @@ struct LoaderTuning {
   Loader& loader;
   Learner& learner;
 
-  void after_iteration(const Pace::IterationTime& time);
+  /// `now`: of the compute thread.
+  void after_iteration(const Pace::IterationTime& time, const ConsumerTimes& now);
+
+  std::optional<LoadMeter> since_change = {};
 
  private:
   void tell() const;

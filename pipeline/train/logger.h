@@ -11,6 +11,7 @@
 
 #include "pipeline/graph/outlet.h"
 #include "pipeline/validation/samples.h"
+#include "pipeline/verdict/model.h"
 #include "stages/evaluation/class_table.h"
 #include "stages/validator.h"
 
@@ -26,6 +27,9 @@ struct StepEvent {
   double data_time_s = 0, step_time_s = 0;  ///< means per iteration since the last report
   double elapsed_s = 0;                     ///< training time over all starts
   std::uint64_t samples = 0;                ///< that the run was trained on so far, of all processes
+  Limit limit = Limit::none;                ///< of the slowest process
+  double limit_share = 0;  ///< of the wall time in which all threads of what limits were at work, 0 … 1
+  double queue_fill = 0;   ///< share of the batches ahead that were ready when compute asked for one, 0 … 1
   double eta_s = 0;
   int slowest_rank = -1;           ///< that the others wait for; -1 where one process trains
   double slowest_s = 0;            ///< its own time per iteration: data and computing

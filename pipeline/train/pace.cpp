@@ -51,7 +51,7 @@ void Pace::compare_ranks(Group& group, StepEvent& event) const {
   if (group.size() == 1) return;
   const auto iterations = static_cast<double>(iterations_);
   const auto size = static_cast<std::size_t>(group.size()), rank = static_cast<std::size_t>(group.rank());
-  std::vector<double> all(6 * size);
+  std::vector<double> all(9 * size);
   const auto of = [&](std::size_t what) { return std::span(all).subspan(what * size, size); };
   of(0)[rank] = event.data_wait;
   of(1)[rank] = event.data_time_s;
@@ -59,6 +59,9 @@ void Pace::compare_ranks(Group& group, StepEvent& event) const {
   of(3)[rank] = exchange_s_ / iterations;
   of(4)[rank] = exposed_s_ / iterations;
   of(5)[rank] = group.take_link_time();
+  of(6)[rank] = static_cast<double>(event.limit);
+  of(7)[rank] = event.limit_share;
+  of(8)[rank] = event.queue_fill;
   group.sum("the times of all ranks", all);
   const auto most = [&](std::size_t what) { return *std::max_element(of(what).begin(), of(what).end()); };
   std::size_t slowest = 0;
@@ -68,6 +71,9 @@ void Pace::compare_ranks(Group& group, StepEvent& event) const {
   event.slowest_s = of(1)[slowest] + of(2)[slowest];
   event.slowest_link = slowest_link(of(5));
   event.link_s = most(5);
+  event.limit = static_cast<Limit>(of(6)[slowest]);
+  event.limit_share = of(7)[slowest];
+  event.queue_fill = of(8)[slowest];
   event.data_wait = most(0);
   event.data_time_s = most(1);
   event.step_time_s = most(2) + of(4)[slowest];

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "pipeline/train/logger.h"
+#include "pipeline/verdict/load_meter.h"
 #include "stages/compute.h"
 #include "stages/group.h"
 
@@ -33,9 +34,13 @@ class Pace {
     Clock::time_point begin_ = Clock::now();
   };
   /// The compute thread did something else; this time does not count.
-  void paused(Clock::duration time) { since_ += time, epoch_since_ += time; }
-  void exchanged(const StepStats& stats) { exchange_s_ += stats.exchange_s, exposed_s_ += stats.exposed_s; }
-  void count_samples(std::size_t more) { samples_ += more, epoch_samples_ += more; }
+  void paused(Clock::duration time) { since_ += time, epoch_since_ += time, paused_s_ += seconds(time); }
+  void exchanged(const StepStats& stats) {
+    exchange_s_ += stats.exchange_s;
+    exposed_s_ += stats.exposed_s;
+    run_exposed_s_ += stats.exposed_s;
+  }
+  void count_samples(std::size_t more) { samples_ += more, epoch_samples_ += more, run_samples_ += more; }
   void count_iteration() { ++iterations_; }
 
   /// What an iteration took, in seconds.
@@ -49,6 +54,8 @@ class Pace {
   double elapsed_s() const { return elapsed_before_s_ + run_s(); }
   double run_s() const { return seconds(Clock::now() - start_); }
   double wait_s() const { return wait_s_; }
+  /// Of this start, without pauses.
+  ConsumerTimes consumer() const { return {run_s() - paused_s_, wait_s_, run_exposed_s_, run_samples_}; }
 
   /// Fills in the fields of a report: rates since the last one.
   void describe(StepEvent& event) const;
@@ -64,7 +71,9 @@ class Pace {
   void computed(Clock::duration time);
   static double seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
-  double elapsed_before_s_ = 0, wait_s_ = 0;  // wait_s_: since the run's begin
+  double elapsed_before_s_ = 0;
+  double wait_s_ = 0, paused_s_ = 0, run_exposed_s_ = 0;  // since the run's begin
+  std::uint64_t run_samples_ = 0;                         // likewise
   Clock::time_point start_, since_, epoch_since_;
   double waited_s_ = 0, compute_s_ = 0, exchange_s_ = 0, exposed_s_ = 0;  // since the last report
   std::uint64_t samples_ = 0, iterations_ = 0;

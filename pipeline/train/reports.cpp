@@ -46,11 +46,12 @@ void Reports::add_to_mean(const std::string& name, double value) {
   ++count;
 }
 
-void Reports::complete(StepEvent& event) const {
+void Reports::complete(StepEvent& event) {
   event.clipped = state.line.clipped / static_cast<double>(state.line.iterations);
   event.loss_avg = 0;
   for (const double loss : state.losses) event.loss_avg += loss / static_cast<double>(state.losses.size());
   pace.describe(event);
+  if (load) load->describe(event, pace.consumer());
   if (event.report) pace.compare_ranks(group, event);
   const auto done = static_cast<double>(event.iteration + 1 - plan.first);
   event.elapsed_s = pace.elapsed_s();
@@ -66,6 +67,7 @@ void Reports::show(const StepEvent& event, const Scalars& scalars) {
   hooks.logged().clear();
   state.line = {};
   pace.begin_report();
+  if (load) load->begin_report(pace.consumer());
 }
 
 void Reports::end_epoch() {

@@ -2,9 +2,11 @@
 // The reports of a run about its iterations, to hooks and loggers.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "pipeline/train/hook_calls.h"
+#include "pipeline/train/load_reports.h"
 #include "pipeline/train/logger.h"
 #include "pipeline/train/pace.h"
 #include "pipeline/train/run_state.h"
@@ -27,6 +29,7 @@ struct Reports {
   Group& group;
   RunState& state;
   Pace pace = {};
+  std::optional<LoadReports> load = {};  ///< nothing: what limits is not known
 
   /// Whether the iteration's train line is due, whose statistics are then to be read.
   bool due(std::uint64_t iteration) const { return plan.every > 0 && iteration % plan.every == 0; }
@@ -36,7 +39,7 @@ struct Reports {
 
  private:
   bool ends_epoch() const { return plan.per_epoch > 0 && state.iteration % plan.per_epoch == 0; }
-  void complete(StepEvent& event) const;
+  void complete(StepEvent& event);
   void add_to_means(const StepEvent& event, const Scalars& scalars);
   void add_to_mean(const std::string& name, double value);
   void show(const StepEvent& event, const Scalars& scalars);

@@ -49,6 +49,7 @@ Trainer::Trainer(TrainerParts parts, RunState state)
 TrainerResult Trainer::run() {
   reports_.pace.start(state_.elapsed_s);
   parts_.loader.start();
+  reports_.load.emplace(parts_.loader, reports_.pace.consumer());
   validations_.start_loaders();
   const std::stop_callback wake(flags_.cancels_reads(), [this] {
     parts_.loader.cancel_reads();
@@ -121,7 +122,7 @@ bool Trainer::iterate() {
   if (hashed) parts_.journal->put(iteration, event.left_out ? std::nullopt : stats, learner);
   flags_.apply(flags);
   const auto time = reports_.pace.take_iteration();
-  if (!flags_.end) tuning_.after_iteration(time);
+  if (!flags_.end) tuning_.after_iteration(time, reports_.pace.consumer());
   if (plan.validates && goes_on()) validate(plan);
   if (plan.saves && goes_on()) snapshot(plan.last ? SnapshotReason::end : SnapshotReason::period);
   return true;
@@ -200,7 +201,8 @@ bool Trainer::goes_on() {
 
 TrainerResult Trainer::conclude() {
   if (parts_.profile) parts_.profile->finish();
-  const double wall_s = reports_.pace.run_s(), wait_s = reports_.pace.wait_s();
+  const double wall_s = reports_.pace.run_s();
+  const PipelineLoad load = reports_.load->load(reports_.pace.consumer());
   const RunEnd& end = flags_.end;
   if (end.signal) {
     validations_.give_up();
@@ -214,7 +216,7 @@ TrainerResult Trainer::conclude() {
   hooks_(HookEvent::run_end);
   parts_.loader.stop();
   validations_.stop_loaders();
-  return {end, state_.iteration, wall_s, wait_s};
+  return {end, state_.iteration, wall_s, load};
 }
 
 std::string params_xxh64(Learner& learner) {

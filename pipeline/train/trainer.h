@@ -69,8 +69,9 @@ struct TrainerParts {
 
 /// How a run ended.
 struct TrainerResult : RunEnd {
-  std::uint64_t iteration = 0;    ///< the last one that was finished
-  double wall_s = 0, wait_s = 0;  ///< of the loop; and of that, waiting for data
+  std::uint64_t iteration = 0;  ///< the last one that was finished
+  double wall_s = 0;            ///< of the loop
+  PipelineLoad load;            ///< since the loader has its shape
 };
 
 /// Runs on the thread that calls run(), which is the compute thread.

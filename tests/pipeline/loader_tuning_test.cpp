@@ -37,13 +37,13 @@ TEST_CASE("a line is tuned between iterations until nothing more is to be tried,
     CHECK(ticket.iteration == batch + 1);
     CHECK(line.slab(ticket).rows()[0].id == order.at(batch / 25, batch % 25 * 4));
     line.release(ticket);
-    tuning.after_iteration({0.5, 0.5});
+    tuning.after_iteration({0.5, 0.5}, {});
     shapes.insert(line.shape().workers * 100 + line.shape().prefetch);
   }
   CHECK(shapes.size() > 1);
   const auto calls = learner.take_calls();
   CHECK_FALSE(calls.empty());
-  tuning.after_iteration({0.5, 0.5});  // nothing more
+  tuning.after_iteration({0.5, 0.5}, {});  // nothing more
   CHECK(learner.take_calls().empty());
-  LoaderTuning(nullptr, line, learner).after_iteration({1, 1});
+  LoaderTuning(nullptr, line, learner).after_iteration({1, 1}, {});
 }

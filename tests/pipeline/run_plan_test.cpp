@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "pipeline/report/advice.h"
 #include "pipeline/train/run_state.h"
 #include "sampling/core/error.h"
 
@@ -71,15 +70,4 @@ TEST_CASE("a run's state survives as text") {
   CHECK(again.order.hex() == state.order.hex());
   for (const char* bad : {"", "{}", "[1]", "{\"iteration\": \"x\"}"})
     CHECK_THROWS_AS(RunState::from_json(bad), UserError);
-}
-
-TEST_CASE("the advice names the stage that the net waits for") {
-  LoaderLoad load{{0.1, 9.7, 0}, 5, 2, 2, 2, 4};
-  CHECK(waiting_advice(load) ==
-        "the net waited for data 40.0 % of the time, for `sample` (2 workers, 97 % busy): raise loader.workers (there "
-        "are 4 cores)");
-  load.times = {9.9, 1, 0};
-  CHECK(waiting_advice(load).find("for `read` (2 readers, 99 % busy): raise loader.readers") != std::string::npos);
-  load.wait_s = 0.01;
-  CHECK(waiting_advice(load) == "the net waited for data 0.20 % of the time");
 }

@@ -55,8 +55,9 @@ Left left_in(const fs::path& run) {
     json line = json::parse(text);
     const std::set<std::string> kept{"train", "val", "epoch", "nonfinite", "end"};
     if (!kept.contains(line.at("kind").get<std::string>())) continue;
-    for (auto key : {"samples_per_s", "data_wait", "data_time", "step_time", "slowest_rank", "slowest_time",
-                     "slowest_link", "link_time", "exchange_time", "exchange_hidden", "elapsed_s"})
+    for (auto key :
+         {"samples_per_s", "data_wait", "data_time", "step_time", "slowest_rank", "slowest_time", "slowest_link",
+          "link_time", "exchange_time", "exchange_hidden", "elapsed_s", "limit", "limit_share", "queue_fill"})
       line.erase(key);
     left.lines.insert(line.dump());
   }

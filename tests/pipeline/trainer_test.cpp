@@ -352,7 +352,7 @@ TEST_CASE("with a step of 20 ms and data that takes less, compute waits for data
     fixture.learner.on_train = [](const Ticket&) { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };
     fixture.sampler.before_sample = [](std::uint64_t) { std::this_thread::sleep_for(std::chrono::microseconds(200)); };
     const Outcome outcome = fixture.run();
-    least = std::min(least, outcome.result.wait_s / outcome.result.wall_s);
+    least = std::min(least, outcome.result.load.wait_s / outcome.result.load.wall_s);
     MESSAGE("data_wait " << least);
   }
   CHECK(least < 0.01);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <string>
 
 using namespace flowtrain;
 
@@ -145,4 +146,28 @@ TEST_CASE("slow iterations end the search in time, and the best so far stays") {
       tuner, first_shape, [](const Tuning& t) { return 0.1 * t.loader.readers; }, 0.01);
   CHECK(outcome.seconds < 31);
   CHECK(outcome.best == tuner.best());
+}
+
+TEST_CASE("the change of which a verdict expects most is tried first") {
+  for (const char* key : {"loader.readers", "loader.workers", "loader.prefetch"}) {
+    CAPTURE(key);
+    Verdict verdict;
+    verdict.gains = {{"", key, 0, 1.3}, {"", "another", 0, 2}};
+    const Tuning start{{2, 2, 4}, 0};
+    Tuner tuner(start, limits());
+    std::optional<Tuning> change;
+    int judged = 0;
+    while (!change)
+      change = tuner.after(0.1, 0.1, [&] {
+        ++judged;
+        return verdict;
+      });
+    CHECK(judged == 1);
+    CHECK((change->loader.readers > 2) == (key == std::string("loader.readers")));
+    CHECK((change->loader.workers > 2) == (key == std::string("loader.workers")));
+    CHECK((change->loader.prefetch > 4) == (key == std::string("loader.prefetch")));
+    REQUIRE(tuner.trials().size() == 1);
+    CHECK(tuner.trials()[0].tuning == start);
+    CHECK(tuner.trials()[0].rate == doctest::Approx(10));
+  }
 }

@@ -101,7 +101,30 @@ TEST_CASE("bench writes its metrics") {
     CHECK(report.at("pipeline").at(key).get<double>() > 0);
   CHECK(report.at("bottleneck").is_string());
   CHECK(report.at("advice").is_array());
+  CHECK(report.at("verdict").at("limit") == report.at("bottleneck"));
+  CHECK(report.at("verdict").at("limit_share").get<double>() > 0);
+  CHECK_FALSE(report.at("verdict").at("gain").empty());
   CHECK_EXIT(place.run({"bench", "tiny.toml", "--stage", "nonsense"}), 2);
+}
+
+TEST_CASE("bench --tune writes the best shape of the loader, with which a run learns the same") {
+  const TempRun place;
+  const auto outcome =
+      place.run({"bench", "tiny.toml", "--tune", "tuned.toml", "--seconds", "0.05", "--json", "tune.json"});
+  REQUIRE_EXIT(outcome, 0);
+  const auto report = json::parse(read_text(place.path("tune.json")));
+  REQUIRE_FALSE(report.at("trials").empty());
+  CHECK(report.at("trials")[0].at("workers") == report.at("present").at("workers"));
+  CHECK(report.at("speedup").get<double>() >= 1);
+  const std::string tuned = read_text(place.path("tuned.toml"));
+  CHECK(tuned.find("[loader]\nworkers = " + report.at("best").at("workers").dump() + "\n") != tuned.npos);
+  CHECK_EXIT(place.run({"bench", "tiny.toml", "--tune", "a.toml", "--vs", "loader.workers=1"}), 2);
+  CHECK_EXIT(place.run({"bench", "tiny.toml", "--tune", "a.toml", "--stage", "read"}), 2);
+
+  REQUIRE_EXIT(place.train({"--run-dir", "first"}), 0);
+  place.folder().write("both.toml", "base = [\"tiny.toml\", \"tuned.toml\"]\n");
+  REQUIRE_EXIT(place.run({"both.toml", "--run-dir", "second"}), 0);
+  CHECK(end_of(place.path("first")) == end_of(place.path("second")));
 }
 
 TEST_CASE("test measures the best snapshot, or the one that is named") {

@@ -35,6 +35,18 @@ std::size_t count(const std::string& text, const std::string& part) {
 
 TEST_CASE("the plain line") {
   CHECK(format_line(some) == "iter 100/1000  epoch 1  loss 0.4312  lr 0.05  2,310 samples/s  data wait 0.4 %  eta 12s");
+  Progress limited = some;
+  limited.limit = "compute";
+  limited.limit_share = 0.996;
+  limited.queue_fill = 0.8;  // for the bar
+  CHECK(format_line(limited) ==
+        "iter 100/1000  epoch 1  loss 0.4312  lr 0.05  2,310 samples/s  limit compute 99.6 %  eta 12s");
+  limited.limit = "sample";
+  limited.data_wait = 0.12;
+  limited.slowest_rank = 2;
+  CHECK(format_line(limited) ==
+        "iter 100/1000  epoch 1  loss 0.4312  lr 0.05  2,310 samples/s  limit sample 100 %, wait 12.0 %  slowest rank 2"
+        "  eta 12s");
   CHECK(format_line({.iter = 7}) == "iter 7");
   CHECK(format_line({.iter = 7, .loss = NAN, .samples_per_s = 3.25}) == "iter 7  loss nan  3.2 samples/s");
   CHECK(format_line({.iter = 7, .samples_per_s = INFINITY}) == "iter 7  ? samples/s");
@@ -42,14 +54,26 @@ TEST_CASE("the plain line") {
 
 TEST_CASE("the bar drops what matters least where there is little room") {
   CHECK(format_bar(some, 120) ==
-        " 10% [===>                          ]   100/1,000  epoch 1  loss 0.4312  lr 0.05  2,310 samples/s  wait 0.4 %"
+        " 10% [==>                       ]   100/1,000  epoch 1  loss 0.4312  lr 0.05  2,310 samples/s  data wait 0.4 %"
         "  eta 12s");
-  CHECK(format_bar(some, 80) == " 10%   100/1,000  epoch 1  loss 0.4312  2,310 samples/s  wait 0.4 %  eta 12s");
+  CHECK(format_bar(some, 80) ==
+        " 10% [=>          ]   100/1,000  loss 0.4312  2,310 samples/s  data wait 0.4 %  eta 12s");
   CHECK(format_bar(some, 60) == " 10%   100/1,000  loss 0.4312  2,310 samples/s  eta 12s");
   CHECK(format_bar(some, 40) == " 10%   100/1,000  loss 0.4312  eta 12s");
   CHECK(format_bar(some, 24) == " 10%   100/1,000");
   CHECK(format_bar(some, 8) == " 10%   ");
   CHECK(format_bar(some, 0) == "");
+  Progress whole = some;
+  whole.limit = "sample";
+  whole.limit_share = 0.97;
+  whole.data_wait = 0.12;
+  whole.queue_fill = 0.25;
+  whole.slowest_rank = 1;
+  CHECK(format_bar(whole, 160) ==
+        " 10% [==>                         ]   100/1,000  epoch 1  loss 0.4312  lr 0.05  2,310 samples/s  limit sample "
+        "97 "
+        "%, wait 12.0 %  slowest rank 1  eta 12s  queue 25 %");
+  CHECK(format_bar(whole, 80) == " 10%   100/1,000  loss 0.4312  2,310 samples/s  limit sample 97 %, wait 12.0 %");
   for (int columns = 0; columns < 200; ++columns) CHECK(format_bar(some, columns).size() <= std::max(0, columns - 1));
 }
 

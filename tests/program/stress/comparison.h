@@ -15,8 +15,9 @@ namespace fs = std::filesystem;
 inline std::vector<nlohmann::json> lasting_lines(const fs::path& run, const std::string& kind) {
   auto lines = metrics_of(run, kind);
   for (auto& line : lines)
-    for (auto of_time : {"samples_per_s", "data_wait", "data_time", "step_time", "slowest_rank", "slowest_time",
-                         "slowest_link", "link_time", "exchange_time", "exchange_hidden", "elapsed_s"})
+    for (auto of_time :
+         {"samples_per_s", "data_wait", "data_time", "step_time", "slowest_rank", "slowest_time", "slowest_link",
+          "link_time", "exchange_time", "exchange_hidden", "elapsed_s", "limit", "limit_share", "queue_fill"})
       line.erase(of_time);
   // Overlapped validations may be written after later lines.
   std::stable_sort(lines.begin(), lines.end(), [](auto& a, auto& b) { return a.at("iter") < b.at("iter"); });
