@@ -1,6 +1,5 @@
 #include "pipeline/report/summary.h"
 
-#include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/telemetry/format.h"
 #include "sampling/core/text.h"
 
@@ -21,14 +20,14 @@ std::vector<std::string> summary_lines(const std::filesystem::path& run, const s
   for (auto& rule : rules) {
     const auto* const best = rule.best(rankings);
     if (!best) continue;
-    const auto snapshot = run / "snapshots" / snapshot_name(best->iteration);
+    const auto link = run / "snapshots" / rule.link;
     lines.push_back(concat("best ", rule.of.name, ": ", format_loss(best->value), " at iteration ", best->iteration,
-                           is_there(snapshot) ? ", in " + snapshot.string() : std::string()));
+                           is_there(link) ? ", in " + link.string() : std::string()));
   }
   std::vector<std::string> files;
   for (const char* name : {"report.html", "metrics.jsonl", "train.log", "snapshots/latest"})
     if (is_there(run / name)) files.emplace_back(name);
-  if (!files.empty()) lines.push_back(concat("files: ", run.string(), "/: ", join(files)));
+  if (!files.empty()) lines.push_back(concat("files in ", run.string(), ": ", join(files)));
   return lines;
 }
 

@@ -9,7 +9,7 @@
 
 namespace flowtrain {
 
-/// A line for each rule that ranked a validation ("best accuracy: 0.9830 at iteration 700, in RUN/snapshots/…"), and
+/// A line for each rule that ranked a validation ("best accuracy: 0.9830 at iteration 700, in RUN/snapshots/best"), and
 /// one with the files of the run's folder that people look at.
 std::vector<std::string> summary_lines(const std::filesystem::path& run, const std::vector<BestRule>& rules,
                                        const Rankings& rankings);

@@ -69,8 +69,8 @@ class Run {
                " in ", train.dataset->classes().size(), " classes", describe_sizes(session_.validation()), "; ",
                several ? "an epoch = " : "", format_count(train.batches.per_epoch()), " batches of ", train.batch,
                several ? concat(" (", epoch_end_of(config_), ")") : " an epoch"));
-    log_info(concat("device: ", session_.device(), "; ", train.workers, " workers; iterations ", run_plan_.first,
-                    " to ", run_plan_.last));
+    log_info(concat("device: ", session_.device(), "; ", train.workers, train.workers == 1 ? " worker" : " workers",
+                    "; iterations ", run_plan_.first, " to ", run_plan_.last));
     if (!options_.dry_run) log_info("net: " + describe_net(config_.table("net"), learner_->net_summary()));
     tell_left_open_batch(config_);
     for (auto& note : schedule_notes(config_, session_.epoch(), run_plan_.last)) log_info("note: " + note);

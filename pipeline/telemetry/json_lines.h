@@ -44,10 +44,10 @@ class JsonLinesFile {
 };
 
 /// Makes a file end at `iteration`, for a run that resumes there: removes the lines whose "iter" is greater,
-/// lines of the kinds "end" and "verdict", those of validations ("val" as kind or split) after iteration `validated` (by default
-/// `iteration`), which will be done again, and lines that are no JSON objects, such as one torn by a power cut. Other
-/// lines keep their bytes. Atomic: the file is replaced as a whole (write, fsync, rename), or left alone if there is
-/// nothing to remove. Returns the number of lines removed; 0 if there is no file. Throws UserError(snapshot).
+/// lines of the kinds "end" and "verdict", those of validations ("val" as kind or split) after iteration `validated`
+/// (by default `iteration`), which will be done again, and lines that are no JSON objects, such as one torn by a power
+/// cut. Other lines keep their bytes. Atomic: the file is replaced as a whole (write, fsync, rename), or left alone if
+/// there is nothing to remove. Returns the number of lines removed; 0 if there is no file. Throws UserError(snapshot).
 std::uint64_t cut_back(const std::filesystem::path& path, std::uint64_t iteration,
                        std::optional<std::uint64_t> validated = {});
 

@@ -46,7 +46,7 @@ std::vector<Part> common_parts(const Progress& p, bool is_short) {
   if (p.samples_per_s) parts.push_back({rate(*p.samples_per_s) + " samples/s", 3});
   if (auto limit = limit_text(p, is_short); !limit.empty()) parts.push_back({std::move(limit), 4});
   if (p.slowest_rank) parts.push_back({concat("slowest rank ", *p.slowest_rank), 7});
-  if (p.eta_s) parts.push_back({"eta " + format_duration(*p.eta_s), 2});
+  if (p.eta_s && p.iter != p.max_iter) parts.push_back({"eta " + format_duration(*p.eta_s), 2});
   return parts;
 }
 
@@ -81,7 +81,7 @@ std::string format_bar(const Progress& p, int columns) {
   // The last column stays free: a character there makes some terminals wrap.
   int room = std::max(0, columns - 1);
   auto parts = common_parts(p, true);
-  if (p.queue_fill) parts.push_back({printed("queue %.0f %%", 100 * *p.queue_fill), 8});
+  if (p.queue_fill) parts.push_back({printed("queue %.0f %% full", 100 * *p.queue_fill), 8});
   std::string percent;
   if (p.max_iter > 0) {
     percent = printed("%3.0f%% ", std::floor(100 * share_done(p)));

@@ -184,8 +184,8 @@ std::string to_json(const LoaderTuneReport& report) {
 }
 
 std::string to_toml(const LoaderTuneReport& report) {
-  return concat("# Found by `flowtrain bench --tune` on ", cores(), " cores: ", best_sentence(report), "\n[loader]\n",
-                "workers = ", report.best.workers, "\nreaders = ", report.best.readers,
+  return concat("# Found by `flowtrain bench --tune` on ", cores(), " cores.\n# ", best_sentence(report),
+                "\n[loader]\n", "workers = ", report.best.workers, "\nreaders = ", report.best.readers,
                 "\nprefetch = ", report.best.prefetch, "\n");
 }
 

@@ -22,8 +22,13 @@ void LoaderTuning::after_iteration(const Pace::IterationTime& time, const Consum
 
 void LoaderTuning::tell() const {
   const auto& [shape, threads] = tuner->best();
-  const std::string found = concat("loader: ", shape.workers, " workers, ", shape.readers, " readers, ", shape.prefetch,
-                                   " batches ahead", threads > 0 ? concat(", ", threads, " threads to compute") : "");
+  const auto counted = [](unsigned count, const char* one, const char* several) {
+    return concat(count, " ", count == 1 ? one : several);
+  };
+  const std::string found =
+      concat("loader: ", counted(shape.workers, "worker", "workers"), ", ", counted(shape.readers, "reader", "readers"),
+             ", ", counted(shape.prefetch, "batch ahead", "batches ahead"),
+             threads > 0 ? ", " + counted(threads, "thread to compute", "threads to compute") : std::string());
   if (const double gain = tuner->gain(); gain > 1)
     log_info(concat(found, "; iterations are ", std::lround(100 * (gain - 1)), " % faster than at the start"));
   else

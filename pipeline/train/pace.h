@@ -40,7 +40,11 @@ class Pace {
     exposed_s_ += stats.exposed_s;
     run_exposed_s_ += stats.exposed_s;
   }
-  void count_samples(std::size_t more) { samples_ += more, epoch_samples_ += more, run_samples_ += more; }
+  /// `of_all`: what this process counts for the whole group.
+  void count_samples(std::size_t of_all, std::size_t own) {
+    samples_ += of_all, epoch_samples_ += of_all;
+    own_samples_ += own;
+  }
   void count_iteration() { ++iterations_; }
 
   /// What an iteration took, in seconds.
@@ -55,7 +59,7 @@ class Pace {
   double run_s() const { return seconds(Clock::now() - start_); }
   double wait_s() const { return wait_s_; }
   /// Of this start, without pauses.
-  ConsumerTimes consumer() const { return {run_s() - paused_s_, wait_s_, run_exposed_s_, run_samples_}; }
+  ConsumerTimes consumer() const { return {run_s() - paused_s_, wait_s_, run_exposed_s_, own_samples_}; }
 
   /// Fills in the fields of a report: rates since the last one.
   void describe(StepEvent& event) const;
@@ -73,7 +77,7 @@ class Pace {
 
   double elapsed_before_s_ = 0;
   double wait_s_ = 0, paused_s_ = 0, run_exposed_s_ = 0;  // since the run's begin
-  std::uint64_t run_samples_ = 0;                         // likewise
+  std::uint64_t own_samples_ = 0;                         // likewise
   Clock::time_point start_, since_, epoch_since_;
   double waited_s_ = 0, compute_s_ = 0, exchange_s_ = 0, exposed_s_ = 0;  // since the last report
   std::uint64_t samples_ = 0, iterations_ = 0;

@@ -91,7 +91,7 @@ bool Trainer::iterate() {
       hyper_.begin_iteration(iteration, plan.hyper);
     }
     event.epoch = batch.epoch();
-    reports_.pace.count_samples(samples_.add(batch));
+    reports_.pace.count_samples(samples_.add(batch), batch.rows().size());
     const bool last = micro + 1 == parts_.run_plan.accum;
     const Pace::Computing computing(reports_.pace);
     if (!errors_.forward_backward(batch, last, [this] { return own_flags(); })) return false;

@@ -1,6 +1,7 @@
 #include "pipeline/verdict/sentence.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "pipeline/telemetry/format.h"
 #include "sampling/core/text.h"
@@ -15,21 +16,23 @@ std::string percent(double share, int digits = 0) { return printed("%.*f %%", di
 
 std::string times_as_fast(double speedup) { return printed("%.2f times", speedup); }
 
-std::string counted(unsigned count, const std::string& what) { return concat(count, " ", what, count == 1 ? "" : "s"); }
+std::string number_of(unsigned count, const std::string& what) {
+  return concat(count, " ", what, count == 1 ? "" : "s");
+}
 
 // "`read` limits (2 readers, busy 99 % of the time)"
 std::string subject(const Verdict& verdict, const PipelineLoad& load) {
   const std::string share = percent(verdict.share);
-  if (verdict.limit == Limit::compute) return concat("the net limits (`compute`, ", share, " of the time)");
+  if (verdict.limit == Limit::compute) return "`compute` limits";  // the net's waits say the rest
   if (verdict.limit == Limit::communication)
     return concat("the exchange of gradients limits (", share, " of the time)");
   if (verdict.limit == Limit::cores)
-    return concat("the cores limit (", counted(load.cores, "core"), ", busy ", share, " of the time)");
+    return concat("the cores limit (", number_of(load.cores, "core"), ", busy ", share, " of the time)");
   const StageLoad* const stage = load.find(verdict.limit);
   const char* const threads = verdict.limit == Limit::read     ? "reader"
                               : verdict.limit == Limit::sample ? "worker"
                                                                : "thread";
-  return concat("`", to_text(verdict.limit), "` limits (", counted(stage ? stage->threads : 1, threads), ", busy ",
+  return concat("`", to_text(verdict.limit), "` limits (", number_of(stage ? stage->threads : 1, threads), ", busy ",
                 share, " of the time)");
 }
 
@@ -68,13 +71,14 @@ std::string sentence(const Verdict& verdict, const PipelineLoad& load) {
   if (computes && verdict.headspace >= worth_telling)
     help.push_back(concat("data that is always ready would make it ", times_as_fast(verdict.headspace), " as fast"));
   else if (verdict.limit == Limit::compute)
-    help.emplace_back("faster data would gain nothing");
+    return text + ", so faster data would gain nothing";
   return help.empty() ? text : concat(text, "; ", join(help, ", "));
 }
 
 JsonObject verdict_fields(const Verdict& verdict) {
   ordered_json gains = ordered_json::array();
-  for (auto& gain : verdict.gains) gains.push_back({{"change", gain.change}, {"speedup", gain.speedup}});
+  for (auto& gain : verdict.gains)
+    gains.push_back({{"change", gain.change}, {"speedup", std::round(1000 * gain.speedup) / 1000}});
   JsonObject fields{{"limit", to_text(verdict.limit)}, {"limit_share", verdict.share}, {"gain", std::move(gains)}};
   if (verdict.headspace > 0) fields["headspace"] = verdict.headspace;
   return fields;

@@ -59,7 +59,7 @@ TEST_CASE("pace: rates since the last report, a pause left out; waits are shares
   pace.start(100);
   pace.waited(std::chrono::hours(1));
   { const Pace::Computing computing(pace); }
-  pace.count_samples(30);
+  pace.count_samples(30, 30);
   pace.count_iteration();
   pace.count_iteration();
   StepEvent event;

@@ -64,6 +64,14 @@ Left left_in(const fs::path& run) {
   return left;
 }
 
+std::vector<json> lines_of(const fs::path& run, const std::string& kind) {
+  std::vector<json> lines;
+  std::ifstream file(run / "metrics.jsonl");
+  for (std::string text; std::getline(file, text);)
+    if (auto line = json::parse(text); line.at("kind") == kind) lines.push_back(std::move(line));
+  return lines;
+}
+
 std::uint64_t weight_in(const fs::path& snapshot) {
   const auto open = open_snapshot(snapshot);
   std::uint64_t weight = 0;
@@ -102,6 +110,32 @@ TEST_CASE("whatever the number of ranks, a run ends with the same weights, on ea
     Story story;
     CHECK(sessions.run(std::to_string(fixture), fixture, {}, story) == 0);
     CHECK(story.weights == std::vector(static_cast<std::size_t>(fixture), one.weights[0]));
+  }
+}
+
+TEST_CASE("train lines name what limits, and a run that ends has one verdict, also where it was resumed") {
+  const Sessions sessions;
+  for (int fixture : {1, 2}) {
+    CAPTURE(fixture);
+    const std::string name = std::to_string(fixture);
+    Story story;
+    story.before = once_at(20, [] { raise(SIGTERM); });
+    CHECK(sessions.run(name, fixture, {}, story) == 143);
+    CHECK(lines_of(sessions.folder / name, "verdict").empty());
+    story.before = {};
+    CHECK(sessions.run(name, fixture, {}, story, "auto") == 0);
+    for (auto& line : lines_of(sessions.folder / name, "train")) {
+      CHECK_MESSAGE(line.contains("limit"), line.dump());
+      CHECK((line.at("limit_share") >= 0 && line.at("limit_share") <= 1));
+      CHECK((line.at("queue_fill") >= 0 && line.at("queue_fill") <= 1));
+    }
+    const auto verdicts = lines_of(sessions.folder / name, "verdict");
+    REQUIRE(verdicts.size() == 1);
+    CHECK(verdicts[0].at("iter") == 40);
+    CHECK_FALSE(verdicts[0].at("text").get<std::string>().empty());
+    CHECK(verdicts[0].at("limit_share") > 0);
+    CHECK_FALSE(verdicts[0].at("gain").empty());
+    CHECK(verdicts[0].contains("rank") == (fixture > 1));
   }
 }
 

@@ -2,8 +2,10 @@
 
 #include <cmath>
 
+#include "pipeline/report/summary.h"
 #include "pipeline/verdict/model.h"
 #include "pipeline/verdict/sentence.h"
+#include "tests/support/temp_folder.h"
 
 using namespace flowtrain;
 
@@ -124,8 +126,7 @@ TEST_CASE("verdicts in words") {
         std::string::npos);
   const auto computes = load(100, 0.004, 1, 2);
   CHECK(sentence(judge(computes), computes) ==
-        "the net limits (`compute`, 100 % of the time): the net waited for data 0.40 % of the time; faster data would "
-        "gain nothing");
+        "`compute` limits: the net waited for data 0.40 % of the time, so faster data would gain nothing");
   const auto alone = load(100, 1, 1.94, 2);  // nobody computes
   CHECK(sentence(judge(alone), alone) ==
         "`sample` limits (2 workers, busy 97 % of the time); one more worker (loader.workers = 3) would make the "
@@ -137,4 +138,22 @@ TEST_CASE("verdicts in words") {
   CHECK(fields["limit_share"].get<double>() == doctest::Approx(0.97));
   CHECK(fields["gain"][0]["change"] == "one more worker");
   CHECK(fields["headspace"].get<double>() == doctest::Approx(2));
+}
+
+TEST_CASE("the summary names the best values and the files that are there") {
+  const TempFolder folder;
+  const std::string run = folder.path().string();
+  Rankings rankings;
+  BestRule rule{{"accuracy", false}};
+  rule.record(rankings, 20, {{"accuracy", 0.9}});
+  rule.record(rankings, 40, {{"accuracy", 0.8}});
+  CHECK(summary_lines(folder.path(), {rule}, {}).empty());
+  CHECK(summary_lines(folder.path(), {rule}, rankings) ==
+        std::vector<std::string>{"best accuracy: 0.9000 at iteration 20"});
+  folder.write("snapshots/best", "");
+  folder.write("metrics.jsonl", "");
+  folder.write("report.html", "");
+  CHECK(summary_lines(folder.path(), {rule}, rankings) ==
+        std::vector<std::string>{"best accuracy: 0.9000 at iteration 20, in " + run + "/snapshots/best",
+                                 "files in " + run + ": report.html, metrics.jsonl"});
 }

@@ -72,7 +72,7 @@ TEST_CASE("the bar drops what matters least where there is little room") {
   CHECK(format_bar(whole, 160) ==
         " 10% [==>                         ]   100/1,000  epoch 1  loss 0.4312  lr 0.05  2,310 samples/s  limit sample "
         "97 "
-        "%, wait 12.0 %  slowest rank 1  eta 12s  queue 25 %");
+        "%, wait 12.0 %  slowest rank 1  eta 12s  queue 25 % full");
   CHECK(format_bar(whole, 80) == " 10%   100/1,000  loss 0.4312  2,310 samples/s  limit sample 97 %, wait 12.0 %");
   for (int columns = 0; columns < 200; ++columns) CHECK(format_bar(some, columns).size() <= std::max(0, columns - 1));
 }
