@@ -33,8 +33,8 @@ flowtrain_public_headers(flowtrain_shared_loader PUBLIC
   stages/clock.h stages/device/device.h stages/issue.h stages/plan.h stages/slab.h stages/ticket.h)
 flowtrain_public_headers(flowtrain_shared_train PUBLIC
   nets/entries.h pipeline/library/train.h pipeline/schedules/schedule.h pipeline/session/start_options.h
-  stages/compute.h stages/hook.h stages/hook_entries.h stages/nonfinite_origin.h stages/state.h stages/step_flags.h
-  stages/validator.h)
+  stages/compute.h stages/histogram.h stages/hook.h stages/hook_entries.h stages/nonfinite_origin.h stages/state.h
+  stages/step_flags.h stages/validator.h)
 file(GLOB plugin_headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}
      pipeline/plugin.h sampling/*.hpp nets/*.h nets/*/*.h)
 list(FILTER plugin_headers EXCLUDE REGEX "nets/(cornernet|diagnostics)/|nets/(entries|list|names|parallel)\\.h")

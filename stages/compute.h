@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "stages/histogram.h"
 #include "stages/nonfinite_origin.h"
 #include "stages/plan.h"
 #include "stages/slab.h"
@@ -107,6 +108,13 @@ class Learner : public Validator {
   virtual void discard() = 0;
 
   virtual NetSummary net_summary() const { return {}; }
+  /// Floating-point operations of an iteration of this process: those of its matrix products, convolutions and
+  /// attention in forward passes, as counted in the first one, and twice as many for backward. 0: not known, or not
+  /// yet.
+  virtual double step_flops() const { return 0; }
+  /// After finish_gradients(): how the values of weights and gradients are spread, as update() gets them. Changes
+  /// nothing. Waits for the device.
+  virtual Histograms histograms() const { return {}; }
   /// A net of its kind for overlapped validation, which it must outlive; null: it has none to give.
   virtual std::unique_ptr<ValidationReplica> make_replica() { return nullptr; }
   /// Null where the learner cannot measure memory.

@@ -54,6 +54,7 @@ Profile::Profile(std::uint64_t first, std::uint64_t last) : threads_{{::gettid()
 }
 
 void Profile::begin_iteration(std::uint64_t iteration) {
+  if (!detailed()) return;
   count_wall();
   iteration_ = iteration;
   const bool records = iteration >= window_first_ && iteration <= window_last_;
@@ -99,12 +100,16 @@ Profile::Span::~Span() {
 }
 
 void Profile::leave(Phase phase, Clock::time_point begin, Clock::time_point end, double own_s) {
+  line_s_[static_cast<std::size_t>(phase)] += own_s;
+  if (!detailed()) return;
   if (recording()) return record(to_text(phase), "phase", {}, iteration_, begin, end);
   phases_[static_cast<std::size_t>(phase)].add(own_s);
 }
 
 void Profile::waited_for_others(double duration_s) {
-  if (recording()) return;
+  line_s_[static_cast<std::size_t>(Phase::backward)] -= duration_s;
+  line_s_[static_cast<std::size_t>(Phase::communication)] += duration_s;
+  if (!detailed() || recording()) return;
   phases_[static_cast<std::size_t>(Phase::backward)].take_away(duration_s);
   phases_[static_cast<std::size_t>(Phase::communication)].add(duration_s);
 }

@@ -1,6 +1,7 @@
 #pragma once
-// Where the time of a run goes (--profile): what the compute thread is at, all the time, and for a few iterations
-// whatever any thread does. Who is given no Profile measures nothing and reads no clock.
+// Where the time of a run goes: what the compute thread is at, all the time; with --profile also how its times are
+// spread, and for a few iterations whatever any thread does. Who is given no Profile measures nothing and reads no
+// clock.
 
 #include <array>
 #include <atomic>
@@ -56,9 +57,14 @@ class Profile {
  public:
   using Clock = std::chrono::steady_clock;
 
+  /// Made by the compute thread. Adds up the time of each phase, for line_s(), and nothing else: cheap enough for every
+  /// run.
+  Profile() = default;
   /// Made by the compute thread. Of iterations `first` to `last`; the window, in which all is recorded, begins after
   /// the first ten and has ten; half and a quarter of the run where it is short.
   Profile(std::uint64_t first, std::uint64_t last);
+  /// Whether --profile asks for more than the sums of phases. On a GPU a phase then ends when the device is done.
+  bool detailed() const { return window_first_ > 0; }
 
   /// The compute thread begins an iteration, or ends the run.
   void begin_iteration(std::uint64_t iteration);
@@ -110,6 +116,11 @@ class Profile {
   /// Some of the last backward pass was waiting for other processes.
   void waited_for_others(double duration_s);
 
+  /// Seconds in each phase since the last begin_line(), without other phases within it.
+  const std::array<double, phases>& line_s() const { return line_s_; }
+  /// The next train line begins.
+  void begin_line() { line_s_ = {}; }
+
   /// One operation of the net, in the window: of which layer; `own_s`: without those that it called.
   struct Operation {
     std::string name, layer;  ///< no layer: outside of the passes
@@ -153,12 +164,13 @@ class Profile {
               Clock::time_point begin, Clock::time_point end);
   void count_wall();
 
-  std::uint64_t window_first_, window_last_;
+  std::uint64_t window_first_ = 0, window_last_ = 0;
   Clock::time_point start_ = Clock::now(), since_ = start_;
   std::uint64_t iteration_ = 0, iterations_ = 0, recorded_ = 0;
   double wall_s_ = 0;
   At* innermost_ = nullptr;
   std::array<Durations, phases> phases_;
+  std::array<double, phases> line_s_{};
   std::map<std::string, Cost> operations_, layers_;
   std::atomic<bool> recording_{false};
   mutable Mutex mutex_;

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "nets/entries.h"
+#include "pipeline/config/listen_address.h"
 #include "pipeline/config/metric_rules.h"
 #include "pipeline/config/part_kinds.h"
 #include "pipeline/config/periods.h"
@@ -298,6 +299,8 @@ void check_values(const Config& config) {
   check_mixing(config.table("batch_augment"), config.table("loss"));
   for (auto table : {"val", "snapshot", "display"}) period(config.table(table), "every");
   period(config.table("snapshot"), "keep_every");
+  period(config.table("display"), "histograms");
+  listen_address(config.table("display"), "prometheus");
   period(config.table("lr"), "stepsize");
   for (bool training : {true, false}) share(config.data(training), "max_bad");
 }

@@ -35,6 +35,8 @@ std::vector<std::string> idle_keys(const Config& config) {
   note(notes, train, {"max_skipped"}, "on_error", train.text("on_error") != "skip");
   note(notes, ema, {"warmup", "validate"}, "decay", ema.real("decay") == 0);
   note(notes, early_stop, {"metric", "mode", "min_delta", "relative"}, "patience", early_stop.integer("patience") == 0);
+  const Settings& display = config.table("display");
+  note(notes, display, {"histograms"}, "tensorboard", !display.boolean("tensorboard"));
   const Settings& val = config.table("val");
   for (auto& metric : config.list("metric"))
     if (std::ranges::find(val.texts("metrics"), label_of(metric)) == val.texts("metrics").end())

@@ -391,7 +391,13 @@ const std::vector<KeyTable> tables = {
      {{"every", Kind::integer_or_text, std::int64_t{20}, period, 0, most},
       one_of({"auto", "bar", "plain", "off"}, "progress", "auto", "auto: a bar on a terminal, plain lines elsewhere"),
       {"report", Kind::boolean, true,
-       "write report.html into the run's folder: charts, pictures, the graph, how to repeat it"}}},
+       "write report.html into the run's folder: charts, pictures, the graph, how to repeat it"},
+      {"tensorboard", Kind::boolean, true, "the run folder gets event files for TensorBoard, in tensorboard/"},
+      {"histograms", Kind::integer_or_text, zero,
+       "how often these get histograms of weights and gradients, for which training waits: " + period, 0, most},
+      {"prometheus", Kind::text, text(""),
+       "PORT or HOST:PORT at which Prometheus may read the run's metrics, while it trains; without a HOST only from "
+       "this machine (127.0.0.1); empty = nowhere"}}},
 };
 
 }  // namespace

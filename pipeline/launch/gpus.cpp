@@ -1,7 +1,5 @@
 #include "pipeline/launch/gpus.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,6 +9,7 @@
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/error.h"
 #include "sampling/core/parse.h"
+#include "stages/device/nvml.h"
 
 namespace flowtrain {
 namespace {
@@ -80,49 +79,9 @@ std::string chosen_idle(const std::string& wish, const std::optional<Words>& vis
   return join(std::span(idle).first(*wanted), ",", [&](std::size_t i) { return gpus[i].uuid; });
 }
 
-// The driver's library, with the functions that are asked for here. Their signatures are those of nvml.h, whose results
-// are 0 for success.
-class Nvml {
- public:
-  using Gpu = void*;
-
-  explicit Nvml(const std::string& name) : library_(dlopen(name.c_str(), RTLD_NOW)) {
-    if (library_ == nullptr) throw failure("the NVIDIA driver is not on this machine (" + name + ")");
-    call("nvmlInit_v2", {0});
-  }
-  ~Nvml() { static_cast<void>(function<int()>("nvmlShutdown")()); }
-  Nvml(const Nvml&) = delete;
-  Nvml& operator=(const Nvml&) = delete;
-
-  /// Calls `name` with `arguments`; throws for every result that is not among `good`.
-  template <class... Arguments>
-  void call(const char* name, std::initializer_list<int> good, Arguments... arguments) const {
-    const int result = function<int(Arguments...)>(name)(arguments...);
-    if (std::ranges::find(good, result) == good.end()) throw failure(concat(name, " fails with code ", result));
-  }
-
- private:
-  static UserError failure(const std::string& reason) {
-    return UserError(ExitCode::usage, "the GPUs cannot be listed: " + reason,
-                     "Look at nvidia-smi, or name them: --gpus 0,1.");
-  }
-
-  template <class Signature>
-  Signature* function(const char* name) const {
-    void* address = dlsym(library_, name);
-    if (address == nullptr) throw failure(std::string("its library lacks ") + name);
-    return reinterpret_cast<Signature*>(address);
-  }
-
-  void* library_;  // stays open: CUDA needs the same driver soon
-};
-
 }  // namespace
 
-std::vector<GpuUse> query_gpus(const std::string& nvml) {
-  struct Memory {  // nvmlMemory_t
-    unsigned long long total, free, used;
-  };
+std::vector<GpuUse> query_gpus(const std::string& nvml) try {
   constexpr int insufficient_size = 7;  // there are more processes than room for them: the count is right all the same
   const Nvml driver(nvml);
   unsigned count = 0;
@@ -131,7 +90,7 @@ std::vector<GpuUse> query_gpus(const std::string& nvml) {
   for (unsigned i = 0; i < count; ++i) {
     Nvml::Gpu gpu = nullptr;
     std::array<char, 96> uuid{};
-    Memory memory{};
+    Nvml::Memory memory{};
     unsigned processes = 0;
     driver.call("nvmlDeviceGetHandleByIndex_v2", {0}, i, &gpu);
     driver.call("nvmlDeviceGetUUID", {0}, gpu, uuid.data(), static_cast<unsigned>(uuid.size()));
@@ -141,6 +100,9 @@ std::vector<GpuUse> query_gpus(const std::string& nvml) {
     all.push_back({uuid.data(), processes, memory.used, memory.total});
   }
   return all;
+} catch (const std::runtime_error& error) {
+  throw UserError(ExitCode::usage, std::string("the GPUs cannot be listed: ") + error.what(),
+                  "Look at nvidia-smi, or name them: --gpus 0,1.");
 }
 
 std::optional<std::string> choose_gpus(const std::string& wish, const Environment& environment,

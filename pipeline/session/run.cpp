@@ -19,6 +19,7 @@
 #include "pipeline/session/bad_sample_log.h"
 #include "pipeline/session/fingerprints.h"
 #include "pipeline/session/leaders_work.h"
+#include "pipeline/session/meters.h"
 #include "pipeline/session/pretrain.h"
 #include "pipeline/session/resume.h"
 #include "pipeline/session/run_graph.h"
@@ -49,14 +50,15 @@ class Run {
     if (options_.folder.empty()) run_plan_.hash_every = 0;  // there is no verify.jsonl
     run_plan_.validate_first = state_.validation_pending && !session_.validation().empty();
     session_.prepare();
-    if (options_.profile) profile_ = std::make_unique<Profile>(run_plan_.first, run_plan_.last);
-    loader_ = session_.make_training_loader(run_plan_, profile_.get());
-    session_.make_validation_loaders(state_.validation, profile_.get());
+    if (options_.profile) profile_.emplace(run_plan_.first, run_plan_.last);
+    Profile* of_loaders = options_.profile ? &*profile_ : nullptr;
+    loader_ = session_.make_training_loader(run_plan_, of_loaders);
+    session_.make_validation_loaders(state_.validation, of_loaders);
     log_debug("the data is open");
   }
 
   void make_learner(const MakeLearner& make) {
-    learner_ = session_.make_learner(make, loader_->layout(), &hooks_, profile_.get());
+    learner_ = session_.make_learner(make, loader_->layout(), &hooks_, &*profile_);
     if (session_.overlaps()) net_copy_ = learner_->make_replica();
     log_debug("the net is made");
   }
@@ -89,6 +91,14 @@ class Run {
       tuner.emplace(Tuning{loader_->shape(), limits->most_threads}, *limits);
     TrainerParts parts = trainer_parts();
     std::deque<std::optional<SampleChoice>> shown;  // at addresses that stay
+    Meters meters;
+    if (metrics) {
+      meters = make_meters(session_.device(), config_.table("train").text("amp"));
+      const Settings& display = config_.table("display");
+      if (display.boolean("tensorboard")) parts.histograms_every = period(display, "histograms").to_iterations(epoch());
+    }
+    parts.machine = meters.machine.get();
+    parts.peak_flops = meters.peak_flops;
     for (auto& set : session_.validation()) {
       set->bad.emplace(make_bad_sample_log(set->config, false, *set->data.dataset, bad_sample_log, is_leader));
       parts.validation.push_back({set->name, *set->loader, set->batches(), *set->bad,
@@ -97,8 +107,9 @@ class Run {
     }
     std::optional<OverlappedValidation> beside;
     if (net_copy_) beside.emplace(parts.validation, &interrupt, parts.val_errors.action);
-    const Drawing drawing = wire_run(session_, *loader_, parts, loggers, snapshots, beside ? &*beside : nullptr);
-    if (metrics) write_graph(drawing);
+    const Drawing graph = wire_run(session_, *loader_, parts, loggers, snapshots, beside ? &*beside : nullptr);
+    if (metrics) write_graph(graph);
+    for (auto& each : loggers) each.logger->begin(graph);
     parts.bad_samples = &bad;
     parts.interrupt = &interrupt;
     parts.journal = journal;
@@ -107,7 +118,7 @@ class Run {
     TrainerResult result = trainer.run();
     for (auto& each : loggers) each.logger->finish();
     summarise(result, trainer.state(), interrupt, metrics);
-    if (profile_) tell_profile(*profile_, *options_.group, metrics, result.iteration);
+    if (options_.profile) tell_profile(*profile_, *options_.group, metrics, result.iteration);
     tell_retries(metrics, result.iteration);
     conclude(result, trainer.state(), parts.best, snapshots, metrics);
     return result;
@@ -150,7 +161,7 @@ class Run {
     parts.nonfinite.targets = std::min<std::size_t>(
         parts.nonfinite.most, static_cast<std::size_t>(config_.table("snapshot").integer("keep_last")));
     if (!options_.folder.empty()) parts.nonfinite.run = options_.folder;
-    parts.profile = profile_.get();
+    parts.profile = &*profile_;
     parts.train_errors = errors_of("train");
     parts.val_errors = errors_of("val");
     parts.early_stop = EarlyStop::from(config_);
@@ -247,7 +258,7 @@ class Run {
   const RunOptions options_;
   RunState state_;
   Hooks hooks_;
-  std::unique_ptr<Profile> profile_;  // of --profile
+  std::optional<Profile> profile_{std::in_place};  // has details with --profile
   Session session_;
   RunPlan run_plan_;
   std::unique_ptr<Loader> loader_;

@@ -9,6 +9,7 @@
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
+#include "pipeline/train/train_line.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
 #include "stages/evaluation/metric_names.h"
@@ -45,8 +46,6 @@ void write_confusion(const std::filesystem::path& path, const ClassTable& table)
 }
 
 std::optional<double> if_finite(double value) { return std::isfinite(value) ? std::optional(value) : std::nullopt; }
-
-void append(JsonObject& fields, const JsonObject& more) { fields.insert(more.begin(), more.end()); }
 
 }  // namespace
 
@@ -123,33 +122,13 @@ void Display::show(const StepEvent& event, const Scalars& parts) {
                                   {"grad_norm", event.grad_norm},
                                   {"recovery", event.recovery}});
   if (event.left_out && metrics_) metrics_->write("skipped", {{"iter", event.iteration}});
+  if (event.iteration == 1 && event.flops > 0 && metrics_)
+    metrics_->write("model", {{"iter", event.iteration}, {"flops_per_step", event.flops}});
   if (!event.report) return;
   now.loss = if_finite(event.loss);
   progress_.report(now);
   if (!metrics_) return;
-  JsonObject fields{{"iter", event.iteration},
-                    {"epoch", event.epoch + 1},
-                    {"loss", event.loss},
-                    {"lr", event.lr},
-                    {"samples_per_s", event.samples_per_s},
-                    {"data_wait", event.data_wait},
-                    {"loss_avg", event.loss_avg},
-                    {"data_time", event.data_time_s},
-                    {"step_time", event.step_time_s},
-                    {"grad_norm", event.grad_norm},
-                    {"clipped", event.clipped},
-                    {"elapsed_s", event.elapsed_s},
-                    {"samples", event.samples}};
-  if (event.limit != Limit::none)
-    append(fields,
-           {{"limit", to_text(event.limit)}, {"limit_share", event.limit_share}, {"queue_fill", event.queue_fill}});
-  if (event.slowest_rank >= 0)
-    append(fields, {{"slowest_rank", event.slowest_rank},
-                    {"slowest_time", event.slowest_s},
-                    {"slowest_link", event.slowest_link},
-                    {"link_time", event.link_s}});
-  if (event.exchange_s > 0)
-    append(fields, {{"exchange_time", event.exchange_s}, {"exchange_hidden", event.exchange_hidden}});
+  JsonObject fields = train_fields(event);
   add(parts, fields);
   metrics_->write("train", fields);
 }

@@ -1,6 +1,7 @@
 #pragma once
 // Loggers: side branches of training that get the reports of the compute thread.
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -9,10 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/graph/drawing.h"
 #include "pipeline/graph/outlet.h"
+#include "pipeline/telemetry/machine_meter.h"
 #include "pipeline/validation/samples.h"
 #include "pipeline/verdict/model.h"
 #include "stages/evaluation/class_table.h"
+#include "stages/histogram.h"
+#include "stages/profile.h"
 #include "stages/validator.h"
 
 namespace flowtrain {
@@ -30,6 +35,11 @@ struct StepEvent {
   Limit limit = Limit::none;                ///< of the slowest process
   double limit_share = 0;  ///< of the wall time in which all threads of what limits were at work, 0 … 1
   double queue_fill = 0;   ///< share of the batches ahead that were ready when compute asked for one, 0 … 1
+  double step_p50_s = 0, step_p99_s = 0;    ///< of single iterations since the last report
+  std::array<double, phases> phase_s = {};  ///< means per iteration since the last report; 0: none, or not known
+  double flops = 0;                         ///< of an iteration, by all processes; 0: not known
+  double mfu = std::numeric_limits<double>::quiet_NaN();  ///< model FLOPs utilisation, 0..1
+  MachineUse machine = {};                                ///< where it is measured
   double eta_s = 0;
   int slowest_rank = -1;           ///< that the others wait for; -1 where one process trains
   double slowest_s = 0;            ///< its own time per iteration: data and computing
@@ -59,6 +69,8 @@ struct ValidationEvent {
 class Logger {
  public:
   virtual ~Logger() = default;
+  /// Called once, before all others, with the graph that the run works by.
+  virtual void begin(const Drawing&) {}
   /// Called after each iteration. `scalars`: its other values, given only where event.report is set.
   virtual void step(const StepEvent& event, const Scalars& scalars) = 0;
   /// Called after the last iteration of an epoch (counted from 0), with the means over the epoch.
@@ -69,6 +81,8 @@ class Logger {
   virtual std::function<void()> wait_for_written() {
     return [] {};
   }
+  /// Called after each iteration of display.histograms, before step(): of weights before its update, and of gradients.
+  virtual void histograms(std::uint64_t, const Histograms&) {}
   /// Returns when everything is written. Rethrows the first error of the logger's thread.
   virtual void finish() {}
 };
@@ -92,6 +106,9 @@ struct Loggers {
     return [all = std::move(all)] {
       for (auto& each : all) each();
     };
+  }
+  void histograms(std::uint64_t iteration, const Histograms& all) const {
+    for (auto* each : outlets.to) each->histograms(iteration, all);
   }
 };
 

@@ -45,6 +45,9 @@ void Pace::describe(StepEvent& event) const {
   event.data_wait = waited_s_ / wall_s;
   event.data_time_s = waited_s_ / static_cast<double>(iterations_);
   event.step_time_s = compute_s_ / static_cast<double>(iterations_);
+  if (!event.report) return;
+  event.step_p50_s = steps_.percentile_s(0.5);
+  event.step_p99_s = steps_.percentile_s(0.99);
 }
 
 void Pace::compare_ranks(Group& group, StepEvent& event) const {
@@ -85,6 +88,7 @@ void Pace::begin_report() {
   since_ = Clock::now();
   waited_s_ = compute_s_ = exchange_s_ = exposed_s_ = 0;
   samples_ = iterations_ = 0;
+  steps_ = {};
 }
 
 Scalars Pace::end_epoch() {

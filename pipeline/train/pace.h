@@ -9,6 +9,7 @@
 #include "pipeline/verdict/load_meter.h"
 #include "stages/compute.h"
 #include "stages/group.h"
+#include "stages/profile.h"
 
 namespace flowtrain {
 
@@ -45,7 +46,14 @@ class Pace {
     samples_ += of_all, epoch_samples_ += of_all;
     own_samples_ += own;
   }
-  void count_iteration() { ++iterations_; }
+  /// An iteration is over. Its time is that of take_iteration().
+  void count_iteration() {
+    ++iterations_;
+    steps_.add(iteration_.waited_s + iteration_.computed_s);
+  }
+
+  /// Since the last report.
+  std::uint64_t iterations() const { return iterations_; }
 
   /// What an iteration took, in seconds.
   struct IterationTime {
@@ -61,7 +69,7 @@ class Pace {
   /// Of this start, without pauses.
   ConsumerTimes consumer() const { return {run_s() - paused_s_, wait_s_, run_exposed_s_, own_samples_}; }
 
-  /// Fills in the fields of a report: rates since the last one.
+  /// Fills in the fields of a report: rates since the last one, and for a train line how long iterations took.
   void describe(StepEvent& event) const;
   /// In a group of several: the times of the slowest process, which all wait for; what a process waits for the others
   /// is not its own. A collective there.
@@ -81,6 +89,7 @@ class Pace {
   Clock::time_point start_, since_, epoch_since_;
   double waited_s_ = 0, compute_s_ = 0, exchange_s_ = 0, exposed_s_ = 0;  // since the last report
   std::uint64_t samples_ = 0, iterations_ = 0;
+  Durations steps_;  // of whole iterations
   IterationTime iteration_;
   double epoch_waited_s_ = 0;
   std::uint64_t epoch_samples_ = 0;

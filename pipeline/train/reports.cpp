@@ -52,11 +52,23 @@ void Reports::complete(StepEvent& event) {
   for (const double loss : state.losses) event.loss_avg += loss / static_cast<double>(state.losses.size());
   pace.describe(event);
   if (load) load->describe(event, pace.consumer());
-  if (event.report) pace.compare_ranks(group, event);
+  if (event.report) {
+    pace.compare_ranks(group, event);
+    read_gauges(event);
+  }
   const auto done = static_cast<double>(event.iteration + 1 - plan.first);
   event.elapsed_s = pace.elapsed_s();
   event.samples = state.samples;
   event.eta_s = pace.run_s() / done * static_cast<double>(plan.last - event.iteration);
+}
+
+void Reports::read_gauges(StepEvent& event) const {
+  if (gauges.phases) event.phase_s = gauges.phases->line_s();
+  for (double& time_s : event.phase_s) time_s /= static_cast<double>(pace.iterations());
+  if (gauges.machine) event.machine = gauges.machine->now();
+  const double wall_s = event.data_time_s + event.step_time_s;
+  if (event.flops > 0 && gauges.peak_flops > 0 && wall_s > 0)
+    event.mfu = event.flops / group.size() / wall_s / gauges.peak_flops;
 }
 
 void Reports::show(const StepEvent& event, const Scalars& scalars) {
@@ -68,6 +80,7 @@ void Reports::show(const StepEvent& event, const Scalars& scalars) {
   state.line = {};
   pace.begin_report();
   if (load) load->begin_report(pace.consumer());
+  if (gauges.phases) gauges.phases->begin_line();
 }
 
 void Reports::end_epoch() {

@@ -11,6 +11,7 @@
 #include "pipeline/train/pace.h"
 #include "pipeline/train/run_state.h"
 #include "stages/group.h"
+#include "stages/profile.h"
 
 namespace flowtrain {
 
@@ -21,6 +22,13 @@ struct ReportPlan {
   std::uint64_t per_epoch = 0;        ///< iterations; 0: the run has no epochs
 };
 
+/// What train lines tell of machine and device.
+struct Gauges {
+  Profile* phases = nullptr;              ///< null: phases are not timed
+  const MachineMeter* machine = nullptr;  ///< null: nobody measures
+  double peak_flops = 0;                  ///< of a process's device, per second; 0: not known
+};
+
 /// Completes each iteration's report and passes it on.
 struct Reports {
   const ReportPlan plan;
@@ -28,6 +36,7 @@ struct Reports {
   HookCalls& hooks;
   Group& group;
   RunState& state;
+  const Gauges gauges = {};
   Pace pace = {};
   std::optional<LoadReports> load = {};  ///< nothing: what limits is not known
 
@@ -40,6 +49,7 @@ struct Reports {
  private:
   bool ends_epoch() const { return plan.per_epoch > 0 && state.iteration % plan.per_epoch == 0; }
   void complete(StepEvent& event);
+  void read_gauges(StepEvent& event) const;
   void add_to_means(const StepEvent& event, const Scalars& scalars);
   void add_to_mean(const std::string& name, double value);
   void show(const StepEvent& event, const Scalars& scalars);

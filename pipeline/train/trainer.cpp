@@ -34,7 +34,8 @@ Trainer::Trainer(TrainerParts parts, RunState state)
                parts_.loggers,
                hooks_,
                *parts_.group,
-               state_},
+               state_,
+               {parts_.profile, parts_.machine, parts_.peak_flops}},
       hyper_(*parts_.learner, labels_of(parts_.run_plan), parts_.schedules, hooks_, state_),
       errors_{parts_.train_errors, *parts_.learner, flags_, *parts_.group, state_},
       judge_{parts_.nonfinite, *parts_.learner, parts_.snapshots.to, hyper_, samples_, *parts_.group, state_},
@@ -104,6 +105,7 @@ bool Trainer::iterate() {
   {
     const Pace::Computing computing(reports_.pace);
     learner.finish_gradients();  // unscale, hooks, clip
+    show_histograms(iteration);
     if (wants_stats(plan)) stats = learner.stats();
     flags = flags_.of_all(own_flags(), stats);
     if (stats) judge_.read_deferred(iteration, stats->deferred);
@@ -166,6 +168,12 @@ bool Trainer::wants_stats(const Plan& plan) const {
          judge_.reads_all() || parts_.learner->stats_are_free();
 }
 
+// An iteration without gradients has nothing to show.
+void Trainer::show_histograms(std::uint64_t iteration) {
+  if (parts_.histograms_every == 0 || iteration % parts_.histograms_every != 0 || errors_.failed()) return;
+  parts_.loggers.histograms(iteration, parts_.learner->histograms());
+}
+
 void Trainer::report(StepEvent event, const std::optional<StepStats>& stats) {
   Scalars scalars;
   if (stats && !event.left_out) {
@@ -177,6 +185,7 @@ void Trainer::report(StepEvent event, const std::optional<StepStats>& stats) {
     state_.line.clipped += stats->clipped;
   }
   event.lr = hyper_.lr();
+  event.flops = parts_.learner->step_flops() * parts_.group->size();
   reports_.put(event, scalars);
   state_.elapsed_s = reports_.pace.elapsed_s();
 }

@@ -64,6 +64,9 @@ struct TrainerParts {
   Hooks* hooks = nullptr;                  ///< null: nobody wants to be called
   Profile* profile = nullptr;              ///< told of phases; null: nobody asks
   HashJournal* journal = nullptr;          ///< of the iterations that the plan hashes; not null where it hashes any
+  const MachineMeter* machine = nullptr;   ///< null: nobody measures
+  double peak_flops = 0;                   ///< of this process's device, per second; 0: not known
+  std::uint64_t histograms_every = 0;      ///< iterations between histograms of weights and gradients; 0: none
   std::uint64_t iterations_per_epoch = 0;  ///< for hooks; 0: the run has no epochs
 };
 
@@ -92,6 +95,7 @@ class Trainer {
   bool discard_iteration(std::uint32_t micro);
   StepFlags own_flags() const;
   bool wants_stats(const Plan& plan) const;
+  void show_histograms(std::uint64_t iteration);
   void report(StepEvent event, const std::optional<StepStats>& stats);
   void validate(const Plan& plan);
   void snapshot(SnapshotReason reason);

@@ -46,6 +46,7 @@ std::vector<GpuFacts::Gpu> list_gpus() {
   auto* get_device = find<int(int*, int)>("cuDeviceGet");
   auto* get_name = find<int(char*, int, int)>("cuDeviceGetName");
   auto* get_memory = find<int(std::size_t*, int)>("cuDeviceTotalMem_v2");
+  auto* get_bus_id = find<int(char*, int, int)>("cuDeviceGetPCIBusId");
   int count = 0;
   if (count_devices == nullptr || get_device == nullptr || get_name == nullptr || get_memory == nullptr) return {};
   if (count_devices(&count) != success) return {};
@@ -57,7 +58,9 @@ std::vector<GpuFacts::Gpu> list_gpus() {
     if (get_device(&device, i) != success || get_name(name.data(), static_cast<int>(name.size()), device) != success)
       continue;
     get_memory(&bytes, device);
-    gpus.push_back({name.data(), bytes});
+    std::array<char, 32> bus_id{};
+    if (get_bus_id != nullptr) get_bus_id(bus_id.data(), static_cast<int>(bus_id.size()), device);
+    gpus.push_back({name.data(), bytes, bus_id.data()});
   }
   return gpus;
 }

@@ -15,6 +15,7 @@ struct GpuFacts {
   struct Gpu {
     std::string name;
     std::uint64_t memory_bytes = 0;
+    std::string pci_bus_id = {};  ///< "0000:3B:00.0", by which NVML knows it
   };
   std::vector<Gpu> gpus = {};  ///< those that CUDA_VISIBLE_DEVICES leaves
 };

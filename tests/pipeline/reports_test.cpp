@@ -62,9 +62,11 @@ TEST_CASE("pace: rates since the last report, a pause left out; waits are shares
   pace.count_samples(30, 30);
   pace.count_iteration();
   pace.count_iteration();
-  StepEvent event;
+  StepEvent event{.report = true};
   pace.describe(event);
   CHECK(event.samples_per_s > 0);
+  CHECK(event.step_p50_s == doctest::Approx(3600).epsilon(0.05));
+  CHECK(event.step_p99_s == event.step_p50_s);
   CHECK(event.data_time_s == 1800);
   CHECK(event.data_wait > 1);  // the hour was not waited for by this test's clock
   CHECK(pace.wait_s() == 3600);

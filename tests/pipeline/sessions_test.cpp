@@ -14,6 +14,7 @@
 #include "tests/pipeline/sessions.h"
 #include "tests/support/failure_helper.h"
 #include "tests/support/fast_folder.h"
+#include "tests/support/timed_fields.h"
 
 using namespace flowtrain;
 using namespace flowtrain::testing;
@@ -52,14 +53,10 @@ Left left_in(const fs::path& run) {
   left.result.erase("seconds");
   std::ifstream file(run / "metrics.jsonl");
   for (std::string text; std::getline(file, text);) {
-    json line = json::parse(text);
+    const json line = json::parse(text);
     const std::set<std::string> kept{"train", "val", "epoch", "nonfinite", "end"};
     if (!kept.contains(line.at("kind").get<std::string>())) continue;
-    for (auto key :
-         {"samples_per_s", "data_wait", "data_time", "step_time", "slowest_rank", "slowest_time", "slowest_link",
-          "link_time", "exchange_time", "exchange_hidden", "elapsed_s", "limit", "limit_share", "queue_fill"})
-      line.erase(key);
-    left.lines.insert(line.dump());
+    left.lines.insert(test::without_times(line).dump());
   }
   return left;
 }

@@ -25,6 +25,10 @@ int cuDeviceTotalMem_v2(std::size_t* bytes, int device) {
   *bytes = std::size_t{8} << (30 + device);
   return 0;
 }
+int cuDeviceGetPCIBusId(char* text, int bytes, int device) {
+  std::snprintf(text, static_cast<std::size_t>(bytes), "0000:%02d:00.0", device + 2);
+  return 0;
+}
 int cudaRuntimeGetVersion(int* version) {
   *version = 12080;
   return 0;

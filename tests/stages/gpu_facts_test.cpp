@@ -18,4 +18,5 @@ TEST_CASE("versions, and GPUs by name and memory; nothing of what is not there")
   REQUIRE(facts.gpus.size() == 2);
   CHECK(facts.gpus[1].name == "Drawn GPU 1");
   CHECK(facts.gpus[1].memory_bytes == std::uint64_t{16} << 30);
+  CHECK(facts.gpus[1].pci_bus_id == "0000:03:00.0");
 }

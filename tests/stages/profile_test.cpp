@@ -67,6 +67,29 @@ TEST_CASE("a phase within another interrupts its time, and what is in the window
   CHECK(profile.threads().size() == 1);
 }
 
+TEST_CASE("every run adds up its phases for a train line, and records nothing") {
+  Profile profile;
+  CHECK_FALSE(profile.detailed());
+  const auto line = [&](Phase phase) { return profile.line_s()[static_cast<std::size_t>(phase)]; };
+  for (std::uint64_t iteration = 1; iteration <= 20; ++iteration) {
+    profile.begin_iteration(iteration);
+    CHECK_FALSE(profile.recording());
+    const Profile::At backward(&profile, Phase::backward);
+    const Profile::At within(&profile, Phase::snapshot);
+  }
+  CHECK(line(Phase::backward) > 0);
+  CHECK(line(Phase::snapshot) > 0);
+  CHECK(line(Phase::forward) == 0);
+  const double backward_s = line(Phase::backward);
+  profile.waited_for_others(backward_s / 2);
+  CHECK(line(Phase::communication) == backward_s / 2);
+  CHECK(line(Phase::backward) == doctest::Approx(backward_s / 2));
+  profile.begin_line();
+  CHECK(line(Phase::backward) == 0);
+  CHECK(profile.events().empty());
+  CHECK(profile.of(Phase::backward).count() == 0);
+}
+
 TEST_CASE("without a profile nothing is asked of anyone") {
   const Profile::At at(nullptr, Phase::forward);
   const Profile::Span span(nullptr, "train", "read", 1);

@@ -86,7 +86,7 @@ void settle(c10::Device where) {
 }
 
 StepObservers::StepObservers(const LearnerSpec& spec)
-    : where_(spec.device), profile_(spec.profile), hooks_(spec.hooks) {}
+    : where_(spec.device), profile_(spec.profile), waits_(profile_ && profile_->detailed()), hooks_(spec.hooks) {}
 StepObservers::~StepObservers() = default;
 
 void StepObservers::begin_iteration(const nets::NamedTensors& parameters) {

@@ -29,13 +29,13 @@ class StepObservers {
 
   /// Each operation is timed while the profile records. `parameters` tell the layers.
   void begin_iteration(const nets::NamedTensors& parameters);
-  /// What a device has been asked for by the end of `body` is part of the phase, where somebody wants to know how long
-  /// that takes.
+  /// What a device has been asked for by the end of `body` is part of the phase with --profile. Without it a device is
+  /// never waited for, so the host knows nothing of the phase and tells nothing.
   template <class Body>
   void during(Phase phase, Body body) const {
-    const Profile::At now(profile_, phase);
+    const Profile::At now(where_.is_cpu() || waits_ ? profile_ : nullptr, phase);
     body();
-    if (profile_) settle(where_);
+    if (waits_) settle(where_);
   }
 
   /// Whether hooks want to be called there.
@@ -55,6 +55,7 @@ class StepObservers {
  private:
   c10::Device where_;
   Profile* profile_;
+  bool waits_;  // for the device, at the end of each phase
   Hooks* hooks_;
   std::vector<std::uint64_t> ids_;     // of the micro-batch's rows
   std::unique_ptr<OpTimes> op_times_;  // while the profile records

@@ -16,6 +16,7 @@
 #include "sampling/core/text.h"
 #include "stages/torch/diagnostics/memory_probe.h"
 #include "stages/torch/diagnostics/nonfinite_search.h"
+#include "stages/torch/diagnostics/tensor_histograms.h"
 #include "stages/torch/hooks/add_hooks.h"
 #include "stages/torch/learner/learner_net.h"
 #include "stages/torch/learner/step_graphs.h"
@@ -109,6 +110,9 @@ class TorchLearner : public Learner, public RowValidator {
     for (auto& [name, tensor] : step_.optimizers().state()) summary.optimizer_bytes += tensor.nbytes();
     return summary;
   }
+
+  double step_flops() const override { return step_.flops(); }
+  Histograms histograms() const override { return tensor_histograms(step_.optimizers().learned()); }
 
   MemoryProbe* memory_probe() override { return &memory_probe_; }
   NonFiniteSearch* nonfinite_search() override { return &nonfinite_search_; }

@@ -3,6 +3,9 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include <algorithm>
+
+#include "nets/diagnostics/flop_count.h"
 #include "sampling/core/random.h"
 #include "stages/torch/learner/autocast.h"
 #include "stages/torch/learner/learner_net.h"
@@ -17,6 +20,7 @@ TrainStep::TrainStep(const LearnerSpec& spec, nets::Net& net)
   net.freeze(shared.frozen);
   optimizers_.emplace(spec, shared, parameters);
   passes_ = make_passes(spec.optims, shared, *step_);
+  forward_flops_.assign(passes_.size(), -1);
   exchange_.emplace(spec, passes_, net);
 }
 
@@ -55,7 +59,7 @@ void TrainStep::run(std::size_t number, const nets::NamedTensors& batch) {
   Pass& pass = passes_[number];
   exchange_->begin(number);
   nets::NamedTensors losses;
-  observers_.during(Phase::forward, [&] { losses = forward(pass, batch); });
+  observers_.during(Phase::forward, [&] { losses = counted_forward(number, batch); });
   observers_.show(HookEvent::loss, &HookContext::losses, losses);
   const at::Tensor lowered = pass.lowered(losses);
   const double parts = exchange_->divisor();
@@ -63,6 +67,26 @@ void TrainStep::run(std::size_t number, const nets::NamedTensors& batch) {
   const auto scalars = pass.scalars_of(lowered, losses) / parts;
   observers_.during(Phase::backward, [&] { exchange_->backward(number, part, scalars); });
   pass.sums = pass.sums.defined() ? pass.sums + scalars : scalars;
+}
+
+// The first one of a pass is counted; all that follow are alike.
+nets::NamedTensors TrainStep::counted_forward(std::size_t pass, const nets::NamedTensors& batch) {
+  if (forward_flops_[pass] >= 0) return forward(passes_[pass], batch);
+  const nets::FlopCount count;
+  auto losses = forward(passes_[pass], batch);
+  forward_flops_[pass] = count.flops();
+  return losses;
+}
+
+// Backward takes twice as many: for the gradients of inputs, and of weights.
+double TrainStep::flops() const {
+  double sum = 0;
+  for (std::size_t i = 0; i < passes_.size(); ++i) {
+    if (forward_flops_[i] < 0) return 0;
+    const auto often = std::ranges::min(passes_[i].served, {}, &Pass::Served::every).every;
+    sum += forward_flops_[i] / static_cast<double>(often);
+  }
+  return sum * (spec_.mode == TrainMode::forward_only ? 1 : 3) * static_cast<double>(spec_.train.integer("accum"));
 }
 
 nets::NamedTensors TrainStep::forward(const Pass& pass, const nets::NamedTensors& batch) const {

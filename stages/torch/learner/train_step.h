@@ -49,6 +49,9 @@ class TrainStep {
   /// The losses of a pass, and its values.
   nets::NamedTensors forward(const Pass& pass, const nets::NamedTensors& batch) const;
 
+  /// See Learner.
+  double flops() const;
+
   std::uint64_t iteration() const { return iteration_; }
   /// Of the gradients, before clipping: f32 scalars on the device; undefined where there are none yet, or train.amp is
   /// no half precision.
@@ -63,6 +66,7 @@ class TrainStep {
 
  private:
   void run(std::size_t pass, const nets::NamedTensors& batch);
+  nets::NamedTensors counted_forward(std::size_t pass, const nets::NamedTensors& batch);
   void forget();
 
   const LearnerSpec& spec_;
@@ -70,6 +74,7 @@ class TrainStep {
   std::unique_ptr<nets::Step> step_;
   std::optional<Optimizers> optimizers_;
   std::vector<Pass> passes_;
+  std::vector<double> forward_flops_;     // of the passes, for a micro-batch; negative: not counted yet
   std::optional<StepExchange> exchange_;  // of the passes
   StepObservers observers_;
   // Of the iteration under way:

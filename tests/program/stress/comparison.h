@@ -6,6 +6,7 @@
 
 #include "tests/program/stress/combination.h"
 #include "tests/support/temp_run.h"
+#include "tests/support/timed_fields.h"
 
 namespace flowtrain {
 
@@ -14,11 +15,7 @@ namespace fs = std::filesystem;
 /// The lines of a kind, by iteration, without what is a matter of time.
 inline std::vector<nlohmann::json> lasting_lines(const fs::path& run, const std::string& kind) {
   auto lines = metrics_of(run, kind);
-  for (auto& line : lines)
-    for (auto of_time :
-         {"samples_per_s", "data_wait", "data_time", "step_time", "slowest_rank", "slowest_time", "slowest_link",
-          "link_time", "exchange_time", "exchange_hidden", "elapsed_s", "limit", "limit_share", "queue_fill"})
-      line.erase(of_time);
+  for (auto& line : lines) line = test::without_times(line);
   // Overlapped validations may be written after later lines.
   std::stable_sort(lines.begin(), lines.end(), [](auto& a, auto& b) { return a.at("iter") < b.at("iter"); });
   return lines;

@@ -1,0 +1,118 @@
+#include "nets/diagnostics/flop_count.h"
+
+#include <ATen/ATen.h>
+#include <ATen/record_function.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace flowtrain::nets {
+namespace {
+
+// An operation's tensors among its inputs, in their order; what is no tensor keeps its place.
+struct Inputs {
+  const at::RecordFunction& call;
+
+  bool has(std::size_t i) const {
+    const auto all = call.inputs();
+    return i < all.size() && all[i].isTensor() && all[i].toTensor().defined();
+  }
+  at::Tensor operator[](std::size_t i) const { return call.inputs()[i].toTensor(); }
+};
+
+// (…, m, k) times (…, k, n).
+double product(const at::Tensor& a, const at::Tensor& b) {
+  return 2.0 * static_cast<double>(a.numel()) * static_cast<double>(b.size(-1));
+}
+
+// What is known of an operation at its beginning, when there are inputs, but no outputs.
+struct CountedCall : at::ObserverContext {
+  double flops = 0;
+  double flops_per_output = 0;  // for each value of the first output
+};
+
+// Each value of the output (of a transposed one: of the input) is met by all weights of one channel.
+void count_convolution(const at::RecordFunction& call, CountedCall& counted) {
+  constexpr std::size_t transposed = 6;  // of aten::_convolution's inputs
+  const Inputs inputs{call};
+  const auto all = call.inputs();
+  if (!inputs.has(0) || !inputs.has(1) || all.size() <= transposed || !all[transposed].isBool()) return;
+  const at::Tensor weight = inputs[1];
+  if (weight.numel() == 0) return;
+  const double per_value = 2.0 * static_cast<double>(weight.numel() / weight.size(0));
+  if (all[transposed].toBool())
+    counted.flops = per_value * static_cast<double>(inputs[0].numel());
+  else
+    counted.flops_per_output = per_value;
+}
+
+// Queries (…, l, e), keys (…, s, e) and values (…, s, v): scores, and sums of values by them.
+double attention(const Inputs& inputs) {
+  if (!inputs.has(0) || !inputs.has(1) || !inputs.has(2)) return 0;
+  return 2.0 * static_cast<double>(inputs[0].numel()) * static_cast<double>(inputs[1].size(-2)) +
+         2.0 * static_cast<double>(inputs[0].numel() / inputs[0].size(-1)) * static_cast<double>(inputs[2].size(-2)) *
+             static_cast<double>(inputs[2].size(-1));
+}
+
+// Those into which others (linear, matmul, einsum, conv2d …) turn, so that nothing counts twice. Null: others.
+std::unique_ptr<CountedCall> begin_call(const at::RecordFunction& call) {
+  const std::string_view name = call.name();
+  const Inputs inputs{call};
+  auto counted = std::make_unique<CountedCall>();
+  if (name == "aten::mm" || name == "aten::bmm") {
+    if (inputs.has(0) && inputs.has(1)) counted->flops = product(inputs[0], inputs[1]);
+    return counted;
+  }
+  if (name == "aten::addmm" || name == "aten::baddbmm") {
+    if (inputs.has(1) && inputs.has(2)) counted->flops = product(inputs[1], inputs[2]);
+    return counted;
+  }
+  if (name == "aten::_convolution") {
+    count_convolution(call, *counted);
+    return counted;
+  }
+  constexpr std::array fused{
+      "aten::_scaled_dot_product_flash_attention", "aten::_scaled_dot_product_flash_attention_for_cpu",
+      "aten::_scaled_dot_product_efficient_attention", "aten::_scaled_dot_product_cudnn_attention"};
+  if (std::ranges::none_of(fused, [&](std::string_view each) { return name == each; })) return nullptr;
+  counted->flops = attention(inputs);
+  return counted;
+}
+
+}  // namespace
+
+struct FlopCount::Impl {
+  static inline Impl* counting = nullptr;  // the callbacks are plain functions
+
+  double flops = 0;
+  at::CallbackHandle handle = 0;
+};
+
+FlopCount::FlopCount() : impl_(std::make_unique<Impl>()) {
+  Impl::counting = impl_.get();
+  const auto on_enter = [](const at::RecordFunction& call) -> std::unique_ptr<at::ObserverContext> {
+    return begin_call(call);
+  };
+  const auto on_leave = [](const at::RecordFunction& call, at::ObserverContext* context) {
+    if (!Impl::counting || !context) return;
+    const auto& counted = static_cast<const CountedCall&>(*context);
+    Impl::counting->flops += counted.flops;
+    const auto& outputs = call.outputs();
+    if (counted.flops_per_output > 0 && !outputs.empty() && outputs[0].isTensor())
+      Impl::counting->flops += counted.flops_per_output * static_cast<double>(outputs[0].toTensor().numel());
+  };
+  impl_->handle = at::addThreadLocalCallback(at::RecordFunctionCallback(on_enter, on_leave)
+                                                 .needsInputs(true)
+                                                 .needsOutputs(true)
+                                                 .scopes({at::RecordScope::FUNCTION}));
+}
+
+FlopCount::~FlopCount() {
+  at::removeCallback(impl_->handle);
+  Impl::counting = nullptr;
+}
+
+double FlopCount::flops() const { return impl_->flops; }
+
+}  // namespace flowtrain::nets

@@ -1,0 +1,31 @@
+#pragma once
+// Which fields of metrics.jsonl are times or depend on the machine, so that two runs of one configuration differ in
+// them.
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace flowtrain::test {
+
+/// Whether a field of a line tells how fast the run was, or what it took of the machine.
+inline bool is_timed(const std::string& field) {
+  static const std::set<std::string> timed{"samples_per_s",  "data_wait",     "data_time",       "step_time",
+                                           "step_p50",       "step_p99",      "slowest_rank",    "slowest_time",
+                                           "slowest_link",   "link_time",     "exchange_time",   "exchange_hidden",
+                                           "host_memory_mb", "gpu_memory_mb", "gpu_utilisation", "mfu",
+                                           "elapsed_s",      "limit",         "limit_share",     "queue_fill"};
+  return timed.contains(field) || field.starts_with("time.");
+}
+
+/// A line without them.
+inline nlohmann::json without_times(const nlohmann::json& line) {
+  nlohmann::json lasting = nlohmann::json::object();
+  for (auto& [field, value] : line.items())
+    if (!is_timed(field)) lasting[field] = value;
+  return lasting;
+}
+
+}  // namespace flowtrain::test
