@@ -19,6 +19,8 @@ has() {
     ptrace) python3 -c 'import ctypes; raise SystemExit(ctypes.CDLL(None).ptrace(0, 0, 0, 0) != 0)' ;;
     shared) [[ -d $(dirname -- "${BASH_SOURCE[0]}")/../../shared ]] ;;
     pycocotools) PYTHONPATH=${FLOWTRAIN_TEST_PYTHONPATH:-} python3 -c 'import pycocotools' 2>/dev/null ;;
+    python-tensorboard | python-prometheus_client)
+      PYTHONPATH=${FLOWTRAIN_TEST_PYTHONPATH:-} python3 -c "import ${1#python-}" 2>/dev/null ;;
     python-venv) python3 -c 'import ensurepip' 2>/dev/null ;;
     pip-network) python3 -m pip download --quiet --no-deps --dest "$(mktemp -d)" nanobind-backend 2>/dev/null ;;
     python-torch) PYTHONPATH=${FLOWTRAIN_TEST_PYTHONPATH:-} python3 -c 'import torch' 2>/dev/null ;;

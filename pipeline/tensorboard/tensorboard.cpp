@@ -1,0 +1,266 @@
+#include "pipeline/tensorboard/tensorboard.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "pipeline/telemetry/log.h"
+#include "pipeline/tensorboard/pictures.h"
+#include "pipeline/train/train_line.h"
+#include "sampling/core/parse.h"
+#include "sampling/core/text.h"
+#include "stages/system/named_thread.h"
+
+namespace flowtrain {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::milliseconds pause(100);  // between writes
+
+const std::string file_prefix = "events.out.tfevents.";
+
+// Those of earlier starts, oldest first.
+std::vector<fs::path> event_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (auto& entry : fs::directory_iterator(folder))
+    if (entry.path().filename().string().starts_with(file_prefix)) files.push_back(entry.path());
+  std::ranges::sort(files);
+  return files;
+}
+
+// What readers will know of the earlier starts.
+struct Earlier {
+  bool empty = true;
+  std::set<std::uint64_t> pictures;  // iterations
+};
+
+// A record that a power cut has torn is cut off: some readers look for nothing behind it.
+Earlier read_earlier(const std::vector<fs::path>& files) {
+  Earlier earlier;
+  for (auto& file : files) {
+    const auto whole = each_record(file, [&](std::string_view record) {
+      const EventContent content = content_of(record);
+      earlier.empty = false;
+      if (content.starts)
+        earlier.pictures.erase(earlier.pictures.lower_bound(content.iteration), earlier.pictures.end());
+      if (content.pictures) earlier.pictures.insert(content.iteration);
+    });
+    if (whole < fs::file_size(file)) fs::resize_file(file, whole);
+  }
+  return earlier;
+}
+
+// Readers take files in the order of their names, so a clock that was set back must not show.
+fs::path next_file(const fs::path& folder, const std::vector<fs::path>& files) {
+  auto number = static_cast<std::uint64_t>(wall_time_s());
+  if (!files.empty()) {
+    const std::string name = files.back().filename().string().substr(file_prefix.size());
+    if (const auto newest = parse_number<std::uint64_t>(name.substr(0, name.find('.'))))
+      number = std::max(number, *newest + 1);
+  }
+  return folder / concat(file_prefix, number, ".flowtrain");
+}
+
+std::string cell_of(const std::string& text) {
+  std::string cell;
+  for (const char c : text) {
+    if (c == '\n')
+      cell += ", ";
+    else if (c == '|')
+      cell += "\\|";
+    else
+      cell += c;
+  }
+  return cell;
+}
+
+std::string table_of(const Drawing& graph) {
+  std::string table = "| node | what it does | on |\n|---|---|---|\n";
+  for (auto& node : graph.nodes)
+    table += concat("| ", cell_of(node.name), " | ", cell_of(node.label), " | ",
+                    node.thread ? "threads of its own" : "workers", " |\n");
+  table += "\n| from | to | between them |\n|---|---|---|\n";
+  for (auto& edge : graph.edges)
+    table += concat("| ", cell_of(edge.from), " | ", cell_of(edge.to), " | ", cell_of(edge.label), " |\n");
+  return table;
+}
+
+JsonObject fields_of(const Scalars& scalars) {
+  JsonObject fields;
+  for (auto& [name, value] : scalars) fields.emplace(name, value);
+  return fields;
+}
+
+}  // namespace
+
+TensorBoard::TensorBoard(fs::path run, std::uint64_t first, std::string config)
+    : run_(std::move(run)), first_(first), config_(std::move(config)) {
+  if (!run_.empty()) thread_ = named_thread("ft-tensorboard", [this] { loop(); });
+}
+
+TensorBoard::~TensorBoard() { finish(); }
+
+void TensorBoard::write_later(Task task) {
+  if (run_.empty()) return;
+  MutexLock lock(mutex_);
+  if (waiting_.size() >= depth) {
+    ++lost_;
+    return;
+  }
+  waiting_.push_back(std::move(task));
+  ++queued_;
+}
+
+void TensorBoard::loop() {
+  for (bool ends = false; !ends;) {
+    const auto tasks = next_tasks();
+    for (auto& task : tasks) guarded(task);
+    if (!tasks.empty()) guarded([this] { add_pictures(); });
+    guarded([this] { flush(); });
+    {
+      MutexLock lock(mutex_);
+      written_ += tasks.size();
+      ends = ending_ && waiting_.empty();
+    }
+    changed_.notify_all();
+  }
+}
+
+// Waits until it is time to write.
+std::vector<TensorBoard::Task> TensorBoard::next_tasks() {
+  const auto time = std::chrono::steady_clock::now() + pause;
+  std::vector<Task> tasks;
+  MutexLock lock(mutex_);
+  while (!hurry_ && !ending_ && changed_.wait_until(lock, time)) {
+  }
+  hurry_ = false;
+  tasks.swap(waiting_);
+  return tasks;
+}
+
+std::function<void()> TensorBoard::wait_for_written() {
+  MutexLock lock(mutex_);
+  return [this, reports = queued_] { wait_until_written(reports); };
+}
+
+void TensorBoard::wait_until_written(std::uint64_t reports) {
+  MutexLock lock(mutex_);
+  while (written_ < reports) {
+    hurry_ = true;
+    changed_.notify_all();
+    changed_.wait(lock);
+  }
+}
+
+void TensorBoard::guarded(const Task& task) {
+  try {
+    task();
+  } catch (const std::exception& error) {
+    warn(concat("cannot be written: ", error.what()));
+  }
+}
+
+void TensorBoard::warn(const std::string& what) {
+  if (std::exchange(warned_, true)) return;
+  log_warn(concat((run_ / "tensorboard").string(), ": ", what,
+                  "; training goes on, TensorBoard sees a gap (display.tensorboard = false writes none)"));
+}
+
+void TensorBoard::begin(const Drawing& graph) {
+  write_later([this, graph] { open(graph); });
+}
+
+void TensorBoard::open(const Drawing& graph) {
+  const fs::path folder = run_ / "tensorboard";
+  fs::create_directories(folder);
+  const auto files = event_files(folder);
+  Earlier earlier = read_earlier(files);
+  std::string head = frame(version_event());
+  if (earlier.empty) {
+    SummaryEvent texts(0);
+    texts.text("config", "```toml\n" + config_ + "\n```\n");
+    texts.text("graph", table_of(graph));
+    head += frame(texts.bytes());
+  } else {
+    head += frame(start_event(first_));
+    pictures_ = std::move(earlier.pictures);
+    pictures_.erase(pictures_.lower_bound(first_), pictures_.end());
+  }
+  file_.emplace(next_file(folder, files));
+  records_ = std::move(head);
+}
+
+void TensorBoard::add(const SummaryEvent& event) {
+  if (file_ && !event.empty()) records_ += frame(event.bytes());
+}
+
+// Those that cannot be written are lost.
+void TensorBoard::flush() {
+  if (records_.empty()) return;
+  const std::string records = std::exchange(records_, {});
+  file_->append(records);
+}
+
+void TensorBoard::add_scalars(std::uint64_t iteration, const std::string& group, const JsonObject& fields) {
+  SummaryEvent event(iteration);
+  for (auto& [name, value] : fields)
+    if (name != "iter" && value.is_number()) event.scalar(concat(group, "/", name), value.get<double>());
+  add(event);
+  last_ = std::max(last_, iteration);
+}
+
+// Whoever makes pictures may be slower than the report of their validation, so they are looked for again and again.
+void TensorBoard::add_pictures() {
+  if (!file_) return;
+  for (auto& set : new_pictures(run_ / "pictures", last_, pictures_)) {
+    SummaryEvent event(set.iteration);
+    for (auto& [tag, png] : set.pictures) event.picture(tag, png);
+    add(event);
+    pictures_.insert(set.iteration);
+  }
+}
+
+void TensorBoard::step(const StepEvent& event, const Scalars& scalars) {
+  if (event.report)
+    write_later([this, event, scalars] { add_scalars(event.iteration, "train", train_line(event, scalars)); });
+}
+
+void TensorBoard::epoch(std::uint64_t iteration, std::uint64_t, const Scalars& means) {
+  write_later([this, iteration, means] { add_scalars(iteration, "epoch", fields_of(means)); });
+}
+
+void TensorBoard::validation(const ValidationEvent& validation) {
+  write_later([this, iteration = validation.iteration, scalars = validation.scalars] {
+    add_scalars(iteration, "val", fields_of(scalars));
+  });
+}
+
+void TensorBoard::histograms(std::uint64_t iteration, const Histograms& all) {
+  write_later([this, iteration, all] {
+    SummaryEvent event(iteration);
+    for (auto& histogram : all) event.histogram(histogram);
+    add(event);
+  });
+}
+
+void TensorBoard::finish() {
+  if (!thread_.joinable()) return;
+  {
+    MutexLock lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+  // Of the last validation.
+  guarded([this] {
+    add_pictures();
+    flush();
+  });
+  MutexLock lock(mutex_);
+  if (lost_ > 0) warn(concat(lost_, " reports came faster than they could be written"));
+}
+
+}  // namespace flowtrain
