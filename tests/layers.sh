@@ -27,6 +27,7 @@ check() (
         may["pipeline/plugin.h"] = may["pipeline/"] " torch"  # the version alone, of which a plugin must be
         may["pipeline/session/pretrained_file.cpp"] = may["pipeline/"] " openssl"
         may["pipeline/serve/"] = may["pipeline/"] " http"
+        may["pipeline/prometheus/"] = may["pipeline/"] " http"
         may["pipeline/commands/"] = may["pipeline/"] " cli pipeline/commands/"
         may["pipeline/commands/serve.cpp"] = may["pipeline/commands/"] " pipeline/serve/"
         may["pipeline/commands/computing/"] = may["pipeline/commands/"] \
@@ -47,6 +48,7 @@ check() (
         group["queue"] = "^(blocking)?concurrentqueue\\.h$|^lightweightsemaphore\\.h$"
         group["openssl"] = "^openssl/evp\\.h$"
         group["pcre2"] = "^pcre2\\.h$"
+        group["http"] = "^httplib\\.h$"
         group["curl"] = "^curl/curl\\.h$"
         group["http"] = "^httplib\\.h$"
         group["xxhash"] = "^xxhash\\.h$"

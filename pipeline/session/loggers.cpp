@@ -1,7 +1,10 @@
 #include "pipeline/session/loggers.h"
 
+#include "pipeline/config/listen_address.h"
 #include "pipeline/config/periods.h"
 #include "pipeline/pictures/picture_log.h"
+#include "pipeline/prometheus/endpoint.h"
+#include "pipeline/tensorboard/tensorboard.h"
 #include "pipeline/train/display.h"
 #include "sampling/core/settings.h"
 
@@ -26,6 +29,15 @@ std::vector<NamedLogger> make_loggers(const LoggerParts& parts) {
                  std::make_unique<Display>(parts.progress, parts.last, parts.metrics)});
   if (parts.config.table("val").integer("pictures") > 0)
     all.push_back({"pictures", "PNG, JSON", PictureLog::depth, std::make_unique<PictureLog>(picture_policy(parts))});
+  const Settings& display = parts.config.table("display");
+  const auto folder = parts.metrics ? parts.folder() : std::filesystem::path();  // empty: they write nothing
+  if (const auto address = listen_address(display, "prometheus"))
+    all.push_back(
+        {"prometheus", "an HTTP endpoint", 1,
+         std::make_unique<PrometheusEndpoint>(parts.metrics ? address : std::nullopt, folder.filename().string())});
+  if (display.boolean("tensorboard"))
+    all.push_back({"tensorboard", "event files", TensorBoard::depth,
+                   std::make_unique<TensorBoard>(folder, parts.first, to_toml(parts.config))});
   return all;
 }
 
