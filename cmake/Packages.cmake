@@ -13,7 +13,6 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp)
-pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)
 find_package(pugixml REQUIRED)
 find_package(hwy REQUIRED)
 find_package(CURL REQUIRED)
@@ -25,7 +24,7 @@ find_file(DYGRAPHS_STYLE dygraph.min.css PATH_SUFFIXES share/javascript/dygraphs
 if(NOT (DYGRAPHS_SCRIPT AND DYGRAPHS_STYLE) AND NOT FLOWTRAIN_LOADER AND NOT FLOWTRAIN_FUZZ)
   message(FATAL_ERROR "dygraph.min.js is missing: install libjs-dygraphs, or set DYGRAPHS_SCRIPT and DYGRAPHS_STYLE")
 endif()
-# The server of `flowtrain serve`.
+# The servers of `flowtrain serve` and display.prometheus.
 pkg_check_modules(HTTPLIB IMPORTED_TARGET cpp-httplib)
 if(NOT HTTPLIB_FOUND AND NOT FLOWTRAIN_LOADER AND NOT FLOWTRAIN_FUZZ)
   message(FATAL_ERROR "cpp-httplib is missing: install libcpp-httplib-dev")

@@ -50,7 +50,6 @@ check() (
         group["pcre2"] = "^pcre2\\.h$"
         group["http"] = "^httplib\\.h$"
         group["curl"] = "^curl/curl\\.h$"
-        group["http"] = "^httplib\\.h$"
         group["xxhash"] = "^xxhash\\.h$"
         group["tbb"] = "^oneapi/tbb"
         group["cli"] = "^CLI/"
