@@ -188,7 +188,7 @@ const std::vector<Case> cases{
 }  // namespace
 
 int main(int argc, char** argv) {
-  const double seconds = argc > 1 ? std::atof(argv[1]) : 8;
+  const double seconds = argc > 1 ? std::atof(argv[1]) : 15;
   std::printf(
       "| pipeline | limits | named | share | one more worker: predicted | measured | "
       "|\n|---|---|---|---|---|---|---|\n");
