@@ -71,8 +71,8 @@ void Display::loop() {
     waiting.set(queue_.size());
     const FlightSpan flight({.name = "display"});
     guarded(*std::unique_ptr<Task>(next));
-    ++shown_;
-    shown_.notify_all();
+    ++*shown_;
+    shown_->notify_all();
   }
   guarded([&] { progress_.finish(); });
 }
@@ -180,8 +180,8 @@ void Display::epoch(std::uint64_t iteration, std::uint64_t epoch, const Scalars&
 }
 
 std::function<void()> Display::wait_for_written() {
-  return [this, until = queued_] {
-    for (std::uint64_t shown = shown_; shown < until; shown = shown_) shown_.wait(shown);
+  return [shown = shown_, until = queued_] {
+    for (std::uint64_t now = *shown; now < until; now = *shown) shown->wait(now);
   };
 }
 
