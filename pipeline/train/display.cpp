@@ -68,8 +68,8 @@ void Display::show_later(Task task) {
 void Display::loop() {
   for (Task* next = nullptr; queue_.pop(next);) {
     guarded(*std::unique_ptr<Task>(next));
-    ++shown_;
-    shown_.notify_all();
+    ++*shown_;
+    shown_->notify_all();
   }
   guarded([&] { progress_.finish(); });
 }
@@ -185,8 +185,8 @@ void Display::epoch(std::uint64_t iteration, std::uint64_t epoch, const Scalars&
 }
 
 std::function<void()> Display::wait_for_written() {
-  return [this, until = queued_] {
-    for (std::uint64_t shown = shown_; shown < until; shown = shown_) shown_.wait(shown);
+  return [shown = shown_, until = queued_] {
+    for (std::uint64_t now = *shown; now < until; now = *shown) shown->wait(now);
   };
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
 #include <thread>
@@ -53,10 +54,11 @@ class Display : public Logger {
   MetricsFile* metrics_;
   ProgressDisplay progress_;
   BoundedQueue<Task*> queue_{depth};
-  std::uint64_t queued_ = 0;              // tasks, by the calling thread
-  std::atomic<std::uint64_t> shown_ = 0;  // and those of them that are done
-  std::set<std::string> clashes_;         // names of metrics that clash with fields; each is logged once
-  std::exception_ptr error_;              // set once, before failed_
+  std::uint64_t queued_ = 0;  // tasks, by the calling thread
+  // Those of them that are done. A snapshot that waits for them may outlive the display.
+  std::shared_ptr<std::atomic<std::uint64_t>> shown_ = std::make_shared<std::atomic<std::uint64_t>>(0);
+  std::set<std::string> clashes_;  // names of metrics that clash with fields; each is logged once
+  std::exception_ptr error_;       // set once, before failed_
   std::atomic<bool> failed_{false};
   std::jthread thread_;  // last: it uses all of the above
 };

@@ -53,8 +53,8 @@ class Logger {
   /// Called after the last iteration of an epoch (counted from 0), with the means over the epoch.
   virtual void epoch(std::uint64_t, std::uint64_t, const Scalars&) {}
   virtual void validation(const ValidationEvent&) {}
-  /// A wait for all that was given before this call: when it returns, that is written. Any thread may carry it out
-  /// while the logger lives.
+  /// A wait for all that was given before this call: when it returns, that is written. Any thread may carry it out,
+  /// also when the logger is gone.
   virtual std::function<void()> wait_for_written() {
     return [] {};
   }

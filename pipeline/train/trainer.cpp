@@ -55,7 +55,6 @@ TrainerResult Trainer::run() {
     loop();
     return conclude();
   } catch (const std::exception& error) {
-    if (parts_.snapshots.to) parts_.snapshots.to->finish();  // it waits for loggers, which may end with the caller
     hooks_.on_exception(error);
     throw;
   }
