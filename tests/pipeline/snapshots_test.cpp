@@ -16,39 +16,48 @@
 using namespace flowtrain;
 using namespace flowtrain::testing;
 
-TEST_CASE("an iteration has one snapshot, unless more has come of it since") {
-  set_console_level(ConsoleLevel::quiet);
-  const TempFolder folder;
-  SnapshotPolicy policy;
-  policy.folder = folder.path() / "snapshots";
-  SnapshotBranch branch(policy, nullptr);
+namespace {
+
+// What Snapshots works on.
+struct SavingRun {
+  SavingRun() { set_console_level(ConsoleLevel::quiet); }
+  std::filesystem::path snapshots() const { return folder.path() / "snapshots"; }
+
+  TempFolder folder;
+  SnapshotBranch branch{{.folder = snapshots()}, nullptr};
   RunState state;
   ScriptedLearner learner;
-  HookCalls hooks(nullptr, state, solo_group(), 100, 0);
+  HookCalls hooks{nullptr, state, solo_group(), 100, 0};
+};
+
+}  // namespace
+
+TEST_CASE("an iteration has one snapshot, unless more has come of it since") {
+  SavingRun run;
   const Loggers loggers;
-  Snapshots snapshots{&branch, learner, hooks, loggers, nullptr, state};
+  Snapshots snapshots{&run.branch, run.learner, run.hooks, loggers, nullptr, run.state};
   CHECK(snapshots.has_newest());
   int asked = 0;
   const auto take = [&](SnapshotReason reason) {
     snapshots.save(reason, {}, [&] { ++asked; });
-    return learner.take_calls().size();
+    return run.learner.take_calls().size();
   };
   CHECK(take(SnapshotReason::end) == 0);  // nothing was done since the start
-  state.iteration = 5;
+  run.state.iteration = 5;
   CHECK_FALSE(snapshots.has_newest());
   CHECK(take(SnapshotReason::period) == 1);
   CHECK(take(SnapshotReason::end) == 0);
   CHECK(take(SnapshotReason::best) == 1);
-  state.validation_pending = true;
+  run.state.validation_pending = true;
   CHECK(take(SnapshotReason::end) == 1);
   CHECK(asked == 3);
-  CHECK(branch.finish());
-  CHECK(list_snapshots(policy.folder).size() == 1);
+  CHECK(run.branch.finish());
+  CHECK(list_snapshots(run.snapshots()).size() == 1);
 
-  Snapshots nowhere{nullptr, learner, hooks, loggers, nullptr, state};
-  state.iteration = 6;
+  Snapshots nowhere{nullptr, run.learner, run.hooks, loggers, nullptr, run.state};
+  run.state.iteration = 6;
   nowhere.save(SnapshotReason::end);
-  CHECK(learner.take_calls().empty());
+  CHECK(run.learner.take_calls().empty());
 }
 
 namespace {
@@ -71,23 +80,16 @@ class NotingLogger : public Logger {
 }  // namespace
 
 TEST_CASE("a snapshot is there only when the lines of its iteration are written") {
-  set_console_level(ConsoleLevel::quiet);
-  const TempFolder folder;
-  SnapshotPolicy policy;
-  policy.folder = folder.path() / "snapshots";
-  SnapshotBranch branch(policy, nullptr);
-  RunState state;
-  ScriptedLearner learner;
-  HookCalls hooks(nullptr, state, solo_group(), 100, 0);
-  NotingLogger logger(policy.folder);
+  SavingRun run;
+  NotingLogger logger(run.snapshots());
   const Loggers loggers{{{&logger}}};
-  Snapshots snapshots{&branch, learner, hooks, loggers, nullptr, state};
-  state.iteration = 5;
+  Snapshots snapshots{&run.branch, run.learner, run.hooks, loggers, nullptr, run.state};
+  run.state.iteration = 5;
   snapshots.save(SnapshotReason::period);
-  CHECK(branch.finish());
+  CHECK(run.branch.finish());
   CHECK(logger.waits == 1);
   CHECK_FALSE(logger.saved_too_early);
-  CHECK(list_snapshots(policy.folder).size() == 1);
+  CHECK(list_snapshots(run.snapshots()).size() == 1);
 }
 
 TEST_CASE("who waits for the display finds all lines that it was given before") {
