@@ -17,7 +17,7 @@
 #include "sampling/order.h"
 #include "stages/bounded_queue.h"
 #include "stages/ticket.h"
-#include "stages/torch/parallel/flight_record.h"
+#include "stages/torch/parallel/collective_log.h"
 #include "tests/support/pictures.h"
 
 namespace flowtrain {
@@ -170,13 +170,13 @@ void order_hash(benchmark::State& state) {
 BENCHMARK(order_hash);
 
 /// What the flight record takes for a collective.
-void flight_record(benchmark::State& state) {
-  FlightRecord record;
+void collective_log(benchmark::State& state) {
+  CollectiveLog record;
   for (auto _ : state) {
     record.leave(record.enter("the averaging of gradients"));
   }
 }
-BENCHMARK(flight_record);
+BENCHMARK(collective_log);
 
 }  // namespace
 }  // namespace flowtrain

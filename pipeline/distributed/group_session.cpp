@@ -106,7 +106,7 @@ struct GroupSession::Impl {
   RankInfo place;
   std::string device, backend;
   Timeouts timeouts;
-  std::shared_ptr<FlightRecord> record = std::make_shared<FlightRecord>();
+  std::shared_ptr<CollectiveLog> record = std::make_shared<CollectiveLog>();
   StorePtr of_all_starts, store;
   Heartbeat heart;
   std::unique_ptr<TorchGroup> group;
@@ -166,8 +166,8 @@ void GroupSession::remember_folder(const std::filesystem::path& folder) {
 }
 std::filesystem::path GroupSession::remembered_folder() { return run_folder(*impl_->of_all_starts); }
 
-void GroupSession::write_flight_record(const std::filesystem::path& folder) const {
-  std::ofstream(folder / concat("flight-rank", impl_->place.rank, ".jsonl")) << impl_->record->to_jsonl();
+void GroupSession::write_collective_log(const std::filesystem::path& folder) const {
+  std::ofstream(folder / concat("collectives-rank", impl_->place.rank, ".jsonl")) << impl_->record->to_jsonl();
 }
 
 }  // namespace flowtrain

@@ -10,6 +10,7 @@
 #include "sampling/core/mutex.h"
 #include "sampling/core/text.h"
 #include "stages/flight/flight.h"
+#include "stages/system/host_name.h"
 #include "stages/system/named_thread.h"
 
 namespace flowtrain {
@@ -18,20 +19,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::string host_name() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "?";
-}
-
 }  // namespace
 
 struct Heartbeat::State {
-  State(const RankInfo& of, StorePtr own, const Timeouts& with, std::shared_ptr<FlightRecord> of_collectives)
+  State(const RankInfo& of, StorePtr own, const Timeouts& with, std::shared_ptr<CollectiveLog> of_collectives)
       : place(of), timeouts(with), record(std::move(of_collectives)), store(std::move(own)) {}
 
   const RankInfo place;
   const Timeouts timeouts;
-  const std::shared_ptr<FlightRecord> record;
+  const std::shared_ptr<CollectiveLog> record;
   const StorePtr store;  // of the first thread
 
   Mutex mutex;
@@ -121,7 +117,7 @@ struct Heartbeat::State {
 };
 
 Heartbeat::Heartbeat(const RankInfo& place, StorePtr store, const Timeouts& timeouts,
-                     std::shared_ptr<FlightRecord> record)
+                     std::shared_ptr<CollectiveLog> record)
     : state_(std::make_shared<State>(place, std::move(store), timeouts, std::move(record))) {
   if (place.world == 1) return;
   named_thread("ft-heart", [state = state_] {

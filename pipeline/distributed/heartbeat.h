@@ -6,7 +6,7 @@
 #include <string>
 
 #include "pipeline/distributed/store.h"
-#include "stages/torch/parallel/flight_record.h"
+#include "stages/torch/parallel/collective_log.h"
 
 namespace flowtrain {
 
@@ -16,7 +16,7 @@ namespace flowtrain {
 /// waited for where the store does not answer.
 class Heartbeat {
  public:
-  Heartbeat(const RankInfo& place, StorePtr store, const Timeouts& timeouts, std::shared_ptr<FlightRecord> record);
+  Heartbeat(const RankInfo& place, StorePtr store, const Timeouts& timeouts, std::shared_ptr<CollectiveLog> record);
   /// Tells the rank that listens that there is no more to hear.
   ~Heartbeat();
   Heartbeat(const Heartbeat&) = delete;

@@ -70,8 +70,8 @@ class GroupSession {
   /// What an earlier start remembered; empty where there was none, or it had not come so far, or its store is gone.
   std::filesystem::path remembered_folder();
 
-  /// The rank's last collectives, as flight-rank<R>.jsonl.
-  void write_flight_record(const std::filesystem::path& folder) const;
+  /// The rank's last collectives, as collectives-rank<R>.jsonl.
+  void write_collective_log(const std::filesystem::path& folder) const;
 
  private:
   struct Impl;

@@ -100,7 +100,7 @@ std::string is_silent(int rank, const Beat& beat) {
   return rank_and_host(rank, beat) + " does not answer any more" + last_seen(beat);
 }
 
-std::string parted_ways(int own_rank, const FlightRecord& own, int rank, const Beat& beat) {
+std::string parted_ways(int own_rank, const CollectiveLog& own, int rank, const Beat& beat) {
   const auto what = own.what(beat.at.entered);
   if (!what || *what == beat.at.what) return {};
   return concat("ranks ", own_rank, " and ", rank, " have parted ways: collective ", beat.at.entered, " is ", *what,

@@ -8,7 +8,7 @@
 
 #include "pipeline/distributed/timeouts.h"
 #include "pipeline/launch/rank_info.h"
-#include "stages/torch/parallel/flight_record.h"
+#include "stages/torch/parallel/collective_log.h"
 
 namespace flowtrain {
 
@@ -32,7 +32,7 @@ void set_run_folder(c10d::Store& store, const std::string& folder);
 struct Beat {
   std::uint64_t count = 0;
   std::string host;
-  FlightRecord::Position at;  ///< among its collectives
+  CollectiveLog::Position at;  ///< among its collectives
 };
 void set_beat(c10d::Store& store, int rank, const Beat& beat);
 /// Empty (count 0) where that rank has not come yet.
@@ -49,7 +49,7 @@ std::string last_seen(const Beat& beat);
 std::string is_silent(int rank, const Beat& beat);
 /// Where this rank and another one have come to different collectives: what each is in, as collectives of one number
 /// are one and the same. Empty where they have not, or nothing is known.
-std::string parted_ways(int own_rank, const FlightRecord& own, int rank, const Beat& beat);
+std::string parted_ways(int own_rank, const CollectiveLog& own, int rank, const Beat& beat);
 
 /// The first failure is the one that counts; its hint goes with it, as another rank may be the one that shows it.
 void report_failure(c10d::Store& store, const std::string& what, const std::string& hint = {});

@@ -91,7 +91,7 @@ Told reported(DataParallel& parallel) {
 }  // namespace
 
 TEST_CASE("gradients that were exchanged are those of a plain backward, and flags come with them") {
-  TorchGroup group(lone_processes(std::chrono::minutes(2)), std::make_shared<FlightRecord>());
+  TorchGroup group(lone_processes(std::chrono::minutes(2)), std::make_shared<CollectiveLog>());
   for (const std::optional<at::ScalarType> wire : {std::optional<at::ScalarType>(), std::optional(at::kBFloat16)})
     for (const int accum : {1, 2}) {
       CAPTURE(wire.has_value());
@@ -120,7 +120,7 @@ TEST_CASE("gradients that were exchanged are those of a plain backward, and flag
 }
 
 TEST_CASE("who contributes zeros gives its flags") {
-  TorchGroup group(lone_processes(std::chrono::minutes(2)), std::make_shared<FlightRecord>());
+  TorchGroup group(lone_processes(std::chrono::minutes(2)), std::make_shared<CollectiveLog>());
   Net net(group, {});
   net.parts.front()->contribute_zeros(1, flag(Flag::step_failed));
   for (auto& layer : net.layers) CHECK(layer.grad().abs().max().item<float>() == 0);
@@ -129,7 +129,7 @@ TEST_CASE("who contributes zeros gives its flags") {
 }
 
 TEST_CASE("two passes exchange each their own gradients") {
-  TorchGroup group(lone_processes(std::chrono::minutes(2)), std::make_shared<FlightRecord>());
+  TorchGroup group(lone_processes(std::chrono::minutes(2)), std::make_shared<CollectiveLog>());
   Net net(group, {.only_own = true}, 2);
   const auto want = plain_gradients(net, 1, 1);
   for (std::size_t i = 0; i < 2; ++i) {

@@ -439,7 +439,7 @@ TEST_CASE("a rank that stands still is named once the time is up") {
   CHECK_EXIT(outcome, 6);
   CHECK_SAYS(outcome, "rank 1 on ");
   CHECK_SAYS(outcome, " does not answer any more, last seen at iteration ");
-  CHECK(fs::exists(place.path("stands/flight-rank0.jsonl")));
+  CHECK(fs::exists(place.path("stands/collectives-rank0.jsonl")));
 }
 
 }  // namespace flowtrain

@@ -202,7 +202,7 @@ TEST_CASE("a heart costs the store the same few calls a beat, whatever the world
         RankInfo place;
         place.rank = rank;
         place.world = world;
-        hearts.push_back(std::make_unique<Heartbeat>(place, store, timeouts, std::make_shared<FlightRecord>()));
+        hearts.push_back(std::make_unique<Heartbeat>(place, store, timeouts, std::make_shared<CollectiveLog>()));
       }
       while (store->sets < static_cast<std::uint64_t>(world) * 10) std::this_thread::sleep_for(timeouts.beat);
     }
@@ -223,7 +223,7 @@ TEST_CASE("ranks that come to different collectives are found by their hearts, w
   Timeouts timeouts(std::chrono::minutes(10));
   timeouts.beat = std::chrono::milliseconds(5);
   timeouts.grace = std::chrono::hours(1);  // in which a process is to end by itself
-  const std::vector records{std::make_shared<FlightRecord>(), std::make_shared<FlightRecord>()};
+  const std::vector records{std::make_shared<CollectiveLog>(), std::make_shared<CollectiveLog>()};
   std::string found;
   {
     std::vector<std::unique_ptr<Heartbeat>> hearts;

@@ -60,7 +60,7 @@ int run_rank(const RankInfo& place, const Config& config, const RankBody& body) 
   std::filesystem::path records;
   const auto explain = [&](const std::string& message, std::string& hint, ExitCode code) {
     // A start that fails leaves nothing, as with one process.
-    if (std::filesystem::exists(records / "metrics.jsonl")) membership.write_flight_record(records);
+    if (std::filesystem::exists(records / "metrics.jsonl")) membership.write_collective_log(records);
     return membership.explain(message, hint, code == ExitCode::distributed, static_cast<int>(code));
   };
   const auto end_with = [&](const UserError& error) {

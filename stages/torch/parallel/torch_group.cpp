@@ -94,7 +94,7 @@ Group& TorchGroup::beside() {
     const auto store =
         c10::make_intrusive<c10d::PrefixStore>(concat("beside/", beside_.size()), processes_->getStore()->clone());
     beside_.push_back(std::make_unique<TorchGroup>(make_gloo_group(store, rank(), size(), options_),
-                                                   std::make_shared<FlightRecord>(), options_));
+                                                   std::make_shared<CollectiveLog>(), options_));
     double nothing = 0;
     beside_.back()->add_up({&nothing, 1});
   });

@@ -12,7 +12,7 @@
 #include "sampling/core/error.h"
 #include "stages/flight/flight.h"
 #include "stages/group.h"
-#include "stages/torch/parallel/flight_record.h"
+#include "stages/torch/parallel/collective_log.h"
 
 namespace flowtrain {
 
@@ -28,7 +28,7 @@ c10::intrusive_ptr<c10d::ProcessGroup> make_gloo_group(const c10::intrusive_ptr<
 class TorchGroup : public Group {
  public:
   /// `options`: of groups beside this one.
-  TorchGroup(c10::intrusive_ptr<c10d::ProcessGroup> processes, std::shared_ptr<FlightRecord> record,
+  TorchGroup(c10::intrusive_ptr<c10d::ProcessGroup> processes, std::shared_ptr<CollectiveLog> record,
              MakeGlooOptions options = {})
       : processes_(std::move(processes)), record_(std::move(record)), options_(std::move(options)) {}
 
@@ -46,7 +46,7 @@ class TorchGroup : public Group {
 
   const c10::intrusive_ptr<c10d::ProcessGroup>& processes() const { return processes_; }
 
-  FlightRecord& record() { return *record_; }
+  CollectiveLog& record() { return *record_; }
   void at_iteration(std::uint64_t iteration) override { record_->at_iteration(iteration); }
   double take_link_time() override { return record_->take_longest_answer(); }
 
@@ -56,7 +56,7 @@ class TorchGroup : public Group {
   void share(const std::vector<at::Tensor>& tensors);
 
   c10::intrusive_ptr<c10d::ProcessGroup> processes_;
-  std::shared_ptr<FlightRecord> record_;
+  std::shared_ptr<CollectiveLog> record_;
   MakeGlooOptions options_;
   std::vector<std::unique_ptr<TorchGroup>> beside_;
 };
@@ -74,7 +74,7 @@ template <class Collective>
 auto in_collective(TorchGroup& group, const char* what, Collective collective) -> decltype(collective()) {
   // Left open where the collective throws: that one did not end.
   struct Leave {
-    FlightRecord& record;
+    CollectiveLog& record;
     std::uint64_t number;
     int exceptions = std::uncaught_exceptions();
     ~Leave() {

@@ -86,7 +86,7 @@ struct TrainerFixture {
                      processes->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::CUSTOM, lone);
                      return processes;
                    }(),
-                   std::make_shared<FlightRecord>()};
+                   std::make_shared<CollectiveLog>()};
   DataParallel parallel;
   double weight_of_b = 1;
   int before = lone->sums, exchanges = 0;

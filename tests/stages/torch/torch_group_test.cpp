@@ -29,7 +29,7 @@ void as_ranks(int world, const std::function<void(Group&)>& body) {
   threads.reserve(static_cast<std::size_t>(world));
   for (int rank = 0; rank < world; ++rank)
     threads.emplace_back([&, rank] {
-      TorchGroup group(make_gloo_group(store, rank, world, options), std::make_shared<FlightRecord>(), options);
+      TorchGroup group(make_gloo_group(store, rank, world, options), std::make_shared<CollectiveLog>(), options);
       body(group);
     });
 }

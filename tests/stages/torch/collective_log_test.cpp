@@ -1,11 +1,11 @@
-#include "stages/torch/parallel/flight_record.h"
+#include "stages/torch/parallel/collective_log.h"
 
 #include <doctest/doctest.h>
 
 using namespace flowtrain;
 
 TEST_CASE("a process tells what it did last with the others, before its first iteration, too") {
-  FlightRecord record;
+  CollectiveLog record;
   CHECK(record.position().text == "the start");
   const auto sum = record.enter("a sum");
   CHECK(record.position().text == "the start, in a sum (collective 1)");
@@ -16,7 +16,7 @@ TEST_CASE("a process tells what it did last with the others, before its first it
 }
 
 TEST_CASE("of a collective within another one the innermost that goes on is told, and each keeps its number") {
-  FlightRecord record;
+  CollectiveLog record;
   const auto outer = record.enter("the averaging of gradients"), inner = record.enter("the statistics of a batch");
   CHECK(record.position().text == "the start, in the statistics of a batch (collective 2)");
   record.leave(inner);
@@ -27,7 +27,7 @@ TEST_CASE("of a collective within another one the innermost that goes on is told
   CHECK(record.what(2) == "the statistics of a batch");
   CHECK_FALSE(record.what(0));
   CHECK_FALSE(record.what(3));
-  for (std::size_t i = 0; i < FlightRecord::kept; ++i) record.leave(record.enter("a sum"));
+  for (std::size_t i = 0; i < CollectiveLog::kept; ++i) record.leave(record.enter("a sum"));
   CHECK_FALSE(record.what(2));
   CHECK(record.what(3) == "a sum");
 }

@@ -1,5 +1,6 @@
 #pragma once
-// What a process did last with the others: kept for the moment in which one of them fails.
+// What a process did last with the others: kept for the moment in which one of them fails, when its heartbeat compares
+// the ranks, and writes it down. What all threads were at, after any end, is in the flight recorder (stages/flight/).
 
 #include <chrono>
 #include <cstdint>
@@ -12,7 +13,7 @@
 namespace flowtrain {
 
 /// The last collectives of a process. Any thread.
-class FlightRecord {
+class CollectiveLog {
  public:
   /// How many collectives are kept.
   static constexpr std::size_t kept = 64;

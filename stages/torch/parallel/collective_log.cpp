@@ -1,4 +1,4 @@
-#include "stages/torch/parallel/flight_record.h"
+#include "stages/torch/parallel/collective_log.h"
 
 #include <algorithm>
 #include <sstream>
@@ -8,12 +8,12 @@
 
 namespace flowtrain {
 
-void FlightRecord::at_iteration(std::uint64_t iteration) {
+void CollectiveLog::at_iteration(std::uint64_t iteration) {
   MutexLock lock(mutex_);
   iteration_ = iteration;
 }
 
-std::uint64_t FlightRecord::enter(const char* what) {
+std::uint64_t CollectiveLog::enter(const char* what) {
   MutexLock lock(mutex_);
   ++entered_;
   last_.push_back({what, iteration_, Clock::now(), {}});
@@ -21,13 +21,13 @@ std::uint64_t FlightRecord::enter(const char* what) {
   return entered_;
 }
 
-std::optional<std::size_t> FlightRecord::place_of(std::uint64_t number) const {
+std::optional<std::size_t> CollectiveLog::place_of(std::uint64_t number) const {
   const auto first = entered_ - last_.size() + 1;
   if (number < first || number > entered_) return std::nullopt;
   return static_cast<std::size_t>(number - first);
 }
 
-void FlightRecord::leave(std::uint64_t number) {
+void CollectiveLog::leave(std::uint64_t number) {
   MutexLock lock(mutex_);
   const auto place = place_of(number);
   if (!place) return;
@@ -35,18 +35,18 @@ void FlightRecord::leave(std::uint64_t number) {
   last_[*place].is_over = true;
 }
 
-void FlightRecord::answered(Clock::duration after) {
+void CollectiveLog::answered(Clock::duration after) {
   MutexLock lock(mutex_);
   longest_answer_ = std::max(longest_answer_, after);
 }
 
-double FlightRecord::take_longest_answer() {
+double CollectiveLog::take_longest_answer() {
   MutexLock lock(mutex_);
   return std::chrono::duration<double>(std::exchange(longest_answer_, {})).count();
 }
 
 // Of collectives within others the innermost one that goes on.
-FlightRecord::Position FlightRecord::position() const {
+CollectiveLog::Position CollectiveLog::position() const {
   MutexLock lock(mutex_);
   const std::string when = iteration_ > 0 ? concat("iteration ", iteration_) : "the start";
   if (last_.empty()) return {0, {}, when};
@@ -57,13 +57,13 @@ FlightRecord::Position FlightRecord::position() const {
           concat(when, ", ", shown.is_over ? "after " : "in ", shown.what, " (collective ", number, ")")};
 }
 
-std::optional<std::string> FlightRecord::what(std::uint64_t number) const {
+std::optional<std::string> CollectiveLog::what(std::uint64_t number) const {
   MutexLock lock(mutex_);
   const auto place = place_of(number);
   return place ? std::optional<std::string>(last_[*place].what) : std::nullopt;
 }
 
-std::string FlightRecord::to_jsonl() const {
+std::string CollectiveLog::to_jsonl() const {
   const auto seconds = [](Clock::duration span) { return std::chrono::duration<double>(span).count(); };
   MutexLock lock(mutex_);
   std::ostringstream out;
