@@ -26,8 +26,8 @@ check() (
         may["pipeline/"] = "std queue xxhash tbb text generated sampling/ nets/entries.h stages/ pipeline/"
         may["pipeline/plugin.h"] = may["pipeline/"] " torch"  # the version alone, of which a plugin must be
         may["pipeline/session/pretrained_file.cpp"] = may["pipeline/"] " openssl"
+        may["pipeline/http/"] = may["pipeline/"] " http"
         may["pipeline/serve/"] = may["pipeline/"] " http"
-        may["pipeline/prometheus/"] = may["pipeline/"] " http"
         may["pipeline/commands/"] = may["pipeline/"] " cli pipeline/commands/"
         may["pipeline/commands/serve.cpp"] = may["pipeline/commands/"] " pipeline/serve/"
         may["pipeline/commands/computing/"] = may["pipeline/commands/"] \

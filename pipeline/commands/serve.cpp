@@ -21,7 +21,10 @@ int serve(const Arguments& arguments, Interrupt& interrupt) {
   app.add_option("--port", options.port, "port to listen at; 0: any free one")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
-  app.add_option("--token", options.token, "what visitors need; by default a random one, on this machine none");
+  app.add_option("--token", options.token,
+                 "what visitors need; by default a random one, on this machine none. Others see a command's arguments "
+                 "in the list of processes, but not its environment")
+      ->envname("FLOWTRAIN_SERVE_TOKEN");
   if (!parse(app, arguments)) return 0;
   serve::Server server(options);
   std::printf("%s\n", server.url().c_str());

@@ -29,7 +29,7 @@ class PrometheusEndpoint : public Logger {
   int port() const;
 
  private:
-  struct Server;
+  class Server;
   std::string page() const;
 
   const std::string run_;

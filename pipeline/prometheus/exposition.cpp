@@ -65,7 +65,7 @@ std::string label_text(std::string_view text) {
 
 class Page {
  public:
-  explicit Page(const RunMetrics& metrics)
+  explicit Page(const ExposedMetrics& metrics)
       : labels_(concat("run=", label_text(metrics.run), ",rank=\"", metrics.rank, "\"")) {}
 
   void begin(std::string_view name, std::string_view type, std::string_view help) {
@@ -95,7 +95,7 @@ void add_labelled(Page& page, std::string_view name, std::string_view help, std:
 
 }  // namespace
 
-std::string exposition(const RunMetrics& metrics) {
+std::string exposition(const ExposedMetrics& metrics) {
   Page page(metrics);
   page.begin("flowtrain_iterations_total", "counter", "Iterations done.");
   page.sample(static_cast<double>(metrics.iterations));

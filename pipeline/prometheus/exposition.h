@@ -11,7 +11,7 @@
 namespace flowtrain {
 
 /// What is known of a run now.
-struct RunMetrics {
+struct ExposedMetrics {
   std::string run;  ///< name of its folder
   int rank = 0;
   std::uint64_t iterations = 0;              ///< done
@@ -21,6 +21,6 @@ struct RunMetrics {
 
 /// Each metric with its help, its type, and the labels run and rank. Fields of the line without a name of their own are
 /// `flowtrain_logged{name="…"}`.
-std::string exposition(const RunMetrics& metrics);
+std::string exposition(const ExposedMetrics& metrics);
 
 }  // namespace flowtrain

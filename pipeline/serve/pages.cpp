@@ -31,6 +31,17 @@ void answer_text(httplib::Response& response, std::string_view text, const char*
   response.set_content(text.data(), text.size(), type);
 }
 
+// Piece by piece, as it may be large.
+void answer_file(httplib::Response& response, const ServedFile& file) {
+  if (file.size_bytes == 0) return answer_text(response, "", file.type.c_str());
+  response.status = 200;
+  response.set_content_provider(file.size_bytes, file.type,
+                                [file](std::size_t offset, std::size_t length, httplib::DataSink& sink) {
+                                  const std::string part = file.part(offset);
+                                  return !part.empty() && sink.write(part.data(), std::min(length, part.size()));
+                                });
+}
+
 // For a part of a path in an address.
 std::string encoded(std::string_view part) {
   std::string text;
@@ -52,7 +63,7 @@ bool answer_tag(httplib::Response& response, const std::string& tag, const std::
 
 }  // namespace
 
-void Pages::answer(const Target& target, const std::string& known_tag, httplib::Response& response) {
+void Pages::answer(const http::Target& target, const std::string& known_tag, httplib::Response& response) {
   response.status = 404;
   const std::string& first = target.path[0];
   if (first == "run") return answer_run(target, response);
@@ -73,7 +84,7 @@ void Pages::answer(const Target& target, const std::string& known_tag, httplib::
   if (!answer_tag(response, tag, known_tag)) answer_text(response, list, json);
 }
 
-std::vector<FoundRun> Pages::asked_runs(const Target& target) {
+std::vector<FoundRun> Pages::asked_runs(const http::Target& target) {
   std::vector<FoundRun> asked;
   for (auto& [name, value] : target.query) {
     if (name != "run") continue;
@@ -84,7 +95,7 @@ std::vector<FoundRun> Pages::asked_runs(const Target& target) {
   return asked;
 }
 
-void Pages::answer_run(const Target& target, httplib::Response& response) {
+void Pages::answer_run(const http::Target& target, httplib::Response& response) {
   std::vector<FoundRun> runs;
   if (target.path.size() == 2 && target.path[1].empty()) {
     runs = asked_runs(target);
@@ -98,7 +109,7 @@ void Pages::answer_run(const Target& target, httplib::Response& response) {
       return;
     }
     if (rest.size() > 1 || !rest[0].empty()) {
-      if (const auto file = read_served_file(run.folder, rest)) answer_text(response, file->bytes, file->type.c_str());
+      if (const auto file = open_served_file(run.folder, rest)) answer_file(response, *file);
       return;
     }
     runs.push_back(run);
@@ -110,14 +121,14 @@ void Pages::answer_run(const Target& target, httplib::Response& response) {
   answer_text(response, live_page(runs, nonce), html);
 }
 
-void Pages::answer_data(const Target& target, const std::string& known_tag, httplib::Response& response) {
+void Pages::answer_data(const http::Target& target, const std::string& known_tag, httplib::Response& response) {
   const auto runs = asked_runs(target);
   if (runs.empty() || answer_tag(response, data_tag(runs), known_tag)) return;
   const MutexLock lock(reading_);
   answer_text(response, live_data(runs), json);
 }
 
-void Pages::answer_lines(const Target& target, httplib::Response& response) {
+void Pages::answer_lines(const http::Target& target, httplib::Response& response) {
   const auto runs = asked_runs(target);
   if (runs.size() != 1) return;
   const auto& folder = runs[0].folder;

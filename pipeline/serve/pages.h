@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "pipeline/serve/request_head.h"
+#include "pipeline/http/request_head.h"
 #include "pipeline/serve/run_list.h"
 #include "sampling/core/mutex.h"
 
@@ -17,7 +17,7 @@ namespace flowtrain::serve {
 /// | `/`, `/list.js`, `/live.js`, `/style.css`, `/live.css` | the list of runs, and parts of pages |
 /// | `/runs` | the list as JSON |
 /// | `/run/NAME/` | the live page of a run |
-/// | `/run/NAME/FILE` | a file of the run's folder (read_served_file) |
+/// | `/run/NAME/FILE` | a file of the run's folder (open_served_file) |
 /// | `/run/?run=NAME&run=NAME` | the live page of several runs over one another |
 /// | `/data?run=NAME…` | what such a page draws |
 /// | `/lines?run=NAME&from=MARK` | the lines of metrics.jsonl since X-Mark of an answer before |
@@ -27,13 +27,13 @@ class Pages {
   explicit Pages(const std::filesystem::path& folder) : runs_(folder) {}
 
   /// Any thread. `known_tag`: If-None-Match.
-  void answer(const Target& target, const std::string& known_tag, httplib::Response& response);
+  void answer(const http::Target& target, const std::string& known_tag, httplib::Response& response);
 
  private:
-  void answer_run(const Target& target, httplib::Response& response);
-  void answer_data(const Target& target, const std::string& known_tag, httplib::Response& response);
-  void answer_lines(const Target& target, httplib::Response& response);
-  std::vector<FoundRun> asked_runs(const Target& target);
+  void answer_run(const http::Target& target, httplib::Response& response);
+  void answer_data(const http::Target& target, const std::string& known_tag, httplib::Response& response);
+  void answer_lines(const http::Target& target, httplib::Response& response);
+  std::vector<FoundRun> asked_runs(const http::Target& target);
 
   RunList runs_;
   Mutex reading_;  // one page at a time reads whole runs

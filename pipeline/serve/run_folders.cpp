@@ -17,7 +17,6 @@ namespace fs = std::filesystem;
 
 constexpr int most_depth = 3;
 constexpr std::size_t most_runs = 1'000;
-constexpr off_t most_file_bytes = 64 << 20;
 
 const std::map<std::string, std::string> served_types{
     {"metrics.jsonl", "application/x-ndjson"},  {"bad_samples.jsonl", "application/x-ndjson"},
@@ -80,7 +79,7 @@ class Descriptor {
     std::swap(number_, other.number_);
     return *this;
   }
-  int number() const { return number_; }
+  const int& number() const { return number_; }
 
  private:
   int number_;
@@ -99,7 +98,7 @@ std::vector<FoundRun> find_runs(const fs::path& folder) {
   return found;
 }
 
-std::optional<ServedFile> read_served_file(const fs::path& run, const std::vector<std::string>& path) {
+std::optional<ServedFile> open_served_file(const fs::path& run, const std::vector<std::string>& path) {
   const auto type = type_of(path);
   if (type.empty()) return {};
   Descriptor at(::open(run.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -109,16 +108,16 @@ std::optional<ServedFile> read_served_file(const fs::path& run, const std::vecto
     if (at.number() < 0) return {};
   }
   struct stat state {};
-  if (::fstat(at.number(), &state) != 0 || !S_ISREG(state.st_mode) || state.st_size > most_file_bytes) return {};
-  ServedFile file{std::string(static_cast<std::size_t>(state.st_size), '\0'), type};
-  std::size_t done = 0;
-  while (done < file.bytes.size()) {
-    const auto got = TEMP_FAILURE_RETRY(::read(at.number(), file.bytes.data() + done, file.bytes.size() - done));
-    if (got <= 0) break;
-    done += static_cast<std::size_t>(got);
-  }
-  file.bytes.resize(done);
-  return file;
+  if (::fstat(at.number(), &state) != 0 || !S_ISREG(state.st_mode)) return {};
+  auto owner = std::make_shared<const Descriptor>(std::move(at));
+  return ServedFile{{owner, &owner->number()}, static_cast<std::uint64_t>(state.st_size), type};
+}
+
+std::string ServedFile::part(std::uint64_t offset) const {
+  std::string bytes(64 << 10, '\0');
+  const auto got = TEMP_FAILURE_RETRY(::pread(*descriptor, bytes.data(), bytes.size(), static_cast<off_t>(offset)));
+  bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  return bytes;
 }
 
 }  // namespace flowtrain::serve

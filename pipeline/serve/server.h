@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "pipeline/serve/connection_limits.h"
+#include "pipeline/http/connection_limits.h"
 
 namespace flowtrain::serve {
 
@@ -14,7 +14,7 @@ struct ServerOptions {
   std::string host = "127.0.0.1";  ///< the address to listen at
   int port = 8700;                 ///< 0: any free one
   std::string token;               ///< what a visitor needs; empty: none, or a random one where `host` is no loopback
-  ConnectionLimits limits = {};
+  http::ConnectionLimits limits = {};
   int connections = 24;  ///< served at a time; further ones wait
 };
 
@@ -24,7 +24,7 @@ class Server {
  public:
   /// Begins to listen. Throws UserError: data where there is no such folder, usage for a token or an address that
   /// cannot be, and where the port is taken.
-  explicit Server(ServerOptions options);
+  explicit Server(const ServerOptions& options);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -32,7 +32,7 @@ class Server {
   /// Where a browser finds it, with the token: "http://127.0.0.1:8700/?token=…".
   std::string url() const;
   int port() const;
-  /// Serves until stop(). Call it once.
+  /// Serves until stop(). Call it once. Throws UserError(usage) where the port was lost, and cannot be had again.
   void run();
   /// Ends run(), from any thread, within moments.
   void stop();

@@ -76,7 +76,7 @@ int status_of(const std::string& answer) {
 }  // namespace
 
 TEST_CASE("prometheus: a page has each metric once, in base units, whatever names a net logs") {
-  RunMetrics metrics{.run = "a \"run\"\\\n", .rank = 0, .iterations = 40, .line = {}, .validation = {}};
+  ExposedMetrics metrics{.run = "a \"run\"\\\n", .rank = 0, .iterations = 40, .line = {}, .validation = {}};
   metrics.line = {{"iter", 40},         {"loss", 0.25},         {"lr", 1e-5},          {"samples_per_s", 1e6},
                   {"grad_norm", NAN},   {"time.forward", 0.01}, {"loss.a", 1},         {"time.backward", 0.02},
                   {"loss_a", INFINITY}, {"host_memory_mb", 2},  {"limit", "transfer"}, {"odd \"name\"", 3}};

@@ -1,9 +1,11 @@
-#include "pipeline/serve/request_head.h"
+#include "pipeline/http/request_head.h"
 
 #include <doctest/doctest.h>
 
+#include "pipeline/http/host.h"
 #include "pipeline/serve/access.h"
 
+using namespace flowtrain::http;
 using namespace flowtrain::serve;
 
 namespace {

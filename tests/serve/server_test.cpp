@@ -25,7 +25,7 @@ const std::string line = R"({"kind":"train","iter":10,"epoch":1,"loss":1.5,"samp
 // Two runs, and files that nobody may see.
 class ServedRuns {
  public:
-  explicit ServedRuns(const std::string& token = "", ConnectionLimits limits = {}) {
+  explicit ServedRuns(const std::string& token = "", http::ConnectionLimits limits = {}) {
     folder_.write("secret.txt", secret);
     folder_.write("secret/config.toml", secret);
     folder_.write("runs/one/config.toml", "[run]\nmax_iter = 20\n");

@@ -1,4 +1,4 @@
-#include "pipeline/serve/connection.h"
+#include "pipeline/http/connection.h"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace flowtrain::serve {
+namespace flowtrain::http {
 
 Connection::Connection(int socket, const ConnectionLimits& limits, const std::atomic<bool>& stopping)
     : socket_(socket), limits_(limits), stopping_(stopping) {}
@@ -82,7 +82,7 @@ void Connection::finish() {
   }
 }
 
-// Nobody asks: what matters of a client is its token.
+// httplib wants addresses; nothing uses them.
 void Connection::get_remote_ip_and_port(std::string& ip, int& port) const {
   ip.clear();
   port = 0;
@@ -90,4 +90,4 @@ void Connection::get_remote_ip_and_port(std::string& ip, int& port) const {
 
 void Connection::get_local_ip_and_port(std::string& ip, int& port) const { get_remote_ip_and_port(ip, port); }
 
-}  // namespace flowtrain::serve
+}  // namespace flowtrain::http

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace flowtrain::serve {
+namespace flowtrain::http {
 
 /// Limits of a head; what is beyond is refused.
 inline constexpr std::size_t most_head_bytes = 16'384, most_header_lines = 64, most_target_bytes = 2'048;
@@ -46,4 +46,4 @@ std::optional<Refusal> parse_head(std::string_view text, RequestHead& head);
 /// the path has a slash or a backslash, is "." or "..", or is empty other than the last one.
 std::optional<Target> parse_target(std::string_view target);
 
-}  // namespace flowtrain::serve
+}  // namespace flowtrain::http

@@ -1,11 +1,11 @@
-#include "pipeline/serve/request_head.h"
+#include "pipeline/http/request_head.h"
 
 #include <algorithm>
 #include <array>
 
 #include "sampling/core/parse.h"
 
-namespace flowtrain::serve {
+namespace flowtrain::http {
 namespace {
 
 constexpr std::array<std::string_view, 5> kept_headers{"host", "cookie", "authorization", "if-none-match",
@@ -125,4 +125,4 @@ std::optional<Target> parse_target(std::string_view text) {
   return target;
 }
 
-}  // namespace flowtrain::serve
+}  // namespace flowtrain::http

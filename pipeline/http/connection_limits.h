@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-namespace flowtrain::serve {
+namespace flowtrain::http {
 
 /// Limits of a connection. Each one serves a single request.
 struct ConnectionLimits {
@@ -12,4 +12,4 @@ struct ConnectionLimits {
   std::chrono::milliseconds rest{500};       ///< to read what a client still sends, so that it gets the answer
 };
 
-}  // namespace flowtrain::serve
+}  // namespace flowtrain::http

@@ -9,10 +9,10 @@
 #include <string>
 #include <string_view>
 
-#include "pipeline/serve/connection_limits.h"
-#include "pipeline/serve/request_head.h"
+#include "pipeline/http/connection_limits.h"
+#include "pipeline/http/request_head.h"
 
-namespace flowtrain::serve {
+namespace flowtrain::http {
 
 /// Gives httplib the head that was checked, as a request of a few known lines, and then the end of the connection. Does
 /// not own the socket.
@@ -48,4 +48,4 @@ class Connection : public httplib::Stream {
   std::optional<Clock::time_point> answer_end_;
 };
 
-}  // namespace flowtrain::serve
+}  // namespace flowtrain::http
