@@ -4,6 +4,7 @@
 
 #include "pipeline/commands/flags.h"
 #include "pipeline/postmortem/report.h"
+#include "pipeline/telemetry/log.h"
 
 namespace flowtrain::commands {
 
@@ -20,7 +21,8 @@ int postmortem(const Arguments& arguments, Interrupt&) {
   app.add_flag("--former", former, "of the start before the last one, after a resume or a restart");
   app.add_flag("--json", as_json, "print JSON, with each record");
   if (!parse(app, arguments)) return 0;
-  const auto logs = read_flights(run, former);
+  const auto [logs, unreadable] = read_flights(run, former);
+  for (auto& why : unreadable) log_warn(why);
   std::fputs((as_json ? postmortem_json(logs, seconds_s) : postmortem_text(logs, seconds_s)).c_str(), stdout);
   return 0;
 }

@@ -169,10 +169,35 @@ Diagnosis of_running(const std::vector<FlightLog>& logs, const Logs& running) {
   return {text, std::nullopt, position};
 }
 
+// Nobody knows whether these would have gone on.
+Diagnosis of_unknown(const std::vector<FlightLog>& logs, const Logs& unknown) {
+  const FlightLog* late = behind(unknown);
+  const FlightLog& shown = late ? *late : *unknown.front();
+  const auto position = position_of(shown);
+  return {concat("whether the processes live is not to be seen from here; at its last sign of life rank ", shown.rank,
+                 " was in ", position.text, " for ", seconds_text(position.for_s), others_text(logs, shown, "waited")),
+          shown.rank, position};
+}
+
+// Ranks that failed by themselves, and not because they lost others, before any was killed: who starts the processes
+// kills the rest then.
+Logs failed_before(const std::vector<FlightLog>& logs, const Logs& gone) {
+  const FlightTime first_gone = (*std::ranges::min_element(gone, {}, &FlightLog::last))->last;
+  Logs failed = in_state(logs, State::failed);
+  std::erase_if(failed, [&](const FlightLog* log) {
+    return log->exit_code == static_cast<std::uint64_t>(ExitCode::distributed) || log->last >= first_gone;
+  });
+  return failed;
+}
+
 Diagnosis of_all(const std::vector<FlightLog>& logs) {
-  if (const auto gone = in_state(logs, State::gone); !gone.empty()) return of_gone(logs, gone);
+  if (const auto gone = in_state(logs, State::gone); !gone.empty()) {
+    const auto failed = failed_before(logs, gone);
+    return failed.empty() ? of_gone(logs, gone) : of_failed(logs, failed);
+  }
   if (const auto stopped = in_state(logs, State::stopped); !stopped.empty()) return of_stopped(logs, stopped);
   if (const auto failed = in_state(logs, State::failed); !failed.empty()) return of_failed(logs, failed);
+  if (const auto unknown = in_state(logs, State::unknown); !unknown.empty()) return of_unknown(logs, unknown);
   if (const auto running = in_state(logs, State::running); !running.empty()) return of_running(logs, running);
   return {concat(logs.size() > 1 ? "all ranks" : "the run", " ended without an error, after iteration ",
                  last_iteration(logs.front())),

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <system_error>
 
@@ -16,6 +17,7 @@
 #include "sampling/core/parse.h"
 #include "sampling/core/text.h"
 #include "stages/flight/boot.h"
+#include "stages/system/wall_time.h"
 
 namespace flowtrain {
 
@@ -26,11 +28,6 @@ using Word = std::uint64_t;
 using Content = flight::File<Word>;
 
 constexpr double most_silence_s = 3;  // the process tells twice a second that it runs
-
-template <class Clock>
-FlightTime time_of() {
-  return std::chrono::nanoseconds(Clock::now().time_since_epoch()).count();
-}
 
 UserError damaged(const std::string& name, const std::string& what) {
   return UserError(ExitCode::data, concat(name, ": ", what), "expected the folder of a run that flowtrain trained");
@@ -88,6 +85,8 @@ class Reader {
       case flight::End::failed: return FlightLog::State::failed;
       default: return FlightLog::State::ended;
     }
+    const auto inode = content_.header.locked_inode;
+    if (inode == 0 || inode != now.inode) return FlightLog::State::unknown;
     if (!now.locked) return FlightLog::State::gone;
     return seconds_between(log.last, log.now) > most_silence_s ? FlightLog::State::stopped : FlightLog::State::running;
   }
@@ -169,9 +168,12 @@ FlightLog read_flight(const fs::path& path) {
     std::memcpy(content.get(), bytes.data(), sizeof(Content));
     if (!is_torn(*content)) break;
   }
-  FlightNow now{.wall = time_of<std::chrono::system_clock>(),
+  const std::chrono::nanoseconds monotonic = std::chrono::steady_clock::now().time_since_epoch();
+  FlightNow now{.wall = static_cast<FlightTime>(1e9 * wall_time_s()),
                 .boot = flight::boot_hash(),
-                .monotonic_ns = static_cast<Word>(time_of<std::chrono::steady_clock>())};
+                .monotonic_ns = static_cast<Word>(monotonic.count())};
+  struct stat state {};
+  if (::fstat(file.number, &state) == 0) now.inode = state.st_ino;
   now.locked = ::flock(file.number, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   return parse_flight(bytes, now, path.string());
 }
@@ -214,12 +216,20 @@ FlightLog parse_flight(std::span<const std::byte> bytes, const FlightNow& now, c
   return Reader(*content, name).read(now);
 }
 
-std::vector<FlightLog> read_flights(const fs::path& run, bool former) {
-  std::vector<FlightLog> logs;
+Flight read_flights(const fs::path& run, bool former) {
+  Flight flight;
+  auto& logs = flight.logs;
+  std::exception_ptr first_error;
   const fs::path folder = run / "flight";
   std::error_code error;
   for (fs::directory_iterator each(folder, error), end; !error && each != end; each.increment(error))
-    if (rank_in(each->path().filename().string(), former)) logs.push_back(read_flight(each->path()));
+    if (rank_in(each->path().filename().string(), former)) try {
+        logs.push_back(read_flight(each->path()));
+      } catch (const UserError& unreadable) {
+        flight.unreadable.push_back(first_line(unreadable.what()));
+        if (!first_error) first_error = std::current_exception();
+      }
+  if (logs.empty() && first_error) std::rethrow_exception(first_error);
   if (logs.empty())
     throw UserError(ExitCode::data,
                     concat("no flight record in ", folder.string(), former ? " of the start before" : ""),
@@ -233,7 +243,7 @@ std::vector<FlightLog> read_flights(const fs::path& run, bool former) {
     const auto first = std::ranges::find(logs, log.boot, &FlightLog::boot);
     shift(log, static_cast<FlightTime>(static_cast<Word>(first->wall_offset) - static_cast<Word>(log.wall_offset)));
   }
-  return logs;
+  return flight;
 }
 
 }  // namespace flowtrain

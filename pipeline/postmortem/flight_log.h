@@ -60,7 +60,8 @@ struct FlightLog {
     stopped,  ///< the process is there, and does not run: a signal stopped it, or its machine is too busy
     ended,    ///< by itself
     failed,   ///< by itself, with an error
-    gone      ///< without a word: killed, or crashed
+    gone,     ///< without a word: killed, or crashed
+    unknown   ///< whether it lives is not to be seen here: a copy of the file, say
   };
 
   std::uint64_t rank = 0, world = 1, process = 0;
@@ -78,7 +79,8 @@ struct FlightLog {
 
 /// Whether a file's process lives, and what time it is.
 struct FlightNow {
-  bool locked = false;  ///< the process holds its lock on the file
+  bool locked = false;      ///< the process holds its lock on the file
+  std::uint64_t inode = 0;  ///< of the file; a copy has another one than it had
   FlightTime wall = 0;
   std::uint64_t boot = 0, monotonic_ns = 0;  ///< of this machine
 };
@@ -87,8 +89,14 @@ struct FlightNow {
 /// version, or damaged.
 FlightLog parse_flight(std::span<const std::byte> bytes, const FlightNow& now, const std::string& name);
 
-/// All ranks of a run whose folder has flight/rank-R.bin; `former`: of the start before. Ordered by rank. Throws
-/// UserError(data) where there is none, or one cannot be read.
-std::vector<FlightLog> read_flights(const std::filesystem::path& run, bool former);
+/// The ranks of a start.
+struct Flight {
+  std::vector<FlightLog> logs;          ///< ordered by rank; at least one
+  std::vector<std::string> unreadable;  ///< why others cannot be read
+};
+
+/// All ranks of a run whose folder has flight/rank-R.bin; `former`: of the start before. Throws UserError(data) where
+/// there is none, or none can be read.
+Flight read_flights(const std::filesystem::path& run, bool former);
 
 }  // namespace flowtrain

@@ -23,6 +23,7 @@ const char* to_text(FlightLog::State state) {
     case FlightLog::State::ended: return "ended";
     case FlightLog::State::failed: return "failed";
     case FlightLog::State::gone: return "gone";
+    case FlightLog::State::unknown: return "unknown";
   }
   return "";
 }

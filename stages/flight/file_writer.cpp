@@ -1,8 +1,11 @@
 #include "stages/flight/file_writer.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +17,8 @@
 
 #include "sampling/core/error.h"
 #include "stages/flight/boot.h"
+#include "stages/system/host_name.h"
+#include "stages/system/wall_time.h"
 
 namespace flowtrain::flight {
 
@@ -33,10 +38,23 @@ void put(char (&to)[Size], std::string_view text) {
 
 std::string_view text_in(const char* text, std::size_t size) { return {text, ::strnlen(text, size)}; }
 
-template <class Clock>
 std::uint64_t now_ns() {
-  const auto now = Clock::now().time_since_epoch();
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count());
+}
+
+// Whether a store to a mapping of the file can neither fail nor wait for a server. A file system that copies on write
+// may find no room for what was stored, and one of another machine may be gone: the process would be killed.
+bool is_safe_to_map(int descriptor) {
+  struct statfs system {};
+  if (::fstatfs(descriptor, &system) != 0) return false;
+  switch (static_cast<unsigned long>(system.f_type)) {
+    case EXT4_SUPER_MAGIC:
+    case XFS_SUPER_MAGIC:
+    case TMPFS_MAGIC:
+    case OVERLAYFS_SUPER_MAGIC: return true;
+    default: return false;
+  }
 }
 
 }  // namespace
@@ -51,8 +69,7 @@ FileWriter::FileWriter(const std::filesystem::path& path, std::uint64_t rank, st
   int error = ::posix_fallocate(descriptor_, 0, sizeof(File<AtomicWord>));
   void* memory = MAP_FAILED;
   if (error == 0) {
-    memory =
-        ::mmap(nullptr, sizeof(File<AtomicWord>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, descriptor_, 0);
+    memory = map();
     if (memory == MAP_FAILED) error = errno;
   }
   if (error != 0) {
@@ -60,12 +77,30 @@ FileWriter::FileWriter(const std::filesystem::path& path, std::uint64_t rank, st
     ::close(descriptor_);
     throw cannot_make(path, error);
   }
-  ::flock(descriptor_, LOCK_EX | LOCK_NB);  // who reads the file learns from it that the process lives
   content_ = static_cast<File<AtomicWord>*>(memory);
   write_header(rank, world);
+  save();
+}
+
+void* FileWriter::map() {
+  is_mapped_ = is_safe_to_map(descriptor_);
+  return ::mmap(nullptr, sizeof(File<AtomicWord>), PROT_READ | PROT_WRITE,
+                is_mapped_ ? MAP_SHARED | MAP_POPULATE : MAP_PRIVATE | MAP_ANONYMOUS, is_mapped_ ? descriptor_ : -1, 0);
+}
+
+// Other threads write meanwhile, as they do while a reader copies the file.
+void FileWriter::save() const {
+  if (is_mapped_) return;
+  const auto* bytes = reinterpret_cast<const char*>(content_);
+  for (std::size_t done = 0; done < sizeof(File<AtomicWord>);) {
+    const auto written = ::pwrite(descriptor_, bytes + done, sizeof(File<AtomicWord>) - done, static_cast<off_t>(done));
+    if (written <= 0) return;
+    done += static_cast<std::size_t>(written);
+  }
 }
 
 FileWriter::~FileWriter() {
+  save();
   ::munmap(content_, sizeof(File<AtomicWord>));
   ::close(descriptor_);
 }
@@ -78,12 +113,14 @@ void FileWriter::write_header(std::uint64_t rank, std::uint64_t world) {
   header.world = world;
   header.pid = static_cast<std::uint64_t>(::getpid());
   header.boot = boot_hash();
-  header.started_ns = header.alive_ns = now_ns<std::chrono::steady_clock>();
-  header.wall_ns = now_ns<std::chrono::system_clock>();
+  header.started_ns = header.alive_ns = now_ns();
+  header.wall_ns = static_cast<std::uint64_t>(1e9 * wall_time_s());
   header.places = 1;
-  char host[sizeof header.host] = {};
-  ::gethostname(host, sizeof host - 1);
-  put(header.host, host);
+  // Who reads the file learns from the lock that the process lives.
+  struct stat file {};
+  if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 && ::fstat(descriptor_, &file) == 0)
+    header.locked_inode = file.st_ino;
+  put(header.host, host_name());
   std::atomic_signal_fence(std::memory_order_release);
   std::memcpy(header.magic, magic, sizeof magic);
 }

@@ -16,7 +16,8 @@ using AtomicWord = std::atomic<std::uint64_t>;
 static_assert(AtomicWord::is_always_lock_free && sizeof(File<AtomicWord>) == sizeof(File<std::uint64_t>));
 static_assert(sizeof(File<std::uint64_t>) <= 1u << 20);
 
-/// Makes a file and maps it; its last writer unmaps it.
+/// Makes a file and maps it; its last writer unmaps it. Where a store to a mapping could fail or wait for a server, as
+/// on network file systems, the content is in memory, and save() writes it.
 class FileWriter {
  public:
   /// A file that is at `path` becomes `path` with ".1" before its extension. Throws UserError(snapshot).
@@ -26,6 +27,8 @@ class FileWriter {
   FileWriter& operator=(const FileWriter&) = delete;
 
   File<AtomicWord>& content() { return *content_; }
+  /// Writes the content where the file is not mapped. What cannot be written is missing; the next call may do it.
+  void save() const;
 
   /// The number of a place; 0 where there are too many.
   std::uint64_t place(const char* name, Kind kind) {
@@ -54,10 +57,12 @@ class FileWriter {
   }
   std::uint64_t learn(const char* name, Kind kind);
   void write_header(std::uint64_t rank, std::uint64_t world);
+  void* map();
 
   static constexpr std::size_t known_places = 1024;
 
   int descriptor_ = -1;  // holds a lock while the process lives
+  bool is_mapped_ = false;
   File<AtomicWord>* content_ = nullptr;
   std::array<Known, known_places> known_;
   Mutex mutex_;  // of the tables of places, queues and threads

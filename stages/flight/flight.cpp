@@ -259,6 +259,7 @@ void FlightRecorder::tell_life() {
   while (!is_over_) {
     const auto now = std::chrono::steady_clock::now();
     file_->content().header.alive_ns = ns_of(now);
+    file_->save();
     changed_.wait_until(lock, now + std::chrono::milliseconds(500));
   }
 }

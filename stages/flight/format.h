@@ -43,6 +43,7 @@ struct Header {
   Word end, exit_code;         ///< End; of one that failed
   Word places, queues;         ///< how many there are
   Word threads_without_place;  ///< that found all slots taken
+  Word locked_inode;           ///< of the file that the process holds a lock on while it lives; 0: there are no locks
   char host[64], message[256];
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// The flight recorder of a process: a mapped file of about 1 MB, with the places where each thread is and was last.
+// The flight recorder of a process: a file of about 1 MB, with the places where each thread is and was last.
 
 #include <filesystem>
 #include <memory>
@@ -13,8 +13,9 @@ namespace flight {
 class FileWriter;
 }
 
-/// While it lives, spans (flight.h) of all threads are recorded in `folder`/rank-R.bin. What the kernel has of the
-/// file is there after a kill -9, too. A process has one at a time; a later one takes over.
+/// While it lives, spans (flight.h) of all threads are recorded in `folder`/rank-R.bin. All of it survives kill -9;
+/// only a power cut or a crash of the kernel loses some. Where the file cannot be mapped safely (FileWriter), it is
+/// written twice a second. A process has one at a time; a later one takes over.
 class FlightRecorder {
  public:
   /// Makes the folder, whose parent must be there. The file of the start before is kept as rank-R.1.bin. The calling

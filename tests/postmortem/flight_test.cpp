@@ -19,7 +19,9 @@ namespace {
 
 using State = FlightLog::State;
 
-FlightLog log_of(const TempFolder& folder, bool former = false) { return read_flights(folder.path(), former).at(0); }
+FlightLog log_of(const TempFolder& folder, bool former = false) {
+  return read_flights(folder.path(), former).logs.at(0);
+}
 
 const FlightThread& thread_called(const FlightLog& log, const std::string& name) {
   const auto found = std::ranges::find(log.threads, name, &FlightThread::name);

@@ -90,18 +90,18 @@ int train_here(const StartOptions& start, RunOptions options, Interrupt& interru
     open_log(ready.path, options.group->rank());
     flight = record_flight(ready.path, *options.group);
   }
-  std::array<double, 1> opened{1};
-  // A start that fails from here on leaves no folder: nobody makes a file in it any more.
-  options.group->sum("the opening of logs", opened);
-  if (ready.folder) {
-    const std::string environment = environment_of(ready.config, options) + "\n";
-    const Interrupt::Deferral whole(&interrupt);
-    write_file_atomically(ready.folder->path() / "env.json", environment);
-    log_info("run folder " + ready.folder->path().string());
-  } else {
-    options.progress = ProgressMode::off;
-  }
   try {
+    std::array<double, 1> opened{1};
+    // A start that fails from here on leaves no folder: nobody makes a file in it any more.
+    options.group->sum("the opening of logs", opened);
+    if (ready.folder) {
+      const std::string environment = environment_of(ready.config, options) + "\n";
+      const Interrupt::Deferral whole(&interrupt);
+      write_file_atomically(ready.folder->path() / "env.json", environment);
+      log_info("run folder " + ready.folder->path().string());
+    } else {
+      options.progress = ProgressMode::off;
+    }
     return run_training(ready, options, make_torch_learner, interrupt);
   } catch (const UserError& error) {
     flight_failed(first_line(error.what()), static_cast<int>(error.code()));
