@@ -1,6 +1,6 @@
 #include "pipeline/tensorboard/events.h"
 
-#include <chrono>
+#include "stages/system/wall_time.h"
 
 namespace flowtrain {
 
@@ -48,10 +48,6 @@ std::uint64_t big_endian_at(std::string_view bytes, std::size_t at) {
 }
 
 }  // namespace
-
-double wall_time_s() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 std::string version_event() {
   ProtoWriter event = event_at(0);

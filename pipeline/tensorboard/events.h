@@ -10,9 +10,6 @@
 
 namespace flowtrain {
 
-/// Seconds since 1970, which TensorBoard shows for each event and orders files by. Nothing in a run depends on it.
-double wall_time_s();
-
 /// The first event of each file: which of the rules of resumed runs hold for it.
 std::string version_event();
 /// The run goes on with iteration `first`: readers forget what they know of it and later ones.

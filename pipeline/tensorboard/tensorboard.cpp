@@ -105,27 +105,29 @@ TensorBoard::~TensorBoard() { finish(); }
 
 void TensorBoard::write_later(Task task) {
   if (run_.empty()) return;
-  MutexLock lock(mutex_);
-  if (waiting_.size() >= depth) {
-    ++lost_;
+  Reports& reports = *reports_;
+  MutexLock lock(reports.mutex);
+  if (reports.waiting.size() >= depth) {
+    ++reports.lost;
     return;
   }
-  waiting_.push_back(std::move(task));
-  ++queued_;
+  reports.waiting.push_back(std::move(task));
+  ++reports.queued;
 }
 
 void TensorBoard::loop() {
+  Reports& reports = *reports_;
   for (bool ends = false; !ends;) {
     const auto tasks = next_tasks();
     for (auto& task : tasks) guarded(task);
     if (!tasks.empty()) guarded([this] { add_pictures(); });
     guarded([this] { flush(); });
     {
-      MutexLock lock(mutex_);
-      written_ += tasks.size();
-      ends = ending_ && waiting_.empty();
+      MutexLock lock(reports.mutex);
+      reports.written += tasks.size();
+      ends = reports.ending && reports.waiting.empty();
     }
-    changed_.notify_all();
+    reports.changed.notify_all();
   }
 }
 
@@ -133,26 +135,26 @@ void TensorBoard::loop() {
 std::vector<TensorBoard::Task> TensorBoard::next_tasks() {
   const auto time = std::chrono::steady_clock::now() + pause;
   std::vector<Task> tasks;
-  MutexLock lock(mutex_);
-  while (!hurry_ && !ending_ && changed_.wait_until(lock, time)) {
+  Reports& reports = *reports_;
+  MutexLock lock(reports.mutex);
+  while (!reports.hurry && !reports.ending && reports.changed.wait_until(lock, time)) {
   }
-  hurry_ = false;
-  tasks.swap(waiting_);
+  reports.hurry = false;
+  tasks.swap(reports.waiting);
   return tasks;
 }
 
 std::function<void()> TensorBoard::wait_for_written() {
-  MutexLock lock(mutex_);
-  return [this, reports = queued_] { wait_until_written(reports); };
-}
-
-void TensorBoard::wait_until_written(std::uint64_t reports) {
-  MutexLock lock(mutex_);
-  while (written_ < reports) {
-    hurry_ = true;
-    changed_.notify_all();
-    changed_.wait(lock);
-  }
+  MutexLock lock(reports_->mutex);
+  return [shared = reports_, until = reports_->queued] {
+    Reports& reports = *shared;
+    MutexLock waiting(reports.mutex);
+    while (reports.written < until) {
+      reports.hurry = true;
+      reports.changed.notify_all();
+      reports.changed.wait(waiting);
+    }
+  };
 }
 
 void TensorBoard::guarded(const Task& task) {
@@ -249,18 +251,19 @@ void TensorBoard::histograms(std::uint64_t iteration, const Histograms& all) {
 void TensorBoard::finish() {
   if (!thread_.joinable()) return;
   {
-    MutexLock lock(mutex_);
-    ending_ = true;
+    MutexLock lock(reports_->mutex);
+    reports_->ending = true;
   }
-  changed_.notify_all();
+  reports_->changed.notify_all();
   thread_.join();
   // Of the last validation.
   guarded([this] {
     add_pictures();
     flush();
   });
-  MutexLock lock(mutex_);
-  if (lost_ > 0) warn(concat(lost_, " reports came faster than they could be written"));
+  Reports& reports = *reports_;
+  MutexLock lock(reports.mutex);
+  if (reports.lost > 0) warn(concat(reports.lost, " reports came faster than they could be written"));
 }
 
 }  // namespace flowtrain

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -47,7 +48,6 @@ class TensorBoard : public Logger {
   void write_later(Task task);
   void loop();
   std::vector<Task> next_tasks();
-  void wait_until_written(std::uint64_t reports);
   void guarded(const Task& task);
   void warn(const std::string& what);
   void open(const Drawing& graph);
@@ -59,11 +59,16 @@ class TensorBoard : public Logger {
   const std::filesystem::path run_;
   const std::uint64_t first_;
   const std::string config_;
-  Mutex mutex_;  // held only while reports are handed over
-  CondVar changed_;
-  std::vector<Task> waiting_ FT_GUARDED_BY(mutex_);
-  std::uint64_t queued_ FT_GUARDED_BY(mutex_) = 0, written_ FT_GUARDED_BY(mutex_) = 0, lost_ FT_GUARDED_BY(mutex_) = 0;
-  bool hurry_ FT_GUARDED_BY(mutex_) = false, ending_ FT_GUARDED_BY(mutex_) = false;
+  // What threads share. A snapshot that waits for reports may outlive the logger.
+  struct Reports {
+    Mutex mutex;  // held only while reports are handed over
+    CondVar changed;
+    std::vector<Task> waiting FT_GUARDED_BY(mutex);
+    std::uint64_t queued FT_GUARDED_BY(mutex) = 0, written FT_GUARDED_BY(mutex) = 0, lost FT_GUARDED_BY(mutex) = 0;
+    bool hurry FT_GUARDED_BY(mutex) = false, ending FT_GUARDED_BY(mutex) = false;
+  };
+
+  std::shared_ptr<Reports> reports_ = std::make_shared<Reports>();
   // Of the thread:
   std::optional<EventFile> file_;
   std::string records_;               // that are not written yet
