@@ -77,7 +77,7 @@ std::string StepGraphs::obstacle() const {
   if (spec_.mode != TrainMode::full) return "there is no update";
   if (spec_.train.integer("accum") > 1) return "train.accum is more than 1";
   if (spec_.group->size() > 1) return "several processes train";
-  if (spec_.profile) return "--profile looks into the step";
+  if (spec_.profile && spec_.profile->detailed()) return "--profile looks into the step";
   if (spec_.mixing.any()) return "[batch_augment] draws numbers for each batch";
   if (std::ranges::any_of(spec_.optims, is_more("every"))) return "optimizers take turns ([[optim]] every)";
   if (std::ranges::any_of(spec_.optims, is_more("accum")))
