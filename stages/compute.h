@@ -113,7 +113,8 @@ class Learner : public Validator {
   /// yet.
   virtual double step_flops() const { return 0; }
   /// After finish_gradients(): how the values of weights and gradients are spread, as update() gets them. Changes
-  /// nothing. Waits for the device.
+  /// nothing. Waits for the device. Needs some of its memory: errors may be such that
+  /// ran_out_of_memory() knows.
   virtual Histograms histograms() const { return {}; }
   /// A net of its kind for overlapped validation, which it must outlive; null: it has none to give.
   virtual std::unique_ptr<ValidationReplica> make_replica() { return nullptr; }

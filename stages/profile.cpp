@@ -76,18 +76,19 @@ void Profile::count_wall() {
 }
 
 Profile::At::At(Profile* profile, Phase phase)
-    : flight_({.name = to_text(phase), .kind = phase == Phase::data ? FlightKind::waits : FlightKind::work}),
+    : begin_(Clock::now()),
+      flight_({.name = to_text(phase), .kind = phase == Phase::data ? FlightKind::waits : FlightKind::work}, begin_),
       profile_(profile),
       phase_(phase) {
   if (!profile_) return;
   outer_ = profile_->innermost_;
   profile_->innermost_ = this;
-  begin_ = Clock::now();
 }
 
 Profile::At::~At() {
-  if (!profile_) return;
   const auto end = Clock::now();
+  flight_.end(end);
+  if (!profile_) return;
   const double whole_s = seconds_of(end - begin_);
   if (outer_) outer_->inner_s_ += whole_s;
   profile_->innermost_ = outer_;

@@ -84,12 +84,12 @@ class Profile {
 
    private:
     friend class Profile;
-    const FlightSpan flight_;
+    const Clock::time_point begin_;
+    FlightSpan flight_;
     Profile* profile_;
     Phase phase_;
     At* outer_ = nullptr;
     double inner_s_ = 0;  // of others within this one
-    Clock::time_point begin_;
   };
 
   /// Work on a batch, in the window, while it lives. Nothing without a profile.

@@ -128,21 +128,11 @@ void Display::show(const StepEvent& event, const Scalars& parts) {
   now.loss = if_finite(event.loss);
   progress_.report(now);
   if (!metrics_) return;
-  JsonObject fields = train_fields(event);
-  add(parts, fields);
-  metrics_->write("train", fields);
-}
-
-// What a net, a step or a hook logs stands beside the line's own fields, and cannot take the place of one.
-void Display::add(const Scalars& parts, JsonObject& fields) {
-  const JsonObject own = fields;
-  for (auto& [name, value] : parts) {
-    if (name != "kind" && own.count(name) == 0)
-      fields[name] = value;
-    else if (clashes_.insert(name).second)
-      log_warn(concat("metrics.jsonl: a train line has a `", name,
-                      "` of its own; that of a net, a step or a hook is left out"));
-  }
+  metrics_->write("train", train_line(event, parts, [this](const std::string& name) {
+                    if (clashes_.insert(name).second)
+                      log_warn(concat("metrics.jsonl: a train line has a `", name,
+                                      "` of its own; that of a net, a step or a hook is left out"));
+                  }));
 }
 
 void Display::show(const ValidationEvent& validation) {

@@ -49,7 +49,6 @@ class Display : public Logger {
   void end();
   void show(const StepEvent& event, const Scalars& parts);
   void show(const ValidationEvent& validation);
-  void add(const Scalars& parts, JsonObject& fields);
 
   std::uint64_t max_iter_;
   MetricsFile* metrics_;

@@ -5,7 +5,7 @@ namespace flowtrain {
 void LoadReports::describe(StepEvent& event, const ConsumerTimes& now) {
   if (const auto shape = loader_.shape(); shape != shape_) {
     shape_ = shape;
-    since_shape_ = LoadMeter(loader_, now);
+    since_shape_ = since_report_ = LoadMeter(loader_, now);
   }
   if (event.report || now.wall_s - judged_at_s_ >= 1) {
     latest_ = judge(since_report_.load(now));

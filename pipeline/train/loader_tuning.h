@@ -20,7 +20,7 @@ struct LoaderTuning {
   /// `now`: of the compute thread.
   void after_iteration(const Pace::IterationTime& time, const ConsumerTimes& now);
 
-  std::optional<LoadMeter> since_change = {};
+  std::optional<LoadMeter> since_change = {};  ///< begun by after_iteration()
 
  private:
   void tell() const;

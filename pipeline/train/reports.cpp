@@ -51,10 +51,11 @@ void Reports::complete(StepEvent& event) {
   event.loss_avg = 0;
   for (const double loss : state.losses) event.loss_avg += loss / static_cast<double>(state.losses.size());
   pace.describe(event);
+  const double iteration_s = event.data_time_s + event.step_time_s;  // of this process
   if (load) load->describe(event, pace.consumer());
   if (event.report) {
     pace.compare_ranks(group, event);
-    read_gauges(event);
+    read_gauges(event, iteration_s);
   }
   const auto done = static_cast<double>(event.iteration + 1 - plan.first);
   event.elapsed_s = pace.elapsed_s();
@@ -62,13 +63,12 @@ void Reports::complete(StepEvent& event) {
   event.eta_s = pace.run_s() / done * static_cast<double>(plan.last - event.iteration);
 }
 
-void Reports::read_gauges(StepEvent& event) const {
+void Reports::read_gauges(StepEvent& event, double iteration_s) const {
   if (gauges.phases) event.phase_s = gauges.phases->line_s();
   for (double& time_s : event.phase_s) time_s /= static_cast<double>(pace.iterations());
   if (gauges.machine) event.machine = gauges.machine->now();
-  const double wall_s = event.data_time_s + event.step_time_s;
-  if (event.flops > 0 && gauges.peak_flops > 0 && wall_s > 0)
-    event.mfu = event.flops / group.size() / wall_s / gauges.peak_flops;
+  if (event.flops > 0 && gauges.peak_flops > 0 && iteration_s > 0)
+    event.mfu = event.flops / group.size() / iteration_s / gauges.peak_flops;
 }
 
 void Reports::show(const StepEvent& event, const Scalars& scalars) {

@@ -49,7 +49,7 @@ struct Reports {
  private:
   bool ends_epoch() const { return plan.per_epoch > 0 && state.iteration % plan.per_epoch == 0; }
   void complete(StepEvent& event);
-  void read_gauges(StepEvent& event) const;
+  void read_gauges(StepEvent& event, double iteration_s) const;
   void add_to_means(const StepEvent& event, const Scalars& scalars);
   void add_to_mean(const std::string& name, double value);
   void show(const StepEvent& event, const Scalars& scalars);

@@ -15,9 +15,8 @@ void add_if_known(JsonObject& fields, const char* name, double value) {
   if (std::isfinite(value)) fields[name] = value;
 }
 
-}  // namespace
-
-JsonObject train_fields(const StepEvent& event) {
+// The line's own, without `kind`. What is not known is left out.
+JsonObject fields_of(const StepEvent& event) {
   JsonObject fields{{"iter", event.iteration},
                     {"epoch", event.epoch + 1},
                     {"loss", event.loss},
@@ -53,10 +52,18 @@ JsonObject train_fields(const StepEvent& event) {
   return fields;
 }
 
-JsonObject train_line(const StepEvent& event, const Scalars& logged) {
-  JsonObject fields = train_fields(event);
-  for (auto& [name, value] : logged)
-    if (name != "kind") fields.emplace(name, value);  // nothing where there is a field of that name
+}  // namespace
+
+JsonObject train_line(const StepEvent& event, const Scalars& logged,
+                      const std::function<void(const std::string&)>& on_clash) {
+  const JsonObject own = fields_of(event);
+  JsonObject fields = own;
+  for (auto& [name, value] : logged) {
+    if (name != "kind" && own.count(name) == 0)
+      fields[name] = value;
+    else if (on_clash)
+      on_clash(name);
+  }
   return fields;
 }
 

@@ -5,8 +5,11 @@
 #include <stop_token>
 #include <utility>
 
+#include "pipeline/telemetry/log.h"
 #include "pipeline/verify/hash_journal.h"
 #include "sampling/core/error.h"
+#include "sampling/core/out_of_memory.h"
+#include "sampling/core/text.h"
 #include "stages/flight/flight.h"
 #include "stages/profile.h"
 
@@ -170,7 +173,13 @@ bool Trainer::wants_stats(const Plan& plan) const {
 // An iteration without gradients has nothing to show.
 void Trainer::show_histograms(std::uint64_t iteration) {
   if (parts_.histograms_every == 0 || iteration % parts_.histograms_every != 0 || errors_.failed()) return;
-  parts_.loggers.histograms(iteration, parts_.learner->histograms());
+  try {
+    parts_.loggers.histograms(iteration, parts_.learner->histograms());
+  } catch (const std::exception& error) {  // the step itself had enough memory
+    if (!ran_out_of_memory(error)) throw;
+    log_warn(concat("no histograms of iteration ", iteration, " (display.histograms): ", first_line(error.what()),
+                    "; training goes on"));
+  }
 }
 
 void Trainer::report(StepEvent event, const std::optional<StepStats>& stats) {
@@ -184,7 +193,8 @@ void Trainer::report(StepEvent event, const std::optional<StepStats>& stats) {
     state_.line.clipped += stats->clipped;
   }
   event.lr = hyper_.lr();
-  event.flops = parts_.learner->step_flops() * parts_.group->size();
+  if (event.iteration == 1 || reports_.due(event.iteration))
+    event.flops = parts_.learner->step_flops() * parts_.group->size();
   reports_.put(event, scalars);
   state_.elapsed_s = reports_.pace.elapsed_s();
 }
