@@ -53,7 +53,7 @@ std::string meaning_of(int status) {
   }
 }
 
-std::string hint_for(int status, const std::string& code, const Location& from) {
+std::string hint_for(int status, const std::string& code, const RemoteLocation& from) {
   if (status == 404 || status == 410) return "check the name and the range of shards";
   if (code == "ExpiredToken" || code == "InvalidToken" || code == "TokenRefreshRequired")
     return "get new credentials and set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN";

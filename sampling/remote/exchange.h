@@ -35,7 +35,7 @@ struct RemoteFailure {
 class Exchange {
  public:
   /// `expected` (may be null): the version that the file must have. All must outlive this.
-  Exchange(const Location& from, std::uint64_t first, std::span<std::byte> into, const RemoteVersion* expected)
+  Exchange(const RemoteLocation& from, std::uint64_t first, std::span<std::byte> into, const RemoteVersion* expected)
       : from_(from), first_(first), into_(into), expected_(expected) {}
   Exchange(const Exchange&) = delete;
 
@@ -60,7 +60,7 @@ class Exchange {
   void refuse(const std::string& message, const std::string& hint = {});
   RemoteFailure refusal() const;
 
-  const Location& from_;
+  const RemoteLocation& from_;
   std::uint64_t first_;
   std::span<std::byte> into_;
   const RemoteVersion* expected_;

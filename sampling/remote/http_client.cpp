@@ -45,7 +45,7 @@ HttpClient::HttpClient(Patience patience, std::stop_token stop, Outages& outages
   libcurl();  // throws here rather than at a request
 }
 
-RemoteVersion HttpClient::fetch(const Location& from, const RemoteVersion* expected, std::uint64_t first,
+RemoteVersion HttpClient::fetch(const RemoteLocation& from, const RemoteVersion* expected, std::uint64_t first,
                                 std::span<std::byte> into) const {
   const auto give_back_handle = [this](void* handle) { give_back(handle); };
   const std::unique_ptr<void, decltype(give_back_handle)> handle(borrow().release(), give_back_handle);

@@ -50,7 +50,7 @@ class HttpClient {
 
   /// Fills `into` (not empty) from byte `first` on; of a transfer that broke only the rest is asked for again. The file
   /// must be of the version `expected`, unless that is null. Returns the version that is there. Throws RemoteError.
-  RemoteVersion fetch(const Location& from, const RemoteVersion* expected, std::uint64_t first,
+  RemoteVersion fetch(const RemoteLocation& from, const RemoteVersion* expected, std::uint64_t first,
                       std::span<std::byte> into) const;
 
  private:

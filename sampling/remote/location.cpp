@@ -36,13 +36,13 @@ bool is_bucket(std::string_view name) {
   });
 }
 
-Location locate_s3(std::string_view path) {
+RemoteLocation locate_s3(std::string_view path) {
   const auto rest = path.substr(s3_scheme.size());
   const auto slash = std::min(rest.find('/'), rest.size());
   const std::string bucket(rest.substr(0, slash));
   if (!is_bucket(bucket) || slash + 1 >= rest.size())
     throw RemoteError("no path of S3", "write it as s3://bucket/key.tar");
-  Location location{.url = {}, .s3 = true};
+  RemoteLocation location{.url = {}, .s3 = true};
   location.region = environment("AWS_REGION", environment("AWS_DEFAULT_REGION", "us-east-1").c_str());
   location.key_id = environment("AWS_ACCESS_KEY_ID");
   if (!location.key_id.empty()) {
@@ -79,8 +79,8 @@ std::string public_name(std::string_view path) {
   return std::string(path.substr(0, host)) + std::string(path.substr(from, end - from));
 }
 
-Location locate(const std::string& path) {
-  return path.starts_with(s3_scheme) ? locate_s3(path) : Location{.url = path};
+RemoteLocation locate(const std::string& path) {
+  return path.starts_with(s3_scheme) ? locate_s3(path) : RemoteLocation{.url = path};
 }
 
 }  // namespace flowtrain

@@ -21,7 +21,7 @@ class RemoteError : public std::runtime_error {
 };
 
 /// Where a file lies.
-struct Location {
+struct RemoteLocation {
   std::string url;  ///< to request
   bool s3 = false;
   std::string region = {};                           ///< of S3
@@ -38,6 +38,6 @@ std::string public_name(std::string_view path);
 /// Amazon's address of the bucket in AWS_REGION (or AWS_DEFAULT_REGION, or us-east-1); credentials are
 /// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN. Throws RemoteError for an s3:// path without bucket
 /// or key, or a key id without its secret.
-Location locate(const std::string& path);
+RemoteLocation locate(const std::string& path);
 
 }  // namespace flowtrain

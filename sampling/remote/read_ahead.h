@@ -21,7 +21,7 @@ namespace flowtrain {
 
 /// A file on a server, in the version that is read.
 struct RemoteTarget {
-  Location location;
+  RemoteLocation location;
   RemoteVersion version = {};
 };
 
