@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
@@ -12,6 +11,7 @@
 #include "pipeline/report_page/run_records.h"
 #include "pipeline/report_page/stored_config.h"
 #include "pipeline/run_reader/run_summary.h"
+#include "stages/system/wall_time.h"
 
 namespace flowtrain {
 
@@ -92,14 +92,12 @@ std::string run_data(const ReportedRun& run, const ReportOptions& options) {
   const auto config = stored_document(folder);
   const auto result = json_of_file(folder / "result.json");
   const auto link = link_to(folder, options.page_folder);
-  const auto written = std::chrono::duration_cast<std::chrono::milliseconds>(
-      std::chrono::system_clock::now().time_since_epoch());  // for people alone
   ordered_json data{
       {"name",
        stored_value<std::string>(config, "name").value_or(fs::absolute(folder).lexically_normal().filename().string())},
       {"path", folder.string()},
       {"link", link},
-      {"written_ms", written.count()},
+      {"written_ms", static_cast<std::int64_t>(1e3 * wall_time_s())},
       {"status", status_of(run, result, metrics)},
       {"verdict", metrics.verdict},
       {"best", best_of(folder, result, config, metrics)},

@@ -1,11 +1,9 @@
 #include "pipeline/run_reader/run_summary.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <ctime>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -14,6 +12,8 @@
 #include "pipeline/config/document.h"
 #include "sampling/core/error.h"
 #include "sampling/core/parse.h"
+#include "stages/system/host_name.h"
+#include "stages/system/wall_time.h"
 
 namespace flowtrain {
 namespace {
@@ -44,23 +44,11 @@ std::string text_of(const json& object, const char* key) {
   return object.is_object() && found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  ::gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
-
 // In seconds since 1970.
 std::optional<double> time_of(const fs::path& file) {
   struct stat state {};
   if (::stat(file.c_str(), &state) != 0) return {};
   return static_cast<double>(state.st_mtim.tv_sec) + 1e-9 * static_cast<double>(state.st_mtim.tv_nsec);
-}
-
-double now_s() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
 std::uint64_t whole_number(const Document& document, const std::string& key) {
@@ -94,7 +82,7 @@ RunSummary RunWatcher::summary() {
   read_metrics();
   RunSummary result;
   result.written_s = time_of(folder_ / "metrics.jsonl");
-  if (result.written_s) result.age_s = std::max(0.0, now_s() - *result.written_s);
+  if (result.written_s) result.age_s = std::max(0.0, wall_time_s() - *result.written_s);
   const auto line = json::parse(train_line_, nullptr, /*allow_exceptions=*/false);
   result.iteration = iteration_;
   result.last_iteration = last_iteration();
