@@ -10,6 +10,7 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <typeinfo>
 
@@ -92,6 +93,12 @@ void report_shortage(int file, const std::exception& error) {
   } catch (const UserError& error) {
     put(STDERR_FILENO, "error: " + user_text(error) + "\n");
     ::_exit(static_cast<int>(error.code()));
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::resource_unavailable_try_again)
+      end_process(ExitCode::usage, [&](int file) {
+        put(file, concat("error: the system has no room for another thread or process: ", error.what(),
+                         "\n  hint: raise the limit (ulimit -u, or pids.max of the container)\n"));
+      });
   } catch (const std::exception& error) {
     if (ran_out_of_memory(error)) end_process(ExitCode::usage, [&](int file) { report_shortage(file, error); });
   } catch (...) {

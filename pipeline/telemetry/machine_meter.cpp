@@ -24,12 +24,13 @@ double resident_bytes(const std::string& process) {
   return resident * static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
-// A child belongs to the thread that started it.
+// /proc lists children by the thread that started them. A thread may end meanwhile.
 double bytes_of_children() {
   double bytes = 0;
-  std::error_code ignored;
-  for (auto& thread : std::filesystem::directory_iterator("/proc/self/task", ignored)) {
-    std::ifstream children(thread.path() / "children");
+  std::error_code error;
+  for (std::filesystem::directory_iterator thread("/proc/self/task", error), end; !error && thread != end;
+       thread.increment(error)) {
+    std::ifstream children(thread->path() / "children");
     for (std::string process; children >> process;) bytes += resident_bytes(process);
   }
   return bytes;
@@ -62,12 +63,13 @@ class GpuMeter {
   Nvml::Gpu gpu_ = nullptr;
 };
 
-// A part of a GPU (MIG) knows its memory and not its utilisation, for example.
+// A part of a GPU (MIG) knows its memory and not its utilisation, for example; there may be no memory for a name. No
+// gauge ends a run.
 template <class Ask>
 double if_known(const Ask& ask) {
   try {
     return ask();
-  } catch (const std::runtime_error&) {
+  } catch (const std::exception&) {
     return unknown;
   }
 }
@@ -95,14 +97,14 @@ void MachineMeter::loop(const std::string& pci_bus_id, const std::string& nvml) 
   std::optional<GpuMeter> gpu;
   try {
     if (!pci_bus_id.empty()) gpu.emplace(pci_bus_id, nvml);
-  } catch (const std::runtime_error&) {  // no driver to ask: the GPU's values stay unknown
+  } catch (const std::exception&) {  // no driver to ask: the GPU's values stay unknown
   }
   do {
     if (gpu) {
       gpu_memory_mb_ = if_known([&] { return gpu->memory_mb(); });
       gpu_utilisation_ = if_known([&] { return gpu->utilisation(); });
     }
-    host_memory_mb_ = host_memory_mb();
+    host_memory_mb_ = if_known(host_memory_mb);
   } while (wait_for_next());
 }
 
