@@ -10,6 +10,7 @@
 #include "pipeline/config/part_kinds.h"
 #include "sampling/core/random.h"
 #include "stages/device/device.h"
+#include "stages/profile.h"
 #include "stages/torch/learner/learner.h"
 
 namespace flowtrain::testing {
@@ -24,6 +25,7 @@ struct Tables {
       optim{"optim", keys_with("optim", "sgd")}, train{"train", core_keys("train")}, run{"run", core_keys("run")},
       val{"val", core_keys("val")};
   std::vector<Settings> optims, groups;
+  Profile profile;  // as each run has one
 
   Tables() {
     net.set("hidden", std::vector<std::int64_t>{16}, {});
@@ -49,6 +51,7 @@ struct Tables {
     spec.class_names = {"a", "b", "c", "d"};
     spec.seed = 3;
     spec.graphs = std::move(graphs);
+    spec.profile = &profile;
     return make_torch_learner(spec);
   }
 };
