@@ -11,6 +11,7 @@
 #include "sampling/core/text.h"
 #include "sampling/core/warning.h"
 #include "stages/hooks.h"
+#include "stages/profile.h"
 #include "stages/torch/named.h"
 
 namespace flowtrain {
