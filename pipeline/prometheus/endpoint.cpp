@@ -58,7 +58,8 @@ PrometheusEndpoint::PrometheusEndpoint(const std::optional<ListenAddress>& addre
                     reason,
                     "; the run goes on without. Another port there, or port 0 for any that is free, helps if another "
                     "program has this one"));
-    return server_.reset();
+    server_.reset();
+    return;
   }
   server_->start();
   log_info(concat("Prometheus may read http://", http::host_and_port(address->host, server_->port()), "/metrics"));

@@ -11,6 +11,7 @@
 #include "sampling/core/parse.h"
 #include "sampling/core/text.h"
 #include "stages/system/named_thread.h"
+#include "stages/system/wall_time.h"
 
 namespace flowtrain {
 
