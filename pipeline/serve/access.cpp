@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "sampling/core/error.h"
+#include "sampling/core/parse.h"
 #include "sampling/core/text.h"
 
 namespace flowtrain::serve {

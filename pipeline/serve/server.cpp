@@ -10,6 +10,7 @@
 #include "pipeline/serve/pages.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/error.h"
+#include "sampling/core/parse.h"
 #include "sampling/core/text.h"
 #include "stages/system/host_name.h"
 
