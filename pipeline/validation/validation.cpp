@@ -65,10 +65,12 @@ Validated run_validation(Loader& loader, Validator& validator, BadSamples& bad, 
     attempt([&] {
       if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
       const FlightSpan flight({.name = "forward"});
+      auto forward = loader.forward(ticket);
       if (shown && !detector)
         shown->validate(validator, slab);
       else
         validator.validate(slab);
+      forward.on_stream.end();
       if (detection || detector)
         for (auto& row : loader.rows(ticket)) records.insert(row.id);
     });
