@@ -91,6 +91,12 @@ class Profile {
   /// In the window. Any thread.
   bool recording() const { return recording_.load(std::memory_order_relaxed); }
 
+  /// Whether work on an iteration's batch is recorded (0: on none in particular): in the window, and before it where
+  /// the window has that iteration. Any thread.
+  bool records(std::uint64_t iteration) const {
+    return recording() || (iteration > 0 && iteration >= window_first_ && iteration <= window_last_);
+  }
+
   /// The compute thread is at `phase` while it lives. One within another interrupts that one's time. Without a profile
   /// only the flight recorder and NVIDIA's profilers are told.
   class At {
@@ -117,11 +123,12 @@ class Profile {
     std::uint64_t iteration = 0;  ///< 0: unknown
   };
 
-  /// Work of the calling thread, in the window, while it lives. Without a profile only NVIDIA's profilers are told.
+  /// Work of the calling thread, where it is recorded (records()), while it lives. Without a profile only NVIDIA's
+  /// profilers are told.
   class Span {
    public:
     Span(Profile* profile, const Work& work)
-        : range_(work.name), profile_(profile && profile->recording() ? profile : nullptr), work_(work) {
+        : range_(work.name), profile_(profile && profile->records(work.iteration) ? profile : nullptr), work_(work) {
       if (profile_) begin_ = Clock::now();
     }
     ~Span();

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "pipeline/graph/loader_forward.h"
 #include "pipeline/graph/loader_nodes.h"
 #include "pipeline/graph/wiring.h"
 #include "sampling/core/text.h"
@@ -269,7 +270,7 @@ void Loader::stop() {
 
 Slab& Loader::slab(const Ticket& ticket) { return impl_->graph->slab(ticket); }
 BatchPlace Loader::place(const Ticket& ticket) const { return impl_->graph->context().place(ticket); }
-Loader::Forward Loader::forward(const Ticket& ticket) const {
+LoaderForward Loader::forward(const Ticket& ticket) const {
   const LoaderContext& loader = impl_->graph->context();
   const auto work = loader.work(loader.names.forward, ticket);
   return {{loader.parts.profile, work},

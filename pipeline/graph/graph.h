@@ -17,11 +17,14 @@
 #include "stages/clock.h"
 #include "stages/device/device.h"
 #include "stages/issue.h"
-#include "stages/profile.h"
 #include "stages/slab.h"
 #include "stages/ticket.h"
 
 namespace flowtrain {
+
+class Profile;
+struct BatchPlace;
+struct LoaderForward;
 
 /// oneTBB's workers, for all loaders of the process: make one before the first loader, keep it until the last is gone.
 class Scheduler {
@@ -101,12 +104,8 @@ class Loader {
   Slab& slab(const Ticket& ticket);
   /// Which batch it is, for a profile.
   BatchPlace place(const Ticket& ticket) const;
-  /// While it lives, the caller computes a forward pass of the batch: told to the loader's profile.
-  struct Forward {
-    Profile::Span span;
-    Profile::StreamSpan on_stream;  ///< end() it where the pass has been asked for
-  };
-  Forward forward(const Ticket& ticket) const;
+  /// A forward pass of the caller over the batch, for the loader's profile (pipeline/graph/loader_forward.h).
+  LoaderForward forward(const Ticket& ticket) const;
   /// Positions and records of the whole batch, of all processes, before bad ones were replaced.
   std::vector<StreamRow> rows(const Ticket& ticket) const;
   /// Hashes of the rows of this process, of a batch whose iteration LoaderParts::hash_every divides; row by row, one

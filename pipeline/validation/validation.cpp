@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "pipeline/graph/loader_forward.h"
 #include "pipeline/train/sample_account.h"
 #include "pipeline/validation/detect_share.h"
 #include "sampling/core/error.h"

@@ -73,6 +73,19 @@ TEST_CASE("a phase within another interrupts its time, and what is in the window
   CHECK(profile.threads().size() == 1);
 }
 
+TEST_CASE("what is prepared for an iteration of the window is recorded before the window begins") {
+  Profile profile(1, 40);
+  profile.begin_iteration(5);
+  for (const std::uint64_t iteration : {10u, 11u, 20u, 21u, 0u}) {
+    const Profile::Span span(&profile, {"train sample", {"train", iteration - 1}, iteration});
+    profile.count("train batches ready", 1);
+  }
+  std::vector<std::uint64_t> recorded;
+  for (auto& event : profile.events()) recorded.push_back(event.iteration);
+  CHECK(recorded == std::vector<std::uint64_t>{11, 20});
+  CHECK(profile.counts().empty());
+}
+
 TEST_CASE("every run adds up its phases for a train line, and records nothing") {
   Profile profile;
   CHECK_FALSE(profile.detailed());

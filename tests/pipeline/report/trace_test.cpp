@@ -7,6 +7,7 @@
 #include <set>
 
 #include "pipeline/graph/graph.h"
+#include "pipeline/graph/loader_forward.h"
 #include "tests/support/fakes.h"
 #include "tests/support/trace_check.h"
 
@@ -124,13 +125,13 @@ json events(const std::string& list) { return {{"traceEvents", json::parse("[" +
 TEST_CASE("the slices of a batch are linked, from reading to backward, over threads and streams") {
   StreamingDevice device, of_validation;
   const TraceContent trace = traced_run(device, of_validation);
-  // What is read in the window: a batch begins where the slab of one before it is given back.
-  for (int iteration = 17; iteration <= 20; ++iteration) {
+  for (int iteration = 11; iteration <= 20; ++iteration) {
     CAPTURE(iteration);
     const auto chunks = flows_of(trace, "train", iteration, true), whole = flows_of(trace, "train", iteration, false);
     CHECK(chunks.size() == TracedLoader::batch);  // fewer rows than chunks
     for (auto& chunk : chunks) CHECK(chunk == Names{"train read", "train sample", "train transfer"});
     REQUIRE(whole.size() == 1);
+    if (iteration <= 16) continue;  // a batch begins where the slab of one before it is given back: before the window
     CHECK(whole.front() == Names{"train transfer", "train transfer on train copy stream", "transfer",
                                  "transfer on compute stream", "forward", "forward on compute stream", "backward",
                                  "backward on compute stream"});
@@ -159,7 +160,8 @@ TEST_CASE("slices tell iteration and batch, and streams have a process of their 
   CHECK(streams == std::set<std::string>{"train copy stream", "val copy stream", "compute stream"});
   for (auto name : {"transfer", "forward", "backward", "optimizer"}) CHECK(on_device[name] == 10);
   CHECK(on_device["val forward"] == 8);
-  CHECK(on_device["train transfer"] == on_host["train transfer"]);
+  CHECK(on_device["train transfer"] > 0);
+  CHECK(on_device["train transfer"] <= on_host["train transfer"]);  // copies are timed from the window on
   // An hour between the clocks is not seen.
   for (auto& slice : trace.slices) CHECK(slice.end_ns < std::int64_t{1800} * 1'000'000'000);
 }
