@@ -41,6 +41,17 @@ target_link_libraries(flowtrain_cuda PRIVATE CUDA::cudart)
 # CMake takes the toolkit's folder for one that the loader searches anyway; where it is not, the run path helps.
 set_target_properties(flowtrain_cuda PROPERTIES
   INSTALL_RPATH "$ORIGIN;$ORIGIN/flowtrain/torch/lib;${TORCH_ROOT}/lib;${CUDAToolkit_LIBRARY_DIR}")
+# NVTX: names of what threads do, for NVIDIA's profilers. Headers alone, of the toolkit or of the Python package
+# nvidia-nvtx beside torch.
+find_path(NVTX_INCLUDE nvtx3/nvToolsExt.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ${TORCH_ROOT}/../nvidia/cu13/include
+          ${TORCH_ROOT}/../nvidia/nvtx/include)
+if(NVTX_INCLUDE)
+  target_sources(flowtrain_cuda PRIVATE ${CMAKE_SOURCE_DIR}/stages/cuda/ranges.cpp)
+  target_include_directories(flowtrain_cuda SYSTEM PRIVATE ${NVTX_INCLUDE})
+  message(STATUS "NVTX: ${NVTX_INCLUDE}/nvtx3/nvToolsExt.h")
+else()
+  message(STATUS "NVTX: left out, not found: nvtx3/nvToolsExt.h; -DNVTX_INCLUDE=/path names its folder")
+endif()
 if(EXISTS ${TORCH_ROOT}/lib/libtorch_cuda.so)
   # no-as-needed: nothing here calls them; that they are loaded is what registers CUDA with LibTorch.
   target_link_options(flowtrain_cuda PRIVATE LINKER:--no-as-needed LINKER:--allow-shlib-undefined)

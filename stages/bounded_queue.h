@@ -7,6 +7,7 @@
 //  - Debian's timed waits use the wall clock, which may jump: they are for who asks again and again (pop_within()).
 //    A jump makes one such wait longer or shorter; whoever must not be late uses pop().
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -36,7 +37,10 @@ class LockFreeQueue {
 
   std::size_t capacity() const { return capacity_; }
   /// Items inside; exact only while nobody pushes or pops.
-  std::size_t size() const { return pushed_.load() - popped_.load(); }
+  std::size_t size() const {
+    const std::size_t popped = popped_.load();  // first: an item that passes meanwhile must not count below none
+    return std::min(pushed_.load() - popped, capacity_);
+  }
 
   /// Waits for a place. False: closed or draining, the item was not taken.
   bool push(T item) {

@@ -11,7 +11,6 @@ namespace flowtrain {
 namespace {
 
 constexpr std::uint64_t warm_up = 10, window = 10;  // iterations
-constexpr std::size_t most_events = 500'000;        // about 70 MB of trace.json
 
 // Threads that were given no name have that of the program.
 std::string thread_name() {
@@ -58,13 +57,15 @@ void Profile::begin_iteration(std::uint64_t iteration) {
   count_wall();
   iteration_ = iteration;
   const bool records = iteration >= window_first_ && iteration <= window_last_;
-  recording_.store(records, std::memory_order_relaxed);
+  if (records && device_ && !origin_) set_origin();
+  recording_.store(records, std::memory_order_release);
   ++(records ? recorded_ : iterations_);
 }
 
 void Profile::finish() {
   count_wall();
   recording_.store(false, std::memory_order_relaxed);
+  if (origin_) read_streams();
 }
 
 bool Profile::is_at(Phase phase) const { return innermost_ && innermost_->phase_ == phase; }
@@ -78,6 +79,7 @@ void Profile::count_wall() {
 Profile::At::At(Profile* profile, Phase phase)
     : begin_(Clock::now()),
       flight_({.name = to_text(phase), .kind = phase == Phase::data ? FlightKind::waits : FlightKind::work}, begin_),
+      range_(to_text(phase)),
       profile_(profile),
       phase_(phase) {
   if (!profile_) return;
@@ -97,14 +99,25 @@ Profile::At::~At() {
 
 Profile::Span::~Span() {
   if (!profile_) return;
-  profile_->record(std::string(line_) + " " + std::string(stage_), "loader", {}, iteration_, begin_, Clock::now());
+  profile_->record({.name = work_.name, .category = "loader", .iteration = work_.iteration, .batch = work_.batch},
+                   begin_, Clock::now());
 }
 
 void Profile::leave(Phase phase, Clock::time_point begin, Clock::time_point end, double own_s) {
   line_s_[static_cast<std::size_t>(phase)] += own_s;
   if (!detailed()) return;
-  if (recording()) return record(to_text(phase), "phase", {}, iteration_, begin, end);
+  if (recording()) {
+    const Work work = work_of(phase);
+    record({.name = work.name, .category = "phase", .iteration = work.iteration, .batch = work.batch}, begin, end);
+    return;
+  }
   phases_[static_cast<std::size_t>(phase)].add(own_s);
+}
+
+// Other phases are about all batches of an iteration, or about none.
+Profile::Work Profile::work_of(Phase phase) const {
+  const bool passes = phase == Phase::transfer || phase == Phase::forward || phase == Phase::backward;
+  return {to_text(phase), passes ? batch_ : BatchPlace(), iteration_};
 }
 
 void Profile::waited_for_others(double duration_s) {
@@ -122,26 +135,38 @@ void Profile::add(const Operation& operation) {
   };
   count(operations_[operation.name]);
   if (!operation.layer.empty()) count(layers_[operation.layer]);
-  record(operation.name,
-         operation.backward        ? "backward"
-         : operation.layer.empty() ? "operation"
-                                   : "forward",
-         operation.layer, iteration_, operation.begin, operation.end);
+  const char* const category = operation.backward ? "backward" : operation.layer.empty() ? "operation" : "forward";
+  record({.name = operation.name, .category = category, .layer = operation.layer, .iteration = iteration_},
+         operation.begin, operation.end);
 }
 
-void Profile::record(std::string name, std::string category, std::string layer, std::uint64_t iteration,
-                     Clock::time_point begin, Clock::time_point end) {
-  const int thread = ::gettid();
+void Profile::record(Event event, Clock::time_point begin, Clock::time_point end) {
+  event.thread = ::gettid();
+  event.begin_ns = ns_of(begin);
+  event.duration_ns = ns_of(end) - event.begin_ns;
   MutexLock lock(mutex_);
-  if (events_.size() >= most_events) return;
-  if (!threads_.contains(thread)) threads_[thread] = thread_name();
-  events_.push_back({std::move(name), std::move(category), std::move(layer), thread, seconds_of(begin - start_),
-                     seconds_of(end - begin), iteration});
+  if (events_.size() >= most_events_) return;
+  if (!threads_.contains(event.thread)) threads_[event.thread] = thread_name();
+  events_.push_back(std::move(event));
+}
+
+void Profile::record_count(const char* name, std::size_t fill) {
+  MutexLock lock(mutex_);
+  if (counts_.size() < most_events_) counts_.push_back({name, ns_of(Clock::now()), fill});
+}
+
+std::int64_t Profile::ns_of(Clock::time_point time) const {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time - start_).count();
 }
 
 std::vector<Profile::Event> Profile::events() const {
   MutexLock lock(mutex_);
   return events_;
+}
+
+std::vector<Profile::Count> Profile::counts() const {
+  MutexLock lock(mutex_);
+  return counts_;
 }
 
 std::map<int, std::string> Profile::threads() const {

@@ -8,11 +8,14 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sampling/core/mutex.h"
+#include "stages/device/device.h"
+#include "stages/device/device_range.h"
 #include "stages/flight/flight.h"
 
 namespace flowtrain {
@@ -52,6 +55,15 @@ class Durations {
   double total_s_ = 0;
 };
 
+/// Which batch a slice of the trace is about: those of the same batch are linked.
+struct BatchPlace {
+  static constexpr int whole = -1;
+
+  const char* line = nullptr;  ///< its loader: "train", "val"; a literal or flight_name(). Null: about no batch
+  std::uint64_t number = 0;    ///< in the loader's sequence, from 0
+  int chunk = whole;           ///< the part of it, from 0
+};
+
 /// Collects. Phases belong to the compute thread, spans to any.
 class Profile {
  public:
@@ -65,17 +77,28 @@ class Profile {
   Profile(std::uint64_t first, std::uint64_t last);
   /// Whether --profile asks for more than the sums of phases. On a GPU a phase then ends when the device is done.
   bool detailed() const { return window_first_ > 0; }
+  /// In the window the streams of a device are timed as well, where it has some. `device`: where the compute thread
+  /// computes; it must outlive finish().
+  void time_streams(Device& device) { device_ = &device; }
 
-  /// The compute thread begins an iteration, or ends the run.
+  /// The compute thread begins an iteration, or ends the run: then it waits for what was timed on streams.
   void begin_iteration(std::uint64_t iteration);
   void finish();
+  /// The compute thread's next passes are about this batch.
+  void begin_batch(const BatchPlace& batch) { batch_ = batch; }
   /// Whether the compute thread is at a phase, and in no other within it. It, and those that it waits for.
   bool is_at(Phase phase) const;
   /// In the window. Any thread.
   bool recording() const { return recording_.load(std::memory_order_relaxed); }
 
+  /// Whether work on an iteration's batch is recorded (0: on none in particular): in the window, and before it where
+  /// the window has that iteration. Any thread.
+  bool records(std::uint64_t iteration) const {
+    return recording() || (iteration > 0 && iteration >= window_first_ && iteration <= window_last_);
+  }
+
   /// The compute thread is at `phase` while it lives. One within another interrupts that one's time. Without a profile
-  /// only the flight recorder is told.
+  /// only the flight recorder and NVIDIA's profilers are told.
   class At {
    public:
     At(Profile* profile, Phase phase);
@@ -86,32 +109,67 @@ class Profile {
     friend class Profile;
     const Clock::time_point begin_;
     FlightSpan flight_;
+    const DeviceRange range_;
     Profile* profile_;
     Phase phase_;
     At* outer_ = nullptr;
     double inner_s_ = 0;  // of others within this one
   };
 
-  /// Work on a batch, in the window, while it lives. Nothing without a profile.
+  /// What a slice is about.
+  struct Work {
+    const char* name;  ///< a literal, or flight_name()
+    BatchPlace batch = {};
+    std::uint64_t iteration = 0;  ///< 0: unknown
+  };
+
+  /// Work of the calling thread, where it is recorded (records()), while it lives. Without a profile only NVIDIA's
+  /// profilers are told.
   class Span {
    public:
-    /// `line` and `stage` must outlive it.
-    Span(Profile* profile, std::string_view line, std::string_view stage, std::uint64_t iteration)
-        : profile_(profile && profile->recording() ? profile : nullptr),
-          line_(line),
-          stage_(stage),
-          iteration_(iteration) {
+    Span(Profile* profile, const Work& work)
+        : range_(work.name), profile_(profile && profile->records(work.iteration) ? profile : nullptr), work_(work) {
       if (profile_) begin_ = Clock::now();
     }
     ~Span();
     Span(const Span&) = delete;
 
    private:
+    const DeviceRange range_;
     Profile* profile_;
-    std::string_view line_, stage_;
-    std::uint64_t iteration_;
+    Work work_;
     Clock::time_point begin_;
   };
+
+  /// What a stream of a device is asked for between construction and end(), in the window, as the device's clock
+  /// measures it. Nothing without a profile, without end(), and on devices without streams.
+  class StreamSpan {
+   public:
+    /// `track`: what the stream is called; the first name that it is given counts.
+    StreamSpan(Profile* profile, Device& device, DeviceStream stream, const char* track, const Work& work);
+    /// A phase on the compute thread's stream. Compute thread.
+    StreamSpan(Profile* profile, Phase phase);
+    StreamSpan(const StreamSpan&) = delete;
+    /// Where the stream is asked for no more.
+    void end();
+
+   private:
+    friend class Profile;
+    Profile* profile_ = nullptr;
+    Device* device_ = nullptr;
+    DeviceStream stream_ = DeviceStream::compute;
+    const char* track_ = nullptr;
+    Work work_ = {};
+    Clock::time_point asked_;
+    std::unique_ptr<StreamPoint> begin_, end_;
+
+    void begin(Profile* profile, Device& device, DeviceStream stream, const char* track, const Work& work);
+  };
+
+  /// How full a queue is, in the window. `name`: a literal, or flight_name(). Any thread.
+  void count(const char* name, std::size_t fill) {
+    if (recording()) record_count(name, fill);
+  }
 
   /// Some of the last backward pass was waiting for other processes.
   void waited_for_others(double duration_s);
@@ -130,12 +188,20 @@ class Profile {
   };
   void add(const Operation& operation);
 
-  /// What a thread did from when to when.
+  /// What a thread, or a stream of the device, did from when to when.
   struct Event {
-    std::string name, category, layer;
-    int thread;
-    double begin_s, duration_s;  ///< since the profile's beginning
-    std::uint64_t iteration;     ///< 0: unknown
+    std::string name, category, layer = {};
+    bool on_device = false;
+    int thread = 0;  ///< by the system's number; of a stream: its place in streams(), from 0
+    std::int64_t begin_ns = 0, duration_ns = 0;  ///< since the profile's beginning
+    std::uint64_t iteration = 0;                 ///< 0: unknown
+    BatchPlace batch = {};
+  };
+  /// How full a queue was from then on.
+  struct Count {
+    const char* name;
+    std::int64_t at_ns;
+    std::size_t fill;
   };
   struct Cost {
     std::uint64_t calls = 0;
@@ -156,26 +222,55 @@ class Profile {
   const std::map<std::string, Cost>& layers() const { return layers_; }
   /// Copies, as a loader that runs on may still add to them.
   std::vector<Event> events() const;
+  std::vector<Count> counts() const;
   std::map<int, std::string> threads() const;
+  std::vector<std::string> streams() const;
+  /// Whose streams were timed; empty: nobody's.
+  const std::string& device() const { return device_name_; }
 
  private:
+  friend class StreamSpan;
+  struct StreamWork {  // read once the device is done with it
+    std::string name;
+    int stream;
+    std::int64_t asked_ns;
+    std::unique_ptr<StreamPoint> begin, end;
+    std::uint64_t iteration;
+    BatchPlace batch;
+  };
+
   void leave(Phase phase, Clock::time_point begin, Clock::time_point end, double own_s);
-  void record(std::string name, std::string category, std::string layer, std::uint64_t iteration,
-              Clock::time_point begin, Clock::time_point end);
+  void record(Event event, Clock::time_point begin, Clock::time_point end);
+  void record_count(const char* name, std::size_t fill);
+  std::int64_t ns_of(Clock::time_point time) const;
+  Work work_of(Phase phase) const;
+  bool times_streams() const { return recording_.load(std::memory_order_acquire) && origin_; }
+  void set_origin();
+  void add(StreamSpan& span);
+  void read_streams();
   void count_wall();
 
+  static constexpr std::size_t most_events_ = 500'000;  // of each kind; about 70 MB of trace.json
   std::uint64_t window_first_ = 0, window_last_ = 0;
   Clock::time_point start_ = Clock::now(), since_ = start_;
   std::uint64_t iteration_ = 0, iterations_ = 0, recorded_ = 0;
+  BatchPlace batch_;
   double wall_s_ = 0;
   At* innermost_ = nullptr;
   std::array<Durations, phases> phases_;
   std::array<double, phases> line_s_{};
   std::map<std::string, Cost> operations_, layers_;
+  Device* device_ = nullptr;
+  std::unique_ptr<StreamPoint> origin_;  // from which streams are timed; made once, before recording_
+  std::int64_t origin_ns_ = 0;
+  std::string device_name_;
   std::atomic<bool> recording_{false};
   mutable Mutex mutex_;
   std::vector<Event> events_ FT_GUARDED_BY(mutex_);
+  std::vector<Count> counts_ FT_GUARDED_BY(mutex_);
   std::map<int, std::string> threads_ FT_GUARDED_BY(mutex_);  // by their system's numbers
+  std::vector<StreamWork> stream_works_ FT_GUARDED_BY(mutex_);
+  std::vector<std::pair<std::uintptr_t, std::string>> streams_ FT_GUARDED_BY(mutex_);
 };
 
 }  // namespace flowtrain

@@ -21,7 +21,8 @@ check() (
         may["stages/torch/plugins/"] = may["stages/torch/"] " pipeline/plugin.h"
         may["stages/nccl/"] = "std torch stages/nccl/"
         may["stages/cuda/"] = "std cuda stages/device/device.h stages/device/device_graph.h stages/cuda/ " \
-          "sampling/images/pixel_rule.h"
+          "stages/device/stream_point.h stages/device/device_range.h sampling/images/pixel_rule.h"
+        may["stages/cuda/ranges.cpp"] = may["stages/cuda/"] " nvtx"
         may["stages/cuda/cornernet_ops.cpp"] = may["stages/cuda/graph.cpp"] = may["stages/cuda/"] " torch"
         may["pipeline/"] = "std queue xxhash tbb text generated sampling/ nets/entries.h stages/ pipeline/"
         may["pipeline/plugin.h"] = may["pipeline/"] " torch"  # the version alone, of which a plugin must be
@@ -45,6 +46,7 @@ check() (
         group["simd"] = "^hwy/"
         group["torch"] = "^(torch|ATen|c10)/"
         group["cuda"] = "^cuda_(runtime|runtime_api|fp16|bf16)\\.h$"
+        group["nvtx"] = "^nvtx3/nvToolsExt\\.h$"
         group["queue"] = "^(blocking)?concurrentqueue\\.h$|^lightweightsemaphore\\.h$"
         group["openssl"] = "^openssl/evp\\.h$"
         group["pcre2"] = "^pcre2\\.h$"
@@ -161,6 +163,9 @@ good stages/cuda/cornernet_ops.cpp <torch/library.h>
 bad  stages/cuda/a.cu             "sampling/images/mix.h"
 good stages/cuda/a.cu             "sampling/images/pixel_rule.h"
 good stages/cuda/a.cu             "stages/device/device.h"
+bad  stages/cuda/a.cu             <nvtx3/nvToolsExt.h>
+bad  stages/a.cpp                 <nvtx3/nvToolsExt.h>
+good stages/cuda/ranges.cpp       <nvtx3/nvToolsExt.h>
 bad  stages/nccl/a.cpp            "stages/device/device.h"
 bad  stages/torch/a.cpp           "stages/nccl/entry.h"
 good stages/nccl/a.cpp            <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "pipeline/graph/loader_forward.h"
 #include "pipeline/graph/loader_nodes.h"
 #include "pipeline/graph/wiring.h"
 #include "sampling/core/text.h"
@@ -113,6 +114,7 @@ class LoaderGraph {
   }
   LoaderEnd& end() { return end_; }
   Slab& slab(const Ticket& ticket) { return loader_.slab(ticket); }
+  const LoaderContext& context() const { return loader_; }
   std::span<const std::uint64_t> row_hashes(const Ticket& ticket) const {
     return loader_.hashes[ticket.slot]->values().first(loader_.slab(ticket).rows().size() *
                                                        loader_.basis.layout.fields().size());
@@ -267,6 +269,13 @@ void Loader::stop() {
 }
 
 Slab& Loader::slab(const Ticket& ticket) { return impl_->graph->slab(ticket); }
+BatchPlace Loader::place(const Ticket& ticket) const { return impl_->graph->context().place(ticket); }
+LoaderForward Loader::forward(const Ticket& ticket) const {
+  const LoaderContext& loader = impl_->graph->context();
+  const auto work = loader.work(loader.names.forward, ticket);
+  return {{loader.parts.profile, work},
+          {loader.parts.profile, loader.parts.device, DeviceStream::compute, loader.names.compute_stream, work}};
+}
 std::vector<StreamRow> Loader::rows(const Ticket& ticket) const { return impl_->basis.issue.rows(ticket); }
 std::span<const std::uint64_t> Loader::row_hashes(const Ticket& ticket) const {
   return impl_->graph->row_hashes(ticket);

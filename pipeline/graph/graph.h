@@ -23,6 +23,8 @@
 namespace flowtrain {
 
 class Profile;
+struct BatchPlace;
+struct LoaderForward;
 
 /// oneTBB's workers, for all loaders of the process: make one before the first loader, keep it until the last is gone.
 class Scheduler {
@@ -100,6 +102,10 @@ class Loader {
   /// The same, but after about `patience` without one: nothing. For a thread that has other signals to heed meanwhile.
   std::optional<bool> next_within(Ticket& ticket, std::chrono::microseconds patience);
   Slab& slab(const Ticket& ticket);
+  /// Which batch it is, for a profile.
+  BatchPlace place(const Ticket& ticket) const;
+  /// A forward pass of the caller over the batch, for the loader's profile (pipeline/graph/loader_forward.h).
+  LoaderForward forward(const Ticket& ticket) const;
   /// Positions and records of the whole batch, of all processes, before bad ones were replaced.
   std::vector<StreamRow> rows(const Ticket& ticket) const;
   /// Hashes of the rows of this process, of a batch whose iteration LoaderParts::hash_every divides; row by row, one

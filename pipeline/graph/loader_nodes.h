@@ -20,6 +20,7 @@
 #include "pipeline/graph/row_hashes.h"
 #include "pipeline/graph/thread_trial.h"
 #include "sampling/core/error.h"
+#include "sampling/core/text.h"
 #include "stages/bounded_queue.h"
 #include "stages/clock.h"
 #include "stages/flight/flight.h"
@@ -80,6 +81,26 @@ inline std::vector<std::unique_ptr<RowHashes>> row_hashes_of(const LoaderState& 
   return all;
 }
 
+/// What the stages and queues of a loader are called in a trace.
+struct TraceNames {
+  explicit TraceNames(const std::string& line) : line(flight_name(line)) {}
+
+  const char* const line;
+  const char* const read = of("read");
+  const char* const sample = of("sample");
+  const char* const transfer = of("transfer");
+  const char* const forward = of("forward");
+  const char* const copy_stream = of("copy stream");
+  const char* const compute_stream = of("compute stream");
+  const char* const slabs = of("slabs in use");
+  const char* const to_read = of("chunks to read");
+  const char* const to_copy = of("batches to copy");
+  const char* const ready = of("batches ready");
+
+ private:
+  const char* of(const char* what) const { return flight_name(concat(line, " ", what)); }
+};
+
 /// What the stages share. Slabs are the credit: no free slab, no new ticket, so memory is bounded by construction.
 struct LoaderContext {
   LoaderState& basis;
@@ -96,6 +117,7 @@ struct LoaderContext {
   const char* const sampling = flight_name(prefix + "sample");
   const char* const ordering = flight_name(prefix + "order");
   const char* const transferring = flight_name(prefix + "transfer");
+  const TraceNames names{parts.name};
 
   Slab& slab(const Ticket& ticket) const { return *slabs[ticket.slot]; }
   bool hashes_rows(const Ticket& ticket) const {
@@ -120,8 +142,21 @@ struct LoaderContext {
   void after_piece(ThreadTrial& trial, const StageClock& clock, unsigned threads) const {
     if (parts.tries_threads) trial.after_piece(clock, threads, stopping);
   }
-  Profile::Span span_of(std::string_view stage, const Ticket& ticket) const {
-    return {parts.profile, parts.name, stage, ticket.iteration};
+  // For the profile; a loader without a plan only numbers its batches.
+  BatchPlace place(const Ticket& ticket) const { return {names.line, ticket.seq}; }
+  Profile::Work work(const char* name, const Ticket& ticket) const {
+    return {name, place(ticket), parts.plan ? ticket.iteration : 0};
+  }
+  Profile::Work work_on_chunk(const char* name, const Ticket& ticket) const {
+    Profile::Work work = this->work(name, ticket);
+    work.batch.chunk = ticket.chunk;
+    return work;
+  }
+  void count(const char* name, const BoundedQueue<Ticket>& queue) const {
+    if (parts.profile) parts.profile->count(name, queue.size());
+  }
+  void count_slabs() const {
+    if (parts.profile) parts.profile->count(names.slabs, slabs.size() - free_slabs);
   }
   /// For the flight recorder; a loader without a plan only numbers its batches.
   FlightPlace at(const char* stage, const Ticket& ticket) const {
@@ -170,6 +205,7 @@ class PlanNode : public flow::multifunction_node<std::uint32_t, std::tuple<Ticke
     ticket.seq = next_seq_++;
     ticket.slot = slot;
     loader_.free_slabs.fetch_sub(1);
+    loader_.count_slabs();
     std::uint32_t count = 0;
     failed_ = !loader_.attempt(ticket, [&] {
       const StageClock::Scope busy(loader_.basis.order_clock, loader_.parts.batch,
@@ -211,7 +247,11 @@ class ScheduleNode : public flow::multifunction_node<Ticket, std::tuple<Ticket>>
 class ReadNode : public flow::async_node<Ticket, Ticket> {
  public:
   explicit ReadNode(const LoaderContext& loader)
-      : async_node(loader.graph, flow::serial, [this](const Ticket& ticket, auto&) { queue.try_push(ticket); }),
+      : async_node(loader.graph, flow::serial,
+                   [this](const Ticket& ticket, auto&) {
+                     queue.try_push(ticket);
+                     loader_.count(loader_.names.to_read, queue);
+                   }),
         queue(loader.slabs.size() * chunks_of(loader.parts.workers)),  // never full: all chunks of all slabs
         loader_(loader),
         waiting_(loader.prefix + "chunks to read", queue.capacity()) {}
@@ -230,9 +270,10 @@ class ReadNode : public flow::async_node<Ticket, Ticket> {
  private:
   void read(const Ticket& ticket) const {
     waiting_.set(queue.size());
+    loader_.count(loader_.names.to_read, queue);
     const auto rows = loader_.take_chunk(ticket);
     const StageClock::Scope busy(loader_.basis.read_clock, rows.size(), loader_.at(loader_.reading, ticket));
-    const auto span = loader_.span_of("read", ticket);
+    const Profile::Span span(loader_.parts.profile, loader_.work_on_chunk(loader_.names.read, ticket));
     loader_.attempt(ticket, [&] { read_rows(loader_.parts.dataset, rows); });
     handed_over(rows.data());
   }
@@ -266,7 +307,7 @@ class SampleNode : public flow::multifunction_node<Ticket, std::tuple<Ticket, Ti
   // False: some rows must be read again.
   bool sample_rows(std::span<RowWork> rows, const Ticket& ticket) const {
     const StageClock::Scope busy(loader_.basis.sample_clock, rows.size(), loader_.at(loader_.sampling, ticket));
-    const auto span = loader_.span_of("sample", ticket);
+    const Profile::Span span(loader_.parts.profile, loader_.work_on_chunk(loader_.names.sample, ticket));
     Slab& slab = loader_.slab(ticket);
     if (slab.error()) return true;
     bool sampled = false;
@@ -293,8 +334,10 @@ class Transfer {
   /// Of its thread, until a queue is closed.
   void loop() {
     for (Ticket ticket; queue.pop(ticket);) {
+      loader_.count(loader_.names.to_copy, queue);
       if (ticket.kind == TicketKind::batch && !start_copy(ticket)) ticket.kind = TicketKind::bad;
       if (!copied.to->push(ticket)) return;
+      loader_.count(loader_.names.ready, *copied.to);
     }
   }
 
@@ -305,10 +348,14 @@ class Transfer {
   bool start_copy(const Ticket& ticket) const {
     const StageClock::Scope busy(loader_.basis.transfer_clock, loader_.slab(ticket).rows().size(),
                                  loader_.at(loader_.transferring, ticket));
-    const auto span = loader_.span_of("transfer", ticket);
+    const auto work = loader_.work(loader_.names.transfer, ticket);
+    const Profile::Span span(loader_.parts.profile, work);
     Slab& slab = loader_.slab(ticket);
+    Device& device = loader_.parts.device;
     return loader_.attempt(ticket, [&] {
-      loader_.parts.device.start_copy(ticket.slot, slab.device(), slab.host(), loader_.basis.layout.bytes());
+      Profile::StreamSpan copy(loader_.parts.profile, device, DeviceStream::copies, loader_.names.copy_stream, work);
+      device.start_copy(ticket.slot, slab.device(), slab.host(), loader_.basis.layout.bytes());
+      copy.end();
     });
   }
 
@@ -325,18 +372,20 @@ class LoaderEnd {
   bool next(Ticket& ticket) {
     loader_.basis.ready.count(queue.size(), loader_.parts.prefetch);
     const bool one = queue.pop(ticket);
-    ready_.set(queue.size());
+    set_ready();
     return popped(one);
   }
   /// The same; nothing: after `patience` there is none yet.
   std::optional<bool> next_within(Ticket& ticket, std::chrono::microseconds patience) {
     const auto one = queue.pop_within(ticket, patience);
+    loader_.count(loader_.names.ready, queue);
     return one ? std::optional(popped(*one)) : std::nullopt;
   }
   void release(const Ticket& ticket) {
     // The slab's memory is soon filled again: the copy that reads it must be over (on the CPU nothing to wait for).
     if (loader_.parts.device.copies()) loader_.parts.device.wait_host_free(ticket.slot);
     loader_.free_slabs.fetch_add(1);
+    loader_.count_slabs();
     handed_over(&loader_.slab(ticket));
     given_back.to->try_put(ticket.slot);
   }
@@ -344,7 +393,11 @@ class LoaderEnd {
   void accept(const Ticket& ticket, BoundedQueue<Ticket>& next) {
     const FlightSpan flight(loader_.at(loader_.ordering, ticket));
     taken_over(&loader_.slab(ticket));
-    if (next.try_push(ticket) || loader_.stopping) return ready_.set(queue.size());
+    if (next.try_push(ticket) || loader_.stopping) {
+      if (&next == &queue) return set_ready();
+      loader_.count(loader_.names.to_copy, next);
+      return ready_.set(queue.size());
+    }
     overflowed_ = true;
     queue.close();  // wakes compute, which throws and stops the loader
   }
@@ -353,6 +406,10 @@ class LoaderEnd {
   Outlet<PlanNode> given_back;  ///< of free slabs
 
  private:
+  void set_ready() const {
+    ready_.set(queue.size());
+    loader_.count(loader_.names.ready, queue);
+  }
   bool popped(bool one) const {
     if (!one && overflowed_) throw InternalError("a queue of the loader is full");
     return one;

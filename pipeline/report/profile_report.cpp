@@ -1,9 +1,9 @@
 #include "pipeline/report/profile_report.h"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "pipeline/report/trace.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
@@ -97,33 +97,6 @@ std::vector<std::string> profile_lines(const Profile& profile, const std::vector
             lines);
   add_costs(profile, profile.layers(), "layer, with what follows it", lines);
   return lines;
-}
-
-std::string trace_json(const Profile& profile) {
-  using nlohmann::json;
-  std::string text = "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [";
-  const char* separator = "\n";
-  const auto add = [&](const json& event) {
-    text += separator + event.dump(-1, ' ', false, json::error_handler_t::replace);
-    separator = ",\n";
-  };
-  for (auto& [thread, name] : profile.threads())
-    add({{"name", "thread_name"}, {"ph", "M"}, {"pid", 0}, {"tid", thread}, {"args", {{"name", name}}}});
-  for (auto& event : profile.events()) {
-    json arguments = json::object();
-    if (event.iteration > 0) arguments["iteration"] = event.iteration;
-    if (!event.layer.empty()) arguments["layer"] = event.layer;
-    const auto micro = [](double duration_s) { return std::round(duration_s * 1e9) / 1e3; };
-    add({{"name", event.name},
-         {"cat", event.category},
-         {"ph", "X"},
-         {"pid", 0},
-         {"tid", event.thread},
-         {"ts", micro(event.begin_s)},
-         {"dur", micro(event.duration_s)},
-         {"args", arguments}});
-  }
-  return text + "\n]}\n";
 }
 
 }  // namespace

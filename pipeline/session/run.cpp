@@ -50,7 +50,10 @@ class Run {
     if (options_.folder.empty()) run_plan_.hash_every = 0;  // there is no verify.jsonl
     run_plan_.validate_first = state_.validation_pending && !session_.validation().empty();
     session_.prepare();
-    if (options_.profile) profile_.emplace(run_plan_.first, run_plan_.last);
+    if (options_.profile) {
+      profile_.emplace(run_plan_.first, run_plan_.last);
+      profile_->time_streams(*session_.train().device);
+    }
     Profile* of_loaders = options_.profile ? &*profile_ : nullptr;
     loader_ = session_.make_training_loader(run_plan_, of_loaders);
     session_.make_validation_loaders(state_.validation, of_loaders);

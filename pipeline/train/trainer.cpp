@@ -149,7 +149,10 @@ std::optional<Ticket> Trainer::next_batch(std::uint32_t micro) {
   if (bad) std::rethrow_exception(batch.error());
   parts_.group->at_iteration(ticket.iteration);
   flight_iteration(ticket.iteration);
-  if (micro == 0 && parts_.profile) parts_.profile->begin_iteration(ticket.iteration);
+  if (parts_.profile) {
+    parts_.profile->begin_batch(parts_.loader.place(ticket));
+    if (micro == 0) parts_.profile->begin_iteration(ticket.iteration);
+  }
   return ticket;
 }
 

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "pipeline/graph/loader_forward.h"
 #include "pipeline/train/sample_account.h"
 #include "pipeline/validation/detect_share.h"
 #include "sampling/core/error.h"
@@ -65,10 +66,12 @@ Validated run_validation(Loader& loader, Validator& validator, BadSamples& bad, 
     attempt([&] {
       if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
       const FlightSpan flight({.name = "forward"});
+      auto forward = loader.forward(ticket);
       if (shown && !detector)
         shown->validate(validator, slab);
       else
         validator.validate(slab);
+      forward.on_stream.end();
       if (detection || detector)
         for (auto& row : loader.rows(ticket)) records.insert(row.id);
     });

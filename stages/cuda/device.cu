@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -70,6 +71,28 @@ class RowsOnTheWay {
   DeviceArray<RowMix> there_;
 };
 
+/// On the GPU that is current when it is made.
+class TimedPoint final : public StreamPoint {
+ public:
+  explicit TimedPoint(cudaStream_t stream) : stream_(stream) {
+    check(cudaEventRecord(event_.get(), stream), "cudaEventRecord");
+  }
+
+  double seconds_since(const StreamPoint& earlier) const override {
+    const auto& begin = dynamic_cast<const TimedPoint&>(earlier);
+    check(cudaEventSynchronize(begin.event_.get()), "cudaEventSynchronize");
+    check(cudaEventSynchronize(event_.get()), "cudaEventSynchronize");
+    float duration_ms = 0;
+    check(cudaEventElapsedTime(&duration_ms, begin.event_.get(), event_.get()), "cudaEventElapsedTime");
+    return static_cast<double>(duration_ms) * 1e-3;
+  }
+  std::uintptr_t stream() const override { return reinterpret_cast<std::uintptr_t>(stream_); }
+
+ private:
+  cudaStream_t stream_;
+  Event event_{0};
+};
+
 class CudaDevice final : public Device {
  public:
   CudaDevice(int index, std::uint32_t slots, bool pin)
@@ -126,6 +149,11 @@ class CudaDevice final : public Device {
 
   void wait_host_free(std::uint32_t slot) override {
     check(cudaEventSynchronize(copied_.at(slot).get()), "cudaEventSynchronize");
+  }
+
+  std::unique_ptr<StreamPoint> point(DeviceStream stream) override {
+    enter();
+    return std::make_unique<TimedPoint>(stream == DeviceStream::copies ? transfer_.get() : compute_stream);
   }
 
   void normalise(const std::uint8_t* from, float* to, std::size_t count, int channels, const float* mean,

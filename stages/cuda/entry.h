@@ -6,6 +6,7 @@
 
 #include "stages/device/device.h"
 #include "stages/device/device_graph.h"
+#include "stages/device/device_range.h"
 
 namespace flowtrain {
 
@@ -19,5 +20,9 @@ inline constexpr char cuda_device_entry[] = "flowtrain_cuda_device";
 /// A graph of work on the GPU `index`, owned by the caller. Not exported where LibTorch came without CUDA.
 using CudaGraphEntry = WorkGraph*(int index);
 inline constexpr char cuda_graph_entry[] = "flowtrain_cuda_graph";
+
+/// NVTX, for good. Not exported where its headers were missing.
+using CudaRangesEntry = const RangeCalls*();
+inline constexpr char cuda_ranges_entry[] = "flowtrain_cuda_ranges";
 
 }  // namespace flowtrain

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "sampling/images/pixel_rule.h"
+#include "stages/device/stream_point.h"
 
 namespace flowtrain {
 
@@ -40,6 +41,9 @@ class Device {
   virtual void consumed(std::uint32_t slot) = 0;
   /// Before a slot's host memory is filled again: blocks until its copy has left it. Any one thread per slot.
   virtual void wait_host_free(std::uint32_t slot) = 0;
+  /// The point that a stream is at, for --profile; null: the device has no streams. Transfer thread for `copies`, any
+  /// thread for its own `compute`.
+  virtual std::unique_ptr<StreamPoint> point(DeviceStream) { return nullptr; }
 
   /// Compute thread: u8 pixels (count, channels) to f32 (x / 255 - mean) / stddev on the compute stream; device
   /// pointers; mean and stddev have `channels` ≤ 4 values on the host. Only where copies().

@@ -6,15 +6,14 @@
 #include <set>
 
 #include "tests/program/ranks.h"
+#include "tests/support/trace_check.h"
 
 namespace flowtrain {
 namespace {
 
 using nlohmann::json;
 
-std::vector<json> events_of(const fs::path& run) {
-  return json::parse(read_text(run / "trace.json")).at("traceEvents");
-}
+json trace_of(const fs::path& run) { return json::parse(read_text(run / "trace.json")); }
 
 }  // namespace
 
@@ -54,18 +53,19 @@ TEST_CASE("the trace has phases, operations with their layers, and the loader's 
   std::set<std::string> categories, loading, layers;
   std::map<int, std::string> threads;
   std::map<int, double> phases_end;
-  for (auto& event : events_of(place.path("run"))) {
-    if (event.at("ph") == "M") {
-      threads[event.at("tid")] = event.at("args").at("name");
-      continue;
-    }
-    REQUIRE(event.at("ph") == "X");
+  const json trace = trace_of(place.path("run"));
+  const testing::TraceReader reader(trace);
+  for (auto& fault : reader.content().faults) FAIL_CHECK(fault);
+  for (auto& event : trace.at("traceEvents")) {
+    if (event.at("name") == "thread_name") threads[event.at("tid")] = event.at("args").at("name");
+    if (event.at("ph") != "X") continue;
     ++times[event.at("name")];
     categories.insert(event.at("cat"));
     CHECK(event.at("dur") >= 0);
     const auto& arguments = event.at("args");
     if (event.at("cat") == "loader") {
-      loading.insert(threads.at(event.at("tid")));
+      // A validation computes within the compute thread's phase of that name.
+      if (event.at("name") != "val forward") loading.insert(threads.at(event.at("tid")));
     } else {
       CHECK(threads.at(event.at("tid")) != "ft-worker");
       CHECK(arguments.at("iteration") >= 11);
@@ -85,6 +85,18 @@ TEST_CASE("the trace has phases, operations with their layers, and the loader's 
   const std::set<std::string> known{"ft-read", "ft-train", "ft-val", "ft-worker"};
   CHECK(std::ranges::includes(known, loading));
   CHECK(layers.size() == 2);  // of the net, which has one hidden layer
+  for (auto name : {"train slabs in use", "train batches ready", "val slabs in use", "val batches ready"})
+    CHECK(reader.content().counters.contains(name));
+  CHECK(times["val forward"] > 0);
+  // Each batch, also those that were sampled before the window.
+  std::set<int> sampled, trained;
+  for (auto& flow : reader.content().flows) {
+    const int iteration = flow.front().arguments.value("iteration", 0);  // of validations unknown
+    if (flow.front().name == "train sample" && flow.back().name == "transfer") sampled.insert(iteration);
+    if (flow.front().name == "transfer" && flow.back().name == "backward") trained.insert(iteration);
+  }
+  CHECK(sampled.size() == 10);
+  CHECK(trained == sampled);
 }
 
 TEST_CASE("an interrupted run, and one that leaves nothing behind, tell their profile too") {

@@ -4,6 +4,12 @@
 
 using namespace flowtrain;
 
+namespace {
+
+std::vector<std::string> range_calls_seen;  // by the one thread of a test
+
+}  // namespace
+
 TEST_CASE("percentiles of durations are right to within five percent, over nine orders of magnitude") {
   for (const double unit : {1e-6, 1e-3, 1.0, 100.0}) {
     Durations durations;
@@ -47,7 +53,7 @@ TEST_CASE("a phase within another interrupts its time, and what is in the window
       const Profile::At snapshot(&profile, Phase::snapshot);
       CHECK_FALSE(profile.is_at(Phase::validation));
     }
-    const Profile::Span span(&profile, "train", "sample", iteration);
+    const Profile::Span span(&profile, {"train sample", {}, iteration});
   }
   profile.finish();
   CHECK(profile.iterations() == 30);
@@ -61,10 +67,23 @@ TEST_CASE("a phase within another interrupts its time, and what is in the window
     ++names[event.name];
     CHECK(event.iteration >= 11);
     CHECK(event.iteration <= 20);
-    CHECK(event.duration_s >= 0);
+    CHECK(event.duration_ns >= 0);
   }
   CHECK(names == std::map<std::string, int>{{"validation", 10}, {"snapshot", 20}, {"train sample", 10}});
   CHECK(profile.threads().size() == 1);
+}
+
+TEST_CASE("what is prepared for an iteration of the window is recorded before the window begins") {
+  Profile profile(1, 40);
+  profile.begin_iteration(5);
+  for (const std::uint64_t iteration : {10u, 11u, 20u, 21u, 0u}) {
+    const Profile::Span span(&profile, {"train sample", {"train", iteration - 1}, iteration});
+    profile.count("train batches ready", 1);
+  }
+  std::vector<std::uint64_t> recorded;
+  for (auto& event : profile.events()) recorded.push_back(event.iteration);
+  CHECK(recorded == std::vector<std::uint64_t>{11, 20});
+  CHECK(profile.counts().empty());
 }
 
 TEST_CASE("every run adds up its phases for a train line, and records nothing") {
@@ -92,5 +111,23 @@ TEST_CASE("every run adds up its phases for a train line, and records nothing") 
 
 TEST_CASE("without a profile nothing is asked of anyone") {
   const Profile::At at(nullptr, Phase::forward);
-  const Profile::Span span(nullptr, "train", "read", 1);
+  const Profile::Span span(nullptr, {"train read", {}, 1});
+}
+
+TEST_CASE("phases and spans are told to NVIDIA's profilers by their names, with a profile and without") {
+  static constexpr RangeCalls test_calls{[](const char* name) { range_calls_seen.emplace_back(name); },
+                                         [] { range_calls_seen.emplace_back("end"); }};
+  tell_ranges_to(&test_calls);
+  Profile profile;
+  for (Profile* to : {static_cast<Profile*>(nullptr), &profile}) {
+    range_calls_seen.clear();
+    {
+      const Profile::At at(to, Phase::forward);
+      const Profile::Span span(to, {"val sample"});
+    }
+    CHECK(range_calls_seen == std::vector<std::string>{"forward", "val sample", "end", "end"});
+  }
+  tell_ranges_to(nullptr);
+  const Profile::At at(&profile, Phase::forward);
+  CHECK(range_calls_seen.size() == 4);
 }

@@ -34,7 +34,9 @@ class StepObservers {
   template <class Body>
   void during(Phase phase, Body body) const {
     const Profile::At now(where_.is_cpu() || waits_ ? profile_ : nullptr, phase);
+    Profile::StreamSpan there(profile_, phase);
     body();
+    there.end();
     if (waits_) settle(where_);
   }
 

@@ -1,0 +1,13 @@
+// NVTX, whose headers are all that there is of it: an attached profiler brings the rest.
+
+#include <nvtx3/nvToolsExt.h>
+
+#include <type_traits>
+
+#include "stages/cuda/entry.h"
+
+extern "C" const flowtrain::RangeCalls* flowtrain_cuda_ranges() {
+  static_assert(std::is_same_v<decltype(flowtrain_cuda_ranges), flowtrain::CudaRangesEntry>);
+  static constexpr flowtrain::RangeCalls calls{[](const char* name) { nvtxRangePushA(name); }, [] { nvtxRangePop(); }};
+  return &calls;
+}
