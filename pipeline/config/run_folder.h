@@ -20,7 +20,7 @@ class RunFolder {
   static RunFolder create_at(const std::filesystem::path& path);
   /// The same refusal, before there is anything to lose. Touches nothing.
   static void check_free(const std::filesystem::path& path);
-  /// To go on in a run that is there (require_run).
+  /// To go on in a run that is there. UserError(usage) where there is none.
   static RunFolder open(const std::filesystem::path& path);
 
   RunFolder(RunFolder&& other) noexcept;
