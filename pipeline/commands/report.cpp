@@ -8,19 +8,8 @@
 #include "pipeline/config/run_folder.h"
 #include "pipeline/report_page/report_page.h"
 #include "pipeline/snapshot/atomic_folder.h"
-#include "sampling/core/error.h"
 
 namespace flowtrain::commands {
-
-namespace {
-
-void check_run(const std::filesystem::path& run) {
-  if (!holds_run(run))
-    throw UserError(ExitCode::usage, "there is no run in '" + run.string() + "'",
-                    "RUN is the folder of a run, e.g. runs/quickstart");
-}
-
-}  // namespace
 
 int report(const Arguments& arguments, Interrupt&) {
   CLI::App app(
@@ -35,7 +24,7 @@ int report(const Arguments& arguments, Interrupt&) {
   std::vector<ReportedRun> runs;
   for (auto& folder : folders) {
     runs.push_back({expand_home(folder)});
-    check_run(runs.back().folder);
+    require_run(runs.back().folder);
   }
   if (out.empty()) out = runs.size() == 1 ? runs[0].folder / "report.html" : "report.html";
   write_file_atomically(out, render_report(runs, {.page_folder = out.parent_path()}));

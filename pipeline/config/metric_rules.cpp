@@ -49,6 +49,13 @@ RuledMetric ruling_metric(const Config& config) {
   return {name, lower_is_better(name, config)};
 }
 
+std::vector<RuledMetric> validation_metrics(const Config& config) {
+  std::vector<RuledMetric> all{{"loss", true}};
+  for (auto& name : config.table("val").texts("metrics")) all.push_back({name, lower_is_better(name, config)});
+  for (auto& own : config.list("metric")) all.push_back({label_of(own), lower_is_better(label_of(own), config)});
+  return all;
+}
+
 std::string named_metric(const Settings& rule) {
   const std::string& metric = rule.text("metric");
   return metric.starts_with('-') ? metric.substr(1) : metric;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "pipeline/config/config.h"
 #include "stages/validator.h"
@@ -28,6 +29,9 @@ std::optional<double> finite_value(const Scalars& scalars, const std::string& na
 
 /// The first of val.metrics that is one number, else the loss.
 RuledMetric ruling_metric(const Config& config);
+
+/// The loss, val.metrics and those of [[metric]], each with its direction.
+std::vector<RuledMetric> validation_metrics(const Config& config);
 
 /// What the keys `metric` and `mode` of `rule` say: a metric, or "-" and a metric of which the lower one is better; an
 /// empty metric is the ruling one. Throws UserError(usage) where the two keys disagree.

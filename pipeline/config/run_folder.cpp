@@ -90,7 +90,7 @@ void RunFolder::check_free(const fs::path& path) {
 }
 
 RunFolder RunFolder::open(const fs::path& path) {
-  if (!holds_run(path)) throw UserError(ExitCode::snapshot, "there is no run in '" + path.string() + "'");
+  require_run(path);
   return lock(path);
 }
 
@@ -142,6 +142,17 @@ bool holds_run(const fs::path& path) {
   std::error_code error;
   if (fs::exists(path / "config.toml", error)) return true;
   return fs::is_directory(path / "snapshots", error) && !fs::is_empty(path / "snapshots", error) && !error;
+}
+
+void require_run(const fs::path& path) {
+  if (!holds_run(path))
+    throw UserError(ExitCode::usage, "there is no run in '" + path.string() + "'",
+                    "name the folder of a run, e.g. runs/quickstart");
+}
+
+std::string run_name(const fs::path& path) {
+  const auto folder = fs::absolute(path).lexically_normal();
+  return (folder.has_filename() ? folder : folder.parent_path()).filename().string();
 }
 
 std::optional<fs::path> newest_run(const fs::path& dir, const std::string& name) {

@@ -20,7 +20,7 @@ class RunFolder {
   static RunFolder create_at(const std::filesystem::path& path);
   /// The same refusal, before there is anything to lose. Touches nothing.
   static void check_free(const std::filesystem::path& path);
-  /// To go on in a run that is there (holds_run).
+  /// To go on in a run that is there. UserError(usage) where there is none.
   static RunFolder open(const std::filesystem::path& path);
 
   RunFolder(RunFolder&& other) noexcept;
@@ -45,6 +45,10 @@ class RunFolder {
 
 /// Whether a folder holds a run: a config.toml, or something in snapshots/.
 bool holds_run(const std::filesystem::path& path);
+/// Throws UserError(usage) where it holds none.
+void require_run(const std::filesystem::path& path);
+/// The name of a run's folder, also of "runs/one/" and ".".
+std::string run_name(const std::filesystem::path& path);
 
 /// The newest run called `name` in `dir` (`name` itself, or the greatest -N), or nothing. A run called "net-b" or
 /// "net-02" is none of "net"'s.

@@ -54,7 +54,6 @@ void BucketTable::add(double iteration, const LineField* fields, std::size_t cou
   }
   iterations_.back() = iteration;
   ++in_last_row_;
-  ++lines_;
   std::size_t likely = 0;
   for (const auto* field = fields; field != fields + count; ++field) {
     if (field->is_text || field->name == "iter" || field->name == "epoch") continue;
@@ -90,7 +89,7 @@ ordered_json BucketTable::json() const {
     while (shorter.iterations_.size() > most) shorter.merge_neighbours();
     return shorter.json();
   }
-  ordered_json table{{"lines", lines_}, {"per_row", per_row_}, {"iter", ordered_json::array()}};
+  ordered_json table{{"iter", ordered_json::array()}};
   for (const double iteration : iterations_) table["iter"].push_back(short_number(iteration));
   ordered_json series = ordered_json::object(), newest_values = ordered_json::object();
   for (auto& [name, rows, newest] : columns_) {

@@ -29,8 +29,7 @@ class BucketTable {
   /// leave a gap.
   void add(double iteration, const LineField* fields, std::size_t count);
 
-  std::uint64_t lines() const { return lines_; }
-  /// {"lines":…,"per_row":…,"iter":[…],"elapsed_s":[…],"samples":[…],"series":{"loss":{"mean":[…],"low":[…],
+  /// {"iter":[…],"elapsed_s":[…],"samples":[…],"series":{"loss":{"mean":[…],"low":[…],
   /// "high":[…]}},"newest":{"loss":…}}. `iter`, `elapsed_s` and `samples` are those of a row's last line. `low` and
   /// `high` are there where rows hold several values. Numbers of series have five digits; a gap is null. Rows are
   /// merged further where there are so many series that the text would grow beyond about 1 MB.
@@ -55,7 +54,7 @@ class BucketTable {
   std::vector<double> iterations_;  // of the last line of each row
   std::vector<Column> columns_;
   std::map<std::string, std::size_t> places_;
-  std::uint64_t lines_ = 0, per_row_ = 1, in_last_row_ = 0;
+  std::uint64_t per_row_ = 1, in_last_row_ = 0;
 };
 
 }  // namespace flowtrain

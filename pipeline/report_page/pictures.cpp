@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
-#include "pipeline/report_page/run_records.h"
+#include "pipeline/run_reader/json_file.h"
+#include "pipeline/run_reader/picture_records.h"
 
 namespace flowtrain {
 
@@ -17,30 +19,10 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 constexpr std::size_t most_iterations = 200;
-constexpr std::string_view png_signature = "\x89PNG\r\n\x1a\n";
 
 // Members of a sample that name a picture, and what the page calls each.
 constexpr std::pair<const char*, const char*> picture_members[] = {
     {"file", "src"}, {"prediction_file", "prediction_src"}, {"label_file", "label_src"}};
-
-// The sizes stand behind the signature, and the length and name of the first chunk.
-bool add_size(ordered_json& sample, std::string_view png) {
-  constexpr std::size_t width_at = 16, height_at = 20, header = 24;
-  if (png.size() < header || !png.starts_with(png_signature)) return false;
-  const auto number = [&](std::size_t at) {
-    std::uint32_t value = 0;
-    for (std::size_t i = at; i < at + 4; ++i) value = value << 8 | static_cast<unsigned char>(png[i]);
-    return value;
-  };
-  sample["width"] = number(width_at);
-  sample["height"] = number(height_at);
-  return number(width_at) > 0 && number(height_at) > 0;
-}
-
-// A name alone: a file that leads elsewhere is not the run's.
-bool is_plain_name(const std::string& name) {
-  return !name.empty() && name.find('/') == name.npos && name != "." && name != "..";
-}
 
 // A validation's pictures of one set.
 struct Record {
@@ -50,39 +32,41 @@ struct Record {
   // Calls use(sample, member for the address, name of the file) for each picture.
   void for_each_picture(const std::function<void(ordered_json&, const char*, const std::string&)>& use) {
     for (const char* list : {"samples", "worst"}) {
-      if (!json.contains(list) || !json[list].is_array()) continue;
+      if (!json.contains(list)) continue;
       for (auto& sample : json[list])
         for (auto& [member, src] : picture_members)
-          if (sample.is_object() && sample.contains(member) && sample[member].is_string())
-            if (auto name = sample[member].get<std::string>(); is_plain_name(name)) use(sample, src, name);
+          if (const auto name = text_in(sample, member); name && is_plain_name(*name)) use(sample, src, *name);
     }
   }
 };
 
-std::vector<std::string> folders_in(const fs::path& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator each(folder, error), end; !error && each != end; each.increment(error))
-    if (each->is_directory(error)) names.push_back(each->path().filename().string());
-  std::sort(names.begin(), names.end());
-  return names;
+// Samples that are no objects, and boxes that are none, are left out.
+void drop_misshapen(ordered_json& json) {
+  const auto keep_objects = [](ordered_json& list) {
+    if (!list.is_array()) list = ordered_json::array();
+    std::erase_if(list.get_ref<ordered_json::array_t&>(), [](auto& each) { return !each.is_object(); });
+  };
+  for (const char* list : {"samples", "worst"}) {
+    if (!json.contains(list)) continue;
+    keep_objects(json[list]);
+    for (auto& sample : json[list])
+      if (sample.contains("boxes")) keep_objects(sample["boxes"]);
+  }
 }
 
 // By the set's name; those of the first set have none. Oldest first.
 std::map<std::string, std::vector<Record>> records_of(const fs::path& run) {
+  auto folders = picture_folders(run, [](std::uint64_t) { return true; });
+  std::set<std::uint64_t> iterations;
+  for (auto& folder : folders) iterations.insert(folder.iteration);
+  while (iterations.size() > most_iterations) iterations.erase(iterations.begin());
   std::map<std::string, std::vector<Record>> records;
-  const auto add = [&](const std::string& set, const std::string& folder) {
-    auto json = json_of_file(run / folder / "pictures.json");
-    if (json.is_object() && json.contains("iter") && json["iter"].is_number())
-      records[set].push_back({folder, std::move(json)});
-  };
-  auto iterations = folders_in(run / "pictures");
-  std::erase_if(iterations, [](auto& name) { return !name.starts_with("iter-"); });
-  if (iterations.size() > most_iterations) iterations.erase(iterations.begin(), iterations.end() - most_iterations);
-  for (auto& iteration : iterations) {
-    const std::string folder = "pictures/" + iteration + "/";
-    add("", folder);
-    for (auto& set : folders_in(run / folder)) add(set, folder + set + "/");
+  for (auto& folder : folders) {
+    if (!iterations.contains(folder.iteration)) continue;
+    auto json = json_of_file(run / folder.path / "pictures.json");
+    if (!number_in<double>(json, "iter")) continue;
+    drop_misshapen(json);
+    records[folder.set].push_back({folder.path, std::move(json)});
   }
   return records;
 }
@@ -124,11 +108,16 @@ ordered_json pictures_of(const fs::path& run, const std::string& link, std::size
     for (const auto index : by_importance(records.size())) {
       std::size_t bytes = 0;
       records[index].for_each_picture([&](ordered_json& sample, const char* src, const std::string& name) {
-        const auto png = text_of_file(run / records[index].folder / name);
-        if (!add_size(sample, png)) return;
-        bytes += png.size();
-        const bool fits = embeds && bytes <= left;
-        sample[src] = fits ? "data:image/png;base64," + base64(png) : link + records[index].folder + name;
+        const auto file = run / records[index].folder / name;
+        const auto shape = png_size(text_of_file(file, png_head));
+        std::error_code error;
+        const auto file_bytes = fs::file_size(file, error);
+        if (!shape || error) return;
+        bytes += file_bytes;
+        sample["width"] = shape->width;
+        sample["height"] = shape->height;
+        sample[src] = embeds && bytes <= left ? "data:image/png;base64," + base64(text_of_file(file, file_bytes))
+                                              : link + records[index].folder + name;
       });
       embeds = embeds && bytes <= left;
       left -= std::min(left, bytes);

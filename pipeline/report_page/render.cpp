@@ -3,9 +3,10 @@
 #include <string_view>
 #include <utility>
 
+#include "pipeline/config/run_folder.h"
 #include "pipeline/report_page/page_files.h"
 #include "pipeline/report_page/report_page.h"
-#include "pipeline/report_page/stored_config.h"
+#include "pipeline/run_reader/stored_config.h"
 #include "sampling/core/text.h"
 
 namespace flowtrain {
@@ -52,9 +53,7 @@ std::string in_utf8(const std::string& text) {
 }
 
 std::string title_of(const std::vector<ReportedRun>& runs) {
-  return in_html(in_utf8(join(runs, ", ", [](auto& run) {
-    return std::filesystem::absolute(run.folder).lexically_normal().filename().string();
-  })));
+  return in_html(in_utf8(join(runs, ", ", [](auto& run) { return run_name(run.folder); })));
 }
 
 }  // namespace
@@ -66,7 +65,13 @@ std::string report_data(const std::vector<ReportedRun>& runs, const ReportOption
   std::vector<std::optional<Document>> documents;
   if (runs.size() > 1)
     for (auto& run : runs) documents.push_back(stored_document(run.folder));
-  return data + differing_keys(documents).dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "}";
+  ordered_json differences = ordered_json::array();
+  for (auto& [key, values] : differing_keys(documents)) {
+    ordered_json texts = ordered_json::array();
+    for (auto& value : values) texts.push_back(value ? ordered_json(*value) : ordered_json());
+    differences.push_back({{"key", key}, {"values", std::move(texts)}});
+  }
+  return data + differences.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "}";
 }
 
 std::string render_report(const std::vector<ReportedRun>& runs, const ReportOptions& options) {

@@ -27,7 +27,9 @@ std::uintmax_t size_of(const std::filesystem::path& file) {
 }  // namespace
 
 ReportBranch::ReportBranch(std::filesystem::path folder)
-    : run_{std::move(folder), ReportedRun::State::running}, thread_(named_thread("ft-report", [this] { loop(); })) {}
+    : warnings_(folder / "train.log"),
+      run_{std::move(folder), ReportedRun::State::running, {}, &warnings_},
+      thread_(named_thread("ft-report", [this] { loop(); })) {}
 
 ReportBranch::~ReportBranch() {
   {

@@ -33,6 +33,7 @@ class ReportBranch {
   bool wait_until(Clock::time_point time) FT_EXCLUDES(mutex_);
   void write() noexcept;
 
+  LogWarnings warnings_;
   ReportedRun run_;
   std::string error_;  // not run_.error, which the branch's thread reads
   bool warned_ = false;

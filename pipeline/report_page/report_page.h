@@ -5,23 +5,27 @@
 #include <cstddef>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "pipeline/config/metric_rules.h"
 #include "pipeline/graph/drawing.h"
+#include "pipeline/report_page/log_warnings.h"
 
 namespace flowtrain {
 
 /// A run to be shown.
 struct ReportedRun {
   enum class State {
-    look,     ///< find out: running while a process of this machine holds the run's lock
+    unknown,  ///< find out (run_status.h)
     running,  ///< its own process asks
     over,     ///< its own process asks, at its end
   };
 
   std::filesystem::path folder;
-  State state = State::look;
-  std::string error = {};  ///< what ended it, if known
+  State state = State::unknown;
+  std::string error = {};           ///< what ended it, if known
+  LogWarnings* warnings = nullptr;  ///< of its log, for whoever makes one page after the other; null: it is read anew
 };
 
 /// Where a page will be, and how large its pictures may make it.
@@ -45,11 +49,13 @@ std::string render_report(const std::vector<ReportedRun>& runs, const ReportOpti
 /// What graph.json says beside the drawing.
 struct RunShape {
   std::uint64_t iterations_per_epoch = 0;
-  std::uint64_t last_iteration = 0;  ///< that the run goes to
-  std::uint64_t batch = 0;           ///< samples of an iteration's batches, of all processes
+  std::uint64_t last_iteration = 0;                            ///< that the run goes to
+  std::uint64_t batch = 0;                                     ///< samples of an iteration's batches, of all processes
+  std::vector<RuledMetric> metrics = {};                       ///< of validations
+  std::vector<std::pair<std::string, RuledMetric>> best = {};  ///< by which snapshots are kept: link and metric
 };
 
-/// The text of graph.json: nodes, edges, and the shape.
+/// The text of graph.json: nodes, edges, and the shape; a metric's direction is "min" or "max".
 std::string graph_json(const Drawing& drawing, const RunShape& shape);
 
 }  // namespace flowtrain

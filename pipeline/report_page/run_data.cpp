@@ -4,13 +4,17 @@
 #include <string_view>
 #include <utility>
 
-#include "pipeline/report_page/best_values.h"
+#include "pipeline/config/run_folder.h"
 #include "pipeline/report_page/pictures.h"
 #include "pipeline/report_page/report_page.h"
 #include "pipeline/report_page/run_metrics.h"
 #include "pipeline/report_page/run_records.h"
-#include "pipeline/report_page/stored_config.h"
-#include "pipeline/run_reader/run_summary.h"
+#include "pipeline/run_reader/best_values.h"
+#include "pipeline/run_reader/json_file.h"
+#include "pipeline/run_reader/run_status.h"
+#include "pipeline/run_reader/stored_config.h"
+#include "pipeline/snapshot/snapshot_files.h"
+#include "sampling/core/text.h"
 #include "stages/system/wall_time.h"
 
 namespace flowtrain {
@@ -20,48 +24,78 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-// A result of an earlier start says nothing of a run that went on.
-ordered_json status_of(const ReportedRun& run, const ordered_json& result, const RunMetrics& metrics) {
-  const bool fits = result.is_object() && result.contains("iteration") && result["iteration"].is_number_unsigned() &&
-                    result["iteration"].get<std::uint64_t>() >= metrics.last_iteration;
-  ordered_json status;
-  const bool runs =
-      run.state == ReportedRun::State::running || (run.state == ReportedRun::State::look && is_locked(run.folder));
-  if (runs)
-    status["state"] = "running";
-  else if (!run.error.empty() || !fits)
-    status["state"] = "failed";
-  else
-    status["state"] = result.value("ended", "done");
-  if (!run.error.empty())
-    status["why"] = run.error;
-  else if (fits && result.contains("why"))
-    status["why"] = result["why"];
-  status["iter"] = metrics.last_iteration;
-  if (!runs && fits && result.contains("seconds")) status["seconds"] = result["seconds"];
+RunOutcome outcome_now(const ReportedRun& run, const RunMetrics& metrics) {
+  if (!run.error.empty()) return {RunStatus::failed, run.error};
+  const auto end = number_in<std::uint64_t>(metrics.end, "iter");
+  const bool ended = end && *end >= metrics.last_iteration;
+  switch (run.state) {
+    case ReportedRun::State::running: return {RunStatus::running};
+    case ReportedRun::State::over: return outcome_of(run.folder, metrics.last_iteration, ended);
+    case ReportedRun::State::unknown: break;
+  }
+  return status_of(run.folder, metrics.last_iteration, ended);
+}
+
+ordered_json status_json(const ReportedRun& run, const RunMetrics& metrics) {
+  const auto outcome = outcome_now(run, metrics);
+  ordered_json status{{"state", status_name(outcome.status)}, {"iter", metrics.last_iteration}};
+  if (outcome.why) status["why"] = *outcome.why;
+  if (outcome.seconds) status["seconds"] = *outcome.seconds;
   return status;
+}
+
+// Where the snapshot of the best iteration is: where the link leads, or by its name.
+ordered_json snapshot_of(const fs::path& run, const BestValue& best) {
+  const auto name = snapshot_name(best.iteration);
+  std::error_code error;
+  if (fs::read_symlink(run / "snapshots" / best.link, error).filename() == name) return "snapshots/" + best.link;
+  if (fs::exists(run / "snapshots" / name, error)) return "snapshots/" + name;
+  return nullptr;
+}
+
+// The best value by each rule that keeps snapshots; `snapshot` is null where it is gone.
+ordered_json best_json(const fs::path& run, const std::vector<BestValue>& values) {
+  ordered_json all = ordered_json::array();
+  for (auto& best : values)
+    all.push_back({{"metric", best.metric},
+                   {"value", best.value},
+                   {"iter", best.iteration},
+                   {"snapshot", snapshot_of(run, best)}});
+  return all;
+}
+
+// The best value of each metric of validation.
+ordered_json extremes_json(const ordered_json& graph, const MetricExtremes& extremes) {
+  const MetricDirections directions(graph);
+  ordered_json all = ordered_json::object();
+  for (auto& [name, of] : extremes) {
+    const bool lower = directions.lower_wins(name);
+    all[name] = {{"lower_wins", lower},
+                 {"best", lower ? of.least : of.greatest},
+                 {"iter", lower ? of.least_at : of.greatest_at}};
+  }
+  return all;
+}
+
+ordered_json warnings_of(const ReportedRun& run) {
+  LogWarnings own(run.folder / "train.log");
+  auto& warnings = run.warnings ? *run.warnings : own;
+  warnings.update();
+  return warnings.json();
 }
 
 ordered_json events_of(const RunMetrics& metrics) {
   std::vector<ordered_json> all;
   for (auto& [kind, events] : metrics.events) {
-    if (kind == "profile" || kind == "retries") continue;
     for (auto& event : events.kept) {
       ordered_json kept{{"kind", kind}, {"iter", event["iter"]}};
-      for (const char* member : {"path", "recovery", "from", "to", "total_s"})
+      for (const char* member : {"recovery", "from", "to"})
         if (event.contains(member)) kept[member] = event[member];
       all.push_back(std::move(kept));
     }
   }
   std::stable_sort(all.begin(), all.end(), [](auto& a, auto& b) { return a["iter"] < b["iter"]; });
   return all;
-}
-
-ordered_json texts_of(const RunMetrics& metrics) {
-  ordered_json texts = ordered_json::object();
-  for (auto& [name, counts] : metrics.texts)
-    texts[name] = {{"newest", metrics.newest_texts.at(name)}, {"counts", counts}};
-  return texts;
 }
 
 // Files that are worth a look beside the page.
@@ -90,35 +124,34 @@ std::string run_data(const ReportedRun& run, const ReportOptions& options) {
   const auto& folder = run.folder;
   const auto metrics = run_metrics_of(folder / "metrics.jsonl");
   const auto config = stored_document(folder);
-  const auto result = json_of_file(folder / "result.json");
+  const auto graph = json_of_file(folder / "graph.json");
+  const auto best = best_values(graph, json_of_file(folder / "result.json"), metrics.extremes, metrics.last_iteration);
   const auto link = link_to(folder, options.page_folder);
-  ordered_json data{
-      {"name",
-       stored_value<std::string>(config, "name").value_or(fs::absolute(folder).lexically_normal().filename().string())},
-      {"path", folder.string()},
-      {"link", link},
-      {"written_ms", static_cast<std::int64_t>(1e3 * wall_time_s())},
-      {"status", status_of(run, result, metrics)},
-      {"verdict", metrics.verdict},
-      {"best", best_of(folder, result, config, metrics)},
-      {"iterations_per_epoch", metrics.per_epoch},
-      {"train", metrics.train.json()},
-      {"val", metrics.val.json()},
-      {"epochs", metrics.epochs.json()},
-      {"extremes", extremes_of(config, metrics)},
-      {"texts", texts_of(metrics)},
-      {"events", events_of(metrics)},
-      {"end", metrics.end},
-      {"graph", json_of_file(folder / "graph.json")},
-      {"pictures", pictures_of(folder, link, options.picture_bytes)},
-      {"confusion", confusion_of(folder / "confusion.csv")},
-      {"bad_samples", bad_samples_of(folder / "bad_samples.jsonl")},
-      {"warnings", warnings_of(folder / "train.log")},
-      {"environment", json_of_file(folder / "env.json")},
-      {"config", text_of_file(folder / "config.toml")},
-      {"files", files_of(folder)}};
-  if (const auto& graph = data["graph"]; graph.is_object() && graph.contains("iterations_per_epoch"))
-    data["iterations_per_epoch"] = graph["iterations_per_epoch"];
+  ordered_json data{{"name", stored_value<std::string>(config, "name").value_or(run_name(folder))},
+                    {"path", folder.string()},
+                    {"link", link},
+                    {"written_ms", static_cast<std::int64_t>(1e3 * wall_time_s())},
+                    {"status", status_json(run, metrics)},
+                    {"verdict", metrics.verdict},
+                    {"best", best_json(folder, best)},
+                    {"iterations_per_epoch", metrics.per_epoch},
+                    {"train", metrics.train.json()},
+                    {"val", metrics.val.json()},
+                    {"epochs", metrics.epochs.json()},
+                    {"extremes", extremes_json(graph, metrics.extremes)},
+                    {"texts", metrics.texts},
+                    {"events", events_of(metrics)},
+                    {"end", metrics.end},
+                    {"graph", drawable_graph(graph)},
+                    {"pictures", pictures_of(folder, link, options.picture_bytes)},
+                    {"confusion", confusion_of(folder / "confusion.csv")},
+                    {"bad_samples", bad_samples_of(folder / "bad_samples.jsonl")},
+                    {"warnings", warnings_of(run)},
+                    {"environment", environment_of(folder / "env.json")},
+                    {"config", text_of_file(folder / "config.toml")},
+                    {"files", files_of(folder)}};
+  if (const auto length = number_in<std::uint64_t>(graph, "iterations_per_epoch"))
+    data["iterations_per_epoch"] = *length;
   return data.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
@@ -127,9 +160,15 @@ std::string graph_json(const Drawing& drawing, const RunShape& shape) {
   for (auto& [name, label, thread] : drawing.nodes)
     nodes.push_back({{"name", name}, {"label", label}, {"thread", thread}});
   for (auto& [from, to, label] : drawing.edges) edges.push_back({{"from", from}, {"to", to}, {"label", label}});
+  ordered_json metrics = ordered_json::object(), best = metrics;
+  const auto mode_of = [](const RuledMetric& metric) { return metric.lower_wins ? "min" : "max"; };
+  for (auto& metric : shape.metrics) metrics[metric.name] = mode_of(metric);
+  for (auto& [link, metric] : shape.best) best[link] = {{"metric", metric.name}, {"mode", mode_of(metric)}};
   const ordered_json graph{{"iterations_per_epoch", shape.iterations_per_epoch},
                            {"last_iteration", shape.last_iteration},
                            {"batch", shape.batch},
+                           {"metrics", std::move(metrics)},
+                           {"best", std::move(best)},
                            {"nodes", std::move(nodes)},
                            {"edges", std::move(edges)}};
   return graph.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";

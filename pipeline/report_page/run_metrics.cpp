@@ -1,6 +1,7 @@
 #include "pipeline/report_page/run_metrics.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -103,6 +104,8 @@ void RunMetrics::add(std::string_view line) {
     if (epoch >= 1) per_epoch = static_cast<std::uint64_t>(iteration / epoch);
     return epochs.add(iteration, fields_.data(), field_count_);
   }
+  constexpr std::array kinds{"verdict", "end", "resume", "snapshot", "nonfinite", "skipped"};
+  if (std::ranges::find(kinds, kind->text) == kinds.end()) return;
   auto whole = ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (kind->text == "verdict")
     verdict = std::move(whole);
@@ -116,8 +119,7 @@ void RunMetrics::add_train(double iteration) {
   train.add(iteration, fields_.data(), field_count_);
   for (std::size_t i = 0; i < field_count_; ++i) {
     if (!fields_[i].is_text || fields_[i].name == "kind") continue;
-    ++texts[fields_[i].name][fields_[i].text];
-    newest_texts[fields_[i].name] = fields_[i].text;
+    texts[fields_[i].name] = fields_[i].text;
   }
   const double rate = number("lr");
   constexpr double fall = 0.8;  // what changes smoothly falls by less between two lines
@@ -130,23 +132,15 @@ void RunMetrics::add_val(double iteration) {
   val.add(iteration, fields_.data(), field_count_);
   for (std::size_t i = 0; i < field_count_; ++i) {
     const auto& [name, value, text, is_text] = fields_[i];
-    if (is_text || name == "iter" || !std::isfinite(value)) continue;
-    const auto [place, added] = extremes.try_emplace(name, Extremes{value, value, iteration, iteration});
-    auto& of = place->second;
-    if (value < of.least) of.least = value, of.least_at = iteration;
-    if (value > of.greatest) of.greatest = value, of.greatest_at = iteration;
+    if (!is_text && name != "iter") enter_value(extremes, name, static_cast<std::uint64_t>(iteration), value);
   }
 }
 
 RunMetrics run_metrics_of(const std::filesystem::path& file) {
   RunMetrics metrics;
-  for (ReadMark mark;;) {
-    const auto appended = read_appended(file, mark);
-    if (appended.restarted) metrics = {};
-    mark = appended.next;
-    if (appended.text.empty()) return metrics;
-    for_each_line(appended.text, [&](std::string_view line) { metrics.add(line); });
-  }
+  for_each_line_of(
+      file, [&](std::string_view line) { metrics.add(line); }, [&] { metrics = {}; });
+  return metrics;
 }
 
 }  // namespace flowtrain

@@ -10,14 +10,9 @@
 #include <vector>
 
 #include "pipeline/report_page/bucket_table.h"
+#include "pipeline/run_reader/best_values.h"
 
 namespace flowtrain {
-
-/// The least and the greatest value of a metric, and the iterations where it had them first.
-struct Extremes {
-  double least = 0, greatest = 0;
-  double least_at = 0, greatest_at = 0;
-};
 
 /// A bounded choice from a list that may be long: evenly spread, the first one always in it.
 struct Thinned {
@@ -32,11 +27,10 @@ struct Thinned {
 class RunMetrics {
  public:
   BucketTable train, val, epochs;
-  std::map<std::string, Extremes> extremes;  ///< of the values of validations
-  /// How often train lines had a text, by member and text: {"limit":{"sample":30}}.
-  std::map<std::string, std::map<std::string, std::uint64_t>> texts;
-  std::map<std::string, std::string> newest_texts;  ///< by member
-  /// By kind (resume, snapshot, nonfinite, skipped …), and falls of the learning rate by a fifth and more as `lr`.
+  MetricExtremes extremes;  ///< of the values of validations
+  /// The newest texts of train lines, by member: {"limit":"sample"}.
+  std::map<std::string, std::string> texts;
+  /// By kind: resume, snapshot, nonfinite, skipped, and falls of the learning rate by a fifth and more as `lr`.
   std::map<std::string, Thinned> events;
   nlohmann::ordered_json verdict, end;  ///< the newest lines of these kinds; null where there is none
   std::uint64_t last_iteration = 0;     ///< the greatest of any line

@@ -1,13 +1,15 @@
 #include "pipeline/report_page/run_records.h"
 
+#include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <map>
-#include <sstream>
+#include <initializer_list>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "sampling/core/text.h"
+#include "pipeline/run_reader/appended_lines.h"
+#include "pipeline/run_reader/json_file.h"
 
 namespace flowtrain {
 
@@ -15,7 +17,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::size_t most_lines = 100;  // of warnings and of bad samples
+constexpr std::size_t most_lines = 100;  // of bad samples
 
 // The cells of CSV text (RFC 4180), line by line.
 std::vector<std::vector<std::string>> cells_of(const std::string& text) {
@@ -47,18 +49,25 @@ std::vector<std::vector<std::string>> cells_of(const std::string& text) {
 
 }  // namespace
 
-std::string text_of_file(const std::filesystem::path& file, std::size_t most) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in || std::filesystem::is_directory(file)) return {};
-  std::string text(most, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(most));
-  text.resize(static_cast<std::size_t>(in.gcount()));
-  return text;
+ordered_json environment_of(const std::filesystem::path& file) {
+  auto environment = json_of_file(file);
+  if (!environment.is_object()) return nullptr;
+  const auto gpus = environment.find("gpus");
+  if (gpus == environment.end()) return environment;
+  if (!gpus->is_array()) *gpus = ordered_json::array();
+  std::erase_if(gpus->get_ref<ordered_json::array_t&>(), [](auto& gpu) { return !gpu.is_object(); });
+  return environment;
 }
 
-ordered_json json_of_file(const std::filesystem::path& file) {
-  auto json = ordered_json::parse(text_of_file(file), nullptr, /*allow_exceptions=*/false);
-  return json.is_discarded() ? ordered_json() : json;
+ordered_json drawable_graph(const ordered_json& graph) {
+  const auto have_texts = [&](const char* list, std::initializer_list<const char*> members) {
+    const auto& all = member_of(graph, list);
+    const auto fits = [&](auto& each) {
+      return std::ranges::all_of(members, [&](const char* member) { return text_in(each, member).has_value(); });
+    };
+    return all.is_array() && std::ranges::all_of(all, fits);
+  };
+  return have_texts("nodes", {"name", "label"}) && have_texts("edges", {"from", "to", "label"}) ? graph : nullptr;
 }
 
 ordered_json confusion_of(const std::filesystem::path& file) {
@@ -80,39 +89,19 @@ ordered_json confusion_of(const std::filesystem::path& file) {
   return {{"classes", std::move(classes)}, {"rows", std::move(rows)}};
 }
 
-ordered_json warnings_of(const std::filesystem::path& log) {
-  std::ifstream in(log, std::ios::binary);
-  std::uint64_t count = 0;
-  std::vector<ordered_json> lines;
-  std::map<std::string, std::size_t> places;
-  for (std::string line; std::getline(in, line);) {
-    // "2026-11-26 05:24:02.182 warning text"
-    std::istringstream words(line);
-    std::string day, time, level;
-    if (!(words >> day >> time >> level) || (level != "warning" && level != "warn" && level != "error")) continue;
-    std::string text;
-    std::getline(words >> std::ws, text);
-    ++count;
-    const auto [place, added] = places.emplace(text, lines.size());
-    if (added)
-      lines.push_back({{"time", concat(day, " ", time)}, {"level", level}, {"text", text}, {"times", 1}});
-    else
-      lines[place->second]["times"] = lines[place->second]["times"].get<std::uint64_t>() + 1;
-  }
-  if (lines.size() > most_lines) lines.erase(lines.begin(), lines.end() - most_lines);
-  return {{"count", count}, {"lines", lines}};
-}
-
 ordered_json bad_samples_of(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
   std::uint64_t count = 0;
   ordered_json lines = ordered_json::array();
-  for (std::string line; std::getline(in, line);) {
+  const auto take = [&](std::string_view line) {
     auto entry = ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!entry.is_object()) continue;
+    if (!entry.is_object()) return;
     ++count;
     if (lines.size() < most_lines) lines.push_back(std::move(entry));
-  }
+  };
+  for_each_line_of(file, take, [&] {
+    count = 0;
+    lines.clear();
+  });
   return {{"count", count}, {"lines", std::move(lines)}};
 }
 

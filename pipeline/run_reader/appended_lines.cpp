@@ -55,24 +55,41 @@ class InputFile {
 
 }  // namespace
 
-AppendedLines read_appended(const std::filesystem::path& file, ReadMark from, std::size_t most_bytes) {
+AppendedLines read_appended(const std::filesystem::path& file, ReadMark from, std::size_t most_bytes,
+                            std::size_t longest) {
   const InputFile input(file);
   AppendedLines result{.text = {}, .next = from};
   if (from.offset > 0 && (input.size() < from.offset || input.hash_before(from.offset) != from.before_hash)) {
     result.restarted = true;
     result.next = {};
   }
-  const auto offset = result.next.offset;
-  // Twice as much where a single line is longer.
-  for (std::uint64_t bytes = most_bytes;; bytes *= 2) {
+  auto offset = result.next.offset;
+  bool in_long_line = false;
+  for (std::uint64_t bytes = most_bytes;;) {
     result.text = input.read(offset, bytes);
     const bool at_end = result.text.size() < bytes;
+    if (in_long_line) {
+      const auto newline = result.text.find('\n');
+      in_long_line = newline == std::string::npos;
+      offset += in_long_line ? result.text.size() : newline + 1;
+      if (!in_long_line || !at_end) continue;
+      result.text.clear();
+      break;
+    }
     const auto newline = result.text.rfind('\n');
-    if (newline == std::string::npos && !at_end) continue;
+    if (newline == std::string::npos && result.text.size() >= longest) {
+      in_long_line = true;
+      bytes = most_bytes;
+      continue;
+    }
+    if (newline == std::string::npos && !at_end) {
+      bytes = std::min<std::uint64_t>(2 * bytes, longest);
+      continue;
+    }
     result.text.resize(newline == std::string::npos ? 0 : newline + 1);
     break;
   }
-  if (result.text.empty()) return result;
+  if (result.text.empty() && offset == result.next.offset) return result;
   result.next.offset = offset + result.text.size();
   result.next.before_hash = input.hash_before(result.next.offset);
   return result;

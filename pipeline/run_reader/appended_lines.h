@@ -22,10 +22,15 @@ struct AppendedLines {
   bool restarted = false;  ///< what was read before is no longer there: `text` begins at the file's beginning
 };
 
+/// A longer line is no line of ours: it is passed over, so that a damaged file does not fill the memory.
+inline constexpr std::size_t longest_line = 64 << 20;
+
 /// The whole lines after `from`, about `most_bytes` of them. A last line without its newline is still being written,
 /// and is left for the next call. A resume cuts files back, and may have appended again since: then the bytes before
-/// `from` are others, and reading restarts. A file that is not there, or cannot be read, is empty.
-AppendedLines read_appended(const std::filesystem::path& file, ReadMark from, std::size_t most_bytes = 4 << 20);
+/// `from` are others, and reading restarts. A line of `longest` bytes and more is passed over, up to its newline or the
+/// file's end. A file that is not there, or cannot be read, is empty.
+AppendedLines read_appended(const std::filesystem::path& file, ReadMark from, std::size_t most_bytes = 4 << 20,
+                            std::size_t longest = longest_line);
 
 /// Calls `take` with each line of an AppendedLines' text, without its newline.
 template <class Take>
@@ -34,6 +39,19 @@ void for_each_line(std::string_view text, const Take& take) {
     const auto length = text.find('\n');
     take(text.substr(0, length));
     text.remove_prefix(length + 1);
+  }
+}
+
+/// Calls `take` with each whole line of a file, from its beginning on, in bounded memory; `restart` where the file was
+/// cut back meanwhile, and its lines come again.
+template <class Take, class Restart>
+void for_each_line_of(const std::filesystem::path& file, const Take& take, const Restart& restart) {
+  for (ReadMark mark;;) {
+    const auto appended = read_appended(file, mark);
+    if (appended.restarted) restart();
+    mark = appended.next;
+    if (appended.text.empty()) return;
+    for_each_line(appended.text, take);
   }
 }
 

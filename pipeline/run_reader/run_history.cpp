@@ -13,6 +13,7 @@ bool RunHistory::update(const OnLine& on_line) {
     mark_ = appended.next;
     changed = changed || appended.restarted || !appended.text.empty();
     if (appended.restarted) {
+      ++restarts_;
       for (auto* series : {&train_, &val_}) series->clear();
       newest_.clear();
     }
@@ -36,7 +37,7 @@ void RunHistory::add(const ordered_json& line) {
   auto& series = name == "train" ? train_ : val_;
   for (auto& [field, value] : line.items())
     if (field != "iter" && value.is_number() && std::isfinite(value.get<double>()))
-      series[field].push_back({iteration->get<double>(), value.get<double>()});
+      series[field].add(iteration->get<double>(), value.get<double>());
 }
 
 const ordered_json& RunHistory::newest(const std::string& kind) const {

@@ -1,23 +1,20 @@
 #pragma once
 // What metrics.jsonl of a run says so far, for those who look at a run while it trains.
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
 #include "pipeline/run_reader/appended_lines.h"
+#include "pipeline/run_reader/metric_series.h"
 
 namespace flowtrain {
 
-/// A value and where it was measured.
-struct MetricPoint {
-  double iteration, value;
-};
 /// By name of a field: "loss", "samples_per_s". Values that are not finite are left out.
-using MetricSeries = std::map<std::string, std::vector<MetricPoint>>;
+using SeriesByName = std::map<std::string, MetricSeries>;
 
 /// Reads the file once, and from then on what was appended. One thread.
 class RunHistory {
@@ -30,9 +27,11 @@ class RunHistory {
   /// objects are passed over. Where the file was cut back, all that is known is forgotten and read again.
   bool update(const OnLine& on_line = {});
 
+  /// How often the file was cut back, and its lines came again.
+  std::uint64_t restarts() const { return restarts_; }
   /// Fields of the lines of kind train, and of kind val.
-  const MetricSeries& train() const { return train_; }
-  const MetricSeries& val() const { return val_; }
+  const SeriesByName& train() const { return train_; }
+  const SeriesByName& val() const { return val_; }
   /// The newest line of a kind ("train", "end", "verdict", "resume" …); null where there is none.
   const nlohmann::ordered_json& newest(const std::string& kind) const;
 
@@ -41,7 +40,8 @@ class RunHistory {
 
   const std::filesystem::path file_;
   ReadMark mark_;
-  MetricSeries train_, val_;
+  std::uint64_t restarts_ = 0;
+  SeriesByName train_, val_;
   std::map<std::string, nlohmann::ordered_json> newest_;
 };
 

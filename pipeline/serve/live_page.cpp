@@ -82,7 +82,7 @@ std::string data_tag(const std::vector<FoundRun>& runs) {
                              "train.log",     "confusion.csv", "pictures", "bad_samples.jsonl", "snapshots"};
   std::string state;
   for (auto& run : runs) {
-    state += concat(run.name, "\n", is_locked(run.folder), "\n");
+    state += concat(run.name, "\n", seems_running(run.folder), "\n");
     for (const char* file : files) state += file_state(run.folder / file) + "\n";
   }
   return printed("\"%016llx\"", static_cast<unsigned long long>(XXH64(state.data(), state.size(), 0)));

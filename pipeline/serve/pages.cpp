@@ -134,7 +134,7 @@ void Pages::answer_lines(const http::Target& target, httplib::Response& response
   const auto& folder = runs[0].folder;
   const auto lines = read_appended(folder / "metrics.jsonl", mark_of(target.value("from")), most_bytes_of_lines);
   response.set_header("X-Mark", text_of(lines.next));
-  response.set_header("X-Running", is_locked(folder) ? "1" : "0");
+  response.set_header("X-Running", seems_running(folder) ? "1" : "0");
   if (lines.restarted) response.set_header("X-Restarted", "1");
   answer_text(response, lines.text, "application/x-ndjson");
 }

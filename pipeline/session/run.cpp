@@ -183,8 +183,9 @@ class Run {
 
   // The run goes on without, as it does without lines of metrics.
   void write_graph(const Drawing& drawing) const try {
-    write_file_atomically(std::filesystem::path(options_.folder) / "graph.json",
-                          graph_json(drawing, {epoch(), run_plan_.last, session_.train().batch}));
+    RunShape shape{epoch(), run_plan_.last, session_.train().batch, validation_metrics(config_)};
+    for (auto& rule : BestRule::all(config_)) shape.best.emplace_back(rule.link, rule.of);
+    write_file_atomically(std::filesystem::path(options_.folder) / "graph.json", graph_json(drawing, shape));
   } catch (const UserError& error) {
     log_warn(concat(error.what(), "; the run goes on"));
   }

@@ -13,7 +13,7 @@ std::optional<SampleChoice> sample_choice(const ValidationData& set) {
   const Dataset& dataset = *set.data.dataset;
   const std::uint64_t rows = std::min(set.batches() * set.data.batch, dataset.size());
   const std::uint64_t count = (pictures * dataset.size() + rows - 1) / rows;
-  return SampleChoice{dataset, pictures, choose_samples(dataset.size(), count, seed_of(set.config))};
+  return SampleChoice{dataset, pictures, spread_records(dataset.size(), count, seed_of(set.config))};
 }
 
 }  // namespace flowtrain

@@ -2,6 +2,8 @@
 
 #include "stages/system/wall_time.h"
 
+#include "pipeline/run_reader/picture_records.h"
+
 namespace flowtrain {
 
 namespace {
@@ -39,12 +41,6 @@ ProtoWriter tagged(std::string_view tag) {
   ProtoWriter value;
   value.text(value_field::tag, tag);
   return value;
-}
-
-std::uint64_t big_endian_at(std::string_view bytes, std::size_t at) {
-  std::uint64_t number = 0;
-  for (std::size_t i = 0; i < 4; ++i) number = number << 8 | static_cast<unsigned char>(bytes[at + i]);
-  return number;
 }
 
 }  // namespace
@@ -90,11 +86,11 @@ void SummaryEvent::histogram(const Histogram& histogram) {
 }
 
 void SummaryEvent::picture(std::string_view tag, std::string_view png) {
-  constexpr std::size_t width_at = 16, height_at = 20;  // in the header chunk, which comes first
-  if (png.size() < height_at + 4 || !png.starts_with("\x89PNG")) return;
+  const auto size = png_size(png);
+  if (!size) return;
   ProtoWriter image, one = tagged(tag);
-  image.number(image_field::height, big_endian_at(png, height_at));
-  image.number(image_field::width, big_endian_at(png, width_at));
+  image.number(image_field::height, size->height);
+  image.number(image_field::width, size->width);
   image.number(image_field::colorspace, rgb);
   image.text(image_field::encoded, png);
   one.text(value_field::image, image.bytes());
@@ -125,7 +121,9 @@ std::string SummaryEvent::bytes() const {
 EventContent content_of(std::string_view event) {
   EventContent content;
   const auto look_at_value = [&](const ProtoField& field) {
-    if (field.number == value_field::tag && field.bytes.starts_with("pictures/")) content.pictures = true;
+    if (field.number != value_field::tag) return;
+    content.pictures = content.pictures || field.bytes.starts_with("pictures/");
+    content.validates = content.validates || field.bytes.starts_with("val/");
   };
   each_field(event, [&](const ProtoField& field) {
     if (field.number == event_field::step) content.iteration = field.value;

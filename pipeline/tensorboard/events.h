@@ -37,8 +37,9 @@ class SummaryEvent {
 /// What an encoded event tells of.
 struct EventContent {
   std::uint64_t iteration = 0;
-  bool starts = false;    ///< it is a start_event()
-  bool pictures = false;  ///< it has a tag that begins with `pictures/`
+  bool starts = false;     ///< it is a start_event()
+  bool pictures = false;   ///< it has a tag that begins with `pictures/`
+  bool validates = false;  ///< likewise with `val/`
 };
 EventContent content_of(std::string_view event);
 

@@ -1,64 +1,58 @@
 #include "pipeline/tensorboard/pictures.h"
 
-#include <algorithm>
-#include <fstream>
-#include <iterator>
-#include <nlohmann/json.hpp>
 #include <optional>
 
-#include "sampling/core/parse.h"
+#include "pipeline/run_reader/json_file.h"
+#include "pipeline/run_reader/picture_records.h"
+#include "pipeline/telemetry/format.h"
 
 namespace flowtrain {
 
 namespace {
 
-std::optional<std::string> content_of_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(file), {});
+constexpr std::size_t most_png_bytes = 64 << 20;
+
+// The picture that shows most: with boxes, else as the net saw it, else what the net made.
+std::optional<std::string> file_of(const nlohmann::ordered_json& sample) {
+  for (const char* member : {"boxes_file", "file", "prediction_file"})
+    if (const auto name = text_in(sample, member); name && is_plain_name(*name)) return name;
+  return {};
 }
 
 // False: a file is not there yet.
-bool add_list(const std::filesystem::path& folder, const nlohmann::json& list, const std::string& group,
+bool add_list(const std::filesystem::path& folder, const nlohmann::ordered_json& list, const std::string& group,
               PictureSet& set) {
-  for (auto& sample : list) {
-    const auto file = sample.is_object() && sample.contains("file") && sample["file"].is_string()
-                          ? std::filesystem::path(sample["file"].get<std::string>())
-                          : std::filesystem::path();
-    if (file.empty() || file.has_parent_path()) continue;
-    auto png = content_of_file(folder / file);
-    if (!png) return false;
-    set.pictures.push_back({group + "/" + file.stem().string(), std::move(*png)});
+  if (!list.is_array()) return true;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const auto file = file_of(list[i]);
+    if (!file) continue;
+    auto png = text_of_file(folder / *file, most_png_bytes);
+    if (png.empty()) return false;
+    set.pictures.push_back({group + printed("%02zu", i), std::move(png)});
   }
   return true;
 }
 
-std::optional<PictureSet> read_set(const std::filesystem::path& folder, std::uint64_t iteration) {
-  const auto text = content_of_file(folder / "pictures.json");
-  if (!text) return std::nullopt;
-  const auto json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return std::nullopt;
-  PictureSet set{iteration, {}};
-  for (auto [key, group] : {std::pair("samples", "pictures"), std::pair("worst", "worst")})
-    if (json.contains(key) && !add_list(folder, json[key], group, set)) return std::nullopt;
-  return set;
+// False: it is not complete yet.
+bool add_folder(const std::filesystem::path& run, const PictureFolder& from, PictureSet& set) {
+  const auto json = json_of_file(run / from.path / "pictures.json");
+  const auto name = from.set.empty() ? "" : from.set + "/";
+  return json.is_object() && add_list(run / from.path, member_of(json, "samples"), "pictures/" + name, set) &&
+         add_list(run / from.path, member_of(json, "worst"), "worst/" + name, set);
 }
 
 }  // namespace
 
-std::vector<PictureSet> new_pictures(const std::filesystem::path& folder, std::uint64_t iteration,
+std::vector<PictureSet> new_pictures(const std::filesystem::path& run, std::uint64_t iteration,
                                      const std::set<std::uint64_t>& known) {
-  const std::string prefix = "iter-";
   std::vector<PictureSet> sets;
-  std::error_code ignored;
-  for (auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with(prefix)) continue;
-    const auto number = parse_number<std::uint64_t>(name.substr(prefix.size()));
-    if (!number || *number > iteration || known.contains(*number)) continue;
-    if (auto set = read_set(entry.path(), *number)) sets.push_back(std::move(*set));
+  std::set<std::uint64_t> incomplete;
+  const auto is_new = [&](std::uint64_t of) { return of <= iteration && !known.contains(of); };
+  for (auto& folder : picture_folders(run, is_new)) {
+    if (sets.empty() || sets.back().iteration != folder.iteration) sets.push_back({folder.iteration, {}});
+    if (!add_folder(run, folder, sets.back())) incomplete.insert(folder.iteration);
   }
-  std::ranges::sort(sets, {}, &PictureSet::iteration);
+  std::erase_if(sets, [&](auto& set) { return incomplete.contains(set.iteration); });
   return sets;
 }
 

@@ -11,7 +11,7 @@ namespace flowtrain {
 
 /// One picture.
 struct LoggedPicture {
-  std::string tag;  ///< "pictures/00", "worst/00"
+  std::string tag;  ///< "pictures/00", "worst/00"; of a [[val.set]] "pictures/night/00"
   std::string png;  ///< the file's bytes
 };
 
@@ -21,10 +21,10 @@ struct PictureSet {
   std::vector<LoggedPicture> pictures;
 };
 
-/// The sets in `folder` (iter-00000500/pictures.json, with the files that it names) up to `iteration`, except those of
-/// the iterations `known`, in their order. Where there is no such folder there are none; a set that is not complete yet
-/// is left out.
-std::vector<PictureSet> new_pictures(const std::filesystem::path& folder, std::uint64_t iteration,
+/// The pictures of a run's validations up to `iteration`, of all sets, except those of the iterations `known`, in their
+/// order; of detections those with boxes. Where there are none, or not all of a validation's are there yet, it is left
+/// out.
+std::vector<PictureSet> new_pictures(const std::filesystem::path& run, std::uint64_t iteration,
                                      const std::set<std::uint64_t>& known);
 
 }  // namespace flowtrain

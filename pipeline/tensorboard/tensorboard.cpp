@@ -35,8 +35,12 @@ std::vector<fs::path> event_files(const fs::path& folder) {
 // What readers will know of the earlier starts.
 struct Earlier {
   bool empty = true;
-  std::set<std::uint64_t> pictures;  // iterations
+  std::set<std::uint64_t> pictures, validations;  // iterations
 };
+
+void erase_from(std::set<std::uint64_t>& iterations, std::uint64_t first) {
+  iterations.erase(iterations.lower_bound(first), iterations.end());
+}
 
 // A record that a power cut has torn is cut off: some readers look for nothing behind it.
 Earlier read_earlier(const std::vector<fs::path>& files) {
@@ -46,8 +50,9 @@ Earlier read_earlier(const std::vector<fs::path>& files) {
       const EventContent content = content_of(record);
       earlier.empty = false;
       if (content.starts)
-        earlier.pictures.erase(earlier.pictures.lower_bound(content.iteration), earlier.pictures.end());
+        for (auto* iterations : {&earlier.pictures, &earlier.validations}) erase_from(*iterations, content.iteration);
       if (content.pictures) earlier.pictures.insert(content.iteration);
+      if (content.validates) earlier.validations.insert(content.iteration);
     });
     if (whole < fs::file_size(file)) fs::resize_file(file, whole);
   }
@@ -190,7 +195,8 @@ void TensorBoard::open(const Drawing& graph) {
   } else {
     head += frame(start_event(first_));
     pictures_ = std::move(earlier.pictures);
-    pictures_.erase(pictures_.lower_bound(first_), pictures_.end());
+    validations_ = std::move(earlier.validations);
+    for (auto* iterations : {&pictures_, &validations_}) erase_from(*iterations, first_);
   }
   file_.emplace(next_file(folder, files));
   records_ = std::move(head);
@@ -218,7 +224,7 @@ void TensorBoard::add_scalars(std::uint64_t iteration, const std::string& group,
 // Whoever makes pictures may be slower than the report of their validation, so they are looked for again and again.
 void TensorBoard::add_pictures() {
   if (!file_) return;
-  for (auto& set : new_pictures(run_ / "pictures", last_, pictures_)) {
+  for (auto& set : new_pictures(run_, last_, pictures_)) {
     SummaryEvent event(set.iteration);
     for (auto& [tag, png] : set.pictures) event.picture(tag, png);
     add(event);
@@ -237,7 +243,8 @@ void TensorBoard::epoch(std::uint64_t iteration, std::uint64_t, const Scalars& m
 
 void TensorBoard::validation(const ValidationEvent& validation) {
   write_later([this, iteration = validation.iteration, scalars = validation.scalars] {
-    add_scalars(iteration, "val", fields_of(scalars));
+    // A resume repeats one whose metrics its snapshot does not hold yet.
+    if (!validations_.contains(iteration)) add_scalars(iteration, "val", fields_of(scalars));
   });
 }
 

@@ -71,9 +71,10 @@ class TensorBoard : public Logger {
   std::shared_ptr<Reports> reports_ = std::make_shared<Reports>();
   // Of the thread:
   std::optional<EventFile> file_;
-  std::string records_;               // that are not written yet
-  std::uint64_t last_ = 0;            // iteration of the newest report
-  std::set<std::uint64_t> pictures_;  // iterations whose pictures are written
+  std::string records_;                  // that are not written yet
+  std::uint64_t last_ = 0;               // iteration of the newest report
+  std::set<std::uint64_t> pictures_;     // iterations whose pictures are written
+  std::set<std::uint64_t> validations_;  // iterations whose validations earlier starts have written
   bool warned_ = false;
   std::jthread thread_;  // last: it uses all of the above
 };

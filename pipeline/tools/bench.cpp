@@ -166,10 +166,10 @@ class Bench {
     parts.tries_threads = true;
     const auto loader = session_.make_loader(std::move(parts));
     loader->start();
-    ConsumerTimes times;
+    ConsumerTimes times{.computes = false};
     consume(*loader, times);
     report_.first_batch_s = seconds_since(begin);
-    times = {};
+    times = {.computes = false};
     const LoadMeter meter(*loader, times);
     const double cpu_before = process_cpu_s();
     const auto start = Clock::now();
@@ -202,13 +202,13 @@ class Bench {
   void judge() {
     if (report_.has_pipeline) {
       const Verdict verdict = flowtrain::judge(report_.load);
-      report_.bottleneck = to_text(verdict.limit);
+      report_.limit = to_text(verdict.limit);
       report_.advice.push_back(sentence(verdict, report_.load));
       report_.verdict = verdict;
       return;
     }
     const auto slowest = std::ranges::min_element(report_.stages, {}, &StageStats::items_per_s);
-    if (slowest != report_.stages.end()) report_.bottleneck = slowest->name;
+    if (slowest != report_.stages.end()) report_.limit = slowest->name;
   }
 
   const Config& config_;
@@ -245,7 +245,7 @@ std::string to_json(const BenchReport& report) {
                         {"first_batch_s", report.first_batch_s},
                         {"cpu_s_per_1000", report.cpu_s_per_1000},
                         {"peak_rss_mb", report.peak_rss_mb}};
-  json["bottleneck"] = report.bottleneck;
+  json["limit"] = report.limit;
   json["advice"] = report.advice;
   if (report.has_pipeline) json["verdict"] = verdict_fields(report.verdict);
   return json.dump(2) + "\n";
@@ -262,8 +262,8 @@ std::string to_table(const BenchReport& report) {
     line("%-10s %8u %14.0f   first batch after %.3f s, %.5f CPU s per 1000 samples, peak memory %.0f MB\n",
          "whole loader", report.workers, report.samples_per_s, report.first_batch_s, report.cpu_s_per_1000,
          report.peak_rss_mb);
-  if (report.bottleneck.empty()) return text;
-  if (!report.has_pipeline) return concat(text, "the slowest: ", report.bottleneck, "\n");
+  if (report.limit.empty()) return text;
+  if (!report.has_pipeline) return concat(text, "the slowest: ", report.limit, "\n");
   return concat(text, "verdict: ", join(report.advice, "; "), "\n");
 }
 

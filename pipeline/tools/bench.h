@@ -35,7 +35,7 @@ struct BenchReport {
   double samples_per_s = 0, first_batch_s = 0, cpu_s_per_1000 = 0, peak_rss_mb = 0;  ///< of the whole loader
   PipelineLoad load;                                                                 ///< likewise
   Verdict verdict;
-  std::string bottleneck;  ///< what limits the whole loader, or the slowest of the stages alone; a stage's name
+  std::string limit;  ///< what limits the whole loader, or the slowest of the stages alone; a stage's name
   std::vector<std::string> advice;  ///< sentences
 };
 

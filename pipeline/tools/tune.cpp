@@ -129,7 +129,7 @@ class LoaderTune {
   DataParts& data_;
   LoaderShape most_;
   std::unique_ptr<Loader> loader_;
-  ConsumerTimes times_;
+  ConsumerTimes times_{.computes = false};
   LoaderTuneReport report_;
 };
 

@@ -110,14 +110,14 @@ SampleResult take_sample(std::string_view& bytes) {
 
 }  // namespace
 
-std::set<std::uint64_t> choose_samples(std::uint64_t size, std::uint64_t count, std::uint64_t seed) {
+std::function<bool(std::uint64_t)> spread_records(std::uint64_t size, std::uint64_t count, std::uint64_t seed) {
   count = std::min(count, size);
-  std::set<std::uint64_t> ids;
-  for (std::uint64_t part = 0; part < count; ++part) {
+  return [=](std::uint64_t record) {
+    if (count == 0 || record >= size) return false;
+    const std::uint64_t part = ((record + 1) * count - 1) / size;  // begins at part * size / count, rounded down
     const std::uint64_t begin = part * size / count, end = (part + 1) * size / count;
-    ids.insert(ids.end(), begin + mix64(seed ^ mix64(part)) % (end - begin));
-  }
-  return ids;
+    return record == begin + mix64(seed ^ mix64(part)) % (end - begin);
+  };
 }
 
 // A record that stands for a bad one is left out: it has a row of its own.
@@ -126,7 +126,7 @@ void SampleCollector::validate(Validator& validator, Slab& slab) {
   std::vector<std::size_t> shown;
   if (slab.share() > 0)
     for (std::size_t row = 0; row < rows.size(); ++row)
-      if (rows[row].replaced == 0 && choice_.ids.contains(rows[row].id) && !chosen_.contains(rows[row].id))
+      if (rows[row].replaced == 0 && choice_.chooses(rows[row].id) && !chosen_.contains(rows[row].id))
         shown.push_back(row);
   RowResults results;
   if (auto* const tells = dynamic_cast<RowValidator*>(&validator))
@@ -152,14 +152,14 @@ void SampleCollector::add_worst(const Slab& slab, std::size_t row, const RowResu
 
 std::set<std::uint64_t> SampleCollector::chosen_of(const std::set<std::uint64_t>& records) const {
   std::set<std::uint64_t> chosen;
-  std::ranges::set_intersection(choice_.ids, records, std::inserter(chosen, chosen.end()));
+  std::ranges::copy_if(records, std::inserter(chosen, chosen.end()), choice_.chooses);
   return chosen;
 }
 
 void SampleCollector::add(const DetectedImage& detected) {
   kind_ = "detect";
   const std::uint64_t id = detected.image_result.record;
-  if (!detected.damage.empty() || !choice_.ids.contains(id)) return;
+  if (!detected.damage.empty() || !choice_.chooses(id)) return;
   SampleResult sample{.id = id, .boxes = detected.image_result.boxes, .found = detected.image_result.found};
   sample.picture = detected.bgr;
   auto& pixels = sample.picture.pixels;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -23,14 +24,16 @@ namespace flowtrain {
 
 /// Which samples of a validation set are shown.
 struct SampleChoice {
-  const Dataset& dataset;       ///< of the set
-  std::size_t most;             ///< samples that one validation shows, and as many with the greatest loss
-  std::set<std::uint64_t> ids;  ///< records; of these, a validation shows those that it goes through
+  const Dataset& dataset;  ///< of the set
+  std::size_t most;        ///< samples that one validation shows, and as many with the greatest loss
+  /// Whether a record is among those that a validation shows where it meets them.
+  std::function<bool(std::uint64_t)> chooses;
 };
 
-/// `count` of the records 0 … size - 1, or all: one from each of `count` parts of equal length, drawn by the seed. So
-/// each class is there as often as in the set, roughly, whether the set is sorted by class or classes take turns.
-std::set<std::uint64_t> choose_samples(std::uint64_t size, std::uint64_t count, std::uint64_t seed);
+/// Whether a record is among `count` of the records 0 … size - 1, or all: one from each of `count` parts of equal
+/// length, drawn by the seed. So each class is there as often as in the set, roughly, whether the set is sorted by
+/// class or classes take turns. It needs no memory, however large the set is.
+std::function<bool(std::uint64_t)> spread_records(std::uint64_t size, std::uint64_t count, std::uint64_t seed);
 
 /// What a validation shows of one sample.
 struct SampleResult {

@@ -32,6 +32,7 @@ PipelineLoad LoadMeter::load(const ConsumerTimes& now) const {
   load.wait_s = now.wait_s - consumer_.wait_s;
   load.exchange_s = now.exchange_s - consumer_.exchange_s;
   load.samples = static_cast<double>(now.samples - consumer_.samples);
+  load.computes = now.computes;
   if (times.asked > times_.asked)
     load.queue_fill = (times.ready - times_.ready) / static_cast<double>(times.asked - times_.asked);
   // The processor's clock does not stop in pauses.

@@ -13,6 +13,7 @@ namespace flowtrain {
 struct ConsumerTimes {
   double wall_s = 0, wait_s = 0, exchange_s = 0;  ///< in all; waiting for batches; for other processes' gradients
   std::uint64_t samples = 0;                      ///< that it took
+  bool computes = true;                           ///< PipelineLoad::computes
 };
 
 /// The load of a pipeline since the meter was started. The thread that takes the batches calls.

@@ -111,7 +111,7 @@ Verdict judge(const PipelineLoad& load) {
   const double compute_s = std::max(0.0, load.wall_s - load.wait_s);
   verdict.wait = std::clamp(load.wait_s / load.wall_s, 0.0, 1.0);
   verdict.queue_fill = load.queue_fill;
-  verdict.headspace = verdict.wait < 0.99 ? load.wall_s / compute_s : 0;
+  if (load.computes && compute_s > 0) verdict.headspace = load.wall_s / compute_s;
 
   verdict.limit = Limit::compute;
   verdict.share = 1 - verdict.wait;

@@ -39,6 +39,7 @@ struct PipelineLoad {
   double wait_s = 0;      ///< of that, waiting for a batch
   double exchange_s = 0;  ///< of that, waiting for other processes' gradients
   double samples = 0;     ///< that it took
+  bool computes = true;   ///< that thread trains; false: it takes batches and does nothing with them
   double queue_fill = 0;  ///< mean share of the batches ahead that were ready when it asked for one, 0 … 1
   double cpu_s = 0;       ///< that all threads of the process computed
   unsigned cores = 1;
@@ -59,10 +60,11 @@ struct Gain {
 /// What limited a pipeline, and what would help.
 struct Verdict {
   Limit limit = Limit::none;
-  double share = 0;         ///< of the wall time in which all threads of what limits were at work, 0 … 1
-  double wait = 0;          ///< share of the wall time that the net waited for batches, 0 … 1
-  double queue_fill = 0;    ///< PipelineLoad::queue_fill
-  double headspace = 1;     ///< times as fast with batches that are always there; 0: nothing computes
+  double share = 0;       ///< of the wall time in which all threads of what limits were at work, 0 … 1
+  double wait = 0;        ///< share of the wall time that the net waited for batches, 0 … 1
+  double queue_fill = 0;  ///< PipelineLoad::queue_fill
+  std::optional<double> headspace =
+      {};                   ///< times as fast with batches that are always there; nothing: nothing computes
   bool contended = false;   ///< the threads of what limits wait for one another
   std::vector<Gain> gains;  ///< one more worker, one more reader where data are read, one more batch ahead
 };

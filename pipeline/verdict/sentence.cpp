@@ -57,7 +57,7 @@ std::string other_help(const Verdict& verdict, const PipelineLoad& load) {
 
 std::string sentence(const Verdict& verdict, const PipelineLoad& load) {
   if (verdict.limit == Limit::none) return "";
-  const bool computes = verdict.headspace > 0;
+  const bool computes = verdict.headspace.has_value();
   std::string text = subject(verdict, load);
   if (computes)
     text += concat(": the net waited for data ", percent(verdict.wait, verdict.wait < 0.1 ? 2 : 1), " of the time");
@@ -68,8 +68,8 @@ std::string sentence(const Verdict& verdict, const PipelineLoad& load) {
                           computes ? "training " : "the loader ", times_as_fast(best->speedup), " as fast"));
   else if (const auto other = other_help(verdict, load); !other.empty())
     help.push_back(other);
-  if (computes && verdict.headspace >= worth_telling)
-    help.push_back(concat("data that is always ready would make it ", times_as_fast(verdict.headspace), " as fast"));
+  if (computes && *verdict.headspace >= worth_telling)
+    help.push_back(concat("data that is always ready would make it ", times_as_fast(*verdict.headspace), " as fast"));
   else if (verdict.limit == Limit::compute)
     return text + ", so faster data would gain nothing";
   return help.empty() ? text : concat(text, "; ", join(help, ", "));
@@ -80,7 +80,7 @@ JsonObject verdict_fields(const Verdict& verdict) {
   for (auto& gain : verdict.gains)
     gains.push_back({{"change", gain.change}, {"speedup", std::round(1000 * gain.speedup) / 1000}});
   JsonObject fields{{"limit", to_text(verdict.limit)}, {"limit_share", verdict.share}, {"gain", std::move(gains)}};
-  if (verdict.headspace > 0) fields["headspace"] = verdict.headspace;
+  if (verdict.headspace) fields["headspace"] = *verdict.headspace;
   return fields;
 }
 

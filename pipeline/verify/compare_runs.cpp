@@ -60,9 +60,9 @@ class RunComparing {
     return parts_.try_emplace({kind, name}, ComparedPart{.kind = kind, .name = name}).first->second;
   }
 
-  void equal(ComparedPart& part, std::uint64_t iteration, bool counts) const {
+  void equal(ComparedPart& part, std::uint64_t iteration, bool counts) {
     part.iterations += counts;
-    if (!part.first) part.equal_until = std::max(part.equal_until, iteration);
+    equal_[{part.kind, part.name}].push_back(iteration);
   }
   void differs(ComparedPart& part, RunDifference found, bool counts) const {
     part.iterations += counts;
@@ -151,12 +151,18 @@ class RunComparing {
 
   std::vector<ComparedPart> take_parts() {
     std::vector<ComparedPart> all;
-    for (auto& [key, part] : parts_) all.push_back(std::move(part));
+    for (auto& [key, part] : parts_) {
+      for (const auto iteration : equal_[key])
+        if (!part.first || iteration < part.first->iteration) part.equal_until = std::max(part.equal_until, iteration);
+      all.push_back(std::move(part));
+    }
     return all;
   }
 
  private:
-  std::map<std::pair<Compared, std::string>, ComparedPart> parts_;
+  using Key = std::pair<Compared, std::string>;
+  std::map<Key, ComparedPart> parts_;
+  std::map<Key, std::vector<std::uint64_t>> equal_;  // iterations, source by source: a later one may differ earlier
 };
 
 // Lines of the same text are equal: once one has said what is compared, they need not be parsed.
@@ -188,14 +194,12 @@ void compare_journals(HashJournalReader& a, HashJournalReader& b, RunComparing& 
 // Values of the iterations that the journals have are compared there.
 void compare_metrics(const RecordedMetrics& a, const RecordedMetrics& b, const std::set<std::uint64_t>& journaled,
                      RunComparing& comparing, std::set<std::uint64_t>& iterations) {
-  for (auto& [iteration, line] : a.train) {
+  for (auto& [iteration, step] : a.train) {
     const auto found = b.train.find(iteration);
     if (found == b.train.end() || journaled.contains(iteration)) continue;
     const RunDifference where{.iteration = iteration, .file = "metrics.jsonl"};
-    comparing.numbers(Compared::loss, "loss", where, line.value("loss", ordered_json()),
-                      found->second.value("loss", ordered_json()));
-    comparing.numbers(Compared::grad_norm, "gradient norm", where, line.value("grad_norm", ordered_json()),
-                      found->second.value("grad_norm", ordered_json()));
+    comparing.numbers(Compared::loss, "loss", where, step.loss, found->second.loss);
+    comparing.numbers(Compared::grad_norm, "gradient norm", where, step.grad_norm, found->second.grad_norm);
     iterations.insert(iteration);
   }
   for (auto& [iteration, line] : a.val) {
@@ -241,11 +245,6 @@ std::set<std::uint64_t> compare_snapshots(const RecordedSnapshots& a, const Reco
   return common;
 }
 
-void check_run(const fs::path& run) {
-  if (!holds_run(run))
-    throw UserError(ExitCode::usage, run.string() + ": no folder of a run", "name two runs, e.g. runs/one runs/two");
-}
-
 }  // namespace
 
 const ComparedPart* RunComparison::first() const {
@@ -258,8 +257,8 @@ const ComparedPart* RunComparison::first() const {
 }
 
 RunComparison compare_runs(const fs::path& a, const fs::path& b) {
-  check_run(a);
-  check_run(b);
+  require_run(a);
+  require_run(b);
   RunComparison result;
   RunComparing comparing;
   std::set<std::uint64_t> iterations;

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "pipeline/run_reader/json_file.h"
 #include "pipeline/snapshot/manifest.h"
 #include "pipeline/snapshot/safetensors.h"
 #include "pipeline/snapshot/snapshot_files.h"
@@ -16,11 +17,6 @@ namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
 namespace {
-
-ordered_json read_object(const fs::path& path) {
-  std::ifstream file(path);
-  return ordered_json::parse(file, nullptr, /*allow_exceptions=*/false);
-}
 
 // What readers of a line rely on; loss and gradient norm may be anything.
 bool is_journal_line(const ordered_json& line) {
@@ -50,11 +46,20 @@ ordered_json tensors_of(const fs::path& snapshot, const ManifestFile& listed) {
 
 }  // namespace
 
-HashJournalReader::HashJournalReader(const fs::path& path) : path_(path), file_(path) { next(); }
+HashJournalReader::HashJournalReader(const fs::path& path) : path_(path) { next(); }
 
 void HashJournalReader::next() {
   has_line_ = false;
-  if (!std::getline(file_, text_) || file_.eof()) return;
+  if (place_ == lines_.text.size()) {
+    lines_ = read_appended(path_, lines_.next);
+    place_ = 0;
+    if (lines_.text.empty()) return;
+    if (lines_.restarted)
+      throw UserError(ExitCode::data, path_.string() + ": a resume has cut it back meanwhile", "try again");
+  }
+  const auto end = lines_.text.find('\n', place_);
+  text_ = lines_.text.substr(place_, end - place_);
+  place_ = end + 1;
   ++number_;
   constexpr std::string_view begin = R"({"iter":)";
   const char* digits = text_.data() + std::min(begin.size(), text_.size());
@@ -76,20 +81,20 @@ UserError HashJournalReader::damaged() const {
 
 RecordedMetrics read_metrics(const fs::path& run) {
   RecordedMetrics metrics;
-  std::ifstream file(run / "metrics.jsonl");
-  for (std::string text; std::getline(file, text);) {
+  const auto take = [&](std::string_view text) {
     auto line = ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (!line.is_object() || !line.contains("iter") || !line["iter"].is_number_unsigned()) continue;
-    const auto iteration = line["iter"].get<std::uint64_t>();
-    const auto kind = line.value("kind", ordered_json());
-    metrics.last = std::max(metrics.last, iteration);
+    const auto iteration = number_in<std::uint64_t>(line, "iter");
+    if (!iteration) return;
+    const auto kind = text_in(line, "kind");
+    metrics.last = std::max(metrics.last, *iteration);
     if (kind == "train")
-      metrics.train[iteration] = std::move(line);
+      metrics.train[*iteration] = {member_of(line, "loss"), member_of(line, "grad_norm")};
     else if (kind == "val")
-      metrics.val[iteration] = std::move(line);
+      metrics.val[*iteration] = std::move(line);
     else if (kind == "end")
       metrics.end = std::move(line);
-  }
+  };
+  for_each_line_of(run / "metrics.jsonl", take, [&] { metrics = {}; });
   return metrics;
 }
 
@@ -105,9 +110,7 @@ RecordedSnapshots read_snapshots(const fs::path& run) {
       continue;
     }
     if (found.ranks > 0) continue;  // the newest one comes first
-    const auto state = read_object(info.path / "state.json");
-    if (state.is_object() && state.contains("world") && state["world"].is_number_integer())
-      found.ranks = state["world"];
+    found.ranks = number_in<int>(json_of_file(info.path / "state.json"), "world").value_or(0);
   }
   return found;
 }

@@ -1,14 +1,15 @@
 #pragma once
 // What a run's folder says of its iterations, as far as two runs can be compared by it.
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
+#include "pipeline/run_reader/appended_lines.h"
 #include "sampling/core/error.h"
 
 namespace flowtrain {
@@ -31,15 +32,22 @@ class HashJournalReader {
   UserError damaged() const;
 
   const std::filesystem::path path_;
-  std::ifstream file_;
+  AppendedLines lines_;  // of which those from place_ on are to come
+  std::size_t place_ = 0;
   std::string text_;
   std::uint64_t number_ = 0, iteration_ = 0;
   bool has_line_ = false;
 };
 
+/// Of a train line; null where it says nothing, or the value is not finite.
+struct RecordedStep {
+  nlohmann::ordered_json loss, grad_norm;
+};
+
 /// The lines of metrics.jsonl that say what was computed, by iteration.
 struct RecordedMetrics {
-  std::map<std::uint64_t, nlohmann::ordered_json> train, val;
+  std::map<std::uint64_t, RecordedStep> train;
+  std::map<std::uint64_t, nlohmann::ordered_json> val;
   std::optional<nlohmann::ordered_json> end;
   std::uint64_t last = 0;  ///< iteration of any line
 };

@@ -1,7 +1,6 @@
 #include "pipeline/verify/setting_differences.h"
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -9,7 +8,8 @@
 #include <span>
 #include <string_view>
 
-#include "pipeline/config/config.h"
+#include "pipeline/run_reader/json_file.h"
+#include "pipeline/run_reader/stored_config.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
 
@@ -91,8 +91,7 @@ void flatten(const ordered_json& object, const std::string& prefix, std::map<std
 }
 
 std::optional<std::map<std::string, std::string>> environment_in(const fs::path& run, SettingDifferences& found) {
-  std::ifstream file(run / "env.json");
-  const auto object = ordered_json::parse(file, nullptr, /*allow_exceptions=*/false);
+  const auto object = json_of_file(run / "env.json");
   if (!object.is_object()) {
     found.notes.push_back(
         concat((run / "env.json").string(), " cannot be read: machines and versions are not compared"));
@@ -114,13 +113,16 @@ void compare_environments(const fs::path& a, const fs::path& b, SettingDifferenc
   }
 }
 
-// Each run's own plugins are opened; where one is gone, that is a note.
-void compare_configs(const fs::path& a, const fs::path& b, SettingDifferences& found) try {
-  const Config one = load_config(a / "config.toml"), other = load_config(b / "config.toml");
-  for (auto& each : diff(one, other))
-    if (each.key != "name") found.config.push_back({each.key, each.was, each.is});
-} catch (const UserError& error) {
-  found.notes.push_back(concat("the configurations are not compared: ", error.what()));
+// What is stored is compared, so that no plugin is opened that another's configuration names.
+void compare_configs(const fs::path& a, const fs::path& b, SettingDifferences& found) {
+  const auto one = stored_document(a), other = stored_document(b);
+  for (auto* run : {one ? nullptr : &a, other ? nullptr : &b})
+    if (run)
+      found.notes.push_back(
+          concat((*run / "config.toml").string(), " cannot be read: the configurations are not compared"));
+  if (!one || !other) return;
+  for (auto& [key, values] : differing_keys({one, other}))
+    if (key != "name") found.config.push_back({key, values[0].value_or("(none)"), values[1].value_or("(none)")});
 }
 
 std::string likely_ones(const std::vector<SettingDifference>& differences) {

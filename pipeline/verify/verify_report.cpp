@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/run_reader/stored_config.h"
 #include "pipeline/session/session.h"
 #include "pipeline/telemetry/format.h"
 #include "sampling/core/error.h"
@@ -18,9 +19,12 @@ using nlohmann::ordered_json;
 
 namespace {
 
-// Empty where the data cannot be opened any more: the record is named by its id alone.
+// Empty where the data cannot be opened any more, and where the configuration names plugins, which may be another's
+// code: the record is named by its id alone.
 std::string source_of(const fs::path& run, const std::optional<std::uint64_t>& id) try {
   if (!id) return {};
+  const auto plugins = stored_value<std::vector<std::string>>(stored_document(run), "run.plugins");
+  if (!plugins || !plugins->empty()) return {};
   const Config config = load_config(run / "config.toml");
   Session session(config, {.dry_run = true, .checks_memory = false, .device = "cpu"});
   const Dataset& dataset = *session.open_training().dataset;

@@ -17,7 +17,8 @@ struct VerifyReport {
   std::string source_a = {}, source_b = {};
 };
 
-/// Compares two runs. Where a row differs, each run's data set is opened to name the record's file, if it can be.
+/// Compares two runs. Where a row differs, each run's data set is opened to name the record's file, if it can be
+/// without plugins: a configuration that somebody sent must not have code executed.
 VerifyReport verify_runs(const std::filesystem::path& a, const std::filesystem::path& b);
 
 /// Lines for people, the verdict first.

@@ -112,7 +112,11 @@ void include_most(Range& range, const std::vector<ChartPoint>& points) {
 
 void to_log(std::vector<ChartPoint>& points) {
   std::erase_if(points, [](auto& point) { return point.y <= 0; });
-  for (auto& point : points) point.y = std::log10(point.y);
+  for (auto& point : points) {
+    point.low = std::log10(point.low > 0 ? point.low : point.y);
+    point.high = std::log10(point.high);
+    point.y = std::log10(point.y);
+  }
 }
 
 std::string padded(const std::string& text, int columns) { return printed("%*s", columns, text.c_str()); }
@@ -123,7 +127,8 @@ void draw_line(Canvas& canvas, const std::vector<ChartPoint>& points, const Rang
     auto& column = columns[static_cast<std::size_t>(canvas.dot_column(x.share(point.x)))];
     column.sum += point.y;
     ++column.count;
-    column.range.include(point.y);
+    column.range.include(point.low);
+    column.range.include(point.high);
   }
   int before = -1;  // the last column with values
   for (int at = 0; at < canvas.dot_columns(); ++at) {

@@ -12,6 +12,7 @@ namespace flowtrain::watch {
 
 struct ChartPoint {
   double x, y;
+  double low = y, high = y;  ///< the range of the values that y is the mean of
 };
 
 struct ChartData {

@@ -1,5 +1,6 @@
 #include "pipeline/watch/event_line.h"
 
+#include "pipeline/run_reader/json_file.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/progress.h"
 #include "pipeline/watch/screen.h"
@@ -8,20 +9,18 @@
 namespace flowtrain::watch {
 
 std::string event_line(const nlohmann::ordered_json& line, const RunSummary& summary) {
-  const auto kind = line.value("kind", nlohmann::ordered_json());
-  const auto iteration = line.value("iter", nlohmann::ordered_json());
-  if (!kind.is_string() || !iteration.is_number()) return {};
-  const auto name = kind.get<std::string>();
-  if (name == "train") {
+  const auto kind = text_in(line, "kind");
+  const auto iteration = number_in<std::uint64_t>(line, "iter");
+  if (!kind || !iteration) return {};
+  if (kind == "train") {
     RunSummary there = summary;
-    there.iteration = iteration.get<std::uint64_t>();
+    there.iteration = *iteration;
     return format_line(progress_of(there, line));
   }
-  if (name == "verdict")
-    return line.contains("text") && line["text"].is_string() ? line["text"].get<std::string>() : "";
-  if (name == "epoch" || name == "profile") return {};
-  if (name != "val") return concat(name, " at iteration ", iteration.get<std::uint64_t>());
-  std::string text = concat("validation at iteration ", iteration.get<std::uint64_t>(), ":");
+  if (kind == "verdict") return text_in(line, "text").value_or("");
+  if (kind == "epoch" || kind == "profile") return {};
+  if (kind != "val") return concat(*kind, " at iteration ", *iteration);
+  std::string text = concat("validation at iteration ", *iteration, ":");
   std::string_view before = " ";
   for (auto& [field, value] : line.items()) {
     if (field == "iter" || !value.is_number()) continue;

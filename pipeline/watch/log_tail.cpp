@@ -1,17 +1,16 @@
 #include "pipeline/watch/log_tail.h"
 
-#include <algorithm>
 #include <string_view>
 
-#include "sampling/core/parse.h"
+#include "pipeline/run_reader/log_message.h"
 
 namespace flowtrain::watch {
 namespace {
 
 constexpr std::size_t most_lines = 200;
 constexpr std::uint64_t bytes_at_first = 1 << 18;
-// "2026-11-26 01:07:10.721 info    text": the places of the time, the level and the text.
-constexpr std::size_t time_at = 11, time_length = 8, level_at = 24, text_at = 32;
+// "2026-11-26 01:07:10.721": the place of the time of day, without the fraction.
+constexpr std::size_t time_at = 11, time_length = 8;
 
 }  // namespace
 
@@ -30,13 +29,13 @@ bool LogTail::update() {
 }
 
 void LogTail::add(std::string_view line) {
-  const auto level = line.size() > text_at ? trimmed(line.substr(level_at, text_at - level_at)) : std::string_view();
-  const auto text = line.substr(std::min(text_at, line.size()));
-  if (level == "debug" || (level == "info" && text.starts_with("iter "))) return;
-  if (level == "info" || level == "warning" || level == "error")
-    lines_.push_back({std::string(line.substr(time_at, time_length)), std::string(text), level != "info"});
-  else
-    lines_.push_back({{}, std::string(line), false});  // a stack, or a text of several lines
+  const auto message = log_message_of(line);
+  if (message) {
+    if (message->level == "debug" || (message->level == "info" && message->text.starts_with("iter "))) return;
+    lines_.push_back({message->time.substr(time_at, time_length), message->text, message->level != "info"});
+  } else {
+    lines_.push_back({{}, std::string(line), false});
+  }
   if (lines_.size() > most_lines) lines_.pop_front();
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "pipeline/run_reader/json_file.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/watch/chart.h"
 #include "sampling/core/text.h"
@@ -18,17 +19,6 @@ constexpr std::array zoom_shares{1.0, 0.5, 0.2, 0.05};
 constexpr std::array<const char*, zoom_shares.size()> zoom_names{"all", "last half", "last fifth", "last 1/20"};
 constexpr std::array axis_names{"iteration", "epoch", "samples", "time"};
 constexpr int rows_for_two_charts = 20;
-
-std::optional<double> number(const ordered_json& line, const char* key) {
-  const auto found = line.is_object() ? line.find(key) : line.end();
-  if (!line.is_object() || found == line.end() || !found->is_number()) return {};
-  return found->get<double>();
-}
-
-std::string text_of(const ordered_json& line, const char* key) {
-  const auto found = line.is_object() ? line.find(key) : line.end();
-  return line.is_object() && found != line.end() && found->is_string() ? found->get<std::string>() : "";
-}
 
 // The metrics of validation come first, then what each line of training has.
 std::vector<std::string> metrics_of(const RunView& run) {
@@ -54,10 +44,11 @@ class AxisScale {
   AxisScale(const RunView& run, Axis axis) : axis_(axis) {
     const auto& train = run.history.train();
     const char* field = axis == Axis::samples ? "samples" : axis == Axis::time ? "elapsed_s" : "";
-    if (const auto found = train.find(field); found != train.end()) points_ = found->second;
+    if (const auto found = train.find(field); found != train.end()) points_ = found->second.points();
     const auto& epoch = run.history.newest("epoch");
-    const auto end = number(epoch, "iter"), epochs = number(epoch, "epoch");
-    if (axis == Axis::epoch && end && epochs && *epochs > 0) points_ = {{0, 0}, {*end, *epochs}};
+    const auto end = number_in<double>(epoch, "iter"), epochs = number_in<double>(epoch, "epoch");
+    if (axis == Axis::epoch && end && epochs && *epochs > 0)
+      points_ = {{0, 0, 0, 0}, {*end, *epochs, *epochs, *epochs}};
     if (points_.size() < 2) axis_ = Axis::iteration;
   }
 
@@ -89,17 +80,20 @@ class AxisScale {
   std::vector<MetricPoint> points_;
 };
 
-std::vector<ChartPoint> points_of(const MetricSeries& series, const std::string& name, double from,
+std::vector<ChartPoint> points_of(const SeriesByName& series, const std::string& name, double from,
                                   const AxisScale& scale) {
   std::vector<ChartPoint> points;
   const auto found = series.find(name);
   if (found == series.end()) return points;
-  for (auto& point : found->second)
-    if (point.iteration >= from) points.push_back({scale.at(point.iteration), point.value});
+  for (auto& point : found->second.points())
+    if (point.iteration >= from) points.push_back({scale.at(point.iteration), point.value, point.low, point.high});
   return points;
 }
 
-double value_now(const std::string& name, const MetricSeries& series) { return series.at(name).back().value; }
+// The newest one of a metric that series has; the last one there where the newest line has none.
+double value_now(const std::string& name, const SeriesByName& series, const ordered_json& line) {
+  return number_in<double>(line, name.c_str()).value_or(series.at(name).points().back().value);
+}
 
 Row chart_title(const RunView& run, const std::string& name, bool log_y) {
   const auto& train = run.history.train();
@@ -107,8 +101,10 @@ Row chart_title(const RunView& run, const std::string& name, bool log_y) {
   Row title;
   title.add(" " + name, Style::bold);
   if (log_y) title.add(" (log)", Style::dim);
-  if (train.contains(name)) title.add("  " + format_loss(value_now(name, train)), Style::accent);
-  if (val.contains(name)) title.add("  o validation " + format_loss(value_now(name, val)), Style::second);
+  if (train.contains(name))
+    title.add("  " + format_loss(value_now(name, train, run.history.newest("train"))), Style::accent);
+  if (val.contains(name))
+    title.add("  o validation " + format_loss(value_now(name, val, run.history.newest("val"))), Style::second);
   if (const auto& best = run.summary.best; best && best->metric == name)
     title.add(concat("  * best ", format_loss(best->value), " at ", format_count(best->iteration)), Style::good);
   return title;
@@ -133,7 +129,7 @@ void add_chart(std::vector<Row>& screen, const RunView& run, const std::string& 
 
 Row status_row(const RunView& run, int columns) {
   const RunSummary& summary = run.summary;
-  constexpr std::array styles{Style::accent, Style::good, Style::second, Style::bad};
+  constexpr std::array styles{Style::accent, Style::good, Style::good, Style::second, Style::bad};
   Row row;
   row.add(" " + run.name, Style::bold)
       .add("  " + std::string(status_name(summary.status)), styles[static_cast<std::size_t>(summary.status)]);
@@ -147,15 +143,15 @@ Row status_row(const RunView& run, int columns) {
 // The verdict of a run that has ended, else what its newest line says of the stage that limits it.
 Row limit_row(const RunView& run) {
   const auto& verdict = run.history.newest("verdict");
-  if (const auto text = text_of(verdict, "text"); !text.empty() && run.summary.status != RunStatus::running)
-    return Row(" " + text);
+  if (const auto text = text_in(verdict, "text"); text && run.summary.status != RunStatus::running)
+    return Row(" " + *text);
   const auto& line = run.history.newest("train");
   Row row;
-  if (const auto limit = text_of(line, "limit"); !limit.empty()) {
-    row.add(" limited by " + limit);
-    if (const auto share = number(line, "limit_share")) row.add(printed(" %.0f %%", 100 * *share));
+  if (const auto limit = text_in(line, "limit")) {
+    row.add(" limited by " + *limit);
+    if (const auto share = number_in<double>(line, "limit_share")) row.add(printed(" %.0f %%", 100 * *share));
   }
-  if (const auto fill = number(line, "queue_fill"))
+  if (const auto fill = number_in<double>(line, "queue_fill"))
     row.add(printed("%sbatches ready %.0f %%", row.width() ? "  " : " ", 100 * *fill));
   return row;
 }
@@ -193,12 +189,13 @@ Progress progress_of(const RunSummary& summary, const ordered_json& line) {
   Progress now;
   now.iter = summary.iteration;
   now.max_iter = summary.last_iteration.value_or(0);
-  if (const auto epoch = number(line, "epoch")) now.epoch = static_cast<std::uint64_t>(std::max(0.0, *epoch));
-  now.loss = number(line, "loss");
-  now.lr = number(line, "lr");
-  now.samples_per_s = number(line, "samples_per_s");
-  now.data_wait = number(line, "data_wait");
-  const auto step = number(line, "step_time"), wait = number(line, "data_time");
+  if (const auto epoch = number_in<double>(line, "epoch"))
+    now.epoch = static_cast<std::uint64_t>(std::max(0.0, *epoch));
+  now.loss = number_in<double>(line, "loss");
+  now.lr = number_in<double>(line, "lr");
+  now.samples_per_s = number_in<double>(line, "samples_per_s");
+  now.data_wait = number_in<double>(line, "data_wait");
+  const auto step = number_in<double>(line, "step_time"), wait = number_in<double>(line, "data_time");
   if (summary.status == RunStatus::running && step && wait && now.max_iter > now.iter)
     now.eta_s = static_cast<double>(now.max_iter - now.iter) * (*step + *wait);
   return now;

@@ -4,12 +4,13 @@
 #include <cstdio>
 #include <deque>
 #include <thread>
+#include <utility>
 
 #include "pipeline/config/run_folder.h"
 #include "pipeline/watch/event_line.h"
+#include "pipeline/watch/new_lines.h"
 #include "pipeline/watch/screen.h"
 #include "pipeline/watch/terminal.h"
-#include "sampling/core/error.h"
 #include "sampling/core/text.h"
 
 namespace flowtrain::watch {
@@ -19,7 +20,7 @@ constexpr std::size_t first_lines = 10;  // without a screen
 
 struct Watched {
   explicit Watched(const std::filesystem::path& folder)
-      : name(std::filesystem::canonical(folder).filename().string()), history(folder), log(folder), watcher(folder) {}
+      : name(run_name(folder)), history(folder), log(folder), watcher(folder) {}
 
   void update() {
     summary = watcher.summary();
@@ -68,18 +69,22 @@ int show_screen(Watched& run, std::chrono::milliseconds refresh, const Interrupt
 }
 
 int print_lines(Watched& run, std::chrono::milliseconds refresh, const Interrupt& interrupt) {
+  NewLines news;
+  std::uint64_t restarts = 0;
   for (bool first = true; !interrupt.requested(); first = false) {
     std::deque<std::string> lines;
     run.summary = run.watcher.summary();  // before the lines: what ends a run comes after its last line
     run.history.update([&](auto& line) {
+      if (std::exchange(restarts, run.history.restarts()) != run.history.restarts()) news.restart();
+      if (!news.takes(line)) return;
       if (auto text = event_line(line, run.summary); !text.empty()) lines.push_back(std::move(text));
       if (first && lines.size() > first_lines) lines.pop_front();
     });
-    for (auto& line : lines) std::puts(line.c_str());
+    for (auto& line : lines) std::puts(Row(line).text(false).c_str());
     std::fflush(stdout);
     if (std::ferror(stdout)) return 0;  // nobody reads any more
     if (run.summary.status != RunStatus::running) {
-      std::puts(concat(run.name, ": ", status_name(run.summary.status)).c_str());
+      std::puts(Row(concat(run.name, ": ", status_name(run.summary.status))).text(false).c_str());
       return 0;
     }
     const auto until = std::chrono::steady_clock::now() + refresh;
@@ -92,9 +97,7 @@ int print_lines(Watched& run, std::chrono::milliseconds refresh, const Interrupt
 }  // namespace
 
 int watch(const WatchOptions& options, Interrupt& interrupt) {
-  if (!holds_run(options.run))
-    throw UserError(ExitCode::data, concat("there is no run in '", options.run.string(), "'"),
-                    "give the folder of a run, e.g. runs/quickstart");
+  require_run(options.run);
   Watched run(options.run);
   if (options.once) return print_once(run);
   interrupt.defer();  // the terminal has to be given back

@@ -15,7 +15,7 @@ struct WatchOptions {
 };
 
 /// Shows the run until 'q', or a signal; reads only what its files gain. Without a terminal that can move its cursor it
-/// prints a line for each event, and returns when the run has ended. Returns the exit code. Throws UserError(data)
+/// prints a line for each event, and returns when the run has ended. Returns the exit code. Throws UserError(usage)
 /// where the folder holds no run.
 int watch(const WatchOptions& options, Interrupt& interrupt);
 

@@ -85,9 +85,10 @@ TEST_CASE("opening goes on in a run and in nothing else") {
   CHECK(RunFolder::open(temp / "net").path() == temp / "net");
   auto failure = failure_of([&] { RunFolder::open(temp / "absent"); });
   REQUIRE(failure);
-  CHECK(failure->code == ExitCode::snapshot);
+  CHECK(failure->code == ExitCode::usage);
   CHECK(failure->message == "there is no run in '" + (temp / "absent").string() + "'");
   CHECK_FALSE(fs::exists(temp / "absent"));
+  for (const char* name : {"net", "net/", "net/.", "other/../net/"}) CHECK(run_name(temp.path() / name) == "net");
 }
 
 TEST_CASE("one run has one writer, and the lock ends with it") {

@@ -51,7 +51,7 @@ TEST_CASE("bench measures the transfer to a device that copies, alone and in the
   const auto alone = run_bench(config, options);
   CHECK(stages_of(alone) == std::vector<std::string>{"transfer"});
   CHECK(alone.stages[0].items_per_s > 0);
-  CHECK(alone.bottleneck == "transfer");
+  CHECK(alone.limit == "transfer");
   CHECK(copies > 0);
 
   copies = 0;

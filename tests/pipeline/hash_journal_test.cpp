@@ -305,11 +305,51 @@ TEST_CASE("another library, machine or GPU is named, also where the runs are the
   check_says(text, "* libraries.jpeg: 62 / 80");
 }
 
+TEST_CASE("a part is equal until its first difference, whichever file has that") {
+  const test::FastFolder folder;
+  const auto write = [&](const std::string& run, double loss_at_5) {
+    fs::create_directories(folder / run);
+    std::ofstream(folder / run / "config.toml") << "name = \"x\"\n";
+    std::ofstream metrics(folder / run / "metrics.jsonl");
+    for (const int i : {2, 5})
+      metrics << ordered_json{{"kind", "train"}, {"iter", i}, {"loss", i == 5 ? loss_at_5 : 1.0}}.dump() << "\n";
+    std::ofstream journal(folder / run / hash_journal_name);
+    for (const int i : {10, 20})
+      journal << R"({"iter":)" << i
+              << R"(,"ranks":1,"loss":1.0,"ids":[1],"rows":{},"model":{"w":"F32 (1) 0"},"optimizer":{"m":"F32 (1) 0"}})"
+              << "\n";
+  };
+  write("a", 1.0);
+  write("b", 2.0);
+  const auto comparison = compare_runs(folder / "a", folder / "b");
+  const auto loss = std::ranges::find(comparison.parts, "loss", &ComparedPart::name);
+  REQUIRE(loss != comparison.parts.end());
+  CHECK(loss->first->iteration == 5);
+  CHECK(loss->equal_until == 2);
+  CHECK(comparison.first()->name == "loss");
+}
+
+TEST_CASE("configurations are compared as they are stored: no plugin that they name is opened") {
+  const test::FastFolder folder;
+  for (const std::string run : {"a", "b"}) {
+    fs::create_directories(folder / run);
+    std::ofstream(folder / run / "config.toml")
+        << "[optim]\nlr = 0." << (run == "a" ? 1 : 2) << "\n[run]\nplugins = [\"/nowhere/received.so\"]\n";
+    std::ofstream(folder / run / "env.json") << "{}";
+  }
+  const auto settings = compare_settings(folder / "a", folder / "b", {});
+  CHECK(settings.notes.empty());
+  REQUIRE(settings.config.size() == 1);
+  CHECK(settings.config[0].key == "optim.lr");
+  CHECK(settings.config[0].a == "0.1");
+  CHECK(settings.config[0].b == "0.2");
+}
+
 TEST_CASE("what is no run, holds nothing in common, or is damaged is an error that says so") {
   const Journaled runs;
   const auto a = runs.run("a"), b = runs.run("b", 1, {"run.max_iter=3", "snapshot.final=false", "verify.every=0"});
   fs::create_directories(runs.folder / "empty");
-  check_failure(failure_of([&] { compare_runs(a, runs.folder / "empty"); }), ExitCode::usage, "no folder of a run");
+  check_failure(failure_of([&] { compare_runs(a, runs.folder / "empty"); }), ExitCode::usage, "there is no run in");
   check_failure(failure_of([&] { compare_runs(a, b); }), ExitCode::data, "nothing to compare");
   auto text = read_text(a / hash_journal_name);
   text.insert(text.find('\n') + 1, "rubbish\n");

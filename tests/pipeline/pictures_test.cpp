@@ -55,7 +55,7 @@ ShownSamples validated(int ranks, const std::set<std::uint64_t>& chosen, std::ui
   sampler.before_sample = [bad](std::uint64_t id) {
     if (id == bad) throw SampleError("torn");
   };
-  const SampleChoice choice{dataset, 4, chosen};
+  const SampleChoice choice{dataset, 4, [&](std::uint64_t record) { return chosen.contains(record); }};
   const Scheduler scheduler(static_cast<unsigned>(ranks));
   ShownSamples shown;
   testing::as_ranks(ranks, [&](Group& group) {
@@ -106,17 +106,27 @@ ValidationEvent event_of(std::uint64_t iteration) {
 }  // namespace
 
 TEST_CASE("samples are chosen one from each part of the set, by the seed") {
-  const auto chosen = choose_samples(1000, 16, 1);
+  const auto chosen_of = [](std::uint64_t size, std::uint64_t count, std::uint64_t seed) {
+    std::set<std::uint64_t> chosen;
+    const auto chooses = spread_records(size, count, seed);
+    for (std::uint64_t record = 0; record < size + 10; ++record)
+      if (chooses(record)) chosen.insert(record);
+    return chosen;
+  };
+  const auto chosen = chosen_of(1000, 16, 1);
   CHECK(chosen.size() == 16);
-  CHECK(chosen == choose_samples(1000, 16, 1));
-  CHECK(chosen != choose_samples(1000, 16, 2));
+  CHECK(chosen == chosen_of(1000, 16, 1));
+  CHECK(chosen != chosen_of(1000, 16, 2));
   std::uint64_t part = 0;
   for (const auto id : chosen) {
     CHECK(id >= part * 1000 / 16);
     CHECK(id < (part + 1) * 1000 / 16);
     ++part;
   }
-  CHECK(choose_samples(5, 16, 1).size() == 5);
+  for (const std::uint64_t size : {1, 5, 7, 999, 1000, 1013})
+    for (const std::uint64_t count : {1, 2, 3, 7, 16, 333, 1000, 5000})
+      CHECK(chosen_of(size, count, 3).size() == std::min(size, count));
+  CHECK(chosen_of(0, 16, 1).empty());
 }
 
 TEST_CASE("a validation shows what was chosen and the greatest losses, and any number of ranks shows the same") {

@@ -11,6 +11,7 @@
 #include "pipeline/tensorboard/event_file.h"
 #include "pipeline/tensorboard/events.h"
 #include "pipeline/tensorboard/pictures.h"
+#include "tests/support/read_text.h"
 #include "tests/support/temp_folder.h"
 
 using namespace flowtrain;
@@ -189,6 +190,39 @@ TEST_CASE("tensorboard: pictures of validations are written once, and again wher
   }
   files = files_in(folder);
   CHECK(iterations_of(files.back(), "pictures/00") == std::vector<std::uint64_t>{8});
+}
+
+TEST_CASE("tensorboard: a validation that a resume repeats is there once") {
+  const Quiet quiet;
+  const auto folder = quiet.folder.path() / "tensorboard";
+  const auto validate = [&](std::uint64_t first, std::vector<std::uint64_t> iterations) {
+    TensorBoard board(quiet.folder.path(), first, "");
+    board.begin({});
+    for (const auto iteration : iterations) board.validation({.iteration = iteration, .scalars = {{"accuracy", 0.5}}});
+    board.finish();
+  };
+  validate(1, {4, 8});
+  validate(7, {4, 8, 12});  // that of 4 ran beside training, so it is done again; 8 is forgotten by readers
+  CHECK(iterations_of(files_in(folder).back(), "val/accuracy") == std::vector<std::uint64_t>{8, 12});
+}
+
+TEST_CASE("tensorboard: pictures of other sets have their names, and those with boxes come first") {
+  const Quiet quiet;
+  quiet.folder.write("pictures/iter-00000004/00.png", tiny_png);
+  quiet.folder.write("pictures/iter-00000004/00-boxes.png", tiny_png + "boxes");
+  quiet.folder.write("pictures/iter-00000004/pictures.json",
+                     R"({"samples":[{"file":"00.png","boxes_file":"00-boxes.png"}]})");
+  quiet.folder.write("pictures/iter-00000004/night/00-prediction.png", tiny_png);
+  quiet.folder.write("pictures/iter-00000004/night/pictures.json",
+                     R"({"samples":[{"prediction_file":"00-prediction.png"}]})");
+  {
+    TensorBoard board(quiet.folder.path(), 1, "");
+    train(board, 1, 10);
+  }
+  const auto file = files_in(quiet.folder.path() / "tensorboard").back();
+  CHECK(iterations_of(file, "pictures/00") == std::vector<std::uint64_t>{4});
+  CHECK(iterations_of(file, "pictures/night/00") == std::vector<std::uint64_t>{4});
+  CHECK(testing::read_text(file).find("boxes") != std::string::npos);
 }
 
 TEST_CASE("tensorboard: a folder that cannot be written is a warning") {

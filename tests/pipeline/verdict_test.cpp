@@ -36,14 +36,14 @@ TEST_CASE("what is busy for the greatest share of the time limits") {
   const auto computes = judge(load(100, 0.01, 1.2, 2));
   CHECK(computes.limit == Limit::compute);
   CHECK(computes.share == doctest::Approx(0.99));
-  CHECK(computes.headspace == doctest::Approx(1 / 0.99));
+  CHECK(computes.headspace.value() == doctest::Approx(1 / 0.99));
   CHECK(speedup(computes, "one more worker") < 1.02);
   CHECK(speedup(computes, "one more batch ahead") < 1.02);
 
   const auto samples = judge(load(100, 0.5, 1.94, 2, 0.5));
   CHECK(samples.limit == Limit::sample);
   CHECK(samples.share == doctest::Approx(0.97));
-  CHECK(samples.headspace == doctest::Approx(2));
+  CHECK(samples.headspace.value() == doctest::Approx(2));
   CHECK(speedup(samples, "one more worker") == doctest::Approx(1.5).epsilon(0.05));
   CHECK(speedup(samples, "one more reader") < 1.02);
 
@@ -61,7 +61,7 @@ TEST_CASE("what one thread more gains ends at the next limit") {
   const auto verdict = judge(load(98, 0.216, 0.98, 1));
   CHECK(speedup(verdict, "one more worker") == doctest::Approx(1.25).epsilon(0.05));
   // Without data to wait for it is as much.
-  CHECK(verdict.headspace == doctest::Approx(1.28).epsilon(0.01));
+  CHECK(verdict.headspace.value() == doctest::Approx(1.28).epsilon(0.01));
 }
 
 TEST_CASE("threads that wait for one another gain less") {
@@ -127,10 +127,15 @@ TEST_CASE("verdicts in words") {
   const auto computes = load(100, 0.004, 1, 2);
   CHECK(sentence(judge(computes), computes) ==
         "`compute` limits: the net waited for data 0.40 % of the time, so faster data would gain nothing");
-  const auto alone = load(100, 1, 1.94, 2);  // nobody computes
+  const auto waits = load(100, 0.995, 1.94, 2);  // training that hardly computes
+  CHECK(sentence(judge(waits), waits).find("the net waited for data 99.5 % of the time") != std::string::npos);
+  CHECK(ordered_json(verdict_fields(judge(waits)))["headspace"].get<double>() == doctest::Approx(200));
+  auto alone = load(100, 0.995, 1.94, 2);
+  alone.computes = false;  // as for bench
   CHECK(sentence(judge(alone), alone) ==
         "`sample` limits (2 workers, busy 97 % of the time); one more worker (loader.workers = 3) would make the "
         "loader 1.50 times as fast");
+  CHECK(!ordered_json(verdict_fields(judge(alone))).contains("headspace"));
   CHECK(sentence({}, {}).empty());
 
   const auto fields = ordered_json(verdict_fields(judge(samples)));

@@ -99,9 +99,9 @@ TEST_CASE("bench writes its metrics") {
     for (auto key : {"items_per_s", "mb_per_s", "busy"}) CHECK_MESSAGE(stage.at(key).is_number(), stage.dump());
   for (auto key : {"samples_per_s", "first_batch_s", "cpu_s_per_1000", "peak_rss_mb"})
     CHECK(report.at("pipeline").at(key).get<double>() > 0);
-  CHECK(report.at("bottleneck").is_string());
+  CHECK(report.at("limit").is_string());
   CHECK(report.at("advice").is_array());
-  CHECK(report.at("verdict").at("limit") == report.at("bottleneck"));
+  CHECK(report.at("verdict").at("limit") == report.at("limit"));
   CHECK(report.at("verdict").at("limit_share").get<double>() > 0);
   CHECK_FALSE(report.at("verdict").at("gain").empty());
   CHECK_EXIT(place.run({"bench", "tiny.toml", "--stage", "nonsense"}), 2);

@@ -209,6 +209,21 @@ TEST_CASE("lower is better where it is") {
   const auto best = json::parse(read_text(place.path("run") / "result.json")).at("best");
   CHECK(best.at("metric") == "perplexity");
   for (auto& line : metrics_of(place.path("run"), "val")) CHECK(best.at("value") <= line.at("perplexity"));
+
+  // Its page says the same, also where the run has no result, as after a kill.
+  const auto shape = json::parse(read_text(place.path("run") / "graph.json"));
+  CHECK(shape.at("metrics") == json({{"loss", "min"}, {"perplexity", "min"}}));
+  CHECK(shape.at("best").at("best") == json({{"metric", "perplexity"}, {"mode", "min"}}));
+  for (const bool with_result : {true, false}) {
+    if (!with_result) std::filesystem::remove(place.path("run") / "result.json");
+    REQUIRE_EXIT(place.run({"report", "run/"}), 0);
+    const auto page = read_text(place.path("run") / "report.html");
+    const std::string begin = "id=\"data\">";
+    const auto from = page.find(begin) + begin.size();
+    const auto data = json::parse(page.substr(from, page.find("</script>", from) - from));
+    CHECK(data.at("runs").at(0).at("best").at(0).at("value") == best.at("value"));
+    CHECK(data.at("runs").at(0).at("best").at(0).at("snapshot") == "snapshots/best");
+  }
 }
 
 TEST_CASE("metrics that cannot be measured are refused before anything is trained") {

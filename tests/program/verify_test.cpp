@@ -166,7 +166,7 @@ TEST_CASE("verify: an edited env.json is told where the runs are the same; what 
 
   const auto none = verify(place, "a", "nowhere");
   CHECK_EXIT(none, 2);
-  CHECK_SAYS(none, "nowhere: no folder of a run");
+  CHECK_SAYS(none, "there is no run in 'nowhere'");
 }
 
 }  // namespace flowtrain

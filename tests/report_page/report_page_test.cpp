@@ -12,6 +12,7 @@
 
 #include "pipeline/report_page/page_files.h"
 #include "tests/report_page/run_files.h"
+#include "tests/support/read_text.h"
 
 using namespace flowtrain;
 using namespace flowtrain::testing;
@@ -73,7 +74,7 @@ TEST_CASE("report: the data say what the files say") {
   CHECK(run["status"] == ordered_json({{"state", "done"}, {"iter", 100}, {"seconds", 5.5}}));
   CHECK(run["iterations_per_epoch"] == 50);
   CHECK(run["verdict"]["text"] == "verdict cat");
-  CHECK(run["train"]["lines"] == 10);
+  CHECK(run["train"]["iter"].size() == 10);
   CHECK(run["train"]["samples"][9] == 800);
   CHECK(run["train"]["series"]["loss"]["mean"][1] == 0.5);
   REQUIRE(run["best"].size() == 1);
@@ -83,7 +84,7 @@ TEST_CASE("report: the data say what the files say") {
   CHECK(run["best"][0]["snapshot"] == nullptr);  // it is not there
   CHECK(run["extremes"]["loss"]["lower_wins"] == true);
   CHECK(run["extremes"]["accuracy"]["lower_wins"] == false);
-  CHECK(run["events"][0] == ordered_json({{"kind", "snapshot"}, {"iter", 100}, {"path", "snapshots/cat"}}));
+  CHECK(run["events"][0] == ordered_json({{"kind", "snapshot"}, {"iter", 100}}));
   CHECK(run["confusion"]["rows"] == ordered_json({{5, 1}, {0, 7}}));
   CHECK(run["bad_samples"]["count"] == 1);
   CHECK(run["warnings"]["count"] == 2);
@@ -156,8 +157,8 @@ TEST_CASE("report: what is missing or damaged is left out") {
   folder.write("run/pictures/iter-00000200/pictures.json",
                R"({"iter":200,"samples":[5,{"file":"../../env.json"},{"file":"none.png"},{"file":"."}]})");
   run = ordered_json::parse(run_data({folder.path() / "run"}));
-  CHECK(run["status"]["state"] == "failed");
-  CHECK(run["train"]["lines"] == 10);
+  CHECK(run["status"]["state"] == "done");  // metrics.jsonl says so, too
+  CHECK(run["train"]["iter"].size() == 10);
   CHECK(run["confusion"] == nullptr);
   REQUIRE(run["pictures"].size() == 1);
   for (auto& sample : run["pictures"][0]["samples"])
@@ -170,9 +171,53 @@ TEST_CASE("report: a torn last line is left out, and an earlier result is not th
   std::ofstream(folder.path() / "run" / "metrics.jsonl", std::ios::app)
       << "{\"kind\":\"train\",\"iter\":110,\"loss\":0.01}\n{\"kind\":\"train\",\"iter\":120,\"loss\":0.";
   const auto run = ordered_json::parse(run_data({folder.path() / "run"}));
-  CHECK(run["train"]["lines"] == 11);
+  CHECK(run["train"]["iter"].size() == 11);
   CHECK(run["status"]["iter"] == 110);
   CHECK(run["status"]["state"] == "failed");
+}
+
+TEST_CASE("report: the best of a run that was killed is by the rules and directions that it wrote down") {
+  TempFolder folder;
+  write_run(folder, "run");
+  const auto path = folder.path() / "run";
+  std::ofstream lines(path / "metrics.jsonl", std::ios::app);
+  lines << "{\"kind\":\"val\",\"iter\":110,\"distance\":3.5}\n{\"kind\":\"val\",\"iter\":120,\"distance\":4.5}\n";
+  lines.close();
+  auto graph = ordered_json::parse(read_text(path / "graph.json"));
+  graph["best"] = {{"best", {{"metric", "distance"}, {"mode", "min"}}},
+                   {"best-accuracy", {{"metric", "accuracy"}, {"mode", "max"}}}};
+  folder.write("run/graph.json", graph.dump());
+  folder.write("run/snapshots/iter-00000110/state.json", "{}");
+  const auto run = ordered_json::parse(run_data({path}));
+  REQUIRE(run["best"].size() == 2);
+  CHECK(run["best"][0] ==
+        ordered_json({{"metric", "distance"}, {"value", 3.5}, {"iter", 110}, {"snapshot", "snapshots/iter-00000110"}}));
+  CHECK(run["best"][1]["value"] == 0.8);
+  CHECK(run["extremes"]["distance"]["lower_wins"] == true);
+  CHECK(run["extremes"]["distance"]["best"] == 3.5);
+}
+
+TEST_CASE("report: members of another type than theirs are as if they were missing") {
+  TempFolder folder;
+  write_run(folder, "run");
+  folder.write("run/result.json", R"({"iteration":100,"ended":3,"why":[],"seconds":"x","best":{"metric":7}})");
+  folder.write("run/env.json", R"({"gpus":[null,{"name":"H100"}]})");
+  folder.write("run/graph.json", R"({"nodes":[{"name":5}],"edges":[],"metrics":[1],"best":{"best":3}})");
+  folder.write("run/pictures/iter-00000100/pictures.json",
+               R"({"iter":100,"samples":"x","worst":[{"boxes":[1,{}]},2]})");
+  const auto run = ordered_json::parse(run_data({folder.path() / "run"}));
+  CHECK(run["status"] == ordered_json({{"state", "done"}, {"iter", 100}}));
+  CHECK(run["best"].empty());
+  CHECK(run["graph"] == nullptr);
+  CHECK(run["environment"]["gpus"] == ordered_json::parse(R"([{"name":"H100"}])"));
+  CHECK(run["pictures"][0]["samples"].empty());
+  CHECK(run["pictures"][0]["worst"] == ordered_json::parse(R"([{"boxes":[{}]}])"));
+}
+
+TEST_CASE("report: a folder that is named with a slash at its end has its name") {
+  TempFolder folder;
+  write_run(folder, "run");
+  CHECK(render_report({{folder.path() / "run/"}}).find("<title>run – flowtrain</title>") != std::string::npos);
 }
 
 TEST_CASE("report: a run whose lock is held goes on; its own process knows better") {
@@ -184,11 +229,11 @@ TEST_CASE("report: a run whose lock is held goes on; its own process knows bette
   };
   const int lock = ::open((path / "run.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   REQUIRE(::flock(lock, LOCK_EX | LOCK_NB) == 0);
-  CHECK(state(ReportedRun::State::look) == "running");
+  CHECK(state(ReportedRun::State::unknown) == "running");
   CHECK(state(ReportedRun::State::over) == "done");
   CHECK(state(ReportedRun::State::over, "the disk is full") == "failed");
   ::close(lock);
-  CHECK(state(ReportedRun::State::look) == "done");
+  CHECK(state(ReportedRun::State::unknown) == "done");
 }
 
 TEST_CASE("report: 100,000 lines make a page below 1.5 MB") {
@@ -214,16 +259,19 @@ TEST_CASE("report: 100,000 lines make a page below 1.5 MB") {
   lines.close();
   const auto page = render_report({{folder.path() / "run"}});
   CHECK(page.size() < 1'500'000);
-  CHECK(data_of(page)["runs"][0]["train"]["lines"] == 100'000);
+  CHECK(data_of(page)["runs"][0]["train"]["iter"].back() == 100'000);
 }
 
 TEST_CASE("graph.json: nodes and edges of the drawing, and the run's shape") {
   const Drawing drawing{{{"plan", "plan\nx", false}, {"compute", "compute", true}},
                         {{"plan", "compute", "queue of 4"}}};
-  const auto graph = ordered_json::parse(graph_json(drawing, {125, 700, 64}));
+  const auto graph = ordered_json::parse(
+      graph_json(drawing, {125, 700, 64, {{"loss", true}, {"accuracy", false}}, {{"best", {"accuracy", false}}}}));
   CHECK(graph["nodes"][1] == ordered_json({{"name", "compute"}, {"label", "compute"}, {"thread", true}}));
   CHECK(graph["edges"][0] == ordered_json({{"from", "plan"}, {"to", "compute"}, {"label", "queue of 4"}}));
   CHECK(graph["iterations_per_epoch"] == 125);
   CHECK(graph["last_iteration"] == 700);
   CHECK(graph["batch"] == 64);
+  CHECK(graph["metrics"] == ordered_json({{"loss", "min"}, {"accuracy", "max"}}));
+  CHECK(graph["best"]["best"] == ordered_json({{"metric", "accuracy"}, {"mode", "max"}}));
 }

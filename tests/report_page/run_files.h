@@ -41,10 +41,15 @@ inline void write_run(const TempFolder& folder, const std::string& run, const st
       json({{"kind", "verdict"}, {"iter", 100}, {"text", "verdict " + name}, {"limit", name}, {"limit_share", 0.7}});
   lines += json({{"kind", "end"}, {"iter", 100}, {"params_xxh64", "0123456789abcdef"}});
   folder.write(file("metrics.jsonl"), lines);
-  folder.write(file("result.json"), json({{"iteration", 100}, {"seconds", 5.5}, {"ended", "done"}}));
+  folder.write(file("result.json"), json({{"iteration", 100},
+                                          {"seconds", 5.5},
+                                          {"ended", "done"},
+                                          {"best", {{"metric", "accuracy"}, {"value", 0.8}, {"iteration", 100}}}}));
   folder.write(file("env.json"), json({{"command", {"flowtrain", name}}, {"cpu", name}}));
   folder.write(file("graph.json"), json({{"iterations_per_epoch", 50},
                                          {"last_iteration", 100},
+                                         {"metrics", {{"loss", "min"}, {"accuracy", "max"}, {"distance", "min"}}},
+                                         {"best", {{"best", {{"metric", "accuracy"}, {"mode", "max"}}}}},
                                          {"nodes", {{{"name", name}, {"label", name + "\nx"}, {"thread", true}}}},
                                          {"edges", ordered_json::array()}}));
   std::string quoted;

@@ -17,20 +17,21 @@ TEST_CASE("run metrics: kinds, extremes, texts, events, and falls of the learnin
   metrics.add(R"({"kind":"val","iter":30,"loss":0.4,"accuracy":0.4})");
   metrics.add(R"({"kind":"epoch","iter":26,"epoch":2,"loss":1.5})");
   metrics.add(R"({"kind":"resume","iter":20})");
+  metrics.add(R"({"kind":"model","iter":20})");  // nothing that a page draws
   metrics.add(
       R"({"kind":"verdict","iter":30,"text":"sample limits","gain":[{"change":"one more worker","speedup":1.2}]})");
   metrics.add(R"({"kind":"end","iter":30,"params_xxh64":"00ff"})");
-  CHECK(metrics.train.lines() == 3);
+  CHECK(metrics.train.json()["iter"].size() == 3);
   CHECK(metrics.last_iteration == 30);
   CHECK(metrics.per_epoch == 13);
   CHECK(metrics.extremes["loss"].least == 0.4);
   CHECK(metrics.extremes["loss"].least_at == 30);
   CHECK(metrics.extremes["accuracy"].greatest_at == 20);
-  CHECK(metrics.texts["limit"] == std::map<std::string, std::uint64_t>{{"read", 1}, {"sample", 2}});
-  CHECK(metrics.newest_texts["limit"] == "sample");
+  CHECK(metrics.texts["limit"] == "sample");
   REQUIRE(metrics.events["lr"].kept.size() == 1);
   CHECK(metrics.events["lr"].kept[0]["iter"] == 30);
   CHECK(metrics.events["resume"].seen == 1);
+  CHECK(!metrics.events.contains("model"));
   CHECK(metrics.verdict["gain"][0]["speedup"] == 1.2);
   CHECK(metrics.end["params_xxh64"] == "00ff");
 }
@@ -43,9 +44,9 @@ TEST_CASE("run metrics: what is no line of metrics is left out") {
       << std::string(100, '[') << "\n"
       << "{\"kind\":\"train\",\"iter\":{\"iter\":7}}\n{\"kind\":\"train\",\"iter\":2,\"lo";
   const auto metrics = run_metrics_of(folder.path() / "metrics.jsonl");
-  CHECK(metrics.train.lines() == 1);
+  CHECK(metrics.train.json()["iter"].size() == 1);
   CHECK(metrics.last_iteration == 1);
-  CHECK(run_metrics_of(folder.path() / "absent").train.lines() == 0);
+  CHECK(run_metrics_of(folder.path() / "absent").train.json()["iter"].empty());
 }
 
 TEST_CASE("thinned: bounded, evenly spread, with the first one") {

@@ -81,6 +81,24 @@ TEST_CASE("a long file is read in parts, a line longer than a part as a whole") 
   CHECK(parts >= 2);
 }
 
+TEST_CASE("a line that is too long is passed over") {
+  const TempFolder folder;
+  const std::string longest(1000, 'x');
+  const auto file = folder.write("metrics.jsonl", "one\n" + longest + "\nend\n");
+  auto read = read_appended(file, {}, 10, 100);
+  CHECK(read.text == "one\n");
+  read = read_appended(file, read.next, 10, 100);
+  CHECK(read.text == "end\n");
+  CHECK(read_appended(file, read.next, 10, 100).text.empty());
+
+  append(file, longest);  // without its end yet
+  read = read_appended(file, read.next, 10, 100);
+  CHECK(read.text.empty());
+  CHECK(read.next.offset == std::filesystem::file_size(file));
+  append(file, "\nnext\n");
+  CHECK(read_appended(file, read.next, 10, 100).text == "\nnext\n");
+}
+
 TEST_CASE("what is no file is empty") {
   const TempFolder folder;
   CHECK(read_appended(folder.path(), {}).text.empty());

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "pipeline/watch/event_line.h"
+#include "pipeline/watch/new_lines.h"
 #include "tests/support/temp_folder.h"
 
 using namespace flowtrain;
@@ -36,8 +37,8 @@ struct WatchedRun {
                  "2026-11-26 01:07:11.740 debug   iter 1/800\n"
                  "2026-11-26 01:07:11.740 info    iter 2/800\n"
                  "2026-11-26 01:07:12.740 warning a picture \033[2J is bad\n");
-    std::filesystem::create_directories(folder.path() / "run/snapshots/iter-00000400");
-    if (lines >= 200) std::filesystem::create_directory_symlink("iter-00000400", folder.path() / "run/snapshots/best");
+    folder.write("run/graph.json",
+                 R"({"metrics":{"accuracy":"max"},"best":{"best":{"metric":"accuracy","mode":"max"}}})");
     summary = RunWatcher(folder.path() / "run").summary();
     history = std::make_unique<RunHistory>(folder.path() / "run");
     history->update();
@@ -153,6 +154,31 @@ TEST_CASE("rows are cut by columns, not by bytes") {
   CHECK(Row("x\u202E\u2066y").text(false) == "x  y");
   Row styled("red", Style::bad);
   CHECK(styled.add(" and plain").text(true) == "\033[31mred\033[0m and plain");
+}
+
+TEST_CASE("lines that come again after a resume are shown once") {
+  NewLines news;
+  const auto takes = [&](const std::string& kind, int iteration) {
+    return news.takes({{"kind", kind}, {"iter", iteration}});
+  };
+  CHECK(takes("train", 10));
+  CHECK(takes("val", 10));
+  CHECK(takes("resume", 10));
+  for (int i = 20; i <= 50; i += 10) CHECK(takes("train", i));
+  news.restart();  // cut back to 30
+  CHECK(!takes("train", 10));
+  CHECK(!takes("val", 10));
+  CHECK(!takes("resume", 10));
+  CHECK(!takes("train", 20));
+  CHECK(!takes("train", 30));
+  CHECK(takes("resume", 30));
+  CHECK(takes("train", 40));  // it is done again, and the line before says why
+  news.restart();             // killed again at once
+  for (const int i : {10, 20, 30}) CHECK(!takes("train", i));
+  CHECK(!takes("resume", 10));
+  CHECK(!takes("resume", 30));
+  CHECK(takes("resume", 30));
+  CHECK(takes("train", 40));
 }
 
 TEST_CASE("lines of metrics as text") {

@@ -1,8 +1,10 @@
-// One chart: curves over the shared x axis. It is drawn when it comes into view.
+// One chart: curves over the shared x axis. It is drawn when it comes into view. What the mouse and keys do is in
+// chart_input.js.
 //
-// A chart is made of {id, title, series, format?, stacked?, log?, marks?, from0?, unit?}; a series of
-//   {name, label?, run, colour, iter, mean, low?, high?, points?, smooth?, dash?, thin?}: values at iterations; `low` and
-//   `high` make a band; `smooth` adds a smoothed curve ("alone": in place of the values); `points` draws dots.
+// A chart is made of {id, title, series, format?, reading?, stacked?, log?, marks?, from0?, unit?}; a series of
+//   {name, label?, run, colour, iter, mean, low?, high?, points?, smooth?, dash?, thin?}: values at iterations; `low`
+//   and `high` make a band; `smooth` adds a smoothed curve ("alone": in place of the values); `points` draws dots.
+// `format` is for the axis, `reading` for the values beside it.
 // Marks {run, iter, value, text} are stars; events of the run are on every axis.
 
 const glyphs = {resume: '↻', lr: '↓', snapshot: '◆', nonfinite: '!', skipped: '×'};
@@ -50,7 +52,7 @@ class Chart {
                       el('figcaption', {}, el('h3', {}, spec.title),
                          spec.unit && el('span', {class: 'unit'}, spec.unit)),
                       this.legend, this.box, this.values);
-    this.listen();
+    listenTo(this);
     this.fillLegend();
   }
 
@@ -128,7 +130,8 @@ class Chart {
       axisLineColor: style.getPropertyValue('--line').trim(), gridLineColor: style.getPropertyValue('--grid').trim(),
       axisLabelFontSize: 12, axisLineWidth: 1, gridLineWidth: 1, yRangePad: 6, rightGap: 10, digitsAfterDecimal: 4,
       axes: {
-        x: {pixelsPerLabel: this.area.clientWidth < 400 ? 40 : 60, axisLabelFormatter: x => this.xLabel(x), drawGrid: false},
+        x: {pixelsPerLabel: this.area.clientWidth < 400 ? 40 : 60, axisLabelFormatter: x => this.xLabel(x),
+            drawGrid: false},
         y: {axisLabelWidth: 58, pixelsPerLabel: 28, axisLabelFormatter: y => format(y)},
       },
       underlayCallback: (context, area, plot) => this.drawEvents(context, area, plot),
@@ -245,7 +248,7 @@ class Chart {
   }
 
   fillReadings() {
-    const format = this.spec.format || number, x = shared.cursor;
+    const format = this.spec.reading || this.spec.format || number, x = shared.cursor;
     let column = 0;
     const curves = this.drawnCurves || [];
     for (const series of this.spec.series) {
@@ -282,7 +285,7 @@ class Chart {
   /** The same in numbers, for whoever does not see curves. */
   fillValues() {
     if (!this.values.open) return;
-    const format = this.spec.format || number;
+    const format = this.spec.reading || this.spec.format || number;
     const rows = this.spec.series.map(series => {
       const values = series.mean.filter(isNumber);
       const least = Math.min(...(series.low || series.mean).filter(isNumber));
@@ -292,60 +295,6 @@ class Chart {
     });
     this.values.replaceChildren(this.values.firstChild,
                                 table(this.spec.title, ['', 'first', 'least', 'greatest', 'last'], rows));
-  }
-
-  listen() {
-    let pressed = null;
-    const x = event => event.clientX - this.area.getBoundingClientRect().left;
-    const onPlot = event => this.plot && isNumber(x(event));
-    this.box.addEventListener('pointermove', event => {
-      if (!onPlot(event)) return;
-      const row = this.drawnRows[this.nearest(this.plot.toDataXCoord(x(event)))];
-      setCursor(row[0]);
-      if (pressed === null || event.pointerType === 'touch') return;
-      const [from, to] = [Math.min(pressed, x(event)), Math.max(pressed, x(event))];
-      this.band.hidden = to - from < 4;
-      this.band.style.transform = `translateX(${from}px)`;
-      this.band.style.width = to - from + 'px';
-    });
-    this.box.addEventListener('pointerdown', event => {
-      if (!onPlot(event) || event.button !== 0) return;
-      pressed = x(event);
-      if (event.pointerType !== 'touch') this.box.setPointerCapture(event.pointerId);
-    });
-    this.box.addEventListener('pointerup', event => {
-      if (pressed === null) return;
-      const from = Math.min(pressed, x(event)), to = Math.max(pressed, x(event));
-      pressed = null;
-      this.band.hidden = true;
-      if (event.pointerType !== 'touch' && to - from >= 8)
-        setRange([this.plot.toDataXCoord(from), this.plot.toDataXCoord(to)]);
-    });
-    this.box.addEventListener('pointercancel', () => { pressed = null; this.band.hidden = true; });
-    this.box.addEventListener('pointerleave', () => { if (pressed === null) setCursor(null); });
-    this.box.addEventListener('dblclick', () => setRange(null));
-    this.box.addEventListener('keydown', event => this.key(event));
-  }
-
-  key(event) {
-    if (!this.plot || event.ctrlKey || event.altKey || event.metaKey) return;
-    const rows = this.drawnRows;
-    const move = {ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10}[event.key];
-    if (move !== undefined || event.key === 'Home' || event.key === 'End') {
-      let at = shared.cursor === null ? (move < 0 ? rows.length : -1) : this.nearest(shared.cursor);
-      at = event.key === 'Home' ? 0 : event.key === 'End' ? rows.length - 1 : at + move;
-      setCursor(rows[Math.max(0, Math.min(rows.length - 1, at))][0]);
-      say(this.reading());
-    } else if (event.key === '+' || event.key === '=') {
-      zoom(0.5);
-    } else if (event.key === '-') {
-      zoom(2);
-    } else if (event.key === '0' || event.key === 'Escape') {
-      setRange(null);
-    } else {
-      return;
-    }
-    event.preventDefault();
   }
 
   reading() {

@@ -23,18 +23,18 @@ function chartOf(id, title, series, more = {}) {
 /** Names of a table's series that `accepts` takes, those without dots first. */
 const namesOf = (run, tableName, accepts) => Object.keys(run[tableName].series).filter(accepts);
 
-function bestMark(run, name, format = number) {
+function bestMark(run, name) {
   const best = run.extremes[name];
   if (!best || run.val.iter.length < 2) return [];
   return [{run, name, iter: best.iter, value: best.best,
-           text: `best ${format(best.best)} at iteration ${count(best.iter)}`}];
+           text: `best ${metric(best.best)} at iteration ${count(best.iter)}`}];
 }
 
 function lossCharts(run) {
   const loss = chartOf('loss', 'Loss', [
     seriesOf(run, 'train', 'loss', {name: 'training loss', label: 'training', smooth: true}),
     seriesOf(run, 'val', 'loss', {name: 'validation loss', label: 'validation', colour: 1, points: true}),
-  ], {wide: true, marks: bestMark(run, 'loss').map(mark => ({...mark, name: 'validation loss'}))});
+  ], {wide: true, reading: metric, marks: bestMark(run, 'loss').map(mark => ({...mark, name: 'validation loss'}))});
   const parts = namesOf(run, 'train', name => name.startsWith('loss.'));
   return some([loss, chartOf('loss-parts', 'Parts of the loss',
     parts.map(name => seriesOf(run, 'train', name, {label: name.slice(5), thin: true})))]);
@@ -71,7 +71,7 @@ function metricCharts(run) {
                                                       colour: 1, dash: 1});
     charts.push(chartOf('val-' + name, name, [
       seriesOf(run, 'val', name, {label: 'validation', points: true}), ofTraining,
-    ], {marks: bestMark(run, name)}));
+    ], {reading: metric, marks: bestMark(run, name)}));
   }
   for (const group of new Set(names.map(parent))) {
     if (group === null) continue;
@@ -79,6 +79,28 @@ function metricCharts(run) {
       seriesOf(run, 'val', name, {label: name.slice(group.length + 1), points: true}))));
   }
   return some(charts);
+}
+
+/**
+ * Share of the time that the net waited for data. Rows cover equal numbers of iterations, not equal times, so times
+ * are added up.
+ */
+function dataWaitOf(run) {
+  const {data_time: waits, step_time: steps} = run.train.series;
+  if (!waits || !steps) return null;
+  let waited = 0, whole = 0;
+  waits.mean.forEach((wait, i) => {
+    if (!isNumber(wait) || !isNumber(steps.mean[i])) return;
+    waited += wait;
+    whole += wait + steps.mean[i];
+  });
+  return whole > 0 ? waited / whole : null;
+}
+
+/** Samples of the whole run, by its time. */
+function speedOf(run) {
+  const {samples, elapsed_s: seconds} = run.train.newest;
+  return isNumber(samples) && seconds > 0 ? samples / seconds : null;
 }
 
 const phases = {

@@ -25,11 +25,11 @@ function comparedCharts(runs) {
   const names = (tableName, accepts) => [...new Set(runs.flatMap(run => namesOf(run, tableName, accepts)))];
   return {
     loss: some([
-      compared(runs, 'loss', 'Training loss', 'train', 'loss', {smooth: 'alone'}),
-      compared(runs, 'val-loss', 'Validation loss', 'val', 'loss', {points: true}),
+      compared(runs, 'loss', 'Training loss', 'train', 'loss', {smooth: 'alone'}, {reading: metric}),
+      compared(runs, 'val-loss', 'Validation loss', 'val', 'loss', {points: true}, {reading: metric}),
     ]),
     metrics: names('val', name => name !== 'loss' && !name.includes('.')).map(name =>
-      compared(runs, 'val-' + name, name, 'val', name, {points: true})).filter(Boolean),
+      compared(runs, 'val-' + name, name, 'val', name, {points: true}, {reading: metric})).filter(Boolean),
     optimizer: some([
       compared(runs, 'lr', 'Learning rate', 'train', 'lr'),
       compared(runs, 'grad-norm', 'Gradient norm', 'train', 'grad_norm', {smooth: 'alone'}),
@@ -54,11 +54,6 @@ function runSwitch(run) {
   return el('label', {class: 'runkey'}, box, swatch({colour: run.index, dash: run.index}), ' ', run.label);
 }
 
-const meanOf = values => {
-  const there = (values || []).filter(isNumber);
-  return there.length ? there.reduce((a, b) => a + b, 0) / there.length : null;
-};
-
 function comparisonTable(runs) {
   const metrics = [...new Set(runs.flatMap(run => Object.keys(run.extremes)))]
     .filter(name => name === 'loss' || !name.includes('.'));
@@ -74,10 +69,9 @@ function comparisonTable(runs) {
     runSwitch(run), statusText(run), count(run.status.iter), duration(secondsOf(run)),
     ...metrics.map((name, i) => {
       const value = bestValue(run, name);
-      return isNumber(value) && value === winners[i] ? el('strong', {}, '★ ', number(value)) : number(value);
+      return isNumber(value) && value === winners[i] ? el('strong', {}, '★ ', metric(value)) : metric(value);
     }),
-    number(meanOf((run.train.series.samples_per_s || {}).mean)),
-    percent(meanOf((run.train.series.data_wait || {}).mean)),
+    number(speedOf(run)), percent(dataWaitOf(run)),
   ]));
 }
 

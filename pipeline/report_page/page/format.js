@@ -33,6 +33,14 @@ function number(value) {
   return String(Number(value.toPrecision(4)));
 }
 
+/** A loss or a metric, as the program writes it: "0.9830"; in scientific notation below 0.001 and from 1,000 on. */
+function metric(value) {
+  if (!isNumber(value)) return '–';
+  const size = Math.abs(value);
+  if (size === 0 || (size >= 1e-3 && size < 1e3)) return value.toFixed(4);
+  return value.toExponential(3).replace(/([+-])(\d)$/, '$10$2');
+}
+
 const count = value => isNumber(value) ? Math.round(value).toLocaleString('en-US') : '–';
 
 const percent = share => !isNumber(share) ? '–' : share > 0 && share < 1e-4 ? '<\u00a00.01\u00a0%' :
@@ -71,14 +79,14 @@ function copyButton(text) {
       field.remove();
     }
     button.textContent = 'Copied';
-    say('Copied');
+    announce('Copied');
     setTimeout(() => { button.textContent = 'Copy'; }, 1500);
   }}, 'Copy');
   return button;
 }
 
 /** Lets a screen reader say it. */
-function say(text) { document.getElementById('said').textContent = text; }
+function announce(text) { document.getElementById('said').textContent = text; }
 
 /** A table of rows; the first cell of each is its heading. */
 function table(caption, heads, rows, attributes = {}) {

@@ -11,7 +11,7 @@ function verdictText(run) {
   if (run.verdict && run.verdict.text) return run.verdict.text;
   const limit = limitOf(run);
   if (limit) return `Now ${limit.stage} limits (${percent(limit.share)} of the time).`;
-  const wait = meanOf((run.train.series.data_wait || {}).mean);
+  const wait = dataWaitOf(run);
   return isNumber(wait) ? `The net waited for data ${percent(wait)} of the time.` : '';
 }
 
@@ -33,7 +33,7 @@ function tile(name, value, more) {
 }
 
 function bestTiles(run) {
-  return run.best.map(best => tile(`best ${best.metric}`, number(best.value), [
+  return run.best.map(best => tile(`best ${best.metric}`, metric(best.value), [
     `iteration ${count(best.iter)} `, best.snapshot ?
       el('a', {href: address(run.link + best.snapshot)}, best.snapshot) : null]));
 }
@@ -46,9 +46,24 @@ function ageText(run) {
     `flowtrain report ${run.path} makes this page anew.` : `${time} Reload the page for newer values.`;
 }
 
+/** What `draw` makes; a sentence where it fails, as damaged data of one part must not cost the others. */
+function attempt(draw) {
+  try {
+    return draw();
+  } catch (error) {
+    return el('p', {class: 'muted broken'}, `This part cannot be drawn (${error.message}).`);
+  }
+}
+
+/** A section of charts; of that sentence where the data make none. */
+function chartSection(id, title, make) {
+  const charts = attempt(make);
+  return Array.isArray(charts) ? {id, title, charts} : {id, title, data: charts.textContent, body: () => charts};
+}
+
 function headOf(run) {
   const speed = run.train.newest.samples_per_s, rest = restText(run);
-  const wait = meanOf((run.train.series.data_wait || {}).mean);
+  const wait = dataWaitOf(run);
   return [
     el('div', {class: 'titleline'}, el('h1', {}, run.name), el('span', {class: 'status ' + run.status.state},
                                                                statusText(run))),
@@ -57,7 +72,7 @@ function headOf(run) {
       tile('iteration', count(run.status.iter), progressText(run)),
       tile('time', duration(secondsOf(run)), rest ? `${rest} left` : null),
       ...bestTiles(run),
-      isNumber(run.train.newest.loss) && tile('loss', number(run.train.newest.loss), 'training, newest'),
+      isNumber(run.train.newest.loss) && tile('loss', metric(run.train.newest.loss), 'training, newest'),
       isNumber(speed) && tile('speed', `${number(speed)}`, 'samples/s'),
       isNumber(wait) && tile('data wait', percent(wait), 'of the time'),
     ])),
@@ -86,15 +101,14 @@ function sectionsOf(runs, differences) {
     ];
   }
   const run = runs[0];
-  const wrong = incidents(run);
   const hasPictures = list => setsOf(run, list).length > 0;
   return [
-    {id: 'loss', title: 'Loss', charts: lossCharts(run)},
-    {id: 'optimizer', title: 'Learning rate and gradients', charts: optimizerCharts(run)},
-    {id: 'metrics', title: 'Metrics', charts: metricCharts(run)},
-    {id: 'time', title: 'Time', charts: timeCharts(run)},
-    {id: 'other', title: 'Other values', charts: otherCharts(run)},
-    run.graph && Array.isArray(run.graph.nodes) && run.graph.nodes.length > 0 && {
+    chartSection('loss', 'Loss', () => lossCharts(run)),
+    chartSection('optimizer', 'Learning rate and gradients', () => optimizerCharts(run)),
+    chartSection('metrics', 'Metrics', () => metricCharts(run)),
+    chartSection('time', 'Time', () => timeCharts(run)),
+    chartSection('other', 'Other values', () => otherCharts(run)),
+    run.graph && run.graph.nodes.length > 0 && {
       id: 'graph', title: 'Graph', data: [run.graph, run.train.newest, run.verdict],
       body: () => [el('p', {class: 'muted'}, 'Doubled frames are threads of their own; the others run on the workers.'),
                    graphDrawing(run)]},
@@ -104,7 +118,10 @@ function sectionsOf(runs, differences) {
     run.confusion && {id: 'confusion', title: 'Confusion', data: run.confusion, body: () => confusionOf(run)},
     {id: 'reproduce', title: 'Reproduce', data: [run.environment, run.config, run.end], body: () => reproduction(run)},
     {id: 'incidents', title: 'Warnings, bad samples, restarts', data: [run.warnings, run.bad_samples, run.events],
-     body: () => wrong.length ? wrong : el('p', {}, 'None.')},
+     body: () => {
+       const wrong = incidents(run);
+       return wrong.length ? wrong : el('p', {}, 'None.');
+     }},
   ].filter(section => section && (!section.charts || section.charts.length > 0));
 }
 
@@ -116,7 +133,7 @@ function build(sections) {
   document.getElementById('main').replaceChildren(...sections.map(section =>
     el('section', {id: section.id, 'aria-labelledby': 'h-' + section.id}, el('h2', {id: 'h-' + section.id},
       section.title), el('div', {class: section.charts ? 'charts' : 'body'},
-      section.charts ? section.charts.map(addChart) : section.body()))));
+      attempt(() => section.charts ? section.charts.map(addChart) : section.body())))));
   const first = document.querySelector('#main .charts');
   const kinds = Object.keys(glyphs).filter(kind => (kind !== 'snapshot' || shared.runs.length === 1) &&
     shared.runs.some(run => run.events.some(each => each.kind === kind)));
@@ -134,7 +151,8 @@ function update(data) {
   const {runs, differences} = data;
   labelRuns(runs);
   prepare(runs);
-  document.getElementById('head').replaceChildren(...(runs.length > 1 ? comparisonHead(runs) : headOf(runs[0])));
+  document.getElementById('head').replaceChildren(
+    ...[attempt(() => runs.length > 1 ? comparisonHead(runs) : headOf(runs[0]))].flat());
   const sections = sectionsOf(runs, differences || []);
   if (shown.map(shape).join(';') !== sections.map(shape).join(';')) {
     makeTools();
@@ -145,7 +163,8 @@ function update(data) {
       if (section.charts)
         for (const chart of section.charts) charts.get(chart.id).set(chart);
       else if (JSON.stringify(section.data) !== shown[i].text)
-        document.querySelector(`#${section.id} > .body`).replaceWith(el('div', {class: 'body'}, section.body()));
+        document.querySelector(`#${section.id} > .body`).replaceWith(
+          el('div', {class: 'body'}, attempt(section.body)));
     });
   }
   for (const section of sections) section.text = JSON.stringify(section.data);

@@ -42,7 +42,7 @@ function card(sample) {
                 isNumber(sample.confidence) ? ` ${percent(sample.confidence)}` : '') : null,
     judged && !right ? el('div', {}, 'is ', words(sample.label)) : null,
     hasBoxes ? el('div', {}, `${found.length} found above ${percent(leastScore)}, ${truth.length} true`) : null,
-    isNumber(sample.loss) ? el('div', {class: 'muted'}, `loss ${number(sample.loss)}`) : null));
+    isNumber(sample.loss) ? el('div', {class: 'muted'}, `loss ${metric(sample.loss)}`) : null));
 }
 
 /** The sets that have such a list of samples, by name, with their validations. */

@@ -1,8 +1,9 @@
 'use strict';
-// The list of runs: asks for what has changed, and keeps which ones are chosen.
+// The list of runs: asks for what has changed, and keeps which ones are chosen. The report's format.js comes before it.
 
 (() => {
-  const words = {running: '▶ running', done: '✓ done', interrupted: '‖ interrupted', failed: '✗ failed'};
+  const words = {running: '▶ running', done: '✓ done', stopped: '■ stopped early', interrupted: '‖ interrupted',
+                 failed: '✗ failed'};
   const chosen = new Set();
   let tag = '', runs = [];
 
@@ -16,10 +17,7 @@
     made.dataset.label = label;
     return made;
   };
-  const count = number => number.toLocaleString('en');
-  const value = number => Math.abs(number) >= 1e-3 && Math.abs(number) < 1e4 || number === 0 ?
-    Number(number.toPrecision(4)).toString() : number.toExponential(2);
-  const address = name => '/run/' + name.split('/').map(encodeURIComponent).join('/') + '/';
+  const pageOf = name => `/run/${address(name)}/`;
 
   function age(seconds) {
     if (seconds < 60) return `${Math.max(0, Math.round(seconds))} s ago`;
@@ -41,14 +39,15 @@
     const progress = count(run.iteration) + (run.last_iteration ? ` / ${count(run.last_iteration)}` : '');
     const part = run.last_iteration ? element('progress', {max: run.last_iteration, value: run.iteration}) : '';
     if (part) part.setAttribute('aria-hidden', 'true');
-    const best = run.best ? [`${run.best.metric} ${value(run.best.value)} `,
+    const best = run.best ? [`${run.best.metric} ${metric(run.best.value)} `,
                              element('small', {}, `at ${count(run.best.iteration)}`)] : ['–'];
     const seen = cell('last line', '–');
     seen.classList.add('age');
     if (run.written_s) seen.dataset.written = run.written_s;
-    return element('tr', {}, cell('compare', choice(run)), cell('run', element('a', {href: address(run.name)}, run.name)),
+    return element('tr', {}, cell('compare', choice(run)),
+      cell('run', element('a', {href: pageOf(run.name)}, run.name)),
       cell('status', element('span', {className: `status ${run.status}`}, words[run.status])),
-      cell('iteration', progress, ' ', part), cell('loss', run.loss === null ? '–' : value(run.loss)),
+      cell('iteration', progress, ' ', part), cell('loss', run.loss === null ? '–' : metric(run.loss)),
       cell('best', ...best), seen);
   }
 

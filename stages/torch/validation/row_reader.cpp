@@ -25,10 +25,12 @@ bool are_pictures(const at::Tensor& image) {
   return image.dim() == 4 && (image.size(1) == 1 || image.size(1) == 3) && image.is_floating_point();
 }
 
-// What has no label does not count, and a row without labels has no loss (NaN).
+// What has no label, or one of no class, does not count, and a row without labels has no loss (NaN).
 at::Tensor row_losses(const at::Tensor& logits, const at::Tensor& labels) {
-  const at::Tensor known = labels.ge(0);
-  const at::Tensor logs = logits.log_softmax(1, at::kFloat).gather(1, labels.to(at::kLong).clamp_min(0).unsqueeze(1));
+  const std::int64_t classes = logits.size(1);
+  const at::Tensor known = labels.ge(0).logical_and_(labels.lt(classes));
+  const at::Tensor places = labels.to(at::kLong).clamp(0, classes - 1).unsqueeze(1);
+  const at::Tensor logs = logits.log_softmax(1, at::kFloat).gather(1, places);
   const std::int64_t rows = labels.size(0);
   return -logs.squeeze(1).masked_fill(~known, 0).reshape({rows, -1}).sum(1) / known.reshape({rows, -1}).sum(1);
 }

@@ -41,6 +41,11 @@ TEST_CASE("rows of classes have a loss, a prediction and its probability") {
     CHECK(result.made.pixels.empty());
   }
   CHECK(std::isnan(results.rows[2].loss));  // it has no label
+  const auto other = read_rows(
+      {{"logits", logits}}, {{"image", at::zeros({3, 1, 2, 2})}, {"label", at::tensor({2, 3, 1000}, at::kLong)}}, {0});
+  CHECK(other.rows[0].loss == doctest::Approx(results.rows[0].loss));
+  CHECK(std::isnan(other.rows[1].loss));  // a label of no class
+  CHECK(std::isnan(other.rows[2].loss));
 }
 
 TEST_CASE("rows of pixels have the mean loss of those with a label, and maps of classes") {

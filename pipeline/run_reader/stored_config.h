@@ -2,7 +2,6 @@
 // What a run's config.toml says, without opening what it names.
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <variant>
@@ -25,9 +24,14 @@ std::optional<Type> stored_value(const std::optional<Document>& config, const st
   return value ? std::optional(*value) : std::nullopt;
 }
 
-/// The keys whose values differ between the runs: [{"key":"optim.lr","values":["0.05","0.1",null]}], in the order of
-/// names; null: that run does not have the key. The order of the values is that of `documents`; a run whose
-/// configuration cannot be read has null everywhere, which is no difference.
-nlohmann::ordered_json differing_keys(const std::vector<std::optional<Document>>& documents);
+/// A key whose value is not the same in all runs, and the value of each as TOML, in the runs' order; nothing: that run
+/// does not have the key, or its configuration cannot be read, which is no difference.
+struct DifferingKey {
+  std::string key;
+  std::vector<std::optional<std::string>> values;
+};
+
+/// In the order of names.
+std::vector<DifferingKey> differing_keys(const std::vector<std::optional<Document>>& documents);
 
 }  // namespace flowtrain

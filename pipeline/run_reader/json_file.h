@@ -1,0 +1,39 @@
+#pragma once
+// The small files of a run's folder, and members of their JSON. What is missing, damaged or of another type is nothing.
+
+#include <cmath>
+#include <cstddef>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <type_traits>
+
+namespace flowtrain {
+
+/// The file's text, at most `most` bytes; empty where it is no regular file or cannot be read.
+std::string text_of_file(const std::filesystem::path& file, std::size_t most = 4 << 20);
+/// The file's JSON, or null.
+nlohmann::ordered_json json_of_file(const std::filesystem::path& file);
+
+/// The member `key` of an object; null where there is none, or `json` is no object.
+const nlohmann::ordered_json& member_of(const nlohmann::ordered_json& json, const char* key);
+
+inline std::optional<std::string> text_in(const nlohmann::ordered_json& json, const char* key) {
+  const auto& member = member_of(json, key);
+  return member.is_string() ? std::optional(member.get<std::string>()) : std::nullopt;
+}
+
+/// A double is any finite number, an unsigned integer a whole number that is not negative.
+template <class Number>
+std::optional<Number> number_in(const nlohmann::ordered_json& json, const char* key) {
+  const auto& member = member_of(json, key);
+  if constexpr (std::is_unsigned_v<Number>) {
+    return member.is_number_unsigned() ? std::optional(member.get<Number>()) : std::nullopt;
+  } else {
+    return member.is_number() && std::isfinite(member.get<Number>()) ? std::optional(member.get<Number>())
+                                                                     : std::nullopt;
+  }
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,30 @@
+#pragma once
+// The values of a metric over a run, in bounded memory.
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace flowtrain {
+
+/// A value, or the mean of several that are neighbours, with the least and the greatest of them.
+struct MetricPoint {
+  double iteration, value;
+  double low, high;
+};
+
+/// In the order of iterations. Whenever there are too many points, neighbours become one, so that spikes stay.
+class MetricSeries {
+ public:
+  static constexpr std::size_t most_points = 8192;
+
+  void add(double iteration, double value);
+  /// Not empty after the first add().
+  const std::vector<MetricPoint>& points() const { return points_; }
+
+ private:
+  std::vector<MetricPoint> points_;
+  std::uint64_t per_point_ = 1, in_last_ = 0;
+};
+
+}  // namespace flowtrain
