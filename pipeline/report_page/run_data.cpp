@@ -45,7 +45,7 @@ ordered_json status_json(const ReportedRun& run, const RunMetrics& metrics) {
 }
 
 // Where the snapshot of the best iteration is: where the link leads, or by its name.
-ordered_json snapshot_of(const fs::path& run, const BestValue& best) {
+ordered_json snapshot_of(const fs::path& run, const BestMetric& best) {
   const auto name = snapshot_name(best.iteration);
   std::error_code error;
   if (fs::read_symlink(run / "snapshots" / best.link, error).filename() == name) return "snapshots/" + best.link;
@@ -54,7 +54,7 @@ ordered_json snapshot_of(const fs::path& run, const BestValue& best) {
 }
 
 // The best value by each rule that keeps snapshots; `snapshot` is null where it is gone.
-ordered_json best_json(const fs::path& run, const std::vector<BestValue>& values) {
+ordered_json best_json(const fs::path& run, const std::vector<BestMetric>& values) {
   ordered_json all = ordered_json::array();
   for (auto& best : values)
     all.push_back({{"metric", best.metric},

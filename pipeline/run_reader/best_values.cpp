@@ -32,9 +32,9 @@ bool MetricDirections::lower_wins(const std::string& scalar) const {
   return found == lower_wins_.end() ? metric == "loss" : found->second;
 }
 
-std::vector<BestValue> best_values(const ordered_json& graph, const ordered_json& result,
-                                   const MetricExtremes& extremes, std::uint64_t iteration) {
-  std::vector<BestValue> all;
+std::vector<BestMetric> best_values(const ordered_json& graph, const ordered_json& result,
+                                    const MetricExtremes& extremes, std::uint64_t iteration) {
+  std::vector<BestMetric> all;
   if (is_current(result, iteration)) {
     for (auto& [link, best] : result.items()) {
       const auto metric = text_in(best, "metric");

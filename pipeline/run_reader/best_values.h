@@ -35,7 +35,7 @@ class MetricDirections {
 };
 
 /// A validation that a rule calls the best.
-struct BestValue {
+struct BestMetric {
   std::string link;  ///< of the rule, in snapshots/: "best", "best-loss"
   std::string metric;
   double value = 0;
@@ -45,7 +45,7 @@ struct BestValue {
 /// By each rule that keeps snapshots, "best" first: what result.json says, where it is of this end of the run; until
 /// then the best of `extremes` by the rules of graph.json. `graph`, `result`: these files, or null; `iteration`: the
 /// last one in metrics.jsonl.
-std::vector<BestValue> best_values(const nlohmann::ordered_json& graph, const nlohmann::ordered_json& result,
-                                   const MetricExtremes& extremes, std::uint64_t iteration);
+std::vector<BestMetric> best_values(const nlohmann::ordered_json& graph, const nlohmann::ordered_json& result,
+                                    const MetricExtremes& extremes, std::uint64_t iteration);
 
 }  // namespace flowtrain

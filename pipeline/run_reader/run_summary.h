@@ -22,7 +22,7 @@ struct RunSummary {
   std::optional<std::uint64_t> last_iteration;  ///< that the run is to reach
   std::optional<double> loss;                   ///< of the newest train line
   std::optional<double> samples_per_s;
-  std::optional<BestValue> best;    ///< by the first rule
+  std::optional<BestMetric> best;   ///< by the first rule
   std::optional<double> written_s;  ///< when the run last wrote a line, in seconds since 1970
   std::optional<double> age_s;      ///< seconds since then
 };
