@@ -121,8 +121,16 @@ void compare_configs(const fs::path& a, const fs::path& b, SettingDifferences& f
       found.notes.push_back(
           concat((*run / "config.toml").string(), " cannot be read: the configurations are not compared"));
   if (!one || !other) return;
-  for (auto& [key, values] : differing_keys({one, other}))
-    if (key != "name") found.config.push_back({key, values[0].value_or("(none)"), values[1].value_or("(none)")});
+  const auto differing = differing_keys({one, other});
+  const auto chooses_another = [&](const std::string& table) {
+    return std::ranges::find(differing, table + ".name", &DifferingKey::key) != differing.end();
+  };
+  for (auto& [key, values] : differing) {
+    const bool in_both = values[0] && values[1];
+    // Keys that belong to one of two choices follow from the choice.
+    if (key == "name" || (!in_both && chooses_another(key.substr(0, key.rfind('.'))))) continue;
+    found.config.push_back({key, values[0].value_or("(none)"), values[1].value_or("(none)")});
+  }
 }
 
 std::string likely_ones(const std::vector<SettingDifference>& differences) {

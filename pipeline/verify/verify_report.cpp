@@ -23,8 +23,10 @@ namespace {
 // code: the record is named by its id alone.
 std::string source_of(const fs::path& run, const std::optional<std::uint64_t>& id) try {
   if (!id) return {};
-  const auto plugins = stored_value<std::vector<std::string>>(stored_document(run), "run.plugins");
-  if (!plugins || !plugins->empty()) return {};
+  const auto stored = stored_document(run);
+  if (!stored) return {};
+  const auto plugins = stored->values.find("run.plugins");
+  if (plugins != stored->values.end() && to_toml(plugins->second.value) != "[]") return {};
   const Config config = load_config(run / "config.toml");
   Session session(config, {.dry_run = true, .checks_memory = false, .device = "cpu"});
   const Dataset& dataset = *session.open_training().dataset;

@@ -29,8 +29,7 @@ def write_run(folder, lr, name):
         for i in range(1, 101):
             line = {"kind": "train", "iter": 10 * i, "epoch": 1, "loss": 2 / i, "lr": lr, "samples_per_s": 100 + i % 7,
                     "data_wait": 0.1, "data_time": 0.01 if i < 100 else 10, "step_time": 0.09, "grad_norm": 1 / i,
-                    "elapsed_s": i,
-                    "samples": 640 * i, "queue_fill": 0.5}
+                    "elapsed_s": i, "samples": 640 * i, "queue_fill": 0.5}
             file.write(json.dumps(line) + "\n")
             if i % 20 == 0:
                 file.write(json.dumps({"kind": "val", "iter": 10 * i, "loss": 3 / i, "accuracy": i / 100,
