@@ -13,13 +13,16 @@ const std::vector<FoundRun>& RunList::found() {
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
   if (begin < next_search_) return runs_;
-  runs_ = find_runs(folder_);
+  auto runs = find_runs(folder_);
   const auto end = Clock::now();
   next_search_ = end + std::max<Clock::duration>(std::chrono::seconds(1), 20 * (end - begin));
-  const auto is_gone = [&](auto& each) { return std::ranges::find(runs_, each.first, &FoundRun::name) == runs_.end(); };
+  const auto is_gone = [&runs](auto& each) {
+    return std::ranges::find(runs, each.first, &FoundRun::name) == runs.end();
+  };
   std::erase_if(watchers_, is_gone);
-  for (auto& run : runs_)
+  for (auto& run : runs)
     if (auto& watcher = watchers_[run.name]; !watcher) watcher = std::make_unique<RunWatcher>(run.folder);
+  runs_ = std::move(runs);
   return runs_;
 }
 
