@@ -25,7 +25,7 @@ constexpr std::pair<const char*, const char*> picture_members[] = {
     {"file", "src"}, {"prediction_file", "prediction_src"}, {"label_file", "label_src"}};
 
 // A validation's pictures of one set.
-struct Record {
+struct SampleRecord {
   std::string folder;  // within the run's: "pictures/iter-00000500/"
   ordered_json json;
 
@@ -55,12 +55,12 @@ void drop_misshapen(ordered_json& json) {
 }
 
 // By the set's name; those of the first set have none. Oldest first.
-std::map<std::string, std::vector<Record>> records_of(const fs::path& run) {
+std::map<std::string, std::vector<SampleRecord>> records_of(const fs::path& run) {
   auto folders = picture_folders(run, [](std::uint64_t) { return true; });
   std::set<std::uint64_t> iterations;
   for (auto& folder : folders) iterations.insert(folder.iteration);
   while (iterations.size() > most_iterations) iterations.erase(iterations.begin());
-  std::map<std::string, std::vector<Record>> records;
+  std::map<std::string, std::vector<SampleRecord>> records;
   for (auto& folder : folders) {
     if (!iterations.contains(folder.iteration)) continue;
     auto json = json_of_file(run / folder.path / "pictures.json");
