@@ -87,7 +87,7 @@ void PrometheusEndpoint::step(const StepEvent& event, const Scalars& scalars) {
   if (!server_) return;
   iterations_.store(event.iteration, std::memory_order_relaxed);
   if (!event.report) return;
-  auto line = std::make_shared<const Line>(event, scalars);
+  auto line = std::make_shared<const Line>(Line{event, scalars});
   MutexLock lock(mutex_);
   line_.swap(line);
 }

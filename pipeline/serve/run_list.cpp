@@ -16,7 +16,9 @@ const std::vector<FoundRun>& RunList::found() {
   runs_ = find_runs(folder_);
   const auto end = Clock::now();
   next_search_ = end + std::max<Clock::duration>(std::chrono::seconds(1), 20 * (end - begin));
-  const auto is_gone = [&](auto& each) { return std::ranges::find(runs_, each.first, &FoundRun::name) == runs_.end(); };
+  const auto is_gone = [&runs = runs_](auto& each) {
+    return std::ranges::find(runs, each.first, &FoundRun::name) == runs.end();
+  };
   std::erase_if(watchers_, is_gone);
   for (auto& run : runs_)
     if (auto& watcher = watchers_[run.name]; !watcher) watcher = std::make_unique<RunWatcher>(run.folder);
