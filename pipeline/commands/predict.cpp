@@ -2,6 +2,8 @@
 
 #include "pipeline/predict/predict.h"
 
+#include <cstdlib>
+
 #include "pipeline/commands/computing/api.h"
 #include "pipeline/commands/flags.h"
 #include "pipeline/config/run_folder.h"
@@ -74,7 +76,7 @@ int predict(const Arguments& arguments, Interrupt&) {
   app.add_flag("--quiet", quiet, "only warnings and errors");
   if (!parse(app, arguments)) return 0;
 
-  if (inputs.empty() && watch.empty() && jsonl != "-")
+  if (inputs.empty() && watch.empty() && jsonl.empty())
     throw UserError(ExitCode::usage, "INPUT is required",
                     "name pictures or folders, or --watch FOLDER, or --jsonl to answer requests on standard input");
   if (inputs.empty() && watch.empty() && !csv.empty())
@@ -98,6 +100,9 @@ int predict(const Arguments& arguments, Interrupt&) {
                                .csv = csv,
                                .jsonl = jsonl,
                                .pictures = pictures};
+  // The net's threads that wait for each other leave the cores to those that decode: spinning, they take most of the
+  // time of a small net. LibTorch's OpenMP reads this when it is loaded.
+  ::setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/0);
   return static_cast<int>(flowtrain::predict(request, computing_parts().make_learner));
 }
 
