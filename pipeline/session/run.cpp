@@ -20,6 +20,7 @@
 #include "pipeline/session/fingerprints.h"
 #include "pipeline/session/leaders_work.h"
 #include "pipeline/session/meters.h"
+#include "pipeline/session/pixel_form.h"
 #include "pipeline/session/pretrain.h"
 #include "pipeline/session/resume.h"
 #include "pipeline/session/run_graph.h"
@@ -45,6 +46,7 @@ class Run {
     for (const char* table : {"train", "val"}) errors_of(table);  // refuses what cannot be, before data is opened
     state_.samples_per_epoch = session_.open_training().dataset->size();
     state_.classes = session_.classes();
+    state_.pixels = pixel_form(*session_.train().dataset);
     session_.open_validation();
     run_plan_ = session_.run_plan(state_.iteration + 1);
     if (options_.folder.empty()) run_plan_.hash_every = 0;  // there is no verify.jsonl

@@ -44,6 +44,9 @@ void members(Is<PendingValidation> auto& of, const auto& member) {
 void members(Is<ValidationState> auto& of, const auto& member) {
   member("batches", of.batches), member("bad_samples", of.bad_samples);
 }
+void members(Is<PixelForm> auto& of, const auto& member) {
+  member("height", of.height), member("width", of.width), member("channels", of.channels);
+}
 void members(Is<PendingLine> auto& of, const auto& member) {
   member("iterations", of.iterations), member("clipped", of.clipped), member("logged", of.logged);
 }
@@ -61,6 +64,7 @@ void members(Is<RunState> auto& of, const auto& member) {
   member("validation", of.validation);
   member("world", of.world);
   member("classes", of.classes, may_lack);
+  member("pixels", of.pixels, may_lack);
   member("fingerprints", of.fingerprints, may_lack);
   member("elapsed_s", of.elapsed_s);
   member("early_stop", of.early_stop, may_lack);

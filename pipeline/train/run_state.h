@@ -41,6 +41,11 @@ struct PendingValidation {
   Scalars training = {};                ///< training's own values at that iteration, which rules may compare
 };
 
+/// Pixels of training data in memory. Height and width are 0 where the records have no common size.
+struct PixelForm {
+  std::uint64_t height = 0, width = 0, channels = 0;
+};
+
 /// State at the end of an iteration. Positions in the data are not here: they follow from the iteration.
 struct RunState {
   std::uint64_t iteration = 0;
@@ -57,6 +62,7 @@ struct RunState {
   std::set<std::uint64_t> bad_samples;                ///< ids
   int world = 1;                                      ///< processes that trained together
   std::vector<std::string> classes;                   ///< of the training data, in label order
+  std::optional<PixelForm> pixels;                    ///< form of the training data; nothing: picture files
   std::map<std::string, std::string> fingerprints;    ///< of what results depend on beside the configuration's text
   double elapsed_s = 0;                               ///< training time over all starts
   EarlyStopState early_stop;

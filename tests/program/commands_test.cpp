@@ -16,8 +16,8 @@ using nlohmann::json;
 
 TEST_CASE("every command helps") {
   const TempRun place;
-  for (const std::string command : {"train", "test", "bench", "replay", "pack", "plan", "graph", "lr-find", "hooks",
-                                    "config", "snapshot", "metrics", "plugins", "info"}) {
+  for (const std::string command : {"train", "test", "predict", "bench", "replay", "pack", "plan", "graph", "lr-find",
+                                    "hooks", "config", "snapshot", "metrics", "plugins", "info"}) {
     const auto help = place.run({command, "--help"});
     CHECK_EXIT(help, 0);
     CHECK_PRINTS(help, "flowtrain " + command);

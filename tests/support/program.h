@@ -73,6 +73,7 @@ struct ProcessOptions {
   std::string network = {};           ///< a network namespace that `ip netns` made; empty: that of the test
   bool bound_by_permissions = false;  ///< permissions hold for it even where the tests run as root
   std::filesystem::path program = tested_program();
+  std::filesystem::path input = "/dev/null";  ///< standard input: a file or a pipe
 };
 
 /// The program in the background; killed by the destructor where it still runs.
@@ -147,7 +148,8 @@ class Process {
   [[noreturn]] void become(const std::vector<char*>& arguments, const ProcessOptions& process_options) const {
     ::close(STDIN_FILENO);
     const int flags = O_WRONLY | O_CREAT | O_TRUNC;
-    if (::chdir(process_options.folder.c_str()) != 0 || ::open("/dev/null", O_RDONLY) != STDIN_FILENO ||
+    if (::chdir(process_options.folder.c_str()) != 0 ||
+        ::open(process_options.input.c_str(), O_RDONLY) != STDIN_FILENO ||
         ::dup2(::open(out_.c_str(), flags, 0600), STDOUT_FILENO) < 0 ||
         ::dup2(::open(err_.c_str(), flags, 0600), STDERR_FILENO) < 0)
       _exit(126);

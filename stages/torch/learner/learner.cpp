@@ -45,7 +45,7 @@ void configure_torch(const Settings& run, unsigned processes_here) {
   at::globalContext().setBenchmarkCuDNN(cudnn == "auto" && !deterministic);
 }
 
-class TorchLearner : public Learner, public RowValidator {
+class TorchLearner : public Learner, public RowValidator, public ClassPredictor {
  public:
   explicit TorchLearner(const LearnerSpec& spec)
       : spec_(spec),
@@ -129,6 +129,7 @@ class TorchLearner : public Learner, public RowValidator {
   RowResults validate_rows(Slab& slab, std::span<const std::size_t> shown) override {
     return validator_.add_rows(slab, shown);
   }
+  Logits predict(Slab& slab) override { return validator_.predict(slab); }
   Detector* detector() override { return validator_.detector(); }
   const ClassTable* confusion() const override { return validator_.confusion(); }
 

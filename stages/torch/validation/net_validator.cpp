@@ -118,6 +118,20 @@ RowResults NetValidator::measure(Slab& slab, RowReader* rows) {
   return rows ? rows->read(readout) : RowResults();
 }
 
+Logits NetValidator::predict(Slab& slab) {
+  const torch::NoGradGuard no_gradients;
+  const nets::NamedTensors outputs = evaluate((*batch_)(slab)).outputs;
+  if (!outputs.contains("logits") || outputs.at("logits").dim() != 2)
+    throw UserError(ExitCode::usage, "the net gives no `logits` of shape (rows, classes), so it predicts no classes",
+                    "use it with a classifier, or with a net that finds objects");
+  Readout readout;
+  const auto logits = readout.ask(outputs.at("logits"));
+  readout.fetch();
+  if (slab.owner().copies()) slab.owner().consumed(slab.ticket().slot);
+  const auto values = readout[logits];
+  return {values.size() / slab.rows().size(), {values.begin(), values.end()}};
+}
+
 Scalars NetValidator::end(Group& group) {
   std::array<double, 2> sums{loss_, rows_};
   Scalars scalars = metrics_.end(group, sums);

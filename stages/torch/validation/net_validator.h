@@ -11,6 +11,7 @@
 #include "nets/models/net.h"
 #include "nets/steps/step.h"
 #include "sampling/core/settings.h"
+#include "stages/class_predictor.h"
 #include "stages/detection/detector.h"
 #include "stages/learner_spec.h"
 #include "stages/torch/batch.h"
@@ -30,6 +31,8 @@ class NetValidator {
   void add(Slab& slab) { static_cast<void>(measure(slab, nullptr)); }
   /// See Validator::validate_rows.
   RowResults add_rows(Slab& slab, std::span<const std::size_t> shown);
+  /// See ClassPredictor.
+  Logits predict(Slab& slab);
   /// Means over all rows since begin(), of all processes, the loss first. A collective.
   Scalars end(Group& group);
   /// See Validator.
