@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <csignal>
+#include <fstream>
 #include <map>
 #include <sstream>
 
@@ -150,7 +151,7 @@ TEST_CASE("an error ends a test, or costs its own part") {
                       "[[test.setting]]\nname = \"plain\"\n");
   train_two(place);
   const auto weights = place.path("run/snapshots/iter-00000010/model.safetensors");
-  fs::resize_file(weights, fs::file_size(weights) - 1);
+  std::fstream(weights, std::ios::in | std::ios::out | std::ios::binary).seekp(-1, std::ios::end).put('\x55');
   const auto stopped = place.run({"test", "run", "--iter", "20"});
   CHECK_EXIT(stopped, 4);
   for (const Words& ranks : {Words{}, Words{"--distributed", "--world-size", "2"}}) {
@@ -191,8 +192,6 @@ TEST_CASE("two nets are compared sample by sample") {
   const TempRun place;
   REQUIRE_EXIT(place.train({"--run-dir", "one", "--max-iter", "20", "--set", "snapshot.every=10"}), 0);
   REQUIRE_EXIT(place.train({"--run-dir", "two", "--max-iter", "60", "--set", "net.hidden=[48]"}), 0);
-  const auto compared = place.run({"test", "one", "two", "--iter", "20", "--set", "data.val.val_samples=200"});
-  CHECK_EXIT(compared, 4);  // `two` has no such snapshot
   const auto outcome = place.run({"test", "one/snapshots/iter-00000020", "two", "--set", "data.val.val_samples=200"});
   REQUIRE_EXIT(outcome, 0);
   CHECK_SAYS(outcome, "(McNemar)");
