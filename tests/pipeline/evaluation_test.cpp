@@ -175,7 +175,7 @@ TEST_CASE("a summary has a line for each part, also for one that failed") {
   const std::vector<PartOutcome> outcomes{{good, 1234, {{"loss", 0.25}, {"accuracy.cat", std::nan("")}}},
                                           {bad, 0, {}, "night is \"gone\"", 3}};
   write_summary(folder.path() / "test", outcomes);
-  CHECK(read_text(folder.path() / "test/summary.csv") ==
+  CHECK(testing::read_text(folder.path() / "test/summary.csv") ==
         "snapshot,iter,set,setting,samples,loss,accuracy.cat,error\n"
         "iter-00000005,5,val,\"size=8,amp=off\",1234,0.25,,\n"
         "iter-00000005,5,night,,0,,,\"night is \"\"gone\"\"\"\n");
