@@ -44,9 +44,17 @@ class Batches {
                       "set a smaller loader.batch, or loader.last_batch = \"wrap\"");
   }
 
+  /// Of these batches every `world`-th from that of number `rank` on, now numbered from 0, whose rows stand where they
+  /// stood: processes that take turns with whole batches. For one epoch; per_epoch() may be 0.
+  Batches every(std::uint64_t rank, std::uint64_t world) const {
+    Batches some = *this;
+    some.first_ = rank, some.step_ = world;
+    return some;
+  }
+
   /// Rows of a whole batch, of all processes.
   std::uint64_t size() const { return batch_; }
-  std::uint64_t per_epoch() const { return count(samples_); }
+  std::uint64_t per_epoch() const { return (count(samples_) + step_ - 1 - first_) / step_; }
   /// Batches of the epoch in which the stream begins.
   std::uint64_t of_first_epoch() const { return begun_; }
   std::uint64_t epoch(std::uint64_t number) const { return place(number).epoch; }
@@ -60,7 +68,7 @@ class Batches {
   std::uint64_t epoch_end() const { return samples_; }
   /// The position that keys everything drawn for the row; no two rows of the stream share one.
   std::uint64_t position(std::uint64_t number, std::uint64_t row) const {
-    if (!keys_samples_) return number * batch_ + row;
+    if (!keys_samples_) return (first_ + number * step_) * batch_ + row;
     const auto [epoch, first] = place(number);
     return epoch * samples_ + first + row;
   }
@@ -74,14 +82,16 @@ class Batches {
     return last_ == LastBatch::drop ? samples / batch_ : (samples + batch_ - 1) / batch_;
   }
   Place place(std::uint64_t number) const {
+    number = first_ + number * step_;
     if (number < begun_) return {epoch_, done_ + number * batch_};
     number -= begun_;
-    return {epoch_ + 1 + number / per_epoch(), number % per_epoch() * batch_};
+    return {epoch_ + 1 + number / count(samples_), number % count(samples_) * batch_};
   }
 
   std::uint64_t samples_, batch_;
   LastBatch last_;
   std::uint64_t epoch_, done_, begun_;  ///< `begun_`: batches of the epoch that it begins in
+  std::uint64_t first_ = 0, step_ = 1;
   bool keys_samples_ = true;
 };
 

@@ -29,7 +29,8 @@ struct RowResults {
   /// What the net does: "classify", "segment" (classes of pixels), "generate" (pictures), or "samples" where it says
   /// nothing of single rows.
   std::string kind = "samples";
-  std::vector<RowResult> rows;  ///< in the batch's order; empty where it has no rows of this process
+  std::vector<RowResult> rows;    ///< in the batch's order; empty where it has no rows of this process
+  double loss = RowResult::none;  ///< the validation's loss of the batch: a mean over its rows
 };
 
 /// A Validator (stages/validator.h) may be one of these, too: it tells of single rows.

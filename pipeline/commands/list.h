@@ -1,7 +1,7 @@
 // The subcommands: function, name, usage, help. Included where FLOWTRAIN_COMMAND says what to do with a line.
 
 FLOWTRAIN_COMMAND(train, "train", "[train] CONFIG", "train a net; `train` itself may be left out")
-FLOWTRAIN_COMMAND(test, "test", "test CONFIG", "measure a snapshot on the validation data")
+FLOWTRAIN_COMMAND(test, "test", "test CONFIG [OTHER]", "measure snapshots, sample by sample; compare two")
 FLOWTRAIN_COMMAND(predict, "predict", "predict RUN INPUT...", "classes or boxes of pictures, by a snapshot's net")
 FLOWTRAIN_COMMAND(bench, "bench", "bench CONFIG", "throughput of each data stage, or of several processes' exchange")
 FLOWTRAIN_COMMAND(replay, "replay", "replay CONFIG --iter N", "write the batch that iteration N sees to files")

@@ -1,10 +1,11 @@
-// flowtrain test CONFIG
+// flowtrain test CONFIG [OTHER]
 
 #include "pipeline/commands/computing/api.h"
 #include "pipeline/commands/flags.h"
-#include "pipeline/snapshot/snapshot_files.h"
-#include "pipeline/telemetry/log.h"
+#include "pipeline/commands/launch_flags.h"
+#include "pipeline/snapshot/manifest.h"
 #include "sampling/core/error.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain::commands {
 
@@ -12,51 +13,68 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The snapshot that is meant: of the run that CONFIG is, or else of the newest one of its name.
-ChosenSnapshot find_snapshot(const std::string& config, const Config& loaded, const SnapshotWish& wish) {
-  auto run = as_run_folder(config);
-  if (!run) run = newest_run(loaded.table("run").text("dir"), loaded.name());
-  if (!run && !wish.snapshot.empty()) return {wish.snapshot};
-  if (!run)
-    throw UserError(ExitCode::snapshot,
-                    concat("there is no run called '", loaded.name(), "' in ", loaded.table("run").text("dir")),
-                    "train first, or name one: --snapshot PATH");
-  return choose_snapshot(*run / "snapshots", wish);
+// Of a snapshot's folder, which carries its own configuration.
+TestSubject subject_of(StartOptions start, const SnapshotWishes& wishes) {
+  const fs::path place = start.config;
+  if (!fs::exists(place / manifest_name)) return {std::move(start), wishes};
+  if (!wishes.iterations.empty() || !wishes.snapshots.empty())
+    throw UserError(ExitCode::usage, concat(place.string(), ": it is a snapshot already"),
+                    "leave out --iter and --snapshot, or name the run");
+  start.config = place / "config.toml";
+  return {std::move(start), {}, place};
 }
 
 }  // namespace
 
-int test(const Arguments& arguments, Interrupt&) {
+int test(const Arguments& arguments, Interrupt& interrupt) {
   CLI::App app(
-      "Measures a snapshot on the whole validation set, and on each [[val.set]], and prints one JSON line for each.\n"
-      "It is one of CONFIG's newest run: the best one, or the newest where none is the best, unless --iter or\n"
-      "--snapshot says otherwise. Of a detection net it writes results.json, as MS COCO has it, to test/ in the run's\n"
-      "folder. A snapshot carries its own configuration: with --snapshot, CONFIG may be left out.",
+      "Measures snapshots, on whole sets, sample by sample. CONFIG is a configuration, whose newest run is meant, a\n"
+      "run's folder, or a snapshot's. Without --iter and --snapshot it measures the run's best snapshot, or the "
+      "newest\n"
+      "where none is the best; without [data.test] and [[test.set]] on the validation set and each [[val.set]].\n"
+      "[[test.setting]] and [[test.sweep]] say with which sizes, flips, thresholds … each is measured.\n"
+      "Files are written to RUN/test. What is done already is not done again, so a test that was killed goes on.\n"
+      "Prints a JSON line for each snapshot, set and setting.\n"
+      "With OTHER, another of the three: measures both on the same samples, and says whether they differ by more than\n"
+      "chance, and which samples only one of them gets right.",
       "flowtrain test");
   ConfigFlags flags(app, false);
-  std::uint64_t iteration = 0;
-  std::string path;
-  std::size_t pictures = 0;
-  auto* iter = app.add_option("--iter", iteration, "the snapshot of this iteration");
-  add_path(app, "--snapshot", path, "a snapshot's folder, or best or latest of the run")->excludes(iter);
-  app.add_option("--pictures", pictures, "cornernet nets: draw the boxes of the first N pictures");
+  std::string other;
+  add_path(app, "OTHER", other, "what CONFIG is compared with, each by its own configuration");
+  SnapshotWishes wishes;
+  TestOptions options;
+  app.add_option("--iter", wishes.iterations, "snapshots: of this iteration, or of a range: 100..500");
+  add_path(app, "--snapshot", wishes.snapshots, "snapshots: folders, best, latest or all of the run");
+  app.add_option("--sets", options.sets, "val, test, and names of [[val.set]] and [[test.set]]: those to measure on");
+  app.add_option("--name", options.name, "a folder in RUN/test for the files, to keep tests apart")
+      ->check([](const std::string& name) {
+        return name.empty() || name.front() == '.' || name.find('/') != name.npos ? name + ": cannot be a folder's name"
+                                                                                  : std::string();
+      });
+  app.add_option("--pictures", options.pictures, "write pictures of the first N samples of each set, beside the worst");
+  app.add_option("--resamples", options.resamples, "OTHER: resamples of the bootstrap by which detectors are compared")
+      ->check(CLI::Range(1, 1'000'000));
+  LaunchOptions launch;
+  add_launch_flags(app, launch);
   if (!parse(app, arguments)) return 0;
 
   StartOptions start = flags.start();
-  const bool takes_own_config = start.config.empty();
-  if (takes_own_config) {
-    if (path.empty())
+  TestRequest request;
+  if (start.config.empty()) {
+    if (wishes.snapshots.empty() || !wishes.iterations.empty())
       throw UserError(ExitCode::usage, "CONFIG is required",
                       "name a configuration, a run's folder, or a snapshot: --snapshot PATH");
-    start.config = fs::path(path) / "config.toml";
+    start.config = fs::path(wishes.snapshots.front()) / "config.toml";
   }
-  const Config config = load_for_use(start);
-  config.check_trainable();
-  const auto [snapshot, why] =
-      takes_own_config ? ChosenSnapshot{path}
-                       : find_snapshot(start.config, config, {*iter ? std::optional(iteration) : std::nullopt, path});
-  log_info(concat("snapshot ", fs::weakly_canonical(snapshot).string(), why.empty() ? "" : concat(": ", why)));
-  return computing_parts().test({config, snapshot, pictures});
+  request.subjects.push_back(subject_of(start, wishes));
+  if (!other.empty()) {
+    start.config = other;
+    request.subjects.push_back(subject_of(start, wishes));
+  }
+  request.options = options;
+  request.launch = find_launch(launch, [&] { return load_for_use(request.subjects.front().start); });
+  request.words = arguments;
+  return computing_parts().test(request, interrupt);
 }
 
 }  // namespace flowtrain::commands

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "nets/entries.h"
+#include "pipeline/config/inference_settings.h"
 #include "pipeline/config/listen_address.h"
 #include "pipeline/config/metric_rules.h"
 #include "pipeline/config/part_kinds.h"
@@ -43,7 +44,7 @@ void check_parts_of(const Config& config, const PartKind& kind) {
     if (const auto facts = kind.at(name); facts.check) facts.check(settings);
   };
   if (kind.table == "data") {
-    for (const bool training : {true, false}) check(config.data(training));
+    for (auto* data : {&config.data(true), &config.data(false), &config.test_data()}) check(*data);
   } else if (config.has_list(kind.table)) {
     for (auto& settings : config.list(kind.table)) check(settings);
   } else {
@@ -211,6 +212,28 @@ void check_sets(const std::vector<Settings>& sets, const Settings& val) {
   }
 }
 
+// Results of several are told apart by their names, which are parts of folders' names.
+void check_test(const Config& config) {
+  Names sets("test.set"), settings("test.setting");
+  for (auto& set : config.list("test.set")) {
+    const std::string& name = set.text("name");
+    if (name.empty() || name.find_first_of("./") != std::string::npos)
+      throw set.error("name", "expected a name without dots and slashes");
+    if (name == "val" || name == "test")
+      throw set.error("name", concat("'", name, "' is what [data.", name, "] is called: choose another name"));
+    sets.add(set, "name");
+  }
+  for (auto& setting : config.list("test.setting")) {
+    if (setting.text("name").empty() || setting.text("name").find('/') != std::string::npos)
+      throw setting.error("name", "expected a name without slashes");
+    settings.add(setting, "name");
+  }
+  inference_settings(config);
+  if (config.table("test").text("worst_by") == "auto" && config.table("test").text("worst_mode") == "min")
+    throw config.table("test").error("worst_mode", "of what is not said: worst_by is \"auto\"", ExitCode::usage,
+                                     "name what the worst are told by: worst_by = \"score\", say");
+}
+
 void check_best(const Config& config) {
   const auto& rules = config.list("best");
   const Settings &val = config.table("val"), &snapshot = config.table("snapshot");
@@ -290,6 +313,7 @@ void check_values(const Config& config) {
   check_own_metrics(config.list("metric"));
   check_metric_names(config.table("val"), config.list("metric"));
   check_sets(config.list("val.set"), config.table("val"));
+  check_test(config);
   check_rule(config.table("early_stop"), config);
   for (auto& schedule : config.list("schedule")) check_schedule(schedule, config);
   check_best(config);

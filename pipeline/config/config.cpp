@@ -1,5 +1,7 @@
 #include "pipeline/config/config.h"
 
+#include <algorithm>
+
 #include "pipeline/config/document.h"
 #include "pipeline/config/resolve.h"
 #include "sampling/core/settings.h"
@@ -13,12 +15,14 @@ Override parse_set(const std::string& argument) {
   return {argument.substr(0, split), argument.substr(split + 1)};
 }
 
-Config::Config(std::string file, std::map<std::string, Settings> tables, Lists lists, Settings train, Settings val)
+Config::Config(std::string file, std::map<std::string, Settings> tables, Lists lists, Settings train, Settings val,
+               Settings test)
     : file_(std::move(file)),
       tables_(std::move(tables)),
       lists_(std::move(lists)),
       train_(std::move(train)),
-      val_(std::move(val)) {}
+      val_(std::move(val)),
+      test_(std::move(test)) {}
 
 const Settings& Config::table(const std::string& name) const {
   auto found = tables_.find(name);
@@ -38,9 +42,16 @@ Config Config::with(const std::string& table, const std::string& key, const Valu
   return config;
 }
 
-Config Config::with_validation_set(std::size_t index) const {
+bool Config::has_test_data() const {
+  const Settings& own = table("data.test");
+  return std::ranges::any_of(own.keys(), [&](auto& key) { return own.given(key.name); });
+}
+
+Config Config::with_validation_set(std::size_t index) const { return with_validation_data(list("val.set").at(index)); }
+
+Config Config::with_validation_data(const Settings& data) const {
   Config config = *this;
-  config.val_ = list("val.set").at(index);
+  config.val_ = data;
   return config;
 }
 

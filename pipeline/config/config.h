@@ -26,8 +26,9 @@ class Config {
   using Lists = std::map<std::string, std::vector<Settings>>;
 
   /// `file`: where it was read from. `tables` by dotted name ("" holds the top level), `lists` those that repeat;
-  /// `train` and `val` are the two data sets' complete settings.
-  Config(std::string file, std::map<std::string, Settings> tables, Lists lists, Settings train, Settings val);
+  /// `train`, `val` and `test` are these data sets' complete settings.
+  Config(std::string file, std::map<std::string, Settings> tables, Lists lists, Settings train, Settings val,
+         Settings test);
 
   /// The run's name; usable as a folder's name.
   const std::string& name() const { return table("").text("name"); }
@@ -39,11 +40,17 @@ class Config {
   bool has_list(const std::string& name) const { return lists_.contains(name); }
   /// [data] with the changes of [data.train] or [data.val].
   const Settings& data(bool training) const { return training ? train_ : val_; }
+  /// [data] with the changes of [data.test]; where nothing stands there, data(false).
+  const Settings& test_data() const { return test_; }
+  /// Whether anything stands in [data.test].
+  bool has_test_data() const;
 
   /// As it is, with another value of a table's key.
   Config with(const std::string& table, const std::string& key, const Value& value) const;
   /// As it is, with the [[val.set]] of that number in the place of [data.val].
   Config with_validation_set(std::size_t index) const;
+  /// As it is, with `data`, test_data() or a [[test.set]], in the place of [data.val].
+  Config with_validation_data(const Settings& data) const;
 
   /// Throws UserError(usage) unless all is said that training needs and the loader does not: a net and an end.
   void check_trainable() const;
@@ -52,7 +59,7 @@ class Config {
   std::string file_;
   std::map<std::string, Settings> tables_;
   Lists lists_;
-  Settings train_, val_;
+  Settings train_, val_, test_;
 };
 
 /// Reads `file` and its bases (an empty path: none; the overrides say all), then applies `overrides` in their order,

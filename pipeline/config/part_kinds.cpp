@@ -45,6 +45,7 @@ std::vector<PartKind> all_kinds() {
       kind_of("data.source", "dataset", "", datasets()),
       kind_of("data.source", "order", "", orders()),
       kind_of("val.set", "dataset", "", datasets()),
+      kind_of("test.set", "dataset", "", datasets()),
       kind_of("sampler", "name", "samplers (sampler.name)", samplers()),
       kind_of("order", "name", "orders (order.name)", orders()),
       kind_of("net", "name", "nets (net.name)", nets::nets()),

@@ -63,6 +63,11 @@ void keep_later_schedule(Document& document) {
   erase_table(document, latest->layer < schedules.layer ? "lr" : "schedule");
 }
 
+/// Whether [data.test] says anything.
+bool has_test_data(const Document& document) {
+  return std::ranges::any_of(document.values, [](auto& each) { return each.first.starts_with("data.test."); });
+}
+
 /// [data] and [[data.source]] both say what is trained on; the one of the later source stands. What [data] said of a
 /// data set before there were several is validation's alone from then on.
 void keep_later_sources(Document& document) {
@@ -94,6 +99,7 @@ void keep_later_sources(Document& document) {
           "what is trained on stands in each [[data.source]] (data.source.0." + split(key).second +
               "), what is validated with in [data.val]");
     if (of_both) document.values.emplace("data.val." + split(key).second, written);
+    if (of_both && has_test_data(document)) document.values.emplace("data.test." + split(key).second, written);
     document.values.erase(key);
   }
 }
@@ -116,7 +122,10 @@ class Resolver {
     for (auto table : {"sampler", "order", "net", "loss", "step"}) check_required(tables_.at(table));
     auto lists = take_lists();
     for (auto& set : lists.at("val.set")) set = completed(set, val);
-    Config config(document_.file, std::move(tables_), std::move(lists), std::move(train), std::move(val));
+    auto test = has_test_data(document_) ? data_of("data.test", test_keys_) : val;
+    for (auto& set : lists.at("test.set")) set = completed(set, test);
+    Config config(document_.file, std::move(tables_), std::move(lists), std::move(train), std::move(val),
+                  std::move(test));
     check_values(config);
     return config;
   }
@@ -195,6 +204,7 @@ class Resolver {
   void add_tables() {
     train_keys_ = dataset_keys("data.train");
     val_keys_ = dataset_keys("data.val");
+    test_keys_ = has_test_data(document_) ? dataset_keys("data.test") : val_keys_;
     for (auto& each : core_tables()) {
       const auto list = document_.lists.find(each.name);
       if (list != document_.lists.end() && each.repeats != Repeats::no)
@@ -205,9 +215,10 @@ class Resolver {
     auto top = core_keys("");
     top.front().fallback = default_name_;
     tables_[""] = Settings("", top);
-    tables_["data"] = Settings("data", optional(joined(train_keys_, val_keys_)));
+    tables_["data"] = Settings("data", optional(joined(joined(train_keys_, val_keys_), test_keys_)));
     tables_["data.train"] = Settings("data.train", optional(train_keys_));
     tables_["data.val"] = Settings("data.val", optional(val_keys_));
+    tables_["data.test"] = Settings("data.test", optional(test_keys_));
     for (const std::string table : {"order", "net", "loss", "step"})
       tables_[table] = Settings(table, part_keys(table, table));
     tables_["sampler"] = Settings("sampler", sampler_keys());
@@ -223,16 +234,23 @@ class Resolver {
     } else if (part_kind(kind.name, "name")) {
       keys = part_keys(table, kind.name);
     }
-    if (kind.name == "val.set") keys = optional_but_name(set_keys(table));
+    if (is_set(table)) keys = optional_but_name(set_keys(table));
     tables_.emplace(table, Settings(table, keys));
   }
 
-  /// Of a [[val.set]]: those of its own data set, or of [data.val]'s.
+  /// Of a [[val.set]] or [[test.set]]: those of its own data set, or of [data.val]'s or [data.test]'s.
   std::vector<Key> set_keys(const std::string& table) const {
-    const auto& core = core_keys("val.set");
-    if (!is_written(table + ".dataset")) return joined(joined(core, val_keys_), {core.front()});
+    const std::string kind = split(table).first;
+    const auto& core = core_keys(kind);
+    if (!is_written(table + ".dataset"))
+      return joined(joined(core, kind == "test.set" ? test_keys_ : val_keys_), {core.front()});
     return joined(joined(core, core_keys("data")),
-                  entry_keys(*part_kind("data", "dataset"), choice(table, "val.set", "dataset")));
+                  entry_keys(*part_kind("data", "dataset"), choice(table, kind, "dataset")));
+  }
+
+  /// Whether `table` is a [[val.set]] or [[test.set]].
+  static bool is_set(const std::string& table) {
+    return is_of(table, *part_kind("val.set", "dataset")) || is_of(table, *part_kind("test.set", "dataset"));
   }
 
   static std::vector<Key> optional_but_name(std::vector<Key> keys) {
@@ -240,7 +258,7 @@ class Resolver {
     return keys;
   }
 
-  /// With what it leaves to [data.val].
+  /// With what it leaves to [data.val] or [data.test], which `val` is.
   Settings completed(const Settings& set, const Settings& val) const {
     Settings all(set.table(), set_keys(set.table()));
     const bool own = set.given("dataset");
@@ -331,9 +349,9 @@ class Resolver {
       return written != document_.values.end() && written->second.layer > layer;
     };
     if (inherits_dataset(table)) return is_left_aside("data.val", leaf, layer);
-    if (table == "data" || table == "data.train" || table == "data.val")
+    if (table == "data" || table == "data.train" || table == "data.val" || table == "data.test")
       return (replaced("data.dataset") || replaced("data.train.dataset") || replaced("data.val.dataset") ||
-              !chooses_dataset("data.train") || !chooses_dataset("data.val")) &&
+              replaced("data.test.dataset") || !chooses_dataset("data.train") || !chooses_dataset("data.val")) &&
              !parts_with(*part_kind("data", "dataset"), leaf).empty();
     if (table == "detect") return replaced("net.name") && !nets_that_detect_with(leaf).empty();
     return std::ranges::any_of(part_kinds(), [&](auto& kind) {
@@ -342,10 +360,8 @@ class Resolver {
     });
   }
 
-  /// Whether `table` is a [[val.set]] without a data set of its own: it has the keys of [data.val]'s.
-  bool inherits_dataset(const std::string& table) const {
-    return is_of(table, *part_kind("val.set", "dataset")) && !is_written(table + ".dataset");
-  }
+  /// Whether `table` is a set without a data set of its own: it has the keys of [data.val]'s, or [data.test]'s.
+  bool inherits_dataset(const std::string& table) const { return is_set(table) && !is_written(table + ".dataset"); }
 
   /// Whether `table` ("optim", "optim.1") names parts of this kind.
   static bool is_of(const std::string& table, const PartKind& kind) {
@@ -399,7 +415,7 @@ class Resolver {
     }
     for (auto& kind : part_kinds()) {
       const std::string owner = inherits_dataset(table) ? "data.val" : table;
-      const bool of_data = owner == "data.train" || owner == "data.val";
+      const bool of_data = owner == "data.train" || owner == "data.val" || owner == "data.test";
       if (!is_of(of_data ? "data" : owner, kind)) continue;
       const std::string chooser = of_data && !is_written(owner + "." + kind.key) ? "data" : owner;
       if (const auto others = parts_with(kind, leaf); !others.empty())
@@ -437,7 +453,7 @@ class Resolver {
   Document document_;
   std::string default_name_;
   std::map<std::string, Settings> tables_;
-  std::vector<Key> train_keys_, val_keys_;
+  std::vector<Key> train_keys_, val_keys_, test_keys_;
 };
 
 }  // namespace

@@ -17,6 +17,7 @@ Session::Session(const Config& config, SessionOptions options)
 
 DataSlice Session::data_slice() const {
   const Group& group = *options_.group;
+  if (options_.whole_batches) return {{}, options_.processes_here};
   return {{static_cast<std::uint64_t>(group.rank()), static_cast<std::uint64_t>(group.size())},
           options_.processes_here};
 }
@@ -34,13 +35,13 @@ ValidationSets& Session::open_validation() {
   const auto tell = [&](const EmptyDataset& empty, const std::string& set) {
     if (options_.group->leads()) tell_empty_set(empty, set, config_);
   };
-  return open_validation(classes_, tell);
+  return open_sets(validation_set_configs(config_), classes_, tell);
 }
 
-ValidationSets& Session::open_validation(const std::vector<std::string>& classes, const OnEmptySet& on_empty,
-                                         bool needs_targets) {
+ValidationSets& Session::open_sets(const std::vector<SetConfig>& sets, const std::vector<std::string>& classes,
+                                   const OnEmptySet& on_empty, bool needs_targets) {
   const bool is_leader = options_.group->leads();
-  validation_ = open_validation_sets(config_, classes, device_, data_slice(), is_leader, on_empty, needs_targets);
+  validation_ = open_validation_sets(sets, classes, device_, data_slice(), is_leader, on_empty, needs_targets);
   if (!train_.dataset)
     classes_ = classes.empty() && !validation_.empty() ? validation_.front()->data.dataset->classes() : classes;
   return validation_;

@@ -26,6 +26,7 @@ struct SessionOptions {
   Group* group = &solo_group();  ///< those who train together
   unsigned processes_here = 1;   ///< of these, on this machine
   unsigned local_rank = 0;       ///< among those on this machine
+  bool whole_batches = false;    ///< loaders of validation make whole batches, which processes take in turn
 };
 
 /// The parts of one command, at addresses that stay. Every command opens what it needs, in the order of the methods,
@@ -39,10 +40,10 @@ class Session {
   DataParts& open_training();
   /// Opens [data.val] and each [[val.set]], where a run of this kind validates.
   ValidationSets& open_validation();
-  /// Opens them for a net of these classes (none, where there are no training data: those of the first set).
+  /// Opens these sets for a net of these classes (none, where there are no training data: those of the first set).
   /// The other two: see open_validation_sets().
-  ValidationSets& open_validation(const std::vector<std::string>& classes, const OnEmptySet& on_empty,
-                                  bool needs_targets = true);
+  ValidationSets& open_sets(const std::vector<SetConfig>& sets, const std::vector<std::string>& classes,
+                            const OnEmptySet& on_empty, bool needs_targets = true);
   /// Once all data is open, before the first loader: throws UserError(usage) where its batches do not fit into memory,
   /// and makes room for the threads of all loaders.
   void prepare();

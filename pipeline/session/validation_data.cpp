@@ -73,7 +73,14 @@ std::uint64_t ValidationData::batches() const {
   return requested > 0 ? requested : data.batches.per_epoch();
 }
 
-ValidationSets open_validation_sets(const Config& config, const std::vector<std::string>& learnt,
+std::vector<SetConfig> validation_set_configs(const Config& config) {
+  std::vector<SetConfig> all{{"", config}};
+  const auto& more = config.list("val.set");
+  for (std::size_t i = 0; i < more.size(); ++i) all.push_back({more[i].text("name"), config.with_validation_set(i)});
+  return all;
+}
+
+ValidationSets open_validation_sets(const std::vector<SetConfig>& configs, const std::vector<std::string>& learnt,
                                     const std::string& device, const DataSlice& data_slice, bool is_leader,
                                     const OnEmptySet& on_empty, bool needs_targets) {
   ValidationSets sets;
@@ -82,17 +89,12 @@ ValidationSets open_validation_sets(const Config& config, const std::vector<std:
     auto& set = *sets.emplace_back(std::make_unique<ValidationData>(name, std::move(own), std::move(data)));
     if (auto metrics = detection_metrics(set.config, *set.data.dataset)) set.detection.emplace(std::move(*metrics));
   };
-  const auto open_unless_empty = [&](const std::string& name, const Config& own) {
-    try {
-      open(name, own);
+  if (!configs.empty()) check_classes_of_groups(configs.front().config, learnt);
+  for (auto& [name, config] : configs) try {
+      open(name, config);
     } catch (const EmptyDataset& empty) {
       if (on_empty) on_empty(empty, name);
     }
-  };
-  check_classes_of_groups(config, learnt);
-  open_unless_empty("", config);
-  const auto& more = config.list("val.set");
-  for (std::size_t i = 0; i < more.size(); ++i) open_unless_empty(more[i].text("name"), config.with_validation_set(i));
   return sets;
 }
 
@@ -110,7 +112,7 @@ void check_rows(const ValidationSets& sets) {
     return a.name == b.name && a.dtype == b.dtype && a.shape == b.shape;
   };
   for (auto& set : sets)
-    if (!std::ranges::equal(set->loader->layout().fields(), sets.front()->loader->layout().fields(), same))
+    if (!std::ranges::equal(set->data.sampler->fields(), sets.front()->data.sampler->fields(), same))
       throw set->config.data(false).error("name", "its rows have another form than those of [data.val]", ExitCode::data,
                                           "sampler.size, channels and the like make all pictures alike");
 }

@@ -39,18 +39,27 @@ using ValidationSets = std::vector<std::unique_ptr<ValidationData>>;
 /// Told of a set without samples, by name; empty: [data.val].
 using OnEmptySet = std::function<void(const EmptyDataset& empty, const std::string& set)>;
 
+/// A set's name, and the configuration with its data as [data.val].
+struct SetConfig {
+  std::string name;  ///< empty: [data.val]
+  Config config;
+};
+
+/// [data.val]'s and each [[val.set]]'s.
+std::vector<SetConfig> validation_set_configs(const Config& config);
+
 /// Opens them all but those that are empty, which `on_empty` (may be null) is told of. Their classes become those that
 /// the net learns, `learnt`; where a set lacks some, a line tells if `is_leader`. `needs_targets`: see
 /// open_validation_data(). Throws UserError: data, also for a class that is not among `learnt`; usage for a rule about
 /// the group of a class that there is not.
-ValidationSets open_validation_sets(const Config& config, const std::vector<std::string>& learnt,
+ValidationSets open_validation_sets(const std::vector<SetConfig>& configs, const std::vector<std::string>& learnt,
                                     const std::string& device, const DataSlice& data_slice, bool is_leader,
                                     const OnEmptySet& on_empty = {}, bool needs_targets = true);
 
 /// A warning of a set that a run goes on without, and of the rules that can never fire then.
 void tell_empty_set(const EmptyDataset& empty, const std::string& set, const Config& config);
 
-/// Throws UserError(data) where the lines' rows have not all one form: the learner takes but one.
+/// Throws UserError(data) where the samplers' rows have not all one form: the learner takes but one.
 void check_rows(const ValidationSets& sets);
 
 /// Whether the set that a rule's metric is of (as [[best]] names it) is among them: without it the rule is not to act.

@@ -35,6 +35,7 @@ DetectedImage load(const Dataset& dataset, std::uint64_t id) {
 
 Measured measure(const Dataset& dataset, std::span<const ImageResult> image_results) {
   Measured measured;
+  measured.image_results = image_results;
   measured.truth = ground_truth(dataset, image_results);
   measured.found = found_objects(measured.truth, image_results);
   measured.coco = coco_evaluate(measured.truth, measured.found, std::max(1u, std::thread::hardware_concurrency()));

@@ -36,7 +36,8 @@ struct Measured {
   GroundTruth truth;
   std::vector<FoundObject> found;
   CocoEvaluation coco;
-  Scalars scalars;  ///< all of detection_metric_names()
+  Scalars scalars;                             ///< all of detection_metric_names()
+  std::span<const ImageResult> image_results;  ///< what all of it is made of, by record
 };
 
 /// The metrics that a validation computes for a detector.

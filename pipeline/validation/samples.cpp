@@ -34,18 +34,6 @@ Number number_at(const std::byte* bytes) {
   return number;
 }
 
-std::int64_t label_of(const Slab& slab, std::size_t row) {
-  const auto label = field_of(slab, "label", row);
-  if (!label || !label->field.shape.empty()) return -1;
-  switch (label->field.dtype) {
-    case DType::u8: return number_at<std::uint8_t>(label->bytes);
-    case DType::i32: return number_at<std::int32_t>(label->bytes);
-    case DType::i64: return number_at<std::int64_t>(label->bytes);
-    case DType::f32: return -1;
-  }
-  return -1;
-}
-
 // A sampler that has finished its pictures itself does not say how: they are spread over all levels.
 void spread_levels(const std::byte* bytes, std::vector<std::uint8_t>& levels) {
   std::vector<float> values(levels.size());
@@ -109,6 +97,18 @@ SampleResult take_sample(std::string_view& bytes) {
 }
 
 }  // namespace
+
+std::int64_t label_of(const Slab& slab, std::size_t row) {
+  const auto label = field_of(slab, "label", row);
+  if (!label || !label->field.shape.empty()) return -1;
+  switch (label->field.dtype) {
+    case DType::u8: return number_at<std::uint8_t>(label->bytes);
+    case DType::i32: return number_at<std::int32_t>(label->bytes);
+    case DType::i64: return number_at<std::int64_t>(label->bytes);
+    case DType::f32: return -1;
+  }
+  return -1;
+}
 
 std::function<bool(std::uint64_t)> spread_records(std::uint64_t size, std::uint64_t count, std::uint64_t seed) {
   count = std::min(count, size);

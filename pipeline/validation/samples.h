@@ -35,6 +35,9 @@ struct SampleChoice {
 /// class or classes take turns. It needs no memory, however large the set is.
 std::function<bool(std::uint64_t)> spread_records(std::uint64_t size, std::uint64_t count, std::uint64_t seed);
 
+/// The class of a batch's row, by its field `label`; -1 where there is no such whole number.
+std::int64_t label_of(const Slab& slab, std::size_t row);
+
 /// What a validation shows of one sample.
 struct SampleResult {
   std::uint64_t id = 0;               ///< record

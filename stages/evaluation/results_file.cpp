@@ -1,13 +1,9 @@
 #include "stages/evaluation/results_file.h"
 
 #include <array>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <fstream>
+#include <sstream>
 #include <string_view>
-
-#include "sampling/core/error.h"
 
 namespace flowtrain {
 namespace {
@@ -30,17 +26,15 @@ void write(std::ostream& out, const FoundObject& found) {
 
 }  // namespace
 
-void write_results(const std::filesystem::path& path, std::span<const FoundObject> detections) {
-  errno = 0;
-  std::ofstream stream(path, std::ios::binary);
-  stream << '[';
+std::string results_text(std::span<const FoundObject> detections) {
+  std::ostringstream out;
+  out << '[';
   for (const auto& found : detections) {
-    if (&found != &detections.front()) stream << ",\n";
-    write(stream, found);
+    if (&found != &detections.front()) out << ",\n";
+    write(out, found);
   }
-  stream << "]\n";
-  stream.close();
-  if (!stream) throw UserError(ExitCode::snapshot, path.string() + ": cannot be written: " + std::strerror(errno));
+  out << "]\n";
+  return std::move(out).str();
 }
 
 }  // namespace flowtrain

@@ -67,12 +67,12 @@ TEST_CASE("validation without training data has the classes that it is given, or
   const TempFolder folder;
   const Config config = config_of(folder, sets);
   Session own(config, {.device = "cpu"});
-  CHECK(own.open_validation({}, {}).size() == 2);
+  CHECK(own.open_sets(validation_set_configs(config), {}, {}).size() == 2);
   CHECK(own.classes().size() == 6);
   std::vector<std::string> learnt = own.classes();
   learnt.emplace_back("one more");
   Session given(config, {.device = "cpu"});
-  given.open_validation(learnt, {});
+  given.open_sets(validation_set_configs(config), learnt, {});
   CHECK(given.classes() == learnt);
 }
 

@@ -45,7 +45,7 @@ struct DataFolder : TempFolder {
   ValidationSets sets(const std::string& text) const {
     const Config loaded = config(text);
     const auto training = open_training_data(loaded, "cpu");
-    return open_validation_sets(loaded, training.dataset->classes(), "cpu", {}, true);
+    return open_validation_sets(validation_set_configs(loaded), training.dataset->classes(), "cpu", {}, true);
   }
 };
 
@@ -117,7 +117,7 @@ TEST_CASE("boxes of a validation set have training's labels as well") {
   const DataFolder place;
   const auto training = place.config("[data]\ndataset = \"shapes\"\nsamples = 20\n[data.val]\nclasses = 2\n");
   const Texts learnt{"square", "star", "circle"};
-  const auto sets = open_validation_sets(training, learnt, "cpu", {}, false);
+  const auto sets = open_validation_sets(validation_set_configs(training), learnt, "cpu", {}, false);
   const auto own = open_dataset(training, false);
   REQUIRE(own->classes() == Texts{"circle", "square"});
   ReadBuffer buffer, other;

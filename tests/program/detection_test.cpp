@@ -60,8 +60,9 @@ TEST_CASE("a detector trains, and its test writes boxes, metrics and pictures") 
     CHECK(found.at("bbox").size() == 4);
     CHECK(found.at("image_id").get<int>() < 6);
   }
-  CHECK(read_text(folder / "picture-1.png").starts_with("\x89PNG"));
-  CHECK_FALSE(fs::exists(folder / "picture-2.png"));
+  for (const char* picture : {"01.png", "01-boxes.png", "worst-00-boxes.png"})
+    CHECK(read_text(folder / picture).starts_with("\x89PNG"));
+  CHECK_FALSE(fs::exists(folder / "02.png"));
 }
 
 TEST_CASE("a test of a detector counts pictures that it cannot read as such in which nothing is found") {

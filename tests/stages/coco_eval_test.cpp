@@ -174,7 +174,7 @@ TEST_CASE("coco: equal to pycocotools") {
     CAPTURE(seed);
     const Awkward awkward(seed);
     const auto instances = temp.write("instances.json", instances_of(awkward.truth));
-    write_results(temp.path() / "results.json", awkward.detections);
+    temp.write("results.json", results_text(awkward.detections));
     std::istringstream printed(
         output_of(check + instances.string() + " " + (temp.path() / "results.json").string() + " 2>/dev/null"));
     const auto ours = coco_evaluate(awkward.truth, awkward.detections, 3);
@@ -202,13 +202,9 @@ TEST_CASE("coco: the same on any number of threads") {
   }
 }
 
-TEST_CASE("results: what is written gives the numbers back, to the last bit") {
-  const TempFolder temp;
-  const auto path = temp.path() / "results.json";
+TEST_CASE("results: the text gives the numbers back, to the last bit") {
   const Awkward awkward(5);
-  write_results(path, awkward.detections);
-  const auto read = [&path] { return nlohmann::json::parse(std::ifstream(path)); };
-  const auto back = read();
+  const auto back = nlohmann::json::parse(results_text(awkward.detections));
   REQUIRE(back.size() == awkward.detections.size());
   for (std::size_t i = 0; i < back.size(); ++i) {
     const auto& found = awkward.detections[i];
@@ -217,18 +213,9 @@ TEST_CASE("results: what is written gives the numbers back, to the last bit") {
                       back[i]["score"] == found.score;
     CHECK(same);
   }
-  write_results(path, {});
-  CHECK(read().empty());
-  write_results(path, std::vector<FoundObject>{{42, 18, 258.15, 41.29, 348.26, 243.78, 0.236}});
-  std::ifstream stream(path);
-  CHECK(std::string(std::istreambuf_iterator<char>(stream), {}) ==
+  CHECK(nlohmann::json::parse(results_text({})).empty());
+  CHECK(results_text(std::vector<FoundObject>{{42, 18, 258.15, 41.29, 348.26, 243.78, 0.236}}) ==
         "[{\"image_id\":42,\"category_id\":18,\"bbox\":[258.15,41.29,348.26,243.78],\"score\":0.236}]\n");
-}
-
-TEST_CASE("results: what cannot be written is named") {
-  const TempFolder temp;
-  check_failure(failure_of([&] { write_results(temp.path() / "no/such.json", {}); }), ExitCode::snapshot,
-                "no/such.json: cannot be written: No such file");
 }
 
 }  // namespace

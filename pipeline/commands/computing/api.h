@@ -7,8 +7,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "pipeline/commands/commands.h"
+#include "pipeline/evaluation/run_tests.h"
 #include "pipeline/launch/rank_info.h"
 #include "pipeline/session/run.h"
 #include "pipeline/session/start.h"
@@ -36,16 +38,17 @@ struct BenchRequest {
 
 /// What that of `flowtrain test` says.
 struct TestRequest {
-  const Config& config;
-  std::filesystem::path snapshot;
-  std::size_t pictures;  ///< a net that finds objects draws the boxes of the first ones
+  std::vector<TestSubject> subjects;  ///< one, or two to compare
+  TestOptions options;                ///< without group and ranks
+  Launch launch = SingleProcess{};
+  Arguments words = {};  ///< for the ranks that are started here
 };
 
 /// What the library offers. Functions return exit codes and throw as commands do.
 struct ComputingParts {
   int (*train)(const TrainRequest& request, Interrupt& interrupt);
   int (*bench)(const Launch& launch, const BenchRequest& request);
-  int (*test)(const TestRequest& request);
+  int (*test)(const TestRequest& request, Interrupt& interrupt);
   std::unique_ptr<Learner> (*make_learner)(const LearnerSpec& spec);
   std::string (*torch_version)();
   std::string (*torch_folder)();

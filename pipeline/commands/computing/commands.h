@@ -7,6 +7,6 @@ namespace flowtrain::commands::computing {
 
 int train(const TrainRequest& request, Interrupt& interrupt);
 int bench(const Launch& launch, const BenchRequest& request);
-int test(const TestRequest& request);
+int test(const TestRequest& request, Interrupt& interrupt);
 
 }  // namespace flowtrain::commands::computing

@@ -17,7 +17,9 @@
 #include "stages/evaluation/detection_metrics.h"
 #include "stages/torch/detection/detector.h"
 #include "stages/torch/learner/autocast.h"
+#include "stages/torch/learner/learner_net.h"
 #include "stages/torch/named.h"
+#include "stages/torch/validation/flip_average.h"
 
 namespace flowtrain {
 
@@ -32,7 +34,13 @@ const Settings* own_metric(const std::string& name, const std::vector<Settings>*
 }  // namespace
 
 NetValidator::NetValidator(const LearnerSpec& spec, const std::shared_ptr<nets::Net>& net, nets::Step& step)
-    : settings_(spec.val), step_(step), where_(spec.device), amp_(amp_type(spec.val)), metrics_(spec.class_names) {
+    : settings_(spec.val),
+      flipping_(spec.val.boolean("flip") ? average_over_flips(net) : nullptr),
+      flip_step_(flipping_ ? make_training_step(spec, *flipping_) : nullptr),
+      step_(flip_step_ ? *flip_step_ : step),
+      where_(spec.device),
+      amp_(amp_type(spec.val)),
+      metrics_(spec.class_names) {
   const auto corner_net = std::dynamic_pointer_cast<nets::CornerNet>(net);
   if (corner_net && spec.detect)
     make_detector_ = [corner_net, look = DetectSpec{*spec.sampler, *spec.detect, spec.classes, spec.device}] {
@@ -115,7 +123,10 @@ RowResults NetValidator::measure(Slab& slab, RowReader* rows) {
   rows_ += count;
   rethrow_at_key(settings_, "metrics", [&, &seen = outputs] { metrics_.update(seen, batch); });
   if (slab.owner().copies()) slab.owner().consumed(slab.ticket().slot);
-  return rows ? rows->read(readout) : RowResults();
+  if (!rows) return {};
+  RowResults results = rows->read(readout);
+  results.loss = readout.one(mean);
+  return results;
 }
 
 Logits NetValidator::predict(Slab& slab) {

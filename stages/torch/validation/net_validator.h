@@ -45,7 +45,9 @@ class NetValidator {
   void add_metric(const std::string& name, const LearnerSpec& spec);
   void check_finds_objects(const std::string& metric) const;
 
-  const Settings settings_;  // [val]
+  const Settings settings_;                // [val]
+  std::unique_ptr<nets::Net> flipping_;    // null without val.flip
+  std::unique_ptr<nets::Step> flip_step_;  // likewise
   nets::Step& step_;
   const at::Device where_;
   const std::optional<at::ScalarType> amp_;  // val.amp

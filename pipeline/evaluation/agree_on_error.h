@@ -1,0 +1,15 @@
+#pragma once
+// Errors of one rank that are to be the same error of all.
+
+#include <functional>
+
+#include "stages/group.h"
+
+namespace flowtrain {
+
+/// Carries out `work`, which calls no collective, and throws on all ranks where it has thrown on one: in a process
+/// alone what it has thrown; in a group the UserError of the first rank that has one, or an InternalError for faults
+/// that no other snapshot or set would be spared (is_survivable). A collective; `what`: see Group.
+void together(Group& group, const char* what, const std::function<void()>& work);
+
+}  // namespace flowtrain
