@@ -26,6 +26,7 @@ struct SessionOptions {
   Group* group = &solo_group();  ///< those who train together
   unsigned processes_here = 1;   ///< of these, on this machine
   unsigned local_rank = 0;       ///< among those on this machine
+  bool keeps_split = false;      ///< what data.val_share holds out is told, and kept for later runs
 };
 
 /// The parts of one command, at addresses that stay. Every command opens what it needs, in the order of the methods,
