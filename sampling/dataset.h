@@ -72,12 +72,6 @@ class Dataset {
   virtual std::shared_ptr<const BoxAnnotations> annotations() const { return nullptr; }
   /// The name of a record in messages: a file's path, or "images.gz #17".
   virtual std::string describe(std::uint64_t id) const = 0;
-  /// The name of a record within its data set, whatever folder that lies in and whatever other records it has: what a
-  /// split by names goes by (sampling/sources/hold_out.h). Records that belong together (parts of one picture) share
-  /// it. Empty: the records have numbers only.
-  virtual std::string name(std::uint64_t) const { return {}; }
-  /// False where training and validation get the same records, as no split was named and none was found.
-  virtual bool has_split() const { return true; }
   /// True when read() never blocks (the bytes are in memory): the loader then needs no reader threads.
   virtual bool resident() const { return false; }
   /// A number that changes if the records or their order change, as far as that shows without reading them again: from

@@ -9,13 +9,13 @@ namespace flowtrain {
 
 /// One thing to tell. A new flag is one line here, and one where it is set.
 enum class Flag : std::size_t {
-  bad_samples,  ///< how many were found in the iteration
-  interrupted,  ///< SIGINT asked this process to end
-  terminated,   ///< SIGTERM, SIGHUP or SIGUSR1 did
-  snapshot,     ///< of rank 0 alone: see set_snapshot()
-  out_of_time,  ///< early_stop.hours are over
-  stopped,      ///< a hook has asked for the end
-  step_failed,  ///< an error kept this process from computing its part (train.on_error)
+  bad_samples,      ///< how many were found in the iteration
+  interrupted,      ///< SIGINT asked this process to end
+  terminated,       ///< SIGTERM, SIGHUP or SIGUSR1 did
+  snapshot_failed,  ///< a snapshot could not be written, and the run is to stop then
+  out_of_time,      ///< early_stop.hours are over
+  stopped,          ///< a hook has asked for the end
+  step_failed,      ///< an error kept this process from computing its part (train.on_error)
 };
 inline constexpr std::size_t all_flags = 7;
 
@@ -24,12 +24,6 @@ class StepFlags {
  public:
   double& operator[](Flag flag) { return values_[static_cast<std::size_t>(flag)]; }
   double operator[](Flag flag) const { return values_[static_cast<std::size_t>(flag)]; }
-  /// `failed`: a snapshot could not be written, and the run is to stop then; `wanted`: all are to save one after this
-  /// step. One flag for both: flags travel behind gradients, and with another length of these several processes would
-  /// round sums otherwise.
-  void set_snapshot(bool failed, bool wanted) { (*this)[Flag::snapshot] = (failed ? 1 : 0) + (wanted ? 2 : 0); }
-  bool snapshot_failed() const { return static_cast<int>((*this)[Flag::snapshot]) & 1; }
-  bool snapshot_wanted() const { return static_cast<int>((*this)[Flag::snapshot]) & 2; }
   std::array<double, all_flags>& values() { return values_; }
   const std::array<double, all_flags>& values() const { return values_; }
   bool any() const {
