@@ -19,7 +19,7 @@ has() {
     ptrace) python3 -c 'import ctypes; raise SystemExit(ctypes.CDLL(None).ptrace(0, 0, 0, 0) != 0)' ;;
     shared) [[ -d $(dirname -- "${BASH_SOURCE[0]}")/../../shared ]] ;;
     pycocotools) PYTHONPATH=${FLOWTRAIN_TEST_PYTHONPATH:-} python3 -c 'import pycocotools' 2>/dev/null ;;
-    python-tensorboard | python-prometheus_client)
+    python-tensorboard | python-prometheus_client | python-onnxruntime)
       PYTHONPATH=${FLOWTRAIN_TEST_PYTHONPATH:-} python3 -c "import ${1#python-}" 2>/dev/null ;;
     python-venv) python3 -c 'import ensurepip' 2>/dev/null ;;
     pip-network) python3 -m pip download --quiet --no-deps --dest "$(mktemp -d)" nanobind-backend 2>/dev/null ;;

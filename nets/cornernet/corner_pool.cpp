@@ -1,10 +1,12 @@
 #include "nets/cornernet/corner_pool.h"
 
 #include <ATen/ATen.h>
+#include <ATen/TracerMode.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/autograd.h>
 #include <torch/library.h>
 
+#include <limits>
 #include <optional>
 #include <stdexcept>
 
@@ -65,6 +67,21 @@ at::Tensor pool(const at::Tensor& image, CornerPool direction, at::Tensor* repla
   return y;
 }
 
+/// The same of torch's own operations, for a trace: other programs do not have the kernels, and ONNX has no running
+/// maximum. Each round doubles how far an element looks.
+at::Tensor pool_for_trace(const at::Tensor& x, CornerPool direction) {
+  const std::int64_t dim = direction == CornerPool::top || direction == CornerPool::bottom ? 2 : 3;
+  const bool backwards = direction == CornerPool::top || direction == CornerPool::left;
+  const std::int64_t length = x.size(dim);
+  at::Tensor y = x;
+  for (std::int64_t step = 1; step < length; step *= 2) {
+    const at::Tensor none = at::full_like(y.narrow(dim, 0, step), -std::numeric_limits<double>::infinity());
+    const at::Tensor others = y.narrow(dim, backwards ? step : 0, length - step);
+    y = at::maximum(y, backwards ? at::cat({others, none}, dim) : at::cat({none, others}, dim));
+  }
+  return y;
+}
+
 class Pooling : public torch::autograd::Function<Pooling> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& image, CornerPool direction) {
@@ -101,6 +118,7 @@ at::Tensor corner_pool(const at::Tensor& x, CornerPool direction) {
     throw std::invalid_argument(c10::str("corner_pool: ", x.scalar_type(), " of shape ", x.sizes(),
                                          ", expected (B, C, H, W) of float, double, half or bfloat16"));
   }
+  if (at::tracer::impl::is_dispatch_enabled()) return pool_for_trace(x, direction);
   const bool learns = at::GradMode::is_enabled() && x.requires_grad();
   return learns ? Pooling::apply(x, direction) : pool(x, direction, nullptr);
 }

@@ -65,6 +65,21 @@ void ModuleNet::span_batch_norm(const SumOverProcesses& sum) {
     if (auto* const norm = module->as<BatchNorm2d>()) norm->span(sum);
 }
 
+std::size_t ModuleNet::restart_batch_norm() {
+  std::size_t layers = 0;
+  const auto restart = [&](auto* norm) {
+    if (!norm || !norm->is_training()) return;
+    norm->options.momentum(std::nullopt);
+    norm->reset_running_stats();
+    ++layers;
+  };
+  for (const auto& module : module_->modules()) {
+    restart(module->as<torch::nn::BatchNorm1dImpl>());
+    restart(module->as<torch::nn::BatchNorm2dImpl>());
+  }
+  return layers;
+}
+
 void lay_out(const NamedTensors& tensors, bool channels_last) {
   const auto format = channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
   for (const auto& [name, tensor] : tensors) {

@@ -20,6 +20,10 @@ class ModuleNet : public Net {
   void freeze(const std::set<std::string>& parameters) override;
   void to(at::Device device, bool channels_last) override;
   void span_batch_norm(const SumOverProcesses& sum) override;
+  /// In train mode: the running statistics of batch normalisation begin anew, and become the mean of those of all
+  /// batches from now on (momentum = None, as torch.optim.swa_utils.update_bn has it). Frozen layers keep theirs.
+  /// Returns the number of layers.
+  std::size_t restart_batch_norm();
 
  protected:
   explicit ModuleNet(std::shared_ptr<torch::nn::Module> module) : module_(std::move(module)) {}

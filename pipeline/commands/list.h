@@ -11,7 +11,9 @@ FLOWTRAIN_COMMAND(graph, "graph", "graph CONFIG", "the flow graph in DOT, with i
 FLOWTRAIN_COMMAND(lr_find, "lr-find", "lr-find CONFIG", "learning-rate range test")
 FLOWTRAIN_COMMAND(hooks, "hooks", "hooks CONFIG", "list of hooks and when they run")
 FLOWTRAIN_COMMAND(config, "config", "config CONFIG", "the resolved configuration; --keys lists every key")
-FLOWTRAIN_COMMAND(snapshot, "snapshot", "snapshot ls|show|verify|export", "look into snapshots; also diff and convert")
+FLOWTRAIN_COMMAND(snapshot, "snapshot", "snapshot ls|show|verify|now",
+                  "look into snapshots; also diff, convert, average")
+FLOWTRAIN_COMMAND(export_net, "export", "export RUN --out FILE", "weights or a net for other programs")
 FLOWTRAIN_COMMAND(serve, "serve", "serve FOLDER", "runs in a browser, as they train")
 FLOWTRAIN_COMMAND(watch, "watch", "watch RUN", "a run in the terminal, as it trains: charts, progress, messages")
 FLOWTRAIN_COMMAND(metrics, "metrics", "metrics RUN", "what a run measured, as CSV")

@@ -1,12 +1,32 @@
-// flowtrain snapshot ls|show|verify|export|convert|diff
+// flowtrain snapshot ls|show|verify|convert|diff|average|now
 
 #include <iostream>
 
+#include "pipeline/commands/computing/api.h"
 #include "pipeline/commands/flags.h"
 #include "pipeline/snapshot/tool.h"
+#include "pipeline/tools/snapshot_now.h"
 #include "sampling/core/error.h"
 
 namespace flowtrain::commands {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The configuration is that of the first one.
+int average_snapshots(const std::vector<fs::path>& places, const fs::path& out, const std::vector<std::string>& set,
+                      bool keeps_statistics, std::uint64_t batches) {
+  RunFolder::check_free(out);
+  std::vector<fs::path> snapshots;
+  for (auto& place : places) snapshots.push_back(fs::canonical(snapshot_of(place, {}).path));
+  std::vector<Override> overrides;
+  for (auto& each : set) overrides.push_back(parse_set(each));
+  const Config config = load_config(snapshots.front() / "config.toml", overrides);
+  return computing_parts().average({config, snapshots, out, keeps_statistics, batches});
+}
+
+}  // namespace
 
 int snapshot(const Arguments& arguments, Interrupt&) {
   CLI::App app("Looks into snapshots. PLACE is a run's folder, its snapshots folder, or one snapshot.",
@@ -23,15 +43,6 @@ int snapshot(const Arguments& arguments, Interrupt&) {
   auto* show = add("show", "tensors and state of one");
   auto* show_iter = show->add_option("--iter", iteration, "that of this iteration; otherwise the newest good one");
   auto* verify = add("verify", "read every byte and name what is damaged");
-  auto* copy = add("export", "copy the weights to a safetensors file");
-  add_path(*copy, "FILE", other, "the file to write")->required();
-  auto* copy_iter = copy->add_option("--iter", iteration,
-                                     "that of this iteration; otherwise the best one, or the newest where none is the "
-                                     "best, as `flowtrain test` has it");
-  std::string requested;
-  add_path(*copy, "--snapshot", requested, "best or latest of the run, or a snapshot's folder")->excludes(copy_iter);
-  bool averaged = false;
-  copy->add_flag("--average", averaged, "the weights' average, of a run with [ema]");
   std::vector<std::string> drop, rename;
   auto* convert = app.add_subcommand("convert", "weights of torch.save (.pth, .pkl) or safetensors to safetensors");
   add_path(*convert, "IN", place, "the file to read; nothing in it is executed")->required();
@@ -44,6 +55,28 @@ int snapshot(const Arguments& arguments, Interrupt&) {
       ->allow_extra_args(false);
   auto* diff = add("diff", "compare two, bit by bit");
   add_path(*diff, "OTHER", other, "the other one")->required();
+  std::vector<std::filesystem::path> averaged;
+  std::filesystem::path folder;
+  std::uint64_t batches = 0;
+  bool keeps_statistics = false;
+  std::vector<std::string> set;
+  auto* average = app.add_subcommand("average", "average the weights of several, as a run of its own");
+  add_path(*average, "SNAPSHOT", averaged, "snapshots, or runs, which stand for their best one")
+      ->required()
+      ->expected(2, 1 << 16);
+  add_path(*average, "--out", folder, "the run's folder to make")->required();
+  auto* given_batches = average->add_option(
+      "--batches", batches,
+      "training batches over which batch normalisation takes its statistics anew; otherwise those of an epoch");
+  given_batches->check(counts_from_one("batches"));
+  average->add_flag("--keep-statistics", keeps_statistics, "batch normalisation has the mean of the snapshots' own")
+      ->excludes(given_batches);
+  average->add_option("--set", set, "KEY=VALUE: another value of the configuration; repeatable")
+      ->allow_extra_args(false);
+  auto* now = app.add_subcommand("now", "let a run that is training save one after its step, and go on");
+  add_path(*now, "RUN", place, "the run's folder")->required();
+  double timeout_s = 600;
+  now->add_option("--timeout", timeout_s, "seconds to wait for it")->capture_default_str()->check(above_zero());
   if (!parse(app, arguments)) return 0;
 
   auto of = [&](CLI::Option* given) { return *given ? std::optional(iteration) : std::nullopt; };
@@ -51,8 +84,9 @@ int snapshot(const Arguments& arguments, Interrupt&) {
   if (*ls) code = snapshot_ls(place, std::cout);
   if (*show) code = snapshot_show(place, of(show_iter), std::cout);
   if (*verify) code = snapshot_verify(place, std::cout);
-  if (*copy) code = snapshot_export(place, {of(copy_iter), requested}, averaged, other, std::cout);
   if (*convert) code = snapshot_convert(place, Renaming(drop, rename), other, std::cout);
+  if (*average) return average_snapshots(averaged, folder, set, keeps_statistics, batches);
+  if (*now) snapshot_now(place, timeout_s, std::cout);
   if (*diff) code = snapshot_diff(place, other, std::cout);
   return static_cast<int>(code);
 }

@@ -6,6 +6,7 @@
 
 #include "nets/entries.h"
 #include "pipeline/config/inference_settings.h"
+#include "pipeline/config/keys.h"
 #include "pipeline/config/listen_address.h"
 #include "pipeline/config/metric_rules.h"
 #include "pipeline/config/part_kinds.h"
@@ -107,6 +108,25 @@ void check_sources(const Config& config) {
               concat("some sources have one, and ", (source.real("ratio") > 0 ? other : source).table(), " has none"),
               ExitCode::usage, "give all of them a ratio, or none");
   }
+}
+
+// Validation's samples are those that training leaves out, or samples of its own.
+void check_val_share(const Config& config) {
+  for (const char* table : {"data.train", "data.val"})
+    if (config.table(table).given("val_share"))
+      throw config.table(table).error("val_share", "is for training and validation together", ExitCode::usage,
+                                      "set it in [data]");
+  const Settings& train = config.data(true);
+  if (train.real("val_share") <= 0) return;
+  const auto refuse = [&](const Settings& table, const std::string& key) {
+    throw train.error("val_share", concat(table.table(), ".", key, " is given, too (", table.origin(key).text(), ")"),
+                      ExitCode::usage, "leave out val_share to validate on that, or that to hold out training samples");
+  };
+  if (const auto& sources = config.list("data.source"); !sources.empty()) refuse(sources.front(), "dataset");
+  const Settings& val = config.table("data.val");
+  for (auto& key : val.keys())
+    if (val.given(key.name) && !is_of_loader(key.name) && train.value(key.name) != val.value(key.name))
+      refuse(val, key.name);
 }
 
 void check_pattern(const Settings& settings, const std::string& key) {
@@ -318,15 +338,17 @@ void check_values(const Config& config) {
   for (auto& schedule : config.list("schedule")) check_schedule(schedule, config);
   check_best(config);
   check_sources(config);
+  check_val_share(config);
   check_parts(config.table("snapshot"));
   for (auto key : {"scale", "ratio"}) check_range(config.table("batch_augment.erase"), key);
   check_mixing(config.table("batch_augment"), config.table("loss"));
-  for (auto table : {"val", "snapshot", "display"}) period(config.table(table), "every");
+  for (auto table : {"val", "display"}) period(config.table(table), "every");
+  period(config.table("snapshot"), "every", /*by_clock=*/true);
   period(config.table("snapshot"), "keep_every");
   period(config.table("display"), "histograms");
   listen_address(config.table("display"), "prometheus");
   period(config.table("lr"), "stepsize");
-  for (bool training : {true, false}) share(config.data(training), "max_bad");
+  for (bool training : {true, false}) bad_sample_budget(config.data(training), 0);
 }
 
 }  // namespace flowtrain

@@ -4,6 +4,7 @@
 
 #include "pipeline/config/document.h"
 #include "pipeline/config/resolve.h"
+#include "pipeline/config/run_folder.h"
 #include "sampling/core/settings.h"
 
 namespace flowtrain {
@@ -68,6 +69,7 @@ void Config::check_trainable() const {
 
 Config load_config(const std::filesystem::path& file, const std::vector<Override>& overrides) {
   auto document = file.empty() ? Document{} : read_document(file);
+  document.paths_from = other_start_folder(file);
   for (auto& each : overrides) write_over(document, each.key, each.value, each.origin);
   return resolve(std::move(document), file.empty() ? "run" : file.stem().string());
 }

@@ -65,8 +65,9 @@ class Config {
 /// Reads `file` and its bases (an empty path: none; the overrides say all), then applies `overrides` in their order,
 /// and checks everything that can be checked without opening data. Where a later source makes another choice (another
 /// data set, net, optimizer or other part, run.max_iter or max_epochs, loader.batch or batch_per_rank, [lr] or
-/// [[schedule]]), what an earlier one wrote for the choice it replaces is left aside. Throws UserError(usage), one line
-/// with file:line:column or the flag at fault.
+/// [[schedule]]), what an earlier one wrote for the choice it replaces is left aside. Relative paths in the config.toml
+/// of a run or snapshot are those of the folder that the run was started in, where they lead to something there. Throws
+/// UserError(usage), one line with file:line:column or the flag at fault.
 Config load_config(const std::filesystem::path& file, const std::vector<Override>& overrides = {});
 
 /// A run's stored configuration, to be compared with `now`, whose plugins serve both: the run's own files may have

@@ -93,10 +93,20 @@ std::vector<std::string> names_of(const Settings& before, const Settings& now) {
   return names;
 }
 
+/// Whether a key holds one path, said in two ways.
+bool are_same_paths(const Settings& before, const Settings& now, const std::string& key) {
+  const Key* known = find_key(now.keys(), key);
+  if (!known || !known->is_path || known->kind != Kind::text || !before.has(key)) return false;
+  const std::string &was = before.text(key), &is = now.text(key);
+  std::error_code error;
+  return !was.empty() && !is.empty() && std::filesystem::equivalent(was, is, error) && !error;
+}
+
 void compare(const std::string& table, const Settings& before, const Settings& now, std::vector<Difference>& found) {
   for (auto& key : names_of(before, now)) {
     auto full = table.empty() ? key : concat(table, ".", key);
     auto was = text_of(before, key), is = text_of(now, key);
+    if (was != is && are_same_paths(before, now, key)) continue;
     if (was != is && full != "run.resume" && table != "resume")
       found.push_back({full, was, is, breaks(table, key) && effect_of(full, was) != effect_of(full, is)});
   }

@@ -36,6 +36,9 @@ struct Document {
   std::map<std::string, Origin> tables;
   std::map<std::string, TableList> lists;
   int layers = 0;
+  /// Where relative paths of `file` lead if there is something: the folder that its run was started in, where `file` is
+  /// a run's and that folder is not the current one. Empty: they are used as they are.
+  std::filesystem::path paths_from = {};
 };
 
 /// Reads a TOML file, after the files that its `base = ["other.toml", …]` names (relative to itself), and theirs.

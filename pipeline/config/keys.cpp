@@ -63,8 +63,14 @@ const std::vector<KeyTable> tables = {
       path({"path", Kind::text, text(""), "file or folder of the data set"}),
       {"split", Kind::text, text(""), "part of the data set; empty: the usual one for training or validation"},
       one_of({"skip", "stop"}, "bad", "skip", "a damaged sample is replaced (skip) or ends the run (stop)"),
-      {"max_bad", Kind::integer_or_text, text("0.1%"),
-       "damaged samples after which the run stops: a number, or a share of the data set (then at least 1)", 0, most},
+      {"max_bad", Kind::integer_or_text, text("auto"),
+       "damaged samples after which the run stops: a number, a share of the data set (\"1%\", then at least 1), or "
+       "auto: 0.1 %, and at least 10",
+       0, most},
+      {"val_share", Kind::real, -1.0,
+       "share of the training samples of each class that is held out for validation, which samples by their names; -1 "
+       "= 0.1 where the data has no validation split and the run validates, else 0",
+       -1, 0.9},
       {.name = "epoch",
        .kind = Kind::integer_or_text,
        .fallback = text("longest"),
@@ -379,7 +385,8 @@ const std::vector<KeyTable> tables = {
     {"detect", "from a detection net's outputs to boxes, for `test` and val.metrics; its keys are the net's", {}},
     {"snapshot",
      "the state on disk",
-     {{"every", Kind::integer_or_text, text("1 epoch"), period, 0, most},
+     {{"every", Kind::integer_or_text, text("1 epoch"),
+       period + "; also by the clock, \"30 min\" (s, min, h) since the last one", 0, most},
       {"keep_last", Kind::integer, std::int64_t{3}, "newest snapshots that are kept; at least 1", 1, 1 << 20},
       {"keep_best", Kind::integer, one,
        "best snapshots that are kept beside them, by the first of val.metrics; [[best]] can more", 0, 1 << 20},
@@ -449,7 +456,7 @@ const std::vector<Key>& core_keys(const std::string& table) {
 }
 
 bool is_of_loader(const std::string& data_key) {
-  static const std::set<std::string> names = {"bad", "max_bad", "epoch", "batches"};
+  static const std::set<std::string> names = {"bad", "max_bad", "val_share", "epoch", "batches"};
   return names.contains(data_key);
 }
 

@@ -7,6 +7,7 @@
 
 #include "sampling/core/parse.h"
 #include "sampling/core/settings.h"
+#include "sampling/core/text.h"
 
 namespace flowtrain {
 namespace {
@@ -46,14 +47,16 @@ std::uint64_t Period::to_iterations(std::uint64_t iterations_per_epoch) const {
       auto whole = iterations_per_epoch / count, rest = iterations_per_epoch % count;
       return std::max<std::uint64_t>(1, whole + (rest >= count - rest));
     }
+    case Unit::seconds: return 0;
   }
   throw InternalError("a period of no known unit");
 }
 
-Period parse_period(const Value& value) {
+Period parse_period(const Value& value, bool by_clock) {
   auto wrong = [&] {
-    return UserError(ExitCode::usage,
-                     "expected a number of iterations, \"2 epochs\" or \"10 per epoch\", got " + to_toml(value));
+    return UserError(ExitCode::usage, concat("expected a number of iterations, \"2 epochs\"",
+                                             by_clock ? ", \"10 per epoch\" or \"30 min\"" : " or \"10 per epoch\"",
+                                             ", got ", to_toml(value)));
   };
   if (auto* iterations = std::get_if<std::int64_t>(&value)) {
     if (*iterations < 0) throw wrong();
@@ -67,6 +70,10 @@ Period parse_period(const Value& value) {
   if (!count) throw wrong();
   if (rest == "epochs" || rest == "epoch") return {Period::Unit::epochs, *count};
   if (rest == "per epoch") return {Period::Unit::per_epoch, *count};
+  constexpr std::uint64_t most_s = 1'000'000'000;
+  for (const auto& [unit, seconds] : {std::pair{"s", 1}, {"min", 60}, {"h", 3600}})
+    if (by_clock && rest == unit && *count <= most_s)
+      return {Period::Unit::seconds, *count * static_cast<std::uint64_t>(seconds)};
   throw wrong();
 }
 
@@ -92,7 +99,17 @@ Share parse_share(const Value& value) {
   return {true, 0, *percent / 100};
 }
 
-Period period(const Settings& settings, const std::string& key) { return named(settings, key, parse_period); }
+std::uint64_t bad_sample_budget(const Settings& data, std::uint64_t samples) {
+  constexpr std::uint64_t least = 10;  // a share of a small set would be one or none
+  const bool is_auto = data.value("max_bad") == Value(std::string("auto"));
+  const std::uint64_t budget =
+      is_auto ? std::max(least, Share{true, 0, 0.001}.of(samples)) : share(data, "max_bad").of(samples);
+  return data.text("bad") == "stop" ? 0 : budget;
+}
+
+Period period(const Settings& settings, const std::string& key, bool by_clock) {
+  return named(settings, key, [by_clock](const Value& value) { return parse_period(value, by_clock); });
+}
 Share share(const Settings& settings, const std::string& key) { return named(settings, key, parse_share); }
 
 std::optional<std::int64_t> number(const Settings& settings, const std::string& key) {

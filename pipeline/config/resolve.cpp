@@ -1,6 +1,7 @@
 #include "pipeline/config/resolve.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 
 #include "pipeline/config/checks.h"
@@ -26,9 +27,13 @@ std::vector<Key> optional(std::vector<Key> keys) {
   return keys;
 }
 
-/// The value in the type that `key` wants, as far as what was written can be meant so.
-Value fitted(const Key& key, const Written& written) {
-  return key.kind == Kind::text && written.text ? Value(*written.text) : written.value;
+/// A path that leads somewhere from `folder`, as it does from there; any other as it is.
+std::string led_from(const std::filesystem::path& folder, const std::string& path) {
+  const bool is_relative = !path.empty() && !path.starts_with('/') && !path.starts_with('~');
+  std::error_code ignored;
+  if (!is_relative || path.find("://") != path.npos) return path;
+  const auto there = (folder / path).lexically_normal();
+  return std::filesystem::exists(there, ignored) ? there.string() : path;
 }
 
 /// Of two keys that exclude each other, the one of the later source stands.
@@ -135,6 +140,16 @@ class Resolver {
     const auto& all = core_tables();
     return std::any_of(all.begin(), all.end(),
                        [&](auto& each) { return each.name == name && each.repeats != Repeats::no; });
+  }
+
+  /// The value in the type that `key` wants, as far as what was written can be meant so.
+  Value fitted(const Key& key, const Written& written) const {
+    Value value = key.kind == Kind::text && written.text ? Value(*written.text) : written.value;
+    if (!key.is_path || document_.paths_from.empty() || written.origin.source != document_.file) return value;
+    if (auto* path = std::get_if<std::string>(&value)) *path = led_from(document_.paths_from, *path);
+    if (auto* paths = std::get_if<std::vector<std::string>>(&value))
+      for (auto& path : *paths) path = led_from(document_.paths_from, path);
+    return value;
   }
 
   bool is_written(const std::string& key) const { return document_.values.contains(key); }

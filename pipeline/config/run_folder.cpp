@@ -6,6 +6,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "sampling/core/error.h"
@@ -53,12 +55,18 @@ unsigned long greatest(const fs::path& dir, const std::string& name, Counts coun
   return most;
 }
 
-/// The process that wrote its id into the lock file, for a message.
-std::string holder(int descriptor) {
+/// The id that a process wrote into the lock file; empty where there is none yet.
+std::string held_by(int descriptor) {
   char digits[32];
   auto size = pread(descriptor, digits, sizeof digits, 0);
   std::string pid(digits, size > 0 ? static_cast<std::size_t>(size) : 0);
   pid.erase(pid.find_last_not_of(" \n") + 1);
+  return pid;
+}
+
+/// The same for a message.
+std::string holder(int descriptor) {
+  const auto pid = held_by(descriptor);
   return pid.empty() ? "another process" : "process " + pid;
 }
 
@@ -159,6 +167,31 @@ std::optional<fs::path> newest_run(const fs::path& dir, const std::string& name)
   auto number = greatest(dir, name, holds_run);
   if (number == 0) return std::nullopt;
   return dir / numbered(name, number);
+}
+
+std::string start_folder(const fs::path& run) { return fs::relative(fs::current_path(), fs::canonical(run)).string(); }
+
+fs::path other_start_folder(const fs::path& config) {
+  std::error_code error;
+  const auto file = fs::canonical(config, error);
+  if (error || file.filename() != "config.toml") return {};
+  auto run = file.parent_path();
+  if (run.parent_path().filename() == "snapshots") run = run.parent_path().parent_path();
+  std::ifstream stream(run / "env.json");
+  const auto facts = nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
+  if (!facts.is_object() || !facts.contains(start_folder_key) || !facts.at(start_folder_key).is_string()) return {};
+  const auto folder = fs::weakly_canonical(run / facts.at(start_folder_key).get<std::string>(), error);
+  return error || folder == fs::current_path(error) ? fs::path() : folder;
+}
+
+std::optional<int> writer_of(const fs::path& run) {
+  const int descriptor = ::open((run / "run.lock").c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return std::nullopt;
+  // Taken for a moment, and shared: who looks at a run at the same time is not taken for its writer.
+  const bool is_locked = flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  const auto pid = is_locked ? parse_number<int>(held_by(descriptor)) : std::nullopt;
+  close(descriptor);
+  return pid;
 }
 
 std::optional<fs::path> as_run_folder(const fs::path& config) {

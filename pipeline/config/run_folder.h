@@ -58,4 +58,17 @@ std::optional<std::filesystem::path> newest_run(const std::filesystem::path& dir
 /// folder without config.toml.
 std::optional<std::filesystem::path> as_run_folder(const std::filesystem::path& config);
 
+/// The key of env.json that says where a run was started.
+inline constexpr const char* start_folder_key = "started_in";
+
+/// For env.json: the current folder, as it is reached from the run's.
+std::string start_folder(const std::filesystem::path& run);
+
+/// The folder that a run was started in, by the config.toml of the run or of one of its snapshots; empty where that is
+/// the current folder, is not known any more, or `config` is no such file.
+std::filesystem::path other_start_folder(const std::filesystem::path& config);
+
+/// The process that is writing a run, by its lock; nothing where nobody does.
+std::optional<int> writer_of(const std::filesystem::path& run);
+
 }  // namespace flowtrain

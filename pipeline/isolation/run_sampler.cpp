@@ -153,7 +153,7 @@ class SamplerRunner {
 
 int run_sampler_process() {
   // The program that started this process decides when it ends, not who signals all processes of a job.
-  for (const int each : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) ::signal(each, SIG_IGN);
+  for (const int each : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) ::signal(each, SIG_IGN);
   std::thread([] {
     pollfd lifeline{lifeline_descriptor, 0, 0};
     while (::poll(&lifeline, 1, -1) <= 0) {

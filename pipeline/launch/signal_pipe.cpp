@@ -16,7 +16,7 @@
 namespace flowtrain {
 namespace {
 
-constexpr std::array signals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD};
+constexpr std::array signals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD};
 constexpr unsigned char sent_by_terminal = 0x80;  // above all signal numbers
 
 std::atomic<bool> installed = false;

@@ -6,9 +6,9 @@
 
 namespace flowtrain {
 
-/// While it lives, SIGINT, SIGTERM, SIGHUP (unless it was ignored), SIGUSR1 and SIGCHLD are only remembered. Handlers
-/// and not a signalfd, since that takes a signal only if every thread of the process has it blocked. One object at a
-/// time; more are a bug (InternalError).
+/// While it lives, SIGINT, SIGTERM, SIGHUP (unless it was ignored), SIGUSR1, SIGUSR2 and SIGCHLD are only remembered.
+/// Handlers and not a signalfd, since that takes a signal only if every thread of the process has it blocked. One
+/// object at a time; more are a bug (InternalError).
 class SignalPipe {
  public:
   struct Arrived {

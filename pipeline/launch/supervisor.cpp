@@ -110,6 +110,10 @@ class Ranks {
 
   void pass_signals_on(bool terminals_too = false) {
     while (const auto arrived = signals_.take()) {
+      if (arrived->signal == SIGUSR2) {  // asks for a snapshot, not for the end
+        send(SIGUSR2);
+        continue;
+      }
       asked_ = true;
       // A terminal that closes signals its first process alone; a second SIGHUP does a rank no harm.
       if (terminals_too || !arrived->from_terminal || arrived->signal == SIGHUP) send(arrived->signal);

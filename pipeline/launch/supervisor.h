@@ -37,9 +37,9 @@ struct SuperviseOptions {
 ///    end with because another one died, makes room for any other failure. The other ranks are ended as
 ///    SuperviseOptions says.
 /// A failure by a signal or with exit code 6 starts all ranks again, up to plan.max_restarts times.
-/// SIGTERM, SIGHUP, SIGUSR1 and SIGINT go on to the ranks; Ctrl-C does not, as the terminal sends it to them itself.
-/// When this process dies, its ranks get SIGTERM. `url`: where the ranks meet, as plan.url or as chosen by the caller.
-/// One call at a time (InternalError). Throws UserError(distributed) if a process cannot be started.
+/// SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 and SIGINT go on to the ranks; Ctrl-C does not, as the terminal sends it to them
+/// itself. When this process dies, its ranks get SIGTERM. `url`: where the ranks meet, as plan.url or as chosen by the
+/// caller. One call at a time (InternalError). Throws UserError(distributed) if a process cannot be started.
 int supervise(const SpawnPlan& plan, const std::string& url, const std::vector<std::string>& command,
               const SuperviseOptions& options = {});
 

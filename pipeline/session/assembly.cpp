@@ -146,8 +146,9 @@ Mixing mixing_of(const Config& config) {
   return mixing;
 }
 
-DataParts open_training_data(const Config& config, const std::string& device, const DataSlice& data_slice) {
-  return with_dataset(open_dataset(config, true), config, true, device, data_slice);
+DataParts open_training_data(const Config& config, const std::string& device, const DataSlice& data_slice,
+                             bool keeps_split) {
+  return with_dataset(open_dataset(config, true, keeps_split), config, true, device, data_slice);
 }
 
 DataParts open_validation_data(const Config& config, const std::vector<std::string>& learnt, const std::string& device,
@@ -222,7 +223,7 @@ RunPlan make_run_plan(const Config& config, const Batches& batches, std::uint64_
   run_plan.last = iterations > 0 ? iterations : std::max<std::uint64_t>(epochs, 1) * per_epoch;
   run_plan.accum = static_cast<std::uint32_t>(config.table("train").integer("accum"));
   run_plan.validate_every = validate ? period(config.table("val"), "every").to_iterations(per_epoch) : 0;
-  run_plan.snapshot_every = period(config.table("snapshot"), "every").to_iterations(per_epoch);
+  run_plan.snapshot_every = period(config.table("snapshot"), "every", true).to_iterations(per_epoch);
   run_plan.hash_every = period(config.table("verify"), "every").to_iterations(per_epoch);
   run_plan.final_snapshot = config.table("snapshot").boolean("final");
   run_plan.optimizers = hyper_parameter_plans(config, batches.size() * run_plan.accum, per_epoch, run_plan.last);

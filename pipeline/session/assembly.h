@@ -45,8 +45,9 @@ struct DataSlice {
   unsigned processes_here = 1;  ///< that share the machine's cores
 };
 
-/// Opens the training data. Throws UserError(usage or data).
-DataParts open_training_data(const Config& config, const std::string& device, const DataSlice& data_slice = {});
+/// Opens the training data (open_dataset). Throws UserError(usage or data).
+DataParts open_training_data(const Config& config, const std::string& device, const DataSlice& data_slice = {},
+                             bool keeps_split = false);
 
 /// Opens the validation data under the classes that the net learns (open_validation_dataset): in stored order, not
 /// augmented, epochs padded, five batches prefetched. Without `needs_targets` there need be nothing to compute a loss

@@ -11,7 +11,7 @@ BadSamples make_bad_sample_log(const Config& config, bool training, const Datase
   const Settings& data = config.data(training);
   BadSamples::Policy policy;
   policy.split = training ? "train" : "val";
-  policy.budget = data.text("bad") == "stop" ? 0 : share(data, "max_bad").of(dataset.size());
+  policy.budget = bad_sample_budget(data, dataset.size());
   if (file) policy.file = file->path().string();
   return BadSamples(dataset, policy, [file, is_leader](const BadSamples::Entry& entry) {
     const BadSample& bad = entry.sample;

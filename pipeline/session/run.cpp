@@ -48,6 +48,7 @@ class Run {
     state_.classes = session_.classes();
     state_.pixels = pixel_form(*session_.train().dataset);
     session_.open_validation();
+    if (options_.group->leads()) warn_of_same_samples(*session_.train().dataset, session_.validation());
     run_plan_ = session_.run_plan(state_.iteration + 1);
     if (options_.folder.empty()) run_plan_.hash_every = 0;  // there is no verify.jsonl
     run_plan_.validate_first = state_.validation_pending && !session_.validation().empty();
@@ -170,6 +171,7 @@ class Run {
     parts.train_errors = errors_of("train");
     parts.val_errors = errors_of("val");
     parts.early_stop = EarlyStop::from(config_);
+    parts.snapshot_every_s = period(config_.table("snapshot"), "every", true).seconds();
     const auto measures = [this](const std::string& scalar) {
       return scalar.starts_with(of_training) ? !session_.validation().empty()
                                              : has_set_of(session_.validation(), config_, scalar);
@@ -363,6 +365,7 @@ int run_training(const Start& start, const RunOptions& options, const MakeLearne
   FailedStart failed(start, interrupt);
   RunOptions named = options;
   named.folder = start.path.string();
+  named.keeps_split = group.leads();
   Run run(start.config, named, std::move(state));
   run.settle_basis(before, start.accept_changes);
   run.make_learner(make_learner);

@@ -23,7 +23,7 @@ DataSlice Session::data_slice() const {
 }
 
 DataParts& Session::open_training() {
-  train_ = open_training_data(config_, device_, data_slice());
+  train_ = open_training_data(config_, device_, data_slice(), options_.keeps_split);
   classes_ = train_.dataset->classes();
   return train_;
 }

@@ -27,6 +27,7 @@ struct SessionOptions {
   unsigned processes_here = 1;   ///< of these, on this machine
   unsigned local_rank = 0;       ///< among those on this machine
   bool whole_batches = false;    ///< loaders of validation make whole batches, which processes take in turn
+  bool keeps_split = false;      ///< what data.val_share holds out is told, and kept for later runs
 };
 
 /// The parts of one command, at addresses that stay. Every command opens what it needs, in the order of the methods,

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "pipeline/config/keys.h"
 #include "pipeline/config/periods.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
@@ -18,6 +19,7 @@
 #include "sampling/field_text.h"
 #include "sampling/plugin.h"
 #include "sampling/relabelled_dataset.h"
+#include "sampling/sources/hold_out.h"
 #include "sampling/sources/mixed_dataset.h"
 #include "sampling/sources/mixed_order.h"
 
@@ -104,6 +106,66 @@ bool same_rows(const std::vector<Field>& first, const std::vector<Field>& second
   });
 }
 
+/// Whether validation is told to read what training reads.
+bool reads_same_data(const Config& config) {
+  if (!config.list("data.source").empty()) return false;
+  const Settings &train = config.data(true), &val = config.data(false);
+  return std::ranges::all_of(train.keys(), [&](auto& key) {
+    return is_of_loader(key.name) || (val.has(key.name) && val.value(key.name) == train.value(key.name));
+  });
+}
+
+constexpr double default_val_share = 0.1;
+
+/// What data.val_share holds out of the training data; 0: nothing. `has_split`: of that data set.
+double share_to_hold_out(const Config& config, bool has_split) {
+  const double share = config.data(true).real("val_share");
+  if (!reads_same_data(config)) return 0;
+  if (share >= 0) return share;
+  return has_split || period(config.table("val"), "every").off() ? 0 : default_val_share;
+}
+
+/// Beside the data: none for data on a server, or for a pattern of files.
+std::optional<SplitFile> split_file_of(const Settings& data, double share) {
+  namespace fs = std::filesystem;
+  const fs::path path = data.text("path");
+  std::string split = data.text("split");
+  std::ranges::replace(split, '/', '_');
+  const auto name = concat("val_share-", printed("%g", share), split.empty() ? "" : "-" + split, ".tsv");
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) return SplitFile(path / name);
+  if (fs::is_regular_file(path, ignored)) return SplitFile(concat(path.string(), ".", name));
+  return {};
+}
+
+/// The part of `whole` that `training` or validation has.
+std::unique_ptr<Dataset> part_of(std::unique_ptr<Dataset> whole, const Settings& data, double share, bool training,
+                                 bool keeps_split) {
+  const auto* named = dynamic_cast<const NamedDataset*>(whole.get());
+  const auto file = named ? split_file_of(data, share) : std::nullopt;
+  auto known = file ? file->read() : KnownSplit();
+  HoldOut split = hold_out(*whole, share, known);
+  if (keeps_split) {
+    const bool kept = file && file->keep(*named, split, std::move(known));
+    log_info(concat("validation: ", printed("%g", 100 * share), " % of the samples of each class are held out of the ",
+                    "training data (data.val_share, ",
+                    data.given("val_share") ? data.origin("val_share").text()
+                                            : "as the data has no validation split; 0 turns that off",
+                    "): ", format_count(split.training.size()), " to train on, ", format_count(split.validation.size()),
+                    " to validate on",
+                    kept   ? concat("; ", file->path().string(), " keeps which")
+                    : file ? concat("; ", file->path().string(),
+                                    " cannot be written, so files that are added "
+                                    "later may move some of them")
+                           : ""));
+  }
+  auto& ids = training ? split.training : split.validation;
+  if (ids.empty())
+    throw EmptyDataset(concat(data.text("dataset"), ": data.val_share = ", printed("%g", share), " leaves none of the ",
+                              whole->size(), " samples for ", training ? "training" : "validation"));
+  return std::make_unique<SubsetDataset>(std::move(whole), std::move(ids));
+}
+
 MakeIsolatedSampler make_isolated = nullptr;
 
 std::unique_ptr<Sampler> sampler_of(const Config& config, const SamplerInput& input) {
@@ -157,14 +219,18 @@ class SourcedSampler : public Sampler {
 
 }  // namespace
 
-std::unique_ptr<Dataset> open_dataset(const Config& config, bool training) {
+std::unique_ptr<Dataset> open_dataset(const Config& config, bool training, bool keeps_split) {
   const auto& sources = config.list("data.source");
   if (training && !sources.empty()) return open_sources(sources);
   const Settings& data = config.data(training);
   if (data.text("dataset").empty())
     throw UserError(ExitCode::usage, "data.val.dataset: must be given: the [[data.source]]s are for training alone",
                     "name a data set in [data.val]");
-  return open_one(data, training);
+  const bool shares = config.data(true).real("val_share") > 0 && reads_same_data(config);
+  auto dataset = open_one(data, training || shares);
+  const auto* named = dynamic_cast<const NamedDataset*>(dataset.get());
+  const double share = share_to_hold_out(config, !named || named->has_split());
+  return share > 0 ? part_of(std::move(dataset), data, share, training, keeps_split) : std::move(dataset);
 }
 
 std::unique_ptr<Dataset> open_validation_dataset(const Config& config, const std::vector<std::string>& learnt,

@@ -107,6 +107,24 @@ void tell_empty_set(const EmptyDataset& empty, const std::string& set, const Con
   log_warn(concat("no validation on ", set.empty() ? "[data.val]" : "[[val.set]] " + set, ": ", empty.what(), idle));
 }
 
+void warn_of_same_samples(const Dataset& training, const ValidationSets& sets) {
+  const auto same = [](const Dataset& one, const Dataset& other) {
+    const std::uint64_t last = one.size() - 1;
+    return one.size() == other.size() && one.fingerprint() == other.fingerprint() &&
+           one.describe(0) == other.describe(0) && one.describe(last) == other.describe(last);
+  };
+  for (auto& set : sets) {
+    const Dataset& validation = *set->data.dataset;
+    const auto sources = training.sources();
+    if (!same(training, validation) &&
+        std::ranges::none_of(sources, [&](auto& source) { return same(*source.dataset, validation); }))
+      continue;
+    log_warn(concat(set->name.empty() ? "[data.val]" : "[[val.set]] " + set->name,
+                    " has the samples that are trained on, so its metrics do not tell how the net does on others; "
+                    "data.val_share = 0.1 holds some of them out of training"));
+  }
+}
+
 void check_rows(const ValidationSets& sets) {
   const auto same = [](const Field& a, const Field& b) {
     return a.name == b.name && a.dtype == b.dtype && a.shape == b.shape;

@@ -59,6 +59,9 @@ ValidationSets open_validation_sets(const std::vector<SetConfig>& configs, const
 /// A warning of a set that a run goes on without, and of the rules that can never fire then.
 void tell_empty_set(const EmptyDataset& empty, const std::string& set, const Config& config);
 
+/// A warning for each set whose samples are those of the training data: what it measures says nothing of others.
+void warn_of_same_samples(const Dataset& training, const ValidationSets& sets);
+
 /// Throws UserError(data) where the samplers' rows have not all one form: the learner takes but one.
 void check_rows(const ValidationSets& sets);
 

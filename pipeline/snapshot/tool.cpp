@@ -181,14 +181,15 @@ ExitCode snapshot_verify(const fs::path& path, std::ostream& out) {
   return good ? ExitCode::ok : ExitCode::snapshot;
 }
 
-ExitCode snapshot_export(const fs::path& path, const SnapshotWish& wish, bool averaged, const fs::path& target,
-                         std::ostream& out) {
+ChosenSnapshot snapshot_of(const fs::path& path, const SnapshotWish& wish) {
   const auto place = find_place(path);
-  const auto [chosen, why] =
-      place.snapshot.empty() ? choose_snapshot(place.snapshots_dir, wish) : ChosenSnapshot{place.snapshot};
-  const auto snapshot = open_snapshot(chosen);
+  return place.snapshot.empty() ? choose_snapshot(place.snapshots_dir, wish) : ChosenSnapshot{place.snapshot};
+}
+
+void export_weights(const ChosenSnapshot& chosen, bool averaged, const fs::path& target, std::ostream& out) {
+  const auto snapshot = open_snapshot(chosen.path);
   if (averaged && !has_average(snapshot))
-    throw UserError(ExitCode::snapshot, chosen.string() + ": holds no average of the weights",
+    throw UserError(ExitCode::snapshot, chosen.path.string() + ": holds no average of the weights",
                     "leave --average out; a run with ema.decay > 0 keeps one");
   const auto averages = averaged ? averaged_model(snapshot) : std::vector<TensorView>();
   const auto tensors = averaged ? std::span<const TensorView>(averages) : snapshot.model.tensors();
@@ -196,8 +197,7 @@ ExitCode snapshot_export(const fs::path& path, const SnapshotWish& wish, bool av
   write_file_atomically(target,
                         [&](File& file) { bytes = write_safetensors(file, tensors, snapshot.model.metadata()).bytes; });
   out << target.string() << ": " << snapshot.model.tensors().size() << " tensors of iteration " << snapshot.iteration
-      << (why.empty() ? "" : " (" + why + ")") << ", " << size_text(bytes) << "\n";
-  return ExitCode::ok;
+      << (chosen.why.empty() ? "" : " (" + chosen.why + ")") << ", " << size_text(bytes) << "\n";
 }
 
 ExitCode snapshot_convert(const fs::path& source, const Renaming& renaming, const fs::path& target, std::ostream& out) {

@@ -27,10 +27,13 @@ ExitCode snapshot_show(const std::filesystem::path& place, std::optional<std::ui
 /// is.
 ExitCode snapshot_verify(const std::filesystem::path& place, std::ostream& out);
 
+/// The snapshot of a place that `wish` names, or the place where it is one.
+ChosenSnapshot snapshot_of(const std::filesystem::path& place, const SnapshotWish& wish);
+
 /// Copies the model's weights, `averaged` where they were, to the safetensors file `target`, which is replaced wholly
 /// or not at all.
-ExitCode snapshot_export(const std::filesystem::path& place, const SnapshotWish& wish, bool averaged,
-                         const std::filesystem::path& target, std::ostream& out);
+void export_weights(const ChosenSnapshot& chosen, bool averaged, const std::filesystem::path& target,
+                    std::ostream& out);
 
 /// Copies the weights of a file from elsewhere (see WeightsFile), renamed, to the safetensors file `target`, which is
 /// replaced wholly or not at all.

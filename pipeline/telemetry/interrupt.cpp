@@ -23,13 +23,14 @@
 namespace flowtrain {
 namespace {
 
-constexpr std::array signals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE};
+constexpr std::array signals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE};
 
 // What a signal handler may touch: lock-free atomics.
 std::atomic<bool> installed = false;
 std::atomic<int> first_signal = 0;  // 0: none yet
 std::atomic<std::int64_t> first_signal_ms = 0;
 std::atomic<std::int64_t> same_signal_ms = 0;
+std::atomic<std::uint64_t> requested_snapshots = 0;
 std::atomic<bool> on_terminal = false;
 static_assert(std::atomic<std::int64_t>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
@@ -72,6 +73,8 @@ void on_signal(int signal) {
   errno = saved_errno;
 }
 
+void on_snapshot_request(int) { ++requested_snapshots; }
+
 timespec now_plus(std::int64_t nanoseconds) {
   timespec time{};
   ::clock_gettime(CLOCK_MONOTONIC, &time);
@@ -83,6 +86,7 @@ timespec now_plus(std::int64_t nanoseconds) {
 
 void (*handler_for(int signal, const struct sigaction& old))(int) {
   if (signal == SIGPIPE) return SIG_IGN;
+  if (signal == SIGUSR2) return on_snapshot_request;
   return signal == SIGHUP && old.sa_handler == SIG_IGN ? SIG_IGN : on_signal;
 }
 
@@ -99,6 +103,7 @@ Interrupt::Interrupt(std::chrono::milliseconds same_signal) {
   if (installed.exchange(true)) throw InternalError("two Interrupt objects at a time");
   first_signal = 0;
   first_signal_ms = 0;
+  requested_snapshots = 0;
   same_signal_ms = same_signal.count();
   on_terminal = console::is_terminal();
   over = false;
@@ -181,6 +186,8 @@ void Interrupt::set_grace(std::chrono::duration<double> grace) {
   grace_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(grace).count();
   if (first_signal != 0) ::sem_post(&wake);
 }
+
+std::uint64_t Interrupt::snapshot_requests() const { return requested_snapshots; }
 
 std::optional<int> Interrupt::requested() const {
   int signal = first_signal;

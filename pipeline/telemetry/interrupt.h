@@ -2,6 +2,7 @@
 // SIGINT, SIGTERM, SIGHUP and SIGUSR1: the first asks for a clean end, the second ends the process at once.
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <stop_token>
@@ -18,6 +19,7 @@ namespace flowtrain {
 /// ever. Signals that arrive within `same_signal` of the first count as one with it: timeout(1) and some launchers send
 /// SIGTERM twice in a row. SIGHUP is never a second signal: a terminal that goes away sends it several times. Where it
 /// is ignored at the start, as under nohup(1), it stays so.
+/// SIGUSR2 asks for a snapshot and no end: such signals are counted.
 /// Where nothing is to be saved nobody has to ask for signals: see end_at_once().
 /// SIGPIPE is ignored meanwhile: in `flowtrain … | tee log` a Ctrl-C ends tee first, and the snapshot must still be
 /// written. The old handlers come back at the end. One object at a time; more are a bug (InternalError).
@@ -45,6 +47,8 @@ class Interrupt {
   void set_grace(std::chrono::duration<double> grace);
   /// The signal that arrived, if one did. Any thread.
   std::optional<int> requested() const;
+  /// How often SIGUSR2 has arrived. Any thread.
+  std::uint64_t snapshot_requests() const;
   /// Requested by the first signal, a moment after requested() says so: callbacks run on a thread of this object's.
   std::stop_token token() const { return stop_.get_token(); }
 

@@ -141,9 +141,7 @@ class SplitPacker {
         options_(options),
         name_(split.name()),
         target_(options.out / name_),
-        budget_(config.data(split.training).text("bad") == "stop"
-                    ? 0
-                    : share(config.data(split.training), "max_bad").of(dataset_.size())),
+        budget_(bad_sample_budget(config.data(split.training), dataset_.size())),
         folder_(target_),
         writer_(folder_, name_, options.limits),
         mode_(mode_of(config)),

@@ -84,6 +84,7 @@ std::string snapshots(const PlanParts& parts) {
   const std::uint64_t count = occasions(parts.run_plan, &RunPlan::snapshots_after, every);
   if (count == 0) return "none";
   const Settings& snapshot = parts.config.table("snapshot");
+  const bool by_clock = period(snapshot, "every", true).seconds() > 0;
   const auto keep_every =
       period(snapshot, "keep_every").to_iterations(iterations_per_epoch(parts.config, parts.train.batches));
   std::uint64_t best = 0;
@@ -95,7 +96,8 @@ std::string snapshots(const PlanParts& parts) {
       parts.overlaps ? ", more where a validation begins" : ", more where a validation is the best so far";
   return concat(times(count), every > 0 ? concat(", every ", format_count(every), " iterations") : "", ", ",
                 format_bytes(bytes), " each: ", format_bytes(count * bytes), " written", parts.val ? more : "",
-                "; at most ", kept, " are kept, ", format_bytes(kept * bytes));
+                by_clock ? concat(", more every ", snapshot.text("every")) : "", "; at most ", kept, " are kept, ",
+                format_bytes(kept * bytes));
 }
 
 std::string memory(const PlanParts& parts) {

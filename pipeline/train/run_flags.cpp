@@ -8,12 +8,18 @@
 
 namespace flowtrain {
 
+SnapshotWords::SnapshotWords(const StepFlags& all) {
+  const int words = static_cast<int>(all[Flag::snapshot_failed]);
+  failed = words & 1;
+  wanted = words & 2;
+}
+
 StepFlags RunFlags::own(std::size_t bad_samples, bool step_failed) const {
   StepFlags flags;
   flags[Flag::bad_samples] = static_cast<double>(bad_samples);
   const auto signal = interrupt ? interrupt->requested() : std::nullopt;
   if (signal) flags[*signal == SIGINT ? Flag::interrupted : Flag::terminated] = 1;
-  flags[Flag::snapshot_failed] = snapshots && snapshots->has_failed();
+  flags[Flag::snapshot_failed] = SnapshotWords(snapshots && snapshots->has_failed(), wants_snapshot).flag();
   flags[Flag::out_of_time] = early_stop.out_of_time(state.elapsed_s);
   flags[Flag::stopped] = !hooks.stop_reason().empty();
   flags[Flag::step_failed] = step_failed;
@@ -29,7 +35,7 @@ void RunFlags::apply(const StepFlags& all) {
     stop(early_stop.out_of_time_text());
   else if (all[Flag::stopped] > 0)
     stop(hooks.stop_reason().empty() ? "a hook of another process asked for it" : hooks.stop_reason());
-  if (all[Flag::snapshot_failed] == 0) return;
+  if (!SnapshotWords(all).failed) return;
   if (snapshots) snapshots->check();
   throw UserError(ExitCode::snapshot, "rank 0 could not write a snapshot");
 }

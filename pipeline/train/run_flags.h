@@ -28,6 +28,16 @@ struct RunEnd {
   explicit operator bool() const { return signal || !stopped.empty() || error; }
 };
 
+/// Flag::snapshot_failed of rank 0 also carries whether it wants a snapshot after the step. One flag for both: flags
+/// travel behind gradients, and with another length of these several processes would round sums otherwise.
+struct SnapshotWords {
+  bool failed = false, wanted = false;
+
+  explicit SnapshotWords(const StepFlags& all);
+  SnapshotWords(bool has_failed, bool wants) : failed(has_failed), wanted(wants) {}
+  double flag() const { return (failed ? 1 : 0) + (wanted ? 2 : 0); }
+};
+
 /// The flags of one run. Processes that train together act on a flag only once all know of it, which is when the
 /// flags of a step have been summed; a process alone is a group of one, and knows at once. This class, the end of a
 /// validation and the gathering of samples and times are all that asks how many there are.
@@ -39,7 +49,8 @@ struct RunFlags {
   HookCalls& hooks;
   const RunState& state;
   RunEnd end = {};
-  Agreement agreement{group};  ///< on the end of a validation
+  Agreement agreement{group};   ///< on the end of a validation
+  bool wants_snapshot = false;  ///< rank 0 asks for one after the step (Snapshots::wanted)
 
   /// The flags of this process in a step. `bad_samples`: how many it found in the step.
   StepFlags own(std::size_t bad_samples, bool step_failed) const;

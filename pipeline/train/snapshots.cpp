@@ -1,14 +1,25 @@
 #include "pipeline/train/snapshots.h"
 
+#include "pipeline/telemetry/interrupt.h"
 #include "pipeline/verify/hash_journal.h"
+#include "stages/clock.h"
 
 namespace flowtrain {
+
+bool Snapshots::wanted() const {
+  if (!branch) return false;
+  return (interrupt && interrupt->snapshot_requests() > answered) ||
+         (every_s > 0 && seconds_since(saved_at) >= every_s);
+}
 
 void Snapshots::save(SnapshotReason reason, const std::vector<std::string>& links,
                      const std::function<void()>& before) {
   const bool is_new = !has_newest() || reason == SnapshotReason::best || state.validation_pending;
-  if (!branch || !is_new) return;
-  if (reason == SnapshotReason::period && branch->leaves_out(state.iteration)) return;
+  if (!branch) return;
+  if (reason == SnapshotReason::period && is_new && branch->leaves_out(state.iteration)) return;
+  saved_at = std::chrono::steady_clock::now();
+  if (interrupt) answered = interrupt->snapshot_requests();
+  if (!is_new) return;
   before();
   const Profile::At at(profile, Phase::snapshot);
   hooks(HookEvent::snapshot_begin);

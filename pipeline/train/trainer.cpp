@@ -42,8 +42,8 @@ Trainer::Trainer(TrainerParts parts, RunState state)
       hyper_(*parts_.learner, labels_of(parts_.run_plan), parts_.schedules, hooks_, state_),
       errors_{parts_.train_errors, *parts_.learner, flags_, *parts_.group, state_},
       judge_{parts_.nonfinite, *parts_.learner, parts_.snapshots.to, hyper_, samples_, *parts_.group, state_},
-      snapshots_{parts_.snapshots.to, *parts_.learner, hooks_,           parts_.loggers,
-                 parts_.profile,      state_,          state_.iteration, parts_.journal},
+      snapshots_{parts_.snapshots.to, *parts_.learner, hooks_,           parts_.loggers,         parts_.profile, state_,
+                 state_.iteration,    parts_.journal,  parts_.interrupt, parts_.snapshot_every_s},
       tuning_{parts_.tuner, parts_.loader, *parts_.learner},
       validations_(
           parts_.validation, {parts_.best, parts_.early_stop, parts_.val_errors, parts_.averages}, parts_.beside.to,
@@ -84,6 +84,7 @@ bool Trainer::iterate() {
   const std::uint64_t iteration = state_.iteration + 1;
   const bool hashed = parts_.run_plan.hashes(iteration);
   StepEvent event{.iteration = iteration};
+  flags_.wants_snapshot = parts_.group->leads() && snapshots_.wanted();
   Plan plan;
   for (std::uint32_t micro = 0; micro < parts_.run_plan.accum; ++micro) {
     const auto ticket = next_batch(micro);
@@ -128,7 +129,8 @@ bool Trainer::iterate() {
   const auto time = reports_.pace.take_iteration();
   if (!flags_.end) tuning_.after_iteration(time, reports_.pace.consumer());
   if (plan.validates && goes_on()) validate(plan);
-  if (plan.saves && goes_on()) snapshot(plan.last ? SnapshotReason::end : SnapshotReason::period);
+  if ((plan.saves || SnapshotWords(flags).wanted) && goes_on())
+    snapshot(plan.last ? SnapshotReason::end : plan.saves ? SnapshotReason::period : SnapshotReason::request);
   return true;
 }
 
@@ -169,8 +171,8 @@ StepFlags Trainer::own_flags() const { return flags_.own(samples_.bad(), errors_
 bool Trainer::wants_stats(const Plan& plan) const {
   if (flags_.travel()) return true;
   if (errors_.failed()) return false;
-  return plan.validates || plan.saves || reports_.due(plan.iteration) || parts_.run_plan.hashes(plan.iteration) ||
-         judge_.reads_all() || parts_.learner->stats_are_free();
+  return plan.validates || plan.saves || flags_.wants_snapshot || reports_.due(plan.iteration) ||
+         parts_.run_plan.hashes(plan.iteration) || judge_.reads_all() || parts_.learner->stats_are_free();
 }
 
 // An iteration without gradients has nothing to show.

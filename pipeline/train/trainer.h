@@ -55,6 +55,7 @@ struct TrainerParts {
   Loggers loggers = {};
   Outlet<SnapshotBranch> snapshots;
   const Interrupt* interrupt = nullptr;
+  double snapshot_every_s = 0;       ///< of time, beside the plan's snapshots; 0 = never
   Tuner* tuner = nullptr;            ///< of `loader`; null: the loader keeps its shape
   std::uint64_t display_every = 20;  ///< iterations; 0 = never
   NonFinitePolicy nonfinite = {};

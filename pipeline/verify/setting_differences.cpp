@@ -48,8 +48,12 @@ constexpr std::string_view environment_of_training[] = {
     "gpus",    "cuda",     "cuda_driver", "cudnn",    "nccl",      "torch", "device",    "environment.OMP_NUM_THREADS"};
 
 // What is different in every run, or says only how its processes found each other.
-const std::set<std::string> of_the_start = {"command", "started", "environment.FLOWTRAIN_RESTART",
-                                            "environment.FLOWTRAIN_SPAWNED", "environment.FLOWTRAIN_URL"};
+const std::set<std::string> of_the_start = {"command",
+                                            "started",
+                                            "started_in",
+                                            "environment.FLOWTRAIN_RESTART",
+                                            "environment.FLOWTRAIN_SPAWNED",
+                                            "environment.FLOWTRAIN_URL"};
 
 Keys config_keys_of(Compared kind) {
   switch (kind) {

@@ -7,15 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "sampling/dataset.h"
 #include "sampling/datasets/coco_instances.h"
 #include "sampling/io/files.h"
+#include "sampling/named_dataset.h"
 
 namespace flowtrain {
 
 /// Records are the file's images in the file's order. The boxes of each are sorted by label, and of one label in the
 /// file's order, as the reference implementation of CornerNet has them; they are not clipped to the picture.
-class Coco : public Dataset {
+class Coco : public NamedDataset {
  public:
   /// Keys as in coco_entry(). Throws UserError, see datasets().
   Coco(const Settings& settings, const DatasetInput& input);
@@ -29,6 +29,7 @@ class Coco : public Dataset {
   std::shared_ptr<const BoxAnnotations> annotations() const override;
   /// The picture's path, with the number of its boxes that have no area in the picture and were left out.
   std::string describe(std::uint64_t id) const override;
+  std::string name(std::uint64_t id) const override { return std::to_string(pictures_[id].image_id); }
   std::uint64_t fingerprint() const override;
 
  private:

@@ -12,6 +12,7 @@
 #include "sampling/datasets/entries.h"
 #include "sampling/fingerprint.h"
 #include "sampling/io/files.h"
+#include "sampling/named_dataset.h"
 
 namespace flowtrain {
 namespace {
@@ -53,10 +54,17 @@ class LeftOut {
   std::vector<std::string> folders_;
 };
 
-class ImageFolder : public Dataset {
+/// The folder that holds the classes' folders.
+struct Base {
+  std::string folder;     ///< empty, or ending in a slash
+  bool is_split = false;  ///< the folder of one split
+};
+
+class ImageFolder : public NamedDataset {
  public:
-  /// The pictures whose names start with `base`, which is empty or ends in a slash.
-  ImageFolder(Files files, const std::string& base) : files_(std::move(files)) {
+  ImageFolder(Files files, Base place)
+      : files_(std::move(files)), base_bytes_(place.folder.size()), is_split_(place.is_split) {
+    const std::string& base = place.folder;
     const auto [first, last] = files_.range(base);
     LeftOut left_out;
     for (auto file = first; file < last; ++file) {
@@ -91,6 +99,11 @@ class ImageFolder : public Dataset {
   std::int64_t label(std::uint64_t id) const override { return samples_[id].label; }
   std::vector<std::string> classes() const override { return classes_; }
   std::string describe(std::uint64_t id) const override { return files_.describe(samples_[id].file); }
+  /// "class/picture.jpg".
+  std::string name(std::uint64_t id) const override {
+    return std::string(files_.name(samples_[id].file).substr(base_bytes_));
+  }
+  bool has_split() const override { return is_split_; }
   std::uint64_t fingerprint() const override {
     std::uint64_t all = 0;
     for (auto& sample : samples_) all = fingerprint_of(files_.name(sample.file), all);
@@ -115,6 +128,8 @@ class ImageFolder : public Dataset {
   }
 
   Files files_;
+  std::size_t base_bytes_;
+  bool is_split_;
   std::vector<std::string> classes_;
   std::vector<Sample> samples_;
 };
@@ -140,8 +155,8 @@ bool has_folder(const Files& files, const std::string& name) {
   return first < last;
 }
 
-/// The folder that holds the classes' folders. Archives often wrap everything in one folder more, which is looked into.
-std::string find_base(const Files& files, const Settings& settings, bool training) {
+/// Archives often wrap everything in one folder more, which is looked into.
+Base find_base(const Files& files, const Settings& settings, bool training) {
   const auto& split = settings.text("split");
   auto wanted = training ? std::vector<std::string>{"train"} : std::vector<std::string>{"val", "test"};
   if (!split.empty()) wanted = {split};
@@ -149,38 +164,41 @@ std::string find_base(const Files& files, const Settings& settings, bool trainin
   for (std::size_t slash = 0; slash != common.npos; slash = common.find('/', slash + 1)) {
     const auto outer = slash == 0 ? "" : common.substr(0, slash + 1);
     for (const auto& name : wanted)
-      if (has_folder(files, outer + name)) return outer + name + '/';
+      if (has_folder(files, outer + name)) return {outer + name + '/', true};
     if (!split.empty()) continue;
     for (const std::string other : {"train", "val", "test"})
       if (has_folder(files, outer + other))
         throw settings.error("path",
                              "there is '" + files.describe(outer + other) + "', but no folder " +
                                  (training ? "'train'" : "'val' or 'test'") + " beside it",
-                             ExitCode::data, "name the folder with split");
+                             ExitCode::data,
+                             "name the folder with split; data.val_share makes a split of the training data");
   }
   if (!split.empty())
     throw settings.error("split", "no folder '" + split + "' with files in " + settings.text("path"), ExitCode::data);
   // Without splits the classes are the folders in the common one, unless that is itself the only class.
   const auto [first, last] = files.range(common);
   for (auto file = first; file < last; ++file)
-    if (is_picture(files.name(file)) && files.name(file).find('/', common.size()) != std::string::npos) return common;
+    if (is_picture(files.name(file)) && files.name(file).find('/', common.size()) != std::string::npos) return {common};
   const auto slash = common.size() < 2 ? common.npos : common.rfind('/', common.size() - 2);
-  return slash == common.npos ? "" : common.substr(0, slash + 1);
+  return {slash == common.npos ? "" : common.substr(0, slash + 1)};
 }
 
 }  // namespace
 
 DatasetEntry image_folder_entry() {
-  return {.name = "image_folder",
-          .help =
-              "pictures in one folder per class, in a folder or a .tar; labels follow the sorted folder names, and "
-              "those of validation are training's. split: a sub-folder; default train, or val (test) to validate",
-          .keys = {},
-          .make = [](const Settings& settings, const DatasetInput& input) -> std::unique_ptr<Dataset> {
-            auto files = open_files(settings);
-            const auto base = find_base(files, settings, input.training);
-            return std::make_unique<ImageFolder>(std::move(files), base);
-          }};
+  return {
+      .name = "image_folder",
+      .help =
+          "pictures in one folder per class, in a folder or a .tar; labels follow the sorted folder names, and "
+          "those of validation are training's. split: a sub-folder; default train, or val (test) to validate; where "
+          "there is neither, data.val_share makes a split",
+      .keys = {},
+      .make = [](const Settings& settings, const DatasetInput& input) -> std::unique_ptr<Dataset> {
+        auto files = open_files(settings);
+        auto base = find_base(files, settings, input.training);
+        return std::make_unique<ImageFolder>(std::move(files), std::move(base));
+      }};
 }
 
 }  // namespace flowtrain

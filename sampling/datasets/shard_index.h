@@ -22,6 +22,9 @@ class Settings;
 /// usage for a pattern that cannot be read, data for what is not there.
 std::vector<std::string> find_shards(const Settings& settings, bool training);
 
+/// Whether `split` or a sub-folder's name says which shards are training's and which are validation's.
+bool has_split(const Settings& settings, bool training);
+
 /// A sample of a shard: where its picture lies.
 struct ShardSample {
   std::uint64_t offset, size_bytes;

@@ -63,10 +63,12 @@ fs::path default_folder(const fs::path& path, const Settings& settings, bool tra
     if (is_folder(path / name)) return path / name;
   for (const char* other : {"train", "val", "test"})
     if (is_folder(path / other))
-      throw settings.error("path",
-                           "there is '" + (path / other).string() + "', but no folder " +
-                               (training ? "'train'" : "'val' or 'test'") + " beside it",
-                           ExitCode::data, "name the folder or the pattern of shards with split");
+      throw settings.error(
+          "path",
+          "there is '" + (path / other).string() + "', but no folder " + (training ? "'train'" : "'val' or 'test'") +
+              " beside it",
+          ExitCode::data,
+          "name the folder or the pattern of shards with split; data.val_share makes a split of the training data");
   return path;
 }
 
@@ -99,6 +101,12 @@ std::vector<std::string> find_shards(const Settings& settings, bool training) {
   for (const auto& shard : shards)
     if (!fs::exists(shard, ignored)) throw settings.error(key, "no such shard: " + shard, ExitCode::data);
   return shards;
+}
+
+bool has_split(const Settings& settings, bool training) {
+  const fs::path path = settings.text("path");
+  if (!settings.text("split").empty()) return true;
+  return !is_remote(path.string()) && is_folder(path) && default_folder(path, settings, training) != path;
 }
 
 }  // namespace flowtrain

@@ -10,6 +10,7 @@
 #include "sampling/datasets/whole_file.h"
 #include "sampling/fingerprint.h"
 #include "sampling/io/files.h"
+#include "sampling/named_dataset.h"
 
 namespace flowtrain {
 namespace {
@@ -135,7 +136,7 @@ Box widen(const Box& box, double margin, const VocAnnotation& picture) {
           box.ignore};
 }
 
-class Voc : public Dataset {
+class Voc : public NamedDataset {
  public:
   Voc(Files files, std::size_t list, const Settings& settings)
       : files_(std::move(files)), crops_(settings.text("mode") == "crops"), target_(settings.text("target")) {
@@ -176,6 +177,12 @@ class Voc : public Dataset {
     if (crops_) return path + " box " + std::to_string(id - picture.first_box);
     if (picture.without_area == 0) return path;
     return path + " (" + std::to_string(picture.without_area) + " without area left out)";
+  }
+
+  /// The picture's: what its boxes cut out stays together.
+  std::string name(std::uint64_t id) const override {
+    const auto path = files_.name(pictures_[crops_ ? picture_of_box(id) : id].file);
+    return std::string(path.substr(path.rfind('/') + 1));
   }
 
   std::uint64_t fingerprint() const override {

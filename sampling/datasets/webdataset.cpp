@@ -12,6 +12,7 @@
 #include "sampling/fingerprint.h"
 #include "sampling/io/descriptor.h"
 #include "sampling/io/files.h"
+#include "sampling/named_dataset.h"
 #include "sampling/remote/remote.h"
 
 namespace flowtrain {
@@ -40,11 +41,12 @@ std::vector<std::string> read_class_names(const std::filesystem::path& path) {
 constexpr const char* labels_hint =
     "a label is a number from 0 in NAME.cls, next to NAME's picture in the shard; those in .json or .txt are not read";
 
-class WebDataset : public Dataset {
+class WebDataset : public NamedDataset {
  public:
   /// `classes` 0: as many as `names`, or else as the labels need.
-  WebDataset(Shards shards, std::int64_t classes, std::vector<std::string> names)
-      : shards_(std::move(shards.all)),
+  WebDataset(Shards shards, std::int64_t classes, std::vector<std::string> names, bool has_split)
+      : has_split_(has_split),
+        shards_(std::move(shards.all)),
         access_(std::move(shards.access)),
         classes_(std::max(classes, static_cast<std::int64_t>(names.size()))),
         names_(std::move(names)) {
@@ -124,6 +126,13 @@ class WebDataset : public Dataset {
     return concat(shard.path, ":", shard.names[static_cast<std::size_t>(&sample - shard.samples.data())]);
   }
 
+  /// "shard.tar:picture.jpg".
+  std::string name(std::uint64_t id) const override {
+    const auto path = describe(id);
+    return path.substr(locate(id).shard.path.rfind('/') + 1);
+  }
+  bool has_split() const override { return has_split_; }
+
   std::uint64_t fingerprint() const override {
     std::uint64_t all = 0;
     for (auto& shard : shards_)
@@ -143,6 +152,7 @@ class WebDataset : public Dataset {
     return {shards_[at], shards_[at].samples[id - (at == 0 ? 0 : ends_[at - 1])]};
   }
 
+  const bool has_split_;
   std::vector<Shard> shards_;
   std::shared_ptr<const RemoteAccess> access_;  ///< null where the shards are local
   std::vector<std::uint64_t> ends_;             ///< the id after each shard's last
@@ -162,7 +172,7 @@ DatasetEntry webdataset_entry() {
           .help =
               "WebDataset tar shards read in place: pictures (jpg, png, webp) and their labels (NAME.cls). path: a "
               ".tar, a folder of them or shard-{000..127}.tar, local, https:// or s3://; split: a sub-folder or a "
-              "pattern in the folder path",
+              "pattern in the folder path; default train, or val (test) to validate, where there is one",
           .keys = std::move(keys),
           .make = [](const Settings& settings, const DatasetInput& input) -> std::unique_ptr<Dataset> {
             const auto classes = settings.integer("classes");
@@ -170,7 +180,8 @@ DatasetEntry webdataset_entry() {
             const bool named = classes == 0 && !is_remote(paths.front());
             auto names = named ? read_class_names(names_file(paths.front())) : std::vector<std::string>();
             auto shards = index_shards(paths, classes > 0 ? classes : max_classes, settings);
-            return std::make_unique<WebDataset>(std::move(shards), classes, std::move(names));
+            return std::make_unique<WebDataset>(std::move(shards), classes, std::move(names),
+                                                has_split(settings, input.training));
           }};
 }
 

@@ -62,7 +62,7 @@ def parameters_after(program, folder, run, *more):
     file = folder / f"{run}.safetensors"
     words = [program, "one_step.toml", "--quiet", "--run-dir", run, *more]
     subprocess.run(words, cwd=folder, check=True)
-    subprocess.run([program, "snapshot", "export", run, file], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([program, "export", run, "--out", file], cwd=folder, check=True, stdout=subprocess.DEVNULL)
     content = file.read_bytes()
     (size,) = struct.unpack("<Q", content[:8])
     tensors = {}

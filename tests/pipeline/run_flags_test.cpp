@@ -129,8 +129,12 @@ TEST_CASE("a signal comes before a time limit, and that before a hook; the first
 TEST_CASE("a snapshot that rank 0 could not write ends all ranks") {
   QuietGroup group(1, 2);
   Fixture run(group);
-  check_failure(failure_of([&] { run.flags.apply(flag(Flag::snapshot_failed)); }), ExitCode::snapshot,
-                "rank 0 could not write a snapshot");
+  StepFlags wanted, failed;
+  wanted[Flag::snapshot_failed] = SnapshotWords(false, true).flag();
+  failed[Flag::snapshot_failed] = SnapshotWords(true, true).flag();
+  run.flags.apply(wanted);
+  CHECK_FALSE(run.flags.end);
+  check_failure(failure_of([&] { run.flags.apply(failed); }), ExitCode::snapshot, "rank 0 could not write a snapshot");
 }
 
 TEST_CASE("an error that ends a run in good order is told to hooks, and is the reason") {

@@ -6,6 +6,7 @@
 
 #include "tests/program/idx_files.h"
 #include "tests/program/picture_files.h"
+#include "tests/program/refusals.h"
 #include "tests/support/paths.h"
 #include "tests/support/tar_helper.h"
 
@@ -13,12 +14,6 @@ namespace flowtrain {
 namespace {
 
 namespace fs = std::filesystem;
-
-void check_refused(const Outcome& outcome, int code, const Words& texts) {
-  CHECK_EXIT(outcome, code);
-  for (auto& text : texts) CHECK_SAYS(outcome, text);
-  CHECK_MESSAGE(outcome.err.find("internal error") == std::string::npos, outcome);
-}
 
 /// without_shapes(), but for the optimizer, after tables of a test's own: bare keys come first.
 std::string without_optim() {

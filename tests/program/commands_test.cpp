@@ -294,7 +294,7 @@ TEST_CASE("FLOWTRAIN_TORCH names the LibTorch that is used") {
 TEST_CASE("exported weights are where another run starts") {
   const TempRun place;
   REQUIRE_EXIT(place.train(), 0);
-  const auto exported = place.run({"snapshot", "export", "runs/tiny", "weights.safetensors", "--iter", "60"});
+  const auto exported = place.run({"export", "runs/tiny", "--out", "weights.safetensors", "--iter", "60"});
   REQUIRE_EXIT(exported, 0);
   CHECK_PRINTS(exported, "iteration 60");
   const auto outcome =
@@ -318,7 +318,7 @@ TEST_CASE("test and export of a run mean the same snapshot, and say which one it
   REQUIRE_EXIT(place.train({"--run-dir", "plain", "--set", "val.every=0"}), 0);
   const auto both_take = [&](const std::string& run, const Words& wish, int iteration, const std::string& why) {
     const auto number = std::to_string(iteration);
-    const auto exported = place.run(with({"snapshot", "export", run, run + ".safetensors"}, wish));
+    const auto exported = place.run(with({"export", run, "--out", run + ".safetensors"}, wish));
     REQUIRE_EXIT(exported, 0);
     CHECK_PRINTS(exported, "tensors of iteration " + number + (why.empty() ? ", " : " (" + why + "), "));
     const auto tested = place.run(with({"test", run}, wish));
@@ -337,7 +337,7 @@ TEST_CASE("test and export of a run mean the same snapshot, and say which one it
   fs::copy(place.path("ranked/snapshots/iter-00000056"), place.path("copied/snapshots/best"));
   REQUIRE(best != "iter-00000056");
   both_take("copied", {}, std::stoi(best.substr(5)), "the best");
-  CHECK_EXIT(place.run({"snapshot", "export", "plain", "w", "--iter", "60", "--snapshot", "latest"}), 2);
+  CHECK_EXIT(place.run({"export", "plain", "--out", "w.safetensors", "--iter", "60", "--snapshot", "latest"}), 2);
 }
 
 TEST_CASE("~ in flags is the home folder, where no shell has seen to it") {
@@ -362,7 +362,7 @@ TEST_CASE("weights that Python's torch.save wrote are where a run starts") {
   const auto outcome = place.train({"--set", "net.pretrain=weights.pth", "--initialize"});
   REQUIRE_EXIT(outcome, 0);
   CHECK_SAYS(outcome, "weights from weights.pth: 1 of 4 tensors");
-  REQUIRE_EXIT(place.run({"snapshot", "export", "runs/tiny", "began.safetensors"}), 0);
+  REQUIRE_EXIT(place.run({"export", "runs/tiny", "--out", "began.safetensors"}), 0);
   CHECK(read_text(place.path("began.safetensors")).find(values) != std::string::npos);
 }
 

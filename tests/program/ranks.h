@@ -32,7 +32,7 @@ inline double difference(const TempRun& place, const std::string& a, const std::
   std::map<std::string, std::vector<float>> values[2];
   for (int i : {0, 1}) {
     const auto path = place.path((i ? b : a) + ".safetensors");
-    REQUIRE_EXIT(place.run({"snapshot", "export", i ? b : a, path.string(), "--snapshot", "latest"}), 0);
+    REQUIRE_EXIT(place.run({"export", i ? b : a, "--out", path.string(), "--snapshot", "latest"}), 0);
     const SafetensorsFile file(path);
     for (auto& tensor : file.tensors()) {
       auto& floats = values[i][tensor.name];

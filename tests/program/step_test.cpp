@@ -94,7 +94,7 @@ TEST_CASE("validation sees the weights' average") {
   CHECK(beside == plain);
   CHECK(average != plain);
   CHECK(end_of(place.path("average")) == end_of(place.path("plain")));  // the weights themselves are not touched
-  REQUIRE_EXIT(place.run({"snapshot", "export", "average", "average.safetensors", "--average", "--snapshot", "latest"}),
+  REQUIRE_EXIT(place.run({"export", "average", "--out", "average.safetensors", "--average", "--snapshot", "latest"}),
                0);
   REQUIRE_EXIT(place.train({"--run-dir", "taken", "--initialize", "--set", "net.pretrain=average.safetensors"}), 0);
   const auto taken = place.run({"test", "taken", "--iter", "0"});
@@ -115,7 +115,7 @@ TEST_CASE("a snapshot of the parameters alone has their average, too, as validat
   const auto tested = place.run({"test", "run", "--iter", "60"});
   REQUIRE_EXIT(tested, 0);
   CHECK(nlohmann::json::parse(tested.out).at("loss").get<double>() == doctest::Approx(measured).epsilon(1e-9));
-  REQUIRE_EXIT(place.run({"snapshot", "export", "run", "average.safetensors", "--average"}), 0);
+  REQUIRE_EXIT(place.run({"export", "run", "--out", "average.safetensors", "--average"}), 0);
   // The average goes on; the optimizer begins anew.
   const Words further{"--resume", "auto", "--max-iter", "61", "--accept-changes", "--set", "val.every=1"};
   REQUIRE_EXIT(place.train(with(averaged, further)), 0);

@@ -121,7 +121,7 @@ def test_a_state_dict_is_what_export_writes(trained, tmp_path):
     for flags, ours in (((), run.state_dict(output="numpy")), (("--iter", "8"), run.state_dict(8, output="numpy")),
                         (("--average",), run.state_dict(average=True, output="numpy"))):
         file = tmp_path / "export.safetensors"
-        subprocess.run([PROGRAM, "snapshot", "export", run.path, file, *flags], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([PROGRAM, "export", run.path, "--out", file, *flags], check=True, stdout=subprocess.DEVNULL)
         theirs = ft.run.read_tensors(file, "numpy")
         assert list(ours) == list(theirs) and all(np.array_equal(ours[name], theirs[name]) for name in ours)
     best = next(each for each in run.snapshots if each.best)

@@ -98,28 +98,28 @@ TEST_CASE("snapshot verify: exit 4 and the damage by name") {
   CHECK(snapshot_verify(run.snapshots / "iter-00000200", run.out) == ExitCode::snapshot);
 }
 
-TEST_CASE("snapshot export: a weights file, never half of one") {
+TEST_CASE("export of weights: a weights file, never half of one") {
   Run run;
   const auto target = run.folder / "weights.safetensors";
   put(target, "old");
-  CHECK(snapshot_export(run.run, {.iteration = 100}, false, target, run.out) == ExitCode::ok);
+  export_weights(snapshot_of(run.run, {.iteration = 100}), false, target, run.out);
   CHECK(contains(run.printed(), "weights.safetensors: 2 tensors of iteration 100, "));
   CHECK(get(target) == get(run.snapshots / "iter-00000100/model.safetensors"));
-  CHECK(contains(message_of([&] { snapshot_export(run.run, {}, false, run.folder / "none/w", run.out); }),
+  CHECK(contains(message_of([&] { export_weights(snapshot_of(run.run, {}), false, run.folder / "none/w", run.out); }),
                  ": open: No such file or directory"));
   run.damage("iter-00000200/model.safetensors");
-  CHECK(contains(message_of([&] { snapshot_export(run.run, {.iteration = 200}, false, target, run.out); }),
+  CHECK(contains(message_of([&] { export_weights(snapshot_of(run.run, {.iteration = 200}), false, target, run.out); }),
                  "model.safetensors: damaged"));
   CHECK(get(target) == get(run.snapshots / "iter-00000100/model.safetensors"));
   CHECK(names(run.folder.path()) == "weights.safetensors x");
 }
 
-TEST_CASE("snapshot export: the best one, or the newest where none is the best, unless another one is wished for") {
+TEST_CASE("export of weights: the best one, or the newest where none is the best, unless another one is wished for") {
   Run run;
   const auto target = run.folder / "weights.safetensors";
   const auto takes = [&](const SnapshotWish& wish) {
     run.printed();
-    CHECK(snapshot_export(run.run, wish, false, target, run.out) == ExitCode::ok);
+    export_weights(snapshot_of(run.run, wish), false, target, run.out);
     const auto text = run.printed();
     return text.substr(text.find("iteration "), text.find(", ", text.find("iteration ")) - text.find("iteration "));
   };
@@ -133,10 +133,10 @@ TEST_CASE("snapshot export: the best one, or the newest where none is the best, 
   CHECK(takes({.iteration = 100}) == "iteration 100");
 }
 
-TEST_CASE("snapshot export: the average of a snapshot that has one, and no other weights in its place") {
+TEST_CASE("export of weights: the average of a snapshot that has one, and no other weights in its place") {
   Run run;
   const auto target = run.folder / "weights.safetensors";
-  CHECK(contains(message_of([&] { snapshot_export(run.run, {.iteration = 100}, true, target, run.out); }),
+  CHECK(contains(message_of([&] { export_weights(snapshot_of(run.run, {.iteration = 100}), true, target, run.out); }),
                  "iter-00000100: holds no average of the weights"));
   CHECK_FALSE(fs::exists(target));
 
@@ -144,7 +144,7 @@ TEST_CASE("snapshot export: the average of a snapshot that has one, and no other
   const Tensor average("ema.conv.weight", "F32", {3, 5}, 7);
   averaged.content.optim = {average.view};
   write_snapshot(run.snapshots, averaged.content);
-  CHECK(snapshot_export(run.run, {.iteration = 400}, true, target, run.out) == ExitCode::ok);
+  export_weights(snapshot_of(run.run, {.iteration = 400}), true, target, run.out);
   const SafetensorsFile written(target);
   REQUIRE(written.tensors().size() == 2);
   for (auto& tensor : written.tensors()) {

@@ -44,7 +44,7 @@ class Child {
       ::setenv("TERM", "xterm", 1);
       ::unsetenv("NO_COLOR");
       ::close(from_child);
-      for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1})
+      for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2})
         ::signal(signal, SIG_DFL);  // not the test framework's, nor nohup's
       // On a thread of its own nothing of the test framework is on the stack that could catch what escapes.
       int code = 0;

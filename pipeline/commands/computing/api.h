@@ -3,6 +3,7 @@
 // is first asked for: loading LibTorch takes longer than all else that the other commands do.
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -44,11 +45,31 @@ struct TestRequest {
   Arguments words = {};  ///< for the ranks that are started here
 };
 
+/// What that of `flowtrain export` says of a net that is to be traced.
+struct ExportRequest {
+  const Config& config;
+  std::filesystem::path snapshot;
+  bool averaged;                  ///< the weights' average, of a run with [ema]
+  std::filesystem::path script;   ///< the TorchScript file to write
+  std::filesystem::path samples;  ///< pictures and outputs for convert() (pipeline/export/convert.h); empty: none
+};
+
+/// What that of `flowtrain snapshot average` says.
+struct AverageRequest {
+  const Config& config;
+  std::vector<std::filesystem::path> snapshots;
+  std::filesystem::path out;  ///< the run's folder to make
+  bool keeps_statistics;      ///< batch normalisation has the mean of the snapshots' statistics
+  std::uint64_t batches;      ///< training batches that statistics are taken over; 0: an epoch
+};
+
 /// What the library offers. Functions return exit codes and throw as commands do.
 struct ComputingParts {
   int (*train)(const TrainRequest& request, Interrupt& interrupt);
   int (*bench)(const Launch& launch, const BenchRequest& request);
   int (*test)(const TestRequest& request, Interrupt& interrupt);
+  int (*export_net)(const ExportRequest& request);
+  int (*average)(const AverageRequest& request);
   std::unique_ptr<Learner> (*make_learner)(const LearnerSpec& spec);
   std::string (*torch_version)();
   std::string (*torch_folder)();

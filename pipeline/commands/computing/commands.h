@@ -8,5 +8,7 @@ namespace flowtrain::commands::computing {
 int train(const TrainRequest& request, Interrupt& interrupt);
 int bench(const Launch& launch, const BenchRequest& request);
 int test(const TestRequest& request, Interrupt& interrupt);
+int export_net(const ExportRequest& request);
+int average(const AverageRequest& request);
 
 }  // namespace flowtrain::commands::computing

@@ -9,7 +9,8 @@ namespace flowtrain::commands {
 extern "C" const ComputingParts* flowtrain_computing_parts() {
   keep_freed_memory();
   static constexpr ComputingParts parts{
-      computing::train, computing::bench, computing::test, make_torch_learner, torch_version, torch_folder,
+      computing::train,   computing::bench,   computing::test, computing::export_net,
+      computing::average, make_torch_learner, torch_version,   torch_folder,
   };
   return &parts;
 }

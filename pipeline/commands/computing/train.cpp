@@ -31,13 +31,14 @@ FindRows fitting(const RunOptions& options) {
 
 // What a run that computes on a GPU computes with; where the libraries do not load, the run says why when it needs
 // them.
-std::string environment_of(const Config& config, const RunOptions& options) {
+std::string environment_of(const Config& config, const RunOptions& options, const std::filesystem::path& run) {
   const std::string device = choose_device(config, options.local_rank, options.processes_here);
   try {
     if (device != "cpu") make_cuda_device(std::stoi(device.substr(device.find(':') + 1)), 1);
   } catch (const UserError&) {
   }
-  return environment_json(gpu_facts(), {{"torch", torch_version()}, {"device", device}});
+  return environment_json(gpu_facts(),
+                          {{"torch", torch_version()}, {"device", device}, {start_folder_key, start_folder(run)}});
 }
 
 // Rank 0's log is the run's; the others' are beside it, on a machine that sees the folder, and can be done without.
@@ -95,7 +96,7 @@ int train_here(const StartOptions& start, RunOptions options, Interrupt& interru
     // A start that fails from here on leaves no folder: nobody makes a file in it any more.
     options.group->sum("the opening of logs", opened);
     if (ready.folder) {
-      const std::string environment = environment_of(ready.config, options) + "\n";
+      const std::string environment = environment_of(ready.config, options, ready.folder->path()) + "\n";
       const Interrupt::Deferral whole(&interrupt);
       write_file_atomically(ready.folder->path() / "env.json", environment);
       log_info("run folder " + ready.folder->path().string());

@@ -1,0 +1,88 @@
+// What flowtrain snapshot average does once its command line is read.
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <utility>
+
+#include "pipeline/commands/computing/commands.h"
+#include "pipeline/config/run_folder.h"
+#include "pipeline/session/session.h"
+#include "pipeline/snapshot/atomic_folder.h"
+#include "pipeline/snapshot/average.h"
+#include "pipeline/telemetry/log.h"
+#include "pipeline/train/run_state.h"
+#include "stages/torch/learner/batch_statistics.h"
+
+namespace flowtrain::commands::computing {
+
+namespace {
+
+bool has_running_statistics(const std::vector<StateTensor>& model) {
+  return std::ranges::any_of(model, [](auto& tensor) { return tensor.name.ends_with("running_mean"); });
+}
+
+/// Of the averaged weights: the mean over `batches` training batches; 0: those of an epoch.
+void take_statistics(std::vector<StateTensor>& model, const Config& config, std::uint64_t batches) {
+  Session session(config);
+  session.open_training();
+  session.prepare();
+  RunPlan plan = session.run_plan();
+  plan.last = batches > 0 ? batches : session.epoch();
+  const auto loader = session.make_training_loader(plan);
+  BatchStatistics statistics(session.learner_spec(loader->layout(), config), model);
+  const std::uint64_t last = plan.last * plan.accum;
+  loader->start();
+  for (std::uint64_t batch = 0; batch < last; ++batch) {
+    Ticket ticket;
+    if (!loader->next(ticket)) throw InternalError("the loader ended");
+    Slab& slab = loader->slab(ticket);
+    if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
+    statistics.add(slab);
+    loader->release(ticket);
+  }
+  loader->stop();
+  model = statistics.model();
+  log_info(concat("the statistics of ", statistics.layers(), " layers of batch normalisation are those of ", last,
+                  " training batches"));
+}
+
+/// The state of a run that has weights, and all else to begin anew.
+std::string state_of(const OpenSnapshot& snapshot) {
+  RunState state = RunState::from_json(snapshot.state_json);
+  RunState kept;
+  kept.iteration = state.iteration;
+  kept.samples = state.samples;
+  kept.samples_per_epoch = state.samples_per_epoch;
+  kept.order = std::move(state.order);
+  kept.bad_samples = state.bad_samples;
+  kept.world = state.world;
+  kept.classes = state.classes;
+  kept.fingerprints = state.fingerprints;
+  kept.saved = {"params"};
+  return kept.to_json();
+}
+
+}  // namespace
+
+int average(const AverageRequest& request) {
+  std::vector<OpenSnapshot> snapshots;
+  for (auto& path : request.snapshots) snapshots.push_back(open_snapshot(path));
+  std::vector<StateTensor> model = averaged_weights(snapshots);
+  if (!request.keeps_statistics && has_running_statistics(model))
+    take_statistics(model, request.config, request.batches);
+
+  std::vector<TensorView> views;
+  for (auto& tensor : model)
+    views.push_back({tensor.name, tensor.dtype, tensor.shape, tensor.bytes.data(), tensor.bytes.size()});
+  const auto newest = std::ranges::max_element(snapshots, {}, &OpenSnapshot::iteration);
+  const auto folder = RunFolder::create_at(request.out);
+  const auto config = to_toml(request.config);
+  const auto path =
+      write_snapshot(folder.snapshots(), {newest->iteration, std::move(views), {}, state_of(*newest), config});
+  write_file_atomically(folder.config_file(), config);
+  std::puts(path.c_str());
+  return 0;
+}
+
+}  // namespace flowtrain::commands::computing

@@ -1,0 +1,102 @@
+// flowtrain export RUN --out FILE
+
+#include <cstdlib>
+#include <iostream>
+#include <map>
+
+#include "pipeline/commands/computing/api.h"
+#include "pipeline/commands/flags.h"
+#include "pipeline/export/convert.h"
+#include "pipeline/snapshot/tool.h"
+#include "sampling/core/error.h"
+
+namespace flowtrain::commands {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::map<std::string, std::string> format_of_ending{
+    {".safetensors", "safetensors"}, {".pt", "torchscript"}, {".onnx", "onnx"}, {".pt2", "aoti"}};
+
+std::string format_by_ending(const fs::path& out) {
+  const auto found = format_of_ending.find(out.extension().string());
+  if (found != format_of_ending.end()) return found->second;
+  throw UserError(ExitCode::usage, concat("--out ", out.string(), ": its ending says no format"),
+                  "give it one of .safetensors, .pt, .onnx and .pt2, or name the --format");
+}
+
+/// A new folder, removed with all that is in it.
+class Workplace {
+ public:
+  Workplace() {
+    std::string name = (fs::temp_directory_path() / "flowtrain-export-XXXXXX").string();
+    if (!::mkdtemp(name.data()))
+      throw UserError(ExitCode::snapshot, "no folder can be made in " + fs::temp_directory_path().string(),
+                      "TMPDIR names another place");
+    path_ = name;
+  }
+  ~Workplace() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  Workplace(const Workplace&) = delete;
+
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+}  // namespace
+
+int export_net(const Arguments& arguments, Interrupt&) {
+  CLI::App app(
+      "Writes a trained net for other programs: its weights (safetensors, with the reference's names), or the net\n"
+      "itself in eval mode. TorchScript is traced and must give what the net gives, bit for bit, on samples of the\n"
+      "validation data. ONNX and an AOTInductor package are made of that by a Python with torch (for ONNX also onnx "
+      "and\n"
+      "onnxruntime), and must agree to 1e-4 on the same samples.",
+      "flowtrain export");
+  std::string place, format, python = "python3", requested;
+  fs::path out;
+  std::uint64_t iteration = 0;
+  bool averaged = false;
+  std::vector<std::string> set;
+  add_path(app, "PLACE", place, "a run's folder, its snapshots folder, or one snapshot")->required();
+  add_path(app, "--out", out, "the file to write")->required();
+  app.add_option("--format", format,
+                 "safetensors, torchscript, onnx or aoti; otherwise as FILE ends: " +
+                     std::string(".safetensors, .pt, .onnx, .pt2"))
+      ->check(CLI::IsMember({"safetensors", "torchscript", "onnx", "aoti"}));
+  auto* iter = app.add_option("--iter", iteration,
+                              "the snapshot of this iteration; otherwise the best one, or the newest where none is the "
+                              "best, as `flowtrain test` has it");
+  add_path(app, "--snapshot", requested, "best or latest of the run, or a snapshot's folder")->excludes(iter);
+  app.add_flag("--average", averaged, "the weights' average, of a run with [ema]");
+  auto* checks_in = add_path(app, "--python", python,
+                             "onnx, aoti: the Python that makes them; torchscript: one in which it is checked, too")
+                        ->capture_default_str();
+  app.add_option("--set", set, "KEY=VALUE: another value of the configuration, data.path say; repeatable")
+      ->allow_extra_args(false);
+  if (!parse(app, arguments)) return 0;
+
+  if (format.empty()) format = format_by_ending(out);
+  const ChosenSnapshot chosen = snapshot_of(place, {*iter ? std::optional(iteration) : std::nullopt, requested});
+  if (format == "safetensors") {
+    export_weights(chosen, averaged, out, std::cout);
+    return 0;
+  }
+  std::vector<Override> overrides;
+  for (auto& each : set) overrides.push_back(parse_set(each));
+  const Config config = load_config(chosen.path / "config.toml", overrides);
+  if (format == "torchscript" && !*checks_in)
+    return computing_parts().export_net({config, chosen.path, averaged, out, {}});
+  const Workplace workplace;
+  const Conversion conversion{format, workplace.path() / "script.pt", workplace.path() / "samples", fs::absolute(out)};
+  const int code = computing_parts().export_net({config, chosen.path, averaged, conversion.script, conversion.samples});
+  if (code == 0) convert(python, conversion);
+  return code;
+}
+
+}  // namespace flowtrain::commands

@@ -1,0 +1,157 @@
+#include "sampling/sources/hold_out.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <span>
+#include <unordered_map>
+
+#include "sampling/core/error.h"
+#include "sampling/core/parse.h"
+#include "sampling/core/text.h"
+#include "sampling/datasets/coco_instances.h"
+#include "sampling/fingerprint.h"
+#include "sampling/io/descriptor.h"
+
+namespace flowtrain {
+namespace {
+
+/// Samples of one name.
+struct Unit {
+  std::string name;
+  std::uint64_t hash;
+  std::vector<std::uint64_t> ids;
+};
+
+/// By class; -1: samples without one.
+std::map<std::int64_t, std::vector<Unit>> units_by_class(const Dataset& dataset) {
+  struct Place {
+    std::int64_t label;
+    std::size_t index;
+  };
+  std::map<std::int64_t, std::vector<Unit>> classes;
+  std::unordered_map<std::string, Place> places;
+  for (std::uint64_t id = 0; id < dataset.size(); ++id) {
+    auto name = name_of(dataset, id);
+    const auto [place, is_new] = places.try_emplace(name, Place{dataset.label(id), 0});
+    auto& units = classes[place->second.label];
+    if (is_new) {
+      place->second.index = units.size();
+      const std::uint64_t hash = fingerprint_of(name);
+      units.push_back({std::move(name), hash, {}});
+    }
+    units[place->second.index].ids.push_back(id);
+  }
+  return classes;
+}
+
+void append(std::vector<std::uint64_t>& ids, const Unit& unit) {
+  ids.insert(ids.end(), unit.ids.begin(), unit.ids.end());
+}
+
+constexpr std::string_view heading = "split\tname\n";
+constexpr std::string_view validation_word = "validation\t", training_word = "training\t", end_word = "samples\t";
+
+bool fits_a_line(const std::string& name) { return !name.empty() && name.find('\n') == name.npos; }
+
+std::string as_text(const KnownSplit& split) {
+  std::string text(heading);
+  for (auto& [name, is_validation] : split) {
+    text += is_validation ? validation_word : training_word;
+    text += name;
+    text += '\n';
+  }
+  return text + std::string(end_word) + std::to_string(split.size()) + '\n';
+}
+
+}  // namespace
+
+HoldOut hold_out(const Dataset& dataset, double share, const KnownSplit& known) {
+  HoldOut split;
+  for (auto& [label, units] : units_by_class(dataset)) {
+    std::uint64_t samples = 0, held = 0;
+    std::vector<const Unit*> open;
+    for (auto& unit : units) {
+      samples += unit.ids.size();
+      const auto before = known.find(unit.name);
+      if (before == known.end()) {
+        open.push_back(&unit);
+        continue;
+      }
+      if (before->second) held += unit.ids.size();
+      append(before->second ? split.validation : split.training, unit);
+    }
+    std::ranges::sort(open, {}, [](const Unit* unit) { return std::pair(unit->hash, std::string_view(unit->name)); });
+    const auto wanted = std::llround(share * static_cast<double>(samples));
+    const auto distance = [&](std::uint64_t taken) { return std::abs(wanted - static_cast<long long>(taken)); };
+    for (const Unit* unit : open) {
+      const bool nearer = distance(held + unit->ids.size()) < distance(held);
+      if (nearer) held += unit->ids.size();
+      append(nearer ? split.validation : split.training, *unit);
+    }
+  }
+  std::ranges::sort(split.training);
+  std::ranges::sort(split.validation);
+  return split;
+}
+
+KnownSplit SplitFile::read() const {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path_, ignored)) return {};
+  const auto damaged = [&](const std::string& what) {
+    return UserError(ExitCode::data, concat(path_.string(), ": ", what),
+                     "mend it, or remove it: then the samples are split anew");
+  };
+  std::ifstream stream(path_, std::ios::binary);
+  std::string line;
+  if (!std::getline(stream, line) || line + '\n' != heading) throw damaged("no list of a split");
+  KnownSplit split;
+  while (std::getline(stream, line)) {
+    if (line.starts_with(end_word)) {
+      if (parse_number<std::uint64_t>(std::string_view(line).substr(end_word.size())) != split.size())
+        throw damaged(concat("has ", split.size(), " samples, and its last line says otherwise"));
+      return split;
+    }
+    const bool is_validation = line.starts_with(validation_word);
+    if (!is_validation && !line.starts_with(training_word))
+      throw damaged(concat("line ", split.size() + 2, ": expected training or validation, a tab and a name"));
+    split[line.substr((is_validation ? validation_word : training_word).size())] = is_validation;
+  }
+  throw damaged("its end is missing");
+}
+
+bool SplitFile::keep(const NamedDataset& dataset, const HoldOut& split, KnownSplit known) const {
+  const std::size_t before = known.size();
+  for (const auto& [ids, is_validation] : {std::pair(&split.validation, true), {&split.training, false}})
+    for (const auto id : *ids)
+      if (auto name = dataset.name(id); fits_a_line(name)) known.emplace(std::move(name), is_validation);
+  if (known.size() == before) return before > 0;
+  const auto text = as_text(known);
+  write_cache_file(path_, path_.string() + ".", {std::as_bytes(std::span(text))},
+                   [](int file) { return fchmod(file, 0644) == 0; });
+  std::error_code error;
+  return std::filesystem::file_size(path_, error) == text.size() && !error;
+}
+
+Record SubsetDataset::read(std::uint64_t id, ReadBuffer& buffer) const {
+  Record record = whole_->read(ids_[id], buffer);
+  record.id = id;
+  return record;
+}
+
+std::shared_ptr<const BoxAnnotations> SubsetDataset::annotations() const {
+  const auto all = whole_->annotations();
+  if (!all) return nullptr;
+  auto some = std::make_shared<BoxAnnotations>(*all);
+  some->image_ids.clear();
+  for (const auto id : ids_) some->image_ids.push_back(all->image_ids[id]);
+  return some;
+}
+
+std::uint64_t SubsetDataset::fingerprint() const {
+  return fingerprint_of(std::as_bytes(std::span(ids_)), whole_->fingerprint());
+}
+
+}  // namespace flowtrain

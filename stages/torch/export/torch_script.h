@@ -1,0 +1,37 @@
+#pragma once
+// A net as TorchScript, which Python and C++ programs run without flowtrain. This header needs no torch.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "stages/learner_spec.h"
+
+namespace flowtrain {
+
+/// Values of a tensor, f32, row by row.
+struct PlainTensor {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  std::string bytes;
+};
+
+/// A net that was traced, with what it was compared on.
+struct TorchScript {
+  std::string bytes;                 ///< of the file that torch.jit.load() reads
+  double greatest_difference = 0;    ///< between its outputs and the net's
+  PlainTensor image;                 ///< the pictures, (B, C, H, W), as the net gets them
+  std::vector<PlainTensor> outputs;  ///< the net's
+};
+
+/// Traces the forward pass of the spec's net with the weights `model`, in eval mode on the CPU. Loads the result again,
+/// and compares both on all pictures of `slab`, a validation batch in the layout spec.train_layout, and on the first
+/// one alone. The module's forward takes `image`, f32 (B, C, H, W), of any B (H and W stay); it returns the net's one
+/// output, or a tuple of them, whose names are the lines of the extra file outputs.txt. `facts` is JSON that goes into
+/// the file, too: torch.jit.load() gives it as
+/// _extra_files["flowtrain.json"]. Throws UserError: usage for a net that is a script already, snapshot where `model`
+/// is not of that net.
+TorchScript trace_net(const LearnerSpec& spec, const std::vector<StateTensor>& model, Slab& slab,
+                      const std::string& facts);
+
+}  // namespace flowtrain

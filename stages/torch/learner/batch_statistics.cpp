@@ -1,0 +1,57 @@
+#include "stages/torch/learner/batch_statistics.h"
+
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include "nets/models/module_net.h"
+#include "sampling/core/random.h"
+#include "sampling/core/settings.h"
+#include "stages/torch/batch.h"
+#include "stages/torch/learner/learner_net.h"
+#include "stages/torch/learner/parameter_groups.h"
+#include "stages/torch/state_copy.h"
+
+namespace flowtrain {
+
+struct BatchStatistics::Impl {
+  Impl(const LearnerSpec& spec, const std::vector<StateTensor>& model)
+      : net(make_learner_net(spec)),
+        weights(*net, at::Device(spec.device), false),
+        batches(make_train_batches(spec, spec.train_layout)) {
+    auto* const modules = dynamic_cast<nets::ModuleNet*>(net.get());
+    if (!modules)
+      throw spec.net.error("name", "the batch normalisation of a script cannot take its statistics anew",
+                           ExitCode::usage, "--keep-statistics takes the mean of the snapshots' own");
+    weights.load(model);
+    net->freeze(share_out(weights.parameters(), spec.optims, spec.groups).frozen);
+    net->train(true);
+    layers = modules->restart_batch_norm();
+    torch::manual_seed(Stream(spec.seed, Purpose::net, 0).next64());  // for dropout
+  }
+
+  std::shared_ptr<nets::Net> net;
+  mutable Weights weights;
+  std::unique_ptr<BatchAdapter> batches;
+  std::size_t layers = 0;
+};
+
+BatchStatistics::BatchStatistics(const LearnerSpec& spec, const std::vector<StateTensor>& model)
+    : impl_(std::make_unique<Impl>(spec, model)) {}
+BatchStatistics::~BatchStatistics() = default;
+
+std::size_t BatchStatistics::layers() const { return impl_->layers; }
+
+void BatchStatistics::add(Slab& slab) {
+  const at::NoGradGuard no_gradients;
+  impl_->net->forward((*impl_->batches)(slab));
+  if (slab.owner().copies()) slab.owner().consumed(slab.ticket().slot);
+}
+
+std::vector<StateTensor> BatchStatistics::model() const {
+  LearnerState state;
+  impl_->weights.copy({}, state);
+  state.settle();
+  return std::move(state.model);
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,16 @@
+#pragma once
+// What the program says when it refuses something.
+
+#include <doctest/doctest.h>
+
+#include "tests/support/program.h"
+
+namespace flowtrain {
+
+inline void check_refused(const Outcome& outcome, int code, const Words& texts) {
+  CHECK_EXIT(outcome, code);
+  for (auto& text : texts) CHECK_SAYS(outcome, text);
+  CHECK_MESSAGE(outcome.err.find("internal error") == std::string::npos, outcome);
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,97 @@
+// Data without a validation split: what is held out of it, and what is said of that.
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "tests/program/picture_files.h"
+#include "tests/program/refusals.h"
+
+namespace flowtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+void write_animals(const TempFolder& folder, const std::string& stem, int number) {
+  const auto jpeg = encode_jpeg(gradient_picture(16, 16, 3));
+  for (const std::string animal : {"cat", "dog"})
+    for (int i = 0; i < number; ++i)
+      folder.write("animals/" + animal + "/" + stem + std::to_string(i) + ".jpg",
+                   {reinterpret_cast<const char*>(jpeg.data()), jpeg.size()});
+}
+
+const Words on_animals{"--set", "data.dataset=image_folder", "--set", "data.path=animals", "--set", "sampler.size=16"};
+const std::string split_file = "animals/val_share-0.1.tsv";
+
+/// The lines of a split's file.
+std::set<std::string> lines_of(const fs::path& file) {
+  std::ifstream stream(file);
+  std::set<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.insert(line);
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("without a validation split a tenth of each class is held out, and stays so when pictures are added") {
+  const TempRun place(without_shapes());
+  write_animals(place.folder(), "", 60);
+  const auto first = place.train(on_animals);
+  REQUIRE_EXIT(first, 0);
+  CHECK_SAYS(first,
+             "validation: 10 % of the samples of each class are held out of the training data (data.val_share, as the "
+             "data has no validation split; 0 turns that off): 108 to train on, 12 to validate on; animals/"
+             "val_share-0.1.tsv keeps which");
+  CHECK_SAYS(first, "data: 108 samples in 2 classes, 12 for validation");
+  const auto before = lines_of(place.path(split_file));
+
+  write_animals(place.folder(), "new", 25);
+  const auto second = place.train(on_animals);
+  REQUIRE_EXIT(second, 0);
+  CHECK_SAYS(second, "153 to train on, 17 to validate on");  // 8.5 of 85 in each class
+  auto after = lines_of(place.path(split_file));
+  for (auto& line : before)
+    if (!line.starts_with("samples")) CHECK(after.contains(line));
+
+  // Other commands see the same samples, and write nothing.
+  const auto tested = place.run({"test", "runs/tiny-2"});
+  REQUIRE_EXIT(tested, 0);
+  CHECK(lines_of(place.path(split_file)) == after);
+}
+
+TEST_CASE("val_share says how many; 0 turns it off, which is warned of") {
+  const TempRun place(without_shapes());
+  write_animals(place.folder(), "", 20);
+  const auto off = place.train(with(on_animals, {"--set", "data.val_share=0"}));
+  REQUIRE_EXIT(off, 0);
+  CHECK_SAYS(off, "[data.val] has the samples that are trained on");
+  CHECK_FALSE(fs::exists(place.path("animals/val_share-0.1.tsv")));
+  const auto half = place.train(with(on_animals, {"--set", "data.val_share=0.5"}));
+  REQUIRE_EXIT(half, 0);
+  CHECK_SAYS(half, "data: 20 samples in 2 classes, 20 for validation");
+  // Nothing is held out for validations that there are none of.
+  const auto none = place.train(with(on_animals, {"--set", "val.every=0"}));
+  REQUIRE_EXIT(none, 0);
+  CHECK_SAYS(none, "data: 40 samples in 2 classes;");
+  const auto again = place.train(with(on_animals, {"--set", "data.val_share=0.5", "--resume", "auto"}));
+  check_refused(again, 2, {"data.val_share"});
+}
+
+TEST_CASE("val_share takes from the training split, and refuses validation data beside it") {
+  const TempRun place(without_shapes());
+  write_pictures(place.folder());
+  const Words words{"--set", "data.dataset=image_folder", "--set", "data.path=pictures",
+                    "--set", "sampler.size=16",           "--set", "data.val_share=0.25"};
+  const auto shared = place.train(words);
+  REQUIRE_EXIT(shared, 0);
+  CHECK_SAYS(shared, "data: 18 samples in 2 classes, 6 for validation");
+  check_refused(place.train(with(words, {"--set", "data.val.split=val"})), 2,
+                {"data.val_share", "data.val.split is given, too"});
+  check_refused(place.train(with(words, {"--set", "data.val.val_share=0.5"})), 2, {"set it in [data]"});
+  const auto cheats = place.train({"--set", "data.dataset=image_folder", "--set", "data.path=pictures", "--set",
+                                   "sampler.size=16", "--set", "data.val.split=train"});
+  REQUIRE_EXIT(cheats, 0);
+  CHECK_SAYS(cheats, "[data.val] has the samples that are trained on");
+}
+
+}  // namespace flowtrain
