@@ -1,9 +1,9 @@
 """Makes an ONNX file or an AOTInductor package of a TorchScript net, and checks it on real samples.
 
 `flowtrain export` runs this with a Python that has torch: FORMAT SCRIPT SAMPLES OUT. SCRIPT is the TorchScript file.
-SAMPLES holds pictures as the net gets them, SAMPLES.outputs what it gives for them (f32), SAMPLES.json their shapes. OUT
-is the file to write; of the format "torchscript" SCRIPT itself is checked and moved there. The greatest difference to
-the net's outputs is printed; above 1e-4 nothing is written.
+SAMPLES holds pictures as the net gets them, SAMPLES.outputs what it gives for them (f32), SAMPLES.json their shapes.
+OUT is the file to write; of the format "torchscript" SCRIPT itself is checked and moved there. The greatest difference
+to the net's outputs is printed; above 1e-4 nothing is written.
 """
 import json
 import math
