@@ -137,7 +137,7 @@ PipelineLoad measure(const Case& times, unsigned workers, double seconds) {
   const auto begin = std::chrono::steady_clock::now();
   while (seconds_since(begin) < seconds) step();
   consumer.wall_s = seconds_since(begin);
-  const auto load = meter.load(consumer);
+  auto load = meter.load(consumer);
   loader.stop();
   return load;
 }
