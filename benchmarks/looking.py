@@ -19,7 +19,7 @@ import time
 
 CONFIG = """name = "tiny"
 [run]
-max_iter = 20000
+max_iter = 8000
 threads = 1
 [data]
 dataset = "shapes"
@@ -35,7 +35,7 @@ hidden = [32]
 [optim]
 lr = 0.01
 [val]
-every = 5000
+every = 2000
 [snapshot]
 every = 0
 final = false

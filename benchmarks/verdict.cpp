@@ -20,6 +20,7 @@
 #include "sampling/core/mutex.h"
 #include "sampling/core/random.h"
 #include "stages/clock.h"
+#include "tests/support/fakes.h"
 
 using namespace flowtrain;
 
@@ -93,24 +94,15 @@ class Shuffled : public Order {
 };
 
 /// The CPU, posing as a device whose copies take a while.
-class SlowDevice : public Device {
+class SlowDevice : public testing::CopyingDevice {
  public:
   explicit SlowDevice(double copy_ms) : copy_ms_(copy_ms) {}
   std::string name() const override { return "slow"; }
   bool copies() const override { return copy_ms_ > 0; }
-  void* allocate_host(std::size_t bytes) override { return std::malloc(bytes); }
-  void free_host(void* memory) noexcept override { std::free(memory); }
-  void* allocate_device(std::size_t bytes) override { return std::malloc(bytes); }
-  void free_device(void* memory) noexcept override { std::free(memory); }
-  void start_copy(std::uint32_t, void* to, const void* from, std::size_t bytes) override {
+  void start_copy(std::uint32_t slot, void* to, const void* from, std::size_t bytes) override {
     rest(copy_ms_);
-    std::memcpy(to, from, bytes);
+    CopyingDevice::start_copy(slot, to, from, bytes);
   }
-  void wait_copy(std::uint32_t) override {}
-  void consumed(std::uint32_t) override {}
-  void wait_host_free(std::uint32_t) override {}
-  void normalise(const std::uint8_t*, float*, std::size_t, int, const float*, const float*) override {}
-  void mix(const std::uint8_t*, float*, std::size_t, const PictureShape&, const PixelRule&, const PixelMix&) override {}
 
  private:
   const double copy_ms_;
@@ -145,7 +137,7 @@ PipelineLoad measure(const Case& times, unsigned workers, double seconds) {
   const auto begin = std::chrono::steady_clock::now();
   while (seconds_since(begin) < seconds) step();
   consumer.wall_s = seconds_since(begin);
-  const auto load = meter.load(consumer);
+  auto load = meter.load(consumer);
   loader.stop();
   return load;
 }

@@ -76,9 +76,17 @@ void Profile::count_wall() {
   since_ = now;
 }
 
+namespace {
+
+FlightPlace place_of(Phase phase) {
+  return {.name = to_text(phase), .kind = phase == Phase::data ? FlightKind::waits : FlightKind::work};
+}
+
+}  // namespace
+
 Profile::At::At(Profile* profile, Phase phase)
-    : begin_(Clock::now()),
-      flight_({.name = to_text(phase), .kind = phase == Phase::data ? FlightKind::waits : FlightKind::work}, begin_),
+    : begin_(profile ? Clock::now() : Clock::time_point()),
+      flight_(profile ? FlightSpan(place_of(phase), begin_) : FlightSpan(place_of(phase))),
       range_(to_text(phase)),
       profile_(profile),
       phase_(phase) {
@@ -88,9 +96,9 @@ Profile::At::At(Profile* profile, Phase phase)
 }
 
 Profile::At::~At() {
+  if (!profile_) return;
   const auto end = Clock::now();
   flight_.end(end);
-  if (!profile_) return;
   const double whole_s = seconds_of(end - begin_);
   if (outer_) outer_->inner_s_ += whole_s;
   profile_->innermost_ = outer_;

@@ -6,19 +6,16 @@ Skipped, with the reason, where there is no Chromium or the program is not built
 """
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from browser_tests import program_or_skip  # noqa: E402
+
 HOSTILE = ["</script><script>document.title='hacked'</script>", '"\'`', "\u2028",
            "<img src=x onerror=document.title='hacked'>"]
-
-
-def skip(reason):
-    print("skipped: " + reason)
-    sys.exit(77)
 
 
 def write_run(folder, lr, name):
@@ -139,11 +136,7 @@ def check_damaged(browser):
 
 
 def main():
-    program = sys.argv[1] + "/bin/flowtrain"
-    if not shutil.which("chromium"):
-        skip("there is no chromium")
-    if not os.path.exists(program):
-        skip("flowtrain is not built")
+    program = program_or_skip()
     good = True
     with tempfile.TemporaryDirectory() as folder:
         browser = Browser(folder + "/profile")

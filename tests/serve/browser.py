@@ -9,18 +9,15 @@ import html
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from browser_tests import program_or_skip  # noqa: E402
+
 HOSTILE = "<img src=x onerror=document.title='hacked'>"
-
-
-def skip(reason):
-    print("skipped: " + reason)
-    sys.exit(77)
 
 
 def train_line(iteration):
@@ -62,11 +59,7 @@ class Writer(threading.Thread):
 
 
 def main():
-    program = sys.argv[1] + "/bin/flowtrain"
-    if not shutil.which("chromium"):
-        skip("there is no chromium")
-    if not os.path.exists(program):
-        skip("flowtrain is not built")
+    program = program_or_skip()
     failures = []
 
     def check(name, page, *texts):
