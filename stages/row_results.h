@@ -20,6 +20,8 @@ struct RowResult {
   double loss = none;            ///< cross-entropy of this row's logits and label, of pixels their mean
   std::int64_t prediction = -1;  ///< the class with the largest logit
   double confidence = none;      ///< that class's probability by softmax, 0 … 1
+  double pixels = none;          ///< with a label, of a net that classifies pixels
+  double right_pixels = none;    ///< of them, those of the predicted class
   Image made;    ///< a picture that the net gives for the row: a generated one, or the predicted class of each pixel
   Image wanted;  ///< what `made` should be: the label of each pixel
 };

@@ -93,7 +93,8 @@ class TopK final : public Ratio {
 
   void add(const Labelled& rows) override {
     if (k_ > rows.classes()) too_few_classes(k_, rows.classes());
-    const at::Tensor best = std::get<1>(rows.logits.topk(k_, 1));
+    // Of equal logits argmax() takes the first one, as everything that names a prediction does.
+    const at::Tensor best = k_ == 1 ? rows.logits.argmax(1, /*keepdim=*/true) : std::get<1>(rows.logits.topk(k_, 1));
     const at::Tensor hits = best.eq(rows.label.unsqueeze(1)).sum();  // no class has a negative number
     add_sums(hits, rows.known.sum());
   }
@@ -102,13 +103,15 @@ class TopK final : public Ratio {
   std::int64_t k_;
 };
 
-/// exp of the mean cross-entropy, summed in f64.
+/// exp of the mean cross-entropy. A batch's sum is rounded to a multiple of 2^-20, so that f64 adds sums of batches
+/// exactly, in whatever order and however many processes have shared them out.
 class Perplexity final : public Ratio {
  public:
   void add(const Labelled& rows) override {
     const at::Tensor logs = rows.logits.to(at::kDouble).log_softmax(1);
     const at::Tensor log = logs.gather(1, rows.label.clamp_min(0).unsqueeze(1)).squeeze(1).masked_fill(~rows.known, 0);
-    add_sums(-log.sum(), rows.known.sum().to(at::kDouble));
+    constexpr double steps = 1 << 20;
+    add_sums(-log.sum().mul(steps).round().div(steps), rows.known.sum().to(at::kDouble));
   }
 
   std::vector<double> scalars(const std::vector<double>& totals) const override {

@@ -8,6 +8,7 @@
 #include "pipeline/commands/flags.h"
 #include "pipeline/export/convert.h"
 #include "pipeline/snapshot/tool.h"
+#include "pipeline/telemetry/interrupt.h"
 #include "sampling/core/error.h"
 
 namespace flowtrain::commands {
@@ -26,31 +27,38 @@ std::string format_by_ending(const fs::path& out) {
                   "give it one of .safetensors, .pt, .onnx and .pt2, or name the --format");
 }
 
-/// A new folder, removed with all that is in it.
+/// A new folder, removed with all that is in it, also where a signal ends the process.
 class Workplace {
  public:
-  Workplace() {
+  explicit Workplace(Interrupt& interrupt) : interrupt_(interrupt) {
     std::string name = (fs::temp_directory_path() / "flowtrain-export-XXXXXX").string();
     if (!::mkdtemp(name.data()))
       throw UserError(ExitCode::snapshot, "no folder can be made in " + fs::temp_directory_path().string(),
                       "TMPDIR names another place");
     path_ = name;
+    interrupt_.set_cleanup([path = path_] { remove(path); });
   }
   ~Workplace() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
+    interrupt_.set_cleanup({});
+    remove(path_);
   }
   Workplace(const Workplace&) = delete;
 
   const fs::path& path() const { return path_; }
 
  private:
+  static void remove(const fs::path& path) {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+
+  Interrupt& interrupt_;
   fs::path path_;
 };
 
 }  // namespace
 
-int export_net(const Arguments& arguments, Interrupt&) {
+int export_net(const Arguments& arguments, Interrupt& interrupt) {
   CLI::App app(
       "Writes a trained net for other programs: its weights (safetensors, with the reference's names), or the net\n"
       "itself in eval mode. TorchScript is traced and must give what the net gives, bit for bit, on samples of the\n"
@@ -92,7 +100,7 @@ int export_net(const Arguments& arguments, Interrupt&) {
   const Config config = load_config(chosen.path / "config.toml", overrides);
   if (format == "torchscript" && !*checks_in)
     return computing_parts().export_net({config, chosen.path, averaged, out, {}});
-  const Workplace workplace;
+  const Workplace workplace(interrupt);
   const Conversion conversion{format, workplace.path() / "script.pt", workplace.path() / "samples", fs::absolute(out)};
   const int code = computing_parts().export_net({config, chosen.path, averaged, conversion.script, conversion.samples});
   if (code == 0) convert(python, conversion);

@@ -36,7 +36,7 @@ ChosenSnapshot find_snapshot(const fs::path& place, std::optional<std::uint64_t>
 
 }  // namespace
 
-int predict(const Arguments& arguments, Interrupt&) {
+int predict(const Arguments& arguments, Interrupt& interrupt) {
   CLI::App app(
       "Predicts on pictures with the net of a snapshot: the classes and their probabilities, or the boxes of a net "
       "that\n"
@@ -99,11 +99,14 @@ int predict(const Arguments& arguments, Interrupt&) {
                                .logits = logits,
                                .csv = csv,
                                .jsonl = jsonl,
-                               .pictures = pictures};
+                               .pictures = pictures,
+                               .interrupt = &interrupt};
   // The net's threads that wait for each other leave the cores to those that decode: spinning, they take most of the
   // time of a small net. LibTorch's OpenMP reads this when it is loaded.
   ::setenv("OMP_WAIT_POLICY", "passive", /*overwrite=*/0);
-  return static_cast<int>(flowtrain::predict(request, computing_parts().make_learner));
+  const ExitCode code = flowtrain::predict(request, computing_parts().make_learner);
+  const auto signal = interrupt.requested();
+  return code == ExitCode::ok && signal ? Interrupt::exit_code(*signal) : static_cast<int>(code);
 }
 
 }  // namespace flowtrain::commands

@@ -123,10 +123,15 @@ void check_val_share(const Config& config) {
                       ExitCode::usage, "leave out val_share to validate on that, or that to hold out training samples");
   };
   if (const auto& sources = config.list("data.source"); !sources.empty()) refuse(sources.front(), "dataset");
-  const Settings& val = config.table("data.val");
-  for (auto& key : val.keys())
-    if (val.given(key.name) && !is_of_loader(key.name) && train.value(key.name) != val.value(key.name))
-      refuse(val, key.name);
+  const auto differs = [&](const std::string& key) {
+    const Settings& val = config.data(false);
+    return !val.has(key) || val.value(key) != train.value(key);
+  };
+  for (const char* table : {"data.val", "data.train"}) {
+    const Settings& own = config.table(table);
+    for (auto& key : own.keys())
+      if (own.given(key.name) && !is_of_loader(key.name) && differs(key.name)) refuse(own, key.name);
+  }
 }
 
 void check_pattern(const Settings& settings, const std::string& key) {

@@ -43,6 +43,11 @@ std::vector<std::string> idle_keys(const Config& config) {
       notes.push_back(concat(metric.table(), " (", metric.origin("name").text(), ") is not measured: '",
                              label_of(metric), "' is not among val.metrics (", val.origin("metrics").text(), ")"));
   const Settings& snapshot = config.table("snapshot");
+  if (period(snapshot, "every", /*by_clock=*/true).seconds() > 0 && train.text("nonfinite") == "rollback")
+    notes.push_back(concat("snapshots by the clock (snapshot.every, ", snapshot.origin("every").text(),
+                           ") are not what a rollback (train.nonfinite, ", train.origin("nonfinite").text(),
+                           ") goes back to, as they come at other iterations each time: it goes back to the start, or "
+                           "to the last validation; a number of iterations keeps nearer points"));
   if (snapshot.text("when_busy") == "skip" && train.text("nonfinite") == "rollback")
     notes.push_back(concat("snapshot.when_busy (", snapshot.origin("when_busy").text(),
                            ") is not read: rollbacks (train.nonfinite, ", train.origin("nonfinite").text(),

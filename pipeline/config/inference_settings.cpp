@@ -42,6 +42,9 @@ std::string short_name(const Override& change) {
 // The settings of one [[test.sweep]]: the keys change together, and their values are part of the name.
 std::vector<InferenceSetting> alternatives(const Settings& sweep) {
   std::vector<InferenceSetting> all;
+  if (sweep.texts("set").empty())
+    throw sweep.error("set", "it is empty: there is nothing to sweep", ExitCode::usage,
+                      "[\"sampler.size=64|96\"], say");
   for (auto& change : sweep.texts("set")) {
     const Override whole = parsed(sweep, change);
     const auto values = divided(whole.value);

@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 #include <utility>
 
 #include "sampling/core/error.h"
@@ -107,8 +109,14 @@ RunFolder RunFolder::lock(const fs::path& path) {
   int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (descriptor < 0) throw failed("open", file, std::strerror(errno));
   RunFolder folder(path, descriptor);  // closes the descriptor from here on
-  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+  // writer_of() holds it for an instant, which is no writer.
+  int tries = 20;
+  while (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
     int reason = errno;
+    if (reason == EWOULDBLOCK && --tries > 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      continue;
+    }
     if (reason != EWOULDBLOCK) throw failed("lock", file, std::strerror(reason));
     throw UserError(ExitCode::snapshot, "the run in '" + path.string() + "' is being written by " + holder(descriptor),
                     "wait for it or stop it, or start another run with --run-dir DIR");

@@ -3,6 +3,7 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
+#include "pipeline/session/leaders_work.h"
 #include "pipeline/train/policies.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
@@ -38,6 +39,20 @@ void together(Group& group, const char* what, const std::function<void()>& work)
     if (!fields.contains("code")) throw InternalError(fields.at("text").get<std::string>());
     throw UserError(static_cast<ExitCode>(fields.at("code").get<int>()), fields.at("text"), fields.at("hint"));
   }
+}
+
+void in_leader(Group& group, const char* what, const std::function<void()>& work) {
+  std::exception_ptr error;
+  let_leader_work(group, what, [&] {
+    try {
+      work();
+    } catch (...) {
+      error = std::current_exception();
+    }
+  });
+  together(group, what, [&] {
+    if (error) std::rethrow_exception(error);
+  });
 }
 
 }  // namespace flowtrain

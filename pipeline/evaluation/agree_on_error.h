@@ -12,4 +12,8 @@ namespace flowtrain {
 /// that no other snapshot or set would be spared (is_survivable). A collective; `what`: see Group.
 void together(Group& group, const char* what, const std::function<void()>& work);
 
+/// Carries out `work` in rank 0 while the others wait, however long that takes, and throws on all ranks what it has
+/// thrown, as together() does. A collective.
+void in_leader(Group& group, const char* what, const std::function<void()>& work);
+
 }  // namespace flowtrain

@@ -13,6 +13,7 @@
 #include "pipeline/evaluation/test_sets.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/telemetry/format.h"
+#include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/json_lines.h"
 #include "sampling/codecs/encode.h"
 #include "stages/detection/draw.h"
@@ -90,12 +91,11 @@ class Pairs {
 // The objects of pictures, ready to be put together in any number.
 class Objects {
  public:
-  explicit Objects(const Pairs& pairs) : pairs_(pairs) {
-    for (std::size_t i = 0; i < pairs.size(); ++i)
-      for (const json* sample : {&pairs.a(i), &pairs.b(i)})
-        for (const char* list : {"truth", "found"})
-          for (auto& box : sample->at(list))
-            categories_.emplace(box.at("label").get<std::string>(), static_cast<std::int64_t>(categories_.size()));
+  explicit Objects(const Pairs& pairs) {
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      a_.push_back(read(pairs.a(i)));
+      b_.push_back(read(pairs.b(i)));
+    }
   }
 
   // COCO's AP over pictures, each as often as it was drawn.
@@ -105,27 +105,49 @@ class Objects {
     for (auto& [name, id] : categories_) truth.categories.push_back({id, name});
     for (std::size_t i = 0; i < drawn.size(); ++i)
       for (std::uint32_t copy = 0; copy < drawn[i]; ++copy)
-        add(of_a ? pairs_.a(i) : pairs_.b(i), static_cast<std::int64_t>(truth.images.size()), truth, found);
+        add((of_a ? a_ : b_)[i], static_cast<std::int64_t>(truth.images.size()), truth, found);
     return coco_evaluate(truth, found, std::max(1U, std::thread::hardware_concurrency())).all.ap;
   }
 
  private:
-  void add(const json& sample, std::int64_t image, GroundTruth& truth, std::vector<FoundObject>& found) const {
-    truth.images.push_back(image);
+  // Of one picture.
+  struct OfPicture {
+    std::vector<TrueObject> truth;
+    std::vector<FoundObject> found;
+  };
+
+  OfPicture read(const json& sample) {
+    OfPicture objects;
     for (auto& box : sample.at("truth")) {
       const auto& at = box.at("bbox");
-      truth.objects.push_back({image, categories_.at(box.at("label").get<std::string>()), at[0], at[1], at[2], at[3],
-                               box.at("area"), box.at("ignore")});
+      objects.truth.push_back({0, category(box), at[0], at[1], at[2], at[3], box.at("area"), box.at("ignore")});
     }
     for (auto& box : sample.at("found")) {
       const auto& at = box.at("bbox");
-      found.push_back(
-          {image, categories_.at(box.at("label").get<std::string>()), at[0], at[1], at[2], at[3], box.at("score")});
+      objects.found.push_back({0, category(box), at[0], at[1], at[2], at[3], box.at("score")});
+    }
+    return objects;
+  }
+
+  std::int64_t category(const json& box) {
+    const auto next = static_cast<std::int64_t>(categories_.size());
+    return categories_.emplace(box.at("label").get<std::string>(), next).first->second;
+  }
+
+  static void add(const OfPicture& objects, std::int64_t image, GroundTruth& truth, std::vector<FoundObject>& found) {
+    truth.images.push_back(image);
+    for (TrueObject object : objects.truth) {
+      object.image_id = image;
+      truth.objects.push_back(object);
+    }
+    for (FoundObject object : objects.found) {
+      object.image_id = image;
+      found.push_back(object);
     }
   }
 
-  const Pairs& pairs_;
   std::map<std::string, std::int64_t> categories_;
+  std::vector<OfPicture> a_, b_;
 };
 
 void compare_accuracies(const Pairs& pairs, Comparison& comparison) {
@@ -140,13 +162,13 @@ void compare_accuracies(const Pairs& pairs, Comparison& comparison) {
   comparison.p = mcnemar(comparison.only_a, comparison.only_b);
 }
 
-void compare_by_bootstrap(const Pairs& pairs, const CompareOptions& options, Comparison& comparison,
+void compare_by_bootstrap(std::size_t samples, const CompareOptions& options, Comparison& comparison,
                           const std::function<double(std::span<const std::uint32_t>, bool of_a)>& value) {
-  const std::vector<std::uint32_t> once(pairs.size(), 1);
+  const std::vector<std::uint32_t> once(samples, 1);
   comparison.a = value(once, true);
   comparison.b = value(once, false);
   comparison.bootstrap =
-      paired_bootstrap(pairs.size(), options.resamples, options.seed,
+      paired_bootstrap(samples, options.resamples, options.seed,
                        [&](std::span<const std::uint32_t> drawn) { return value(drawn, false) - value(drawn, true); });
   comparison.p = comparison.bootstrap->p;
 }
@@ -154,13 +176,20 @@ void compare_by_bootstrap(const Pairs& pairs, const CompareOptions& options, Com
 void compare_losses(const Pairs& pairs, const CompareOptions& options, Comparison& comparison) {
   comparison.metric = "loss";
   comparison.tells_right = false;
-  for (std::size_t i = 0; i < pairs.size(); ++i)
-    if (std::isnan(number_of(pairs.a(i), "loss")) || std::isnan(number_of(pairs.b(i), "loss")))
-      throw UserError(ExitCode::usage, concat("nets of the kind '", pairs.kind(), "' have no loss of single samples"),
-                      "compare what they have in summary.json");
-  compare_by_bootstrap(pairs, options, comparison, [&](std::span<const std::uint32_t> drawn, bool of_a) {
+  std::vector<double> a, b;  // of the samples that have one: a picture without any label has none
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const double of_a = number_of(pairs.a(i), "loss"), of_b = number_of(pairs.b(i), "loss");
+    if (std::isnan(of_a) || std::isnan(of_b)) continue;
+    a.push_back(of_a);
+    b.push_back(of_b);
+  }
+  if (a.empty())
+    throw UserError(ExitCode::usage, concat("nets of the kind '", pairs.kind(), "' have no loss of single samples"),
+                    "compare what they have in summary.json");
+  comparison.samples = a.size();
+  compare_by_bootstrap(a.size(), options, comparison, [&](std::span<const std::uint32_t> drawn, bool of_a) {
     double sum = 0;
-    for (std::size_t i = 0; i < drawn.size(); ++i) sum += drawn[i] * number_of(of_a ? pairs.a(i) : pairs.b(i), "loss");
+    for (std::size_t i = 0; i < drawn.size(); ++i) sum += drawn[i] * (of_a ? a : b)[i];
     return sum / static_cast<double>(drawn.size());
   });
 }
@@ -280,12 +309,13 @@ Comparison compare_parts(const TestPart& a, const TestPart& b, const Dataset& da
   } else if (pairs.detects()) {
     comparison.metric = "ap";
     const Objects objects(pairs);
-    compare_by_bootstrap(pairs, options, comparison, [&](std::span<const std::uint32_t> drawn, bool of_a) {
+    compare_by_bootstrap(pairs.size(), options, comparison, [&](std::span<const std::uint32_t> drawn, bool of_a) {
       return objects.average_precision(drawn, of_a);
     });
   } else {
     compare_losses(pairs, options, comparison);
   }
+  const Interrupt::Deferral whole(options.interrupt);
   folder.write_file("comparison.json", to_json(comparison, a, b));
   folder.commit();
   return comparison;

@@ -13,6 +13,8 @@
 
 namespace flowtrain {
 
+class Interrupt;
+
 /// How two parts differ.
 struct Comparison {
   std::uint64_t samples = 0;             ///< that both were measured on: with a label, where labels are compared
@@ -30,9 +32,10 @@ struct Comparison {
 
 /// What to do for it.
 struct CompareOptions {
-  std::size_t resamples = 1000;  ///< of the bootstrap
-  std::uint64_t seed = 1;        ///< of its draws
-  std::size_t pictures = 16;     ///< of samples that only A gets right, and as many of B's
+  std::size_t resamples = 1000;    ///< of the bootstrap
+  std::uint64_t seed = 1;          ///< of its draws
+  std::size_t pictures = 16;       ///< of samples that only A gets right, and as many of B's
+  Interrupt* interrupt = nullptr;  ///< deferred while what was found is published; may be null
 };
 
 /// Compares two parts by the files that write_part() made. Publishes, whole or not at all, the folder

@@ -1,30 +1,26 @@
 #include <algorithm>
-#include <exception>
 
 #include "pipeline/config/inference_settings.h"
 #include "pipeline/evaluation/agree_on_error.h"
 #include "pipeline/evaluation/run_tests.h"
 #include "pipeline/evaluation/test_sets.h"
-#include "pipeline/session/leaders_work.h"
 #include "pipeline/session/sources.h"
 #include "pipeline/session/start.h"
-#include "pipeline/telemetry/interrupt.h"
 #include "sampling/core/error.h"
 
 namespace flowtrain {
 
 namespace {
 
-const TestPart& part_like(const TestPart& part, const TestResults& others) {
-  const auto found = std::ranges::find_if(others.outcomes, [&](auto& other) {
-    return other.part.set == part.set && other.part.setting == part.setting && other.error.empty();
-  });
+const PartOutcome& outcome_like(const TestPart& part, const TestResults& others) {
+  const auto found = std::ranges::find_if(
+      others.outcomes, [&](auto& other) { return other.part.set == part.set && other.part.setting == part.setting; });
   if (found == others.outcomes.end())
     throw UserError(ExitCode::usage,
                     concat("set ", shown_set(part.set), part.setting.empty() ? "" : ", setting ", part.setting,
                            ": B was not measured so"),
                     "both need the same sets and settings");
-  return found->part;
+  return *found;
 }
 
 void check_single(const TestResults& results, const char* which) {
@@ -50,26 +46,19 @@ std::unique_ptr<Dataset> dataset_of(const TestPart& part, const TestSubject& sub
 std::vector<ComparedParts> compare_tests(const TestResults& a, const TestResults& b, const TestSubject& subject,
                                          const TestOptions& options) {
   std::vector<ComparedParts> compared;
-  std::exception_ptr error;
-  let_leader_work(*options.group, "the comparison of two tests", [&] {
-    try {
-      check_single(a, "A");
-      check_single(b, "B");
-      const Settings test = load_for_use(subject.start).table("test");
-      const CompareOptions how{.resamples = options.resamples,
-                               .pictures = static_cast<std::size_t>(test.integer("worst"))};
-      for (auto& outcome : a.outcomes) {
-        if (!outcome.error.empty()) continue;
-        const auto dataset = dataset_of(outcome.part, subject, options);
-        const Interrupt::Deferral whole(options.interrupt);
-        compared.push_back({outcome.part, compare_parts(outcome.part, part_like(outcome.part, b), *dataset, how)});
-      }
-    } catch (...) {
-      error = std::current_exception();
+  in_leader(*options.group, "the comparison of two tests", [&] {
+    check_single(a, "A");
+    check_single(b, "B");
+    const Settings test = load_for_use(subject.start).table("test");
+    const CompareOptions how{.resamples = options.resamples,
+                             .pictures = static_cast<std::size_t>(test.integer("worst")),
+                             .interrupt = options.interrupt};
+    for (auto& outcome : a.outcomes) {
+      const PartOutcome& other = outcome_like(outcome.part, b);
+      if (!outcome.error.empty() || !other.error.empty()) continue;  // told when it was skipped
+      const auto dataset = dataset_of(outcome.part, subject, options);
+      compared.push_back({outcome.part, compare_parts(outcome.part, other.part, *dataset, how)});
     }
-  });
-  together(*options.group, "the end of a comparison", [&] {
-    if (error) std::rethrow_exception(error);
   });
   return compared;
 }

@@ -23,14 +23,18 @@ DetectionErrors errors_in(const PictureObjects& picture) {
   for (const auto* find : finds) {
     const TrueObject* best = nullptr;
     double most = 0;
+    bool is_ignored = false;
     for (const auto* object : picture.truth) {
       const double common = object->category_id == find->category_id ? overlap(*find, *object, object->ignore) : 0;
-      if (common > most) most = common, best = object;
+      if (common < least_overlap) continue;
+      if (object->ignore)
+        is_ignored = true;
+      else if (common > most)
+        most = common, best = object;
     }
-    if (most < least_overlap)
-      ++errors.wrong;
-    else if (!best->ignore && !met.insert(best).second)
-      ++errors.wrong;
+    // A crowd takes what meets no object of its own, as in COCO's evaluation.
+    const bool is_met = best && met.insert(best).second;
+    if (!is_met && !is_ignored) ++errors.wrong;
   }
   for (const auto* object : picture.truth) errors.missed += !object->ignore && !met.contains(object);
   return errors;

@@ -1,7 +1,10 @@
 #include "pipeline/evaluation/measurement.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <exception>
+#include <memory>
 #include <set>
 
 #include "pipeline/evaluation/agree_on_error.h"
@@ -9,6 +12,7 @@
 #include "pipeline/telemetry/log.h"
 #include "pipeline/train/sample_account.h"
 #include "pipeline/validation/packing.h"
+#include "pipeline/validation/patient_detector.h"
 #include "pipeline/validation/samples.h"
 #include "stages/evaluation/metric_names.h"
 
@@ -36,24 +40,38 @@ void add_rows(const Slab& slab, const RowResults& results, Share& share) {
   for (std::size_t row = 0; row < rows.size(); ++row) {
     const RowResult& result = results.rows[row];
     share.samples.push_back({rows[row].position, rows[row].id, rows[row].replaced > 0, label_of(slab, row),
-                             result.prediction, result.confidence, result.loss});
+                             result.prediction, result.confidence, result.loss, result.pixels, result.right_pixels});
   }
 }
 
-void go_through(Loader& loader, Learner& learner, std::uint64_t batches, Share& share) {
-  auto& validator = dynamic_cast<RowValidator&>(learner);
-  loader.start();
-  for (std::uint64_t batch = 0; batch < batches; ++batch) {
-    Ticket ticket;
-    if (!loader.next(ticket)) throw InternalError("the loader of a test ended");
-    Slab& slab = loader.slab(ticket);
-    if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
-    share.bad.insert(share.bad.end(), slab.bad().begin(), slab.bad().end());
-    const RowResults results = validator.validate_rows(slab, {});
-    add_rows(slab, results, share);
-    loader.release(ticket);
+void add_batch(Loader& loader, Learner& learner, Share& share) {
+  Ticket ticket;
+  if (!loader.next(ticket)) throw InternalError("the loader of a test ended");
+  Slab& slab = loader.slab(ticket);
+  if (ticket.kind == TicketKind::bad) std::rethrow_exception(slab.error());
+  share.bad.insert(share.bad.end(), slab.bad().begin(), slab.bad().end());
+  const RowResults results = dynamic_cast<RowValidator&>(learner).validate_rows(slab, {});
+  add_rows(slab, results, share);
+  loader.release(ticket);
+}
+
+// Ranks meet after each batch, so that none waits longer for another than a collective may. Throws on all where one
+// has failed. A collective.
+void go_through(Group& group, Loader* loader, Learner& learner, std::uint64_t batches, Share& share) {
+  std::exception_ptr error;
+  for (std::uint64_t batch = 0;; ++batch) {
+    try {
+      if (batch < batches) add_batch(*loader, learner, share);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    std::array<double, 2> next_and_failed{batch + 1 < batches ? 1.0 : 0.0, error ? 1.0 : 0.0};
+    group.sum("the batches of a test", next_and_failed);
+    if (next_and_failed[0] == 0 || next_and_failed[1] > 0) break;
   }
-  loader.stop();
+  together(group, "the samples of a test", [&] {
+    if (error) std::rethrow_exception(error);
+  });
 }
 
 template <class Item>
@@ -94,9 +112,10 @@ BadSamples bad_samples(const ValidationData& set, bool finds_objects, const Grou
 
 Scalars detect_everywhere(const Dataset& dataset, Detector& detector, Group& group, Measurement& measured) {
   DetectionMetrics metrics{dataset, detection_metric_names()};
-  metrics.on_image = [&dataset](const DetectedImage& detected) {
-    if (!detected.damage.empty())
-      log_warn(concat(dataset.describe(detected.image_result.record), ": ", detected.damage));
+  PatientDetector patient(detector);
+  metrics.on_image = [&](const DetectedImage& detected) {
+    const std::string& damage = detected.damage.empty() ? patient.damage : detected.damage;
+    if (!damage.empty()) log_warn(concat(dataset.describe(detected.image_result.record), ": ", damage));
   };
   metrics.on_measured = [&measured](const Measured& all) {
     measured.objects =
@@ -104,7 +123,13 @@ Scalars detect_everywhere(const Dataset& dataset, Detector& detector, Group& gro
   };
   std::set<std::uint64_t> all;
   for (std::uint64_t id = 0; id < dataset.size(); ++id) all.insert(all.end(), id);
-  return *measure_detection(metrics, detector, all, group, [] { return true; });
+  // As go_through() has it, after each picture.
+  const auto meet = [&group] {
+    double nothing = 0;
+    group.sum("the pictures of a test", {&nothing, 1});
+    return true;
+  };
+  return *measure_detection(metrics, patient, all, group, meet);
 }
 
 // Its own part of the set: then what all have measured.
@@ -112,11 +137,14 @@ void measure_samples(const Session& session, const ValidationData& set, Learner&
   Group& group = *session.options().group;
   const std::uint64_t batches = set.data.batches.per_epoch();
   Share share;
-  together(group, "the samples of a test", [&] {
+  std::unique_ptr<Loader> loader;
+  together(group, "the loader of a test", [&] {
     if (batches == 0) return;
-    const auto loader = session.make_loader(loader_parts(set.label(), set.data, set.config, 1, batches));
-    go_through(*loader, learner, batches, share);
+    loader = session.make_loader(loader_parts(set.label(), set.data, set.config, 1, batches));
+    loader->start();
   });
+  go_through(group, loader.get(), learner, batches, share);
+  if (loader) loader->stop();
   BadSamples bad = bad_samples(set, learner.detector() != nullptr, group);
   bad.account(bad_samples_of_all(group, share.bad), 0);
   measured.kind = kind_of(group, share);

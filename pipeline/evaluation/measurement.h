@@ -17,13 +17,15 @@ namespace flowtrain {
 
 /// What a net made of one sample, as far as the net, the loss and the set say.
 struct SampleOutcome {
-  std::uint64_t position = 0;      ///< in the set's order
-  std::uint64_t id = 0;            ///< record
-  bool substitute = false;         ///< it stands for a bad sample, so that this record counts twice
-  std::int64_t label = -1;         ///< class; -1: none
-  std::int64_t prediction = -1;    ///< class
-  double score = RowResult::none;  ///< probability of the prediction by softmax, 0 … 1
-  double loss = RowResult::none;   ///< cross-entropy
+  std::uint64_t position = 0;             ///< in the set's order
+  std::uint64_t id = 0;                   ///< record
+  bool substitute = false;                ///< it stands for a bad sample, so that this record counts twice
+  std::int64_t label = -1;                ///< class; -1: none
+  std::int64_t prediction = -1;           ///< class
+  double score = RowResult::none;         ///< probability of the prediction by softmax, 0 … 1
+  double loss = RowResult::none;          ///< cross-entropy
+  double pixels = RowResult::none;        ///< with a label, where pixels are classified
+  double right_pixels = RowResult::none;  ///< of them
 };
 
 /// What a detector found in all pictures.

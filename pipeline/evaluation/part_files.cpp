@@ -34,6 +34,7 @@ std::string lines_of_samples(const Measurement& measured, const Dataset& dataset
       line["score"] = sample.score;
     }
     if (measured.kind == "classify" || measured.kind == "segment") line["loss"] = sample.loss;
+    if (measured.kind == "segment") line["pixels"] = sample.pixels, line["right"] = sample.right_pixels;
     if (sample.substitute) line["substitute"] = true;
     text += json_line(std::move(line)) + "\n";
   }
@@ -100,7 +101,9 @@ void write_part(const TestPart& part, const Measurement& measured, const Validat
   if (measured.objects) folder.write_file("results.json", results_text(measured.objects->found));
   if (measured.confusion) {
     folder.write_file("confusion.csv", to_csv(*measured.confusion));
-    folder.write_file("confusion.png", text_of(encode_png(confusion_picture(*measured.confusion).view())));
+    constexpr std::size_t most_shown = 4096;  // a pixel each would be more than a screen shows
+    if (measured.confusion->classes.size() <= most_shown)
+      folder.write_file("confusion.png", text_of(encode_png(confusion_picture(*measured.confusion).view())));
   }
   const ShownSamples shown = samples_to_show(measured, dataset, set.config.table("test"), pictures, part.set);
   for (auto& [name, bytes] : picture_files(shown, part.iteration)) folder.write_file(name, text_of(bytes));

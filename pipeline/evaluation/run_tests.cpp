@@ -1,9 +1,16 @@
 #include "pipeline/evaluation/run_tests.h"
 
+#include <signal.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <exception>
+#include <future>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "pipeline/config/inference_settings.h"
 #include "pipeline/config/run_folder.h"
@@ -12,8 +19,9 @@
 #include "pipeline/evaluation/part_inputs.h"
 #include "pipeline/evaluation/summary.h"
 #include "pipeline/evaluation/test_sets.h"
-#include "pipeline/session/leaders_work.h"
+#include "pipeline/session/sources.h"
 #include "pipeline/session/start.h"
+#include "pipeline/session/validation_data.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/manifest.h"
 #include "pipeline/telemetry/interrupt.h"
@@ -30,7 +38,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 struct TestedSnapshot {
-  fs::path path;  // as it was named
+  fs::path path;  // without links, which may move
   std::uint64_t iteration = 0;
   fs::path folder;  // RUN/test/NAME, of its own run
 };
@@ -52,8 +60,10 @@ std::vector<ChosenSnapshot> choose(const TestSubject& subject, const Config& con
   return test_snapshots(*run / "snapshots", subject.snapshots);
 }
 
+// Of a snapshot that lies in no run, beside it.
 fs::path test_folder(const fs::path& snapshot, const std::string& name) {
-  const fs::path folder = fs::canonical(snapshot).parent_path().parent_path() / "test";
+  const fs::path parent = snapshot.parent_path();
+  const fs::path folder = (parent.filename() == "snapshots" ? parent.parent_path() : parent) / "test";
   return name.empty() ? folder : folder / name;
 }
 
@@ -61,29 +71,37 @@ std::string part_name(std::uint64_t iteration, const std::string& set, const std
   return concat(snapshot_name(iteration), set.empty() ? "" : ".", set, setting.empty() ? "" : "+", setting);
 }
 
-// What kills have left half written.
+// Of another process.
+bool is_alive(int process) { return process != ::getpid() && (::kill(process, 0) == 0 || errno != ESRCH); }
+
+// What kills have left half written; another test of the run may be writing just now.
 void remove_leftovers(const fs::path& folder) {
   if (!fs::is_directory(folder)) return;
   for (auto& name : names_in(folder))
-    if (is_leftover(name)) remove_quietly(folder / name);
+    if (const auto writer = writer_of_leftover(name); writer && !is_alive(*writer)) remove_quietly(folder / name);
 }
 
 // Rank 0 finds and reads them; the others need not see the disk.
 std::vector<TestedSnapshot> find_snapshots(const TestSubject& subject, const TestOptions& options,
                                            const Config& config) {
   Group& group = *options.group;
+  std::vector<TestedSnapshot> snapshots;
   json found = json::array();
   together(group, "the choice of snapshots", [&] {
     if (!group.leads()) return;
-    for (auto& [path, why] : choose(subject, config)) {
-      log_info(concat("snapshot ", fs::weakly_canonical(path).string(), why.empty() ? "" : concat(": ", why)));
-      const fs::path folder = test_folder(path, options.name);
+    for (auto& [place, why] : choose(subject, config)) {
+      const std::uint64_t iteration = read_manifest(place).iteration;
+      const fs::path path = fs::canonical(place), folder = test_folder(path, options.name);
+      log_info(concat("snapshot ", path.string(), why.empty() ? "" : concat(": ", why)));
       remove_leftovers(folder);
-      found.push_back({path.string(), read_manifest(path).iteration, folder.string()});
+      snapshots.push_back({path, iteration, folder});
+      found.push_back({path.string(), iteration, folder.string()});
     }
   });
-  std::vector<TestedSnapshot> snapshots;
-  for (auto& each : json::parse(group.broadcast("the chosen snapshots", found.dump())))
+  const std::string text =
+      group.broadcast("the chosen snapshots", found.dump(-1, ' ', false, json::error_handler_t::replace));
+  if (group.leads()) return snapshots;
+  for (auto& each : json::parse(text))
     snapshots.push_back({each[0].get<std::string>(), each[1], each[2].get<std::string>()});
   return snapshots;
 }
@@ -109,6 +127,7 @@ class Bench {
           set->data.batches.every(static_cast<std::uint64_t>(group.rank()), static_cast<std::uint64_t>(group.size()));
     if (session_.validation().empty()) std::rethrow_exception(empty_set);
     check_rows(session_.validation());
+    if (group.leads()) warn_of_training_samples(config);
     session_.prepare();
     const DataParts& first = session_.validation().front()->data;
     layout_.emplace(first.sampler->fields(), first.batch);
@@ -125,6 +144,16 @@ class Bench {
   }
 
  private:
+  // The training data need not be on this machine.
+  void warn_of_training_samples(const Config& config) const {
+    const Settings &train = config.data(true), &val = config.data(false);
+    if (!train.has("path") || !val.has("path") || train.value("path") != val.value("path")) return;
+    try {
+      warn_of_same_samples(*open_dataset(config, true), session_.validation());
+    } catch (const UserError&) {
+    }
+  }
+
   static std::string title(const Config& config, const std::string& set) {
     if (set.empty()) return "[data.val]";
     if (set == "test" && config.has_test_data()) return "[data.test]";
@@ -143,12 +172,13 @@ class TestRun {
       : subject_(subject), options_(options), group_(*options.group), make_learner_(make_learner) {}
 
   TestResults run() {
-    const Config base = agreed_config();
+    const auto snapshots = find_snapshots(subject_, options_, load_for_use(subject_.start));
+    const Config base = agreed_config(snapshots.front());
     skips_errors_ = base.table("test").text("on_error") == "skip";
-    const auto snapshots = find_snapshots(subject_, options_, base);
     const auto settings = inference_settings(base);
     check_names(base, settings);
     for (auto& setting : settings) run_setting(base, setting, snapshots);
+    finish_writing();
     TestResults results{std::move(outcomes_), snapshots.front().folder};
     together(group_, "the summary of a test", [&] {
       if (!group_.leads()) return;
@@ -159,10 +189,17 @@ class TestRun {
   }
 
  private:
-  // run.seed = "random" is drawn once, for all settings and ranks.
-  Config agreed_config() {
-    Config config = load_for_use(subject_.start);
-    const std::string seed = group_.broadcast("the seed of a test", to_toml(config.table("run").value("seed")));
+  // All settings and ranks have one seed: where none is given, that of the first snapshot, so that a test that goes on
+  // after a kill has the same one.
+  Config agreed_config(const TestedSnapshot& first) {
+    std::string seed;
+    together(group_, "the seed of a test", [&] {
+      if (!group_.leads()) return;
+      const Config config =
+          draws_seed(subject_.start) ? load_config(first.path / "config.toml") : load_for_use(subject_.start);
+      seed = to_toml(config.table("run").value("seed"));
+    });
+    seed = group_.broadcast("the seed of a test", seed);
     start_ = subject_.start;
     start_.overrides.push_back({"run.seed", seed, "run.seed"});
     return load_for_use(start_);
@@ -202,18 +239,23 @@ class TestRun {
       });
     });
     if (!loaded) return;
-    std::unique_ptr<Bench> bench;
     std::vector<std::string> classes;
+    const auto close = [&] {
+      finish_writing();
+      bench_.reset();
+    };
+    close();
     for (auto& snapshot : snapshots)
       attempt(parts_of(snapshot), [&] {
         const auto learnt = classes_of(snapshot);
-        if (!bench || learnt != classes) {
-          bench.reset();
+        if (!bench_ || learnt != classes) {
+          close();
           together(group_, "the data of a test",
-                   [&] { bench = std::make_unique<Bench>(*config, options_, sets, classes = learnt); });
+                   [&] { bench_ = std::make_unique<Bench>(*config, options_, sets, classes = learnt); });
         }
-        run_snapshot(*bench, snapshot, parts_of(snapshot));
+        run_snapshot(*bench_, snapshot, parts_of(snapshot));
       });
+    close();  // `config` goes
   }
 
   // Carries out `work`. False where it failed, and the test goes on: its `parts` without a result are told to have
@@ -223,26 +265,31 @@ class TestRun {
       work();
       return true;
     } catch (const std::exception& error) {
-      const auto* users = dynamic_cast<const UserError*>(&error);
-      const bool survivable = is_survivable(error) || (users && users->code() == ExitCode::snapshot);
-      if (!skips_errors_ || !survivable) throw;
-      const int code = static_cast<int>(users ? users->code() : ExitCode::usage);
+      const auto code = code_if_skipped(error);
+      if (!code) throw;
       for (auto& part : parts) {
         const auto is_it = [&](auto& outcome) { return outcome.part.folder == part.folder; };
         if (std::ranges::any_of(outcomes_, is_it)) continue;
         if (group_.leads())
           log_warn(concat(part.folder.filename().string(), " is skipped: ", first_line(error.what())));
-        outcomes_.push_back({.part = part, .error = first_line(error.what()), .exit_code = code});
+        outcomes_.push_back({.part = part, .error = first_line(error.what()), .exit_code = *code});
       }
       return false;
     }
   }
 
+  // Nothing for an error that ends the test.
+  std::optional<int> code_if_skipped(const std::exception& error) const {
+    const auto* users = dynamic_cast<const UserError*>(&error);
+    const bool survivable = is_survivable(error) || (users && users->code() == ExitCode::snapshot);
+    if (!skips_errors_ || !survivable) return std::nullopt;
+    return static_cast<int>(users ? users->code() : ExitCode::usage);
+  }
+
   std::vector<std::string> classes_of(const TestedSnapshot& snapshot) {
     json classes;
-    together(group_, "the classes of a snapshot", [&] {
+    in_leader(group_, "the classes of a snapshot", [&] {
       opened_.reset();
-      if (!group_.leads()) return;
       opened_.emplace(open_snapshot(snapshot.path));
       classes = RunState::from_json(opened_->state_json).classes;
     });
@@ -285,21 +332,30 @@ class TestRun {
 
   void measure_part(Bench& bench, const TestPart& part, const ValidationData& set,
                     const nlohmann::ordered_json& inputs) {
-    const Measurement measured = measure(bench.session(), set, bench.learner(make_learner_));
-    std::exception_ptr error;
-    let_leader_work(group_, "the files of a test", [&] {
-      try {
-        const Interrupt::Deferral whole(options_.interrupt);
-        write_part(part, measured, set, options_.pictures, inputs);
-      } catch (...) {
-        error = std::current_exception();
-      }
+    auto measured = std::make_shared<const Measurement>(measure(bench.session(), set, bench.learner(make_learner_)));
+    finish_writing();
+    if (group_.leads() && options_.on_measured) options_.on_measured(part, *measured);
+    writing_ = outcomes_.size();
+    outcomes_.push_back({.part = part, .samples = measured->size, .scalars = measured->scalars});
+    if (!group_.leads()) return;
+    written_ = std::async(std::launch::async, [this, part, measured = std::move(measured), inputs, data = &set] {
+      const Interrupt::Deferral whole(options_.interrupt);
+      write_part(part, *measured, *data, options_.pictures, inputs);
     });
-    together(group_, "the end of a part", [&] {
-      if (error) std::rethrow_exception(error);
-    });
-    if (group_.leads() && options_.on_measured) options_.on_measured(part, measured);
-    outcomes_.push_back({.part = part, .samples = measured.size, .scalars = measured.scalars});
+  }
+
+  // Waits for the files of the last part, which are written while the next one is measured. A collective.
+  void finish_writing() {
+    if (!writing_) return;
+    PartOutcome& outcome = outcomes_[*std::exchange(writing_, std::nullopt)];
+    try {
+      in_leader(group_, "the files of a part", [&] { written_.get(); });
+    } catch (const std::exception& error) {
+      const auto code = code_if_skipped(error);
+      if (!code) throw;
+      outcome = {.part = outcome.part, .error = first_line(error.what()), .exit_code = *code};
+      if (group_.leads()) log_warn(concat(outcome.part.folder.filename().string(), " is skipped: ", outcome.error));
+    }
   }
 
   const TestSubject& subject_;
@@ -310,6 +366,9 @@ class TestRun {
   bool skips_errors_ = false;
   std::optional<OpenSnapshot> opened_;  // rank 0's: the snapshot that is measured
   std::vector<PartOutcome> outcomes_;
+  std::unique_ptr<Bench> bench_;
+  std::optional<std::size_t> writing_;  // the outcome whose part is being written
+  std::future<void> written_;           // rank 0's: that it is; waits for it when all this goes
 };
 
 }  // namespace

@@ -35,7 +35,7 @@ BootstrapInterval paired_bootstrap(std::size_t samples, std::size_t resamples, s
   const auto below = std::ranges::count_if(differences, [](double value) { return value <= 0; });
   const auto above = std::ranges::count_if(differences, [](double value) { return value >= 0; });
   return {at(0.025), at(0.975),
-          std::min(1.0, 2.0 * static_cast<double>(std::min(below, above)) / static_cast<double>(resamples))};
+          std::min(1.0, 2.0 * static_cast<double>(std::min(below, above) + 1) / static_cast<double>(resamples + 1))};
 }
 
 }  // namespace flowtrain

@@ -17,7 +17,9 @@ double mcnemar(std::uint64_t only_a, std::uint64_t only_b);
 /// What a paired bootstrap tells of a difference.
 struct BootstrapInterval {
   double low = 0, high = 0;  ///< the middle 95 % of the differences
-  double p = 1;              ///< two-sided: twice the share of resamples on the rarer side of zero, at most 1
+  /// Two-sided: twice the share of resamples on the rarer side of zero, at most 1; one more is counted on it, so that
+  /// no number of resamples claims an impossibility (A. Davison and D. Hinkley, "Bootstrap Methods", 1997, (4.11)).
+  double p = 1;
 };
 
 /// Draws `resamples` times as many of the `samples` as there are, with replacement, and takes the difference of B and A

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "pipeline/evaluation/sample_pictures.h"
+#include "pipeline/telemetry/log.h"
 
 namespace flowtrain {
 
@@ -51,8 +52,10 @@ class Shown {
     if (most == 0) return {};
     auto ranked = values();
     if (ranked.empty() && size() > 0 && test_.text("worst_by") != "auto")
-      throw test_.error("worst_by", "this net and set give no such value of single samples", ExitCode::usage,
-                        "errors are those of detectors, scores and losses of nets that classify");
+      log_warn(test_
+                   .error("worst_by", "this net and set give no such value of single samples: none is shown",
+                          ExitCode::usage, "errors are those of detectors, scores and losses of nets that classify")
+                   .what());
     const bool greatest = test_.text("worst_mode") == "max";
     std::ranges::stable_sort(ranked,
                              [&](auto& a, auto& b) { return greatest ? a.value > b.value : a.value < b.value; });

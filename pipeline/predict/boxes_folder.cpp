@@ -14,7 +14,8 @@ namespace {
 // The part of a name after its folder, without its ending; of an address, without its query.
 std::string stem_of(const std::string& name) {
   const std::string path = name.substr(0, name.find('?'));
-  return std::filesystem::path(path.substr(path.find_last_of("/:") + 1)).stem().string();
+  constexpr std::size_t most = 200;  // bytes, of the 255 that a file's name may have
+  return std::filesystem::path(path.substr(path.find_last_of("/:") + 1)).stem().string().substr(0, most);
 }
 
 }  // namespace

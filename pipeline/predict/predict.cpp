@@ -14,6 +14,7 @@
 #include "pipeline/predict/prediction_writer.h"
 #include "pipeline/predict/requests.h"
 #include "pipeline/telemetry/format.h"
+#include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/text.h"
 
@@ -100,7 +101,8 @@ class PredictRun {
     predict_all(inputs);
     if (!watch) return;
     log_info(concat("watching ", request_.watch, " for pictures; Ctrl-C ends this"));
-    for (;; std::this_thread::sleep_for(watch_period)) predict_all(watch->look());
+    request_.interrupt->defer();  // what is told at the end is told then, too
+    for (; !request_.interrupt->requested(); std::this_thread::sleep_for(watch_period)) predict_all(watch->look());
   }
 
   void open_writers(const std::vector<Input>& inputs) {

@@ -11,6 +11,8 @@
 
 namespace flowtrain {
 
+class Interrupt;
+
 /// What the command line asks for. Paths of outputs: "-" is standard output, an empty one asks for none.
 struct PredictRequest {
   const Config& config;  ///< the snapshot's
@@ -21,9 +23,10 @@ struct PredictRequest {
   bool logits = false;  ///< in JSON, all logits
   std::string csv = {}, jsonl = {};
   std::filesystem::path pictures = {};  ///< folder for pictures with boxes; empty: none
+  Interrupt* interrupt = nullptr;       ///< ends the watch; not null where a folder is watched
 };
 
-/// Predicts on the inputs, then on what appears in the watched folder, until a signal ends the process. With neither,
+/// Predicts on the inputs, then on what appears in the watched folder, until a signal arrives. With neither,
 /// answers requests on standard input (answer_requests). A table goes to standard output where neither CSV nor JSON
 /// is asked for. Names damaged inputs and goes on; returns ExitCode::data where there were some, and tells what a
 /// picture took. Throws UserError: usage for requests that contradict each other or the net, data where the inputs name

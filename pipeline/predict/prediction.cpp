@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace flowtrain {
@@ -9,7 +10,10 @@ namespace flowtrain {
 std::vector<ClassProbability> most_probable(std::span<const float> logits, std::size_t count) {
   std::vector<std::int64_t> labels(logits.size());
   std::iota(labels.begin(), labels.end(), 0);
-  const auto logit = [&](std::int64_t label) { return logits[static_cast<std::size_t>(label)]; };
+  const auto logit = [&](std::int64_t label) {  // what is no number comes last
+    const float value = logits[static_cast<std::size_t>(label)];
+    return std::isnan(value) ? -std::numeric_limits<float>::infinity() : value;
+  };
   count = std::min(count, labels.size());
   std::partial_sort(labels.begin(), labels.begin() + static_cast<std::ptrdiff_t>(count), labels.end(),
                     [&](auto a, auto b) { return logit(a) != logit(b) ? logit(a) > logit(b) : a < b; });

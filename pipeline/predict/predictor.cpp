@@ -11,6 +11,7 @@
 #include "pipeline/snapshot/snapshot_files.h"
 #include "pipeline/train/snapshot_branch.h"
 #include "pipeline/validation/detection.h"
+#include "pipeline/validation/patient_detector.h"
 #include "sampling/core/error.h"
 #include "stages/clock.h"
 
@@ -45,32 +46,6 @@ unsigned readers_of(const Config& config, const std::vector<Input>& inputs) {
 const std::string& damage_of(const Slab& slab, const RowWork& row) {
   return std::ranges::find(slab.bad(), row.position, &BadSample::position)->reason;
 }
-
-/// A picture that a detector cannot look at is damaged, and no reason to end.
-class PatientDetector final : public Detector {
- public:
-  explicit PatientDetector(Detector& detector) : detector_(detector) {}
-
-  std::vector<Detection> detect(const std::uint8_t* bgr, int height, int width) override {
-    const auto begin = Clock::now();
-    damage.clear();
-    std::vector<Detection> found;
-    try {
-      found = detector_.detect(bgr, height, width);
-    } catch (const UserError& error) {
-      if (error.code() != ExitCode::data) throw;
-      damage = error.what();
-    }
-    seconds = seconds_since(begin);
-    return found;
-  }
-
-  std::string damage;  ///< of the last picture
-  double seconds = 0;  ///< that it took
-
- private:
-  Detector& detector_;
-};
 
 }  // namespace
 
@@ -163,7 +138,7 @@ void Predictor::detect(const std::vector<Input>& inputs, const std::function<voi
   std::iota(ids.begin(), ids.end(), 1);
   PatientDetector detector(*detector_);
   auto since = Clock::now();
-  detect_in(dataset, ids, detector, [&](const DetectedImage& detected) {
+  detect_in(dataset, ids, workers_, detector, [&](const DetectedImage& detected) {
     const bool is_read = detected.damage.empty();
     Prediction prediction{.name = inputs[detected.image_result.record - 1].name,
                           .damage = is_read ? detector.damage : detected.damage};

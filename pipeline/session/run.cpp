@@ -47,6 +47,7 @@ class Run {
     state_.samples_per_epoch = session_.open_training().dataset->size();
     state_.classes = session_.classes();
     state_.pixels = pixel_form(*session_.train().dataset);
+    check_split(*session_.train().dataset, *options_.group);
     session_.open_validation();
     if (options_.group->leads()) warn_of_same_samples(*session_.train().dataset, session_.validation());
     run_plan_ = session_.run_plan(state_.iteration + 1);

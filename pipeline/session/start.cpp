@@ -251,6 +251,10 @@ Config load_for_use(const StartOptions& options, const FindRows& find_rows) {
   return settled(config, options, file, {seed, find}, std::nullopt);
 }
 
+bool draws_seed(const StartOptions& options) {
+  return seed_is_random(load_config(config_file(options), options.overrides));
+}
+
 Start prepare_start(const StartOptions& options, Group& group, const FindRows& find_rows, Interrupt* interrupt) {
   if (group.leads()) {
     Start start = lead_start(options, group, find_rows, interrupt);

@@ -37,4 +37,7 @@ Start prepare_start(const StartOptions& options, Group& group = solo_group(), co
 /// behind.
 Config load_for_use(const StartOptions& options, const FindRows& find_rows = {});
 
+/// Whether run.seed is "random": load_for_use() draws another each time.
+bool draws_seed(const StartOptions& options);
+
 }  // namespace flowtrain

@@ -7,6 +7,7 @@
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/settings.h"
+#include "sampling/sources/hold_out.h"
 #include "stages/evaluation/detection_metrics.h"
 #include "stages/evaluation/metric_names.h"
 
@@ -123,6 +124,15 @@ void warn_of_same_samples(const Dataset& training, const ValidationSets& sets) {
                     " has the samples that are trained on, so its metrics do not tell how the net does on others; "
                     "data.val_share = 0.1 holds some of them out of training"));
   }
+}
+
+void check_split(const Dataset& training, Group& group) {
+  const bool is_split = dynamic_cast<const SubsetDataset*>(&training) != nullptr;
+  const std::string own = is_split ? std::to_string(training.fingerprint()) : "";
+  if (group.ask_leader("what is held out of the training data", [&] { return own; }) != own)
+    throw UserError(ExitCode::data, "data.val_share holds other samples out of the training data here than in rank 0",
+                    "give this machine the files that rank 0's has, and its list of them beside the data: "
+                    "val_share-….tsv");
 }
 
 void check_rows(const ValidationSets& sets) {

@@ -13,6 +13,7 @@
 #include "pipeline/session/assembly.h"
 #include "pipeline/validation/detection.h"
 #include "stages/bad_samples.h"
+#include "stages/group.h"
 
 namespace flowtrain {
 
@@ -61,6 +62,10 @@ void tell_empty_set(const EmptyDataset& empty, const std::string& set, const Con
 
 /// A warning for each set whose samples are those of the training data: what it measures says nothing of others.
 void warn_of_same_samples(const Dataset& training, const ValidationSets& sets);
+
+/// Throws UserError(data) where data.val_share has held out other samples here than in rank 0, whose machine has other
+/// files, or another list of what was held out before. A collective.
+void check_split(const Dataset& training, Group& group);
 
 /// Throws UserError(data) where the samplers' rows have not all one form: the learner takes but one.
 void check_rows(const ValidationSets& sets);

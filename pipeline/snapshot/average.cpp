@@ -49,7 +49,8 @@ std::vector<StateTensor> averaged_weights(std::span<const OpenSnapshot> snapshot
     else if (tensor.dtype == "F64")
       average<double>(snapshots, tensor, mean);
     else if (tensor.dtype.starts_with('F') || tensor.dtype == "BF16")
-      throw UserError(ExitCode::snapshot, concat(tensor.name, " is of type ", tensor.dtype, ", which is not averaged"));
+      throw UserError(ExitCode::snapshot, concat(tensor.name, " is of type ", tensor.dtype, ", which is not averaged"),
+                      "only weights of type F32 and F64 can be averaged");
   }
   for (auto& snapshot : snapshots)
     if (snapshot.model.tensors().size() != all.size())

@@ -145,6 +145,13 @@ bool has_average(const OpenSnapshot& snapshot) {
   return std::ranges::any_of(snapshot.optim.tensors(), [](auto& tensor) { return is_average(tensor.name); });
 }
 
+void require_average(const OpenSnapshot& snapshot) {
+  if (!has_average(snapshot))
+    throw UserError(ExitCode::snapshot,
+                    concat("the snapshot of iteration ", snapshot.iteration, " holds no average of the weights"),
+                    "leave --average out; a run with ema.decay > 0 keeps one");
+}
+
 std::vector<TensorView> averaged_model(const OpenSnapshot& snapshot) {
   std::map<std::string_view, const TensorView*> averages;
   for (auto& tensor : snapshot.optim.tensors())

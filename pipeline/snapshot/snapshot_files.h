@@ -104,6 +104,8 @@ OpenSnapshot open_snapshot(const std::filesystem::path& snapshot);
 inline constexpr std::string_view average_prefix = "ema.";
 inline bool is_average(std::string_view name) { return name.starts_with(average_prefix); }
 bool has_average(const OpenSnapshot& snapshot);
+/// Throws UserError(snapshot) where it has none.
+void require_average(const OpenSnapshot& snapshot);
 /// The model's tensors, with the average in place of each parameter that has one.
 std::vector<TensorView> averaged_model(const OpenSnapshot& snapshot);
 /// Opens a snapshot that find_newest() or verify_snapshot() has just found good, without hashing all of it again.

@@ -188,9 +188,7 @@ ChosenSnapshot snapshot_of(const fs::path& path, const SnapshotWish& wish) {
 
 void export_weights(const ChosenSnapshot& chosen, bool averaged, const fs::path& target, std::ostream& out) {
   const auto snapshot = open_snapshot(chosen.path);
-  if (averaged && !has_average(snapshot))
-    throw UserError(ExitCode::snapshot, chosen.path.string() + ": holds no average of the weights",
-                    "leave --average out; a run with ema.decay > 0 keeps one");
+  if (averaged) require_average(snapshot);
   const auto averages = averaged ? averaged_model(snapshot) : std::vector<TensorView>();
   const auto tensors = averaged ? std::span<const TensorView>(averages) : snapshot.model.tensors();
   std::uint64_t bytes = 0;

@@ -82,9 +82,9 @@ std::string validations(const PlanParts& parts) {
 std::string snapshots(const PlanParts& parts) {
   const std::uint64_t every = parts.run_plan.snapshot_every;
   const std::uint64_t count = occasions(parts.run_plan, &RunPlan::snapshots_after, every);
-  if (count == 0) return "none";
   const Settings& snapshot = parts.config.table("snapshot");
   const bool by_clock = period(snapshot, "every", true).seconds() > 0;
+  if (count == 0) return by_clock ? concat("every ", snapshot.text("every")) : "none";
   const auto keep_every =
       period(snapshot, "keep_every").to_iterations(iterations_per_epoch(parts.config, parts.train.batches));
   std::uint64_t best = 0;

@@ -1,6 +1,8 @@
 #include "pipeline/validation/detection.h"
 
 #include <algorithm>
+#include <deque>
+#include <exception>
 #include <future>
 #include <thread>
 
@@ -64,15 +66,18 @@ double value_of(const Scalars& scalars, const std::string& name) {
 
 }  // namespace
 
-std::vector<ImageResult> detect_in(const Dataset& dataset, std::span<const std::uint64_t> records, Detector& detector,
-                                   const std::function<bool(const DetectedImage&)>& after) {
+std::vector<ImageResult> detect_in(const Dataset& dataset, std::span<const std::uint64_t> records, unsigned readers,
+                                   Detector& detector, const std::function<bool(const DetectedImage&)>& after) {
   std::vector<ImageResult> image_results;
-  const auto read = [&](std::size_t i) { return std::async(std::launch::async, load, std::cref(dataset), records[i]); };
-  std::future<DetectedImage> next;
-  if (!records.empty()) next = read(0);
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    DetectedImage detected = next.get();
-    if (i + 1 < records.size()) next = read(i + 1);
+  std::deque<std::future<DetectedImage>> ahead;
+  const auto read_ahead = [&, next = std::size_t{0}]() mutable {
+    while (next < records.size() && ahead.size() < readers)
+      ahead.push_back(std::async(std::launch::async, load, std::cref(dataset), records[next++]));
+  };
+  for (read_ahead(); !ahead.empty();) {
+    DetectedImage detected = ahead.front().get();
+    ahead.pop_front();
+    read_ahead();
     if (detected.damage.empty())
       detected.image_result.found =
           detector.detect(detected.bgr.pixels.data(), detected.bgr.height, detected.bgr.width);
@@ -98,7 +103,7 @@ std::optional<std::vector<ImageResult>> detect_in_share(const Dataset& dataset, 
     if (++asked <= records.size() / static_cast<std::size_t>(group.size())) complete = goes_on();
     return complete;
   };
-  std::vector<ImageResult> image_results = detect_in(dataset, share, detector, after);
+  std::vector<ImageResult> image_results = detect_in(dataset, share, 1, detector, after);
   if (!complete || !goes_on()) return std::nullopt;
   return image_results;
 }
@@ -110,13 +115,21 @@ std::optional<Scalars> measure_detection(const DetectionMetrics& metrics, Detect
   if (!own) return std::nullopt;
   const std::vector<ImageResult> image_results = gather_image_results(group, std::move(*own));
   std::vector<double> values(metrics.names.size(), 0);
-  if (group.leads()) {
-    const Measured all = measure(metrics.dataset, image_results);
-    if (metrics.on_measured) metrics.on_measured(all);
-    std::transform(metrics.names.begin(), metrics.names.end(), values.begin(),
-                   [&](auto& name) { return value_of(all.scalars, name); });
-  }
+  std::exception_ptr error;
+  if (group.leads()) try {
+      const Measured all = measure(metrics.dataset, image_results);
+      if (metrics.on_measured) metrics.on_measured(all);
+      std::transform(metrics.names.begin(), metrics.names.end(), values.begin(),
+                     [&](auto& name) { return value_of(all.scalars, name); });
+    } catch (...) {
+      error = std::current_exception();
+    }
+  values.push_back(error ? 1 : 0);
   group.sum("the metrics of boxes", values);  // the leader's, for all
+  if (error) std::rethrow_exception(error);
+  if (values.back() > 0)
+    throw UserError(ExitCode::data, "rank 0 cannot measure what was found", "its own error says why");
+  values.pop_back();
   Scalars scalars;
   for (std::size_t i = 0; i < values.size(); ++i) scalars.emplace_back(metrics.names[i], values[i]);
   return scalars;

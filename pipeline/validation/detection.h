@@ -26,10 +26,10 @@ struct DetectedImage {
   std::string damage;  ///< why there is no picture; empty otherwise
 };
 
-/// Looks at records, each of which is read once: the next while the net looks at one. Calls `after` with each, until
-/// that returns false.
-std::vector<ImageResult> detect_in(const Dataset& dataset, std::span<const std::uint64_t> records, Detector& detector,
-                                   const std::function<bool(const DetectedImage&)>& after);
+/// Looks at records, each of which is read once: the next ones, by `readers` threads, while the net looks at one. Calls
+/// `after` with each, in their order, until that returns false.
+std::vector<ImageResult> detect_in(const Dataset& dataset, std::span<const std::uint64_t> records, unsigned readers,
+                                   Detector& detector, const std::function<bool(const DetectedImage&)>& after);
 
 /// The measures of a detector over many pictures.
 struct Measured {

@@ -72,7 +72,8 @@ void Coco::find_annotations(const Settings& settings, const std::string& split) 
     const auto known = known_splits(files_);
     throw settings.error(
         is_given ? "annotations" : "split", "no " + name + " in " + settings.text("path"), ExitCode::data,
-        known.empty() ? "set data.annotations to the file's name below data.path" : "splits there: " + known);
+        known.empty() ? "set data.annotations to the file's name below data.path"
+                      : concat("splits there: ", known, "; data.val_share = 0.1 makes one of the training data"));
   }
   annotations_ = *found;
 }

@@ -50,8 +50,9 @@ std::size_t find_list(const Files& files, const Settings& settings, const std::s
   if (found) return *found;
   const auto known = known_lists(files);
   throw settings.error("split", "no " + wanted + " in " + settings.text("path"), ExitCode::data,
-                       known.empty() ? "a PASCAL VOC data set has JPEGImages/, Annotations/ and ImageSets/Main/"
-                                     : "splits there: " + known);
+                       known.empty()
+                           ? "a PASCAL VOC data set has JPEGImages/, Annotations/ and ImageSets/Main/"
+                           : concat("splits there: ", known, "; data.val_share = 0.1 makes one of the training data"));
 }
 
 constexpr std::string_view blanks = " \t\r";

@@ -169,7 +169,7 @@ TEST_CASE("coco: splits and annotation files") {
   CHECK(open(temp.path(), {{"annotations", std::string("annotations/instances_val2017.json")}})->size() == 3);
   const auto split = failure_of([&] { open(temp.path(), {{"split", std::string("minival2014")}}); });
   check_failure(split, ExitCode::data, "data.split: no annotations/instances_minival2014.json in ");
-  CHECK(split.hint() == "splits there: train2017, val2017");
+  CHECK(split.hint() == "splits there: train2017, val2017; data.val_share = 0.1 makes one of the training data");
   check_failure(failure_of([&] {
                   open(temp.path(), {{"annotations", std::string("a.json")}});
                 }),

@@ -151,7 +151,7 @@ TEST_CASE("voc: what is wrong is named") {
   const auto failure = [&](Values values) { return failure_of([&] { open(temp.path(), values); }); };
   const auto split = failure({{"split", std::string("tes")}});
   check_failure(split, ExitCode::data, "data.split: no ImageSets/Main/tes.txt");
-  CHECK(split.hint() == "splits there: train, val");
+  CHECK(split.hint() == "splits there: train, val; data.val_share = 0.1 makes one of the training data");
   const auto target = failure({{"target", std::string("cats")}});
   check_failure(target, ExitCode::usage, "data.target: no class is called 'cats'");
   CHECK(target.hint() == "did you mean 'cat'?");

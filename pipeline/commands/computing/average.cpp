@@ -10,9 +10,11 @@
 #include "pipeline/session/session.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/average.h"
+#include "pipeline/telemetry/environment.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/train/run_state.h"
 #include "stages/torch/learner/batch_statistics.h"
+#include "stages/torch/learner/learner.h"
 
 namespace flowtrain::commands::computing {
 
@@ -28,10 +30,10 @@ void take_statistics(std::vector<StateTensor>& model, const Config& config, std:
   session.open_training();
   session.prepare();
   RunPlan plan = session.run_plan();
-  plan.last = batches > 0 ? batches : session.epoch();
+  const std::uint64_t last = batches > 0 ? batches : session.epoch() * plan.accum;
+  plan.last = (last + plan.accum - 1) / plan.accum;
   const auto loader = session.make_training_loader(plan);
   BatchStatistics statistics(session.learner_spec(loader->layout(), config), model);
-  const std::uint64_t last = plan.last * plan.accum;
   loader->start();
   for (std::uint64_t batch = 0; batch < last; ++batch) {
     Ticket ticket;
@@ -47,6 +49,18 @@ void take_statistics(std::vector<StateTensor>& model, const Config& config, std:
                   " training batches"));
 }
 
+/// Throws UserError(snapshot) where the nets tell apart other classes: their weights would fit, and mean nothing.
+void check_classes(const std::vector<OpenSnapshot>& snapshots) {
+  const auto classes_of = [](auto& snapshot) { return RunState::from_json(snapshot.state_json).classes; };
+  const auto first = classes_of(snapshots.front());
+  for (auto& snapshot : snapshots)
+    if (classes_of(snapshot) != first)
+      throw UserError(
+          ExitCode::snapshot,
+          concat("the snapshot of iteration ", snapshot.iteration, " is of other classes than the first one"),
+          "only weights of nets for the same classes can be averaged");
+}
+
 /// The state of a run that has weights, and all else to begin anew.
 std::string state_of(const OpenSnapshot& snapshot) {
   RunState state = RunState::from_json(snapshot.state_json);
@@ -58,6 +72,7 @@ std::string state_of(const OpenSnapshot& snapshot) {
   kept.bad_samples = state.bad_samples;
   kept.world = state.world;
   kept.classes = state.classes;
+  kept.pixels = state.pixels;
   kept.fingerprints = state.fingerprints;
   kept.saved = {"params"};
   return kept.to_json();
@@ -68,6 +83,8 @@ std::string state_of(const OpenSnapshot& snapshot) {
 int average(const AverageRequest& request) {
   std::vector<OpenSnapshot> snapshots;
   for (auto& path : request.snapshots) snapshots.push_back(open_snapshot(path));
+  check_classes(snapshots);
+  const auto newest = std::ranges::max_element(snapshots, {}, &OpenSnapshot::iteration);
   std::vector<StateTensor> model = averaged_weights(snapshots);
   if (!request.keeps_statistics && has_running_statistics(model))
     take_statistics(model, request.config, request.batches);
@@ -75,12 +92,14 @@ int average(const AverageRequest& request) {
   std::vector<TensorView> views;
   for (auto& tensor : model)
     views.push_back({tensor.name, tensor.dtype, tensor.shape, tensor.bytes.data(), tensor.bytes.size()});
-  const auto newest = std::ranges::max_element(snapshots, {}, &OpenSnapshot::iteration);
   const auto folder = RunFolder::create_at(request.out);
   const auto config = to_toml(request.config);
   const auto path =
       write_snapshot(folder.snapshots(), {newest->iteration, std::move(views), {}, state_of(*newest), config});
   write_file_atomically(folder.config_file(), config);
+  write_file_atomically(
+      folder.path() / "env.json",
+      environment_json({}, {{"torch", torch_version()}, {start_folder_key, start_folder(folder.path())}}));
   std::puts(path.c_str());
   return 0;
 }

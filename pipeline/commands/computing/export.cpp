@@ -24,7 +24,7 @@ using nlohmann::json;
 const ValidationData& open_samples(Session& session, const std::vector<std::string>& classes) {
   std::exception_ptr empty;
   const auto on_empty = [&](const EmptyDataset&, const std::string&) { empty = std::current_exception(); };
-  ValidationSets& sets = session.open_validation(classes, on_empty, false);
+  ValidationSets& sets = session.open_sets(validation_set_configs(session.config()), classes, on_empty, false);
   if (sets.empty()) std::rethrow_exception(empty);
   session.prepare();
   session.make_validation_loaders();
@@ -65,6 +65,7 @@ int export_net(const ExportRequest& request) {
   options.device = "cpu";
   Session session(request.config, options);
   const OpenSnapshot snapshot = open_snapshot(request.snapshot);
+  if (request.averaged) require_average(snapshot);
   const ValidationData& samples = open_samples(session, RunState::from_json(snapshot.state_json).classes);
   const LearnerSpec spec = session.learner_spec(samples.loader->layout(), request.config);
   samples.loader->start();
@@ -74,7 +75,8 @@ int export_net(const ExportRequest& request) {
   log_info(concat("TorchScript of ", spec.net.text("name"), ": greatest difference to the net on ",
                   script.image.shape.front(), " samples: ", printed("%g", script.greatest_difference)));
   if (script.greatest_difference != 0)
-    throw UserError(ExitCode::bug, "the trace does not compute what the net does; nothing was written");
+    throw UserError(ExitCode::bug, "the trace does not compute what the net does; nothing was written",
+                    "--format safetensors writes the weights alone");
   write_file_atomically(request.script, script.bytes);
   if (!request.samples.empty()) write_samples(request.samples, script);
   return 0;

@@ -3,6 +3,10 @@
 #include <torch/types.h>
 #include <torch/utils.h>
 
+#include <algorithm>
+#include <string>
+#include <string_view>
+
 #include "nets/models/module_net.h"
 #include "sampling/core/random.h"
 #include "sampling/core/settings.h"
@@ -13,9 +17,30 @@
 
 namespace flowtrain {
 
+namespace {
+
+// Layers that no batch has gone through, of a GAN's generator while its discriminator classifies, keep what they had.
+void keep_unreached(const std::vector<StateTensor>& before, std::vector<StateTensor>& model) {
+  constexpr std::string_view counter = "num_batches_tracked";
+  const auto is_zero = [](const StateTensor& tensor) {
+    return std::ranges::all_of(tensor.bytes, [](auto byte) { return byte == decltype(byte){}; });
+  };
+  std::vector<std::string> layers;
+  for (auto& tensor : model)
+    if (tensor.name.ends_with(counter) && is_zero(tensor))
+      layers.push_back(tensor.name.substr(0, tensor.name.size() - counter.size()));
+  for (auto& tensor : model)
+    for (auto& layer : layers)
+      if (tensor.name == layer + "running_mean" || tensor.name == layer + "running_var")
+        tensor = *std::ranges::find(before, tensor.name, &StateTensor::name);
+}
+
+}  // namespace
+
 struct BatchStatistics::Impl {
   Impl(const LearnerSpec& spec, const std::vector<StateTensor>& model)
-      : net(make_learner_net(spec)),
+      : before(model),
+        net(make_learner_net(spec)),
         weights(*net, at::Device(spec.device), false),
         batches(make_train_batches(spec, spec.train_layout)) {
     auto* const modules = dynamic_cast<nets::ModuleNet*>(net.get());
@@ -29,6 +54,7 @@ struct BatchStatistics::Impl {
     torch::manual_seed(Stream(spec.seed, Purpose::net, 0).next64());  // for dropout
   }
 
+  std::vector<StateTensor> before;
   std::shared_ptr<nets::Net> net;
   mutable Weights weights;
   std::unique_ptr<BatchAdapter> batches;
@@ -51,6 +77,7 @@ std::vector<StateTensor> BatchStatistics::model() const {
   LearnerState state;
   impl_->weights.copy({}, state);
   state.settle();
+  keep_unreached(impl_->before, state.model);
   return std::move(state.model);
 }
 

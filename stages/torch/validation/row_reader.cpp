@@ -54,14 +54,17 @@ void RowReader::ask(Readout& readout, const nets::NamedTensors& outputs, const n
 void RowReader::ask_classes(Readout& readout, const at::Tensor& logits, const at::Tensor& labels) {
   results_.kind = "classify";
   losses_ = readout.ask(row_losses(logits, labels));
-  const auto [confidence, prediction] = logits.softmax(1, at::kFloat).max(1);
+  const at::Tensor prediction = logits.argmax(1);
   predictions_ = readout.ask(prediction);
-  confidences_ = readout.ask(confidence);
+  confidences_ = readout.ask(logits.softmax(1, at::kFloat).gather(1, prediction.unsqueeze(1)).squeeze(1));
 }
 
 void RowReader::ask_pixel_classes(Readout& readout, const at::Tensor& logits, const at::Tensor& labels) {
   results_.kind = "segment";
   losses_ = readout.ask(row_losses(logits, labels));
+  const at::Tensor known = labels.ge(0).logical_and_(labels.lt(logits.size(1)));
+  pixels_ = readout.ask(known.flatten(1).sum(1));
+  right_pixels_ = readout.ask(logits.argmax(1).eq(labels).logical_and_(known).flatten(1).sum(1));
   classes_ = logits.size(1);
   shape_ = {logits.size(2), logits.size(3), 1};
   for (const std::size_t row : shown_) {
@@ -82,6 +85,10 @@ RowResults RowReader::read(const Readout& readout) const {
   for (std::size_t row = 0; row < results.rows.size(); ++row) {
     RowResult& result = results.rows[row];
     if (has_losses) result.loss = readout[losses_][row];
+    if (results.kind == "segment") {
+      result.pixels = readout[pixels_][row];
+      result.right_pixels = readout[right_pixels_][row];
+    }
     if (!classifies) continue;
     result.prediction = static_cast<std::int64_t>(readout[predictions_][row]);
     result.confidence = readout[confidences_][row];

@@ -34,11 +34,12 @@ class RowReader {
 
   std::span<const Field> fields_;
   std::span<const std::size_t> shown_;
-  RowResults results_;                                          // its kind and the number of its rows
-  std::size_t losses_ = 0, predictions_ = 0, confidences_ = 0;  // answers of the readout
-  std::vector<std::size_t> made_, wanted_;                      // answers, one for each row that is shown
-  std::vector<std::int64_t> shape_;  // of a picture that the net gives: height, width, channels
-  std::int64_t classes_ = 0;         // of pixels
+  RowResults results_;  // its kind and the number of its rows
+  // Answers of the readout.
+  std::size_t losses_ = 0, predictions_ = 0, confidences_ = 0, pixels_ = 0, right_pixels_ = 0;
+  std::vector<std::size_t> made_, wanted_;  // answers, one for each row that is shown
+  std::vector<std::int64_t> shape_;         // of a picture that the net gives: height, width, channels
+  std::int64_t classes_ = 0;                // of pixels
 };
 
 }  // namespace flowtrain
