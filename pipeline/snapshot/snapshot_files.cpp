@@ -10,6 +10,7 @@
 #include "pipeline/snapshot/manifest.h"
 #include "pipeline/snapshot/safetensors.h"
 #include "sampling/core/error.h"
+#include "sampling/core/text.h"
 #include "stages/flight/flight.h"
 
 namespace flowtrain {

@@ -31,7 +31,9 @@ const std::vector<BuiltIn> built_in_nets{
     {"lenet", {}},
     {"mlp", {"--set", "net.hidden=[32]"}},
     {"resnet18", {"--set", "data.size=32"}},
+    {"resnet34", {"--set", "data.size=32"}},
     {"resnet50", {"--set", "data.size=32"}},
+    {"resnet101", {"--set", "data.size=32"}},
     {"gan", {"--set", "step.name=gan", "--set", "data.size=16"}},
 };
 
@@ -127,14 +129,18 @@ TEST_CASE("Python loads the TorchScript of each built-in net, which gives the sa
 
 TEST_CASE("TorchScript of a detector: torch's operations in the place of the kernels of corner pooling") {
   const TempRun place(detector);
-  for (const std::string name : {"cornernet_squeeze", "cornernet_saccade"}) {
+  const bool has_torch = test::python_has("torch");
+  for (const std::string name : {"cornernet", "cornernet_squeeze", "cornernet_saccade"}) {
     Words words{"--set", "net.name=" + name, "--run-dir", name, "--quiet"};
-    if (name == "cornernet_saccade")
+    if (name != "cornernet_squeeze")
       words = with(words, {"--set", "net.widths=[16, 16, 16, 16]", "--set", "net.blocks=[1, 1, 1, 1]"});
     REQUIRE_EXIT(place.train(words), 0);
-    const auto exported = place.run({"export", name, "--out", name + ".pt"});
+    Words words_of_export{"export", name, "--out", name + ".pt"};
+    if (has_torch) words_of_export = with(words_of_export, {"--python", "python3"});
+    const auto exported = run_program(words_of_export, with_packages(place));
     REQUIRE_EXIT(exported, 0);
     CHECK_SAYS(exported, "TorchScript of " + name + ": greatest difference to the net on 4 samples: 0\n");
+    if (has_torch) CHECK_PRINTS(exported, "torchscript in Python: greatest difference to the net on 4 samples: 0\n");
   }
 }
 
@@ -142,11 +148,24 @@ TEST_CASE("ONNX through Python gives the same within 1e-4") {
   SKIP_UNLESS(test::python_has("torch, onnx, onnxruntime"), "python-onnxruntime",
               "python3 has no torch, onnx and onnxruntime (FLOWTRAIN_TEST_PYTHONPATH)");
   const TempRun place;
+  for (auto& [name, words] : built_in_nets) {
+    CAPTURE(name);
+    REQUIRE_EXIT(place.train(with(with(short_run, {"--set", "net.name=" + name, "--run-dir", name}), words)), 0);
+    const auto exported = run_program({"export", name, "--out", name + ".onnx"}, with_packages(place));
+    REQUIRE_EXIT(exported, 0);
+    CHECK_PRINTS(exported, "onnx in Python: greatest difference to the net on 4 samples: ");
+    CHECK(fs::exists(place.path(name + ".onnx")));
+  }
+}
+
+TEST_CASE("AOTInductor through Python gives the same within 1e-4") {
+  SKIP_UNLESS(test::python_has("torch"), "python-torch", "python3 has no torch (FLOWTRAIN_TEST_PYTHONPATH)");
+  const TempRun place;
   REQUIRE_EXIT(place.train(with(short_run, {"--set", "net.name=lenet", "--run-dir", "run"})), 0);
-  const auto exported = run_program({"export", "run", "--out", "net.onnx"}, with_packages(place));
+  const auto exported = run_program({"export", "run", "--out", "net.pt2"}, with_packages(place));
   REQUIRE_EXIT(exported, 0);
-  CHECK_PRINTS(exported, "onnx in Python: greatest difference to the net on 4 samples: ");
-  CHECK(fs::exists(place.path("net.onnx")));
+  CHECK_PRINTS(exported, "aoti in Python: greatest difference to the net on 4 samples: ");
+  CHECK(fs::exists(place.path("net.pt2")));
 }
 
 }  // namespace flowtrain

@@ -48,7 +48,7 @@ TEST_CASE("without a validation split a tenth of each class is held out, and sta
   write_animals(place.folder(), "new", 25);
   const auto second = place.train(on_animals);
   REQUIRE_EXIT(second, 0);
-  CHECK_SAYS(second, "153 to train on, 17 to validate on");  // 8.5 of 85 in each class
+  CHECK_SAYS(second, "152 to train on, 18 to validate on");  // of 85 in each class 8.5, rounded
   auto after = lines_of(place.path(split_file));
   for (auto& line : before)
     if (!line.starts_with("samples")) CHECK(after.contains(line));
@@ -57,6 +57,34 @@ TEST_CASE("without a validation split a tenth of each class is held out, and sta
   const auto tested = place.run({"test", "runs/tiny-2"});
   REQUIRE_EXIT(tested, 0);
   CHECK(lines_of(place.path(split_file)) == after);
+}
+
+TEST_CASE("a small set may have ten bad samples, which are listed; one more ends the run") {
+  const TempRun place(without_shapes());
+  write_animals(place.folder(), "", 91);
+  const auto damage = [&](int first, int last) {
+    for (int i = first; i <= last; ++i) place.folder().write("animals/cat/" + std::to_string(i) + ".jpg", "no picture");
+  };
+  const Words whole = with(on_animals, {"--set", "data.val_share=0", "--set", "val.every=0", "--max-iter", "30"});
+  damage(0, 9);
+  const auto ten = place.train(with(whole, {"--run-dir", "ten"}));
+  REQUIRE_EXIT(ten, 0);
+  CHECK(lines_of(place.path("ten/bad_samples.jsonl")).size() == 10);
+  damage(10, 10);
+  check_refused(place.train(with(whole, {"--run-dir", "eleven"})), 3, {"data.max_bad"});
+}
+
+TEST_CASE("a run's folder is named from anywhere: its paths lead from where it was started") {
+  const TempRun place(without_shapes());
+  write_animals(place.folder(), "", 20);
+  REQUIRE_EXIT(place.train(with(on_animals, {"--run-dir", "runs/x"})), 0);
+  auto elsewhere = place.process_options();
+  elsewhere.folder = place.path("animals/cat");
+  REQUIRE_EXIT(run_program({"test", "../../runs/x"}, elsewhere), 0);
+  REQUIRE_EXIT(
+      run_program({"snapshot", "average", "../../runs/x", "../../runs/x", "--out", "../../runs/mean"}, elsewhere), 0);
+  elsewhere.folder = place.path("animals/dog");
+  REQUIRE_EXIT(run_program({"test", "../../runs/mean"}, elsewhere), 0);
 }
 
 TEST_CASE("val_share says how many; 0 turns it off, which is warned of") {
