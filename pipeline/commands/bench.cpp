@@ -9,7 +9,7 @@
 #include "pipeline/commands/flags.h"
 #include "pipeline/commands/launch_flags.h"
 #include "pipeline/config/plugins.h"
-#include "pipeline/session/auto_batch.h"
+#include "pipeline/memory/auto_batch.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/tools/compare_loaders.h"
 #include "pipeline/tools/tune.h"

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "pipeline/commands/flags.h"
-#include "pipeline/session/auto_batch.h"
+#include "pipeline/memory/auto_batch.h"
 #include "pipeline/session/run_graph.h"
 
 namespace flowtrain::commands {

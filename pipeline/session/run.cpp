@@ -8,6 +8,7 @@
 
 #include "pipeline/config/idle_keys.h"
 #include "pipeline/config/periods.h"
+#include "pipeline/memory/auto_batch.h"
 #include "pipeline/pictures/picture_folder.h"
 #include "pipeline/report/describe_net.h"
 #include "pipeline/report/profile_report.h"
@@ -15,7 +16,6 @@
 #include "pipeline/report/run_verdict.h"
 #include "pipeline/report/summary.h"
 #include "pipeline/report_page/report_branch.h"
-#include "pipeline/session/auto_batch.h"
 #include "pipeline/session/bad_sample_log.h"
 #include "pipeline/session/fingerprints.h"
 #include "pipeline/session/leaders_work.h"

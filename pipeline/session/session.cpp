@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "pipeline/config/periods.h"
-#include "pipeline/session/memory_check.h"
+#include "pipeline/memory/memory_check.h"
 #include "sampling/core/error.h"
 
 namespace flowtrain {

@@ -6,7 +6,7 @@
 
 #include "pipeline/config/config.h"
 #include "pipeline/config/run_folder.h"
-#include "pipeline/session/auto_batch.h"
+#include "pipeline/memory/auto_batch.h"
 #include "pipeline/session/start_options.h"
 #include "stages/group.h"
 

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "pipeline/config/periods.h"
+#include "pipeline/memory/free_memory.h"
 #include "pipeline/report/describe_net.h"
-#include "pipeline/session/free_memory.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/settings.h"

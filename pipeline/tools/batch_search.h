@@ -1,7 +1,7 @@
 #pragma once
 // loader.batch = "auto", carried out: steps of a net with batches of the training data's first samples.
 
-#include "pipeline/session/auto_batch.h"
+#include "pipeline/memory/auto_batch.h"
 #include "pipeline/session/session.h"
 
 namespace flowtrain {

@@ -5,8 +5,8 @@
 
 #include "pipeline/config/periods.h"
 #include "pipeline/graph/graph.h"
+#include "pipeline/memory/auto_batch.h"
 #include "pipeline/report/describe_net.h"
-#include "pipeline/session/auto_batch.h"
 #include "pipeline/session/session.h"
 #include "pipeline/telemetry/format.h"
 #include "pipeline/validation/best.h"

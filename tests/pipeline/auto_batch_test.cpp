@@ -1,10 +1,10 @@
-#include "pipeline/session/auto_batch.h"
+#include "pipeline/memory/auto_batch.h"
 
 #include <doctest/doctest.h>
 
 #include <vector>
 
-#include "pipeline/session/free_memory.h"
+#include "pipeline/memory/free_memory.h"
 #include "tests/support/temp_folder.h"
 
 using namespace flowtrain;

@@ -1,4 +1,4 @@
-#include "pipeline/session/free_memory.h"
+#include "pipeline/memory/free_memory.h"
 
 #include <algorithm>
 #include <fstream>

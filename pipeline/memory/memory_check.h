@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "pipeline/memory/free_memory.h"
 #include "pipeline/session/assembly.h"
-#include "pipeline/session/free_memory.h"
 
 namespace flowtrain {
 

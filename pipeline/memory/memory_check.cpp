@@ -1,4 +1,4 @@
-#include "pipeline/session/memory_check.h"
+#include "pipeline/memory/memory_check.h"
 
 #include <algorithm>
 #include <string>

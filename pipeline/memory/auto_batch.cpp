@@ -1,4 +1,4 @@
-#include "pipeline/session/auto_batch.h"
+#include "pipeline/memory/auto_batch.h"
 
 #include <algorithm>
 
