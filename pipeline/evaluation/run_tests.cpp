@@ -18,10 +18,9 @@
 #include "pipeline/evaluation/part_files.h"
 #include "pipeline/evaluation/part_inputs.h"
 #include "pipeline/evaluation/summary.h"
+#include "pipeline/evaluation/test_bench.h"
 #include "pipeline/evaluation/test_sets.h"
-#include "pipeline/session/sources.h"
 #include "pipeline/session/start.h"
-#include "pipeline/session/validation_data.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/manifest.h"
 #include "pipeline/telemetry/interrupt.h"
@@ -105,66 +104,6 @@ std::vector<TestedSnapshot> find_snapshots(const TestSubject& subject, const Tes
     snapshots.push_back({each[0].get<std::string>(), each[1], each[2].get<std::string>()});
   return snapshots;
 }
-
-/// A configuration's data and net, for snapshots of nets that know the same classes.
-class Bench {
- public:
-  Bench(const Config& config, const TestOptions& options, const std::vector<SetConfig>& sets,
-        const std::vector<std::string>& classes)
-      : session_(config, {.group = options.group,
-                          .processes_here = options.processes_here,
-                          .local_rank = options.local_rank,
-                          .whole_batches = true}) {
-    std::exception_ptr empty_set;
-    const auto on_empty = [&](const EmptyDataset& empty, const std::string& set) {
-      empty_set = std::current_exception();
-      if (sets.size() > 1 && options.group->leads())
-        log_warn(concat(title(config, set), " is left out: ", empty.what()));
-    };
-    const Group& group = *options.group;
-    for (auto& set : session_.open_sets(sets, classes, on_empty, false))
-      set->data.batches =
-          set->data.batches.every(static_cast<std::uint64_t>(group.rank()), static_cast<std::uint64_t>(group.size()));
-    if (session_.validation().empty()) std::rethrow_exception(empty_set);
-    check_rows(session_.validation());
-    if (group.leads()) warn_of_training_samples(config);
-    session_.prepare();
-    const DataParts& first = session_.validation().front()->data;
-    layout_.emplace(first.sampler->fields(), first.batch);
-  }
-
-  const Session& session() const { return session_; }
-
-  /// A collective, of the first call at least.
-  Learner& learner(const MakeLearner& make) {
-    if (learner_) return *learner_;
-    LearnerSpec spec = session_.learner_spec(*layout_, session_.config());
-    spec.val_layout = &*layout_;
-    return *(learner_ = make(spec));
-  }
-
- private:
-  // The training data need not be on this machine.
-  void warn_of_training_samples(const Config& config) const {
-    const Settings &train = config.data(true), &val = config.data(false);
-    if (!train.has("path") || !val.has("path") || train.value("path") != val.value("path")) return;
-    try {
-      warn_of_same_samples(*open_dataset(config, true), session_.validation());
-    } catch (const UserError&) {
-    }
-  }
-
-  static std::string title(const Config& config, const std::string& set) {
-    if (set.empty()) return "[data.val]";
-    if (set == "test" && config.has_test_data()) return "[data.test]";
-    const auto is_it = [&](auto& each) { return each.text("name") == set; };
-    return (std::ranges::any_of(config.list("test.set"), is_it) ? "[[test.set]] " : "[[val.set]] ") + set;
-  }
-
-  Session session_;
-  std::optional<SlabLayout> layout_;
-  std::unique_ptr<Learner> learner_;
-};
 
 class TestRun {
  public:
@@ -251,7 +190,7 @@ class TestRun {
         if (!bench_ || learnt != classes) {
           close();
           together(group_, "the data of a test",
-                   [&] { bench_ = std::make_unique<Bench>(*config, options_, sets, classes = learnt); });
+                   [&] { bench_ = std::make_unique<TestBench>(*config, options_, sets, classes = learnt); });
         }
         run_snapshot(*bench_, snapshot, parts_of(snapshot));
       });
@@ -297,7 +236,7 @@ class TestRun {
   }
 
   // The sets that are not empty, and not done yet.
-  void run_snapshot(Bench& bench, const TestedSnapshot& snapshot, const std::vector<TestPart>& parts) {
+  void run_snapshot(TestBench& bench, const TestedSnapshot& snapshot, const std::vector<TestPart>& parts) {
     bool has_weights = false;
     for (auto& set : bench.session().validation()) {
       const TestPart& part = *std::ranges::find(parts, set->name, &TestPart::set);
@@ -330,7 +269,7 @@ class TestRun {
     learner.share_state();
   }
 
-  void measure_part(Bench& bench, const TestPart& part, const ValidationData& set,
+  void measure_part(TestBench& bench, const TestPart& part, const ValidationData& set,
                     const nlohmann::ordered_json& inputs) {
     auto measured = std::make_shared<const Measurement>(measure(bench.session(), set, bench.learner(make_learner_)));
     finish_writing();
@@ -366,7 +305,7 @@ class TestRun {
   bool skips_errors_ = false;
   std::optional<OpenSnapshot> opened_;  // rank 0's: the snapshot that is measured
   std::vector<PartOutcome> outcomes_;
-  std::unique_ptr<Bench> bench_;
+  std::unique_ptr<TestBench> bench_;
   std::optional<std::size_t> writing_;  // the outcome whose part is being written
   std::future<void> written_;           // rank 0's: that it is; waits for it when all this goes
 };

@@ -120,7 +120,7 @@ void warn_of_same_samples(const Dataset& training, const ValidationSets& sets) {
     if (!same(training, validation) &&
         std::ranges::none_of(sources, [&](auto& source) { return same(*source.dataset, validation); }))
       continue;
-    log_warn(concat(set->name.empty() ? "[data.val]" : "[[val.set]] " + set->name,
+    log_warn(concat(set->name.empty() ? "[data.val]" : "the set " + set->name,
                     " has the samples that are trained on, so its metrics do not tell how the net does on others; "
                     "data.val_share = 0.1 holds some of them out of training"));
   }

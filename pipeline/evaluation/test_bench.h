@@ -1,0 +1,35 @@
+#pragma once
+// What a test measures with: the data of a configuration, and a net for them.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/evaluation/run_tests.h"
+#include "pipeline/session/session.h"
+
+namespace flowtrain {
+
+/// A configuration's data and net, for snapshots of nets that know the same classes. Sets without samples are left out
+/// with a warning. The processes of the group take whole batches of each set in turn.
+class TestBench {
+ public:
+  /// `config` and `options` must outlive it. Throws UserError; EmptyDataset where no set has samples.
+  TestBench(const Config& config, const TestOptions& options, const std::vector<SetConfig>& sets,
+            const std::vector<std::string>& classes);
+
+  const Session& session() const { return session_; }
+
+  /// Made by the first call, which is a collective.
+  Learner& learner(const MakeLearner& make);
+
+ private:
+  void warn_of_training_samples(const Config& config) const;
+
+  Session session_;
+  std::optional<SlabLayout> layout_;
+  std::unique_ptr<Learner> learner_;
+};
+
+}  // namespace flowtrain
