@@ -70,7 +70,7 @@ std::vector<ImageResult> detect_in(const Dataset& dataset, std::span<const std::
                                    Detector& detector, const std::function<bool(const DetectedImage&)>& after) {
   std::vector<ImageResult> image_results;
   std::deque<std::future<DetectedImage>> ahead;
-  const auto read_ahead = [&, next = std::size_t{0}]() mutable {
+  auto read_ahead = [&, next = std::size_t{0}]() mutable {
     while (next < records.size() && ahead.size() < readers)
       ahead.push_back(std::async(std::launch::async, load, std::cref(dataset), records[next++]));
   };
