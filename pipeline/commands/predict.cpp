@@ -8,6 +8,7 @@
 #include "pipeline/commands/flags.h"
 #include "pipeline/config/run_folder.h"
 #include "pipeline/snapshot/snapshot_files.h"
+#include "pipeline/telemetry/interrupt.h"
 #include "pipeline/telemetry/log.h"
 #include "sampling/core/error.h"
 #include "sampling/core/text.h"
