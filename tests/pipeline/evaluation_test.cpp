@@ -35,7 +35,7 @@ std::vector<std::string> names_of(const std::vector<SetConfig>& sets) {
   return names;
 }
 
-using Names = std::vector<std::string>;
+using Texts = std::vector<std::string>;
 
 }  // namespace
 
@@ -61,14 +61,14 @@ TEST_CASE("processes that take turns with whole batches have those of one, each 
 
 TEST_CASE("settings are given one by one, and as combinations of values") {
   const TempFolder folder;
-  CHECK(names_of(inference_settings(config_with(folder, ""))) == Names{""});
+  CHECK(names_of(inference_settings(config_with(folder, ""))) == Texts{""});
   const Config both = config_with(folder,
                                   "[[test.setting]]\nname = \"plain\"\n"
                                   "[[test.setting]]\nname = \"mirrored\"\nset = [\"val.flip=true\"]\n"
                                   "[[test.sweep]]\nset = [\"sampler.size=16|24\", \"val.batch=8|4\"]\n"
                                   "[[test.sweep]]\nset = [\"val.amp=off|bf16\"]\n");
   const auto settings = inference_settings(both);
-  CHECK(names_of(settings) == Names{"plain", "mirrored", "size=16,batch=8,amp=off", "size=16,batch=8,amp=bf16",
+  CHECK(names_of(settings) == Texts{"plain", "mirrored", "size=16,batch=8,amp=off", "size=16,batch=8,amp=bf16",
                                     "size=24,batch=4,amp=off", "size=24,batch=4,amp=bf16"});
   REQUIRE(settings.back().overrides.size() == 3);
   CHECK(settings.back().overrides[0].key == "sampler.size");
@@ -85,16 +85,16 @@ TEST_CASE("settings are given one by one, and as combinations of values") {
 TEST_CASE("a test is of its own sets where there are any, and of those that are named") {
   const TempFolder folder;
   const std::string val = "[[val.set]]\nname = \"night\"\nval_samples = 9\n";
-  CHECK(names_of(test_sets(config_with(folder, val), {})) == Names{"", "night"});
+  CHECK(names_of(test_sets(config_with(folder, val), {})) == Texts{"", "night"});
   const Config config =
       config_with(folder, val + "[data.test]\nval_samples = 10\n[[test.set]]\nname = \"snow\"\nsize = 8\n");
   const auto own = test_sets(config, {});
-  REQUIRE(names_of(own) == Names{"test", "snow"});
+  REQUIRE(names_of(own) == Texts{"test", "snow"});
   CHECK(own[0].config.data(false).integer("val_samples") == 10);
   CHECK(own[1].config.data(false).integer("val_samples") == 10);  // as [data.test]
   CHECK(own[1].config.data(false).integer("size") == 8);
   CHECK(config.data(false).integer("val_samples") == 8);
-  CHECK(names_of(test_sets(config, {"night", "val", "test"})) == Names{"night", "", "test"});
+  CHECK(names_of(test_sets(config, {"night", "val", "test"})) == Texts{"night", "", "test"});
   check_failure(failure_of([&] { test_sets(config, {"rain"}); }), ExitCode::usage, "--sets rain: there is no such set");
   check_failure(failure_of([&] { config_with(folder, "[[test.set]]\nname = \"val\"\n"); }), ExitCode::usage,
                 "'val' is what [data.val] is called");
@@ -164,7 +164,7 @@ TEST_CASE("the picture of a confusion matrix is bluer where there is more") {
   for (int column = 0; column < few.width; ++column)
     for (int row = 0; row < cell; ++row) reds.insert(red(few, row, column));
   CHECK(reds == std::set<std::uint8_t>{0, 255});  // the numbers of the predictions
-  ClassTable many{Names(200), std::vector<std::uint64_t>(40000)};
+  ClassTable many{Texts(200), std::vector<std::uint64_t>(40000)};
   CHECK(confusion_picture(many).height == 1000);
 }
 
