@@ -39,7 +39,7 @@ void HookContext::log(const std::string& name, double value) {
 }
 
 void Hooks::add(std::shared_ptr<Hook> hook, std::string label, std::int64_t priority, bool first_rank_only) {
-  entries_.push_back(std::make_unique<Entry>(std::move(hook), std::move(label), priority, first_rank_only));
+  entries_.push_back(std::make_unique<Entry>(Entry{std::move(hook), std::move(label), priority, first_rank_only}));
   Entry* entry = entries_.back().get();
   for (const HookEvent event : entry->hook->events()) {
     auto& there = at_[static_cast<std::size_t>(event)];
