@@ -103,15 +103,15 @@ class TopK final : public Ratio {
   std::int64_t k_;
 };
 
-/// exp of the mean cross-entropy. A batch's sum is rounded to a multiple of 2^-20, so that f64 adds sums of batches
-/// exactly, in whatever order and however many processes have shared them out.
+/// exp of the mean cross-entropy. That of a row is rounded to a multiple of 2^-24, finer than logits in f32 are, so
+/// that f64 adds rows exactly up to 2^29 in all: in whatever order, and however many processes have shared them out.
 class Perplexity final : public Ratio {
  public:
   void add(const Labelled& rows) override {
     const at::Tensor logs = rows.logits.to(at::kDouble).log_softmax(1);
     const at::Tensor log = logs.gather(1, rows.label.clamp_min(0).unsqueeze(1)).squeeze(1).masked_fill(~rows.known, 0);
-    constexpr double steps = 1 << 20;
-    add_sums(-log.sum().mul(steps).round().div(steps), rows.known.sum().to(at::kDouble));
+    constexpr double steps = 1 << 24;
+    add_sums(-log.mul(steps).round().div(steps).sum(), rows.known.sum().to(at::kDouble));
   }
 
   std::vector<double> scalars(const std::vector<double>& totals) const override {

@@ -137,7 +137,7 @@ TEST_CASE("export of weights: the average of a snapshot that has one, and no oth
   Run run;
   const auto target = run.folder / "weights.safetensors";
   CHECK(contains(message_of([&] { export_weights(snapshot_of(run.run, {.iteration = 100}), true, target, run.out); }),
-                 "iter-00000100: holds no average of the weights"));
+                 "the snapshot of iteration 100 holds no average of the weights"));
   CHECK_FALSE(fs::exists(target));
 
   SmallContent averaged(400);
