@@ -4,6 +4,7 @@
 #include <torch/csrc/jit/api/compilation_unit.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/frontend/tracer.h>
+#include <torch/csrc/jit/passes/fuse_linear.h>
 #include <torch/csrc/jit/serialization/import.h>
 
 #include <cmath>
@@ -109,6 +110,8 @@ TorchScript trace_net(const LearnerSpec& spec, const std::vector<StateTensor>& m
   const auto traced = jit::tracer::trace(
       {image}, [&](jit::Stack inputs) -> jit::Stack { return {as_value(forward(*net, inputs.front().toTensor()))}; },
       [](const at::Tensor&) { return std::string(); }, /*strict=*/false, /*force_outplace=*/false, &root, {"image"});
+  // Of addmm(), which nn::Linear calls, the executor would make a product and a sum, which round in another way.
+  jit::FuseLinear(traced.first->graph);
   auto* const function =
       tree.unit().create_function(c10::QualifiedName(*root.type()->name(), "forward"), traced.first->graph);
   root.type()->addMethod(function);
