@@ -39,7 +39,8 @@ std::string short_name(const Override& change) {
   return name;
 }
 
-// The settings of one [[test.sweep]]: the keys change together, and their values are part of the name.
+// The settings of one [[test.sweep]]: the keys change together, one with a single value has it in all, and all values
+// are part of the name.
 std::vector<InferenceSetting> alternatives(const Settings& sweep) {
   std::vector<InferenceSetting> all;
   if (sweep.texts("set").empty())
@@ -48,12 +49,12 @@ std::vector<InferenceSetting> alternatives(const Settings& sweep) {
   for (auto& change : sweep.texts("set")) {
     const Override whole = parsed(sweep, change);
     const auto values = divided(whole.value);
-    if (all.empty()) all.resize(values.size());
-    if (values.size() != all.size())
-      throw sweep.error("set", concat("'", change, "' has ", values.size(), " values, the first key ", all.size()),
+    if (all.size() <= 1) all.resize(values.size(), all.empty() ? InferenceSetting() : all.front());
+    if (values.size() != 1 && values.size() != all.size())
+      throw sweep.error("set", concat("'", change, "' has ", values.size(), " values, a key before it ", all.size()),
                         ExitCode::usage, "keys of one [[test.sweep]] change together; those of several are combined");
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const Override one{whole.key, values[i], whole.origin};
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const Override one{whole.key, values[values.size() > 1 ? i : 0], whole.origin};
       all[i].name += concat(all[i].name.empty() ? "" : ",", short_name(one));
       all[i].overrides.push_back(one);
     }

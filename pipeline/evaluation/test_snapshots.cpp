@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 std::uint64_t iteration_in(const std::string& wish, std::string_view text) {
   std::uint64_t iteration = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), iteration);
-  if (error != std::errc() || end != text.data() + text.size() || iteration == 0)
+  if (error != std::errc() || end != text.data() + text.size())
     throw UserError(ExitCode::usage, concat("--iter ", wish, ": expected an iteration, or two with .. between them"),
                     "--iter 500, or --iter 100..500");
   return iteration;

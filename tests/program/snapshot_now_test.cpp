@@ -34,7 +34,7 @@ TEST_CASE("a run that trains saves a snapshot when it is asked to, and goes on")
   // What went on from it is what was not stopped.
   const auto iteration = std::stoull(path.substr(path.rfind('-') + 1)), last = iteration + 20;
   const Words end{"--set", "run.max_iter=" + std::to_string(last)};
-  REQUIRE_EXIT(place.run(with({"tiny.toml", "--iter", std::to_string(iteration), "--resume", "run"}, end)), 0);
+  REQUIRE_EXIT(place.train(with(with(long_run, {"--iter", std::to_string(iteration)}), end)), 0);
   REQUIRE_EXIT(place.train(with(with(long_run, {"--set", "snapshot.every=7"}), with(end, {"--run-dir", "straight"}))),
                0);
   CHECK(end_of(place.path("run")) == end_of(place.path("straight")));
@@ -42,7 +42,7 @@ TEST_CASE("a run that trains saves a snapshot when it is asked to, and goes on")
 
 TEST_CASE("several processes save one together, asked through their launcher or by the clock") {
   const TempRun place;
-  const Words two{"--distributed", "--nproc", "2"};
+  const Words two{"--distributed", "--world-size", "2"};
   Process run(with(with({"tiny.toml"}, long_run), two), place.process_options());
   REQUIRE(run.wait_for_text("iter 10/"));
   run.send(SIGUSR2);
@@ -51,11 +51,9 @@ TEST_CASE("several processes save one together, asked through their launcher or 
   run.send(SIGTERM);
   CHECK_EXIT(run.wait(), 143);
 
-  Process timed(
-      with(with({"tiny.toml", "--set", "snapshot.every=1 s", "--set", "run.max_iter=1000000", "--run-dir", "timed"},
-                two),
-           {}),
-      place.process_options());
+  const Words by_clock{"tiny.toml", "--set", "snapshot.every=1 s", "--set", "run.max_iter=1000000",
+                       "--run-dir", "timed"};
+  Process timed(with(by_clock, two), place.process_options());
   REQUIRE(timed.wait_for_text("snapshot timed/snapshots/iter-", {}, 600, 2));
   timed.send(SIGTERM);
   CHECK_EXIT(timed.wait(), 143);

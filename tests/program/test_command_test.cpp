@@ -171,7 +171,9 @@ TEST_CASE("an error ends a test, or costs its own part") {
 
 TEST_CASE("snapshots of a test are a range, several names, or all") {
   const TempRun place;
-  REQUIRE_EXIT(place.train({"--run-dir", "run", "--max-iter", "30", "--set", "snapshot.keep_last=50"}), 0);
+  REQUIRE_EXIT(
+      place.train({"--run-dir", "run", "--max-iter", "30", "--set", "snapshot.keep_last=50", "--set", "val.every=0"}),
+      0);
   const auto tested = [&](const Words& wish) {
     std::vector<std::string> names;
     const auto outcome = place.run(with({"test", "run", "--set", "val.batch=40"}, wish));
