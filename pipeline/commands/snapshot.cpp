@@ -67,13 +67,13 @@ int snapshot(const Arguments& arguments, Interrupt&) {
   add_path(*average, "--out", folder, "the run's folder to make")->required();
   auto* given_batches = average->add_option(
       "--batches", batches,
-      "training batches over which batch normalisation takes its statistics anew; otherwise those of an epoch");
+      "training batches from which the statistics of batch normalisation are recomputed; otherwise an epoch's");
   given_batches->check(counts_from_one("batches"));
   average->add_flag("--keep-statistics", keeps_statistics, "batch normalisation has the mean of the snapshots' own")
       ->excludes(given_batches);
   average->add_option("--set", set, "KEY=VALUE: another value of the configuration; repeatable")
       ->allow_extra_args(false);
-  auto* now = app.add_subcommand("now", "let a run that is training save one after its step, and go on");
+  auto* now = app.add_subcommand("now", "ask a run that is training for a snapshot; it goes on");
   add_path(*now, "RUN", place, "the run's folder")->required();
   double timeout_s = 600;
   now->add_option("--timeout", timeout_s, "seconds to wait for it")->capture_default_str()->check(above_zero());

@@ -29,9 +29,9 @@ TestSubject subject_of(StartOptions start, const SnapshotWishes& wishes) {
 int test(const Arguments& arguments, Interrupt& interrupt) {
   CLI::App app(
       "Measures snapshots, on whole sets, sample by sample. CONFIG is a configuration, whose newest run is meant, a\n"
-      "run's folder, or a snapshot's. Without --iter and --snapshot it measures the run's best snapshot, or the "
-      "newest\n"
-      "where none is the best; without [data.test] and [[test.set]] on the validation set and each [[val.set]].\n"
+      "run's folder, or a snapshot's. Without --iter and --snapshot it measures the run's best snapshot, or the\n"
+      "newest if none is ranked. It uses [data.test] and each [[test.set]]; if there are none, [data.val] and each\n"
+      "[[val.set]].\n"
       "[[test.setting]] and [[test.sweep]] say with which sizes, flips, thresholds … each is measured.\n"
       "Files are written to RUN/test. What is done already is not done again, so a test that was killed goes on.\n"
       "Prints a JSON line for each snapshot, set and setting.\n"
@@ -40,7 +40,7 @@ int test(const Arguments& arguments, Interrupt& interrupt) {
       "flowtrain test");
   ConfigFlags flags(app, false);
   std::string other;
-  add_path(app, "OTHER", other, "what CONFIG is compared with, each by its own configuration");
+  add_path(app, "OTHER", other, "a second net, measured by its own configuration and compared with CONFIG's");
   SnapshotWishes wishes;
   TestOptions options;
   app.add_option("--iter", wishes.iterations, "snapshots: of this iteration, or of a range: 100..500");

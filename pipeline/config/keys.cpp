@@ -68,8 +68,8 @@ const std::vector<KeyTable> tables = {
        "auto: 0.1 %, and at least 10",
        0, most},
       {"val_share", Kind::real, -1.0,
-       "share of the training samples of each class that is held out for validation, which samples by their names; -1 "
-       "= 0.1 where the data has no validation split and the run validates, else 0",
+       "share of the training samples of each class that is held out for validation, chosen by hashes of their names; "
+       "-1 (the default) = 0.1 where the data has no validation split and the run validates, else 0",
        -1, 0.9},
       {.name = "epoch",
        .kind = Kind::integer_or_text,
@@ -84,7 +84,7 @@ const std::vector<KeyTable> tables = {
     {"data.train", "keys of [data] that differ for training", {}},
     {"data.val", "keys of [data] that differ for validation", {}},
     {"data.test",
-     "keys of [data] that differ for `flowtrain test`; without it that measures on the validation data",
+     "keys of [data] that differ for `flowtrain test`; without it and [[test.set]] it uses the validation data",
      {}},
     {"data.source",
      "one of several data sets that are trained on together; its data set's own keys stand here too, and its order's",
@@ -345,7 +345,7 @@ const std::vector<KeyTable> tables = {
              "false boxes (errors); auto: errors of a detector, else loss"),
       one_of({"max", "min"}, "worst_mode", "max", "whether the greatest or the least are the worst")}},
     {"test.set",
-     "one of several sets that `flowtrain test` measures on beside [data.test]'s; what it does not say is as there",
+     "another set that `flowtrain test` measures on; other keys are those of [data.test], or else of [data.val]",
      {{"name", Kind::text, text(""), "what results call it", 0, 0, {}, true},
       {"dataset", Kind::text, text(""), "name of the data set's kind, with its own keys; empty: that of [data.test]"},
       path({"path", Kind::text, text(""), "file or folder of the data set"}),
@@ -361,7 +361,8 @@ const std::vector<KeyTable> tables = {
      {{"set",
        Kind::texts,
        std::vector<std::string>{},
-       "\"sampler.size=64|96\": values divided by |; several keys of one table change together",
+       "\"sampler.size=64|96\": values divided by |; several keys of one table change together, one with a single "
+       "value keeps it",
        0,
        0,
        {},
