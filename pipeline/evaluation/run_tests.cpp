@@ -1,12 +1,13 @@
 #include "pipeline/evaluation/run_tests.h"
 
-#include <signal.h>
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <exception>
 #include <future>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -70,19 +71,29 @@ std::string part_name(std::uint64_t iteration, const std::string& set, const std
   return concat(snapshot_name(iteration), set.empty() ? "" : ".", set, setting.empty() ? "" : "+", setting);
 }
 
-// Of another process.
-bool is_alive(int process) { return process != ::getpid() && (::kill(process, 0) == 0 || errno != ESRCH); }
+// A folder that tests write to. Another test may write there at the same time: only the first one removes what kills
+// have left half written.
+class TestFolder {
+ public:
+  explicit TestFolder(const fs::path& path) {
+    make_folders(path);
+    lock_ = ::open((path / ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (::flock(lock_, LOCK_EX | LOCK_NB) == 0)
+      for (auto& name : names_in(path))
+        if (is_leftover(name)) remove_quietly(path / name);
+    ::flock(lock_, LOCK_SH);
+  }
+  TestFolder(TestFolder&& other) noexcept : lock_(std::exchange(other.lock_, -1)) {}
+  TestFolder& operator=(TestFolder&&) = delete;
+  ~TestFolder() { ::close(lock_); }
 
-// What kills have left half written; another test of the run may be writing just now.
-void remove_leftovers(const fs::path& folder) {
-  if (!fs::is_directory(folder)) return;
-  for (auto& name : names_in(folder))
-    if (const auto writer = writer_of_leftover(name); writer && !is_alive(*writer)) remove_quietly(folder / name);
-}
+ private:
+  int lock_;
+};
 
 // Rank 0 finds and reads them; the others need not see the disk.
-std::vector<TestedSnapshot> find_snapshots(const TestSubject& subject, const TestOptions& options,
-                                           const Config& config) {
+std::vector<TestedSnapshot> find_snapshots(const TestSubject& subject, const TestOptions& options, const Config& config,
+                                           std::map<fs::path, TestFolder>& folders) {
   Group& group = *options.group;
   std::vector<TestedSnapshot> snapshots;
   json found = json::array();
@@ -92,7 +103,7 @@ std::vector<TestedSnapshot> find_snapshots(const TestSubject& subject, const Tes
       const std::uint64_t iteration = read_manifest(place).iteration;
       const fs::path path = fs::canonical(place), folder = test_folder(path, options.name);
       log_info(concat("snapshot ", path.string(), why.empty() ? "" : concat(": ", why)));
-      remove_leftovers(folder);
+      if (!folders.contains(folder)) folders.emplace(folder, TestFolder(folder));
       snapshots.push_back({path, iteration, folder});
       found.push_back({path.string(), iteration, folder.string()});
     }
@@ -111,7 +122,7 @@ class TestRun {
       : subject_(subject), options_(options), group_(*options.group), make_learner_(make_learner) {}
 
   TestResults run() {
-    const auto snapshots = find_snapshots(subject_, options_, load_for_use(subject_.start));
+    const auto snapshots = find_snapshots(subject_, options_, load_for_use(subject_.start), folders_);
     const Config base = agreed_config(snapshots.front());
     skips_errors_ = base.table("test").text("on_error") == "skip";
     const auto settings = inference_settings(base);
@@ -303,7 +314,8 @@ class TestRun {
   const MakeLearner& make_learner_;
   StartOptions start_;
   bool skips_errors_ = false;
-  std::optional<OpenSnapshot> opened_;  // rank 0's: the snapshot that is measured
+  std::map<fs::path, TestFolder> folders_;  // rank 0's
+  std::optional<OpenSnapshot> opened_;      // rank 0's: the snapshot that is measured
   std::vector<PartOutcome> outcomes_;
   std::unique_ptr<TestBench> bench_;
   std::optional<std::size_t> writing_;  // the outcome whose part is being written

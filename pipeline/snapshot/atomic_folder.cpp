@@ -9,7 +9,6 @@
 #include <cerrno>
 
 #include "sampling/core/error.h"
-#include "sampling/core/parse.h"
 #include "stages/flight/flight.h"
 
 namespace flowtrain {
@@ -155,14 +154,6 @@ void trash(const fs::path& path) {
 
 bool is_leftover(std::string_view name) {
   return name.starts_with(trash_mark) || name.find(temporary_mark) != std::string_view::npos;
-}
-
-// See free_name().
-std::optional<int> writer_of_leftover(std::string_view name) {
-  const auto number = name.rfind('-');
-  if (!is_leftover(name) || number == name.npos || !parse_number<unsigned>(name.substr(number + 1))) return {};
-  name = name.substr(0, number);
-  return parse_number<int>(name.substr(name.rfind('-') + 1));
 }
 
 }  // namespace flowtrain

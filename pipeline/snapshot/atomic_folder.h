@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -65,7 +64,5 @@ void trash(const std::filesystem::path& path);
 
 /// Whether a file's name is one of the temporary names above: what a crash may leave behind.
 bool is_leftover(std::string_view name);
-/// The process that made what is left over; nothing for other names.
-std::optional<int> writer_of_leftover(std::string_view name);
 
 }  // namespace flowtrain

@@ -9,15 +9,15 @@
 namespace flowtrain {
 namespace {
 
-const Words long_run{"--set", "run.max_iter=1000000", "--set",     "snapshot.every=0",
-                     "--set", "val.every=0",          "--run-dir", "run"};
+const Words long_run{"--set", "run.max_iter=1000000", "--set", "snapshot.every=0", "--set", "val.every=0"};
+const Words in_run{"--run-dir", "run"};
 
 }  // namespace
 
 TEST_CASE("a run that trains saves a snapshot when it is asked to, and goes on") {
   const TempRun place;
   check_refused(place.run({"snapshot", "now", "run"}), 2, {"run is no run's folder"});
-  Process run(with({"tiny.toml"}, long_run), place.process_options());
+  Process run(with(with({"tiny.toml"}, long_run), in_run), place.process_options());
   REQUIRE(run.wait_for_text("iter 10/"));
   const auto asked = place.run({"snapshot", "now", "run"});
   REQUIRE_EXIT(asked, 0);
@@ -34,7 +34,7 @@ TEST_CASE("a run that trains saves a snapshot when it is asked to, and goes on")
   // What went on from it is what was not stopped.
   const auto iteration = std::stoull(path.substr(path.rfind('-') + 1)), last = iteration + 20;
   const Words end{"--set", "run.max_iter=" + std::to_string(last)};
-  REQUIRE_EXIT(place.train(with(with(long_run, {"--iter", std::to_string(iteration)}), end)), 0);
+  REQUIRE_EXIT(place.train(with(with(with(long_run, in_run), {"--iter", std::to_string(iteration)}), end)), 0);
   REQUIRE_EXIT(place.train(with(with(long_run, {"--set", "snapshot.every=7"}), with(end, {"--run-dir", "straight"}))),
                0);
   CHECK(end_of(place.path("run")) == end_of(place.path("straight")));
@@ -43,7 +43,7 @@ TEST_CASE("a run that trains saves a snapshot when it is asked to, and goes on")
 TEST_CASE("several processes save one together, asked through their launcher or by the clock") {
   const TempRun place;
   const Words two{"--distributed", "--world-size", "2"};
-  Process run(with(with({"tiny.toml"}, long_run), two), place.process_options());
+  Process run(with(with(with({"tiny.toml"}, long_run), in_run), two), place.process_options());
   REQUIRE(run.wait_for_text("iter 10/"));
   run.send(SIGUSR2);
   REQUIRE(run.wait_for_text("snapshot run/snapshots/iter-"));
