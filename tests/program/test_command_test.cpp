@@ -66,7 +66,7 @@ TEST_CASE("a test measures all snapshots, sets and settings, and its samples sum
   const auto tested = place.run(with(all_parts, {"--pictures", "2"}));
   REQUIRE_EXIT(tested, 0);
   CHECK(lines_of(tested.out).size() == 2 * 2 * 3);
-  CHECK_SAYS(tested, "snapshot       set   setting          samples");
+  CHECK_SAYS(tested, "snapshot       set   setting             samples");
   const fs::path folder = place.path("run/test");
   const json summary = json::parse(read_text(folder / "summary.json"));
   REQUIRE(summary.at("parts").size() == 12);
