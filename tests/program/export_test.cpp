@@ -33,7 +33,7 @@ const std::vector<BuiltIn> built_in_nets{
     {"resnet18", {"--set", "data.size=32"}},
     {"resnet34", {"--set", "data.size=32"}},
     {"resnet50", {"--set", "data.size=32"}},
-    {"resnet101", {"--set", "data.size=32"}},
+    {"resnet101", {"--set", "data.size=32", "--set", "optim.lr=0.001"}},
     {"gan", {"--set", "step.name=gan", "--set", "data.size=16"}},
 };
 

@@ -120,6 +120,9 @@ TorchScript trace_net(const LearnerSpec& spec, const std::vector<StateTensor>& m
   script.image = plain("image", image);
   std::string names;
   for (const auto& [name, tensor] : forward(*net, image)) {
+    if (!at::isfinite(tensor).all().item<bool>())
+      throw UserError(ExitCode::data, c10::str("the net gives ", name, " that are not finite for the validation data"),
+                      "export another snapshot: --iter N");
     script.outputs.push_back(plain(name, tensor));
     names += name + '\n';
   }
