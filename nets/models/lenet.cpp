@@ -22,8 +22,8 @@ class LeNet final : public Classifier {
         dropout_(settings.real("dropout")) {}
 
   at::Tensor forward(const at::Tensor& image) override {
-    at::Tensor x = at::max_pool2d(at::relu(conv1_(image)), {2, 2});  // (B, 32, H / 2, W / 2)
-    x = at::max_pool2d(at::relu(conv2_(x)), {2, 2});                 // (B, 64, pooled(H), pooled(W))
+    at::Tensor x = at::max_pool2d(at::relu(conv1_(image)), 2);  // (B, 32, H / 2, W / 2)
+    x = at::max_pool2d(at::relu(conv2_(x)), 2);                 // (B, 64, pooled(H), pooled(W))
     x = at::dropout(at::relu(fc1_(x.flatten(1))), dropout_, is_training());
     x = at::dropout(at::relu(fc2_(x)), dropout_, is_training());
     return fc3_(x);

@@ -95,9 +95,9 @@ class ResNet final : public Classifier {
   }
 
   at::Tensor forward(const at::Tensor& image) override {
-    at::Tensor x = bn1_(conv1_(image)).relu_();                            // (B, 64, H / 2, W / 2)
-    x = at::max_pool2d(x, {3, 3}, /*stride=*/{2, 2}, /*padding=*/{1, 1});  // (B, 64, H / 4, W / 4)
-    for (Sequential& layer : layers_) x = layer->forward(x);               // (B, 512 * expansion, H / 32, W / 32)
+    at::Tensor x = bn1_(conv1_(image)).relu_();               // (B, 64, H / 2, W / 2)
+    x = at::max_pool2d(x, 3, /*stride=*/2, /*padding=*/1);    // (B, 64, H / 4, W / 4)
+    for (Sequential& layer : layers_) x = layer->forward(x);  // (B, 512 * expansion, H / 32, W / 32)
     return fc_(at::adaptive_avg_pool2d(x, {1, 1}).flatten(1));
   }
 

@@ -4,6 +4,7 @@
 #include <torch/csrc/jit/api/compilation_unit.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/frontend/tracer.h>
+#include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/passes/fuse_linear.h>
 #include <torch/csrc/jit/serialization/import.h>
 
@@ -57,6 +58,17 @@ class ModuleTree {
   std::shared_ptr<jit::CompilationUnit> unit_ = std::make_shared<jit::CompilationUnit>();
   std::map<std::string, jit::Module> modules_;
 };
+
+/// Where one number stands for both sides of a window, writes it twice: ONNX's exporter cannot read it otherwise.
+void expand_windows(jit::Graph& graph) {
+  for (jit::Node* const node : graph.nodes()) {
+    if (node->kind() != c10::aten::max_pool2d && node->kind() != c10::aten::avg_pool2d) continue;
+    for (jit::Value* const input : node->inputs()) {
+      jit::Node* const list = input->node();
+      if (list->kind() == c10::prim::ListConstruct && list->inputs().size() == 1) list->addInput(list->input(0));
+    }
+  }
+}
 
 c10::IValue as_value(const nets::NamedTensors& outputs) {
   if (outputs.size() == 1) return (*outputs.begin()).second;
@@ -112,6 +124,7 @@ TorchScript trace_net(const LearnerSpec& spec, const std::vector<StateTensor>& m
       [](const at::Tensor&) { return std::string(); }, /*strict=*/false, /*force_outplace=*/false, &root, {"image"});
   // Of addmm(), which nn::Linear calls, the executor would make a product and a sum, which round in another way.
   jit::FuseLinear(traced.first->graph);
+  expand_windows(*traced.first->graph);
   auto* const function =
       tree.unit().create_function(c10::QualifiedName(*root.type()->name(), "forward"), traced.first->graph);
   root.type()->addMethod(function);
