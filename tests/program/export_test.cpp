@@ -26,14 +26,16 @@ struct BuiltIn {
   Words words;
 };
 
+const Words small{"--set", "data.size=32", "--set", "optim.lr=0.001"};
+
 /// Each built-in net, small.
 const std::vector<BuiltIn> built_in_nets{
     {"lenet", {}},
     {"mlp", {"--set", "net.hidden=[32]"}},
-    {"resnet18", {"--set", "data.size=32"}},
-    {"resnet34", {"--set", "data.size=32"}},
-    {"resnet50", {"--set", "data.size=32"}},
-    {"resnet101", {"--set", "data.size=32", "--set", "optim.lr=0.001"}},
+    {"resnet18", small},
+    {"resnet34", small},
+    {"resnet50", small},
+    {"resnet101", small},
     {"gan", {"--set", "step.name=gan", "--set", "data.size=16"}},
 };
 
