@@ -74,8 +74,10 @@ TEST_CASE("settings are given one by one, and as combinations of values") {
   CHECK(settings.back().overrides[0].key == "sampler.size");
   CHECK(settings.back().overrides[1].value == "4");
   CHECK(settings[0].overrides.empty());
-  check_failure(failure_of([&] { config_with(folder, "[[test.sweep]]\nset = [\"a.b=1|2\", \"c.d=1\"]\n"); }),
-                ExitCode::usage, "'c.d=1' has 1 values, the first key 2");
+  check_failure(failure_of([&] { config_with(folder, "[[test.sweep]]\nset = [\"a.b=1|2|3\", \"c.d=1|2\"]\n"); }),
+                ExitCode::usage, "'c.d=1|2' has 2 values, a key before it 3");
+  const Config shared = config_with(folder, "[[test.sweep]]\nset = [\"val.flip=true\", \"val.batch=8|4\"]\n");
+  CHECK(names_of(inference_settings(shared)) == Texts{"flip=true,batch=8", "flip=true,batch=4"});
   check_failure(failure_of([&] { config_with(folder, "[[test.setting]]\nname = \"x\"\nset = [\"flip\"]\n"); }),
                 ExitCode::usage, "'flip': expected key=value");
   check_failure(failure_of([&] { config_with(folder, "[[test.setting]]\nname = \"a/b\"\n"); }), ExitCode::usage,

@@ -35,10 +35,12 @@ name = "gan"
 [step]
 name = "gan"
 [[optim]]
+label = "discriminator"
 name = "adam"
 params = '^discriminator\.'
 losses = ["discriminator"]
 [[optim]]
+label = "generator"
 name = "adam"
 params = '^generator\.'
 losses = ["generator"]
@@ -55,7 +57,7 @@ const std::vector<BuiltIn> built_in_nets{
     {"resnet34", small},
     {"resnet50", small},
     {"resnet101", small},
-    {"gan", {}, gan_config()},
+    {"gan", {"--set", "val.metrics=[]"}, gan_config()},
 };
 
 /// A run of it, in a folder of its name.
