@@ -14,6 +14,7 @@ every random draw depend on the seed and the position alone: workers, ranks and 
 
 from flowtrain._core import ConfigError, DataError, Record
 from flowtrain.data_loader import DataLoader
+from flowtrain.export import ExportError, export
 from flowtrain.loader import Batch, Loader
 from flowtrain._sampler import sample_rng, sampler
 from flowtrain.run import Run, Snapshot
@@ -29,6 +30,6 @@ atexit.register(stop_all)  # the last to be registered is the first to be called
 
 __version__: str = _core.version
 __all__ = [
-    "Batch", "ConfigError", "DataError", "DataLoader", "Loader", "Record", "Run", "Snapshot", "Training", "sample_rng",
-    "sampler", "train",
+    "Batch", "ConfigError", "DataError", "DataLoader", "ExportError", "Loader", "Record", "Run", "Snapshot", "Training",
+    "export", "sample_rng", "sampler", "train",
 ]

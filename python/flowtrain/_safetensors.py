@@ -12,6 +12,10 @@ import numpy
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I16": "<i2",
            "I8": "i1", "U8": "u1", "BOOL": "?"}
 
+_TORCH_DTYPES = {"torch.float64": "F64", "torch.float32": "F32", "torch.float16": "F16", "torch.bfloat16": "BF16",
+                 "torch.int64": "I64", "torch.int32": "I32", "torch.int16": "I16", "torch.int8": "I8",
+                 "torch.uint8": "U8", "torch.bool": "BOOL"}
+
 
 def read_tensors(file: str | os.PathLike[str], output: str | None) -> dict[str, Any]:
     """{name: tensor}, in the order of the file.
@@ -19,18 +23,22 @@ def read_tensors(file: str | os.PathLike[str], output: str | None) -> dict[str, 
     output: "torch" or "numpy"; None: torch where it is installed. NumPy has no bfloat16.
     Raises ValueError for a file that is damaged, or holds what NumPy has not.
     """
+    with open(file, "rb") as opened:
+        return tensors_from(opened.read(), os.fspath(file), output)
+
+
+def tensors_from(content: bytes, file: str, output: str | None) -> dict[str, Any]:
+    """read_tensors() of a file's content; `file` is its name in errors."""
     if output not in (None, "torch", "numpy"):
         raise ValueError(f"output = {output!r}: expected 'torch' or 'numpy'")
     torch = None if output == "numpy" else _torch(must=output == "torch")
-    with open(file, "rb") as opened:
-        content = opened.read()
     try:
         start = 8 + int.from_bytes(content[:8], "little")
         header = json.loads(content[8:start])
         header.pop("__metadata__", None)
         arrays = {name: _array(content, start, **entry) for name, entry in header.items()}
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{os.fspath(file)} is no whole safetensors file: {error}") from None
+        raise ValueError(f"{file} is no whole safetensors file: {error}") from None
     if torch is not None:
         return {
             name: torch.from_numpy(array.view("<i2")).view(torch.bfloat16) if dtype == "BF16" else
@@ -38,8 +46,25 @@ def read_tensors(file: str | os.PathLike[str], output: str | None) -> dict[str, 
         }
     for name, (dtype, _) in arrays.items():
         if dtype == "BF16":
-            raise ValueError(f"{os.fspath(file)}: {name} is bfloat16, which NumPy has not: install torch")
+            raise ValueError(f"{file}: {name} is bfloat16, which NumPy has not: install torch")
     return {name: array for name, (_, array) in arrays.items()}
+
+
+def tensors_to_bytes(tensors: dict[str, Any]) -> bytes:
+    """A file of these tensors of torch, in their order. Raises ValueError for a dtype that such files have not."""
+    torch = importlib.import_module("torch")
+    header, parts, end = {}, [], 0
+    for name, tensor in tensors.items():
+        dtype = _TORCH_DTYPES.get(str(tensor.dtype))
+        if dtype is None:
+            raise ValueError(f"{name} is {tensor.dtype}, which safetensors files cannot hold")
+        flat = tensor.detach().cpu().contiguous().reshape(-1)
+        parts.append(flat.view(torch.uint8).numpy().tobytes())
+        header[name] = {"dtype": dtype, "shape": list(tensor.shape), "data_offsets": [end, end + len(parts[-1])]}
+        end += len(parts[-1])
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)  # tensors begin at a multiple of 8 bytes
+    return b"".join([len(text).to_bytes(8, "little"), text, *parts])
 
 
 def _torch(must: bool) -> Any:

@@ -1,0 +1,103 @@
+"""flowtrain.export: a net of PyTorch with its loss and backward pass, compiled for the native program."""
+
+from __future__ import annotations
+
+import copy
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from flowtrain._export import _torch
+from flowtrain._export._graphs import State, evaluation_graph, training_graph
+from flowtrain._export._package import Package, write_package
+from flowtrain.export import ExportError
+
+
+def export_package(
+    net: nn.Module,
+    path: str | os.PathLike[str],
+    example: Mapping[str, Any] | Sequence[Any],
+    loss: Callable[[nn.Module, dict[str, Tensor]], Any] | None = None,
+    outputs: Callable[[nn.Module, dict[str, Tensor]], Any] | None = None,
+    *,
+    amp: str | None = None,
+    device: str | torch.device | None = None,
+    dynamic_batch: bool = True,
+    command: str | None = None,
+) -> None:
+    """See flowtrain.export. command: what makes the file anew, where that is not the file itself."""
+    if not torch.__version__.startswith(f"{_torch.VERSION}."):
+        raise ExportError(f"this is torch {torch.__version__}, and export needs the native program's: "
+                          f"pip install torch=={_torch.VERSION}.0")
+    if not os.fspath(path).endswith(".pt2"):
+        raise ExportError(f"{os.fspath(path)}: the name of a package ends with .pt2, as torch's do")
+    if amp not in (None, "bf16", "fp16"):
+        raise ExportError(f"amp = {amp!r}: expected 'bf16', 'fp16' or None")
+    place = _device(net, device)
+    batch = _batch(example, place, dynamic_batch)
+    if any(tensor.device != place for tensor in [*net.parameters(), *net.buffers()]):
+        net = copy.deepcopy(net).to(place)
+    if loss is None:
+        loss, outputs = _cross_entropy(batch), outputs or _logits
+    state = State.of(net)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # torch's, of torch
+        write_package(path, Package(
+            training_graph(net, state, batch, loss, amp, dynamic_batch),
+            evaluation_graph(net, state, batch, loss, outputs, amp, dynamic_batch),
+            state, batch, amp, dynamic_batch, command))
+
+
+def _device(net: nn.Module, wish: str | torch.device | None) -> torch.device:
+    first = next(net.parameters(), None)
+    if first is None:
+        raise ExportError("the net has no parameters, so there is nothing to train")
+    device = torch.device(wish) if wish is not None else first.device
+    if device.type not in ("cpu", "cuda"):
+        raise ExportError(f"device = {str(device)!r}: expected 'cpu' or 'cuda'")
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ExportError("device = 'cuda': kernels are compiled on a machine with such a GPU, and here is none")
+    return torch.device("cuda", torch.cuda.current_device()) if device == torch.device("cuda") else device
+
+
+def _batch(example: Mapping[str, Any] | Sequence[Any], device: torch.device, dynamic_batch: bool) -> dict[str, Tensor]:
+    if not isinstance(example, Mapping):
+        if len(example) != 2:
+            raise ExportError(f"example has {len(example)} parts without names: give (image, label), or a dict of fields")
+        example = dict(zip(("image", "label"), example))
+    batch = {}
+    for name, value in example.items():
+        try:
+            batch[name] = torch.as_tensor(value, device=device).detach().contiguous()
+        except (TypeError, ValueError, RuntimeError):
+            raise ExportError(f"example[{name!r}] is a {type(value).__name__}: expected a tensor, or an array") from None
+    rows = {name: tensor.shape[0] if tensor.dim() else None for name, tensor in batch.items()}
+    if len(set(rows.values())) != 1 or None in rows.values():
+        counts = ", ".join(f"{name} has {count}" for name, count in rows.items())
+        raise ExportError(f"the fields of example have different numbers of rows: {counts or 'it has no field'}")
+    if dynamic_batch and next(iter(rows.values())) < 2:
+        raise ExportError("example has one row, which torch takes for a fixed number: give two or more")
+    return batch
+
+
+def _cross_entropy(batch: Mapping[str, Tensor]) -> Callable[[nn.Module, dict[str, Tensor]], Tensor]:
+    if not {"image", "label"} <= batch.keys():
+        raise ExportError(f"example has the fields {', '.join(batch)}: without image and label there is no loss that goes "
+                          "without saying; give loss=, a function of the net and the batch")
+
+    def loss(net: nn.Module, batch: dict[str, Tensor]) -> Tensor:
+        return nn.functional.cross_entropy(_logits(net, batch), batch["label"])
+
+    return loss
+
+
+def _logits(net: nn.Module, batch: dict[str, Tensor]) -> Tensor:
+    result = net(batch["image"])
+    if not isinstance(result, Tensor):
+        raise ExportError(f"the net returned a {type(result).__name__}, and cross-entropy is of a tensor of logits: give "
+                          "loss= and outputs=, functions of the net and the batch")
+    return result

@@ -1,0 +1,179 @@
+"""Nets of timm, torchvision and transformers by name, each with its batch, loss and outputs."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from flowtrain.export import ExportError
+
+Batch = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the command line says of a net."""
+
+    classes: int
+    size: int
+    channels: int
+    length: int
+    pretrained: bool
+    task: str | None
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A net, and what it learns."""
+
+    net: nn.Module
+    example: Callable[[int], Batch]  #: a batch of so many rows
+    loss: Callable[[nn.Module, Batch], Any] | None = None  #: None: cross-entropy of image and label
+    outputs: Callable[[nn.Module, Batch], Any] | None = None
+
+
+def timm_model(name: str, wishes: Wishes) -> Model:
+    """A classifier of timm."""
+    import timm
+
+    if not timm.is_model(name):
+        raise ExportError(f"timm has no model {name}{_nearest(name, timm.list_models())}")
+    settings = dict(wishes.settings)
+    defaults = timm.models.get_pretrained_cfg(name)
+    if defaults is not None and defaults.fixed_input_size:
+        settings.setdefault("img_size", wishes.size)
+    net = _built(timm.create_model, name, pretrained=wishes.pretrained, num_classes=wishes.classes,
+                 in_chans=wishes.channels, **settings)
+    return Model(net, lambda rows: _labelled(rows, wishes))
+
+
+def torchvision_model(name: str, wishes: Wishes) -> Model:
+    """A classifier of torchvision, or a net that segments."""
+    from torchvision import models
+
+    names = models.list_models()
+    if name not in names:
+        raise ExportError(f"torchvision has no model {name}{_nearest(name, names)}")
+    if name in {*models.list_models(models.detection), *models.list_models(models.video),
+                *models.list_models(models.optical_flow), *models.list_models(models.quantization)}:
+        raise ExportError(f"torchvision's {name} takes or returns more than images and labels: write its loss, a function "
+                          "of net and batch, and call flowtrain.export (docs/any_model.md)")
+    if wishes.channels != 3:
+        raise ExportError(f"channels = {wishes.channels}: nets of torchvision take 3")
+    settings = dict(wishes.settings)
+    if name.startswith("vit_"):
+        settings.setdefault("image_size", wishes.size)
+    segments = name in models.list_models(models.segmentation)
+    if segments:
+        settings.setdefault("weights_backbone", "DEFAULT" if wishes.pretrained else None)
+    weights = "DEFAULT" if wishes.pretrained and not segments else None
+    net = _built(models.get_model, name, weights=weights, num_classes=wishes.classes, **settings)
+    if not segments:
+        return Model(net, lambda rows: _labelled(rows, wishes))
+
+    def example(rows: int) -> Batch:
+        image = torch.zeros(rows, 3, wishes.size, wishes.size)
+        return {"image": image, "mask": torch.zeros(rows, wishes.size, wishes.size, dtype=torch.int64)}
+
+    def loss(net: nn.Module, batch: Batch) -> Tensor:  # of torchvision's references/segmentation/train.py
+        maps = net(batch["image"])
+        losses = {part: cross_entropy(logits, batch["mask"], ignore_index=255) for part, logits in maps.items()}
+        return losses["out"] + 0.5 * losses["aux"] if "aux" in losses else losses["out"]
+
+    return Model(net, example, loss, lambda net, batch: net(batch["image"])["out"])
+
+
+def hf_model(name: str, wishes: Wishes) -> Model:
+    """A model of transformers: of its hub, a folder, or, with drawn weights, a kind: gpt2, bert."""
+    import transformers
+
+    if wishes.pretrained or os.path.isdir(name) or "/" in name:
+        config = _built(transformers.AutoConfig.from_pretrained, name)
+    elif name in transformers.CONFIG_MAPPING:
+        config = transformers.AutoConfig.for_model(name)
+    else:
+        raise ExportError(f"transformers has no kind of model {name}{_nearest(name, transformers.CONFIG_MAPPING)}; models of "
+                          "its hub are owner/name, or --pretrained")
+    task = wishes.task or _task_of(config)
+    labels = {"num_labels": wishes.classes} if task in ("image", "text") else {}
+    images = {"image_size": wishes.size, "num_channels": wishes.channels} if task == "image" else {}
+    for key, value in {"use_cache": False, **labels, **images, **wishes.settings}.items():
+        if key in wishes.settings and not hasattr(config, key):
+            raise ExportError(f"--set {key}: the configuration of {name} has no such key")
+        setattr(config, key, value)
+    kind = {"causal-lm": transformers.AutoModelForCausalLM, "masked-lm": transformers.AutoModelForMaskedLM,
+            "image": transformers.AutoModelForImageClassification,
+            "text": transformers.AutoModelForSequenceClassification}[task]
+    if wishes.pretrained:
+        net = _built(kind.from_pretrained, name, config=config, ignore_mismatched_sizes=True)
+    else:
+        net = _built(kind.from_config, config)
+    return _learning(net, task, wishes)
+
+
+#: How models are named: LIBRARY:NAME.
+LIBRARIES: dict[str, Callable[[str, Wishes], Model]] = {
+    "timm": timm_model, "torchvision": torchvision_model, "hf": hf_model,
+}
+
+
+def _learning(net: nn.Module, task: str, wishes: Wishes) -> Model:
+    """Fields: image and label; tokens and label; tokens; or tokens and target (-100: not counted)."""
+    if task == "image":
+        return Model(net, lambda rows: _labelled(rows, wishes),
+                     lambda net, batch: cross_entropy(net(pixel_values=batch["image"]).logits, batch["label"]),
+                     lambda net, batch: net(pixel_values=batch["image"]).logits)
+
+    def tokens(rows: int) -> Tensor:
+        return torch.ones(rows, wishes.length, dtype=torch.int64)
+
+    def logits(net: nn.Module, batch: Batch) -> Tensor:
+        return net(input_ids=batch["tokens"]).logits
+
+    if task == "text":
+        return Model(net, lambda rows: {"tokens": tokens(rows), "label": torch.zeros(rows, dtype=torch.int64)},
+                     lambda net, batch: cross_entropy(logits(net, batch), batch["label"]), logits)
+    if task == "masked-lm":
+        return Model(net, lambda rows: {"tokens": tokens(rows), "target": tokens(rows)},
+                     lambda net, batch: cross_entropy(logits(net, batch).transpose(1, 2), batch["target"]), logits)
+    return Model(net, lambda rows: {"tokens": tokens(rows)},
+                 lambda net, batch: cross_entropy(logits(net, batch)[:, :-1].transpose(1, 2), batch["tokens"][:, 1:]),
+                 logits)
+
+
+def _task_of(config: Any) -> str:
+    import transformers
+
+    for task, kinds in (("image", transformers.MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING),
+                        ("masked-lm", transformers.MODEL_FOR_MASKED_LM_MAPPING),
+                        ("causal-lm", transformers.MODEL_FOR_CAUSAL_LM_MAPPING)):
+        if type(config) in kinds:
+            return task
+    raise ExportError(f"{config.model_type} is no language model and no classifier of images: write its loss, a function of "
+                      "net and batch, and call flowtrain.export (docs/any_model.md)")
+
+
+def _labelled(rows: int, wishes: Wishes) -> Batch:
+    image = torch.zeros(rows, wishes.channels, wishes.size, wishes.size)
+    return {"image": image, "label": torch.zeros(rows, dtype=torch.int64)}
+
+
+def _built(make: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    try:
+        return make(*arguments, **options)
+    except (TypeError, ValueError, RuntimeError, OSError) as error:
+        reason = str(error).strip().split("\n")[0]
+        raise ExportError(f"{arguments[0] if arguments and isinstance(arguments[0], str) else 'the model'}: {reason}") from error
+
+
+def _nearest(name: str, names: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(names), 3)
+    return f"; near it: {', '.join(near)}" if near else ""

@@ -1,0 +1,109 @@
+"""The file net.pt2: torch's archive of both graphs, compiled, with weights and metadata for the native program."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from flowtrain._export import _torch
+from flowtrain._export._graphs import Graph, State
+from flowtrain._safetensors import tensors_from, tensors_to_bytes
+from flowtrain.export import ExportError
+
+_METADATA = "flowtrain.json"
+_WEIGHTS = "weights.safetensors"
+
+
+@dataclass(frozen=True)
+class Package:
+    """What a file is written from."""
+
+    training: Graph
+    evaluation: Graph
+    state: State
+    example: dict[str, Tensor]
+    amp: str | None
+    dynamic_batch: bool
+    command: str | None  #: what makes it anew; None: from the programs in the file
+
+
+def write_package(path: str | os.PathLike[str], package: Package) -> None:
+    """Compiles both graphs and writes the file: as a whole, or not at all."""
+    first = next(iter(package.example.values()))
+    inputs = [
+        {"field": name, "dtype": str(tensor.dtype).removeprefix("torch."),
+         "shape": [-1 if package.dynamic_batch else tensor.shape[0], *tensor.shape[1:]]}
+        for name, tensor in package.example.items()
+    ]
+    metadata = {
+        "version": 1,
+        "torch": _torch_version(),
+        "device": first.device.type,
+        "instruction_set": _torch.instruction_set(first.device),
+        "amp": package.amp,
+        "random": package.training.random,
+        "command": package.command or _again(path),
+        "inputs": inputs,
+        "train": package.training.metadata,
+        "eval": package.evaluation.metadata,
+        "tied": package.state.tied,
+        "counters": package.training.counters,
+    }
+    programs = {"train": package.training.program, "eval": package.evaluation.program}
+    weights = {**package.state.parameters, **package.state.buffers}
+    for program in programs.values():
+        weights |= {name: tensor.detach() for name, tensor in program.state_dict.items() if name not in weights}
+    _write(path, programs, metadata, tensors_to_bytes(weights))
+
+
+def remake_package(source: str | os.PathLike[str], path: str | os.PathLike[str]) -> None:
+    """Compiles the programs of a package once more, for this machine and this torch, with the same weights.
+
+    Raises ExportError where the file is no package, or is of another device than this machine has.
+    """
+    try:
+        metadata = json.loads(_torch.read_record(source, f"extra/{_METADATA}"))
+        content = _torch.read_record(source, _WEIGHTS)
+        programs = _torch.read_programs(source)
+    except (RuntimeError, ValueError, KeyError) as error:
+        reason = str(error).split("\n")[0]
+        raise ExportError(f"{os.fspath(source)} is no whole package of flowtrain.export: {reason}") from error
+    device = torch.device(metadata["device"])
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ExportError(f"{os.fspath(source)} is for a GPU, and here is none: export the net anew, with --device cpu")
+    weights = {name: tensor.to(device) for name, tensor in tensors_from(content, os.fspath(source), "torch").items()}
+    programs = {name: _torch.with_weights(program, weights) for name, program in programs.items()}
+    metadata |= {"torch": _torch_version(), "instruction_set": _torch.instruction_set(device)}
+    _write(path, programs, metadata, content)
+
+
+def _write(
+    path: str | os.PathLike[str], programs: dict[str, Any], metadata: dict[str, Any], weights: bytes
+) -> None:
+    try:
+        code = {name: _torch.compile(program) for name, program in programs.items()}
+    except Exception as error:
+        reason = str(error).strip().split("\n")[0]
+        raise ExportError(f"the graph cannot be compiled: {type(error).__name__}: {reason}") from error
+    partial = Path(f"{os.fspath(path)}.partial.pt2")
+    try:
+        _torch.write_archive(partial, programs, code, {_METADATA: json.dumps(metadata, indent=1)}, {_WEIGHTS: weights})
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _torch_version() -> str:
+    return torch.__version__.split("+")[0]
+
+
+def _again(path: str | os.PathLike[str]) -> str:
+    file = shlex.quote(os.fspath(path))
+    return f"python -m flowtrain export {file} -o {file}"

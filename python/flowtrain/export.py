@@ -1,0 +1,63 @@
+"""Nets of PyTorch for the native program."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor, nn
+
+
+class ExportError(ValueError):
+    """A net that cannot be exported: the reason, and the way out where one is known."""
+
+
+def export(
+    net: nn.Module,
+    path: str | os.PathLike[str],
+    example: Mapping[str, Any] | Sequence[Any],
+    loss: Callable[[nn.Module, dict[str, Tensor]], Any] | None = None,
+    outputs: Callable[[nn.Module, dict[str, Tensor]], Any] | None = None,
+    *,
+    amp: str | None = None,
+    device: str | torch.device | None = None,
+    dynamic_batch: bool = True,
+) -> None:
+    """Compiles a net with its loss and its backward pass into one file, which `flowtrain` trains without Python.
+
+        net = torchvision.models.resnet18(num_classes=10)
+        ft.export(net, "net.pt2", example=next(iter(loader)))      # then, in a config: [net] package = "net.pt2"
+
+        def loss(net, batch):
+            prediction = net(batch["image"])
+            return {"loss": mse_loss(prediction, batch["target"]), "l1": l1_loss(prediction, batch["target"]).detach()}
+
+        ft.export(net, "net.pt2", example=batch, loss=loss, outputs=lambda net, batch: net(batch["image"]))
+
+    The file holds the training graph (forward, loss, backward; the net in training mode), the evaluation graph (the
+    net in evaluation mode), the weights and buffers as they are now, by the net's names, and both graphs uncompiled,
+    so that `python -m flowtrain export net.pt2 -o net.pt2` makes it anew for another machine. The net is not changed.
+
+    net: parameters with requires_grad=False, and those that the loss does not reach, are not trained.
+    path: net.pt2.
+    example: a batch as the program's loader makes it: {field: tensor}, with rows in the first dimension; or a pair,
+        (image, label). Shapes and dtypes matter, the values do not.
+    loss: a function of the net and the batch: a tensor without dimensions, or several by name. `loss` is optimized, or
+        the sum of all where none has that name; the others are shown as metrics. None: cross-entropy of
+        net(batch["image"]) and batch["label"].
+    outputs: a function of the net and the batch, for validation and prediction: a tensor, which is called `logits`, or
+        several by name. None: `logits` where loss is None, else losses alone.
+    amp: "bf16" or "fp16": torch.autocast around both functions. "fp16" needs a GPU to be of use.
+    device: "cpu" or "cuda"; None: where the net is.
+    dynamic_batch: False: batches have as many rows as the example, always.
+
+    Everything that both functions do is traced once, by torch: Python's `if` and `for` are as they were for the example.
+    Compilation takes about a minute. It needs torch 2.11, whose version has to be the program's, and a C++ compiler.
+    Raises ExportError, a ValueError, where the net cannot be exported, with the reason and a way out.
+    """
+    from flowtrain._export import export_package
+
+    export_package(net, path, example, loss, outputs, amp=amp, device=device, dynamic_batch=dynamic_batch)
