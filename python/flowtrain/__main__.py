@@ -8,7 +8,7 @@ import sys
 def main(arguments: list[str]) -> int:
     """Runs the command. Returns the exit code: 0, or 2 where the arguments or the net are at fault."""
     if arguments[:1] != ["export"]:
-        print("usage: python -m flowtrain export NET -o net.pt2; --help after export lists its options", file=sys.stderr)
+        print("usage: python -m flowtrain export NET -o net.pt2; see export --help", file=sys.stderr)
         return 0 if arguments[:1] in (["-h"], ["--help"]) else 2
     try:
         from flowtrain._export._command import main as export

@@ -54,8 +54,9 @@ def export(
     device: "cpu" or "cuda"; None: where the net is.
     dynamic_batch: False: batches have as many rows as the example, always.
 
-    Everything that both functions do is traced once, by torch: Python's `if` and `for` are as they were for the example.
-    Compilation takes about a minute. It needs torch 2.11, whose version has to be the program's, and a C++ compiler.
+    Both functions are called once, and what torch computes in them is kept: an `if` or a `for` of Python goes in every
+    step as it went for the example. Compilation takes about a minute. It needs torch 2.11, whose version has to be the
+    program's, and a C++ compiler.
     Raises ExportError, a ValueError, where the net cannot be exported, with the reason and a way out.
     """
     from flowtrain._export import export_package

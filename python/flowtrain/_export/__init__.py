@@ -42,7 +42,10 @@ def export_package(
     if any(tensor.device != place for tensor in [*net.parameters(), *net.buffers()]):
         net = copy.deepcopy(net).to(place)
     if loss is None:
-        loss, outputs = _cross_entropy(batch), outputs or _logits
+        if not {"image", "label"} <= batch.keys():
+            raise ExportError(f"example has the fields {', '.join(batch)}; cross-entropy, the default, is of image and "
+                              "label: give loss=, a function of the net and the batch")
+        loss, outputs = cross_entropy, outputs or _logits
     state = State.of(net)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # torch's, of torch
@@ -67,14 +70,15 @@ def _device(net: nn.Module, wish: str | torch.device | None) -> torch.device:
 def _batch(example: Mapping[str, Any] | Sequence[Any], device: torch.device, dynamic_batch: bool) -> dict[str, Tensor]:
     if not isinstance(example, Mapping):
         if len(example) != 2:
-            raise ExportError(f"example has {len(example)} parts without names: give (image, label), or a dict of fields")
+            raise ExportError(f"example has {len(example)} parts: give (image, label), or a dict of fields by name")
         example = dict(zip(("image", "label"), example))
     batch = {}
     for name, value in example.items():
         try:
             batch[name] = torch.as_tensor(value, device=device).detach().contiguous()
         except (TypeError, ValueError, RuntimeError):
-            raise ExportError(f"example[{name!r}] is a {type(value).__name__}: expected a tensor, or an array") from None
+            kind = type(value).__name__
+            raise ExportError(f"example[{name!r}] is a {kind}: expected a tensor, or an array") from None
     rows = {name: tensor.shape[0] if tensor.dim() else None for name, tensor in batch.items()}
     if len(set(rows.values())) != 1 or None in rows.values():
         counts = ", ".join(f"{name} has {count}" for name, count in rows.items())
@@ -84,20 +88,14 @@ def _batch(example: Mapping[str, Any] | Sequence[Any], device: torch.device, dyn
     return batch
 
 
-def _cross_entropy(batch: Mapping[str, Tensor]) -> Callable[[nn.Module, dict[str, Tensor]], Tensor]:
-    if not {"image", "label"} <= batch.keys():
-        raise ExportError(f"example has the fields {', '.join(batch)}: without image and label there is no loss that goes "
-                          "without saying; give loss=, a function of the net and the batch")
-
-    def loss(net: nn.Module, batch: dict[str, Tensor]) -> Tensor:
-        return nn.functional.cross_entropy(_logits(net, batch), batch["label"])
-
-    return loss
+def cross_entropy(net: nn.Module, batch: dict[str, Tensor]) -> Tensor:
+    """The loss of a classifier."""
+    return nn.functional.cross_entropy(_logits(net, batch), batch["label"])
 
 
 def _logits(net: nn.Module, batch: dict[str, Tensor]) -> Tensor:
     result = net(batch["image"])
     if not isinstance(result, Tensor):
-        raise ExportError(f"the net returned a {type(result).__name__}, and cross-entropy is of a tensor of logits: give "
-                          "loss= and outputs=, functions of the net and the batch")
+        raise ExportError(f"the net returned a {type(result).__name__}; cross-entropy, the default, is of a tensor of "
+                          "logits: give loss= and outputs=, functions of the net and the batch")
     return result

@@ -10,18 +10,17 @@ from typing import Any
 import torch
 
 from flowtrain._export import export_package
-from flowtrain._export._models import LIBRARIES, Wishes
+from flowtrain._export._models import LIBRARIES, Model, Wishes
 from flowtrain._export._package import remake_package
 from flowtrain.export import ExportError
 
 
 def main(arguments: list[str]) -> int:
     """Returns the exit code: 0, or 2 with one line on stderr."""
-    options = _parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     try:
-        library, _, name = options.net.partition(":")
-        if library in LIBRARIES and name:
-            _export_named(library, name, options, arguments)
+        if options.net.partition(":")[0] in LIBRARIES:
+            _export_named(options, arguments)
         elif options.net.endswith(".pt2"):
             remake_package(options.net, options.out)
         else:
@@ -33,14 +32,20 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _export_named(library: str, name: str, options: argparse.Namespace, arguments: list[str]) -> None:
-    torch.manual_seed(options.seed)
+def named_model(options: argparse.Namespace) -> Model:
+    """The model that the options of parser() name. Raises ExportError where there is none."""
+    library, _, name = options.net.partition(":")
     wishes = Wishes(options.classes, options.size, options.channels, options.length, options.pretrained, options.task,
                     dict(options.set))
+    torch.manual_seed(options.seed)
     try:
-        model = LIBRARIES[library](name, wishes)
+        return LIBRARIES[library](name, wishes)
     except ModuleNotFoundError as error:
-        raise ExportError(f"{library}:{name} needs the package {error.name}: pip install {error.name}") from None
+        raise ExportError(f"{options.net} needs the package {error.name}: pip install {error.name}") from None
+
+
+def _export_named(options: argparse.Namespace, arguments: list[str]) -> None:
+    model = named_model(options)
     example = model.example(max(2, options.batch))
     export_package(model.net, options.out, example, model.loss, model.outputs, amp=options.amp, device=options.device,
                    command=shlex.join(["python", "-m", "flowtrain", "export", *arguments]))
@@ -58,19 +63,22 @@ def _setting(text: str) -> tuple[str, Any]:
     return key, {"true": True, "false": False, "none": None}.get(value.lower(), value)
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """The options of the command."""
     parser = argparse.ArgumentParser(
         "python -m flowtrain export", description="Compiles a net with its loss and backward pass for flowtrain.")
-    parser.add_argument("net", metavar="NET", help="timm:NAME, torchvision:NAME, hf:NAME (a model of transformers: a name "
-                        "on its hub, a folder, or a kind, such as gpt2), or a package net.pt2, which is made anew")
+    parser.add_argument("net", metavar="NET",
+                        help="timm:NAME, torchvision:NAME, hf:NAME (a model of transformers: a name on its hub, a "
+                        "folder, or a kind, such as gpt2), or a package net.pt2, which is made anew")
     parser.add_argument("-o", "--out", required=True, metavar="FILE", help="the package, net.pt2")
     parser.add_argument("--classes", type=int, default=1000, metavar="N", help="classes (1000)")
     parser.add_argument("--size", type=int, default=224, metavar="N", help="height and width of the images (224)")
     parser.add_argument("--channels", type=int, default=3, metavar="N", help="channels of the images (3)")
-    parser.add_argument("--length", type=int, default=128, metavar="N", help="tokens in a row, of language models (128)")
+    parser.add_argument("--length", type=int, default=128, metavar="N", help="tokens in a row (128)")
     parser.add_argument("--task", choices=["causal-lm", "masked-lm", "image", "text"],
                         help="hf: what is learned; default: what the kind of model is for")
-    parser.add_argument("--pretrained", action="store_true", help="begin with the library's weights, which it downloads")
+    parser.add_argument("--pretrained", action="store_true",
+                        help="begin with the library's weights, which it downloads")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of weights that are drawn (0)")
     parser.add_argument("--set", type=_setting, action="append", default=[], metavar="KEY=VALUE",
                         help="an argument of the library's model, or of its configuration: n_layer=2")

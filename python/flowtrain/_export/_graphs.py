@@ -182,7 +182,8 @@ def _losses(result: Any) -> dict[str, Tensor]:
     for name, value in named.items():
         what = f"the loss {name!r}" if isinstance(result, Mapping) else "what loss returned"
         if not isinstance(value, Tensor):
-            raise ExportError(f"{what} is a {type(value).__name__}: expected a tensor without dimensions, or a dict of them")
+            kind = type(value).__name__
+            raise ExportError(f"{what} is a {kind}: expected a tensor without dimensions, or several by name")
         if value.dim() != 0:
             raise ExportError(f"{what} has the shape {tuple(value.shape)}: expected none; take mean() or sum()")
         if not value.is_floating_point():
@@ -224,8 +225,8 @@ def _traced(
         tensor = getattr(graph, node.target)
         if isinstance(tensor, Tensor):
             if tensor.requires_grad:
-                raise ExportError(f"a parameter of the shape {tuple(tensor.shape)} is read that is not the net's: make it "
-                                  "one, by a module that holds both; of a net that is not trained, requires_grad_(False)")
+                raise ExportError(f"a parameter of the shape {tuple(tensor.shape)} is not the net's: export a module "
+                                  "that holds both; a net that is not trained wants requires_grad_(False)")
             delattr(graph, node.target)
             node.target = f"{kind}_constants.{number}"
             _register(graph, node.target, tensor.contiguous())
@@ -251,8 +252,10 @@ def _parameter(tensor: Tensor) -> nn.Parameter:
 
 def _is_counter(place: torch.fx.Node, tensor: Tensor) -> bool:
     """Whether the tensor is a whole number to which the graph adds 1, and nothing else: num_batches_tracked."""
-    return tensor.dim() == 0 and not tensor.is_floating_point() and len(place.users) == 1 and all(
-        node.target is torch.ops.aten.add_.Tensor and node.args == (place, 1) and not node.users for node in place.users)
+    if tensor.dim() > 0 or tensor.is_floating_point() or len(place.users) != 1:
+        return False
+    user = next(iter(place.users))
+    return user.target is torch.ops.aten.add_.Tensor and user.args == (place, 1) and not user.users
 
 
 def _register(root: nn.Module, name: str, tensor: Tensor) -> None:
@@ -268,7 +271,7 @@ def _register(root: nn.Module, name: str, tensor: Tensor) -> None:
 
 
 def _exported(graph: torch.fx.GraphModule, inputs: list[Tensor], dynamic_batch: bool) -> torch.export.ExportedProgram:
-    rows = torch.export.Dim("rows")
+    rows = torch.export.Dim("rows", min=1)
     shapes = tuple({0: rows} if dynamic_batch and tensor.dim() > 0 else None for tensor in inputs)
     with torch.no_grad():
         program = torch.export.export(graph, tuple(inputs), dynamic_shapes=shapes).run_decompositions({})
@@ -302,6 +305,6 @@ def _reason(error: Exception) -> str:
     place = f" at {frames[-1].filename}:{frames[-1].lineno} (`{frames[-1].line}`)" if frames else ""
     first = str(error).strip().split("\n")[0]
     if isinstance(error, _torch.READS_VALUES):
-        return (f"the net takes a Python number, or a shape, from the values of a tensor{place}: that is fixed in a graph; "
-                "keep it a tensor (torch.where in place of if, a mask in place of an index)")
+        return (f"the net takes a number, a condition or a shape of Python from a tensor's values{place}: a graph has "
+                "tensors alone; take torch.where in place of `if`, a mask in place of an index")
     return f"the net cannot be traced{place}: {type(error).__name__}: {first}"

@@ -64,8 +64,8 @@ def torchvision_model(name: str, wishes: Wishes) -> Model:
         raise ExportError(f"torchvision has no model {name}{_nearest(name, names)}")
     if name in {*models.list_models(models.detection), *models.list_models(models.video),
                 *models.list_models(models.optical_flow), *models.list_models(models.quantization)}:
-        raise ExportError(f"torchvision's {name} takes or returns more than images and labels: write its loss, a function "
-                          "of net and batch, and call flowtrain.export (docs/any_model.md)")
+        raise ExportError(f"torchvision's {name} takes or returns more than images and labels: write its loss, a "
+                          "function of the net and the batch, and call flowtrain.export (docs/any_model.md)")
     if wishes.channels != 3:
         raise ExportError(f"channels = {wishes.channels}: nets of torchvision take 3")
     settings = dict(wishes.settings)
@@ -100,8 +100,8 @@ def hf_model(name: str, wishes: Wishes) -> Model:
     elif name in transformers.CONFIG_MAPPING:
         config = transformers.AutoConfig.for_model(name)
     else:
-        raise ExportError(f"transformers has no kind of model {name}{_nearest(name, transformers.CONFIG_MAPPING)}; models of "
-                          "its hub are owner/name, or --pretrained")
+        raise ExportError(f"transformers has no kind of model {name}{_nearest(name, transformers.CONFIG_MAPPING)}; "
+                          "models of its hub are owner/name, or want --pretrained")
     task = wishes.task or _task_of(config)
     labels = {"num_labels": wishes.classes} if task in ("image", "text") else {}
     images = {"image_size": wishes.size, "num_channels": wishes.channels} if task == "image" else {}
@@ -157,8 +157,8 @@ def _task_of(config: Any) -> str:
                         ("causal-lm", transformers.MODEL_FOR_CAUSAL_LM_MAPPING)):
         if type(config) in kinds:
             return task
-    raise ExportError(f"{config.model_type} is no language model and no classifier of images: write its loss, a function of "
-                      "net and batch, and call flowtrain.export (docs/any_model.md)")
+    raise ExportError(f"{config.model_type} is no language model and no classifier of images: write its loss, a "
+                      "function of the net and the batch, and call flowtrain.export (docs/any_model.md)")
 
 
 def _labelled(rows: int, wishes: Wishes) -> Batch:
@@ -171,7 +171,8 @@ def _built(make: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         return make(*arguments, **options)
     except (TypeError, ValueError, RuntimeError, OSError) as error:
         reason = str(error).strip().split("\n")[0]
-        raise ExportError(f"{arguments[0] if arguments and isinstance(arguments[0], str) else 'the model'}: {reason}") from error
+        what = arguments[0] if isinstance(arguments[0], str) else "the model"
+        raise ExportError(f"{what}: {reason}") from error
 
 
 def _nearest(name: str, names: Iterable[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,12 +93,10 @@ def _write(
     except Exception as error:
         reason = str(error).strip().split("\n")[0]
         raise ExportError(f"the graph cannot be compiled: {type(error).__name__}: {reason}") from error
-    partial = Path(f"{os.fspath(path)}.partial.pt2")
-    try:
-        _torch.write_archive(partial, programs, code, {_METADATA: json.dumps(metadata, indent=1)}, {_WEIGHTS: weights})
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".partial-", dir=Path(path).parent) as folder:
+        whole = Path(folder) / Path(path).name  # names of files in the archive begin with the archive's
+        _torch.write_archive(whole, programs, code, {_METADATA: json.dumps(metadata, indent=1)}, {_WEIGHTS: weights})
+        os.replace(whole, path)
 
 
 def _torch_version() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from unittest import mock
@@ -74,6 +75,7 @@ def compile(program: torch.export.ExportedProgram) -> list[str]:
             options={
                 "aot_inductor.package": True,
                 "aot_inductor.package_constants_in_so": False,
+                "aot_inductor.link_libtorch": False,  # the program has torch's symbols, and may have no libtorch_cuda
                 "always_keep_tensor_constants": True,  # else parameters of up to 8 numbers become literals
                 "cpp.dynamic_threads": True,  # else as many threads as this process has
             },
@@ -95,7 +97,8 @@ def write_archive(
     records: dict[str, bytes],
 ) -> None:
     """torch's own archive, as torch.export.pt2_archive has it: programs without weights, code, texts, and records."""
-    with PT2ArchiveWriter(os.fspath(file)) as writer:
+    with warnings.catch_warnings(), PT2ArchiveWriter(os.fspath(file)) as writer:
+        warnings.simplefilter("ignore", UserWarning)  # that programs without weights are not whole
         _package_exported_programs(writer, {name: _without_weights(program) for name, program in programs.items()})
         _package_aoti_files(writer, code)
         _package_extra_files(writer, texts)
@@ -105,7 +108,8 @@ def write_archive(
 
 def read_programs(file: str | os.PathLike[str]) -> dict[str, torch.export.ExportedProgram]:
     """The programs of write_archive(). Their weights are zeros."""
-    with PT2ArchiveReader(os.fspath(file)) as reader:
+    with warnings.catch_warnings(), PT2ArchiveReader(os.fspath(file)) as reader:
+        warnings.simplefilter("ignore", UserWarning)  # that these bytes cannot be written to
         return _load_exported_programs(reader, reader.get_file_names(), None)
 
 
