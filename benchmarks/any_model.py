@@ -25,7 +25,7 @@ PICTURES = '[data]\ndataset = "shapes"\nsamples = 512\nval_samples = 16\n[sample
 TOKENS = '[data]\ndataset = "idx"\npath = "{folder}/text"\n[sampler]\nname = "tokens"\n'
 MODELS = {  # the net, its arguments, rows of a batch, and the data
     "resnet18": ("torchvision:resnet18 --classes 6 --size 64", 16, PICTURES),
-    "vit": ("torchvision:vit_b_16 --classes 6 --size 64 --set num_layers=4 --set dropout=0.0", 8, PICTURES),
+    "vit": ("torchvision:vit_b_16 --classes 6 --size 64", 8, PICTURES),
     "convnext": ("timm:convnext_atto --classes 6 --size 64", 8, PICTURES),
     "gpt2": ("hf:gpt2 --length 64 --set n_layer=2 --set n_embd=128 --set n_head=4 --set vocab_size=256 --set "
              "resid_pdrop=0.0 --set embd_pdrop=0.0 --set attn_pdrop=0.0", 16, TOKENS),

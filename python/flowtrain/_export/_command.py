@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import shlex
 import sys
 from typing import Any
@@ -55,12 +56,10 @@ def _setting(text: str) -> tuple[str, Any]:
     key, sign, value = text.partition("=")
     if not sign:
         raise argparse.ArgumentTypeError(f"{text!r}: expected key=value")
-    for kind in (int, float):
-        try:
-            return key, kind(value)
-        except ValueError:
-            pass
-    return key, {"true": True, "false": False, "none": None}.get(value.lower(), value)
+    try:
+        return key, json.loads(value)
+    except ValueError:
+        return key, value
 
 
 def parser() -> argparse.ArgumentParser:
@@ -81,7 +80,8 @@ def parser() -> argparse.ArgumentParser:
                         help="begin with the library's weights, which it downloads")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of weights that are drawn (0)")
     parser.add_argument("--set", type=_setting, action="append", default=[], metavar="KEY=VALUE",
-                        help="an argument of the library's model, or of its configuration: n_layer=2")
+                        help="an argument of the library's model, or of its configuration: a number, "
+                        "true, false, null, a list, or a text")
     parser.add_argument("--amp", choices=["bf16", "fp16"], help="mixed precision")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="where it trains (cpu)")
     parser.add_argument("--batch", type=int, default=4, metavar="N",

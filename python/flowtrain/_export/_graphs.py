@@ -185,7 +185,8 @@ def _losses(result: Any) -> dict[str, Tensor]:
             kind = type(value).__name__
             raise ExportError(f"{what} is a {kind}: expected a tensor without dimensions, or several by name")
         if value.dim() != 0:
-            raise ExportError(f"{what} has the shape {tuple(value.shape)}: expected none; take mean() or sum()")
+            shape = ", ".join("rows" if isinstance(size, torch.SymInt) else str(size) for size in value.shape)
+            raise ExportError(f"{what} has the shape ({shape}): expected no dimension; take mean() or sum()")
         if not value.is_floating_point():
             raise ExportError(f"{what} is {value.dtype}: expected a floating-point number")
     total = named.pop("loss") if "loss" in named else sum(named.values())

@@ -12,7 +12,7 @@ from unittest import mock
 import torch
 from torch._dispatch.python import enable_python_dispatcher
 from torch._functorch.compile_utils import fx_graph_cse
-from torch._inductor import aot_compile, cpp_builder, cpu_vec_isa
+from torch._inductor import aot_compile, compile_fx, cpp_builder, cpu_vec_isa, lowering
 from torch._inductor.cpu_vec_isa import VecAVX2, VecAVX512
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
 from torch.export.pt2_archive import PT2ArchiveReader, PT2ArchiveWriter
@@ -68,7 +68,7 @@ def without_repetition(graph: torch.fx.GraphModule) -> torch.fx.Graph:
 
 def compile(program: torch.export.ExportedProgram) -> list[str]:
     """The files of AOTInductor's code for the program, without its weights."""
-    with _portable_code():
+    with _portable_code(), _repeatable_code():
         return aot_compile(
             program.module(check_guards=False),
             tuple(tensor.contiguous() for tensor in program.example_inputs[0]),
@@ -138,6 +138,34 @@ def _without_weights(program: torch.export.ExportedProgram) -> torch.export.Expo
     inputs, _ = program.example_inputs
     copy.example_inputs = (tuple(map(hollow, inputs)), {})
     return copy
+
+
+@contextlib.contextmanager
+def _repeatable_code() -> Iterator[None]:
+    """Compiles code whose sums have one order, where Inductor adds up by atomics, in the order in which threads come.
+
+    Then torch's own index_put adds up, which has one order if the process asks for deterministic algorithms, and the
+    gradient of an embedding is torch's own, which always has.
+    """
+    were = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    fills = torch.utils.deterministic.fill_uninitialized_memory
+    embedding = torch.ops.aten.embedding_dense_backward.default
+    decompositions = compile_fx.select_decomp_table
+
+    def without_embeddings() -> dict[Any, Any]:
+        return {operator: function for operator, function in decompositions().items() if operator is not embedding}
+
+    if embedding not in lowering.lowerings:
+        lowering.make_fallback(embedding, warn=False, override_decomp=True)
+
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.utils.deterministic.fill_uninitialized_memory = False
+    try:
+        with mock.patch.object(compile_fx, "select_decomp_table", without_embeddings):
+            yield
+    finally:
+        torch.use_deterministic_algorithms(were[0], warn_only=were[1])
+        torch.utils.deterministic.fill_uninitialized_memory = fills
 
 
 @contextlib.contextmanager

@@ -1,0 +1,59 @@
+"""Nets of torchvision, timm and transformers: what is traced is, bit for bit, what eager PyTorch computes; nothing is
+compiled. benchmarks/any_model.py trains them. Each test is skipped without its library."""
+
+import pytest
+import torch
+from flowtrain._export import cross_entropy
+from flowtrain._export._command import named_model, parser
+from flowtrain._export._graphs import State, evaluation_graph, training_graph
+
+pytestmark = pytest.mark.skipif(not torch.__version__.startswith("2.11."), reason="export is made for torch 2.11")
+GPT2 = ("hf:gpt2 --length 12 --set n_layer=1 --set n_embd=16 --set n_head=2 --set vocab_size=31 --set resid_pdrop=0.0 "
+        "--set embd_pdrop=0.0 --set attn_pdrop=0.0")
+BERT = ("hf:bert --length 12 --set num_hidden_layers=1 --set hidden_size=16 --set num_attention_heads=2 --set "
+        "intermediate_size=32 --set vocab_size=31 --set hidden_dropout_prob=0.0 --set attention_probs_dropout_prob=0.0")
+MODELS = {
+    "torchvision": "torchvision:squeezenet1_1 --classes 5 --size 32 --set dropout=0.0",
+    "timm": "timm:convnext_atto --classes 5 --size 32 --set depths=[1,1,1,1]",
+    "timm, attention": "timm:vit_tiny_patch16_224 --classes 5 --size 32 --set depth=1",
+    "transformers, tied": GPT2,
+    "transformers, masked": BERT,
+}
+LIBRARIES = {"torchvision": "torchvision", "timm": "timm", "hf": "transformers"}
+
+
+def traced(words, amp):
+    arguments = words.split()
+    pytest.importorskip(LIBRARIES[arguments[0].partition(":")[0]])
+    model = named_model(parser().parse_args([*arguments, "-o", "net.pt2"]))
+    random = torch.Generator().manual_seed(0)
+
+    def batch(rows):
+        return {name: torch.rand(field.shape, generator=random) if field.is_floating_point() else
+                torch.randint(0, 3, field.shape, generator=random) for name, field in model.example(rows).items()}
+
+    loss = model.loss or cross_entropy
+    outputs = model.outputs or (lambda net, batch: net(batch["image"]))
+    state = State.of(model.net)
+    graphs = (training_graph(model.net, state, batch(4), loss, amp, True),
+              evaluation_graph(model.net, state, batch(4), loss, outputs, amp, True))
+    return model.net, loss, outputs, batch(7), graphs
+
+
+@pytest.mark.parametrize("name, amp", [*((name, None) for name in MODELS), ("transformers, tied", "bf16")])
+def test_the_graph_is_the_net(name, amp):
+    net, loss, outputs, batch, (training, evaluation) = traced(MODELS[name], amp)
+    with torch.autocast("cpu", torch.bfloat16, enabled=amp is not None):
+        expected = outputs(net.eval(), batch).float()
+        value = loss(net.train(), batch)
+    value.backward()
+    with torch.no_grad():
+        values = training.program.module(check_guards=False)(*batch.values())
+        assert torch.equal(values[0], value.float())
+        assert torch.equal(evaluation.program.module(check_guards=False)(*batch.values())[-1], expected)
+    parameters = dict(net.named_parameters())
+    gradients = {output["of"]: gradient for output, gradient in zip(training.metadata["outputs"], values)
+                 if output["kind"] == "gradient"}
+    assert gradients.keys() == {name for name, parameter in parameters.items() if parameter.grad is not None}
+    for each, gradient in gradients.items():
+        assert torch.equal(gradient, parameters[each].grad), each

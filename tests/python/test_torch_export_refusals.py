@@ -1,0 +1,115 @@
+"""What flowtrain.export refuses: the reason, and the way out. Nothing is compiled, and no file is left."""
+
+import re
+
+import flowtrain as ft
+import pytest
+import torch
+from flowtrain.__main__ import main
+from torch import nn
+from torch.nn.functional import cross_entropy, mse_loss
+
+pytestmark = pytest.mark.skipif(not torch.__version__.startswith("2.11."), reason="export is made for torch 2.11")
+BATCH = {"image": torch.zeros(4, 3), "label": torch.zeros(4, dtype=torch.int64)}
+
+
+def classify(net, batch):
+    return cross_entropy(net(batch["image"]), batch["label"])
+
+
+class Branches(nn.Linear):
+    def forward(self, x):
+        return super().forward(x) if x.sum() > 0 else x
+
+
+class ChangesInput(nn.Linear):
+    def forward(self, x):
+        return super().forward(x.mul_(2))
+
+
+class FixesRows(nn.Linear):
+    def forward(self, x):
+        return super().forward(x + torch.zeros(4, 1))
+
+
+class Pair(nn.Linear):
+    def forward(self, x):
+        return super().forward(x), x
+
+
+teacher = nn.Linear(3, 6)
+CASES = {
+    "no scalar": (nn.Linear(3, 6), {"loss": lambda net, batch: net(batch["image"])},
+                  r"what loss returned has the shape \(rows, 6\): expected no dimension; take mean"),
+    "a named loss that is no scalar": (nn.Linear(3, 6), {"loss": lambda net, batch: {"a": net(batch["image"])}},
+                                       "the loss 'a' has the shape"),
+    "a number": (nn.Linear(3, 6), {"loss": lambda net, batch: 1.0}, "what loss returned is a float"),
+    "whole numbers": (nn.Linear(3, 6), {"loss": lambda net, batch: batch["label"].sum()}, "is torch.int64: exp"),
+    "no loss": (nn.Linear(3, 6), {"loss": lambda net, batch: {}}, "loss returned no loss"),
+    "detached": (nn.Linear(3, 6), {"loss": lambda net, batch: classify(net, batch).detach()}, "does not depend"),
+    "frozen": (nn.Linear(3, 6).requires_grad_(False), {}, "does not depend on a parameter that is trained"),
+    "branches": (Branches(3, 6), {}, r"from a tensor's values at .*test_torch_export_refusals.py:\d+ .*torch.where"),
+    "an input that is changed": (ChangesInput(3, 6), {}, r"changes its input in place.*clone\(\)"),
+    "rows that are fixed": (FixesRows(3, 6), {}, "dynamic_batch=False"),
+    "two results": (Pair(3, 6), {}, "the net returned a tuple; cross-entropy.*give loss="),
+    "a parameter from elsewhere": (nn.Linear(3, 6), {"loss": lambda net, batch: mse_loss(
+        net(batch["image"]), teacher(batch["image"]))}, r"is not the net's.*requires_grad_\(False\)"),
+    "sparse gradients": (nn.Embedding(9, 6, sparse=True), {"loss": lambda net, batch: net(batch["label"]).sum()},
+                         "the gradient of weight is sparse: build the layer with sparse=False"),
+    "outputs": (nn.Linear(3, 6), {"loss": classify, "outputs": lambda net, batch: (1, 2)}, "outputs returned a tuple"),
+    "an output like a loss": (nn.Linear(3, 6), {"loss": classify, "outputs": lambda net, batch: {
+        "loss": net(batch["image"])}}, "the output 'loss' has the name of a loss"),
+    "lazy": (nn.LazyLinear(6), {}, "weight has no shape yet: call the net once"),
+    "no parameters": (nn.Flatten(), {}, "nothing to train"),
+    "amp": (nn.Linear(3, 6), {"amp": "int8"}, "amp = 'int8': expected 'bf16', 'fp16' or None"),
+    "device": (nn.Linear(3, 6), {"device": "meta"}, "device = 'meta': expected 'cpu' or 'cuda'"),
+    "other fields": (nn.Linear(3, 6), {"example": {"x": torch.zeros(4, 3)}}, "example has the fields x; cross-entropy"),
+    "rows that differ": (nn.Linear(3, 6), {"example": (torch.zeros(4, 3), torch.zeros(3, dtype=torch.int64))},
+                         "image has 4, label has 3"),
+    "one row": (nn.Linear(3, 6), {"example": (torch.zeros(1, 3), torch.zeros(1, dtype=torch.int64))}, "two or more"),
+    "three parts": (nn.Linear(3, 6), {"example": (1, 2, 3)}, "example has 3 parts"),
+    "no tensor": (nn.Linear(3, 6), {"example": ({}, 2)}, r"example\['image'\] is a dict"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_refused_with_the_reason(name, tmp_path):
+    net, options, message = CASES[name]
+    with pytest.raises(ft.ExportError, match=f"(?s){message}") as raised:
+        ft.export(net, tmp_path / "net.pt2", **{"example": BATCH, **options})
+    assert "\n" not in str(raised.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_files_name_ends_with_pt2(tmp_path):
+    with pytest.raises(ft.ExportError, match=r"net.pth: the name of a package ends with .pt2"):
+        ft.export(nn.Linear(3, 6), tmp_path / "net.pth", BATCH)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="here is a GPU")
+def test_a_gpu_is_needed_for_its_kernels(tmp_path):
+    with pytest.raises(ft.ExportError, match="here is none"):
+        ft.export(nn.Linear(3, 6), tmp_path / "net.pt2", BATCH, device="cuda")
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (["net.txt"], "net.txt: expected timm:NAME, torchvision:NAME, hf:NAME, or a package"),
+    (["none.pt2"], "none.pt2 is no whole package"),
+    (["torchvision:resnet19"], "torchvision has no model resnet19; near it: resnet18"),
+    (["torchvision:fasterrcnn_resnet50_fpn"], "write its loss"),
+    (["torchvision:resnet18", "--set", "depth=3"], "resnet18: .*depth"),
+    (["timm:resnet19x"], "timm has no model resnet19x; near it"),
+    (["hf:gpt3"], "transformers has no kind of model gpt3; near it"),
+    (["hf:gpt2", "--set", "layers=3"], "--set layers: the configuration of gpt2 has no such key"),
+    ([], "usage"),
+])
+def test_the_command_ends_with_one_line(arguments, message, tmp_path, monkeypatch, capsys):
+    library = arguments[0].partition(":")[0] if arguments else ""
+    if library in ("torchvision", "timm", "hf"):
+        pytest.importorskip({"hf": "transformers"}.get(library, library))
+    monkeypatch.chdir(tmp_path)
+    assert main(["export", *arguments, "-o", "net.pt2"] if arguments else []) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert re.search(message, lines[0])
+    assert not list(tmp_path.iterdir())
