@@ -49,6 +49,19 @@ tests() {
   return 1
 }
 
+# On hosted CI: torch for Python, and the libraries whose nets tests export, once into the cache that CI keeps.
+python_torch() {
+  local folder=${XDG_CACHE_HOME:-$HOME/.cache}/flowtrain/python-torch-2.11.0
+  if [[ -z ${CI:-} || -n ${FLOWTRAIN_TEST_PYTHONPATH:-} ]]; then return; fi
+  if [[ ! -e $folder ]]; then
+    rm -rf -- "$folder.partial"
+    quiet build/python_torch.log python3 -m pip install --no-input --target "$folder.partial" \
+      torch==2.11.0 torchvision==0.26.0 timm==1.0.31 transformers==5.24.0 || return 1
+    mv -T -- "$folder.partial" "$folder"
+  fi
+  export FLOWTRAIN_TEST_PYTHONPATH=$folder
+}
+
 sanitized() {
   quiet "build/$1.log" cmake --preset "$1" && quiet "build/$1.log" cmake --build --preset "$1" || return 1
   if brief ctest --preset "$1" --parallel "$(nproc)" --no-tests=error; then

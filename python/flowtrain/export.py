@@ -37,11 +37,12 @@ def export(
 
         ft.export(net, "net.pt2", example=batch, loss=loss, outputs=lambda net, batch: net(batch["image"]))
 
-    The file holds the training graph (forward, loss, backward; the net in training mode), the evaluation graph (the
-    net in evaluation mode), the weights and buffers as they are now, by the net's names, and both graphs uncompiled,
-    so that `python -m flowtrain export net.pt2 -o net.pt2` makes it anew for another machine. The net is not changed.
+    The file holds the training graph (forward, loss, backward), the evaluation graph, the weights and buffers as they
+    are now, by the net's names, and both graphs uncompiled, so that `python -m flowtrain export net.pt2 -o net.pt2`
+    makes it anew for another machine. The net is not changed.
 
-    net: parameters with requires_grad=False, and those that the loss does not reach, are not trained.
+    net: parameters with requires_grad=False, and those that the loss does not reach, are not trained. It trains in
+        training mode; modules of a net in training mode that are themselves in evaluation mode stay so.
     path: net.pt2.
     example: a batch as the program's loader makes it: {field: tensor}, with rows in the first dimension; or a pair,
         (image, label). Shapes and dtypes matter, the values do not.

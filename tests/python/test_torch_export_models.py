@@ -1,11 +1,15 @@
 """Nets of torchvision, timm and transformers: what is traced is, bit for bit, what eager PyTorch computes; nothing is
 compiled. benchmarks/any_model.py trains them. Each test is skipped without its library."""
 
+import runpy
+from pathlib import Path
+
 import pytest
 import torch
 from flowtrain._export import cross_entropy
 from flowtrain._export._command import named_model, parser
 from flowtrain._export._graphs import State, evaluation_graph, training_graph
+from torch import nn
 
 pytestmark = pytest.mark.skipif(not torch.__version__.startswith("2.11."), reason="export is made for torch 2.11")
 GPT2 = ("hf:gpt2 --length 12 --set n_layer=1 --set n_embd=16 --set n_head=2 --set vocab_size=31 --set resid_pdrop=0.0 "
@@ -57,3 +61,31 @@ def test_the_graph_is_the_net(name, amp):
     assert gradients.keys() == {name for name, parameter in parameters.items() if parameter.grad is not None}
     for each, gradient in gradients.items():
         assert torch.equal(gradient, parameters[each].grad), each
+
+
+def test_layers_in_evaluation_mode_stay_so():
+    net = nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5), nn.BatchNorm1d(5))
+    batch = {"image": torch.rand(4, 3), "label": torch.zeros(4, dtype=torch.int64)}
+    net[1].eval()
+    graph = training_graph(net, State.of(net), batch, cross_entropy, None, True)
+    assert graph.counters == ["2.num_batches_tracked"] and net[2].training and not net[1].training
+    changed = graph.program.graph_signature.buffers_to_mutate.values()
+    assert sorted(changed) == ["2.running_mean", "2.running_var"]
+
+
+def test_the_example_of_an_own_net():
+    """What examples/own_net.py exports; its dropout draws."""
+    example = runpy.run_path(str(Path(__file__).resolve().parents[2] / "examples/own_net.py"))
+    net, batch = example["ConvMixer"](6), {"image": torch.rand(4, 3, 32, 32), "label": torch.arange(4)}
+    graph = training_graph(net, State.of(net), batch, example["loss"], None, True)
+    names = [output["name"] for output in graph.metadata["outputs"]]
+    assert names == ["loss", "correct", *(name for name, _ in net.named_parameters())]
+    assert graph.random and len(graph.counters) == 9
+
+
+def test_the_factor_of_fp16_scales_gradients_alone():
+    net, batch = nn.Linear(3, 5), {"image": torch.rand(4, 3), "label": torch.zeros(4, dtype=torch.int64)}
+    run = training_graph(net, State.of(net), batch, cross_entropy, "fp16", True).program.module(check_guards=False)
+    one, thousand = (run(*batch.values(), torch.tensor(factor)) for factor in (1.0, 1024.0))
+    assert torch.equal(one[0], thousand[0])
+    torch.testing.assert_close(one[1] * 1024, thousand[1], rtol=1e-2, atol=1e-2)

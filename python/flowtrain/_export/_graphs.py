@@ -161,12 +161,14 @@ def _autocast(device: torch.device, amp: str | None) -> Any:
 
 @contextlib.contextmanager
 def _mode(net: nn.Module, training: bool) -> Iterator[None]:
-    """The net in training or evaluation mode; afterwards each module is as it was."""
+    """The net in evaluation mode, or in training mode: a net that is in training mode already stays as it is, with
+    those of its modules that are not (frozen batch normalisation). Afterwards each module is as it was."""
     were = {module: module.training for module in net.modules()}
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)  # one operation that is not compiled
     try:
-        net.train(training)
+        if not (training and net.training):
+            net.train(training)
         yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)
