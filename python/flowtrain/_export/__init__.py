@@ -79,8 +79,8 @@ def _batch(example: Mapping[str, Any] | Sequence[Any], device: torch.device, dyn
         except (TypeError, ValueError, RuntimeError):
             kind = type(value).__name__
             raise ExportError(f"example[{name!r}] is a {kind}: expected a tensor, or an array") from None
-    rows = {name: tensor.shape[0] if tensor.dim() else None for name, tensor in batch.items()}
-    if len(set(rows.values())) != 1 or None in rows.values():
+    rows = {name: tensor.shape[0] if tensor.dim() else 0 for name, tensor in batch.items()}
+    if len(set(rows.values())) != 1:
         counts = ", ".join(f"{name} has {count}" for name, count in rows.items())
         raise ExportError(f"the fields of example have different numbers of rows: {counts or 'it has no field'}")
     if dynamic_batch and next(iter(rows.values())) < 2:

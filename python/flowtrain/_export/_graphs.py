@@ -46,7 +46,7 @@ class State:
         first: dict[int, str] = {}
         tied = {name: first[id(tensor)] for name, tensor in named if first.setdefault(id(tensor), name) != name}
         for name, tensor in named:
-            if isinstance(tensor, nn.parameter.UninitializedTensorMixin):
+            if nn.parameter.is_lazy(tensor):
                 raise ExportError(f"{name} has no shape yet: call the net once on a batch, then export it")
             if tensor.dtype.is_complex or tensor.layout != torch.strided:
                 raise ExportError(f"{name} is {tensor.dtype}, {tensor.layout}: expected a dense tensor of real numbers")
@@ -107,7 +107,8 @@ def training_graph(
     with _mode(net, training=True):
         graph, counters = _traced("training", step, state, inputs, dynamic_batch)
     order = {node: place for place, node in enumerate(graph.graph.nodes)}
-    final = sorted((order[node], output["of"]) for node, output in zip(graph.graph.output_node().args[0], outputs)
+    results: Any = graph.graph.output_node().args[0]
+    final = sorted((order[node], output["of"]) for node, output in zip(results, outputs)
                    if output["kind"] == "gradient")
     program = _exported(graph, inputs, dynamic_batch)
     metadata = _tensors(program, state)
@@ -277,7 +278,8 @@ def _exported(graph: torch.fx.GraphModule, inputs: list[Tensor], dynamic_batch: 
     rows = torch.export.Dim("rows", min=1)
     shapes = tuple({0: rows} if dynamic_batch and tensor.dim() > 0 else None for tensor in inputs)
     with torch.no_grad():
-        program = torch.export.export(graph, tuple(inputs), dynamic_shapes=shapes).run_decompositions({})
+        program: torch.export.ExportedProgram = torch.export.export(
+            graph, tuple(inputs), dynamic_shapes=shapes).run_decompositions({})  # functional: what changes is told
     if program.graph_signature.user_inputs_to_mutate:
         raise ExportError("the net changes its input in place: let it change a copy, x = x.clone()")
     return program

@@ -136,7 +136,8 @@ def _learning(net: nn.Module, task: str, wishes: Wishes) -> Model:
         return torch.ones(rows, wishes.length, dtype=torch.int64)
 
     def logits(net: nn.Module, batch: Batch) -> Tensor:
-        return net(input_ids=batch["tokens"]).logits
+        scores: Tensor = net(input_ids=batch["tokens"]).logits
+        return scores
 
     if task == "text":
         return Model(net, lambda rows: {"tokens": tokens(rows), "label": torch.zeros(rows, dtype=torch.int64)},

@@ -66,7 +66,7 @@ def without_repetition(graph: torch.fx.GraphModule) -> torch.fx.Graph:
     return fx_graph_cse(graph.graph)
 
 
-def compile(program: torch.export.ExportedProgram) -> list[str]:
+def compile(program: torch.export.ExportedProgram) -> Any:
     """The files of AOTInductor's code for the program, without its weights."""
     with _portable_code(), _repeatable_code():
         return aot_compile(
@@ -92,7 +92,7 @@ def instruction_set(device: torch.device) -> str:
 def write_archive(
     file: str | os.PathLike[str],
     programs: dict[str, torch.export.ExportedProgram],
-    code: dict[str, list[str]],
+    code: dict[str, Any],
     texts: dict[str, str],
     records: dict[str, bytes],
 ) -> None:
@@ -147,25 +147,28 @@ def _repeatable_code() -> Iterator[None]:
     Then torch's own index_put adds up, which has one order if the process asks for deterministic algorithms, and the
     gradient of an embedding is torch's own, which always has.
     """
+    memory: Any = torch.utils.deterministic
+    compiler: Any = compile_fx
+    lowerings: Any = lowering
     were = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
-    fills = torch.utils.deterministic.fill_uninitialized_memory
+    fills = memory.fill_uninitialized_memory
     embedding = torch.ops.aten.embedding_dense_backward.default
-    decompositions = compile_fx.select_decomp_table
+    decompositions = compiler.select_decomp_table
 
     def without_embeddings() -> dict[Any, Any]:
         return {operator: function for operator, function in decompositions().items() if operator is not embedding}
 
-    if embedding not in lowering.lowerings:
-        lowering.make_fallback(embedding, warn=False, override_decomp=True)
+    if embedding not in lowerings.lowerings:
+        lowerings.make_fallback(embedding, warn=False, override_decomp=True)
 
     torch.use_deterministic_algorithms(True, warn_only=True)
-    torch.utils.deterministic.fill_uninitialized_memory = False
+    memory.fill_uninitialized_memory = False
     try:
         with mock.patch.object(compile_fx, "select_decomp_table", without_embeddings):
             yield
     finally:
         torch.use_deterministic_algorithms(were[0], warn_only=were[1])
-        torch.utils.deterministic.fill_uninitialized_memory = fills
+        memory.fill_uninitialized_memory = fills
 
 
 @contextlib.contextmanager
