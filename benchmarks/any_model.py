@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 """Exported nets beside PyTorch: the losses of the same steps, the time of a step, and memory, in turn in one run.
 
-    PYTHONPATH=build/release/python python benchmarks/any_model.py FOLDER [resnet18 vit convnext gpt2 bert] [--steps 50]
+    PYTHONPATH=build/release/python python benchmarks/any_model.py FOLDER [resnet18 vit convnext gpt2 bert]
+        [--steps 50] [--threads 2]
 
 The Python has torch, torchvision, timm and transformers. FOLDER keeps packages and data. All train from the same
-weights, by SGD, on the batches that flowtrain's loader makes in Python. One table in Markdown: the loss of the first and
-of the last step, as its distance from eager PyTorch on one thread; the median time of a step; the peak memory of the
-process. `flowtrain`, the program, is left out where it was not built.
+weights, by SGD, on the batches that flowtrain's loader makes in Python. One table in Markdown: the loss of the first
+and of the last step, or how far it is, relatively, from that of eager PyTorch with another number of threads, which is
+the first row; the median time of a step; the peak memory of the process. `flowtrain`, the program (FLOWTRAIN names
+another one), is left out where it was not built.
 """
 
 import argparse
 import json
+import os
 import resource
 import shutil
 import statistics
@@ -20,7 +23,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PROGRAM = ROOT / "build/release/bin/flowtrain"
+PROGRAM = Path(os.environ.get("FLOWTRAIN", ROOT / "build/release/bin/flowtrain"))
 PICTURES = '[data]\ndataset = "shapes"\nsamples = 512\nval_samples = 16\n[sampler]\nsize = 64\n'
 TOKENS = '[data]\ndataset = "idx"\npath = "{folder}/text"\n[sampler]\nname = "tokens"\n'
 MODELS = {  # the net, its arguments, rows of a batch, and the data
@@ -34,8 +37,8 @@ MODELS = {  # the net, its arguments, rows of a batch, and the data
              "attention_probs_dropout_prob=0.0", 16, TOKENS + "mask = true\n"),
 }
 CONTENDERS = {
-    "eager": "PyTorch, one thread", "eager2": "PyTorch, two threads", "compile": "torch.compile, two threads",
-    "package": "the package from Python, two threads", "flowtrain": "flowtrain, two threads",
+    "other": "PyTorch, {other}", "eager": "PyTorch, {threads}", "compile": "`torch.compile`, {threads}",
+    "package": "the package from Python, {threads}", "flowtrain": "flowtrain, {threads}",
 }
 
 
@@ -50,7 +53,15 @@ def write_text(folder):
         (folder / f"{split}-labels-idx1-ubyte").write_bytes(b"\0\0\x08\x01" + sizes[:4] + bytes(count))
 
 
-def prepare(name, folder, steps):
+def other(threads):
+    return 2 if threads == 1 else 1
+
+
+def count(threads):
+    return "1 thread" if threads == 1 else f"{threads} threads"
+
+
+def prepare(name, folder, steps, threads):
     """The package and the configuration of a model; those that are there stay."""
     net, rows, data = MODELS[name]
     plugin = folder / "tokens.so"
@@ -65,10 +76,9 @@ def prepare(name, folder, steps):
     if not package.exists():
         subprocess.run([sys.executable, "-m", "flowtrain", "export", *net.split(), "-o", package], check=True)
     config.write_text(
-        f'base = ["{name}_data.toml"]\n[run]\nmax_iter = {steps}\nthreads = 2\ndevice = "cpu"\n'
+        f'base = ["{name}_data.toml"]\n[run]\nmax_iter = {steps}\nthreads = {threads}\ndevice = "cpu"\n'
         f'dir = "{folder / "runs" / name}"\n[net]\npackage = "{package}"\n'
         '[optim]\nname = "sgd"\nlr = 0.01\nmomentum = 0.9\n[val]\nevery = 0\n[display]\nevery = 1\n')
-
 
 
 def batches(name, folder):
@@ -81,7 +91,7 @@ def batches(name, folder):
             yield batch if isinstance(batch, dict) else dict(zip(("image", "label"), batch))
 
 
-def train(kind, name, package, folder, steps):
+def train(kind, name, package, folder, steps, threads):
     """Losses and times (s) of so many steps in this process."""
     import ctypes
 
@@ -92,7 +102,7 @@ def train(kind, name, package, folder, steps):
     from flowtrain._export._torch import read_record
     from flowtrain._safetensors import tensors_from
 
-    torch.set_num_threads(1 if kind == "eager" else 2)
+    torch.set_num_threads(other(threads) if kind == "other" else threads)
     weights = tensors_from(read_record(package, "weights.safetensors"), str(package), "torch")
     if kind == "package":
         ctypes.CDLL(str(Path(torch.__file__).parent / "lib/libtorch_cpu.so"), ctypes.RTLD_GLOBAL)
@@ -138,8 +148,8 @@ def run_program(name, config, folder):
     return [line["loss"] for line in lines], [line["iter_ms"] / 1000 for line in lines]
 
 
-def measure(kind, name, folder, steps):
-    command = [sys.executable, __file__, folder, name, "--steps", str(steps), "--one", kind]
+def measure(kind, name, folder, steps, threads):
+    command = [sys.executable, __file__, folder, name, "--steps", str(steps), "--threads", str(threads), "--one", kind]
     ran = subprocess.run(command, capture_output=True, text=True)
     if ran.returncode != 0:
         sys.exit(f"{kind} of {name}: {ran.stderr.strip().splitlines()[-1]}")
@@ -151,6 +161,7 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("models", nargs="*", metavar="MODEL")
     parser.add_argument("--steps", type=int, default=50)
+    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--only", nargs="*", choices=CONTENDERS, help="contenders (all)")
     parser.add_argument("--one", choices=CONTENDERS, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -162,23 +173,25 @@ def main():
             losses, times = run_program(names[0], config, folder)
             peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
         else:
-            losses, times = train(options.one, names[0], package, folder, options.steps)
+            losses, times = train(options.one, names[0], package, folder, options.steps,
+                                  options.threads)
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         step_s = statistics.median(times[len(times) // 2:])  # the first ones compile, and warm caches
         print(json.dumps({"losses": losses, "step_s": step_s, "peak_mb": peak / 1024}))
         return
     print(f"| model | by | step 1 | step {options.steps} | ms a step | MB |\n|---|---|---|---|---|---|")
     for name in names:
-        prepare(name, folder, options.steps)
+        prepare(name, folder, options.steps, options.threads)
         expected = None
         for kind, text in CONTENDERS.items():
             if (options.only and kind not in options.only) or (kind == "flowtrain" and not PROGRAM.is_file()):
                 continue
-            found = measure(kind, name, folder, options.steps)
+            found = measure(kind, name, folder, options.steps, options.threads)
             expected = expected or found["losses"]
             apart = [abs(found["losses"][at] / expected[at] - 1) for at in (0, -1)]
             first = [f"{expected[at]:.6f}" if found["losses"] is expected else f"{distance:.1e}"
                      for at, distance in zip((0, -1), apart)]
+            text = text.format(other=count(other(options.threads)), threads=count(options.threads))
             print(f"| {name} | {text} | {first[0]} | {first[1]} | {found['step_s'] * 1000:.1f} | "
                   f"{found['peak_mb']:.0f} |", flush=True)
 
