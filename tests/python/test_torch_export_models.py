@@ -89,3 +89,23 @@ def test_the_factor_of_fp16_scales_gradients_alone():
     one, thousand = (run(*batch.values(), torch.tensor(factor)) for factor in (1.0, 1024.0))
     assert torch.equal(one[0], thousand[0])
     torch.testing.assert_close(one[1] * 1024, thousand[1], rtol=1e-2, atol=1e-2)
+
+
+def test_a_loss_may_take_gradients_of_its_own():
+    """The gradient penalty of WGAN-GP (Gulrajani et al. 2017)."""
+    net, batch = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1)), {"image": torch.rand(4, 3)}
+
+    def loss(net, batch):
+        image = batch["image"].clone().requires_grad_()
+        slope, = torch.autograd.grad(net(image).sum(), image, create_graph=True)
+        return {"penalty": (slope.norm(dim=1) - 1).square().mean(), "score": net(image).mean()}
+
+    graph = training_graph(net, State.of(net), batch, loss, None, True)
+    values = graph.program.module(check_guards=False)(torch.rand(6, 3, generator=torch.Generator().manual_seed(1)))
+    expected = loss(net, {"image": torch.rand(6, 3, generator=torch.Generator().manual_seed(1))})
+    sum(expected.values()).backward()
+    assert [output["name"] for output in graph.metadata["outputs"][:3]] == ["loss", "penalty", "score"]
+    torch.testing.assert_close(values[1], expected["penalty"].detach())
+    gradients = dict(zip([output["of"] for output in graph.metadata["outputs"]], values))
+    for name, parameter in net.named_parameters():
+        torch.testing.assert_close(gradients[name], parameter.grad)

@@ -32,6 +32,11 @@ class FixesRows(nn.Linear):
         return super().forward(x + torch.zeros(4, 1))
 
 
+class PairsRows(nn.Linear):
+    def forward(self, x):
+        return super().forward(x).view(x.shape[0] // 2, 2, 6).flip(1).view(-1, 6)
+
+
 class Pair(nn.Linear):
     def forward(self, x):
         return super().forward(x), x
@@ -51,6 +56,8 @@ CASES = {
     "branches": (Branches(3, 6), {}, r"from a tensor's values at .*test_torch_export_refusals.py:\d+ .*torch.where"),
     "an input that is changed": (ChangesInput(3, 6), {}, r"changes its input in place.*clone\(\)"),
     "rows that are fixed": (FixesRows(3, 6), {}, "dynamic_batch=False"),
+    "rows in pairs": (PairsRows(3, 6), {}, "not take every number of rows: give dynamic_batch=False"),
+    "a name of torch's": (nn.ModuleDict({"graph": nn.Linear(3, 6)}), {}, "graph.weight: torch's graphs have something"),
     "two results": (Pair(3, 6), {}, "the net returned a tuple; cross-entropy.*give loss="),
     "a parameter from elsewhere": (nn.Linear(3, 6), {"loss": lambda net, batch: mse_loss(
         net(batch["image"]), teacher(batch["image"]))}, r"is not the net's.*requires_grad_\(False\)"),

@@ -46,6 +46,8 @@ class State:
         first: dict[int, str] = {}
         tied = {name: first[id(tensor)] for name, tensor in named if first.setdefault(id(tensor), name) != name}
         for name, tensor in named:
+            if name.partition(".")[0] in vars(torch.fx.GraphModule):
+                raise ExportError(f"{name}: torch's graphs have something of that name: export a module that holds the net")
             if nn.parameter.is_lazy(tensor):
                 raise ExportError(f"{name} has no shape yet: call the net once on a batch, then export it")
             if tensor.dtype.is_complex or tensor.layout != torch.strided:
@@ -215,12 +217,8 @@ def _traced(
 ) -> tuple[torch.fx.GraphModule, list[str]]:
     """The graph with all tensors that are no inputs as attributes, and the names of its counters."""
     values = [*map(_parameter, state.parameters.values()), *state.buffers.values()]
-    try:
+    with _reasons():
         graph, free = _torch.trace(function, values, inputs, dynamic_batch)
-    except ExportError:
-        raise
-    except Exception as error:
-        raise ExportError(_reason(error)) from error
     if dynamic_batch and not free:
         raise ExportError(f"the net fixes the number of rows at the example's, {inputs[0].shape[0]}: give "
                           "dynamic_batch=False, and train with batches of that size")
@@ -277,7 +275,7 @@ def _register(root: nn.Module, name: str, tensor: Tensor) -> None:
 def _exported(graph: torch.fx.GraphModule, inputs: list[Tensor], dynamic_batch: bool) -> torch.export.ExportedProgram:
     rows = torch.export.Dim("rows", min=1)
     shapes = tuple({0: rows} if dynamic_batch and tensor.dim() > 0 else None for tensor in inputs)
-    with torch.no_grad():
+    with torch.no_grad(), _reasons():
         program: torch.export.ExportedProgram = torch.export.export(
             graph, tuple(inputs), dynamic_shapes=shapes).run_decompositions({})  # functional: what changes is told
     if program.graph_signature.user_inputs_to_mutate:
@@ -302,6 +300,17 @@ def _is_random(graph: torch.fx.GraphModule) -> bool:
     return any(torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()) for node in graph.graph.nodes)
 
 
+@contextlib.contextmanager
+def _reasons() -> Iterator[None]:
+    """What torch raises becomes an ExportError."""
+    try:
+        yield
+    except ExportError:
+        raise
+    except Exception as error:
+        raise ExportError(_reason(error)) from error
+
+
 def _reason(error: Exception) -> str:
     """Why tracing failed: where in the net, what, and the way out where one is known."""
     own = Path(torch.__file__).parent, Path(__file__).parent
@@ -312,4 +321,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, _torch.READS_VALUES):
         return (f"the net takes a number, a condition or a shape of Python from a tensor's values{place}: a graph has "
                 "tensors alone; take torch.where in place of `if`, a mask in place of an index")
+    if isinstance(error, _torch.UserError) and "onstraint" in first:
+        return (f"the net does not take every number of rows: give dynamic_batch=False, and train with batches of the "
+                f"example's size; torch says: {first}")
     return f"the net cannot be traced{place}: {type(error).__name__}: {first}"

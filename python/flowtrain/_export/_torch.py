@@ -11,6 +11,7 @@ from unittest import mock
 
 import torch
 from torch._dispatch.python import enable_python_dispatcher
+from torch._dynamo.exc import UserError  # what torch.export raises
 from torch._functorch.compile_utils import fx_graph_cse
 from torch._inductor import aot_compile, compile_fx, cpp_builder, cpu_vec_isa, lowering
 from torch._inductor.cpu_vec_isa import VecAVX2, VecAVX512
