@@ -10,6 +10,7 @@ from flowtrain._export import cross_entropy
 from flowtrain._export._command import named_model, parser
 from flowtrain._export._graphs import State, evaluation_graph, training_graph
 from torch import nn
+from torch.nn.functional import softplus
 
 pytestmark = pytest.mark.skipif(not torch.__version__.startswith("2.11."), reason="export is made for torch 2.11")
 GPT2 = ("hf:gpt2 --length 12 --set n_layer=1 --set n_embd=16 --set n_head=2 --set vocab_size=31 --set resid_pdrop=0.0 "
@@ -109,3 +110,28 @@ def test_a_loss_may_take_gradients_of_its_own():
     gradients = dict(zip([output["of"] for output in graph.metadata["outputs"]], values))
     for name, parameter in net.named_parameters():
         torch.testing.assert_close(gradients[name], parameter.grad)
+
+
+def test_parts_of_a_net_have_losses_of_their_own():
+    """A generator and a critic in one package, as docs/any_model.md says."""
+    net = nn.ModuleDict({"generator": nn.Linear(2, 3), "critic": nn.Linear(3, 1)})
+    batch = {"image": torch.rand(4, 3), "noise": torch.rand(4, 2)}
+
+    def critic_loss(net, batch):
+        fake = net["generator"](batch["noise"]).detach()
+        return softplus(net["critic"](fake)).mean() + softplus(-net["critic"](batch["image"])).mean()
+
+    def generator_loss(net, batch):
+        still = {name: tensor.detach() for name, tensor in net["critic"].named_parameters()}
+        return softplus(-torch.func.functional_call(net["critic"], still, net["generator"](batch["noise"]))).mean()
+
+    def loss(net, batch):
+        return {"critic": critic_loss(net, batch), "generator": generator_loss(net, batch)}
+
+    graph = training_graph(net, State.of(net), batch, loss, None, True)
+    values = graph.program.module(check_guards=False)(*batch.values())
+    gradients = dict(zip([output["of"] for output in graph.metadata["outputs"]], values))
+    for part, function in (("critic", critic_loss), ("generator", generator_loss)):
+        own = torch.autograd.grad(function(net, batch), net[part].parameters())
+        for name, expected in zip(("weight", "bias"), own):
+            torch.testing.assert_close(gradients[f"{part}.{name}"], expected)
