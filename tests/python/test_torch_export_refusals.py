@@ -93,6 +93,11 @@ def test_the_files_name_ends_with_pt2(tmp_path):
         ft.export(nn.Linear(3, 6), tmp_path / "net.pth", BATCH)
 
 
+def test_the_folder_has_to_exist(tmp_path):
+    with pytest.raises(ft.ExportError, match=r"net.pt2: its folder does not exist"):
+        ft.export(nn.Linear(3, 6), tmp_path / "none" / "net.pt2", BATCH)
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="here is a GPU")
 def test_a_gpu_is_needed_for_its_kernels(tmp_path):
     with pytest.raises(ft.ExportError, match="here is none"):

@@ -47,7 +47,8 @@ class State:
         tied = {name: first[id(tensor)] for name, tensor in named if first.setdefault(id(tensor), name) != name}
         for name, tensor in named:
             if name.partition(".")[0] in vars(torch.fx.GraphModule):
-                raise ExportError(f"{name}: torch's graphs have something of that name: export a module that holds the net")
+                raise ExportError(f"{name}: torch's graphs have something of that name: export a module that holds the "
+                                  "net")
             if nn.parameter.is_lazy(tensor):
                 raise ExportError(f"{name} has no shape yet: call the net once on a batch, then export it")
             if tensor.dtype.is_complex or tensor.layout != torch.strided:

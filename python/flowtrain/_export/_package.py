@@ -37,6 +37,7 @@ class Package:
 
 def write_package(path: str | os.PathLike[str], package: Package) -> None:
     """Compiles both graphs and writes the file: as a whole, or not at all."""
+    _check_folder(path)
     first = next(iter(package.example.values()))
     inputs = [
         {"field": name, "dtype": str(tensor.dtype).removeprefix("torch."),
@@ -69,6 +70,7 @@ def remake_package(source: str | os.PathLike[str], path: str | os.PathLike[str])
 
     Raises ExportError where the file is no package, or is of another device than this machine has.
     """
+    _check_folder(path)
     try:
         metadata = json.loads(_torch.read_record(source, f"extra/{_METADATA}"))
         content = _torch.read_record(source, _WEIGHTS)
@@ -97,6 +99,12 @@ def _write(
         whole = Path(folder) / Path(path).name  # names of files in the archive begin with the archive's
         _torch.write_archive(whole, programs, code, {_METADATA: json.dumps(metadata, indent=1)}, {_WEIGHTS: weights})
         os.replace(whole, path)
+
+
+def _check_folder(path: str | os.PathLike[str]) -> None:
+    """Before minutes go into compilation."""
+    if not Path(path).resolve().parent.is_dir():
+        raise ExportError(f"{os.fspath(path)}: its folder does not exist")
 
 
 def _torch_version() -> str:
