@@ -8,7 +8,8 @@ import pytest
 import torch
 from flowtrain._export import cross_entropy
 from flowtrain._export._command import named_model, parser
-from flowtrain._export._graphs import State, evaluation_graph, training_graph
+from flowtrain._export._graphs import evaluation_graph, training_graph
+from flowtrain._export._tracing import State
 from torch import nn
 from torch.nn.functional import softplus
 

@@ -12,8 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from flowtrain._export import _torch
-from flowtrain._export._graphs import State, evaluation_graph, training_graph
+from flowtrain._export._graphs import evaluation_graph, training_graph
 from flowtrain._export._package import Package, write_package
+from flowtrain._export._tracing import State
 from flowtrain.export import ExportError
 
 

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from flowtrain._export import _torch
-from flowtrain._export._graphs import Graph, State
+from flowtrain._export._graphs import Graph
+from flowtrain._export._tracing import State
 from flowtrain._safetensors import tensors_from, tensors_to_bytes
 from flowtrain.export import ExportError
 

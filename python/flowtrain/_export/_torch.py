@@ -11,7 +11,7 @@ from unittest import mock
 
 import torch
 from torch._dispatch.python import enable_python_dispatcher
-from torch._dynamo.exc import UserError  # what torch.export raises
+from torch._dynamo.exc import UserError
 from torch._functorch.compile_utils import fx_graph_cse
 from torch._inductor import aot_compile, compile_fx, cpp_builder, cpu_vec_isa, lowering
 from torch._inductor.cpu_vec_isa import VecAVX2, VecAVX512
@@ -34,6 +34,8 @@ from torch.fx.experimental.symbolic_shapes import (
 VERSION = "2.11"
 #: What tracing raises where Python code asks for the values of a tensor.
 READS_VALUES = (DataDependentOutputException, DynamicOutputShapeException, GuardOnDataDependentSymNode)
+#: What torch.export raises, among others where the graph does not take every number of rows.
+EXPORT_ERROR = UserError
 
 #: -march of the compiled code, for each capability of CPUs that torch names.
 _MARCH = {"AVX512": "x86-64-v4", "AVX2": "x86-64-v3"}

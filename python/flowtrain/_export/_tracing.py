@@ -1,0 +1,165 @@
+"""From a function of tensors to an exported program of torch."""
+
+from __future__ import annotations
+
+import contextlib
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from flowtrain._export import _torch
+from flowtrain.export import ExportError
+
+
+@dataclass(frozen=True)
+class State:
+    """Parameters and buffers of a net by name, each tensor once, contiguous."""
+
+    parameters: dict[str, Tensor]
+    buffers: dict[str, Tensor]
+    tied: dict[str, str]  #: further names of these tensors
+    persistent: set[str]  #: buffers of the net's state_dict()
+
+    @classmethod
+    def of(cls, net: nn.Module) -> State:
+        named = [*net.named_parameters(remove_duplicate=False), *net.named_buffers(remove_duplicate=False)]
+        first: dict[int, str] = {}
+        tied = {name: first[id(tensor)] for name, tensor in named if first.setdefault(id(tensor), name) != name}
+        for name, tensor in named:
+            if name.partition(".")[0] in vars(torch.fx.GraphModule):
+                raise ExportError(f"{name}: torch's graphs have something of that name: export a module that holds the "
+                                  "net")
+            if nn.parameter.is_lazy(tensor):
+                raise ExportError(f"{name} has no shape yet: call the net once on a batch, then export it")
+            if tensor.dtype.is_complex or tensor.layout != torch.strided:
+                raise ExportError(f"{name} is {tensor.dtype}, {tensor.layout}: expected a dense tensor of real numbers")
+        return cls(
+            {name: tensor.detach().contiguous() for name, tensor in net.named_parameters()},
+            {name: tensor.detach().contiguous() for name, tensor in net.named_buffers()},
+            tied,
+            set(net.state_dict(keep_vars=True)),
+        )
+
+
+def traced(
+    kind: str, function: Callable[..., list[Tensor]], state: State, inputs: list[Tensor], dynamic_batch: bool
+) -> tuple[torch.fx.GraphModule, list[str]]:
+    """The graph with all tensors that are no inputs as attributes, and the names of its counters."""
+    values = [*map(_parameter, state.parameters.values()), *state.buffers.values()]
+    with _reasons():
+        graph, free = _torch.trace(function, values, inputs, dynamic_batch)
+    if dynamic_batch and not free:
+        raise ExportError(f"the net fixes the number of rows at the example's, {inputs[0].shape[0]}: give "
+                          "dynamic_batch=False, and train with batches of that size")
+    literals = [node for node in graph.graph.nodes if node.op == "get_attr"]
+    for number, node in enumerate(literals):
+        tensor = getattr(graph, node.target)
+        if isinstance(tensor, Tensor):
+            if tensor.requires_grad:
+                raise ExportError(f"a parameter of the shape {tuple(tensor.shape)} is not the net's: export a module "
+                                  "that holds both; a net that is not trained wants requires_grad_(False)")
+            delattr(graph, node.target)
+            node.target = f"{kind}_constants.{number}"
+            _register(graph, node.target, tensor.contiguous())
+    counters = []
+    places = [node for node in graph.graph.nodes if node.op == "placeholder"]
+    for name, tensor, place in zip([*state.parameters, *state.buffers], values, places):
+        if _is_counter(place, tensor):
+            counters.append(name)
+            for node in list(place.users):
+                graph.graph.erase_node(node)
+        if place.users:
+            _register(graph, name, tensor)
+            with graph.graph.inserting_before(place):
+                place.replace_all_uses_with(graph.graph.get_attr(name))
+        graph.graph.erase_node(place)
+    graph.recompile()
+    return graph, counters
+
+
+def _parameter(tensor: Tensor) -> nn.Parameter:
+    return nn.Parameter(tensor, requires_grad=False)
+
+
+def _is_counter(place: torch.fx.Node, tensor: Tensor) -> bool:
+    """Whether the tensor is a whole number to which the graph adds 1, and nothing else: num_batches_tracked."""
+    if tensor.dim() > 0 or tensor.is_floating_point() or len(place.users) != 1:
+        return False
+    user = next(iter(place.users))
+    return user.target is torch.ops.aten.add_.Tensor and user.args == (place, 1) and not user.users
+
+
+def _register(root: nn.Module, name: str, tensor: Tensor) -> None:
+    *folders, last = name.split(".")
+    for folder in folders:
+        if not isinstance(getattr(root, folder, None), nn.Module):
+            root.add_module(folder, nn.Module())
+        root = getattr(root, folder)
+    if isinstance(tensor, nn.Parameter):
+        root.register_parameter(last, tensor)
+    else:
+        root.register_buffer(last, tensor)
+
+
+def exported_program(
+    graph: torch.fx.GraphModule, inputs: list[Tensor], dynamic_batch: bool
+) -> torch.export.ExportedProgram:
+    """The graph of traced(), functional: what it changes is told by the program's signature."""
+    rows = torch.export.Dim("rows", min=1)
+    shapes = tuple({0: rows} if dynamic_batch and tensor.dim() > 0 else None for tensor in inputs)
+    with torch.no_grad(), _reasons():
+        program: torch.export.ExportedProgram = torch.export.export(
+            graph, tuple(inputs), dynamic_shapes=shapes).run_decompositions({})
+    if program.graph_signature.user_inputs_to_mutate:
+        raise ExportError("the net changes its input in place: let it change a copy, x = x.clone()")
+    return program
+
+
+def tensors_read(program: torch.export.ExportedProgram, state: State) -> dict[str, Any]:
+    """The names of what the graph reads: parameters, buffers, and constants, which are neither trained nor state."""
+    signature = program.graph_signature
+    changed = set(signature.buffers_to_mutate.values())
+    read = list(signature.inputs_to_buffers.values())
+    kept = [name for name in read if name in changed or name in state.persistent]
+    return {
+        "parameters": list(signature.inputs_to_parameters.values()),
+        "buffers": kept,
+        "constants": [name for name in read if name not in kept],
+    }
+
+
+def is_random(graph: torch.fx.GraphModule) -> bool:
+    """Whether it draws random numbers, or has an operation that may."""
+    return any(torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()) for node in graph.graph.nodes)
+
+
+@contextlib.contextmanager
+def _reasons() -> Iterator[None]:
+    """What torch raises becomes an ExportError."""
+    try:
+        yield
+    except ExportError:
+        raise
+    except Exception as error:
+        raise ExportError(_reason(error)) from error
+
+
+def _reason(error: Exception) -> str:
+    """Why tracing failed: where in the net, what, and the way out where one is known."""
+    own = Path(torch.__file__).parent, Path(__file__).parent
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__)
+              if not any(folder in Path(frame.filename).parents for folder in own)]
+    place = f" at {frames[-1].filename}:{frames[-1].lineno} (`{frames[-1].line}`)" if frames else ""
+    first = str(error).strip().split("\n")[0]
+    if isinstance(error, _torch.READS_VALUES):
+        return (f"the net takes a number, a condition or a shape of Python from a tensor's values{place}: a graph has "
+                "tensors alone; take torch.where in place of `if`, a mask in place of an index")
+    if isinstance(error, _torch.EXPORT_ERROR) and "onstraint" in first:
+        return (f"the net does not take every number of rows: give dynamic_batch=False, and train with batches of the "
+                f"example's size; torch says: {first}")
+    return f"the net cannot be traced{place}: {type(error).__name__}: {first}"
