@@ -17,7 +17,7 @@ check() (
         may["sampling/core/safetensors.cpp"] = "std json sampling/"
         may["sampling/remote/"] = "std xxhash curl sampling/ sampling/remote/"
         may["nets/"] = "std torch simd sampling/core/ nets/"
-        may["nets/package/"] = may["nets/"] " json"
+        may["nets/package/"] = may["nets/"] " json codecs"
         may["stages/"] = "std queue xxhash sampling/ nets/entries.h stages/"
         may["stages/torch/"] = may["stages/"] " torch nets/ stages/torch/"
         may["stages/torch/plugins/"] = may["stages/torch/"] " pipeline/plugin.h"
