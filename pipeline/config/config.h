@@ -99,7 +99,8 @@ struct NamedFile {
   bool breaks;       ///< going on with other contents no longer gives what the run would have given
 };
 
-/// The files that a configuration names so: plugins, a net's script, net.pretrain where it is no address, weights_file.
+/// The files that a configuration names so: plugins, a net's script or package, net.pretrain where it is no address,
+/// weights_file.
 std::vector<NamedFile> files_of(const Config& config);
 
 }  // namespace flowtrain

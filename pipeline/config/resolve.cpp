@@ -109,6 +109,28 @@ void keep_later_sources(Document& document) {
   }
 }
 
+/// net.package chooses the net "package", whose loss and layout of memory are in the file. Where net.name comes later,
+/// that one stands.
+void choose_package(Document& document) {
+  const auto found = document.values.find("net.package");
+  if (found == document.values.end()) return;
+  const Written package = found->second;
+  const auto name = document.values.find("net.name");
+  if (name != document.values.end() && name->second.layer > package.layer) return;
+  const std::pair<const char*, Value> chosen[] = {{"net.name", Value(std::string("package"))},
+                                                  {"net.channels_last", Value(false)},
+                                                  {"loss.name", Value(std::string("output"))}};
+  for (const auto& [key, value] : chosen) {
+    Written& written = document.values.try_emplace(key, Written{value, package.origin, package.layer}).first->second;
+    if (written.layer >= package.layer && written.value != value)
+      throw UserError(ExitCode::usage,
+                      concat(written.origin.text(), ": ", key, ": net.package is given too (", package.origin.text(),
+                             "), whose file decides that"),
+                      concat("leave out ", key, ", or net.package"));
+    written = Written{value, package.origin, package.layer};
+  }
+}
+
 class Resolver {
  public:
   Resolver(Document document, std::string default_name)
@@ -119,6 +141,7 @@ class Resolver {
     keep_later(document_, "loader.batch", "loader.batch_per_rank");
     keep_later_schedule(document_);
     keep_later_sources(document_);
+    choose_package(document_);
     open_plugins();
     add_tables();
     check_tables();

@@ -19,9 +19,11 @@ std::string describe_net(const Settings& net, const NetSummary& net_summary) {
     bytes += parameter.bytes;
     if (parameter.optimizer < 0) frozen += parameter.elements;
   }
-  const std::string& name = net.has("script") ? net.text("script") : net.text("name");  // a file says more
-  return concat(name, ": ", format_count(elements), " parameters in ", net_summary.parameters.size(), " tensors, ",
-                format_bytes(bytes), frozen > 0 ? concat("; ", format_count(frozen), " frozen") : "");
+  std::string key = "name";
+  for (const char* file : {"script", "package"})
+    if (net.has(file)) key = file;  // a file says more
+  return concat(net.text(key), ": ", format_count(elements), " parameters in ", net_summary.parameters.size(),
+                " tensors, ", format_bytes(bytes), frozen > 0 ? concat("; ", format_count(frozen), " frozen") : "");
 }
 
 }  // namespace flowtrain

@@ -129,6 +129,18 @@ nets::NamedTensors BatchAdapter::operator()(Slab& slab) {
   return batch;
 }
 
+std::vector<nets::BatchField> batch_fields(const SlabLayout& layout) {
+  std::vector<nets::BatchField> fields;
+  for (const Field& field : layout.fields()) {
+    const bool finished = is_picture(field) || is_finished_picture(field);
+    std::vector<std::int64_t> shape = field.shape;
+    if (finished) shape = {shape[2], shape[0], shape[1]};
+    shape.insert(shape.begin(), layout.rows());
+    fields.push_back({field.name, c10::getDtypeNames(finished ? at::kFloat : scalar_type(field.dtype)).first, shape});
+  }
+  return fields;
+}
+
 std::unique_ptr<BatchAdapter> make_train_batches(const LearnerSpec& spec, const SlabLayout& layout) {
   std::optional<BatchMixer> mixer;
   if (spec.mixing.any())

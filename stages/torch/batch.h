@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "nets/package/compiled_net.h"
 #include "nets/tensors.h"
 #include "sampling/images/finish.h"
 #include "stages/batch_mixer.h"
@@ -49,6 +50,9 @@ class BatchAdapter {
   std::optional<BatchMixer> mixer_;
   at::Tensor partners_;  // (rows) i64: of the last mixed batch
 };
+
+/// The fields of its batches, as the adapter makes them of a full slab.
+std::vector<nets::BatchField> batch_fields(const SlabLayout& layout);
 
 /// Makes tensors of the spec's training batches, in slabs of a layout.
 std::unique_ptr<BatchAdapter> make_train_batches(const LearnerSpec& spec, const SlabLayout& layout);

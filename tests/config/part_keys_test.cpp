@@ -57,6 +57,22 @@ TEST_CASE("a key of another optimizer, loss or hook is an error that names those
                 "a.toml:5:1: hook.0.file: the hook 'norms' has no such key", "it is a key of the hook stop_file");
 }
 
+TEST_CASE("net.package chooses its net and loss, in place of what an earlier source says") {
+  const auto config = loaded(mlp + "hidden = [8]\n", {parse_set("net.package=net.pt2")});
+  CHECK(config.table("net").text("name") == "package");
+  CHECK(config.table("net").text("package") == "net.pt2");
+  CHECK(!config.table("net").boolean("channels_last"));
+  CHECK(config.table("loss").text("name") == "output");
+  const std::string package = letters + "[net]\npackage = \"net.pt2\"\n";
+  CHECK(loaded(package, {parse_set("net.name=lenet")}).table("net").text("name") == "lenet");
+  check_refused(mlp + "package = \"net.pt2\"\n",
+                "a.toml:4:1: net.name: net.package is given too (a.toml:5:1), whose file decides that",
+                "leave out net.name, or net.package");
+  check_refused(package + "channels_last = true\n",
+                "a.toml:5:1: net.channels_last: net.package is given too (a.toml:4:1), whose file decides that",
+                "leave out net.channels_last, or net.package");
+}
+
 TEST_CASE("[detect] has the keys of the net that is named") {
   const auto detect = [](const std::string& net, const std::string& key) {
     return letters + "[net]\nname = \"" + net + "\"\n[detect]\n" + key + "\n";

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "nets/models/module_net.h"
+#include "nets/package/compiled_net.h"
 #include "sampling/core/settings.h"
 #include "stages/torch/batch.h"
 #include "stages/torch/learner/learner_net.h"
@@ -108,8 +109,9 @@ TorchScript trace_net(const LearnerSpec& spec, const std::vector<StateTensor>& m
                       const std::string& facts) {
   const auto net = make_learner_net(spec);
   if (!dynamic_cast<nets::ModuleNet*>(net.get()))
-    throw spec.net.error("name", "the net is a TorchScript file already", ExitCode::usage,
-                         "use the file of net.script, with the weights of --format safetensors");
+    throw spec.net.error(nets::key_of_net(spec.net), "the net is a file already, and is not traced again",
+                         ExitCode::usage,
+                         "use that file (net.script, net.package), with the weights of --format safetensors");
   Weights(*net, at::kCPU, false).load(model);
   net->train(false);
   BatchAdapter adapter(spec.train_layout, at::kCPU, spec.net.boolean("channels_last"));

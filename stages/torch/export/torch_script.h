@@ -29,8 +29,8 @@ struct TorchScript {
 /// one alone. The module's forward takes `image`, f32 (B, C, H, W), of any B (H and W stay); it returns the net's one
 /// output, or a tuple of them, whose names are the lines of the extra file outputs.txt. `facts` is JSON that goes into
 /// the file, too: torch.jit.load() gives it as
-/// _extra_files["flowtrain.json"]. Throws UserError: usage for a net that is a script already, snapshot where `model`
-/// is not of that net.
+/// _extra_files["flowtrain.json"]. Throws UserError: usage for a net that is a script or a package, snapshot where
+/// `model` is not of that net.
 TorchScript trace_net(const LearnerSpec& spec, const std::vector<StateTensor>& model, Slab& slab,
                       const std::string& facts);
 

@@ -13,7 +13,7 @@ namespace flowtrain {
 /// mean of those of the batches, as torch.optim.swa_utils.update_bn has it. Layers that are frozen keep theirs.
 class BatchStatistics {
  public:
-  /// Throws UserError: usage for a net that is a script, snapshot where `model` is not of that net.
+  /// Throws UserError: usage for a net that is a script or a package, snapshot where `model` is not of that net.
   BatchStatistics(const LearnerSpec& spec, const std::vector<StateTensor>& model);
   ~BatchStatistics();
 

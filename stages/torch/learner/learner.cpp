@@ -12,8 +12,10 @@
 #include <utility>
 
 #include "nets/models/net.h"
+#include "nets/package/compiled_net.h"
 #include "sampling/core/out_of_memory.h"
 #include "sampling/core/text.h"
+#include "sampling/core/warning.h"
 #include "stages/torch/diagnostics/memory_probe.h"
 #include "stages/torch/diagnostics/nonfinite_search.h"
 #include "stages/torch/diagnostics/tensor_histograms.h"
@@ -55,6 +57,8 @@ class TorchLearner : public Learner, public RowValidator, public ClassPredictor 
         batches_(make_train_batches(spec_, spec.train_layout)),
         validator_(spec_, net_, step_.step()) {
     if (spec.train.boolean("cuda_graph")) keep_hyper_on_device();
+    if (spec.profile && spec.profile->detailed() && dynamic_cast<const nets::CompiledNet*>(net_.get()))
+      warn("--profile: the compiled graph of net.package is one operation, so there are no times of layers");
     if (spec.hooks && spec.hook_list) add_hooks(*spec.hooks, *spec.hook_list);
     net_->train(true);
   }

@@ -8,10 +8,12 @@
 
 #include "nets/make.h"
 #include "nets/models/init.h"
+#include "nets/package/compiled_net.h"
 #include "sampling/core/mistake.h"
 #include "sampling/core/random.h"
 #include "sampling/core/settings.h"
 #include "sampling/core/text.h"
+#include "stages/torch/batch.h"
 #include "stages/torch/learner/parameter_groups.h"
 
 namespace flowtrain {
@@ -91,6 +93,12 @@ Settings supervised() {
   return {"step", {{"name", Kind::text, std::string("supervised"), "name of the training step"}}};
 }
 
+nets::NetUse use_of_net(const LearnerSpec& spec) {
+  nets::NetUse use{batch_fields(spec.train_layout), {}, spec.train.text("amp"), spec.mixing.mixes()};
+  if (spec.val_layout) use.val_fields = batch_fields(*spec.val_layout);
+  return use;
+}
+
 }  // namespace
 
 std::shared_ptr<nets::Net> make_learner_net(const LearnerSpec& spec) {
@@ -99,10 +107,13 @@ std::shared_ptr<nets::Net> make_learner_net(const LearnerSpec& spec) {
     if (field.name == "image" && field.shape.size() == 3)
       input.height = field.shape[0], input.width = field.shape[1], input.channels = field.shape[2];
   torch::manual_seed(Stream(spec.seed, Purpose::init, 0).next64());
-  std::shared_ptr<nets::Net> net = rethrow_at_key(spec.net, "name", [&] { return nets::make_net(spec.net, input); });
+  const char* const key = nets::key_of_net(spec.net);
+  std::shared_ptr<nets::Net> net = rethrow_at_key(spec.net, key, [&] { return nets::make_net(spec.net, input); });
+  if (const auto* compiled = dynamic_cast<const nets::CompiledNet*>(net.get()))
+    rethrow_at_key(spec.net, key, [&] { compiled->check_use(use_of_net(spec)); });
   if (spec.init)
     apply_init_rules(*spec.init, net->parameters());  // before they are on a device, whose generator is another
-  net->to(at::Device(spec.device), spec.net.boolean("channels_last"));
+  rethrow_at_key(spec.net, key, [&] { net->to(at::Device(spec.device), spec.net.boolean("channels_last")); });
   return net;
 }
 

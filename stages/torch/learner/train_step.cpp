@@ -14,7 +14,11 @@
 namespace flowtrain {
 
 TrainStep::TrainStep(const LearnerSpec& spec, nets::Net& net)
-    : spec_(spec), amp_(amp_type(spec.train)), step_(make_training_step(spec, net)), observers_(spec) {
+    : spec_(spec),
+      amp_(amp_type(spec.train)),
+      takes_scale_(amp_ == at::kHalf ? dynamic_cast<nets::CompiledNet*>(&net) : nullptr),
+      step_(make_training_step(spec, net)),
+      observers_(spec) {
   const nets::NamedTensors parameters = net.parameters();
   const SharedOut shared = share_out(parameters, spec.optims, spec.groups);
   net.freeze(shared.frozen);
@@ -58,6 +62,7 @@ void TrainStep::add_gradients(Slab& slab, BatchAdapter& batches, const StepFlags
 void TrainStep::run(std::size_t number, const nets::NamedTensors& batch) {
   Pass& pass = passes_[number];
   exchange_->begin(number);
+  if (takes_scale_) takes_scale_->take_loss_scale(optimizers_->loss_scale());
   nets::NamedTensors losses;
   observers_.during(Phase::forward, [&] { losses = counted_forward(number, batch); });
   observers_.show(HookEvent::loss, &HookContext::losses, losses);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "nets/models/net.h"
+#include "nets/package/compiled_net.h"
 #include "nets/steps/step.h"
 #include "stages/learner_spec.h"
 #include "stages/torch/batch.h"
@@ -71,6 +72,7 @@ class TrainStep {
 
   const LearnerSpec& spec_;
   const std::optional<at::ScalarType> amp_;
+  nets::CompiledNet* takes_scale_;  // the net, where it computes gradients in fp16 itself; else null
   std::unique_ptr<nets::Step> step_;
   std::optional<Optimizers> optimizers_;
   std::vector<Pass> passes_;

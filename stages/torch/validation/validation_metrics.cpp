@@ -57,7 +57,8 @@ void ValidationMetrics::check_inputs(const nets::Net& net, const SlabLayout& lay
       throw val.error(
           "metrics", concat("'", name, "' is made of '", output, "', which this net does not give"), ExitCode::usage,
           output == "logits" ? "of nets that find objects: ap, ap50 and so on, or []"
-                             : "a TorchScript net may: net.name = \"script\", whose forward returns a dict");
+                             : "a TorchScript net (net.script) whose forward returns a dict may, or a package "
+                               "(net.package) that was exported with that output");
     const auto& fields = layout.fields();
     if (std::any_of(fields.begin(), fields.end(), [&](auto& there) { return there.name == field; })) continue;
     throw val.error(

@@ -1,0 +1,75 @@
+#include "nets/package/compiled_graph.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/record_function.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <stdlib.h>
+#include <torch/csrc/inductor/aoti_runner/model_container_runner.h>
+
+#include <system_error>
+
+#include "sampling/core/text.h"
+
+namespace flowtrain::nets {
+
+namespace fs = std::filesystem;
+
+CodeFolder::CodeFolder() {
+  std::string name = (fs::temp_directory_path() / "flowtrain-code-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr)
+    throw fs::filesystem_error("a folder for compiled code", name, std::error_code(errno, std::generic_category()));
+  path_ = name;
+}
+
+void CodeFolder::remove() noexcept {
+  std::error_code ignored;
+  if (!path_.empty()) fs::remove_all(path_, ignored);
+}
+
+// LibTorch's own loader (AOTIModelPackageLoader) leaves its folder of code behind where the process is killed. On the
+// CPU the folder goes as soon as the code is mapped.
+CompiledGraph::CompiledGraph(const PackageArchive& archive, const std::string& name, at::Device device)
+    : what_(concat("package ", archive.path(), ": the graph '", name, "'")) {
+  const fs::path library = archive.extract_code(name, folder_.path());
+  const auto& makers = torch::inductor::getAOTIModelRunnerRegistry();
+  const auto maker = makers.find(at::DeviceTypeName(device.type(), /*lower_case=*/true));
+  if (maker == makers.end()) throw archive.error("this LibTorch runs no compiled graphs on " + device.str());
+  try {
+    runner_ = maker->second(library.string(), /*num_models=*/1, device.str(), folder_.path().string(),
+                            /*run_single_threaded=*/false);
+  } catch (const std::exception& error) {
+    throw std::invalid_argument(what_ + " cannot be loaded: " + first_line_of(error));
+  }
+  if (device.is_cpu()) folder_.remove();
+}
+
+CompiledGraph::~CompiledGraph() = default;
+
+void CompiledGraph::bind(const NamedTensors& tensors) {
+  bound_.clear();
+  torch::inductor::TensorConstantMap constants;
+  for (const auto& [own_name, name] : runner_->getConstantNamesToOriginalFQNs()) {
+    if (!tensors.contains(name))
+      throw std::invalid_argument(what_ + " needs the tensor '" + name + "', which it lacks");
+    constants[own_name] = &(bound_[own_name] = tensors.at(name).detach());
+  }
+  runner_->update_constant_buffer(constants, /*use_inactive=*/false, /*validate_full_updates=*/true,
+                                  /*user_managed=*/true);
+}
+
+std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor>& inputs) const {
+  const at::NoGradGuard no_gradients;
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+  // Its loops take as many threads as OpenMP has for the calling thread, which are LibTorch's only once it is asked.
+  at::init_num_threads();
+  const at::RecordFunctionGuard unseen(false);  // it is one operation to those who watch
+  try {
+    return runner_->run(inputs);
+  } catch (const std::exception& error) {
+    throw std::invalid_argument(what_ + " failed: " + first_line_of(error));
+  }
+}
+
+}  // namespace flowtrain::nets

@@ -1,0 +1,57 @@
+#pragma once
+// One compiled graph of a package, as AOTInductor has made it: a shared object with a C interface.
+
+#include <ATen/core/Tensor.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "nets/package/archive.h"
+#include "nets/tensors.h"
+
+namespace torch::inductor {
+class AOTIModelContainerRunner;
+}
+
+namespace flowtrain::nets {
+
+/// A folder for code while it is in use.
+class CodeFolder {
+ public:
+  /// In the system's folder for temporary files. Throws std::filesystem::filesystem_error.
+  CodeFolder();
+  ~CodeFolder() { remove(); }
+  CodeFolder(const CodeFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  void remove() noexcept;
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// A graph, loaded for one device. One thread at a time.
+class CompiledGraph {
+ public:
+  /// `name`: "train" or "eval". Throws std::invalid_argument where the code is damaged or cannot be loaded.
+  CompiledGraph(const PackageArchive& archive, const std::string& name, at::Device device);
+  ~CompiledGraph();
+
+  /// From now on it reads these tensors where they lie, and writes buffers there. Other names are ignored. Throws
+  /// std::invalid_argument for a tensor that it needs and that is not among them.
+  void bind(const NamedTensors& tensors);
+  /// After bind(): its results. `inputs` must lie in one piece, row by row. What it draws comes from torch's default
+  /// generators. Without gradients, and without autocast: that is in the code.
+  std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs) const;
+
+ private:
+  const std::string what_;  // for messages
+  CodeFolder folder_;       // of a GPU's code, which is loaded when a kernel first runs
+  std::unique_ptr<torch::inductor::AOTIModelContainerRunner> runner_;
+  std::unordered_map<std::string, at::Tensor> bound_;  // the code keeps addresses of these
+};
+
+}  // namespace flowtrain::nets

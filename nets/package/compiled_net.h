@@ -1,0 +1,44 @@
+#pragma once
+// What the engine asks of nets that are compiled together with their loss and backward pass, beside Net.
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sampling/core/settings.h"
+
+namespace flowtrain::nets {
+
+/// A field of a batch, as nets get it.
+struct BatchField {
+  std::string name;                 ///< "image", "label", …
+  std::string dtype;                ///< as torch names it: "float32", "int64", …
+  std::vector<std::int64_t> shape;  ///< rows first; pictures are (rows, channels, height, width)
+};
+
+/// What a run does with its net.
+struct NetUse {
+  std::vector<BatchField> fields;      ///< of batches that are trained with
+  std::vector<BatchField> val_fields;  ///< of batches that are validated with; empty: none are
+  std::string amp;                     ///< train.amp
+  bool mixes_labels = false;           ///< [batch_augment] gives batches two labels a row
+};
+
+/// What a Net is, too, if it is compiled: a graph that gives the loss and its gradients at once. Its layers cannot be
+/// looked into.
+class CompiledNet {
+ public:
+  virtual ~CompiledNet() = default;
+  /// Throws std::invalid_argument where its code cannot be used so.
+  virtual void check_use(const NetUse& use) const = 0;
+  /// With train.amp = "fp16", before each forward: what the loss will be multiplied by before backward, a scalar f32 on
+  /// the net's device.
+  virtual void take_loss_scale(const at::Tensor& scale) = 0;
+};
+
+/// The key of [net] that a net is named by, for messages: of a package its file.
+inline const char* key_of_net(const Settings& net) { return net.has("package") ? "package" : "name"; }
+
+}  // namespace flowtrain::nets

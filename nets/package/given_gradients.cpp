@@ -1,0 +1,90 @@
+#include "nets/package/given_gradients.h"
+
+#include <ATen/ATen.h>
+#include <ATen/record_function.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/utils.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <memory>
+#include <utility>
+
+namespace flowtrain::nets {
+
+namespace {
+
+using torch::autograd::variable_list;
+
+class GivenGradients final : public torch::autograd::Node {
+ public:
+  GivenGradients(const NamedTensors& parameters, std::vector<at::Tensor> gradients, at::Tensor divisor,
+                 std::string what)
+      : gradients_(std::move(gradients)), divisor_(std::move(divisor)), what_(std::move(what)) {
+    for (const auto& [name, parameter] : parameters) {
+      names_.push_back(name);
+      // Without an edge where it takes no gradient (frozen).
+      add_next_edge(parameter.requires_grad() ? torch::autograd::impl::gradient_edge(parameter)
+                                              : torch::autograd::Edge());
+    }
+  }
+
+  std::string name() const override { return "CompiledBackward"; }
+  void release_variables() override { gradients_.clear(); }
+
+  variable_list apply(variable_list&& incoming) override {
+    TORCH_CHECK(!gradients_.empty(), "the gradients of a compiled graph are there for one backward pass");
+    variable_list wanted(gradients_.size());
+    variable_list scaled;
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      if (task_should_compute_output(i)) scaled.push_back(wanted[i] = std::move(gradients_[i]));
+    gradients_.clear();
+    const at::Tensor factor = divisor_.defined() ? incoming[0] / divisor_ : incoming[0];
+    // Nearly always. Elsewhere a look at the value would wait for the device.
+    const bool unchanged = factor.is_cpu() && factor.item<double>() == 1;
+    if (!unchanged && !scaled.empty()) at::_foreach_mul_(scaled, factor);
+    scaled.clear();  // whoever takes a gradient that nobody else holds need not copy it
+    if (at::hasCallbacks()) tell(factor, wanted);
+    return wanted;
+  }
+
+ private:
+  // Each gradient as an operation of its own, so that the first one that is not finite is named.
+  void tell(const at::Tensor& factor, const variable_list& gradients) const {
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      if (!gradients[i].defined()) continue;
+      const std::string name = "gradient of " + names_[i] + " in " + what_;
+      WatchedOperation(name, {factor}).made({gradients[i]});
+    }
+  }
+
+  std::vector<at::Tensor> gradients_;
+  const at::Tensor divisor_;
+  const std::string what_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace
+
+at::Tensor with_gradients(const at::Tensor& loss, const NamedTensors& parameters, std::vector<at::Tensor> gradients,
+                          const at::Tensor& divisor, const std::string& what) {
+  // Results may share memory: sums of the same values are computed once. Each is to be changed in place.
+  for (at::Tensor& gradient : gradients)
+    if (gradient.storage().use_count() > 1) gradient = gradient.clone();
+  const std::shared_ptr<GivenGradients> node(new GivenGradients(parameters, std::move(gradients), divisor, what),
+                                             torch::autograd::deleteNode);
+  at::Tensor given = loss.detach();
+  torch::autograd::set_history(given, node);
+  return given;
+}
+
+WatchedOperation::WatchedOperation(const std::string& name, const std::vector<at::Tensor>& inputs) {
+  if (!is_watched()) return;
+  const std::vector<c10::IValue> values(inputs.begin(), inputs.end());
+  call_.before(name, &values);
+}
+
+void WatchedOperation::made(const std::vector<at::Tensor>& outputs) {
+  if (is_watched()) call_.setOutputs(std::vector<c10::IValue>(outputs.begin(), outputs.end()));
+}
+
+}  // namespace flowtrain::nets

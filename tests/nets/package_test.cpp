@@ -1,0 +1,101 @@
+#include <doctest/doctest.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+#include <torch/version.h>
+
+#include <cmath>
+
+#include "nets/models/net.h"
+#include "tests/support/packages.h"
+#include "tests/support/parts.h"
+
+using namespace flowtrain;
+using namespace flowtrain::nets;
+
+namespace {
+
+/// plain.pt2 or full.pt2.
+std::unique_ptr<Net> load_package(const std::filesystem::path& file) {
+  auto net = testing::make_net({"package", {}, {{"package", file.string()}}});
+  net->to(at::kCPU, false);
+  return net;
+}
+
+NamedTensors package_batch(std::int64_t rows) {
+  torch::manual_seed(3);
+  return {{"image", at::randn({rows, 3, 16, 16})}, {"label", at::randint(6, {rows}, at::kLong)}};
+}
+
+/// The gradients of `factor` times the loss, for draws of one seed.
+std::vector<at::Tensor> package_gradients(Net& net, const NamedTensors& batch, double factor = 1) {
+  torch::manual_seed(9);
+  const at::Tensor loss = net.forward(batch).at("loss") * factor;
+  for (const auto& [name, parameter] : net.parameters()) parameter.mutable_grad().reset();
+  loss.backward();
+  std::vector<at::Tensor> all;
+  for (const auto& [name, parameter] : net.parameters()) all.push_back(parameter.grad());
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a package's gradients are those of its loss, for any number of rows, and multiply as others do") {
+  const auto packages = made_packages(TORCH_VERSION);
+  SKIP_UNLESS(packages, "python3-torch", no_packages);
+  const auto net = load_package(*packages / "plain.pt2");
+  for (const std::int64_t rows : {1, 4, 33}) {
+    const NamedTensors batch = package_batch(rows);
+    const auto expected = [&] {
+      const auto weights = net->parameters();
+      const at::Tensor hidden =
+          at::relu(at::conv2d(batch.at("image"), weights.at("net.conv.weight"), weights.at("net.conv.bias"), 2, 1));
+      const at::Tensor logits =
+          at::linear(at::max_pool2d(hidden, 2).flatten(1), weights.at("net.fc.weight"), weights.at("net.fc.bias"));
+      for (const auto& [name, parameter] : weights) parameter.mutable_grad().reset();
+      at::cross_entropy_loss(logits, batch.at("label")).backward();
+      std::vector<at::Tensor> all;
+      for (const auto& [name, parameter] : weights) all.push_back(parameter.grad());
+      return all;
+    }();
+    const auto given = package_gradients(*net, batch), scaled = package_gradients(*net, batch, 0.25);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      CHECK(at::allclose(given[i], expected[i], 1e-4, 1e-6));
+      CHECK(at::equal(given[i] * 0.25, scaled[i]));
+    }
+  }
+}
+
+TEST_CASE("a package draws by torch's seed, writes its buffers in place, and evaluates without either") {
+  const auto packages = made_packages(TORCH_VERSION);
+  SKIP_UNLESS(packages, "python3-torch", no_packages);
+  const auto net = load_package(*packages / "full.pt2");
+  const NamedTensors batch = package_batch(8), buffers = net->buffers();
+  const auto first = package_gradients(*net, batch);
+  CHECK(at::equal(first.front(), package_gradients(*net, batch).front()));
+  CHECK(buffers.at("net.norm.num_batches_tracked").item<std::int64_t>() == 2);
+  const at::Tensor mean = buffers.at("net.norm.running_mean").clone();
+  CHECK(mean.abs().max().item<double>() > 0);
+
+  const at::NoGradGuard no_gradients;
+  net->train(false);
+  CHECK(net->may_give("logits"));
+  CHECK(!net->may_give("hits"));
+  const at::Tensor logits = net->forward(batch).at("logits");
+  CHECK(at::equal(logits, net->forward(batch).at("logits")));
+  CHECK(at::equal(buffers.at("net.norm.running_mean"), mean));
+  at::Tensor(net->parameters().at("net.fc.bias")).add_(1);
+  CHECK(at::allclose(net->forward(batch).at("logits"), logits + 1, 1e-5, 1e-5));
+}
+
+TEST_CASE("frozen parameters of a package take no gradients, and running statistics of frozen layers stay") {
+  const auto packages = made_packages(TORCH_VERSION);
+  SKIP_UNLESS(packages, "python3-torch", no_packages);
+  const auto net = load_package(*packages / "full.pt2");
+  net->freeze({"net.norm.weight", "net.norm.bias", "net.fc.bias"});
+  package_gradients(*net, package_batch(8));
+  for (const auto& [name, parameter] : net->parameters())
+    CHECK(parameter.grad().defined() ==
+          (name != "net.norm.weight" && name != "net.norm.bias" && name != "net.fc.bias"));
+  CHECK(net->buffers().at("net.norm.running_mean").abs().max().item<double>() == 0);
+  CHECK(net->buffers().at("net.norm.num_batches_tracked").item<std::int64_t>() == 0);
+}

@@ -1,0 +1,204 @@
+// A net that comes as a package, from its file to its snapshots.
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "tests/program/ranks.h"
+#include "tests/program/refusals.h"
+#include "tests/support/packages.h"
+
+namespace flowtrain {
+namespace {
+
+/// A folder with net.pt2, `package` of made_packages(), and a configuration that trains it.
+class PackageRun : public TempRun {
+ public:
+  explicit PackageRun(const std::filesystem::path& package, const std::string& more = {})
+      : TempRun(with_package() + more), package_(package) {
+    std::filesystem::copy_file(package, path("net.pt2"));
+  }
+
+  /// Another net.pt2, changed as edit_package.py says.
+  void edit(Words edits) const {
+    std::filesystem::remove(path("net.pt2"));
+    edits.insert(edits.begin(), {package_.string(), path("net.pt2").string()});
+    if (run_python("edit_package.py", edits) != 0) throw std::runtime_error("edit_package.py failed");
+  }
+
+ private:
+  static std::string with_package() {
+    std::string text = tiny_config;
+    const std::string net = "name = \"mlp\"\nhidden = [32]\ndropout = 0.3\n";
+    return text.replace(text.find(net), net.size(), "package = \"net.pt2\"\n");
+  }
+
+  const std::filesystem::path package_;
+};
+
+/// How a run ends that is killed at these iterations, and resumed.
+End end_of_killed(const TempRun& place, const Words& words, const std::vector<int>& reached) {
+  const auto run = place.path("killed");
+  const Words again = with({"tiny.toml", "--run-dir", run.string(), "--resume", "auto"}, words);
+  for (const int iteration : reached) {
+    Process process(again, place.process_options());
+    REQUIRE(process.wait_for_text("\"iter\":" + std::to_string(iteration) + ",", run / "metrics.jsonl"));
+    process.send(SIGKILL);
+    CHECK(process.wait().signal == SIGKILL);
+  }
+  REQUIRE_EXIT(run_program(again, place.process_options()), 0);
+  return end_of(run);
+}
+
+/// No run was begun, and `outcome` says `texts`.
+void check_not_begun(const TempRun& place, const Outcome& outcome, const Words& texts) {
+  check_refused(outcome, 2, texts);
+  CHECK(!fs::exists(place.path("runs/tiny")));
+}
+
+}  // namespace
+
+TEST_CASE("a package trains, is killed and resumed, validated, tested, and its weights go out and in") {
+  const auto packages = made_packages(FLOWTRAIN_TORCH_VERSION);
+  SKIP_UNLESS(packages, "python3-torch", no_packages);
+  const PackageRun place(*packages / "full.pt2");
+  REQUIRE_EXIT(place.train({"--run-dir", "whole"}), 0);
+  CHECK(end_of_killed(place, {}, {15, 35}) == end_of(place.path("whole")));
+
+  const auto train = metrics_of(place.path("whole"), "train"), val = metrics_of(place.path("whole"), "val");
+  CHECK(train.back().at("loss").get<double>() < train.front().at("loss").get<double>());
+  CHECK(train.front().at("hits").get<double>() <= 1);
+  CHECK(val.back().at("accuracy").is_number());
+  const auto tested = place.run({"test", "whole", "--iter", "60"});
+  REQUIRE_EXIT(tested, 0);
+  CHECK(nlohmann::json::parse(tested.out).at("loss") == val.back().at("loss"));
+  CHECK_PRINTS(place.run({"info", "tiny.toml"}), "net.pt2: 2,022 parameters in 6 tensors");
+  REQUIRE_EXIT(place.run({"plan", "tiny.toml"}), 0);
+  REQUIRE_EXIT(place.run({"replay", "whole", "--iter", "5", "--loss", "--out", "batch"}), 0);
+
+  // Running statistics and the count of batches are state.
+  const auto weights = place.path("weights.safetensors");
+  REQUIRE_EXIT(place.run({"export", "whole", "--out", weights.string(), "--snapshot", "latest"}), 0);
+  const SafetensorsFile file(weights);
+  bool counted = false;
+  for (auto& tensor : file.tensors())
+    if (tensor.name == "net.norm.num_batches_tracked") {
+      std::int64_t count = 0;
+      std::memcpy(&count, tensor.data, sizeof count);
+      CHECK(count == 60);
+      counted = true;
+    }
+  CHECK(counted);
+  const auto warm = place.train(
+      {"--run-dir", "warm", "--initialize", "--set", "net.pretrain=" + weights.string(), "--set", "net.strict=true"});
+  REQUIRE_EXIT(warm, 0);
+  CHECK_SAYS(warm, "9 of 9 tensors");
+}
+
+TEST_CASE("a package with groups, frozen layers, averaged weights and a validation beside training") {
+  const auto packages = made_packages(FLOWTRAIN_TORCH_VERSION);
+  SKIP_UNLESS(packages, "python3-torch", no_packages);
+  const PackageRun place(*packages / "full.pt2",
+                         "[ema]\ndecay = 0.9\n[[group]]\nparams = \"conv\"\nlr_mult = 0.1\n"
+                         "[[group]]\nparams = \"norm\"\nfrozen = true\n");
+  const Words words{"--set", "val.mode=async", "--set", "train.clip=1"};
+  const auto whole = place.train(with(words, {"--run-dir", "whole"}));
+  REQUIRE_EXIT(whole, 0);
+  CHECK_SAYS(whole, "the running statistics of frozen layers stay as they are");
+  CHECK(end_of_killed(place, words, {25}) == end_of(place.path("whole")));
+  REQUIRE_EXIT(place.train(with(words, {"--run-dir", "begin", "--initialize"})), 0);
+  const auto diff = place.run({"snapshot", "diff", "begin/snapshots/iter-00000000", "whole/snapshots/iter-00000060"});
+  for (auto name : {"net.conv.weight", "net.fc.bias"}) CHECK_PRINTS(diff, name);
+  CHECK(diff.out.find("net.norm.") == std::string::npos);
+}
+
+TEST_CASE("a package in one process and in two learns the same") {
+  const auto packages = made_packages(FLOWTRAIN_TORCH_VERSION);
+  SKIP_UNLESS(packages, "python3-torch", no_packages);
+  const PackageRun place(*packages / "plain.pt2");
+  for (const std::string world : {"1", "2"}) {
+    Words words{"--run-dir", "world" + world};
+    if (world != "1") words = with(words, {"--distributed", "--world-size", world});
+    REQUIRE_EXIT(place.train(words), 0);
+  }
+  CHECK(difference(place, "world1", "world2") < 1e-5);
+}
+
+TEST_CASE("no Python library is in a process that trains a package") {
+  const auto packages = made_packages(FLOWTRAIN_TORCH_VERSION);
+  SKIP_UNLESS(packages, "python3-torch", no_packages);
+  const PackageRun place(*packages / "full.pt2");
+  const auto run = place.path("run");
+  Process process({"tiny.toml", "--run-dir", run.string(), "--max-iter", "100000"}, place.process_options());
+  REQUIRE(process.wait_for_text("\"iter\":10,", run / "metrics.jsonl"));
+  const std::string maps = read_text("/proc/" + std::to_string(process.id()) + "/maps");
+  CHECK(times_in(maps, "wrapper.so") > 0);  // the compiled graphs
+  CHECK(times_in(maps, "libpython") == 0);
+  CHECK(times_in(maps, "torch_python") == 0);
+  process.send(SIGKILL);
+}
+
+TEST_CASE("a package that does not fit is one line, before anything starts") {
+  const auto packages = made_packages(FLOWTRAIN_TORCH_VERSION);
+  SKIP_UNLESS(packages, "python3-torch", no_packages);
+  const PackageRun place(*packages / "full.pt2");
+  const auto refused = [&](const Words& edits, const Words& texts, const Words& words = {}) {
+    place.edit(edits);
+    check_not_begun(place, place.train(words), texts);
+  };
+  const std::string anew = "make it anew: python -m flowtrain export net.pt2 -o net.pt2";
+  refused({"version=2"}, {"tiny.toml:14:1: net.package: package net.pt2: it has version 2, and this flowtrain reads"});
+  refused({"torch=\"2.10.0\""}, {"torch 2.10.0 has compiled it, and this is LibTorch", anew});
+  refused({"instruction_set=\"AVX1024\""}, {"its code needs a CPU with AVX1024, and this one has", anew});
+  refused({"device=\"cuda\""}, {"it was compiled for cuda, and the net runs on cpu", anew});
+  refused({"amp=\"bf16\""}, {"its graph computes with amp \"bf16\", and train.amp is \"off\""});
+  refused({"inputs.1.field=\"target\""}, {"the batch has no 'target', which the graph takes; it has: image, label"});
+  refused({"inputs.1.dtype=\"int32\""}, {"'label' of the batch is int64, and the graph takes int32"});
+  refused({"inputs.0.shape=[-1,3,32,32]"},
+          {"'image' of the batch has shape [16, 3, 16, 16], and the graph takes [any, 3, 32, 32]"});
+  refused({"inputs.0.shape=[8,3,16,16]"}, {"has shape [16, 3, 16, 16], and the graph takes [8, 3, 16, 16]"});
+  refused({"command="}, {"its flowtrain.json is damaged", "'command'"});
+  refused({"train.outputs.0.kind=\"metric\""}, {"the graph 'train' has 0 outputs of kind 'loss', expected 1"});
+  refused({"train.parameters.0=\"net.gone\"", "train.outputs.2.of=\"net.gone\""}, {"lacks the tensor 'net.gone'"});
+  refused({"-extra/"}, {"it has no extra/flowtrain.json"});
+  refused({"-data/aotinductor/eval/"}, {"it has no compiled graph 'eval'"});
+  refused({}, {"loss.name: net.package is given too (tiny.toml:14:1)"}, {"--set", "loss.name=mse"});
+  refused({}, {"[batch_augment] mixes labels"}, {"--set", "batch_augment.mixup=0.2"});
+  refused({}, {"net.package: package other.pt2: no such file"}, {"--set", "net.package=other.pt2"});
+}
+
+TEST_CASE("a damaged package is one line, before anything starts") {
+  const auto packages = made_packages(FLOWTRAIN_TORCH_VERSION);
+  SKIP_UNLESS(packages, "python3-torch", no_packages);
+  const PackageRun place(*packages / "plain.pt2");
+  const std::string whole = read_text(place.path("net.pt2"));
+  const auto refused = [&](const std::string& content) {
+    place.folder().write("net.pt2", content);
+    check_not_begun(place, place.train(), {"net.package: package net.pt2: the file is damaged"});
+  };
+  refused(whole.substr(0, whole.size() / 2));
+  refused("");
+  refused("not a package");
+  for (const std::string part : {"\"version\"", "\177ELF", "data_offsets"}) {
+    const auto at = whole.find(part);
+    REQUIRE(at != std::string::npos);
+    std::string damaged = whole;
+    damaged[at + 3] ^= 1;
+    refused(damaged);
+  }
+}
+
+TEST_CASE("a search for NaN in a package names the graph, and what the compiled graph cannot tell is said") {
+  const auto packages = made_packages(FLOWTRAIN_TORCH_VERSION);
+  SKIP_UNLESS(packages, "python3-torch", no_packages);
+  const PackageRun place(*packages / "plain.pt2");
+  const Words wild{"--set", "optim.lr=1e30", "--set", "optim.momentum=0"};
+  CHECK_EXIT(place.train(with(wild, {"--run-dir", "wild"})), 5);
+  const auto search = place.run({"replay", "wild", "--find-nan"});
+  CHECK_PRINTS(search, "the training graph of ");
+  const auto profiled = place.train({"--run-dir", "profiled", "--max-iter", "12", "--profile"});
+  REQUIRE_EXIT(profiled, 0);
+  CHECK_SAYS(profiled, "the compiled graph of net.package is one operation, so there are no times of layers");
+}
+
+}  // namespace flowtrain

@@ -1,0 +1,46 @@
+#pragma once
+// Small packages (net.package), which torch for Python makes once for a build folder.
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "tests/support/paths.h"
+#include "tests/support/program.h"
+#include "tests/support/python.h"
+#include "tests/support/skip.h"
+
+namespace flowtrain {
+
+/// Why there are no packages, to SKIP_UNLESS.
+inline constexpr const char* no_packages =
+    "python3 cannot import the torch that the program was built with; FLOWTRAIN_TEST_PYTHONPATH may name a folder";
+
+/// Runs one of tests/program/tools; its exit code.
+inline int run_python(const std::string& tool, const Words& words) {
+  std::string command = test::python_command("tests/program/tools/" + tool);
+  for (auto& word : words) command += " '" + word + "'";
+  const int status = std::system((command + " >/dev/null 2>&1").c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/// The folder with full.pt2 and plain.pt2 of make_package.py; nothing without torch for Python of this version. The
+/// first test that asks makes them, which takes half a minute.
+inline std::optional<std::filesystem::path> made_packages(const std::string& torch_version) {
+  namespace fs = std::filesystem;
+  const std::string maker = read_text(test::source_path("tests/program/tools/make_package.py"));
+  const fs::path folder = test::build_path("packages/") + std::to_string(std::hash<std::string>()(maker));
+  fs::create_directories(folder);
+  const int lock = ::open((folder / "lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+  ::flock(lock, LOCK_EX);
+  if (!fs::exists(folder / "full.pt2")) run_python("make_package.py", {folder.string(), torch_version});
+  ::close(lock);
+  return fs::exists(folder / "full.pt2") ? std::optional(folder) : std::nullopt;
+}
+
+}  // namespace flowtrain
