@@ -67,9 +67,10 @@ class GivenGradients final : public torch::autograd::Node {
 
 at::Tensor with_gradients(const at::Tensor& loss, const NamedTensors& parameters, std::vector<at::Tensor> gradients,
                           const at::Tensor& divisor, const std::string& what) {
-  // Results may share memory: sums of the same values are computed once. Each is to be changed in place.
+  // Results may share memory, or be one tensor: sums of the same values are computed once. Each is to be changed in
+  // place.
   for (at::Tensor& gradient : gradients)
-    if (gradient.storage().use_count() > 1) gradient = gradient.clone();
+    if (gradient.use_count() > 1 || gradient.storage().use_count() > 1) gradient = gradient.clone();
   const std::shared_ptr<GivenGradients> node(new GivenGradients(parameters, std::move(gradients), divisor, what),
                                              torch::autograd::deleteNode);
   at::Tensor given = loss.detach();

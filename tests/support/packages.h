@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <stdexcept>
 #include <string>
 
 #include "tests/support/paths.h"
@@ -38,9 +39,13 @@ inline std::optional<std::filesystem::path> made_packages(const std::string& tor
   fs::create_directories(folder);
   const int lock = ::open((folder / "lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
   ::flock(lock, LOCK_EX);
-  if (!fs::exists(folder / "full.pt2")) run_python("make_package.py", {folder.string(), torch_version});
+  constexpr int no_torch = 77;
+  int code = 0;
+  if (!fs::exists(folder / "full.pt2")) code = run_python("make_package.py", {folder.string(), torch_version});
   ::close(lock);
-  return fs::exists(folder / "full.pt2") ? std::optional(folder) : std::nullopt;
+  if (code == no_torch) return std::nullopt;
+  if (code != 0) throw std::runtime_error("make_package.py ended with exit code " + std::to_string(code));
+  return folder;
 }
 
 }  // namespace flowtrain
