@@ -15,12 +15,12 @@
 
 #include "pipeline/config/inference_settings.h"
 #include "pipeline/config/run_folder.h"
-#include "pipeline/evaluation/agree_on_error.h"
 #include "pipeline/evaluation/part_files.h"
 #include "pipeline/evaluation/part_inputs.h"
 #include "pipeline/evaluation/summary.h"
 #include "pipeline/evaluation/test_bench.h"
 #include "pipeline/evaluation/test_sets.h"
+#include "pipeline/session/agree_on_error.h"
 #include "pipeline/session/start.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/manifest.h"
