@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include "pipeline/config/inference_settings.h"
-#include "pipeline/evaluation/agree_on_error.h"
 #include "pipeline/evaluation/run_tests.h"
 #include "pipeline/evaluation/test_sets.h"
+#include "pipeline/session/agree_on_error.h"
 #include "pipeline/session/sources.h"
 #include "pipeline/session/start.h"
 #include "sampling/core/error.h"

@@ -7,7 +7,7 @@
 #include <memory>
 #include <set>
 
-#include "pipeline/evaluation/agree_on_error.h"
+#include "pipeline/session/agree_on_error.h"
 #include "pipeline/session/bad_sample_log.h"
 #include "pipeline/telemetry/log.h"
 #include "pipeline/train/sample_account.h"
@@ -114,8 +114,8 @@ Scalars detect_everywhere(const Dataset& dataset, Detector& detector, Group& gro
   DetectionMetrics metrics{dataset, detection_metric_names()};
   PatientDetector patient(detector);
   metrics.on_image = [&](const DetectedImage& detected) {
-    const std::string& damage = detected.damage.empty() ? patient.damage : detected.damage;
-    if (!damage.empty()) log_warn(concat(dataset.describe(detected.image_result.record), ": ", damage));
+    if (!detected.damage.empty())
+      log_warn(concat(dataset.describe(detected.image_result.record), ": ", detected.damage));
   };
   metrics.on_measured = [&measured](const Measured& all) {
     measured.objects =

@@ -15,12 +15,12 @@
 
 #include "pipeline/config/inference_settings.h"
 #include "pipeline/config/run_folder.h"
-#include "pipeline/evaluation/agree_on_error.h"
 #include "pipeline/evaluation/part_files.h"
 #include "pipeline/evaluation/part_inputs.h"
 #include "pipeline/evaluation/summary.h"
 #include "pipeline/evaluation/test_bench.h"
 #include "pipeline/evaluation/test_sets.h"
+#include "pipeline/session/agree_on_error.h"
 #include "pipeline/session/start.h"
 #include "pipeline/snapshot/atomic_folder.h"
 #include "pipeline/snapshot/manifest.h"
@@ -200,8 +200,10 @@ class TestRun {
         const auto learnt = classes_of(snapshot);
         if (!bench_ || learnt != classes) {
           close();
-          together(group_, "the data of a test",
-                   [&] { bench_ = std::make_unique<TestBench>(*config, options_, sets, classes = learnt); });
+          together(group_, "the data of a test", [&] {
+            bench_ = std::make_unique<TestBench>(*config, options_, sets, classes = learnt);
+            if (group_.leads() && !std::exchange(has_looked_at_training_, true)) bench_->warn_of_training_samples();
+          });
         }
         run_snapshot(*bench_, snapshot, parts_of(snapshot));
       });
@@ -219,13 +221,16 @@ class TestRun {
       if (!code) throw;
       for (auto& part : parts) {
         const auto is_it = [&](auto& outcome) { return outcome.part.folder == part.folder; };
-        if (std::ranges::any_of(outcomes_, is_it)) continue;
-        if (group_.leads())
-          log_warn(concat(part.folder.filename().string(), " is skipped: ", first_line(error.what())));
-        outcomes_.push_back({.part = part, .error = first_line(error.what()), .exit_code = *code});
+        if (std::ranges::none_of(outcomes_, is_it)) outcomes_.push_back(skipped(part, error, *code));
       }
       return false;
     }
+  }
+
+  PartOutcome skipped(const TestPart& part, const std::exception& error, int code) const {
+    const std::string reason = first_line(error.what());
+    if (group_.leads()) log_warn(concat(part.folder.filename().string(), " is skipped: ", reason));
+    return {.part = part, .error = reason, .exit_code = code};
   }
 
   // Nothing for an error that ends the test.
@@ -303,8 +308,7 @@ class TestRun {
     } catch (const std::exception& error) {
       const auto code = code_if_skipped(error);
       if (!code) throw;
-      outcome = {.part = outcome.part, .error = first_line(error.what()), .exit_code = *code};
-      if (group_.leads()) log_warn(concat(outcome.part.folder.filename().string(), " is skipped: ", outcome.error));
+      outcome = skipped(outcome.part, error, *code);
     }
   }
 
@@ -314,6 +318,7 @@ class TestRun {
   const MakeLearner& make_learner_;
   StartOptions start_;
   bool skips_errors_ = false;
+  bool has_looked_at_training_ = false;     // once: settings seldom change the data, which takes time to open
   std::map<fs::path, TestFolder> folders_;  // rank 0's
   std::optional<OpenSnapshot> opened_;      // rank 0's: the snapshot that is measured
   std::vector<PartOutcome> outcomes_;

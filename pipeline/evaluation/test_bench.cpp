@@ -38,7 +38,6 @@ TestBench::TestBench(const Config& config, const TestOptions& options, const std
         set->data.batches.every(static_cast<std::uint64_t>(group.rank()), static_cast<std::uint64_t>(group.size()));
   if (session_.validation().empty()) std::rethrow_exception(empty_set);
   check_rows(session_.validation());
-  if (group.leads()) warn_of_training_samples(config);
   session_.prepare();
   const DataParts& first = session_.validation().front()->data;
   layout_.emplace(first.sampler->fields(), first.batch);
@@ -51,8 +50,8 @@ Learner& TestBench::learner(const MakeLearner& make) {
   return *(learner_ = make(spec));
 }
 
-// The training data need not be on this machine.
-void TestBench::warn_of_training_samples(const Config& config) const {
+void TestBench::warn_of_training_samples() const {
+  const Config& config = session_.config();
   const Settings &train = config.data(true), &val = config.data(false);
   if (!train.has("path") || !val.has("path") || train.value("path") != val.value("path")) return;
   try {

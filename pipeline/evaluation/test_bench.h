@@ -24,9 +24,10 @@ class TestBench {
   /// Made by the first call, which is a collective.
   Learner& learner(const MakeLearner& make);
 
- private:
-  void warn_of_training_samples(const Config& config) const;
+  /// Warns of sets that have the samples that the net was trained on, where the training data are on this machine.
+  void warn_of_training_samples() const;
 
+ private:
   Session session_;
   std::optional<SlabLayout> layout_;
   std::unique_ptr<Learner> learner_;

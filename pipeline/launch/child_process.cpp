@@ -81,7 +81,6 @@ pid_t start_process(const std::vector<std::string>& command,
   const pid_t child = ::fork();
   if (child == 0) {
     restore_signals();
-    ::signal(SIGUSR2, SIG_IGN);  // whose default ends the process; a run's handler comes later
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (::getppid() != parent) ::_exit(128 + SIGTERM);  // it died before it could be watched
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -46,6 +46,12 @@ bool is_clean(int code) {
   return code == 0 || code == Interrupt::exit_code(SIGINT) || code == Interrupt::exit_code(SIGTERM);
 }
 
+/// In a rank before its program: a request for a snapshot must not end it before it handles them.
+void prepare_signals() {
+  SignalPipe::restore_handlers();
+  ::signal(SIGUSR2, SIG_IGN);
+}
+
 /// The ranks of a node from one start to their end.
 class Ranks {
  public:
@@ -69,7 +75,7 @@ class Ranks {
                            .launcher = Launcher::spawn,
                            .url = url,
                            .restart = restart};
-      const pid_t pid = start_process(command, spawned_variables(place), SignalPipe::restore_handlers);
+      const pid_t pid = start_process(command, spawned_variables(place), prepare_signals);
       children_.push_back({place.rank, pid});
     }
     pass_signals_on(true);  // of those that came meanwhile the terminal's did not reach every rank either

@@ -139,9 +139,7 @@ void Predictor::detect(const std::vector<Input>& inputs, const std::function<voi
   PatientDetector detector(*detector_);
   auto since = Clock::now();
   detect_in(dataset, ids, workers_, detector, [&](const DetectedImage& detected) {
-    const bool is_read = detected.damage.empty();
-    Prediction prediction{.name = inputs[detected.image_result.record - 1].name,
-                          .damage = is_read ? detector.damage : detected.damage};
+    Prediction prediction{.name = inputs[detected.image_result.record - 1].name, .damage = detected.damage};
     if (prediction.damage.empty()) {
       prediction.found = detected.image_result.found;
       std::erase_if(prediction.found, [&](auto& box) { return box.score < limits_.least_score; });
@@ -150,7 +148,7 @@ void Predictor::detect(const std::vector<Input>& inputs, const std::function<voi
     }
     take(prediction);
     const auto now = Clock::now();
-    count(1, std::chrono::duration<double>(now - since).count(), is_read ? detector.seconds : 0);
+    count(1, std::chrono::duration<double>(now - since).count(), detected.seconds);
     since = now;
     return true;
   });

@@ -1,14 +1,16 @@
 #include "pipeline/validation/detection.h"
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
-#include <exception>
 #include <future>
 #include <thread>
 
+#include "pipeline/session/agree_on_error.h"
 #include "pipeline/validation/detect_share.h"
 #include "pipeline/validation/packing.h"
 #include "sampling/core/error.h"
+#include "stages/clock.h"
 #include "stages/evaluation/detection_metrics.h"
 
 namespace flowtrain {
@@ -33,6 +35,16 @@ DetectedImage load(const Dataset& dataset, std::uint64_t id) {
     loaded.damage = error.what();
   }
   return loaded;
+}
+
+void look_at(Detector& detector, DetectedImage& detected) {
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    detected.image_result.found = detector.detect(detected.bgr.pixels.data(), detected.bgr.height, detected.bgr.width);
+  } catch (const SampleError& error) {
+    detected.damage = error.what();
+  }
+  detected.seconds = seconds_since(begin);
 }
 
 Measured measure(const Dataset& dataset, std::span<const ImageResult> image_results) {
@@ -78,9 +90,7 @@ std::vector<ImageResult> detect_in(const Dataset& dataset, std::span<const std::
     DetectedImage detected = ahead.front().get();
     ahead.pop_front();
     read_ahead();
-    if (detected.damage.empty())
-      detected.image_result.found =
-          detector.detect(detected.bgr.pixels.data(), detected.bgr.height, detected.bgr.width);
+    if (detected.damage.empty()) look_at(detector, detected);
     const bool goes_on = after(detected);
     image_results.push_back(std::move(detected.image_result));
     if (!goes_on) break;
@@ -115,21 +125,14 @@ std::optional<Scalars> measure_detection(const DetectionMetrics& metrics, Detect
   if (!own) return std::nullopt;
   const std::vector<ImageResult> image_results = gather_image_results(group, std::move(*own));
   std::vector<double> values(metrics.names.size(), 0);
-  std::exception_ptr error;
-  if (group.leads()) try {
-      const Measured all = measure(metrics.dataset, image_results);
-      if (metrics.on_measured) metrics.on_measured(all);
-      std::transform(metrics.names.begin(), metrics.names.end(), values.begin(),
-                     [&](auto& name) { return value_of(all.scalars, name); });
-    } catch (...) {
-      error = std::current_exception();
-    }
-  values.push_back(error ? 1 : 0);
+  together(group, "the measuring of boxes", [&] {
+    if (!group.leads()) return;
+    const Measured all = measure(metrics.dataset, image_results);
+    if (metrics.on_measured) metrics.on_measured(all);
+    std::transform(metrics.names.begin(), metrics.names.end(), values.begin(),
+                   [&](auto& name) { return value_of(all.scalars, name); });
+  });
   group.sum("the metrics of boxes", values);  // the leader's, for all
-  if (error) std::rethrow_exception(error);
-  if (values.back() > 0)
-    throw UserError(ExitCode::data, "rank 0 cannot measure what was found", "its own error says why");
-  values.pop_back();
   Scalars scalars;
   for (std::size_t i = 0; i < values.size(); ++i) scalars.emplace_back(metrics.names[i], values[i]);
   return scalars;

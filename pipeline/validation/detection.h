@@ -23,7 +23,8 @@ namespace flowtrain {
 struct DetectedImage {
   ImageResult image_result;
   Image bgr;           ///< its picture, blue first
-  std::string damage;  ///< why there is no picture; empty otherwise
+  std::string damage;  ///< why there is no picture, or none that the detector can look at (SampleError); else empty
+  double seconds = 0;  ///< that the detector took
 };
 
 /// Looks at records, each of which is read once: the next ones, by `readers` threads, while the net looks at one. Calls

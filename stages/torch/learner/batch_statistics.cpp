@@ -4,6 +4,7 @@
 #include <torch/utils.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -25,14 +26,14 @@ void keep_unreached(const std::vector<StateTensor>& before, std::vector<StateTen
   const auto is_zero = [](const StateTensor& tensor) {
     return std::ranges::all_of(tensor.bytes, [](auto byte) { return byte == decltype(byte){}; });
   };
-  std::vector<std::string> layers;
+  std::set<std::string> unreached;
   for (auto& tensor : model)
-    if (tensor.name.ends_with(counter) && is_zero(tensor))
-      layers.push_back(tensor.name.substr(0, tensor.name.size() - counter.size()));
+    if (tensor.name.ends_with(counter) && is_zero(tensor)) {
+      const std::string layer = tensor.name.substr(0, tensor.name.size() - counter.size());
+      unreached.insert({layer + "running_mean", layer + "running_var"});
+    }
   for (auto& tensor : model)
-    for (auto& layer : layers)
-      if (tensor.name == layer + "running_mean" || tensor.name == layer + "running_var")
-        tensor = *std::ranges::find(before, tensor.name, &StateTensor::name);
+    if (unreached.contains(tensor.name)) tensor = *std::ranges::find(before, tensor.name, &StateTensor::name);
 }
 
 }  // namespace
@@ -54,7 +55,7 @@ struct BatchStatistics::Impl {
     torch::manual_seed(Stream(spec.seed, Purpose::net, 0).next64());  // for dropout
   }
 
-  std::vector<StateTensor> before;
+  const std::vector<StateTensor>& before;
   std::shared_ptr<nets::Net> net;
   mutable Weights weights;
   std::unique_ptr<BatchAdapter> batches;

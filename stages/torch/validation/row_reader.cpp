@@ -25,11 +25,14 @@ bool are_pictures(const at::Tensor& image) {
   return image.dim() == 4 && (image.size(1) == 1 || image.size(1) == 3) && image.is_floating_point();
 }
 
-// What has no label, or one of no class, does not count, and a row without labels has no loss (NaN).
-at::Tensor row_losses(const at::Tensor& logits, const at::Tensor& labels) {
-  const std::int64_t classes = logits.size(1);
-  const at::Tensor known = labels.ge(0).logical_and_(labels.lt(classes));
-  const at::Tensor places = labels.to(at::kLong).clamp(0, classes - 1).unsqueeze(1);
+// What has no label, or one of no class, does not count.
+at::Tensor known_labels(const at::Tensor& logits, const at::Tensor& labels) {
+  return labels.ge(0).logical_and_(labels.lt(logits.size(1)));
+}
+
+// A row without labels has no loss (NaN).
+at::Tensor row_losses(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& known) {
+  const at::Tensor places = labels.to(at::kLong).clamp(0, logits.size(1) - 1).unsqueeze(1);
   const at::Tensor logs = logits.log_softmax(1, at::kFloat).gather(1, places);
   const std::int64_t rows = labels.size(0);
   return -logs.squeeze(1).masked_fill(~known, 0).reshape({rows, -1}).sum(1) / known.reshape({rows, -1}).sum(1);
@@ -53,7 +56,7 @@ void RowReader::ask(Readout& readout, const nets::NamedTensors& outputs, const n
 
 void RowReader::ask_classes(Readout& readout, const at::Tensor& logits, const at::Tensor& labels) {
   results_.kind = "classify";
-  losses_ = readout.ask(row_losses(logits, labels));
+  losses_ = readout.ask(row_losses(logits, labels, known_labels(logits, labels)));
   const at::Tensor prediction = logits.argmax(1);
   predictions_ = readout.ask(prediction);
   confidences_ = readout.ask(logits.softmax(1, at::kFloat).gather(1, prediction.unsqueeze(1)).squeeze(1));
@@ -61,14 +64,14 @@ void RowReader::ask_classes(Readout& readout, const at::Tensor& logits, const at
 
 void RowReader::ask_pixel_classes(Readout& readout, const at::Tensor& logits, const at::Tensor& labels) {
   results_.kind = "segment";
-  losses_ = readout.ask(row_losses(logits, labels));
-  const at::Tensor known = labels.ge(0).logical_and_(labels.lt(logits.size(1)));
+  const at::Tensor known = known_labels(logits, labels), predicted = logits.argmax(1);
+  losses_ = readout.ask(row_losses(logits, labels, known));
   pixels_ = readout.ask(known.flatten(1).sum(1));
-  right_pixels_ = readout.ask(logits.argmax(1).eq(labels).logical_and_(known).flatten(1).sum(1));
+  right_pixels_ = readout.ask(predicted.eq(labels).logical_and_(known).flatten(1).sum(1));
   classes_ = logits.size(1);
   shape_ = {logits.size(2), logits.size(3), 1};
   for (const std::size_t row : shown_) {
-    made_.push_back(readout.ask(row_of(logits, row).argmax(0)));
+    made_.push_back(readout.ask(row_of(predicted, row)));
     wanted_.push_back(readout.ask(row_of(labels, row)));
   }
 }

@@ -1,4 +1,4 @@
-#include "pipeline/evaluation/agree_on_error.h"
+#include "pipeline/session/agree_on_error.h"
 
 #include <exception>
 #include <nlohmann/json.hpp>
