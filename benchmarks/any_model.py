@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Exported nets beside PyTorch: the losses of the same steps, the time of a step, and memory, in turn in one run.
 
-    PYTHONPATH=build/release/python python benchmarks/any_model.py FOLDER [resnet18 vit convnext gpt2 bert]
-        [--steps 50] [--threads 2]
+    PYTHONPATH=build/release/python python benchmarks/any_model.py FOLDER [resnet18 vit convnext gpt2 bert
+        deeplab] [--steps 50] [--threads 2]
 
 The Python has torch, torchvision, timm and transformers. FOLDER keeps packages and data. All train from the same
 weights, by SGD, on the batches that flowtrain's loader makes in Python. One table in Markdown: the loss of the first
@@ -14,6 +14,7 @@ another one), is left out where it was not built.
 import argparse
 import json
 import os
+import random
 import resource
 import shutil
 import statistics
@@ -26,6 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = Path(os.environ.get("FLOWTRAIN", ROOT / "build/release/bin/flowtrain"))
 PICTURES = '[data]\ndataset = "shapes"\nsamples = 512\nval_samples = 16\n[sampler]\nsize = 64\n'
 TOKENS = '[data]\ndataset = "idx"\npath = "{folder}/text"\n[sampler]\nname = "tokens"\n'
+MASKS = '[data]\ndataset = "idx"\npath = "{folder}/drawn"\n[sampler]\nname = "masks"\n'
 MODELS = {  # the net, its arguments, rows of a batch, and the data
     "resnet18": ("torchvision:resnet18 --classes 6 --size 64", 16, PICTURES),
     "vit": ("torchvision:vit_b_16 --classes 6 --size 64", 8, PICTURES),
@@ -35,22 +37,43 @@ MODELS = {  # the net, its arguments, rows of a batch, and the data
     "bert": ("hf:bert --length 64 --set num_hidden_layers=2 --set hidden_size=128 --set num_attention_heads=4 --set "
              "intermediate_size=512 --set vocab_size=256 --set hidden_dropout_prob=0.0 --set "
              "attention_probs_dropout_prob=0.0", 16, TOKENS + "mask = true\n"),
+    "deeplab": ("torchvision:deeplabv3_mobilenet_v3_large --classes 3 --size 64", 8, MASKS),
 }
+PLUGINS = {TOKENS: "tokens", TOKENS + "mask = true\n": "tokens", MASKS: "masks"}
 CONTENDERS = {
     "other": "PyTorch, {other}", "eager": "PyTorch, {threads}", "compile": "`torch.compile`, {threads}",
     "package": "the package from Python, {threads}", "flowtrain": "flowtrain, {threads}",
 }
 
 
-def write_text(folder):
-    """The documentation's bytes, in rows of 64, as idx files."""
-    text = b"".join(file.read_bytes() for file in sorted((ROOT / "docs").glob("*.md")))
-    count = len(text) // 64
+def write_idx(folder, pictures, labels, height, width):
+    """The same samples for training and for validation."""
     folder.mkdir(parents=True, exist_ok=True)
     for split in ("train", "t10k"):
-        sizes = b"".join(size.to_bytes(4, "big") for size in (count, 1, 64))
-        (folder / f"{split}-images-idx3-ubyte").write_bytes(b"\0\0\x08\x03" + sizes + text[:count * 64])
-        (folder / f"{split}-labels-idx1-ubyte").write_bytes(b"\0\0\x08\x01" + sizes[:4] + bytes(count))
+        sizes = b"".join(size.to_bytes(4, "big") for size in (len(labels), height, width))
+        (folder / f"{split}-images-idx3-ubyte").write_bytes(b"\0\0\x08\x03" + sizes + pictures)
+        (folder / f"{split}-labels-idx1-ubyte").write_bytes(b"\0\0\x08\x01" + sizes[:4] + labels)
+
+
+def write_text(folder):
+    """The documentation's bytes, in rows of 64."""
+    text = b"".join(file.read_bytes() for file in sorted((ROOT / "docs").glob("*.md")))
+    count = len(text) // 64
+    write_idx(folder / "text", text[:count * 64], bytes(count), 1, 64)
+
+
+def write_drawn(folder):
+    """Bright discs (0) and squares (1) on dark ground, 64 x 64."""
+    draw, pictures, labels = random.Random(1), bytearray(), bytearray()
+    for number in range(256):
+        label, radius, bright = number % 2, draw.randint(6, 16), draw.randint(120, 255)
+        across, down = draw.randint(radius, 63 - radius), draw.randint(radius, 63 - radius)
+        for y in range(64):
+            for x in range(64):
+                far = max(abs(x - across), abs(y - down)) if label else ((x - across)**2 + (y - down)**2)**0.5
+                pictures.append(bright if far <= radius else draw.randint(0, 50))
+        labels.append(label)
+    write_idx(folder / "drawn", bytes(pictures), bytes(labels), 64, 64)
 
 
 def other(threads):
@@ -64,14 +87,14 @@ def count(threads):
 def prepare(name, folder, steps, threads):
     """The package and the configuration of a model; those that are there stay."""
     net, rows, data = MODELS[name]
-    plugin = folder / "tokens.so"
-    if data != PICTURES and not plugin.exists():
-        write_text(folder / "text")
-        subprocess.run(["g++", "-std=c++20", "-O2", "-fPIC", "-shared", f"-I{ROOT}", ROOT / "examples/tokens.cpp",
-                        "-o", plugin], check=True)
+    plugin = folder / f"{PLUGINS[data]}.so" if data in PLUGINS else None
+    if plugin and not plugin.exists():
+        {"tokens": write_text, "masks": write_drawn}[PLUGINS[data]](folder)
+        subprocess.run(["g++", "-std=c++20", "-O2", "-fPIC", "-shared", f"-I{ROOT}",
+                        ROOT / "examples" / f"{PLUGINS[data]}.cpp", "-o", plugin], check=True)
     package, config = folder / f"{name}.pt2", folder / f"{name}.toml"
     (folder / f"{name}_data.toml").write_text(
-        (f'[run]\nplugins = ["{plugin}"]\n' if data != PICTURES else "") + data.format(folder=folder)
+        (f'[run]\nplugins = ["{plugin}"]\n' if plugin else "") + data.format(folder=folder)
         + f"[loader]\nbatch = {rows}\nworkers = 1\n")
     if not package.exists():
         subprocess.run([sys.executable, "-m", "flowtrain", "export", *net.split(), "-o", package], check=True)
