@@ -24,6 +24,9 @@ has() {
     python-venv) python3 -c 'import ensurepip' 2>/dev/null ;;
     pip-network) python3 -m pip download --quiet --no-deps --dest "$(mktemp -d)" nanobind-backend 2>/dev/null ;;
     python-torch) PYTHONPATH=${FLOWTRAIN_TEST_PYTHONPATH:-} python3 -c 'import torch' 2>/dev/null ;;
+    python-torch-export)
+      PYTHONPATH=${FLOWTRAIN_TEST_PYTHONPATH:-} python3 -c \
+        'import torch; raise SystemExit(not torch.__version__.startswith("2.11."))' 2>/dev/null ;;
     *) command -v "$1" >/dev/null ;;  # a program
   esac
 }
