@@ -11,8 +11,21 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 
+TORCH = "2.11"  #: the version that the native program was built with
+
+
 class ExportError(ValueError):
     """A net that cannot be exported: the reason, and the way out where one is known."""
+
+
+def check_torch() -> None:
+    """Raises ExportError where the torch that is installed is not the native program's: what export takes from it is
+    not in every version. ModuleNotFoundError where there is none."""
+    import torch
+
+    if not torch.__version__.startswith(f"{TORCH}."):
+        raise ExportError(f"this is torch {torch.__version__}, and export needs the native program's: "
+                          f"pip install torch=={TORCH}.0")
 
 
 def export(
@@ -60,6 +73,7 @@ def export(
     program's, and a C++ compiler.
     Raises ExportError, a ValueError, where the net cannot be exported, with the reason and a way out.
     """
+    check_torch()
     from flowtrain._export import export_package
 
     export_package(net, path, example, loss, outputs, amp=amp, device=device, dynamic_batch=dynamic_batch)

@@ -67,30 +67,29 @@ def package(net, tmp_path_factory):
 
 def test_the_file_says_what_the_program_has_to_know(package):
     told = metadata(package)
-    assert list(told) == ["version", "torch", "device", "instruction_set", "amp", "random", "command", "inputs",
-                          "train", "eval", "tied", "counters"]
-    assert told["version"] == 1 and told["device"] == "cpu" and told["amp"] is None and told["random"] is True
+    assert list(told) == ["version", "torch", "device", "instruction_set", "amp", "command", "inputs", "train", "eval",
+                          "counters"]
+    assert told["version"] == 1 and told["device"] == "cpu" and told["amp"] is None
     assert told["torch"] == torch.__version__.split("+")[0]
     assert told["instruction_set"] == torch.backends.cpu.get_cpu_capability()
     assert told["command"] == f"python -m flowtrain export {package} -o {package}"
     assert told["inputs"] == [{"field": "image", "dtype": "float32", "shape": [-1, 3, 12, 12]},
                               {"field": "label", "dtype": "int64", "shape": [-1]}]
-    assert told["tied"] == {"second.weight": "first.weight"}
     assert told["counters"] == ["norm.num_batches_tracked"]
     train = told["train"]
     trained = ["temperature", "conv.weight", "conv.bias", "norm.weight", "norm.bias", "first.weight", "last.weight",
                "last.bias"]
     assert sorted(train["parameters"]) == sorted([*trained, "frozen"])
     assert sorted(train["buffers"]) == ["norm.running_mean", "norm.running_var", "seen"]
+    assert train["changed"] == ["norm.running_mean", "norm.running_var", "seen"] and told["eval"]["changed"] == []
     assert sorted(train["constants"]) == ["mask", "training_constants.0"]
     assert train["outputs"][:3] == [{"name": "loss", "kind": "loss", "of": None},
                                     {"name": "confidence", "kind": "metric", "of": None},
                                     {"name": "noise", "kind": "metric", "of": None}]
     assert train["outputs"][3:] == [{"name": name, "kind": "gradient", "of": name} for name in trained]
-    assert sorted(train["final_order"]) == sorted(trained)
-    assert train["final_order"].index("last.bias") < train["final_order"].index("conv.weight")
     assert [(output["name"], output["kind"]) for output in told["eval"]["outputs"]] == [
         ("loss", "loss"), ("confidence", "metric"), ("noise", "metric"), ("logits", "output")]
+    assert told["eval"]["outputs"][-1]["shape"] == [-1, 6]
 
 
 def test_weights_have_the_nets_names_each_tensor_once(net, package):

@@ -1,6 +1,7 @@
 """What flowtrain.export refuses: the reason, and the way out. Nothing is compiled, and no file is left."""
 
 import re
+import sys
 
 import flowtrain as ft
 import pytest
@@ -42,6 +43,15 @@ class Pair(nn.Linear):
         return super().forward(x), x
 
 
+class Codes(nn.Linear):
+    def __init__(self):
+        super().__init__(3, 6)
+        self.register_buffer("codes", torch.ones(6, dtype=torch.uint16))
+
+    def forward(self, x):
+        return super().forward(x) * self.codes.float()
+
+
 teacher = nn.Linear(3, 6)
 CASES = {
     "no scalar": (nn.Linear(3, 6), {"loss": lambda net, batch: net(batch["image"])},
@@ -67,6 +77,7 @@ CASES = {
     "an output like a loss": (nn.Linear(3, 6), {"loss": classify, "outputs": lambda net, batch: {
         "loss": net(batch["image"])}}, "the output 'loss' has the name of a loss"),
     "lazy": (nn.LazyLinear(6), {}, "weight has no shape yet: call the net once"),
+    "a dtype": (Codes(), {}, "codes is torch.uint16, which safetensors files cannot hold"),
     "no parameters": (nn.Flatten(), {}, "nothing to train"),
     "amp": (nn.Linear(3, 6), {"amp": "int8"}, "amp = 'int8': expected 'bf16', 'fp16' or None"),
     "device": (nn.Linear(3, 6), {"device": "meta"}, "device = 'meta': expected 'cpu' or 'cuda'"),
@@ -86,6 +97,16 @@ def test_refused_with_the_reason(name, tmp_path):
         ft.export(net, tmp_path / "net.pt2", **{"example": BATCH, **options})
     assert "\n" not in str(raised.value)
     assert not list(tmp_path.iterdir())
+
+
+def test_another_torch_is_told_before_its_parts_are_missing(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(torch, "__version__", "2.12.1+cpu")
+    monkeypatch.delitem(sys.modules, "flowtrain._export", raising=False)
+    with pytest.raises(ft.ExportError, match=r"this is torch 2.12.1\+cpu, .*pip install torch==2.11.0"):
+        ft.export(nn.Linear(3, 6), tmp_path / "net.pt2", BATCH)
+    assert main(["export", "net.pt2", "-o", "net.pt2"]) == 2
+    assert "this is torch 2.12.1+cpu" in capsys.readouterr().err
+    assert "flowtrain._export" not in sys.modules
 
 
 def test_the_files_name_ends_with_pt2(tmp_path):

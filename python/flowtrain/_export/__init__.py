@@ -31,9 +31,6 @@ def export_package(
     command: str | None = None,
 ) -> None:
     """See flowtrain.export. command: what makes the file anew, where that is not the file itself."""
-    if not torch.__version__.startswith(f"{_torch.VERSION}."):
-        raise ExportError(f"this is torch {torch.__version__}, and export needs the native program's: "
-                          f"pip install torch=={_torch.VERSION}.0")
     if not os.fspath(path).endswith(".pt2"):
         raise ExportError(f"{os.fspath(path)}: the name of a package ends with .pt2, as torch's do")
     if amp not in (None, "bf16", "fp16"):

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from flowtrain._export import _torch
-from flowtrain._export._tracing import State, exported_program, is_random, tensors_read, traced
+from flowtrain._export._tracing import State, exported_program, tensors_read, traced
 from flowtrain.export import ExportError
 
 Batch = dict[str, Tensor]
@@ -27,7 +27,6 @@ class Graph:
     program: torch.export.ExportedProgram
     metadata: dict[str, Any]  #: "parameters", "buffers", "constants", "outputs", …: as in flowtrain.json
     counters: list[str]
-    random: bool
 
 
 class _Losses(nn.Module):
@@ -78,14 +77,8 @@ def training_graph(
         inputs.append(torch.ones((), device=inputs[0].device))
     with _mode(net, training=True):
         graph, counters = traced("training", step, state, inputs, dynamic_batch)
-    order = {node: place for place, node in enumerate(graph.graph.nodes)}
-    results: Any = graph.graph.output_node().args[0]
-    final = sorted((order[node], output["of"]) for node, output in zip(results, outputs)
-                   if output["kind"] == "gradient")
     program = exported_program(graph, inputs, dynamic_batch)
-    metadata = tensors_read(program, state)
-    metadata |= {"outputs": outputs, "final_order": [name for _, name in final]}
-    return Graph(program, metadata, counters, is_random(graph))
+    return Graph(program, tensors_read(program, state) | {"outputs": outputs}, counters)
 
 
 def evaluation_graph(
@@ -105,15 +98,22 @@ def evaluation_graph(
         described.clear()
         described.extend({"name": name, "kind": "metric"} for name in named)
         described[0]["kind"] = "loss"
-        described.extend({"name": name, "kind": "output"} for name in shown)
+        described.extend({"name": name, "kind": "output", "shape": _shape(value)} for name, value in shown.items())
         return [*named.values(), *shown.values()]
 
     inputs = list(example.values())
     with _mode(net, training=False):
-        graph, _ = traced("evaluation", evaluate, state, inputs, dynamic_batch)
-    graph.graph = _torch.without_repetition(graph)  # the net is called for the losses, and for the outputs
+        # The net is called for the losses, and for the outputs. Where a tensor was changed in place, equal expressions
+        # would not be the same value.
+        graph, _ = traced("evaluation", _torch.without_mutations(evaluate), state, inputs, dynamic_batch)
+    graph.graph = _torch.without_repetition(graph)
     program = exported_program(graph, inputs, dynamic_batch)
-    return Graph(program, tensors_read(program, state) | {"outputs": described}, [], is_random(graph))
+    return Graph(program, tensors_read(program, state) | {"outputs": described}, [])
+
+
+def _shape(tensor: Tensor) -> list[int]:
+    """-1 for sizes that follow from the number of rows."""
+    return [-1 if isinstance(size, torch.SymInt) else size for size in tensor.shape]
 
 
 def _named(state: State, arguments: tuple[Tensor, ...]) -> tuple[dict[str, Tensor], tuple[Tensor, ...]]:

@@ -51,19 +51,21 @@ def write_package(path: str | os.PathLike[str], package: Package) -> None:
         "device": first.device.type,
         "instruction_set": _torch.instruction_set(first.device),
         "amp": package.amp,
-        "random": package.training.random,
         "command": package.command or _again(path),
         "inputs": inputs,
         "train": package.training.metadata,
         "eval": package.evaluation.metadata,
-        "tied": package.state.tied,
         "counters": package.training.counters,
     }
     programs = {"train": package.training.program, "eval": package.evaluation.program}
     weights = {**package.state.parameters, **package.state.buffers}
     for program in programs.values():
         weights |= {name: tensor.detach() for name, tensor in program.state_dict.items() if name not in weights}
-    _write(path, programs, metadata, tensors_to_bytes(weights))
+    try:
+        content = tensors_to_bytes(weights)
+    except ValueError as error:
+        raise ExportError(str(error)) from None
+    _write(path, programs, metadata, content)
 
 
 def remake_package(source: str | os.PathLike[str], path: str | os.PathLike[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -31,14 +32,13 @@ from torch.fx.experimental.symbolic_shapes import (
     StatelessSymbolicContext,
 )
 
-VERSION = "2.11"
 #: What tracing raises where Python code asks for the values of a tensor.
 READS_VALUES = (DataDependentOutputException, DynamicOutputShapeException, GuardOnDataDependentSymNode)
 #: What torch.export raises, among others where the graph does not take every number of rows.
 EXPORT_ERROR = UserError
 
-#: -march of the compiled code, for each capability of CPUs that torch names.
-_MARCH = {"AVX512": "x86-64-v4", "AVX2": "x86-64-v3"}
+#: -march of the compiled code, for each capability of x86 CPUs that torch names.
+_MARCH = {"AVX512": "x86-64-v4", "AVX2": "x86-64-v3", "DEFAULT": "x86-64"}
 
 
 def trace(
@@ -64,8 +64,14 @@ def trace(
     return graph, free
 
 
+def without_mutations(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, of which trace() gets no operation that changes a tensor in place."""
+    functional: Callable[..., Any] = torch.func.functionalize(function, remove="mutations_and_views")
+    return functional
+
+
 def without_repetition(graph: torch.fx.GraphModule) -> torch.fx.Graph:
-    """The graph, in which what is computed twice is computed once."""
+    """The graph, without mutations, in which what is computed twice is computed once."""
     return fx_graph_cse(graph.graph)
 
 
@@ -177,7 +183,8 @@ def _repeatable_code() -> Iterator[None]:
 @contextlib.contextmanager
 def _portable_code() -> Iterator[None]:
     """Compiles for the capability that torch names, where Inductor takes whatever this CPU can beyond it."""
-    march = _MARCH.get(torch.backends.cpu.get_cpu_capability())
+    is_x86 = platform.machine().lower() in ("x86_64", "amd64")
+    march = _MARCH.get(torch.backends.cpu.get_cpu_capability()) if is_x86 else None
     flags = cpp_builder._get_optimization_cflags
 
     def of_the_capability(*arguments: Any, **options: Any) -> tuple[list[str], list[str]]:
@@ -186,7 +193,7 @@ def _portable_code() -> Iterator[None]:
 
     plain = [isa for isa in cpu_vec_isa.valid_vec_isa_list() if type(isa) in (VecAVX512, VecAVX2)]
     with contextlib.ExitStack() as patches:
-        if march and plain:
+        if march:
             patches.enter_context(mock.patch.object(cpp_builder, "_get_optimization_cflags", of_the_capability))
             patches.enter_context(mock.patch.object(cpu_vec_isa, "valid_vec_isa_list", lambda: plain))
             patches.enter_context(mock.patch.object(VecAVX512, "build_arch_flags", lambda isa: isa._arch_flags))

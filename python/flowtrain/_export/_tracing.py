@@ -22,15 +22,11 @@ class State:
 
     parameters: dict[str, Tensor]
     buffers: dict[str, Tensor]
-    tied: dict[str, str]  #: further names of these tensors
     persistent: set[str]  #: buffers of the net's state_dict()
 
     @classmethod
     def of(cls, net: nn.Module) -> State:
-        named = [*net.named_parameters(remove_duplicate=False), *net.named_buffers(remove_duplicate=False)]
-        first: dict[int, str] = {}
-        tied = {name: first[id(tensor)] for name, tensor in named if first.setdefault(id(tensor), name) != name}
-        for name, tensor in named:
+        for name, tensor in [*net.named_parameters(), *net.named_buffers()]:
             if name.partition(".")[0] in vars(torch.fx.GraphModule):
                 raise ExportError(f"{name}: torch's graphs have something of that name: export a module that holds the "
                                   "net")
@@ -41,7 +37,6 @@ class State:
         return cls(
             {name: tensor.detach().contiguous() for name, tensor in net.named_parameters()},
             {name: tensor.detach().contiguous() for name, tensor in net.named_buffers()},
-            tied,
             set(net.state_dict(keep_vars=True)),
         )
 
@@ -121,7 +116,8 @@ def exported_program(
 
 
 def tensors_read(program: torch.export.ExportedProgram, state: State) -> dict[str, Any]:
-    """The names of what the graph reads: parameters, buffers, and constants, which are neither trained nor state."""
+    """The names of what the graph reads: parameters, buffers, those of them that it changes, and constants, which are
+    neither trained nor state."""
     signature = program.graph_signature
     changed = set(signature.buffers_to_mutate.values())
     read = list(signature.inputs_to_buffers.values())
@@ -129,13 +125,9 @@ def tensors_read(program: torch.export.ExportedProgram, state: State) -> dict[st
     return {
         "parameters": list(signature.inputs_to_parameters.values()),
         "buffers": kept,
+        "changed": sorted(changed),
         "constants": [name for name in read if name not in kept],
     }
-
-
-def is_random(graph: torch.fx.GraphModule) -> bool:
-    """Whether it draws random numbers, or has an operation that may."""
-    return any(torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()) for node in graph.graph.nodes)
 
 
 @contextlib.contextmanager
